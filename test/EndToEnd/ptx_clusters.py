@@ -14,6 +14,8 @@ import re
 import numpy as np
 
 COPY_UNIT = 16
+# Within so many bytes a copy's bytes lie in memory as where they are put.
+PLACE_UNIT = 32
 # Addresses of the memory of workgroups of a cluster: their number, from 1 on, above these bits.
 PEER_BITS = 40
 # The barrier of a cluster, where others have the address of one in shared memory.
@@ -64,6 +66,8 @@ class Clusters:
         size = self._single(operands[2], mask)
         assert mask.sum() == 1 and size > 0
         assert not (to % COPY_UNIT or source % COPY_UNIT or size % COPY_UNIT), "no whole units"
+        if len(self.peers) > 1:
+            assert (to - source) % PLACE_UNIT == 0, "a place that makes the copy slow"
         data = self.memory.read(np.array([source]), size)
         places = np.array([to])
         self.shared.write(places, np.full_like(data, 0xFF))

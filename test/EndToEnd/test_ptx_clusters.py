@@ -38,11 +38,12 @@ def make_case(op, dtype, n, schedule):
                        pipeline=f"schedule={schedule},early_start=1 tuned-schedules=off")
 
 
-# Rows that begin anywhere, at every second or fourth element, and at a unit of a copy; the last
-# workgroup has fewer columns than the others, or as many.
+# Rows that begin anywhere, at every second or fourth element, at a unit of a copy, and at two; the
+# last workgroup has fewer columns than the others, or as many.
 @pytest.mark.parametrize("dtype, n, split, groups", [
     ("bf16", 333, 2, 1), ("f16", 333, 2, 2), ("f32", 333, 2, 1), ("bf16", 1500, 4, 1),
-    ("f16", 1030, 2, 2), ("f32", 702, 4, 1), ("bf16", 1032, 2, 1), ("f16", 1024, 4, 2)])
+    ("f16", 1030, 2, 2), ("f32", 702, 4, 1), ("bf16", 1032, 2, 1), ("f16", 1024, 4, 2),
+    ("bf16", 1048, 4, 2), ("f32", 1020, 2, 1), ("f16", 1040, 2, 2)])
 def test_staged(build, dtype, n, split, groups):
     schedule = (f"threads_per_row=32,row_groups={groups},workgroups_per_row={split},"
                 f"rows_per_workgroup={2 * groups},stages=2,prefetch=1")
@@ -58,7 +59,17 @@ def test_other_ways(build, way):
     run(build, make_case("layer_norm_bwd", "bf16", 333, schedule), 9)
 
 
-@pytest.mark.parametrize("n, dtype", [(333, "bf16"), (1002, "f32")])
+@pytest.mark.parametrize("dtype, n, groups", [
+    ("bf16", 264, 1), ("f16", 264, 2), ("f32", 260, 1), ("f16", 167, 8), ("bf16", 333, 1)])
+def test_whole(build, dtype, n, groups):
+    """Whole rows: sets that begin at every unit of a copy, or at every second one."""
+    schedule = (f"threads_per_row=32,row_groups={groups},rows_per_workgroup={2 * groups},stages=2,"
+                "prefetch=1")
+    for rows in (1, 37):
+        run(build, make_case("layer_norm_bwd", dtype, n, schedule), rows)
+
+
+@pytest.mark.parametrize("n, dtype", [(333, "bf16"), (1002, "f32"), (1032, "f16")])
 def test_forward(build, n, dtype):
     """Two phases of row sums; without column sums."""
     schedule = "threads_per_row=32,workgroups_per_row=2,row_groups=2,rows_per_workgroup=4,stages=2"

@@ -64,18 +64,20 @@ func.func @early(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
 // -----
 
 // Rows of 510 bytes begin anywhere: a copy begins at the last multiple of 16
-// bytes before its row, takes 528, and the lanes look behind the distance. The
-// last row, behind which a copy would leave the buffer, comes after the loop.
+// bytes before its row, takes 528, and lies as it does in memory within 32 bytes.
+// The lanes look behind the distance. The last row, behind which a copy would
+// leave the buffer, comes after the loop.
 // CHECK-LABEL: gpu.module @ragged_kernels
 // CHECK:       gpu.func @k(
 // CHECK-DAG:     %[[UNIT:[a-z0-9_]+]] = arith.constant 8 : index
 // CHECK-DAG:     %[[BYTES:[a-z0-9_]+]] = arith.constant 528 : i32
-// CHECK:         memref.view %{{.*}} to memref<2x264xbf16, #gpu.address_space<workgroup>>
+// CHECK:         memref.view %{{.*}} to memref<2x272xbf16, #gpu.address_space<workgroup>>
 // CHECK:         %[[FULL:[a-z0-9_]+]] = arith.subi %{{.*}}, %{{.*}} : index
-// CHECK:         %[[SHIFT:[a-z0-9_]+]] = arith.remui %{{.*}}, %[[UNIT]]
+// CHECK:         %[[OFFSET:[a-z0-9_]+]] = arith.remui %{{.*}}, %{{.*}} : index
+// CHECK:         arith.remui %[[OFFSET]], %[[UNIT]] : index
 // CHECK:         nvvm.cp.async.bulk.shared.cluster.global {{.*}}, %[[BYTES]]
 // CHECK:         scf.for
-// CHECK:           vector.load %{{.*}} : memref<2x264xbf16, #gpu.address_space<workgroup>>, vector<1xbf16>
+// CHECK:           vector.load %{{.*}} : memref<2x272xbf16, #gpu.address_space<workgroup>>, vector<1xbf16>
 // CHECK:         scf.if
 // CHECK:           vector.load %{{.*}} : memref<?x255xbf16, #gpu.address_space<global>>, vector<1xbf16>
 // CHECK:         gpu.return

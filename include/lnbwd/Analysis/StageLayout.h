@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What the limits of a schedule count and what its kernel copies has to be the
-// same: how many bytes bulk copies bring to a stage, and where they begin.
+// same: how many bytes bulk copies bring to a stage, where they begin, and
+// where they are put.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,10 +26,18 @@ namespace lnbwd {
 /// Bulk copies begin, end and are counted in units of so many bytes.
 constexpr int64_t bulkCopyUnit = 16;
 
+/// A copy takes longer where its bytes lie otherwise within units of so many in
+/// memory than in the stage (docs/cost-model.md).
+constexpr int64_t bulkPlaceUnit = 32;
+
 /// A copy begins where a unit begins. Rows of other lengths are copied from the
 /// last such place before the set to the first behind it, and lie as much
 /// further on in their stage: they are *shifted*. So are slices of rows, each
 /// by itself: it begins anywhere, and its copy reaches into its neighbours.
+///
+/// In its stage each copy has room that begins at a multiple of bulkPlaceUnit.
+/// Where copies do not all begin at one in memory, each is put so much further
+/// on in its room: it is *offset*. All that are shifted are.
 struct StageLayout {
   /// Elements of a whole row.
   int64_t rowLength;
@@ -53,6 +62,19 @@ struct StageLayout {
              (isSlice() && rowLength * bytes % bulkCopyUnit != 0);
     });
   }
+  /// Whether the blocks do not all begin where bulkPlaceUnit bytes do, and
+  /// finding out where they do is worth it: not for sets of rows that only
+  /// together are whole copies, whose kernels are bound by their instructions.
+  bool needsOffset() const {
+    if (needsShift())
+      return true;
+    return llvm::any_of(elementBytes, [&](int64_t bytes) {
+      if (!isSlice() && rowLength * bytes % bulkCopyUnit != 0)
+        return false;
+      return getBlockBytes(bytes) % bulkPlaceUnit != 0 ||
+             (isSlice() && rowLength * bytes % bulkPlaceUnit != 0);
+    });
+  }
   /// Bytes that the copy of a block takes.
   int64_t getCopyBytes(int64_t bytes) const {
     int64_t block = getBlockBytes(bytes);
@@ -61,16 +83,30 @@ struct StageLayout {
                      bulkCopyUnit
                : block;
   }
+  /// Bytes of a stage that the copy of a block has, with those that it leaves
+  /// before and behind it.
+  int64_t getRoomBytes(int64_t bytes) const {
+    int64_t most = needsOffset() ? bulkPlaceUnit - bulkCopyUnit : 0;
+    return int64_t(
+        llvm::alignTo(uint64_t(getCopyBytes(bytes) + most), bulkPlaceUnit));
+  }
   /// Elements from a row of a set to the one behind it in a stage, of elements
   /// of so many bytes.
   int64_t getRowDistance(int64_t bytes) const {
-    return isSlice() ? getCopyBytes(bytes) / bytes : columns;
+    return isSlice() ? getRoomBytes(bytes) / bytes : columns;
   }
-  /// Bytes of all copies of a stage.
-  int64_t getStageBytes() const {
+  /// Bytes that all copies to a stage take.
+  int64_t getCopiedBytes() const {
     int64_t sum = 0;
     for (int64_t bytes : elementBytes)
       sum += getBlocks() * getCopyBytes(bytes);
+    return sum;
+  }
+  /// Bytes of a stage.
+  int64_t getStageBytes() const {
+    int64_t sum = 0;
+    for (int64_t bytes : elementBytes)
+      sum += getBlocks() * getRoomBytes(bytes);
     return sum;
   }
 };

@@ -36,7 +36,7 @@ static Stages makeStages(lane::StagesOp op, gpu::GPUFuncOp kernel) {
   for (auto [element, elementBytes] :
        llvm::zip_equal(type.getElements(), stages.layout.elementBytes)) {
     int64_t size =
-        stages.layout.getBlocks() * stages.layout.getCopyBytes(elementBytes);
+        stages.layout.getBlocks() * stages.layout.getRoomBytes(elementBytes);
     auto ofStages =
         MemRefType::get({type.getCount(), size / elementBytes}, element,
                         MemRefLayoutAttrInterface(), space);

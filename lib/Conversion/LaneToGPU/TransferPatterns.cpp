@@ -202,6 +202,8 @@ private:
   const ChipInfo &chip;
 };
 
+} // namespace
+
 /// The columns that this workgroup has of a row, as an index, where not all
 /// workgroups have as many; else null.
 static Value emitOwnColumns(ImplicitLocOpBuilder &b, lane::PlaceType place,
@@ -214,6 +216,7 @@ static Value emitOwnColumns(ImplicitLocOpBuilder &b, lane::PlaceType place,
                                 emitIndex(b, place.getWorkgroupColumns()));
 }
 
+namespace {
 /// Rows that lie side by side are asked for by the first lane of the workgroup
 /// at once, others by the first of each group.
 struct LowerPrefetchRows : PlacePattern<lane::PrefetchRowsOp> {
@@ -320,14 +323,14 @@ protected:
   virtual LogicalResult lowerStaged(Op op, const Place &place,
                                     const Stages &stages,
                                     PatternRewriter &rewriter) const = 0;
-  /// How many elements the first of the workgroup's in `row` lies behind the
-  /// copy's first, where a copy begins with that row; null where there is no
-  /// such distance.
-  static Value emitShift(ImplicitLocOpBuilder &b, const StageLayout &layout,
-                         const Place &place, int64_t elementBytes, Value row) {
-    if (!layout.needsShift())
+  /// How many elements the first of the workgroup's in `row` lies behind where
+  /// its copy's room in the stage begins, where a copy begins with that row;
+  /// null where there is no such distance.
+  static Value emitOffset(ImplicitLocOpBuilder &b, const StageLayout &layout,
+                          const Place &place, int64_t elementBytes, Value row) {
+    if (!layout.needsOffset())
       return {};
-    int64_t unit = bulkCopyUnit / elementBytes;
+    int64_t unit = bulkPlaceUnit / elementBytes;
     Value first = arith::MulIOp::create(b, row, emitIndex(b, layout.rowLength));
     // Most slices are whole units, so that each begins like its row.
     if (layout.isSlice() && layout.columns % unit != 0)
@@ -382,7 +385,7 @@ private:
   /// The bytes of all copies of a set, as an i32.
   static Value emitSetBytes(ImplicitLocOpBuilder &b, const StageLayout &layout,
                             Value columns) {
-    int64_t bytes = layout.getStageBytes();
+    int64_t bytes = layout.getCopiedBytes();
     if (!columns)
       return arith::ConstantIntOp::create(b, bytes, 32);
     if (!layout.needsShift())
@@ -411,15 +414,22 @@ private:
                     emitSetBytes(b, layout, columns));
     for (auto [i, memory] : llvm::enumerate(op.getMemories())) {
       int64_t elementBytes = layout.elementBytes[i];
-      int64_t bytes = layout.getCopyBytes(elementBytes);
+      int64_t room = layout.getRoomBytes(elementBytes);
       for (int64_t block = 0; block < layout.getBlocks(); ++block) {
-        Value to = emitIndex(b, block * bytes / elementBytes);
+        Value to = emitIndex(b, block * room / elementBytes);
         Value row = op.getSet();
         if (block)
           row = arith::AddIOp::create(b, row, emitIndex(b, block));
         Value column = firstColumn ? firstColumn : emitIndex(b, 0);
-        if (Value shift = emitShift(b, layout, of, elementBytes, row))
-          column = arith::SubIOp::create(b, column, shift);
+        if (Value offset = emitOffset(b, layout, of, elementBytes, row)) {
+          to = arith::AddIOp::create(b, to, offset);
+          if (layout.needsShift()) {
+            Value shift = arith::RemUIOp::create(
+                b, offset, emitIndex(b, bulkCopyUnit / elementBytes));
+            to = arith::SubIOp::create(b, to, shift);
+            column = arith::SubIOp::create(b, column, shift);
+          }
+        }
         Value size = emitCopyBytes(b, layout, elementBytes, columns);
         NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
             b, emitSharedAddress(b, target.memories[i], {op.getStage(), to}),
@@ -457,13 +467,13 @@ struct LowerReceive : StagePattern<lane::ReceiveOp> {
     SmallVector<Value> begins, received;
     const StageLayout &layout = stages.layout;
     Value row = op.getSet();
-    if (layout.needsShift() && layout.isSlice())
+    if (layout.needsOffset() && layout.isSlice())
       row = arith::AddIOp::create(b, row, place.group);
     for (int64_t elementBytes : layout.elementBytes) {
       Value distance = emitIndex(b, layout.getRowDistance(elementBytes));
       Value begin = arith::MulIOp::create(b, place.group, distance);
-      if (Value shift = emitShift(b, layout, place, elementBytes, row))
-        begin = arith::AddIOp::create(b, begin, shift);
+      if (Value offset = emitOffset(b, layout, place, elementBytes, row))
+        begin = arith::AddIOp::create(b, begin, offset);
       begins.push_back(begin);
     }
     Value column = place.accesses[*op.getAccess()].ownColumn;

@@ -72,16 +72,23 @@ gpu.module @m {
 !stages = !lane.stages<2 of bf16>
 
 // Rows of 2002 bytes do not all begin where a copy can: it begins as many
-// elements before, takes 2032 bytes, and the lanes look so much further on.
+// elements before, and takes 2032 bytes. In the stage it lies as many bytes
+// behind a multiple of 32 as in memory, and the lanes look so much further on.
 // CHECK-LABEL: gpu.func @shifted(
 // CHECK-SAME:    %[[X:.*]]: memref<?x1001xbf16>, %[[SET:.*]]: index, %{{.*}}: index)
 // CHECK-DAG:     %[[BYTES:.*]] = arith.constant 2032 : i32
 // CHECK-DAG:     %[[LENGTH:.*]] = arith.constant 1001 : index
 // CHECK-DAG:     %[[UNIT:.*]] = arith.constant 8 : index
+// CHECK-DAG:     %[[PLACE:.*]] = arith.constant 16 : index
+// CHECK:         memref.view {{.*}} to memref<2x1024xbf16,
 // CHECK:         %[[ELEMENT:.*]] = arith.muli %[[SET]], %[[LENGTH]]
-// CHECK:         %[[SHIFT:.*]] = arith.remui %[[ELEMENT]], %[[UNIT]]
+// CHECK:         %[[OFFSET:.*]] = arith.remui %[[ELEMENT]], %[[PLACE]]
+// CHECK:         %[[SHIFT:.*]] = arith.remui %[[OFFSET]], %[[UNIT]]
+// CHECK:         arith.subi %[[OFFSET]], %[[SHIFT]]
 // CHECK:         arith.subi %{{.*}}, %[[SHIFT]]
 // CHECK:         nvvm.cp.async.bulk.shared.cluster.global {{.*}}, %[[BYTES]]
+// CHECK:         %[[AT:.*]] = arith.remui %{{.*}}, %[[PLACE]]
+// CHECK:         arith.addi %[[AT]], %{{.*}}
 // CHECK:         vector.load {{.*}} {alignment = 2 : i64}
 gpu.module @m {
   gpu.func @shifted(%x: memref<?x1001xbf16>, %set: index, %stage: index) {
@@ -131,9 +138,9 @@ gpu.module @m {
 // Slices of rows that begin anywhere: each row has a copy of its own, which
 // begins as many elements before the slice as its row lies behind a multiple of
 // 16 bytes, and reaches into what is beside the slice. The last workgroup's is
-// shorter, as is what all announce: two copies of each operand. A row lies 520
-// or 516 elements behind the one before it in a stage, and a group looks as
-// much further on as its own row is shifted.
+// shorter, as is what all announce: two copies of each operand. A row lies 528
+// or 520 elements behind the one before it in a stage, and a group looks as
+// much further on as its own row begins behind a multiple of 32 bytes.
 // CHECK-LABEL: gpu.func @shifted_slices(
 // CHECK-SAME:    %[[COLUMN:[^:]*]]: index, %[[X:.*]]: memref<?x1001xbf16>, %[[Y:.*]]: memref<?x1001xf32>, %[[SET:[^:]*]]: index,
 // CHECK-DAG:     %[[ROUND:.*]] = arith.constant 31 : i32
@@ -141,13 +148,13 @@ gpu.module @m {
 // CHECK-DAG:     %[[TWICE:.*]] = arith.constant 32 : i32
 // CHECK-DAG:     %[[LENGTH:.*]] = arith.constant 1001 : index
 // CHECK-DAG:     %[[MOST:.*]] = arith.constant 512 : index
+// CHECK-DAG:     %[[XPLACE:.*]] = arith.constant 16 : index
 // CHECK-DAG:     %[[XUNIT:.*]] = arith.constant 8 : index
-// CHECK-DAG:     %[[YUNIT:.*]] = arith.constant 4 : index
-// CHECK-DAG:     %[[XBEHIND:.*]] = arith.constant 520 : index
-// CHECK-DAG:     %[[YBEHIND:.*]] = arith.constant 516 : index
+// CHECK-DAG:     %[[XBEHIND:.*]] = arith.constant 528 : index
+// CHECK-DAG:     %[[YBEHIND:.*]] = arith.constant 520 : index
 // CHECK:         %[[GROUP:.*]] = arith.divui %{{.*}}, %{{.*}} : index
-// CHECK:         memref.view {{.*}} to memref<2x1040xbf16,
-// CHECK:         memref.view {{.*}} to memref<2x1032xf32,
+// CHECK:         memref.view {{.*}} to memref<2x1056xbf16,
+// CHECK:         memref.view {{.*}} to memref<2x1040xf32,
 // CHECK:         %[[LEFT:.*]] = arith.subi %[[LENGTH]], %[[COLUMN]] : index
 // CHECK:         %[[OWN:.*]] = arith.minui %[[LEFT]], %[[MOST]] : index
 // CHECK:         %[[COLUMNS:.*]] = arith.index_cast %[[OWN]] : index to i32
@@ -160,24 +167,26 @@ gpu.module @m {
 // CHECK:         %[[ALL:.*]] = arith.addi %[[XBOTH]], %[[YBOTH]] : i32
 // CHECK:         nvvm.mbarrier.arrive.expect_tx %{{.*}}, %[[ALL]]
 // CHECK:         %[[FIRST:.*]] = arith.muli %[[SET]], %[[LENGTH]] : index
-// CHECK:         %[[SHIFT:.*]] = arith.remui %[[FIRST]], %[[XUNIT]] : index
+// CHECK:         %[[OFFSET:.*]] = arith.remui %[[FIRST]], %[[XPLACE]] : index
+// CHECK:         %[[SHIFT:.*]] = arith.remui %[[OFFSET]], %[[XUNIT]] : index
 // CHECK:         arith.subi %[[COLUMN]], %[[SHIFT]] : index
 // CHECK:         %[[XSIZE:.*]] = arith.muli %[[XUNITS]], %[[BYTES]] : i32
 // CHECK:         nvvm.cp.async.bulk.shared.cluster.global {{.*}}, %[[XSIZE]]
 // CHECK:         %[[NEXT:.*]] = arith.addi %[[SET]], %{{.*}} : index
 // CHECK:         %[[SECOND:.*]] = arith.muli %[[NEXT]], %[[LENGTH]] : index
-// CHECK:         %[[OTHER:.*]] = arith.remui %[[SECOND]], %[[XUNIT]] : index
+// CHECK:         %[[LATER:.*]] = arith.remui %[[SECOND]], %[[XPLACE]] : index
+// CHECK:         %[[OTHER:.*]] = arith.remui %[[LATER]], %[[XUNIT]] : index
 // CHECK:         arith.subi %[[COLUMN]], %[[OTHER]] : index
 // CHECK:         nvvm.cp.async.bulk.shared.cluster.global {{.*}}, %[[XSIZE]]
 // CHECK-COUNT-2: nvvm.cp.async.bulk.shared.cluster.global
 // CHECK:         %[[ROW:.*]] = arith.addi %[[SET]], %[[GROUP]] : index
 // CHECK:         %[[XLINE:.*]] = arith.muli %[[GROUP]], %[[XBEHIND]] : index
 // CHECK:         %[[ELEMENT:.*]] = arith.muli %[[ROW]], %[[LENGTH]] : index
-// CHECK:         %[[XSHIFT:.*]] = arith.remui %[[ELEMENT]], %[[XUNIT]] : index
-// CHECK:         arith.addi %[[XLINE]], %[[XSHIFT]] : index
+// CHECK:         %[[XAT:.*]] = arith.remui %[[ELEMENT]], %[[XPLACE]] : index
+// CHECK:         arith.addi %[[XLINE]], %[[XAT]] : index
 // CHECK:         %[[YLINE:.*]] = arith.muli %[[GROUP]], %[[YBEHIND]] : index
-// CHECK:         %[[YSHIFT:.*]] = arith.remui %[[ELEMENT]], %[[YUNIT]] : index
-// CHECK:         arith.addi %[[YLINE]], %[[YSHIFT]] : index
+// CHECK:         %[[YAT:.*]] = arith.remui %[[ELEMENT]], %[[XUNIT]] : index
+// CHECK:         arith.addi %[[YLINE]], %[[YAT]] : index
 gpu.module @m {
   gpu.func @shifted_slices(%column: index, %x: memref<?x1001xbf16>, %y: memref<?x1001xf32>, %set: index, %end: index, %stage: index) {
     %place = lane.place from %column : !place
@@ -209,6 +218,58 @@ gpu.module @m {
     %place = lane.place from %column : !place
     %stages = lane.stages at %place : !place, !stages
     lane.start_copies %x from %i below %end to %stages[%i] at %place : !place, !stages, memref<?x1002xbf16>
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 4280, lanes = 96, groups = 1, width = 8, columns = 2144>
+!stages = !lane.stages<2 of bf16>
+
+// Slices of rows of 8560 bytes begin where a copy can, but at every other row
+// in the middle of 32 bytes: the copy is put there too, in room of 4320 bytes,
+// and takes what the slice has.
+// CHECK-LABEL: gpu.func @offset_slices(
+// CHECK-SAME:    %[[COLUMN:[^:]*]]: index, %[[X:.*]]: memref<?x4280xbf16>, %[[SET:[^:]*]]: index,
+// CHECK-DAG:     %[[LENGTH:.*]] = arith.constant 4280 : index
+// CHECK-DAG:     %[[PLACE:.*]] = arith.constant 16 : index
+// CHECK:         memref.view {{.*}} to memref<2x2160xbf16,
+// CHECK:         %[[FIRST:.*]] = arith.muli %[[SET]], %[[LENGTH]] : index
+// CHECK:         %[[OFFSET:.*]] = arith.remui %[[FIRST]], %[[PLACE]] : index
+// CHECK-NOT:     arith.subi
+// CHECK:         arith.addi %{{.*}}, %[[OFFSET]] : index
+// CHECK:         nvvm.cp.async.bulk.shared.cluster.global
+// CHECK:         %[[AGAIN:.*]] = arith.remui %{{.*}}, %[[PLACE]] : index
+// CHECK:         %[[AT:.*]] = arith.addi %[[AGAIN]], %{{.*}} : index
+// CHECK:         vector.load %{{.*}}[%{{.*}}, %[[AT]]] {alignment = 16 : i64}
+gpu.module @m {
+  gpu.func @offset_slices(%column: index, %x: memref<?x4280xbf16>, %set: index, %end: index, %stage: index) {
+    %place = lane.place from %column : !place
+    %stages = lane.stages at %place : !place, !stages
+    lane.start_copies %x from %set below %end to %stages[%stage] at %place : !place, !stages, memref<?x4280xbf16>
+    %r = lane.receive %set from %stages[%stage] at %place access 0 : !place, !stages -> vector<8xbf16>
+    "test.use"(%r) : (vector<8xbf16>) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 167, lanes = 8, groups = 8, width = 1>
+!stages = !lane.stages<2 of bf16>
+
+// Eight rows of 334 bytes are whole copies together. They are put where their
+// room begins, wherever they begin in memory.
+// CHECK-LABEL: gpu.func @together(
+// CHECK:         memref.view {{.*}} to memref<2x1344xbf16,
+// CHECK-NOT:     arith.remui %{{.*}}, %{{.*}} : index
+// CHECK:         nvvm.cp.async.bulk.shared.cluster.global
+gpu.module @m {
+  gpu.func @together(%x: memref<?x167xbf16>, %set: index, %end: index, %stage: index) {
+    %place = lane.place : !place
+    %stages = lane.stages at %place : !place, !stages
+    lane.start_copies %x from %set below %end to %stages[%stage] at %place : !place, !stages, memref<?x167xbf16>
     gpu.return
   }
 }
