@@ -8,112 +8,33 @@
   fit_costs.py --fit --write    # fits from the stored ones, and stores the result
   fit_costs.py --plot FILE.svg  # predicted over measured
 
-Needs NumPy; some seconds, and a minute for the cross-validation. docs/cost-model.md shows the
-results.
+`lnbwd-tune fit` is the same with --fit. Needs NumPy; some seconds, and a minute for the
+cross-validation. docs/cost-model.md shows the results.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import pathlib
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(SOURCE / "python"), str(pathlib.Path(__file__).resolve().parent)]
 
-import numpy as np  # noqa: E402
-
-from lnbwd._files import write_whole  # noqa: E402
-from lnbwd_bench import costs  # noqa: E402
-from lnbwd_bench.regrets import HEADING, line  # noqa: E402
-from lnbwd_bench.scatter import Series, scatter  # noqa: E402
-
-DATA = SOURCE / "docs" / "results"
-FILES = ("h200-schedules*.json.xz", "h200-unseen-*.json.xz", "h200-later-*.json.xz",
-         "h200-beyond-2245.json.xz")
-TABLE = SOURCE / "lib" / "Analysis" / "CostParameters.json"
-_DIGITS = 5
-_DOTS = 5000
-
-
-def show(problems: Sequence[Mapping[str, Any]], regret: Any, title: str) -> None:
-    """A table of regrets: of all problems, by kind and by file."""
-    print(f"{title}\n{HEADING}")
-    print(line("all", regret))
-    for key in ("kind", "file"):
-        for name in sorted({problem[key] for problem in problems}):
-            chosen = np.array([problem[key] == name for problem in problems])
-            if not np.isnan(regret[chosen]).all():
-                print(line(name.removeprefix("h200-schedules").removesuffix(".json.xz")
-                           if key == "file" else name, regret[chosen]))
-
-
-def show_worst(problems: Sequence[Mapping[str, Any]], schedules: costs.Schedules, predicted: Any,
-               count: int) -> None:
-    """The problems where the choice loses most, with the choice and what is best."""
-    for index, chosen, best in costs.worst(schedules, predicted, count):
-        problem = problems[index]
-        print(f"{problem['kind']} {problem['dtype']} {problem['m']}x{problem['n']}: "
-              f"{schedules.us[chosen] / schedules.us[best]:.3f}")
-        for title, one in (("chosen", chosen), ("best", best)):
-            print(f"  {title:6} {schedules.us[one]:7.1f} us, predicted {predicted[one]:7.1f}: "
-                  f"{schedules.describe(one)}")
-
-
-def plot(measured: Any, predicted: Any) -> str:
-    """An SVG of predicted over measured microseconds, of some of the points."""
-    chosen = np.arange(0, len(measured), max(1, len(measured) // _DOTS))
-    return scatter([Series(measured[chosen], predicted[chosen])], 1, 1000,
-                   (1, 3, 10, 30, 100, 300, 1000))
+from lnbwd_bench import cost_fit  # noqa: E402
 
 
 def main() -> int:
-    """Reads, fits, shows, writes."""
+    """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", nargs="*", type=pathlib.Path,
-                        default=[path for files in FILES for path in sorted(DATA.glob(files))],
-                        help="files of sweep.py (default: those in docs/results)")
-    parser.add_argument("--table", type=pathlib.Path, default=TABLE, help="the parameters")
-    parser.add_argument("--chip", help="a chip of the table (default: its first)")
+    cost_fit.add_arguments(parser)
     parser.add_argument("--fit", action="store_true", help="fit, from those of the table")
-    parser.add_argument("--folds", type=int, default=0,
-                        help="cross-validate over so many parts of the problems")
-    parser.add_argument("--worst", type=int, default=0,
-                        help="show so many problems where the choice loses most")
-    parser.add_argument("--write", action="store_true", help="write the parameters to the table")
-    parser.add_argument("--plot", type=pathlib.Path, help="write the plot to this .svg")
     options = parser.parse_args()
-    table = json.loads(options.table.read_text())
-    chip = options.chip or next(iter(table["chips"]))
-    if chip not in table["chips"]:
-        parser.error(f"--chip: expected one of {', '.join(table['chips'])}, got {chip}")
-    parameters = table["chips"][chip]
-    problems = costs.read(options.data)
-    schedules = costs.Schedules(problems, parameters)
-    if options.folds:
-        predicted = costs.cross_predicted(schedules, parameters, options.folds)
-        show(problems, costs.regrets(schedules, predicted),
-             f"cross-validated, {options.folds} parts")
-        show_worst(problems, schedules, predicted, options.worst)
-    if options.fit:
-        parameters = costs.fit(schedules, parameters, say=print)
-    parameters = {name: float(f"{value:.{_DIGITS}g}") for name, value in parameters.items()}
-    predicted = costs.predict(schedules, parameters)
-    show(problems, costs.regrets(schedules, predicted),
-         "the parameters, on what they were fitted to")
-    if not options.folds:
-        show_worst(problems, schedules, predicted, options.worst)
-    off = np.abs(np.log(predicted / schedules.us))
-    print(f"residuals: median {np.median(off):.3f}, 90 % {np.quantile(off, 0.9):.3f} "
-          f"of {len(off)} schedules")
-    if options.write:
-        table["chips"][chip] = parameters
-        write_whole(options.table, (json.dumps(table, indent=2) + "\n").encode())
-    if options.plot:
-        write_whole(options.plot, plot(schedules.us, predicted).encode())
+    try:
+        cost_fit.run(options, options.fit)
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     return 0
 
 
