@@ -364,13 +364,20 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
   if (best || !op.getAllSums().empty())
     return best;
 
-  // Rows too long for the registers of a workgroup are read once a phase.
-  Candidate reload(op, chip.maxThreadsPerWorkgroup, width);
-  reload.fields.reload = 1;
-  ScheduleAttr schedule = reload.get(context, chip);
-  return getObstacle(op, schedule, chip, RegisterBound::Estimate).empty()
-             ? schedule
-             : ScheduleAttr();
+  // Rows too long for the registers of a workgroup are read once a phase, by as
+  // many lanes as have registers for an access to each row block.
+  for (int64_t threads = chip.maxThreadsPerWorkgroup; threads >= chip.waveSize;
+       threads /= 2) {
+    Candidate reload(op, threads, width);
+    reload.fields.reload = 1;
+    while (reload.getGroups(chip) > 1)
+      ++reload.fewerGroups;
+    ScheduleAttr schedule = reload.get(context, chip);
+    if (getObstacle(op, schedule, chip, RegisterBound::Estimate).empty() &&
+        (allowRejected || !isRejected(op, schedule)))
+      return schedule;
+  }
+  return {};
 }
 
 ScheduleAttr lnbwd::chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,

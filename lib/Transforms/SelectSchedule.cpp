@@ -119,7 +119,12 @@ private:
       if (!selected)
         return op.emitOpError("row length ")
                << op.getRowLength() << " does not fit the registers of "
-               << info.name << " in one pass; run lnbwd-split-two-pass before";
+               << info.name
+               << (op.getAllSums().empty()
+                       ? ", not even where rows are read again for each "
+                         "row sum; split the program into ones with fewer "
+                         "row blocks"
+                       : " in one pass; run lnbwd-split-two-pass before");
       ++numSelected;
     }
     FailureOr<ScheduleAttr> overridden =

@@ -8,7 +8,8 @@
 //
 // Two copies of a row program, each keeping some of the outputs;
 // canonicalisation then removes what only the others needed. Row sums that the
-// columns need come out first, into a program of their own.
+// columns need come out first, into a program of their own, also where there
+// are no other outputs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,6 +63,11 @@ static RowwiseOp hoistNeededSums(IRRewriter &rewriter, RowwiseOp op,
       .rest;
 }
 
+/// Whether `op` has an output with something of each row.
+static bool hasRowsOut(RowwiseOp op) {
+  return !op.getRowOuts().empty() || !op.getScalarOuts().empty();
+}
+
 namespace {
 class SplitTwoPass : public lnbwd::impl::SplitTwoPassPassBase<SplitTwoPass> {
 public:
@@ -89,11 +95,11 @@ public:
         collectPrograms(getOperation(), [&](RowwiseOp op) -> FailureOr<bool> {
           if (failed(checkNoContractions(op)))
             return failure();
-          bool hasBoth =
-              (!op.getRowOuts().empty() || !op.getScalarOuts().empty()) &&
-              !op.getAllSums().empty();
-          return op.hasPureBufferSemantics() && hasBoth && !op.getSchedule() &&
-                 !hasOwnRows(op) && (!info || !chooseSchedule(op, *info));
+          bool hasHalves =
+              !op.getAllSums().empty() && (hasRowsOut(op) || op.hasRowSums());
+          return op.hasPureBufferSemantics() && hasHalves &&
+                 !op.getSchedule() && !hasOwnRows(op) &&
+                 (!info || !chooseSchedule(op, *info));
         });
     if (failed(programs))
       return signalPassFailure();
@@ -118,6 +124,16 @@ public:
       SmallVector<Value> allocations;
       op = hoistNeededSums(rewriter, op, allocations);
       rewriter.setInsertionPointAfter(op);
+      if (!hasRowsOut(op)) {
+        // What needs no row sum is a half already.
+        if (allocations.empty())
+          continue;
+        op.setEntry((op.getEntry() + "_columns").str());
+        for (Value allocation : allocations)
+          memref::DeallocOp::create(rewriter, op.getLoc(), allocation);
+        ++numSplit;
+        continue;
+      }
       llvm::BitVector inputs(op.getNumDpsInputs(), true);
       llvm::BitVector rows(op.getNumDpsInits());
       rows.set(0, op.getRowOuts().size() + op.getScalarOuts().size());

@@ -178,3 +178,20 @@ func.func @f(%x: memref<?x1048576xf32>, %y: memref<?x1048576xf32>, %s: memref<10
   }
   return
 }
+
+// -----
+
+!block = memref<?x262144xf32>
+!row = vector<262144xf32>
+
+// Nor one that reads its rows again: a lane has an access to each row block.
+func.func @f(%x: !block, %y: !block) {
+  // expected-error@+1 {{row length 262144 does not fit the registers of gfx942, not even where rows are read again for each row sum; split the program into ones with fewer row blocks}}
+  lnbwd.rowwise @k rows(%x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x : !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block, !block) outs rows(%y : !block) {
+  ^bb0(%r0: !row, %r1: !row, %r2: !row, %r3: !row, %r4: !row, %r5: !row, %r6: !row, %r7: !row, %r8: !row, %r9: !row, %r10: !row, %r11: !row, %r12: !row, %r13: !row, %r14: !row, %r15: !row, %r16: !row, %r17: !row, %r18: !row, %r19: !row, %r20: !row, %r21: !row, %r22: !row, %r23: !row, %r24: !row, %r25: !row, %r26: !row, %r27: !row, %r28: !row, %r29: !row, %r30: !row, %r31: !row, %r32: !row, %r33: !row, %r34: !row, %r35: !row, %r36: !row, %r37: !row, %r38: !row, %r39: !row, %r40: !row, %r41: !row, %r42: !row, %r43: !row, %r44: !row, %r45: !row, %r46: !row, %r47: !row, %r48: !row, %r49: !row, %r50: !row, %r51: !row, %r52: !row, %r53: !row, %r54: !row, %r55: !row, %r56: !row, %r57: !row, %r58: !row, %r59: !row, %r60: !row, %r61: !row, %r62: !row, %r63: !row):
+    %sum = vector.reduction <add>, %r63 : !row into f32
+    %spread = vector.broadcast %sum : f32 to !row
+    lnbwd.yield %spread : !row
+  }
+  return
+}

@@ -163,3 +163,45 @@ func.func @groups(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %g: memref<?x512
   }
   return
 }
+
+// -----
+
+// Column sums alone are one half, which row sums that they need are taken out of.
+// CHECK-LABEL: func @sums_alone(
+// CHECK-SAME:      %[[X:[a-z0-9_]+]]: memref<?x512xf32>
+// ALWAYS:        %[[SUM:.*]] = memref.alloc({{.*}}) {lnbwd.row_scalar} : memref<?xf32>
+// ALWAYS:        lnbwd.rowwise @k_statistics rows(%[[X]] {{.*}}) outs scalars(%[[SUM]] : memref<?xf32>)
+// ALWAYS:        lnbwd.rowwise @k_columns rows(%[[X]] {{.*}}) scalars(%[[SUM]] {{.*}}) outs column_sums(
+// ALWAYS-NOT:      vector.reduction
+// ALWAYS:        memref.dealloc %[[SUM]]
+// ALWAYS-NOT:    lnbwd.rowwise
+// NEVER:         lnbwd.rowwise @k rows(
+// AUTO:          lnbwd.rowwise @k rows(
+// CHECK:         return
+func.func @sums_alone(%x: memref<?x512xf32>, %s: memref<512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs column_sums(%s : memref<512xf32>) {
+  ^bb0(%xr: vector<512xf32>):
+    %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<512xf32>
+    %scaled = arith.mulf %xr, %spread : vector<512xf32>
+    lnbwd.yield %scaled : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// So are those of rows that are too long for a workgroup's registers.
+// CHECK-LABEL: func @long_sums_alone(
+// AUTO:          lnbwd.rowwise @k_statistics
+// AUTO:          lnbwd.rowwise @k_columns
+func.func @long_sums_alone(%x: memref<?x1048576xf32>, %s: memref<1048576xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x1048576xf32>) outs column_sums(%s : memref<1048576xf32>) {
+  ^bb0(%xr: vector<1048576xf32>):
+    %sum = vector.reduction <add>, %xr : vector<1048576xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<1048576xf32>
+    %scaled = arith.mulf %xr, %spread : vector<1048576xf32>
+    lnbwd.yield %scaled : vector<1048576xf32>
+  }
+  return
+}

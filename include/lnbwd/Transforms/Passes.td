@@ -297,11 +297,12 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
     that both passes read. Row sums that the columns need (statistics that were
     not saved) are taken out first, into a third program `<name>_statistics`
     that leaves them in allocations of one number for each row: a pass over
-    columns holds no whole row. Expects memrefs and no schedule yet.
+    columns holds no whole row. That is all where there are column sums alone.
+    Expects memrefs and no schedule yet.
 
     `mode`: `auto` splits only the programs that no schedule can run whole on
-    `chip`; `always` splits every program that has both kinds of output; `never`
-    leaves all as they are.
+    `chip`; `always` splits every program that has both kinds of output, or
+    column sums that need row sums; `never` leaves all as they are.
 
     Before:
 
