@@ -72,6 +72,15 @@ struct TriedSchedules {
   /// Whether to try grids in which every workgroup has the same number of sets,
   /// but for the last one.
   bool isEvenTried = false;
+
+  /// Columns of a lane, at most, where each set of rows of `fields` has a
+  /// workgroup of its own.
+  double getMostApartColumns(const ScheduleFields &fields,
+                             const ChipInfo &chip) const {
+    if (fields.vectorWidth == 1 && fields.rowGroups > 1)
+      return apartNarrowColumns;
+    return fields.threadsPerRow > chip.waveSize ? sunkColumns : apartColumns;
+  }
 };
 } // namespace
 
@@ -148,10 +157,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
               if (isUnboundedTried && split == 1 && !stages && !prefetch &&
                   double(workgroup) <= toTry.apartThreads &&
                   double(accesses * width) <=
-                      (width == 1 && fields.rowGroups > 1
-                           ? toTry.apartNarrowColumns
-                       : threads > chip.waveSize ? toTry.sunkColumns
-                                                 : toTry.apartColumns)) {
+                      toTry.getMostApartColumns(fields, chip)) {
                 fields.rowsPerWorkgroup = fields.rowGroups;
                 visit(fields);
               }
