@@ -161,8 +161,28 @@ struct Decoded {
   bool hasPart = false;
   /// Nothing flows on to the next instruction.
   bool endsFlow = false;
+  /// On the way around the loop over rows, which a wave with rows never goes.
+  bool isDetour = false;
 };
 } // namespace
+
+/// Whether a block that begins at `begin`, and which the line table says
+/// nothing of, is reached only from before the loop over rows and lies behind
+/// it: there a wave without any rows has its sums made zero. `sources` has the
+/// branches to it.
+static bool isDetour(ArrayRef<Decoded> code, size_t begin,
+                     ArrayRef<size_t> sources) {
+  if (begin == 0 || !code[begin - 1].endsFlow || sources.empty())
+    return false;
+  return llvm::all_of(sources, [&](size_t source) {
+    return source < begin &&
+           llvm::any_of(
+               code.slice(source, begin - source),
+               [](const Decoded &entry) {
+                 return entry.instruction.part.kind == lane::PartKind::Row;
+               });
+  });
+}
 
 /// Instructions that the line table says nothing of belong to what is around
 /// them in their block, since the code generator has put them there; a block of
@@ -193,6 +213,9 @@ static void fillParts(MutableArrayRef<Decoded> code,
           part = code[source].instruction.part;
           break;
         }
+      bool isAround = isDetour(code, begin, it->second);
+      for (Decoded &entry : block)
+        entry.isDetour = isAround;
     }
     for (Decoded &entry : block) {
       if (entry.hasPart) {
@@ -274,6 +297,7 @@ lnbwd::readInstructions(StringRef object, StringRef kernel,
       offset += inst.Size;
     }
     fillParts(code, sources);
+    llvm::erase_if(code, [](const Decoded &entry) { return entry.isDetour; });
     return llvm::to_vector(llvm::map_range(
         code, [](const Decoded &entry) { return entry.instruction; }));
   }

@@ -310,7 +310,10 @@ def LowerSubgroupReducePass : Pass<"lnbwd-lower-subgroup-reduce"> {
   let summary = "Lower subgroup reductions the way the chip does them best";
   let description = [{
     Upstream's patterns for `gpu.subgroup_reduce`, chosen from the chip table:
-    data-parallel-primitive moves (DPP) on AMD, shuffles elsewhere.
+    data-parallel-primitive moves (DPP) on AMD, shuffles elsewhere. On chips
+    whose waves have 64 lanes a move that leaves two of the four rows of lanes
+    as they were goes to all rows where nothing reads these two afterwards: LLVM
+    then makes it and the operation behind it one instruction.
 
     Before:
 

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Puts upstream's patterns to work with the chip's wave size. Upstream exports
-// the patterns; the pass that runs them there is a test pass.
+// the patterns; the pass that runs them there is a test pass. One of our own
+// lets LLVM merge a move that they leave with the operation behind it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +22,7 @@
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace lnbwd {
@@ -31,7 +33,55 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
+/// A row of DPP is 16 lanes; its moves can leave each of the four rows of a
+/// wave, and each of the four banks of a row, as it was.
+static constexpr unsigned dppRowLanes = 16, allRows = 0xf;
+/// The second row and the fourth.
+static constexpr unsigned oddRows = 0xa;
+
+/// Whether nothing depends on what lanes of the first and the third row have of
+/// `value`.
+static bool isReadInOddRows(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) {
+    if (auto read = dyn_cast<ROCDL::ReadlaneOp>(user)) {
+      APInt lane;
+      return matchPattern(read.getSrc1(), m_ConstantInt(&lane)) &&
+             lane.getZExtValue() / dppRowLanes % 2 == 1;
+    }
+    // What the last lane of each half of a wave has, for all of them.
+    if (auto swizzle = dyn_cast<amdgpu::SwizzleBitModeOp>(user))
+      return swizzle.getAndMask() == 0 && swizzle.getXorMask() == 0 &&
+             swizzle.getOrMask() / dppRowLanes % 2 == 1;
+    // What lane 31 has goes on to the third row and the fourth.
+    if (auto move = dyn_cast<amdgpu::DPPOp>(user))
+      return move.getKind() == amdgpu::DPPPerm::row_bcast_31 &&
+             isReadInOddRows(move.getResult());
+    return OpTrait::hasElementwiseMappableTraits(user) &&
+           isReadInOddRows(user->getResult(0));
+  });
+}
+
 namespace {
+/// Upstream moves the sums of the first and the third row to the rows behind
+/// them and leaves these two as they were. LLVM makes a move and the operation
+/// on its result one instruction where the move is to all rows, so it becomes
+/// one to all rows where nobody looks at these two afterwards.
+struct MoveToAllRows : OpRewritePattern<amdgpu::DPPOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(amdgpu::DPPOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getKind() != amdgpu::DPPPerm::row_bcast_15 ||
+        op.getRowMask() != oddRows || !isReadInOddRows(op.getResult()))
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] {
+      op.setRowMask(allRows);
+      op.setBoundCtrl(true);
+    });
+    return success();
+  }
+};
+
 class LowerSubgroupReduce
     : public lnbwd::impl::LowerSubgroupReducePassBase<LowerSubgroupReduce> {
 public:
@@ -67,6 +117,7 @@ private:
                                                   *chipset, PatternBenefit(2));
       populateGpuLowerClusteredSubgroupReduceToDPPPatterns(
           patterns, info.waveSize, *chipset, PatternBenefit(2));
+      patterns.add<MoveToAllRows>(context);
     }
     populateGpuLowerSubgroupReduceToShufflePatterns(patterns, info.waveSize);
     populateGpuLowerClusteredSubgroupReduceToShufflePatterns(patterns,

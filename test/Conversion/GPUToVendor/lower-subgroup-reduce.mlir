@@ -10,7 +10,7 @@
 // CHECK-LABEL:    gpu.func @wave(
 // CHECK-NOT:        gpu.subgroup_reduce
 // GFX9-COUNT-4:     amdgpu.dpp %{{.*}} {{quad_perm|row_shr|row_half_mirror|row_mirror}}
-// GFX9:             amdgpu.dpp %{{.*}} row_bcast_15
+// GFX9:             amdgpu.dpp %{{.*}} row_bcast_15(unit) {bound_ctrl = true}
 // GFX9:             amdgpu.dpp %{{.*}} row_bcast_31
 // GFX9:             rocdl.readlane
 // RDNA:             amdgpu.dpp
@@ -39,6 +39,21 @@ gpu.module @clusters {
   gpu.func @cluster(%out: memref<1xf32>, %v: f32) kernel {
     %c0 = arith.constant 0 : index
     %s = gpu.subgroup_reduce add %v cluster(size = 8) : (f32) -> f32
+    memref.store %s, %out[%c0] : memref<1xf32>
+    gpu.return
+  }
+}
+
+// Half a wave: what its last lane has is read, which the move to all rows of 16 lanes does not change.
+// CHECK-LABEL:    gpu.func @half(
+// CHECK-NOT:        gpu.subgroup_reduce
+// GFX9:             amdgpu.dpp %{{.*}} row_bcast_15(unit) {bound_ctrl = true}
+// GFX9:             amdgpu.swizzle_bitmode %{{.*}} 0 31 0
+// CHECK:            gpu.return
+gpu.module @halves {
+  gpu.func @half(%out: memref<1xf32>, %v: f32) kernel {
+    %c0 = arith.constant 0 : index
+    %s = gpu.subgroup_reduce maximumf %v cluster(size = 32) : (f32) -> f32
     memref.store %s, %out[%c0] : memref<1xf32>
     gpu.return
   }
