@@ -8,7 +8,7 @@
   fit_costs.py --fit --write    # fits from the stored ones, and stores the result
   fit_costs.py --plot FILE.svg  # predicted over measured
 
-`lnbwd-tune fit` is the same with --fit. Needs NumPy; some seconds, and a minute for the
+`lnbwd-tune fit` is the same with --fit. Needs NumPy and PyTorch; some seconds, and a minute for the
 cross-validation. docs/cost-model.md shows the results.
 """
 

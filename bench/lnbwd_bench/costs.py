@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,23 +24,46 @@ from . import sweeping
 Values = Mapping[str, float]
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-# Of each kind: row blocks read and written, vectors, those of them that a row needs only behind its
-# first sum, column sums, row sums, how many of those one behind the other, operations of the region
-# on an element, and functions among them.
+
+class Program(NamedTuple):
+    """What the model knows of a kind of program.
+
+    Attributes:
+        rows_read, rows_written: row blocks.
+        vectors: that are read for all rows, and, of those, ``late_vectors`` that a row needs only
+            behind its first sum.
+        column_sums, row_sums: and how many of the latter wait one for the other, ``phases``.
+        operations: of the region on an element, with ``functions`` among them.
+    """
+
+    rows_read: int
+    rows_written: int
+    vectors: int
+    late_vectors: int
+    column_sums: int
+    row_sums: int
+    phases: int
+    operations: int
+    functions: int
+
+
 PROGRAMS = {
-    LAYER_NORM_BWD: (2, 1, 1, 0, 2, 2, 1, 7, 0), RMS_NORM_BWD: (2, 1, 1, 0, 1, 1, 1, 6, 0),
-    LAYER_NORM: (1, 1, 2, 2, 0, 3, 2, 5, 0), RMS_NORM: (1, 1, 1, 1, 0, 1, 1, 3, 0),
-    "norm_backward": (4, 2, 1, 0, 3, 2, 1, 12, 0), "norm_forward": (2, 1, 2, 2, 0, 2, 2, 6, 0),
-    "gelu_backward": (2, 1, 0, 0, 1, 0, 0, 9, 2), "rms_backward": (3, 1, 1, 0, 1, 1, 1, 8, 0),
-    LAYER_NORM_BWD + sweeping.DX: (2, 1, 1, 0, 0, 2, 1, 6, 0),
-    RMS_NORM_BWD + sweeping.DX: (2, 1, 1, 0, 0, 1, 1, 5, 0),
-    "rms_forward": (2, 2, 1, 1, 0, 1, 1, 4, 0)}
-VECTORS, LATE_VECTORS, COLUMN_SUMS = 2, 3, 4
+    LAYER_NORM_BWD: Program(2, 1, 1, 0, 2, 2, 1, 7, 0),
+    RMS_NORM_BWD: Program(2, 1, 1, 0, 1, 1, 1, 6, 0),
+    LAYER_NORM: Program(1, 1, 2, 2, 0, 3, 2, 5, 0), RMS_NORM: Program(1, 1, 1, 1, 0, 1, 1, 3, 0),
+    "norm_backward": Program(4, 2, 1, 0, 3, 2, 1, 12, 0),
+    "norm_forward": Program(2, 1, 2, 2, 0, 2, 2, 6, 0),
+    "gelu_backward": Program(2, 1, 0, 0, 1, 0, 0, 9, 2),
+    "rms_backward": Program(3, 1, 1, 0, 1, 1, 1, 8, 0),
+    LAYER_NORM_BWD + sweeping.DX: Program(2, 1, 1, 0, 0, 2, 1, 6, 0),
+    RMS_NORM_BWD + sweeping.DX: Program(2, 1, 1, 0, 0, 1, 1, 5, 0),
+    "rms_forward": Program(2, 2, 1, 1, 0, 1, 1, 4, 0)}
+"""By kind."""
 
 
 def has_sums(kind: str) -> bool:
     """Whether a kind of program has column sums."""
-    return PROGRAMS[kind][COLUMN_SUMS] > 0
+    return PROGRAMS[kind].column_sums > 0
 
 
 # What lib/Target/ChipInfo.cpp says of sm_90, and the constants of CostModel.cpp.
@@ -48,7 +71,7 @@ COMPUTE_UNITS, WAVE, SCHEDULERS, MEGAHERTZ = 132, 32, 4, 1980
 REGISTERS_PER_SCHEDULER, REGISTER_GRANULE, MOST_REGISTERS = 512, 8, 255
 COMPUTE_UNIT_THREADS, COMPUTE_UNIT_SHARED = 2048, 228 * 1024
 RESERVED_SHARED, COMBINED_SHARE, CROWDING_BYTES, LINE = 1024, 0.75, 128 * 1024, 128
-COPY_UNIT = 16
+COPY_UNIT, PLACE_UNIT = 16, 32
 CACHED_BYTES = 50e6
 CLUSTER_PARTS = ((6, 16), (2, 18))
 # Registers of a lane with which a scheduler holds so many waves, the most first.
@@ -79,8 +102,23 @@ BOUNDS = frozenset(("apart_threads", "apart_columns", "sunk_columns", "apart_nar
 # side. Until then such kernels took up to 74 registers more.
 _VECTORS_KEPT_ONCE = "2026-11-22"
 # The kernels of `sweeping.KERNELS` from which on workgroups share rows as evenly as copies allow,
-# and from which on those with one set of rows load vectors when they are needed.
-_EVEN_SHARES, _SUNK_VECTORS = 2, 3
+# from which on those with one set of rows load vectors when they are needed, and from which on
+# copies are put where they lie alike in memory.
+_EVEN_SHARES, _SUNK_VECTORS, _LIKE_COPIES = 2, 3, 4
+
+
+def _has_placed_copies(problem: Mapping[str, Any], fields: Mapping[str, int]) -> bool:
+    """Whether staged rows are copied to other places than those behind each other: needsOffset of
+    StageLayout.h."""
+    size = problem["bytes_read"] // PROGRAMS[problem["kind"]].rows_read
+    columns = schedule_space.shared_columns(problem["n"], fields[schedule.WORKGROUPS_PER_ROW],
+                                            fields[schedule.VECTOR_WIDTH])
+    if columns < problem["n"]:
+        return (columns * size) % PLACE_UNIT != 0 or (problem["n"] * size) % PLACE_UNIT != 0
+    copied = fields[schedule.ROW_GROUPS] * columns * size
+    if (columns * size) % COPY_UNIT:
+        return copied % COPY_UNIT != 0
+    return copied % PLACE_UNIT != 0
 
 
 def _is_of_old_kernel(document: Mapping[str, Any], problem: Mapping[str, Any],
@@ -91,9 +129,12 @@ def _is_of_old_kernel(document: Mapping[str, Any], problem: Mapping[str, Any],
             and problem["dtype"] != "f32" and fields[schedule.ROW_GROUPS] > 1
             and fields[schedule.WORKGROUPS_PER_COMPUTE_UNIT]):
         return True
-    if (document.get("kernels", 1) < _SUNK_VECTORS and PROGRAMS[problem["kind"]][LATE_VECTORS]
+    if (document.get("kernels", 1) < _SUNK_VECTORS and PROGRAMS[problem["kind"]].late_vectors
             and not fields[schedule.WORKGROUPS_PER_COMPUTE_UNIT]
             and fields[schedule.THREADS_PER_ROW] > WAVE):
+        return True
+    if (document.get("kernels", 1) < _LIKE_COPIES and fields[schedule.STAGES]
+            and _has_placed_copies(problem, fields)):
         return True
     # Workgroups that shared a row had whole turns of their lanes.
     split, width = fields[schedule.WORKGROUPS_PER_ROW], fields[schedule.VECTOR_WIDTH]
@@ -147,13 +188,13 @@ class Schedules:
                     continue
                 rows.append((index, candidate["us"], candidate["rounds"], problem["m"],
                              problem["n"], problem["bytes_read"], problem["bytes_written"],
-                             *program, program[VECTORS] * (4 if is_wide else 2),
-                             program[LATE_VECTORS] * (4 if is_wide else 2), *fields.values()))
+                             *program, program.vectors * (4 if is_wide else 2),
+                             program.late_vectors * (4 if is_wide else 2), *fields.values()))
         columns = iter(np.array(rows, dtype=np.float64).T)
         self.problem = next(columns).astype(int)
         self.count = len(problems)
         (self.us, self.rounds, self.rows, self.length, self.bytes_read, self.bytes_written,
-         self.rows_read, self.rows_written, self.columns, self.late_columns, self.sums,
+         self.rows_read, self.rows_written, self.columns, _, self.sums,
          self.row_sums, self.phases, self.operations, self.functions, self.column_bytes,
          self.late_column_bytes) = (next(columns) for _ in range(17))
         fields = dict(zip(sweeping.FIELDS, columns, strict=True))
