@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 __all__ = ["CONFIGS", "Config", "GPT2", "Llama", "ViT", "make_model", "make_batch"]
 
@@ -27,12 +29,16 @@ class Config:
 
     Attributes:
         name: what tables call it.
-        kind: "gpt2", "vit" or "llama".
+        kind: "gpt2", "vit", "llama", "gemma", "dit", or the name of a class of transformers
+            that has a loss for tokens, "BertForMaskedLM".
         layers, width, heads: depth, width of the residual stream, attention heads.
         batch, tokens: sequences of a batch, and their length.
         vocabulary: classes of the last layer.
         hidden: width of the feed-forward layer; 0: four times ``width``.
         key_heads: heads of keys and values, in a Llama; 0: ``heads``.
+        dropout: the probability of dropout, in a model of transformers'.
+        attention: how such a model computes attention: "eager", operation by operation, or "sdpa".
+        checkpointing: whether each layer of a GPT-2 is computed again in the backward pass.
     """
 
     name: str
@@ -45,6 +51,9 @@ class Config:
     vocabulary: int
     hidden: int = 0
     key_heads: int = 0
+    dropout: float = 0.0
+    attention: str = "sdpa"
+    checkpointing: bool = False
 
 
 CONFIGS = {config.name: config for config in (
@@ -53,10 +62,22 @@ CONFIGS = {config.name: config for config in (
     Config("vit-large", "vit", 24, 1024, 16, 64, 257, 1000),
     Config("llama-1b", "llama", 16, 2048, 32, 4, 2048, 32000, 5632, 8),
     Config("tiny", "gpt2", 6, 384, 6, 2, 256, 512),
+    # What regions lost on: softmax rows by the hundred thousand, norms behind the residual
+    # addition, four norms a layer, scales and shifts of samples, checkpoints.
+    Config("bert-base", "BertForMaskedLM", 12, 768, 12, 16, 512, 30522, dropout=0.1,
+           attention="eager"),
+    Config("bert-large", "BertForMaskedLM", 24, 1024, 16, 8, 512, 30522, dropout=0.1),
+    Config("bert-large-plain", "BertForMaskedLM", 24, 1024, 16, 8, 512, 30522),
+    Config("gemma", "gemma", 18, 1024, 8, 4, 2048, 32000, 4096, 4),
+    Config("dit-xl", "dit", 28, 1152, 16, 16, 256, 0),
+    Config("gpt2-checkpoints", "gpt2", 24, 1024, 16, 8, 1024, 50304, checkpointing=True),
     # Measured when all was done, without having been looked at before.
     Config("gpt2-1280", "gpt2", 18, 1280, 20, 6, 1024, 50304),
     Config("vit-base", "vit", 12, 768, 12, 128, 197, 1000),
     Config("llama-3072", "llama", 12, 3072, 24, 2, 2048, 32000, 8192, 8),
+    Config("qwen3", "Qwen3ForCausalLM", 14, 1024, 16, 4, 2048, 32000, 3072, 8),
+    Config("neox", "GPTNeoXForCausalLM", 16, 1024, 16, 4, 2048, 32000),
+    Config("olmo2", "Olmo2ForCausalLM", 12, 1536, 12, 4, 2048, 32000, 4096),
 )}
 """The models of the training benchmark, by name."""
 
@@ -103,6 +124,7 @@ class GPT2(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         width = config.width
+        self.checkpointing = config.checkpointing
         self.tokens = nn.Embedding(config.vocabulary, width)
         self.positions = nn.Embedding(config.tokens, width)
         self.blocks = nn.ModuleList(
@@ -116,7 +138,8 @@ class GPT2(nn.Module):
         places = torch.arange(tokens.shape[1], device=tokens.device)
         x = self.tokens(tokens) + self.positions(places)
         for block in self.blocks:
-            x = block(x)
+            x = (checkpoint(block, x, use_reentrant=False) if self.checkpointing
+                 else block(x))
         logits = self.head(self.norm(x))
         return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.view(-1))
 
@@ -225,14 +248,144 @@ class Llama(nn.Module):
         return F.cross_entropy(logits.view(-1, logits.shape[-1]).float(), targets.view(-1))
 
 
-_KINDS: dict[str, Callable[[Config], nn.Module]] = {"gpt2": GPT2, "vit": ViT, "llama": Llama}
+class GemmaNorm(nn.Module):
+    """RMSNorm as Gemma has it: in float32 throughout, with a scale around 1."""
+
+    def __init__(self, width: int, eps: float = 1e-6) -> None:
+        super().__init__()
+        self.weight, self.eps = nn.Parameter(torch.zeros(width)), eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalises and scales in float32."""
+        wide = x.float()
+        wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.eps)
+        return (wide * (1.0 + self.weight.float())).type_as(x)
+
+
+class GemmaBlock(nn.Module):
+    """A layer with a norm before and one behind each half."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        width, hidden = config.width, config.hidden or 4 * config.width
+        self.norms = nn.ModuleList(GemmaNorm(width) for _ in range(4))
+        self.attention = Attention(width, config.heads, True)
+        self.gate = nn.Linear(width, hidden, bias=False)
+        self.up = nn.Linear(width, hidden, bias=False)
+        self.down = nn.Linear(hidden, width, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """One layer over the residual stream ``x``."""
+        x = x + self.norms[1](self.attention(self.norms[0](x)))
+        h = self.norms[2](x)
+        hidden = self.down(F.gelu(self.gate(h), approximate="tanh") * self.up(h))
+        result: Tensor = x + self.norms[3](hidden)
+        return result
+
+
+class Gemma(nn.Module):
+    """A decoder with four norms a layer, without positions."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(config.vocabulary, config.width)
+        self.blocks = nn.ModuleList(GemmaBlock(config) for _ in range(config.layers))
+        self.norm = GemmaNorm(config.width)
+        self.head = nn.Linear(config.width, config.vocabulary, bias=False)
+
+    def forward(self, tokens: Tensor, targets: Tensor) -> Tensor:
+        """The mean loss of the next tokens."""
+        x = self.tokens(tokens)
+        for block in self.blocks:
+            x = block(x)
+        logits = self.head(self.norm(x))
+        return F.cross_entropy(logits.view(-1, logits.shape[-1]).float(), targets.view(-1))
+
+
+def _modulate(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
+    return x * (1 + scale.unsqueeze(1)) + shift.unsqueeze(1)
+
+
+class DiTBlock(nn.Module):
+    """A layer of a diffusion transformer, whose scales, shifts and gates are each sample's."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.norm1 = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
+        self.norm2 = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
+        self.attention = Attention(width, heads, False)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.modulation = nn.Linear(width, 6 * width)
+
+    def forward(self, x: Tensor, condition: Tensor) -> Tensor:
+        """One layer over ``x``, [batch, tokens, width]; ``condition`` is [batch, width]."""
+        parts = self.modulation(F.silu(condition)).chunk(6, 1)
+        shift, scale, gate, shift2, scale2, gate2 = parts
+        x = x + gate.unsqueeze(1) * self.attention(_modulate(self.norm1(x), shift, scale))
+        h = self.up(_modulate(self.norm2(x), shift2, scale2))
+        result: Tensor = x + gate2.unsqueeze(1) * self.down(F.gelu(h, approximate="tanh"))
+        return result
+
+
+class DiT(nn.Module):
+    """A diffusion transformer over latent patches, with AdaLN."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        width = config.width
+        self.patches = nn.Linear(16, width)
+        self.condition = nn.Linear(256, width)
+        self.positions = nn.Parameter(torch.randn(1, config.tokens, width) * 0.02)
+        self.blocks = nn.ModuleList(DiTBlock(width, config.heads) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
+        self.modulation = nn.Linear(width, 2 * width)
+        self.head = nn.Linear(width, 16)
+
+    def forward(self, patches: Tensor, times: Tensor) -> Tensor:
+        """The mean square of what is predicted."""
+        condition = F.silu(self.condition(times))
+        x = self.patches(patches) + self.positions
+        for block in self.blocks:
+            x = block(x, condition)
+        shift, scale = self.modulation(condition).chunk(2, 1)
+        result: Tensor = self.head(_modulate(self.norm(x), shift, scale))
+        return result.float().square().mean()
+
+
+class Transformers(nn.Module):
+    """A model of transformers', with the loss that it computes itself."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        import transformers
+
+        options: dict[str, Any] = {
+            "vocab_size": config.vocabulary, "hidden_size": config.width,
+            "num_hidden_layers": config.layers, "num_attention_heads": config.heads,
+            "num_key_value_heads": config.key_heads or config.heads,
+            "intermediate_size": config.hidden or 4 * config.width,
+            "max_position_embeddings": config.tokens, "hidden_dropout_prob": config.dropout,
+            "attention_probs_dropout_prob": config.dropout,
+            "attn_implementation": config.attention, "use_cache": False}
+        name, _, _ = config.kind.partition("For")
+        self.model = getattr(transformers, config.kind)(
+            getattr(transformers, name + "Config")(**options))
+
+    def forward(self, tokens: Tensor, targets: Tensor) -> Tensor:
+        """The mean loss of the tokens."""
+        result: Tensor = self.model(input_ids=tokens, labels=targets).loss
+        return result
+
+
+_KINDS: dict[str, Callable[[Config], nn.Module]] = {
+    "gpt2": GPT2, "vit": ViT, "llama": Llama, "gemma": Gemma, "dit": DiT}
 
 
 def make_model(config: Config, device: str = "cpu", dtype: torch.dtype = torch.float32,
                seed: int = 0) -> nn.Module:
     """The model of a configuration with random parameters, the same for the same seed."""
     torch.manual_seed(seed)
-    return _KINDS[config.kind](config).to(device=device, dtype=dtype)
+    return _KINDS.get(config.kind, Transformers)(config).to(device=device, dtype=dtype)
 
 
 def make_batch(config: Config, device: str = "cpu", dtype: torch.dtype = torch.float32,
@@ -243,6 +396,10 @@ def make_batch(config: Config, device: str = "cpu", dtype: torch.dtype = torch.f
         patches = torch.randn(config.batch, config.tokens - 1, 588, generator=generator)
         targets = torch.randint(config.vocabulary, (config.batch,), generator=generator)
         return patches.to(device=device, dtype=dtype), targets.to(device)
+    if config.kind == "dit":
+        patches = torch.randn(config.batch, config.tokens, 16, generator=generator)
+        times = torch.randn(config.batch, 256, generator=generator)
+        return patches.to(device=device, dtype=dtype), times.to(device=device, dtype=dtype)
     tokens = torch.randint(config.vocabulary, (config.batch, config.tokens + 1),
                            generator=generator)
     return tokens[:, :-1].contiguous().to(device), tokens[:, 1:].contiguous().to(device)

@@ -69,7 +69,7 @@ def test_a_block_of_a_diffusion_transformer(device, batch, tokens, dynamic):
         assert (actual - expected).norm() <= 4e-6 * expected.norm()
     programs = [d.program for d in taken()]
     norms = [p for p in programs if p.has_row_sums]
-    assert len(norms) >= 4
+    assert len(norms) >= 3
     if batch > 1:
         # Both norms of either pass read their scale, and the gradients of scale and shift are
         # sums of groups.

@@ -31,8 +31,8 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 from ..rowprogram import COMPARISONS, CONDITIONS, Builder, Input
 
 __all__ = ["Conversion", "Domain", "Unsupported", "is_column_sum", "is_computed_in_place",
-           "is_constant", "is_group_sum", "is_random", "is_supported", "row_sum_axis", "sources",
-           "sum_kind"]
+           "is_constant", "is_group_sum", "is_random", "is_reduction", "is_supported",
+           "row_sum_axis", "sources", "sum_kind"]
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -132,6 +132,11 @@ _CONSTANTS = {aten.full.default: 1, aten.scalar_tensor.default: 0}
 _ROW_SUMS = {aten.sum.dim_IntList, aten.mean.dim, aten.var_mean.correction, aten.var.correction,
              aten.amax.default, aten.logsumexp.default}
 
+_REDUCTIONS = {*_ROW_SUMS, aten.sum.default, aten.mean.default, aten.amin.default, aten.any.default,
+               aten.any.dim, aten.any.dims, aten.prod.dim_int, aten.argmax.default,
+               aten.argmin.default}
+"""All that reduce a tensor along dimensions, row programs or not."""
+
 SOFTMAXES = {aten._softmax.default, aten._log_softmax.default, aten.logsumexp.default}
 """Operations over the row that graphs of torch.compile have no more: it decomposes them."""
 
@@ -161,6 +166,11 @@ def is_computed_in_place(node: Node) -> bool:
     return node.op == "call_function" and (
         node.target in _COMPUTED_IN_PLACE
         or torch.Tag.pointwise in getattr(node.target, "tags", ()))
+
+
+def is_reduction(node: Node) -> bool:
+    """Whether a node sums over dimensions, or takes the largest, or the like."""
+    return node.op == "call_function" and node.target in _REDUCTIONS
 
 
 def is_constant(node: Node) -> bool:
@@ -378,6 +388,12 @@ def _sum_of_two(c: Conversion, node: Node) -> int:
                          c.number(node.args[0]), second)
 
 
+def _fma(c: Conversion, node: Node) -> int:
+    # The product is not rounded: the compiler contracts it with the sum.
+    first, second, addend = (c.number(argument) for argument in node.args[:3])
+    return c.builder.add("add", c.builder.add("mul", first, second), addend)
+
+
 def _compare(c: Conversion, node: Node) -> int:
     return c.builder.add(_COMPARISONS[node.target],
                          c.number(node.args[0]), c.number(node.args[1]))
@@ -535,6 +551,8 @@ _HANDLERS: list[tuple[Any, _Handler]] = [
     ({aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default}, _clamp),
     (SOFTMAXES, _softmax),
     ({operator.getitem}, _getitem)]
+if hasattr(prims, "fma"):
+    _HANDLERS.append(({prims.fma.default}, _fma))
 
 
 def _sum(c: Conversion, node: Node) -> Any:

@@ -5,14 +5,17 @@
 
 One kernel reads each row block once and writes each once. torch.compile's kernels do so where all
 sums go over the row; sums over all rows it makes in kernels of their own, which read again what
-those sums are made of. On the other hand torch.compile computes where it is used what a kernel of
-ours must find in memory: a gradient that is 0 but for one token of each sample, say.
+those sums are made of.
+
+A region has neighbours, and they count: what stands at its border need not be in memory for
+torch.compile, which computes elementwise operations where they are used. What the region reads of
+such a neighbour is written for it alone, and what it writes for one is read for its sake alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +23,8 @@ import torch
 from torch.fx import Node
 
 from ..rowprogram import SUM_KINDS, RowProgram
-from .convert import Domain, is_computed_in_place, is_constant, is_view, sources
+from .convert import Domain
+from .fusion import ahead, blocks_behind, is_fused, is_in_memory
 from .regions import Region
 
 __all__ = ["Estimate", "estimate"]
@@ -31,8 +35,8 @@ _BYTES = {"f16": 2, "bf16": 2, "f32": 4, "i8": 1}
 @dataclass(frozen=True)
 class Estimate:
     """Bytes that are moved for each element of a row block: by the region as one kernel, and by
-    the kernels that torch.compile makes of it; and whether some of what a region reads is in memory
-    for its sake alone, so that its program does not have all of its cost."""
+    the kernels that torch.compile makes of it; and whether some of what a region reads or writes is
+    in memory for its sake alone, so that its program does not have all of its cost."""
 
     ours: float
     theirs: float
@@ -42,8 +46,9 @@ class Estimate:
     @property
     def is_worth(self) -> bool:
         """Whether the region is taken. Of kernels that move the same, ours are ahead where sums go
-        over the row; a sum over all rows alone is not worth a change."""
-        if self.has_row_sums:
+        over the row and no fusion of torch.compile's is cut; a sum over all rows alone is not worth
+        a change."""
+        if self.has_row_sums and not self.is_part:
             return self.ours <= self.theirs
         return self.ours < self.theirs
 
@@ -52,36 +57,54 @@ def estimate(region: Region) -> Estimate:
     """What a region, with its program, moves."""
     program = region.program
     assert program is not None
-    reads: list[float] = [_BYTES[i.dtype] if i.kind == "row" else 0 for i in program.inputs]
-    their_reads = list(reads)
     inside = set(region.nodes)
-    ours = sum(reads)
+    before: set[Node] | None = None
+    # What torch.compile reads for each input, and what is read to make those that it makes where it
+    # uses them.
+    reads: dict[int, set[Node]] = {}
+    made: set[Node] = set()
+    ours = 0.0
     is_part = False
-    for place, node in enumerate(region.inputs):
-        if (reads[place] and is_computed_in_place(node)
-                and all(user in inside for user in node.users)):
-            # Nothing else needs it: for us it is written first.
-            ours += reads[place]
-            is_part = True
-            their_reads[place] = _bytes_behind(node, region.domain)
-    written = sum(_BYTES[o.dtype] for o in program.outputs if o.kind == "row")
-    theirs = sum(their_reads) + written
+    for place, (node, operand) in enumerate(zip(region.inputs, program.inputs, strict=True)):
+        if operand.kind != "row":
+            continue
+        size = _BYTES[operand.dtype]
+        ours += size
+        is_kept = is_in_memory(node, inside)
+        if is_kept and is_fused(node) and before is None:
+            before = ahead(inside)
+        if is_kept and (not is_fused(node) or (before is not None and node in before)):
+            reads[place] = {node}
+            continue
+        # The kernel that makes it could have been the region's.
+        reads[place] = blocks_behind(node, inside)
+        made |= reads[place]
+        ours += 0 if is_kept else size
+        is_part = True
+    ours += _bytes(made, region.domain)
+    theirs = _bytes(set().union(*reads.values()), region.domain)
+    written = {}
+    for nodes, output in zip(region.outputs, program.outputs, strict=True):
+        if output.kind == "row":
+            size = _BYTES[output.dtype]
+            ours += size
+            if any(is_in_memory(node, inside, region.unfused) for node in nodes):
+                theirs += size
+                written[output.value] = size
+            else:  # Written for a neighbour that computes on, which reads it.
+                ours += size
+                is_part = True
     sums = [o.value for o in program.outputs if o.kind in SUM_KINDS]
     if sums and (program.has_row_sums or any(o.kind == "row" for o in program.outputs)):
-        theirs += _read_again(program, sums, their_reads)
-    return Estimate(ours + written, theirs, program.has_row_sums, is_part)
+        theirs += _read_again(program, sums, {
+            place: _bytes(nodes, region.domain) for place, nodes in reads.items()}, written)
+    return Estimate(ours, theirs, program.has_row_sums, is_part)
 
 
-def _bytes_behind(node: Node, domain: Domain) -> float:
-    """What is read, for each element, to compute a row block in place."""
-    total = 0.0
-    for source in sources(node):
-        while is_view(source):  # One that is spread has fewer elements behind it.
-            source = sources(source)[0]
-        value = source.meta["val"]
-        if isinstance(value, torch.Tensor) and not is_constant(source):
-            total += value.element_size() * _share(value, domain)
-    return total
+def _bytes(nodes: Iterable[Node], domain: Domain) -> float:
+    """What is read, for each element of a row block, of some tensors."""
+    return float(sum(node.meta["val"].element_size() * _share(node.meta["val"], domain)
+                     for node in nodes))
 
 
 def _share(value: torch.Tensor, domain: Domain) -> float:
@@ -95,10 +118,10 @@ def _hint(number: Any) -> int | None:
     return number if isinstance(number, int) else number.node.hint
 
 
-def _read_again(program: RowProgram, values: list[int], reads: Sequence[float]) -> float:
-    """Bytes an element of the cheapest row blocks that values can be computed from: outputs that
-    were written, or inputs, for which ``reads`` has the bytes."""
-    written = {o.value: _BYTES[o.dtype] for o in program.outputs if o.kind == "row"}
+def _read_again(program: RowProgram, values: list[int], reads: Mapping[int, float],
+                written: Mapping[int, float]) -> float:
+    """Bytes an element of the cheapest row blocks that values can be computed from: outputs, or
+    inputs, for which ``written`` and ``reads`` have the bytes by value and by place."""
     needed: dict[tuple[str, int], float] = {}
     stack, seen = list(values), set()
     while stack:

@@ -215,31 +215,30 @@ def _replace(graph: Graph, region: Region) -> None:
         raise Unsupported("a shape with several symbols cannot be written down")
     text = program.text()
     mode = next(n.meta["val"].fake_mode for n in region.inputs)
-    inputs, last = list(region.inputs), region.inputs[-1]
-    if program.has_groups and not any(i.kind == "group_column" for i in program.inputs):
-        # The first row block says how many groups there are.
-        place = next(p for p, i in enumerate(program.inputs) if i.kind == "row")
-        groups = region.domain.groups
-        assert groups is not None
-        if not same(inputs[place].meta["val"].shape[0], groups):
-            if not isinstance(groups, int):
-                raise Unsupported("the number of its groups cannot be written down")
-            with graph.inserting_after(last), mode:
-                last = inputs[place] = _new_node(graph, torch.ops.aten.reshape.default, (
-                    inputs[place], [groups, -1, program.length]))
-    with graph.inserting_after(last), mode:
+    inputs = list(region.inputs)
+    # Where its first result is used, so that none is in memory before it is needed: what a
+    # checkpoint computes again would be, for all layers, if regions came as early as they can.
+    place = min(user for nodes in region.outputs for node in nodes for user in node.users
+                if user not in region.nodes)
+    with graph.inserting_before(place), mode:
+        if program.has_groups and not any(i.kind == "group_column" for i in program.inputs):
+            # The first row block says how many groups there are.
+            first = next(p for p, i in enumerate(program.inputs) if i.kind == "row")
+            groups = region.domain.groups
+            assert groups is not None
+            if not same(inputs[first].meta["val"].shape[0], groups):
+                if not isinstance(groups, int):
+                    raise Unsupported("the number of its groups cannot be written down")
+                inputs[first] = _new_node(graph, torch.ops.aten.reshape.default, (
+                    inputs[first], [groups, -1, program.length]))
         call = _new_node(graph, torch.ops.lnbwd._region.default, (inputs, text))
-    last = call
-    for index, (nodes, wanted) in enumerate(zip(region.outputs, shapes, strict=True)):
-        with graph.inserting_after(last), mode:
-            last = item = _new_node(graph, operator.getitem, (call, index))
-        for node, shape in zip(nodes, wanted, strict=True):
-            replacement = item
-            if list(item.meta["val"].shape) != list(node.meta["val"].shape):
-                with graph.inserting_after(last), mode:
-                    last = replacement = _new_node(graph, torch.ops.aten.reshape.default,
-                                                   (item, shape))
-            node.replace_all_uses_with(replacement)
+        for index, (nodes, wanted) in enumerate(zip(region.outputs, shapes, strict=True)):
+            item = _new_node(graph, operator.getitem, (call, index))
+            for node, shape in zip(nodes, wanted, strict=True):
+                replacement = item
+                if list(item.meta["val"].shape) != list(node.meta["val"].shape):
+                    replacement = _new_node(graph, torch.ops.aten.reshape.default, (item, shape))
+                node.replace_all_uses_with(replacement)
 
 
 def _erase_unused(graph: Graph, nodes: Sequence[Node]) -> None:
@@ -318,13 +317,15 @@ class RegionPass(_Pass):
         if _can_run_on_any(graph):
             _narrow_scatters(graph)
         regions = find_regions(graph)
-        for region in regions:
-            decision = self._take(graph, region)
+        # The last first: what it computes anew, no region before has to write for it.
+        made = [self._take(graph, region) for region in reversed(regions)]
+        for decision in reversed(made):
             log.info("%s: %s: %s", "taken" if decision.taken else "left", decision.region,
                      decision.reason)
             with _lock:
                 _decisions.append(decision)
         if regions:
+            _sort(graph)
             graph.lint()
 
     def _take(self, graph: Graph, region: Region) -> Decision:
@@ -367,8 +368,7 @@ class RegionPass(_Pass):
             _replace(graph, region)
         except Unsupported as error:
             return decide(False, str(error))
-        _sort(graph)
-        _erase_unused(graph, [*region.nodes, *region.tails])
+        _erase_unused(graph, [*region.shared, *region.nodes, *region.tails])
         return decide(True, reason)
 
 

@@ -38,17 +38,23 @@ from .convert import (
     is_constant,
     is_group_sum,
     is_random,
+    is_supported,
     is_view,
     row_sum_axis,
     same,
     sources,
     sum_kind,
 )
+from .fusion import behind, is_fused, is_in_memory
 
 __all__ = ["Region", "find_regions", "normalised"]
 
 MIN_LENGTH, MAX_LENGTH = 16, 16384
 """The rows that are looked at: shorter ones fill no wave, longer ones no workgroup holds."""
+
+
+_MOST_SHARED = 64
+"""Nodes of others that a region computes for one that it reads."""
 
 
 @dataclass
@@ -62,6 +68,8 @@ class Region:
         program: what they compute.
         inputs: the nodes that it reads, in the order of the program's inputs.
         outputs: for each output of the program the nodes that have its value.
+        shared: nodes of others, computed here as well, in the order of the graph.
+        unfused: what follows from the region by way of kernels that are not torch.compile's.
         tails: views and conversions of sums over all rows, which become outputs themselves.
     """
 
@@ -73,6 +81,8 @@ class Region:
     inputs: list[Node] = field(default_factory=list)
     outputs: list[list[Node]] = field(default_factory=list)
     tails: list[Node] = field(default_factory=list)
+    shared: list[Node] = field(default_factory=list)
+    unfused: set[Node] = field(default_factory=set)
 
     def describe(self) -> str:
         """What it is, in a few words."""
@@ -246,6 +256,11 @@ def normalised(graph: Graph) -> tuple[set[Node], set[Node]]:
     """The row blocks of a forward pass that a backward pass uses, and that follow from a sum over
     their row: xhat, of a norm; and those that they are computed of and no region can compute.
 
+    A norm of what another norm gave, as the residual stream is where norms stand behind the
+    additions, is not among them: computed again, each layer would need the one before, and the
+    backward pass would begin with the streams of all of them. Nor is a softmax: what it is computed
+    of has as many bytes, and nothing else needs that.
+
     ``graph`` holds both passes; the backward one is what depends on a tangent.
     """
     backward: set[Node] = set()
@@ -257,13 +272,20 @@ def normalised(graph: Graph) -> tuple[set[Node], set[Node]]:
     outside: set[Node] = set()
     for domain in _find_domains(graph):
         candidates = _candidates(graph, domain, set()) - backward
-        # What follows from a sum over the row.
+        # What follows from a sum over the row, and what from its largest element.
         follows: set[Node] = set()
+        scaled: set[Node] = set()
         for node in graph.nodes:
-            if node in candidates and (row_sum_axis(node) == domain or any(
-                    source in follows for source in node.all_input_nodes)):
+            if node not in candidates:
+                continue
+            is_sum = row_sum_axis(node) == domain
+            if is_sum or any(source in follows for source in node.all_input_nodes):
                 follows.add(node)
+            if (is_sum and node.target is torch.ops.aten.amax.default) or any(
+                    source in scaled for source in node.all_input_nodes):
+                scaled.add(node)
         rows = {node for node in follows if domain.role(node.meta["val"]) == "row"}
+        rows -= scaled | _behind_several_norms(graph, domain, candidates)
         stack = [node for node in rows if any(user in backward for user in node.users)
                  and node.meta["val"].dtype == torch.float32]
         while stack:
@@ -277,6 +299,33 @@ def normalised(graph: Graph) -> tuple[set[Node], set[Node]]:
     first = _first_of_equals(graph)
     equals = {first[node] for node in result}
     return {node for node in graph.nodes if first[node] in equals}, outside
+
+
+def _behind_several_norms(graph: Graph, domain: Domain, candidates: set[Node]) -> set[Node]:
+    """The candidates that follow from sums over rows which are not computed of the same row blocks:
+    those of two norms. (A norm that takes the mean first, and then the variance, has two sums of
+    the same.)"""
+    result: set[Node] = set()
+    blocks: dict[Node, frozenset[Node]] = {}
+    """The row blocks from outside that a candidate is computed of."""
+    norms: dict[Node, frozenset[Node]] = {}
+    """Of a candidate that follows from a sum over the row, what that is computed of."""
+    for node in graph.nodes:
+        if node not in candidates:
+            continue
+        read = [source for source in sources(node) if source in candidates]
+        blocks[node] = frozenset().union(
+            *(blocks[source] for source in read),
+            (source for source in sources(node) if source not in candidates
+             and domain.role(source.meta["val"]) == "row"))
+        found = {norms[source] for source in read if source in norms}
+        if row_sum_axis(node) == domain:
+            found.add(blocks[node])
+        if found:
+            norms[node] = max(found, key=len)
+        if len(found) > 1 or any(source in result for source in read):
+            result.add(node)
+    return result
 
 
 def _read_by(nodes: set[Node], candidates: set[Node], domain: Domain) -> set[Node]:
@@ -353,6 +402,91 @@ def leads_back(region: Region) -> bool:
     return False
 
 
+def _share_nodes(region: Region) -> list[Node]:
+    """The elementwise nodes of others that a region computes as well, since it reads less that way:
+    as torch.compile computes them in each kernel that uses them."""
+    inside = set(region.nodes)
+    shared: set[Node] = set()
+    domain = region.domain
+
+    def is_shareable(node: Node) -> bool:
+        return ((is_computed_in_place(node) or is_view(node)) and is_supported(node, domain)
+                and not is_random(node) and not _is_drawn(node))
+
+    def is_row(node: Node) -> bool:
+        return domain.role(node.meta.get("val")) == "row"
+
+    def size(nodes: Iterable[Node]) -> int:
+        """Bytes an element that are read, and written where that is for the region's sake."""
+        return sum(node.meta["val"].element_size() * (1 if is_in_memory(node, inside) else 2)
+                   for node in nodes if is_row(node))
+
+    def made_of(node: Node) -> tuple[set[Node], set[Node]] | None:
+        """The nodes that a node is computed by, itself among them, and what they read."""
+        nodes: set[Node] = set()
+        leaves: set[Node] = set()
+        stack = [node]
+        while stack:
+            current = stack.pop()
+            if (current in nodes or current in leaves or current in inside or current in shared
+                    or is_constant(current)):
+                continue
+            if is_shareable(current) and (current is node or not is_in_memory(current, inside)):
+                nodes.add(current)
+                stack += sources(current)
+            elif _is_readable(current, domain):
+                leaves.add(current)
+            else:
+                return None
+            if len(nodes) > _MOST_SHARED:
+                return None
+        return nodes, leaves
+
+    def read() -> list[Node]:
+        used = [source for node in [*region.nodes, *shared] for source in sources(node)]
+        return [node for node in dict.fromkeys(used)
+                if node not in inside and node not in shared and is_row(node)]
+
+    for node in read():
+        found = made_of(node)
+        if found is None or node not in found[0]:
+            continue
+        nodes, leaves = found
+        if size(leaves - set(read())) < size([node]):
+            shared |= nodes
+    return [node for node in region.nodes[0].graph.nodes if node in shared]
+
+
+def _left_outside(region: Region) -> set[Node]:
+    """The nodes of a region that others compute as well, of what the region writes anyway, as they
+    do where torch.compile has made its kernels: a norm's result of xhat, say, if that is kept."""
+    inside = set(region.nodes)
+    result: set[Node] = set()
+
+    def made_of(node: Node) -> set[Node] | None:
+        """The nodes of the region that a node is computed by of what is in memory anyway."""
+        nodes: set[Node] = set()
+        stack = [node]
+        while stack:
+            current = stack.pop()
+            if current in nodes or current not in inside or (
+                    current is not node and is_in_memory(current, inside, region.unfused)):
+                continue
+            if not is_fused(current) or region.domain.role(current.meta["val"]) != "row" or (
+                    len(nodes) >= _MOST_SHARED):
+                return None
+            nodes.add(current)
+            stack += sources(current)
+        return nodes
+
+    for node in region.nodes:
+        if (region.domain.role(node.meta.get("val")) == "row" and is_fused(node)
+                and any(user not in inside for user in node.users)
+                and not is_in_memory(node, inside, region.unfused)):
+            result |= made_of(node) or set()
+    return result
+
+
 def convert(region: Region) -> None:
     """Makes the program of a region, and says what it reads and writes.
 
@@ -361,12 +495,16 @@ def convert(region: Region) -> None:
     """
     conversion = Conversion(region.domain)
     inside = set(region.nodes)
-    for node in region.nodes:
+    region.shared = _share_nodes(region)
+    # What is shared is computed of nothing that the region computes.
+    for node in [*region.shared, *region.nodes]:
         try:
             conversion.convert(node)
         except Unsupported as error:
             raise Unsupported(f"{node.name} {error}") from error
     reads = list(conversion.inputs)
+    region.unfused = behind(inside)
+    inside -= _left_outside(region)
     found: dict[Output, list[Node]] = {}
     for node in region.nodes:
         kind = sum_kind(node, region.domain)
@@ -375,7 +513,7 @@ def convert(region: Region) -> None:
         region.tails += chain[1:]
         value = last.meta["val"]
         users = [user for user in last.users if user not in inside]
-        if not users or isinstance(value, tuple):
+        if not users or isinstance(value, tuple) or node not in inside:
             continue
         role = kind or region.domain.role(value)
         # What is no output is computed outside as well: columns, and conditions of row scalars.

@@ -1,0 +1,167 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What torch.compile fuses: which nodes of a graph have a tensor in memory, and which do not.
+
+Inductor computes an elementwise operation, or a view, in each kernel that uses it. Its elements are
+in memory only where something needs them there: a matrix product, a convolution, an attention, or
+the end of the graph. This is what its decisions come to for almost all nodes, not a copy of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import torch
+from torch.fx import Node
+
+from .convert import is_computed_in_place, is_constant, is_reduction, is_view, sources
+
+__all__ = ["ahead", "behind", "blocks_behind", "is_fused", "is_in_memory"]
+
+aten = torch.ops.aten
+
+_MOST_NODES = 64
+"""A chain of more operations than this is not computed anew in each kernel that uses its end."""
+
+_MOST_READS = 4
+"""What is computed of more tensors than this is not computed anew either."""
+
+_OTHER_VIEWS = {aten.permute.default, aten.transpose.int, aten.t.default, aten.slice.Tensor,
+                aten.select.int, aten.as_strided.default}
+"""Views that change the order of elements, or leave some out."""
+
+_GATHERS = {aten.embedding.default, aten.index.Tensor, aten.gather.default,
+            aten.index_select.default}
+"""Operations whose elements are read where they are used, by indices."""
+
+
+def _is_alias(node: Node) -> bool:
+    """Whether a node has its operand's memory: a view, or a copy that copies nothing."""
+    if node.target is aten.clone.default:
+        value, source = (n.meta.get("val") for n in (node, node.args[0]))  # type: ignore[union-attr]
+        return (isinstance(value, torch.Tensor) and isinstance(source, torch.Tensor)
+                and value.stride() == source.stride())
+    return node.target in _OTHER_VIEWS or is_view(node)
+
+
+def _is_fused(node: Node) -> bool:
+    """Whether torch.compile computes a node in a kernel of its own making."""
+    return (node.op == "call_function" and (
+        node.target in _GATHERS or node.target in _OTHER_VIEWS
+        or is_view(node) or is_computed_in_place(node) or is_reduction(node)))
+
+
+def is_fused(node: Node) -> bool:
+    """Whether torch.compile computes a node, or what it is a view of, in a kernel of its own
+    making, and no sum."""
+    while _is_alias(node):
+        node = node.args[0]  # type: ignore[assignment]
+    return _is_fused(node) and not is_reduction(node)
+
+
+def _other_users(node: Node, inside: Collection[Node] = ()) -> list[Node]:
+    """The users of a node and of its views that are no views themselves, and not inside."""
+    result: list[Node] = []
+    stack, seen = [node], set[Node]()
+    while stack:
+        for user in stack.pop().users:
+            if user in seen:
+                continue
+            seen.add(user)
+            if _is_alias(user):
+                stack.append(user)
+            elif user not in inside:
+                result.append(user)
+    return result
+
+
+def _is_read_again(node: Node) -> bool:
+    """Whether torch.compile rather keeps a node than computing it anew in another kernel: it is
+    computed of many tensors (``config.realize_reads_threshold``)."""
+    leaves: set[Node] = set()
+    seen: set[Node] = set()
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if current in seen or is_constant(current):
+            continue
+        seen.add(current)
+        if current is not node and (not _is_fused(current) or is_reduction(current) or not all(
+                _is_fused(user) for user in _other_users(current))):
+            leaves.add(current)
+        else:
+            stack += sources(current)
+        if len(leaves) > _MOST_READS or len(seen) > _MOST_NODES:
+            return True
+    return False
+
+
+def behind(inside: Collection[Node]) -> set[Node]:
+    """The nodes that follow from some others by way of a kernel that is not torch.compile's: what
+    it cannot fuse with them."""
+    return _beyond([user for node in inside for user in node.users], inside,
+                   lambda node: list(node.users))
+
+
+def ahead(inside: Collection[Node]) -> set[Node]:
+    """The nodes that some others follow from by way of a kernel that is not torch.compile's."""
+    return _beyond([source for node in inside for source in node.all_input_nodes], inside,
+                   lambda node: node.all_input_nodes)
+
+
+def _beyond(first: list[Node], inside: Collection[Node],
+            following: Callable[[Node], list[Node]]) -> set[Node]:
+    result: set[Node] = set()
+    seen: set[Node] = set()
+    stack = [(node, False) for node in first if node not in inside]
+    while stack:
+        node, is_beyond = stack.pop()
+        if node in result or (node in seen and not is_beyond):
+            continue
+        (result if is_beyond else seen).add(node)
+        is_beyond = is_beyond or not (_is_fused(node) or _is_alias(node))
+        stack += [(other, is_beyond) for other in following(node)]
+    return result
+
+
+def is_in_memory(node: Node, inside: Collection[Node] = (),
+                 unfused: Collection[Node] | None = None) -> bool:
+    """Whether torch.compile has a node's elements in memory, whatever becomes of the nodes
+    ``inside``.
+
+    It has what is an input of the graph, made by a kernel that is not torch.compile's, or used by
+    one; and what is computed of many tensors, if it is used in another kernel, too: by a node that
+    is not inside, or, where they are given, by one of those that are ``unfused``.
+    """
+    while _is_alias(node):
+        node = node.args[0]  # type: ignore[assignment]
+    users = _other_users(node, inside)
+    if not _is_fused(node) or not all(map(_is_fused, users)):
+        return True
+    return any(unfused is None or user in unfused for user in users) and _is_read_again(node)
+
+
+def blocks_behind(node: Node, inside: Collection[Node] = ()) -> set[Node]:
+    """The tensors in memory that a node is computed of in place by torch.compile; itself, if it is
+    not. Random numbers and constants are none."""
+    result: set[Node] = set()
+    seen: set[Node] = set()
+    base = node
+    while _is_alias(base):
+        base = base.args[0]  # type: ignore[assignment]
+    stack = [base]
+    while stack:
+        current = stack.pop()
+        if current in seen or is_constant(current):
+            continue
+        seen.add(current)
+        if len(seen) > _MOST_NODES:
+            return {node}
+        if _is_alias(current):
+            stack.append(current.args[0])  # type: ignore[arg-type]
+        elif is_fused(current) and (current is base or not is_in_memory(current, inside)):
+            stack += sources(current)
+        elif isinstance(current.meta.get("val"), torch.Tensor):
+            result.add(current)
+    return result

@@ -1,0 +1,244 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Regions and what torch.compile would have fused around them: a region cuts no fusion that costs
+more than it gains, computes what others compute as well, and stands where its results are used."""
+
+import dataclasses
+import pathlib
+import sys
+
+import pytest
+import torch
+from captured import Captured, check_against_double, operands, reasons, run_captured, taken
+
+import lnbwd.inductor
+from lnbwd.inductor import fusion
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+from lnbwd_bench import models  # noqa: E402
+
+pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
+
+aten = torch.ops.aten
+
+
+def centre(x):
+    return x - x.mean(-1, keepdim=True)
+
+
+def rows_in(program):
+    return sorted(i.dtype for i in program.inputs if i.kind == "row")
+
+
+def rows_out(program):
+    return sorted(o.dtype for o in program.outputs if o.kind == "row")
+
+
+def program():
+    return next(d.program for d in taken())
+
+
+# --------------------------------------------------------------------------------------------------
+# What is computed where
+# --------------------------------------------------------------------------------------------------
+
+
+def test_what_others_compute_is_computed_again(device):
+    """GELU's inner part, which its result for a product shares with its gradient: the region of the
+    gradient and of the bias gradient reads h, as torch.compile's two kernels do."""
+    def function(h, dh, weight):
+        inner = torch.tanh(0.8 * (h + 0.045 * h * h * h))
+        y = (0.5 * h * (1 + inner)).flatten(0, 1) @ weight
+        slope = 0.5 * (1 + inner) + 0.5 * h * (1 - inner * inner) * 0.8 * (1 + 0.135 * h * h)
+        # That the gradient comes behind the product, as behind a checkpoint.
+        gradient = (dh + y.view(dh.shape)) * slope
+        return gradient, gradient.sum([0, 1])
+
+    h, dh = operands(device, "r", "r")
+    weight = torch.randn(64, 64, generator=torch.Generator().manual_seed(1)).to(device)
+    check_against_double(function, [h, dh, weight], tolerance=1e-5)
+    assert rows_in(program()) == ["f32"] * 3
+    decision, = taken()
+    assert decision.reason == "16 bytes an element, torch.compile's kernels 20"
+
+
+def test_what_is_kept_is_not_computed_twice(device):
+    """A norm whose xhat is kept, and whose result a later kernel computes of it: as
+    torch.compile has it, that result is never in memory."""
+    def function(x, gamma, beta, weight):
+        xhat = centre(x)
+        y = xhat * gamma + beta
+        product = y.flatten(0, 1) @ weight
+        return xhat, y + product.view(x.shape)
+
+    x, gamma, beta = operands(device, "r", "c", "c")
+    weight = torch.randn(64, 64, generator=torch.Generator().manual_seed(1)).to(device)
+    check_against_double(function, [x, gamma, beta, weight], tolerance=1e-5)
+    assert rows_out(program()) == ["f32", "f32"]  # xhat, and y for the product.
+
+    def without_product(x, gamma, beta, weight):
+        xhat = centre(x)
+        y = xhat * gamma + beta
+        return xhat, (xhat.flatten(0, 1) @ weight).view(x.shape) + y
+
+    lnbwd.inductor.decisions(clear=True)
+    check_against_double(without_product, [x, gamma, beta, weight], tolerance=1e-5)
+    assert rows_out(program()) == ["f32"]  # xhat alone.
+
+
+def test_a_neighbour_that_is_cut_off_counts(device):
+    """Pixels in another order: torch.compile shuffles them in the kernel of the sum."""
+    def function(x):
+        y = centre(x)
+        return torch.cat([y[..., 32:], y[..., :32]], -1).mul(2.0)
+
+    x, = operands(device, "r")
+    got, _ = run_captured(function, x)
+    torch.testing.assert_close(got, function(x))
+    assert not taken()
+    assert reasons() == ["it would move 12 bytes an element, torch.compile's kernels 4"]
+
+
+def test_fused_multiply_add(device):
+    """prims.fma, which gradients of softmax are made of."""
+    if not hasattr(torch.ops.prims, "fma"):
+        pytest.skip("this PyTorch has no prims.fma")
+
+    def function(dy, y):
+        product = dy * y
+        return torch.ops.prims.fma(-y, product.sum(-1, keepdim=True).expand_as(y), product)
+
+    arguments = operands(device, "r", "r")
+    captured = Captured(True)
+    got = torch.compile(function, backend=captured.backend)(*arguments)
+    dy, y = (t.double() for t in arguments)
+    want = dy * y - y * (dy * y).sum(-1, keepdim=True)
+    assert (got.double() - want).norm() <= 1e-6 * want.norm()
+    assert len(taken()) == 1 and rows_out(program()) == ["f32"]
+
+
+# --------------------------------------------------------------------------------------------------
+# What torch.compile has in memory
+# --------------------------------------------------------------------------------------------------
+
+
+def graph_of(function, *arguments):
+    captured = Captured(False)
+    torch.compile(function, backend=captured.backend, dynamic=False)(*arguments)
+    return captured.graphs[0]
+
+
+def find(graph, target):
+    return next(n for n in graph.nodes if n.target is target)
+
+
+def test_what_is_in_memory(device):
+    def function(x, y, weight, first, second, third):
+        few = x.exp()
+        many = (x + y + first + second + third).tanh()
+        product = few.sigmoid().flatten(0, 1) @ weight
+        other = product.view(x.shape)
+        return few + 1 + other, many.sum(-1), many.abs().log2() + other
+
+    x, y, *columns = operands(device, "r", "r", "c", "c", "c")
+    graph = graph_of(function, x, y, torch.randn(64, 64, device=device), *columns)
+    assert not fusion.is_in_memory(find(graph, aten.exp.default))  # Computed in each kernel.
+    assert fusion.is_in_memory(find(graph, aten.sigmoid.default))  # A product needs it.
+    assert fusion.is_in_memory(find(graph, aten.mm.default))
+    assert fusion.is_in_memory(next(n for n in graph.nodes if n.op == "placeholder"))
+    many = find(graph, aten.tanh.default)
+    assert fusion.is_in_memory(many)  # Of more tensors than torch.compile reads twice.
+    assert not fusion.is_in_memory(many, {find(graph, aten.abs.default),
+                                          find(graph, aten.sum.dim_IntList)})
+    product = find(graph, aten.mm.default)
+    assert fusion.behind([find(graph, aten.exp.default)]) >= set(product.users)
+    assert find(graph, aten.exp.default) in fusion.ahead(list(product.users))
+    assert many not in fusion.ahead(list(product.users))
+
+
+# --------------------------------------------------------------------------------------------------
+# Memory
+# --------------------------------------------------------------------------------------------------
+
+
+def test_a_region_stands_where_it_is_used(device):
+    """What a checkpoint computes again is not computed for all layers before the first needs it."""
+    config = dataclasses.replace(models.CONFIGS["gpt2-checkpoints"], layers=3, width=64, heads=2,
+                                 hidden=128, batch=2, tokens=8, vocabulary=32)
+    model = models.make_model(config, device)
+    captured = Captured(True)
+    with torch.autocast(device.type, torch.bfloat16):
+        loss = torch.compile(model, backend=captured.backend)(
+            *models.make_batch(config, device))
+    loss.backward()
+    nodes = list(captured.graphs[1].nodes)
+    place = {node: index for index, node in enumerate(nodes)}
+    calls = [n for n in nodes if n.target is torch.ops.lnbwd._region.default]
+    assert len(calls) >= 8
+    for call in calls:
+        users = [user for item in call.users for user in item.users]
+        between = nodes[place[call] + 1:min(place[user] for user in users)]
+        assert not any(n.target in (aten.mm.default, aten.addmm.default) for n in between)
+
+
+class PostNorm(torch.nn.Module):
+    """A layer with its norms behind the residual additions."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(width) for _ in range(2))
+        self.linears = torch.nn.ModuleList(torch.nn.Linear(width, width) for _ in range(2))
+
+    def forward(self, x):
+        for norm, linear in zip(self.norms, self.linears, strict=True):
+            x = norm(x + linear(x))
+        return x
+
+
+def saved_rows(captured, m, n):
+    output, = (x for x in captured.graphs[0].nodes if x.op == "output")
+    return sum(x.meta["val"].element_size() for x in set(output.all_input_nodes)
+               if x.op != "placeholder" and x.meta["val"].numel() == m * n)
+
+
+def test_layers_of_norms_behind_additions_are_not_computed_again(device):
+    """A backward pass that computed xhat again would begin with the streams of all layers."""
+    results = []
+    for has_regions in (False, True):
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(*(PostNorm(64) for _ in range(4))).to(device)
+        captured = Captured(has_regions)
+        x = torch.randn(48, 64, device=device)
+        with torch.autocast(device.type, torch.bfloat16):
+            y = torch.compile(model, backend=captured.backend)(x)
+        y.square().sum().backward()
+        results.append((saved_rows(captured, 48, 64),
+                        [p.grad.clone() for p in model.parameters()]))
+    (plain, want), (ours, got) = results
+    assert ours <= plain
+    for g, w in zip(got, want, strict=True):
+        assert (g - w).norm() <= 2e-2 * w.norm()
+    programs = [d.program for d in taken()]
+    assert max(len(p.nodes) for p in programs) < 60
+    assert max(len(p.inputs) + len(p.outputs) for p in programs) <= 16
+    assert sum(bool(d.column_sums) for d in taken()) >= 7
+
+
+def test_a_softmax_is_not_computed_again(device):
+    """Its operand has as many bytes as its result, and nothing else needs it."""
+    def function(scores, mask, values):
+        p = torch.softmax(scores.float() + mask, -1)
+        return (p * p).bfloat16() @ values.bfloat16()
+
+    arguments = [torch.randn(3, 16, 64, device=device).bfloat16().requires_grad_(),
+                 torch.randn(16, 64, device=device), torch.randn(3, 64, 64, device=device)]
+    saved = []
+    for has_regions in (False, True):
+        torch._dynamo.reset()
+        captured = Captured(has_regions)
+        torch.compile(function, backend=captured.backend)(*arguments)
+        saved.append(saved_rows(captured, 48, 64))
+    assert saved[1] <= saved[0]
