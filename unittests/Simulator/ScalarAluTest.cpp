@@ -196,16 +196,24 @@ TEST(ScalarAlu, ShiftsAndFields) {
        {{8, 40, 1, 0xff0000000000ull, 1}}},
       {"s_bfe_u32 s0, s2, s4",
        AllChips,
-       {{0x12345678, 0x000c0008, 0, 0x456, 1}, {5, 0, 1, 0, 0}}},
+       {{0x12345678, 0x000c0008, 0, 0x456, 1},
+        {5, 0, 1, 0, 0},
+        // Beyond the last bit there are zeros; of signed ones, more of it.
+        {0xfacfa278, 0x00100011, 0, 0x7d67, 1},
+        {0xfacfa278, 0x007f0011, 0, 0x7d67, 1}}},
       {"s_bfe_i32 s0, s2, s4",
        AllChips,
-       {{0x00000800, 0x00040008, 0, 0xfffffff8, 1}}},
+       {{0x00000800, 0x00040008, 0, 0xfffffff8, 1},
+        {0xfacfa278, 0x00100011, 0, 0xfffffd67, 1},
+        {0xfacfa278, 0x007f0011, 0, 0xfffffd67, 1}}},
       {"s_bfe_u64 s[0:1], s[2:3], s4",
        AllChips,
-       {{0xabcdef0123456789ull, 0x00200010, 0, 0xef012345ull, 1}}},
+       {{0xabcdef0123456789ull, 0x00200010, 0, 0xef012345ull, 1},
+        {0xfacfa27800000000ull, 0x00100031, 0, 0x7d67, 1}}},
       {"s_bfe_i64 s[0:1], s[2:3], s4",
        AllChips,
-       {{0x80ull, 0x00080000, 0, 0xffffffffffffff80ull, 1}}},
+       {{0x80ull, 0x00080000, 0, 0xffffffffffffff80ull, 1},
+        {0xfacfa27800000000ull, 0x00100031, 0, 0xfffffffffffffd67ull, 1}}},
   });
 }
 

@@ -116,10 +116,23 @@ TEST(VectorInteger, Shifts) {
        {{0xffffffff, 3, 0x10, 0x800000008ull}, {1ull << 62, 1, 1ull << 63, 0}}},
       {"v_bfe_u32 v0, v2, v4, v6",
        AllChips,
-       {{0x12345678, 8, 12, 0x456}, {~0u, 0, 0, 0}, {0xf0000000, 28, 31, 15}}},
+       {{0x12345678, 8, 12, 0x456},
+        {~0u, 0, 0, 0},
+        {0xf0000000, 28, 31, 15},
+        // Beyond bit 31 there are zeros.
+        {0xfacfa278, 17, 16, 0x7d67},
+        {0xfacfa278, 31, 31, 1}}},
       {"v_bfe_i32 v0, v2, v4, v6",
        AllChips,
-       {{0x00000800, 8, 4, 0xfffffff8}, {0x12345678, 0, 0, 0}}},
+       {{0x00000800, 8, 4, 0xfffffff8},
+        {0x12345678, 0, 0, 0},
+        // Beyond bit 31 there are more of it.
+        {0xfacfa278, 17, 16, 0xfffffd67},
+        {0x7acfa278, 17, 16, 0x3d67},
+        {0xfacfa278, 31, 2, 0xffffffff},
+        {0xfacfa278, 31, 31, 0xffffffff},
+        {0xfacfa278, 20, 12, 0xffffffac},
+        {0xfacfa278, 17, 0, 0}}},
   });
 }
 

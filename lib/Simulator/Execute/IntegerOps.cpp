@@ -41,10 +41,12 @@ LANE_KERNEL(lshlRev, B << (A & 31))
 LANE_KERNEL(lshrRev, B >> (A & 31))
 LANE_KERNEL(ashrRev, uint32_t(int32_t(B) >> (A & 31)))
 LANE_KERNEL(bfeU32, (C & 31) ? (A >> (B & 31)) & ((1u << (C & 31)) - 1) : 0)
-LANE_KERNEL(bfeI32,
-            (C & 31) ? uint32_t(int32_t((A >> (B & 31)) << (32 - (C & 31))) >>
-                                (32 - (C & 31)))
-                     : 0)
+/// Behind the sign bit there are more of it.
+static uint32_t signedField(uint32_t A, unsigned Offset, unsigned Width) {
+  const uint32_t Field = uint32_t(int32_t(A) >> Offset);
+  return Width ? uint32_t(int32_t(Field << (32 - Width)) >> (32 - Width)) : 0;
+}
+LANE_KERNEL(bfeI32, signedField(A, B & 31, C & 31))
 LANE_KERNEL(bfiB32, (A & B) | (~A & C))
 LANE_KERNEL(bfmB32, ((1u << (A & 31)) - 1) << (B & 31))
 LANE_KERNEL(alignBit, uint32_t(join(B, A) >> (C & 31)))
