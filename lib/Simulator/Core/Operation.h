@@ -26,7 +26,7 @@ enum LaneOpFlag : uint16_t {
   LaneExtraMask = 4,      ///< a mask besides the vector result (carry)
   LaneAccumulate = 8,     ///< the destination is also the last source
   LaneImplicitVCC = 16,   ///< VCC is the last source
-  LanePreservesHigh = 32, ///< keeps the high half on gfx9, too
+  LanePreservesHigh = 32, ///< keeps the high half on gfx9, as on later chips
   LaneHighResult = 64,    ///< v_fma_mixhi: the result goes to the high half
   LaneFloat = 128,        ///< depends on rounding and denormal mode
 };

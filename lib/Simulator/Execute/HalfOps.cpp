@@ -177,17 +177,12 @@ constexpr OperandType PkI16 = OperandType::PkI16;
 #define OP2M(NAME, FN)                                                         \
   {NAME, F16, {F16, F16, None, None}, LaneFloat, FN, FN##NoIEEE, nullptr}
 #define OP3(NAME, FN)                                                          \
+  {NAME, F16, {F16, F16, F16, None}, LaneFloat, FN, nullptr, nullptr}
+#define OP3H(NAME, FN)                                                         \
   {NAME,    F16,    {F16, F16, F16, None}, LaneFloat | LanePreservesHigh, FN,  \
    nullptr, nullptr}
 #define OP3M(NAME, FN)                                                         \
-  {                                                                            \
-      NAME,                                                                    \
-      F16,                                                                     \
-      {F16, F16, F16, None},                                                   \
-      LaneFloat | LanePreservesHigh,                                           \
-      FN,                                                                      \
-      FN##NoIEEE,                                                              \
-      nullptr}
+  {NAME, F16, {F16, F16, F16, None}, LaneFloat, FN, FN##NoIEEE, nullptr}
 #define PK2(NAME, FN)                                                          \
   {NAME, PkF16, {PkF16, PkF16, None, None}, LaneFloat, FN, nullptr, nullptr}
 #define PK2M(NAME, FN)                                                         \
@@ -208,13 +203,13 @@ const LaneOpInfo Table[] = {
     OP2("v_min_num_f16", minF16NoIEEE),
     OP2("v_maximum_f16", maximumF16),
     OP2("v_minimum_f16", minimumF16),
-    OP3("v_fma_f16", fmaF16),
+    OP3H("v_fma_f16", fmaF16),
     OP3("v_fmaak_f16", fmaF16),
     OP3("v_fmamk_f16", fmaF16),
     {"v_fmac_f16",
      F16,
      {F16, F16, F16, None},
-     LaneFloat | LanePreservesHigh | LaneAccumulate,
+     LaneFloat | LaneAccumulate,
      fmaF16,
      nullptr,
      nullptr},
@@ -232,7 +227,7 @@ const LaneOpInfo Table[] = {
     OP3("v_minimum3_f16", minimum3F16),
     OP3("v_maximumminimum_f16", maximumMinimumF16),
     OP3("v_minimummaximum_f16", minimumMaximumF16),
-    OP3("v_div_fixup_f16", divFixupF16),
+    OP3H("v_div_fixup_f16", divFixupF16),
     OP1("v_rcp_f16", rcpF16),
     OP1("v_rsq_f16", rsqF16),
     OP1("v_sqrt_f16", sqrtF16),
@@ -263,14 +258,14 @@ const LaneOpInfo Table[] = {
     {"v_dot2_f16_f16",
      F16,
      {PkF16, PkF16, F16, None},
-     LaneFloat | LanePreservesHigh,
+     LaneFloat,
      dot2F16,
      nullptr,
      nullptr},
     {"v_dot2_bf16_bf16",
      BF16,
      {PkBF16, PkBF16, BF16, None},
-     LaneFloat | LanePreservesHigh,
+     LaneFloat,
      dot2BF16,
      nullptr,
      nullptr},

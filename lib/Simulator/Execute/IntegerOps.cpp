@@ -279,6 +279,8 @@ constexpr OperandType Mask = OperandType::Mask;
 #define SHORT2(NAME, FN, CLAMPED)                                              \
   {NAME, I16, {I16, I16, None, None}, 0, FN, nullptr, CLAMPED}
 #define SHORT3(NAME, FN)                                                       \
+  {NAME, I16, {I16, I16, I16, None}, 0, FN, nullptr, nullptr}
+#define SHORT3H(NAME, FN)                                                      \
   {NAME, I16, {I16, I16, I16, None}, LanePreservesHigh, FN, nullptr, nullptr}
 
 const LaneOpInfo Table[] = {
@@ -422,16 +424,10 @@ const LaneOpInfo Table[] = {
     SHORT2("v_max_u16", maxU16, nullptr),
     SHORT2("v_min_i16", minI16, nullptr),
     SHORT2("v_max_i16", maxI16, nullptr),
-    SHORT3("v_mad_u16", madU16),
+    SHORT3H("v_mad_u16", madU16),
+    SHORT3H("v_mad_i16", madU16),
     // The older encoding, which makes the high half 0.
-    {"v_mad_legacy_u16",
-     I16,
-     {I16, I16, I16, None},
-     0,
-     madU16,
-     nullptr,
-     nullptr},
-    SHORT3("v_mad_i16", madU16),
+    SHORT3("v_mad_legacy_u16", madU16),
     SHORT3("v_min3_u16", min3U16),
     SHORT3("v_max3_u16", max3U16),
     SHORT3("v_med3_u16", med3U16),
