@@ -13,6 +13,7 @@
 #include "WaveTester.h"
 
 #include <cmath>
+#include <optional>
 
 using namespace lnbwd::sim;
 
@@ -230,6 +231,64 @@ TEST(VectorHalf, Mixed) {
   });
 }
 
+// The same constant is another number in an operand of f16. Its bits are then
+// in the low half; above them there are zeros, or the sign of an integer.
+TEST(VectorHalf, MixedConstants) {
+  runLaneCases({
+      // As f32.
+      {"v_fma_mix_f32 v0, v2, v4, 1.0",
+       AllChips,
+       {{f32(2.0f), f32(3.0f), 0, f32(7.0f)}}},
+      {"v_fma_mix_f32 v0, v2, -4.0, v6 op_sel_hi:[1,0,1]",
+       AllChips,
+       {{0x4000, 0, 0x3c00, f32(-7.0f)}}},
+      {"v_fma_mix_f32 v0, v2, 1, v6", AllChips, {{f32(1.0f), 0, 0, 1}}},
+      // As f16.
+      {"v_fma_mix_f32 v0, v2, v4, 1.0 op_sel_hi:[0,0,1]",
+       AllChips,
+       {{f32(2.0f), f32(3.0f), 0, f32(7.0f)}}},
+      {"v_fma_mix_f32 v0, 0.5, v4, -2.0 op_sel_hi:[1,1,1]",
+       AllChips,
+       {{0, 0x4200, 0, f32(-0.5f)}}},
+      {"v_fma_mix_f32 v0, -|-4.0|, v4, v6 op_sel_hi:[1,0,0]",
+       AllChips,
+       {{0, f32(3.0f), f32(1.0f), f32(-11.0f)}}},
+      // 1 / (2 pi) has fewer digits.
+      {"v_fma_mix_f32 v0, v2, 0.15915494, 0",
+       AllChips,
+       {{f32(1.0f), 0, 0, 0x3e22f983}}},
+      {"v_fma_mix_f32 v0, v2, 0.15915494, 0 op_sel_hi:[0,1,0]",
+       AllChips,
+       {{f32(1.0f), 0, 0, 0x3e230000}}},
+      // Integers are bits.
+      {"v_fma_mix_f32 v0, v2, 1, v6 op_sel_hi:[0,1,0]",
+       AllChips,
+       {{f32(1.0f), 0, 0, f32(0x1p-24f)}}},
+      {"v_fma_mix_f32 v0, v2, 64, v6 op_sel_hi:[0,1,0]",
+       AllChips,
+       {{f32(1.0f), 0, 0, f32(0x1p-18f)}}},
+      // The upper half: zeros.
+      {"v_fma_mix_f32 v0, v2, 2.0, v6 op_sel:[0,1,0] op_sel_hi:[0,1,0]",
+       AllChips,
+       {{f32(3.0f), 0, f32(5.0f), f32(5.0f)}}},
+      {"v_fma_mix_f32 v0, v2, 7, v6 op_sel:[0,1,0] op_sel_hi:[0,1,0]",
+       AllChips,
+       {{f32(3.0f), 0, f32(5.0f), f32(5.0f)}}},
+      {"v_fma_mixlo_f16 v0, v2, 2.0, 1.0 op_sel_hi:[0,1,1]",
+       AllChips,
+       {{f32(3.0f), 0, 0, 0xdddd4700}}},
+      {"v_fma_mixhi_f16 v0, 4.0, v4, 0.5 op_sel:[0,1,0] op_sel_hi:[1,1,0]",
+       AllChips,
+       {{0, 0x42000000, 0, 0x4a40dddd}}},
+  });
+  // A literal has all of its bits.
+  runLaneCases({
+      {"v_fma_mix_f32 v0, v2, 0x4200, v6 op_sel_hi:[0,1,0]",
+       GFX1030 | GFX11Plus,
+       {{f32(2.0f), 0, f32(1.0f), f32(7.0f)}}},
+  });
+}
+
 // The fused f16 multiply-add must round once. Every result is compared with one
 // computed exactly: products and sums of f16 fit into 80-bit long double.
 TEST(VectorHalf, FmaRoundsOnce) {
@@ -274,4 +333,103 @@ TEST(VectorHalf, FmaRoundsOnce) {
       }
     }
   }
+}
+
+namespace {
+/// A source of a packed or mixed operation, and the registers that stand for
+/// it.
+struct Form {
+  const char *Text; ///< null: a register
+  bool Low, High;   ///< its bits in op_sel and op_sel_hi
+  uint32_t Register;
+};
+} // namespace
+
+/// The forms of a source, each as good as the first one.
+static std::vector<Form> formsOf(OperandType T) {
+  switch (T) {
+  case OperandType::Mix:
+    return {{nullptr, false, false, f32(2.0f)},
+            {"2.0", false, false, 0},
+            {nullptr, false, true, 0x12344000},
+            {nullptr, true, true, 0x40001234},
+            {"2.0", false, true, 0}};
+  case OperandType::PkF16:
+    return {{nullptr, false, true, 0x00004000}, {"2.0", false, true, 0}};
+  case OperandType::PkI16:
+    return {{nullptr, false, true, 0x00000007}, {"7", false, true, 0}};
+  case OperandType::PkF32:
+    return {{nullptr, false, false, f32(2.0f)}, {"2.0", false, false, 0}};
+  default:
+    return {};
+  }
+}
+
+static std::string bitList(const char *Name, const std::vector<bool> &Bits) {
+  std::string Text = std::string(" ") + Name + ":[";
+  for (size_t K = 0; K < Bits.size(); ++K)
+    Text += (K ? "," : "") + std::to_string(int(Bits[K]));
+  return Text + "]";
+}
+
+/// What an operation makes of registers in which source Which has a form, or
+/// nothing if the chip does not have the operation.
+static std::optional<uint64_t> runForm(const std::string &Chip,
+                                       const LaneOpInfo &Op, unsigned Which,
+                                       const Form &F) {
+  WaveTester T(Chip);
+  const bool Wide = rowsOf(Op.Dst) == 2;
+  std::string Text = std::string(Op.Name) + (Wide ? " v[0:1]" : " v0");
+  std::vector<bool> Low, High;
+  for (unsigned K = 0; K < 4 && Op.Src[K] != OperandType::None; ++K) {
+    const OperandType Type = Op.Src[K];
+    const unsigned R = 2 + 2 * K;
+    const bool Here = K == Which;
+    T.v(R)[0] = Here                         ? F.Register
+                : Type == OperandType::PkF16 ? 0x42003c00
+                                             : f32(3.0f);
+    T.v(R + 1)[0] = f32(5.0f);
+    Low.push_back(Here && F.Low);
+    High.push_back(Here ? F.High : Type != OperandType::Mix);
+    const std::string Name = std::to_string(R);
+    Text += ", " + (Here && F.Text ? std::string(F.Text)
+                    : rowsOf(Type) == 2
+                        ? "v[" + Name + ":" + std::to_string(R + 1) + "]"
+                        : "v" + Name);
+  }
+  Text += bitList("op_sel", Low) + bitList("op_sel_hi", High);
+  if (!T.run(Text)) {
+    // The text is the same but for the form.
+    EXPECT_FALSE(F.Text) << Chip << ": " << Text << ": " << T.error();
+    return std::nullopt;
+  }
+  return T.v(0)[0] | (Wide ? uint64_t(T.v(1)[0]) << 32 : 0);
+}
+
+// Each form of each source gives what a register with the same number gives.
+TEST(VectorHalf, FormsOfOperands) {
+  const ExecTable &Table = hostExecTable();
+  unsigned Compared = 0;
+  for (const std::string &Chip : chipsIn(AllChips))
+    for (unsigned K = 0; K < Table.NumLaneOpTables; ++K)
+      for (unsigned J = 0; J < Table.LaneOps[K].Size; ++J) {
+        const LaneOpInfo &Op = Table.LaneOps[K].Begin[J];
+        if (Op.Flags & LaneAccumulate)
+          continue; // Another encoding, without op_sel.
+        for (unsigned Which = 0; Which < 4; ++Which) {
+          const std::vector<Form> Forms = formsOf(Op.Src[Which]);
+          if (Forms.empty())
+            continue;
+          const auto Expected = runForm(Chip, Op, Which, Forms[0]);
+          if (!Expected)
+            break;
+          for (const Form &F : Forms) {
+            EXPECT_EQ(runForm(Chip, Op, Which, F), Expected)
+                << Chip << " " << Op.Name << ", source " << Which << ": "
+                << (F.Text ? F.Text : "register") << " " << F.Low << F.High;
+            ++Compared;
+          }
+        }
+      }
+  EXPECT_GT(Compared, 500u);
 }

@@ -110,11 +110,9 @@ bool LaneDecoder::dppModifier(StringRef Name, StringRef Value, Inst &I) {
 
 std::string LaneDecoder::modifiers(const AsmText &Asm, const LaneOpInfo &Info,
                                    Inst &I, bool &Slow) {
-  bool AnyPacked = false, AnyMix = false;
-  for (OperandType T : Info.Src) {
+  bool AnyPacked = false;
+  for (OperandType T : Info.Src)
     AnyPacked |= isPacked16(T) || T == OperandType::PkF32;
-    AnyMix |= T == OperandType::Mix;
-  }
   unsigned RowMask = 15, BankMask = 15;
   const uint8_t DefaultHigh = AnyPacked ? 15 : 0;
   I.OpSelHi = DefaultHigh;
@@ -207,10 +205,6 @@ std::string LaneDecoder::modifiers(const AsmText &Asm, const LaneOpInfo &Info,
     }
   }
   I.DppEnabled = dppEnabled(RowMask, BankMask);
-  if (AnyMix)
-    for (unsigned K = 0; K < I.NumSrc; ++K)
-      if (I.Src[K].Kind == OperandKind::Constant && (I.OpSelHi >> K & 1))
-        return "a constant as an f16 operand is not modelled here";
   // Of 0, which LLVM adds to negate a pair, both halves are 0 anyhow.
   for (unsigned K = 0; K < I.NumSrc; ++K)
     if (Info.Src[K] == OperandType::PkF32 &&
@@ -318,6 +312,16 @@ std::string LaneDecoder::decode(const AsmText &Asm, const LaneOpInfo &Info,
   Error = modifiers(Asm, Info, I, Slow);
   if (!Error.empty())
     return Error;
+  // What a constant stands for depends on the type that op_sel_hi chooses: of
+  // f16 it is in the low half, with zeros (or the sign of an integer) above.
+  for (unsigned K = 0; K < I.NumSrc; ++K)
+    if (Info.Src[K] == OperandType::Mix && (I.OpSelHi >> K & 1) &&
+        I.Src[K].Kind == OperandKind::Constant) {
+      Error =
+          Operands.source(Asm.Operands[Next + K], OperandType::F16, I.Src[K]);
+      if (!Error.empty())
+        return Error;
+    }
   if (I.Flags & FlagDpp) {
     if (I.Src[0].Kind != OperandKind::VGPR)
       return "DPP of an operand that is not a vector register";
