@@ -6,14 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// All matrix instructions that LLVM knows for the simulated chips, against sums
-// in double precision or in integers, with LLVM's APFloat for the formats; and
-// their modifiers.
+// All matrix instructions that LLVM knows for the simulated chips, against
+// exact sums, with LLVM's APFloat for the formats; and their modifiers.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ProductTester.h"
 
+#include "llvm/ADT/bit.h"
+
+#include <algorithm>
+#include <cmath>
 #include <map>
 
 using namespace lnbwd::sim;
@@ -58,6 +61,88 @@ TEST(Matrix, EveryInstruction) {
     }
   // So many LLVM 22 knows; fewer would mean that the search misses some.
   EXPECT_EQ(Checked / runnableExecTables().size(), 309u);
+}
+
+/// Numbers of f16, bf16 and f32 with exponents of -Spread to Spread, as far as
+/// the type has them: anything, or powers of two, whose sums lie in the middle
+/// between two numbers more often.
+static ProductChoice numbersOf(int Spread, bool OnlyPowers) {
+  ProductChoice C;
+  C.Element = [=](const std::string &Type,
+                  std::mt19937 &Random) -> std::optional<uint32_t> {
+    const bool Half = Type == "f16", Short = Half || Type == "bf16";
+    if (!Short && Type != "f32" && Type != "xf32")
+      return std::nullopt;
+    const unsigned Fraction = Half ? 10 : Short ? 7 : 23;
+    const int Bias = Half ? 15 : 127;
+    const int Exponent = std::clamp(
+        Bias + int(Random() % unsigned(2 * Spread + 1)) - Spread, 0, 2 * Bias);
+    const uint32_t Bits = uint32_t(Random());
+    return Bits % 2 << (Short ? 15 : 31) | uint32_t(Exponent) << Fraction |
+           (OnlyPowers ? 0 : Bits >> 1 & ((1u << Fraction) - 1));
+  };
+  return C;
+}
+
+// However far the terms are apart: sums that fit into 53 bits, that fit into
+// about 100, and others.
+TEST(Matrix, SumsAreRoundedOnce) {
+  for (const std::string &Chip : chipsIn(AllChips))
+    for (const std::string &Name : matrixMnemonics(Chip, 0)) {
+      const auto Kind = ProductKind::parse(Name);
+      if (!Kind || Kind->Result == "f64" || Kind->Result == "i32")
+        continue;
+      for (int Spread : {15, 40, 127})
+        for (bool OnlyPowers : {false, true})
+          checkProduct(Chip, 0, *Kind, numbersOf(Spread, OnlyPowers));
+    }
+}
+
+// 2^-60 decides what 1 + 2^-24 is rounded to, and an infinity what all is.
+TEST(Matrix, TermsThatAreFarApart) {
+  for (uint32_t Decides : {f32(0x1p-60f), f32(-0x1p-60f), f32(0x1p-120f), 0u,
+                           uint32_t(Inf32), Inf32 | 0x80000000})
+    for (const ExecTable *Table : runnableExecTables()) {
+      WaveTester T("gfx950", 64, *Table);
+      // Row 0 of A is (1, 2^-12, 0, ...), column 0 of B is (1, 2^-12, 0, ...).
+      T.v(8)[0] = T.v(12)[0] = 0x0c003c00;
+      std::fill_n(T.v(0), 64, Decides);
+      ASSERT_TRUE(T.run("v_mfma_f32_16x16x32_f16 v[0:3], v[8:11], v[12:15], "
+                        "v[0:3]"))
+          << T.error();
+      const float Added = llvm::bit_cast<float>(Decides);
+      EXPECT_EQ(T.v(0)[0], std::isinf(Added) ? Decides
+                           : Added > 0       ? f32(1.0f + 0x1p-23f)
+                                             : f32(1.0f));
+    }
+}
+
+// The bits of a bf16 result below and above the normal numbers.
+TEST(Matrix, EndsOfBFloat) {
+  struct Case {
+    uint32_t A, B, C, Result;
+  };
+  for (const Case &K : {Case{0x0080, 0x3f00, 0, 0x0040}, // 2^-127
+                        Case{0x0001, 0x3f00, 0, 0x0000}, // a tie
+                        Case{0x0003, 0x3f00, 0, 0x0002}, // a tie
+                        Case{0x8003, 0x3f00, 0, 0x8002}, //
+                        Case{0x0001, 0x3f01, 0, 0x0001}, // more than a tie
+                        Case{0x00ff, 0x3f00, 0, 0x0080}, // to a normal one
+                        Case{0x7f00, 0x4000, 0, 0x7f80}, // 2^128
+                        Case{0x7f7f, 0x4100, 0, 0x7f80}, //
+                        Case{0xff7f, 0x4100, 0, 0xff80}, //
+                        Case{0x7f7f, 0x3f80, 0x7b00, 0x7f80},
+                        Case{0x7f7f, 0x3f80, 0x7a80, 0x7f7f}})
+    for (const ExecTable *Table : runnableExecTables()) {
+      WaveTester T("gfx1201", 32, *Table);
+      T.v(8)[0] = K.A;
+      T.v(12)[0] = K.B;
+      T.v(0)[0] = K.C;
+      ASSERT_TRUE(T.run("v_wmma_bf16_16x16x16_bf16 v[0:3], v[8:11], v[12:15], "
+                        "v[0:3]"))
+          << T.error();
+      EXPECT_EQ(T.v(0)[0], K.Result) << std::hex << K.A << " " << K.B;
+    }
 }
 
 TEST(Matrix, SmallFloatsThatAreNoNumbers) {

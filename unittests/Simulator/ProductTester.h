@@ -8,7 +8,7 @@
 //
 // The tests' own view of matrix instructions: what their names say, which
 // element each place of a lane's registers holds (the simulator goes the other
-// way), and the product in double precision or in integers.
+// way), and the sum of products, exact.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,9 @@ struct ProductChoice {
   unsigned Set = 0;                    ///< index_key
   unsigned ScaleBytes[2] = {0, 0};
   /// The bits of an element; nothing: some small number.
-  std::function<uint32_t(const std::string &Type, std::mt19937 &)> Element;
+  std::function<std::optional<uint32_t>(const std::string &Type,
+                                        std::mt19937 &)>
+      Element;
 };
 
 /// Runs the product on random matrices and compares all of the result.

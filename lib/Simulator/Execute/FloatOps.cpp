@@ -209,11 +209,11 @@ LANE_KERNEL(dot2F32BF16,
 /// Four products of 8 bits each, rounded once with the addend.
 template <MatrixType TypeA, MatrixType TypeB>
 static uint32_t dot4Small(uint32_t A, uint32_t B, uint32_t C) {
-  double Sum = double(F(C));
-  for (unsigned Bit = 0; Bit < 32; Bit += 8)
-    Sum += smallFloat(A >> Bit & 0xff, smallFormat(TypeA)) *
-           smallFloat(B >> Bit & 0xff, smallFormat(TypeB));
-  return bits(float(Sum));
+  double Terms[5] = {double(F(C))};
+  for (unsigned K = 0; K < 4; ++K)
+    Terms[K + 1] = smallFloat(A >> 8 * K & 0xff, smallFormat(TypeA)) *
+                   smallFloat(B >> 8 * K & 0xff, smallFormat(TypeB));
+  return bits(float(sumToOdd(Terms, 5)));
 }
 LANE_KERNEL(dot4FP8FP8, (dot4Small<MatrixType::FP8, MatrixType::FP8>(A, B, C)))
 LANE_KERNEL(dot4FP8BF8, (dot4Small<MatrixType::FP8, MatrixType::BF8>(A, B, C)))

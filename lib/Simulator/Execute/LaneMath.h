@@ -151,26 +151,70 @@ static inline uint32_t f32ToBFloat(uint32_t X) {
 }
 static inline uint32_t bfloatBits(float F) { return f32ToBFloat(bits(F)); }
 
-/// A double that is rounded to odd: a later rounding to fewer bits then gives
-/// what one rounding of the exact sum P + C would have given.
-static inline double addToOdd(double P, double C) {
-  double Sum = P + C;
+/// What the rounding of P + C to Sum has lost.
+static inline double lostOf(double P, double C, double Sum) {
   double Back = Sum - P;
-  double Error = (P - (Sum - Back)) + (C - Back);
+  return (P - (Sum - Back)) + (C - Back);
+}
+/// A double that is rounded to odd: a later rounding to fewer bits then gives
+/// what one rounding of Sum + Lost would have given, of which Sum is the
+/// nearest double.
+static inline double roundToOdd(double Sum, double Lost) {
   uint64_t X = bits(Sum);
-  uint64_t Step = (bits(Error) ^ X) >> 63 ? ~0ull : 1;
-  bool Adjust = Error != 0 && !(X & 1) &&
+  uint64_t Step = (bits(Lost) ^ X) >> 63 ? ~0ull : 1;
+  bool Adjust = Lost != 0 && !(X & 1) &&
                 (X & 0x7ff0000000000000ull) != 0x7ff0000000000000ull;
   return asF64(Adjust ? X + Step : X);
 }
-/// To single precision, rounded to odd. For magnitudes within its range.
+static inline double addToOdd(double P, double C) {
+  double Sum = P + C;
+  return roundToOdd(Sum, lostOf(P, C, Sum));
+}
+/// The sum of at most 132 numbers, rounded to odd.
+static inline double sumToOdd(const double *X, unsigned Count) {
+  double Plain = X[0];
+  for (unsigned K = 1; K < Count; ++K)
+    Plain += X[K];
+  if (!(__builtin_fabs(Plain) < __builtin_inf()))
+    return Plain;
+  // What is added so far, in parts of which none reaches into another, the
+  // smallest first (Shewchuk, "Adaptive precision floating-point arithmetic and
+  // fast robust geometric predicates", 1997).
+  double Parts[132];
+  unsigned Used = 0;
+  for (unsigned K = 0; K < Count; ++K) {
+    double Sum = X[K];
+    unsigned Kept = 0;
+    for (unsigned J = 0; J < Used; ++J) {
+      const double Part = Parts[J], Next = Sum + Part;
+      const double Lost = lostOf(Sum, Part, Next);
+      if (Lost != 0)
+        Parts[Kept++] = Lost;
+      Sum = Next;
+    }
+    if (Sum != 0)
+      Parts[Kept++] = Sum;
+    Used = Kept;
+  }
+  if (!Used)
+    return Plain;
+  double Sum = Parts[--Used], Lost = 0;
+  while (Used && Lost == 0) {
+    const double Part = Parts[--Used], Next = Sum + Part;
+    Lost = lostOf(Sum, Part, Next);
+    Sum = Next;
+  }
+  return roundToOdd(Sum, Lost);
+}
+/// To single precision, rounded to odd. Below the normal numbers, where it
+/// would need more bits, and above all of them it is rounded to nearest.
 static inline float narrowToOdd(double F) {
   uint64_t X = bits(F);
   uint64_t Exponent = X >> 52 & 0x7ff;
   uint32_t R = uint32_t(X >> 32 & 0x80000000) |
                uint32_t((Exponent - 896) << 23) | uint32_t(X >> 29 & 0x7fffff) |
                ((X & 0x1fffffff) != 0);
-  bool Ordinary = Exponent > 896 && Exponent < 0x7ff;
+  bool Ordinary = Exponent > 896 && Exponent < 1151;
   return Ordinary ? asF32(R) : float(F);
 }
 static inline uint32_t fmaHalf(uint32_t A, uint32_t B, uint32_t C) {

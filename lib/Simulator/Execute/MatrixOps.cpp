@@ -8,9 +8,9 @@
 //
 // v_mfma, v_smfmac, v_wmma and v_swmmac: the matrices are gathered from the
 // lanes' registers, multiplied, and the result is scattered. Inactive lanes
-// take part, as on hardware. Sums are computed in double precision and rounded
-// once (those of f64 after each step); in which order and with which
-// intermediate roundings hardware adds is not documented.
+// take part, as on hardware. Products are exact in double precision, and so are
+// their sums, which are rounded once (those of f64 after each step); in which
+// order and with which intermediate roundings hardware adds is not documented.
 //
 //===----------------------------------------------------------------------===//
 
@@ -113,8 +113,160 @@ static void scaleFactors(const Wave &W, const Inst *I, const MatrixShape &S,
     }
 }
 
+namespace {
+/// Between which powers of two numbers lie: their magnitudes are multiples of
+/// 2^Low and less than 2^High.
+struct Span {
+  int Low, High;
+};
+
+enum class Adding : uint8_t {
+  Plain, ///< in doubles, into whose 53 bits all sums fit
+  Fused, ///< rounded at each step
+  Split, ///< in two doubles, whose bits do not overlap
+  Parts  ///< in as many as are needed
+};
+
+/// A row of a result: the addends and K products of a factor with a row of B.
+struct RowSum {
+  unsigned M = 0, K = 0;
+  Adding How = Adding::Plain;
+  int High = 0; ///< if split: all sums are below 2^High
+  const double *Addend = nullptr, *Factors = nullptr;
+  const double *Others[128];
+
+  /// How to add exactly what lies in those spans.
+  void choose(Span A, Span B, Span C);
+  /// The sums, or such doubles as are rounded to the same numbers of a smaller
+  /// type.
+  void add(double *Sums) const;
+
+private:
+  void addPlain(double *Sums) const;
+  void addFused(double *Sums) const;
+  void addSplit(double *Sums) const;
+  void addParts(double *Sums) const;
+};
+} // namespace
+
+/// Bits behind the first one of a number's significand.
+static int fractionBits(MatrixType T) {
+  switch (T) {
+  case MatrixType::F32:
+    return 23;
+  case MatrixType::BF16:
+    return 7;
+  case MatrixType::F16:
+  case MatrixType::XF32:
+    return 10;
+  default:
+    return 3;
+  }
+}
+
+static Span spanOf(const double *X, size_t Count, MatrixType T) {
+  // Exponents, as doubles have them; that of 0 is 0.
+  constexpr int Highest = 0x7ff;
+  int Least = Highest, Most = 0;
+  for (size_t K = 0; K < Count; ++K) {
+    const int Exponent = int(bits(X[K]) >> 52) & Highest;
+    Least = imin(Least, Exponent ? Exponent : Highest);
+    Most = imax(Most, Exponent);
+  }
+  // Infinities and NaN are left to the slow way.
+  if (Most == Highest)
+    return {-5000, 1025};
+  return {Least - 1023 - fractionBits(T), Most - 1022};
+}
+
+void RowSum::choose(Span A, Span B, Span C) {
+  int Doublings = 0; // of the greatest term, by all terms
+  while (K >> Doublings)
+    ++Doublings;
+  const int Low = imin(A.Low + B.Low, C.Low);
+  High = Doublings + imax(A.High + B.High, C.High);
+  // Multiples of 2^(High - 51), and what is left of each term.
+  How = High - Low <= 53                ? Adding::Plain
+        : High - Low + Doublings <= 105 ? Adding::Split
+                                        : Adding::Parts;
+}
+
+void RowSum::addPlain(double *Sums) const {
+  double Sum[32];
+  std::memcpy(Sum, Addend, M * sizeof(double));
+  for (unsigned I = 0; I < K; ++I) {
+    const double Factor = Factors[I], *Other = Others[I];
+    for (unsigned J = 0; J < M; ++J)
+      Sum[J] += Factor * Other[J];
+  }
+  std::memcpy(Sums, Sum, M * sizeof(double));
+}
+
+void RowSum::addFused(double *Sums) const {
+  double Sum[32];
+  std::memcpy(Sum, Addend, M * sizeof(double));
+  for (unsigned I = 0; I < K; ++I) {
+    const double Factor = Factors[I], *Other = Others[I];
+    for (unsigned J = 0; J < M; ++J)
+      Sum[J] = __builtin_fma(Factor, Other[J], Sum[J]);
+  }
+  std::memcpy(Sums, Sum, M * sizeof(double));
+}
+
+void RowSum::addSplit(double *Sums) const {
+  // Of a number that is added to it and taken off again it leaves no bits below
+  // its own last one.
+  const double Cut = 1.5 * powerOfTwo(High + 1);
+  double Upper[32], Rest[32];
+  for (unsigned J = 0; J < M; ++J) {
+    Upper[J] = (Addend[J] + Cut) - Cut;
+    Rest[J] = Addend[J] - Upper[J];
+  }
+  for (unsigned I = 0; I < K; ++I) {
+    const double Factor = Factors[I], *Other = Others[I];
+    for (unsigned J = 0; J < M; ++J) {
+      const double Product = Factor * Other[J];
+      const double Above = (Product + Cut) - Cut;
+      Upper[J] += Above;
+      Rest[J] += Product - Above;
+    }
+  }
+  for (unsigned J = 0; J < M; ++J)
+    Sums[J] = addToOdd(Upper[J], Rest[J]);
+}
+
+void RowSum::addParts(double *Sums) const {
+  double Terms[129];
+  for (unsigned J = 0; J < M; ++J) {
+    Terms[0] = Addend[J];
+    for (unsigned I = 0; I < K; ++I)
+      Terms[I + 1] = Factors[I] * Others[I][J];
+    Sums[J] = sumToOdd(Terms, K + 1);
+  }
+}
+
+void RowSum::add(double *Sums) const {
+  switch (How) {
+  case Adding::Plain:
+    return addPlain(Sums);
+  case Adding::Fused:
+    return addFused(Sums);
+  case Adding::Split:
+    return addSplit(Sums);
+  case Adding::Parts:
+    return addParts(Sums);
+  }
+}
+
 static uint32_t halfOf(double X) { return halfBits(narrowToOdd(X)); }
-static uint32_t bfloatOf(double X) { return bfloatBits(narrowToOdd(X)); }
+static uint32_t bfloatOf(double X) {
+  const double Magnitude = __builtin_fabs(X);
+  if (Magnitude >= 0x1p-126 || X != X)
+    return bfloatBits(narrowToOdd(X));
+  // A subnormal one is so many times 2^-133.
+  return uint32_t((Magnitude * 0x1p133 + 0x1p52) - 0x1p52) |
+         uint32_t(bits(X) >> 48 & 0x8000);
+}
 
 static uint32_t addIntegers(double Sum, double Addend, bool Clamp) {
   const int64_t X = int64_t(Sum) + int64_t(Addend);
@@ -173,6 +325,7 @@ const Inst *multiplyMatrices(Wave &W, const Inst *I) {
   const size_t CountA = size_t(M) * Kept, CountB = size_t(S.K) * M,
                CountD = size_t(M) * M;
   double A[32 * 64], B[32 * 64], C[32 * 32], Sums[32];
+  constexpr double NoAddend[32] = {};
   // The result may be a source: it is written at the end.
   uint32_t Result[32 * 64];
   for (unsigned R = 0; R < I->Dst.Dwords; ++R) {
@@ -181,6 +334,9 @@ const Inst *multiplyMatrices(Wave &W, const Inst *I) {
     for (unsigned L = 0; L < N; ++L)
       Result[R * N + L] = Old[L] & Keep;
   }
+  RowSum Row;
+  Row.M = M;
+  Row.K = Kept;
   for (unsigned Block = 0; Block < S.Blocks; ++Block) {
     const MatrixPlace *PA = &S.PlacesA[Block * CountA],
                       *PB = &S.PlacesB[Block * CountB],
@@ -192,33 +348,40 @@ const Inst *multiplyMatrices(Wave &W, const Inst *I) {
     negate(B, PB, CountB, bitsOf(S.B), S.NegLo & 2, S.NegHi & 2);
     if (S.Scaled)
       scaleFactors(W, I, S, A, B);
+    Span SpanB = {};
+    if (Wide) {
+      Row.How = Adding::Fused;
+    } else if (!Integer) {
+      SpanB = spanOf(B, CountB, S.B);
+      Row.choose(spanOf(A, CountA, S.A), SpanB, spanOf(C, CountD, S.Result));
+    }
+    const bool ByRow = Row.How == Adding::Parts;
     for (unsigned R = 0; R < M; ++R) {
       const double *Addend = C + R * M;
-      for (unsigned J = 0; J < M; ++J)
-        Sums[J] = Integer ? 0 : Addend[J];
+      Row.Addend = Integer ? NoAddend : Addend;
+      Row.Factors = A + R * Kept;
       for (unsigned K = 0; K < Kept; ++K) {
-        unsigned Row = K;
+        unsigned RowOfB = K;
         if (S.Sparse) {
           const MatrixPlace &P = PA[R * Kept + K];
           const unsigned Shift = S.IndexShift + P.Bit / bitsOf(S.A) * 2;
-          Row = K / 2 * 4 +
-                (W.V[size_t(I->Src[3].Reg) * N + P.Lane] >> Shift & 3);
+          RowOfB = K / 2 * 4 +
+                   (W.V[size_t(I->Src[3].Reg) * N + P.Lane] >> Shift & 3);
         }
-        const double Factor = A[R * Kept + K], *Other = B + Row * M;
-        if (Wide)
-          for (unsigned J = 0; J < M; ++J)
-            Sums[J] = __builtin_fma(Factor, Other[J], Sums[J]);
-        else
-          for (unsigned J = 0; J < M; ++J)
-            Sums[J] += Factor * Other[J];
+        Row.Others[K] = B + RowOfB * M;
       }
+      if (ByRow) // Others may be easier.
+        Row.choose(spanOf(Row.Factors, Kept, S.A), SpanB,
+                   spanOf(Addend, M, S.Result));
+      Row.add(Sums);
       for (unsigned J = 0; J < M; ++J) {
         const MatrixPlace &P = PD[R * M + J];
         uint32_t *D = Result + P.Lane;
-        if (Integer)
+        if (Integer) {
           D[P.Bit / 32 * N] = addIntegers(Sums[J], Addend[J], S.Clamp);
-        else
-          writeElement(D, P.Bit, N, Sums[J], S.Result);
+          continue;
+        }
+        writeElement(D, P.Bit, N, Sums[J], S.Result);
       }
     }
   }
