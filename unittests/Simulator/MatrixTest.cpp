@@ -145,6 +145,83 @@ TEST(Matrix, EndsOfBFloat) {
     }
 }
 
+// MI200 counts subnormal factors, addends and results of f16's and bf16's
+// products as 0, whatever MODE says; no other chip does.
+TEST(Matrix, SubnormalsOfGfx90a) {
+  struct Case {
+    uint32_t A, B, C;
+    uint32_t Flushed, Kept;
+  };
+  const std::vector<Case> Half = {
+      {0x03ff, 0x3c00, f32(1.0f), f32(1.0f), f32(1.0f + 0x3ffp-24f)},
+      {0x83ff, 0x3c00, f32(1.0f), f32(1.0f), f32(1.0f - 0x3ffp-24f)},
+      {0x3c00, 0x0001, 0, 0, f32(0x1p-24f)},
+      {0x3c00, 0x0400, 0, f32(0x1p-14f), f32(0x1p-14f)},
+      {0x0400, 0x0400, 0, f32(0x1p-28f), f32(0x1p-28f)},
+      {0, 0, 0x007fffff, 0, 0x007fffff},
+      {0, 0, 0x807fffff, 0, 0x807fffff},
+      {0, 0, 0x00800000, 0x00800000, 0x00800000}};
+  const std::vector<Case> Brain = {
+      {0x007f, 0x4e80, 0, 0, f32(0x7fp-103f)},
+      {0x4e80, 0x8001, f32(0x1p-110f), f32(0x1p-110f),
+       f32(0x1p-110f - 0x1p-103f)},
+      {0x0080, 0x3f00, 0, 0, 0x00400000},
+      {0x8080, 0x3f00, 0, 0x80000000, 0x80400000},
+      {0x0080, 0x3f80, 0x80800001, 0x80000000, 0x80000001},
+      {0, 0, 0x00000001, 0, 1}};
+  for (const SimulatedChip &C : Chips)
+    for (const std::string &Name : matrixMnemonics(C.Chip, C.WaveSize)) {
+      const auto Kind = ProductKind::parse(Name);
+      if (!Kind || Kind->Family != ProductKind::Mfma || Kind->B != Kind->A ||
+          (Kind->A != "f16" && Kind->A != "bf16"))
+        continue;
+      const bool Old = std::string(C.Chip) == "gfx908";
+      for (const Case &K : Kind->A == "f16" ? Half : Brain)
+        for (uint32_t Mode : {0xf0u, 0u}) {
+          WaveTester T(C.Chip);
+          T.setMode(Mode);
+          T.v(64)[0] = K.A;
+          T.v(72)[0] = K.B;
+          (Old ? T.a(0) : T.v(0))[0] = K.C;
+          const unsigned Last = Kind->Blocks * Kind->M * Kind->M / 64 - 1;
+          const std::string Result =
+              std::string(Old ? "a" : "v") + "[0:" + std::to_string(Last) + "]";
+          const unsigned Used =
+              std::max(1u, Kind->K * Kind->M * Kind->Blocks / 128);
+          const auto Factor = [&](unsigned First) {
+            return Used == 1 ? "v" + std::to_string(First)
+                             : "v[" + std::to_string(First) + ":" +
+                                   std::to_string(First + Used - 1) + "]";
+          };
+          ASSERT_TRUE(T.run(Name + " " + Result + ", " + Factor(64) + ", " +
+                            Factor(72) + ", " + Result))
+              << T.error();
+          EXPECT_EQ((Old ? T.a(0) : T.v(0))[0],
+                    std::string(C.Chip) == "gfx90a" ? K.Flushed : K.Kept)
+              << C.Chip << " " << Name << std::hex << " " << K.A << " " << K.B
+              << " " << K.C;
+        }
+    }
+}
+
+// f32's and f64's keep subnormal numbers on MI200 as well.
+TEST(Matrix, SubnormalsOfWideTypes) {
+  WaveTester T("gfx90a");
+  T.v(8)[0] = 1;
+  T.v(9)[0] = f32(1.0f);
+  T.v(0)[0] = 0x00000002;
+  ASSERT_TRUE(T.run("v_mfma_f32_16x16x4f32 v[0:3], v8, v9, v[0:3]"));
+  EXPECT_EQ(T.v(0)[0], 3u);
+  T.v(0)[0] = 2;
+  T.v(1)[0] = 0;
+  T.v(8)[0] = 1;
+  T.v(9)[0] = 0;
+  T.v(10)[0] = 0;
+  T.v(11)[0] = uint32_t(f64(1.0) >> 32);
+  ASSERT_TRUE(T.run("v_mfma_f64_16x16x4f64 v[0:7], v[8:9], v[10:11], v[0:7]"));
+  EXPECT_EQ(T.v(0)[0], 3u);
+}
+
 TEST(Matrix, SmallFloatsThatAreNoNumbers) {
   ProductChoice C;
   C.Element = [](const std::string &Type, std::mt19937 &Random) -> uint32_t {

@@ -117,6 +117,8 @@ private:
                             double Addend) const;
   /// Whether these bits are the result's element, of which those are the terms.
   bool isSum(uint64_t Got, const std::vector<double> &Terms) const;
+  /// What MI200 makes of a subnormal number of a type.
+  double flushed(const std::string &Type, double X) const;
   uint32_t *row(unsigned R) { return Chip == "gfx908" ? T.a(R) : T.v(R); }
   unsigned resultElements() const { return P.Blocks * P.M * P.M / N; }
   bool oneHalf() const { return Generation == 11 && widthOf(P.Result) == 16; }
@@ -244,6 +246,12 @@ double Runner::value(const std::string &Type, uint64_t Bits,
   return double(Bits) - (Minus ? std::ldexp(1, int(Width)) : 0);
 }
 
+double Runner::flushed(const std::string &Type, double X) const {
+  if (Chip != "gfx90a" || (P.A != "f16" && P.A != "bf16"))
+    return X;
+  return std::fabs(X) < (Type == "f16" ? 0x1p-14 : 0x1p-126) ? 0 : X;
+}
+
 /// Of a number that leaves sums exact in double precision.
 uint64_t Runner::someBits(const std::string &Type) {
   if (C.Element && widthOf(Type) <= 32)
@@ -293,7 +301,7 @@ void Runner::fillFactor(bool IsA) {
       const uint64_t Bits = someBits(Type);
       for (unsigned Copy = Lane; Copy < N; Copy += Own)
         setBits(First, N, Copy, E * Width, Width, Bits);
-      double X = value(Type, Bits, IsA ? C.SignedA : C.SignedB);
+      double X = flushed(Type, value(Type, Bits, IsA ? C.SignedA : C.SignedB));
       const unsigned Mask = IsA ? 1 : 2;
       if ((C.Neg & Mask) || ((E % 2 ? C.NegHi : C.NegLo) & Mask))
         X = -X;
@@ -350,7 +358,7 @@ void Runner::fillAddend() {
       uint64_t Bits = someBits(P.Result);
       if (C.Clamp)
         Bits = Lane % 2 ? 0x7fffff00 : 0x80000100;
-      double X = value(P.Result, Bits, true);
+      double X = flushed(P.Result, value(P.Result, Bits, true));
       if (C.NegHi & 4)
         X = std::fabs(X);
       if ((C.Neg | C.NegLo) & 4)
@@ -492,6 +500,10 @@ bool Runner::isSum(uint64_t Got, const std::vector<double> &Terms) const {
   const uint64_t Magnitude = Got & (Sign - 1);
   if (std::isnan(Value) ||
       (Magnitude && Exact.isNegative() != bool(Got & Sign)))
+    return false;
+  if (Magnitude == 0 && flushed(P.Result, 0x1p-127) == 0)
+    return Exact.abs().ult(fixedPoint(0x1p-126));
+  if (flushed(P.Result, Value) != Value)
     return false;
   const APInt Here = Distance(Magnitude);
   const auto Better = [&](uint64_t Other) {

@@ -205,6 +205,26 @@ TEST(VectorHalf, Packed) {
   });
 }
 
+// MI200's counts subnormal numbers as 0, whatever MODE says.
+TEST(VectorHalf, SubnormalsOfDotProducts) {
+  const std::vector<LaneRow> Kept = {
+      {0x03ff, 0x3c00, f32(1.0f), f32(1.0f + 0x3ffp-24f)},
+      {0x3c000000, 0x80010000, 0, f32(-0x1p-24f)},
+      {0, 0, 0x007fffff, 0x007fffff},
+      {0x0400, 0x0400, 0, f32(0x1p-28f)}};
+  const std::vector<LaneRow> Flushed = {{0x03ff, 0x3c00, f32(1.0f), f32(1.0f)},
+                                        {0x3c000000, 0x80010000, 0, 0},
+                                        {0, 0, 0x007fffff, 0},
+                                        {0x0400, 0x0400, 0, f32(0x1p-28f)}};
+  runLaneCases({
+      {"v_dot2_f32_f16 v0, v2, v4, v6", AllChips & ~GFX90A, Kept},
+      {"v_dot2_f32_f16 v0, v2, v4, v6", GFX90A, Flushed},
+      {"v_mov_b32 v0, v6\nv_dot2c_f32_f16 v0, v2, v4", GFX908 | GFX942 | GFX950,
+       Kept},
+      {"v_mov_b32 v0, v6\nv_dot2c_f32_f16 v0, v2, v4", GFX90A, Flushed},
+  });
+}
+
 TEST(VectorHalf, Mixed) {
   runLaneCases({
       {"v_fma_mix_f32 v0, v2, v4, v6",

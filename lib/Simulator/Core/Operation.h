@@ -29,6 +29,7 @@ enum LaneOpFlag : uint16_t {
   LanePreservesHigh = 32, ///< keeps the high half on gfx9, as on later chips
   LaneHighResult = 64,    ///< v_fma_mixhi: the result goes to the high half
   LaneFloat = 128,        ///< depends on rounding and denormal mode
+  LaneMatrixUnit = 256,   ///< flushes subnormals where matrix instructions do
 };
 
 /// One vector instruction, the same in every lane.

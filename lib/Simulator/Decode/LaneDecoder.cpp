@@ -309,6 +309,10 @@ std::string LaneDecoder::decode(const AsmText &Asm, const LaneOpInfo &Info,
       Slow = true;
     }
   }
+  if ((Info.Flags & LaneMatrixUnit) && Chip.MatrixFlushesSubnormals) {
+    I.Flags |= FlagFlushes;
+    Slow = true;
+  }
   Error = modifiers(Asm, Info, I, Slow);
   if (!Error.empty())
     return Error;

@@ -174,6 +174,8 @@ std::string MatrixDecoder::decode(const AsmText &Asm, Inst &I) {
   S.Sparse = Row->Family == MatrixFamily::Smfmac ||
              Row->Family == MatrixFamily::Swmmac;
   S.Scaled = Row->Scaled;
+  S.FlushesSubnormals = Chip.MatrixFlushesSubnormals &&
+                        (S.A == MatrixType::F16 || S.A == MatrixType::BF16);
   Modifiers Mods;
   std::string Error = Mods.read(Asm);
   if (!Error.empty())

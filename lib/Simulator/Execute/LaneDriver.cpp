@@ -216,7 +216,8 @@ static const uint32_t *prepareSource(Wave &W, const Inst *I, unsigned K,
     applySign(Temp, T, O.Mods, N);
     break;
   }
-  if (W.SpecialFP && (I->Lane->Flags & LaneFloat) && flushesInput(W, T))
+  if ((I->Flags & FlagFlushes) ||
+      (W.SpecialFP && (I->Lane->Flags & LaneFloat) && flushesInput(W, T)))
     flushRows(Temp, T, N);
   return Temp;
 }
@@ -285,7 +286,8 @@ static void finishResult(Wave &W, const Inst *I, uint32_t *Out) {
       }
     }
   }
-  if (W.SpecialFP && (I->Lane->Flags & LaneFloat) && flushesOutput(W, T))
+  if ((I->Flags & FlagFlushes) ||
+      (W.SpecialFP && (I->Lane->Flags & LaneFloat) && flushesOutput(W, T)))
     flushRows(Out, T, N);
 }
 

@@ -113,6 +113,13 @@ static void scaleFactors(const Wave &W, const Inst *I, const MatrixShape &S,
     }
 }
 
+/// Counts subnormal numbers of a type as 0.
+static void flushSubnormals(double *X, size_t Count, MatrixType T) {
+  const double Least = T == MatrixType::F16 ? 0x1p-14 : 0x1p-126;
+  for (size_t K = 0; K < Count; ++K)
+    X[K] = __builtin_fabs(X[K]) < Least ? 0 : X[K];
+}
+
 namespace {
 /// Between which powers of two numbers lie: their magnitudes are multiples of
 /// 2^Low and less than 2^High.
@@ -348,6 +355,11 @@ const Inst *multiplyMatrices(Wave &W, const Inst *I) {
     negate(B, PB, CountB, bitsOf(S.B), S.NegLo & 2, S.NegHi & 2);
     if (S.Scaled)
       scaleFactors(W, I, S, A, B);
+    if (S.FlushesSubnormals) {
+      flushSubnormals(A, CountA, S.A);
+      flushSubnormals(B, CountB, S.B);
+      flushSubnormals(C, CountD, S.Result);
+    }
     Span SpanB = {};
     if (Wide) {
       Row.How = Adding::Fused;
@@ -382,6 +394,8 @@ const Inst *multiplyMatrices(Wave &W, const Inst *I) {
           continue;
         }
         writeElement(D, P.Bit, N, Sums[J], S.Result);
+        if (S.FlushesSubnormals)
+          D[P.Bit / 32 * N] = flush32(D[P.Bit / 32 * N]);
       }
     }
   }
