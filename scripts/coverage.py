@@ -49,14 +49,31 @@ def run_tests(build: pathlib.Path) -> str:
         return log.read_text()
 
 
-def states_of(log: str) -> dict[str, dict[str, str]]:
-    """State by instruction and chip, from lines that may repeat each other."""
-    states: dict[str, dict[str, str]] = collections.defaultdict(dict)
-    for line in log.splitlines():
-        chip, name, state = line.split()
-        if states[name].get(chip) != "executed":
-            states[name][chip] = state
-    return states
+class Executed:
+    """What a log of the simulator says, whose lines may repeat each other."""
+
+    def __init__(self, log: str) -> None:
+        """Reads the lines: chip, instruction, state and perhaps a form of its operands."""
+        #: The chips that executed an instruction, and those that have no function for it.
+        self.executed: dict[str, set[str]] = collections.defaultdict(set)
+        self.missing: dict[str, set[str]] = collections.defaultdict(set)
+        #: By instruction and form of an operand, the chips that have it, and that executed it.
+        self.having: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
+        self.forms: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
+        for line in log.splitlines():
+            chip, name, state, *form = line.split()
+            if form:
+                (self.having if state == "has" else self.forms)[name, form[0]].add(chip)
+            else:
+                (self.missing if state == "missing" else self.executed)[name].add(chip)
+
+    def mark(self, name: str, chip: str) -> str:
+        """What stands in the table of instructions."""
+        if chip not in self.executed[name]:
+            return "**no**" if chip in self.missing[name] else ""
+        whole = all(chip in self.forms[key] for key, chips in self.having.items()
+                    if key[0] == name and chip in chips)
+        return "x" if whole else "part"
 
 
 def group_of(name: str) -> str:
@@ -67,20 +84,23 @@ def group_of(name: str) -> str:
     return "Other"
 
 
-def page(states: dict[str, dict[str, str]]) -> str:
+def page(log: Executed) -> str:
     """The text of docs/coverage.md."""
-    marks = {"executed": "x", "missing": "**no**", None: ""}
-    counts = {chip: sum(1 for chips in states.values() if chips.get(chip) == "executed")
-              for chip in CHIPS}
-    missing = {chip: sum(1 for chips in states.values() if chips.get(chip) == "missing")
-               for chip in CHIPS}
+    names = sorted(log.executed.keys() | log.missing.keys())
+    marks = {name: [log.mark(name, chip) for chip in CHIPS] for name in names}
+
+    def count(mark: str) -> str:
+        return " | ".join(str(sum(row[i] == mark for row in marks.values()))
+                          for i in range(len(CHIPS)))
+
     lines = [
         "# Instructions that the simulator executes",
         "",
         "Written by `scripts/coverage.py`; do not edit. `x`: executed in a test on that chip, "
-        "with results compared. **no**: in a code object of the tests, but not implemented. "
-        "Empty: neither; the chip may not have it, or have it under another name. Names are "
-        "LLVM's, without the suffix of the encoding.",
+        "with results compared. `part`: likewise, but not in each [form of its "
+        "operands](#forms-of-operands). **no**: in a code object of the tests, but not "
+        "implemented. Empty: neither; the chip may not have it, or have it under another name. "
+        "Names are LLVM's, without the suffix of the encoding.",
         "",
         "What is executed: the simulator's unit tests (instruction by instruction, hand-written "
         "kernels, and the C kernels of unittests/Simulator/Inputs compiled by clang at -O0, -O2 "
@@ -88,20 +108,36 @@ def page(states: dict[str, dict[str, str]]) -> str:
         "",
         "| | " + " | ".join(CHIPS) + " |",
         "|---|" + "---:|" * len(CHIPS),
-        "| executed | " + " | ".join(str(counts[chip]) for chip in CHIPS) + " |",
-        "| not implemented | " + " | ".join(str(missing[chip]) for chip in CHIPS) + " |",
+        f"| executed | {count('x')} |",
+        f"| in part | {count('part')} |",
+        f"| not implemented | {count('**no**')} |",
     ]
     groups: dict[str, list[str]] = collections.defaultdict(list)
-    for name in sorted(states):
+    for name in names:
         groups[group_of(name)].append(name)
     for title in [title for title, _ in GROUPS] + ["Other"]:
         if not groups[title]:
             continue
         lines += ["", f"## {title}", "", "| instruction | " + " | ".join(CHIPS) + " |",
                   "|---|" + ":-:|" * len(CHIPS)]
-        for name in groups[title]:
-            cells = " | ".join(marks[states[name].get(chip)] for chip in CHIPS)
-            lines.append(f"| `{name}` | {cells} |")
+        lines += [f"| `{name}` | {' | '.join(marks[name])} |" for name in groups[title]]
+    lines += [
+        "",
+        "## Forms of operands",
+        "",
+        "Operands of mixed precision are f32 or a half of a register, and the same constant is "
+        "another number in each; of packed numbers, a constant is the low one. These forms are "
+        "read in different ways, and an instruction counts as executed with all of them. Of those "
+        "that are executed in part:",
+        "",
+        "| instruction | form | " + " | ".join(CHIPS) + " |",
+        "|---|---|" + ":-:|" * len(CHIPS),
+    ]
+    for name, form in sorted(log.having):
+        if "part" not in marks[name]:
+            continue
+        cells = " | ".join("x" if chip in log.forms[name, form] else "" for chip in CHIPS)
+        lines.append(f"| `{name}` | {form.replace('-', ' ')} | {cells} |")
     return "\n".join(lines) + "\n"
 
 
@@ -114,7 +150,7 @@ def main() -> int:
                         help="what the tests have executed; they are run otherwise")
     options = parser.parse_args()
     build = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", SOURCE / "build"))
-    text = page(states_of(options.executed.read_text() if options.executed else run_tests(build)))
+    text = page(Executed(options.executed.read_text() if options.executed else run_tests(build)))
     if not options.check:
         PAGE.write_text(text)
         return 0

@@ -385,7 +385,11 @@ static std::vector<Form> formsOf(OperandType T) {
   }
 }
 
-static std::string bitList(const char *Name, const std::vector<bool> &Bits) {
+/// A list of bits of sources, where they are not what is usual.
+static std::string bitList(const char *Name, const std::vector<bool> &Bits,
+                           const std::vector<bool> &Usual) {
+  if (Bits == Usual)
+    return "";
   std::string Text = std::string(" ") + Name + ":[";
   for (size_t K = 0; K < Bits.size(); ++K)
     Text += (K ? "," : "") + std::to_string(int(Bits[K]));
@@ -400,7 +404,7 @@ static std::optional<uint64_t> runForm(const std::string &Chip,
   WaveTester T(Chip);
   const bool Wide = rowsOf(Op.Dst) == 2;
   std::string Text = std::string(Op.Name) + (Wide ? " v[0:1]" : " v0");
-  std::vector<bool> Low, High;
+  std::vector<bool> Low, High, UsualHigh;
   for (unsigned K = 0; K < 4 && Op.Src[K] != OperandType::None; ++K) {
     const OperandType Type = Op.Src[K];
     const unsigned R = 2 + 2 * K;
@@ -410,14 +414,16 @@ static std::optional<uint64_t> runForm(const std::string &Chip,
                                              : f32(3.0f);
     T.v(R + 1)[0] = f32(5.0f);
     Low.push_back(Here && F.Low);
-    High.push_back(Here ? F.High : Type != OperandType::Mix);
+    UsualHigh.push_back(Type != OperandType::Mix);
+    High.push_back(Here ? F.High : UsualHigh.back());
     const std::string Name = std::to_string(R);
     Text += ", " + (Here && F.Text ? std::string(F.Text)
                     : rowsOf(Type) == 2
                         ? "v[" + Name + ":" + std::to_string(R + 1) + "]"
                         : "v" + Name);
   }
-  Text += bitList("op_sel", Low) + bitList("op_sel_hi", High);
+  Text += bitList("op_sel", Low, std::vector<bool>(Low.size())) +
+          bitList("op_sel_hi", High, UsualHigh);
   if (!T.run(Text)) {
     // The text is the same but for the form.
     EXPECT_FALSE(F.Text) << Chip << ": " << Text << ": " << T.error();
