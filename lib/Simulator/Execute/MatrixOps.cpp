@@ -332,7 +332,7 @@ const Inst *multiplyMatrices(Wave &W, const Inst *I) {
   const size_t CountA = size_t(M) * Kept, CountB = size_t(S.K) * M,
                CountD = size_t(M) * M;
   double A[32 * 64], B[32 * 64], C[32 * 32], Sums[32];
-  constexpr double NoAddend[32] = {};
+  static constexpr double NoAddend[32] = {};
   // The result may be a source: it is written at the end.
   uint32_t Result[32 * 64];
   for (unsigned R = 0; R < I->Dst.Dwords; ++R) {
