@@ -137,6 +137,23 @@ TEST_P(CheckerTest, ScalarRegisterNeverWritten) {
   EXPECT_CLEAN(run("s_cmp_eq_u32 s3, 0\ns_cbranch_scc1 out\nout:"));
 }
 
+// Of the registers that gfx12 keeps for traps, a wave finds its workgroup and
+// its number in three, and nothing in the others.
+TEST_P(CheckerTest, WhatWavesFindInTrapRegisters) {
+  if (!isGfx12(Chip))
+    GTEST_SKIP();
+  auto Stores = [&](const std::string &How) {
+    return run(How + "\nv_mov_b32 v2, s8\nGSTORE1 v1, v2, s[6:7]");
+  };
+  EXPECT_CLEAN(Stores("s_bfe_u32 s8, ttmp8, 0x50019"));
+  EXPECT_CLEAN(Stores("s_mov_b32 s8, ttmp7"));
+  EXPECT_CLEAN(Stores("s_mov_b32 s8, ttmp9"));
+  EXPECT_SAYS(Stores("s_mov_b32 s8, ttmp8"), "v2 depends on ttmp8");
+  EXPECT_SAYS(Stores("s_bfe_u32 s8, ttmp8, 0x60019"), "v2 depends on ttmp8");
+  EXPECT_SAYS(Stores("s_mov_b32 s8, ttmp6"),
+              "v2 depends on ttmp6, which was never written");
+}
+
 // Which scalar instructions set SCC is AMD's to say (the ISA documents); those
 // that do not leave a branch on it undefined.
 TEST_P(CheckerTest, ScalarInstructionsAndScc) {

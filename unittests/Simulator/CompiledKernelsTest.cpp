@@ -271,6 +271,24 @@ TEST_P(CompiledKernels, DynamicVectorIndex) {
   }
 }
 
+TEST_P(CompiledKernels, NumbersOfWaves) {
+  const unsigned N = 200; // the last wave is not full
+  const unsigned WaveSize = chipNamed(std::get<0>(GetParam())).WaveSize;
+  Buffer<uint32_t> Out(2 * N);
+  ASSERT_HIP(
+      launch(function("wave_numbers"), dim3(2), dim3(N), 0, Out.get(), int(N)));
+  std::vector<uint32_t> Got = Out.read();
+  for (size_t I = 0; I < Got.size(); ++I)
+    EXPECT_EQ(Got[I], I % N / WaveSize) << I;
+}
+
+TEST_P(CompiledKernels, SecondDimensionOfThree) {
+  Buffer<uint32_t> Out(std::vector<uint32_t>(5, 0));
+  ASSERT_HIP(launch(function("rows_of_groups"), dim3(2, 5, 3), dim3(64), 0,
+                    Out.get()));
+  EXPECT_EQ(Out.read(), std::vector<uint32_t>(5, 2 * 3));
+}
+
 /// The chips and levels that there are kernels for.
 static std::vector<std::tuple<std::string, std::string>> testTargets() {
   std::vector<std::tuple<std::string, std::string>> Targets;

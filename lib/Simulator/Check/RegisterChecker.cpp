@@ -32,8 +32,10 @@ void RegisterChecker::start(unsigned ScalarsSet, unsigned VectorsSet) {
     ScalarMissing[K] = K < ScalarsSet || K >= SlotExec ? 0 : ~0u;
   ScalarMissing[SlotSCC] = 1;
   ScalarMissing[SlotM0] = ~0u;
-  if (L.Generation >= 12)
-    ScalarMissing[SlotTTMP0 + 7] = ScalarMissing[SlotTTMP0 + 9] = 0;
+  if (L.Generation >= 12) {
+    ScalarMissing[SlotGroupX] = ScalarMissing[SlotGroupYZ] = 0;
+    ScalarMissing[SlotWaveId] = ~WaveIdBits;
+  }
   ScratchWritten.assign(size_t(W.ScratchSize) + 4, 0);
   ScratchBits.clear();
   Incomplete = 0;

@@ -80,6 +80,10 @@ static constexpr unsigned rowsOf(OperandType T) {
 enum ScalarSlot : uint16_t {
   SlotVCC = 106,
   SlotTTMP0 = 108,
+  // What gfx12 finds in these when a wave starts.
+  SlotGroupYZ = SlotTTMP0 + 7, ///< Y; with Z enabled 16 bits of it, Z above
+  SlotWaveId = SlotTTMP0 + 8,  ///< the wave's number in WaveIdBits
+  SlotGroupX = SlotTTMP0 + 9,
   SlotM0 = 124,
   SlotExec = 126,
   SlotFlatScratch = 128,
@@ -93,6 +97,10 @@ enum ScalarSlot : uint16_t {
   /// A scalar destination may be up to sixteen dwords wide.
   NumScalarSlots = 160
 };
+
+/// Where SlotWaveId has the number of a wave in its workgroup.
+constexpr unsigned WaveIdShift = 25;
+constexpr uint32_t WaveIdBits = 0x1fu << WaveIdShift;
 
 /// Vector rows: v0 to v255, then a0 to a255, then rows for the decoder's use.
 enum VectorRow : uint16_t {

@@ -183,8 +183,12 @@ void ResidentWorkgroup::startWave(unsigned Index) {
   // System SGPRs start behind the number of user SGPRs the descriptor states.
   S = std::max(S, K.Rsrc2 >> 1 & 0x1f);
   if (L.Chip->Generation >= 12) {
-    W.S[SlotTTMP0 + 9] = WG.Id[0];
-    W.S[SlotTTMP0 + 7] = (WG.Id[1] & 0xffff) | WG.Id[2] << 16;
+    W.S[SlotGroupX] = WG.Id[0];
+    // Code of a kernel without the third dimension takes all of it as the
+    // second one.
+    W.S[SlotGroupYZ] =
+        K.Rsrc2 >> 9 & 1 ? (WG.Id[1] & 0xffff) | WG.Id[2] << 16 : WG.Id[1];
+    W.S[SlotWaveId] = (Poison & ~WaveIdBits) | Index << WaveIdShift;
   } else {
     for (unsigned D = 0; D < 3; ++D)
       if (K.Rsrc2 >> (7 + D) & 1)

@@ -194,3 +194,24 @@ KERNEL void dynamic_vector(const float GLOBAL *x, float GLOBAL *y, int n) {
   v[ITEM & 15] += 1;
   y[ITEM] = v[(n + 3) & 15] + v[(ITEM >> 2) & 15];
 }
+
+#ifdef __GFX12__
+unsigned wave_id(void) __asm__("llvm.amdgcn.wave.id");
+#else
+static unsigned wave_id(void) {
+  return ITEM / __builtin_amdgcn_wavefrontsize();
+}
+#endif
+
+/* Of each work-item, its wave's number in the workgroup. */
+KERNEL void wave_numbers(unsigned GLOBAL *y, int n) {
+  y[GROUP * n + ITEM] = wave_id();
+}
+
+/* Counts the workgroups of each row of the grid, by its second dimension alone:
+   those of the third one are the same to it. */
+KERNEL void rows_of_groups(unsigned GLOBAL *y) {
+  if (ITEM == 0)
+    __atomic_fetch_add(&y[__builtin_amdgcn_workgroup_id_y()], 1,
+                       __ATOMIC_RELAXED);
+}
