@@ -242,7 +242,7 @@ out:)";
   EXPECT_HIP(hipMemset(B, 0, Bytes));
   Early.replace(
       Early.find("GADD"), 4,
-      "GADD v6, v4, v5, s[6:7] offset:64 RETURN OFALL\n HANDON\n GADD");
+      "GADD v8, v4, v5, s[6:7] offset:64 RETURN OFALL\n HANDON\n GADD");
   EXPECT_CLEAN(run(Early, 4, Wave));
   // Nor is anything wrong with a store that nobody else reads.
   EXPECT_HIP(hipMemset(B, 0, Bytes));

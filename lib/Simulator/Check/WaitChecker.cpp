@@ -22,6 +22,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <cstring>
+#include <iterator>
 #include <string>
 
 using namespace lnbwd::sim;
@@ -171,8 +172,33 @@ WaitChecker::UnderWay WaitChecker::underWay() const {
   return U;
 }
 
+/// The bits of its data registers that a load writes or a store reads. Code of
+/// gfx11 and gfx12 names the halves of a register, and memory instructions
+/// access one without the other; to code of earlier chips a register is one.
+static uint32_t accessedBits(const Inst *I, unsigned Generation, bool IsStore) {
+  const bool IsHalf = IsStore ? I->ElementBytes <= 2 : I->Flags & FlagD16;
+  if (Generation < 11 || !IsHalf)
+    return ~0u;
+  return I->Flags & FlagHigh16 ? 0xffff0000u : 0xffffu;
+}
+
+uint32_t WaitChecker::bitsInFlight(const Event &Ev, unsigned Register) const {
+  const RegisterSpan V = Ev.Vector;
+  if (Register < V.First || Register >= V.First + V.Count)
+    return 0;
+  return accessedBits(Ev.I, L.Generation, /*IsStore=*/false);
+}
+
+uint32_t WaitChecker::bitsInFlight(unsigned Register) const {
+  uint32_t Bits = 0;
+  for (const EventQueue &Q : Queues)
+    for (unsigned K = 0; K < Q.Count; ++K)
+      Bits |= bitsInFlight(Q.at(K), Register);
+  return Bits;
+}
+
 bool WaitChecker::pendingFault(const Inst *I, unsigned Register, bool Scalar,
-                               bool Write) {
+                               bool Write, uint32_t Bits) {
   std::string Text = registerName(Register, Scalar) +
                      (Write ? " is overwritten" : " is read") + " before ";
   for (unsigned C = 0; C < NumWaits; ++C) {
@@ -180,8 +206,9 @@ bool WaitChecker::pendingFault(const Inst *I, unsigned Register, bool Scalar,
     // The youngest one that the register waits for.
     for (unsigned K = Q.Count; K-- > 0;) {
       Event &Ev = Q.at(K);
-      RegisterSpan S = Scalar ? Ev.Scalar : Ev.Vector;
-      if (Register < S.First || Register >= S.First + S.Count)
+      const RegisterSpan S = Ev.Scalar;
+      if (Scalar ? Register < S.First || Register >= S.First + S.Count
+                 : !(bitsInFlight(Ev, Register) & Bits))
         continue;
       unsigned Most = outOfOrder(WaitCounter(C)) ? 0 : Q.Count - 1 - K;
       const char *Name = counterName(WaitCounter(C), L.Generation);
@@ -196,10 +223,17 @@ bool WaitChecker::pendingFault(const Inst *I, unsigned Register, bool Scalar,
 }
 
 bool WaitChecker::checkPending(const Inst *I, const Effects &E) {
-  for (const RegisterSpan &S : E.VectorRead)
+  for (unsigned Source = 0; Source < std::size(E.VectorRead); ++Source) {
+    const RegisterSpan S = E.VectorRead[Source];
+    // What comes first is the address. The vector ALU waits for both halves, as
+    // LLVM has it do (its feature d16-write-vgpr32).
+    const uint32_t Bits = Source && E.Access == MemoryAccess::Store
+                              ? accessedBits(I, L.Generation, /*IsStore=*/true)
+                              : ~0u;
     for (unsigned K = 0; K < S.Count; ++K)
-      if (PendingVector[S.First + K])
-        return pendingFault(I, S.First + K, false, false);
+      if (PendingVector[S.First + K] && (bitsInFlight(S.First + K) & Bits))
+        return pendingFault(I, S.First + K, false, false, Bits);
+  }
   for (const RegisterSpan &S : E.ScalarRead)
     for (unsigned K = 0; K < S.Count; ++K)
       if (PendingScalar[S.First + K])
@@ -210,12 +244,17 @@ bool WaitChecker::checkPending(const Inst *I, const Effects &E) {
         return pendingFault(I, S.First + K, true, true);
   if (E.BranchOnVcc && PendingScalar[SlotVCC])
     return pendingFault(I, SlotVCC, true, false);
-  // A younger load of the same kind delivers after the older one.
+  // A younger load of the same kind delivers after the older one; on gfx12
+  // those of vector memory do in any order.
   bool Vector =
       E.Space == MemorySpace::Global || E.Space == MemorySpace::Scratch;
   bool Lds = I->Class == InstClass::LDS;
   WaitCounter Mine = Lds ? WaitLds : WaitLoad;
   bool InOrder = (Vector || Lds) && !outOfOrder(Mine);
+  const uint32_t Overwritten =
+      Vector && L.Generation >= 12
+          ? accessedBits(I, L.Generation, /*IsStore=*/false)
+          : 0;
   for (const RegisterSpan &S : E.VectorWrite)
     for (unsigned K = 0; K < S.Count; ++K) {
       unsigned R = S.First + K;
@@ -224,8 +263,8 @@ bool WaitChecker::checkPending(const Inst *I, const Effects &E) {
       unsigned Same = 0;
       EventQueue &Q = Queues[Mine];
       for (unsigned N = 0; InOrder && N < Q.Count; ++N) {
-        RegisterSpan V = Q.at(N).Vector;
-        Same += R >= V.First && R < V.First + V.Count ? 1 : 0;
+        const uint32_t Bits = bitsInFlight(Q.at(N), R);
+        Same += Bits && !(Bits & Overwritten) ? 1 : 0;
       }
       if (Same < PendingVector[R])
         return pendingFault(I, R, false, true);

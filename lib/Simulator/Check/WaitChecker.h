@@ -88,7 +88,12 @@ private:
     }
   };
 
-  bool pendingFault(const Inst *I, unsigned Register, bool Scalar, bool Write);
+  bool pendingFault(const Inst *I, unsigned Register, bool Scalar, bool Write,
+                    uint32_t Bits = ~0u);
+  /// The bits of a vector register that an instruction in flight, or any, will
+  /// write.
+  uint32_t bitsInFlight(const Event &Ev, unsigned Register) const;
+  uint32_t bitsInFlight(unsigned Register) const;
   bool outOfOrder(WaitCounter C) const;
   void retire(WaitCounter C);
   void wait(WaitCounter C, unsigned Most);
