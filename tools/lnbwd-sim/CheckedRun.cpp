@@ -143,7 +143,7 @@ namespace {
 /// The records of a run, each with how often it was made.
 struct Records {
   using Counted = std::vector<std::pair<std::string, unsigned>>;
-  Counted Found, Missing, Checked;
+  Counted Found, Missing, Refused, Checked;
 };
 } // namespace
 
@@ -162,6 +162,7 @@ static Records readRecords(StringRef File) {
       Text += "\n" + Lines[K].str();
     Records::Counted &Where = Kind == "found"     ? R.Found
                               : Kind == "missing" ? R.Missing
+                              : Kind == "refused" ? R.Refused
                                                   : R.Checked;
     auto Same = find_if(Where, [&](const auto &R) { return R.first == Text; });
     if (Same == Where.end())
@@ -239,6 +240,7 @@ int lnbwd::simtool::runUnderChecks(StringRef Program,
   const Records R = readRecords(Report);
   print("found", R.Found);
   print("missing", R.Missing);
+  print("refused", R.Refused);
   print("checked", R.Checked);
   if (Code)
     say() << "the program ended "

@@ -18,6 +18,7 @@
 #include "Load/OffloadBundle.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -45,6 +46,17 @@ static bool readUnknown(const void *From, size_t Bytes, void *To) {
   return true;
 }
 
+/// How to have a device for code that is for `Chip`; null: there is none.
+static std::string remedyFor(const SimulatedChip *Chip) {
+  if (!Chip)
+    return "";
+  const char *Set = std::getenv("LNBWD_SIM_CHIP");
+  return std::string("; LNBWD_SIM_CHIP=") + Chip->Chip +
+         " in the environment, or --chip of lnbwd-sim --program, has the "
+         "program see a device for it" +
+         (Set && *Set ? std::string(" (LNBWD_SIM_CHIP is ") + Set + ")" : "");
+}
+
 static hipError_t loadModule(hipModule_t *Module, llvm::ArrayRef<uint8_t> Bytes,
                              const std::string &Origin) {
   int Device = currentDevice();
@@ -63,6 +75,9 @@ static hipError_t loadModule(hipModule_t *Module, llvm::ArrayRef<uint8_t> Bytes,
     if (M->Image)
       S.Memory.release(M->Image, BufferKind::Code);
     bool WrongChip = Error.find("but the device is") != std::string::npos;
+    std::string Unknown;
+    if (WrongChip)
+      Error += remedyFor(chooseChip(Bytes, nullptr, Unknown));
     return finish(WrongChip ? hipErrorNoBinaryForGpu : hipErrorInvalidImage,
                   Origin + ": " + Error);
   }
@@ -82,8 +97,20 @@ static hipError_t loadBundle(hipModule_t *Module, const ObjectBytes &Read,
     return finish(hipErrorInvalidImage, Origin + ": " + Error);
   const BundledObject *Object =
       findObject(Objects, Chips[currentDevice()], Error);
-  if (!Object)
-    return finish(hipErrorNoBinaryForGpu, Origin + ": " + Error);
+  if (!Object) {
+    const SimulatedChip *Other = nullptr;
+    for (const BundledObject &O : Objects) {
+      // Code for this chip, too, with other settings of the device.
+      if (isForChip(O.Target, Chips[currentDevice()])) {
+        Other = nullptr;
+        break;
+      }
+      if (!Other)
+        Other = firstChipOf(O.Target);
+    }
+    return finish(hipErrorNoBinaryForGpu,
+                  Origin + ": " + Error + remedyFor(Other));
+  }
   return loadModule(Module, Object->Bytes, Origin);
 }
 
@@ -126,12 +153,20 @@ const ihipModuleSymbol_t *lnbwd::sim::checkFunction(hipFunction_t F) {
   return state().Functions.count(F) ? F : nullptr;
 }
 
+/// Says why a module for another chip was refused: most programs show no more
+/// than the number of the error.
+static hipError_t explained(hipError_t Code) {
+  if (Code == hipErrorNoBinaryForGpu)
+    reportAlways("refused", lnbwdSimLastErrorMessage());
+  return Code;
+}
+
 extern "C" {
 
 hipError_t hipModuleLoadData(hipModule_t *Module, const void *Image) {
   if (!Module || !Image)
     return finish(hipErrorInvalidValue, "hipModuleLoadData: null pointer");
-  return loadImage(Module, Image, "hipModuleLoadData");
+  return explained(loadImage(Module, Image, "hipModuleLoadData"));
 }
 
 hipError_t hipModuleLoadDataEx(hipModule_t *Module, const void *Image,
@@ -147,8 +182,8 @@ hipError_t hipModuleLoad(hipModule_t *Module, const char *Path) {
     return finish(hipErrorFileNotFound,
                   std::string("hipModuleLoad: cannot open '") + Path + "'");
   const ObjectBytes Read = bytesOf(*Bytes);
-  return isOffloadBundle(Read) ? loadBundle(Module, Read, Path)
-                               : loadModule(Module, *Bytes, Path);
+  return explained(isOffloadBundle(Read) ? loadBundle(Module, Read, Path)
+                                         : loadModule(Module, *Bytes, Path));
 }
 
 int lnbwdSimChooseDevice(const char *Path, const char *ChipName) {

@@ -19,6 +19,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <mutex>
+#include <set>
 #include <unistd.h>
 #include <utility>
 
@@ -31,10 +33,9 @@ static const char *reportFile() {
 
 bool lnbwd::sim::isReported() { return reportFile() != nullptr; }
 
-void lnbwd::sim::report(const char *Kind, const std::string &Text) {
-  const char *Name = reportFile();
-  if (!Name)
-    return;
+/// Appends to a file, or to "stderr".
+static void append(const char *Name, const char *Kind,
+                   const std::string &Text) {
   const bool IsConsole = std::strcmp(Name, "stderr") == 0;
   // Lines that follow the first of a record are indented.
   std::string Record =
@@ -52,6 +53,22 @@ void lnbwd::sim::report(const char *Kind, const std::string &Text) {
       write(File, Record.data(), Record.size());
   if (!IsConsole)
     close(File);
+}
+
+void lnbwd::sim::report(const char *Kind, const std::string &Text) {
+  if (const char *Name = reportFile())
+    append(Name, Kind, Text);
+}
+
+void lnbwd::sim::reportAlways(const char *Kind, const std::string &Text) {
+  if (isReported())
+    return report(Kind, Text);
+  // Never destroyed: other static objects may still call HIP functions.
+  static auto *Lock = new std::mutex;
+  static auto *Said = new std::set<std::string>;
+  std::lock_guard<std::mutex> Guard(*Lock);
+  if (Said->insert(Text).second)
+    append("stderr", Kind, Text);
 }
 
 hipError_t lnbwd::sim::finishFault(hipError_t Code, std::string Message) {

@@ -142,6 +142,9 @@ hipError_t finishFault(hipError_t Code, std::string Message);
 /// names, a file or "stderr"; nothing without. For programs that do not look
 /// at lnbwdSimLastErrorMessage.
 void report(const char *Kind, const std::string &Text);
+/// The same on stderr where there is no report, once: for what leaves a program
+/// without anything to execute.
+void reportAlways(const char *Kind, const std::string &Text);
 bool isReported();
 
 /// The device of a number that a program uses, or -1; and its number.
