@@ -13,6 +13,7 @@
 #include "Arguments.h"
 
 #include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -30,6 +31,10 @@ constexpr uint64_t MostBytes = 1ull << 32;
 constexpr uint8_t Poison[] = {0xf5, 0xff, 0xf5, 0x7f};
 /// The largest kernel argument segment.
 constexpr size_t MostArgumentBytes = 4096;
+
+/// By Element.
+constexpr StringRef TypeNames[] = {"i8",  "i16",  "i32", "i64",
+                                   "f16", "bf16", "f32", "f64"};
 
 unsigned lnbwd::simtool::elementBytes(Element E) {
   switch (E) {
@@ -65,17 +70,13 @@ static const fltSemantics *semantics(Element E) {
 }
 
 std::optional<Element> lnbwd::simtool::parseType(StringRef Text) {
-  return StringSwitch<std::optional<Element>>(Text)
-      .Case("i8", Element::I8)
-      .Case("i16", Element::I16)
-      .Case("i32", Element::I32)
-      .Case("i64", Element::I64)
-      .Case("f16", Element::F16)
-      .Case("bf16", Element::BF16)
-      .Case("f32", Element::F32)
-      .Case("f64", Element::F64)
-      .Default(std::nullopt);
+  const auto *Name = find(TypeNames, Text);
+  if (Name == std::end(TypeNames))
+    return std::nullopt;
+  return Element(Name - std::begin(TypeNames));
 }
+
+StringRef lnbwd::simtool::typeName(Element E) { return TypeNames[size_t(E)]; }
 
 static uint64_t floatBits(Element E, double Value) {
   APFloat F(Value);
@@ -271,10 +272,26 @@ Expected<Argument> lnbwd::simtool::parseArgument(StringRef Text,
   return A;
 }
 
+bool lnbwd::simtool::isFloat(Element E) { return semantics(E) != nullptr; }
+
+/// The bits of an element, the other ones zero.
+static uint64_t bitsOf(Element Type, const uint8_t *Bytes) {
+  uint64_t Bits = 0;
+  std::memcpy(&Bits, Bytes, elementBytes(Type));
+  return Bits;
+}
+
+double lnbwd::simtool::elementValue(Element Type, const uint8_t *Bytes) {
+  APFloat Value(*semantics(Type),
+                APInt(8 * elementBytes(Type), bitsOf(Type, Bytes)));
+  bool Loses;
+  Value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &Loses);
+  return Value.convertToDouble();
+}
+
 std::string lnbwd::simtool::formatElement(Element Type, const uint8_t *Bytes) {
   const unsigned Size = elementBytes(Type);
-  uint64_t Bits = 0;
-  std::memcpy(&Bits, Bytes, Size);
+  const uint64_t Bits = bitsOf(Type, Bytes);
   if (const fltSemantics *S = semantics(Type)) {
     SmallString<32> Text;
     APFloat(*S, APInt(8 * Size, Bits)).toString(Text, 9);

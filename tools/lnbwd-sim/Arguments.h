@@ -28,6 +28,9 @@ namespace lnbwd::simtool {
 
 enum class Element { I8, I16, I32, I64, F16, BF16, F32, F64 };
 unsigned elementBytes(Element E);
+/// "f32".
+llvm::StringRef typeName(Element E);
+bool isFloat(Element E);
 
 /// One argument of a launch.
 struct Argument {
@@ -86,6 +89,9 @@ void setElement(Argument &A, uint64_t K, uint64_t Bits);
 ///   out:TYPExCOUNT[>FILE]           a buffer that the kernel has to fill
 /// with TYPE i8, i16, i32, i64, f16, bf16, f32 or f64.
 llvm::Expected<Argument> parseArgument(llvm::StringRef Text, bool WithZeros);
+
+/// The value of an element of a floating-point type.
+double elementValue(Element Type, const uint8_t *Bytes);
 
 /// The element's value as text.
 std::string formatElement(Element Type, const uint8_t *Bytes);

@@ -14,6 +14,7 @@
 
 #include "ArgumentFile.h"
 #include "CheckedRun.h"
+#include "Comparison.h"
 
 #ifndef __HIP_PLATFORM_AMD__
 #define __HIP_PLATFORM_AMD__
@@ -85,6 +86,12 @@ static cl::opt<unsigned>
     Orders("shuffle-waves", cl::init(0), cl::cat(Category), cl::value_desc("N"),
            cl::desc("run again in N other orders of waves and workgroups, and "
                     "compare the outputs\nand what is found (0)"));
+static cl::opt<std::string> ToleranceText(
+    "tolerance", cl::value_desc("R[,A]"), cl::cat(Category),
+    cl::desc("for --shuffle-waves: elements x and y of f16, bf16, f32 and f64 "
+             "are alike if\n|x - y| <= R * max(|x|, |y|) + A, as sums in "
+             "another order are; integers\nhave to be equal. By default all "
+             "are compared bit by bit"));
 static cl::opt<unsigned>
     MostFindings("max-findings", cl::init(10), cl::cat(Category),
                  cl::value_desc("N"),
@@ -112,6 +119,10 @@ static cl::opt<std::string>
 static cl::opt<unsigned> Show("show", cl::init(8), cl::cat(Category),
                               cl::value_desc("N"),
                               cl::desc("elements of each output to print (8)"));
+static cl::opt<bool>
+    ShowCounts("counts", cl::cat(Category),
+               cl::desc("print what was counted, too, as JSON; --json always "
+                        "has it"));
 static cl::opt<bool> Json("json", cl::cat(Category),
                           cl::desc("print one JSON object instead of text"));
 
@@ -221,6 +232,25 @@ static void findUnwritten(const Argument &A, Result &R) {
                                Size, Size, nullptr) > 0);
 }
 
+/// What to say besides of a launch that has just ended with an access beyond
+/// the LDS of its workgroup, if dynamic LDS could have been meant.
+static std::string hintOfLds(uint64_t Needed, hipFunction_t Function) {
+  int Own = 0, Most = 0;
+  if (!Needed ||
+      hipFuncGetAttribute(&Own, HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+                          Function) != hipSuccess ||
+      hipFuncGetAttribute(&Most,
+                          HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                          Function) != hipSuccess)
+    return "";
+  const uint64_t Dynamic = Needed - uint64_t(Own);
+  if (Needed < uint64_t(Own) || Dynamic > uint64_t(Most))
+    return ""; // No size would help.
+  return "; if the kernel has dynamic LDS, this access needs --lds " +
+         std::to_string(Dynamic) + " or more, which is " + std::to_string(Lds) +
+         " here";
+}
+
 /// One launch from the same contents. What the arguments hold then, or a
 /// message.
 static Expected<std::vector<Result>> launch(hipFunction_t Function,
@@ -255,8 +285,12 @@ static Expected<std::vector<Result>> launch(hipFunction_t Function,
   hipError_t Code = hipModuleLaunchKernel(Function, Grid[0], Grid[1], Grid[2],
                                           Block[0], Block[1], Block[2], Lds,
                                           nullptr, Parameters.data(), nullptr);
-  if (Code != hipSuccess)
-    return Fail(Code);
+  if (Code != hipSuccess) {
+    const uint64_t Needed = lnbwdSimLdsNeeded();
+    const std::string Text = hipText(Code);
+    return createStringError(inconvertibleErrorCode(),
+                             Text + hintOfLds(Needed, Function));
+  }
   std::vector<Result> Outputs;
   for (Argument &A : Arguments) {
     Outputs.emplace_back();
@@ -339,6 +373,12 @@ static ExitCode report(const std::vector<Argument> &Arguments,
     outs() << '\n';
     return Code;
   }
+  for (const std::string &Problem : Problems)
+    outs() << "found: " << Problem << '\n';
+  if (Problems.empty())
+    outs() << "clean\n";
+  if (!Summary.empty())
+    outs() << "checked: " << Summary << '\n';
   for (size_t K = 0; K < Outputs.size(); ++K) {
     if (Arguments[K].What <= Argument::In)
       continue;
@@ -347,14 +387,8 @@ static ExitCode report(const std::vector<Argument> &Arguments,
       outs() << ' ' << Value.value_or("(never written)");
     outs() << '\n';
   }
-  for (const std::string &Problem : Problems)
-    outs() << "found: " << Problem << '\n';
-  if (!Summary.empty())
-    outs() << "checked: " << Summary
-           << (Orders ? "; in " + std::to_string(Orders + 1) + " orders" : "")
-           << '\n';
-  if (Problems.empty())
-    outs() << "counts: " << Counts << "\nclean\n";
+  if (ShowCounts)
+    outs() << "counts: " << Counts << '\n';
   return Code;
 }
 
@@ -418,6 +452,17 @@ static ExitCode run() {
                     CheckNames + "'");
   if (MostFindings == 0)
     return complain("--max-findings: expected a number from 1 on, got '0'");
+  Tolerance Allowed;
+  if (ToleranceText.getNumOccurrences()) {
+    const std::optional<Tolerance> Given = parseTolerance(ToleranceText);
+    if (!Given)
+      return complain("--tolerance: expected R or R,A, numbers of 0 or more, "
+                      "got '" +
+                      ToleranceText + "'");
+    if (!Orders)
+      return complain("--tolerance: expected --shuffle-waves, too");
+    Allowed = *Given;
+  }
   std::vector<Argument> Arguments;
   if (!ArgumentFile.empty()) {
     if (!ArgumentTexts.empty())
@@ -465,7 +510,14 @@ static ExitCode run() {
     return predict(Function, Arguments, Grid, Block);
   auto Outputs = launch(Function, Arguments, Grid, Block);
   const std::string Counts = lnbwdSimGetCountsJson();
-  const std::string Summary = lnbwdSimGetCheckSummary();
+  std::string Summary = lnbwdSimGetCheckSummary();
+  if (!Summary.empty() && Orders)
+    Summary +=
+        "; in " + std::to_string(Orders + 1) + " orders" +
+        (Allowed.isNone() ? ""
+                          : ", whose floating-point outputs are compared "
+                            "with --tolerance " +
+                                ToleranceText);
   std::vector<std::string> Problems;
   std::string First; // what was found in the usual order
   if (!Outputs) {
@@ -497,14 +549,16 @@ static ExitCode run() {
       break;
     }
     bool Differs = false;
-    for (size_t K = 0; K < Outputs->size(); ++K)
-      if ((*Again)[K].Bytes != (*Outputs)[K].Bytes) {
-        Problems.push_back("argument " + std::to_string(K) +
-                           " depends on the order of waves and workgroups: it "
-                           "differs" +
-                           Order);
-        Differs = true;
-      }
+    for (size_t K = 0; K < Outputs->size(); ++K) {
+      const std::string How = describeDifference(
+          Arguments[K].Type, (*Outputs)[K].Bytes, (*Again)[K].Bytes, Allowed);
+      if (How.empty())
+        continue;
+      Problems.push_back(
+          "argument " + std::to_string(K) +
+          " depends on the order of waves and workgroups:" + Order + " " + How);
+      Differs = true;
+    }
     if (Differs)
       break;
   }

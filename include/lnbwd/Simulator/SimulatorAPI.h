@@ -49,6 +49,10 @@ void lnbwdSimGetCounters(lnbwd_sim_counters *counters);
  *  ("v_foo_f32 at 0x1a40 of kernel k is not implemented for gfx942"); empty if
  *  there was none. Valid until the thread's next HIP call. */
 const char *lnbwdSimLastErrorMessage(void);
+/** If the calling thread's last HIP call was a launch, and that ended with an
+ *  access outside of the LDS of its workgroup: how many bytes of LDS, static
+ * and dynamic, that access would have needed. Otherwise 0. */
+uint64_t lnbwdSimLdsNeeded(void);
 
 /** What launches are checked for; see docs/checker.md. */
 enum {

@@ -46,9 +46,9 @@ static void end(Wave &W) {
 }
 
 static const Inst *stop(Wave &W, const Inst *I, int Lane, LaunchFailure Kind,
-                        const std::string &Text) {
+                        const std::string &Text, uint64_t LdsNeeded = 0) {
   end(W);
-  W.L->fail(Kind, message(W, I, Lane, Text));
+  W.L->fail(Kind, message(W, I, Lane, Text), LdsNeeded);
   return nullptr;
 }
 
@@ -113,7 +113,8 @@ const Inst *lnbwd::sim::faultLds(Wave &W, const Inst *I, int Lane,
   return stop(W, I, Lane, LaunchFailure::IllegalAddress,
               "LDS access of " + std::to_string(Bytes) + " bytes at " +
                   hex(Address) + " is outside of the workgroup's " +
-                  std::to_string(W.WG->LdsSize) + " bytes");
+                  std::to_string(W.WG->LdsSize) + " bytes",
+              /*LdsNeeded=*/Address + Bytes);
 }
 
 const Inst *lnbwd::sim::faultScratch(Wave &W, const Inst *I, int Lane,

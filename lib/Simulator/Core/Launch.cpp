@@ -36,10 +36,12 @@ bool Launch::stopped() {
   return Stop.load(std::memory_order_relaxed);
 }
 
-void Launch::fail(LaunchFailure Kind, const std::string &Text) {
+void Launch::fail(LaunchFailure Kind, const std::string &Text,
+                  uint64_t LdsNeededForIt) {
   std::lock_guard<std::mutex> Guard(Lock);
   if (Failure == LaunchFailure::None) {
     Failure = Kind;
+    LdsNeeded = LdsNeededForIt;
     Error = inThisOrder(Text);
   }
   Stop.store(true);

@@ -125,6 +125,9 @@ struct Launch {
   std::mutex Lock; ///< of what follows
   LaunchFailure Failure = LaunchFailure::None;
   std::string Error;
+  /// Bytes of LDS that the access needed that failed for being outside; 0: it
+  /// was something else that failed.
+  uint64_t LdsNeeded = 0;
   std::vector<Finding> Findings;
   lnbwd_sim_counters Counters = {};
 
@@ -135,7 +138,8 @@ struct Launch {
   /// Adds what a host thread has counted.
   void count(const lnbwd_sim_counters &Part);
   /// Keeps the first error and has all threads stop.
-  void fail(LaunchFailure Kind, const std::string &Text);
+  void fail(LaunchFailure Kind, const std::string &Text,
+            uint64_t LdsNeededForIt = 0);
   /// Keeps what was found. False: that was as much as is wanted, and all
   /// threads are to stop.
   bool find(const std::string &Group, llvm::function_ref<std::string()> Text);

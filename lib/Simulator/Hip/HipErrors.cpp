@@ -25,6 +25,7 @@ struct ThreadState {
   int Device = -1; ///< none has been asked for
   hipError_t LastError = hipSuccess;
   std::string Message;
+  uint64_t LdsNeeded = 0;
 };
 } // namespace
 
@@ -95,9 +96,11 @@ int &lnbwd::sim::currentDevice() {
   return Device;
 }
 
-hipError_t lnbwd::sim::finish(hipError_t Code, std::string Message) {
+hipError_t lnbwd::sim::finish(hipError_t Code, std::string Message,
+                              uint64_t LdsNeeded) {
   ThreadState &T = thread();
   T.Message = std::move(Message);
+  T.LdsNeeded = LdsNeeded;
   if (Code != hipSuccess)
     T.LastError = Code;
   return Code;
@@ -128,5 +131,7 @@ hipError_t hipGetLastError() {
 hipError_t hipPeekAtLastError() { return thread().LastError; }
 
 const char *lnbwdSimLastErrorMessage(void) { return thread().Message.c_str(); }
+
+uint64_t lnbwdSimLdsNeeded(void) { return thread().LdsNeeded; }
 
 } // extern "C"

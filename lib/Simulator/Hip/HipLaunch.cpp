@@ -348,14 +348,14 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
     return finish(hipSuccess);
   hipError_t Code = hipErrorLaunchFailure;
   if (!L.Findings.empty())
-    return finish(Code, L.report());
+    return finish(Code, L.report(), L.LdsNeeded);
   if (L.Failure == LaunchFailure::IllegalAddress)
     Code = hipErrorIllegalAddress;
   else if (L.Failure == LaunchFailure::TimeOut)
     Code = hipErrorLaunchTimeOut;
   else if (L.Failure == LaunchFailure::OutOfMemory)
     Code = hipErrorOutOfMemory;
-  return finish(Code, L.Error);
+  return finish(Code, L.Error, L.LdsNeeded);
 }
 
 extern "C" {

@@ -132,8 +132,10 @@ size_t deviceMemoryBytes();
 std::string problemOfEnvironment();
 
 /// Ends a HIP function: remembers the error and the text behind it for the
-/// calling thread. Success forgets the text but not the error.
-hipError_t finish(hipError_t Code, std::string Message = "");
+/// calling thread. Success forgets the text but not the error. LdsNeeded is
+/// what lnbwdSimLdsNeeded says.
+hipError_t finish(hipError_t Code, std::string Message = "",
+                  uint64_t LdsNeeded = 0);
 
 /// A fault of the program, not of what it asks for: finish, and report.
 hipError_t finishFault(hipError_t Code, std::string Message);
