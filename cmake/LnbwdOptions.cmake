@@ -5,6 +5,15 @@ target_compile_options(lnbwd_options INTERFACE -Wall -Wextra -Wno-unused-paramet
 if(LNBWD_ENABLE_WERROR)
   target_compile_options(lnbwd_options INTERFACE -Werror)
 endif()
+# ccache, where it is. Paths below the sources count as relative to the build folder, so that build
+# folders side by side share objects: `pip install .` takes what scripts/demo.sh has compiled.
+find_program(LNBWD_CCACHE ccache DOC "ccache; empty: compile without")
+foreach(language C CXX)
+  if(LNBWD_CCACHE AND NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
+    set(CMAKE_${language}_COMPILER_LAUNCHER
+      env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${LNBWD_CCACHE})
+  endif()
+endforeach()
 if(LNBWD_SANITIZERS)
   add_compile_options(-fsanitize=${LNBWD_SANITIZERS} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   # Drivers are called through declarations of our own, whose types agree with

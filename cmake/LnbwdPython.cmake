@@ -1,7 +1,8 @@
-# What `pip install .` takes: the shared libraries that the Python package has in
-# its folder lib, and the programs that it has in bin. Shared libraries of LLVM
-# are not copied; they are found where they were at the build, unless
-# LNBWD_STATIC_LLVM has linked LLVM into ours.
+# The target lnbwd-python: what a user of the first page needs, and `pip install .`
+# takes. The shared libraries that the Python package has in its folder lib, and
+# the programs that it has in bin. Shared libraries of LLVM are not copied; they
+# are found where they were at the build, unless LNBWD_STATIC_LLVM has linked
+# LLVM into ours.
 set(libraries)
 foreach(target lnbwd-runtime lnbwd-hip-sim lnbwd-compiler lnbwd-torch)
   if(TARGET ${target})
@@ -14,6 +15,10 @@ foreach(target lnbwd-opt lnbwd-run lnbwd-sim)
     list(APPEND programs ${target})
   endif()
 endforeach()
+add_custom_target(lnbwd-python DEPENDS ${libraries} ${programs})
+if(NOT LNBWD_ENABLE_PYTHON)
+  return()
+endif()
 # Wheels have no symbolic links: one file, without a version in its name.
 foreach(library ${libraries})
   set_property(TARGET ${library} PROPERTY VERSION)

@@ -16,7 +16,7 @@ packages=(
   clang-22 clang-tools-22                                # kernels of the simulator's tests; clang-offload-bundler
   libamdhip64-dev nlohmann-json3-dev                     # the runtime: HIP's headers, JSON
   libgtest-dev zlib1g-dev libzstd-dev libxml2-dev
-  cmake ninja-build g++ ccache python3 python3-venv
+  cmake ninja-build g++ ccache python3 python3-dev python3-venv
 )
 
 # The chips of a list that test/EndToEnd/chips.py knows.
@@ -48,19 +48,21 @@ install_packages() {
   rm -f "$log"
 }
 
-# Configures $build_dir. Arguments go to CMake; without any, a folder that is
-# configured already is left as it is.
+# Configures $build_dir. What decides an object's flags are CMakeLists.txt's
+# defaults, so that demo.sh, test.sh and `pip install .` compile nothing twice;
+# the PyTorch that test.sh installs adds lib/Torch and changes nothing else.
+# Arguments go to CMake too, for folders that are built otherwise (fuzz.sh, ...).
 configure() {
-  if [ ! -f "$build_dir/build.ninja" ] || [ $# -gt 0 ]; then
-    say "Configuring in $build_dir"
-    cmake -G Ninja -S "$source_dir" -B "$build_dir" \
-      -DCMAKE_BUILD_TYPE=Release \
-      -DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
-      -DMLIR_DIR="$llvm_dir/lib/cmake/mlir" -DLLVM_DIR="$llvm_dir/lib/cmake/llvm" \
-      -DLLVM_EXTERNAL_LIT="$llvm_dir/bin/lit" "$@" >"$build_dir.configure.log" 2>&1 ||
-      { cat "$build_dir.configure.log" >&2; exit 1; }
-    rm -f "$build_dir.configure.log"
-  fi
+  local settings=(-DMLIR_DIR="$llvm_dir/lib/cmake/mlir" -DLLVM_DIR="$llvm_dir/lib/cmake/llvm"
+    -DLLVM_EXTERNAL_LIT="$llvm_dir/bin/lit" "$@")
+  local torch_python=$build_dir/venv/bin/python configured=$build_dir/.configured
+  if [ -x "$torch_python" ]; then settings+=(-DLNBWD_TORCH_PYTHON="$torch_python"); fi
+  if [ -f "$build_dir/build.ninja" ] && [ "$(cat "$configured" 2>/dev/null)" = "${settings[*]}" ]; then return; fi
+  say "Configuring in $build_dir"
+  cmake -G Ninja -S "$source_dir" -B "$build_dir" "${settings[@]}" >"$build_dir.configure.log" 2>&1 ||
+    { cat "$build_dir.configure.log" >&2; exit 1; }
+  rm -f "$build_dir.configure.log"
+  echo "${settings[*]}" >"$configured"
 }
 
 # Builds the given targets, or everything.

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # From one MLIR operation to a validated AMD code object, on any machine:
-# installs what is needed (Debian 12), builds, compiles examples/layer_norm_bwd.mlir
-# for the chip that is simulated by default, executes the code object on the simulator and compares all three
-# gradients with a float64 reference. Last, it predicts how long a card would
-# take. Exits with the runner's code: 0 is valid.
+# installs what is needed (Debian 12), builds the tools and the libraries of the
+# Python package, compiles examples/layer_norm_bwd.mlir for the chip that is
+# simulated by default, executes the code object on the simulator and compares all
+# three gradients with a float64 reference. Then it predicts how long a card would
+# take, and says where the tools are. Exits with the runner's code: 0 is valid.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 install_packages
 configure
-build lnbwd-opt lnbwd-run lnbwd-hip-sim
+build lnbwd-python
 
 chip=$(chips_of default)
 kernel=$build_dir/demo-$chip.hsaco
@@ -22,4 +23,8 @@ say "Executing $kernel on the simulator, 64 rows"
 "$build_dir/bin/lnbwd-run" "$kernel" --m 64 --device sim --verify
 
 say "Predicting a card's time for 8192 rows (docs/timing-model.md)"
-exec "$build_dir/bin/lnbwd-run" "$kernel" --m 8192 --device sim --predict
+"$build_dir/bin/lnbwd-run" "$kernel" --m 8192 --device sim --predict
+
+say "Where things are"
+echo "lnbwd-opt, lnbwd-run and lnbwd-sim: export PATH=$build_dir/bin:\$PATH"
+echo "The Python package: pip install $source_dir takes what was compiled here"

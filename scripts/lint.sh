@@ -29,7 +29,7 @@ if [ -z "$formatted" ]; then
 fi
 
 build_dir=$source_dir/build-lint
-install_packages clang-format-22 clang-tidy-22 python3-dev
+install_packages clang-format-22 clang-tidy-22
 
 say "Formatting (clang-format)"
 xargs clang-format-22 --dry-run --Werror <<<"$formatted"

@@ -17,7 +17,7 @@ for argument in "$@"; do
   esac
 done
 
-install_packages clang-format-22 python3-dev
+install_packages clang-format-22
 make_venv pytest==9.2.0 pytest-xdist==3.8.0 numpy==2.4.6 torch==2.13.0 hypothesis==6.170.15 \
   nbclient==0.11.0 nbformat==5.11.1 ipykernel==7.4.0 matplotlib==3.11.2 ruff==0.17.5 mypy==2.4.1 \
   transformers==5.23.0
@@ -27,8 +27,8 @@ if [ ! -d "$build_dir/beside/timm" ]; then
   "$venv_dir/bin/python" -m pip install -q --disable-pip-version-check --no-deps \
     --target "$build_dir/beside" timm==1.0.31 torchvision==0.28.0
 fi
-# The operators of PyTorch are built with the headers of the PyTorch that tests them.
-configure -DLNBWD_ENABLE_WERROR=ON -DLNBWD_TORCH_PYTHON="$venv_dir/bin/python"
+# After the environment: its PyTorch is the one whose headers lib/Torch is built with.
+configure
 build
 
 passed=0

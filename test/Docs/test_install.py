@@ -1,15 +1,19 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Installing: what configuring says where something is missing, presets, and the one version."""
+"""Installing: what configuring says where something is missing, one configuration for scripts and
+pip, presets, and the one version."""
 
 import json
+import os
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
+import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -49,6 +53,78 @@ include(LnbwdMLIR)
                             capture_output=True, text=True)
     said = " ".join(result.stderr.split())
     assert result.returncode != 0 and [part for part in words if part not in said] == [], said
+
+
+def program(path: pathlib.Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def configured(tmp_path):
+    """Runs a script up to its build; returns what CMake was called with, nothing if it was not."""
+    log, build = tmp_path / "cmake.log", tmp_path / "build"
+    program(tmp_path / "bin/cmake", f'mkdir -p {build}; touch {build}/build.ninja\n'
+                                    f'printf "%s\\n" "$@" >{log}')
+    program(tmp_path / "bin/dpkg-query", "echo installed")
+    program(tmp_path / "bin/ninja", f'printf "%s\\n" "$@" >{tmp_path}/ninja.log; exit 77')
+
+    def run(script):
+        log.unlink(missing_ok=True)
+        result = subprocess.run([ROOT / "scripts" / script], capture_output=True, text=True, env={
+            **os.environ, "LNBWD_BUILD_DIR": str(build),
+            "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"})
+        assert result.returncode == 77, result.stdout + result.stderr
+        return log.read_text().splitlines() if log.exists() else []
+
+    return run, build
+
+
+def test_scripts_configure_alike(configured):
+    """demo.sh and test.sh; PyTorch's Python is all that the second adds, and then both have it."""
+    run, build = configured
+    demo = run("demo.sh")
+    assert demo and not run("demo.sh")
+    python = build / "venv/bin/python"
+    program(python, "exit 0")
+    assert run("test.sh") == [*demo, f"-DLNBWD_TORCH_PYTHON={python}"]
+    assert not run("demo.sh") and not run("test.sh")
+
+
+def test_pip_compiles_as_the_scripts_do(configured, tmp_path):
+    """demo.sh builds the target of pip, which has what the first page uses. What both compile, they
+    compile by one command, with PyTorch's operators or without: ccache has it from the other."""
+    if shutil.which("cmake") is None or shutil.which("ninja") is None:
+        pytest.skip("needs CMake and Ninja")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]
+    script = [argument for argument in configured[0]("demo.sh") if argument.startswith("-D")]
+    assert settings["env"].keys() >= {"CC", "CXX"}  # Else the compiler is that of the Python.
+    [target] = settings["build"]["targets"]
+    assert (tmp_path / "ninja.log").read_text().split()[-1] == target
+    pip = [f"-DCMAKE_BUILD_TYPE={settings['cmake']['build-type']}",
+           *(f"-D{name}={value}" for name, value in settings["cmake"]["define"].items())]
+    commands = []
+    for name, arguments in {"scripts": [*script, f"-DLNBWD_TORCH_PYTHON={sys.executable}"],
+                            "pip": pip}.items():
+        folder = tmp_path / name
+        subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", folder, *arguments],
+                       capture_output=True, check=True)
+        database = subprocess.run(["ninja", "-C", folder, "-t", "compdb"], capture_output=True,
+                                  text=True, check=True).stdout
+        needed = subprocess.run(["ninja", "-C", folder, "-t", "query", target],
+                                capture_output=True, text=True, check=True).stdout.split()
+        assert {*(f"bin/lnbwd-{tool}" for tool in ("opt", "run", "sim")),
+                *(f"lib/liblnbwd-{library}.so" for library in ("runtime", "compiler", "hip-sim"))
+                } <= set(needed)
+        commands.append({entry["output"]: entry["command"].replace(str(folder), "BUILD")
+                         for entry in json.loads(database) if entry["output"].endswith(".o")})
+    both = commands[0].keys() & commands[1].keys()
+    assert len(both) > 200
+    assert {output: commands[1][output] for output in both
+            if commands[0][output] != commands[1][output]} == {}
+    # Nothing that pip builds is left out of the comparison.
+    assert commands[1].keys() - both <= {output for output in commands[1] if "lib/Torch" in output}
 
 
 def test_presets_are_those_of_the_page():
