@@ -9,8 +9,11 @@
 |* Loads a compiled kernel, launches it on M rows of zeros, and says how large
 |* its buffers are: the runtime's C interface from start to end.
 |*
-|*   cc launch.c -llnbwd-runtime -o launch
-|*   ./launch layer_norm_bwd.hsaco sim 64
+|*   lnbwd-opt examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx942 \
+|*     --emit=hsaco -o k.hsaco
+|*   cc examples/launch.c -Iinclude -Lbuild/lib -llnbwd-runtime \
+|*     -Wl,-rpath,$PWD/build/lib -o launch
+|*   ./launch k.hsaco sim 64
 |*
 \*===----------------------------------------------------------------------===*/
 

@@ -11,9 +11,9 @@
 // of dbeta has to be the number of rows.
 //
 //   lnbwd-opt examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx942
-//     --emit=hsaco -o k.hsaco                                    (one line)
+//       --emit=hsaco -o k.hsaco
 //   hipcc examples/launch_hip.cpp -o launch_hip
-//   ./launch_hip k.hsaco 8192                              (and a device: 1)
+//   ./launch_hip k.hsaco 8192    # and the number of a device, unless it is 0
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,8 +2,8 @@
 // of all five, simplified (docs/layer-norm-linear.md), its kernels, and a run that
 // compares them with float64:
 //
-//   lnbwd-opt layer_norm_linear.mlir --lnbwd-differentiate | lnbwd-opt --lnbwd-simplify-contractions
-//   lnbwd-opt layer_norm_linear.mlir --lnbwd-differentiate
+//   lnbwd-opt examples/layer_norm_linear.mlir --lnbwd-differentiate | lnbwd-opt --lnbwd-simplify-contractions
+//   lnbwd-opt examples/layer_norm_linear.mlir --lnbwd-differentiate
 //       | lnbwd-opt - --lnbwd-pipeline=chip=gfx942 --emit=hsaco -o layer_norm_linear_bwd.hsaco
 //   lnbwd-run layer_norm_linear_bwd.hsaco --m 16 --verify
 func.func @layer_norm_linear(%x: memref<?x96xbf16>, %gamma: memref<96xf32>, %beta: memref<96xf32>,
