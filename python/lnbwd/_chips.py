@@ -11,7 +11,16 @@ from __future__ import annotations
 import json
 import pathlib
 
-_description = json.loads(pathlib.Path(__file__).with_name("chips.json").read_text())
+from .errors import LnbwdError
+
+_file = pathlib.Path(__file__).with_name("chips.json")
+try:
+    _description = json.loads(_file.read_text())
+except (OSError, ValueError) as error:
+    raise LnbwdError(f"expected the description of the chips in {_file}, got {error}; in a "
+                     "checkout that file is a symbolic link to lib/Chips/Chips.json, which a copy "
+                     "has to keep or to follow; 'pip install .' in a checkout makes a whole package"
+                     ) from error
 _defaults = _description["defaults"]
 
 SIMULATED: str = _defaults["simulated"]

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Finds and opens the package's shared libraries.
 
-An installed package carries them in ``lnbwd/lib``. In a checkout they are in the build folder;
-``LNBWD_LIBRARY_DIR`` names it where it is not ``build/`` of the same checkout.
+An installed package carries them in ``lnbwd/lib``. In a checkout they are in ``build/lib``. Where
+``LNBWD_LIBRARY_DIR`` names a folder, that one alone is searched.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from .errors import LibraryError
 
 def library_folders() -> list[pathlib.Path]:
     """The folders that are searched for shared libraries, the first match winning."""
-    package = pathlib.Path(__file__).resolve().parent
-    folders = [package / "lib", package.parents[1] / "build" / "lib"]
     chosen = os.environ.get("LNBWD_LIBRARY_DIR")
     if chosen:
-        folders.insert(0, pathlib.Path(chosen))
-    return folders
+        return [pathlib.Path(chosen)]
+    package = pathlib.Path(__file__).resolve().parent
+    return [package / "lib", package.parents[1] / "build" / "lib"]
 
 
 def find_library(name: str) -> pathlib.Path | None:
@@ -45,6 +44,8 @@ def open_library(name: str, remedy: str) -> ctypes.CDLL:
     path = find_library(name)
     if path is None:
         places = ", ".join(str(folder) for folder in library_folders())
+        if os.environ.get("LNBWD_LIBRARY_DIR"):
+            places += ", which LNBWD_LIBRARY_DIR names"
         raise LibraryError(f"lib{name}.so was not found in {places}; {remedy}")
     try:
         return ctypes.CDLL(str(path))

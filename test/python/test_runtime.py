@@ -5,6 +5,8 @@
 
 import gc
 import json
+import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -12,7 +14,7 @@ import threading
 import numpy as np
 import pytest
 
-from conftest import ROOT
+from conftest import BUILD, ROOT
 from lnbwd import RuntimeStatusError, runtime
 
 N = 192
@@ -210,6 +212,40 @@ def test_a_missing_library_is_an_error(tmp_path):
     assert result.returncode == 1
     assert "liblnbwd-runtime.so was not found in" in result.stderr
     assert "LNBWD_LIBRARY_DIR" in result.stderr
+
+
+@pytest.mark.skipif(bool(os.environ.get("LNBWD_TEST_INSTALLED")), reason="needs a build folder")
+def test_the_folder_that_was_given_is_the_one_that_is_named(tmp_path):
+    """Libraries of elsewhere are not taken in the place of those that were asked for."""
+    text = (f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+            "from lnbwd import runtime\nruntime.library_version()")
+    shutil.copytree(ROOT / "python" / "lnbwd", tmp_path / "lnbwd")
+    (tmp_path / "lnbwd" / "lib").mkdir()
+    for file in (BUILD / "lib").glob("liblnbwd-runtime.so*"):
+        shutil.copy(file, tmp_path / "lnbwd" / "lib")
+    for folder, words in (("", ""), (str(tmp_path / "none"), (
+            f"liblnbwd-runtime.so was not found in {tmp_path / 'none'}, which LNBWD_LIBRARY_DIR "
+            "names; "))):
+        result = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True,
+                                check=False, env={**os.environ, "LNBWD_LIBRARY_DIR": folder})
+        assert (words in result.stderr and result.returncode == 1) if words else (
+            result.returncode == 0), result.stderr
+
+
+@pytest.mark.parametrize("content", [None, "../../lib/Chips/Chips.json"])
+def test_a_copy_without_the_description_of_the_chips(tmp_path, content):
+    """Such as a copy without symbolic links, or one with their targets as text."""
+    shutil.copytree(ROOT / "python" / "lnbwd", tmp_path / "lnbwd",
+                    ignore=shutil.ignore_patterns("chips.json"))
+    if content:
+        (tmp_path / "lnbwd" / "chips.json").write_text(content)
+    result = subprocess.run(
+        [sys.executable, "-c", "import lnbwd.runtime"], capture_output=True, text=True,
+        check=False, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith("lnbwd.errors.LnbwdError: expected the description of the chips in "
+                           f"{tmp_path / 'lnbwd' / 'chips.json'}, got ")
+    assert "a symbolic link to lib/Chips/Chips.json" in last and "pip install ." in last
 
 
 @pytest.mark.simulator
