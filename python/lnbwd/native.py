@@ -198,10 +198,20 @@ def note_error(words: str) -> None:
 
 def override_aten(dispatch_key: str, is_on: bool) -> bool:
     """Puts our kernels into the places of PyTorch's norms for a dispatch key, or takes them out;
-    whether PyTorch let it."""
+    whether PyTorch let it. PyTorch's warning of kernels that are overridden, which is what was
+    asked for, is not shown."""
     library = load()
     assert library is not None
-    return bool(library.lnbwd_torch_override_aten(dispatch_key.encode(), is_on) == 0)
+
+    def override() -> int:
+        result: int = library.lnbwd_torch_override_aten(dispatch_key.encode(), is_on)
+        return result
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"(?s).*Overriding a previously registered kernel")
+        # This function calls another, and does nothing else here: warnings of PyTorch's C++ within
+        # a call of its Python interface become Python's, and lines on standard error elsewhere.
+        return bool(torch._C._disabled_torch_function_impl(override, (), (), {}) == 0)
 
 
 def set_default_epsilon(dtype: torch.dtype, epsilon: float) -> None:

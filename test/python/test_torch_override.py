@@ -293,6 +293,24 @@ def test_autocast_is_that_of_our_functions(device, override):
         assert lnbwd.nn.RMSNorm(64).to(device, torch.bfloat16)(x).dtype == torch.bfloat16
 
 
+def test_nothing_is_said_of_what_was_asked_for():
+    """PyTorch warns of kernels that are overridden, in C++, on standard error."""
+    script = """
+import torch, lnbwd, warnings
+torch.set_warn_always(True)
+for _ in range(2):
+    with lnbwd.override_aten("cpu"):
+        pass
+warnings.warn("another is shown")
+"""
+    result = loaded_python.run(
+        ["-c", script], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert result.returncode == 0, result.stderr
+    line, _ = result.stderr.split("\n", maxsplit=1)
+    assert line.endswith("UserWarning: another is shown")
+    assert "overrid" not in result.stderr and "Overrid" not in result.stderr
+
+
 def test_wrong_use():
     with pytest.raises(ValueError, match="device_type: expected 'cuda' or 'cpu', got 'xpu'"):
         lnbwd.override_aten("xpu")
