@@ -10,6 +10,7 @@ import logging
 import os
 import pathlib
 import sys
+import warnings
 
 import loaded_python
 import pytest
@@ -18,6 +19,7 @@ from captured import Captured, check_against_double, operands, reasons, run_capt
 
 import lnbwd
 import lnbwd.inductor
+from conftest import HAS_GPU
 from lnbwd.inductor import graph_pass, regions
 from lnbwd.inductor.estimates import estimate
 
@@ -345,6 +347,33 @@ def test_without_a_place_to_run(monkeypatch):
     got, _ = run_captured(lambda x: (x - x.mean(-1, keepdim=True),), x)
     assert torch.equal(got[0], x - x.mean(-1, keepdim=True))
     assert reasons() == ["the tensors are on the CPU"]
+
+
+@pytest.mark.simulator
+@pytest.mark.skipif(HAS_GPU, reason="a graph on the CPU is meant to be there")
+def test_a_model_on_the_cpu_is_warned_of_once(monkeypatch, fresh_regions):
+    """Also where its graphs come out of Inductor's cache, which no pass sees."""
+    monkeypatch.setenv("LNBWD_SIMULATE", "0")
+    monkeypatch.setattr(torch._TorchCompileInductorWrapper, "__call__", lambda _, model, *__: model)
+    x, = operands("cpu", "r")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            torch._dynamo.reset()
+            graph_pass._warn_of_the_cpu.cache_clear()
+            for factor in (2, 3):
+                torch.compile(lambda x: x / x.sum(-1, keepdim=True) * factor,  # noqa: B023
+                              backend="lnbwd")(x)
+    words = [str(w.message) for w in caught if "lnbwd" in str(w.message)]
+    assert len(words) == 2
+    assert all("the tensors are on the CPU" in word and "to a GPU" in word
+               and "'with lnbwd.simulate():'" in word for word in words)
+    graph_pass._warn_of_the_cpu.cache_clear()
+    torch._dynamo.reset()
+    with warnings.catch_warnings(record=True) as caught, lnbwd.simulate():
+        warnings.simplefilter("always")
+        torch.compile(lambda x: x / x.sum(-1, keepdim=True), backend="lnbwd")(x)
+    assert not [w for w in caught if "the tensors are on the CPU" in str(w.message)]
 
 
 def test_what_does_not_compile(device, monkeypatch):

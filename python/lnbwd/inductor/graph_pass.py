@@ -126,6 +126,15 @@ def _warn_of_no_kernels(reason: str) -> None:
 
 
 @functools.lru_cache(maxsize=1)
+def _warn_of_the_cpu() -> None:
+    """Says once in a process that no graph of it will have kernels."""
+    warnings.warn('torch.compile(backend="lnbwd"): the tensors are on the CPU, for which there are '
+                  "no kernels, and torch.compile's own are used. Move the model and its inputs to "
+                  "a GPU, or compile and call it in 'with lnbwd.simulate():'", UserWarning,
+                  stacklevel=3)
+
+
+@functools.lru_cache(maxsize=1)
 def _register_lowering() -> None:
     """Has Inductor call regions without the dispatcher; where this version of it does not have
     what that takes, they stay operators."""
@@ -435,6 +444,11 @@ def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
         mode, options: as for Inductor, which takes them. With the option ``max_autotune``, which
             two of the modes set, each region is measured against Inductor's kernels.
     """
+    devices = {value.device.type for value in example_inputs if isinstance(value, torch.Tensor)}
+    # (Beside a model on a GPU, a graph on the CPU is meant to be there.)
+    if (devices == {"cpu"} and launching.simulated_chip() is None
+            and not torch.cuda.is_initialized()):
+        _warn_of_the_cpu()
     options = dict(options or {})
     behind = {key: options.pop(key, None) or getattr(torch._inductor.config, key)
               for key in ("post_grad_custom_pre_pass", "joint_custom_post_pass")}
