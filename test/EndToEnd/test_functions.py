@@ -38,12 +38,14 @@ def binary(op: str) -> str:
 
 BODIES = {
     **{name: f"%y = math.{name} %x : VECTOR" for name in (
-        "exp", "exp2", "expm1", "log", "log2", "log1p", "tanh", "erf", "sqrt", "rsqrt", "absf")},
+        "exp", "exp2", "expm1", "log", "log2", "log1p", "tanh", "erf", "sin", "cos", "sqrt",
+        "rsqrt", "absf", "floor", "ceil", "trunc", "roundeven")},
     "sigmoid": SIGMOID,
     "power 3": power("3.0"),
     "power 1.5": power("1.5"),
     "power -0.5": power("-0.5"),
     "power 2.2": power("2.2"),
+    "power 9": power("9.0"),
     "select": """%c = arith.constant dense<0.75> : VECTOR
     %less = arith.cmpf olt, %x, %c : VECTOR
     %y = arith.select %less, %c, %x : vector<512xi1>, VECTOR""",
@@ -63,6 +65,8 @@ FUNCTIONS = {
     "log1p": (np.log1p, 5, False),
     "tanh": (np.tanh, 3, False),
     "erf": (np.vectorize(math.erf, otypes=[float]), 3, False),
+    "sin": (np.sin, 2, False),
+    "cos": (np.cos, 2, False),
     "sqrt": (np.sqrt, 2.5, False),
     "rsqrt": (lambda x: 1 / np.sqrt(x), 2.5, False),
     "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), 5, True),
@@ -71,7 +75,12 @@ FUNCTIONS = {
     "power -0.5": (lambda x: 1 / np.sqrt(x + 0.0), 2.5, False),
     # C's pow of minus infinity is infinite; here every negative number gives NaN.
     "power 2.2": (lambda x: np.exp(np.log(x) * float(np.float32(2.2))), 5, True),
+    "power 9": (lambda x: x ** 9, 8, False),
     "absf": (np.abs, 0, False),
+    "floor": (np.floor, 0, False),
+    "ceil": (np.ceil, 0, False),
+    "trunc": (np.trunc, 0, False),
+    "roundeven": (np.round, 0, False),
     "select": (lambda x: np.where(x < 0.75, 0.75, x), 0, False),
     # Rounded correctly, half a unit.
     "division": (lambda x: 3 / x, 0.5, False),

@@ -98,8 +98,24 @@ template <typename Vendor> struct Evaluator {
   static float minNum(float a, float b) { return a < b ? a : b; }
   static uint32_t toBits(float a) { return ::toBits(a); }
   static float fromBits(uint32_t a) { return ::fromBits(a); }
+  static uint32_t bitsConstant(uint32_t a) { return a; }
+  static uint32_t addBits(uint32_t a, uint32_t b) { return a + b; }
   static uint32_t subBits(uint32_t a, uint32_t b) { return a - b; }
   static uint32_t andBits(uint32_t a, uint32_t b) { return a & b; }
+  static uint32_t orBits(uint32_t a, uint32_t b) { return a | b; }
+  static uint32_t xorBits(uint32_t a, uint32_t b) { return a ^ b; }
+  static uint32_t shiftLeft(uint32_t a, uint32_t count) { return a << count; }
+  static uint32_t shiftRight(uint32_t a, uint32_t count) { return a >> count; }
+  static uint32_t mulBits(uint32_t a, uint32_t b) { return a * b; }
+  static uint32_t mulHighBits(uint32_t a, uint32_t b) {
+    return uint32_t(uint64_t(a) * b >> 32);
+  }
+  static uint32_t funnelShift(uint32_t high, uint32_t low, uint32_t count) {
+    return uint32_t((uint64_t(high) << 32 | low) >> (count & 31));
+  }
+  static uint32_t selectBits(bool condition, uint32_t a, uint32_t b) {
+    return condition ? a : b;
+  }
   static float toNumber(uint32_t a) { return float(int32_t(a)); }
   static bool lessBits(uint32_t a, uint32_t b) { return a < b; }
 
@@ -315,6 +331,16 @@ TEST(MathExpansions, Erf) {
       "erf", [](auto &math, float x) { return math.erf(x); },
       [](double x) { return std::erf(x); }, 4, 0x1p-149);
 }
+TEST(MathExpansions, Sin) {
+  check(
+      "sin", [](auto &math, float x) { return math.sin(x); },
+      [](double x) { return std::sin(x); }, 2, 0);
+}
+TEST(MathExpansions, Cos) {
+  check(
+      "cos", [](auto &math, float x) { return math.cos(x); },
+      [](double x) { return std::cos(x); }, 2, 0);
+}
 TEST(MathExpansions, Sqrt) {
   check(
       "sqrt", [](auto &math, float x) { return math.sqrt(x); },
@@ -363,6 +389,13 @@ TEST(MathExpansions, Powers) {
       "x^2.2", [](auto &math, float x) { return math.pow(x, 2.2f); },
       [](double x) { return powerOf(x, double(2.2f)); }, 7, smallestNormal, 0,
       infinity, powerEnd);
+  check(
+      "x^9", [](auto &math, float x) { return math.pow(x, 9.0f); },
+      [](double x) { return std::pow(x, 9); }, 8, 0x1p-146);
+  check(
+      "x^-12", [](auto &math, float x) { return math.pow(x, -12.0f); },
+      [](double x) { return std::pow(x, -12); }, 12, smallestNormal, 0x1p-10f,
+      0x1p10f);
   check(
       "x^-2.7", [](auto &math, float x) { return math.pow(x, -2.7f); },
       [](double x) { return powerOf(x, double(-2.7f)); }, 7, smallestNormal, 0,

@@ -341,11 +341,12 @@ def ExpandMathPass : Pass<"lnbwd-expand-math"> {
     `log2`, `tanh`, `erf`, and `powf` and `fpowi` with a constant exponent, of
     float32, become a few multiply-adds around the instructions that `chip` has
     for exp2, log2, reciprocal and roots, through LLVM's intrinsics; elementwise
-    on vectors. `sqrt` and `rsqrt` of vectors are the chip's instruction, scaled
+    on vectors. `sin` and `cos` reduce their argument in integers, so that they
+    are right for any. `sqrt` and `rsqrt` of vectors are the chip's instruction, scaled
     for subnormal numbers; of scalars, of which a row has one, they are rounded
-    correctly, `rsqrt` as a division. `math.absf`, `floor` and `ceil`, for which
-    there are instructions, become calls of LLVM's intrinsics. Their errors are
-    in docs/numerics.md.
+    correctly, `rsqrt` as a division. `math.absf`, `floor`, `ceil`, `trunc` and
+    `roundeven`, for which there are instructions, become calls of LLVM's
+    intrinsics. Their errors are in docs/numerics.md.
 
     `arith.divf` is IEEE's division and left alone, unless it has one of the
     flags `arcp` and `afn`, or is the sigmoid's, whose divisor is

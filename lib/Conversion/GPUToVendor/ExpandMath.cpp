@@ -119,6 +119,12 @@ public:
     return arith::BitcastOp::create(b, getBitsType(), x);
   }
   Value fromBits(Value x) { return arith::BitcastOp::create(b, type, x); }
+  Value bitsConstant(uint32_t value) {
+    return constant(b.getI32IntegerAttr(int32_t(value)), getBitsType());
+  }
+  Value addBits(Value lhs, Value rhs) {
+    return arith::AddIOp::create(b, lhs, rhs);
+  }
   Value subBits(Value lhs, Value rhs) {
     return arith::SubIOp::create(b, lhs, rhs);
   }
@@ -128,10 +134,36 @@ public:
   Value andBits(Value lhs, uint32_t rhs) {
     return arith::AndIOp::create(b, lhs, bitsConstant(rhs));
   }
+  Value orBits(Value lhs, uint32_t rhs) {
+    return arith::OrIOp::create(b, lhs, bitsConstant(rhs));
+  }
+  Value xorBits(Value lhs, Value rhs) {
+    return arith::XOrIOp::create(b, lhs, rhs);
+  }
+  Value shiftLeft(Value x, uint32_t count) {
+    return arith::ShLIOp::create(b, x, bitsConstant(count));
+  }
+  Value shiftRight(Value x, uint32_t count) {
+    return arith::ShRUIOp::create(b, x, bitsConstant(count));
+  }
+  Value mulBits(Value lhs, Value rhs) {
+    return arith::MulIOp::create(b, lhs, rhs);
+  }
+  Value mulHighBits(Value lhs, Value rhs) {
+    return arith::MulUIExtendedOp::create(b, lhs, rhs).getHigh();
+  }
+  Value funnelShift(Value high, Value low, Value count) {
+    return LLVM::FshrOp::create(b, high, low, count);
+  }
+  Value selectBits(Value condition, Value ifTrue, Value ifFalse) {
+    return arith::SelectOp::create(b, condition, ifTrue, ifFalse);
+  }
   Value toNumber(Value x) { return arith::SIToFPOp::create(b, type, x); }
+  Value lessBits(Value lhs, Value rhs) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lhs, rhs);
+  }
   Value lessBits(Value lhs, uint32_t rhs) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lhs,
-                                 bitsConstant(rhs));
+    return lessBits(lhs, bitsConstant(rhs));
   }
 
   bool isLog2RelativelyAccurate() { return functions.isLog2RelativelyAccurate; }
@@ -175,9 +207,6 @@ private:
       return arith::ConstantOp::create(b,
                                        DenseElementsAttr::get(vector, value));
     return arith::ConstantOp::create(b, value);
-  }
-  Value bitsConstant(uint32_t value) {
-    return constant(b.getI32IntegerAttr(int32_t(value)), getBitsType());
   }
   Type getBitsType() {
     if (auto vector = dyn_cast<VectorType>(type))
@@ -251,6 +280,8 @@ Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
       .Case([&](math::Log1pOp) { return expansions.log1p(x); })
       .Case([&](math::TanhOp) { return expansions.tanh(x); })
       .Case([&](math::ErfOp) { return expansions.erf(x); })
+      .Case([&](math::SinOp) { return expansions.sin(x); })
+      .Case([&](math::CosOp) { return expansions.cos(x); })
       .Case([&](math::SqrtOp) {
         return isExact ? builder.callWhole("llvm.sqrt", x) : expansions.sqrt(x);
       })
@@ -291,6 +322,10 @@ Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
       .Case([&](math::AbsFOp) { return builder.callWhole("llvm.fabs", x); })
       .Case([&](math::FloorOp) { return builder.callWhole("llvm.floor", x); })
       .Case([&](math::CeilOp) { return builder.callWhole("llvm.ceil", x); })
+      .Case([&](math::TruncOp) { return builder.callWhole("llvm.trunc", x); })
+      .Case([&](math::RoundEvenOp) {
+        return builder.callWhole("llvm.roundeven", x);
+      })
       .Default([](Operation *) { return Value(); });
 }
 
@@ -330,8 +365,8 @@ void ExpandMath::runOnOperation() {
     else
       op->emitOpError("has no instruction, and no device library is linked: "
                       "expected exp, exp2, expm1, log, log1p, log2, tanh, erf, "
-                      "sqrt, rsqrt, powf, fpowi, absf, floor, ceil, fma or "
-                      "copysign of float32");
+                      "sin, cos, sqrt, rsqrt, powf, fpowi, absf, floor, ceil, "
+                      "trunc, roundeven, fma or copysign of float32");
     return WalkResult::interrupt();
   });
   if (result.wasInterrupted())

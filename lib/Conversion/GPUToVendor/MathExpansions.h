@@ -42,9 +42,14 @@ namespace lnbwd {
 /// - clamp(a, low, high), of which a NaN makes any number from low to high;
 ///   min(a, b), whose result may not be used where a is NaN, and minNum(a, b),
 ///   then b;
-/// - toBits, fromBits, subBits(bits, number or bits), andBits(bits, number),
-///   toNumber(bits), which converts a signed integer, and
-///   lessBits(bits, number), unsigned;
+/// - bitsConstant(number), toBits, fromBits, addBits(bits, bits),
+///   subBits(bits, number or bits), andBits(bits, number), orBits(bits,
+///   number), xorBits(bits, bits), shiftLeft(bits, number), shiftRight(bits,
+///   number), which brings zeros in, mulBits and mulHighBits, the low and the
+///   high half of an unsigned product, funnelShift(high, low, count), the low
+///   half of both shifted right by count modulo 32, selectBits(condition, a,
+///   b), toNumber(bits), which converts a signed integer, and lessBits(bits,
+///   number or bits), unsigned;
 /// - the hardware's exp2, log2, rcp, rsqrt and sqrt; and
 ///   isLog2RelativelyAccurate(), whether the error of log2 is a small part of
 ///   its result where that is near 0 as well.
@@ -143,6 +148,20 @@ public:
     return b.select(b.lessOrNaN(magnitude, b.constant(0.65)), small, large);
   }
 
+  /// Of any size: no error grows with x. `afn` changes nothing.
+  Value sin(Value x) {
+    Bits sign = b.toBits(x);
+    Angle angle = reduceAngle(x);
+    return sine(angle, b.xorBits(sign, b.shiftLeft(angle.quarters, 30)));
+  }
+
+  /// sin(|x| + pi / 2)
+  Value cos(Value x) {
+    Angle angle = reduceAngle(x);
+    angle.quarters = b.addBits(angle.quarters, b.bitsConstant(1));
+    return sine(angle, b.shiftLeft(angle.quarters, 30));
+  }
+
   Value sqrt(Value x) {
     if (isApproximate)
       return b.sqrt(x);
@@ -183,16 +202,20 @@ public:
     return isApproximate ? b.rcp(result) : b.div(b.constant(1), result);
   }
 
-  /// x to the power of a constant: by multiplications and a root where it is a
-  /// multiple of 1/2 up to `mostMultiplied`, else 2^(exponent log2 x), where
-  /// the product is kept in two parts.
+  /// x to the power of a constant: by multiplications where it is whole, which
+  /// keep the sign, and with a root where it is a multiple of 1/2 up to
+  /// `mostMultiplied`, else 2^(exponent log2 x), where the product is kept in
+  /// two parts.
   Value pow(Value x, float exponent) {
-    double doubled = 2 * double(exponent);
+    // Of a larger exponent all powers are 0, 1 or infinite.
+    constexpr double most = 0x1p62;
+    double number = std::fmax(-most, std::fmin(double(exponent), most));
+    if (number == std::nearbyint(number))
+      return powi(x, int64_t(number));
+    double doubled = 2 * number;
     if (std::fabs(doubled) <= 2 * mostMultiplied &&
         doubled == std::nearbyint(doubled)) {
       auto halves = int64_t(doubled);
-      if (halves % 2 == 0)
-        return powi(x, halves / 2);
       // Roots keep the sign of -0, and powers do not.
       x = b.add(x, b.constant(0));
       if (halves == 1)
@@ -220,7 +243,7 @@ public:
     return exp2OfSum(b.select(split.isOrdinary, sum, end), error);
   }
 
-  /// The largest exponent for which pow multiplies.
+  /// The largest exponent that is no whole number for which pow multiplies.
   static constexpr double mostMultiplied = 8;
 
 private:
@@ -228,6 +251,8 @@ private:
   static constexpr double log2EHigh = 0x1.715476p+0;
   static constexpr double log2ELow = 0x1.4ae0c0p-26;
   static constexpr double ln2 = 0x1.62e430p-1;
+  static constexpr double twoPiHigh = 0x1.921fb6p+2;
+  static constexpr double twoPiLow = -0x1.777a5cp-23;
 
   /// The polynomial with these coefficients, the highest first.
   Value horner(Value x, std::initializer_list<double> coefficients) {
@@ -244,6 +269,78 @@ private:
     error = b.clamp(error, -0x1p-8, 0x1p-8);
     Value factor = b.fma(error, b.constant(ln2), b.constant(1));
     return b.mul(b.exp2(sum), factor);
+  }
+
+  struct Angle {
+    /// |x| = radians + quarters pi / 2, with radians from -pi / 4 to 1 and
+    /// quarters modulo 4.
+    Value radians;
+    Bits quarters;
+  };
+  /// Payne and Hanek's reduction: of x / (2 pi) 58 bits behind the binary
+  /// point, without the whole turns. Below 1 x is its own remainder. That of a
+  /// float32 is never below 2^-32 turns, of which 2^-57 is a small part.
+  Angle reduceAngle(Value x) {
+    Value magnitude = b.abs(x);
+    Bits bits = b.toBits(magnitude);
+    // x = 2^(e - 31) mantissa with e from 0 to 127; distance is 127 - e in its
+    // upper bits. Of 1 / (2 pi) the 96 bits from bit e + 1 on are needed.
+    Bits mantissa = b.orBits(b.shiftLeft(bits, 8), 0x80000000);
+    Bits distance = b.subBits(b.bitsConstant(0x7f7fffff), bits);
+    // 32 zeros, and the digits of 1 / (2 pi) behind the binary point.
+    Bits words[7] = {b.bitsConstant(0),          b.bitsConstant(0x28be60db),
+                     b.bitsConstant(0x9391054a), b.bitsConstant(0x7f09d5f4),
+                     b.bitsConstant(0x7d4d3770), b.bitsConstant(0x36d8a566),
+                     b.bitsConstant(0x4f10e410)};
+    Condition isFrom64 = b.lessBits(b.andBits(distance, 0x20000000), 1);
+    for (unsigned i = 0; i < 5; ++i)
+      words[i] = b.selectBits(isFrom64, words[i + 2], words[i]);
+    Condition isFrom32 = b.lessBits(b.andBits(distance, 0x10000000), 1);
+    for (unsigned i = 0; i < 4; ++i)
+      words[i] = b.selectBits(isFrom32, words[i + 1], words[i]);
+    Bits count = b.shiftRight(distance, 23);
+    for (unsigned i = 0; i < 3; ++i)
+      words[i] = b.funnelShift(words[i], words[i + 1], count);
+
+    // Turns are the product modulo 2^96.
+    Bits carried = b.mulHighBits(mantissa, words[2]);
+    Bits low = b.addBits(b.mulBits(mantissa, words[1]), carried);
+    Condition hasCarry = b.lessBits(low, carried);
+    Bits one = b.bitsConstant(1);
+    Bits carry = b.selectBits(hasCarry, one, b.bitsConstant(0));
+    Bits high = b.addBits(b.mulBits(mantissa, words[0]), carry);
+    high = b.addBits(high, b.mulHighBits(mantissa, words[1]));
+    // The nearest quarter, and what is left: the upper half as the nearest
+    // multiple of 64, and 32 bits with their sign that this leaves out.
+    Bits shifted = b.addBits(high, b.bitsConstant(0x20000000));
+    Bits quarters = b.shiftRight(shifted, 30);
+    Bits rest = b.subBits(b.andBits(shifted, 0x3fffffff), 0x20000000);
+    Bits upper = b.addBits(rest, b.bitsConstant(32));
+    Value most = b.toNumber(b.andBits(upper, 0xffffffc0));
+    Value least = b.toNumber(b.funnelShift(rest, low, b.bitsConstant(6)));
+    Value radians = b.mul(least, b.constant(twoPiHigh * 0x1p-58));
+    radians = b.fma(most, b.constant(twoPiLow * 0x1p-32), radians);
+    radians = b.fma(most, b.constant(twoPiHigh * 0x1p-32), radians);
+    // NaN for infinity, and 0 for other numbers.
+    radians = b.add(radians, b.sub(x, x));
+    Condition isSmall = b.less(magnitude, b.constant(1));
+    return {b.select(isSmall, magnitude, radians),
+            b.selectBits(isSmall, b.bitsConstant(0), quarters)};
+  }
+
+  /// The sine of `angle` with the sign that is bit 31 of `sign`: that of the
+  /// radians, or in odd quarters their cosine.
+  Value sine(const Angle &angle, Bits sign) {
+    Value r = angle.radians;
+    Value s = b.mul(r, r);
+    Value odd = horner(
+        s, {0x1.6de9f6p-19, -0x1.a01ffep-13, 0x1.11113ep-7, -0x1.555556p-3});
+    odd = b.fma(b.mul(r, s), odd, r);
+    Value even = horner(s, {0x1.960924p-16, -0x1.6bfaa0p-10, 0x1.555524p-5,
+                            -0x1.000000p-1, 0x1.000000p+0});
+    Condition isEven = b.lessBits(b.andBits(angle.quarters, 1), 1);
+    Bits bits = b.toBits(b.select(isEven, odd, even));
+    return b.fromBits(b.xorBits(bits, b.andBits(sign, 0x80000000)));
   }
 
   struct Scaled {

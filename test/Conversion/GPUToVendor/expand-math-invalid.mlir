@@ -19,9 +19,9 @@ func.func @whole_power(%v: f32, %i: i32) -> f32 {
 
 // -----
 
-func.func @sine(%v: f32) -> f32 {
-  // expected-error@+1 {{'math.sin' op has no instruction, and no device library is linked: expected exp, exp2, expm1, log, log1p, log2, tanh, erf, sqrt, rsqrt, powf, fpowi, absf, floor, ceil, fma or copysign of float32}}
-  %0 = math.sin %v : f32
+func.func @hyperbolic_sine(%v: f32) -> f32 {
+  // expected-error@+1 {{'math.sinh' op has no instruction, and no device library is linked: expected exp, exp2, expm1, log, log1p, log2, tanh, erf, sin, cos, sqrt, rsqrt, powf, fpowi, absf, floor, ceil, trunc, roundeven, fma or copysign of float32}}
+  %0 = math.sinh %v : f32
   return %0 : f32
 }
 

@@ -72,6 +72,20 @@ func.func @log(%v: f32) -> f32 {
   return %0 : f32
 }
 
+// No library and no instruction of the chip's: integers reduce the angle.
+// CHECK-LABEL: func @sine(
+// CHECK:         llvm.intr.fshr(%{{.*}}) : (vector<2xi32>, vector<2xi32>, vector<2xi32>)
+// CHECK:         arith.mului_extended
+// CHECK:         arith.select
+// CHECK-COUNT-9: math.fma
+// CHECK:         arith.select
+// CHECK-NOT:     math.sin
+// CHECK:         return
+func.func @sine(%v: vector<2xf32>) -> vector<2xf32> {
+  %0 = math.sin %v : vector<2xf32>
+  return %0 : vector<2xf32>
+}
+
 // CHECK-LABEL: func @others(
 // CHECK-NOT:     math.{{exp|log|tanh}}
 // CHECK:         return
@@ -125,6 +139,8 @@ func.func @divisions(%a: f32, %b: f32) -> (f32, f32, f32, f32) {
 // CHECK:         llvm.call_intrinsic "llvm.fabs"(%arg0) : (vector<4xf32>) -> vector<4xf32>
 // CHECK:         llvm.call_intrinsic "llvm.floor"
 // CHECK:         llvm.call_intrinsic "llvm.ceil"
+// CHECK:         llvm.call_intrinsic "llvm.trunc"
+// CHECK:         llvm.call_intrinsic "llvm.roundeven"
 // CHECK:         llvm.call_intrinsic "llvm.copysign"
 // CHECK:         llvm.call_intrinsic "llvm.maxnum"
 // CHECK:         llvm.call_intrinsic "llvm.minnum"
@@ -132,7 +148,9 @@ func.func @instructions(%v: vector<4xf32>) -> vector<4xf32> {
   %0 = math.absf %v : vector<4xf32>
   %1 = math.floor %0 : vector<4xf32>
   %2 = math.ceil %1 : vector<4xf32>
-  %3 = math.copysign %2, %v : vector<4xf32>
+  %t = math.trunc %2 : vector<4xf32>
+  %r = math.roundeven %t : vector<4xf32>
+  %3 = math.copysign %r, %v : vector<4xf32>
   %4 = arith.maxnumf %3, %v : vector<4xf32>
   %5 = arith.minnumf %4, %v : vector<4xf32>
   return %5 : vector<4xf32>
