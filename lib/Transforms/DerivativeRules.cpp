@@ -156,22 +156,48 @@ static void addBroadcast(AdjointBuilder &b) {
 
 /// A row sum spreads its adjoint over the row. (That of a row of one element
 /// folds to the element.)
+static void addSumOfRow(AdjointBuilder &b) {
+  b.addToAdjoint(0, vector::BroadcastOp::create(
+                        b.getBuilder(),
+                        AdjointBuilder::getAdjointType(b.getOperand(0)),
+                        b.getAdjoint()));
+}
+
+/// The elements that are the largest of a row share its adjoint evenly. The
+/// largest is taken again: a saved one may have been rounded in another way
+/// than the elements are here, and would equal none of them.
+static void addMaximumOfRow(AdjointBuilder &b) {
+  ImplicitLocOpBuilder &builder = b.getBuilder();
+  Value row = b.x();
+  auto type = cast<VectorType>(row.getType());
+  auto number = [&](float value) -> Value {
+    return arith::ConstantOp::create(
+        builder, DenseElementsAttr::get(type, ArrayRef<float>(value)));
+  };
+  Value largest = vector::ReductionOp::create(
+      builder, vector::CombiningKind::MAXIMUMF, row);
+  Value spread = vector::BroadcastOp::create(builder, type, largest);
+  Value isLargest = b.compare(Predicate::OEQ, row, spread);
+  Value one = number(1);
+  Value shares = b.select(isLargest, one, number(0));
+  Value count =
+      vector::ReductionOp::create(builder, vector::CombiningKind::ADD, shares);
+  Value share = b.div(b.getAdjoint(), count);
+  // Of a NaN there are no shares, and 0 / 0 is NaN again.
+  b.addToAdjoint(
+      0, b.mul(shares, vector::BroadcastOp::create(builder, type, share)));
+}
+
 static LogicalResult addRowSum(Operation *op, AdjointBuilder &b) {
-  if (getSummedRow(op) && !isRowMaximum(op)) {
-    b.addToAdjoint(0, vector::BroadcastOp::create(
-                          b.getBuilder(),
-                          AdjointBuilder::getAdjointType(b.getOperand(0)),
-                          b.getAdjoint()));
-    return success();
-  }
-  InFlightDiagnostic diag =
-      op->emitOpError("cannot be differentiated: expected the sum of a row of "
-                      "float32, vector.reduction <add>");
+  if (!getSummedRow(op))
+    return op->emitOpError("cannot be differentiated: expected the sum or the "
+                           "largest element of a row of float32, "
+                           "vector.reduction <add> or <maximumf>");
   if (isRowMaximum(op))
-    diag << "; a row's largest element can be declared constant with the "
-            "attribute "
-         << detachAttr;
-  return diag;
+    addMaximumOfRow(b);
+  else
+    addSumOfRow(b);
+  return success();
 }
 
 /// `g` rounded to the element of `row`, and widened again; itself if it is of

@@ -40,6 +40,31 @@ func.func @waves(%x: memref<?x64xf32>, %s: memref<?x64xf32>, %c: memref<?x64xf32
 
 // -----
 
+// The largest elements of a row share its adjoint.
+// CHECK-LABEL: func @largest_bwd(
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00>
+// CHECK-DAG:     %[[ONE:.*]] = arith.constant dense<1.000000e+00>
+// CHECK:         %[[LARGEST:.*]] = vector.reduction <maximumf>, %x
+// CHECK:         %[[SPREAD:.*]] = vector.broadcast %[[LARGEST]]
+// CHECK-NOT:     vector.reduction <maximumf>
+// CHECK:         %[[IS:.*]] = arith.cmpf oeq, %x, %[[SPREAD]]
+// CHECK:         %[[SHARES:.*]] = arith.select %[[IS]], %[[ONE]], %[[ZERO]]
+// CHECK:         %[[COUNT:.*]] = vector.reduction <add>, %[[SHARES]]
+// CHECK:         arith.divf %{{.*}}, %[[COUNT]]
+func.func @largest(%x: memref<?x64xf32>, %y: memref<?x64xf32>, %m: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) scalars(%m : memref<?xf32>)
+      attributes {operand_names = ["x", "y", "m"]} {
+  ^bb0(%xr: vector<64xf32>):
+    %most = vector.reduction <maximumf>, %xr : vector<64xf32> into f32
+    %mv = vector.broadcast %most : f32 to vector<64xf32>
+    %yr = arith.mulf %xr, %mv : vector<64xf32>
+    lnbwd.yield %yr, %most : vector<64xf32>, f32
+  }
+  return
+}
+
+// -----
+
 // An exponential that may overflow in a denominator: all terms are multiplied by
 // exp(-m), m the largest exponent, a constant.
 // CHECK-LABEL: func @silu_bwd(

@@ -62,12 +62,12 @@ func.func @f(%x: memref<?x64xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>) {
 }
 
 //--- programs.mlir
-// A row maximum has a derivative only as a constant.
+// Sums and the largest element are the only reductions.
 func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
   ^bb0(%xr: vector<64xf32>):
-    // expected-error@+1 {{'vector.reduction' op cannot be differentiated: expected the sum of a row of float32, vector.reduction <add>; a row's largest element can be declared constant with the attribute lnbwd.detach}}
-    %m = vector.reduction <maximumf>, %xr : vector<64xf32> into f32
+    // expected-error@+1 {{'vector.reduction' op cannot be differentiated: expected the sum or the largest element of a row of float32, vector.reduction <add> or <maximumf>}}
+    %m = vector.reduction <mul>, %xr : vector<64xf32> into f32
     %mv = vector.broadcast %m : f32 to vector<64xf32>
     %yr = arith.mulf %xr, %mv : vector<64xf32>
     lnbwd.yield %yr : vector<64xf32>
