@@ -54,6 +54,6 @@ def place_of(function: Callable[..., Any], line: int | None = None) -> str:
 
 
 def refusal(function: Callable[..., Any], line: int | None, reason: str) -> TypeError:
-    """The error that a function, or a line of it, is none of a row program."""
-    return TypeError(f"{place_of(function, line)}: {function.__name__} is no function over rows: "
+    """The error that a function cannot be a row function, for one of its lines."""
+    return TypeError(f"{place_of(function, line)}: {function.__name__} is not a row function: "
                      f"{reason}")

@@ -330,9 +330,11 @@ def rowwise(function: Any = None, /, *, saved: Sequence[str] | None = None) -> A
     """Makes a Python function over rows an operation: a forward kernel, a gradient that the
     compiler derives, autograd and torch.compile.
 
-    The function computes with PyTorch's operations on the elements of a row: arithmetic,
-    comparisons and ``torch.where``, exp, log, sqrt, rsqrt, tanh, erf, sigmoid, activations and
-    norms that are made of these, softmax, and sums, means and variances over the last dimension.
+    The function computes with PyTorch's operations on the elements of a row: arithmetic, powers
+    with constant exponents, comparisons and ``torch.where``, exp, log, sqrt, sin, cos, tanh, erf,
+    sigmoid, round, sign, activations and norms that are made of these, softmax, and sums, means,
+    variances, largest and smallest elements and p-norms over the last dimension. ``chunk`` may cut
+    its parameters into parts, which rows are then (docs/python.md has the whole list).
     It is traced once for each set of types, row length, rank and numbers; what is no tensor is a
     constant then. Its tensors are parameters:
 

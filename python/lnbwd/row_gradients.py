@@ -82,9 +82,11 @@ class Plan:
     def __init__(self, function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
                  signature: Signature, trace: Trace, is_by_torch: bool) -> None:
         self.function = function
-        self.call = call
         self.trace = trace
         self.is_by_torch = is_by_torch
+        self.parts = [1 if kind == "scalar" else trace.parts for kind in signature.kinds.values()]
+        self.call = call if trace.parts == 1 else lambda parts: call(self._joined(parts))
+        signature = trace.signature
         self.length = signature.length
         self.kinds = list(signature.kinds.values())
         self.names = list(signature.kinds)
@@ -125,8 +127,6 @@ class Plan:
         if found is not None:
             return found
         with self._lock:
-            if self.trace.refusals:
-                raise TypeError(self.trace.refusals[0])
             saved = self.trace.saved if saves else ()
             everything = self._forward(saved)
             names = self._derive(everything, everything.results,
@@ -224,8 +224,17 @@ class Plan:
 
     # Calls --------------------------------------------------------------------------------------
 
+    def _joined(self, parts: Sequence[Tensor]) -> list[Tensor]:
+        """The tensors of a call from their parts."""
+        left = iter(parts)
+        return [next(left) if count == 1 else torch.cat([next(left) for _ in range(count)], -1)
+                for count in self.parts]
+
     def run(self, tensors: Sequence[Tensor]) -> Any:
         """A call with the tensors of the signature, on a device for which there are kernels."""
+        if self.trace.parts > 1:
+            tensors = [part for tensor, count in zip(tensors, self.parts, strict=True)
+                       for part in tensor.chunk(count, -1)]
         try:
             if _transforms_are_active():
                 results = _transformed(self, *tensors)

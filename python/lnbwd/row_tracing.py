@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import operator
 import re
 import sys
 import types
@@ -24,6 +25,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._decomp import get_decompositions
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch._inductor.decomposition import select_decomp_table
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -40,33 +42,58 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .errors import refusal
 from .inductor.convert import (
     DTYPES,
+    NORM,
     SOFTMAXES,
     Conversion,
     Domain,
     Unsupported,
+    UnsupportedOperation,
     check,
     is_column_sum,
     is_constant,
     is_group_sum,
+    is_random,
     is_view,
     product,
 )
-from .rowprogram import COMPARISONS, Output, RowProgram
+from .rowprogram import Output, RowProgram
 
-__all__ = ["MAX_DIMENSIONS", "Signature", "Trace", "trace"]
+__all__ = ["FUNCTIONS", "MAX_DIMENSIONS", "SUMS_OF_ROWS", "Signature", "Trace", "trace"]
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
 MAX_DIMENSIONS = 6
 _KINDS = ("row", "column", "scalar")
 
-_EXPECTED = ("expected arithmetic on the elements of a row, and sums, means, variances and largest "
-             "elements over the last dimension; compute the rest outside of the function")
+FUNCTIONS = ("abs", "ceil", "clamp", "cos", "erf", "exp", "exp2", "expm1", "floor", "log", "log1p",
+             "log2", "maximum", "minimum", "reciprocal", "relu", "round", "rsqrt", "sigmoid",
+             "sign", "sin", "sqrt", "square", "tanh", "trunc", "where")
+"""The functions of torch on elements that row functions may call."""
+
+SUMS_OF_ROWS = ("amax", "amin", "log_softmax", "logsumexp", "mean", "norm", "softmax", "std", "sum",
+                "var")
+"""Those over the last dimension."""
+
+_SUPPORTED = (f"+, -, *, /, ** with a constant exponent, comparisons, {', '.join(FUNCTIONS)}; over "
+              f"the last dimension {', '.join(SUMS_OF_ROWS)}; chunk of parameters; and what "
+              "torch.nn.functional makes of these (silu, gelu, layer_norm, ...)")
+
+_RANDOM = ("draws random numbers, which is not supported in row functions; draw them outside and "
+           "pass them as a parameter annotated lnbwd.Rows")
+
+_PARTS = ("takes a part of each row; expected parts of one length, of parameters that nothing uses "
+          "whole; or pass the parts as parameters, as in f(*x.chunk(2, -1))")
+
+_EXPECTED = ("expected operations on the elements of a row, or over its last dimension; compute "
+             "the rest outside of the function")
 
 # Calls that give a Python value that depends on a tensor's elements.
 _LOOKS = {"__bool__", "__int__", "__float__", "__complex__", "__index__", "item", "tolist", "numpy",
           "__array__", "__contains__", "is_nonzero", "equal", "allclose"}
 _CASTS = {"to", "type", "type_as", "half", "bfloat16"}
+# What users write for them.
+_SPELLINGS = {"__getitem__": "indexing", "__floordiv__": "//", "__rfloordiv__": "//",
+              "__rpow__": "** with an exponent that is no constant"}
 _IN_PLACE = {f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "div", "floordiv", "pow",
                                          "mod", "and", "or", "xor")} | {"__setitem__"}
 
@@ -101,7 +128,8 @@ class Trace:
         shapes: for each result "row" ([..., N]), "scalar" ([..., 1]) or "number" ([...]).
         is_tuple: whether the function returns a tuple.
         saved: the places of the outputs that are there to be saved, and of results that serve.
-        refusals: why there is no gradient; empty: there is one.
+        parts: how many parts the rows and columns of a call are cut into.
+        signature: that of the program, in which each part is a parameter.
     """
 
     program: RowProgram
@@ -110,7 +138,8 @@ class Trace:
     shapes: tuple[str, ...]
     is_tuple: bool
     saved: tuple[int, ...]
-    refusals: tuple[str, ...]
+    parts: int
+    signature: Signature
 
 
 @dataclass
@@ -165,6 +194,8 @@ class _Watch(TorchFunctionMode):
             result = func(*args, **(kwargs or {}))
         except Exception as error:
             words = str(error).strip().split("\n")[0]
+            if "dropout" in name:
+                raise self.refuse(f"{name} {_RANDOM}") from error
             if "FakeTensor" in words:
                 words = "it takes a tensor that is no parameter of the function"
             raise self.refuse(f"{name} fails: {words}; {_EXPECTED}") from error
@@ -174,7 +205,7 @@ class _Watch(TorchFunctionMode):
             result = result.float().to(result.dtype)
         is_detach = name in ("detach", "detach_") or func is Tensor.data.__get__  # type: ignore[attr-defined]
         self.has_detached |= is_detach
-        self._label(_Label(self.line, name, name in _CASTS,
+        self._label(_Label(self.line, _SPELLINGS.get(name, name), name in _CASTS,
                            is_detach or not torch.is_grad_enabled()))
         return result
 
@@ -248,8 +279,11 @@ def _run(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
         facts[:] = [len(results), isinstance(result, tuple)]
         return [*results, *_locals(watch, saved)]
 
-    # Softmaxes are kept: of the largest element of a row they need no gradient.
-    table = {op: rule for op, rule in select_decomp_table().items() if op not in SOFTMAXES}
+    # Softmaxes are kept, of the largest element of a row they need no gradient, and so are norms,
+    # whose gradient is 0 where they are.
+    table = {op: rule for op, rule in {**get_decompositions([aten.glu]),
+                                       **select_decomp_table()}.items()
+             if op not in SOFTMAXES and op is not NORM}
     environment = ShapeEnv()
     mode = FakeTensorMode(shape_env=environment)
     arguments = _fake_arguments(signature, mode)
@@ -292,6 +326,70 @@ def _make_functional(node: Node, order: Mapping[Node, int]) -> None:
     node.target = overload
 
 
+_SPLITS = (aten.split.Tensor, aten.split_with_sizes.default)
+
+
+def _part(node: Node) -> tuple[Node, int, int] | None:
+    """What a node takes a part of each row of, the part's first element and its length."""
+    source: Any
+    dim: Any
+    start: Any
+    if node.target is operator.getitem:
+        split: Any = node.args[0]
+        if not isinstance(split, Node) or split.target not in _SPLITS:
+            return None
+        source, dim = split.args[0], split.args[2] if len(split.args) > 2 else 0
+        start = sum(part.shape[-1] for part in split.meta["val"][:node.args[1]])
+    elif node.target is aten.slice.Tensor:
+        given = dict(enumerate(node.args))
+        source, dim, start = node.args[0], given.get(1, 0), given.get(2) or 0
+        if given.get(4, 1) != 1:
+            return None
+    else:
+        return None
+    shape = source.meta["val"].shape
+    if dim % len(shape) != len(shape) - 1:
+        return None
+    return source, start % shape[-1], node.meta["val"].shape[-1]
+
+
+def _cut(graph: torch.fx.Graph, signature: Signature) -> tuple[int, Signature]:
+    """Makes each part of rows and columns a parameter, where a function uses nothing else of them
+    and all parts have one length; how many parts there are, and the signature with these."""
+    nodes = dict(zip(signature.kinds, (n for n in graph.nodes if n.op == "placeholder"),
+                     strict=True))
+    wholes = {node for name, node in nodes.items() if signature.kinds[name] != "scalar"}
+    found = {node: part for node in graph.nodes
+             if (part := _part(node)) is not None and part[0] in wholes}
+    lengths = {length for _, _, length in found.values()}
+    length = lengths.pop() if lengths else 0
+    users = {user for whole in wholes for user in whole.users}
+    if (lengths or not length or signature.length % length
+            or any(start % length for _, start, _ in found.values())
+            or not all(user in found or (user.target in _SPLITS and all(
+                part in found for part in user.users)) for user in users)):
+        return 1, signature
+    count = signature.length // length
+    kinds, dtypes = dict[str, str](), dict[str, torch.dtype]()
+    for name, node in nodes.items():
+        kind, dtype = signature.kinds[name], signature.dtypes[name]
+        if node not in wholes:
+            kinds[name], dtypes[name] = kind, dtype
+            continue
+        value, parts = node.meta["val"], []
+        for place in range(count):
+            with graph.inserting_before(node):
+                parts.append(graph.placeholder(f"{node.name}_{place}"))
+            parts[-1].meta["val"] = value.new_empty((*value.shape[:-1], length))
+            kinds[f"{name}[{place}]"], dtypes[f"{name}[{place}]"] = kind, dtype
+        for taken, (source, start, _) in found.items():
+            if source is node:
+                taken.replace_all_uses_with(parts[start // length])
+    for node in dict.fromkeys((*found, *users, *wholes)):
+        graph.erase_node(node)
+    return count, dataclasses.replace(signature, kinds=kinds, dtypes=dtypes, length=length)
+
+
 def _convert(conversion: Conversion, node: Node, label: _Label, order: Mapping[Node, int],
              has_detached: bool) -> None:
     """Makes the value of a node, with what its label says."""
@@ -323,23 +421,6 @@ def _convert(conversion: Conversion, node: Node, label: _Label, order: Mapping[N
 
         conversion.values[node] = (tuple(map(detach, value)) if isinstance(value, tuple)
                                    else detach(value))
-
-
-def _largest(nodes: Sequence[tuple[Any, ...]], values: Sequence[int],
-             lines: Mapping[int, int | None]) -> list[int | None]:
-    """The lines of the largest elements of rows that a gradient of the values goes through."""
-    found, stack, seen = [], list(values), set()
-    while stack:
-        index = stack.pop()
-        name, *operands = nodes[index]
-        if index in seen or name in COMPARISONS or name in (
-                "input", "constant", "detach", "floor", "ceil"):
-            continue
-        seen.add(index)
-        if name == "row_max":
-            found.append(lines.get(index))
-        stack += operands[1:] if name == "select" else operands[:1] if name == "round" else operands
-    return found
 
 
 def _arrange(program: RowProgram, results: Sequence[Output],
@@ -378,9 +459,21 @@ def trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
         return _trace(function, call, signature, saved)
 
 
+def _why(node: Node, call: str) -> str:
+    """Why a call is refused of which there is a node that no row program has."""
+    if is_random(node):
+        return _RANDOM
+    if node.target in (*_SPLITS, aten.slice.Tensor):
+        return _PARTS
+    if call in SUMS_OF_ROWS:
+        return "goes over more than a row; expected the last dimension alone, dim=-1"
+    return f"is not supported in row functions; supported are: {_SUPPORTED}"
+
+
 def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
            signature: Signature, saved: Sequence[str] | None) -> Trace:
     module, watch, (count, is_tuple) = _run(function, call, signature, saved or ())
+    parts, signature = _cut(module.graph, signature)
     nodes = list(module.graph.nodes)
     order = {node: place for place, node in enumerate(nodes)}
     *_, output = nodes
@@ -401,7 +494,6 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
     for node in sorted(used, key=lambda n: _KINDS.index(domain.role(n.meta["val"]) or "row")):
         conversion.read(node)
     unlabelled = _Label(None, "")
-    lines: dict[int, int | None] = {}
     for node in nodes:
         if (node.op in ("placeholder", "output") or is_constant(node)
                 or isinstance(node.meta.get("val"), (torch.SymInt, int))):
@@ -409,12 +501,12 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
         label = watch.labels.get(node, unlabelled)
         try:
             _convert(conversion, node, label, order, watch.has_detached)
+        except UnsupportedOperation:
+            raise refuse(node, _why(node, label.call)) from None
         except Unsupported as error:
             reason = str(error)
             raise refuse(node, reason if "expected" in reason
                          else f"{reason}; {_EXPECTED}") from None
-        if node.target is aten.amax.default and not label.is_detached:
-            lines[conversion.values[node]] = label.line
 
     outputs, shapes = [], []
     returned: Sequence[Node] = output.args[0]
@@ -434,7 +526,6 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
         outputs.append(Output(role, DTYPES[value.dtype], conversion.value(node)))
     results, extras = outputs[:count], outputs[count:]
     builder = conversion.builder
-    largest = _largest(builder.nodes, [result.value for result in results], lines)
     needed = builder.needed(result.value for result in results)
     program, read = builder.finish(None, list(conversion.inputs.values()), [
         *results, *(extra for extra in extras if extra.value in needed)]).without_unused_inputs()
@@ -444,9 +535,5 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
         Output("scalar", "f32", value) for value in program.statistics())
     program, places, kept = _arrange(program, program.outputs[:count], kept_outputs)
     reads = [placeholders[node] for node in conversion.inputs]
-    return Trace(
-        program, tuple(reads[place] for place in read), places, tuple(shapes[:count]), is_tuple,
-        kept, tuple(str(refusal(
-            function, line, "the largest element of a row has no gradient here; expected it taken "
-            "out of the gradient (x.amax(-1, keepdim=True).detach(), which changes no softmax's), "
-            "or torch.softmax, log_softmax or logsumexp")) for line in largest))
+    return Trace(program, tuple(reads[place] for place in read), places, tuple(shapes[:count]),
+                 is_tuple, kept, parts, signature)

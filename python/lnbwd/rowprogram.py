@@ -37,12 +37,14 @@ _FORMAT = "lnbwd-row-program 1"
 UNARY = {"neg": "arith.negf", "abs": "math.absf", "exp": "math.exp", "exp2": "math.exp2",
          "expm1": "math.expm1", "log": "math.log", "log2": "math.log2", "log1p": "math.log1p",
          "sqrt": "math.sqrt", "rsqrt": "math.rsqrt", "tanh": "math.tanh", "erf": "math.erf",
-         "sin": "math.sin", "cos": "math.cos", "floor": "math.floor", "ceil": "math.ceil"}
+         "sin": "math.sin", "cos": "math.cos", "floor": "math.floor", "ceil": "math.ceil",
+         "trunc": "math.trunc", "roundeven": "math.roundeven"}
 """Operations on one value, and the operation of MLIR that each is."""
 
 BINARY = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf",
-          "max": "arith.maximumf", "min": "arith.minimumf"}
-"""Operations on two values; ``max`` and ``min`` of a NaN are NaN."""
+          "max": "arith.maximumf", "min": "arith.minimumf", "pow": "math.powf"}
+"""Operations on two values; ``max`` and ``min`` of a NaN are NaN, and the second value of ``pow``
+is a constant."""
 
 COMPARISONS = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
 """Comparisons, whose results are conditions, and the predicates of ``arith.cmpf``."""
@@ -325,16 +327,12 @@ class Builder:
         return self.nodes[value][1] if self.nodes[value][0] == "constant" else None
 
     def power(self, base: int, exponent: float) -> int:
-        """``base`` to a constant power.
-
-        Raises:
-            ValueError: the power is none of 0, ±1/2, ±1, ±2, ±3, ±4.
-        """
+        """``base`` to a constant power."""
         size = abs(exponent)
         if size == 0.5:
             return self.add("rsqrt" if exponent < 0 else "sqrt", base)
         if size not in (0, 1, 2, 3, 4):
-            raise ValueError(f"expected a power of 0, 1/2, 1, 2, 3 or 4, got {exponent}")
+            return self.add("pow", base, self.constant(exponent))
         if size == 0:
             return self.constant(1)
         result = base
@@ -580,7 +578,7 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
         "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div,
         "max": torch.maximum, "min": torch.minimum, "and": torch.logical_and,
         "or": torch.logical_or, "xor": torch.logical_xor, "not": torch.logical_not,
-        "select": torch.where}
+        "select": torch.where, "roundeven": torch.round}
     values: list[Tensor] = []
     for name, *operands in program.nodes:
         if name == "input":

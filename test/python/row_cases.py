@@ -79,8 +79,37 @@ def add_column(x: Rows, b: Columns):
     return x + b
 
 
+def powers(x: Rows):
+    x = x.clamp(-2, 2)
+    size = x.abs() + 0.5
+    return x ** 5 + x ** 9, size ** 1.5 + size ** 2.2, size ** -1.5 + size ** -0.7, size ** -5
+
+
+def steps_and_waves(x: Rows, s: Scalars):
+    y = 3 * x
+    return (torch.round(y) * x + torch.sign(x) * y, torch.trunc(y) * x, torch.sin(y) * x,
+            torch.cos(x * s))
+
+
+def norms(x: Rows, z: Rows):
+    return (x / x.norm(p=3, dim=-1, keepdim=True), z * torch.linalg.vector_norm(x, 1.5, -1, True),
+            x.norm(1, dim=-1), F.normalize(z, dim=-1), z.norm(float("inf"), dim=-1, keepdim=True),
+            z.norm(0.5, dim=-1), torch.linalg.norm(x, dim=-1))
+
+
+def extremes(x: Rows, z: Rows, g: Columns):
+    return x / (2 + x.amax(-1, keepdim=True)), z.amin(-1, keepdim=True) * x, (x * z + g).amax(-1)
+
+
+def parts(x: Rows, g: Columns, s: Scalars):
+    a, b = x.chunk(2, -1)
+    left, right = g.chunk(2, -1)
+    return F.silu(a * left) * b + s, (a * right).sum(-1)
+
+
 FUNCTIONS = [gated_rms_norm, layer_norm_with_sum, softmax, softmax_by_hand, logarithms, statistics,
-             swiglu, scaled_gelu, library_norms, conditions, in_place, twice_and_itself, add_column]
+             swiglu, scaled_gelu, library_norms, conditions, in_place, twice_and_itself, add_column,
+             powers, steps_and_waves, norms, extremes, parts]
 
 
 def tensors_of(function, leading, dtypes=(F32,), n=N, seed=0):

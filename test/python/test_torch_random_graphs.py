@@ -17,12 +17,13 @@ pytestmark = pytest.mark.compiler
 # Operations that let nothing grow: of values of the size 1, values of the size 1.
 UNARY = [torch.tanh, torch.sigmoid, torch.neg, torch.erf, torch.nn.functional.gelu,
          lambda x: torch.exp(-x.abs()), lambda x: torch.rsqrt(x.square() + 0.5),
-         lambda x: torch.nn.functional.silu(torch.tanh(x))]
+         lambda x: torch.nn.functional.silu(torch.tanh(x)), torch.sin, torch.cos,
+         lambda x: (x.square() + 0.5) ** -1.3]
 BINARY = [lambda x, y: (x + y) * 0.5, lambda x, y: x - torch.tanh(y), lambda x, y: x * y.sigmoid(),
           torch.maximum, torch.minimum, lambda x, y: x / (1 + y.square())]
 ROW_SUMS = [lambda x: x.mean(-1, keepdim=True), lambda x: torch.tanh(x).sum(-1, True) / 8,
             lambda x: torch.rsqrt(x.var(-1, correction=0, keepdim=True) + 0.1),
-            lambda x: x.amax(-1, keepdim=True)]
+            lambda x: x.amax(-1, keepdim=True), lambda x: x.amin(-1, keepdim=True)]
 
 STEP = st.one_of(
     st.tuples(st.just("unary"), st.integers(0, len(UNARY) - 1), st.integers(0, 20)),

@@ -117,7 +117,9 @@ STEPS = [
     lambda x, z, a, b: torch.rsqrt(a.square() + 0.5) * z,
     lambda x, z, a, b: (x + torch.tanh(a)).mean(-1, keepdim=True),
     lambda x, z, a, b: torch.softmax(x + torch.tanh(a), -1) * b,
-    lambda x, z, a, b: torch.where(x > 0.25, a, b), lambda x, z, a, b: F.silu(a) - b]
+    lambda x, z, a, b: torch.where(x > 0.25, a, b), lambda x, z, a, b: F.silu(a) - b,
+    lambda x, z, a, b: torch.sin(a) * z,
+    lambda x, z, a, b: a - (x + torch.tanh(b)).amax(-1, keepdim=True)]
 
 
 def random_function(seed):
@@ -187,6 +189,101 @@ def test_slopes_at_kinks(device, place):
     infinite = torch.tensor([[float("inf"), float("-inf"), float("nan")]], device=device)
     assert torch.equal(lnbwd.rowwise(function)(infinite)[place].nan_to_num(7),
                        function(infinite)[place].nan_to_num(7))
+
+
+def compare_with_double(device, body, x, rtol=2e-6):
+    """Results, and the gradient of their sum, beside PyTorch's in float64."""
+    def function(x: Rows):
+        return body(x)
+
+    leaves = [x.to(device, dtype, copy=True).requires_grad_() for dtype in (F32, F64)]
+    results = [f(leaf) for f, leaf in zip((lnbwd.rowwise(function), function), leaves,
+                                          strict=True)]
+    for result in results:
+        result.sum().backward()
+    zero = torch.zeros_like(leaves[1])  # PyTorch's own may be none.
+    for got, want in (results, (leaves[0].grad, zero if leaves[1].grad is None
+                                else leaves[1].grad)):
+        torch.testing.assert_close(got, want.float(), rtol=rtol, atol=1e-30, equal_nan=True)
+
+
+def test_ties_share_the_gradient_of_extremes(device):
+    x = torch.tensor([[3.0, 1, 3, 2, 3], [0, -0.0, 0, 0, -1], [1, 2, 3, 4, 5],
+                      [float("inf"), 1, float("inf"), 0, -1], [float("nan"), 1, 2, 3, 3]])
+    compare_with_double(device, lambda x: x.amax(-1), x)
+    compare_with_double(device, lambda x: x.amin(-1, keepdim=True), -x)
+    compare_with_double(device, lambda x: x.norm(float("inf"), dim=-1), x[:3])
+
+
+@pytest.mark.parametrize("n", [1, 3000, 20000])
+@pytest.mark.parametrize("dtype", [F32, BF16], ids=str)
+def test_a_largest_element_that_is_computed(device, n, dtype):
+    """It is found again where the gradient computes the elements anew, rounded as they are there:
+    a kernel for 16 bits may compute cheaper ones."""
+    def function(x: Rows, g: Columns):
+        y = torch.exp(torch.tanh(x * g) + g) * 0.5
+        return y / y.amax(-1, keepdim=True), y.amin(-1)
+
+    tensors = [t.to(device) for t in tensors_of(function, (3,), (dtype,), n=n)]
+    assert_close(run(lnbwd.rowwise(function), tensors), function, tensors)
+
+
+@pytest.mark.parametrize("order", [0, 0.5, 1, 1.5, 2, 2.5, 3, 4, float("inf"), float("-inf"), -1])
+def test_norms_of_rows_with_zeros(device, order):
+    """Of a row of zeros the gradient is 0, as PyTorch has it, not the infinity of the root."""
+    x = torch.tensor([[0.0, 0, 0, 0], [3, -4, 0.5, 1], [1, 2, -2, 0]])
+    x = x[1:2] if order < 0 else x
+    compare_with_double(device, lambda x: x.norm(order, dim=-1), x)
+
+
+@pytest.mark.parametrize("exponent", [1, 5, 7, 8, 9, 12, 33, -1, -5, -9, -12])
+def test_whole_powers_have_their_sign(device, exponent):
+    x = torch.tensor([[-2.0, -1.5, -1, -0.75, 0.75, 1, 1.25, 2]])
+    compare_with_double(device, lambda x: x ** exponent, x, rtol=1e-5)
+
+
+def test_steps(device):
+    x = torch.tensor([[-2.5, -1.5, -0.5, -0.0, 0.0, 0.5, 1.5, 2.5, 1e30, float("inf"),
+                       float("-inf"), float("nan")]])
+    for function in (torch.round, torch.sign, torch.trunc, torch.sgn):
+        compare_with_double(device, function, x)
+
+
+def test_waves_of_any_length(device):
+    """The angle is reduced right however large it is."""
+    x = torch.cat([torch.linspace(-10, 10, 37), torch.logspace(-30, 38, 59),
+                   -torch.logspace(0, 38, 29), torch.tensor([float("inf"), 0.0, -0.0])])[None]
+    for function in (torch.sin, torch.cos):
+        compare_with_double(device, function, x, rtol=2.5e-7)
+
+
+def test_parts_of_rows(device):
+    """Parts that are not used have the gradient 0; those of a tensor that is not dense, and the
+    parts of more than two."""
+    def function(x: Rows, z: Rows):
+        a, _, c = x.chunk(3, -1)
+        return a * torch.sigmoid(c) + z[..., 32:]
+
+    def gated(x: Rows):
+        return F.glu(x)
+
+    tensors = [t.to(device) for t in tensors_of(function, (2, 3))]
+    strided = [torch.empty(2, 3, 2 * N, device=device)[..., ::2].copy_(t) for t in tensors]
+    for given in (tensors, strided):
+        assert_close(run(lnbwd.rowwise(function), given), function, tensors)
+    assert "memref<?x16xf32>" in lnbwd.rowwise(function).mlir(*tensors)
+    assert_close(run(lnbwd.rowwise(gated), tensors[:1]), gated, tensors[:1])
+    # The gradient's own, and inside of torch.func's transforms.
+    x, = (t.double() for t in tensors[:1])
+
+    def loss(f, x):
+        return f(x).square().sum()
+
+    for transform in (torch.func.grad, lambda f: torch.func.grad(
+            lambda x: torch.func.grad(f)(x).square().sum())):
+        got = transform(lambda x: loss(lnbwd.rowwise(gated), x))(x.float())
+        torch.testing.assert_close(got.double(), transform(lambda x: loss(gated, x))(x),
+                                   rtol=1e-4, atol=1e-5)
 
 
 def test_a_row_function_in_another(device):

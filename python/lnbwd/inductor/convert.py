@@ -30,9 +30,9 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from ..rowprogram import COMPARISONS, CONDITIONS, Builder, Input
 
-__all__ = ["Conversion", "Domain", "Unsupported", "is_column_sum", "is_computed_in_place",
-           "is_constant", "is_group_sum", "is_random", "is_reduction", "is_supported",
-           "row_sum_axis", "sources", "sum_kind"]
+__all__ = ["Conversion", "Domain", "Unsupported", "UnsupportedOperation", "is_column_sum",
+           "is_computed_in_place", "is_constant", "is_group_sum", "is_random", "is_reduction",
+           "is_supported", "row_sum_axis", "sources", "sum_kind"]
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -47,6 +47,10 @@ Number = int | torch.SymInt
 
 class Unsupported(Exception):
     """A node cannot be part of a row program; says why."""
+
+
+class UnsupportedOperation(Unsupported):
+    """No row program has what a node computes, whatever it computes it of."""
 
 
 def same(first: Number, second: Number) -> bool:
@@ -104,7 +108,8 @@ _UNARY = {
     aten.exp2.default: "exp2", aten.expm1.default: "expm1", aten.log.default: "log",
     aten.log2.default: "log2", aten.log1p.default: "log1p", aten.sqrt.default: "sqrt",
     aten.rsqrt.default: "rsqrt", aten.tanh.default: "tanh", aten.erf.default: "erf",
-    aten.floor.default: "floor", aten.ceil.default: "ceil"}
+    aten.floor.default: "floor", aten.ceil.default: "ceil", aten.trunc.default: "trunc",
+    aten.round.default: "roundeven", aten.sin.default: "sin", aten.cos.default: "cos"}
 
 _BINARY = {
     aten.mul.Tensor: "mul", aten.mul.Scalar: "mul", aten.div.Tensor: "div", aten.div.Scalar: "div",
@@ -129,8 +134,13 @@ _VIEWS = {aten.reshape.default, aten.view.default, aten._unsafe_view.default, at
 
 _CONSTANTS = {aten.full.default: 1, aten.scalar_tensor.default: 0}
 
-_ROW_SUMS = {aten.sum.dim_IntList, aten.mean.dim, aten.var_mean.correction, aten.var.correction,
-             aten.amax.default, aten.logsumexp.default}
+# The place of the dimensions among their arguments.
+_ROW_SUMS: dict[Any, int] = {aten.sum.dim_IntList: 1, aten.mean.dim: 1, aten.var_mean.correction: 1,
+             aten.var.correction: 1, aten.amax.default: 1, aten.amin.default: 1,
+             aten.logsumexp.default: 1, aten.linalg_vector_norm.default: 2}
+
+NORM = aten.linalg_vector_norm.default
+"""A norm of the row, which graphs of torch.compile have no more: it decomposes it."""
 
 _REDUCTIONS = {*_ROW_SUMS, aten.sum.default, aten.mean.default, aten.amin.default, aten.any.default,
                aten.any.dim, aten.any.dims, aten.prod.dim_int, aten.argmax.default,
@@ -189,7 +199,8 @@ def _dims(node: Node) -> tuple[list[int], int] | None:
     value = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
     if not isinstance(value, torch.Tensor) or value.dim() == 0:
         return None
-    dims = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
+    place = _ROW_SUMS.get(node.target, 1)
+    dims = node.args[place] if len(node.args) > place else node.kwargs.get("dim")
     if dims is None:
         dims = list(range(value.dim()))
     if isinstance(dims, int):
@@ -343,10 +354,11 @@ class Conversion:
                 value = make(self, node)
                 if isinstance(value, int) and self.is_condition(value) != (
                         node.meta["val"].dtype == torch.bool):
-                    raise Unsupported(f"{node.target} of booleans is no operation of row programs")
+                    raise UnsupportedOperation(
+                        f"{node.target} of booleans is no operation of row programs")
                 self.values[node] = value
                 return
-        raise Unsupported(f"{node.target} is no operation of row programs")
+        raise UnsupportedOperation(f"{node.target} is no operation of row programs")
 
     def multiply(self, value: int, factor: float) -> int:
         """A value times a constant."""
@@ -434,12 +446,17 @@ def _cast(c: Conversion, node: Node) -> int:
 
 def _power(c: Conversion, node: Node) -> int:
     exponent = node.args[1]
-    if not isinstance(exponent, (int, float)):
+    if not isinstance(exponent, (int, float)) or not math.isfinite(exponent):
         raise Unsupported(f"has the exponent {exponent}")
-    try:
-        return c.builder.power(c.number(node.args[0]), exponent)
-    except ValueError as error:
-        raise Unsupported(str(error)) from error
+    return c.builder.power(c.number(node.args[0]), exponent)
+
+
+def _sign(c: Conversion, node: Node) -> int:
+    """0 of 0 and of a NaN, as PyTorch has it."""
+    b, value = c.builder, c.number(node.args[0])
+    zero = b.constant(0)
+    rest = b.add("select", b.add("lt", value, zero), b.constant(-1), zero)
+    return b.add("select", b.add("gt", value, zero), b.constant(1), rest)
 
 
 def _square(c: Conversion, node: Node) -> int:
@@ -490,6 +507,10 @@ def _row_sum(c: Conversion, node: Node) -> Any:
     value = _check_row(c, node)
     if node.target is aten.amax.default:
         return c.builder.add("row_max", value)
+    if node.target is aten.amin.default:
+        return c.builder.add("neg", c.builder.add("row_max", c.builder.add("neg", value)))
+    if node.target is NORM:
+        return _norm(c, node, value)
     if node.target is aten.sum.dim_IntList:
         return c.builder.add("row_sum", value)
     mean = c.mean(value)
@@ -502,6 +523,37 @@ def _row_sum(c: Conversion, node: Node) -> Any:
     total = c.builder.add("row_sum", c.builder.add("mul", centred, centred))
     variance = c.multiply(total, 1 / (c.domain.length - correction))
     return (variance, mean) if node.target is aten.var_mean.correction else variance
+
+
+def _norm(c: Conversion, node: Node, value: int) -> int:
+    """The p-norm of a row. Its gradient is 0 where it is 0, as PyTorch has it: there a root has
+    none. The same holds of an element that is 0, for powers below 1."""
+    b = c.builder
+    order = node.args[1] if len(node.args) > 1 else 2
+    if not isinstance(order, (int, float)) or math.isnan(order):
+        raise Unsupported(f"has the order {order}")
+    zero, one = b.constant(0), b.constant(1)
+    if order == 0:
+        return b.add("row_sum", b.add("select", b.add("eq", value, zero), zero, one))
+    size = b.add("abs", value)
+    if order == math.inf:
+        return b.add("row_max", size)
+    if order == -math.inf:
+        return b.add("neg", b.add("row_max", b.add("neg", size)))
+    if order == 1:
+        return b.add("row_sum", size)
+    if order == 2:
+        terms = b.add("mul", value, value)
+    elif 0 < order < 1:
+        is_zero = b.add("eq", value, zero)
+        terms = b.power(b.add("select", is_zero, one, size), order)
+        terms = b.add("select", is_zero, zero, terms)
+    else:
+        terms = b.power(size, order)
+    total = b.add("row_sum", terms)
+    is_zero = b.add("eq", total, zero)
+    root = b.power(b.add("select", is_zero, one, total), 1 / order)
+    return b.add("select", is_zero, zero if order > 0 else b.constant(math.inf), root)
 
 
 def _softmax(c: Conversion, node: Node) -> int:
@@ -548,6 +600,7 @@ _HANDLERS: list[tuple[Any, _Handler]] = [
     ({prims.convert_element_type.default}, _cast), ({aten.pow.Tensor_Scalar}, _power),
     ({aten.square.default}, _square), ({aten.reciprocal.default}, _reciprocal),
     ({aten.sigmoid.default}, _sigmoid), ({aten.relu.default}, _relu),
+    ({aten.sign.default}, _sign),
     ({aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default}, _clamp),
     (SOFTMAXES, _softmax),
     ({operator.getitem}, _getitem)]
@@ -576,6 +629,8 @@ def check(node: Node, domain: Domain) -> None:
     """Raises :class:`Unsupported`, with the reason, if :func:`is_supported` does not hold."""
     if node.op != "call_function" or is_constant(node):
         raise Unsupported(f"is a {node.op}")
+    if not any(node.target in names for names, _ in _HANDLERS):
+        raise UnsupportedOperation(f"{node.target} is no operation of row programs")
     value = node.meta.get("val")
     is_sum = node.target in _ROW_SUMS
     if node.target is operator.getitem:
