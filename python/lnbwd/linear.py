@@ -69,18 +69,16 @@ def _describe(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None, b
     return layer, known
 
 
-def _norm_linear_kernel(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None,
-                        b: Tensor | None, norm: str, eps: float) -> tuple[Tensor, ...]:
-    check_device(x, "x")
+def _run(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None, b: Tensor | None,
+         norm: str, eps: float) -> tuple[Tensor, ...]:
     results = forward(*_describe(x, w, gamma, beta, b, norm, eps))
     mean = results.get("mean")
     return results["out"], x.new_empty(0) if mean is None else mean, results["rstd"]
 
 
-def _norm_linear_bwd_kernel(dout: Tensor, x: Tensor, w: Tensor, gamma: Tensor | None,
-                            beta: Tensor | None, b: Tensor | None, mean: Tensor, rstd: Tensor,
-                            norm: str, eps: float, mask: Sequence[bool]) -> tuple[Tensor, ...]:
-    check_device(x, "x")
+def _run_bwd(dout: Tensor, x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None,
+             b: Tensor | None, mean: Tensor, rstd: Tensor, norm: str, eps: float,
+             mask: Sequence[bool]) -> tuple[Tensor, ...]:
     layer, known = _describe(x, w, gamma, beta, b, norm, eps)
     known["dout"], known["rstd"] = dense(dout), dense(rstd)
     if "mean" in layer.statistics:
@@ -88,6 +86,16 @@ def _norm_linear_bwd_kernel(dout: Tensor, x: Tensor, w: Tensor, gamma: Tensor | 
     wanted = [name for name, want in zip(INPUTS, mask, strict=True) if want and name in known]
     gradients = backward(layer, known, wanted) if wanted else {}
     return tuple(gradients["d" + name] if name in wanted else x.new_empty(0) for name in INPUTS)
+
+
+def _norm_linear_kernel(x: Tensor, *others: Any) -> tuple[Tensor, ...]:
+    check_device(x, "x")
+    return _run(x, *others)
+
+
+def _norm_linear_bwd_kernel(dout: Tensor, x: Tensor, *others: Any) -> tuple[Tensor, ...]:
+    check_device(x, "x")
+    return _run_bwd(dout, x, *others)
 
 
 def _fake_norm_linear(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None,
@@ -150,6 +158,17 @@ _raw, _raw_bwd = (getattr(_op, "_op", _op) for _op in (torch.ops.lnbwd._norm_lin
                                                        torch.ops.lnbwd._norm_linear_bwd.default))
 
 
+_plain = (Tensor, torch.nn.Parameter)
+_modes = torch._C._len_torch_dispatch_stack
+
+
+def _is_plain(x: Tensor, w: Tensor) -> bool:
+    """Whether nothing watches what operators are called on the tensors: no subclass, no dispatch
+    mode. The operators' functions may be called then without PyTorch's dispatcher, which takes the
+    host as long as both products of the forward pass."""
+    return type(x) in _plain and type(w) in _plain and not _modes()
+
+
 def _flat(tensor: Tensor) -> Tensor:
     """All rows of a tensor, one below another. (A call that changes nothing costs, too.)"""
     return tensor if tensor.dim() == 2 else tensor.reshape(-1, tensor.shape[-1])
@@ -163,7 +182,8 @@ class _EagerNormLinear(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None,
                 b: Tensor | None, norm: str, eps: float) -> Tensor:
         y: Tensor
-        y, mean, rstd = _raw(_flat(x), w, gamma, beta, b, norm, eps)
+        operator = _run if _is_plain(x, w) else _raw
+        y, mean, rstd = operator(_flat(x), w, gamma, beta, b, norm, eps)
         ctx.save_for_backward(x, w, gamma, beta, b, mean, rstd)
         ctx.norm, ctx.eps = norm, eps
         return y if x.dim() == 2 else y.view(*x.shape[:-1], w.shape[0])
@@ -172,7 +192,8 @@ class _EagerNormLinear(torch.autograd.Function):
     def backward(ctx: Any, dout: Tensor) -> tuple[Tensor | None, ...]:
         x, *others = ctx.saved_tensors
         # Where a graph of the gradient is wanted, the operator's formula says that there is none.
-        operator = torch.ops.lnbwd.norm_linear_bwd if torch.is_grad_enabled() else _raw_bwd
+        operator = (torch.ops.lnbwd.norm_linear_bwd if torch.is_grad_enabled() else
+                    _run_bwd if _is_plain(dout, others[0]) else _raw_bwd)
         dx, *gradients = _derive(operator, ctx, _flat(dout), (_flat(x), *others))
         return (dx if dx is None or x.dim() == 2 else dx.view(x.shape), *gradients)
 
@@ -194,6 +215,12 @@ def _check(x: Tensor, parameters: Mapping[str, tuple[Tensor | None, Sequence[int
                         "one of them, or leave autocast to torch.nn's own modules")
     for name, (parameter, expected) in parameters.items():
         check_parameter(name, parameter, expected, "x", x, _TYPES)
+
+
+def _fits(parameter: object, shape: Sequence[int], x: Tensor) -> bool:
+    """Whether :func:`_check` has nothing to say of a parameter, in less time."""
+    return parameter is None or (isinstance(parameter, Tensor) and parameter.shape == shape
+                                 and parameter.dtype in _TYPES and parameter.device == x.device)
 
 
 def layer_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, ln_weight: Tensor | None,
@@ -260,9 +287,12 @@ def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
              if norm == LAYER_NORM else
              torch.nn.functional.rms_norm(x, shape, norm_weight, eps))
         return torch.nn.functional.linear(z, weight, bias)
-    scale = "ln_weight" if norm == LAYER_NORM else "norm_weight"
-    _check(x, {scale: (norm_weight, shape), "ln_bias": (norm_bias, shape),
-               "weight": (weight, weight.shape), "bias": (bias, weight.shape[:1])}, weight)
+    if not (x.dtype in _TYPES and weight.dtype == x.dtype and _fits(weight, weight.shape, x)
+            and _fits(norm_weight, x.shape[-1:], x) and _fits(norm_bias, x.shape[-1:], x)
+            and _fits(bias, weight.shape[:1], x)):
+        scale = "ln_weight" if norm == LAYER_NORM else "norm_weight"
+        _check(x, {scale: (norm_weight, shape), "ln_bias": (norm_bias, shape),
+                   "weight": (weight, weight.shape), "bias": (bias, weight.shape[:1])}, weight)
     check_device(x, "x")
     if not (_is_compiling() or _transforms_are_active()):
         return _eager(x, weight, norm_weight, norm_bias, bias, norm, float(eps))
