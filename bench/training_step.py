@@ -127,6 +127,9 @@ def main() -> int:
     else:
         if not torch.cuda.is_available():
             parser.error("expected an NVIDIA GPU, found none; --report shows what was measured")
+        # First steps are to compile: no way is to find what another, or another run, compiled.
+        torch.compiler.config.force_disable_caches = True
+        training.warm_up("cuda")
         results = []
         for name in options.models:
             for precision in options.precision:

@@ -112,7 +112,9 @@ OPERATIONS = {
     "vector.reduction <add>": ("""vector.reduction <add>, %x : $ into f32
     %y = vector.broadcast %s : f32 to $""", SMOOTH),
     "vector.reduction <maximumf>": ("""vector.reduction <maximumf>, %x : $ into f32
-    %y = vector.broadcast %s : f32 to $""", "equal elements share it evenly; with `lnbwd.detach` a constant"),
+    %y = vector.broadcast %s : f32 to $""",
+                                   "equal elements share it evenly; with `lnbwd.detach` a "
+                                   "constant"),
 }
 
 

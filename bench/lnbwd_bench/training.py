@@ -172,6 +172,11 @@ class Way:
                                   "nothing")
 
 
+def warm_up(device: str) -> None:
+    """Has Inductor do what it does once in a process, so that no way's first step has it."""
+    torch.compile(lambda x: (x.exp() @ x).sum())(torch.ones(32, 32, device=device))
+
+
 def make_way(name: str, mode: str, config: Config, autocast: bool, device: str) -> Way | None:
     """Builds a model and runs the steps that compile it."""
     dtype = torch.float32 if autocast else torch.bfloat16

@@ -113,8 +113,9 @@ def _cell(value: float | None, digits: int = 2) -> str:
 
 
 def _table(rows: Iterable[Row]) -> Iterable[str]:
-    yield "| model | mode | T | L | F | gain | row-wise kernels: T | L | F | gain |"
-    yield "|---|---|---|---|---|---|---|---|---|---|"
+    yield ("| model | mode | T | L | F | gain | row-wise kernels: T | L | F | gain "
+           "| peak, GiB: T | L | first step, s: T | L |")
+    yield "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
     for row in rows:
         cells = [f"{row['model']}, {row['precision']}", row["mode"]]
         ways = ("torch", "lnbwd", "free")
@@ -125,6 +126,9 @@ def _table(rows: Iterable[Row]) -> Iterable[str]:
         cells.append(_cell(gain(*clock)))
         device = [row_wise_ms(row, way) for way in ways]
         cells += [_cell(value) for value in device] + [_cell(gain(*device))]
+        for key, unit, digits in (("peak_bytes", 2**30, 3), ("first_seconds", 1, 1)):
+            cells += [_cell(row["ways"][way][key] / unit if way in row["ways"] else None, digits)
+                      for way in ways[:2]]
         yield "| " + " | ".join(cells) + " |"
 
 

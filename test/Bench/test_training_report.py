@@ -50,7 +50,7 @@ def test_the_report_names_each_way_and_bar():
         lnbwd=way([18.0], kinds={"products": 9.9, "row-wise, ours": 3.0, "row-wise, others": 1.0}),
         free=way([18.0], kinds={"products": 9.8, "row-wise, others": 4.0})))
     assert ("| gpt2-small, autocast | compiled | 20.00 (20.00) | 18.00 (18.00) | 18.00 (18.00) "
-            "| 1.00 | 6.00 | 4.00 | 4.00 | 1.00 |") in text
+            "| 1.00 | 6.00 | 4.00 | 4.00 | 1.00 | 1.000 | 1.000 | 1.0 | 1.0 |") in text
     assert text.count("PASS") == 3
 
 
