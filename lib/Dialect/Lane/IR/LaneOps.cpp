@@ -395,17 +395,27 @@ LogicalResult ReduceOp::verify() {
     if (share != element && share != place.getAccessType(element))
       return emitOpError("expected shares of ")
              << place.getAccessType(element) << " or f32, got " << share;
-  if (int64_t(getPhase()) < 0)
-    return emitOpError("expected phase to be at least 0, got ")
-           << int64_t(getPhase());
+  auto phase = int64_t(getPhase());
+  if (phase < 0)
+    return emitOpError("expected phase to be at least 0, got ") << phase;
+  // The phases of a row are numbered without gaps.
+  if (phase > 0 &&
+      llvm::none_of((*this)->getBlock()->getOps<ReduceOp>(), [&](ReduceOp op) {
+        return int64_t(op.getPhase()) == phase - 1;
+      }))
+    return emitOpError("expected phase ")
+           << phase - 1 << " of the row before phase " << phase
+           << ", got no lane.reduce of it in the block";
   return success();
 }
 
 LogicalResult CombineGroupsOp::verify() {
   PlaceType place = getPlace().getType();
-  if (int64_t(getRadix()) < 2)
-    return emitOpError("expected radix to be at least 2, got ")
-           << int64_t(getRadix());
+  auto radix = int64_t(getRadix());
+  if (radix < 2 || !llvm::isPowerOf2_64(uint64_t(radix)))
+    return emitOpError(
+               "expected radix to be a power of two of at least 2, got ")
+           << radix;
   if (getTotals().getTypes() != getSums().getTypes())
     return emitOpError("expected a total for each of its ")
            << getSums().size() << " sums, of its type";

@@ -130,9 +130,26 @@ func.func @f(%x: f32, %turn: !lane.turn, %place: !lane.place<row_length = 128, l
 
 // -----
 
+func.func @f(%x: f32, %turn: !lane.turn, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  %y = lane.reduce [#vector.kind<add>] %x at %place turn %turn phase 0 : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, f32 -> f32
+  // expected-error@+1 {{expected phase 6 of the row before phase 7, got no lane.reduce of it in the block}}
+  %z = lane.reduce [#vector.kind<add>] %y at %place turn %turn phase 7 : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, f32 -> f32
+  return
+}
+
+// -----
+
 func.func @f(%x: vector<2x2xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
-  // expected-error@+1 {{expected radix to be at least 2, got 1}}
+  // expected-error@+1 {{expected radix to be a power of two of at least 2, got 1}}
   %y = lane.combine_groups %x at %place radix 1 : !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: vector<2x2xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
+  // expected-error@+1 {{expected radix to be a power of two of at least 2, got 3}}
+  %y = lane.combine_groups %x at %place radix 3 : !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<2x2xf32>
   return
 }
 

@@ -90,8 +90,9 @@ def Lane_ReduceOp : Lane_Op<"reduce"> {
     the columns of each have to be as many. With `own_columns`, it is the lanes
     of the workgroup alone: the sums are those of its own columns.
 
-    `phase` numbers the phases of the row program: reductions of the same phase
-    use the same memory in turns, where they use memory.
+    `phase` numbers the phases of the row program, from 0 and without gaps in a
+    block: reductions of the same phase use the same memory in turns, where they
+    use memory.
 
     Example:
 
@@ -144,8 +145,9 @@ def Lane_CombineGroupsOp : Lane_Op<"combine_groups"> {
   let summary = "Add up column sums over the groups of a workgroup";
   let description = [{
     The totals, in the lanes of the first group; what the others get is of no
-    use. `radix` groups' sums are added in one step: a fixed order. Split, all
-    accesses of the first sum come first, then those of the second, and so on.
+    use. `radix` groups' sums, a power of two, are added in one step: a fixed
+    order. Split, all accesses of the first sum come first, then those of the
+    second, and so on.
 
     Example:
 
