@@ -31,12 +31,13 @@ static constexpr int64_t mostHeldBlocks = 4, mostCopiedBlocks = 16;
 /// Tiles along the sum that a part has at least.
 static constexpr int64_t minPartTiles = 4;
 
-Type lnbwd::getMultipliedType(ProductOp op) {
+Type lnbwd::getMultipliedType(ProductOp op, const ChipInfo &chip) {
   Type lhs = cast<MemRefType>(op.getLhs().getType()).getElementType();
   Type rhs = cast<MemRefType>(op.getRhs().getType()).getElementType();
   if (op.getPrecision() == Precision::TF32)
     return FloatTF32Type::get(op.getContext());
-  if (lhs == rhs)
+  bool isFlushed = lhs.isF16() && chip.matrix.flushesSubnormals;
+  if (lhs == rhs && !isFlushed)
     return lhs;
   return Float32Type::get(op.getContext());
 }
@@ -114,7 +115,7 @@ static bool hasCopiedWidth(Type multiplied) {
 /// Whether the rows of both matrices are of whole copies, of what is there.
 static bool canCopyTiles(ProductOp op, const ChipInfo &chip) {
   return hasTileCopies(chip) && !op.hasPrologue() &&
-         hasCopiedWidth(getMultipliedType(op)) &&
+         hasCopiedWidth(getMultipliedType(op, chip)) &&
          getRowLength(op.getLhs()) % copiedElements == 0 &&
          getRowLength(op.getRhs()) % copiedElements == 0;
 }
@@ -225,7 +226,8 @@ static LogicalResult checkCopies(ProductOp op, const ChipInfo &chip) {
     return op.emitOpError("expected a tiling of 1 stage: ")
            << chip.name << " has no copies past the registers; got "
            << tiling.getStages();
-  if (Type multiplied = getMultipliedType(op); !hasCopiedWidth(multiplied))
+  if (Type multiplied = getMultipliedType(op, chip);
+      !hasCopiedWidth(multiplied))
     return op.emitOpError("expected a tiling of 1 stage for matrices of ")
            << getTileType(multiplied)
            << ", copies past the registers being of 16-bit elements; got "
@@ -310,7 +312,7 @@ static LogicalResult checkSplits(ProductOp op) {
 
 TilingAttr lnbwd::chooseTiling(ProductOp op, const ChipInfo &chip,
                                int64_t rows) {
-  Type element = getMultipliedType(op);
+  Type element = getMultipliedType(op, chip);
   std::optional<MatrixInstruction> instruction =
       getMatrixInstruction(chip, element);
   if (!instruction)
@@ -354,7 +356,7 @@ TilingAttr lnbwd::chooseTiling(ProductOp op, const ChipInfo &chip,
 
 LogicalResult lnbwd::checkTiling(ProductOp op, const ChipInfo &chip) {
   TilingAttr tiling = *op.getTiling();
-  Type element = getMultipliedType(op);
+  Type element = getMultipliedType(op, chip);
   if (failed(checkPrecision(op, chip)))
     return failure();
   std::optional<MatrixInstruction> instruction =

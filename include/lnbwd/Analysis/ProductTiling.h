@@ -41,10 +41,12 @@ struct MatrixInstruction {
   int64_t rows, columns, depth;
 };
 
-/// The type that the elements of both matrices are multiplied as: their own
-/// where that is the same type of 16 bits, tf32 where they may be rounded to
-/// it, else f32.
-mlir::Type getMultipliedType(ProductOp op);
+/// The type that the elements of both matrices are multiplied as on `chip`:
+/// their own where that is the same type of 16 bits, tf32 where they may be
+/// rounded to it, else f32. f16 is multiplied as f32, too, where instructions
+/// of f16 flush subnormal numbers: those of f16 begin at 6e-5, where gradients
+/// are. Those of bf16, below 1e-38, are left to them.
+mlir::Type getMultipliedType(ProductOp op, const ChipInfo &chip);
 
 /// The type that tiles and fragments of these have: f32 for tf32, which an
 /// instruction rounds, or what stands before it.

@@ -31,11 +31,11 @@ MatrixProduct::MatrixProduct(ProductOp op, gpu::GPUModuleOp module,
                extras.threads,
            op.getTiling()->getRows(), op.getTiling()->getColumns(),
            op.getTiling()->getSplits(), op.getTiling()->getDepth(),
-           launchedBytes, extras.workgroups}),
+           launchedBytes, extras.workgroups, getMultipliedType(op, chip)}),
       chip(chip), tiling(*op.getTiling()),
-      element(getTileType(getMultipliedType(op))),
+      element(getTileType(frame.multiplied)),
       waveRows(tiling.getWaveRows() / extras.waveGroup),
-      wave(WaveProduct::make(b, chip, getMultipliedType(op))) {}
+      wave(WaveProduct::make(b, chip, frame.multiplied)) {}
 
 void MatrixProduct::placeWave() {
   lane = b.remainder(thread, chip.waveSize);

@@ -187,11 +187,11 @@ void ProductKernel::enterIfRows() {
 
 void ProductKernel::writeKernel(ValueRange buffers, size_t numOwn) {
   int64_t sum = ShapedType::isDynamic(sizes.depth) ? 0 : sizes.depth;
-  kernel = makeKernel(
-      op.getEntry(), sizes.columns, frame.threads, frame.tileRows,
-      ProductLoopAttr::get(b.getContext(), sum, frame.step, frame.splits,
-                           op.getTiling() ? getMultipliedType(op) : Type()),
-      buffers);
+  kernel =
+      makeKernel(op.getEntry(), sizes.columns, frame.threads, frame.tileRows,
+                 ProductLoopAttr::get(b.getContext(), sum, frame.step,
+                                      frame.splits, frame.multiplied),
+                 buffers);
   // Not noalias, with which the code generators move loads to where they are
   // used, behind the barrier.
   addMemory();

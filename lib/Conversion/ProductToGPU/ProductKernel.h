@@ -55,6 +55,8 @@ protected:
     int64_t threads, tileRows, tileColumns, splits, step, launchedBytes;
     /// How many workgroups share all tiles; with 0 each has one.
     int64_t workgroups = 0;
+    /// What matrix instructions multiply; null: there are none.
+    mlir::Type multiplied = mlir::Type();
   };
   ProductKernel(ProductOp op, mlir::gpu::GPUModuleOp module, Frame frame)
       : op(op), sizes(op.getSizes()), module(module), frame(frame),
