@@ -41,7 +41,7 @@ static Statistics computeStatistics(const RowInputs &in, const Values &x) {
     squares += (value - result.mean) * (value - result.mean);
   double variance = squares / n;
   if (in.inFloat32 && squares > std::numeric_limits<float>::max())
-    variance = std::numeric_limits<double>::infinity();
+    variance = std::numeric_limits<double>::quiet_NaN();
   result.rstd = 1.0 / std::sqrt(variance + in.epsilon);
   return result;
 }

@@ -49,7 +49,7 @@ def evaluate(op: str, inputs: dict[str, np.ndarray], rows: int, columns: int, *,
         output_columns: O, of an operation with a linear layer.
         zero_centred: whether 1 + gamma stands in the place of gamma.
         epsilon: where statistics are computed.
-        in_float32: whether rstd is 0 where the sum of squares is beyond float32's range.
+        in_float32: whether rstd is NaN where the sum of squares is beyond float32's range.
     """
     def shape(role):
         leading = () if role.kind == "column" else (rows,)

@@ -1,8 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Values near the ends of their types' ranges, on the simulated chips: f16 gradients below the
-normal numbers."""
+"""Values near the ends of their types' ranges, on the simulated chips: rows whose squares float32
+does not hold, and f16 gradients below the normal numbers."""
 
 import numpy as np
 import pytest
@@ -72,6 +72,37 @@ def make_inputs(op: str, dtype: str, rows: int) -> dict[str, np.ndarray]:
             values /= np.sqrt(LENGTH)
         inputs[operand.name] = rounded(values, element_of(role, dtype))
     return inputs
+
+
+COMPUTING = [(op, "saved" if operation.is_forward else "recomputed")
+             for op, operation in operations.OPERATIONS.items()
+             if operation.is_forward or not operation.has_product]
+
+
+@pytest.mark.pairs(chip=("gfx942", "gfx1201"), dtype=("f32", "bf16"),
+                   computing={case: case[0] for case in COMPUTING})
+def test_rows_whose_squares_float32_does_not_hold(build, runtime, tmp_path, chip, dtype,
+                                                  computing):
+    """They are NaN, and no zeros that look right; the other rows are what they are."""
+    op, statistics = computing
+    rows, lost = 3, 1
+    inputs = make_inputs(op, dtype, rows)
+    inputs["x"][lost] = rounded(inputs["x"][lost] * 1e25, dtype)
+    for name, element, actual, expected, terms in launch(
+            build, runtime, chip, tmp_path / "kernel.hsaco", op, dtype, inputs, rows,
+            statistics=statistics):
+        if name == "mean":
+            assert np.isfinite(actual).all()
+            continue
+        is_sum = operations.ROLES[name].kind == "column"
+        # dbeta and db are of what comes in alone.
+        is_lost = np.zeros(expected.shape, bool)
+        if name not in ("dbeta", "db"):
+            is_lost[... if is_sum else lost] = True
+        assert np.isnan(actual[is_lost]).all(), name
+        allowed = family.allowed_error(name, element, expected[~is_lost], terms)
+        error = np.abs(actual[~is_lost] - expected[~is_lost]).max(initial=0)
+        assert error <= allowed, (name, error, allowed)
 
 
 @pytest.mark.parametrize("op", ["layer_norm_linear_bwd", "rms_norm_linear_bwd"])

@@ -381,6 +381,30 @@ TEST(ReferenceTest, StatisticsSurviveALargeMean) {
   });
 }
 
+// rsqrt of an infinite variance would be 0, and make zeros of the row.
+TEST(ReferenceTest, SquaresBeyondFloat32MakeNaNOfARow) {
+  std::vector<float> x{1e25F, -1e25F, 3e24F, 0, 1, 2, 3, 4};
+  for (NamedOperation operation :
+       {NamedOperation::LayerNorm, NamedOperation::RmsNorm}) {
+    Inputs inputs;
+    inputs.operation = operation;
+    inputs.rows = 2;
+    inputs.columns = 4;
+    inputs.arrays[Role::X] = {FloatFormat::F32, x.data()};
+    auto expectNaN = [&](bool isInFloat32) {
+      inputs.inFloat32 = isInFloat32;
+      evaluate(inputs, [&](unsigned, int64_t row, const RowOutputs &outputs) {
+        bool isLost = row == 0 && isInFloat32;
+        EXPECT_EQ(std::isnan(outputs[Role::Rstd][0]), isLost);
+        for (double value : outputs[Role::Y])
+          EXPECT_EQ(std::isnan(value), isLost);
+      });
+    };
+    expectNaN(true);
+    expectNaN(false);
+  }
+}
+
 TEST(ReferenceTest, ManyRowsGiveTheSameBitsEveryTime) {
   Case first(1000, 33, 5);
   Case second(1000, 33, 5);

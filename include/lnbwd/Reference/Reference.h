@@ -54,7 +54,7 @@ struct Inputs {
   bool zeroCentredGamma = false;
   /// Where statistics are computed.
   double epsilon = 1e-5;
-  /// What a kernel computes itself is float32: rstd is 0 where the sum of
+  /// What a kernel computes itself is float32: rstd is NaN where the sum of
   /// squares is beyond its range.
   bool inFloat32 = true;
   /// The inputs, and what column sums are added to: row blocks [rows, columns],

@@ -65,16 +65,13 @@ public:
     Value left = b.mul(b.rowSum(centred), overN);
     Value squares = b.rowSum(b.mul(centred, centred));
     Value square = b.mul(squares, overN);
-    // Not below 0 by rounding; and where the squares overflow, so may left^2.
+    // Not below 0 by rounding.
     Value zero = b.constant(0.0);
-    Value infinity = b.constant(std::numeric_limits<double>::infinity());
     Value difference =
         b.add(divide(squares, square), b.negate(b.mul(left, left)));
-    Value variance =
-        b.select(b.less(square, infinity),
-                 b.select(b.less(zero, difference), difference, zero), square);
+    Value variance = b.select(b.less(zero, difference), difference, zero);
     // (centred - left) * rstd, rounded once.
-    Value rstd = rstdOf(variance);
+    Value rstd = rstdOf(markOverflow(square, variance));
     Value scale = b.spread(rstd);
     Value shift = b.spread(b.mul(b.negate(left), rstd));
     return {chooseMean(sum, mean, left, rstd), b.fma(centred, scale, shift),
@@ -82,7 +79,8 @@ public:
   }
   /// Without a mean.
   Statistics computedAroundZero(Value x) {
-    Value rstd = rstdOf(b.mul(b.rowSum(b.mul(x, x)), overN));
+    Value square = b.mul(b.rowSum(b.mul(x, x)), overN);
+    Value rstd = rstdOf(textbook ? square : markOverflow(square, square));
     return {Value(), b.mul(x, b.spread(rstd)), rstd};
   }
 
@@ -94,6 +92,11 @@ private:
       return estimate;
     Value remainder = b.fma(estimate, b.constant(-double(length)), sum);
     return b.fma(remainder, overN, estimate);
+  }
+  /// `variance`, but NaN where `square` is infinite: its reciprocal root would
+  /// make numbers of a row that nobody can tell from right ones.
+  Value markOverflow(Value square, Value variance) {
+    return b.fma(square, b.constant(0.0), variance);
   }
   /// The mean to save. Where it is small beside the deviations, the elements of
   /// x are much coarser than it is, x - mean is rounded alike in all that are
