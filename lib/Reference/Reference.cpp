@@ -118,27 +118,38 @@ static double addBefore(ConstArray before, std::vector<double> &sums) {
 /// of `outputs` and one of `columns`: element by element in the rows' order.
 static void sumOuterProducts(const Inputs &inputs,
                              const std::vector<double> &factors,
-                             std::vector<double> &sums, double &terms) {
+                             std::vector<double> &sums, double &terms,
+                             double &factorRounding) {
   const int64_t m = inputs.outputs, n = inputs.columns;
   sums.assign(m * n, 0.0);
-  std::vector<double> largest(m);
+  std::vector<double> largestSum(m), largestTerm(m);
   parallelFor(m, [&](unsigned, int64_t begin, int64_t end) {
-    std::vector<double> squares(n);
+    std::vector<double> sumSquares(n), termSquares(n);
     for (int64_t o = begin; o < end; ++o) {
-      squares.assign(n, 0.0);
+      sumSquares.assign(n, 0.0);
+      termSquares.assign(n, 0.0);
       for (int64_t row = 0; row < inputs.rows; ++row) {
         const double *factor = factors.data() + row * (m + n);
         for (int64_t j = 0; j < n; ++j) {
+          double term = factor[o] * factor[m + j];
           double &sum = sums[o * n + j];
-          sum += factor[o] * factor[m + j];
-          squares[j] += sum * sum;
+          sum += term;
+          sumSquares[j] += sum * sum;
+          termSquares[j] += term * term;
         }
       }
-      largest[o] = largestRoot(squares);
+      largestSum[o] = largestRoot(sumSquares);
+      largestTerm[o] = largestRoot(termSquares);
     }
   });
-  for (double root : largest)
-    terms = std::max(terms, root / 2);
+  // An error is anywhere up to the roundoff, to either side.
+  const FloatFormat format = inputs.arrays[Role::X].format;
+  const double rounding =
+      format == FloatFormat::F32 ? 0 : unitRoundoff(format) / std::sqrt(3.0);
+  for (int64_t o = 0; o < m; ++o) {
+    terms = std::max(terms, largestSum[o] / 2);
+    factorRounding = std::max(factorRounding, rounding * largestTerm[o]);
+  }
 }
 
 Result evaluate(const Inputs &inputs, const RowConsumer &consumer) {
@@ -188,7 +199,7 @@ Result evaluate(const Inputs &inputs, const RowConsumer &consumer) {
       result.terms[role] = std::max(result.terms[role], partial.terms[role]);
   for (Role role : matrices)
     sumOuterProducts(inputs, factors[role], result.sums[role],
-                     result.terms[role]);
+                     result.terms[role], result.factorRounding[role]);
   for (Role role : columns) {
     std::vector<double> &sums = result.sums[role];
     const auto n = static_cast<size_t>(inputs.rowLength(role));

@@ -103,9 +103,6 @@ namespace {
 struct NewSum {
   Value u;
   Factors row;
-  /// What the program rounds a multiple of that row to before it multiplies,
-  /// the type of u; null: nothing.
-  Type rounding;
   /// That row, where the program has it as a value.
   Value known;
   /// Where it is, [R] or [R, C], of float32.
@@ -153,8 +150,8 @@ private:
   bool canHoist(LinearOp product);
   Value findRow(const Factors &row);
   std::optional<unsigned> findSum(Value u, const Factors &row);
-  /// The sum of `u` and `row`, rounded to `rounding` if that is a type.
-  unsigned getSum(Value u, const Factors &row, Type rounding = Type());
+  /// The sum of `u` and `row`.
+  unsigned getSum(Value u, const Factors &row);
 
   void hoist(LinearOp product, unsigned index);
   void writeProgram();
@@ -213,30 +210,30 @@ std::optional<unsigned> ParameterSplitter::findSum(Value u,
   return std::nullopt;
 }
 
-unsigned ParameterSplitter::getSum(Value u, const Factors &row, Type rounding) {
+unsigned ParameterSplitter::getSum(Value u, const Factors &row) {
   if (std::optional<unsigned> known = findSum(u, row))
     return *known;
-  NewSum sum{u, row, rounding, findRow(row), Value(), std::string()};
+  NewSum sum{u, row, findRow(row), Value(), std::string()};
   sum.row.invariants.clear();
   sum.row.coefficient = 1;
   sums.push_back(sum);
   return unsigned(sums.size()) - 1;
 }
 
-/// The narrow type that both rows of an outer product are of; null if there is
-/// none. So the product is one of matrices of that type, and r is rounded to it
-/// where r c + d was: else T would be a product of float32.
-static Type getRounding(vector::OuterProductOp outer) {
+/// Whether both rows of an outer product are of one narrow type: it is a
+/// product of matrices of that type. T would either be one of float32, which
+/// costs more, or round r, which column sums of the program have in float32.
+static bool isNarrow(vector::OuterProductOp outer) {
   Type type = getElementTypeOrSelf(getNarrow(outer.getLhs()).getType());
   Type other = getElementTypeOrSelf(getNarrow(outer.getRhs()).getType());
-  return type == other && !type.isF32() ? type : Type();
+  return type == other && !type.isF32();
 }
 
 /// Sum of u (x) (r c + d) is T diag(c) + s (x) d, with T the sum of u (x) r and
-/// s that of u.
+/// s that of u; not of rows that the program rounds.
 void ParameterSplitter::analyseOuterSum(unsigned output) {
   SmallVector<Value> pending{getYielded(output)};
-  SmallVector<std::tuple<Value, Factors, Type>> found;
+  SmallVector<std::pair<Value, Factors>> found;
   bool hasInvariants = false;
   while (!pending.empty()) {
     Operation *op = pending.pop_back_val().getDefiningOp();
@@ -245,10 +242,10 @@ void ParameterSplitter::analyseOuterSum(unsigned output) {
       continue;
     }
     auto outer = dyn_cast_or_null<vector::OuterProductOp>(op);
-    if (!outer || outer.getAcc())
+    if (!outer || outer.getAcc() || isNarrow(outer))
       return;
     for (const Factors &term : terms.getTerms(outer.getRhs())) {
-      found.emplace_back(getNarrow(outer.getLhs()), term, getRounding(outer));
+      found.emplace_back(getNarrow(outer.getLhs()), term);
       hasInvariants |= !term.invariants.empty() || term.isInvariant();
     }
   }
@@ -256,8 +253,8 @@ void ParameterSplitter::analyseOuterSum(unsigned output) {
     return;
   ParameterOutput parameter{
       output, Value(), {}, cast<VectorType>(getYielded(output).getType())};
-  for (auto &[u, term, rounding] : found)
-    parameter.terms.push_back({getSum(u, term, rounding), term});
+  for (auto &[u, term] : found)
+    parameter.terms.push_back({getSum(u, term), term});
   parameters.push_back(parameter);
 }
 
@@ -436,10 +433,6 @@ void ParameterSplitter::writeProgram() {
     Value result = u;
     if (sum.isOuter()) {
       Value v = sum.known ? mapping.lookup(sum.known) : buildRowPart(rows, row);
-      if (sum.rounding) {
-        auto narrow = cast<VectorType>(v.getType()).clone(sum.rounding);
-        v = rows.widen(arith::TruncFOp::create(body, loc, narrow, v));
-      }
       auto type = VectorType::get(shape, b.getF32Type());
       result = vector::OuterProductOp::create(body, loc, type, u, v, Value());
     } else if (Value scale = buildRowPart(rows, row)) {

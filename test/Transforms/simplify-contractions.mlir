@@ -124,7 +124,7 @@ func.func @alone(%dy: memref<?x96xf32>, %x: memref<?x64xf32>, %w: memref<96x64xf
 
 // -----
 
-// Rounding to the products' type stands in no rewrite's way.
+// Rounding of one row stands in no rewrite's way: the product is of float32.
 // CHECK-LABEL: func @rounded(
 // CHECK:         lnbwd.rowwise @k rows(
 // CHECK:           vector.outerproduct %dy, %x
@@ -144,25 +144,36 @@ func.func @rounded(%dy: memref<?x96xf32>, %x: memref<?x64xf32>, %gamma: memref<6
 
 // -----
 
-// Where both rows of the outer product are rounded, so is what is left of one:
-// the sum is a product of matrices of that type.
+// Where both rows of the outer product are rounded, the sum is a product of
+// matrices of that type and stays one: x, which the column sum has in float32,
+// would be rounded for it. What needs the column sum of dy alone leaves.
 // CHECK-LABEL: func @both_rounded(
 // CHECK:         lnbwd.rowwise @k rows(
-// CHECK:           %[[DY:.*]] = arith.extf %dy
-// CHECK:           %[[NARROW:.*]] = arith.truncf %x
-// CHECK:           %[[X:.*]] = arith.extf %[[NARROW]]
-// CHECK:           vector.outerproduct %[[DY]], %[[X]]
-// CHECK:         lnbwd.rowwise @k_parameters
-func.func @both_rounded(%dy: memref<?x96xbf16>, %x: memref<?x64xf32>, %gamma: memref<64xf32>, %dw: memref<96x64xf32>) {
+// CHECK-SAME:      outs column_sums(%{{.*}}, %{{.*}} : memref<64xf32>, memref<96xf32>)
+// CHECK-SAME:      outer_sums(%{{.*}} : memref<96x64xf32>)
+// CHECK:           %[[SCALED:.*]] = arith.mulf %x, %gamma
+// CHECK:           %[[NARROW:.*]] = arith.truncf %[[SCALED]]
+// CHECK:           %[[Z:.*]] = arith.extf %[[NARROW]]
+// CHECK:           vector.outerproduct %{{.*}}, %[[Z]]
+// CHECK:           %[[DZ:.*]] = lnbwd.linear %dy, %w transposed
+// CHECK:           arith.mulf %[[DZ]], %x
+// CHECK:         lnbwd.rowwise @k_parameters rows(%{{.*}} : memref<96x64xbf16>) scalars(%{{.*}} : memref<96xf32>)
+// CHECK-SAME:      outs column_sums(%{{.*}} : memref<64xf32>)
+func.func @both_rounded(%dy: memref<?x96xbf16>, %x: memref<?x64xf32>, %gamma: memref<64xf32>, %w: memref<96x64xbf16>,
+                        %dgamma: memref<64xf32>, %dbeta: memref<64xf32>, %dw: memref<96x64xf32>) {
   lnbwd.rowwise @k rows(%dy, %x : memref<?x96xbf16>, memref<?x64xf32>) columns(%gamma : memref<64xf32>)
-      outs outer_sums(%dw : memref<96x64xf32>) attributes {operand_names = ["dy", "x", "gamma", "dw"]} {
-  ^row(%dyr: vector<96xbf16>, %xr: vector<64xf32>, %g: vector<64xf32>):
+      matrices(%w : memref<96x64xbf16>)
+      outs column_sums(%dgamma, %dbeta : memref<64xf32>, memref<64xf32>) outer_sums(%dw : memref<96x64xf32>)
+      attributes {operand_names = ["dy", "x", "gamma", "w", "dgamma", "dbeta", "dw"]} {
+  ^row(%dyr: vector<96xbf16>, %xr: vector<64xf32>, %g: vector<64xf32>, %wm: vector<96x64xbf16>):
     %dyw = arith.extf %dyr : vector<96xbf16> to vector<96xf32>
     %z = arith.mulf %xr, %g : vector<64xf32>
     %zn = arith.truncf %z : vector<64xf32> to vector<64xbf16>
     %zw = arith.extf %zn : vector<64xbf16> to vector<64xf32>
     %o = vector.outerproduct %dyw, %zw : vector<96xf32>, vector<64xf32>
-    lnbwd.yield %o : vector<96x64xf32>
+    %dz = lnbwd.linear %dyr, %wm transposed : vector<96xbf16>, vector<96x64xbf16>
+    %p = arith.mulf %dz, %xr : vector<64xf32>
+    lnbwd.yield %p, %dz, %o : vector<64xf32>, vector<64xf32>, vector<96x64xf32>
   }
   return
 }

@@ -405,6 +405,57 @@ TEST(ReferenceTest, SquaresBeyondFloat32MakeNaNOfARow) {
   }
 }
 
+// What rounding z does to dw, beside what is said of it.
+TEST(ReferenceTest, FactorRoundingBoundsARoundedFactor) {
+  constexpr int64_t kRows = 100, kColumns = 48, kOutputs = 40;
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  auto draw = [&](int64_t size) {
+    std::vector<uint16_t> values(size);
+    for (int64_t i = 0; i < size; ++i)
+      storeElement(FloatFormat::BF16, values.data(), i, normal(random));
+    return values;
+  };
+  std::vector<uint16_t> x = draw(kRows * kColumns), w(kOutputs * kColumns),
+                        dout = draw(kRows * kOutputs);
+  std::vector<float> gamma(kColumns, 1.5F), beta(kColumns, 0.5F), mean(kRows),
+      rstd(kRows, 1);
+  Inputs inputs;
+  inputs.operation = NamedOperation::LayerNormLinearBwd;
+  inputs.rows = kRows;
+  inputs.columns = kColumns;
+  inputs.outputs = kOutputs;
+  inputs.arrays[Role::X] = {FloatFormat::BF16, x.data()};
+  inputs.arrays[Role::W] = {FloatFormat::BF16, w.data()};
+  inputs.arrays[Role::Dout] = {FloatFormat::BF16, dout.data()};
+  inputs.arrays[Role::Gamma] = {FloatFormat::F32, gamma.data()};
+  inputs.arrays[Role::Beta] = {FloatFormat::F32, beta.data()};
+  inputs.arrays[Role::Mean] = {FloatFormat::F32, mean.data()};
+  inputs.arrays[Role::Rstd] = {FloatFormat::F32, rstd.data()};
+  Result result = evaluate(inputs, {});
+  double largestError = 0;
+  for (int64_t o = 0; o < kOutputs; ++o)
+    for (int64_t j = 0; j < kColumns; ++j) {
+      double sum = 0;
+      for (int64_t i = 0; i < kRows; ++i) {
+        double z = 1.5 * inputs.arrays[Role::X][i * kColumns + j] + 0.5;
+        uint16_t narrow = 0;
+        storeElement(FloatFormat::BF16, &narrow, 0, static_cast<float>(z));
+        sum += inputs.arrays[Role::Dout][i * kOutputs + o] *
+               loadElement(FloatFormat::BF16, &narrow, 0);
+      }
+      largestError =
+          std::max(largestError,
+                   std::abs(sum - result.sums[Role::Dw][o * kColumns + j]));
+    }
+  EXPECT_LT(largestError, 5 * result.factorRounding[Role::Dw]);
+  EXPECT_GT(largestError, result.factorRounding[Role::Dw]);
+  // Of float32 nothing is rounded.
+  std::vector<float> wide(kRows * kColumns);
+  inputs.arrays[Role::X] = {FloatFormat::F32, wide.data()};
+  EXPECT_EQ(evaluate(inputs, {}).factorRounding[Role::Dw], 0);
+}
+
 TEST(ReferenceTest, ManyRowsGiveTheSameBitsEveryTime) {
   Case first(1000, 33, 5);
   Case second(1000, 33, 5);

@@ -90,6 +90,11 @@ struct Result {
   /// of outer products, which kernels add up term by term, half the largest
   /// root of the sum of squared partial sums of an element.
   ByRole<double> terms;
+  /// Of a sum of outer products whose rows are of 16 bits what rounding one of
+  /// the two rows to x's type makes of it: the largest root mean square error
+  /// of an element. Whether a kernel rounds is its own affair
+  /// (docs/layer-norm-linear.md).
+  ByRole<double> factorRounding;
 };
 
 /// Computes the operation row by row. The sums are taken in an order that

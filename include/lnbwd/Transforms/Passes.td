@@ -163,11 +163,11 @@ def SimplifyContractionsPass : Pass<"lnbwd-simplify-contractions"> {
     So dW, dgamma and dbeta of a normalisation before a linear layer need one
     outer sum and one column sum over all rows and nothing else. The sums are
     allocations of float32. Where both u and `r c + d` are rounded to one narrow
-    type before they are multiplied, r is rounded to it instead, so that T is a
-    product of matrices of that type. Otherwise float32 numbers are treated as
-    real ones, so results may round otherwise. Expects memrefs and no schedule;
-    programs without matrices are left alone, and of programs that `accumulate`
-    the sums over rows stay as they are.
+    type before they are multiplied, the outer sum stays as it is: T would be a
+    product of float32, or round r, which the program does not. Float32 numbers
+    are treated as real ones, so results may round otherwise. Expects memrefs
+    and no schedule; programs without matrices are left alone, and of programs
+    that `accumulate` the sums over rows stay as they are.
 
     Before:
 
