@@ -66,12 +66,17 @@ private:
   int64_t addWorkgroupCount(WorkgroupCountOp count);
   FailureOr<int64_t> addWorkspace(memref::AllocOp alloc);
   std::optional<json::Object> makeOperation();
+  void noteBuffers(gpu::LaunchFuncOp launch, gpu::GPUFuncOp kernel);
 
   func::FuncOp function;
   const TargetId &target;
   /// What the kernels' module is compiled for.
   std::string codeTarget;
   json::Array arguments, workgroupCounts, workspace, kernels;
+  /// Whether a row may be read after others have been written.
+  bool needsSeparateBuffers = false;
+  /// The written row blocks that the launches so far take.
+  DenseSet<unsigned> rowsWritten;
   /// Schedules that a workgroup count was made for; equal ones share it.
   SmallVector<std::array<int64_t, 5>> knownCounts;
   DenseMap<Operation *, int64_t> knownAllocs;
@@ -290,6 +295,16 @@ FailureOr<json::Value> PlanBuilder::makeCount(Operation *user, Value value) {
       "constant, a row count or a workgroup count");
 }
 
+/// What a kernel's operand is a view of.
+static Value getBuffer(Value value) {
+  while (Operation *cast = value.getDefiningOp()) {
+    if (!isa<memref::ReinterpretCastOp, memref::MemorySpaceCastOp>(cast))
+      break;
+    value = cast->getOperand(0);
+  }
+  return value;
+}
+
 FailureOr<json::Value> PlanBuilder::makeParameter(gpu::LaunchFuncOp launch,
                                                   Value value) {
   if (!isa<MemRefType>(value.getType())) {
@@ -298,11 +313,7 @@ FailureOr<json::Value> PlanBuilder::makeParameter(gpu::LaunchFuncOp launch,
       return json::Value(json::Object{{"constant", *count->getAsInteger()}});
     return count;
   }
-  while (Operation *cast = value.getDefiningOp()) {
-    if (!isa<memref::ReinterpretCastOp, memref::MemorySpaceCastOp>(cast))
-      break;
-    value = cast->getOperand(0);
-  }
+  value = getBuffer(value);
   if (auto argument = dyn_cast<BlockArgument>(value))
     return json::Value(
         json::Object{{"argument", int64_t(argument.getArgNumber())}});
@@ -316,12 +327,42 @@ FailureOr<json::Value> PlanBuilder::makeParameter(gpu::LaunchFuncOp launch,
   return json::Value(json::Object{{"workspace", *index}});
 }
 
+/// A row program reads a row before it writes it, so that an output may lie
+/// over an input; not so a product, nor a launch that reads what an earlier one
+/// has written over.
+void PlanBuilder::noteBuffers(gpu::LaunchFuncOp launch, gpu::GPUFuncOp kernel) {
+  auto info =
+      kernel ? kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr) : nullptr;
+  if (info && info.getProduct())
+    needsSeparateBuffers = true;
+  SmallVector<unsigned> written;
+  for (Value operand : launch.getKernelOperands()) {
+    auto argument = dyn_cast<BlockArgument>(getBuffer(operand));
+    if (!argument || !isa<MemRefType>(argument.getType()))
+      continue;
+    unsigned number = argument.getArgNumber();
+    const json::Object &described = *arguments[number].getAsObject();
+    if (described.getString("kind") != getName(OperandKind::RowBlock))
+      continue;
+    if (described.getString("access") != "write" &&
+        llvm::any_of(rowsWritten,
+                     [&](unsigned other) { return other != number; }))
+      needsSeparateBuffers = true;
+    if (described.getString("access") != "read")
+      written.push_back(number);
+  }
+  rowsWritten.insert_range(written);
+}
+
 LogicalResult PlanBuilder::addLaunch(gpu::LaunchFuncOp launch) {
   auto module =
       function->getParentOfType<ModuleOp>().lookupSymbol<gpu::GPUModuleOp>(
           launch.getKernelModuleName());
   if (module && !getTarget(module).empty())
     codeTarget = getTarget(module).str();
+  if (module)
+    noteBuffers(launch,
+                module.lookupSymbol<gpu::GPUFuncOp>(launch.getKernelName()));
   json::Array parameters, grid, block;
   for (Value operand : launch.getKernelOperands()) {
     FailureOr<json::Value> parameter = makeParameter(launch, operand);
@@ -436,6 +477,8 @@ FailureOr<std::string> PlanBuilder::build() {
     stream.attribute("wave_size", target.chip->waveSize);
     if (std::optional<json::Object> operation = makeOperation())
       stream.attribute("operation", std::move(*operation));
+    if (needsSeparateBuffers)
+      stream.attribute("separate_buffers", true);
     stream.attribute("arguments", std::move(arguments));
     stream.attribute("workgroup_counts", std::move(workgroupCounts));
     stream.attribute("workspace", std::move(workspace));

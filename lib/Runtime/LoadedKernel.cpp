@@ -124,6 +124,58 @@ void LoadedKernel::checkArguments(void *const *arguments, size_t argumentCount,
                              kArgumentAlignment) +
               " bytes beyond that");
   }
+  if (plan.separateBuffers)
+    checkSeparate(arguments, size);
+}
+
+/// Whether two arguments, at addresses `a` and `b`, share a byte. Rows of equal
+/// strides may lie between each other.
+static bool overlap(const Plan &plan, size_t first, size_t second, uintptr_t a,
+                    uintptr_t b, LaunchSize size) {
+  auto bytes = [&](size_t index) {
+    return static_cast<uintptr_t>(plan.argumentBytes(index, size));
+  };
+  if (b - a >= bytes(first) && a - b >= bytes(second))
+    return false;
+  const PlanArgument &one = plan.arguments[first];
+  const PlanArgument &other = plan.arguments[second];
+  auto stride = [](const PlanArgument &argument) {
+    return static_cast<uintptr_t>(argument.rowStride *
+                                  elementSize(argument.element));
+  };
+  if (one.kind != LNBWD_ARGUMENT_ROW_BLOCK ||
+      other.kind != LNBWD_ARGUMENT_ROW_BLOCK || stride(one) != stride(other))
+    return true;
+  auto rowBytes = [](const PlanArgument &argument) {
+    return static_cast<uintptr_t>(argument.rowLength *
+                                  elementSize(argument.element));
+  };
+  // From the beginning of a row of `one` to that of the next row of `other`.
+  uintptr_t step = stride(one);
+  uintptr_t gap = b >= a ? (b - a) % step : (step - (a - b) % step) % step;
+  return gap < rowBytes(one) || gap + rowBytes(other) > step;
+}
+
+/// Workgroups that multiply matrices read rows that others have written
+/// already, if these lie over them.
+void LoadedKernel::checkSeparate(void *const *arguments,
+                                 LaunchSize size) const {
+  const Plan &plan = program->plan;
+  auto describe = [&](size_t i) {
+    return "argument " + std::to_string(i) + " ('" + plan.arguments[i].name +
+           "')";
+  };
+  for (size_t i = 0; i < plan.arguments.size(); ++i) {
+    if (plan.arguments[i].access == LNBWD_ACCESS_READ)
+      continue;
+    for (size_t j = 0; j < plan.arguments.size(); ++j)
+      if (i != j &&
+          overlap(plan, i, j, reinterpret_cast<uintptr_t>(arguments[i]),
+                  reinterpret_cast<uintptr_t>(arguments[j]), size))
+        invalid(describe(i) + ", which is written, overlaps " + describe(j) +
+                ": expected a buffer of its own; the kernels of '" + plan.name +
+                "' read rows after others are written");
+  }
 }
 
 LaunchConfig LoadedKernel::configure(const PlanKernel &kernel, LaunchSize size,

@@ -52,6 +52,7 @@ private:
   Sizes sizes(LaunchSize size) const;
   void checkArguments(void *const *arguments, size_t argumentCount,
                       LaunchSize size) const;
+  void checkSeparate(void *const *arguments, LaunchSize size) const;
   LaunchConfig configure(const PlanKernel &kernel, LaunchSize size,
                          const Sizes &sizes) const;
 

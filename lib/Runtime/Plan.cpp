@@ -364,6 +364,11 @@ static Plan readPlan(const json &document, const std::string &text) {
     plan.operation = readOperation(
         reader.get("operation"), reader.at("operation"), plan.arguments.size());
 
+  if (document.contains("separate_buffers")) {
+    readTrue(reader, "separate_buffers");
+    plan.separateBuffers = true;
+  }
+
   const json &counts = reader.array("workgroup_counts", 0, kMaxWorkgroupCounts);
   for (size_t i = 0; i < counts.size(); ++i) {
     PlanReader count(counts[i], indexed("plan.workgroup_counts", i));

@@ -135,6 +135,9 @@ struct Plan {
   std::string chip;
   int64_t waveSize;
   PlanOperation operation;
+  /// Whether no written argument may overlap another one, not even a row block
+  /// that lies over another.
+  bool separateBuffers = false;
   std::vector<PlanArgument> arguments;
   std::vector<PlanWorkgroupCount> workgroupCounts;
   std::vector<PlanWorkspace> workspaces;

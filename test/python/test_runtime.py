@@ -135,6 +135,34 @@ def test_launches_from_several_threads(code):
     assert not errors
 
 
+LINEAR = """
+func.func @layer_norm_linear(%x: memref<?x64xbf16>, %w: memref<64x64xbf16>,
+                             %out: memref<?x64xbf16>) {
+  lnbwd.layer_norm_linear x(%x : memref<?x64xbf16>) w(%w : memref<64x64xbf16>)
+      outs out(%out : memref<?x64xbf16>)
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("few", ["", " few-rows=always"])
+def test_a_product_over_its_own_input_is_an_error(opt_compile, few):
+    program = runtime.Program.from_bytes(opt_compile(LINEAR, f"gfx942{few}"))
+    kernel = runtime.Kernel(runtime.Device.open("sim", program.chip), program)
+    device = kernel.device
+    size = kernel.workspace_size(4)
+    workspace = device.allocate(size)
+    x, w, out = (device.allocate(rows * 64 * 2) for rows in (4, 64, 4))
+    for buffer, rows in ((x, 4), (w, 64)):
+        buffer.upload(np.zeros((rows, 64), np.uint16))
+    kernel.launch([x.pointer, w.pointer, out.pointer], 4, workspace.pointer, size)
+    device.synchronize()
+    with pytest.raises(RuntimeStatusError, match=r"argument 2 \('out'\), which is written, "
+                       r"overlaps argument 0 \('x'\)") as error:
+        kernel.launch([x.pointer, w.pointer, x.pointer], 4, workspace.pointer, size)
+    assert error.value.status_name == "LNBWD_ERROR_INVALID_ARGUMENT"
+
+
 @pytest.mark.parametrize("damage,words", [
     (lambda code: b"", "the file is empty"),
     (lambda code: code[:1000], "ends? at|cut off|beyond"),

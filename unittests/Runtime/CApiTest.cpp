@@ -350,6 +350,71 @@ TEST_F(CApiTest, RefusesWrongLaunches) {
   EXPECT_EQ(notes(), "");
 }
 
+// dx over dy is what a row program allows, and no program with matrices.
+TEST_F(CApiTest, RefusesOverlappingBuffersWhereTheyMustBeSeparate) {
+  loadExample();
+  size_t bytes = 0;
+  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 4, &bytes), LNBWD_SUCCESS);
+  std::vector<void *> inPlace = arguments();
+  inPlace[5] = inPlace[0];
+  EXPECT_EQ(launch(4, inPlace, workspace(), bytes), LNBWD_SUCCESS);
+  lnbwd_kernel_destroy(kernel);
+  lnbwd_program_destroy(program);
+
+  json plan = examplePlan();
+  plan["separate_buffers"] = true;
+  load(makeHsaco(plan, exampleMetadata()));
+  notes();
+  EXPECT_EQ(launch(4, arguments(), workspace(), bytes), LNBWD_SUCCESS)
+      << lnbwd_last_error();
+  notes();
+  auto refused = [&](const std::vector<void *> &pointers, const char *who) {
+    EXPECT_EQ(launch(4, pointers, workspace(), bytes),
+              LNBWD_ERROR_INVALID_ARGUMENT);
+    EXPECT_CONTAINS(lnbwd_last_error(), who);
+    EXPECT_EQ(notes(), "");
+  };
+  refused(inPlace, "argument 5 ('dx'), which is written, overlaps argument 0 "
+                   "('dy'): expected a buffer of its own");
+  // By its last row, from below and from above.
+  for (intptr_t distance : {0x7ff0, -0x7ff0}) {
+    std::vector<void *> pointers = arguments();
+    pointers[5] = static_cast<char *>(pointers[1]) + distance;
+    refused(pointers, "argument 5 ('dx'), which is written, overlaps argument "
+                      "1 ('x')");
+  }
+  // Two outputs.
+  std::vector<void *> pointers = arguments();
+  pointers[7] = pointers[6];
+  refused(pointers, "argument 6 ('dgamma'), which is written, overlaps "
+                    "argument 7 ('dbeta')");
+  // Side by side, and of no rows, nothing overlaps.
+  pointers = arguments();
+  pointers[5] = static_cast<char *>(pointers[1]) + 0x8000;
+  EXPECT_EQ(launch(4, pointers, workspace(), bytes), LNBWD_SUCCESS)
+      << lnbwd_last_error();
+  EXPECT_EQ(launch(0, inPlace, workspace(), bytes), LNBWD_SUCCESS)
+      << lnbwd_last_error();
+}
+
+TEST_F(CApiTest, RowsMayLieBetweenTheRowsOfAnotherArgument) {
+  json plan = examplePlan();
+  plan["separate_buffers"] = true;
+  for (int i : {0, 5})
+    plan["arguments"][i]["row_stride"] = 8192;
+  open("hip");
+  load(makeHsaco(plan, exampleMetadata()));
+  size_t bytes = 0;
+  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 2, &bytes), LNBWD_SUCCESS);
+  for (intptr_t distance : {0x2000, -0x2000, 0x2010, 0x1ff0, -0x1ff0}) {
+    std::vector<void *> pointers = arguments();
+    pointers[5] = static_cast<char *>(pointers[0]) + distance;
+    lnbwd_status expected =
+        distance % 0x2000 == 0 ? LNBWD_SUCCESS : LNBWD_ERROR_INVALID_ARGUMENT;
+    EXPECT_EQ(launch(2, pointers, workspace(), bytes), expected) << distance;
+  }
+}
+
 TEST_F(CApiTest, RefusesGridsBeyondTheDevice) {
   json plan = examplePlan();
   plan["workgroup_counts"][0]["workgroups_per_compute_unit"] = 0;

@@ -376,6 +376,15 @@ TEST(PlanTest, SizesBeyond63BitsAreErrors) {
     }
 }
 
+TEST(PlanTest, BuffersAreSeparateWhereThePlanSaysSo) {
+  json plan = examplePlan();
+  EXPECT_FALSE(parsePlan(plan.dump()).separateBuffers);
+  plan["separate_buffers"] = true;
+  EXPECT_TRUE(parsePlan(plan.dump()).separateBuffers);
+  EXPECT_CONTAINS(refusalWith("/separate_buffers", false),
+                  "plan.separate_buffers: expected true, got false");
+}
+
 TEST(SizeTest, ArithmeticDoesNotWrap) {
   int64_t largest = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(checkedMultiply(3, 5, "size"), 15);

@@ -283,7 +283,10 @@ LNBWD_API lnbwd_status lnbwd_kernel_workspace_size_grouped(
 /** Enqueues all kernels of the plan, in order, on one stream, and returns.
  *
  *  arguments        device pointers in the plan's order, each aligned to 16
- *                   bytes; null only where the buffer is empty (M = 0)
+ *                   bytes; null only where the buffer is empty (M = 0).
+ *                   A written row block may be a read one, row for row, unless
+ *                   the plan says separate_buffers, as it does for programs
+ *                   with matrices: LNBWD_ERROR_INVALID_ARGUMENT
  *  argument_count   their number
  *  rows             M, 0 or more
  *  workspace        device memory aligned to 256 bytes, of any content; null
