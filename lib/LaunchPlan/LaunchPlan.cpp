@@ -16,6 +16,7 @@
 
 #include "lnbwd/Config.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Dialect/LNBwd/IR/ProgramAttr.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 #include "lnbwd/Target/WarpGroupTarget.h"
 
@@ -483,6 +484,11 @@ FailureOr<std::string> PlanBuilder::build() {
     stream.attribute("workgroup_counts", std::move(workgroupCounts));
     stream.attribute("workspace", std::move(workspace));
     stream.attribute("kernels", std::move(kernels));
+    if (auto program = function->getAttrOfType<StringAttr>(programAttr)) {
+      stream.attributeBegin("program");
+      stream.rawValue(program.getValue());
+      stream.attributeEnd();
+    }
   });
   return text;
 }

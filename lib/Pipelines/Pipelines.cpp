@@ -21,6 +21,7 @@
 
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -77,6 +78,7 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   addBufferization(pm);
+  pm.addNestedPass<func::FuncOp>(createRecordProgramPass());
   // One workgroup has no schedule: who sets one asks for the other kernels.
   std::string fewRows = options.fewRows;
   if (fewRows == "auto" && !options.schedule.empty())

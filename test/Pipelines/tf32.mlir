@@ -8,9 +8,9 @@
 // rounded that was not asked for, and nothing is left exact in silence but by
 // the one workgroup that takes a whole program.
 // CHECK: v_mfma_f32_16x16x8_xf32
-// EXACT-NOT: xf32
+// EXACT-NOT: _xf32
 // EXACT: v_mfma_f32_16x16x4_f32
-// EXACT-NOT: xf32
+// EXACT-NOT: _xf32
 // CHIP: error: {{.*}}cannot have the precision tf32: gfx90a has no matrix instruction that rounds float32 to it, expected one of gfx942,
 // MODE: error: expected float32-products to be exact or tf32, got 'fast'
 // ONE-NOT: v_mfma

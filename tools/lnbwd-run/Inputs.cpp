@@ -82,16 +82,17 @@ static double arange(std::optional<Role> input, int64_t index) {
   return 1.0 + static_cast<double>(index % 17) / 16.0;
 }
 
-/// The number of an input's random sequence. That of nothing known is y's,
-/// which is never drawn but computed.
-static uint64_t streamOf(std::optional<Role> input) {
-  return static_cast<uint64_t>(input.value_or(Role::Y));
+/// The number of an input's random sequence. Arguments that nothing is known of
+/// have those behind the roles'.
+static uint64_t streamOf(std::optional<Role> input, size_t place) {
+  return input ? static_cast<uint64_t>(*input) : kRoleCount + place;
 }
 
 static double value(Init init, uint64_t seed, std::optional<Role> input,
-                    FloatFormat format, int64_t index, double gammaCentre) {
-  uint64_t bits =
-      randomBits(seed, streamOf(input), static_cast<uint64_t>(index));
+                    FloatFormat format, int64_t index,
+                    const FillOptions &options) {
+  uint64_t bits = randomBits(seed, streamOf(input, options.place),
+                             static_cast<uint64_t>(index));
   switch (init) {
   case Init::Uniform:
     return uniform(bits);
@@ -107,7 +108,7 @@ static double value(Init init, uint64_t seed, std::optional<Role> input,
     break;
   }
   if (input == Role::Gamma)
-    return gammaCentre + 0.25 * normal(bits);
+    return options.gammaCentre + 0.25 * normal(bits);
   if (input == Role::Beta)
     return 0.25 * normal(bits);
   if (input == Role::X)
@@ -151,8 +152,8 @@ void fillInput(Init init, uint64_t seed, std::optional<Role> input,
       for (int64_t j = 0; j < columns; ++j)
         reference::storeElement(
             format, array, static_cast<size_t>(row * stride + j),
-            static_cast<float>(value(init, seed, input, format,
-                                     row * columns + j, options.gammaCentre)));
+            static_cast<float>(
+                value(init, seed, input, format, row * columns + j, options)));
   });
   if (init != Init::NonFinite || input != options.nonFinite || rows == 0)
     return;

@@ -50,6 +50,9 @@ const char *initName(Init init);
 struct FillOptions {
   /// Elements from row to row; 0: dense. What is between rows stays.
   int64_t stride = 0;
+  /// Of an argument that is no operand of an operation, its place among them:
+  /// no two have the same numbers.
+  size_t place = 0;
   /// What a random gamma lies around.
   double gammaCentre = 1;
   /// Where Init::NonFinite puts its NaN and infinity.

@@ -56,12 +56,16 @@ const Argument *Problem::find(Role role) const {
 
 ConstArray Problem::input(Role role) const {
   std::optional<size_t> index = place(role);
-  if (!index || !arguments[*index].isInput())
+  return index ? input(*index) : ConstArray{};
+}
+
+ConstArray Problem::input(size_t index) const {
+  const Argument &argument = arguments[index];
+  if (!argument.isInput())
     return {};
-  const Argument &argument = arguments[*index];
   // An empty vector may have no data, but the operand is there.
   static const char none[4] = {};
-  const char *data = contents[*index].empty() ? none : contents[*index].data();
+  const char *data = contents[index].empty() ? none : contents[index].data();
   return {argument.format, data,
           argument.kind == LNBWD_ARGUMENT_ROW_BLOCK ? argument.rowStride : 0};
 }
@@ -277,19 +281,14 @@ void placeInPlace(Problem &problem) {
 }
 
 void requireReference(const Problem &problem) {
-  if (problem.operation.isKnown())
+  if (problem.operation.isKnown() || !problem.programs.empty())
     return;
   throw Failure(
       BadInput,
-      "--verify: expected a launch plan that says which operation the kernel "
-      "computes, got none (a row program written by hand, or several "
-      "operations in one function); if it is " +
-          operationNames(" or ") +
-          ", say so with the function's attribute "
-          "lnbwd.operation = #lnbwd.operation<name = \"" +
-          getName(NamedOperation::RmsNorm) +
-          "\", epsilon = 1.0e-5 : f64> and compile again; otherwise leave "
-          "--verify out, and all but the numbers is checked");
+      "--verify: expected a launch plan that says what the kernels compute, an "
+      "operation or a program, got none (a program that was given with its "
+      "schedule to single passes); compile it by --lnbwd-pipeline, or leave "
+      "--verify out, and all but the numbers is checked");
 }
 
 /// What an argument is filled as.
@@ -369,6 +368,7 @@ void fillProblem(Problem &problem, const Options &options) {
              problem.contents[i]);
     FillOptions fill;
     fill.stride = argument.rowStride;
+    fill.place = i;
     fill.gammaCentre = problem.operation.zeroCentredGamma ? 0 : 1;
     fill.nonFinite = problem.operation.isForward() ? Role::X
                      : problem.has(Role::Dout)     ? Role::Dout

@@ -18,6 +18,7 @@
 #include "Options.h"
 
 #include "lnbwd/Reference/Reference.h"
+#include "lnbwd/Reference/RowProgram.h"
 #include "lnbwd/Runtime/lnbwd_runtime.h"
 
 #include <optional>
@@ -75,6 +76,10 @@ struct Problem {
   reference::ByRole<std::optional<size_t>> operands;
   /// Contents of what is read, by argument; empty for the others.
   std::vector<std::vector<char>> contents;
+  /// What the kernels compute where the plan names no operation (readPrograms),
+  /// and the number of its buffers, arguments first.
+  std::vector<reference::RowProgram> programs;
+  size_t buffers = 0;
 
   bool has(Role role) const { return place(role).has_value(); }
   /// The index of the argument of that role.
@@ -83,6 +88,8 @@ struct Problem {
   const Argument *find(Role role) const;
   /// The contents of an input; without data if there is none.
   reference::ConstArray input(Role role) const;
+  /// Those of argument `index`.
+  reference::ConstArray input(size_t index) const;
   /// The type of the row blocks.
   reference::FloatFormat format() const;
   /// The fewest bytes that can be moved: every argument once, what is read and

@@ -49,6 +49,9 @@ static std::string verdictOf(const OutputReport &output) {
     return "WRONG, most at element " + std::to_string(output.worstIndex);
   if (!output.repeatable)
     return "two runs differ";
+  if (output.undecided != 0)
+    return "ok; " + grouped(output.undecided) + " of " +
+           grouped(output.elements) + " elements have no bound";
   return "ok";
 }
 
@@ -157,6 +160,7 @@ static ordered_json outputJson(const OutputReport &output) {
     json["largest_reference"] = numberOrNull(output.largestReference);
     json["worst_index"] = output.worstIndex;
     json["non_finite_mismatches"] = output.nonFiniteMismatches;
+    json["undecided"] = output.undecided;
     json["repeatable"] = output.repeatable;
   }
   json["valid"] = output.isValid();

@@ -14,29 +14,50 @@
 #include <cmath>
 #include <optional>
 
+using lnbwd::reference::Bounded;
 using lnbwd::reference::FloatFormat;
 
 namespace lnbwd::run {
 
 namespace {
 
+/// An element that was compared, and what is allowed of it for itself.
+struct Difference {
+  double error = 0;
+  double bound = 0;
+  size_t index = 0;
+  bool exists = false;
+
+  double excess() const { return error - bound; }
+};
+
 /// Of an output, what one thread has seen.
 struct Comparison {
   double largestReference = 0;
-  double maxError = 0;
-  size_t worstIndex = 0;
+  /// The element that is farthest off, and the one that is farthest beyond its
+  /// bound.
+  Difference largest, worst;
   size_t nonFiniteMismatches = 0;
+  size_t undecided = 0;
 
+  void add(const Difference &difference) {
+    // Of equal ones the first, whatever part of the output is added first.
+    auto isBehind = [&](const Difference &known, double now, double before) {
+      return !known.exists || now > before ||
+             (now == before && difference.index < known.index);
+    };
+    if (isBehind(largest, difference.error, largest.error))
+      largest = difference;
+    if (isBehind(worst, difference.excess(), worst.excess()))
+      worst = difference;
+  }
   void add(const Comparison &other) {
     largestReference = std::max(largestReference, other.largestReference);
     nonFiniteMismatches += other.nonFiniteMismatches;
-    // Of equal errors the first, whatever part of the output is added first.
-    if (other.maxError > maxError ||
-        (other.maxError == maxError && maxError > 0 &&
-         other.worstIndex < worstIndex)) {
-      maxError = other.maxError;
-      worstIndex = other.worstIndex;
-    }
+    undecided += other.undecided;
+    for (const Difference &difference : {other.largest, other.worst})
+      if (difference.exists)
+        add(difference);
   }
 };
 
@@ -50,11 +71,18 @@ public:
         surelyFinite(overflow * (1 - tolerance)),
         surelyInfinite(overflow * (1 + tolerance)) {}
 
-  void compare(size_t index, double expected, Comparison &result) const {
+  /// `bound` is what `expected` allows beside the type's own rounding.
+  void compare(size_t index, double expected, double bound,
+               Comparison &result) const {
+    if (!std::isfinite(bound)) {
+      ++result.undecided;
+      return;
+    }
     double actual = reference::loadElement(format, contents, index);
     double magnitude = std::abs(expected);
-    bool isNumber = magnitude < surelyInfinite; // false for NaN
-    bool mayOverflow = magnitude >= surelyFinite || std::isnan(expected);
+    bool isNumber = magnitude - bound < surelyInfinite; // false for NaN
+    bool mayOverflow =
+        magnitude + bound >= surelyFinite || std::isnan(expected);
     if (!std::isfinite(actual)) {
       // An overflow must at least be to the right side.
       bool wrongSign = std::isfinite(expected) &&
@@ -69,11 +97,8 @@ public:
       return;
     }
     result.largestReference = std::max(result.largestReference, magnitude);
-    double error = std::abs(actual - expected);
-    if (error > result.maxError) {
-      result.maxError = error;
-      result.worstIndex = index;
-    }
+    result.add(
+        Difference{std::abs(actual - expected), bound, index, /*exists=*/true});
   }
 
 private:
@@ -102,23 +127,29 @@ static double roundingFloor(Role role, double terms) {
 /// One element of a million is off by 4.9 root mean squares.
 static constexpr double mostDeviations = 5;
 
-static OutputReport makeReport(const Argument &argument,
-                               const Comparison &comparison, double terms,
-                               double factorRounding) {
+/// `relative` is the allowed error beside the largest reference value, `floor`
+/// what is allowed of small ones, too, and `absolute` what comes on top.
+static OutputReport makeReport(const std::string &name,
+                               const Argument &argument,
+                               const Comparison &comparison, double relative,
+                               double floor, double absolute = 0) {
   OutputReport report;
-  report.name = getInfo(*argument.output).name;
+  report.name = name;
   report.format = argument.format;
   report.elements = argument.elements;
   report.compared = true;
   report.largestReference = comparison.largestReference;
-  report.maxAbsoluteError = comparison.maxError;
-  report.worstIndex = comparison.worstIndex;
   report.nonFiniteMismatches = comparison.nonFiniteMismatches;
-  report.allowedError = std::max(tolerance(*argument.output, argument.format) *
-                                     comparison.largestReference,
-                                 roundingFloor(*argument.output, terms)) +
-                        mostDeviations * factorRounding +
-                        reference::smallestSubnormal(argument.format);
+  report.undecided = comparison.undecided;
+  double allowed = std::max(relative * comparison.largestReference, floor) +
+                   absolute + reference::smallestSubnormal(argument.format);
+  // An element that is wrong, or else the one that is farthest off.
+  const Difference &shown = comparison.worst.excess() > allowed
+                                ? comparison.worst
+                                : comparison.largest;
+  report.maxAbsoluteError = shown.error;
+  report.allowedError = allowed + shown.bound;
+  report.worstIndex = shown.index;
   return report;
 }
 
@@ -135,7 +166,7 @@ bool OutputReport::isValid() const {
          (!compared || maxAbsoluteError <= allowedError);
 }
 
-double tolerance(Role role, FloatFormat format) {
+static double tolerance(bool isSum, FloatFormat format) {
   switch (format) {
   case FloatFormat::F16:
     return 6e-4;
@@ -145,7 +176,11 @@ double tolerance(Role role, FloatFormat format) {
   case FloatFormat::I8:
     break;
   }
-  return isColumnSum(role) ? 1e-6 : 5e-7;
+  return isSum ? 1e-6 : 5e-7;
+}
+
+double tolerance(Role role, FloatFormat format) {
+  return tolerance(isColumnSum(role), format);
 }
 
 namespace {
@@ -174,7 +209,8 @@ public:
     if (!comparers[place])
       return;
     for (int64_t j = 0; j < count; ++j)
-      comparers[place]->compare(first + j, values[j], perWorker[worker][place]);
+      comparers[place]->compare(first + j, values[j], /*bound=*/0,
+                                perWorker[worker][place]);
   }
   Comparison total(Role role) const {
     Comparison result;
@@ -187,9 +223,11 @@ public:
     std::vector<OutputReport> result;
     for (const Argument &argument : problem.arguments)
       if (argument.output)
-        result.push_back(makeReport(argument, total(*argument.output),
-                                    expected.terms[*argument.output],
-                                    expected.factorRounding[*argument.output]));
+        result.push_back(makeReport(
+            getInfo(*argument.output).name, argument, total(*argument.output),
+            tolerance(*argument.output, argument.format),
+            roundingFloor(*argument.output, expected.terms[*argument.output]),
+            mostDeviations * expected.factorRounding[*argument.output]));
     return result;
   }
 
@@ -201,9 +239,63 @@ private:
 
 } // namespace
 
+/// Interprets the plan's programs. Their numbers say themselves how far off a
+/// kernel may be.
+static std::vector<OutputReport>
+compareWithPrograms(const Problem &problem,
+                    const std::vector<std::vector<char>> &outputs) {
+  reference::ProgramInputs inputs;
+  inputs.rows = problem.rows;
+  inputs.groups = problem.groups;
+  inputs.arguments = problem.arguments.size();
+  for (size_t i = 0; i < inputs.arguments; ++i)
+    inputs.buffers.push_back(problem.input(i));
+  inputs.buffers.resize(problem.buffers);
+
+  auto isSum = [](const Argument &argument) {
+    return argument.kind == LNBWD_ARGUMENT_COLUMN ||
+           argument.kind == LNBWD_ARGUMENT_GROUP_COLUMN;
+  };
+  std::vector<Comparer> comparers;
+  for (size_t i = 0; i < inputs.arguments; ++i) {
+    const Argument &argument = problem.arguments[i];
+    comparers.emplace_back(argument.format,
+                           tolerance(isSum(argument), argument.format),
+                           outputs[i].data());
+  }
+  // A program with its own rows may have more of them than a launch, and so
+  // more workers.
+  std::vector<std::vector<Comparison>> perWorker(
+      reference::workerCount(INT64_MAX),
+      std::vector<Comparison>(inputs.arguments));
+  interpret(problem.programs, inputs,
+            [&](unsigned worker, size_t argument, size_t first,
+                const std::vector<Bounded> &values) {
+              for (size_t j = 0; j < values.size(); ++j)
+                comparers[argument].compare(first + j, values[j].value,
+                                            values[j].error,
+                                            perWorker[worker][argument]);
+            });
+  std::vector<OutputReport> reports;
+  for (size_t i = 0; i < inputs.arguments; ++i) {
+    const Argument &argument = problem.arguments[i];
+    if (!argument.isOutput())
+      continue;
+    Comparison total;
+    for (const std::vector<Comparison> &comparisons : perWorker)
+      total.add(comparisons[i]);
+    reports.push_back(makeReport(argument.name, argument, total,
+                                 tolerance(isSum(argument), argument.format),
+                                 /*floor=*/0));
+  }
+  return reports;
+}
+
 std::vector<OutputReport>
 compareWithReference(const Problem &problem,
                      const std::vector<std::vector<char>> &outputs) {
+  if (!problem.operation.isKnown())
+    return compareWithPrograms(problem, outputs);
   Comparisons comparisons(problem, outputs);
   auto compare = [&](unsigned worker, Role role, int64_t row,
                      const std::vector<double> &values) {

@@ -30,13 +30,17 @@ struct OutputReport {
   double largestReference = 0;
   double maxAbsoluteError = 0;
   double allowedError = 0;
-  /// Where the largest error is.
+  /// Where that is: where an error is farthest beyond what is allowed, or else
+  /// where it is largest.
   size_t worstIndex = 0;
   /// Elements that are NaN or infinite where the reference is a number of the
   /// type's range, or the reverse.
   size_t nonFiniteMismatches = 0;
   /// Elements that were not written at all.
   size_t unwritten = 0;
+  /// Elements whose reference has no bound: beyond float32, or decided by a
+  /// rounding.
+  size_t undecided = 0;
   /// Whether it was compared at all, and whether two runs gave the same bits.
   bool compared = false;
   bool repeatable = true;
@@ -52,8 +56,8 @@ struct OutputReport {
 /// reference value.
 double tolerance(Role role, reference::FloatFormat format);
 
-/// Compares all outputs of a problem whose operation is known; `outputs` are
-/// their contents by argument, without what lies between rows.
+/// Compares all outputs of a problem that has an operation or programs;
+/// `outputs` are their contents by argument, without what lies between rows.
 std::vector<OutputReport>
 compareWithReference(const Problem &problem,
                      const std::vector<std::vector<char>> &outputs);

@@ -19,6 +19,7 @@
 #include "Options.h"
 #include "PredictedTime.h"
 #include "Problem.h"
+#include "ProgramReader.h"
 #include "RunReport.h"
 #include "StreamKernel.h"
 #include "Timing.h"
@@ -122,8 +123,11 @@ static int run(Options options) {
   }
   Problem problem =
       describeProblem(program.get(), options.rows, options.groups);
-  if (options.verify)
+  if (options.verify) {
+    if (!problem.operation.isKnown())
+      readPrograms(lnbwd_program_plan(program.get()), problem);
     requireReference(problem);
+  }
   if (options.inPlace)
     placeInPlace(problem);
   reconcileEpsilon(problem, options);

@@ -196,7 +196,70 @@ TEST_F(RunnerTest, BadInputIsExitCode2) {
   refusal(plan, "has no output that argument 'dbeta' could be");
   plan = examplePlan();
   plan["operation"]["name"] = "softmax";
-  refusal(plan, "--verify: expected a launch plan that says which operation");
+  refusal(
+      plan,
+      "--verify: expected a launch plan that says what the kernels compute");
+}
+
+// A plan's program comes from a file: whatever it says ends in a message.
+TEST_F(RunnerTest, DamagedProgramsAreExitCode2) {
+  json good = json::parse(R"([{"name": "p",
+    "inputs": [{"argument": 0, "kind": "row_block", "type": "4096xbf16"},
+               {"argument": 2, "kind": "column", "type": "4096xbf16"}],
+    "operations": [["arith.extf", "4096xf32", 0], ["arith.extf", "4096xf32", 1],
+                   ["arith.mulf", "4096xf32", 2, 3]],
+    "outputs": [{"argument": 6, "kind": "column_sum", "type": "4096xf32",
+                 "value": 4}]}])");
+  auto refusal = [&](const char *pointer, const json &value,
+                     const std::string &message) {
+    json plan = examplePlan();
+    plan.erase("operation");
+    plan["program"] = good;
+    if (pointer)
+      plan["program"][json::json_pointer(pointer)] = value;
+    std::string file =
+        write("program.hsaco", makeHsaco(plan, exampleMetadata()));
+    if (message.empty()) {
+      // Right as it is; the fake driver performs nothing.
+      environment["LNBWD_HIP_LIBRARY"] = FAKE_HIP_LIBRARY;
+      EXPECT_EQ(run({file, "--verify", "--m=3", "--device=hip"}).exitCode, 1);
+      return;
+    }
+    expectFailure({file, "--verify"}, 2, message);
+  };
+  refusal(nullptr, {}, "");
+  refusal("/0", 7, "expected an object with the key 'name', got 7");
+  refusal("/0", {{"unsupported", "lnbwd.product"}},
+          "does not interpret 'lnbwd.product'");
+  refusal("/0/inputs", 7, "expected 'inputs' to be an array");
+  refusal("/0/inputs/0/kind", "row", "no operand of the kind 'row'");
+  refusal("/0/inputs/0/type", "4096xf64", "there is no type '4096xf64'");
+  refusal("/0/inputs/0/type", "4095xbf16",
+          "argument 'dy' is no row_block of 4095xbf16");
+  refusal("/0/inputs/0/argument", 3, "argument 'mean' is no row_block");
+  refusal("/0/inputs/0/argument", 8, "there is no argument 8");
+  refusal("/0/inputs/0/argument", -1, "expected a number of 0 or more, got -1");
+  refusal("/0/inputs/0",
+          {{"buffer", 1ULL << 40}, {"kind", "column"}, {"type", "1xf32"}},
+          "too many buffers");
+  refusal("/0/outputs/0/argument", 2, "writes an argument that is only read");
+  refusal("/0/outputs/0/value", 5, "is not what its kind says");
+  refusal("/0/operations/2", {"arith.mulf"},
+          "expected an operation as an array");
+  refusal("/0/operations/2/0", "math.sinh",
+          "operation 2 of 'p', 'math.sinh', is none that the reference knows");
+  refusal("/0/operations/2/1", "tuple<>",
+          "no operation 'arith.mulf' that makes");
+  refusal("/0/operations/2/3", 4, "not computed before it");
+  refusal("/0/operations/2/3", {{"axis", 1}}, "there is no attribute 'axis'");
+  refusal("/0/operations/2",
+          {"arith.constant", "4096xf32", {{"value", "many"}}},
+          "expected a number, got 'many'");
+  refusal("/0/own_rows", "all", "expected a number of 0 or more");
+  json plan = examplePlan();
+  plan["program"] = json::object();
+  expectFailure({write("object.hsaco", makeHsaco(plan, exampleMetadata()))}, 2,
+                "plan.program: expected an array, got {}");
 }
 
 TEST_F(RunnerTest, NoDeviceIsExitCode3) {

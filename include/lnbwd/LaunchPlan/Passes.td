@@ -16,6 +16,44 @@
 include "lnbwd/Target/PassOptions.td"
 include "mlir/Pass/PassBase.td"
 
+def RecordProgramPass
+    : Pass<"lnbwd-record-program", "::mlir::func::FuncOp"> {
+  let summary = "Note what a function computes, operation by operation";
+  let description = [{
+    Writes the row programs of a function down as JSON (docs/abi.md, `program`),
+    into its attribute `lnbwd.program`, which becomes part of the launch plan:
+    `lnbwd-run --verify` interprets it in float64. To be run while the programs
+    are what the user means, before they are split and scheduled. What the
+    kernels compute is then held to that.
+
+    A function with an `lnbwd.operation`, which names a formula, or with an
+    `lnbwd.program` stays as it is.
+
+    Before:
+
+    ```mlir
+    func.func @twice(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
+      lnbwd.rowwise @twice rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
+      ^row(%r: vector<64xf32>):
+        %0 = arith.addf %r, %r : vector<64xf32>
+        lnbwd.yield %0 : vector<64xf32>
+      }
+      return
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @twice(%x: memref<?x64xf32>, %y: memref<?x64xf32>)
+        attributes {lnbwd.program = "[{\"name\":\"twice\",\"inputs\":[...],\"operations\":[[\"arith.addf\",\"64xf32\",0,0]],\"outputs\":[...]} ]"} {
+      ...
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numRecorded", "recorded", "Functions recorded">];
+}
+
 def AttachLaunchPlanPass
     : Pass<"lnbwd-attach-launch-plan", "::mlir::ModuleOp"> {
   let summary = "Put the launch plan of a function beside its kernels";

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
+#include "lnbwd/Dialect/LNBwd/IR/ProgramAttr.h"
 #include "lnbwd/Dialect/LNBwd/IR/TargetAttr.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -84,6 +85,18 @@ static bool isPlan(Attribute value) {
   return object && object->getString("format") == "lnbwd-plan";
 }
 
+static bool isProgram(Attribute value) {
+  auto text = dyn_cast<StringAttr>(value);
+  if (!text)
+    return false;
+  llvm::Expected<llvm::json::Value> program =
+      llvm::json::parse(text.getValue());
+  if (program)
+    return program->getAsArray();
+  llvm::consumeError(program.takeError());
+  return false;
+}
+
 namespace {
 /// An attribute of operations: where it may stand and what it may be, each with
 /// the words for it.
@@ -101,6 +114,9 @@ static const OperationAttribute operationAttributes[] = {
      "a function: it says what all of its kernels compute together",
      isNamedOperation,
      "as in #lnbwd.operation<name = \"...\", epsilon = 1.0e-5 : f64>"},
+    {programAttr, isFunction,
+     "a function: it says what all of its kernels compute together", isProgram,
+     "the programs of a launch plan, a string with an array of JSON"},
     {kernelInfoAttr, isFunction, "a kernel", isKernelInfo,
      "as in #lnbwd.kernel_info<entry = \"k\", row_length = 1024, schedule = "
      "<...>>"},

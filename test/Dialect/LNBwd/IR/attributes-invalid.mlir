@@ -43,7 +43,7 @@ func.func private @f(memref<?x8xf32> {lnbwd.row_rank = 3})
 
 // -----
 
-// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.kernel_info, lnbwd.rejected_schedules, lnbwd.plan, lnbwd.target, lnbwd.row_scalar, lnbwd.own_rows, lnbwd.early_start, lnbwd.detach, lnbwd.adjoint on an operation, or lnbwd.name, lnbwd.kind, lnbwd.access, lnbwd.aliases, lnbwd.row_rank on an argument}}
+// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.program, lnbwd.kernel_info, lnbwd.rejected_schedules, lnbwd.plan, lnbwd.target, lnbwd.row_scalar, lnbwd.own_rows, lnbwd.early_start, lnbwd.detach, lnbwd.adjoint on an operation, or lnbwd.name, lnbwd.kind, lnbwd.access, lnbwd.aliases, lnbwd.row_rank on an argument}}
 func.func private @f(memref<?x8xf32> {lnbwd.role = "row_block"})
 
 // -----
@@ -152,3 +152,8 @@ func.func @own_rows(%x: memref<?x8xf32>, %y: memref<?x8xf32>) {
 
 // expected-error@+1 {{expected splits to be at least 1, got 0}}
 #bad = #lnbwd.tiling<rows = 32, columns = 32, depth = 64, wave_rows = 16, wave_columns = 16, instruction_rows = 16, instruction_columns = 16, instruction_depth = 16, splits = 0>
+
+// -----
+
+// expected-error@+1 {{expected lnbwd.program to be the programs of a launch plan, a string with an array of JSON, got "{}"}}
+func.func private @f() attributes {lnbwd.program = "{}"}

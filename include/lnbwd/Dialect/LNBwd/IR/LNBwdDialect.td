@@ -41,6 +41,7 @@ def LNBwd_Dialect : Dialect {
     | attribute | of | value |
     |---|---|---|
     | `lnbwd.operation` | a function | `#lnbwd.operation`: what its kernels compute together |
+    | `lnbwd.program` | a function | the same operation by operation, for the launch plan, JSON in a string |
     | `lnbwd.name`, `lnbwd.aliases` | an argument of a function | the operand's name in the launch plan, a string; the names of the others that it is, an array of strings |
     | `lnbwd.kind` | an argument of a function | `"row_block"`, `"row_scalar"`, `"column"` or `"group_column"` |
     | `lnbwd.access` | an argument of a function | `"read"`, `"write"` or `"read_write"` |

@@ -1,0 +1,77 @@
+//===- RowOperation.h - One operation of a row program ----------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The numbers, types and operations that row programs consist of.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_REFERENCE_ROWOPERATION_H
+#define LNBWD_REFERENCE_ROWOPERATION_H
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lnbwd::reference {
+
+/// A number, and how far from it float32 arithmetic may end up. Without a bound
+/// where it is infinite: a result that is beyond float32, or depends on a
+/// condition that a rounding decides.
+struct Bounded {
+  double value = 0;
+  double error = 0;
+
+  static constexpr double kNoBound = std::numeric_limits<double>::infinity();
+};
+
+/// The type of a value: of a scalar, a row, or a matrix. A scalar is no row of
+/// length 1.
+struct ValueType {
+  enum class Element { F16, BF16, F32, Integer };
+  Element element = Element::F32;
+  /// None, N, or R and C.
+  std::vector<int64_t> shape;
+
+  int64_t size() const;
+  bool operator==(const ValueType &other) const {
+    return element == other.element && shape == other.shape;
+  }
+};
+
+/// "f32", "512xbf16", "96x64xf32"; nothing if it is no such text, or of more
+/// than 2^40 elements.
+std::optional<ValueType> parseValueType(const std::string &text);
+
+/// What an operation's name and type do not say of it.
+struct OperationAttributes {
+  /// Of a constant.
+  double value = 0;
+  /// Of a reduction: "add"; of a comparison: "olt".
+  std::string choice;
+  /// Computed less exactly, as the flags `afn` and `arcp` allow.
+  bool approximate = false;
+  /// Of a product with a matrix.
+  bool transposed = false;
+};
+
+/// One operation of a program, whose result is a value of `type`.
+struct RowOperation {
+  std::string name;
+  ValueType type;
+  /// The values that it takes, by their numbers: the program's inputs first,
+  /// then the operations' results.
+  std::vector<size_t> operands;
+  OperationAttributes attributes;
+};
+
+} // namespace lnbwd::reference
+
+#endif // LNBWD_REFERENCE_ROWOPERATION_H

@@ -1,0 +1,94 @@
+//===- RowProgram.h - Row programs in float64 -------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Interprets the row programs of a launch plan (docs/abi.md, `program`),
+// operation by operation. Each number has a bound of the error that float32
+// arithmetic may have made on the way to it (docs/numerics.md), so that the
+// result says itself how near a kernel has to come.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_REFERENCE_ROWPROGRAM_H
+#define LNBWD_REFERENCE_ROWPROGRAM_H
+
+#include "lnbwd/Reference/Reference.h"
+#include "lnbwd/Reference/RowOperation.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lnbwd::reference {
+
+/// What an operand of a program is, the words of docs/abi.md.
+enum class ProgramOperandKind {
+  RowBlock,
+  Column,
+  GroupColumn,
+  RowScalar,
+  Matrix,
+  ColumnSum,
+  GroupSum,
+  OuterSum
+};
+
+/// An input or output of a program.
+struct ProgramOperand {
+  ProgramOperandKind kind = ProgramOperandKind::RowBlock;
+  ValueType type;
+  /// The buffer that it is: arguments come first, then what the function
+  /// allocates.
+  size_t buffer = 0;
+  /// Of an output: the value.
+  size_t value = 0;
+};
+
+/// One row program.
+struct RowProgram {
+  std::string name;
+  std::vector<ProgramOperand> inputs, outputs;
+  std::vector<RowOperation> operations;
+  /// Sums are added to what their outputs hold.
+  bool accumulate = false;
+  /// The number of its rows where no launch chooses it.
+  std::optional<int64_t> ownRows;
+};
+
+/// Throws std::invalid_argument with words for people if `program` has an
+/// operation that this file does not know, or one whose operands are not what
+/// it takes; `interpret` expects that it has not. `buffers` is the number of
+/// buffers.
+void checkRowProgram(const RowProgram &program, size_t buffers);
+
+/// What the programs of one function are run on.
+struct ProgramInputs {
+  int64_t rows = 0;
+  int64_t groups = 1;
+  /// The function's arguments, without data where they are not read, and behind
+  /// them what it allocates.
+  std::vector<ConstArray> buffers;
+  size_t arguments = 0;
+};
+
+/// Takes values of an argument as the last program to write it leaves them, the
+/// first being its element `first` (rows taken to be dense). Where they are
+/// rounded to their type, what is rounded is handed over. Called from several
+/// threads at once, each with its own `worker` number (workerCount of
+/// Parallel.h).
+using ElementConsumer =
+    std::function<void(unsigned worker, size_t argument, size_t first,
+                       const std::vector<Bounded> &values)>;
+
+/// Runs the programs one after the other.
+void interpret(const std::vector<RowProgram> &programs,
+               const ProgramInputs &inputs, const ElementConsumer &consumer);
+
+} // namespace lnbwd::reference
+
+#endif // LNBWD_REFERENCE_ROWPROGRAM_H

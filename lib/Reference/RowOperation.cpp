@@ -1,0 +1,58 @@
+//===- RowOperation.cpp - One operation of a row program ------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reads types as MLIR writes them, without their brackets.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Reference/RowOperation.h"
+
+namespace lnbwd::reference {
+
+constexpr int64_t kMaxElements = int64_t(1) << 40;
+
+int64_t ValueType::size() const {
+  int64_t result = 1;
+  for (int64_t length : shape)
+    result *= length;
+  return result;
+}
+
+std::optional<ValueType> parseValueType(const std::string &text) {
+  ValueType type;
+  size_t begin = 0;
+  int64_t elements = 1;
+  for (size_t x = text.find('x'); x != std::string::npos;
+       begin = x + 1, x = text.find('x', begin)) {
+    int64_t length = 0;
+    for (size_t i = begin; i < x; ++i) {
+      if (text[i] < '0' || text[i] > '9' || length > kMaxElements)
+        return std::nullopt;
+      length = length * 10 + (text[i] - '0');
+    }
+    if (length < 1 || length > kMaxElements / elements)
+      return std::nullopt;
+    elements *= length;
+    type.shape.push_back(length);
+  }
+  using Element = ValueType::Element;
+  const std::string element = text.substr(begin);
+  if (element == "f16")
+    type.element = Element::F16;
+  else if (element == "bf16")
+    type.element = Element::BF16;
+  else if (element == "f32")
+    type.element = Element::F32;
+  else if (element == "i1" || element == "i8" || element == "i32")
+    type.element = Element::Integer;
+  else
+    return std::nullopt;
+  return type.shape.size() <= 2 ? std::optional(type) : std::nullopt;
+}
+
+} // namespace lnbwd::reference

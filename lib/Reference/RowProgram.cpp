@@ -1,0 +1,553 @@
+//===- RowProgram.cpp - Row programs in float64 ---------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Goes through a program's operations once for each row, and adds up what goes
+// over the rows.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Reference/RowProgram.h"
+
+#include "Elementwise.h"
+#include "lnbwd/Reference/Parallel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace lnbwd::reference {
+
+using Values = std::vector<Bounded>;
+using Kind = ProgramOperandKind;
+
+//===----------------------------------------------------------------------===//
+// What a program may say
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Checks one operation.
+class OperationChecker {
+public:
+  OperationChecker(const RowProgram &program, size_t index,
+                   const std::vector<const ValueType *> &types)
+      : program(program), operation(program.operations[index]), index(index),
+        types(types) {}
+
+  void check() const {
+    for (size_t operand : operation.operands)
+      if (operand >= types.size())
+        refuse("takes a value that is not computed before it");
+    if (const ElementwiseOperation *known = findElementwise(operation.name))
+      return checkElementwise(*known);
+    checkStructured();
+  }
+
+private:
+  [[noreturn]] void refuse(const std::string &why) const {
+    throw std::invalid_argument("operation " + std::to_string(index) + " of '" +
+                                program.name + "', '" + operation.name + "', " +
+                                why);
+  }
+  void require(bool holds, const std::string &why) const {
+    if (!holds)
+      refuse(why);
+  }
+  const ValueType &type(size_t operand) const {
+    return *types[operation.operands[operand]];
+  }
+  static bool isInteger(const ValueType &type) {
+    return type.element == ValueType::Element::Integer;
+  }
+
+  void requireOperands(size_t count) const {
+    require(operation.operands.size() == count,
+            "has " + std::to_string(operation.operands.size()) +
+                " operands, expected " + std::to_string(count));
+  }
+
+  void checkElementwise(const ElementwiseOperation &known) const {
+    requireOperands(known.operands);
+    bool isSelect = operation.name == "arith.select";
+    bool isPower = operation.name == "math.fpowi";
+    for (size_t i = 0; i < known.operands; ++i) {
+      bool mayBeScalar = isSelect && i == 0 && type(i).shape.empty();
+      require(type(i).shape == operation.type.shape || mayBeScalar,
+              "has operands of another shape than its result");
+      bool takesInteger =
+          known.takesIntegers || (isSelect && i == 0) || (isPower && i == 1);
+      bool takesAny = isSelect && i > 0;
+      require(takesAny || takesInteger == isInteger(type(i)),
+              takesInteger ? "expects integers" : "expects floats");
+    }
+    if (operation.name == "arith.cmpf" || operation.name == "arith.cmpi")
+      require(hasKnownPredicate(operation),
+              "has the predicate '" + operation.attributes.choice +
+                  "', which the reference does not know");
+    if (operation.name == "arith.truncf")
+      require(operation.type.element == ValueType::Element::F16 ||
+                  operation.type.element == ValueType::Element::BF16,
+              "expects to make f16 or bf16");
+  }
+
+  void checkStructured() const {
+    const std::vector<int64_t> &shape = operation.type.shape;
+    const std::string &name = operation.name;
+    if (name == "arith.constant") {
+      requireOperands(0);
+    } else if (name == "vector.broadcast") {
+      requireOperands(1);
+      require(type(0).shape.empty() || type(0).shape == shape,
+              "expects a scalar");
+    } else if (name == "vector.extract") {
+      requireOperands(1);
+      require(type(0).size() == 1 && shape.empty(),
+              "expects a row of one element");
+    } else if (name == "vector.reduction") {
+      requireOperands(1);
+      require(type(0).shape.size() == 1 && shape.empty(), "expects a row");
+      require(operation.attributes.choice == "add" ||
+                  operation.attributes.choice == "maximumf",
+              "is of the kind '" + operation.attributes.choice +
+                  "', which the reference does not know");
+    } else if (name == "vector.outerproduct") {
+      requireOperands(2);
+      require(type(0).shape.size() == 1 && type(1).shape.size() == 1 &&
+                  shape == std::vector{type(0).size(), type(1).size()},
+              "expects two rows and a matrix of their lengths");
+    } else if (name == "lnbwd.linear") {
+      requireOperands(2);
+      size_t from = operation.attributes.transposed ? 0 : 1;
+      require(type(0).shape.size() == 1 && type(1).shape.size() == 2 &&
+                  shape.size() == 1 && type(0).size() == type(1).shape[from] &&
+                  shape[0] == type(1).shape[1 - from],
+              "expects a row and a matrix that fit each other");
+    } else {
+      refuse("is none that the reference knows");
+    }
+    for (size_t i = 0; i < operation.operands.size(); ++i)
+      require(!isInteger(type(i)) || name == "vector.broadcast",
+              "expects floats");
+  }
+
+  const RowProgram &program;
+  const RowOperation &operation;
+  size_t index;
+  const std::vector<const ValueType *> &types;
+};
+} // namespace
+
+/// How many dimensions the value of an operand has.
+static size_t rankOf(Kind kind) {
+  switch (kind) {
+  case Kind::RowScalar:
+    return 0;
+  case Kind::Matrix:
+  case Kind::OuterSum:
+    return 2;
+  case Kind::RowBlock:
+  case Kind::Column:
+  case Kind::GroupColumn:
+  case Kind::ColumnSum:
+  case Kind::GroupSum:
+    break;
+  }
+  return 1;
+}
+
+static bool isSum(Kind kind) {
+  return kind == Kind::ColumnSum || kind == Kind::GroupSum ||
+         kind == Kind::OuterSum;
+}
+
+void checkRowProgram(const RowProgram &program, size_t buffers) {
+  std::vector<const ValueType *> types;
+  auto checkOperand = [&](const ProgramOperand &operand, bool isRightPlace) {
+    if (!isRightPlace || operand.buffer >= buffers ||
+        operand.type.shape.size() != rankOf(operand.kind))
+      throw std::invalid_argument("an operand of '" + program.name +
+                                  "' is not what its kind says");
+  };
+  for (const ProgramOperand &input : program.inputs) {
+    checkOperand(input, !isSum(input.kind));
+    types.push_back(&input.type);
+  }
+  for (size_t i = 0; i < program.operations.size(); ++i) {
+    OperationChecker(program, i, types).check();
+    types.push_back(&program.operations[i].type);
+  }
+  for (const ProgramOperand &output : program.outputs)
+    checkOperand(output, (isSum(output.kind) || output.kind == Kind::RowBlock ||
+                          output.kind == Kind::RowScalar) &&
+                             output.value < types.size() &&
+                             *types[output.value] == output.type);
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A sum that is being taken, and what its roundings depend on.
+struct Sum {
+  Bounded total;
+  /// Of the squared terms; of a sum taken term by term, of the partial sums.
+  double squares = 0;
+  /// The largest partial sum.
+  double largest = 0;
+
+  void add(const Bounded &term) {
+    total.value += term.value;
+    total.error += term.error;
+    squares += term.value * term.value;
+    largest = std::max(largest, std::abs(total.value));
+  }
+  void addInOrder(const Bounded &term) {
+    total.value += term.value;
+    total.error += term.error;
+    squares += total.value * total.value;
+  }
+  /// Adds what comes behind it.
+  void append(const Sum &next) {
+    largest = std::max(largest, std::abs(total.value) + next.largest);
+    total.value += next.total.value;
+    total.error += next.total.error;
+    squares += next.squares;
+  }
+
+  /// With the roundings of a tree over lanes, groups and workgroups: eight of
+  /// the terms' root sum of squares and of the largest partial sum.
+  Bounded inTree(size_t terms) const {
+    double error =
+        terms > 1 ? 8 * kRoundoff * (std::sqrt(squares) + largest) : 0;
+    return settle(total.value, total.error + error, nullptr, 0);
+  }
+  /// With those of a sum taken term by term, `chains` such being added: docs/
+  /// numerics.md has their root mean square.
+  Bounded inOrder(double chains) const {
+    double error = 2 * chains * kRoundoff * std::sqrt(squares) +
+                   8 * kRoundoff * std::abs(total.value);
+    return settle(total.value, total.error + error, nullptr, 0);
+  }
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// One row
+//===----------------------------------------------------------------------===//
+
+static Bounded reduce(const Values &row, const std::string &kind) {
+  if (kind == "add") {
+    Sum sum;
+    for (const Bounded &element : row)
+      sum.add(element);
+    Bounded result = sum.inTree(row.size());
+    // A term that is infinite for certain makes such a sum.
+    return std::isfinite(result.value)
+               ? result
+               : settle(result.value, result.error, row.data(), row.size());
+  }
+  Bounded result = row.front();
+  for (const Bounded &element : row) {
+    bool isNaN = std::isnan(result.value) || std::isnan(element.value);
+    result.value = isNaN ? result.value + element.value
+                         : std::max(result.value, element.value);
+    result.error = std::max(result.error, element.error);
+  }
+  return result;
+}
+
+/// A row times a matrix.
+static void multiplyMatrix(const Values &row, const Values &matrix,
+                           bool isTransposed, Values &result) {
+  // Element (o, k) of the matrix stands at o * C + k.
+  size_t length = row.size(), count = result.size();
+  size_t stepOut = isTransposed ? 1 : length;
+  size_t stepIn = isTransposed ? count : 1;
+  for (size_t o = 0; o < count; ++o) {
+    Sum sum;
+    for (size_t k = 0; k < length; ++k) {
+      const Bounded &factor = matrix[o * stepOut + k * stepIn];
+      sum.addInOrder({row[k].value * factor.value,
+                      std::abs(row[k].value) * factor.error +
+                          std::abs(factor.value) * row[k].error});
+    }
+    result[o] = sum.inOrder(/*chains=*/1);
+  }
+}
+
+static void compute(const RowOperation &operation,
+                    const std::vector<const Values *> &x, Values &result) {
+  if (const ElementwiseOperation *known = findElementwise(operation.name)) {
+    Bounded operands[3];
+    for (size_t j = 0; j < result.size(); ++j) {
+      for (size_t i = 0; i < x.size(); ++i)
+        operands[i] = (*x[i])[x[i]->size() == 1 ? 0 : j];
+      result[j] = known->compute(operands, operation);
+    }
+  } else if (operation.name == "arith.constant") {
+    std::fill(result.begin(), result.end(),
+              Bounded{operation.attributes.value, 0});
+  } else if (operation.name == "vector.broadcast" ||
+             operation.name == "vector.extract") {
+    for (size_t j = 0; j < result.size(); ++j)
+      result[j] = (*x[0])[x[0]->size() == 1 ? 0 : j];
+  } else if (operation.name == "vector.reduction") {
+    result[0] = reduce(*x[0], operation.attributes.choice);
+  } else if (operation.name == "vector.outerproduct") {
+    const ElementwiseOperation &product = *findElementwise("arith.mulf");
+    size_t columns = x[1]->size();
+    for (size_t j = 0; j < result.size(); ++j) {
+      const Bounded factors[] = {(*x[0])[j / columns], (*x[1])[j % columns]};
+      result[j] = product.compute(factors, operation);
+    }
+  } else {
+    multiplyMatrix(*x[0], *x[1], operation.attributes.transposed, result);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// A program
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The sums of neighbouring groups of rows.
+struct PartialSums {
+  int64_t firstGroup = 0;
+  std::vector<Sum> sums;
+};
+
+/// Runs one program on all rows.
+class Interpreter {
+public:
+  /// `written` holds what programs wrote that others read; `isFinal` says of
+  /// which buffers it is the last to write them.
+  Interpreter(const RowProgram &program, const ProgramInputs &inputs,
+              std::vector<Values> &written, const std::vector<bool> &isRead,
+              const std::vector<bool> &isFinal, const ElementConsumer &consumer)
+      : program(program), inputs(inputs), written(written), isRead(isRead),
+        isFinal(isFinal), consumer(consumer),
+        rows(program.ownRows.value_or(inputs.rows)),
+        groups(program.ownRows ? 1 : inputs.groups) {
+    findVarying();
+  }
+
+  void run();
+
+private:
+  using AllValues = std::vector<Values>;
+
+  void findVarying();
+  const ValueType &typeOf(size_t value) const {
+    size_t count = program.inputs.size();
+    return value < count ? program.inputs[value].type
+                         : program.operations[value - count].type;
+  }
+  int64_t groupOf(int64_t row) const { return row / (rows / groups); }
+  void load(const ProgramOperand &input, int64_t row, Values &values) const;
+  void computeValues(int64_t row, bool isFirst, AllValues &values) const;
+  size_t comparedValue(const ProgramOperand &output) const;
+  void process(unsigned worker, int64_t begin, int64_t end,
+               std::vector<PartialSums> &partials,
+               std::vector<Values> &rowsOut);
+  void finishSum(const ProgramOperand &output, std::vector<Sum> &sums,
+                 Values &sumOut);
+
+  const RowProgram &program;
+  const ProgramInputs &inputs;
+  std::vector<Values> &written;
+  const std::vector<bool> &isRead;
+  const std::vector<bool> &isFinal;
+  const ElementConsumer &consumer;
+  int64_t rows, groups;
+  /// Of each value, whether it differs from row to row.
+  std::vector<bool> varies;
+};
+
+} // namespace
+
+void Interpreter::findVarying() {
+  for (const ProgramOperand &input : program.inputs)
+    varies.push_back(input.kind != Kind::Column && input.kind != Kind::Matrix);
+  for (const RowOperation &operation : program.operations)
+    varies.push_back(
+        std::any_of(operation.operands.begin(), operation.operands.end(),
+                    [&](size_t operand) { return varies[operand]; }));
+}
+
+void Interpreter::load(const ProgramOperand &input, int64_t row,
+                       Values &values) const {
+  int64_t length = input.type.size();
+  int64_t place = 0;
+  if (input.kind == Kind::RowBlock || input.kind == Kind::RowScalar)
+    place = row;
+  else if (input.kind == Kind::GroupColumn)
+    place = groupOf(row);
+  if (const Values &kept = written[input.buffer]; !kept.empty()) {
+    auto first = kept.begin() + static_cast<std::ptrdiff_t>(place * length);
+    std::copy(first, first + static_cast<std::ptrdiff_t>(length),
+              values.begin());
+    return;
+  }
+  const ConstArray &array = inputs.buffers[input.buffer];
+  if (!array.data)
+    throw std::invalid_argument("'" + program.name +
+                                "' reads a buffer that nothing was written to");
+  for (int64_t j = 0; j < length; ++j)
+    values[static_cast<size_t>(j)] = {array.at(place, j, length), 0};
+}
+
+/// Computes what varies, and for the first row the rest as well.
+void Interpreter::computeValues(int64_t row, bool isFirst,
+                                AllValues &values) const {
+  size_t count = program.inputs.size();
+  for (size_t i = 0; i < count; ++i)
+    if (isFirst || varies[i])
+      load(program.inputs[i], row, values[i]);
+  std::vector<const Values *> operands;
+  for (size_t i = 0; i < program.operations.size(); ++i) {
+    if (!isFirst && !varies[count + i])
+      continue;
+    const RowOperation &operation = program.operations[i];
+    operands.clear();
+    for (size_t operand : operation.operands)
+      operands.push_back(&values[operand]);
+    compute(operation, operands, values[count + i]);
+  }
+}
+
+/// The rounding that puts an output into its type is the kernel's, and is
+/// allowed for where the two are compared.
+size_t Interpreter::comparedValue(const ProgramOperand &output) const {
+  size_t count = program.inputs.size();
+  if (output.value < count)
+    return output.value;
+  const RowOperation &operation = program.operations[output.value - count];
+  return operation.name == "arith.truncf" ? operation.operands[0]
+                                          : output.value;
+}
+
+/// Takes the rows from `begin` to `end`.
+void Interpreter::process(unsigned worker, int64_t begin, int64_t end,
+                          std::vector<PartialSums> &partials,
+                          std::vector<Values> &rowsOut) {
+  AllValues values(program.inputs.size() + program.operations.size());
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i].resize(static_cast<size_t>(typeOf(i).size()));
+  for (size_t o = 0; o < program.outputs.size(); ++o) {
+    const ProgramOperand &output = program.outputs[o];
+    bool isOfGroups = output.kind == Kind::GroupSum;
+    partials[o].firstGroup = isOfGroups ? groupOf(begin) : 0;
+    int64_t count =
+        isOfGroups ? groupOf(end - 1) - partials[o].firstGroup + 1 : 1;
+    if (isSum(output.kind))
+      partials[o].sums.resize(static_cast<size_t>(count * output.type.size()));
+  }
+  for (int64_t row = begin; row < end; ++row) {
+    computeValues(row, row == begin, values);
+    for (size_t o = 0; o < program.outputs.size(); ++o) {
+      const ProgramOperand &output = program.outputs[o];
+      const Values &value = values[output.value];
+      auto first = static_cast<size_t>(row) * value.size();
+      if (isSum(output.kind)) {
+        int64_t group = output.kind == Kind::GroupSum
+                            ? groupOf(row) - partials[o].firstGroup
+                            : 0;
+        Sum *sum =
+            partials[o].sums.data() + static_cast<size_t>(group) * value.size();
+        for (const Bounded &term : value)
+          output.kind == Kind::OuterSum ? (sum++)->addInOrder(term)
+                                        : (sum++)->add(term);
+        continue;
+      }
+      if (isRead[output.buffer])
+        std::copy(value.begin(), value.end(),
+                  rowsOut[o].begin() + static_cast<std::ptrdiff_t>(first));
+      if (isFinal[output.buffer])
+        consumer(worker, output.buffer, first, values[comparedValue(output)]);
+    }
+  }
+}
+
+/// Hands a sum over all rows on, `sums` being that of each element.
+void Interpreter::finishSum(const ProgramOperand &output,
+                            std::vector<Sum> &sums, Values &sumOut) {
+  sumOut.resize(sums.size());
+  const ConstArray &before = inputs.buffers[output.buffer];
+  for (size_t j = 0; j < sums.size(); ++j) {
+    // An outer sum is put together of two such chains.
+    Bounded &sum = sumOut[j];
+    sum = output.kind == Kind::OuterSum
+              ? sums[j].inOrder(/*chains=*/2)
+              : sums[j].inTree(static_cast<size_t>(rows));
+    if (!program.accumulate || !before.data)
+      continue;
+    const Bounded terms[] = {sum, {before[j], 0}};
+    sum = findElementwise("arith.addf")->compute(terms, {});
+  }
+  if (isFinal[output.buffer])
+    consumer(0, output.buffer, 0, sumOut);
+}
+
+void Interpreter::run() {
+  size_t count = program.outputs.size();
+  std::vector<Values> out(count);
+  bool isInOrder = false;
+  for (size_t o = 0; o < count; ++o) {
+    const ProgramOperand &output = program.outputs[o];
+    isInOrder = isInOrder || output.kind == Kind::OuterSum;
+    if (!isSum(output.kind) && isRead[output.buffer])
+      out[o].resize(static_cast<size_t>(rows * output.type.size()));
+  }
+  // A matrix of sums for each piece would take too much.
+  int64_t pieces = isInOrder ? std::min<int64_t>(rows, 1) : pieceCount(rows);
+  std::vector<std::vector<PartialSums>> partials(
+      static_cast<size_t>(pieces), std::vector<PartialSums>(count));
+  if (isInOrder && rows > 0)
+    process(0, 0, rows, partials[0], out);
+  else
+    forEachPiece(rows, [&](unsigned worker, int64_t piece, int64_t begin,
+                           int64_t end) {
+      process(worker, begin, end, partials[static_cast<size_t>(piece)], out);
+    });
+  for (size_t o = 0; o < count; ++o) {
+    const ProgramOperand &output = program.outputs[o];
+    if (isSum(output.kind)) {
+      int64_t number = output.kind == Kind::GroupSum ? groups : 1;
+      auto length = static_cast<size_t>(output.type.size());
+      std::vector<Sum> sums(static_cast<size_t>(number) * length);
+      for (const std::vector<PartialSums> &partial : partials) {
+        auto first = static_cast<size_t>(partial[o].firstGroup) * length;
+        for (size_t j = 0; j < partial[o].sums.size(); ++j)
+          sums[first + j].append(partial[o].sums[j]);
+      }
+      finishSum(output, sums, out[o]);
+    }
+    if (isRead[output.buffer])
+      written[output.buffer] = std::move(out[o]);
+  }
+}
+
+void interpret(const std::vector<RowProgram> &programs,
+               const ProgramInputs &inputs, const ElementConsumer &consumer) {
+  // Only what a program reads behind another is kept.
+  std::vector<bool> isRead(inputs.buffers.size());
+  for (const RowProgram &program : programs)
+    for (const ProgramOperand &input : program.inputs)
+      isRead[input.buffer] = true;
+  std::vector<Values> written(inputs.buffers.size());
+  for (size_t i = 0; i < programs.size(); ++i) {
+    std::vector<bool> isFinal(inputs.buffers.size());
+    for (size_t later = i; later < programs.size(); ++later)
+      for (const ProgramOperand &output : programs[later].outputs)
+        isFinal[output.buffer] = later == i && output.buffer < inputs.arguments;
+    Interpreter(programs[i], inputs, written, isRead, isFinal, consumer).run();
+  }
+}
+
+} // namespace lnbwd::reference

@@ -1,0 +1,239 @@
+//===- ProgramReader.cpp - What a plan says of a program ------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The runtime has parsed the plan and knows nothing of this part of it: all of
+// it is checked here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramReader.h"
+
+#include "Failure.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+using nlohmann::json;
+using namespace lnbwd::reference;
+
+namespace lnbwd::run {
+
+/// What is wrong is said as the runtime says it of the rest of a plan.
+[[noreturn]] static void unexpected(const std::string &what) {
+  throw Failure(BadInput,
+                "launch plan: plan.program: " + what +
+                    "; compile the kernel again with this release's lnbwd-opt");
+}
+
+static void require(bool holds, const std::string &what) {
+  if (!holds)
+    unexpected(what);
+}
+
+static const json &get(const json &object, const char *key) {
+  require(object.is_object() && object.contains(key),
+          std::string("expected an object with the key '") + key + "', got " +
+              object.dump().substr(0, 60));
+  return object[key];
+}
+
+static std::string getText(const json &value) {
+  require(value.is_string(), "expected a string, got " + value.dump());
+  return value.get<std::string>();
+}
+
+static size_t getIndex(const json &value) {
+  require(value.is_number_unsigned(),
+          "expected a number of 0 or more, got " + value.dump());
+  return value.get<size_t>();
+}
+
+static const json &getArray(const json &object, const char *key) {
+  const json &array = get(object, key);
+  require(array.is_array(),
+          std::string("expected '") + key + "' to be an array");
+  return array;
+}
+
+static ValueType getType(const json &value) {
+  std::string text = getText(value);
+  std::optional<ValueType> type = parseValueType(text);
+  require(type.has_value(), "there is no type '" + text + "'");
+  return *type;
+}
+
+static double getNumber(const json &value) {
+  if (value.is_number())
+    return value.get<double>();
+  std::string text = getText(value);
+  if (text == "inf" || text == "-inf")
+    return text == "inf" ? INFINITY : -INFINITY;
+  require(text == "nan", "expected a number, got '" + text + "'");
+  return NAN;
+}
+
+static ProgramOperandKind getKind(const json &value) {
+  static const std::pair<const char *, ProgramOperandKind> kinds[] = {
+      {"row_block", ProgramOperandKind::RowBlock},
+      {"column", ProgramOperandKind::Column},
+      {"group_column", ProgramOperandKind::GroupColumn},
+      {"row_scalar", ProgramOperandKind::RowScalar},
+      {"matrix", ProgramOperandKind::Matrix},
+      {"column_sum", ProgramOperandKind::ColumnSum},
+      {"group_sum", ProgramOperandKind::GroupSum},
+      {"outer_sum", ProgramOperandKind::OuterSum}};
+  std::string text = getText(value);
+  for (const auto &[name, kind] : kinds)
+    if (text == name)
+      return kind;
+  unexpected("there is no operand of the kind '" + text + "'");
+}
+
+/// Whether an operand of a program is what the plan's argument is.
+static bool fits(const ProgramOperand &operand, const Argument &argument,
+                 std::optional<int64_t> ownRows) {
+  int64_t size = operand.type.size();
+  auto isA = [&](lnbwd_argument_kind kind, int64_t length) {
+    return argument.kind == kind && argument.rowLength == length;
+  };
+  switch (operand.kind) {
+  case ProgramOperandKind::RowBlock:
+  case ProgramOperandKind::RowScalar:
+    // To a launch, what has its own rows is a matrix.
+    if (ownRows)
+      return *ownRows >= 0 && *ownRows <= INT64_MAX / size &&
+             isA(LNBWD_ARGUMENT_COLUMN, *ownRows * size);
+    return operand.kind == ProgramOperandKind::RowBlock
+               ? isA(LNBWD_ARGUMENT_ROW_BLOCK, size)
+               : isA(LNBWD_ARGUMENT_ROW_SCALAR, 1);
+  case ProgramOperandKind::GroupColumn:
+  case ProgramOperandKind::GroupSum:
+    return isA(LNBWD_ARGUMENT_GROUP_COLUMN, size);
+  case ProgramOperandKind::Column:
+  case ProgramOperandKind::Matrix:
+  case ProgramOperandKind::ColumnSum:
+  case ProgramOperandKind::OuterSum:
+    break;
+  }
+  return isA(LNBWD_ARGUMENT_COLUMN, size);
+}
+
+static ProgramOperand readOperand(const json &value, const Problem &problem,
+                                  std::optional<int64_t> ownRows) {
+  ProgramOperand operand;
+  operand.kind = getKind(get(value, "kind"));
+  operand.type = getType(get(value, "type"));
+  size_t arguments = problem.arguments.size();
+  if (!value.contains("argument")) {
+    operand.buffer = getIndex(get(value, "buffer"));
+    require(operand.buffer < size_t(1) << 16, "too many buffers");
+    operand.buffer += arguments;
+    return operand;
+  }
+  operand.buffer = getIndex(value["argument"]);
+  require(operand.buffer < arguments,
+          "there is no argument " + std::to_string(operand.buffer));
+  const Argument &argument = problem.arguments[operand.buffer];
+  require(fits(operand, argument, ownRows),
+          "argument '" + argument.name + "' is no " + getText(value["kind"]) +
+              " of " + getText(value["type"]));
+  return operand;
+}
+
+static RowOperation readOperation(const json &value) {
+  require(value.is_array() && value.size() >= 2,
+          "expected an operation as an array of its name, its type and its "
+          "operands, got " +
+              value.dump());
+  RowOperation operation;
+  operation.name = getText(value[0]);
+  // An operation without a type the reference has never heard of.
+  if (std::optional<ValueType> type = parseValueType(getText(value[1])))
+    operation.type = *type;
+  else
+    throw Failure(BadInput, "--verify: the reference has no operation '" +
+                                operation.name + "' that makes '" +
+                                getText(value[1]) +
+                                "'; leave --verify out, and all but the "
+                                "numbers is checked");
+  for (size_t i = 2; i < value.size(); ++i) {
+    if (!value[i].is_object()) {
+      operation.operands.push_back(getIndex(value[i]));
+      continue;
+    }
+    OperationAttributes &attributes = operation.attributes;
+    for (const auto &[key, attribute] : value[i].items()) {
+      if (key == "value")
+        attributes.value = getNumber(attribute);
+      else if (key == "kind" || key == "predicate")
+        attributes.choice = getText(attribute);
+      else if (key == "approximate" || key == "transposed")
+        (key == "approximate" ? attributes.approximate
+                              : attributes.transposed) =
+            attribute == json(true);
+      else
+        require(key == "position", "there is no attribute '" + key + "'");
+    }
+  }
+  return operation;
+}
+
+static RowProgram readProgram(const json &value, const Problem &problem) {
+  if (value.is_object() && value.contains("unsupported"))
+    throw Failure(BadInput,
+                  "--verify: the reference does not interpret '" +
+                      getText(value["unsupported"]) +
+                      "', which the kernels' program has; leave --verify out, "
+                      "and all but the numbers is checked");
+  RowProgram program;
+  program.name = getText(get(value, "name"));
+  program.accumulate = value.contains("accumulate");
+  if (value.contains("own_rows")) {
+    size_t rows = getIndex(value["own_rows"]);
+    require(rows <= INT64_MAX, "too many rows");
+    program.ownRows = static_cast<int64_t>(rows);
+  }
+  for (const json &input : getArray(value, "inputs"))
+    program.inputs.push_back(readOperand(input, problem, program.ownRows));
+  for (const json &operation : getArray(value, "operations"))
+    program.operations.push_back(readOperation(operation));
+  for (const json &output : getArray(value, "outputs")) {
+    program.outputs.push_back(readOperand(output, problem, program.ownRows));
+    program.outputs.back().value = getIndex(get(output, "value"));
+    size_t buffer = program.outputs.back().buffer;
+    require(buffer >= problem.arguments.size() ||
+                problem.arguments[buffer].isOutput(),
+            "'" + program.name + "' writes an argument that is only read");
+  }
+  return program;
+}
+
+void readPrograms(const std::string &plan, Problem &problem) {
+  const json document = json::parse(plan);
+  if (!document.contains("program"))
+    return;
+  problem.buffers = problem.arguments.size();
+  for (const json &value : document["program"]) {
+    RowProgram program = readProgram(value, problem);
+    for (const std::vector<ProgramOperand> *operands :
+         {&program.inputs, &program.outputs})
+      for (const ProgramOperand &operand : *operands)
+        problem.buffers = std::max(problem.buffers, operand.buffer + 1);
+    try {
+      checkRowProgram(program, problem.buffers);
+    } catch (const std::invalid_argument &error) {
+      throw Failure(BadInput, std::string("--verify: ") + error.what() +
+                                  "; leave --verify out, and all but the "
+                                  "numbers is checked");
+    }
+    problem.programs.push_back(std::move(program));
+  }
+}
+
+} // namespace lnbwd::run
