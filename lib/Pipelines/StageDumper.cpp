@@ -13,12 +13,14 @@
 
 #include "lnbwd/Pipelines/StageDumper.h"
 
+#include "lnbwd/Pipelines/PipelineTail.h"
 #include "lnbwd/Support/OutputFile.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -82,7 +84,7 @@ public:
     stage->kept.push_back({op, std::move(copy), std::move(mapping)});
   }
 
-  /// Calls `write` with each pass and the root behind it, in order.
+  /// Calls `write` with each run of a pass and the root behind it, in order.
   void write(function_ref<void(StringRef, Operation *)> write) {
     for (Stage &stage : stages) {
       for (Kept &kept : stage.kept)
@@ -124,6 +126,11 @@ public:
   void runBeforePass(Pass *pass, Operation *op) override {
     if (op->getParentOp())
       return;
+    // The same passes run again on another copy of the input.
+    if (!first)
+      first = pass;
+    if (pass == first)
+      timesRun.clear();
     if (last.empty()) {
       last = print(op);
       writer->write("input.mlir", last);
@@ -142,23 +149,30 @@ public:
     }
     if (nested)
       nested->write([&](StringRef pass, Operation *root) {
-        writeIfChanged(pass, print(root));
+        writeIfChanged(countRun(pass), print(root));
       });
     nested.reset();
-    writeIfChanged(argument.empty() ? "nested-passes" : argument, print(op));
+    writeIfChanged(argument.empty() ? "nested-passes" : countRun(argument),
+                   print(op));
   }
 
 private:
-  void writeIfChanged(StringRef pass, std::string text) {
+  std::string countRun(StringRef pass) {
+    return getStageName(pass, ++timesRun[pass]);
+  }
+  void writeIfChanged(StringRef stage, std::string text) {
     if (text == last)
       return;
-    writer->write((pass + ".mlir").str(), text);
+    writer->write((stage + ".mlir").str(), text);
     last = std::move(text);
   }
 
   std::shared_ptr<StageWriter> writer;
   std::string last;
   std::optional<NestedStages> nested;
+  /// The first pass, and how often each has run since it last did.
+  Pass *first = nullptr;
+  llvm::StringMap<unsigned> timesRun;
 };
 } // namespace
 

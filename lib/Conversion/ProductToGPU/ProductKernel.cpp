@@ -27,6 +27,8 @@
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace lnbwd;
 
@@ -37,8 +39,10 @@ static constexpr int64_t sumThreads = 256;
 /// makes, and the report the columns.
 static ScheduleAttr getSchedule(MLIRContext *context, int64_t threads,
                                 int64_t tileRows, int64_t tileColumns) {
+  // As a schedule has it, the lanes of a row share the tile's columns.
+  int64_t lanes = std::gcd(threads, tileColumns);
   return ScheduleAttr::get(
-      context, threads, /*row_groups=*/1, /*vector_width=*/1,
+      context, lanes, /*row_groups=*/threads / lanes, /*vector_width=*/1,
       /*rows_per_workgroup=*/tileRows, /*workgroups_per_compute_unit=*/0,
       /*workgroups_per_row=*/1, tileColumns, /*prefetch=*/0, /*unroll=*/1,
       /*stages=*/0,
