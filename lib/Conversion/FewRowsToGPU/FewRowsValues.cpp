@@ -178,7 +178,6 @@ FewRowsKernel::Values FewRowsKernel::compute(Value value, int64_t length) {
          llvm::zip_equal(producer->getOperands(), operands))
       mapping.map(operand, elements[i]);
     Operation *copy = b.clone(*producer, mapping);
-    copy->setLoc(b.getLoc());
     copy->getResult(0).setType(
         getElementTypeOrSelf(producer->getResult(0).getType()));
     results.push_back(copy->getResult(0));

@@ -68,7 +68,6 @@ void ProductRegion::copyOp(Operation &bodyOp, int64_t width,
     return;
   }
   Operation *copy = b.clone(bodyOp, mapping);
-  copy->setLoc(b.getLoc());
   for (Value result : copy->getResults())
     result.setType(shorten(result.getType()));
 }

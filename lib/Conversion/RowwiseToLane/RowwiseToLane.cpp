@@ -367,7 +367,6 @@ Value RowDistributor::get(Value value) {
   for (Value operand : producer->getOperands())
     mapping.map(operand, get(operand));
   Operation *copy = b.clone(*producer, mapping);
-  copy->setLoc(b.getLoc());
   for (auto [from, to] :
        llvm::zip_equal(producer->getResults(), copy->getResults())) {
     to.setType(getType(to.getType()));

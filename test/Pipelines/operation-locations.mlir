@@ -1,0 +1,42 @@
+// RUN: lnbwd-opt %s --lnbwd-pipeline=chip=gfx942 --split-input-file --verify-diagnostics
+// RUN: lnbwd-opt %s --lnbwd-pipeline=chip=sm_90 --split-input-file --verify-diagnostics
+
+// What is wrong with an operation is said at its own line, however far down it
+// is found: in row programs, beside products, and in one workgroup's kernel.
+
+func.func @rows(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
+  ^row(%xr: vector<64xf32>):
+    %e = math.exp %xr : vector<64xf32>
+    // expected-error@+1 {{'math.sinh' op has no instruction, and no device library is linked}}
+    %s = math.sinh %e : vector<64xf32>
+    lnbwd.yield %s : vector<64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @epilogue(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %y: memref<?x4096xf32>) {
+  lnbwd.product @k lhs(%x : memref<?x4096xbf16>) rhs(%w : memref<4096x4096xbf16>) outs(%y : memref<?x4096xf32>)
+      attributes {rhs_transposed} epilogue {
+  ^row(%p: vector<4096xf32>):
+    // expected-error@+1 {{'math.sinh' op has no instruction, and no device library is linked}}
+    %s = math.sinh %p : vector<4096xf32>
+    lnbwd.product_yield %s : vector<4096xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @few_rows(%x: memref<4x64xbf16>, %w: memref<64x64xbf16>, %y: memref<4x64xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<4x64xbf16>) matrices(%w : memref<64x64xbf16>) outs rows(%y : memref<4x64xf32>) {
+  ^row(%xr: vector<64xbf16>, %wm: vector<64x64xbf16>):
+    %p = lnbwd.linear %xr, %wm : vector<64xbf16>, vector<64x64xbf16>
+    // expected-error@+1 {{'math.sinh' op has no instruction, and no device library is linked}}
+    %s = math.sinh %p : vector<64xf32>
+    lnbwd.yield %s : vector<64xf32>
+  }
+  return
+}
