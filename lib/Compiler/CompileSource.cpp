@@ -13,6 +13,7 @@
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Pipelines/StageDumper.h"
 #include "lnbwd/Report/Report.h"
+#include "lnbwd/Target/OptionLocation.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/InitAllDialects.h"
@@ -83,6 +84,14 @@ lnbwd::compileSource(const std::shared_ptr<llvm::SourceMgr> &sources,
   // An error says what to do; the whole operation behind it would hide that.
   context.printOpOnDiagnostic(false);
   SourceMgrDiagnosticHandler handler(*sources, &context, diagnostics);
+  ScopedDiagnosticHandler ofOptions(&context, [&](Diagnostic &diag) {
+    StringRef option = getOption(diag.getLocation());
+    if (option.empty())
+      return failure();
+    diagnostics << "option '" << option << "': ";
+    llvm::WithColor::error(diagnostics) << diag.str() << "\n";
+    return success();
+  });
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
   if (!module)
     return failure();

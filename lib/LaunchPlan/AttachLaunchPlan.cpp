@@ -13,6 +13,7 @@
 
 #include "lnbwd/LaunchPlan/LaunchPlan.h"
 #include "lnbwd/LaunchPlan/Passes.h"
+#include "lnbwd/Target/OptionLocation.h"
 #include "lnbwd/Target/TargetBackend.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -51,7 +52,8 @@ public:
   void runOnOperation() override {
     llvm::Expected<TargetId> target = parseTargetId(chip);
     if (!target) {
-      emitError(getOperation().getLoc(), llvm::toString(target.takeError()));
+      emitError(getOptionLoc(&getContext(), "chip"),
+                llvm::toString(target.takeError()));
       return signalPassFailure();
     }
     const TargetBackend &backend = TargetBackend::get(target->chip->backend);

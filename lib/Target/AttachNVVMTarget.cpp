@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Dialect/LNBwd/IR/TargetAttr.h"
+#include "lnbwd/Target/OptionLocation.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Target/Passes.h"
 #include "lnbwd/Target/WarpGroupTarget.h"
@@ -34,14 +35,14 @@ public:
   using AttachNVVMTargetPassBase::AttachNVVMTargetPassBase;
 
   void runOnOperation() override {
-    Location loc = getOperation()->getLoc();
     FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
     if (failed(found))
       return signalPassFailure();
     const ChipInfo &info = **found;
     if (info.backend != Backend::NVPTX) {
-      emitError(loc) << "expected a chip of NVIDIA's, got " << info.name
-                     << "; use rocdl-attach-target";
+      emitError(getOptionLoc(&getContext(), "chip"))
+          << "expected a chip of NVIDIA's, got " << info.name
+          << "; use rocdl-attach-target";
       return signalPassFailure();
     }
     for (auto module : getOperation().getOps<gpu::GPUModuleOp>()) {

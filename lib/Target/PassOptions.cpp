@@ -12,20 +12,36 @@
 
 #include "lnbwd/Target/PassOptions.h"
 
+#include "lnbwd/Target/OptionLocation.h"
+
 #include "mlir/IR/Operation.h"
 
 using namespace mlir;
 using namespace lnbwd;
 
+static constexpr StringLiteral optionPrefix = "option ";
+
+Location lnbwd::getOptionLoc(MLIRContext *context, StringRef option) {
+  return NameLoc::get(StringAttr::get(context, optionPrefix + option));
+}
+
+StringRef lnbwd::getOption(Location location) {
+  auto name = dyn_cast<NameLoc>(location);
+  StringRef text = name ? name.getName().getValue() : "";
+  return text.consume_front(optionPrefix) ? text : "";
+}
+
 FailureOr<const ChipInfo *> lnbwd::getChipOption(Operation *root,
                                                  StringRef chip) {
-  return lookupChip(chip, [&] { return emitError(root->getLoc()); });
+  return lookupChip(chip, [&] {
+    return emitError(getOptionLoc(root->getContext(), "chip"));
+  });
 }
 
 LogicalResult lnbwd::checkRowsOption(Operation *root, int64_t rows) {
   if (rows >= 0)
     return success();
-  return emitError(root->getLoc())
+  return emitError(getOptionLoc(root->getContext(), "rows"))
          << "expected rows to be at least 0, got " << rows;
 }
 
@@ -33,7 +49,7 @@ LogicalResult lnbwd::checkModeOption(Operation *root, StringRef name,
                                      StringRef mode) {
   if (mode == "auto" || mode == "always" || mode == "never")
     return success();
-  return emitError(root->getLoc())
+  return emitError(getOptionLoc(root->getContext(), name))
          << "expected " << name << " to be auto, always or never, got '" << mode
          << "'";
 }

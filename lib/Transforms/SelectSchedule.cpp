@@ -21,6 +21,7 @@
 #include "lnbwd/Analysis/TunedSchedules.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
+#include "lnbwd/Target/OptionLocation.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"
 
@@ -46,7 +47,7 @@ public:
       return signalPassFailure();
     FailureOr<TunedSchedules> tuned =
         TunedSchedules::load(tunedSchedules, &getContext(), [&] {
-          return emitError(getOperation()->getLoc());
+          return emitError(getOptionLoc(&getContext(), "tuned-schedules"));
         });
     if (failed(tuned))
       return signalPassFailure();
@@ -59,7 +60,7 @@ public:
     if (result.wasInterrupted())
       return signalPassFailure();
     if (!schedule.empty() && !hasPrograms) {
-      emitError(getOperation()->getLoc())
+      emitError(getOptionLoc(&getContext(), "schedule"))
           << "expected row programs whose schedules '" << schedule
           << "' can be set in, got none; leave schedule out, or "
              "few-rows=always, "

@@ -21,6 +21,7 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowElements.h"
+#include "lnbwd/Target/OptionLocation.h"
 #include "lnbwd/Transforms/ProductPasses.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -478,7 +479,7 @@ public:
   void runOnOperation() override {
     std::optional<Precision> precision = symbolizePrecision(float32Products);
     if (!precision) {
-      emitError(getOperation()->getLoc())
+      emitError(getOptionLoc(&getContext(), "float32-products"))
           << "expected float32-products to be exact or tf32, got '"
           << float32Products << "'";
       return signalPassFailure();

@@ -1,7 +1,7 @@
 // RUN: not lnbwd-opt %s --lnbwd-gpu-pipeline="chip=gfx942 few-rows=always schedule=prefetch=0" 2>&1 | FileCheck %s
 
 // One workgroup has no schedule that could be set.
-// CHECK: error: expected row programs whose schedules 'prefetch=0' can be set in, got none; leave schedule out, or few-rows=always, by which one workgroup takes them
+// CHECK: error: loc("option schedule"): expected row programs whose schedules 'prefetch=0' can be set in, got none; leave schedule out, or few-rows=always, by which one workgroup takes them
 func.func @f(%x: memref<?x8xf32>, %w: memref<16x8xf32>, %y: memref<?x16xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x8xf32>) matrices(%w : memref<16x8xf32>) outs rows(%y : memref<?x16xf32>)
       attributes {operand_names = ["x", "w", "y"]} {

@@ -12,7 +12,7 @@
 // EXACT: v_mfma_f32_16x16x4_f32
 // EXACT-NOT: _xf32
 // CHIP: error: {{.*}}cannot have the precision tf32: gfx90a has no matrix instruction that rounds float32 to it, expected one of gfx942,
-// MODE: error: expected float32-products to be exact or tf32, got 'fast'
+// MODE: error: loc("option float32-products"): expected float32-products to be exact or tf32, got 'fast'
 // ONE-NOT: v_mfma
 func.func @k(%x: memref<?x64xf32>, %b: memref<96xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x64xf32>) columns(%b : memref<96xf32>) matrices(%w : memref<96x64xf32>)

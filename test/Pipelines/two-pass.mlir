@@ -8,4 +8,4 @@
 // TWO:     gpu.func @layer_norm_bwd_rows(
 // ONE:     gpu.func @layer_norm_bwd(
 // ONE:     gpu.func @layer_norm_bwd_finalize(
-// INVALID: error: expected two-pass (mode) to be auto, always or never, got 'no'
+// INVALID: error: loc("option two-pass (mode)"): expected two-pass (mode) to be auto, always or never, got 'no'

@@ -3,8 +3,8 @@
 // RUN: not lnbwd-opt %s --lnbwd-fuse-products="chip=gfx9" 2>&1 | FileCheck %s --check-prefix=CHIP
 // RUN: not lnbwd-opt %s --lnbwd-fuse-products="chip=gfx942 rows=-1" 2>&1 | FileCheck %s --check-prefix=ROWS
 
-// MODE: error: expected epilogues to be auto, always or never, got 'no'
-// PROLOGUES: error: expected prologues to be auto, always or never, got 'on'
+// MODE: error: loc("option epilogues"): expected epilogues to be auto, always or never, got 'no'
+// PROLOGUES: error: loc("option prologues"): expected prologues to be auto, always or never, got 'on'
 // CHIP: error: {{.*}}gfx9
-// ROWS: error: expected rows to be at least 0, got -1
+// ROWS: error: loc("option rows"): expected rows to be at least 0, got -1
 module {}

@@ -9,8 +9,8 @@
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=threads_per_row=2048" 2>&1 | FileCheck %s --check-prefix=LIMIT
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx1100 schedule=threads_per_row=48" 2>&1 | FileCheck %s --check-prefix=WAVE
 
-// CHIP:      error: unknown chip 'mi300', expected one of: gfx908, {{.*}}, sm_120
-// NO-CHIP:   error: expected the option chip, one of: gfx908, {{.*}}, sm_120
+// CHIP:      error: loc("option chip"): unknown chip 'mi300', expected one of: gfx908, {{.*}}, sm_120
+// NO-CHIP:   error: loc("option chip"): expected the option chip, one of: gfx908, {{.*}}, sm_120
 // FIELD:     error: {{.*}} unknown schedule field 'warps', expected one of: threads_per_row, row_groups, vector_width, rows_per_workgroup, workgroups_per_compute_unit, workgroups_per_row, column_tile, prefetch
 // NUMBER:    error: {{.*}} expected schedule field 'row_groups' to be a whole number, got 'four'
 // NO-NUMBER: error: {{.*}} expected schedule field 'row_groups' to be a whole number, got ''

@@ -27,7 +27,7 @@
 // FIELD: error: {{.*}}invalid schedule at {{.*}}entries{{\[}}0].schedule: {{.*}}warps
 // BAD-SCHEDULE: error: {{.*}}invalid schedule at {{.*}}entries{{\[}}0].schedule: expected row_groups to be at least 1, got 0
 // UNFIT: error: {{.*}}'lnbwd.rowwise' op tuned schedules '{{.*}}unfit.json', entries{{\[}}1]: expected at most 1024 threads
-// NONE: error: cannot read the tuned schedules '{{.*}}none.json': No such file
+// NONE: error: loc("option tuned-schedules"): cannot read the tuned schedules '{{.*}}none.json': No such file
 
 //--- f.mlir
 func.func @f(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {

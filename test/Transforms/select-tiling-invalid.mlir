@@ -2,5 +2,5 @@
 // RUN: not lnbwd-opt %s --lnbwd-select-tiling="chip=gfx942 rows=-1" 2>&1 | FileCheck %s --check-prefix=ROWS
 
 // CHIP: error: {{.*}}gfx12345
-// ROWS: error: expected rows to be at least 0, got -1
+// ROWS: error: loc("option rows"): expected rows to be at least 0, got -1
 module {}

@@ -4,7 +4,7 @@
 // RUN: lnbwd-opt %s --lnbwd-split-contractions=float32-products=tf32 --lnbwd-fuse-products="chip=gfx942 epilogues=always" | FileCheck %s --check-prefix=FUSED
 // RUN: not lnbwd-opt %s --lnbwd-split-contractions=float32-products=bf16 2>&1 | FileCheck %s --check-prefix=MODE
 
-// MODE: error: expected float32-products to be exact or tf32, got 'bf16'
+// MODE: error: loc("option float32-products"): expected float32-products to be exact or tf32, got 'bf16'
 
 // CHECK-LABEL: func @single(
 // TF32:          lnbwd.product @k_matmul_0 {{.*}} precision = #lnbwd.precision<tf32>

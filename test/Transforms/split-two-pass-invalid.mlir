@@ -4,9 +4,9 @@
 // RUN: not lnbwd-opt %t/program.mlir --lnbwd-split-two-pass 2>&1 | FileCheck %s --check-prefix=NO-CHIP
 // RUN: lnbwd-opt %t/in-place.mlir --lnbwd-split-two-pass=mode=always --verify-diagnostics
 
-// MODE:    error: expected two-pass (mode) to be auto, always or never, got 'sometimes'
-// CHIP:    error: unknown chip 'gfx906', expected one of: gfx908, {{.*}}, sm_120
-// NO-CHIP: error: expected the option chip, one of: gfx908, {{.*}}, sm_120
+// MODE:    error: loc("option two-pass (mode)"): expected two-pass (mode) to be auto, always or never, got 'sometimes'
+// CHIP:    error: loc("option chip"): unknown chip 'gfx906', expected one of: gfx908, {{.*}}, sm_120
+// NO-CHIP: error: loc("option chip"): expected the option chip, one of: gfx908, {{.*}}, sm_120
 
 //--- program.mlir
 func.func @f() {

@@ -1,7 +1,7 @@
 // RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --split-input-file --verify-diagnostics
 // RUN: not lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx000 --split-input-file 2>&1 | FileCheck %s
 
-// CHECK: error: unknown chip 'gfx000', expected one of: gfx908, {{.*}}, sm_120
+// CHECK: error: loc("option chip"): unknown chip 'gfx000', expected one of: gfx908, {{.*}}, sm_120
 
 // One lane's element is not at hand in the others.
 func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
