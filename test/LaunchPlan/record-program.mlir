@@ -1,0 +1,107 @@
+// RUN: lnbwd-opt %s --lnbwd-record-program --split-input-file -o %t.mlir
+// RUN: sed 's/\\22/"/g' %t.mlir | FileCheck %s
+// RUN: lnbwd-opt %t.mlir --lnbwd-record-program --split-input-file | diff %t.mlir -
+
+// Every kind of operand, values by their numbers, and what an operation's name
+// and type leave open.
+// CHECK-LABEL: func.func @kinds(
+// CHECK-SAME:    lnbwd.program = "[{"accumulate":true,
+// CHECK-SAME:    "inputs":[{"argument":0,"kind":"row_block","type":"8xbf16"},{"argument":1,"kind":"row_block","type":"8xi8"},
+// CHECK-SAME:    {"argument":2,"kind":"column","type":"8xf32"},{"argument":3,"kind":"group_column","type":"8xf32"},
+// CHECK-SAME:    {"argument":4,"kind":"row_scalar","type":"f32"}],"name":"k",
+// CHECK-SAME:    "operations":{{\[\[}}"arith.constant","8xi8",{"value":0}],["arith.constant","8xf32",{"value":"-inf"}],
+// CHECK-SAME:    ["arith.extf","8xf32",0],["arith.cmpi","8xi1",1,5,{"predicate":"ne"}],["arith.select","8xf32",8,7,6],
+// CHECK-SAME:    ["vector.reduction","f32",9,{"kind":"maximumf"}],["math.exp","8xf32",3,{"approximate":true}],
+// CHECK-SAME:    ["vector.fma","8xf32",2,11,7],["arith.addf","f32",10,4],["arith.truncf","8xbf16",12]],
+// CHECK-SAME:    "outputs":[{"argument":5,"kind":"row_block","type":"8xbf16","value":14},
+// CHECK-SAME:    {"argument":6,"kind":"row_scalar","type":"f32","value":13},
+// CHECK-SAME:    {"argument":7,"kind":"column_sum","type":"8xf32","value":12},
+// CHECK-SAME:    {"argument":8,"kind":"group_sum","type":"8xf32","value":11}]}]"
+func.func @kinds(%x: memref<?x8xbf16>, %m: memref<?x8xi8>, %c: memref<8xf32>, %g: memref<?x8xf32>, %s: memref<?xf32>,
+                 %y: memref<?x8xbf16>, %t: memref<?xf32>, %cs: memref<8xf32>, %gs: memref<?x8xf32>) {
+  lnbwd.rowwise @k rows(%x, %m : memref<?x8xbf16>, memref<?x8xi8>) columns(%c : memref<8xf32>)
+      group_columns(%g : memref<?x8xf32>) scalars(%s : memref<?xf32>)
+      outs rows(%y : memref<?x8xbf16>) scalars(%t : memref<?xf32>) column_sums(%cs : memref<8xf32>)
+      group_sums(%gs : memref<?x8xf32>) attributes {accumulate} {
+  ^row(%xr: vector<8xbf16>, %mr: vector<8xi8>, %cr: vector<8xf32>, %gr: vector<8xf32>, %sr: f32):
+    %zero = arith.constant dense<0> : vector<8xi8>
+    %none = arith.constant dense<0xFF800000> : vector<8xf32>
+    %wide = arith.extf %xr : vector<8xbf16> to vector<8xf32>
+    %set = arith.cmpi ne, %mr, %zero : vector<8xi8>
+    %chosen = arith.select %set, %wide, %none : vector<8xi1>, vector<8xf32>
+    %largest = vector.reduction <maximumf>, %chosen : vector<8xf32> into f32
+    %e = math.exp %gr fastmath<afn> : vector<8xf32>
+    %f = vector.fma %cr, %e, %wide : vector<8xf32>
+    %u = arith.addf %largest, %sr : f32
+    %o = arith.truncf %f : vector<8xf32> to vector<8xbf16>
+    lnbwd.yield %o, %u, %f, %e : vector<8xbf16>, f32, vector<8xf32>, vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+// An allocation is a buffer, which the next program reads; a matrix and an outer
+// sum have two sizes.
+// CHECK-LABEL: func.func @chain(
+// CHECK-SAME:    {"argument":1,"kind":"matrix","type":"6x8xf32"}],"name":"first","operations":{{\[\[}}"lnbwd.linear","6xf32",0,1]],
+// CHECK-SAME:    "outputs":[{"buffer":0,"kind":"row_block","type":"6xf32","value":2}]},
+// CHECK-SAME:    {"inputs":[{"buffer":0,"kind":"row_block","type":"6xf32"},{"argument":0,"kind":"row_block","type":"8xf32"}],
+// CHECK-SAME:    "name":"second","operations":{{\[\[}}"vector.outerproduct","6x8xf32",0,1]],
+// CHECK-SAME:    "outputs":[{"argument":2,"kind":"outer_sum","type":"6x8xf32","value":2}]}]"
+func.func @chain(%x: memref<4x8xf32>, %w: memref<6x8xf32>, %dw: memref<6x8xf32>) {
+  %h = memref.alloc() : memref<4x6xf32>
+  lnbwd.rowwise @first rows(%x : memref<4x8xf32>) matrices(%w : memref<6x8xf32>) outs rows(%h : memref<4x6xf32>) {
+  ^row(%xr: vector<8xf32>, %wm: vector<6x8xf32>):
+    %p = lnbwd.linear %xr, %wm : vector<8xf32>, vector<6x8xf32>
+    lnbwd.yield %p : vector<6xf32>
+  }
+  lnbwd.rowwise @second rows(%h, %x : memref<4x6xf32>, memref<4x8xf32>) outs outer_sums(%dw : memref<6x8xf32>) {
+  ^row(%hr: vector<6xf32>, %xr: vector<8xf32>):
+    %o = vector.outerproduct %hr, %xr : vector<6xf32>, vector<8xf32>
+    lnbwd.yield %o : vector<6x8xf32>
+  }
+  memref.dealloc %h : memref<4x6xf32>
+  return
+}
+
+// -----
+
+// What is no such program is named.
+// CHECK-LABEL: func.func @product(
+// CHECK-SAME:    lnbwd.program = "[{"unsupported":"lnbwd.product"}]"
+func.func @product(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?x64xf32>) {
+  lnbwd.product @p lhs(%x : memref<?x64xf32>) rhs(%w : memref<64x64xf32>) outs(%y : memref<?x64xf32>) attributes {rhs_transposed}
+  return
+}
+
+// -----
+
+// Partial sums are no result.
+// CHECK-LABEL: func.func @partial(
+// CHECK-SAME:    lnbwd.program = "[{"unsupported":"partial sums"}]"
+func.func @partial(%x: memref<?x8xf32>, %s: memref<?x8xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs column_sums(%s : memref<?x8xf32>) {
+  ^row(%xr: vector<8xf32>):
+    lnbwd.yield %xr : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+// Who names an operation has a formula; other functions have no program.
+// CHECK-LABEL: func.func @named(
+// CHECK-NOT:     lnbwd.program
+func.func @named(%x: memref<?x8xf32>, %y: memref<?x8xf32>)
+    attributes {lnbwd.operation = #lnbwd.operation<name = "rms_norm", epsilon = 1.0e-5 : f64>} {
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs rows(%y : memref<?x8xf32>) {
+  ^row(%xr: vector<8xf32>):
+    lnbwd.yield %xr : vector<8xf32>
+  }
+  return
+}
+func.func private @declared(%x: memref<?x8xf32>)
+func.func @nothing(%x: memref<?x8xf32>) {
+  return
+}
