@@ -157,4 +157,10 @@ void storeElement(FloatFormat format, void *array, size_t index, float value) {
   std::memcpy(address, &bits, sizeof(bits));
 }
 
+double roundTo(FloatFormat format, double value) {
+  uint32_t element = 0;
+  storeElement(format, &element, 0, static_cast<float>(value));
+  return loadElement(format, &element, 0);
+}
+
 } // namespace lnbwd::reference

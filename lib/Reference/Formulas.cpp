@@ -187,11 +187,8 @@ void normLinear(const RowInputs &in, RowOutputs &out) {
   z = applyColumns(in, z);
   // To float32 nothing is rounded that the kernel has not, too, in its way.
   for (double &value : z)
-    if (in.format != FloatFormat::F32) {
-      uint32_t narrow = 0;
-      storeElement(in.format, &narrow, 0, static_cast<float>(value));
-      value = loadElement(in.format, &narrow, 0);
-    }
+    if (in.format != FloatFormat::F32)
+      value = roundTo(in.format, value);
   for (int64_t o = 0; o < in.outputs; ++o) {
     const double *row = weight.data() + o * in.columns;
     double bias = in.has(Role::B) ? in[Role::B][o] : 0;

@@ -121,34 +121,39 @@ static void sumOuterProducts(const Inputs &inputs,
                              std::vector<double> &sums, double &terms,
                              double &factorRounding) {
   const int64_t m = inputs.outputs, n = inputs.columns;
+  const FloatFormat format = inputs.arrays[Role::X].format;
   sums.assign(m * n, 0.0);
-  std::vector<double> largestSum(m), largestTerm(m);
+  std::vector<double> largestSum(m), largestChange(m);
+  // What rounding the row of `columns` adds to it.
+  std::vector<double> roundings(inputs.rows * n);
+  for (int64_t row = 0; row < inputs.rows && format != FloatFormat::F32; ++row)
+    for (int64_t j = 0; j < n; ++j) {
+      double value = factors[row * (m + n) + m + j];
+      roundings[row * n + j] = roundTo(format, value) - value;
+    }
   parallelFor(m, [&](unsigned, int64_t begin, int64_t end) {
-    std::vector<double> sumSquares(n), termSquares(n);
+    std::vector<double> squares(n), changes(n);
     for (int64_t o = begin; o < end; ++o) {
-      sumSquares.assign(n, 0.0);
-      termSquares.assign(n, 0.0);
+      squares.assign(n, 0.0);
+      changes.assign(n, 0.0);
       for (int64_t row = 0; row < inputs.rows; ++row) {
         const double *factor = factors.data() + row * (m + n);
         for (int64_t j = 0; j < n; ++j) {
-          double term = factor[o] * factor[m + j];
           double &sum = sums[o * n + j];
-          sum += term;
-          sumSquares[j] += sum * sum;
-          termSquares[j] += term * term;
+          sum += factor[o] * factor[m + j];
+          squares[j] += sum * sum;
+          changes[j] += factor[o] * roundings[row * n + j];
         }
       }
-      largestSum[o] = largestRoot(sumSquares);
-      largestTerm[o] = largestRoot(termSquares);
+      largestSum[o] = largestRoot(squares);
+      for (double change : changes)
+        if (std::isfinite(change))
+          largestChange[o] = std::max(largestChange[o], std::abs(change));
     }
   });
-  // An error is anywhere up to the roundoff, to either side.
-  const FloatFormat format = inputs.arrays[Role::X].format;
-  const double rounding =
-      format == FloatFormat::F32 ? 0 : unitRoundoff(format) / std::sqrt(3.0);
   for (int64_t o = 0; o < m; ++o) {
     terms = std::max(terms, largestSum[o] / 2);
-    factorRounding = std::max(factorRounding, rounding * largestTerm[o]);
+    factorRounding = std::max(factorRounding, largestChange[o]);
   }
 }
 

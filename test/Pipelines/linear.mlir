@@ -22,12 +22,13 @@
 // FUSED:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear blocks
 // FUSED-NOT: gpu.launch_func
 
-// Of the gradient: W gamma first; then T and dz; dx and sums; the parameters last,
-// of whose rows there is a constant number. The plan knows what it is.
+// Of the gradient: W gamma first; then dW, of rounded rows, and dz; dx, dgamma and
+// dy's sum; dbeta last, of whose rows there is a constant number. The plan knows
+// what it is.
 // BWD:       \22name\22:\22layer_norm_linear_bwd\22
 // BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_product_0 blocks in (%c
-// BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_matmul_0
+// BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_sum_4 blocks
 // BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_matmul_1
 // BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_of_96 blocks
-// BWD-NOT:   of_96_finalize
+// BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_of_96_finalize
 // BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_parameters blocks in (%c

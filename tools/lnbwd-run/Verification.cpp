@@ -124,9 +124,6 @@ static double roundingFloor(Role role, double terms) {
   return units * reference::unitRoundoff(FloatFormat::F32) * terms;
 }
 
-/// One element of a million is off by 4.9 root mean squares.
-static constexpr double mostDeviations = 5;
-
 /// `relative` is the allowed error beside the largest reference value, `floor`
 /// what is allowed of small ones, too, and `absolute` what comes on top.
 static OutputReport makeReport(const std::string &name,
@@ -227,7 +224,7 @@ public:
             getInfo(*argument.output).name, argument, total(*argument.output),
             tolerance(*argument.output, argument.format),
             roundingFloor(*argument.output, expected.terms[*argument.output]),
-            mostDeviations * expected.factorRounding[*argument.output]));
+            expected.factorRounding[*argument.output]));
     return result;
   }
 

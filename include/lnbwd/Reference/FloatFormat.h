@@ -48,6 +48,8 @@ float f16ToFloat(uint16_t bits);
 float loadElement(FloatFormat format, const void *array, size_t index);
 /// Rounds `value` into element `index`.
 void storeElement(FloatFormat format, void *array, size_t index, float value);
+/// What is left of `value` in that format: rounded to float32, then to it.
+double roundTo(FloatFormat format, double value);
 
 } // namespace lnbwd::reference
 

@@ -90,10 +90,9 @@ struct Result {
   /// of outer products, which kernels add up term by term, half the largest
   /// root of the sum of squared partial sums of an element.
   ByRole<double> terms;
-  /// Of a sum of outer products whose rows are of 16 bits what rounding one of
-  /// the two rows to x's type makes of it: the largest root mean square error
-  /// of an element. Whether a kernel rounds is its own affair
-  /// (docs/layer-norm-linear.md).
+  /// Of a sum of outer products the largest change of an element where the row
+  /// of `columns` is rounded to x's type before it is multiplied. Kernels may
+  /// round it or not (docs/layer-norm-linear.md).
   ByRole<double> factorRounding;
 };
 

@@ -64,7 +64,7 @@ func.func @row_loop(%begin: index, %rows: index, %step: index, %w: index, %ws: i
 // CHECK:         lane.accumulate %{{.*}}, %{{.*}} if %{{.*}} : vector<8xf32>
 // CHECK:         lane.store %{{.*}}, %{{.*}}[%{{.*}}] at %{{.*}} access 1 if %{{.*}} : !place, vector<8xf32>, memref<?x1000xf32>
 // CHECK:         lane.store_scalar %{{.*}}, %{{.*}}[%{{.*}}] at %{{.*}} if %{{.*}} : !place, memref<?xf32>
-// CHECK:         lane.reduce [#vector.kind<add>] %{{.*}} at %{{.*}} turn %{{.*}} phase 1 : !place, f32 -> f32
+// CHECK:         lane.reduce [#vector.kind<add>] %{{.*}} at %{{.*}} turn %{{.*}} phase 0 : !place, f32 -> f32
 // CHECK:         lane.reduce [#vector.kind<add>] %{{.*}} at %{{.*}} turn %{{.*}} phase 1 own_columns : !place, f32 -> f32
 // CHECK:         lane.store_scalar %{{.*}}, %{{.*}}[%{{.*}}] at %{{.*}} if %{{.*}} own_columns : !place, memref<?xf32>
 // CHECK:         lane.combine_groups %{{.*}}, %{{.*}} at %{{.*}} radix 2 : !place, vector<8xf32>, vector<8xf32> -> vector<8xf32>, vector<8xf32>
@@ -80,7 +80,7 @@ func.func @split(%row: index, %exists: i1, %g: memref<1000xbf16>, %h: memref<100
   lane.store %sum, %a[%row] at %place access 1 if %exists : !place, vector<8xf32>, memref<?x1000xf32>
   lane.store_scalar %n, %s[%row] at %place if %exists : !place, memref<?xf32>
   %turn = lane.first_turn : !lane.turn
-  %r = lane.reduce [#vector.kind<add>] %n at %place turn %turn phase 1 : !place, f32 -> f32
+  %r = lane.reduce [#vector.kind<add>] %n at %place turn %turn phase 0 : !place, f32 -> f32
   %own = lane.reduce [#vector.kind<add>] %n at %place turn %turn phase 1 own_columns : !place, f32 -> f32
   lane.store_scalar %own, %s[%row] at %place if %exists own_columns : !place, memref<?xf32>
   %total:2 = lane.combine_groups %sum, %sum at %place radix 2 : !place, vector<8xf32>, vector<8xf32> -> vector<8xf32>, vector<8xf32>
