@@ -290,8 +290,7 @@ static void compute(const RowOperation &operation,
       result[j] = known->compute(operands, operation);
     }
   } else if (operation.name == "arith.constant") {
-    std::fill(result.begin(), result.end(),
-              Bounded{operation.attributes.value, 0});
+    result.assign(result.size(), {operation.attributes.value, 0});
   } else if (operation.name == "vector.broadcast" ||
              operation.name == "vector.extract") {
     for (size_t j = 0; j < result.size(); ++j)
@@ -342,6 +341,7 @@ public:
 private:
   using AllValues = std::vector<Values>;
 
+  void checkGroups() const;
   void findVarying();
   const ValueType &typeOf(size_t value) const {
     size_t count = program.inputs.size();
@@ -374,10 +374,12 @@ private:
 void Interpreter::findVarying() {
   for (const ProgramOperand &input : program.inputs)
     varies.push_back(input.kind != Kind::Column && input.kind != Kind::Matrix);
-  for (const RowOperation &operation : program.operations)
-    varies.push_back(
-        std::any_of(operation.operands.begin(), operation.operands.end(),
-                    [&](size_t operand) { return varies[operand]; }));
+  for (const RowOperation &operation : program.operations) {
+    bool doesVary = false;
+    for (size_t operand : operation.operands)
+      doesVary = doesVary || varies[operand];
+    varies.push_back(doesVary);
+  }
 }
 
 void Interpreter::load(const ProgramOperand &input, int64_t row,
@@ -389,6 +391,9 @@ void Interpreter::load(const ProgramOperand &input, int64_t row,
   else if (input.kind == Kind::GroupColumn)
     place = groupOf(row);
   if (const Values &kept = written[input.buffer]; !kept.empty()) {
+    if (static_cast<size_t>((place + 1) * length) > kept.size())
+      throw std::invalid_argument("'" + program.name +
+                                  "' reads more than was written");
     auto first = kept.begin() + static_cast<std::ptrdiff_t>(place * length);
     std::copy(first, first + static_cast<std::ptrdiff_t>(length),
               values.begin());
@@ -494,7 +499,21 @@ void Interpreter::finishSum(const ProgramOperand &output,
     consumer(0, output.buffer, 0, sumOut);
 }
 
+void Interpreter::checkGroups() const {
+  bool hasGroups = false;
+  for (const ProgramOperand &input : program.inputs)
+    hasGroups = hasGroups || input.kind == Kind::GroupColumn;
+  for (const ProgramOperand &output : program.outputs)
+    hasGroups = hasGroups || output.kind == Kind::GroupSum;
+  if (hasGroups && (groups < 1 ? rows != 0 : rows % groups != 0))
+    throw std::invalid_argument(
+        "'" + program.name + "': expected a multiple of the " +
+        std::to_string(groups) + " groups of rows, got " +
+        std::to_string(rows) + " rows");
+}
+
 void Interpreter::run() {
+  checkGroups();
   size_t count = program.outputs.size();
   std::vector<Values> out(count);
   bool isInOrder = false;

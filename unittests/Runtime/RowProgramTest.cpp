@@ -476,6 +476,26 @@ TEST(RowProgramTest, ConditionsMayBeOpen) {
   EXPECT_EQ(choose(2, true).outputs[2].front().error, 1);
 }
 
+TEST(RowProgramTest, BuffersHoldWhatWasWritten) {
+  Builder writer, reader;
+  size_t x = writer.input(Kind::RowBlock, "4xf32", 0);
+  writer.output(Kind::RowScalar, "f32", 2, writer.sum(x));
+  size_t y = reader.input(Kind::RowBlock, "4xf32", 2);
+  reader.output(Kind::RowBlock, "4xf32", 1, y);
+  std::vector<std::vector<float>> arrays = {{1, 2, 3, 4}, {}, {}};
+  EXPECT_THROW(Interpreted({writer.program, reader.program}, 1, 1, arrays, 2),
+               std::invalid_argument);
+  EXPECT_THROW(Interpreted({reader.program}, 1, 1, arrays, 2),
+               std::invalid_argument);
+  Builder grouped;
+  size_t z = grouped.input(Kind::RowBlock, "1xf32", 0);
+  grouped.output(Kind::GroupSum, "1xf32", 1, z);
+  EXPECT_THROW(Interpreted({grouped.program}, 4, 3, arrays, 2),
+               std::invalid_argument);
+  EXPECT_THROW(Interpreted({grouped.program}, 4, 0, arrays, 2),
+               std::invalid_argument);
+}
+
 TEST(RowProgramTest, NamesWhatItDoesNotKnow) {
   Builder b;
   size_t x = b.input(Kind::RowBlock, "4xf32", 0);

@@ -85,7 +85,9 @@ using ElementConsumer =
     std::function<void(unsigned worker, size_t argument, size_t first,
                        const std::vector<Bounded> &values)>;
 
-/// Runs the programs one after the other.
+/// Runs the programs one after the other. Throws std::invalid_argument if one
+/// reads more of a buffer than was written to it, or has groups of rows of
+/// which the rows are no multiple.
 void interpret(const std::vector<RowProgram> &programs,
                const ProgramInputs &inputs, const ElementConsumer &consumer);
 
