@@ -76,7 +76,7 @@ SUMS_OF_ROWS = ("amax", "amin", "log_softmax", "logsumexp", "mean", "norm", "sof
 
 _SUPPORTED = (f"+, -, *, /, ** with a constant exponent, comparisons, {', '.join(FUNCTIONS)}; over "
               f"the last dimension {', '.join(SUMS_OF_ROWS)}; chunk of parameters; and what "
-              "torch.nn.functional makes of these (silu, gelu, layer_norm, ...)")
+              "torch.nn.functional makes of these (silu, gelu, ...)")
 
 _RANDOM = ("draws random numbers, which is not supported in row functions; draw them outside and "
            "pass them as a parameter annotated lnbwd.Rows")
