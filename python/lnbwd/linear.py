@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from ._arguments import check_parameter, check_tensor, check_type
 from .errors import LnbwdError
@@ -169,6 +170,12 @@ def _is_plain(x: Tensor, w: Tensor) -> bool:
     return type(x) in _plain and type(w) in _plain and not _modes()
 
 
+def _is_derived(*tensors: Tensor | None) -> bool:
+    """Whether a derivative may be asked of what is computed of the tensors, in either mode."""
+    return forward_ad._current_level >= 0 or (torch.is_grad_enabled() and any(
+        tensor is not None and tensor.requires_grad for tensor in tensors))
+
+
 def _flat(tensor: Tensor) -> Tensor:
     """All rows of a tensor, one below another. (A call that changes nothing costs, too.)"""
     return tensor if tensor.dim() == 2 else tensor.reshape(-1, tensor.shape[-1])
@@ -295,7 +302,11 @@ def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
                    "weight": (weight, weight.shape), "bias": (bias, weight.shape[:1])}, weight)
     check_device(x, "x")
     if not (_is_compiling() or _transforms_are_active()):
-        return _eager(x, weight, norm_weight, norm_bias, bias, norm, float(eps))
+        arguments = (weight, norm_weight, norm_bias, bias, norm, float(eps))
+        if _is_plain(x, weight) and not _is_derived(x, weight, norm_weight, norm_bias, bias):
+            out = _run(_flat(x), *arguments)[0]
+            return out if x.dim() == 2 else out.view(*x.shape[:-1], weight.shape[0])
+        return _eager(x, *arguments)
     y: Tensor = torch.ops.lnbwd.norm_linear(x.reshape(-1, shape[0]), weight, norm_weight,
                                             norm_bias, bias, norm, float(eps))[0]
     return y.reshape(*x.shape[:-1], weight.shape[0])

@@ -190,6 +190,39 @@ def test_rows_of_any_shape_and_strides():
         check(arguments, dy, 2e-6)
 
 
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_without_gradients(shape):
+    """The same bits by the shorter way, and a tangent is never lost on it."""
+    arguments, _ = make(shape, 16, 24)
+    with lnbwd.simulate():
+        y = call(arguments)
+        with torch.no_grad():
+            assert torch.equal(call(arguments), y.detach())
+        constants = {name: value.detach() for name, value in arguments.items()}
+        assert torch.equal(call(constants), y.detach()) and not call(constants).requires_grad
+        with torch.autograd.forward_ad.dual_level():
+            constants["bias"] = torch.autograd.forward_ad.make_dual(
+                constants["bias"], torch.ones_like(constants["bias"]))
+            with pytest.raises((RuntimeError, NotImplementedError)):
+                call(constants)
+
+
+def test_dispatch_modes_see_the_operator():
+    """What watches operators is not passed by."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Record(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    seen = []
+    arguments, _ = make((3,), 16, 24)
+    with lnbwd.simulate(), Record():
+        call(arguments)
+    assert "lnbwd._norm_linear.default" in seen
+
+
 def test_modules_are_taken_over():
     norm, linear = torch.nn.LayerNorm(16), torch.nn.Linear(16, 24)
     module = lnbwd.nn.LayerNormLinear.from_modules(norm, linear)
