@@ -35,9 +35,9 @@ def code_of(path: pathlib.Path) -> str:
     """What of a file is no comment."""
     text = path.read_text(errors="replace")
     first_line = text.split("\n", 1)[0]
-    if path.suffix == ".py" or "python" in first_line:
+    if path.suffix == ".py" or (first_line.startswith("#!") and "python" in first_line):
         return python_code(text)
-    if path.suffix == ".sh":
+    if path.suffix in (".sh", ".cmake"):
         return re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
     return re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
 
