@@ -45,6 +45,13 @@ def _is_alias(node: Node) -> bool:
     return node.target in _OTHER_VIEWS or is_view(node)
 
 
+def _base(node: Node) -> Node:
+    """The node whose memory a node has."""
+    while _is_alias(node):
+        node = node.args[0]  # type: ignore[assignment]
+    return node
+
+
 def _is_fused(node: Node) -> bool:
     """Whether torch.compile computes a node in a kernel of its own making."""
     return (node.op == "call_function" and (
@@ -55,8 +62,7 @@ def _is_fused(node: Node) -> bool:
 def is_fused(node: Node) -> bool:
     """Whether torch.compile computes a node, or what it is a view of, in a kernel of its own
     making, and no sum."""
-    while _is_alias(node):
-        node = node.args[0]  # type: ignore[assignment]
+    node = _base(node)
     return _is_fused(node) and not is_reduction(node)
 
 
@@ -134,8 +140,7 @@ def is_in_memory(node: Node, inside: Collection[Node] = (),
     one; and what is computed of many tensors, if it is used in another kernel, too: by a node that
     is not inside, or, where they are given, by one of those that are ``unfused``.
     """
-    while _is_alias(node):
-        node = node.args[0]  # type: ignore[assignment]
+    node = _base(node)
     users = _other_users(node, inside)
     if not _is_fused(node) or not all(map(_is_fused, users)):
         return True
@@ -147,9 +152,7 @@ def blocks_behind(node: Node, inside: Collection[Node] = ()) -> set[Node]:
     not. Random numbers and constants are none."""
     result: set[Node] = set()
     seen: set[Node] = set()
-    base = node
-    while _is_alias(base):
-        base = base.args[0]  # type: ignore[assignment]
+    base = _base(node)
     stack = [base]
     while stack:
         current = stack.pop()
@@ -159,7 +162,7 @@ def blocks_behind(node: Node, inside: Collection[Node] = ()) -> set[Node]:
         if len(seen) > _MOST_NODES:
             return {node}
         if _is_alias(current):
-            stack.append(current.args[0])  # type: ignore[arg-type]
+            stack.append(_base(current))
         elif is_fused(current) and (current is base or not is_in_memory(current, inside)):
             stack += sources(current)
         elif isinstance(current.meta.get("val"), torch.Tensor):

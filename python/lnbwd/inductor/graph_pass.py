@@ -227,8 +227,9 @@ def _replace(graph: Graph, region: Region) -> None:
     inputs = list(region.inputs)
     # Where its first result is used, so that none is in memory before it is needed: what a
     # checkpoint computes again would be, for all layers, if regions came as early as they can.
+    inside = set(region.nodes)
     place = min(user for nodes in region.outputs for node in nodes for user in node.users
-                if user not in region.nodes)
+                if user not in inside)
     with graph.inserting_before(place), mode:
         if program.has_groups and not any(i.kind == "group_column" for i in program.inputs):
             # The first row block says how many groups there are.
