@@ -358,9 +358,11 @@ def check() -> list[str]:
     # A few columns of the many rows.
     many = measure_many(seed, 48)
     known = read_page(PAGE.read_text()) if PAGE.exists() else {}
-    stale = disagreements(known, gradients, list(COLUMNS), 0.6, 1.06)
-    stale += disagreements(known, forward, list(CHIPS), 0.4, 1.3)
-    stale += disagreements(known, many, list(MANY_CHIPS), 0.4, 1.3)
+    stale = []
+    if known:
+        stale += disagreements(known, gradients, list(COLUMNS), 0.6, 1.06)
+        stale += disagreements(known, forward, list(CHIPS), 0.4, 1.3)
+        stale += disagreements(known, many, list(MANY_CHIPS), 0.4, 1.3)
     worse = worse_cells([gradients])
     for cell, figures in known.items():
         if len(cell) == 2 and max(figures) > figures[0]:

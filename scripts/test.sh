@@ -72,7 +72,7 @@ count "ruff" "$code" "$((code == 0))" "$((code != 0))"
 
 say "Unit tests (GoogleTest)"
 # The simulator's are many and short, and a process takes longer to start than
-# most of them to run: several in each. What they execute goes to docs/coverage.md.
+# most of them to run: several in each. What they execute goes to coverage.md in the build folder.
 run_shard() { # index, number of shards; names the test if the process dies
   local output code=0
   output=$(GTEST_SHARD_INDEX=$1 GTEST_TOTAL_SHARDS=$2 LNBWD_SIM_CHECK=all \
@@ -94,7 +94,10 @@ seq 0 $((shards - 1)) | xargs -P "$(nproc)" -I{} bash -c "run_shard {} $shards" 
 total=$(sed -nE 's/^\[==.*\] ([0-9]+) tests? from .* ran\. .*/\1/p' "$log" | awk '{s += $1} END {print s + 0}')
 bad=$(sed -nE 's/^ *([0-9]+) FAILED TESTS?$/\1/p' "$log" | awk '{s += $1} END {print s + 0}')
 count "unit tests of the simulator" "$code" "$((total - bad))" "$bad"
-if [ "$code" -eq 0 ]; then export LNBWD_TEST_EXECUTED=$executed; fi
+if [ "$code" -eq 0 ]; then
+  "$venv_dir/bin/python" "$source_dir/scripts/coverage.py" --executed "$executed" || code=$?
+  count "coverage of instructions" "$code" "$((code == 0))" "$((code != 0))"
+fi
 
 code=0
 ctest --test-dir "$build_dir" -LE simulator --output-on-failure -j"$(nproc)" 2>&1 | tee "$log" |

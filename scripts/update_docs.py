@@ -370,7 +370,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         tools = Tools(options.build.resolve(), options.llvm, pathlib.Path(scratch))
         wanted = {SOURCE / name: page(tools) for name, page in PAGES.items()}
-        for page in [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md"))]:
+        for page in [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md")),
+                     *sorted((SOURCE / "simulator" / "docs").rglob("*.md"))]:
             if page not in wanted and MARKER.search(page.read_text()):
                 wanted[page] = fill(page, tools, left_alone)
     for page, text in wanted.items():

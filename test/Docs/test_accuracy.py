@@ -1,8 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""docs/accuracy.md is what scripts/accuracy.py measures, ours is no worse than others, and the
-order of summation in numpy, which the page relies on, is the kernels'."""
+"""Our errors are no worse than others', and the order of summation in numpy, on which
+scripts/accuracy.py relies, is the kernels'."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ import layer_norm as ln  # noqa: E402
 import summation  # noqa: E402
 
 
-def test_accuracy_page_is_fresh():
+def test_ours_is_no_worse_than_others():
     pytest.importorskip("torch")
     environment = dict(os.environ)
     environment.setdefault("LNBWD_BUILD_DIR", str(SOURCE / "build"))

@@ -1,10 +1,10 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The README's three doors: they stand first, and what Python shows there is so.
+"""What Python shows in the README's first steps is so.
 
 test_commands.py executes the commands. Left to hands: the lines that install (scripts/demo.sh and
-pip), and those for a card. docs/install.md says when they were run last.
+pip), and those for a card.
 """
 
 import os
@@ -15,9 +15,8 @@ import sys
 
 import pytest
 import tomllib
+from pages import BUILD, PAGES, ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build"))
 README = (ROOT / "README.md").read_text()
 DOORS = {name: (language, text) for name, language, text in re.findall(
     r"<!-- door: ([\w-]+) -->\n```(\w+)\n(.*?)```", README, re.DOTALL)}
@@ -33,22 +32,15 @@ def run(folder: pathlib.Path, *arguments: str) -> str:
     return result.stdout
 
 
-def test_the_doors():
-    assert list(DOORS) == ["pytorch", "pytorch-model", "kernels", "mlir"]
-    assert len(README.splitlines()) <= 150
-    # The table of doors is on the first screen.
-    assert README.index("#mlir-how-it-works") < len("\n".join(README.splitlines()[:15]))
-
-
 def test_pytorch(tmp_path):
     """The last line of the door, and what pages say that it ends with."""
     program, *arguments = DOORS["pytorch"][1].splitlines()[-1].partition("#")[0].split()
     assert program == "env/bin/python"
     output = run(tmp_path, *arguments)
     assert "gfx942" in output, output
-    said = {count for page in ("install", "amd") for count in
-            re.findall(r"\d+ of \d+ right", (ROOT / "docs" / f"{page}.md").read_text())}
-    assert said == set(re.findall(r"\d+ of \d+ right", output))
+    said = {count for page in PAGES for count in
+            re.findall(r"\d+ of \d+ right", page.read_text())}
+    assert set(re.findall(r"\d+ of \d+ right", output)) <= said
 
 
 def test_pytorch_model(tmp_path):

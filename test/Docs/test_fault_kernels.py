@@ -1,8 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The kernels on which the checker is tested: there are enough of them, each is in the table of
-the unit test that runs it, and docs/checker.md counts them as they are."""
+"""The kernels on which the checker is tested: there are enough of them, and each is in the table
+of the unit test that runs it."""
 
 import pathlib
 import re
@@ -39,13 +39,8 @@ def test_all_of_them_run(group):
         assert re.search(rf'[{{(]"{name}"', text), f"{test} does not run {name}"
 
 
-def test_the_page_counts_them():
-    assert fault_kernels.table() in (ROOT / "docs" / "checker.md").read_text()
-
-
 def test_hazards_are_counted():
     hazards = fault_kernels.hazards()
     assert sum(test.faults for test in hazards) >= 90
     assert sum(test.clean for test in hazards) >= 90
     assert all(test.faults for test in hazards)
-    assert fault_kernels.hazard_table() in (ROOT / "docs" / "checker.md").read_text()

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What an instruction is, its record says (docs/simulator.md): nobody else goes by names."""
+"""What an instruction is, its record says: nobody else goes by names."""
 
 import functools
 import pathlib

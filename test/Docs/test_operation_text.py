@@ -4,7 +4,7 @@
 """A named operation's MLIR is written in two places, which write the same text.
 
 lnbwd-run has no Python, and the Python package names its kernels by the text where there is no
-native code (docs/add-an-op.md says why it stays so). Both fill in what the tables say.
+native code. Both fill in what the tables say.
 """
 
 import os

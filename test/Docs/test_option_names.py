@@ -5,15 +5,13 @@
 
 import functools
 import os
-import pathlib
 import re
 import subprocess
 import sys
 
 import pytest
+from pages import BUILD, ROOT, each_page
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve()
 TUNE = ROOT / "tools" / "lnbwd-tune" / "lnbwd-tune"
 
 #: How each of our programs lists its options.
@@ -76,8 +74,7 @@ def commands(text: str) -> list[str]:
             for line in block.replace("\\\n", " ").splitlines()]
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))],
-                         ids=lambda path: path.name)
+@each_page
 def test_commands_on_pages_have_options_that_exist(page, known):
     wrong = []
     for line in commands(page.read_text()):

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For the table in docs/coverage.md: with LNBWD_SIM_COVERAGE=FILE, each
+// For the list of scripts/coverage.py: with LNBWD_SIM_COVERAGE=FILE, each
 // instruction's name is appended to the file when it is first executed, or,
 // if it is in a code object and cannot be executed, when that is first used.
 //
