@@ -5,8 +5,8 @@
 #   LNBWD_SIMULATED_CHIPS, LNBWD_DEFAULT_SIMULATED_CHIP and, for each chip on the
 #   list, LNBWD_WAVE_SIZE_<chip> and LNBWD_TESTS_<chip>, many or few
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
-set(lnbwd_chips ${PROJECT_SOURCE_DIR}/lib/Chips/Chips.json)
-set(lnbwd_chips_generator ${PROJECT_SOURCE_DIR}/lib/Chips/generate_chips.py)
+set(lnbwd_chips ${LNBWD_ROOT}/lib/Chips/Chips.json)
+set(lnbwd_chips_generator ${LNBWD_ROOT}/lib/Chips/generate_chips.py)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
   ${lnbwd_chips} ${lnbwd_chips_generator})
 execute_process(

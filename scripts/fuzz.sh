@@ -31,7 +31,7 @@ for chip in $(chips_of simulated); do
   [ -f "$file" ] || "$usual_dir/bin/lnbwd-run" --chip "$chip" --n 8 --m 1 --keep "$file" >/dev/null
   { printf "\\x$(printf %02x "$number")"; cat "$file"; } >"$corpus/code-object/$chip"
   # Pieces of the code of compiled kernels, this compiler's and clang's.
-  for code in "$file" "$usual_dir/unittests/Simulator/kernels/"*"$chip"-*; do
+  for code in "$file" "$usual_dir/simulator/unittests/kernels/"*"$chip"-*; do
     [ -f "$code" ] || continue
     "$llvm_dir/bin/llvm-objcopy" -O binary --only-section=.text "$code" "$corpus/text"
     split -b 2044 "$corpus/text" "$corpus/piece-"

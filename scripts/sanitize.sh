@@ -29,7 +29,7 @@ say "Unit tests (GoogleTest)"
 ctest --test-dir "$build_dir" --output-on-failure -j "$(nproc)" |
   grep -vE '^ *(Start|[0-9]+/[0-9]+ Test .* Passed)' || status=1
 say "lit"
-"$llvm_dir/bin/lit" -s -v "$build_dir/test" || status=1
+"$llvm_dir/bin/lit" -s -v "$build_dir/test" "$build_dir/simulator/test" || status=1
 say "End to end (pytest): three rows of each length, in each type, on a chip of each wave size"
 LNBWD_TEST_BY_LNBWD_OPT=1 LNBWD_BUILD_DIR=$build_dir "$venv_dir/bin/python" -m pytest -q -p no:cacheprovider --full \
   -k "($(chips_of default) and not bf16 or $(chips_of many | sed 's/.* //') and bf16) and m3" "$source_dir/test/EndToEnd" || status=1

@@ -95,7 +95,7 @@ total=$(sed -nE 's/^\[==.*\] ([0-9]+) tests? from .* ran\. .*/\1/p' "$log" | awk
 bad=$(sed -nE 's/^ *([0-9]+) FAILED TESTS?$/\1/p' "$log" | awk '{s += $1} END {print s + 0}')
 count "unit tests of the simulator" "$code" "$((total - bad))" "$bad"
 if [ "$code" -eq 0 ]; then
-  "$venv_dir/bin/python" "$source_dir/scripts/coverage.py" --executed "$executed" || code=$?
+  "$venv_dir/bin/python" "$source_dir/simulator/scripts/coverage.py" --executed "$executed" || code=$?
   count "coverage of instructions" "$code" "$((code == 0))" "$((code != 0))"
 fi
 
@@ -114,7 +114,7 @@ count "mypy" "$code" "$((code == 0))" "$((code != 0))"
 
 say "lit"
 code=0
-"$llvm_dir/bin/lit" -s -v "${lit_flags[@]}" "$build_dir/test" 2>&1 | tee "$log" || code=$?
+"$llvm_dir/bin/lit" -s -v "${lit_flags[@]}" "$build_dir/test" "$build_dir/simulator/test" 2>&1 | tee "$log" || code=$?
 ok=$(sed -nE 's/^ *Passed *: *([0-9]+).*/\1/p' "$log" | tail -n 1)
 bad=$(sed -nE 's/^ *(Failed|Unresolved|Timed Out|Unexpectedly Passed) *: *([0-9]+).*/\2/p' "$log" | awk '{s += $1} END {print s + 0}')
 count "lit" "$code" "${ok:-0}" "$bad"
@@ -124,7 +124,7 @@ code=0
 # A process that dies ends the run: another in its place may wait for ever. Files
 # go in their order: those with few tests are not the short ones.
 LNBWD_BUILD_DIR=$build_dir "$venv_dir/bin/python" -m pytest -q -p no:cacheprovider \
-  --numprocesses="$(nproc)" --max-worker-restart=0 --dist=loadfile --no-loadscope-reorder "${pytest_flags[@]}" "$source_dir/test" 2>&1 | tee "$log" || code=$?
+  --numprocesses="$(nproc)" --max-worker-restart=0 --dist=loadfile --no-loadscope-reorder "${pytest_flags[@]}" "$source_dir/test" "$source_dir/simulator/test" 2>&1 | tee "$log" || code=$?
 summary=$(tail -n 1 "$log")
 ok=$(sed -nE 's/(^|.* )([0-9]+) passed.*/\2/p' <<<"$summary")
 bad=$(sed -nE 's/(^|.* )([0-9]+) (failed|error).*/\2/p' <<<"$summary")

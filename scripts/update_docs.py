@@ -26,6 +26,8 @@ import re
 import sys
 import tempfile
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "simulator" / "scripts"))
+
 import doc_derivation
 import doc_stages
 import fault_kernels

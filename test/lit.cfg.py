@@ -6,8 +6,6 @@ Features, probed once:
   gpu-hip    a device that the HIP runtime can use
   offload-bundler  clang-offload-bundler, beside LLVM's tools or in PATH
   simulator  the build has the simulator of AMD machine code
-  hip-programs  it has, HIP programs can be linked, and run with it preloaded: a
-             program without a sanitizer cannot take a library with one
 
 With --param full, tests that take some of many cases take all (scripts/test.sh --full).
 
@@ -49,7 +47,7 @@ config.substitutions.extend(
         # "%exits 2 COMMAND" succeeds if COMMAND ends with exit code 2.
         (
             "%exits",
-            f"{sys.executable} {config.test_source_root}/Inputs/expect_exit.py",
+            f"{sys.executable} {config.lnbwd_source_dir}/simulator/test/Inputs/expect_exit.py",
         ),
         ("%python", sys.executable),
         ("%{full}", "--full" if "full" in lit_config.params else ""),
@@ -131,27 +129,9 @@ def find_hip_chip():
     return chips[0] if chips else ""
 
 
-def can_link_hip():
-    """Whether clang finds the library that HIP programs are linked with."""
-    library = "libamdhip64.so"
-    try:
-        outcome = subprocess.run(
-            [os.path.join(config.llvm_tools_dir, "clang"), f"-print-file-name={library}"],
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return False
-    return outcome.stdout.strip() != library
-
-
 hip_chip = find_hip_chip()
 config.substitutions.append(("%{hip-chip}", hip_chip))
 
-has_simulator = os.path.exists(
-    os.path.join(config.lnbwd_libs_dir, "liblnbwd-hip-sim.so")
-)
 for feature, available in [
     ("ptxas", has_ptxas()),
     ("gpu-cuda", has_device("libcuda.so.1", "cuInit", "cuDeviceGetCount")),
@@ -163,10 +143,9 @@ for feature, available in [
             or shutil.which("clang-offload-bundler")
         ),
     ),
-    ("simulator", has_simulator),
     (
-        "hip-programs",
-        has_simulator and not config.lnbwd_sanitizers and can_link_hip(),
+        "simulator",
+        os.path.exists(os.path.join(config.lnbwd_libs_dir, "liblnbwd-hip-sim.so")),
     ),
 ]:
     if available:

@@ -8,8 +8,8 @@
 makes in the folder OUT
 
   CompilerChips.inc   members and rows of the compiler's table (lnbwd/Target/ChipInfo.h)
-  SimulatorChips.inc  the same for the simulator's (lib/Simulator/SimulatedChip.h)
-  SimulatorClocks.inc parameters of the simulator's model of time (lib/Simulator/Timing/ClockInfo.h)
+  SimulatorChips.inc  the same for the simulator's (simulator/lib/SimulatedChip.h)
+  SimulatorClocks.inc parameters of the simulator's model of time (simulator/lib/Timing/ClockInfo.h)
   ChipNames.h         names for the parts that know no more of a chip
   chips.cmake         lists for CMake
 

@@ -43,7 +43,9 @@ def code_of(path: pathlib.Path) -> str:
 
 
 def sources() -> list[pathlib.Path]:
-    folders = ("lib", "include", "tools", "python", "bench", "scripts", "cmake", "fuzz")
+    folders = ("lib", "include", "tools", "python", "bench", "scripts", "cmake", "fuzz",
+               "simulator/lib", "simulator/include", "simulator/tools", "simulator/bench",
+               "simulator/scripts", "simulator/fuzz")
     listed = subprocess.run(["git", "-C", ROOT, "ls-files", *folders], capture_output=True,
                             text=True, check=False).stdout.split()
     # Measurements and schedules by chip are data, which pages and notebooks only show.

@@ -35,7 +35,7 @@ NOT_RUN = {
     "the measurements are not part of the repository": [r"\bDATA\b"],
     "needs ROCm, or an emulator that is no package": [r"hipcc", r"\./launch_hip", r"rocjitsu"],
     "the reader's own program": [r"train\.py", r"\./app", r"all program$"],
-    "test/Tools/lnbwd-sim-program.test runs it": [r"\./reduction"],
+    "simulator/test/lnbwd-sim-program.test runs it": [r"\./reduction"],
     "test_doors.py runs it": [r"lnbwd\.check --device sim"],
     "test_docs.py runs it with --check": [r"update-docs\.sh"],
     "test_pack.py runs it with --sample": [r"pack-gpu\.sh"],

@@ -15,6 +15,10 @@ import subprocess
 import pytest
 from pages import BUILD, PAGES, ROOT, each_page
 
+# Where the sources of programs and libraries are.
+PROGRAMS = ("include", "lib", "tools")
+SIMULATOR = tuple(f"simulator/{top}" for top in PROGRAMS)
+
 
 def without_code(text: str) -> str:
     """Markdown without its code, whose brackets are no links."""
@@ -40,7 +44,7 @@ def test_check_names_a_stale_page(tmp_path):
     """On a copy of the sources with one page, one generated line is changed."""
     copy = tmp_path / "copy"
     for folder in ("docs/reference", "scripts", "examples", "include", "lib/Chips", "lib/Target",
-                   "python/lnbwd", "unittests/Simulator/Inputs"):
+                   "python/lnbwd", "simulator/scripts", "simulator/unittests/Inputs"):
         shutil.copytree(ROOT / folder, copy / folder)
     (copy / "test" / "EndToEnd").mkdir(parents=True)
     shutil.copy(ROOT / "test" / "EndToEnd" / "chips.py", copy / "test" / "EndToEnd")
@@ -179,8 +183,6 @@ ROOMS = {
     "Operations": set(),
     "Reference": {"Operations"},
     "Runtime": {"Chips", "Simulator/SimulatorAPI.h"},
-    "ISA": set(),
-    "Simulator": {"Chips", "ISA"},
     "Dialect": {"Operations"},
     "Interfaces": set(),
     "Target": {"Chips", "Dialect", "Operations"},
@@ -214,13 +216,14 @@ def test_lower_rooms_do_not_include_upper_ones(room):
 
 
 # Where an include in quotes is looked for, beside the folder of the file that has it.
-SEARCHED = [ROOT / "include", ROOT / "lib" / "Simulator"]
+SEARCHED = [ROOT / "include", ROOT / "simulator" / "include", ROOT / "simulator" / "lib"]
 
 
 def unit_of(file: pathlib.Path) -> str:
-    """A source file with its header: include/lnbwd/A/B.h and lib/A/B.cpp are A/B."""
+    """A source file with its header: include/lnbwd/A/B.h and lib/A/B.cpp are A/B; so they are in
+    simulator/, whose headers are of Simulator and of ISA."""
     path = file.relative_to(ROOT).with_suffix("")
-    for top in ("include/lnbwd", "lib"):
+    for top in ("include/lnbwd", "lib", "simulator/include/lnbwd", "simulator/lib"):
         if path.is_relative_to(top):
             path = path.relative_to(top)
     return str(path)
@@ -229,7 +232,7 @@ def unit_of(file: pathlib.Path) -> str:
 def units_needed() -> dict[str, set[str]]:
     """Each unit of the C++ sources, and those whose headers it includes."""
     needed: dict[str, set[str]] = {}
-    for top in ("include", "lib", "tools"):
+    for top in (*PROGRAMS, *SIMULATOR):
         for file in sorted((ROOT / top).rglob("*.*")):
             if file.suffix not in (".h", ".cpp", ".c"):
                 continue
@@ -273,14 +276,14 @@ def test_units_are_in_no_circle():
     needed = units_needed()
     # What the search of headers rests on: these are there.
     assert "Target/TargetBackend" in needed["Compiler/CompileModule"]
-    assert "Simulator/Execute/LaneSupport" in needed["Simulator/Execute/LaneDriver"]
+    assert "Execute/LaneSupport" in needed["Execute/LaneDriver"]
     assert not circle(needed)
 
 
 def test_no_two_files_have_one_name():
     """But for what each library has of its own: its C interface, its declaration of passes."""
     found: dict[str, list[str]] = {}
-    for top in ("include", "lib", "tools", "unittests", "fuzz", "bench"):
+    for top in ("include", "lib", "tools", "unittests", "fuzz", "bench", "simulator"):
         for file in sorted((ROOT / top).rglob("*.*")):
             if file.suffix in (".h", ".cpp", ".c", ".td") and "build" not in file.parts:
                 found.setdefault(file.name, []).append(str(file.relative_to(ROOT)))
@@ -301,7 +304,7 @@ def units_called() -> dict[str, set[str]]:
     """Each unit of which there is an object file, and those whose functions and variables it names:
     a header that two sources implement hides that one of them needs the other."""
     objects: dict[pathlib.Path, str] = {}
-    for top in ("lib", "tools"):
+    for top in ("lib", "tools", "simulator"):
         for file in sorted((BUILD / top).rglob("*.o")):
             parts = [part for part in file.relative_to(BUILD).with_suffix("").parts
                      if part != "CMakeFiles" and not part.endswith(".dir")]
@@ -344,11 +347,21 @@ def test_folders_are_in_no_circle():
     assert not circle(needed)
 
 
+def test_the_simulator_knows_its_own_headers_alone():
+    """And the description of the chips. Its program writes files as the others do."""
+    for top in ("include", "lib", "tools", "unittests", "fuzz", "bench"):
+        for file in (ROOT / "simulator" / top).rglob("*.*"):
+            if file.suffix in (".h", ".cpp", ".c"):
+                for room in re.findall(r'#include "lnbwd/([^/"]+)', file.read_text()):
+                    assert room in ("Simulator", "ISA", "Chips") or (
+                        room == "Support" and top == "tools"), file
+
+
 def test_layers_of_the_simulator_know_those_above():
     layers = {"Core": "", "Decode": "Core", "Execute": "Core", "Load": "Core, Decode, Execute",
               "Check": "Core", "Timing": "Core, Check", "Hip": "all", "Assembler": ""}
-    simulator = ROOT / "lib" / "Simulator"
-    assert set(layers) == {folder.name for folder in simulator.iterdir() if folder.is_dir()}
+    simulator = ROOT / "simulator" / "lib"
+    assert {*layers, "ISA"} == {folder.name for folder in simulator.iterdir() if folder.is_dir()}
     for layer, known in layers.items():
         for file in sorted((simulator / layer).rglob("*.[ch]*")):
             for other in re.findall(r'#include "(\w+)/', file.read_text()):
@@ -393,7 +406,7 @@ def string_literals(file: pathlib.Path) -> list[str]:
 def own_sources(*more: str) -> list[pathlib.Path]:
     """The sources of programs and libraries, and of more folders; not the tables that are made."""
     made = {ROOT / "python/lnbwd/_operations.py", ROOT / "python/lnbwd/_chips.py"}
-    return [file for top in ("include", "lib", "tools", "python/lnbwd", *more)
+    return [file for top in (*PROGRAMS, *SIMULATOR, "python/lnbwd", *more)
             for file in sorted((ROOT / top).rglob("*"))
             if (file.suffix in (".h", ".cpp", ".c", ".py", ".sh") and file not in made)
             or (file.is_file() and file.name == "lnbwd-tune")]
@@ -420,7 +433,8 @@ def test_operations_are_named_in_their_tables_only():
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(sorted(names))})(?!_eps\b)")
     # In a script's lines an example or a benchmark is a file, and lnbwd.layer_norm(...) a function.
     in_lines = re.compile(pattern.pattern + r"(?!\w*\.(?:mlir|py)\b|\()")
-    for file in own_sources("bench", "scripts", "fuzz"):
+    for file in own_sources("bench", "scripts", "fuzz", "simulator/bench", "simulator/scripts",
+                            "simulator/fuzz"):
         found = [text for text in string_literals(file)
                  if (in_lines if file.suffix == ".sh" else pattern).search(text)]
         assert not found, f"{file.relative_to(ROOT)} names an operation: {found}"

@@ -57,7 +57,8 @@ def test_literals_are_joined():
         ["--emit-later"]
 
 
-@pytest.mark.parametrize("folder", ["lib", "tools", "python/lnbwd"])
+@pytest.mark.parametrize("folder", ["lib", "tools", "simulator/lib", "simulator/tools",
+                                    "python/lnbwd"])
 def test_messages_name_options_that_exist(folder, known):
     wrong = []
     for path in sorted((ROOT / folder).rglob("*")):

@@ -71,7 +71,7 @@ class Runtime:
 
 
 class Counters(ctypes.Structure):
-    """lnbwd_sim_counters of include/lnbwd/Simulator/SimulatorAPI.h."""
+    """lnbwd_sim_counters of simulator/include/lnbwd/Simulator/SimulatorAPI.h."""
 
     _fields_ = [(name, ctypes.c_uint64) for name in (
         "wave_instructions", "scalar_instructions", "vector_lane_instructions",
