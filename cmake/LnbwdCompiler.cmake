@@ -1,6 +1,12 @@
 # The compiler: the dialect, the passes, code emission and their tools.
 #
 # One static library a folder; MLIR and LLVM come from lnbwd-mlir (LnbwdLLVM).
+# The headers of MLIR that most sources include, compiled once (LnbwdHeaders.h).
+add_library(lnbwd-mlir-headers STATIC ${CMAKE_CURRENT_LIST_DIR}/LnbwdHeaders.cpp)
+target_precompile_headers(lnbwd-mlir-headers PRIVATE ${CMAKE_CURRENT_LIST_DIR}/LnbwdHeaders.h)
+target_link_libraries(lnbwd-mlir-headers PRIVATE lnbwd-mlir lnbwd_options)
+target_compile_definitions(lnbwd-mlir-headers PRIVATE NDEBUG)
+
 function(lnbwd_add_compiler_library name)
   cmake_parse_arguments(arg "" "" "DEPENDS;LINK" ${ARGN})
   add_library(${name} STATIC ${arg_UNPARSED_ARGUMENTS})
@@ -9,6 +15,7 @@ function(lnbwd_add_compiler_library name)
     LNBwdTargetPassIncGen)
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE lnbwd_options)
   target_link_libraries(${name} PUBLIC lnbwd-mlir)
+  target_precompile_headers(${name} REUSE_FROM lnbwd-mlir-headers)
   # Assertions change the layout of MLIR's classes (a pass's statistics): a
   # Debug build does without them too where the installed MLIR does.
   if(NOT LLVM_ENABLE_ASSERTIONS)

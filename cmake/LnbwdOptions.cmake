@@ -6,14 +6,22 @@ if(LNBWD_ENABLE_WERROR)
   target_compile_options(lnbwd_options INTERFACE -Werror)
 endif()
 # ccache, where it is. Paths below the sources count as relative to the build folder, so that build
-# folders side by side share objects: `pip install .` takes what scripts/demo.sh has compiled.
+# folders side by side share objects: `pip install .` takes what scripts/demo.sh has compiled. The
+# rest is what ccache asks for with precompiled headers.
 find_program(LNBWD_CCACHE ccache DOC "ccache; empty: compile without")
 foreach(language C CXX)
   if(LNBWD_CCACHE AND NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
-    set(CMAKE_${language}_COMPILER_LAUNCHER
-      env CCACHE_BASEDIR=${LNBWD_ROOT} ${LNBWD_CCACHE})
+    set(CMAKE_${language}_COMPILER_LAUNCHER env CCACHE_BASEDIR=${LNBWD_ROOT}
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${LNBWD_CCACHE})
   endif()
 endforeach()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(lnbwd_options INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>"
+    # What libstdc++ 12 deprecates it uses itself, in std::stable_sort; LLVM's own
+    # deprecations do not depend on the macro.
+    $<$<COMPILE_LANGUAGE:CXX>:-U__DEPRECATED>)
+endif()
 if(LNBWD_SANITIZERS)
   add_compile_options(-fsanitize=${LNBWD_SANITIZERS} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   # Drivers are called through declarations of our own, whose types agree with

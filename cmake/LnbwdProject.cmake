@@ -4,10 +4,10 @@ option(LNBWD_ENABLE_TESTS "Build the unit tests (needs GoogleTest)" ON)
 option(LNBWD_ENABLE_FUZZERS "Build the libFuzzer targets (needs clang)" OFF)
 option(LNBWD_STATIC_LLVM
   "Link LLVM, MLIR, lld and the C++ library statically, for packages that stand alone" OFF)
-# On by default for the compiler of Debian 12 alone, the reference system: the warnings of others
-# are not known. A default, so that scripts and `pip install .` compile with the same flags.
+# On by default for the compiler of LnbwdStart alone: the warnings of others are not known. A
+# default, so that scripts and `pip install .` compile with the same flags.
 set(warnings_are_known OFF)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^12\\.")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^22\\.")
   set(warnings_are_known ON)
 endif()
 option(LNBWD_ENABLE_WERROR "Treat warnings as errors" ${warnings_are_known})

@@ -1,0 +1,1 @@
+// See LnbwdHeaders.h.
