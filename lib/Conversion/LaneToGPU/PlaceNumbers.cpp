@@ -17,7 +17,7 @@
 using namespace mlir;
 using namespace lnbwd;
 
-static Value index(ImplicitLocOpBuilder &b, int64_t value) {
+static Value makeIndex(ImplicitLocOpBuilder &b, int64_t value) {
   return arith::ConstantIndexOp::create(b, value);
 }
 
@@ -27,22 +27,22 @@ static AccessColumns makeAccess(ImplicitLocOpBuilder &b, lane::PlaceOp op,
                                 int64_t access, Value firstOfLane) {
   lane::PlaceType type = op.getPlace().getType();
   Value column = arith::AddIOp::create(
-      b, firstOfLane, index(b, access * type.getAccessColumns()));
+      b, firstOfLane, makeIndex(b, access * type.getAccessColumns()));
   auto getOwn = [&](Value column) -> Value {
     return op.getFirst() ? arith::SubIOp::create(b, column, op.getFirst())
                          : column;
   };
   if (!type.mayExceed(access))
     return {column, column, getOwn(column), Value()};
-  Value end = index(b, type.getRowLength());
+  Value end = makeIndex(b, type.getRowLength());
   if (type.mayExceedWorkgroup()) {
-    Value behind =
-        arith::AddIOp::create(b, op.getFirst(), index(b, type.getColumns()));
+    Value behind = arith::AddIOp::create(b, op.getFirst(),
+                                         makeIndex(b, type.getColumns()));
     end = type.mayExceedRow() ? arith::MinUIOp::create(b, end, behind) : behind;
   }
   Value exists =
       arith::CmpIOp::create(b, arith::CmpIPredicate::ult, column, end);
-  Value last = arith::SubIOp::create(b, end, index(b, type.getWidth()));
+  Value last = arith::SubIOp::create(b, end, makeIndex(b, type.getWidth()));
   Value loadColumn = arith::MinUIOp::create(b, column, last);
   return {column, loadColumn, getOwn(loadColumn), exists};
 }
@@ -63,10 +63,10 @@ static Place makeGroup(ImplicitLocOpBuilder &b, lane::PlaceType type,
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   if (type.getGroups() == 1) {
     place.lane = thread;
-    place.group = index(b, 0);
+    place.group = makeIndex(b, 0);
     return place;
   }
-  Value lanes = index(b, type.getLanes());
+  Value lanes = makeIndex(b, type.getLanes());
   place.lane = arith::RemUIOp::create(b, thread, lanes);
   place.group = arith::DivUIOp::create(b, thread, lanes);
   if (type.getLanes() % chip.waveSize == 0)
@@ -87,7 +87,7 @@ static Place makePlace(lane::PlaceOp op, const Place *around,
   place.first = op.getFirst();
   Value column = place.lane;
   if (type.getWidth() != 1)
-    column = arith::MulIOp::create(b, column, index(b, type.getWidth()));
+    column = arith::MulIOp::create(b, column, makeIndex(b, type.getWidth()));
   if (op.getFirst())
     column = arith::AddIOp::create(b, op.getFirst(), column);
   for (int64_t i = 0; i < type.getAccesses(); ++i)

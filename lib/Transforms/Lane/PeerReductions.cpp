@@ -45,7 +45,7 @@ private:
 };
 } // namespace
 
-static Value index(ImplicitLocOpBuilder &b, int64_t value) {
+static Value makeIndex(ImplicitLocOpBuilder &b, int64_t value) {
   return arith::ConstantIndexOp::create(b, value);
 }
 
@@ -54,7 +54,7 @@ static Value add(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
 }
 
 static Value multiply(ImplicitLocOpBuilder &b, Value lhs, int64_t rhs) {
-  return rhs == 1 ? lhs : arith::MulIOp::create(b, lhs, index(b, rhs));
+  return rhs == 1 ? lhs : arith::MulIOp::create(b, lhs, makeIndex(b, rhs));
 }
 
 Value ReduceOverPeers::getNeutral(ImplicitLocOpBuilder &b, lane::ReduceOp op) {
@@ -73,16 +73,16 @@ void ReduceOverPeers::exchangeSums(ImplicitLocOpBuilder &b, lane::ReduceOp op,
                                    const lane::Exchange &exchange, Value turn,
                                    Value numbers, Value slot) {
   int64_t count = cast<VectorType>(numbers.getType()).getNumElements();
-  Value ofRow = arith::RemUIOp::create(b, turn, index(b, 2));
+  Value ofRow = arith::RemUIOp::create(b, turn, makeIndex(b, 2));
   Value barrier = add(b, multiply(b, ofRow, exchange.barriersOfRow),
-                      index(b, int64_t(op.getPhase())));
+                      makeIndex(b, int64_t(op.getPhase())));
   int64_t bytes =
       4 * count * exchange.slots * op.getPlace().getType().getGroups();
   lane::ExpectBytesOp::create(b, exchange.barriers, barrier, uint32_t(bytes));
   lane::SendToPeersOp::create(b, numbers, exchange.memory, slot,
                               exchange.barriers, barrier, op.getPlace());
   Value phase = arith::RemUIOp::create(
-      b, arith::DivUIOp::create(b, turn, index(b, 2)), index(b, 2));
+      b, arith::DivUIOp::create(b, turn, makeIndex(b, 2)), makeIndex(b, 2));
   lane::AwaitBytesOp::create(
       b, exchange.barriers, barrier,
       arith::IndexCastOp::create(b, b.getI32Type(), phase));
@@ -106,19 +106,19 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
   Value turn =
       UnrealizedConversionCastOp::create(b, b.getIndexType(), exchange->turn)
           .getResult(0);
-  Value half =
-      multiply(b, arith::RemUIOp::create(b, turn, index(b, 2)), exchange->half);
+  Value half = multiply(b, arith::RemUIOp::create(b, turn, makeIndex(b, 2)),
+                        exchange->half);
   Value group = lane::GroupOp::create(b, b.getIndexType(), op.getPlace());
   int64_t offset = exchange->offset;
-  Value base = add(b, add(b, half, index(b, offset)),
+  Value base = add(b, add(b, half, makeIndex(b, offset)),
                    multiply(b, group, exchange->slots * count));
   auto slotType = VectorType::get({count}, b.getF32Type());
   Value numbers = vector::FromElementsOp::create(b, slotType, reduced);
   Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getPlace());
   Value waveOfRow =
-      arith::DivUIOp::create(b, laneOfRow, index(b, wave.waveSize));
+      arith::DivUIOp::create(b, laneOfRow, makeIndex(b, wave.waveSize));
   Value laneOfWave =
-      arith::RemUIOp::create(b, laneOfRow, index(b, wave.waveSize));
+      arith::RemUIOp::create(b, laneOfRow, makeIndex(b, wave.waveSize));
   // The workgroups of a row are neighbours in the grid's second dimension.
   Value workgroup = gpu::BlockIdOp::create(b, gpu::Dimension::y);
   Value slot = add(b, multiply(b, workgroup, place.getLanes() / wave.waveSize),
@@ -127,8 +127,8 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
                add(b, base, multiply(b, slot, count)));
   SmallVector<Value> slots;
   for (int64_t i = 0; i < exchange->slots; i += wave.waveSize) {
-    Value number = add(b, laneOfWave, index(b, i));
-    Value last = index(b, exchange->slots - 1);
+    Value number = add(b, laneOfWave, makeIndex(b, i));
+    Value last = makeIndex(b, exchange->slots - 1);
     bool mayExceed = i + wave.waveSize > exchange->slots;
     Value readable =
         mayExceed ? Value(arith::MinUIOp::create(b, number, last)) : number;
