@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Launches examples/layer_norm_bwd.mlir, compiled for gfx942, with HIP and
-// docs/abi.md, without any library of this project. With dy = 1 each element
-// of dbeta has to be the number of rows.
+// docs/runtime.md, without any library of this project. With dy = 1 each
+// element of dbeta has to be the number of rows.
 //
 //   lnbwd-opt examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx942
 //       --emit=hsaco -o k.hsaco

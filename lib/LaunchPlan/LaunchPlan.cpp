@@ -465,7 +465,7 @@ FailureOr<std::string> PlanBuilder::build() {
                             "allocations and operations without effects");
   }
 
-  // Written field by field: a plan reads in the order of docs/abi.md.
+  // Written field by field: a plan reads in the order of docs/runtime.md.
   std::string text;
   llvm::raw_string_ostream os(text);
   json::OStream stream(os);

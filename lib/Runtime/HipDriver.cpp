@@ -239,7 +239,7 @@ private:
 
 /// Compute units of what HIP calls a multiprocessor. From gfx10 on that is a
 /// workgroup processor, a pair of compute units (ROCm/hip#3767), unless
-/// GPU_ENABLE_WGP_MODE=0 tells HIP to count compute units. docs/abi.md says
+/// GPU_ENABLE_WGP_MODE=0 tells HIP to count compute units. docs/runtime.md says
 /// which of the two numbers a plan means.
 static int64_t unitsOfMultiprocessor(const std::string &arch) {
   // "gfx" and the number: one or two digits, then those of minor and stepping.

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The parser is strict: a key that it does not know may change what a launch
-// has to do, so it is an error, as docs/abi.md demands.
+// has to do, so it is an error, as docs/runtime.md demands.
 //
 //===----------------------------------------------------------------------===//
 

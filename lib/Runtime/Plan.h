@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The launch plan of docs/abi.md as data, and its parser. What the parser lets
-// through obeys the limits below, so that a launch can work in arrays of fixed
-// size and needs no memory of its own.
+// The launch plan of docs/runtime.md as data, and its parser. What the parser
+// lets through obeys the limits below, so that a launch can work in arrays of
+// fixed size and needs no memory of its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -163,7 +163,7 @@ struct Plan {
 };
 
 /// Reads a plan. Throws an Error that says where the text departs from
-/// docs/abi.md and what was expected there.
+/// docs/runtime.md and what was expected there.
 Plan parsePlan(const std::string &text);
 
 } // namespace lnbwd::runtime

@@ -196,7 +196,7 @@ class Program(_Handle):
         name: the plan's name of the operation, "layer_norm_bwd".
         chip: the chip it was compiled for, "gfx942".
         format: "hsaco", "cubin" or "ptx".
-        plan: the launch plan as JSON text (docs/abi.md).
+        plan: the launch plan as JSON text (docs/runtime.md).
         arguments: a tuple of :class:`Argument`, in the order that a launch takes them.
     """
 

@@ -207,7 +207,7 @@ def sliced(shape: Size, known: Iterable[str], compute_units: int) -> list[dict[s
 
 
 def grid(shape: Size, fields: Mapping[str, int], compute_units: int) -> int:
-    """The workgroups of a launch on a chip of so many compute units (docs/abi.md)."""
+    """The workgroups of a launch on a chip of so many compute units (docs/runtime.md)."""
     count = -(-shape.m // max(1, fields[ROWS_PER_WORKGROUP]))
     if bound := fields[WORKGROUPS_PER_COMPUTE_UNIT]:
         count = min(count, bound * compute_units // fields.get(WORKGROUPS_PER_ROW, 1))

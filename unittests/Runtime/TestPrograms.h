@@ -32,11 +32,11 @@ testing::AssertionResult containsText(const char *textExpression,
                                       const std::string &text,
                                       const std::string &part);
 
-/// The plan of docs/abi.md's example.
+/// The plan of docs/runtime.md's example.
 nlohmann::json examplePlan();
 
-/// The plan of docs/abi.md's example with gamma and dgamma for each group of
-/// rows.
+/// The plan of docs/runtime.md's example with gamma and dgamma for each group
+/// of rows.
 nlohmann::json groupedPlan();
 
 /// What a code object says about its kernels, fitting that plan.

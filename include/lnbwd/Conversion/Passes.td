@@ -115,7 +115,7 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
 
     Kernel parameters are bare pointers, each typed as the first row of its
     buffer, then the row count and the workgroup count as 64-bit integers
-    (docs/abi.md). Of a program with groups of rows these are the counts of one
+    (docs/runtime.md). Of a program with groups of rows these are the counts of one
     group, which is the grid's third dimension; in the kernel the buffers begin
     with the group's own rows.
 

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Derives the launch plan of docs/abi.md from a function that launches kernels.
+// Derives the launch plan of docs/runtime.md from a function that launches
+// kernels.
 //
 //===----------------------------------------------------------------------===//
 

@@ -20,7 +20,7 @@ def RecordProgramPass
     : Pass<"lnbwd-record-program", "::mlir::func::FuncOp"> {
   let summary = "Note what a function computes, operation by operation";
   let description = [{
-    Writes the row programs of a function down as JSON (docs/abi.md, `program`),
+    Writes the row programs of a function down as JSON (docs/runtime.md, `program`),
     into its attribute `lnbwd.program`, which becomes part of the launch plan:
     `lnbwd-run --verify` interprets it in float64. To be run while the programs
     are what the user means, before they are split and scheduled. What the
@@ -58,7 +58,7 @@ def AttachLaunchPlanPass
     : Pass<"lnbwd-attach-launch-plan", "::mlir::ModuleOp"> {
   let summary = "Put the launch plan of a function beside its kernels";
   let description = [{
-    Derives the launch plan (docs/abi.md) from each function that launches
+    Derives the launch plan (docs/runtime.md) from each function that launches
     kernels, and puts it into their `gpu.module`: as the attribute `lnbwd.plan`,
     and as the constant `lnbwd_plan`, which the code object carries. Fails on a
     launch that a plan cannot express.

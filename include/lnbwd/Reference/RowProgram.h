@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Interprets the row programs of a launch plan (docs/abi.md, `program`),
+// Interprets the row programs of a launch plan (docs/runtime.md, `program`),
 // operation by operation. Each number has a bound of the error that float32
 // arithmetic may have made on the way to it (docs/numerics.md), so that the
 // result says itself how near a kernel has to come.
@@ -26,7 +26,7 @@
 
 namespace lnbwd::reference {
 
-/// What an operand of a program is, the words of docs/abi.md.
+/// What an operand of a program is, the words of docs/runtime.md.
 enum class ProgramOperandKind {
   RowBlock,
   Column,

@@ -169,7 +169,7 @@ LNBWD_API lnbwd_status lnbwd_program_for_chip(const void *data, size_t size,
 /** Null is allowed. */
 LNBWD_API void lnbwd_program_destroy(lnbwd_program *program);
 
-/** The plan as it stands in the file: JSON, see docs/abi.md. */
+/** The plan as it stands in the file: JSON, see docs/runtime.md. */
 LNBWD_API const char *lnbwd_program_plan(const lnbwd_program *program);
 /** The plan's name of the operation, "layer_norm_bwd". */
 LNBWD_API const char *lnbwd_program_name(const lnbwd_program *program);
@@ -220,7 +220,7 @@ typedef struct lnbwd_device_info {
   char arch[64];         /**< "gfx942" or "sm_90" */
   char driver[256];      /**< "CUDA 13.0 (libcuda.so.1)" */
   int64_t compute_units; /**< or streaming multiprocessors: the plan's C
-                              (docs/abi.md), on RDNA twice what HIP's
+                              (docs/runtime.md), on RDNA twice what HIP's
                               multiProcessorCount says */
   int64_t wave_size;     /**< work-items of a wave (warp) */
   uint64_t memory_bytes; /**< of the device, all of it */

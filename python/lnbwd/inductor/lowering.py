@@ -125,7 +125,7 @@ def _lower(inputs: Sequence[Any], text: str) -> list[Any]:
 
 def _overwritten(program: regions_op.RegionProgram, inputs: Sequence[Any]) -> list[int | None]:
     """For each output the input whose buffer it takes, of row blocks of one type; None: none. A
-    kernel reads a row before it writes it (docs/abi.md)."""
+    kernel reads a row before it writes it (docs/runtime.md)."""
     free = [place for place, operand in enumerate(program.inputs)
             if operand.kind == "row_block" and _is_last_use(inputs, place)]
     result: list[int | None] = []
