@@ -19,8 +19,8 @@
 #
 #   bash FOLDER/PART/run.sh OUT
 #
-# and `bash FOLDER/python/run.sh OUT ddp` trains on two GPUs. docs/gpu-machine.md
-# and docs/amd.md say what each takes and where its results belong. Everything is
+# and `bash FOLDER/python/run.sh OUT ddp` trains on two GPUs. docs/amd.md
+# says what each does and what to expect. Everything is
 # compiled by build/ of this checkout, which scripts/test.sh makes, by the Python
 # of its virtual environment or LNBWD_PACK_PYTHON. LNBWD_DEVICE there names
 # another device than the first: cuda:1, hip:1.
