@@ -262,7 +262,6 @@ TEXTS = {
     "pipelined": doc_stages.pipelined,
     "gpu-kernel": doc_stages.gpu_kernel,
     "launches": doc_stages.launches,
-    "launch-plan": doc_stages.launch_plan,
     "whole-plan": doc_stages.whole_plan,
     "assembly": doc_stages.assembly,
     "stage-files": doc_stages.stage_files,
