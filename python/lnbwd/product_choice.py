@@ -7,13 +7,14 @@ There are several ways through either pass, which keep the same tensors: kernels
 it, or PyTorch's products, which are the vendor's, with row programs of ours around them, one after
 another or in two branches. Which is fastest depends on the sizes and on the device, so it is
 measured when a shape is first used, and kept in memory and in the cache of kernels: once by calls,
-whose time may be the host's, and once in CUDA graphs, where it is the device's alone.
-docs/layer-norm-linear.md has what was seen.
+whose time is the host's or the device's, whichever is longer, and once in CUDA graphs, where it is
+the device's alone. docs/layer-norm-linear.md has what was seen.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import statistics
@@ -35,11 +36,11 @@ KERNEL, TORCH, BRANCHES = "kernel", "torch", "branches"
 _WAYS = (KERNEL, TORCH, BRANCHES)
 _VARIABLE = "LNBWD_PRODUCT"
 _EXPECTED = "expected 'auto', 'kernel', 'torch' or 'branches'"
-_ROUNDS, _BATCH_US, _MOST_CALLS = 7, 500.0, 50
+_ROUNDS, _BATCH_US, _MOST_CALLS = 7, 1000.0, 50
 # Longer passes are the device's time however they are called.
 _GRAPH_CALLS, _LONGEST_IN_GRAPHS_US = 8, 2000.0
 
-Ways = Mapping[str, Callable[[], object]]
+Ways = Mapping[str, Callable[..., object]]
 
 
 class _Choice(NamedTuple):
@@ -105,9 +106,15 @@ def _batch(call: Callable[[], object], count: int) -> tuple[torch.cuda.Event, to
 
 
 def _in_turns(pairs: Mapping[str, Callable[[], tuple[torch.cuda.Event, torch.cuda.Event]]],
-              calls: int, device: torch.device) -> dict[str, float]:
-    """Microseconds of a call of each, medians of batches that take turns."""
-    pending = [(way, batch()) for _ in range(_ROUNDS) for way, batch in pairs.items()]
+              calls: int, device: torch.device, *, from_idle: bool) -> dict[str, float]:
+    """Microseconds of a call of each, medians of batches that take turns. ``from_idle``: each batch
+    finds the device idle. Behind kernels of another batch the host's time is not seen."""
+    pending = []
+    for _ in range(_ROUNDS):
+        for way, batch in pairs.items():
+            if from_idle:
+                torch.cuda.synchronize(device)
+            pending.append((way, batch()))
     torch.cuda.synchronize(device)
     times: dict[str, list[float]] = {way: [] for way in pairs}
     for way, (start, stop) in pending:
@@ -143,7 +150,7 @@ def _measure(ways: Ways, device: torch.device) -> dict[str, float]:
         longest = max(start.elapsed_time(stop) * 500 for start, stop in first.values())
         count = int(min(_MOST_CALLS, max(1, _BATCH_US // max(longest, 1.0))))
         return _in_turns({way: lambda call=call: _batch(call, count)  # type: ignore[misc]
-                          for way, call in able.items()}, count, device)
+                          for way, call in able.items()}, count, device, from_idle=True)
 
 
 def _capture(call: Callable[[], object]) -> torch.cuda.CUDAGraph:
@@ -173,7 +180,8 @@ def _measure_captured(ways: Ways, device: torch.device) -> dict[str, float]:
             except (LnbwdError, RuntimeError) as error:
                 _left_out(f"{way} in a CUDA graph", error)
         return _in_turns({way: lambda graph=graph: _batch(graph.replay, 1)  # type: ignore[misc]
-                          for way, graph in graphs.items()}, _GRAPH_CALLS, device)
+                          for way, graph in graphs.items()}, _GRAPH_CALLS, device,
+                         from_idle=False)
 
 
 def _read(data: bytes | None) -> _Choice | None:
@@ -199,7 +207,7 @@ def _of_graphs(ways: Iterable[str]) -> list[str]:
     return [way for way in ways if way != TORCH or BRANCHES not in ways]
 
 
-def choose(source: str, device: torch.device, rows: int, ways: Ways) -> str:
+def choose(source: str, device: torch.device, rows: int, ways: Ways, *arguments: object) -> str:
     """The way that a pass is to go, one of ``ways``.
 
     Args:
@@ -207,8 +215,9 @@ def choose(source: str, device: torch.device, rows: int, ways: Ways) -> str:
             the device it says what is measured.
         device: where the tensors are.
         rows: M of the call; a result holds for its range (``spec.rows_hint``).
-        ways: of each way, a call that does what it would do. They are called where nothing is
+        ways: of each way, a function that does what it would do. They are called where nothing is
             known yet.
+        arguments: what they are called with.
     """
     if _whose != "auto":
         return _whose if _whose in ways else TORCH
@@ -217,7 +226,8 @@ def choose(source: str, device: torch.device, rows: int, ways: Ways) -> str:
     hint = rows_hint(rows)
     choice = _found.get((source, device.index, hint))
     if choice is None:
-        choice = _find(source, device, hint, ways)
+        choice = _find(source, device, hint,
+                       {way: functools.partial(call, *arguments) for way, call in ways.items()})
         if choice is None:
             return BRANCHES if BRANCHES in ways else TORCH
     if choice.called == choice.captured:
@@ -230,6 +240,7 @@ def _find(source: str, device: torch.device, hint: int, ways: Ways) -> _Choice |
     from the cache, or measured. None: a graph is being captured, and nothing is known."""
     target = open_device(device)
     spec = ChoiceSpec(source, target.chip, target.info.name, torch.__version__, hint)
+    times: dict[str, float] = {}
     with _lock:
         choice = _known.get(spec)
         if choice is None:
@@ -250,5 +261,7 @@ def _find(source: str, device: torch.device, hint: int, ways: Ways) -> _Choice |
                         {**choice._asdict(), "called_us": times,
                          "captured_us": captured}).encode())
             _known[spec] = choice
+        if not times and choice.captured != choice.called and not is_capturing(device):
+            ways[choice.captured]()  # A graph that is captured later finds its kernels loaded.
         _found[source, device.index, hint] = choice
         return choice

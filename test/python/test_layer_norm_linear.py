@@ -413,6 +413,57 @@ def test_a_graph_has_a_way_of_its_own(measured, monkeypatch):
     assert len(measured) == 1
 
 
+def test_kernels_of_a_graph_are_loaded_by_the_first_call(measured, monkeypatch):
+    """Also where what is fastest was measured by another process."""
+    calls = []
+    ways = {way: lambda x, way=way: calls.append((way, x)) for way in ("kernel", "torch")}
+    choose()
+    for _ in range(2):
+        forget(monkeypatch)
+        calls.clear()
+        for _ in range(2):
+            product_choice.choose("a program", torch.device("cuda", 0), 512, ways, "an argument")
+        assert calls == [("kernel", "an argument")]
+    assert len(measured) == 1
+
+
+class FakeTime:
+    """A host and a device behind it, both with a clock: what torch.cuda has of them."""
+
+    def __init__(self):
+        self.host = self.device = 0.0
+
+    def synchronize(self, device=None):
+        self.host = self.device = max(self.host, self.device)
+
+    def call(self, host, device):
+        self.host += host
+        self.device = max(self.host, self.device) + device
+
+    def batch(self, host, device, count):
+        def run():
+            start = max(self.host, self.device)
+            for _ in range(count):
+                self.call(host, device)
+            stop = self.device
+            event = types.SimpleNamespace(elapsed_time=lambda _: (stop - start) * 1e-3)
+            return event, None
+
+        return run
+
+
+@pytest.mark.parametrize(("from_idle", "fastest"), [(True, "torch"), (False, "branches")])
+def test_the_time_of_the_host_is_seen_from_idle(from_idle, fastest, monkeypatch):
+    """Behind a way that keeps the device busy for longer than the host takes for it, the host's
+    time for the next is hidden."""
+    clock = FakeTime()
+    monkeypatch.setattr(torch.cuda, "synchronize", clock.synchronize)
+    times = product_choice._in_turns(
+        {"kernel": clock.batch(50, 150, 8), "torch": clock.batch(55, 121, 8),
+         "branches": clock.batch(130, 115, 8)}, 8, torch.device("cuda", 0), from_idle=from_idle)
+    assert min(times, key=times.get) == fastest
+
+
 def test_nothing_is_measured_while_a_graph_is_captured(measured, monkeypatch):
     monkeypatch.setattr(product_choice, "is_capturing", lambda device: True)
     assert choose() == "torch"
