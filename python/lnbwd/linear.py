@@ -11,7 +11,7 @@ operators, and the functions for users.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -27,6 +27,7 @@ from .operations import LAYER_NORM, RMS_NORM
 __all__ = ["layer_norm_linear", "rms_norm_linear"]
 
 _TYPES = (torch.float16, torch.bfloat16, torch.float32)
+_GRADIENTS = tuple("d" + name for name in INPUTS)
 _is_compiling = torch.compiler.is_compiling
 _transforms_are_active = torch._C._are_functorch_transforms_active
 
@@ -63,10 +64,11 @@ def _describe(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None, b
         known["beta"] = dense(beta)
     if b is not None:
         known["b"] = dense(b)
-    layer = find_layer(norm, x.shape[1], w.shape[0], x.dtype,
+    dtype = x.dtype
+    layer = find_layer(norm, x.shape[1], w.shape[0], dtype,
                        None if gamma is None else gamma.dtype,
                        None if beta is None else beta.dtype, None if b is None else b.dtype,
-                       epsilon, x.dtype == torch.float32 and _allows_tf32())
+                       epsilon, dtype == torch.float32 and _allows_tf32())
     return layer, known
 
 
@@ -77,16 +79,23 @@ def _run(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None, b: Ten
     return results["out"], x.new_empty(0) if mean is None else mean, results["rstd"]
 
 
-def _run_bwd(dout: Tensor, x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None,
-             b: Tensor | None, mean: Tensor, rstd: Tensor, norm: str, eps: float,
-             mask: Sequence[bool]) -> tuple[Tensor, ...]:
+def _gradients(dout: Tensor, tensors: Sequence[Any], norm: str, eps: float,
+               mask: Sequence[bool]) -> dict[str, Tensor]:
+    """Those gradients that the mask wants of arguments that are there: "dx", "dw", ... The tensors
+    are the operator's, x to b, and the statistics."""
+    x, w, gamma, beta, b, mean, rstd = tensors
     layer, known = _describe(x, w, gamma, beta, b, norm, eps)
     known["dout"], known["rstd"] = dense(dout), dense(rstd)
-    if "mean" in layer.statistics:
+    if norm == LAYER_NORM:
         known["mean"] = dense(mean)
     wanted = [name for name, want in zip(INPUTS, mask, strict=True) if want and name in known]
-    gradients = backward(layer, known, wanted) if wanted else {}
-    return tuple(gradients["d" + name] if name in wanted else x.new_empty(0) for name in INPUTS)
+    return backward(layer, known, wanted) if wanted else {}
+
+
+def _run_bwd(dout: Tensor, *others: Any) -> tuple[Tensor, ...]:
+    gradients = _gradients(dout, others[:7], *others[7:])
+    return tuple(gradients[name] if name in gradients else dout.new_empty(0)
+                 for name in _GRADIENTS)
 
 
 def _norm_linear_kernel(x: Tensor, *others: Any) -> tuple[Tensor, ...]:
@@ -125,18 +134,18 @@ def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> Non
 
 def _derive(operator: Callable[..., tuple[Tensor, ...]], ctx: Any, dout: Tensor,
             tensors: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
-    """The gradients of all arguments of the operator, by one of its gradient's."""
+    """The gradients of the operator's tensors, by one of its gradient's."""
     mask = [bool(needed and tensor is not None)
             for needed, tensor in zip(ctx.needs_input_grad, tensors[:5], strict=False)]
     gradients = operator(dout, *tensors, ctx.norm, ctx.eps, mask)
-    return (*(gradient if want else None
-              for gradient, want in zip(gradients, mask, strict=True)), None, None)
+    return tuple(gradient if want else None
+                 for gradient, want in zip(gradients, mask, strict=True))
 
 
 def _backward(ctx: Any, dout: Tensor | None, *_: Any) -> tuple[Tensor | None, ...]:
     if dout is None:
         return (None,) * 7
-    return _derive(torch.ops.lnbwd.norm_linear_bwd, ctx, dout, ctx.saved_tensors)
+    return (*_derive(torch.ops.lnbwd.norm_linear_bwd, ctx, dout, ctx.saved_tensors), None, None)
 
 
 def _refuse_second(ctx: Any, *gradients: Any) -> None:
@@ -172,8 +181,11 @@ def _is_plain(x: Tensor, w: Tensor) -> bool:
 
 def _is_derived(*tensors: Tensor | None) -> bool:
     """Whether a derivative may be asked of what is computed of the tensors, in either mode."""
-    return forward_ad._current_level >= 0 or (torch.is_grad_enabled() and any(
-        tensor is not None and tensor.requires_grad for tensor in tensors))
+    if torch.is_grad_enabled():
+        for tensor in tensors:
+            if tensor is not None and tensor.requires_grad:
+                return True
+    return forward_ad._current_level >= 0
 
 
 def _flat(tensor: Tensor) -> Tensor:
@@ -198,11 +210,17 @@ class _EagerNormLinear(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, dout: Tensor) -> tuple[Tensor | None, ...]:
         x, *others = ctx.saved_tensors
-        # Where a graph of the gradient is wanted, the operator's formula says that there is none.
-        operator = (torch.ops.lnbwd.norm_linear_bwd if torch.is_grad_enabled() else
-                    _run_bwd if _is_plain(dout, others[0]) else _raw_bwd)
-        dx, *gradients = _derive(operator, ctx, _flat(dout), (_flat(x), *others))
-        return (dx if dx is None or x.dim() == 2 else dx.view(x.shape), *gradients)
+        flat = _flat(x)
+        if torch.is_grad_enabled() or not _is_plain(dout, others[0]):
+            # Where a graph of the gradient is wanted, the operator's formula says that there is
+            # none.
+            operator = torch.ops.lnbwd.norm_linear_bwd if torch.is_grad_enabled() else _raw_bwd
+            dx, *gradients = _derive(operator, ctx, _flat(dout), (flat, *others))
+        else:
+            named = _gradients(_flat(dout), (flat, *others), ctx.norm, ctx.eps,
+                               ctx.needs_input_grad[:5])
+            dx, *gradients = map(named.get, _GRADIENTS)
+        return (dx if dx is None or x is flat else dx.view(x.shape), *gradients, None, None)
 
 
 # torch.autograd.Function.apply without its Python half, which is for torch.func.
@@ -214,20 +232,50 @@ _eager: Callable[..., Tensor] = super(torch.autograd.Function, _EagerNormLinear)
 # --------------------------------------------------------------------------------------------------
 
 
-def _check(x: Tensor, parameters: Mapping[str, tuple[Tensor | None, Sequence[int]]],
-           weight: Tensor) -> None:
+def _is_sound(x: object, normalized_shape: object, norm_weight: object, norm_bias: object,
+              weight: object, bias: object, eps: float) -> bool:
+    """Whether :func:`_check` has nothing to say, and kernels take the types, in less time."""
+    if not (isinstance(x, Tensor) and isinstance(weight, Tensor)):
+        return False
+    dtype, device = x.dtype, x.device
+    row, size = x.shape[-1:], weight.shape
+    if not (dtype in _TYPES and weight.dtype == dtype and weight.device == device
+            and (normalized_shape == row or (normalized_shape,) == row) and size[1:] == row
+            and eps >= 0):
+        return False
+    for parameter, shape in ((norm_weight, row), (norm_bias, row), (bias, size[:1])):
+        if parameter is not None and not (
+                isinstance(parameter, Tensor) and parameter.shape == shape
+                and parameter.dtype in _TYPES and parameter.device == device):
+            return False
+    return True
+
+
+def _check(norm: str, x: Tensor, normalized_shape: Sequence[int] | int, norm_weight: Tensor | None,
+           norm_bias: Tensor | None, weight: Tensor, bias: Tensor | None, eps: float) -> None:
+    """Raises TypeError or ValueError for what does not fit; the message names it."""
+    check_tensor("x", x)
+    check_tensor("weight", weight)
+    shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+    if len(shape) != 1 or x.dim() < 1 or x.shape[-1] != shape[0]:
+        raise ValueError("normalized_shape: expected the last dimension of x, one number, got "
+                         f"{shape} for an x of {list(x.shape)}")
+    if weight.dim() != 2 or weight.shape[1] != shape[0]:
+        raise ValueError(f"weight: expected the shape [N, {shape[0]}], as many columns as "
+                         f"normalized_shape says, got {list(weight.shape)}")
+    if not eps >= 0:
+        raise ValueError(f"eps: expected a number that is 0 or more, got {eps}")
+    if x.dtype == torch.float64:
+        return  # PyTorch computes it, and says the rest.
     check_type("x", x, _TYPES)
     if weight.dtype != x.dtype:
         raise TypeError(f"weight: expected the type of x, {x.dtype}, got {weight.dtype}; convert "
                         "one of them, or leave autocast to torch.nn's own modules")
-    for name, (parameter, expected) in parameters.items():
+    scale = "ln_weight" if norm == LAYER_NORM else "norm_weight"
+    for name, parameter, expected in (
+            (scale, norm_weight, shape), ("ln_bias", norm_bias, shape),
+            ("weight", weight, weight.shape), ("bias", bias, weight.shape[:1])):
         check_parameter(name, parameter, expected, "x", x, _TYPES)
-
-
-def _fits(parameter: object, shape: Sequence[int], x: Tensor) -> bool:
-    """Whether :func:`_check` has nothing to say of a parameter, in less time."""
-    return parameter is None or (isinstance(parameter, Tensor) and parameter.shape == shape
-                                 and parameter.dtype in _TYPES and parameter.device == x.device)
 
 
 def layer_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, ln_weight: Tensor | None,
@@ -277,36 +325,22 @@ def rms_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, norm_weigh
 def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
                  norm_weight: Tensor | None, norm_bias: Tensor | None, weight: Tensor,
                  bias: Tensor | None, eps: float) -> Tensor:
-    check_tensor("x", x)
-    check_tensor("weight", weight)
-    shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
-    if len(shape) != 1 or x.dim() < 1 or x.shape[-1] != shape[0]:
-        raise ValueError("normalized_shape: expected the last dimension of x, one number, got "
-                         f"{shape} for an x of {list(x.shape)}")
-    if weight.dim() != 2 or weight.shape[1] != shape[0]:
-        raise ValueError(f"weight: expected the shape [N, {shape[0]}], as many columns as "
-                         f"normalized_shape says, got {list(weight.shape)}")
-    if not eps >= 0:
-        raise ValueError(f"eps: expected a number that is 0 or more, got {eps}")
-    if x.dtype == torch.float64 or (_is_compiling() and x.is_cpu
-                                    and simulated_chip() is None):
+    if not _is_sound(x, normalized_shape, norm_weight, norm_bias, weight, bias, eps):
+        _check(norm, x, normalized_shape, norm_weight, norm_bias, weight, bias, eps)
+    is_compiling = _is_compiling()
+    if x.dtype == torch.float64 or (is_compiling and x.is_cpu and simulated_chip() is None):
+        shape = x.shape[-1:]
         z = (torch.nn.functional.layer_norm(x, shape, norm_weight, norm_bias, eps)
              if norm == LAYER_NORM else
              torch.nn.functional.rms_norm(x, shape, norm_weight, eps))
         return torch.nn.functional.linear(z, weight, bias)
-    if not (x.dtype in _TYPES and weight.dtype == x.dtype and _fits(weight, weight.shape, x)
-            and _fits(norm_weight, x.shape[-1:], x) and _fits(norm_bias, x.shape[-1:], x)
-            and _fits(bias, weight.shape[:1], x)):
-        scale = "ln_weight" if norm == LAYER_NORM else "norm_weight"
-        _check(x, {scale: (norm_weight, shape), "ln_bias": (norm_bias, shape),
-                   "weight": (weight, weight.shape), "bias": (bias, weight.shape[:1])}, weight)
     check_device(x, "x")
-    if not (_is_compiling() or _transforms_are_active()):
-        arguments = (weight, norm_weight, norm_bias, bias, norm, float(eps))
+    if not (is_compiling or _transforms_are_active()):
         if _is_plain(x, weight) and not _is_derived(x, weight, norm_weight, norm_bias, bias):
-            out = _run(_flat(x), *arguments)[0]
+            out = forward(*_describe(_flat(x), weight, norm_weight, norm_bias, bias, norm,
+                                     float(eps)), with_statistics=False)["out"]
             return out if x.dim() == 2 else out.view(*x.shape[:-1], weight.shape[0])
-        return _eager(x, *arguments)
-    y: Tensor = torch.ops.lnbwd.norm_linear(x.reshape(-1, shape[0]), weight, norm_weight,
+        return _eager(x, weight, norm_weight, norm_bias, bias, norm, float(eps))
+    y: Tensor = torch.ops.lnbwd.norm_linear(x.reshape(-1, x.shape[-1]), weight, norm_weight,
                                             norm_bias, bias, norm, float(eps))[0]
     return y.reshape(*x.shape[:-1], weight.shape[0])

@@ -22,13 +22,20 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from . import native, operations, ops, product_choice, regions_op, runtime
+from . import native, operations, ops, product_choice, regions_op, runtime, schedule
 from ._chips import has_tf32_products
 from .kernels import code_for_device, derive_gradient
-from .launching import check_capture, device_key, launch_kernel, open_device
-from .operations import LAYER_NORM, OPERATIONS
+from .launching import (
+    check_capture,
+    device_key,
+    is_capturing,
+    launch_kernel,
+    open_device,
+    uses_forward_kernels,
+)
+from .operations import LAYER_NORM, OPERATIONS, ROLES, Operation
 from .rowprogram import Builder, Input, Output, RowProgram
-from .spec import GradientSpec, ProgramSpec, rows_hint
+from .spec import DTYPES, GradientSpec, ProgramSpec, rows_hint
 
 __all__ = ["INPUTS", "Layer", "backward", "find_layer", "forward"]
 
@@ -36,6 +43,7 @@ INPUTS = ("x", "w", "gamma", "beta", "b")
 """What a gradient may be wanted of, in the order of the operator's results."""
 
 _MAX_LAYERS = 4096
+_TYPES = {name: dtype for dtype, name in native.ELEMENT_NAMES.items()}
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,11 @@ class Layer:
         return f"{self.text}// tf32\n" if self.tf32 else self.text
 
     @functools.cached_property
+    def name_without_statistics(self) -> str:
+        """The same of the pass that no gradient follows."""
+        return f"{self.name}// without statistics\n"
+
+    @functools.cached_property
     def statistics(self) -> tuple[str, ...]:
         """The numbers for each row that the forward pass puts out."""
         return ("mean", "rstd") if self.norm == LAYER_NORM else ("rstd",)
@@ -75,20 +88,62 @@ class Layer:
         present = {"x", "w", *dict(self.columns)}
         return tuple(name for name in INPUTS if name in present)
 
+    def _elements(self, op: Operation) -> dict[str, str]:
+        """The types of an operation's operands, of those that the layer has."""
+        columns = dict(self.columns)
+        return {operand.name: "f32" if operand.role.kind == "row_scalar"
+                else columns.get(operand.name, self.dtype) for operand in op.operands
+                if operand.name not in ("gamma", "beta", "b", "residual", "sum")
+                or operand.name in columns}
+
+    def _mlir(self, op: Operation, elements: Mapping[str, str]) -> str:
+        types = {name: operations.buffer_type(ROLES[name].kind, element,
+                                              ROLES[name].row(self.k, self.n))
+                 for name, element in elements.items()}
+        return operations.mlir(op.name, types, [f"epsilon = {self.epsilon:.17e} : f64"])
+
     @functools.cached_property
     def text(self) -> str:
         """The forward pass, of out and the statistics, as MLIR."""
         op = OPERATIONS[self.norm + "_linear"]
-        columns = dict(self.columns)
-        types = {}
-        for operand in op.operands:
-            role = operand.role
-            if role.name in ("gamma", "beta", "b") and role.name not in columns:
-                continue
-            element = "f32" if role.kind == "row_scalar" else columns.get(role.name, self.dtype)
-            types[role.name] = operations.buffer_type(role.kind, element,
-                                                      role.row(self.k, self.n))
-        return operations.mlir(op.name, types, [f"epsilon = {self.epsilon:.17e} : f64"])
+        return self._mlir(op, self._elements(op))
+
+    @functools.cached_property
+    def _norms(self) -> dict[tuple[int, bool], str]:
+        return {}
+
+    def norm_text(self, rows: int, with_statistics: bool) -> str:
+        """The norm alone, in front of PyTorch's product, for a call of so many rows, as the text
+        that :mod:`lnbwd.regions_op` knows it by."""
+        key = (rows_hint(rows), with_statistics)
+        text = self._norms.get(key)
+        if text is None:
+            text = self._norms[key] = self._register_norm(*key)
+        return text
+
+    def norm_source(self, with_statistics: bool) -> str:
+        """The norm alone as MLIR."""
+        return self._mlir(OPERATIONS[self.norm], self._norm_elements(with_statistics))
+
+    def _norm_elements(self, with_statistics: bool) -> dict[str, str]:
+        return {name: element for name, element in self._elements(OPERATIONS[self.norm]).items()
+                if with_statistics or name not in self.statistics}
+
+    def _register_norm(self, hint: int, with_statistics: bool) -> str:
+        source, elements = self.norm_source(with_statistics), self._norm_elements(with_statistics)
+
+        def make_kernel(device: runtime.Device) -> runtime.Kernel:
+            options = before_product(device.chip, self.k, DTYPES[self.dtype], hint)
+            return regions_op.make_kernel_from_mlir(source, options, rows=hint)(device)
+
+        def operands(is_output: bool) -> list[regions_op.Operand]:
+            return [regions_op.Operand(role.kind, _TYPES[elements[role.name]],
+                                       1 if role.kind == "row_scalar" else self.k)
+                    for role in (operand.role for operand in OPERATIONS[self.norm].operands
+                                 if operand.is_output == is_output) if role.name in elements]
+
+        return regions_op.register_program(f"{source}// {hint} rows, before a product\n",
+                                           operands(False), operands(True), make_kernel).text
 
     @functools.cached_property
     def _gradients(self) -> dict[tuple[str, ...], Gradient]:
@@ -248,18 +303,20 @@ def _run(source: str, tf32: bool, tensors: Mapping[str, Tensor]) -> None:
     launch_kernel(loaded.kernel, rows, [tensors[name] for name in loaded.names])
 
 
-def _forward_by_kernels(layer: Layer, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _forward_by_kernels(layer: Layer, known: dict[str, Tensor], _: bool) -> dict[str, Tensor]:
     x = known["x"]
-    results = {"out": x.new_empty(x.shape[0], layer.n),
-               **{name: x.new_empty(x.shape[0], dtype=torch.float32)
-                  for name in layer.statistics}}
-    _run(layer.text, layer.tf32, {**known, **results})
+    rows = x.shape[0]
+    rstd = x.new_empty(rows, dtype=torch.float32)
+    results = {"out": x.new_empty(rows, layer.n), "rstd": rstd}
+    if layer.norm == LAYER_NORM:
+        results["mean"] = torch.empty_like(rstd)
+    _run(layer.text, layer.tf32, known | results)
     return results
 
 
-def _backward_by_kernels(gradient: Gradient, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _backward_by_kernels(gradient: Gradient, known: dict[str, Tensor]) -> dict[str, Tensor]:
     gradients = {"d" + name: torch.empty_like(known[name]) for name in gradient.wanted}
-    _run(gradient.text, gradient.layer.tf32, {**known, **gradients})
+    _run(gradient.text, gradient.layer.tf32, known | gradients)
     return gradients
 
 
@@ -268,20 +325,73 @@ def _backward_by_kernels(gradient: Gradient, known: Mapping[str, Tensor]) -> dic
 # --------------------------------------------------------------------------------------------------
 
 
-def _normalise(layer: Layer, known: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
-    """The normalised rows and the statistics."""
-    x, gamma = known["x"], known.get("gamma")
-    results: tuple[Tensor, ...] = (
-        ops.raw_layer_norm(x, (layer.k,), gamma, known.get("beta"), layer.epsilon)
-        if layer.norm == LAYER_NORM else ops.raw_rms_norm(x, (layer.k,), gamma, layer.epsilon))
-    return results
+# The chip that the fields below were measured on; rows up to which each set of them has a workgroup
+# of its own, columns of a lane, and idle lanes.
+_MEASURED_CHIP, _MOST_APART_ROWS, _MOST_APART_COLUMNS, _MOST_IDLE = "sm_90", 2048, 64, 1.34
 
 
-def _forward_by_torch(layer: Layer, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    z, *statistics = _normalise(layer, known)
+def before_product(chip: str, k: int, element_bytes: int, rows: int) -> str:
+    """The options of lnbwd-pipeline for a norm that a product of PyTorch's follows.
+
+    A kernel that starts before the one in front of it has ended gains among kernels that all do so.
+    The vendor's products do not, and between them it takes half a microsecond longer on an H200.
+    Without an early start there is nothing to be ahead of where rows are few, and a wave for each
+    row is the fastest.
+    """
+    if chip != _MEASURED_CHIP:
+        return ""
+    fields = {schedule.EARLY_START: 0, schedule.EARLY_ROWS: 0, schedule.EARLY_NEXT: 0}
+
+    def padded(width: int) -> int:
+        return -(-k // (32 * width)) * 32 * width
+
+    widths = [size // element_bytes for size in (16, 8) if k % (size // element_bytes) == 0]
+    width = min(widths, key=padded, default=0)  # Of those that are as good the wider.
+    if (width and rows <= _MOST_APART_ROWS and padded(width) <= 32 * _MOST_APART_COLUMNS
+            and padded(width) <= _MOST_IDLE * k):
+        fields |= {schedule.THREADS_PER_ROW: 32, schedule.ROW_GROUPS: 4,
+                   schedule.VECTOR_WIDTH: width, schedule.ROWS_PER_WORKGROUP: 4,
+                   schedule.WORKGROUPS_PER_COMPUTE_UNIT: 0, schedule.PREFETCH: 0,
+                   schedule.UNROLL: 1, schedule.STAGES: 0}
+    return f"schedule={schedule.overrides(fields)}"
+
+
+def _normalise(layer: Layer, known: Mapping[str, Tensor],
+               with_statistics: bool = False) -> tuple[Tensor, ...]:
+    """The normalised rows, and the statistics if they are wanted."""
+    x, gamma, beta = known["x"], known.get("gamma"), known.get("beta")
+    if layer.k == 0 or not uses_forward_kernels():
+        results: tuple[Tensor, ...] = (
+            ops.raw_layer_norm(x, (layer.k,), gamma, beta, layer.epsilon)
+            if layer.norm == LAYER_NORM else ops.raw_rms_norm(x, (layer.k,), gamma, layer.epsilon))
+        return results
+    rows = x.shape[0]
+    text = layer.norm_text(rows, with_statistics)
+    if not with_statistics and not regions_op.is_loaded(text, x) and is_capturing(x.device):
+        # Nothing can be loaded; the kernel of a training step does as well.
+        with_statistics, text = True, layer.norm_text(rows, True)
+    outputs = [torch.empty_like(x)]
+    if with_statistics:
+        outputs.append(x.new_empty(rows, dtype=torch.float32))
+        if layer.norm == LAYER_NORM:
+            outputs.append(torch.empty_like(outputs[1]))
+    inputs = [x] if gamma is None else [x, gamma]
+    if beta is not None:
+        inputs.append(beta)
+    _call_of(text, x.device)(rows, *inputs, *outputs)
+    return tuple(outputs)
+
+
+def _forward_by_torch(layer: Layer, known: Mapping[str, Tensor],
+                      with_statistics: bool) -> dict[str, Tensor]:
+    z, *statistics = _normalise(layer, known, with_statistics)
     b = known.get("b")
-    out = torch.nn.functional.linear(z, known["w"], None if b is None else b.to(z.dtype))
-    return {"out": out, **dict(zip(layer.statistics, statistics, strict=True))}
+    if b is not None and b.dtype != z.dtype:
+        b = b.to(z.dtype)
+    results = {"out": torch.nn.functional.linear(z, known["w"], b)}
+    if with_statistics:
+        results |= zip(layer.statistics, statistics, strict=True)
+    return results
 
 
 def _norm_gradients(gradient: Gradient, known: Mapping[str, Tensor],
@@ -404,23 +514,31 @@ def _backward_by_branches(gradient: Gradient, known: Mapping[str, Tensor]) -> di
 # --------------------------------------------------------------------------------------------------
 
 
-def forward(layer: Layer, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
+_FORWARD = {product_choice.KERNEL: _forward_by_kernels, product_choice.TORCH: _forward_by_torch}
+_BACKWARD = {product_choice.KERNEL: _backward_by_kernels, product_choice.TORCH: _backward_by_torch,
+             product_choice.BRANCHES: _backward_by_branches}
+
+
+def forward(layer: Layer, known: dict[str, Tensor],
+            with_statistics: bool = True) -> dict[str, Tensor]:
     """The result and the statistics, by the way that is chosen.
 
     Args:
         layer: the layer.
         known: its tensors, dense, by the names of the operands; x of two dimensions.
+        with_statistics: whether a gradient may be asked for later.
 
     Returns:
-        "out" and the statistics of the layer.
+        "out" and the statistics of the layer, which may be left out where they are not wanted.
     """
     x = known["x"]
-    ways = {product_choice.KERNEL: lambda: _forward_by_kernels(layer, known),
-            product_choice.TORCH: lambda: _forward_by_torch(layer, known)}
-    return ways[product_choice.choose(layer.name, x.device, x.shape[0], ways)]()
+    name = layer.name if with_statistics else layer.name_without_statistics
+    way = product_choice.choose(name, x.device, x.shape[0], _FORWARD, layer, known,
+                                with_statistics)
+    return _FORWARD[way](layer, known, with_statistics)
 
 
-def backward(layer: Layer, known: Mapping[str, Tensor],
+def backward(layer: Layer, known: dict[str, Tensor],
              wanted: Sequence[str]) -> dict[str, Tensor]:
     """Gradients, by the way that is chosen.
 
@@ -433,7 +551,5 @@ def backward(layer: Layer, known: Mapping[str, Tensor],
         "dx", "dw", ..., those that are wanted.
     """
     x, gradient = known["x"], layer.gradient(wanted)
-    ways = {product_choice.KERNEL: lambda: _backward_by_kernels(gradient, known),
-            product_choice.TORCH: lambda: _backward_by_torch(gradient, known),
-            product_choice.BRANCHES: lambda: _backward_by_branches(gradient, known)}
-    return ways[product_choice.choose(gradient.name, x.device, x.shape[0], ways)]()
+    way = product_choice.choose(gradient.name, x.device, x.shape[0], _BACKWARD, gradient, known)
+    return _BACKWARD[way](gradient, known)

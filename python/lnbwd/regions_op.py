@@ -55,9 +55,9 @@ from .launching import (
 from .rowprogram import RowProgram
 from .spec import ProgramSpec, rows_option
 
-__all__ = ["Operand", "RegionProgram", "compute_by_torch", "find_program", "load_kernel",
-           "make_kernel_from_mlir", "operand", "raw_region", "region_call", "register_program",
-           "register_row_program", "set_resolver"]
+__all__ = ["Operand", "RegionProgram", "compute_by_torch", "find_program", "is_loaded",
+           "load_kernel", "make_kernel_from_mlir", "operand", "raw_region", "region_call",
+           "register_program", "register_row_program", "set_resolver"]
 
 # What row programs call types and kinds.
 _TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i8": torch.bool}
@@ -251,6 +251,11 @@ def load_kernel(program: RegionProgram, device: torch.device) -> runtime.Kernel:
     key = (program.text, simulated_chip() if device.type == "cpu" else index)
     _check_capture(program, device)
     return _kernels.get(key) or _load(program, device, key)
+
+
+def is_loaded(text: str, like: Tensor) -> bool:
+    """Whether the kernel of a program is loaded for tensors that are where ``like`` is."""
+    return (text, device_key(like)) in _kernels
 
 
 def _check_capture(program: RegionProgram, device: torch.device) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import operator
@@ -40,6 +41,7 @@ ROWS_HINTS = tuple(1 << bit for bit in range(6, 21))
 why these."""
 
 
+@functools.lru_cache(1024)
 def rows_hint(rows: int) -> int:
     """The number of :data:`ROWS_HINTS` that is nearest to ``rows`` by ratio. lib/Torch has the same
     function for its operators."""

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 import types  # noqa: E402
 
 import lnbwd  # noqa: E402
-from lnbwd import linear_passes, operations, product_choice, regions_op  # noqa: E402
+from lnbwd import compiler, linear_passes, operations, product_choice, regions_op  # noqa: E402
 from lnbwd.kernels import code_for_device  # noqa: E402
 from lnbwd.spec import ProgramSpec, rows_hint  # noqa: E402
 
@@ -190,11 +190,12 @@ def test_rows_of_any_shape_and_strides():
         check(arguments, dy, 2e-6)
 
 
+@pytest.mark.parametrize("way", ["kernel", "torch"])
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
-def test_without_gradients(shape):
+def test_without_gradients(shape, way):
     """The same bits by the shorter way, and a tangent is never lost on it."""
     arguments, _ = make(shape, 16, 24)
-    with lnbwd.simulate():
+    with lnbwd.simulate(), product_choice.forced(way):
         y = call(arguments)
         with torch.no_grad():
             assert torch.equal(call(arguments), y.detach())
@@ -205,6 +206,52 @@ def test_without_gradients(shape):
                 constants["bias"], torch.ones_like(constants["bias"]))
             with pytest.raises((RuntimeError, NotImplementedError)):
                 call(constants)
+
+
+def count_tensors(monkeypatch, counts):
+    """Has each call of a row program add the number of its tensors to a list."""
+    make = linear_passes._call_of
+
+    def call_of(text, device):
+        call = make(text, device)
+
+        def counted(rows, *tensors):
+            counts.append(len(tensors))
+            call(rows, *tensors)
+
+        return counted
+
+    monkeypatch.setattr(linear_passes, "_call_of", call_of)
+
+
+@pytest.mark.parametrize(("norm", "statistics"), [("layer_norm", 2), ("rms_norm", 1)])
+def test_statistics_are_written_for_a_gradient_alone(norm, statistics, monkeypatch):
+    counts = []
+    count_tensors(monkeypatch, counts)
+    x, w = torch.randn(5, 16), torch.randn(8, 16)
+    arguments = (None, None, w) if norm == "layer_norm" else (None, w)
+    function = getattr(lnbwd, norm + "_linear")
+    with lnbwd.simulate(), product_choice.forced("torch"):
+        y = function(x, 16, *arguments)
+        assert torch.equal(function(x.requires_grad_(), 16, *arguments), y)
+        assert counts == [2, 2 + statistics]
+        # While a graph is captured nothing is loaded that is not: the other does as well.
+        x = torch.randn(300, 16)
+        monkeypatch.setattr(linear_passes, "is_capturing", lambda device: True)
+        function(x, 16, *arguments)
+        assert counts[2:] == [2 + statistics]
+
+
+@pytest.mark.parametrize(("k", "rows"), [(640, 1024), (1536, 64), (1024, 4096), (8192, 256),
+                                         (1001, 512), (16, 64)])
+def test_a_norm_before_a_product_starts_late(k, rows):
+    """Behind and in front of kernels that do not start early, it would take longer."""
+    layer = linear_passes.find_layer("layer_norm", k, 8, *[torch.bfloat16] * 4, 1e-5)
+    codes = [compiler.compile_mlir(layer.norm_source(False), "sm_90", format="ptx",
+                                   pipeline_options=f"{options} rows={rows}").code
+             for options in ("", linear_passes.before_product("sm_90", k, 2, rows))]
+    assert [b'"early_start"' in code for code in codes] == [True, False]
+    assert linear_passes.before_product("gfx942", k, 2, rows) == ""
 
 
 def test_dispatch_modes_see_the_operator():
