@@ -1,32 +1,32 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What docs/derivation.md and docs/math.md quote: LayerNorm's gradient as the compiler finds it,
-operations and their derivatives, formulas beside finite differences."""
+"""What docs/math.md quotes: LayerNorm's gradient as the compiler derives it, and operations with
+their derivatives."""
 
 from __future__ import annotations
 
-import random
 import re
 
 from doc_tools import CHIP, Stop, Tools, chip_lists, dedent, fence
 from lnbwd.operations import LAYER_NORM, mlir
 
-# docs/derivation.md: LayerNorm's gradient, as the compiler finds it.
+# LayerNorm's gradient, as the compiler derives it.
 
 FORWARD = mlir(LAYER_NORM, {
     **dict.fromkeys(("x", "y"), "memref<?x1024xf32>"),
     **dict.fromkeys(("gamma", "beta"), "memref<1024xf32>"),
     **dict.fromkeys(("mean", "rstd"), "memref<?xf32>")})
-# The operations of the unsimplified gradient, by what each is the adjoint of; the page's
-# headings follow them.
+# What each step of the derivation finds, and the operations of the forward pass whose
+# derivatives it is made of.
 STEPS = {
-    "xhat": ["mulf", "mulf"],
-    "rstd": ["mulf", "mulf", "broadcast"],
-    "variance": ["rsqrt"] * 4 + ["mulf"],
-    "centred": ["reduction"] + ["mulf"] * 3,
-    "mean": ["broadcast", "negf"],
-    "x": ["mulf", "reduction", "reduction"],
+    "the term of dgamma, and d(xhat)": ["mulf", "mulf"],
+    "xhat = (x - mean) rstd: the direct part of d(x - mean), and d(rstd)":
+        ["mulf", "mulf", "broadcast"],
+    "rstd = (variance + eps)^(-1/2): d(sum of squares)": ["rsqrt"] * 4 + ["mulf"],
+    "the sum of (x - mean)^2: d(x - mean)": ["reduction"] + ["mulf"] * 3,
+    "x - mean: d(mean)": ["broadcast", "negf"],
+    "mean = sum of x / N: d(x)": ["mulf", "reduction", "reduction"],
 }
 
 
@@ -45,32 +45,24 @@ def derivation_forward(tools: Tools) -> str:
     return fence(body_lines(text), "mlir")
 
 
-def derivation_step(name: str, tools: Tools) -> str:
-    """The operations that one step of the derivation adds."""
+def derivation_adjoints(tools: Tools) -> str:
+    """The gradient before it is simplified, each step below what it finds."""
     text = tools.opt("-", "--lnbwd-differentiate=annotate=true", stdin=FORWARD)
-    operations, kinds = [], []
-    for line in body_lines(text):
-        match = re.search(r' ?\{lnbwd\.adjoint = "\w+\.(\w+)"\}', line)
-        if match and "arith.constant" not in line:
-            operations.append(line.replace(match[0], ""))
-            kinds.append(match[1])
+    lines = body_lines(text)
+    kinds = [kind for line in lines if "arith.constant" not in line
+             for kind in re.findall(r'\{lnbwd\.adjoint = "\w+\.(\w+)"\}', line)]
     if kinds != [kind for step in STEPS.values() for kind in step]:
         raise Stop("the steps of LayerNorm's gradient are others than those of "
-                   f"docs/derivation.md: {', '.join(kinds)}; write the page anew")
-    start = 0
-    for step, expected in STEPS.items():
-        if step == name:
-            break
-        start += len(expected)
-    return fence(dedent(operations[start:start + len(STEPS[name])]), "mlir")
-
-
-def derivation_constants(tools: Tools) -> str:
-    """What the derivation computes ahead of the adjoints."""
-    text = tools.opt("-", "--lnbwd-differentiate=annotate=true", stdin=FORWARD)
-    lines = [re.sub(r' ?\{lnbwd\.adjoint = "[\w.]+"\}', "", line) for line in body_lines(text)]
-    first = next(i for i, line in enumerate(lines) if "arith.mulf %dy" in line)
-    return fence(dedent(lines[:first]), "mlir")
+                   f"doc_derivation.py: {', '.join(kinds)}")
+    titles = [[title] + [""] * (len(step) - 1) for title, step in STEPS.items()]
+    comments = [title for step in titles for title in step]
+    result: list[str] = []
+    for line in lines:
+        if "lnbwd.adjoint" in line and "arith.constant" not in line and (
+                comment := comments.pop(0)):
+            result.append(f"  // {comment}")
+        result.append(re.sub(r' ?\{lnbwd\.adjoint = "[\w.]+"\}', "", line))
+    return fence(result, "mlir")
 
 
 def derivation_result(tools: Tools) -> str:
@@ -128,8 +120,7 @@ def operations(tools: Tools) -> str:
             return False
         return True
 
-    lines = ["| operation | derivative | where it has none, it is | AMD | NVIDIA |",
-             "|---|---|---|---|---|"]
+    rows: dict[tuple[str, ...], list[str]] = {}
     for name, (text, note) in OPERATIONS.items():
         row = "vector<64xf32>"
         result = "%s" if "%y =" in text else "%y"
@@ -149,54 +140,11 @@ def operations(tools: Tools) -> str:
         for chip, output in ((CHIP, "hsaco"), (chip_lists.GPU, "ptx")):
             answers.append(holds(f"--lnbwd-pipeline=chip={chip}", f"--emit={output}",
                                  stdin=program))
-        derivative, amd, nvidia = ("yes" if answer else "no" for answer in answers)
-        names = ", ".join(f"`{part}`" for part in name.split(" / "))
-        lines.append(f"| {names} | {derivative} | {note} | {amd} | {nvidia} |")
-    return "\n".join(lines) + "\n"
-
-
-def wrong_formulas(_: Tools) -> str:
-    """How far each formula for dx is from finite differences, on 16 rows of 32 numbers."""
-    rows, n, eps, step = 16, 32, 1e-5, 1e-5
-    source = random.Random(1)
-    x, dy = ([[source.gauss(0, 1) for _ in range(n)] for _ in range(rows)] for _ in range(2))
-    gamma = [1 + 0.5 * source.gauss(0, 1) for _ in range(n)]
-
-    def normalise(row):
-        mean = sum(row) / n
-        rstd = (sum((value - mean) ** 2 for value in row) / n + eps) ** -0.5
-        return [(value - mean) * rstd for value in row], rstd
-
-    def loss(row, adjoint):
-        return sum(g * h * d for g, h, d in zip(gamma, normalise(row)[0], adjoint, strict=True))
-
-    def moved(row, j, by):
-        return [*row[:j], row[j] + by, *row[j + 1:]]
-
-    xhat, rstd = zip(*(normalise(row) for row in x), strict=True)
-    dgamma = [sum(dy[i][j] * xhat[i][j] for i in range(rows)) for j in range(n)]
-    dbeta = [sum(dy[i][j] for i in range(rows)) for j in range(n)]
-    squares = {name: 0.0 for name in ("above", "columns", "diagonal")}
-    total = 0.0
-    for i in range(rows):
-        wdy = [g * d for g, d in zip(gamma, dy[i], strict=True)]
-        c1 = sum(w * h for w, h in zip(wdy, xhat[i], strict=True)) / n
-        c2 = sum(wdy) / n
-        for j in range(n):
-            slope = (loss(moved(x[i], j, step), dy[i]) - loss(moved(x[i], j, -step), dy[i]))
-            expected = slope / (2 * step)
-            h = xhat[i][j]
-            found = {
-                "above": rstd[i] * (wdy[j] - h * c1 - c2),
-                "columns": gamma[j] * rstd[i] * (dy[i][j] - (dbeta[j] + h * dgamma[j]) / n),
-                "diagonal": wdy[j] * rstd[i] * (1 - 1 / n - h * h / n),
-            }
-            total += expected ** 2
-            for name, value in found.items():
-                squares[name] += (value - expected) ** 2
-    above = (squares["above"] / total) ** 0.5
-    lines = ["| formula | relative error against finite differences |", "|---|---|",
-             f"| the one above | {'below 1e-8' if above < 1e-8 else format(above, '.1e')} |",
-             f"| with the column sums | {(squares['columns'] / total) ** 0.5:.2f} |",
-             f"| the diagonal alone | {(squares['diagonal'] / total) ** 0.5:.2f} |"]
+        names = [f"`{part}`" for part in name.split(" / ")]
+        cells = (note, *("yes" if answer else "no" for answer in answers))
+        rows.setdefault(cells, []).extend(names)
+    lines = ["| operations | derivative | where it has none, it is | AMD | NVIDIA |",
+             "|---|---|---|---|---|"]
+    lines += [f"| {', '.join(names)} | {derivative} | {note} | {amd} | {nvidia} |"
+              for (note, derivative, amd, nvidia), names in rows.items()]
     return "\n".join(lines) + "\n"

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import functools
 import json
 import pathlib
 import re
@@ -246,14 +245,11 @@ def report_product(tools: Tools) -> str:
 
 TEXTS = {
     "derivation-forward": doc_derivation.derivation_forward,
-    "derivation-constants": doc_derivation.derivation_constants,
+    "derivation-adjoints": doc_derivation.derivation_adjoints,
     "derivation-result": doc_derivation.derivation_result,
     "operations": doc_derivation.operations,
-    "wrong-formulas": doc_derivation.wrong_formulas,
     "checker-kernels": checker_kernels,
     "checker-hazards": checker_hazards,
-    **{f"derivation-{step}": functools.partial(doc_derivation.derivation_step, step)
-       for step in doc_derivation.STEPS},
     "named-op": doc_stages.named_op,
     "row-program": doc_stages.row_program,
     "schedule": doc_stages.schedule,

@@ -11,7 +11,7 @@
 // pass.
 //
 // At a kink the derivative is one that lies between those of the two sides:
-// docs/derivation.md lists which. Row sums and the other rules are tested in
+// docs/math.md lists which. Row sums and the other rules are tested in
 // test/EndToEnd/test_differentiate.py, each against finite differences.
 //
 //===----------------------------------------------------------------------===//

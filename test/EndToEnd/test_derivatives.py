@@ -46,7 +46,7 @@ def gradients(build, runtime, folder, text, x, z, element="f32", chip="gfx942"):
     try:
         compiling.compile_to(file, build, compiling.differentiate(build, text), chip)
     except CompileError as error:
-        # docs/derivation.md says which functions the chips have code for.
+        # docs/math.md says which functions the chips have code for.
         if unknown := re.search(r"error: '(math\.\w+)' op", error.diagnostics):
             pytest.skip(f"{unknown[1]} is not lowered")
         raise
