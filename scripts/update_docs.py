@@ -62,35 +62,17 @@ def validation(tools: Tools) -> str:
 
 
 def chips(tools: Tools) -> str:
-    """What docs/compiler.md shows of the chips."""
-    def flag(value: bool) -> str:
-        return "yes" if value else "no"
-
-    columns = {
-        "a product with it": lambda row: row["product"],
-        "lanes of a wave": lambda row: row["waveSize"],
-        "compute units": lambda row: row["computeUnits"],
-        "shared memory of a workgroup: declared": lambda row: f"{row['sharedMemoryKiB']} KiB",
-        "at launch": lambda row: f"{row['dynamicSharedMemoryKiB']} KiB",
-        "float32 to bf16 in one instruction": lambda row: flag(row["hasBF16Pack"]),
-        "bulk copies to shared memory": lambda row: flag(row["hasBulkCopy"]),
-        "workgroups that can share a row": lambda row: row["clusterWorkgroups"],
-    }
-    lines = [f"| chip | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
-    for name, row in chip_lists.FACTS.items():
-        lines.append(f"| `{name}` | {' | '.join(str(cell(row)) for cell in columns.values())} |")
-    return "\n".join(lines) + "\n"
-
-
-def chip_devices(tools: Tools) -> str:
-    """The chips and how far each can be tried without the card."""
-    lines = ["| chip | stands for | HIP device of the simulator | end-to-end tests |",
-             "|---|---|---|---|"]
+    """The chips, what programs have to fit, and how far each can be tried without the card."""
+    lines = ["| chip | product | wave | compute units | shared memory of a workgroup, KiB: static, "
+             "at launch | cluster | device of the simulator | end-to-end tests |",
+             "|---|---|---|---|---|---|---|---|"]
     simulated = list(chip_lists.SIMULATED)
     for name, row in chip_lists.FACTS.items():
-        device = simulated.index(name) if name in simulated else "compiled only"
-        tests = ("many cases" if row["tests"] == "many" else "a few") if name in simulated else ""
-        lines.append(f"| `{name}` | {row['product']} | {device} | {tests} |")
+        device = simulated.index(name) if name in simulated else "none"
+        tests = row["tests"] if name in simulated else "compiled"
+        memory = f"{row['sharedMemoryKiB']}, {row['dynamicSharedMemoryKiB']}"
+        lines.append(f"| `{name}` | {row['product']} | {row['waveSize']} | {row['computeUnits']} | "
+                     f"{memory} | {row['clusterWorkgroups']} | {device} | {tests} |")
     return "\n".join(lines) + "\n"
 
 
@@ -117,19 +99,16 @@ def clock_fields(tools: Tools) -> str:
 def chip_fields(tools: Tools) -> str:
     """The facts of a chip's row, with unit and origin."""
     description = json.loads((SOURCE / "lib" / "Chips" / "Chips.json").read_text())
-    lines = ["| field | unit | what it is | origin | compiler | simulator |",
-             "|---|---|---|---|---|---|"]
+    lines = ["| field | unit | what it is | origin |", "|---|---|---|---|"]
+    labels = {"amd": "AMD", "nvidia": "NVIDIA"}
     for name, field in description["fields"].items():
         origin = field["origin"]
         if "product" in field:
             origin = " × ".join(f"`{factor}`" for factor in field["product"])
-        labels = {"amd": "AMD", "nvidia": "NVIDIA"}
         vendors = ", ".join(labels[vendor] for vendor in field.get("vendors", ()))
         vendor = f" ({vendors})" if vendors else ""
-        sides = (f"`{field[side]['member']}`" if side in field else ""
-                 for side in ("compiler", "simulator"))
         lines.append(f"| `{name}`{vendor} | {field.get('unit', '')} | {field['about']} | "
-                     f"{origin} | {' | '.join(sides)} |")
+                     f"{origin} |")
     return "\n".join(lines) + "\n"
 
 
@@ -263,7 +242,6 @@ TEXTS = {
     "stage-files": doc_stages.stage_files,
     "validation": validation,
     "chips": chips,
-    "chip-devices": chip_devices,
     "chip-fields": chip_fields,
     "chip-models": chip_models,
     "clock-fields": clock_fields,
