@@ -10,7 +10,7 @@
 LNBwdNorms.td and LNBwdRoles.td declare the operations; llvm-tblgen prints them as JSON, and this
 program writes them down for those who have no LLVM: the runner and the operators of PyTorch in C++,
 the Python package, and people. What it writes is kept in the repository, since the runtime and the
-package build where there is no LLVM (docs/add-an-op.md says more).
+package build where there is no LLVM (docs/adding.md says more).
 """
 
 from __future__ import annotations

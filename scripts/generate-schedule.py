@@ -7,7 +7,7 @@
   scripts/generate-schedule.py          rewrites what is stale
   scripts/generate-schedule.py --check  names what is stale and exits with 1
 
-LNBwdSchedule.td declares the fields. docs/add-a-schedule-field.md says more.
+LNBwdSchedule.td declares the fields. docs/adding.md says more.
 """
 
 from __future__ import annotations
