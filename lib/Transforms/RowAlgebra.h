@@ -8,7 +8,7 @@
 //
 // Algebra on the regions of row programs, which derivatives need to become as
 // short as what one would write by hand. It treats float32 numbers as real
-// ones. docs/derivation.md has the design.
+// ones. docs/math.md has the design.
 //
 //===----------------------------------------------------------------------===//
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The algebra of one row: each float32 value as a sum of monomials, with row
-// sums as atoms. docs/derivation.md says what a normal form is, which laws it
+// sums as atoms. docs/math.md says what a normal form is, which laws it
 // uses and which not, and why.
 //
 // Numbers are real ones here. Atoms and forms are made once and compared by

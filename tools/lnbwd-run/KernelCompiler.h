@@ -16,7 +16,7 @@
 namespace lnbwd::run {
 
 /// The kernel that the options describe, as MLIR: the text that
-/// lnbwd.operations.mlir writes (docs/add-an-op.md says why there are two).
+/// lnbwd.operations.mlir writes (docs/adding.md says why there are two).
 std::string kernelMlir(const Options &options);
 
 /// A folder of its own for temporary files; it and all in it are removed when

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Declares the passes into the lane level, out of it, of products of matrices,
-// and to a vendor's operations. Passes.td describes each, docs/lane-level.md
+// and to a vendor's operations. Passes.td describes each, docs/lowering.md
 // the level.
 //
 //===----------------------------------------------------------------------===//

@@ -37,7 +37,7 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
 
     Adjoints are float32. Fails, naming the operation, on f64 arithmetic that a
     gradient goes through, and on operations that have no derivative here:
-    docs/derivation.md lists those that have one, with what is taken at a kink.
+    docs/math.md lists those that have one, with what is taken at a kink.
 
     A row output that is saved and is a product with a matrix, as that of a
     linear layer is, serves further than other saved values: with `simplify`,
@@ -117,7 +117,7 @@ def SimplifyRowAlgebraPass : Pass<"lnbwd-simplify-row-algebra"> {
     `(1 - eps rstd^2) N`. Sums that are factors are not multiplied out. The
     program is then written anew, with sums of products as fused multiply-adds,
     and takes the place of the old one if it costs less; otherwise that stays as
-    it is. docs/derivation.md has the form, the choice of what is computed once,
+    it is. docs/math.md has the form, the choice of what is computed once,
     and why this ends. Float32 numbers are treated as real ones, so results may
     round otherwise; infinities and NaNs may vanish.
 

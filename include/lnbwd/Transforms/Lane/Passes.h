@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Declares the passes that stay on the lane level. Passes.td describes each,
-// docs/lane-level.md the level.
+// docs/lowering.md the level.
 //
 //===----------------------------------------------------------------------===//
 

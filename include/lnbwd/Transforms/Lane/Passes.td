@@ -188,7 +188,7 @@ def PipelineRowsPass
     several sets does so once, behind those of all sets; with `prefetch` it
     moves ahead of the loop.
 
-    What is left has whole sets; docs/lane-level.md shows each kind of loop, and
+    What is left has whole sets; docs/lowering.md shows each kind of loop, and
     what becomes of rows that do not exist. Fails behind `lnbwd-peel-last-rows`,
     on a load of anything but the row of the loop's set, and, with `unroll`
     alone, on a loop with row sums.

@@ -8,7 +8,7 @@
 //
 // The one declaration of each named operation: its operands by role, its
 // options, which operation it is the gradient of, and its reference. All other
-// lists of operations and operands are made from this file (docs/add-an-op.md).
+// lists of operations and operands are made from this file (docs/adding.md).
 //
 //===----------------------------------------------------------------------===//
 

@@ -28,7 +28,7 @@ def Lane_Dialect : Dialect {
     workgroup, and of each row it has a *part*. Elementwise work stays in
     `arith`, `math` and `vector` operations, on parts in the place of rows. This
     dialect has what is left: where a lane's part lies, loads and stores of it,
-    and what lanes do together. docs/lane-level.md says which pass makes and
+    and what lanes do together. docs/lowering.md says which pass makes and
     which takes each operation.
 
     | word | meaning |

@@ -86,9 +86,9 @@ def Lane_ReduceOp : Lane_Op<"reduce"> {
     its numbers, over their elements and then over all lanes that share a row:
     as its entry of `kinds` says, in an order that is fixed by the place. All
     lanes of the group get the results. Where the workgroup has but a share of
-    the row's columns, it is the lanes of all workgroups that share the row, and
-    the columns of each have to be as many. With `own_columns`, it is the lanes
-    of the workgroup alone: the sums are those of its own columns.
+    the row's columns, it is the lanes of all workgroups that share the row,
+    the last of which may have fewer columns. With `own_columns`, it is the
+    lanes of the workgroup alone: the sums are those of its own columns.
 
     `phase` numbers the phases of the row program, from 0 and without gaps in a
     block: reductions of the same phase use the same memory in turns, where they
