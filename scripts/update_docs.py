@@ -63,8 +63,8 @@ def validation(tools: Tools) -> str:
 
 def chips(tools: Tools) -> str:
     """The chips, what programs have to fit, and how far each can be tried without the card."""
-    lines = ["| chip | product | wave | compute units | shared memory of a workgroup, KiB: static, "
-             "at launch | cluster | device of the simulator | end-to-end tests |",
+    lines = ["| chip | product | wave | compute units | shared memory, KiB: static, dynamic | "
+             "cluster | simulator device | tests |",
              "|---|---|---|---|---|---|---|---|"]
     simulated = list(chip_lists.SIMULATED)
     for name, row in chip_lists.FACTS.items():
