@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import functools
 import json
 import pathlib
 import re
@@ -190,6 +191,30 @@ def pipeline_options(tools: Tools) -> str:
     return "\n".join(result) + "\n"
 
 
+def accuracy(name: str, _: Tools) -> str:
+    """A table of what scripts/accuracy.py measured: of each case and output PyTorch's error and
+    ours, on the first chip, or, where the cases are the outputs, on all chips."""
+    table = json.loads((SOURCE / "docs/results/accuracy.json").read_text())["tables"][name]
+    cells = {tuple(key.split(" | ")): errors for key, errors in table.items()}
+    if name == "sums":
+        columns = list(next(iter(cells.values())))
+        titles = ["output", "PyTorch", *columns[1:]]
+        rows = {key[0]: [errors[who] for who in columns] for key, errors in cells.items()}
+    else:
+        # An error's name has more than one word, an output's has not.
+        outputs = dict.fromkeys(key[-1] for key in cells if " " not in key[-1])
+        ours = list(next(iter(cells.values())))[1]
+        titles = [*(["type", "x"] if name == "gradients" else ["x"]),
+                  *(f"{output}: {who}" for output in outputs for who in ("PyTorch", "ours"))]
+        rows = {" | ".join(case): [cells[(*case, output)][who] for output in outputs
+                                   for who in ("torch", ours)]
+                for case in dict.fromkeys(key[:-1] for key in cells)}
+    lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
+    lines += [f"| {key} | {' | '.join(f'{figure:.1e}' for figure in figures)} |"
+              for key, figures in rows.items()]
+    return "\n".join(lines) + "\n"
+
+
 def checker_kernels(_: Tools) -> str:
     """The kernels on which the checker is tested, by class."""
     return fault_kernels.table()
@@ -223,6 +248,8 @@ def report_product(tools: Tools) -> str:
 
 
 TEXTS = {
+    **{f"accuracy-{name}": functools.partial(accuracy, name)
+       for name in ("gradients", "sums", "forward")},
     "derivation-forward": doc_derivation.derivation_forward,
     "derivation-adjoints": doc_derivation.derivation_adjoints,
     "derivation-result": doc_derivation.derivation_result,
