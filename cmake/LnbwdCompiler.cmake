@@ -1,9 +1,43 @@
 # The compiler: the dialect, the passes, code emission and their tools.
 #
 # One static library a folder; MLIR and LLVM come from lnbwd-mlir (LnbwdLLVM).
-# The headers of MLIR that most sources include, compiled once (LnbwdHeaders.h).
+
+# What most sources include of MLIR and LLVM, compiled once. Sources include what they use all the
+# same. Names in angle brackets, without a folder of this machine: ccache then finds what another
+# build folder has compiled.
 add_library(lnbwd-mlir-headers STATIC ${CMAKE_CURRENT_LIST_DIR}/LnbwdHeaders.cpp)
-target_precompile_headers(lnbwd-mlir-headers PRIVATE ${CMAKE_CURRENT_LIST_DIR}/LnbwdHeaders.h)
+target_precompile_headers(lnbwd-mlir-headers PRIVATE
+  <llvm/ADT/STLExtras.h>
+  <llvm/ADT/StringExtras.h>
+  <llvm/ADT/TypeSwitch.h>
+  <llvm/Support/MathExtras.h>
+  <llvm/Support/raw_ostream.h>
+  <mlir/Conversion/Passes.h>
+  <mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h>
+  <mlir/Dialect/Arith/IR/Arith.h>
+  <mlir/Dialect/Func/IR/FuncOps.h>
+  <mlir/Dialect/GPU/IR/GPUDialect.h>
+  <mlir/Dialect/LLVMIR/LLVMDialect.h>
+  <mlir/Dialect/LLVMIR/NVVMDialect.h>
+  <mlir/Dialect/LLVMIR/ROCDLDialect.h>
+  <mlir/Dialect/Math/IR/Math.h>
+  <mlir/Dialect/MemRef/IR/MemRef.h>
+  <mlir/Dialect/NVGPU/IR/NVGPUDialect.h>
+  <mlir/Dialect/SCF/IR/SCF.h>
+  <mlir/Dialect/Vector/IR/VectorOps.h>
+  <mlir/IR/Builders.h>
+  <mlir/IR/BuiltinOps.h>
+  <mlir/IR/IRMapping.h>
+  <mlir/IR/ImplicitLocOpBuilder.h>
+  <mlir/IR/Matchers.h>
+  <mlir/IR/PatternMatch.h>
+  <mlir/IR/TypeUtilities.h>
+  <mlir/Interfaces/SideEffectInterfaces.h>
+  <mlir/Pass/Pass.h>
+  <mlir/Transforms/DialectConversion.h>
+  <mlir/Transforms/GreedyPatternRewriteDriver.h>
+  <mlir/Transforms/Passes.h>
+)
 target_link_libraries(lnbwd-mlir-headers PRIVATE lnbwd-mlir lnbwd_options)
 target_compile_definitions(lnbwd-mlir-headers PRIVATE NDEBUG)
 

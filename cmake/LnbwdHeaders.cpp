@@ -1,1 +1,2 @@
-// See LnbwdHeaders.h.
+// Empty: CMake compiles precompiled headers for a target, and a target has a
+// source (LnbwdCompiler.cmake).
