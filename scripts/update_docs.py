@@ -94,7 +94,7 @@ def clock_fields(tools: Tools) -> str:
         values = " | ".join(f"{value(name, key):g}" for name in products)
         lines.append(f"| `{key}` | {values} | {field['unit']} | {field['about']} | "
                      f"{field['origin']} |")
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"
 
 
 def chip_fields(tools: Tools) -> str:
