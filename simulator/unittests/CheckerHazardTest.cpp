@@ -469,7 +469,7 @@ TEST_P(WideWaveHazard, Forwarding) {
   };
   EXPECT_SAYS(run(Before + Exec + Behind + Use),
               "two results are read of which one was made before the scalar "
-              "ALU wrote EXEC and one behind it, a few vector instructions "
+              "ALU wrote EXEC and one after it, a few vector instructions "
               "ago; after v_mov_b32_e32 v3, 0");
   // As far as LLVM's hazard recogniser looks.
   EXPECT_SAYS(run(Before + Exec + Behind + Others(4) + Use), "va_vdst of 0");

@@ -236,7 +236,8 @@ protected:
     lnbwdSimSetOtherOrders(1);
   }
   static bool isOfOtherOrders(const std::string &Said) {
-    return llvm::StringRef(Said).contains("where they overlap in time");
+    return llvm::StringRef(Said).contains(
+        "in which workgroups overlap in time");
   }
   bool isLeftOut(const Case &C) const {
     return llvm::StringRef(C.NotOn).contains(Chip + "-" + Level);
@@ -331,7 +332,7 @@ TEST_P(CheckerOrderTest, OtherOrdersAreTold) {
   lnbwdSimSetOtherOrders(0);
   EXPECT_EQ(run("flag_before_data_clean", {"", 4, 1}, 0), "");
   const std::string Unwanted = lnbwdSimGetCheckSummary();
-  EXPECT_NE(Unwanted.find("; not in other orders, which were not wanted"),
+  EXPECT_NE(Unwanted.find("; not in other orders, which were not requested"),
             std::string::npos)
       << Unwanted;
 }

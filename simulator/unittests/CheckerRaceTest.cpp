@@ -42,14 +42,14 @@ TEST_P(CheckerTest, LdsWriteAfterRead) {
   EXPECT_SAYS(Text, "LDS write of 4 bytes");
   EXPECT_SAYS(Text, "a race: wave ");
   EXPECT_SAYS(Text, "has read it, with ds_");
-  EXPECT_SAYS(Text, "and no barrier that both have reached");
+  EXPECT_SAYS(Text, "and no barrier that both waves have reached");
   EXPECT_CLEAN(run(exchange("WAITL\nBARRIER\n") + "\nBARRIER" + Again, 1, 128));
 }
 
 TEST_P(CheckerTest, LdsStoreNotFinishedAtTheBarrier) {
   EXPECT_SAYS(run(exchange("BARRIER\n"), 1, 128),
-              "that wave signalled the barrier between the two before the "
-              "access was over");
+              "the access was still in flight when that wave signalled the "
+              "barrier between the two");
 }
 
 TEST_P(CheckerTest, LdsReadNotFinishedAtTheBarrier) {
@@ -58,7 +58,7 @@ TEST_P(CheckerTest, LdsReadNotFinishedAtTheBarrier) {
                      "v_xor_b32 v3, 64, v0\nv_lshlrev_b32 v3, 2, v3\n"
                      "DSREAD1 v2, v3\n";
   std::string Write = "BARRIER\nDSWRITE1 v1, v0\nWAITL";
-  EXPECT_SAYS(run(Read + Write, 1, 128), "before the access was over");
+  EXPECT_SAYS(run(Read + Write, 1, 128), "the access was still in flight when");
   EXPECT_CLEAN(run(Read + "WAITL\n" + Write, 1, 128));
 }
 
@@ -236,8 +236,7 @@ out:)";
   std::string Early = With("GADD v6, v4, v5, s[6:7] RETURN OFALL\n  WAITV");
   Early.erase(Early.find("HANDON"), 6);
   EXPECT_HIP(hipMemset(B, 0, Bytes));
-  EXPECT_SAYS(run(Early, 4, Wave),
-              "was issued before the store had been waited for");
+  EXPECT_SAYS(run(Early, 4, Wave), "and the store was still in flight");
   // Unless another one is drawn after that.
   EXPECT_HIP(hipMemset(B, 0, Bytes));
   Early.replace(
@@ -300,8 +299,8 @@ again:
 out:)",
                    4, waveItems()));
   const std::string Summary = lnbwdSimGetCheckSummary();
-  EXPECT_NE(Summary.find("in 8 other orders, too, of which 8 were followed for "
-                         "their first instructions alone"),
+  EXPECT_NE(Summary.find("in 8 other orders, too, of which 8 were cut after "
+                         "their first instructions"),
             std::string::npos)
       << Summary;
 }

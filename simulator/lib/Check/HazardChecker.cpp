@@ -177,7 +177,7 @@ bool HazardChecker::checkForwarding(const Inst *I, const Effects &E) {
           Vectors - Read[B]->Vectors <= 5)
         return newerFault(I, Read[B]->I,
                           "two results are read of which one was made before "
-                          "the scalar ALU wrote EXEC and one behind it, a few "
+                          "the scalar ALU wrote EXEC and one after it, a few "
                           "vector instructions ago",
                           "s_waitcnt_depctr with va_vdst of 0");
   return true;

@@ -91,14 +91,14 @@ std::string LaunchChecker::summary() const {
     Text += "; in " + std::to_string(OtherOrders) + " other orders, too";
   if (OtherOrdersCut)
     Text += ", of which " + std::to_string(OtherOrdersCut) +
-            " were followed for their first instructions alone";
+            " were cut after their first instructions";
   if (OtherOrdersLeftOut)
-    Text += "; not in other orders, since it stores to more memory than is "
-            "kept for them";
+    Text += "; not in other orders, since it stores to more memory than can be "
+            "restored";
   if (OtherOrdersUnwanted)
-    Text += "; not in other orders, which were not wanted";
+    Text += "; not in other orders, which were not requested";
   if (const uint64_t Pages = Checks.PagesLeftOut.load())
-    Text += "; races were not looked for in " + std::to_string(Pages) +
+    Text += "; races were not checked in " + std::to_string(Pages) +
             " pages of " + std::to_string(CellPage::PageBytes) +
             " bytes of global memory, beyond the limit of LNBWD_SIM_RACES_MB";
   if (const uint64_t Waves = Checks.WavesLeftOut.load())

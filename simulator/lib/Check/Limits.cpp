@@ -100,10 +100,8 @@ std::string lnbwd::sim::checkKernelLimits(const SimulatedChip &Chip,
   if (Waves > PerSimd * Simds)
     return "a block of " + number(Items) + " work-items (" + number(Waves) +
            " waves) with " + number(Allocated) +
-           " vector registers does not fit on " + Chip.Chip +
-           ": there is "
-           "room for " +
-           number(PerSimd * Simds) + " such waves";
+           " vector registers does not fit on " + Chip.Chip + ": at most " +
+           number(PerSimd * Simds) + " such waves do";
   if (LdsBytes > Chip.LdsBytes)
     return number(LdsBytes) + " bytes of LDS are above the " +
            number(Chip.LdsBytes) + " of a workgroup on " + Chip.Chip;

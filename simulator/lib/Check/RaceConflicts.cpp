@@ -518,8 +518,8 @@ bool RaceChecker::collisions(const Inst *I, const Effects &E, const uint64_t *A,
     return noteFinding(W, I, int(Second), "lanes", [&] {
       return std::string("a race: lanes ") + std::to_string(First) + " and " +
              std::to_string(Second) + " of the wave " +
-             (Lost ? "have both read what they store again, changed, at one "
-                     "address: one of the changes is lost; an atomic does both"
+             (Lost ? "both load, change and store one address without an "
+                     "atomic: one of the changes is lost"
                    : "store different values at one address");
     });
   }

@@ -100,22 +100,21 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address,
              "often as this wave: " +
              describeInstruction(W, PassedBy);
     const std::string Atomic =
-        mayBeAtomic(R, C) ? "; if both are atomic in the source, which machine "
-                            "code does not say here, this is no race"
-                          : "";
+        mayBeAtomic(R, C)
+            ? "; if both are atomic in the source, which this machine "
+              "code does not show, this is no race"
+            : "";
     if (C.Stale)
-      return Text + ", and that is ordered, but " +
+      return Text + ", and the two are ordered, but " +
              (C.Scalar ? "the cache of scalar loads" : "a cache") +
-             " may still hold what was there before: " +
+             " may still hold the old value: " +
              (C.Scalar ? "s_dcache_inv" : cacheRemedy(*W.L, C.Near)) +
-             " is missing behind what orders the "
-             "two";
+             " is missing after the acquire";
     if (C.Narrow)
       return Text +
-             ", and the two are there for order between workgroups, but one of "
-             "them is not marked for all of the device: " +
-             (L.Generation >= 12 ? "scope:SCOPE_DEV" : "sc1") +
-             " is missing, which an atomic access of that scope has";
+             ", and both synchronize workgroups, but one of them does not have "
+             "device scope: " +
+             (L.Generation >= 12 ? "scope:SCOPE_DEV" : "sc1") + " is missing";
     const std::string Counter =
         counterName(R.isLds()                      ? WaitLds
                     : C.Wrote || L.Generation == 9 ? Waits.storeCounter()
@@ -123,24 +122,21 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address,
                     L.Generation);
     if (Where.clock() <= Issued && R.isLds())
       return Text +
-             "; that wave signalled the barrier between the two before "
-             "the access was over, not with its accesses waited for: a "
-             "wait for " +
-             Counter + " of 0 is missing there";
+             "; the access was still in flight when that wave signalled the "
+             "barrier between the two: a wait for " +
+             Counter + " of 0 is missing before the barrier";
     if (Where.clock() <= Issued)
-      return Text +
-             ", and what orders the two, an atomic or a store, was issued "
-             "before the " +
-             (C.Wrote ? "store" : "load") + " had been waited for" +
-             (Caches.KeepsStores && C.Wrote
-                  ? ", or before it had been written back: buffer_wbl2 sc1, or "
-                    "a wait for "
-                  : ": a wait for ") +
-             Counter + " of 0 is missing there";
+      return Text + ", and the " + (C.Wrote ? "store" : "load") +
+             " was still in flight" +
+             (Caches.KeepsStores && C.Wrote ? ", or not written back," : "") +
+             " when the atomic or store that releases it was issued: " +
+             (Caches.KeepsStores && C.Wrote ? "buffer_wbl2 sc1, or a wait for "
+                                            : "a wait for ") +
+             Counter + " of 0" + (Caches.KeepsStores && C.Wrote ? "," : "") +
+             " is missing before that";
     if (R.isLds())
       return Text +
-             ", and no barrier that both have reached, with their accesses "
-             "waited for, lies between" +
+             ", and no barrier that both waves have reached orders the two" +
              Atomic;
     return Text +
            (Mine ? ", and neither a barrier nor an atomic orders the two"

@@ -85,8 +85,8 @@ const Inst *lnbwd::sim::faultAddress(Wave &W, const Inst *I, int Lane,
   if (const HostService *S = hostServiceAt(Address))
     return stop(W, I, Lane, LaunchFailure::IllegalAddress,
                 std::string(S->What) +
-                    " in a kernel is not simulated: the access goes to what "
-                    "the host would serve (" +
+                    " in a kernel is not simulated: the access goes to the "
+                    "host's buffer (" +
                     S->Argument + ")");
   const FreedRegion *Freed = nullptr;
   for (const FreedRegion &R : W.L->Freed)

@@ -67,8 +67,9 @@ bool Launch::find(const std::string &Group,
 
 std::string Launch::inThisOrder(std::string Text) const {
   if (Turns)
-    Text += "; this does not happen where one workgroup runs after the other, "
-            "but where they overlap in time";
+    Text +=
+        "; reported in an order in which workgroups overlap in time, not in "
+        "one in which they run one after the other";
   return Text;
 }
 

@@ -370,7 +370,7 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
       launchKernel(Function, GridX, GridY, GridZ, BlockX, BlockY, BlockZ,
                    DynamicLds, Stream, Parameters, Extra);
   if (Code != hipSuccess)
-    report("found", lnbwdSimLastErrorMessage());
+    report("finding", lnbwdSimLastErrorMessage());
   return Code;
 }
 

@@ -72,7 +72,7 @@ void lnbwd::sim::reportAlways(const char *Kind, const std::string &Text) {
 }
 
 hipError_t lnbwd::sim::finishFault(hipError_t Code, std::string Message) {
-  report("found", Message);
+  report("finding", Message);
   return finish(Code, std::move(Message));
 }
 

@@ -103,7 +103,7 @@ const SimulatedChip *lnbwd::sim::chooseChip(ArrayRef<uint8_t> File,
       MemoryBufferRef(toStringRef(File), ""), /*InitContent=*/false);
   if (!Object) {
     consumeError(Object.takeError());
-    Error = "is no ELF file" + expected();
+    Error = "is not an ELF file" + expected();
     return nullptr;
   }
   if ((*Object)->getArch() != Triple::amdgcn) {

@@ -47,7 +47,7 @@ static std::unique_ptr<llvm::MemoryBuffer> unfold(const ObjectBytes &Read,
   // does not say how long it is.
   uint8_t Header[24];
   if (!Read(0, sizeof(Header), Header)) {
-    Error = "the compressed offload bundle is cut off in its header";
+    Error = "the compressed offload bundle is truncated in its header";
     return nullptr;
   }
   const unsigned Version = llvm::support::endian::read16le(Header + 4);
@@ -65,20 +65,20 @@ static std::unique_ptr<llvm::MemoryBuffer> unfold(const ObjectBytes &Read,
                    : llvm::support::endian::read64le(Header + 16);
   if (Size < sizeof(Header) || Size > MostBytes || UnfoldedSize > MostBytes) {
     Error = "the compressed offload bundle is damaged: it says that it has " +
-            std::to_string(Size) + " bytes, and unfolded " +
+            std::to_string(Size) + " bytes, and decompresses to " +
             std::to_string(UnfoldedSize);
     return nullptr;
   }
   auto Folded = llvm::WritableMemoryBuffer::getNewUninitMemBuffer(size_t(Size));
   if (!Folded || !Read(0, Size, Folded->getBufferStart())) {
-    Error = "the compressed offload bundle is cut off: its " +
+    Error = "the compressed offload bundle is truncated: its " +
             std::to_string(Size) + " bytes cannot be read";
     return nullptr;
   }
   auto Unfolded = llvm::object::CompressedOffloadBundle::decompress(*Folded);
   if (Unfolded)
     return std::move(*Unfolded);
-  Error = "the compressed offload bundle cannot be unfolded: " +
+  Error = "the compressed offload bundle cannot be decompressed: " +
           llvm::toString(Unfolded.takeError());
   return nullptr;
 }
@@ -122,7 +122,7 @@ static std::vector<BundledObject> readPlain(const ObjectBytes &Read,
   }
   if (Good)
     return Objects;
-  Error = "the offload bundle is cut off or damaged";
+  Error = "the offload bundle is truncated or damaged";
   return {};
 }
 

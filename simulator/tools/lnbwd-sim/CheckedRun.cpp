@@ -160,7 +160,7 @@ static Records readRecords(StringRef File) {
     // What follows a record's first line is indented.
     for (++K; K < Lines.size() && Lines[K].starts_with("  "); ++K)
       Text += "\n" + Lines[K].str();
-    Records::Counted &Where = Kind == "found"     ? R.Found
+    Records::Counted &Where = Kind == "finding"   ? R.Found
                               : Kind == "missing" ? R.Missing
                               : Kind == "refused" ? R.Refused
                                                   : R.Checked;
@@ -225,7 +225,7 @@ int lnbwd::simtool::runUnderChecks(StringRef Program,
   setenv("LNBWD_SIM_REPORT", Report.c_str(), /*overwrite=*/1);
   for (const std::string &Name : unknownFunctions(*Path))
     say() << "missing: the program uses " << Name
-          << ", which the simulator does not have: it ends when it calls it\n";
+          << ", which the simulator does not have; it ends if it calls that\n";
 
   std::vector<const char *> Command = {Path->c_str()};
   Command.insert(Command.end(), Arguments.begin(), Arguments.end());
@@ -238,7 +238,7 @@ int lnbwd::simtool::runUnderChecks(StringRef Program,
     return BadInput;
   }
   const Records R = readRecords(Report);
-  print("found", R.Found);
+  print("finding", R.Found);
   print("missing", R.Missing);
   print("refused", R.Refused);
   print("checked", R.Checked);

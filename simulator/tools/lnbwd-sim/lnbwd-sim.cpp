@@ -75,7 +75,7 @@ static cl::opt<std::string>
                  cl::desc("instead of --arg: a JSON file with an array of the "
                           "arguments, in order, each\nan object with the keys "
                           "type and value, bytes, or kind, type, count, fill, "
-                          "values\nand save, as docs/checker.md has them"));
+                          "values\nand save, see simulator/docs/checker.md"));
 static cl::opt<std::string>
     CheckNames("check", cl::init("all"), cl::cat(Category),
                cl::value_desc("NAMES"),
@@ -84,19 +84,18 @@ static cl::opt<std::string>
 static cl::opt<unsigned>
     Orders("shuffle-waves", cl::init(0), cl::cat(Category), cl::value_desc("N"),
            cl::desc("run again in N other orders of waves and workgroups, and "
-                    "compare the outputs\nand what is found (0)"));
+                    "compare the outputs\nand the findings (0)"));
 static cl::opt<std::string> ToleranceText(
     "tolerance", cl::value_desc("R[,A]"), cl::cat(Category),
     cl::desc("for --shuffle-waves: elements x and y of f16, bf16, f32 and f64 "
              "are alike if\n|x - y| <= R * max(|x|, |y|) + A, as sums in "
              "another order are; integers\nhave to be equal. By default all "
              "are compared bit by bit"));
-static cl::opt<unsigned>
-    MostFindings("max-findings", cl::init(10), cl::cat(Category),
-                 cl::value_desc("N"),
-                 cl::desc("stop a launch after N different findings, 1 or more "
-                          "(10); races are\ngathered, most others stop it "
-                          "at once"));
+static cl::opt<unsigned> MostFindings(
+    "max-findings", cl::init(10), cl::cat(Category), cl::value_desc("N"),
+    cl::desc("stop a launch after N different findings, 1 or more "
+             "(10); races are\ncollected, most other findings stop "
+             "it at once"));
 static cl::opt<uint64_t>
     MostInstructions("max-instructions", cl::init(0), cl::cat(Category),
                      cl::value_desc("N"),
@@ -110,8 +109,8 @@ static cl::opt<bool>
                   "outputs are reported"));
 static cl::opt<std::string> TimeOptions(
     "time-options", cl::cat(Category), cl::value_desc("TEXT"),
-    cl::desc("for --time: product=NAME;caches=warm;PARAMETER=NUMBER;..., as "
-             "docs/timing-model.md\nhas them"));
+    cl::desc("for --time: product=NAME;caches=warm;PARAMETER=NUMBER;..., see "
+             "simulator/docs/timing-model.md"));
 static cl::opt<std::string>
     TraceFile("trace", cl::cat(Category), cl::value_desc("FILE"),
               cl::desc("with --time: leave a timeline for Perfetto there"));
@@ -120,8 +119,8 @@ static cl::opt<unsigned> Show("show", cl::init(8), cl::cat(Category),
                               cl::desc("elements of each output to print (8)"));
 static cl::opt<bool>
     ShowCounts("counts", cl::cat(Category),
-               cl::desc("print what was counted, too, as JSON; --json always "
-                        "has it"));
+               cl::desc("print the counts, too, as JSON; --json always "
+                        "does"));
 static cl::opt<bool> Json("json", cl::cat(Category),
                           cl::desc("print one JSON object instead of text"));
 
@@ -331,8 +330,8 @@ static void addUnwritten(const std::vector<Argument> &Arguments,
         " of its " + std::to_string(All) +
         " elements were never written, the first of them element " +
         std::to_string(R.FirstUnwritten) +
-        "; a buffer that the kernel need not fill is inout:, and what was "
-        "stored with an undefined part counts as never written");
+        "; a buffer that the kernel need not fill is inout:, and elements "
+        "stored with undefined bits count as never written");
   }
 }
 
@@ -373,7 +372,7 @@ static ExitCode report(const std::vector<Argument> &Arguments,
     return Code;
   }
   for (const std::string &Problem : Problems)
-    outs() << "found: " << Problem << '\n';
+    outs() << "finding: " << Problem << '\n';
   if (Problems.empty())
     outs() << "clean\n";
   if (!Summary.empty())
@@ -450,7 +449,7 @@ static ExitCode run() {
                     std::string(lnbwd::sim::ListOfChecks) + ", got '" +
                     CheckNames + "'");
   if (MostFindings == 0)
-    return complain("--max-findings: expected a number from 1 on, got '0'");
+    return complain("--max-findings: expected a number of 1 or more, got '0'");
   Tolerance Allowed;
   if (ToleranceText.getNumOccurrences()) {
     const std::optional<Tolerance> Given = parseTolerance(ToleranceText);
@@ -543,7 +542,7 @@ static ExitCode run() {
       break;
     }
     if (!Outputs) {
-      Problems.push_back("nothing was found" + Order +
+      Problems.push_back("no finding" + Order +
                          ": the fault depends on the order");
       break;
     }
@@ -627,9 +626,8 @@ int main(int Argc, char **Argv) {
   if (!cl::ParseCommandLineOptions(
           int(Own.size()), Own.data(),
           "runs a kernel of an AMD code object, or a whole HIP program, on the "
-          "simulator, under its checks\n\n  exit code: 0 clean, 1 something "
-          "was found, 2 bad input; of a program in which nothing\n  was found "
-          "its own\n",
+          "simulator, under its checks\n\n  exit code: 0 clean, 1 findings, 2 "
+          "bad input; of a program without findings its own\n",
           &errs()))
     return BadInput;
   if (ProgramName.getNumOccurrences())
