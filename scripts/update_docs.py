@@ -26,11 +26,8 @@ import re
 import sys
 import tempfile
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "simulator" / "scripts"))
-
 import doc_derivation
 import doc_stages
-import fault_kernels
 from doc_tools import (
     CHIP,
     EXAMPLE,
@@ -215,16 +212,6 @@ def accuracy(name: str, _: Tools) -> str:
     return "\n".join(lines) + "\n"
 
 
-def checker_kernels(_: Tools) -> str:
-    """The kernels on which the checker is tested, by class."""
-    return fault_kernels.table()
-
-
-def checker_hazards(_: Tools) -> str:
-    """The pairs of instructions on which the check of hazards is tested, by test."""
-    return fault_kernels.hazard_table()
-
-
 def report(tools: Tools) -> str:
     """The report on the example."""
     text = tools.opt(EXAMPLE, f"--lnbwd-pipeline=chip={CHIP}", "--emit=report", "--rows=16384")
@@ -254,8 +241,6 @@ TEXTS = {
     "derivation-adjoints": doc_derivation.derivation_adjoints,
     "derivation-result": doc_derivation.derivation_result,
     "operations": doc_derivation.operations,
-    "checker-kernels": checker_kernels,
-    "checker-hazards": checker_hazards,
     "named-op": doc_stages.named_op,
     "row-program": doc_stages.row_program,
     "schedule": doc_stages.schedule,

@@ -229,7 +229,7 @@ int main(int Argc, char **Argv) {
     } else {
       std::fprintf(stderr,
                    "usage: lnbwd-sim-bench [--json] [--check] [--rows ROWS]\n"
-                   "  --check: with all checks on (docs/checker.md)\n"
+                   "  --check: with all checks on (simulator/docs/checker.md)\n"
                    "  ROWS: rows of each of the 16 workgroups (default 500)\n");
       return 2;
     }

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Counts the kernels on which the checker is tested: those with a fault, each with a twin
 without, and those that only look as if they had one, by class; and the pairs of instructions
-on which hazards are. For docs/checker.md."""
+on which hazards are."""
 
 from __future__ import annotations
 
@@ -60,19 +60,6 @@ def groups() -> list[Group]:
     ]
 
 
-def table() -> str:
-    """How many kernels of each class there are."""
-    lines = ["| class | with a fault, and a twin without | only look like one | in |",
-             "|---|---|---|---|"]
-    lines += [f"| {group.title} | {len(group.faults) or ''} | {len(group.tricky) or ''} "
-              f"| [{group.file}](../simulator/unittests/Inputs/{group.file}) |"
-              for group in groups()]
-    faults = sum(len(group.faults) for group in groups())
-    tricky = sum(len(group.tricky) for group in groups())
-    lines.append(f"| together | {faults} | {tricky} | |")
-    return "\n".join(lines) + "\n"
-
-
 @dataclasses.dataclass
 class Hazards:
     """The cases of a test function: how many are too close, and how many far enough."""
@@ -95,13 +82,3 @@ def hazards() -> list[Hazards]:
                              needs - none + len(re.findall(r"\bEXPECT_SAYS\(", function)),
                              needs + len(re.findall(r"\bEXPECT_CLEAN\(", function))))
     return found
-
-
-def hazard_table() -> str:
-    """How many cases of each test are too close, and how many far enough apart."""
-    lines = ["| test | too close | far enough |", "|---|---|---|"]
-    lines += [f"| `{test.test}` | {test.faults or ''} | {test.clean or ''} |"
-              for test in hazards()]
-    lines.append(f"| together | {sum(test.faults for test in hazards())} "
-                 f"| {sum(test.clean for test in hazards())} |")
-    return "\n".join(lines) + "\n"

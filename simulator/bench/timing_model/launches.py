@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a timed run of a benchmark is made of: launches of compiled kernels, and their arguments.
 
-The arguments are those of ``lnbwd-sim --arg``; docs/checker.md describes them.
+The arguments are those of ``lnbwd-sim --arg``; simulator/docs/checker.md describes them.
 """
 
 from __future__ import annotations

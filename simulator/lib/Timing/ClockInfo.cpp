@@ -70,7 +70,8 @@ std::string lnbwd::sim::replaceParameters(ClockInfo &C, StringRef Text) {
     double Number;
     if (Found == std::end(Numbers))
       return "there is no parameter '" + Name.str() +
-             "' of the model of time; docs/timing-model.md lists them";
+             "' of the model of time; simulator/docs/timing-model.md lists "
+             "them";
     if (Value.getAsDouble(Number) || !(Number >= 0))
       return "expected a number of 0 or more for '" + Name.str() + "', got '" +
              Value.str() + "'";

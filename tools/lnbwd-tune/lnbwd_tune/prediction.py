@@ -2,8 +2,8 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How long a candidate is predicted to take on a card, by the simulator's model of time
-(docs/timing-model.md). A prediction is no measurement: it has keys and words of its own, so that
-neither is taken for the other.
+(simulator/docs/timing-model.md). A prediction is no measurement: it has keys and words of its
+own, so that neither is taken for the other.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ const char *lnbwdSimLastErrorMessage(void);
  * and dynamic, that access would have needed. Otherwise 0. */
 uint64_t lnbwdSimLdsNeeded(void);
 
-/** What launches are checked for; see docs/checker.md. */
+/** What launches are checked for; see simulator/docs/checker.md. */
 enum {
   LNBWD_SIM_CHECK_MEMORY = 1,     /**< use after free, reads of memory never
                                        written, writes to inputs, alignment that
@@ -148,7 +148,7 @@ const char *lnbwdSimGetCountsJson(void);
  *  first one of the chip), "caches=warm" or "caches=cold" (whether a launch
  *  finds in the memory-side cache what the one before left; cold), "timeline"
  *  and "timeline=EVENTS" (of a launch, at most; 400000), and parameters of the
- *  model, "NAME=NUMBER"; docs/timing-model.md has them.
+ *  model, "NAME=NUMBER"; simulator/docs/timing-model.md has them.
  *  Null: launches are executed again. Of the current device. Returns 0, or -1
  *  with a message in lnbwdSimLastErrorMessage. */
 int lnbwdSimSetTiming(const char *options);
