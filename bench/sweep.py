@@ -8,7 +8,7 @@
   sweep.py --regret FILE.json.xz ...      the model's choice over the best of each problem
 
 Needs the compiler, ptxas and PyTorch. Some 4 seconds a problem on 16 cores. The numbers are what
-the cost model is judged by, and made from; docs/tuning.md says what was collected so far.
+a cost model is made from and judged by (docs/schedules.md).
 
 In two halves, where the machine with the GPU has no compiler, here for given shapes:
 
@@ -36,7 +36,7 @@ import torch  # noqa: E402
 
 from lnbwd import _chips, compiler, schedule, schedule_space  # noqa: E402
 from lnbwd._files import read_document, write_whole  # noqa: E402
-from lnbwd_bench import costs, regrets, sweep_pack, sweeping  # noqa: E402
+from lnbwd_bench import regrets, sweep_pack, sweeping  # noqa: E402
 from lnbwd_bench.shapes import random_shapes, shape_argument  # noqa: E402
 
 
@@ -52,7 +52,7 @@ def chooser(options: argparse.Namespace, chip: str
         best = sweeping.ranked(problem, chip, options.ranked + 1)[1:] if options.ranked else []
         others = schedule_space.candidates(
             sweeping.shape_of(problem), fields, properties.wave_size, sweeping.FIELDS,
-            properties.compute_units, options.seed, unbounded=not costs.has_sums(problem.kind))
+            properties.compute_units, options.seed, unbounded=not sweeping.has_sums(problem.kind))
         apart = [other for other in others if not other[schedule.WORKGROUPS_PER_COMPUTE_UNIT]]
         return (best + apart[:options.unbounded] + others)[:int(1.4 * options.candidates)]
 

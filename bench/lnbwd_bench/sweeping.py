@@ -33,8 +33,8 @@ from .machine import current_gpu
 from .shapes import Shape
 
 FORMAT, VERSION = "lnbwd-sweep", 1
-# Counts up where the compiler makes other kernels of schedules that there were before, so that
-# costs.py can leave out what is no more. Files without it are of the first.
+# Counts up where the compiler makes other kernels of schedules that there were before, so that a
+# fit can leave out what is no more. Files without it are of the first.
 KERNELS = 4
 # The fields of a schedule, in the order in which a record has them.
 FIELDS = tuple(schedule.FIELDS)
@@ -105,6 +105,11 @@ def _region_source(kind: str, n: int) -> str:
 def operation_of(kind: str) -> str:
     """The operation that a kind is of, or a region's own name."""
     return kind.removesuffix(DX)
+
+
+def has_sums(kind: str) -> bool:
+    """Whether a kind of program has column sums."""
+    return kind.endswith(("_bwd", "_backward"))
 
 
 def source_of(kind: str, dtype: str, n: int, chip: str) -> str:

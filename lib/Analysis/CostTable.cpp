@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The table of parameters, CostParameters.json, as the fits wrote it.
+// The table of parameters, CostParameters.json; its "origin" says where they
+// come from.
 //
 //===----------------------------------------------------------------------===//
 

@@ -95,7 +95,7 @@ static bool takesUnboundedGrid(RowwiseOp op) {
 /// Where several workgroups of clusters lie on a compute unit and the kernel
 /// that adds up partial sums comes between, not all clusters find a place among
 /// what is about to end, and those left over start when the others have done
-/// all the work (docs/cost-model.md).
+/// all the work (docs/schedules.md).
 static bool startsEarly(RowwiseOp op, const ChipInfo &chip, int64_t split,
                         int64_t workgroups) {
   return chip.workgroups.hasEarlyStart &&

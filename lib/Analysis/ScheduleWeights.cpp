@@ -56,7 +56,7 @@ static constexpr double quietWeight = 0.3;
 /// and for no row in flight while another is worked on.
 static constexpr double notInFlightCost = 0.5;
 /// Where turns are weighed (weighsTurns), by predicted times of an MI300X
-/// (docs/cost-model.md): for lanes that are idle,
+/// (docs/schedules.md): for lanes that are idle,
 static constexpr double turnIdleWeight = 0.3;
 /// for a row that waves exchange sums of,
 static constexpr double turnExchangeCost = 0.05;

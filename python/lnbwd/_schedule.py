@@ -136,7 +136,7 @@ LEAST_COMPUTE_UNIT_THREADS = 128
 # The same, at most.
 MOST_COMPUTE_UNIT_THREADS = 2048
 # Workgroups that share a row from which on, with several on a compute unit and column sums to add
-# up, the kernel starts when the one before has ended (docs/cost-model.md).
+# up, the kernel starts when the one before has ended (docs/schedules.md).
 LEAST_LATE_SPLIT = 4
 # Columns of which each workgroup of a shared row has a multiple, where its parts are not equal:
 # 16 bytes of 16-bit elements, with which copies begin.

@@ -37,7 +37,7 @@ OPS = (*(op.name for op in _NORMS if not op.is_forward), *FORWARD_OPS)
 
 
 ROWS_HINTS = tuple(1 << bit for bit in range(6, 21))
-"""The numbers of rows that kernels are chosen for, where a call chooses: docs/cost-model.md says
+"""The numbers of rows that kernels are chosen for, where a call chooses: docs/schedules.md says
 why these."""
 
 

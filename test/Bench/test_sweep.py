@@ -1,14 +1,15 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""bench/sweep.py with a timer that makes times up, and the data that is in the tree."""
+"""bench/sweep.py with a timer that makes times up."""
 
 from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
+import json
+import lzma
 import math
-import pathlib
 import sys
 import time
 import zipfile
@@ -18,9 +19,9 @@ import pytest
 pytest.importorskip("torch")
 
 import sweep
-from lnbwd_bench import costs, regrets, sweep_pack, sweeping
+from lnbwd._files import read_document
+from lnbwd_bench import regrets, sweep_pack, sweeping
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHIP = "gfx942"
 
 
@@ -136,16 +137,14 @@ def test_regret_is_told_by_kind_with_the_worst():
     assert lines[4:] == ["1.250  rms_norm 8x256:bf16, best of 2"]
 
 
-@pytest.mark.parametrize("seed,regret", [(7001, ["all", "39", "1.050", "1.026", "1.200"]),
-                                         (9501, ["all", "31", "1.075", "1.046", "1.341"])])
-def test_the_regret_of_stored_sweeps_is_told(seed, regret, capsys, monkeypatch):
-    """As docs/performance.md has it, of 2026-11-21."""
-    path = ROOT / "docs" / "results" / f"h200-later-{seed}.json.xz"
+def test_the_regret_of_a_file_is_printed(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "sweep.json.xz"
+    path.write_bytes(lzma.compress(json.dumps({
+        "format": sweeping.FORMAT, "version": sweeping.VERSION,
+        "problems": [sample("rms_norm", 10.0, 8.0)]}).encode()))
     monkeypatch.setattr(sys, "argv", ["sweep.py", "--regret", str(path)])
     assert sweep.main() == 0
-    line = capsys.readouterr().out.splitlines()[1].split()
-    # Problems, mean, median and the worst twentieth.
-    assert [*line[:4], line[5]] == regret
+    assert capsys.readouterr().out.splitlines()[1].split()[:4] == ["all", "1", "1.250", "1.250"]
 
 
 def test_schedules_are_compiled_in_one_place_and_timed_in_another(tmp_path, capsys, monkeypatch):
@@ -169,7 +168,7 @@ def test_schedules_are_compiled_in_one_place_and_timed_in_another(tmp_path, caps
                                                          for index in alive}, print))
     monkeypatch.setattr(sweep.torch.cuda, "get_device_name", lambda: "Card")
     assert main("--kernels", path, "--out", out) == 0
-    problems = costs.read([out])
+    problems = read_document(out, sweeping.FORMAT, sweeping.VERSION)["problems"]
     assert len(problems) == 4
     for problem in problems:
         assert [each["origin"] for each in problem["candidates"]] == ["model", "dynamic", "tried"]
@@ -199,14 +198,3 @@ def test_wrong_command_lines_are_refused(arguments, message, capsys, monkeypatch
     with pytest.raises(SystemExit, match="2"):
         sweep.main()
     assert message in capsys.readouterr().err
-
-
-def test_the_collected_data_can_be_read():
-    path = ROOT / "docs" / "results" / "h200-schedules.json.xz"
-    # Refuses other formats, and other fields than the first of those that there are.
-    problems = costs.read([path])
-    assert len(problems) > 400
-    for problem in problems:
-        assert problem["kind"] in sweeping.KINDS
-        assert all(len(candidate["schedule"]) == len(sweeping.FIELDS) and candidate["us"] > 0
-                   for candidate in problem["candidates"])

@@ -3,7 +3,7 @@
 
 // What the models pick by themselves on sm_90 and, with rows that are too long for one pass split
 // into two, on gfx942. Another pick is another speed: measure, or count, before you change a line
-// here (docs/cost-model.md).
+// here (docs/schedules.md).
 
 // CHECK-LABEL: func.func @backward_bf16_8192x4096(
 // CHECK: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1, stages = 2, early_start = true>

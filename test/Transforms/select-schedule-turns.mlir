@@ -2,7 +2,7 @@
 // RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=gfx942 rows=8192" | FileCheck %s --check-prefix=HINT
 
 // Where the number of rows is known, gfx942's picks come from the model of turns, which was fitted to
-// predicted times (docs/cost-model.md). Rows that do not come out even for 304 compute units do for
+// predicted times (docs/schedules.md). Rows that do not come out even for 304 compute units do for
 // fewer: 256 workgroups have 32 each, as 8 turns of two sets of two.
 
 // CHECK-LABEL: func.func @known_rows(

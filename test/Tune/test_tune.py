@@ -317,32 +317,3 @@ def test_an_element_that_was_not_written_is_found():
 def test_version():
     result = run("--version")
     assert result.returncode == 0 and result.stdout.startswith("lnbwd-tune ")
-
-
-def test_fit_writes_parameters(tmp_path):
-    """From other parameters than the stored ones, which it is better than."""
-    stored = json.loads((ROOT / "lib" / "Analysis" / "CostParameters.json").read_text())
-    path = tmp_path / "parameters.json"
-    chips = {chip: {**values, "staged_us": 3 * values["staged_us"]}
-             for chip, values in stored["chips"].items()}
-    path.write_text(json.dumps({**stored, "chips": chips}))
-    data = ROOT / "docs" / "results" / "h200-schedules-sunk-shapes.json.xz"
-    result = run("fit", data, "--table", path, "--write")
-    assert result.returncode == 0, result.stderr
-    assert "residuals: median" in result.stdout
-    fitted = json.loads(path.read_text())["chips"]
-    assert fitted.keys() == chips.keys() and fitted != chips
-    assert all(fitted[chip].keys() == chips[chip].keys() for chip in chips)
-
-
-@pytest.mark.parametrize("arguments, message", [
-    (("no-such.json.xz",), "No such file"),
-    (("--chip", "gfx90a"), "--chip: expected one of sm_90, got gfx90a"),
-    (("--table", "{empty}"), "--table: expected parameters of chips in"),
-    (("{empty}",), "error: ")])
-def test_fit_refuses(tmp_path, arguments, message):
-    empty = tmp_path / "empty.json"
-    empty.write_text("[]")
-    result = run("fit", *(text.replace("{empty}", str(empty)) for text in arguments))
-    assert result.returncode == 1 and message in result.stderr, result.stderr
-    assert "Traceback" not in result.stderr

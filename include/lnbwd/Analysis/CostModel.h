@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Predicts the time of a scheduled row program from what it physically does.
-// docs/cost-model.md derives each term; bench/lnbwd_bench/costs.py computes the
-// same numbers, and fits the parameters.
+// docs/schedules.md says what the terms are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +20,7 @@
 
 namespace lnbwd {
 
-/// What the model knows of a chip family: fitted to times (docs/cost-model.md),
+/// What the model knows of a chip family: fitted to times (docs/schedules.md),
 /// and read from CostParameters.json, which has the same names.
 struct CostParameters {
   /// A launch, what it takes longer behind a kernel that has to end first, and
@@ -68,7 +67,7 @@ struct CostParameters {
   double sunkUs, sunkShare, sunkExponent;
   /// Work-items of a workgroup, and columns of a lane, at most, in such a grid:
   /// bounds of the search and no terms of the model, which does not find what
-  /// larger ones gain (docs/cost-model.md).
+  /// larger ones gain (docs/schedules.md).
   double apartThreads, apartColumns;
   /// Such a bound for columns where several waves share a row, which then needs
   /// its vectors late.

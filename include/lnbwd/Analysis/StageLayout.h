@@ -27,7 +27,7 @@ namespace lnbwd {
 constexpr int64_t bulkCopyUnit = 16;
 
 /// A copy takes longer where its bytes lie otherwise within units of so many in
-/// memory than in the stage (docs/cost-model.md).
+/// memory than in the stage (docs/schedules.md).
 constexpr int64_t bulkPlaceUnit = 32;
 
 /// A copy begins where a unit begins. Rows of other lengths are copied from the

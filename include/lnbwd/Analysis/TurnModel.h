@@ -10,7 +10,7 @@
 // registers, where workgroups stay for all of their rows, from the turns of the
 // compute unit that has the most to do. Its parameters were fitted to times
 // that the simulator's model predicts for a card; no card was measured.
-// docs/cost-model.md derives each term.
+// docs/schedules.md says what the terms are.
 //
 //===----------------------------------------------------------------------===//
 

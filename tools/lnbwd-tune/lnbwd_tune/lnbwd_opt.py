@@ -147,7 +147,7 @@ def compile_schedule(shape: Shape, chip: str, overrides: str, emit: str,
 
 def compile_model(shape: Shape, chip: str, emit: str, output: pathlib.Path) -> tuple[str, str]:
     """Compiles a shape as the model has it to a file. Where its first choice spills, the compiler
-    goes on to the next ones (docs/tuning.md), and so does this.
+    goes on to the next ones (docs/schedules.md), and so does this.
 
     Returns:
         the schedule that was taken, as it is printed; and, where even that spills, what the

@@ -265,7 +265,7 @@ def LNBwd_MostComputeUnitThreads
 def LNBwd_LeastLateSplit : LNBwd_SearchBound<"least_late_split", 4> {
   let text = "Workgroups that share a row from which on, with several on a "
              "compute unit and column sums to add up, the kernel starts when "
-             "the one before has ended (docs/cost-model.md)";
+             "the one before has ended (docs/schedules.md)";
 }
 
 def LNBwd_SharedColumnUnit : LNBwd_SearchBound<"shared_column_unit", 8> {
