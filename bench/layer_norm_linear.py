@@ -9,14 +9,15 @@
 
 Each shape is checked first: output and five gradients against float64 beside eager's errors, and
 two runs bit for bit. Forward and backward are times of CUDA graphs of a few calls, in turns within
-a repetition, medians: the device's time alone; "host" is what a call takes the host in eager mode.
-The product alone is ours beside the vendor's, for all three forms, checked against float32.
+a repetition, medians: the device's time alone. "host" is what a call takes the host in eager mode:
+the forward pass without gradients, with them, and both passes. bench/dashboard.py reads the files.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import json
 import pathlib
 import statistics
@@ -31,12 +32,11 @@ sys.path.insert(0, str(ROOT / "python"))
 import torch  # noqa: E402
 
 import lnbwd  # noqa: E402
-from lnbwd import _chips, kernels, launching, linear_passes, product_choice, runtime, spec  # noqa: E402
+from lnbwd import _chips, kernels, linear_passes, product_choice, spec  # noqa: E402
 from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD  # noqa: E402
 
-SHAPES = ("16x8x16", "512x768x2304", "2048x1024x3072", "8192x1024x4096", "8192x4096x12288")
-PRODUCTS = ("8192x4096x4096", "8192x12288x4096", "8192x4096x1024")
-FORMS = ("ab", "ab^t", "a^t b")
+SHAPES = ("16x8x16", "512x768x2304", "2048x1024x3072", "8192x1024x4096", "8192x4096x12288",
+          "1000x640x1920")
 TYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
 # Our float32 sums are term by term: an error of that much is no failure, whatever eager's is.
 FLOOR = {"f32": 2e-6}
@@ -53,28 +53,6 @@ def parse(text: str) -> tuple[int, int, int]:
 def layer_of(k: int, n: int, dtype: str) -> linear_passes.Layer:
     """The layer with all parameters of one type."""
     return linear_passes.find_layer(LAYER_NORM, k, n, *[TYPES[dtype]] * 4, EPSILON)
-
-
-def product_text(form: str, m: int, n: int, k: int, dtype: str) -> str:
-    """A product of ``m`` x ``k`` and ``k`` x ``n``; what is M to the launch is the first of them,
-    or ``k`` where the first matrix is turned around."""
-    lhs, rhs, out, flag = {
-        "ab": (f"?x{k}", f"{k}x{n}", f"?x{n}", ""),
-        "ab^t": (f"?x{k}", f"{n}x{k}", f"?x{n}", "rhs_transposed, "),
-        "a^t b": (f"?x{m}", f"?x{n}", f"{m}x{n}", "lhs_transposed, ")}[form]
-    lhs, rhs, out = f"memref<{lhs}x{dtype}>", f"memref<{rhs}x{dtype}>", f"memref<{out}xf32>"
-    return (f"func.func @product(%a: {lhs}, %b: {rhs}, %c: {out}) {{\n"
-            f"  lnbwd.product @product lhs(%a : {lhs}) rhs(%b : {rhs}) outs(%c : {out})\n"
-            f"      attributes {{{flag}operand_names = [\"a\", \"b\", \"c\"]}}\n  return\n}}\n")
-
-
-def product_spec(form: str, size: tuple[int, int, int], dtype: str, chip: str,
-                 format: str) -> spec.ProgramSpec:
-    """What that product is kept by."""
-    m, n, k = size
-    rows = k if form == "a^t b" else m
-    return spec.ProgramSpec(product_text(form, m, n, k, dtype), chip, format=format,
-                            rows=spec.rows_option(rows, chip))
 
 
 def compile_all(options: argparse.Namespace) -> None:
@@ -96,8 +74,6 @@ def compile_all(options: argparse.Namespace) -> None:
                                       False, format=form, epsilon=EPSILON, rows=rows),
                       spec.KernelSpec(LAYER_NORM_BWD, k, dtype, chip, dtype, dtype, format=form,
                                       rows=rows)]
-        specs += [product_spec(f, parse(size), dtype, chip, form)
-                  for f in FORMS for size in options.products]
     done = lnbwd.precompile(list(dict.fromkeys(specs)), cache=options.compile_to)
     print(f"{len(done)} kernels for {chip} in {options.compile_to}")
 
@@ -173,11 +149,21 @@ class Case:
         gamma, beta, weight, bias = others
         return lnbwd.layer_norm_linear(x, (self.k,), gamma, beta, weight, bias, EPSILON)
 
-    def run(self, who: str) -> tuple[torch.Tensor, ...]:
-        """Output and gradients by "eager", "compile" or a way of ours."""
+    def forward(self, who: str) -> torch.Tensor:
+        """The output by "eager", "compile" or a way of ours."""
         function = {"eager": self.formula, "compile": self.compiled}.get(who, self.ours)
         with product_choice.forced(who if function == self.ours else "auto"):
-            y = function(*self.leaves)
+            return function(*self.leaves)
+
+    def infer(self, who: str) -> torch.Tensor:
+        """The output where no gradient is asked for."""
+        with torch.no_grad():
+            return self.forward(who)
+
+    def run(self, who: str) -> tuple[torch.Tensor, ...]:
+        """Output and gradients."""
+        with product_choice.forced(who if who in WAYS else "auto"):
+            y = self.forward(who)
             return (y.detach(), *torch.autograd.grad(y, self.leaves, self.dy))
 
     def exact(self) -> list[torch.Tensor]:
@@ -213,33 +199,10 @@ def measure_layer(shape: str, dtype: str) -> dict[str, Any]:
     contenders = (*WAYS, "eager", "compile")
     result["us"] = time_graphs({who: lambda who=who: case.run(who)  # type: ignore[misc]
                                 for who in contenders})
-    result["host_us"] = {who: time_host(lambda who=who: case.run(who))  # type: ignore[misc]
-                         for who in contenders}
+    result["host_us"] = {what: {who: time_host(functools.partial(run, who)) for who in contenders}
+                         for what, run in (("forward without gradients", case.infer),
+                                           ("forward", case.forward), ("both passes", case.run))}
     return result
-
-
-def measure_product(form: str, size: str, dtype: str) -> dict[str, Any]:
-    """Error and times of our product and the vendor's."""
-    m, n, k = parse(size)
-    a, b = (torch.randn(shape, device="cuda").to(TYPES[dtype]) for shape in (
-        (k, m) if form == "a^t b" else (m, k), (n, k) if form == "ab^t" else (k, n)))
-    c = torch.empty(m, n, device="cuda")
-    target = launching.open_device(a.device)
-    code = kernels.code_for_device(
-        lambda chip, format: product_spec(form, (m, n, k), dtype, chip, format), target.chip)
-    kernel = runtime.Kernel(target, runtime.Program.for_chip(code, target.info.arch))
-    rows = k if form == "a^t b" else m
-
-    def ours() -> None:
-        launching.launch_kernel(kernel, rows, [a, b, c])
-
-    left, right = (a.t() if form == "a^t b" else a), (b.t() if form == "ab^t" else b)
-    ours()
-    expected = left.float() @ right.float()
-    error = float((c - expected).abs().max() / expected.abs().max())
-    times = time_graphs({"ours": ours, "vendor": lambda: left @ right})
-    return {"form": form, "size": size, "dtype": dtype, "error": error, "us": times,
-            "tflops": {who: 2 * m * n * k / us / 1e6 for who, us in times.items()}}
 
 
 def table(results: dict[str, Any]) -> str:
@@ -251,14 +214,9 @@ def table(results: dict[str, Any]) -> str:
         best = min(us["eager"], us["compile"])
         figures = " | ".join(f"{us[who]:.1f}" for who in us)
         lines.append(f"| {row['shape']} {row['dtype']} | {figures} | {best / us['auto']:.2f} |")
-        lines.append("| host | " + " | ".join(f"{v:.0f}" for v in row["host_us"].values()) + " | |")
+        lines += [f"| host, {what} | " + " | ".join(f"{v:.0f}" for v in host.values()) + " | |"
+                  for what, host in row["host_us"].items()]
         lines += [f"FAILED {failure}" for failure in row["failures"]]
-    lines += ["", "| M x N x K | form | ours, TFLOP/s | vendor's | ratio | error |",
-              "|---|---|---|---|---|---|"]
-    for row in results["products"]:
-        ours, theirs = row["tflops"]["ours"], row["tflops"]["vendor"]
-        lines.append(f"| {row['size']} {row['dtype']} | {row['form']} | {ours:.0f} | {theirs:.0f} "
-                     f"| {ours / theirs:.2f} | {row['error']:.1e} |")
     return "\n".join(lines)
 
 
@@ -268,7 +226,6 @@ def main() -> int:
     parser.add_argument("--compile-to", type=pathlib.Path, help="compile all kernels to this cache")
     parser.add_argument("--chip", default=_chips.GPU, help=f"what for (default: {_chips.GPU})")
     parser.add_argument("--shapes", nargs="*", default=SHAPES, help="MxKxO")
-    parser.add_argument("--products", nargs="*", default=PRODUCTS, help="MxNxK")
     parser.add_argument("--types", nargs="*", default=["bf16"], choices=TYPES)
     parser.add_argument("--out", type=pathlib.Path, help="write all figures to this file")
     options = parser.parse_args()
@@ -279,24 +236,19 @@ def main() -> int:
         parser.error("PyTorch has no GPU here; --compile-to needs none")
     results: dict[str, Any] = {
         "head": f"{datetime.date.today()}, {torch.cuda.get_device_name()}, torch "
-                f"{torch.__version__}", "layers": [], "products": []}
+                f"{torch.__version__}", "layers": []}
 
     def keep() -> None:
         if options.out:
             options.out.write_text(json.dumps(results, indent=1) + "\n")
 
     for dtype in options.types:
-        for size in options.products:
-            for form in FORMS:
-                results["products"].append(measure_product(form, size, dtype))
-                keep()
         for shape in options.shapes:
             results["layers"].append(measure_layer(shape, dtype))
             keep()
     print(results["head"])
     print(table(results))
     wrong = [row for row in results["layers"] if row["failures"]]
-    wrong += [row for row in results["products"] if not row["error"] < 1e-3]
     return 1 if wrong else 0
 
 

@@ -2,23 +2,26 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Times every operation of the family on an NVIDIA GPU, beside whoever else has it.
+"""Times every operation of the family on a GPU, beside whoever else has it.
 
-Like layer_norm_bwd.py, on rotating buffers, by the device's events and by graphs; a row for each
+On rotating buffers, by the device's events and by graphs (lnbwd_bench/timing.py); a row for each
 operation and each way to it that costs something: recomputed statistics, from the output, a
 gradient that the compiler derived, a grid that is the same on every device. Kernels are for any M,
-with the shape's as a hint, as Python compiles them. The outputs are compared with float64.
+with the shape's as a hint, as Python compiles them. Outputs are compared with float64, and ours
+have to be the same bits in two runs; the exit code is 1 if one of ours is wrong.
 
   operations.py compile --out KERNELS [--chip sm_90] [--shapes 8192x4096 ...] where the compiler is
+  operations.py compile --out KERNELS --table --only layer_norm_bwd           the dashboard's table
   operations.py compile --out KERNELS --random SEED COUNT                     shapes drawn at random
   operations.py run --kernels KERNELS [--interleave] [--out FILE]             where the GPU is
   operations.py run --kernels NEW --beside before=OLD --peers [--out FILE]    of two compilers
   operations.py report FILE ...                                               tables again
 
-Each is held against the stream, the fastest kernel that reads and writes as many row blocks of the
+Each is compared with the stream, the fastest kernel that reads and writes as many row blocks of the
 size and does nothing else. --beside takes a folder of kernels that another state of the compiler
 made, and times them in turns with ours on the same buffers, checked the same way; it can be given
-several times. What is in FILE stays: a later run's is numbered.
+several times. What is in FILE stays: a later run's is numbered. --device hip is for an AMD GPU that
+this PyTorch does not know: ours and the stream alone. bench/dashboard.py reads the files.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -37,9 +41,11 @@ from typing import Any
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "EndToEnd"),
                 str(pathlib.Path(__file__).resolve().parent)]
+if "LNBWD_BUILD_DIR" in os.environ:
+    os.environ.setdefault("LNBWD_LIBRARY_DIR",
+                          str(pathlib.Path(os.environ["LNBWD_BUILD_DIR"]) / "lib"))
 
-import chips  # noqa: E402
-import family  # noqa: E402
+from lnbwd import _chips, errors  # noqa: E402
 from lnbwd.operations import (  # noqa: E402
     LAYER_NORM,
     LAYER_NORM_BWD,
@@ -48,39 +54,56 @@ from lnbwd.operations import (  # noqa: E402
     RMS_NORM_BWD,
 )
 from lnbwd.spec import rows_option  # noqa: E402
-from lnbwd_bench import PEERS, our_kernels, report, timing  # noqa: E402
-from lnbwd_bench.operations_report import (  # noqa: E402
-    COPY,
+from lnbwd_bench import PEERS, our_kernels, timing  # noqa: E402
+from lnbwd_bench.results import (  # noqa: E402
     FORMAT,
+    INTERLEAVED,
+    METHODS,
     STREAM,
     VERSION,
+    complaints,
     line,
+    output_of,
     read,
     summary_lines,
     text,
+    write_json,
 )
-from lnbwd_bench.shapes import Shape, parse_shape, random_shapes, shape_argument  # noqa: E402
+from lnbwd_bench.shapes import (  # noqa: E402
+    Shape,
+    default_shapes,
+    parse_shape,
+    random_shapes,
+    shape_argument,
+)
 from lnbwd_bench.stream import Traffic  # noqa: E402
-from lnbwd_bench.verdicts import INTERLEAVED, METHODS  # noqa: E402
 
 SHAPES = ("4096x1024", "8192x4096", "16384x2048", "65536x768")
-CHIP = chips.GPU
 MANIFEST = "operations.json"
 EPSILON = 1e-5
 # Error over the largest value of an output: one rounding, and some for the arithmetic before it.
 ALLOWED = {"bf16": 6e-3, "f16": 8e-4, "f32": 4e-6}
+# A peer whose error is this many times the allowed one is wrong; below, only less precise.
+PEER_SLACK = 16.0
+# What our outputs hold before a run: no number, and then another one.
+POISONS = (math.nan, 12345.0)
+
+# (name, kind, element, is_output) of each argument.
+Arguments = list[tuple[str, str, str, bool]]
 
 # What a row of the result file has beside those who were timed.
-ROW_KEYS = ("name", "m", "n", "dtype", "chip", "file", "random", "bytes", "stream_bytes", "beside",
-            "timed", "thrown_away", STREAM)
+ROW_KEYS = ("name", "m", "n", "dtype", "chip", "file", "arguments", "random", "bytes",
+            "stream_bytes", "beside", "timed", "errors", "complaints", "thrown_away", STREAM)
 
 
-def variants(shape: Shape, chip: str) -> dict[str, family.Case]:
-    """What is timed, by name."""
+def variants(shape: Shape, chip: str) -> dict[str, Any]:
+    """What is timed, by name: cases of test/EndToEnd/family.py."""
+    import family
+
     rows = rows_option(shape.m, chip)
     hint = f"rows={rows}" if rows else ""
 
-    def case(op: str, pipeline: str = "", **options: Any) -> family.Case:
+    def case(op: str, pipeline: str = "", **options: Any) -> Any:
         return family.Case(op, chip, shape.dtype, shape.n,
                            pipeline=" ".join(filter(None, (hint, pipeline))), **options)
 
@@ -98,16 +121,16 @@ def variants(shape: Shape, chip: str) -> dict[str, family.Case]:
     }
 
 
-def traffic_of(case: family.Case) -> Traffic:
+def traffic_of(arguments: Arguments) -> Traffic:
     """How many row blocks an operation reads and writes.
 
     Raises:
         ValueError: they are of several types, so that no stream moves as many bytes.
     """
-    blocks = [(element, is_output) for _, kind, element, is_output in case.arguments()
+    blocks = [(element, is_output) for _, kind, element, is_output in arguments
               if kind == "row_block"]
     if len({element for element, _ in blocks}) > 1:
-        raise ValueError(f"{case.name}: expected row blocks of one type, got "
+        raise ValueError("expected row blocks of one type, got "
                          f"{', '.join(element for element, _ in blocks)}")
     writes = sum(is_output for _, is_output in blocks)
     return Traffic(len(blocks) - writes, writes)
@@ -115,20 +138,25 @@ def traffic_of(case: family.Case) -> Traffic:
 
 def compile_main(options: argparse.Namespace) -> int:
     """Compiles the kernels, and writes what is known of them, to the folder."""
+    import family
+
     build = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", SOURCE / "build"))
     options.out.mkdir(parents=True, exist_ok=True)
     kernels: list[dict[str, Any]] = []
     traffics = set()
     if options.random:
         options.shapes = random_shapes(*options.random)
+    elif options.table:
+        options.shapes = default_shapes()
     for shape in options.shapes:
         for name, case in variants(shape, options.chip).items():
             if options.only and name not in options.only:
                 continue
             file = family.compile_case(build, case, options.out)
-            traffics.add(traffic_of(case))
+            arguments = case.arguments()
+            traffics.add(traffic_of(arguments))
             kernels.append({"name": name, "m": shape.m, "n": shape.n, "dtype": shape.dtype,
-                            "chip": options.chip, "file": file.name,
+                            "chip": options.chip, "file": file.name, "arguments": arguments,
                             **({"random": options.random} if options.random else {})})
     our_kernels.pack_streams(options.chip, options.out, sorted(traffics))
     (options.out / MANIFEST).write_text(json.dumps(kernels, indent=1) + "\n")
@@ -177,18 +205,17 @@ class Timed:
     def __init__(self, machine: Any, entry: dict[str, Any], kernels: pathlib.Path) -> None:
         import torch
 
-        from lnbwd_bench.competitors import DTYPES
+        from lnbwd_bench.machine import DTYPES
 
         self.shape = Shape(entry["m"], entry["n"], entry["dtype"])
         self.op = entry["name"]
         self._machine, self._torch = machine, torch
         shape = self.shape
-        case = variants(shape, entry["chip"])[entry["name"]]
-        arguments = case.arguments()
+        arguments = entry["arguments"]
         dims = {"row_block": (shape.m, shape.n), "column": (shape.n,), "row_scalar": (shape.m,)}
         self.moved = sum(math.prod(dims[kind]) * DTYPES[element].itemsize
                          for _, kind, element, _ in arguments)
-        self.traffic = traffic_of(case)
+        self.traffic = traffic_of(arguments)
         self.block_bytes = shape.m * shape.n * shape.element_bytes
         self.count = max(2, -(-5 * machine.l2_bytes // self.moved) + 1)
         self.sets: list[dict[str, Any]] = []
@@ -241,33 +268,47 @@ class Timed:
                                for places in self.places])
         return candidates
 
-    def _run_ours(self, call: Callable[[int], None]) -> list[Any]:
-        """The outputs of one of ours on the first set, from memory that has no numbers."""
+    def _run_ours(self, call: Callable[[int], None], poison: float) -> list[Any]:
+        """The outputs of one of ours on the first set, from memory that holds ``poison``."""
         tensors, places = self.sets[0], self.places[0]
         for output in self._outputs:
-            tensors[output].fill_(math.nan)
+            tensors[output].fill_(poison)
             places[output].send()
         call(0)
         self._machine.synchronize()
         for output in self._outputs:
             places[output].fetch()
-        return [tensors[output] for output in self._outputs]
+        return [tensors[output].clone() for output in self._outputs]
 
-    def candidates(self, peers: Iterable[Any],
+    def check_ours(self) -> dict[str, Any]:
+        """What a row says of our numbers: errors against float64, where there is a formula for the
+        variant, and what is wrong."""
+        errors: dict[str, float] = {}
+        wrong: list[str] = []
+        for name, call in self._ours.items():
+            first, again = (self._run_ours(call, poison) for poison in POISONS)
+            if not all(map(self._same_bits, first, again)):
+                wrong.append(f"{name}: two runs gave different bits")
+            if self.op in OPERATIONS:
+                error = errors[name] = error_of(first, exact(self.op, self.sets[0]))
+                if not error <= ALLOWED[self.shape.dtype]:
+                    wrong.append(f"{name}: error {error:.2g} above "
+                                 f"{ALLOWED[self.shape.dtype]:.2g}")
+        return {"errors": errors, "complaints": wrong}
+
+    def _same_bits(self, first: Any, second: Any) -> bool:
+        kind = self._torch.int16 if first.element_size() == 2 else self._torch.int32
+        return bool(self._torch.equal(first.view(kind), second.view(kind)))
+
+    def candidates(self, peers: Iterable[Any], errors: dict[str, float],
                    say: Callable[[str], None]) -> list[timing.Candidate]:
-        """Ours, and the peers that have the operation and get it right."""
-        from lnbwd_bench.checking import PEER_SLACK
-
+        """Ours, and the peers that have the operation and get it right; ``errors`` has theirs
+        then."""
         result = [timing.Candidate(name, call) for name, call in self._ours.items()]
         if self.op not in OPERATIONS:
             return result
         first = self.sets[0]
         expected = exact(self.op, first)
-        allowed = ALLOWED[self.shape.dtype]
-        for name, call in self._ours.items():
-            error = error_of(self._run_ours(call), expected)
-            if not error <= allowed:
-                say(f"{self.op} {self.shape} {name}: error {error:.2g} above {allowed:.2g}")
         for peer in peers:
             kept: dict[int, Any] = {}
             try:
@@ -277,9 +318,10 @@ class Timed:
                 lines = str(problem).strip().splitlines() or [type(problem).__name__]
                 say(f"{self.op} {self.shape} {peer.name}: {lines[0][:200]}")
                 continue
-            if not error <= PEER_SLACK * allowed:
+            if not error <= PEER_SLACK * ALLOWED[self.shape.dtype]:
                 say(f"{self.op} {self.shape} {peer.name}: error {error:.2g}")
                 continue
+            errors[peer.name] = error
 
             def call(slot: int, function: Any = function, kept: dict[int, Any] = kept) -> None:
                 kept[slot] = function(self.sets[slot])
@@ -321,6 +363,13 @@ def kernels_argument(argument: str) -> pathlib.Path:
     return pathlib.Path(argument)
 
 
+def device_argument(argument: str) -> str:
+    """hip or hip:I, for argparse."""
+    if not re.fullmatch(r"hip(:\d+)?", argument):
+        raise argparse.ArgumentTypeError(f"expected hip or hip:I, got '{argument}'")
+    return argument
+
+
 def beside_argument(argument: str) -> tuple[str, pathlib.Path]:
     """NAME=FOLDER, for argparse."""
     name, sign, folder = argument.partition("=")
@@ -329,32 +378,22 @@ def beside_argument(argument: str) -> tuple[str, pathlib.Path]:
             f"expected NAME=FOLDER, where FOLDER has the {MANIFEST} of 'compile', got "
             f"'{argument}'")
     # A row of the result file has other entries beside those of who was timed.
-    if name in ("ours", COPY, *PEERS, *ROW_KEYS):
+    if name in ("ours", *PEERS, *ROW_KEYS):
         raise argparse.ArgumentTypeError(f"expected a name that is not taken, got '{name}'")
     return name, pathlib.Path(folder)
 
 
-def output_of(out: pathlib.Path, entries: Sequence[dict[str, Any]]) -> pathlib.Path:
-    """The file for the numbers, made now: the one that is named, or in a folder one that is called
-    by what the kernels are for."""
-    if out.suffix and not out.is_dir():
-        return report.claim(out)
-    draws = {tuple(entry.get("random", ())) for entry in entries}
-    drawn = next(iter(draws)) if len(draws) == 1 else ()
-    return report.claim(out / f"{report.stem_of('operations', drawn)}.json")
-
-
 def run_main(options: argparse.Namespace) -> int:
     """Checks and measures the kernels of a folder, and writes the figures."""
-    from lnbwd_bench import competitors
     from lnbwd_bench import peers as known_peers
-    from lnbwd_bench.machine import DryMachine, GpuMachine
+    from lnbwd_bench.machine import DryMachine, GpuMachine, HipMachine
 
     entries = json.loads((options.kernels / MANIFEST).read_text())
     if not entries:
         raise our_kernels.KernelError(f"{options.kernels / MANIFEST} names no kernels: compile "
                                       "some into the folder")
-    machine: Any = DryMachine(entries[0]["chip"]) if options.dry_run else GpuMachine()
+    machine: Any = (DryMachine(entries[0]["chip"]) if options.dry_run
+                    else HipMachine(options.device) if options.device else GpuMachine())
     machine.calibrate()
     peers = []
     for name in options.peers:
@@ -366,12 +405,12 @@ def run_main(options: argparse.Namespace) -> int:
         print("SIMULATED: times mean nothing")
     others = read_beside(options.beside)
     methods = [*METHODS, *([INTERLEAVED] if options.interleave else [])]
-    foreign = competitors.prepare_foreign(machine) if options.interleave else None
+    foreign = machine.foreign_kernel() if options.interleave else None
     streams: dict[Traffic, Any] = {}
 
     def stream_of(traffic: Traffic) -> Any:
         if traffic not in streams:
-            streams[traffic] = competitors.Stream(machine, our_kernels.stream_programs(
+            streams[traffic] = our_kernels.Stream(machine, our_kernels.stream_programs(
                 machine.ours.chip, options.kernels, machine.is_simulated, traffic))
         return streams[traffic]
 
@@ -393,24 +432,28 @@ def run_main(options: argparse.Namespace) -> int:
         known = [name for name, files in others.items() if key_of(entry) in files]
         for name in known:
             timed.add(name, others[name][key_of(entry)])
-        candidates = timed.candidates(peers, lambda note: print(f"note: {note}", flush=True))
-        row = {**entry, "bytes": timed.moved,
+        checked = timed.check_ours()
+        candidates = timed.candidates(peers, checked["errors"],
+                                      lambda note: print(f"note: {note}", flush=True))
+        row = {**entry, **checked, "bytes": timed.moved,
                "stream_bytes": (timed.traffic.reads + timed.traffic.writes) * timed.block_bytes,
                **({"beside": known} if known else {}),
                **measure(machine, candidates, timed.streams(stream_of(timed.traffic)),
                          timing.SlotCounter(timed.count), methods, options.repetitions, foreign)}
         results.append(row)
-        print(line(entry, row, METHODS[0]), flush=True)
+        print(line(row, METHODS[0]), flush=True)
         if path:  # What there is, is kept, whatever becomes of the rest.
-            report.write_json(document, path)
+            write_json(document, path)
         del timed, candidates
         machine.release_memory()
     for method in methods:
         print(f"by the method {method}:", *summary_lines(results, method), sep="\n")
     if path:
-        report.write_json(document, path)
+        write_json(document, path)
         print(f"numbers: {path}")
-    return 0
+    for problem in complaints(results):
+        print(f"error: {problem}", file=sys.stderr)
+    return 1 if complaints(results) else 0
 
 
 def report_main(options: argparse.Namespace) -> int:
@@ -430,11 +473,13 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     compiling = commands.add_parser("compile")
     compiling.add_argument("--out", type=pathlib.Path, required=True)
-    compiling.add_argument("--chip", default=CHIP, help=f"chip to compile for (default {CHIP})")
+    compiling.add_argument("--chip", default=_chips.GPU,
+                           help="chip to compile for (default %(default)s)")
     compiling.add_argument("--shapes", type=shape_argument, nargs="+",
                            default=[parse_shape(text) for text in SHAPES])
     compiling.add_argument("--random", nargs=2, type=int, metavar=("SEED", "COUNT"),
                            help="so many shapes drawn at random instead")
+    compiling.add_argument("--table", action="store_true", help="the shapes of the dashboard")
     running = commands.add_parser("run")
     running.add_argument("--kernels", type=kernels_argument, required=True)
     running.add_argument("--beside", type=beside_argument, action="append", default=[],
@@ -450,6 +495,8 @@ def main() -> int:
     running.add_argument("--interleave", action="store_true",
                          help="time a third way too: in graphs with a kernel of somebody else in "
                          "front of each call, whose time is taken off")
+    running.add_argument("--device", type=device_argument, metavar="hip[:I]",
+                         help="an AMD GPU through HIP itself (default: PyTorch's current GPU)")
     running.add_argument("--dry-run", action="store_true",
                          help="on the host and the simulator; kernels of an AMD chip, tiny shapes")
     running.add_argument("--time-budget", type=float, default=0, metavar="SECONDS",
@@ -463,7 +510,7 @@ def main() -> int:
     command = {"compile": compile_main, "run": run_main, "report": report_main}[options.command]
     try:
         return command(options)
-    except our_kernels.KernelError as error:
+    except (our_kernels.KernelError, errors.LnbwdError, RuntimeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
 

@@ -3,11 +3,11 @@
 # PyTorch but neither the compiler nor a network: the runtime library, our
 # kernels, compiled here, the Python sources and the wheels of the peers.
 #
-#   bench/pack.sh FOLDER [arguments of layer_norm_bwd.py --compile-to]
+#   bench/pack.sh FOLDER [arguments of operations.py compile]
 #
 # There, with FOLDER copied:
 #
-#   FOLDER/run.sh OUT [arguments of layer_norm_bwd.py]
+#   FOLDER/run.sh OUT [arguments of operations.py run]
 #   python3 FOLDER/tools/lnbwd-tune/lnbwd-tune measure CANDIDATES --results FILE
 #
 # LNBWD_BUILD_DIR names the build folder if it is not build/ of this checkout;
@@ -32,21 +32,20 @@ fi
 rm -rf "$folder/python" "$folder/bench" "$folder/tools" "$folder/kernels"
 mkdir -p "$folder/python/lnbwd" "$folder/wheels" "$folder/bench"
 cp -RL "$source_dir/python/lnbwd/." "$folder/python/lnbwd/"
-cp -R "$source_dir"/bench/layer_norm_bwd.py "$source_dir"/bench/recorded_peers.json \
-  "$source_dir"/bench/lnbwd_bench "$folder/bench/"
+cp -R "$source_dir/bench/operations.py" "$source_dir/bench/lnbwd_bench" "$folder/bench/"
 mkdir -p "$folder/tools"
 cp -R "$source_dir/tools/lnbwd-tune" "$folder/tools/"
 mkdir -p "$folder/python/lnbwd/lib"
 cp -L "$library" "$folder/python/lnbwd/lib/"
 find "$folder" -name __pycache__ -prune -exec rm -rf {} +
-"$python" "$source_dir/bench/layer_norm_bwd.py" --compile-to "$folder/kernels" "$@"
+"$python" "$source_dir/bench/operations.py" compile --out "$folder/kernels" "$@"
 # (AITER is installed where it is wanted: it comes with ROCm's containers.)
 "$python" -m pip download -q --no-deps --only-binary=:all: -d "$folder/wheels" liger-kernel ||
   echo "note: the wheel of liger-kernel could not be fetched; the peer will be left out" >&2
 
 cat >"$folder/run.sh" <<'RUN'
 #!/usr/bin/env bash
-# Runs the packed benchmark: run.sh OUT [arguments of layer_norm_bwd.py]
+# Runs the packed benchmark: run.sh OUT [arguments of operations.py run]
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=${1:?expected a folder for the results}
@@ -58,12 +57,12 @@ for wheel in "$here"/wheels/*.whl; do
 done
 # On an AMD GPU a PyTorch that does not know it is of use for the reference.
 device=()
-if grep -q '"chip": "gfx' "$here/kernels/manifest.json" &&
+if grep -q '"chip": "gfx' "$here/kernels/operations.json" &&
   ! python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
   device=(--device "${LNBWD_DEVICE:-hip}")
 fi
 PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1 \
-  python3 "$here/bench/layer_norm_bwd.py" --kernels "$here/kernels" --out "$out" ${device[@]+"${device[@]}"} "$@"
+  python3 "$here/bench/operations.py" run --kernels "$here/kernels" --out "$out" ${device[@]+"${device[@]}"} "$@"
 RUN
 chmod +x "$folder/run.sh"
 du -sh "$folder"

@@ -2,11 +2,12 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes docs/accuracy.md: errors against float64 by type and distribution, beside those of others.
+"""Measures errors against float64 by type and distribution, beside PyTorch's on the CPU.
 
-  scripts/accuracy.py          measures and writes the page; needs torch, and takes some minutes
-  scripts/accuracy.py --check  measures a sample, and fails if the page says otherwise, or if ours
-                               are worse than PyTorch's, or than what the page holds us to
+  scripts/accuracy.py          measures five seeds, prints tables of the worst, and writes them to
+                               docs/results/accuracy.json; needs torch, and takes some minutes
+  scripts/accuracy.py --check  measures one seed, and fails if ours are worse than PyTorch's, or if
+                               they are not what the file says
 
 Our kernels run on the simulator; the build folder is LNBWD_BUILD_DIR, build/ otherwise. The column
 sums of many rows are added up in numpy in the kernels' order (test/support/summation.py).
@@ -16,7 +17,6 @@ import argparse
 import datetime
 import json
 import pathlib
-import re
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
@@ -31,7 +31,7 @@ import chips  # noqa: E402  (beside the end-to-end tests, where layer_norm looks
 from lnbwd.operations import LAYER_NORM  # noqa: E402
 from lnbwd.spec import KernelSpec  # noqa: E402
 
-PAGE = SOURCE / "docs" / "accuracy.md"
+FILE = SOURCE / "docs" / "results" / "accuracy.json"
 CHIPS = (chips.DEFAULT, next(chip for chip in chips.MANY if chips.FACTS[chip]["waveSize"] == 32))
 # The column of the first chip with the statistics that PyTorch's forward pass saved.
 SAME = f"{CHIPS[0]}, PyTorch's statistics"
@@ -47,8 +47,6 @@ SLACK = 1.001
 # Float32 column sums of many rows, whose figures of others were measured on such a shape.
 MANY = (65536, 768)
 MANY_CHIPS = (chips.GPU, *chips.MANY)
-# What bench/accuracy.py measured on a GPU, ours beside others.
-RECORDED = json.loads((SOURCE / "bench" / "recorded_accuracy.json").read_text())
 SUMS = ("dgamma", "dbeta")
 # The forward pass: rows, of N = 768, on the simulator.
 FORWARD_ROWS = 2048
@@ -228,172 +226,65 @@ def rows_of(table: Table, keys: list[str], columns: dict[str, str]) -> list[str]
     return lines
 
 
-# The errors of bench/accuracy.py and what the page calls them.
-RECORDED_ERRORS = {"rms": "root mean square, worst seed", "largest": "largest, worst seed",
-                   "largest_median": "largest, median seed"}
+def stored(tables: dict[str, Table]) -> dict[str, dict[str, Errors]]:
+    """The tables as the file has them."""
+    return {name: {" | ".join(cell): {who: float(f"{figure:.1e}") for who, figure in errors.items()}
+                   for cell, errors in table.items()} for name, table in tables.items()}
 
 
-def recorded(error: str) -> dict[str, Errors]:
-    """One error of each output, by who made it."""
-    found: dict[str, Errors] = {}
-    for row in RECORDED["figures"]:
-        found.setdefault(row["output"], {})[row["who"]] = row[error]
-    return found
-
-
-def recorded_rows() -> list[str]:
-    """The table of what was measured on a GPU."""
-    names = {"ours": "ours", "eager": "PyTorch", "compile": "torch.compile", "liger": "Liger"}
-    lines = ["| error | output | " + " | ".join(names.values()) + " |",
-             "|---|---|" + "---:|" * len(names)]
-    for error, title in RECORDED_ERRORS.items():
-        for output, errors in recorded(error).items():
-            cells = [f"{errors[who]:.2e}" if who in errors else "" for who in names]
-            lines.append(f"| {title} | {output} | " + " | ".join(cells) + " |")
-    return lines
-
-
-def page(gradients: Table, many: Table, forward: Table, ratio: float) -> str:
-    """The text of docs/accuracy.md."""
-    ours = {column: f"ours, {column}" for column in COLUMNS}
-    return "\n".join([
-        "# Accuracy",
-        "",
-        f"Written by `scripts/accuracy.py` ({datetime.date.today()}; PyTorch "
-        f"{torch.__version__.split('+')[0]} on the CPU, ours on the simulator); do not edit. "
-        f"Every figure is the worst of {len(SEEDS)} seeds. The truth is float64 throughout.",
-        "",
-        "## The gradients",
-        "",
-        f"Root mean square error over the root mean square of the true gradients, M = {M} rows of "
-        f"N = {N}, the same inputs, rounded to the type first. The truth includes the statistics, "
-        "so that what a float32 mean loses counts for both.",
-        "",
-        "PyTorch takes the statistics that its own forward pass saves: float32 ones for f32, "
-        "16-bit ones for 16-bit types on the CPU. Ours take the exact ones rounded to float32, as "
-        "they are saved on GPUs: that, not the backward pass, is part of what sets the two apart "
-        "where the mean is large or the variance tiny. The last column is the backward pass "
-        "alone: ours with the very statistics that PyTorch's takes.",
-        "",
-        f"Of the {len(gradients) * len(COLUMNS)} figures of ours, in any seed, the worst is "
-        f"{ratio:.4f} times PyTorch's.",
-        "",
-        "Large mean: 1e4 (f32), 300 (f16), 30 (bf16), deviation 1. Heavy tails: Student's t with "
-        "two degrees of freedom. Tiny variance: x within a few roundings of 1.",
-        "",
-        *rows_of(gradients, ["type", "x", "output"], {"torch": "PyTorch", **ours}),
-        "",
-        "## Column sums of many rows",
-        "",
-        f"Largest error over the largest true value, f32, {MANY[0]} rows of {MANY[1]}, standard "
-        "normal. So many rows are too many for the simulator: ours are added up in numpy, with "
-        "each chip's schedule and its usual number of compute units, in the order of "
-        "[numerics.md](numerics.md). On AMD's chips that order gives the simulator's bits "
-        "(`test/Docs/test_accuracy.py` compares them where blocks, tails and groups occur); for "
-        f"{chips.GPU} it is the same passes'.",
-        "",
-        *rows_of(many, ["output"], {"torch": "PyTorch",
-                                    **{chip: f"ours, {chip}" for chip in MANY_CHIPS}}),
-        "",
-        "## Beside others on a GPU",
-        "",
-        f"LayerNorm in f32 on one {RECORDED['machine']}, {RECORDED['shape'].replace('x', ' × ')}, "
-        f"standard normal, {RECORDED['seeds']} seeds (`bench/accuracy.py --record "
-        f"bench/recorded_accuracy.json`, {RECORDED['date']}, torch {RECORDED['torch']}): the "
-        "backward pass from the exact statistics, rounded, and the forward pass. The root mean "
-        "square error hardly depends on the seed; the largest of all elements does, and says less.",
-        "",
-        *recorded_rows(),
-        "",
-        "## The forward pass",
-        "",
-        "Root mean square error over the root mean square of the true values, f32, "
-        f"{FORWARD_ROWS} rows of {MANY[1]}; for the mean of normal rows, beside it, the largest "
-        "error over the largest mean.",
-        "",
-        *rows_of(forward, ["x", "output"],
-                 {"torch": "PyTorch", **{chip: f"ours, {chip}" for chip in CHIPS}}),
-    ]) + "\n"
-
-
-def read_page(text: str) -> dict[tuple[str, ...], list[float]]:
-    """The figures of each row, by what stands before them."""
-    rows = {}
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        figures = [cell for cell in cells if re.fullmatch(r"\d\.\de[-+]\d\d", cell)]
-        if line.startswith("| ") and figures:
-            rows[tuple(cells[:len(cells) - len(figures)])] = [float(figure) for figure in figures]
-    return rows
-
-
-def disagreements(known: dict[tuple[str, ...], list[float]], sample: Table, columns: list[str],
-                  low: float, high: float) -> list[str]:
-    """Where a sample of ours is above the page's worst, or far below it.
+def disagreements(known: dict[str, Errors], sample: Table, low: float, high: float) -> list[str]:
+    """Where a sample of ours is above the file's worst, or far below it.
 
     Args:
-        columns: what the row's last figures are.
         low: the least that a sample may be of the worst.
         high: the most: figures have two digits, and of fewer rows or columns the largest is
             smaller.
     """
-    lines = []
-    for cell, errors in sample.items():
-        figures = known.get(cell)
-        if figures is None or len(figures) < len(columns):
-            lines.append(f"no row for {' '.join(cell)}")
-            continue
-        for column, figure in zip(columns, figures[-len(columns):], strict=True):
-            if not low * figure <= errors[column] <= high * figure:
-                lines.append(f"{' '.join(cell)} on {column}: measured {errors[column]:.2e}, the "
-                             f"page has {figure:.1e}")
-    return lines
+    return [f"stale: {' '.join(cell)} on {who}: measured {figure:.2e}, {FILE.name} has "
+            f"{known[' | '.join(cell)][who]:.1e}; run scripts/accuracy.py"
+            for cell, errors in sample.items() for who, figure in errors.items()
+            if who != "torch" and not low * known[" | ".join(cell)][who] <= figure
+            <= high * known[" | ".join(cell)][who]]
 
 
 def check() -> list[str]:
-    """What is wrong with the page, or with us, by one seed of each table."""
+    """What is wrong with the file, or with us, by one seed of each table."""
     seed = SEEDS[0]
+    known = json.loads(FILE.read_text())["tables"]
     gradients = measure_seed(seed)
-    forward = measure_forward(seed, FORWARD_ROWS // 8)
+    problems = disagreements(known["gradients"], gradients, 0.6, 1.06)
+    problems += disagreements(known["forward"], measure_forward(seed, FORWARD_ROWS // 8), 0.4, 1.3)
     # A few columns of the many rows.
-    many = measure_many(seed, 48)
-    known = read_page(PAGE.read_text()) if PAGE.exists() else {}
-    stale = []
-    if known:
-        stale += disagreements(known, gradients, list(COLUMNS), 0.6, 1.06)
-        stale += disagreements(known, forward, list(CHIPS), 0.4, 1.3)
-        stale += disagreements(known, many, list(MANY_CHIPS), 0.4, 1.3)
-    worse = worse_cells([gradients])
-    for cell, figures in known.items():
-        if len(cell) == 2 and max(figures) > figures[0]:
-            worse.append(f"{' '.join(cell)}: the page has {max(figures):.1e}, PyTorch's "
-                         f"{figures[0]:.1e}")
-    for output, errors in recorded("rms").items():
-        best = min(errors.values())
-        if errors["ours"] > SLACK * best:
-            worse.append(f"{output} on {RECORDED['machine']}: {errors['ours']:.3e}, the best "
-                         f"{best:.3e}")
-    return ([f"worse than others: {line}" for line in worse]
-            + [f"stale: docs/accuracy.md: {line}; run scripts/accuracy.py" for line in stale])
+    problems += disagreements(known["sums"], measure_many(seed, 48), 0.4, 1.3)
+    problems += worse_cells([gradients])
+    # Of the others a part was measured, which says nothing about PyTorch's largest errors.
+    problems += [f"{cell} on {who}: {figure:.1e}, PyTorch {errors['torch']:.1e}"
+                 for table in ("forward", "sums") for cell, errors in known[table].items()
+                 for who, figure in errors.items() if figure > errors["torch"]]
+    return problems
 
 
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing")
-    options = parser.parse_args()
-    if options.check:
+    if parser.parse_args().check:
         problems = check()
     else:
         gradients = [measure_seed(seed) for seed in SEEDS]
         many = [measure_many(seed) for seed in SEEDS]
         forward = [measure_forward(seed) for seed in SEEDS]
-        ratio = max(figure / errors["torch"] for table in gradients for errors in table.values()
-                    for figure in errors.values())
-        PAGE.write_text(page(worst(gradients), worst(many), worst(forward), ratio))
-        problems = [f"worse than PyTorch: {line}"
-                    for line in worse_cells(gradients) + worse_cells(many)
-                    + worse_cells([worst(forward)])]
+        tables = {"gradients": worst(gradients), "sums": worst(many), "forward": worst(forward)}
+        for table in tables.values():
+            columns = next(iter(table.values()))
+            print("| | " + " | ".join(columns) + " |\n|---|" + "---:|" * len(columns))
+            for cell, errors in table.items():
+                print(f"| {' '.join(cell)} | "
+                      + " | ".join(f"{figure:.1e}" for figure in errors.values()) + " |")
+        FILE.write_text(json.dumps({
+            "date": str(datetime.date.today()), "torch": torch.__version__.partition("+")[0],
+            "seeds": len(SEEDS), "tables": stored(tables)}, indent=1) + "\n")
+        problems = worse_cells(gradients) + worse_cells(many) + worse_cells([worst(forward)])
     for line in problems:
         print(f"error: {line}", file=sys.stderr)
     return 1 if problems else 0

@@ -11,7 +11,7 @@
 #   grid       the end-to-end grid of LayerNorm backward
 #   family     the other operations, their options, and the example programs
 #   published  failures published of others; for cuda compute-sanitizer's four tools
-#   bench      ours, PyTorch, Liger (AITER on AMD) and the stream side by side
+#   bench      the operations, ours, PyTorch, Liger (AITER on AMD) and the stream side by side
 #   tune       the search for schedules; brings the compiler itself along
 #   python     the Python package's tests, its check and its benchmark
 #
@@ -114,9 +114,7 @@ pack_family() {
   every=${every:-1}
   "$python" "$source_dir/test/EndToEnd/family.py" compile --build "$build_dir" --chips "$chip" --out "$folder/family/kernels" --every "$every"
   "$python" "$source_dir/test/EndToEnd/examples.py" compile --build "$build_dir" --chip "$chip" --out "$folder/family/example-kernels"
-  "$python" "$source_dir/bench/operations.py" compile --chip "$chip" --out "$folder/family/bench-kernels" ${sample:+--shapes 64x256}
-  mkdir -p "$folder/family/bench" "$folder/family/python"
-  cp -RL "$source_dir/bench/operations.py" "$source_dir/bench/lnbwd_bench" "$folder/family/bench/"
+  mkdir -p "$folder/family/python"
   cp -RL "$source_dir/python/lnbwd" "$folder/family/python/"
   mkdir -p "$folder/family/python/lnbwd/lib"
   cp -L "$build_dir/lib/liblnbwd-runtime.so.0" "$folder/family/python/lnbwd/lib/"
@@ -124,11 +122,6 @@ pack_family() {
 export LNBWD_BUILD_DIR=$here/build
 python3 test/EndToEnd/examples.py run --build build --kernels example-kernels --chip "$chip" --device "$device" | tee "$out/examples.txt"
 python3 test/EndToEnd/family.py run --build build --kernels kernels --chips "$chip" --device "$device" --every "$every" "$@" | tee "$out/family.txt"
-if [ "${device%%:*}" = hip ] && ! python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
-  echo "note: no PyTorch that knows the GPU: the operations are not timed beside its own"
-  exit 0
-fi
-python3 bench/operations.py run --kernels bench-kernels --out "$out/operations.json" | tee "$out/operations.txt"
 RUN
 }
 
@@ -142,16 +135,16 @@ python3 on_gpu.py run --only sanitizer --budget 560 --device "$device" | tee "$o
 RUN
 }
 
-# Small ones, for --sample.
-sample_shapes=64x1024,33x513,48x768:f32
-
 pack_bench() {
-  PYTHON=$python "$source_dir/bench/pack.sh" "$folder/bench" --chip "$chip" ${sample:+--shapes "$sample_shapes"}
+  local what=(--table)
+  # Small ones.
+  [ -z "$sample" ] || what=(--shapes 64x1024 33x513 48x768:f32 --only layer_norm_bwd)
+  PYTHON=$python "$source_dir/bench/pack.sh" "$folder/bench" --chip "$chip" "${what[@]}"
 }
 
 # The compiler with every library that a small system might not have.
 pack_tune() {
-  PYTHON=$python "$source_dir/bench/pack.sh" "$folder/tune" --chip "$chip" --shapes 512x4096
+  PYTHON=$python "$source_dir/bench/pack.sh" "$folder/tune" --chip "$chip" --shapes 512x4096 --only layer_norm_bwd
   local libraries
   libraries=$(ldd "$build_dir/bin/lnbwd-opt" | sed -nE 's/.*=> (\/[^ ]+) .*/\1/p' |
     grep -vE '/(libc|libm|libdl|libpthread|librt|ld-linux[^/]*)\.so')

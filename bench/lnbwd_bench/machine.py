@@ -22,6 +22,9 @@ from lnbwd import _chips, runtime
 
 from . import hip
 
+DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
+# Of each buffer of the foreign kernel.
+_FOREIGN_BYTES = 1 << 24
 # Of caches, where times mean nothing.
 _LITTLE_CACHE = 1 << 14
 # Of memory that is filled to keep a device busy.
@@ -81,7 +84,29 @@ def current_gpu() -> str:
     return f"{'hip' if torch.version.hip else 'cuda'}:{torch.cuda.current_device()}"
 
 
-class GpuMachine:
+class _Machine:
+    """What holds of all machines."""
+
+    device: torch.device
+    has_peers: bool
+    is_simulated: bool
+
+    def foreign_kernel(self) -> Callable[[], Any]:
+        """A call of a kernel that is nobody's competitor: PyTorch adds one to many numbers, in
+        buffers of its own, for some ten microseconds.
+
+        Raises:
+            RuntimeError: PyTorch does not compute on the device.
+        """
+        if not self.has_peers:
+            raise RuntimeError("--interleave: expected a PyTorch that knows the GPU, whose kernel "
+                               "goes in front of each call")
+        source = torch.zeros(64 if self.is_simulated else _FOREIGN_BYTES // 4, device=self.device)
+        result = torch.empty_like(source)
+        return lambda: torch.add(source, 1.0, out=result)
+
+
+class GpuMachine(_Machine):
     """PyTorch's current GPU, of NVIDIA or of AMD.
 
     Attributes:
@@ -160,7 +185,7 @@ class GpuMachine:
         return described
 
 
-class _OnTheHost:
+class _OnTheHost(_Machine):
     """What holds where tensors are on the host and our kernels run on copies of them."""
 
     ours: runtime.Device
@@ -185,7 +210,6 @@ class _OnTheHost:
     name: str
     compute_units: int
     l2_bytes: int
-    is_simulated: bool
 
 
 class HipMachine(_OnTheHost):

@@ -1,12 +1,9 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Our kernels: compiled by lnbwd-opt now, or before on a machine that has the compiler.
-
-A folder of compiled kernels has a file ``manifest.json`` that says which file is for which shape,
-and for AMD which ones are the stream in its schedules. Kernels of other operations than LayerNorm
-backward have the streams that they are held against in a list of its own, ``streams.json``.
-"""
+"""lnbwd-opt, and the streams that kernels are compared with: compiled now, or before on a machine
+that has the compiler. A folder of kernels has the streams for AMD's chips in a list of its own,
+``streams.json``."""
 
 from __future__ import annotations
 
@@ -16,20 +13,17 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from lnbwd import _chips, operations, runtime
 from lnbwd._files import read_document, write_whole
-from lnbwd.spec import KernelSpec, rows_option
 
-from . import stream
+from . import stream, timing
 from .shapes import Shape
 
-MANIFEST = "manifest.json"
-FORMAT, VERSION = "lnbwd-bench-kernels", 1
 # The list of pack_streams.
-STREAMS, STREAMS_FORMAT = "streams.json", "lnbwd-bench-streams"
+STREAMS, STREAMS_FORMAT, VERSION = "streams.json", "lnbwd-bench-streams", 1
 
 
 class KernelError(RuntimeError):
@@ -45,13 +39,6 @@ def operation(shape: Shape) -> str:
         leading=[shape.m]) for o in op.operands
         if not o.role.has_own_element and (o.is_output or o.name not in ("y", "beta"))}
     return operations.mlir(op.name, types)
-
-
-def spec_of(shape: Shape, chip: str, emit: str) -> KernelSpec:
-    """LayerNorm backward of one shape with gamma and all three gradients, as Python compiles it for
-    a call with such tensors: for any M, with the shape's as a hint."""
-    return KernelSpec(operations.LAYER_NORM_BWD, shape.n, shape.dtype, chip, shape.dtype,
-                      shape.dtype, format=emit, rows=rows_option(shape.m, chip))
 
 
 def find_compiler() -> pathlib.Path:
@@ -70,30 +57,8 @@ def find_compiler() -> pathlib.Path:
     return pathlib.Path(found)
 
 
-def compile_kernel(shape: Shape, chip: str, emit: str, output: pathlib.Path,
-                   options: str = "") -> None:
-    """Compiles ``shape`` for ``chip`` to a file; ``options`` are further ones of the pipeline.
-
-    Raises:
-        KernelError: there is no compiler, or it refuses; the message has its words.
-    """
-    spec = spec_of(shape, chip, emit)
-    pipeline = " ".join(part for part in (spec.pipeline_options(), options) if part)
-    _compile(spec.mlir(), str(shape), chip, pipeline, emit, output)
-
-
-def _compile(mlir: str, what: str, chip: str, options: str, emit: str,
-             output: pathlib.Path) -> None:
-    command = [str(find_compiler()), "-", f"--lnbwd-pipeline=chip={chip} {options}".rstrip(),
-               f"--emit={emit}", "-o", str(output)]
-    result = subprocess.run(command, input=mlir, capture_output=True, text=True, check=False)
-    if result.returncode != 0:
-        raise KernelError(f"lnbwd-opt could not compile {what} for {chip}: "
-                          f"{result.stderr.strip() or 'no message'}")
-
-
-def compile_streams(chip: str, folder: pathlib.Path, most: int | None = None,
-                    traffic: stream.Traffic = stream.BACKWARD) -> dict[str, str]:
+def compile_streams(chip: str, folder: pathlib.Path, most: int | None,
+                    traffic: stream.Traffic) -> dict[str, str]:
     """Compiles the stream for an AMD chip, in at most ``most`` schedules.
 
     Returns:
@@ -105,14 +70,20 @@ def compile_streams(chip: str, folder: pathlib.Path, most: int | None = None,
     files = {}
     for index, text in enumerate(stream.schedules()[:most]):
         name = f"stream-{traffic.reads}-{traffic.writes}-{chip.replace(':', '-')}-{index}.hsaco"
-        _compile(stream.stream_mlir(traffic), f"the stream ({traffic})", chip,
-                 f"schedule={text}" if text else "", "hsaco", folder / name)
+        options = f"chip={chip} schedule={text}" if text else f"chip={chip}"
+        result = subprocess.run(
+            [find_compiler(), "-", f"--lnbwd-pipeline={options}", "--emit=hsaco", "-o",
+             folder / name], input=stream.stream_mlir(traffic), capture_output=True, text=True,
+            check=False)
+        if result.returncode != 0:
+            raise KernelError(f"lnbwd-opt could not compile the stream ({traffic}) for {chip}: "
+                              f"{result.stderr.strip() or 'no message'}")
         files[text or "the compiler's schedule"] = name
     return files
 
 
 def stream_programs(chip: str, folder: pathlib.Path | None, few: bool,
-                    traffic: stream.Traffic = stream.BACKWARD) -> dict[str, runtime.Program]:
+                    traffic: stream.Traffic) -> dict[str, runtime.Program]:
     """The stream for a chip, by the names of its variants: PTX, which needs no compiler; for AMD
     what a folder of kernels has, or what is compiled now. ``few``: two of them.
 
@@ -146,15 +117,12 @@ def pack_streams(chip: str, folder: pathlib.Path, traffics: Iterable[stream.Traf
     """
     if chip.startswith("gfx"):
         document = {"format": STREAMS_FORMAT, "version": VERSION, "chip": chip, "streams": {
-            str(traffic): compile_streams(chip, folder, traffic=traffic) for traffic in traffics}}
+            str(traffic): compile_streams(chip, folder, None, traffic) for traffic in traffics}}
         write_whole(folder / STREAMS, json.dumps(document, indent=1) + "\n")
 
 
 def _packed_streams(folder: pathlib.Path, traffic: stream.Traffic) -> dict[str, str]:
-    """The files of a folder that are a stream, by the names of its schedules: of
-    :func:`pack_streams`, or of :func:`compile_folder`."""
-    if not (folder / STREAMS).exists() and traffic == stream.BACKWARD:
-        return dict(_manifest(folder).get("streams", {}))
+    """The files of a folder that are a stream, by the names of its schedules."""
     try:
         document = read_document(folder / STREAMS, STREAMS_FORMAT, VERSION)
     except (OSError, ValueError) as error:
@@ -162,41 +130,45 @@ def _packed_streams(folder: pathlib.Path, traffic: stream.Traffic) -> dict[str, 
     return dict(document["streams"].get(str(traffic), {}))
 
 
-def compile_folder(shapes: Iterable[Shape], chip: str, emit: str, folder: pathlib.Path,
-                   options: str = "", progress: Callable[[str], None] = lambda text: None) -> None:
-    """Compiles all shapes into a folder with a manifest.
+class Stream:
+    """The stream in several launch shapes or schedules, between arrays of one size."""
 
-    Raises:
-        KernelError: one of them cannot be compiled.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    entries = []
-    for shape in shapes:
-        progress(f"compiling {shape}")
-        name = f"{operations.LAYER_NORM_BWD}-{chip}-{shape.dtype}-{shape.m}x{shape.n}.{emit}"
-        compile_kernel(shape, chip, emit, folder / name, options)
-        entries.append({"m": shape.m, "n": shape.n, "dtype": shape.dtype, "file": name})
-    document = {"format": FORMAT, "version": VERSION, "chip": chip, "options": options,
-                "kernels": entries}
-    if emit == "hsaco":
-        progress("compiling the stream")
-        document["streams"] = compile_streams(chip, folder)
-    write_whole(folder / MANIFEST, json.dumps(document, indent=1) + "\n")
+    def __init__(self, machine: Any, programs: Mapping[str, runtime.Program]) -> None:
+        self._machine = machine
+        self._programs = programs
+        self._kernels = {name: runtime.Kernel(machine.ours, program)
+                         for name, program in programs.items()}
 
+    @property
+    def names(self) -> list[str]:
+        """What each is called."""
+        return list(self._kernels)
 
-def _manifest(folder: pathlib.Path) -> dict[str, Any]:
-    try:
-        return read_document(folder / MANIFEST, FORMAT, VERSION)
-    except (OSError, ValueError) as error:
-        raise KernelError(f"{error}; make the folder with --compile-to") from error
+    def prepare(self, name: str, array_bytes: int,
+                pointers: Sequence[Sequence[int]]) -> Callable[[int], None] | None:
+        """A call that streams one set of arrays, but for less than a row of the kernel's at their
+        end; None if they are smaller than such a row.
 
+        Args:
+            name: one of ``names``.
+            array_bytes: of each array.
+            pointers: for each set, where the arrays are, those that are read first.
+        """
+        kernel, program = self._kernels[name], self._programs[name]
+        rows = array_bytes // program.argument_size(0, 1)
+        if not rows:
+            return None
+        if any(len(arrays) != len(program.arguments) for arrays in pointers):
+            raise ValueError(f"expected {len(program.arguments)} arrays in each set, got "
+                             f"{sorted({len(arrays) for arrays in pointers})}")
 
-def read_folder(folder: pathlib.Path) -> dict[Shape, pathlib.Path]:
-    """The kernel files of a folder by shape.
+        def call(slot: int) -> None:
+            kernel.launch(pointers[slot], rows, 0, 0, self._machine.stream())
 
-    Raises:
-        KernelError: there is no manifest, or it is not one of this version.
-    """
-    document = _manifest(folder)
-    return {Shape(entry["m"], entry["n"], entry["dtype"]): folder / entry["file"]
-            for entry in document["kernels"]}
+        return call
+
+    def candidates(self, array_bytes: int,
+                   pointers: Sequence[Sequence[int]]) -> list[timing.Candidate]:
+        """All that can stream such arrays (see :meth:`prepare`), to be timed."""
+        return [timing.Candidate(name, call) for name in self.names
+                if (call := self.prepare(name, array_bytes, pointers))]

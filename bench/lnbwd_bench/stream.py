@@ -50,10 +50,6 @@ class Traffic:
         return _ARRAYS[:self.reads + self.writes]
 
 
-BACKWARD = Traffic(2, 1)
-"""Of LayerNorm backward and RMSNorm backward: dy and x, and dx."""
-
-
 def schedules() -> list[str]:
     """The schedules that are tried on AMD, as the pipeline takes them; the first one is the
     compiler's own. Rows of :func:`stream_mlir` are 16 bytes for each of 256 work-items."""
@@ -99,7 +95,7 @@ def variants() -> list[StreamVariant]:
     return result
 
 
-def stream_mlir(traffic: Traffic = BACKWARD) -> str:
+def stream_mlir(traffic: Traffic) -> str:
     """The stream as a row program, for AMD's chips: sums of float32."""
     block = f"memref<?x{_COLUMNS}xf32>"
     row = f"vector<{_COLUMNS}xf32>"
@@ -140,7 +136,7 @@ def _plan(variant: StreamVariant, traffic: Traffic) -> str:
                                     {"rows": True}, {"workgroup_count": 0}]}]})
 
 
-def stream_ptx(variant: StreamVariant, traffic: Traffic = BACKWARD) -> str:
+def stream_ptx(variant: StreamVariant, traffic: Traffic) -> str:
     """The kernel as PTX for all chips. A launch's M is the number of 16-byte vectors."""
     load = "ld.global.nc.L1::no_allocate.v4.b32" if variant.streaming else "ld.global.v4.b32"
     store = "st.global.cs.v4.b32" if variant.streaming else "st.global.v4.b32"

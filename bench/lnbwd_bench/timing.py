@@ -30,18 +30,25 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .verdicts import INTERLEAVED, median
+from .results import INTERLEAVED
 
 # Waits of the events method: the host's time for a call, this many times over, and some more.
 _WAIT_FACTOR, _WAIT_MORE_US = 2.0, 30.0
 _GRAPH_US, _GRAPH_CALLS, _GRAPH_WAIT_US = 400.0, 64, 100.0
 # How often each launch shape of the stream is tried, and how many stay to be timed beside others.
 _STREAM_TRIES, _SIMULATED_STREAM_TRIES, _STREAMS_KEPT = 9, 3, 3
+
+
+def median(values: Iterable[float]) -> float:
+    """The median; NaN of nothing."""
+    values = list(values)
+    return statistics.median(values) if values else math.nan
 
 
 @dataclass

@@ -22,92 +22,16 @@ from torch import Tensor, nn
 
 from lnbwd.operations import LAYER_NORM, RMS_NORM
 
-from .models import Config, LlamaNorm, make_batch, make_model
+from .models import Config, make_batch, make_model
 
 MODES = ("eager", "compiled", "reduce-overhead", "max-autotune")
-WAYS = ("torch", "lnbwd", "override", "liger", "free")
+WAYS = ("torch", "lnbwd", "override")
 # Consecutive steps between two looks at the clock: what a step leaves on the device the next finds.
 STEPS_A_TURN = 3
 
 
-class _FreeLayerNorm(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, zeros: Tensor,
-                eps: float) -> Tensor:
-        ctx.save_for_backward(zeros)
-        ctx.has_bias = bias is not None
-        return F.layer_norm(x, weight.shape, weight, bias, eps)
-
-    @staticmethod
-    def backward(ctx: Any, dy: Tensor) -> tuple[Any, ...]:
-        zeros, = ctx.saved_tensors
-        return dy, zeros, zeros if ctx.has_bias else None, None, None
-
-
-_free_layer_norm: Callable[..., Tensor] = _FreeLayerNorm.apply
-
-
-class FreeLayerNorm(nn.Module):
-    """LayerNorm whose backward pass hands the gradient on as it is."""
-
-    def __init__(self, like: nn.LayerNorm) -> None:
-        super().__init__()
-        self.weight, self.bias, self.eps = like.weight, like.bias, like.eps
-        self.register_buffer("zeros", torch.zeros_like(like.weight))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """LayerNorm of ``x``."""
-        if torch.is_autocast_enabled("cuda"):
-            with torch.autocast("cuda", enabled=False):
-                return _free_layer_norm(x.float(), self.weight, self.bias, self.zeros, self.eps)
-        return _free_layer_norm(x, self.weight, self.bias, self.zeros, self.eps)
-
-
-class _FreeRMSNorm(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, zeros: Tensor, eps: float) -> Tensor:
-        ctx.save_for_backward(zeros)
-        wide = x.to(torch.float32)
-        wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)
-        return weight * wide.to(x.dtype)
-
-    @staticmethod
-    def backward(ctx: Any, dy: Tensor) -> tuple[Any, ...]:
-        return dy, ctx.saved_tensors[0], None, None
-
-
-_free_rms_norm: Callable[..., Tensor] = _FreeRMSNorm.apply
-
-
-class FreeLlamaNorm(nn.Module):
-    """A :class:`LlamaNorm` whose backward pass hands the gradient on as it is."""
-
-    def __init__(self, like: LlamaNorm) -> None:
-        super().__init__()
-        self.weight, self.eps = like.weight, like.eps
-        self.register_buffer("zeros", torch.zeros_like(like.weight))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """RMSNorm of ``x``."""
-        return _free_rms_norm(x, self.weight, self.zeros, self.eps)
-
-
-def swap(model: nn.Module, make: dict[type[nn.Module], Callable[[Any], nn.Module]]) -> int:
-    """Puts other modules in the place of a model's norms; how many there were."""
-    count = 0
-    for module in list(model.modules()):
-        for name, child in list(module.named_children()):
-            if type(child) in make:
-                device = next(child.parameters()).device
-                setattr(module, name, make[type(child)](child).to(device))
-                count += 1
-    return count
-
-
 def prepare(way: str, mode: str, model: nn.Module) -> Callable[..., Tensor] | None:
     """The model as one way computes it; None if it cannot, here."""
-    if way == "free":
-        swap(model, {nn.LayerNorm: FreeLayerNorm, LlamaNorm: FreeLlamaNorm})
     if way == "override" and (mode != "eager" or not any(
             isinstance(module, (nn.LayerNorm, nn.RMSNorm)) for module in model.modules())):
         return None  # Inductor takes those operators apart; other norms do not call them.
@@ -116,23 +40,6 @@ def prepare(way: str, mode: str, model: nn.Module) -> Callable[..., Tensor] | No
             import lnbwd
 
             lnbwd.patch(model, override=False)  # Which make_way sees to, for this way alone.
-        if way == "liger":
-            try:
-                from liger_kernel.transformers import LigerLayerNorm, LigerRMSNorm
-            except ImportError:
-                return None
-
-            def layer(like: Any) -> nn.Module:
-                new: nn.Module = LigerLayerNorm(like.weight.shape[0], eps=like.eps)
-                new.weight, new.bias = like.weight, like.bias
-                return new
-
-            def rms(like: Any) -> nn.Module:
-                new: nn.Module = LigerRMSNorm(like.weight.shape[0], eps=like.eps)
-                new.weight = like.weight
-                return new
-
-            swap(model, {nn.LayerNorm: layer, LlamaNorm: rms})
         return model
     options: dict[str, Any] = {}
     if mode != "compiled":
@@ -271,29 +178,6 @@ def kernel_times(way: Way, top: int, steps: int = 3) -> dict[str, float]:
     for name, milliseconds, _ in events:
         kinds[kind_of(name)] = kinds.get(kind_of(name), 0.0) + milliseconds
     return {kind: round(milliseconds, 3) for kind, milliseconds in sorted(kinds.items())}
-
-
-def train(name: str, mode: str, config: Config, autocast: bool, device: str, steps: int,
-          rate: float = 3e-4) -> list[float]:
-    """The losses of a training, each step with a batch of its own, the same for the same step."""
-    dtype = torch.float32 if autocast else torch.bfloat16
-    torch._dynamo.reset()
-    model = make_model(config, device, dtype)
-    run = prepare(name, mode, model)
-    assert run is not None
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, fused=True)
-    losses = []
-    for index in range(steps):
-        if mode in ("reduce-overhead", "max-autotune"):  # Which have CUDA graphs.
-            torch.compiler.cudagraph_mark_step_begin()
-        batch = make_batch(config, device, dtype, seed=index)
-        with torch.autocast(device, torch.bfloat16, enabled=autocast):
-            loss = run(*batch)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        losses.append(float(loss.detach()))
-    return losses
 
 
 def gradients(name: str, mode: str, config: Config, autocast: bool,

@@ -3,15 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Shapes that the benchmark draws at random."""
 
-import pathlib
-import subprocess
-import sys
-
-import pytest
-
 from lnbwd_bench.shapes import RANDOM_BYTES, random_shapes
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def test_shapes_are_as_they_are_described():
@@ -26,13 +18,3 @@ def test_shapes_are_as_they_are_described():
 def test_a_seed_decides():
     assert random_shapes(3, 20) == random_shapes(3, 20) == random_shapes(3, 40)[:20]
     assert random_shapes(3, 20) != random_shapes(4, 20)
-
-
-@pytest.mark.parametrize("arguments,words", [
-    (["--random", "1", "0"], "--random: expected a COUNT of at least 1, got 0"),
-    (["--random", "1", "2", "--shapes", "8x8"], "--random: expected neither --shapes")])
-def test_wrong_arguments(arguments, words, tmp_path):
-    result = subprocess.run(
-        [sys.executable, ROOT / "bench" / "layer_norm_bwd.py", "--out", tmp_path, *arguments],
-        capture_output=True, text=True, check=False)
-    assert result.returncode == 2 and words in result.stderr

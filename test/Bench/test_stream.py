@@ -183,14 +183,13 @@ def test_streams_of_amd_move_what_they_say(traffic, tmp_path, monkeypatch, build
     torch = pytest.importorskip("torch")
     if not (build / "lib" / "liblnbwd-hip-sim.so").exists():
         pytest.skip("no simulator in the build")
-    from lnbwd_bench import competitors
     from lnbwd_bench.machine import DryMachine
 
     monkeypatch.setenv("LNBWD_BUILD_DIR", str(build))
     monkeypatch.setattr(stream, "schedules", lambda: ["", "row_groups=2"])
     our_kernels.pack_streams("gfx942", tmp_path, [traffic])
     machine = DryMachine("gfx942")
-    streams = competitors.Stream(machine, our_kernels.stream_programs(
+    streams = our_kernels.Stream(machine, our_kernels.stream_programs(
         "gfx942", tmp_path, few=False, traffic=traffic))
     assert len(streams.names) == 2
     rows, row = 7, 1024

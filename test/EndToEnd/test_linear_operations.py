@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The named operations with a linear layer, as lnbwd-run compiles, runs and verifies them.
 
-It compares every output with float64, and two runs bit for bit. scripts/linear-grid.py does the
-same for sizes that take longer.
+It compares every output with float64, and two runs bit for bit; with --full over a grid of sizes.
 """
 
+import itertools
 import json
 import subprocess
 
@@ -52,6 +52,22 @@ def sampled():
 @pytest.mark.parametrize(("op", "chip", "m", "n", "o", "dtype"), list(sampled()))
 def test_grid(build, op, chip, m, n, o, dtype):
     run(build, op, chip, m, n, o, "--dtype", dtype, "--shuffle-waves", 3)
+
+
+# Of rows, N and O those of at most so many multiplications.
+MOST_PRODUCTS = 20e6
+SIZES = [size for size in itertools.product((1, 7, 64, 513), (8, 96, 768, 1024), (8, 16, 100, 2304))
+         if size[0] * size[1] * size[2] <= MOST_PRODUCTS]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+@pytest.mark.parametrize("op", OPS)
+def test_whole_grid(build, request, op, chip, dtype):
+    if not request.config.getoption("--full"):
+        pytest.skip("runs with --full")
+    for m, n, o in SIZES:
+        run(build, op, chip, m, n, o, "--dtype", dtype)
 
 
 @pytest.mark.parametrize(("op", "options"), [

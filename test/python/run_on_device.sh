@@ -43,7 +43,7 @@ if [ "${2:-}" != ddp ] && [ "$where" = gpu ]; then
   note "steps in graphs" "exit code $?; $(tail -n 1 "$out/capture_step.txt")"
   timeout 90 python3 -m lnbwd.bench --device gpu --json "$out/bench.json" >"$out/bench.txt" 2>&1
   note "lnbwd.bench" "exit code $?"
-  timeout 60 python3 "$here/tests/host_cost.py" --routes --json "$out/host_cost.json" >"$out/host_cost.txt" 2>&1
+  timeout 60 python3 "$here/tests/host_cost.py" --json "$out/host_cost.json" >"$out/host_cost.txt" 2>&1
   note "host_cost" "exit code $?"
   grep -E "^(warm|first) call" "$out/bench.txt" >"$work/overheads"
   while read -r line; do note "" "$line"; done <"$work/overheads"

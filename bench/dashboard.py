@@ -1,0 +1,596 @@
+#!/usr/bin/env python3
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes docs/performance.md and its plots from docs/results/performance.json.
+
+  dashboard.py                    writes the page
+  dashboard.py --check            only says whether the page is what would be written
+  dashboard.py take BLOCK FILE... puts what a program of this folder measured in the place of a
+                                  block of the results: layer_norm_bwd, random, operations and
+                                  operations_random from operations.py, regions from regions.py,
+                                  steps from training_step.py, host from host_cost.py, linear from
+                                  layer_norm_linear.py, compile_time from compile_time.py
+  dashboard.py amd                counts and predicts the blocks of AMD's chips anew, on the
+                                  simulator, with the build of LNBWD_BUILD_DIR, build/ otherwise
+
+Each block has its date, its machine and its command; a block is replaced as a whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from typing import Any
+
+SOURCE = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "bench")]
+
+from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD, RMS_NORM  # noqa: E402
+from lnbwd_bench import our_kernels, plots, results  # noqa: E402
+from lnbwd_bench.shapes import Shape, default_shapes  # noqa: E402
+
+FILE = SOURCE / "docs" / "results" / "performance.json"
+PAGE = SOURCE / "docs" / "performance.md"
+IMAGES = SOURCE / "docs" / "images"
+NAMES = {"eager": "PyTorch", "compile": "torch.compile", "liger": "Liger", "cudnn": "cuDNN",
+         "quack": "Quack", "aiter": "AITER", "torch": "torch.compile"}
+GRAPH, INTERLEAVED = results.METHODS[0], results.INTERLEAVED
+# The chips, types and operations that are counted, with N and the numbers of rows.
+COUNTED_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+COUNTED_TYPES, COUNTED_OPS = ("f32", "bf16"), (LAYER_NORM_BWD, LAYER_NORM, RMS_NORM)
+COUNTED_N, COUNTED_ROWS = 1024, 16384
+PREDICTED_CHIP = "gfx942"
+
+Block = dict[str, Any]
+
+
+def sizes(m: int, n: int, *more: int) -> str:
+    """Sizes as the page has them."""
+    return f"{m}×{n}" + "".join(f"→{other}" for other in more)
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """A Markdown table."""
+    head = list(head)
+    return ["| " + " | ".join(head) + " |", "|---" * len(head) + "|",
+            *("| " + " | ".join(row) + " |" for row in rows), ""]
+
+
+def where(block: Block) -> str:
+    """The line that says where a block's figures are from."""
+    return f"{block['machine']}, {block['date']}: `{block['command']}`"
+
+
+def mean(values: Iterable[float]) -> float:
+    """The geometric mean."""
+    return statistics.geometric_mean(values)
+
+
+def gain(row: results.Row, method: str = GRAPH) -> float | None:
+    """How many times faster ours is than the best peer."""
+    best = results.best_peer(row, method)
+    return best[1] / results.times_of(row, method)["ours"] if best else None
+
+
+def gains_of(rows: Iterable[results.Row], method: str = GRAPH) -> list[float]:
+    """Of the rows that have a peer."""
+    return [found for row in rows if (found := gain(row, method))]
+
+
+def shares_of(rows: Iterable[results.Row], least_bytes: float = results.LARGE_BYTES) -> list[float]:
+    """Shares of the stream where as much is moved."""
+    return [share for row in rows if row["bytes"] >= least_bytes
+            and (share := results.share(row, GRAPH))]
+
+
+def mean_and_least(values: list[float]) -> tuple[str, str]:
+    """Both, for a table."""
+    return (f"{mean(values):.2f}", f"{min(values):.2f}") if values else ("", "")
+
+
+def known_shapes(block: Block) -> list[str]:
+    """LayerNorm backward of the table."""
+    rows = block["rows"]
+    cells = []
+    for row in sorted(rows, key=lambda row: (row["dtype"], -row["bytes"])):
+        ours = results.times_of(row, GRAPH)["ours"]
+        name, theirs = results.best_peer(row, GRAPH) or ("", 0.0)
+        cells.append((f"{sizes(row['m'], row['n'])} {row['dtype']}", f"{ours:.1f}",
+                      f"{row['bytes'] / ours / 1e3:.0f}",
+                      f"{100 * (results.share(row, GRAPH) or 0):.0f}",
+                      f"{NAMES[name]} {theirs:.1f}", f"{theirs / ours:.2f}"))
+    gains, apart = gains_of(rows), gains_of(rows, INTERLEAVED)
+    text = [f"The fastest of five peers takes {mean(gains):.2f} times as long as lnbwd (geometric "
+            f"mean of {len(gains)} shapes; least {min(gains):.2f}). lnbwd reaches "
+            f"{100 * mean(shares_of(rows)):.0f} % of the stream's rate where it moves 100 MB and "
+            "more."]
+    if apart:
+        text += [f"With a kernel of PyTorch's in front of each call the factor is "
+                 f"{mean(apart):.2f} (least {min(apart):.2f})."]
+    return ["## LayerNorm backward, known shapes", "", " ".join(text), "",
+            "![Rate of lnbwd, of the best peer and of the stream over the shape]"
+            "(images/layer_norm_bwd.svg)", "",
+            *table(("M × N", "lnbwd, µs", "GB/s", "% of the stream", "best peer, µs",
+                    "times faster"), cells), where(block), ""]
+
+
+def random_shapes(block: Block) -> list[str]:
+    """LayerNorm backward of shapes drawn at random."""
+    rows = block["rows"]
+    cells = []
+    for seed in sorted({row["random"][0] for row in rows}):
+        drawn = [row for row in rows if row["random"][0] == seed]
+        shares = shares_of(drawn)
+        cells.append((str(seed), str(len(drawn)), *mean_and_least(gains_of(drawn)),
+                      *mean_and_least(shares)))
+    cells.append(("all", str(len(rows)), *mean_and_least(gains_of(rows)),
+                  *mean_and_least(shares_of(rows))))
+    beside = {}
+    for who in rows[0]["timed"]:
+        both = [row for row in rows if who != "ours" and who in row[GRAPH]]
+        if both:
+            beside[who] = mean(row[GRAPH][who] / row[GRAPH]["ours"] for row in both)
+    worst = min((row for row in rows if gain(row)), key=lambda row: gain(row) or 0)
+    return ["## LayerNorm backward, random shapes", "",
+            "Shapes are drawn by a seed: 4 MB to 1.6 GB, log-uniform in M and N, all types, a "
+            "tenth with odd N. Taken one by one, peers take "
+            + ", ".join(f"{factor:.1f} ({NAMES[who]})" for who, factor in beside.items())
+            + " times as long as lnbwd; cuDNN and Quack do not have all shapes. The least factor "
+            f"is that of {sizes(worst['m'], worst['n'])} {worst['dtype']}: "
+            f"{worst[GRAPH]['ours']:.1f} µs; "
+            f"{' '.join(best_words(worst))} µs.", "",
+            "![How many times faster than the best peer, over the bytes moved]"
+            "(images/random_shapes.svg)", "",
+            *table(("seed", "shapes", "times faster than the best peer: mean", "least",
+                    "of the stream: mean", "least"), cells),
+            where(block), ""]
+
+
+def best_words(row: results.Row) -> tuple[str, str]:
+    """The best peer's name and microseconds."""
+    name, time = results.best_peer(row, GRAPH) or ("", 0.0)
+    return NAMES[name], f"{time:.1f}"
+
+
+def operations(block: Block, drawn: Block | None) -> list[str]:
+    """The family of operations."""
+    rows = block["rows"]
+    shapes = list(dict.fromkeys((row["m"], row["n"], row["dtype"]) for row in rows))
+    cells = []
+    for op in dict.fromkeys(row["name"] for row in rows):
+        mine = {(row["m"], row["n"], row["dtype"]): row for row in rows if row["name"] == op}
+        cells.append((f"`{op}`", *(f"{mine[shape][GRAPH]['ours']:.1f}; "
+                                   f"{' '.join(best_words(mine[shape]))}" for shape in shapes),
+                      f"{mean(gains_of(mine.values())):.2f}",
+                      f"{100 * mean(shares_of(mine.values())):.0f}"))
+    text = ["## Forward passes and RMSNorm", "",
+            "Microseconds of lnbwd; of the best peer; then the mean of how many times faster lnbwd "
+            "is, and of the share of the stream's rate where 100 MB and more are moved.", "",
+            *table(("bf16", *(sizes(m, n) for m, n, _ in shapes), "times faster",
+                    "% of the stream"), cells)]
+    apart = [(op, gains_of([row for row in rows if row["name"] == op], INTERLEAVED))
+             for op in dict.fromkeys(row["name"] for row in rows)]
+    if all(values for _, values in apart):
+        text += ["With a kernel of PyTorch's in front of each call the factors are "
+                 + ", ".join(f"{mean(values):.2f} (`{op}`)" for op, values in apart) + ".", ""]
+    text += [where(block), ""]
+    if drawn:
+        cells = []
+        for op in dict.fromkeys(row["name"] for row in drawn["rows"]):
+            mine_drawn = [row for row in drawn["rows"] if row["name"] == op]
+            cells.append((f"`{op}`", str(len(mine_drawn)), *mean_and_least(gains_of(mine_drawn)),
+                          *mean_and_least(shares_of(mine_drawn))))
+        text += [*table(("random shapes", "number", "times faster than the best peer: mean",
+                         "least", "of the stream: mean", "least"), cells),
+                 where(drawn), ""]
+    return text
+
+
+REGIONS = {"norm_backward": "residual, LayerNorm's gradient, casts, three column sums",
+           "norm_forward": "residual, LayerNorm, cast",
+           "gelu_backward": "GELU's gradient (erf), bias gradient",
+           "gelu_tanh_backward": "GELU's gradient (tanh), bias gradient",
+           "rms_forward": "residual, RMSNorm, bf16",
+           "rms_backward": "RMSNorm's gradient, residual, bf16"}
+
+
+def regions(block: Block) -> list[str]:
+    """Regions of torch.compile's graphs."""
+    cells = [(REGIONS.get(row["region"], row["region"]), sizes(row["m"], row["n"]),
+              f"{row['us']['lnbwd']:.1f}", f"{row['us']['torch']:.1f}",
+              f"{row['us']['torch'] / row['us']['lnbwd']:.2f}") for row in block["rows"]]
+    # A region that stands above is not named again.
+    for index in range(len(cells) - 1, 0, -1):
+        if cells[index][0] == cells[index - 1][0]:
+            cells[index] = ("", *cells[index][1:])
+    gains = [row["us"]["torch"] / row["us"]["lnbwd"] for row in block["rows"]]
+    return ["## Regions of compiled graphs", "",
+            "Operations that the backend `lnbwd` puts into one kernel, beside torch.compile's "
+            f"kernels for them. The mean factor is {mean(gains):.2f}.", "",
+            *table(("region", "M × N", "lnbwd, µs", "torch.compile, µs", "times faster"), cells),
+            where(block), ""]
+
+
+def steps(block: Block) -> list[str]:
+    """Training steps of whole models."""
+    rows = block["rows"]
+    ratios = [row["ms"]["lnbwd"] / row["ms"]["torch"] for row in rows]
+    cells = [(row["model"], f"{row['ms']['lnbwd']:.1f}", f"{row['ms']['torch']:.1f}",
+              f"{row['ms']['lnbwd'] / row['ms']['torch']:.3f}", f"{row['memory']:.3f}")
+             for row in rows]
+    return ["## Training steps of whole models", "",
+            "Forward, backward and fused AdamW, by `torch.compile(model, backend=\"lnbwd\")` and "
+            f"by `torch.compile(model)`. A step takes {mean(ratios):.3f} of torch.compile's time "
+            f"in the mean ({min(ratios):.3f} to {max(ratios):.3f}).", "",
+            "![Time of a step over torch.compile's](images/steps.svg)", "",
+            *table(("model", "lnbwd, ms", "torch.compile, ms", "ratio",
+                    "peak memory, ratio"), cells),
+            where(block), ""]
+
+
+def host(block: Block) -> list[str]:
+    """What a call costs the host."""
+    cells = [(f"{row['op']}, {row['case']}, {row['pass']}",
+              *(f"{row[who]:.1f}" if who in row else "" for who in
+                ("torch", "ours", "overridden", "patched"))) for row in block["rows"]]
+    return ["## What a call costs the host", "",
+            "Microseconds of the host for one norm, the launch included, beside eager PyTorch. "
+            "*lnbwd* is the operator or the modules of `lnbwd.nn`; then PyTorch's modules under "
+            "`lnbwd.override_aten()`, and after `lnbwd.patch`.", "",
+            *table(("", "PyTorch, µs", "lnbwd, µs", "override_aten, µs", "patch, µs"), cells),
+            where(block), ""]
+
+
+def linear(block: Block, host_block: Block | None) -> list[str]:
+    """LayerNorm with a linear layer."""
+    cells = []
+    for row in block["rows"]:
+        us = row["us"]
+        best = min(us["eager"], us["compile"])
+        cells.append((f"{sizes(*row['sizes'])} {row['dtype']}", f"{us['auto']:.1f}",
+                      f"{us['eager']:.1f}", f"{us['compile']:.1f}", f"{best / us['auto']:.2f}"))
+    text = ["## LayerNorm with a linear layer", "",
+            "`lnbwd.layer_norm_linear`, forward and backward with all five gradients, by the way "
+            "that is chosen at first use, in CUDA graphs.", "",
+            *table(("M × K → O", "lnbwd, µs", "PyTorch, µs", "torch.compile, µs",
+                    "times faster than the better"), cells), where(block), ""]
+    if host_block:
+        text += ["Microseconds of the host for one call:", "",
+                 *table(("bf16", "lnbwd", "PyTorch", "torch.compile"),
+                        ((f"{sizes(*row['sizes'])}, {row['pass']}",
+                          *(f"{row['us'][who]:.1f}" for who in ("ours", "eager", "compile")))
+                         for row in host_block["rows"])), where(host_block), ""]
+    return text
+
+
+def compile_time(block: Block) -> list[str]:
+    """What a compilation takes."""
+    return ["## Compile time", "",
+            "The whole process of `lnbwd-opt`, from the operation to the code object, on one core, "
+            "over the shapes of the first table: "
+            + "; ".join(f"{row['chip']} {row['median_ms']:.0f} ms in the median, "
+                        f"{row['worst_ms']:.0f} ms at most" for row in block["rows"])
+            + ".", "", where(block), ""]
+
+
+def amd(counts: Block, predicted: Block) -> list[str]:
+    """What the simulator says of AMD's chips."""
+    found = {(row["chip"], row["dtype"], row["op"]): row for row in counts["rows"]}
+    cells = []
+    for chip in COUNTED_CHIPS:
+        for dtype in COUNTED_TYPES:
+            line = [f"{chip} {dtype}"]
+            for op in COUNTED_OPS:
+                row = found[chip, dtype, op]
+                line.append(f"{row['bytes']:.2f}; {row['vector']:.1f}")
+            cells.append(line)
+    head = [f"`{op}`" for op in COUNTED_OPS]
+    times = [(f"{sizes(row['m'], row['n'])} {row['dtype']}", f"{row['us']:.1f}",
+              f"{100 * row['share']:.0f}") for row in predicted["rows"]]
+    return ["## AMD: counted and predicted", "",
+            "No AMD card was measured. The simulator counts exactly, here for 16384×1024: bytes "
+            "that lanes ask for, over the fewest that the operation can move; then vector "
+            "instructions of a lane for each element. `test/EndToEnd/test_counts.py` has bounds.",
+            "",
+            *table(("chip, type", *head), cells), where(counts), "",
+            f"Predicted times of LayerNorm backward on an {predicted['product']}, M in the types, "
+            f"nothing in a cache. The model of time is off by {predicted['error_percent']} % on "
+            "kernels that it was not fitted to.", "",
+            *table(("M × N", "predicted, µs", "% of the stream"), times),
+            where(predicted), ""]
+
+
+METHOD = """## What is in the numbers
+
+All who are compared run in one process, in turns, on buffers that rotate so that no input is found
+in a cache; a figure is the median of 25 to 30 repetitions. Kernel times are those of CUDA graphs of
+many calls, divided by the number of calls: kernels and the gaps between them, as in a training
+step. Peers are PyTorch's eager operators, torch.compile for the very shape, Liger 0.8.5, cuDNN by
+its front end 1.32, and Quack 0.6.5; one that is wrong or cannot do a shape has no time there.
+Outputs are compared with float64 in the same run ([numerics.md](numerics.md)), and two runs of
+lnbwd have to give the same bits.
+
+GB/s count the fewest bytes that the operation can move. The *stream* is a kernel that reads and
+writes as many arrays of the size and does nothing else, the fastest of 27 launch shapes; *of the
+stream* is lnbwd's rate over its rate, and a mean is over shapes of 100 MB and more. Kernels are
+those that Python compiles for such tensors: for any M, with the shape's as a hint, by the
+compiler's own choice of a schedule ([schedules.md](schedules.md)).
+
+## To measure again
+
+```sh
+python bench/operations.py compile --out K --table --only layer_norm_bwd    # where the build is
+python bench/operations.py run --kernels K --interleave --out table.json    # where the GPU is
+python bench/dashboard.py take layer_norm_bwd table.json
+python bench/dashboard.py amd                                               # without a card
+python bench/dashboard.py
+```
+
+`bench/pack.sh FOLDER` packs `operations.py` with compiled kernels for a machine without the
+compiler. `bench/dashboard.py --help` names the program of each block.
+"""
+
+
+def page(blocks: dict[str, Block]) -> str:
+    """The text of the page."""
+    lines = ["<!-- Written by bench/dashboard.py from docs/results/performance.json; do not edit. "
+             "-->", "", "# Performance", ""]
+    sections: list[tuple[Callable[..., list[str]], tuple[str, ...]]] = [
+        (known_shapes, ("layer_norm_bwd",)), (random_shapes, ("random",)),
+        (operations, ("operations", "operations_random")), (regions, ("regions",)),
+        (steps, ("steps",)), (linear, ("linear", "linear_host")), (host, ("host",)),
+        (compile_time, ("compile_time",)), (amd, ("amd_counts", "amd_predicted"))]
+    for section, names in sections:
+        if names[0] in blocks:
+            lines += section(*(blocks.get(name) for name in names))
+    return "\n".join(lines) + "\n" + METHOD
+
+
+def pictures(blocks: dict[str, Block]) -> dict[str, str]:
+    """The plots, by file name."""
+    table_rows = [row for row in blocks["layer_norm_bwd"]["rows"] if row["dtype"] == "bf16"]
+    table_rows.sort(key=lambda row: (row["bytes"], row["n"]))
+
+    def rate(row: results.Row, time: float) -> float:
+        return float(row["bytes"]) / time / 1e3
+
+    marks = {"lnbwd": [rate(row, row[GRAPH]["ours"]) for row in table_rows],
+             "best peer": [rate(row, (results.best_peer(row, GRAPH) or ("", 1.0))[1])
+                           for row in table_rows]}
+    roof = [row["stream_bytes"] / row["stream"][GRAPH]["median_us"] / 1e3
+            for row in table_rows]
+    drawn = [(row["bytes"] / 1e6, found) for row in blocks["random"]["rows"]
+             if (found := gain(row))]
+    ratios = [(row["model"], row["ms"]["lnbwd"] / row["ms"]["torch"])
+              for row in blocks["steps"]["rows"]]
+    return {
+        "layer_norm_bwd.svg": plots.categories(
+            "LayerNorm backward, bf16, GB/s", [sizes(row["m"], row["n"]) for row in table_rows],
+            marks, roof, "stream"),
+        "random_shapes.svg": plots.points(
+            "LayerNorm backward, random shapes: time of the best peer over lnbwd's", drawn,
+            "MB moved"),
+        "steps.svg": plots.bars("Training step, time over torch.compile's", ratios)}
+
+
+# What programs of this folder measured, as blocks.
+
+
+def of_operations(documents: list[Block]) -> Block:
+    """Of operations.py; several files of seeds make one block."""
+    rows = []
+    for row in (row for document in documents for row in document["results"]):
+        kept = {key: row[key] for key in ("name", "m", "n", "dtype", "bytes", "stream_bytes",
+                                          "random", "timed") if key in row}
+        for method in (GRAPH, INTERLEAVED):
+            kept[method] = {who: round(row[who][method]["median_us"], 3) for who in row["timed"]
+                            if method in row[who]}
+        kept["stream"] = {method: round(times["median_us"], 3)
+                          for method, times in row["stream"].items() if method in kept}
+        rows.append(kept)
+    return {"rows": rows}
+
+
+def as_row(kept: Block) -> Block:
+    """A row of a block as results.py takes it."""
+    row = {**kept}
+    for who in kept["timed"]:
+        row[who] = {method: {"median_us": kept[method][who]} for method in (GRAPH, INTERLEAVED)
+                    if who in kept[method]}
+    row[results.STREAM] = {method: {"median_us": time} for method, time in kept["stream"].items()}
+    return row
+
+
+def of_regions(documents: list[Block]) -> Block:
+    """Of regions.py."""
+    return {"rows": [{"region": row["region"], "m": row["m"], "n": row["n"],
+                      "us": {who: round(times["median_us"], 2)
+                             for who, times in row["times"].items()}}
+                     for row in documents[0]["results"]]}
+
+
+def of_steps(documents: list[Block]) -> Block:
+    """Of training_step.py."""
+    rows = []
+    for row in (row for document in documents for row in document["results"]):
+        ways = row["ways"]
+        rows.append({"model": f"{row['model']}, {row['precision']}",
+                     "ms": {who: round(statistics.median(ways[who]["times_ms"]), 2)
+                            for who in ("torch", "lnbwd")},
+                     "memory": round(ways["lnbwd"]["peak_bytes"] / ways["torch"]["peak_bytes"], 3),
+                     "first_s": {who: ways[who]["first_seconds"] for who in ("torch", "lnbwd")}})
+    return {"rows": rows}
+
+
+def of_host(documents: list[Block]) -> Block:
+    """Of host_cost.py."""
+    return {"rows": [{key: round(value, 1) if isinstance(value, float) else value
+                      for key, value in row.items()} for row in documents[0]["rows"]
+                     if row["case"] != "call"]}
+
+
+def of_linear(documents: list[Block]) -> Block:
+    """Of layer_norm_linear.py: times of the device."""
+    return {"rows": [{"sizes": list(map(int, row["shape"].split("x"))), "dtype": row["dtype"],
+                      "us": {who: round(row["us"][who], 2) for who in ("auto", "eager", "compile")}}
+                     for row in documents[0]["layers"]]}
+
+
+def of_linear_host(documents: list[Block]) -> Block:
+    """Of layer_norm_linear.py: times of the host."""
+    return {"rows": [{"sizes": list(map(int, row["shape"].split("x"))), "pass": what,
+                      "us": {who: round(times[way], 1) for who, way in
+                             (("ours", "auto"), ("eager", "eager"), ("compile", "compile"))}}
+                     for row in documents[0]["layers"] for what, times in row["host_us"].items()]}
+
+
+def of_compile_time(documents: list[Block]) -> Block:
+    """Of compile_time.py, a file for each chip."""
+    return {"rows": [{"chip": document["chip"],
+                      "median_ms": round(1e3 * document["median_seconds"], 1),
+                      "worst_ms": round(1e3 * max(wall for wall, _ in
+                                                  document["shapes"].values()), 1)}
+                     for document in documents]}
+
+
+TAKEN: dict[str, Callable[[list[Block]], Block]] = {
+    **dict.fromkeys(("layer_norm_bwd", "random", "operations", "operations_random"),
+                    of_operations),
+    "regions": of_regions, "steps": of_steps, "host": of_host, "linear": of_linear,
+    "linear_host": of_linear_host, "compile_time": of_compile_time}
+
+
+def take(name: str, files: list[pathlib.Path]) -> Block:
+    """A block of what was measured."""
+    documents = [results.read(file) if TAKEN[name] is of_operations
+                 else json.loads(file.read_text()) for file in files]
+    first = documents[0]
+    machine = first.get("machine", {})
+    parts = [str(machine[key]) if key == "name" else f"{key} {machine[key]}"
+             for key in ("name", "driver", "torch", "triton") if key in machine]
+    command = first.get("command", [f"{name}.py"])
+    return {"date": str(first.get("date", datetime.date.today()))[:10],
+            "machine": ", ".join(parts) or str(first.get("head", "one core")),
+            "command": " ".join(command), **TAKEN[name](documents)}
+
+
+# What the simulator counts and predicts.
+
+
+def runner(build: pathlib.Path, *options: object) -> Block:
+    """The report of lnbwd-run on the simulator, without its checks."""
+    result = subprocess.run(
+        [str(build / "bin" / "lnbwd-run"), *map(str, options), "--device", "sim", "--json"],
+        env={**os.environ, "LNBWD_SIM_CHECK": "0"}, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise our_kernels.KernelError(result.stderr.strip())
+    report: Block = json.loads(result.stdout)
+    return report
+
+
+def count(build: pathlib.Path, case: tuple[str, str, str]) -> Block:
+    """A row of the counts."""
+    chip, dtype, op = case
+    counters = runner(build, "--op", op, "--chip", chip, "--dtype", dtype, "--n", COUNTED_N,
+                      "--m", COUNTED_ROWS, "--time")["counters"]
+    moved = counters["global_bytes_read"] + counters["global_bytes_written"]
+    return {"chip": chip, "dtype": dtype, "op": op,
+            "bytes": round(moved / counters["minimal_bytes"], 3),
+            "vector": round(counters["vector_lane_instructions"] / (COUNTED_ROWS * COUNTED_N), 2)}
+
+
+def predict(build: pathlib.Path, shape: Shape) -> Block:
+    """A row of the predictions, with the product and the model's error."""
+    with tempfile.TemporaryDirectory(prefix="lnbwd-dashboard-") as folder:
+        kernel = pathlib.Path(folder) / "kernel.hsaco"
+        subprocess.run([our_kernels.find_compiler(), "-",
+                        f"--lnbwd-pipeline=chip={PREDICTED_CHIP}", "--emit=hsaco", "-o", kernel],
+                       input=our_kernels.operation(shape), text=True, check=True)
+        report = runner(build, kernel, "--m", shape.m, "--predict")["prediction"]
+    rate = shape.stream_bytes / report["predicted_us"] / 1e3
+    return {"m": shape.m, "n": shape.n, "dtype": shape.dtype,
+            "us": round(report["predicted_us"], 2),
+            "share": round(rate / report["stream_gigabytes_per_second"], 3),
+            "product": report["model"], "error_percent": report["held_out_error_percent"]}
+
+
+def simulate() -> dict[str, Block]:
+    """The blocks of AMD's chips."""
+    build = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", SOURCE / "build")).resolve()
+    cases = [(chip, dtype, op) for chip in COUNTED_CHIPS for dtype in COUNTED_TYPES
+             for op in COUNTED_OPS]
+    about = {"date": str(datetime.date.today()), "machine": "the simulator",
+             "command": "dashboard.py amd"}
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        counted = list(pool.map(lambda case: count(build, case), cases))
+        predicted = list(pool.map(lambda shape: predict(build, shape), default_shapes()))
+    of_all = [{key: row.pop(key) for key in ("product", "error_percent")} for row in predicted]
+    return {"amd_counts": {**about, "rows": counted},
+            "amd_predicted": {**about, **of_all[0], "rows": predicted}}
+
+
+def read_blocks() -> dict[str, Block]:
+    """The blocks of the file."""
+    blocks: dict[str, Block] = json.loads(FILE.read_text())
+    for name in ("layer_norm_bwd", "random", "operations", "operations_random"):
+        if name in blocks:
+            blocks[name]["rows"] = [as_row(row) for row in blocks[name]["rows"]]
+    return blocks
+
+
+def write_blocks(new: dict[str, Block]) -> None:
+    """Puts blocks in the place of those of their names; a line for each row."""
+    blocks = {**(json.loads(FILE.read_text()) if FILE.exists() else {}), **new}
+    texts = []
+    for name, block in blocks.items():
+        about = json.dumps({key: value for key, value in block.items() if key != "rows"})
+        rows = ",\n".join("  " + json.dumps(row) for row in block["rows"])
+        texts.append(f'"{name}": {about[:-1]}, "rows": [\n{rows}]}}')
+    FILE.write_text("{\n" + ",\n".join(texts) + "\n}\n")
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if stale")
+    commands = parser.add_subparsers(dest="command")
+    taking = commands.add_parser("take", help="put a result in the place of a block")
+    taking.add_argument("block", choices=TAKEN)
+    taking.add_argument("files", nargs="+", type=pathlib.Path, metavar="FILE")
+    commands.add_parser("amd", help="count and predict AMD's blocks anew")
+    options = parser.parse_args()
+    try:
+        if options.command == "take":
+            write_blocks({options.block: take(options.block, options.files)})
+            return 0
+        if options.command == "amd":
+            write_blocks(simulate())
+            return 0
+    except (OSError, ValueError, our_kernels.KernelError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    blocks = read_blocks()
+    wanted = {PAGE: page(blocks),
+              **{IMAGES / name: text for name, text in pictures(blocks).items()}}
+    stale = [path for path, text in wanted.items()
+             if not path.exists() or path.read_text() != text]
+    for path in stale:
+        print(f"{'stale' if options.check else 'written'}: {path.relative_to(SOURCE)}")
+        if not options.check:
+            path.write_text(wanted[path])
+    return 1 if options.check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

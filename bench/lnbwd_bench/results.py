@@ -1,0 +1,175 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What operations.py stores and prints: a line for each operation and shape, and means.
+
+A row of a result file has what is known of the kernel (``name``, ``m``, ``n``, ``dtype``), the
+``bytes`` that it must move, under ``timed`` the names of those that were timed, under each of them
+its times by method, under ``errors`` the largest error of each that was compared with float64, and
+under ``stream`` by method the fastest stream, which moves ``stream_bytes``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import lzma
+import pathlib
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from lnbwd._files import write_whole
+from lnbwd.operations import OPERATIONS
+
+FORMAT, VERSION = "lnbwd-bench-operations", 3
+# The methods of timing.py, the one to judge by first, and the one that --interleave adds.
+METHODS, INTERLEAVED = ("graph", "events"), "interleaved"
+LARGE_BYTES = 1e8
+"""What is moved at least where the share of the stream is judged."""
+
+STREAM = "stream"
+
+Row = Mapping[str, Any]
+
+
+def write_json(document: Mapping[str, Any], path: pathlib.Path) -> None:
+    """Writes a result file whole or not at all."""
+    write_whole(path, json.dumps(document, indent=1) + "\n")
+
+
+def claim(path: pathlib.Path) -> pathlib.Path:
+    """A file that no other run has, made now, empty: ``path`` (its folder too, if it is not there),
+    or where that exists the first of NAME-2, NAME-3, ... that does not."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        free = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
+        try:
+            free.open("x").close()
+        except FileExistsError:
+            continue
+        return free
+    raise AssertionError("numbers do not end")
+
+
+def output_of(out: pathlib.Path, entries: Sequence[Row]) -> pathlib.Path:
+    """The file for the numbers, made now: the one that is named, or in a folder one that is called
+    by what the kernels are for."""
+    if out.suffix and not out.is_dir():
+        return claim(out)
+    draws = {tuple(entry.get("random", ())) for entry in entries}
+    drawn = next(iter(draws)) if len(draws) == 1 else ()
+    return claim(out / (f"operations-random-{drawn[0]}-{drawn[1]}.json" if drawn
+                        else "operations.json"))
+
+
+def read(path: pathlib.Path) -> dict[str, Any]:
+    """A result file, plain or compressed by xz.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is none; the message names the file.
+    """
+    data = path.read_bytes()
+    try:
+        document = json.loads(lzma.decompress(data) if path.suffix == ".xz" else data)
+    except (ValueError, lzma.LZMAError) as error:
+        raise ValueError(f"{path}: {error}") from error
+    found = document if isinstance(document, dict) else {}
+    if (found.get("format"), found.get("version")) != (FORMAT, VERSION) or not all(
+            isinstance(row, dict) and "timed" in row for row in found.get("results", [None])):
+        raise ValueError(f"{path}: expected results of operations.py, each with the names of those "
+                         f"that were timed, got format '{found.get('format')}' version "
+                         f"{found.get('version')}")
+    return found
+
+
+def times_of(row: Row, method: str) -> dict[str, float]:
+    """Microseconds of all that were timed by a method."""
+    return {name: row[name][method]["median_us"] for name in row["timed"] if method in row[name]}
+
+
+def share(row: Row, method: str) -> float | None:
+    """Our rate over that of the stream; None if one of them was not timed."""
+    ours = times_of(row, method).get("ours")
+    if ours is None or method not in row.get(STREAM, {}):
+        return None
+    rate: float = row["stream_bytes"] / row[STREAM][method]["median_us"]
+    return float(row["bytes"] / ours / rate)
+
+
+def best_peer(row: Row, method: str) -> tuple[str, float] | None:
+    """The fastest of those that are not ours, and its microseconds."""
+    peers = {name: time for name, time in times_of(row, method).items()
+             if name != "ours" and name not in row.get("beside", ())}
+    return min(peers.items(), key=lambda peer: peer[1]) if peers else None
+
+
+def line(row: Row, method: str) -> str:
+    """A result for people: microseconds of each, and how ours compares."""
+    times = times_of(row, method)
+    head = f"{row['name']:30} {row['m']}x{row['n']}:{row['dtype']:5}"
+    ours = times.pop("ours", None)
+    if ours is None:
+        return f"{head} not timed by {method}"
+    beside = {name: times.pop(name) for name in row.get("beside", ()) if name in times}
+    text = f"{head} {ours:8.2f} us {row['bytes'] / ours / 1e3:6.0f} GB/s"
+    if (of_stream := share(row, method)) is not None:
+        text += f"  {100 * of_stream:5.1f} % of the stream"
+    if best := best_peer(row, method):
+        text += f"  {best[1] / ours:5.2f} times {best[0]};"
+        text += "".join(f" {name} {time:.2f}" for name, time in times.items())
+    text += "".join(f"  {name} {time:.2f} ({ours / time:.3f})" for name, time in beside.items())
+    return text
+
+
+def summary_lines(results: Iterable[Row], method: str) -> list[str]:
+    """For each operation: the geometric mean and the least of how many times faster ours is than
+    the best peer, and of the share of the stream where 100 MB or more are moved."""
+    results, lines = list(results), []
+    for op in OPERATIONS:
+        gains: list[float] = []
+        shares: list[float] = []
+        ratios: dict[str, list[float]] = {}
+        for row in results:
+            times = times_of(row, method)
+            if row["name"] != op or "ours" not in times:
+                continue
+            for name in row.get("beside", ()):
+                if name in times:
+                    ratios.setdefault(name, []).append(times["ours"] / times[name])
+            if best := best_peer(row, method):
+                gains.append(best[1] / times["ours"])
+            if (of_stream := share(row, method)) and row["bytes"] >= LARGE_BYTES:
+                shares.append(of_stream)
+        for what, values in (("times the best peer", gains),
+                             ("of the stream, 100 MB and more", shares)):
+            if values:
+                lines.append(f"{op:16} {what}: geometric mean "
+                             f"{statistics.geometric_mean(values):.3f}, least {min(values):.3f}, "
+                             f"{len(values)} shapes")
+        for name, values in ratios.items():
+            lines.append(f"{op:16} takes of the time of {name}: geometric mean "
+                         f"{statistics.geometric_mean(values):.3f}, least {min(values):.3f}, most "
+                         f"{max(values):.3f}, {len(values)} shapes")
+    return lines
+
+
+def text(document: Row) -> str:
+    """A result file for people: the lines and the means by each method, and what was wrong."""
+    results, machine = document["results"], document["machine"]
+    methods = [method for method in (*METHODS, INTERLEAVED)
+               if any(method in row[name] for row in results for name in row["timed"])]
+    lines = [f"{machine['name']}, {document.get('date', 'no date')}"
+             + (", SIMULATED: times mean nothing" if machine.get("simulated") else "")]
+    for method in reversed(methods):
+        lines += ["", f"method {method}:", *(line(row, method) for row in results)]
+    for method in methods:
+        lines += ["", f"by the method {method}:", *summary_lines(results, method)]
+    return "\n".join([*lines, *(f"WRONG: {problem}" for problem in complaints(results))])
+
+
+def complaints(results: Iterable[Row]) -> list[str]:
+    """What is wrong with our numbers."""
+    return [f"{row['name']} {row['m']}x{row['n']}:{row['dtype']}: {problem}"
+            for row in results for problem in row.get("complaints", ())]
