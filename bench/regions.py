@@ -99,11 +99,6 @@ def rms_backward(dy: Tensor, x: Tensor, upstream: Tensor, weight: Tensor,
     return upstream + dx.to(x.dtype), (wide(dy) * xhat).sum(0).to(weight.dtype)
 
 
-def bias_gradient(dy: Tensor) -> tuple[Tensor, ...]:
-    """A linear layer's bias gradient alone."""
-    return (dy.sum(0, dtype=F if dy.dtype == B else dy.dtype),)
-
-
 # The operands of each region: rows "r", columns "c", row scalars "s", with their types.
 REGIONS: dict[str, tuple[Callable[..., tuple[Tensor, ...]], list[tuple[str, torch.dtype]]]] = {
     "norm_backward": (norm_backward, [("r", B), ("r", F), ("r", B), ("r", F), ("c", F), ("s", F),
@@ -113,7 +108,6 @@ REGIONS: dict[str, tuple[Callable[..., tuple[Tensor, ...]], list[tuple[str, torc
     "gelu_tanh_backward": (gelu_tanh_backward, [("r", B), ("r", B)]),
     "rms_forward": (rms_forward, [("r", B), ("r", B), ("c", B)]),
     "rms_backward": (rms_backward, [("r", B), ("r", B), ("r", B), ("c", B), ("s", F)]),
-    "bias_gradient": (bias_gradient, [("r", B)]),
 }
 
 DEFAULT = {
@@ -123,7 +117,6 @@ DEFAULT = {
     "gelu_tanh_backward": ("8192x4096", "8192x3072"),
     "rms_forward": ("8192x2048", "8192x4096"),
     "rms_backward": ("8192x2048", "8192x4096"),
-    "bias_gradient": ("8192x2304", "16448x3072"),
 }
 
 

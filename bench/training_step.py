@@ -16,8 +16,7 @@ The learning rate is 0: the optimizer does its work, and the weights stay what t
 ways see the same numbers, on which the time of a matrix product depends.
 
   training_step.py [--models gpt2-small ...] [--modes eager compiled reduce-overhead]
-                   [--precision autocast bf16] [--steps 30] [--profile 10] [--out FILE]
-  training_step.py --gradients ...       compares one step's gradients with float64's instead
+                   [--precision autocast bf16] [--steps 30] [--out FILE]
 
 bench/dashboard.py reads the files of --out.
 """
@@ -51,16 +50,6 @@ def line(row: dict[str, Any]) -> str:
     return text
 
 
-def gradients_line(row: dict[str, Any]) -> str:
-    """How far the gradients of a step are from float64's, and ours beside torch's."""
-    errors = row["gradients"]
-    parts = [f"{name} {e['all']:.3e} (norms and biases {e['columns']:.3e}, worst {e['worst']:.3e})"
-             for name, e in errors.items()]
-    ratio = max(errors["lnbwd"][part] / errors["torch"][part] for part in ("all", "columns"))
-    return (f"{row['model']:12} {row['precision']:8} {row['mode']:16} gradients against float64, "
-            f"relative: {', '.join(parts)}; ours over torch's {ratio:.3f}")
-
-
 def measure(config: Config, precision: str, mode: str, options: argparse.Namespace
             ) -> dict[str, Any]:
     """One row of the results: every way's times."""
@@ -78,27 +67,6 @@ def measure(config: Config, precision: str, mode: str, options: argparse.Namespa
         row["ways"][way.name] = {"peak_bytes": way.peak_bytes, "first_seconds": way.first_seconds,
                                  "times_ms": way.times}
     print(line(row), flush=True)
-    if options.profile:
-        for way in ways:
-            kinds = training.kernel_times(way, options.profile)
-            row["ways"][way.name]["kernels_ms"] = kinds
-            print(f"    {way.name}: {kinds}", flush=True)
-    return row
-
-
-def compare_gradients(config: Config, precision: str, mode: str) -> dict[str, Any]:
-    """How far one step's gradients are from float64's: PyTorch's, eager as well, and ours."""
-    autocast = precision == "autocast"
-    wanted = training.gradients("torch", "float64", config, autocast, "cuda")
-    runs = {"torch": ("torch", mode), "eager": ("torch", "eager"), "lnbwd": ("lnbwd", mode)}
-    row: dict[str, Any] = {"model": config.name, "precision": precision, "mode": mode,
-                           "gradients": {}}
-    for name, (way, way_mode) in runs.items():
-        got = training.gradients(way, way_mode, config, autocast, "cuda")
-        row["gradients"][name] = training.gradient_errors(got, wanted)
-        del got
-        torch.cuda.empty_cache()
-    print(gradients_line(row), flush=True)
     return row
 
 
@@ -112,10 +80,6 @@ def main() -> int:
                         default=["autocast"])
     parser.add_argument("--ways", nargs="+", choices=training.WAYS, default=list(training.WAYS))
     parser.add_argument("--steps", type=int, default=30, help="steps of each way (default 30)")
-    parser.add_argument("--profile", type=int, default=0, metavar="N",
-                        help="print times by kind of kernel, and of the N dearest kernels")
-    parser.add_argument("--gradients", action="store_true",
-                        help="compare one step's gradients with float64's, in the place of times")
     parser.add_argument("--out", type=pathlib.Path, help="file for the numbers, JSON")
     options = parser.parse_args()
     if not torch.cuda.is_available():
@@ -128,9 +92,7 @@ def main() -> int:
     for name in options.models:
         for precision in options.precision:
             for mode in options.modes:
-                results.append(compare_gradients(CONFIGS[name], precision, mode)
-                               if options.gradients
-                               else measure(CONFIGS[name], precision, mode, options))
+                results.append(measure(CONFIGS[name], precision, mode, options))
                 gc.collect()
                 torch._dynamo.reset()
                 torch.cuda.empty_cache()

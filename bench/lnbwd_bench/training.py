@@ -11,16 +11,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
-
-from lnbwd.operations import LAYER_NORM, RMS_NORM
 
 from .models import Config, make_batch, make_model
 
@@ -139,79 +135,3 @@ def time_in_turns(ways: list[Way], steps: int) -> None:
                     way.step()
                 torch.cuda.synchronize()
             way.times.append((time.perf_counter() - start) * 1e3 / STEPS_A_TURN)
-
-
-# What a kernel's name says of its kind; the first that fits. Row-wise is what regions are made of.
-KINDS = (
-    ("products", ("nvjet", "gemm", "cutlass", "cublas", "splitkreduce", "sdpa", "fmha", "flash",
-                  "cudnn")),
-    ("optimizer", ("multi_tensor_apply",)),
-    ("row-wise, ours", ("rows", LAYER_NORM, RMS_NORM)),
-    ("row-wise, others", ("triton_", "reduce_kernel", F.layer_norm.__name__, "elementwise",
-                          "cunn")),
-)
-
-
-def kind_of(kernel: str) -> str:
-    """The kind of a kernel, by its name."""
-    name = kernel.lower()
-    for kind, parts in KINDS:
-        if any(name.startswith(part) if kind == "row-wise, ours" else part in name
-               for part in parts):
-            return kind
-    return "rest"
-
-
-def kernel_times(way: Way, top: int, steps: int = 3) -> dict[str, float]:
-    """Milliseconds of device time a step, by kind of kernel; prints the ``top`` dearest."""
-    from torch.profiler import ProfilerActivity, profile
-
-    with profile(activities=[ProfilerActivity.CUDA]) as found, way.around():
-        for _ in range(steps):
-            way.step()
-        torch.cuda.synchronize()
-    events = [(event.key, event.self_device_time_total / 1e3 / steps, event.count / steps)
-              for event in found.key_averages()]
-    for name, milliseconds, count in sorted(events, key=lambda event: -event[1])[:top]:
-        print(f"      {milliseconds:8.3f} ms {count:5.0f} x {name[:90]}")
-    kinds: dict[str, float] = {}
-    for name, milliseconds, _ in events:
-        kinds[kind_of(name)] = kinds.get(kind_of(name), 0.0) + milliseconds
-    return {kind: round(milliseconds, 3) for kind, milliseconds in sorted(kinds.items())}
-
-
-def gradients(name: str, mode: str, config: Config, autocast: bool,
-              device: str) -> dict[str, Tensor]:
-    """The gradients of one step by each parameter's name. ``mode`` "float64": of the same numbers,
-    all in float64, by PyTorch, one operation after another."""
-    dtype = torch.float32 if autocast else torch.bfloat16
-    torch._dynamo.reset()
-    model = make_model(config, device, dtype)
-    batch = make_batch(config, device, dtype)
-    run: Callable[..., Tensor] | None = model
-    if mode == "float64":
-        model.double()
-        inputs, targets = batch
-        batch = (inputs.double() if inputs.is_floating_point() else inputs, targets)
-    else:
-        run = prepare(name, mode, model)
-    assert run is not None
-    with torch.autocast(device, torch.bfloat16, enabled=autocast and mode != "float64"):
-        loss = run(*batch)
-    loss.backward()
-    return {name: parameter.grad.detach() for name, parameter in model.named_parameters()
-            if parameter.grad is not None}
-
-
-def gradient_errors(got: dict[str, Tensor], wanted: dict[str, Tensor]) -> dict[str, float]:
-    """Relative errors, in the root mean square: of all gradients together, and of each norm's and
-    bias's (what has one dimension), their median and their greatest."""
-    def error(names: Iterable[str]) -> float:
-        chosen = [(got[name].double(), wanted[name]) for name in names]
-        apart = sum(float((g - w).square().sum()) for g, w in chosen)
-        return math.sqrt(apart / sum(float(w.square().sum()) for _, w in chosen))
-
-    assert got.keys() == wanted.keys()
-    columns = [error([name]) for name, value in wanted.items()
-               if value.dim() == 1 and value.count_nonzero()]
-    return {"all": error(wanted), "columns": statistics.median(columns), "worst": max(columns)}

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The benchmark of the compiler: its figures, its verdict and its command line."""
+"""The benchmark of the compiler: its figures and its command line."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def run(build, *arguments):
 
 def test_figures(build, tmp_path):
     file = tmp_path / "figures.json"
-    result = run(build, "--shapes", "64x256,64x128:f32", "--repetitions", "1", "--limit", "60",
+    result = run(build, "--shapes", "64x256,64x128:f32", "--repetitions", "1",
                  "--json", str(file))
     assert result.returncode == 0, result.stdout + result.stderr
     figures = json.loads(file.read_text())
@@ -32,12 +32,6 @@ def test_figures(build, tmp_path):
     # Parts that have parts are not counted twice.
     assert "Code emission" not in parts and "Total" not in parts
     assert "LLVM's code generation" in result.stdout
-
-
-def test_limit(build):
-    result = run(build, "--shapes", "64x256", "--repetitions", "1", "--limit", "0.0001")
-    assert result.returncode == 1
-    assert "error: the median is above 0.0001 s" in result.stderr
 
 
 def test_wrong_shape(build):

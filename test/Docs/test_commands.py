@@ -28,10 +28,9 @@ NOT_RUN = {
         r"…", r"\.\.\.", r"\[--", r"\bNEW\b", r"FIELD=", r"\b(BEFORE|AFTER)\b", r"compare before"],
     "needs a GPU, or what was measured on one": [
         r"--device (hip|cuda|gpu)\b", r"K\.ptx", r"(FOLDER|OUT)/",
-        r"layer_norm_bwd\.py --(out|random)",
-        r"(operations\.py run|sweep\.py) --kernels", r"training_step\.py --modes",
-        r"lnbwd-tune (measure|compare|store|all) [^:]*$", r"--around r\.json", r"--regret r\.json"],
-    "needs ptxas": [r"lnbwd-tune compile --to candidates", r"--compile-to"],
+        r"operations\.py run --kernels", r"dashboard\.py take",
+        r"lnbwd-tune (measure|compare|store|all) [^:]*$", r"--around r\.json"],
+    "needs ptxas": [r"lnbwd-tune compile --to candidates"],
     "the measurements are not part of the repository": [r"\bDATA\b"],
     "needs ROCm, or an emulator that is no package": [r"hipcc", r"\./launch_hip", r"rocjitsu"],
     "the reader's own program": [r"train\.py"],
@@ -45,7 +44,8 @@ NOT_RUN = {
     "reads what the command before it leaves": [r"test-times\.py"],
 }
 SLOW = {
-    "run with --full": [r"pytest test/EndToEnd", r"ROUNDTRIP=1 \S*lit"],
+    "run with --full": [r"pytest test/EndToEnd", r"ROUNDTRIP=1 \S*lit",
+                        r"dashboard\.py amd"],
 }
 
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)

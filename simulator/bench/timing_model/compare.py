@@ -25,10 +25,10 @@ sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "bench"),
                 str(SOURCE / "simulator" / "bench")]
 
 from lnbwd._files import write_whole  # noqa: E402
-from lnbwd_bench.scatter import Series, scatter  # noqa: E402
 from timing_model import prediction  # noqa: E402
 from timing_model.benchmark import KINDS  # noqa: E402
 from timing_model.benchmarks import table  # noqa: E402
+from timing_model.scatter import Series, scatter  # noqa: E402
 
 #: What two events around a launch read at least on each device, in microseconds, and what the host
 #: needs for a launch and a synchronisation.
