@@ -59,6 +59,11 @@ def sizes(m: int, n: int, *more: int) -> str:
     return f"{m}×{n}" + "".join(f"→{other}" for other in more)
 
 
+def of_type(shape: str, dtype: str) -> str:
+    """A shape and its type, which goes without saying if it is bf16."""
+    return shape if dtype == "bf16" else f"{shape} {dtype}"
+
+
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
     """A Markdown table."""
     head = list(head)
@@ -68,7 +73,8 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 
 def where(block: Block) -> str:
     """The line that says where a block's figures are from."""
-    return f"{block['machine']}, {block['date']}: `{block['command']}`"
+    machine = block["machine"]
+    return f"{machine[0].upper()}{machine[1:]}, {block['date']}: `{block['command']}`"
 
 
 def mean(values: Iterable[float]) -> float:
@@ -105,7 +111,7 @@ def known_shapes(block: Block) -> list[str]:
     for row in sorted(rows, key=lambda row: (row["dtype"], -row["bytes"])):
         ours = results.times_of(row, GRAPH)["ours"]
         name, theirs = results.best_peer(row, GRAPH) or ("", 0.0)
-        cells.append((f"{sizes(row['m'], row['n'])} {row['dtype']}", f"{ours:.1f}",
+        cells.append((of_type(sizes(row["m"], row["n"]), row["dtype"]), f"{ours:.1f}",
                       f"{row['bytes'] / ours / 1e3:.0f}",
                       f"{100 * (results.share(row, GRAPH) or 0):.0f}",
                       f"{NAMES[name]} {theirs:.1f}", f"{theirs / ours:.2f}"))
@@ -120,7 +126,7 @@ def known_shapes(block: Block) -> list[str]:
     return ["## LayerNorm backward, known shapes", "", " ".join(text), "",
             "![Rate of lnbwd, of the best peer and of the stream over the shape]"
             "(images/layer_norm_bwd.svg)", "",
-            *table(("M × N", "lnbwd, µs", "GB/s", "% of the stream", "best peer, µs",
+            *table(("M × N, bf16", "lnbwd, µs", "GB/s", "% of the stream", "best peer, µs",
                     "times faster"), cells), where(block), ""]
 
 
@@ -136,10 +142,9 @@ def random_shapes(block: Block) -> list[str]:
     cells.append(("all", str(len(rows)), *mean_and_least(gains_of(rows)),
                   *mean_and_least(shares_of(rows))))
     beside = {}
-    for who in rows[0]["timed"]:
-        both = [row for row in rows if who != "ours" and who in row[GRAPH]]
-        if both:
-            beside[who] = mean(row[GRAPH][who] / row[GRAPH]["ours"] for row in both)
+    for who in dict.fromkeys(who for row in rows for who in row["timed"] if who != "ours"):
+        both = [row for row in rows if who in row[GRAPH]]
+        beside[who] = mean(row[GRAPH][who] / row[GRAPH]["ours"] for row in both)
     worst = min((row for row in rows if gain(row)), key=lambda row: gain(row) or 0)
     return ["## LayerNorm backward, random shapes", "",
             "Shapes are drawn by a seed: 4 MB to 1.6 GB, log-uniform in M and N, all types, a "
@@ -240,13 +245,14 @@ def steps(block: Block) -> list[str]:
 
 def host(block: Block) -> list[str]:
     """What a call costs the host."""
-    cells = [(f"{row['op']}, {row['case']}, {row['pass']}",
+    cells = [(f"{row['op']}, {row['pass']}",
               *(f"{row[who]:.1f}" if who in row else "" for who in
-                ("torch", "ours", "overridden", "patched"))) for row in block["rows"]]
+                ("torch", "ours", "overridden", "patched")))
+             for row in block["rows"] if row["case"].startswith("chain")]
     return ["## What a call costs the host", "",
-            "Microseconds of the host for one norm, the launch included, beside eager PyTorch. "
-            "*lnbwd* is the operator or the modules of `lnbwd.nn`; then PyTorch's modules under "
-            "`lnbwd.override_aten()`, and after `lnbwd.patch`.", "",
+            "Microseconds of the host for one norm in a chain of modules, the launch included: "
+            "eager PyTorch, the modules of `lnbwd.nn`, and PyTorch's modules under "
+            "`lnbwd.override_aten()` and after `lnbwd.patch`.", "",
             *table(("", "PyTorch, µs", "lnbwd, µs", "override_aten, µs", "patch, µs"), cells),
             where(block), ""]
 
@@ -257,12 +263,12 @@ def linear(block: Block, host_block: Block | None) -> list[str]:
     for row in block["rows"]:
         us = row["us"]
         best = min(us["eager"], us["compile"])
-        cells.append((f"{sizes(*row['sizes'])} {row['dtype']}", f"{us['auto']:.1f}",
+        cells.append((of_type(sizes(*row["sizes"]), row["dtype"]), f"{us['auto']:.1f}",
                       f"{us['eager']:.1f}", f"{us['compile']:.1f}", f"{best / us['auto']:.2f}"))
     text = ["## LayerNorm with a linear layer", "",
             "`lnbwd.layer_norm_linear`, forward and backward with all five gradients, by the way "
             "that is chosen at first use, in CUDA graphs.", "",
-            *table(("M × K → O", "lnbwd, µs", "PyTorch, µs", "torch.compile, µs",
+            *table(("M × K → O, bf16", "lnbwd, µs", "PyTorch, µs", "torch.compile, µs",
                     "times faster than the better"), cells), where(block), ""]
     if host_block:
         text += ["Microseconds of the host for one call:", "",
@@ -295,18 +301,18 @@ def amd(counts: Block, predicted: Block) -> list[str]:
                 line.append(f"{row['bytes']:.2f}; {row['vector']:.1f}")
             cells.append(line)
     head = [f"`{op}`" for op in COUNTED_OPS]
-    times = [(f"{sizes(row['m'], row['n'])} {row['dtype']}", f"{row['us']:.1f}",
+    times = [(of_type(sizes(row["m"], row["n"]), row["dtype"]), f"{row['us']:.1f}",
               f"{100 * row['share']:.0f}") for row in predicted["rows"]]
     return ["## AMD: counted and predicted", "",
             "No AMD card was measured. The simulator counts exactly, here for 16384×1024: bytes "
             "that lanes ask for, over the fewest that the operation can move; then vector "
             "instructions of a lane for each element. `test/EndToEnd/test_counts.py` has bounds.",
             "",
-            *table(("chip, type", *head), cells), where(counts), "",
+            *table(("chip, type", *head), cells),
             f"Predicted times of LayerNorm backward on an {predicted['product']}, M in the types, "
             f"nothing in a cache. The model of time is off by {predicted['error_percent']} % on "
             "kernels that it was not fitted to.", "",
-            *table(("M × N", "predicted, µs", "% of the stream"), times),
+            *table(("M × N, bf16", "predicted, µs", "% of the stream"), times),
             where(predicted), ""]
 
 

@@ -6,7 +6,7 @@
 
 Each region is a Python function on tensors, compiled twice: by Inductor, and by the backend
 "lnbwd". Both run on the same rotating buffers in CUDA graphs, in turns in one process, and both are
-held against the function in float64.
+compared with the function in float64.
 
   regions.py [--shapes 16448x1024 ...] [--regions norm_backward ...] [--out FILE]
 """

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The benchmark of LayerNorm backward: ours, the peers and the memory stream in one run."""
+"""What the programs of bench/ share: ours, the peers and the memory stream in one run."""
 
 PEERS = ("eager", "compile", "liger", "cudnn", "quack", "aiter")
 """Who is measured beside ours; peers.py says what each is. Named here, where no PyTorch is

@@ -109,7 +109,7 @@ def stream_programs(chip: str, folder: pathlib.Path | None, few: bool,
 
 
 def pack_streams(chip: str, folder: pathlib.Path, traffics: Iterable[stream.Traffic]) -> None:
-    """Compiles the streams that kernels in a folder are held against, with a list of them; for
+    """Compiles the streams that kernels in a folder are compared with, with a list; for
     NVIDIA nothing.
 
     Raises:

@@ -90,7 +90,7 @@ def points(title: str, values: Sequence[tuple[float, float]], x_name: str) -> st
     most = math.ceil(2 * max(y for _, y in values)) / 2
 
     def across(x: float) -> float:
-        return left + (width - left - 20) * (math.log10(x) - low) / (high - low)
+        return left + (width - left - 20) * (math.log10(x) - low) / max(high - low, 1e-9)
 
     def up(y: float) -> float:
         return top + height * (1 - y / most)
@@ -110,7 +110,7 @@ def points(title: str, values: Sequence[tuple[float, float]], x_name: str) -> st
 
 def bars(title: str, values: Sequence[tuple[str, float]]) -> str:
     """A bar for each name, from 0.8 on, with a line at 1."""
-    left, width, step, top = 330, 760, 22, 34
+    left, width, step, top = 400, 830, 22, 34
     drawing = _Drawing(width, top + step * len(values) + 30, title)
     low, high = 0.8, max(1.02, *(value for _, value in values))
 

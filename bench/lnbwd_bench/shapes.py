@@ -16,11 +16,11 @@ ELEMENT_BYTES = {"bf16": 2, "f16": 2, "f32": 4}
 RANDOM_BYTES = (4_000_000, 1_600_000_000)
 """The least and the most bytes of rows that :func:`random_shapes` moves."""
 
-# M x N of the comparison with the peers, bf16.
+# M x N of the dashboard's table, bf16.
 TABLE = ((4096, 1024), (8192, 4096), (4096, 8192), (16384, 2048), (65536, 768), (131072, 256),
          (1024, 16384), (256, 65536), (8192, 768), (524288, 128), (32768, 1024), (8192, 5120),
          (4096, 12288), (8192, 3000), (4096, 4093), (512, 4096), (64, 65536))
-# Further ones that a bar is set for, bf16.
+# Further ones, bf16 and f32.
 FURTHER = ((65536, 4096), (8192, 8192), (262144, 256), (4096, 16384), (1024, 65536))
 FLOAT32 = ((8192, 4096), (65536, 768), (4096, 8192))
 
@@ -54,7 +54,7 @@ class Shape:
 
 
 def default_shapes() -> list[Shape]:
-    """All shapes that a bar is set for."""
+    """All shapes of the dashboard's table."""
     return ([Shape(m, n) for m, n in TABLE + FURTHER]
             + [Shape(m, n, "f32") for m, n in FLOAT32])
 

@@ -233,7 +233,7 @@ def time_in_turns(machine: Any, candidates: Sequence[Candidate], slots: SlotCoun
                   foreign: Callable[[], Any] | None = None,
                   say: Callable[[str], None] = lambda method: None) -> int:
     """Times all candidates by each of ``methods``, and always by events, which tell how many calls
-    a graph is to have. ``foreign`` as of :func:`time_graph`; ``say`` is told each method.
+    a graph is to have. ``foreign`` as of :func:`time_graph`; ``say`` gets the name of each method.
 
     Returns:
         how many times by events were thrown away.
