@@ -7,7 +7,7 @@
   dashboard.py                    writes the page
   dashboard.py --check            only says whether the page is what would be written
   dashboard.py take BLOCK FILE... puts what a program of this folder measured in the place of a
-                                  block of the results: layer_norm_bwd, random, operations and
+                                  block of the results: known, random, operations and
                                   operations_random from operations.py, regions from regions.py,
                                   steps from training_step.py, host from host_cost.py, linear from
                                   layer_norm_linear.py, compile_time from compile_time.py
@@ -35,7 +35,13 @@ from typing import Any
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "bench")]
 
-from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD, RMS_NORM  # noqa: E402
+from lnbwd.operations import (  # noqa: E402
+    LAYER_NORM,
+    LAYER_NORM_BWD,
+    LAYER_NORM_LINEAR,
+    RMS_NORM,
+    RMS_NORM_BWD,
+)
 from lnbwd_bench import our_kernels, plots, results  # noqa: E402
 from lnbwd_bench.shapes import Shape, default_shapes  # noqa: E402
 
@@ -50,6 +56,11 @@ COUNTED_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 COUNTED_TYPES, COUNTED_OPS = ("f32", "bf16"), (LAYER_NORM_BWD, LAYER_NORM, RMS_NORM)
 COUNTED_N, COUNTED_ROWS = 1024, 16384
 PREDICTED_CHIP = "gfx942"
+
+# The blocks of operations.py: whether their shapes were drawn, and of which operations they are.
+OF_OPERATIONS = {"known": (False, (LAYER_NORM_BWD,)), "random": (True, (LAYER_NORM_BWD,)),
+                 "operations": (False, (LAYER_NORM, RMS_NORM, RMS_NORM_BWD)),
+                 "operations_random": (True, (LAYER_NORM, RMS_NORM, RMS_NORM_BWD))}
 
 Block = dict[str, Any]
 
@@ -125,7 +136,7 @@ def known_shapes(block: Block) -> list[str]:
                  f"{mean(apart):.2f} (least {min(apart):.2f})."]
     return ["## LayerNorm backward, known shapes", "", " ".join(text), "",
             "![Rate of lnbwd, of the best peer and of the stream over the shape]"
-            "(images/layer_norm_bwd.svg)", "",
+            "(images/known_shapes.svg)", "",
             *table(("M × N, bf16", "lnbwd, µs", "GB/s", "% of the stream", "best peer, µs",
                     "times faster"), cells), where(block), ""]
 
@@ -266,8 +277,8 @@ def linear(block: Block, host_block: Block | None) -> list[str]:
         cells.append((of_type(sizes(*row["sizes"]), row["dtype"]), f"{us['auto']:.1f}",
                       f"{us['eager']:.1f}", f"{us['compile']:.1f}", f"{best / us['auto']:.2f}"))
     text = ["## LayerNorm with a linear layer", "",
-            "`lnbwd.layer_norm_linear`, forward and backward with all five gradients, by the way "
-            "that is chosen at first use, in CUDA graphs.", "",
+            f"`lnbwd.{LAYER_NORM_LINEAR}`, forward and backward with all five gradients, by the "
+            "way that is chosen at first use, in CUDA graphs.", "",
             *table(("M × K → O, bf16", "lnbwd, µs", "PyTorch, µs", "torch.compile, µs",
                     "times faster than the better"), cells), where(block), ""]
     if host_block:
@@ -335,9 +346,10 @@ compiler's own choice of a schedule ([schedules.md](schedules.md)).
 ## To measure again
 
 ```sh
-python bench/operations.py compile --out K --table --only layer_norm_bwd    # where the build is
-python bench/operations.py run --kernels K --interleave --out table.json    # where the GPU is
-python bench/dashboard.py take layer_norm_bwd table.json
+python bench/operations.py compile --out K                                  # where the build is
+python bench/operations.py run --kernels K --interleave --out known.json    # where the GPU is
+python bench/dashboard.py take known known.json
+python bench/dashboard.py take operations known.json
 python bench/dashboard.py amd                                               # without a card
 python bench/dashboard.py
 ```
@@ -352,7 +364,7 @@ def page(blocks: dict[str, Block]) -> str:
     lines = ["<!-- Written by bench/dashboard.py from docs/results/performance.json; do not edit. "
              "-->", "", "# Performance", ""]
     sections: list[tuple[Callable[..., list[str]], tuple[str, ...]]] = [
-        (known_shapes, ("layer_norm_bwd",)), (random_shapes, ("random",)),
+        (known_shapes, ("known",)), (random_shapes, ("random",)),
         (operations, ("operations", "operations_random")), (regions, ("regions",)),
         (steps, ("steps",)), (linear, ("linear", "linear_host")), (host, ("host",)),
         (compile_time, ("compile_time",)), (amd, ("amd_counts", "amd_predicted"))]
@@ -364,7 +376,7 @@ def page(blocks: dict[str, Block]) -> str:
 
 def pictures(blocks: dict[str, Block]) -> dict[str, str]:
     """The plots, by file name."""
-    table_rows = [row for row in blocks["layer_norm_bwd"]["rows"] if row["dtype"] == "bf16"]
+    table_rows = [row for row in blocks["known"]["rows"] if row["dtype"] == "bf16"]
     table_rows.sort(key=lambda row: (row["bytes"], row["n"]))
 
     def rate(row: results.Row, time: float) -> float:
@@ -380,7 +392,7 @@ def pictures(blocks: dict[str, Block]) -> dict[str, str]:
     ratios = [(row["model"], row["ms"]["lnbwd"] / row["ms"]["torch"])
               for row in blocks["steps"]["rows"]]
     return {
-        "layer_norm_bwd.svg": plots.categories(
+        "known_shapes.svg": plots.categories(
             "LayerNorm backward, bf16, GB/s", [sizes(row["m"], row["n"]) for row in table_rows],
             marks, roof, "stream"),
         "random_shapes.svg": plots.points(
@@ -469,16 +481,19 @@ def of_compile_time(documents: list[Block]) -> Block:
 
 
 TAKEN: dict[str, Callable[[list[Block]], Block]] = {
-    **dict.fromkeys(("layer_norm_bwd", "random", "operations", "operations_random"),
-                    of_operations),
+    **dict.fromkeys(OF_OPERATIONS, of_operations),
     "regions": of_regions, "steps": of_steps, "host": of_host, "linear": of_linear,
     "linear_host": of_linear_host, "compile_time": of_compile_time}
 
 
 def take(name: str, files: list[pathlib.Path]) -> Block:
     """A block of what was measured."""
-    documents = [results.read(file) if TAKEN[name] is of_operations
-                 else json.loads(file.read_text()) for file in files]
+    documents = [results.read(file) if name in OF_OPERATIONS else json.loads(file.read_text())
+                 for file in files]
+    for document in documents if name in OF_OPERATIONS else ():
+        is_drawn, names = OF_OPERATIONS[name]
+        document["results"] = [row for row in document["results"]
+                               if ("random" in row) == is_drawn and row["name"] in names]
     first = documents[0]
     machine = first.get("machine", {})
     parts = [str(machine[key]) if key == "name" else f"{key} {machine[key]}"
@@ -548,7 +563,7 @@ def simulate() -> dict[str, Block]:
 def read_blocks() -> dict[str, Block]:
     """The blocks of the file."""
     blocks: dict[str, Block] = json.loads(FILE.read_text())
-    for name in ("layer_norm_bwd", "random", "operations", "operations_random"):
+    for name in OF_OPERATIONS:
         if name in blocks:
             blocks[name]["rows"] = [as_row(row) for row in blocks[name]["rows"]]
     return blocks

@@ -10,8 +10,8 @@ gradient that the compiler derived, a grid that is the same on every device. Ker
 with the shape's as a hint, as Python compiles them. Outputs are compared with float64, and ours
 have to be the same bits in two runs; the exit code is 1 if one of ours is wrong.
 
-  operations.py compile --out KERNELS [--chip sm_90] [--shapes 8192x4096 ...] where the compiler is
-  operations.py compile --out KERNELS --table --only layer_norm_bwd           the dashboard's table
+  operations.py compile --out KERNELS [--chip sm_90]        where the compiler is, for the dashboard
+  operations.py compile --out KERNELS --shapes 8192x4096 ...                  of these shapes
   operations.py compile --out KERNELS --random SEED COUNT                     shapes drawn at random
   operations.py run --kernels KERNELS [--interleave] [--out FILE]             where the GPU is
   operations.py run --kernels NEW --beside before=OLD --peers [--out FILE]    of two compilers
@@ -146,11 +146,13 @@ def compile_main(options: argparse.Namespace) -> int:
     traffics = set()
     if options.random:
         options.shapes = random_shapes(*options.random)
-    elif options.table:
-        options.shapes = default_shapes()
-    for shape in options.shapes:
+    # The dashboard has many shapes of LayerNorm backward, and a few of all others.
+    few = [parse_shape(text) for text in SHAPES]
+    for shape in options.shapes or dict.fromkeys([*default_shapes(), *few]):
         for name, case in variants(shape, options.chip).items():
             if options.only and name not in options.only:
+                continue
+            if not options.shapes and name != LAYER_NORM_BWD and shape not in few:
                 continue
             file = family.compile_case(build, case, options.out)
             arguments = case.arguments()
@@ -476,10 +478,9 @@ def main() -> int:
     compiling.add_argument("--chip", default=_chips.GPU,
                            help="chip to compile for (default %(default)s)")
     compiling.add_argument("--shapes", type=shape_argument, nargs="+",
-                           default=[parse_shape(text) for text in SHAPES])
+                           default=[], help="all operations on these (default: the dashboard's)")
     compiling.add_argument("--random", nargs=2, type=int, metavar=("SEED", "COUNT"),
                            help="so many shapes drawn at random instead")
-    compiling.add_argument("--table", action="store_true", help="the shapes of the dashboard")
     running = commands.add_parser("run")
     running.add_argument("--kernels", type=kernels_argument, required=True)
     running.add_argument("--beside", type=beside_argument, action="append", default=[],

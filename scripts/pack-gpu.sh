@@ -136,15 +136,13 @@ RUN
 }
 
 pack_bench() {
-  local what=(--table)
-  # Small ones.
-  [ -z "$sample" ] || what=(--shapes 64x1024 33x513 48x768:f32 --only layer_norm_bwd)
-  PYTHON=$python "$source_dir/bench/pack.sh" "$folder/bench" --chip "$chip" "${what[@]}"
+  PYTHON=$python "$source_dir/bench/pack.sh" "$folder/bench" --chip "$chip" ${sample:+--shapes 33x513}
 }
 
 # The compiler with every library that a small system might not have.
 pack_tune() {
-  PYTHON=$python "$source_dir/bench/pack.sh" "$folder/tune" --chip "$chip" --shapes 512x4096 --only layer_norm_bwd
+  # Without kernels: the search compiles its own.
+  PYTHON=$python "$source_dir/bench/pack.sh" "$folder/tune" --chip "$chip" --only none
   local libraries
   libraries=$(ldd "$build_dir/bin/lnbwd-opt" | sed -nE 's/.*=> (\/[^ ]+) .*/\1/p' |
     grep -vE '/(libc|libm|libdl|libpthread|librt|ld-linux[^/]*)\.so')

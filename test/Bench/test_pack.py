@@ -79,9 +79,9 @@ def test_bench(pack):
     out, output = run(pack, "bench", "--repetitions", "3")
     assert "SIMULATED" in output
     rows = json.loads((out / "operations.json").read_text())["results"]
-    assert len(rows) == 3 and {row["name"] for row in rows} == {"layer_norm_bwd"}
+    assert len(rows) == 10 and {"layer_norm_bwd", "rms_norm"} < {row["name"] for row in rows}
     for row in rows:
-        assert row["complaints"] == [] and set(row["errors"]) == {"ours"}
+        assert row["complaints"] == [] and set(row["errors"]) <= {"ours"}
         # By HIP's events and by its graphs, as the stream.
         assert set(row["ours"]) == set(row["stream"]) == {"events", "graph"}
 
