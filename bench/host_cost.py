@@ -6,7 +6,6 @@
 
     python bench/host_cost.py                       # on the GPU that PyTorch has
     python bench/host_cost.py --device cpu          # with kernels that do nothing
-    python bench/host_cost.py --compiled            # also a compiled chain with its products
 
 The operator alone, below autograd, ATen's beside ours as torch.ops knows them; one call of the
 function, with its backward pass; and a chain of modules, as in a model. "overridden" is the chain
@@ -14,9 +13,7 @@ of torch's own modules with lnbwd.override_aten(), "patched" that of torch's mod
 lnbwd.patch, which calls it, too, on a GPU; "ours" has our modules alone. A time is that of the
 host, from the call to its return, per norm: the device is waited for before, not within, so that
 rows are to be few enough for the device to keep up. Ours and torch take turns in one run; the table
-has medians, the ratio, and how many microseconds lie between. --compiled adds a chain of matrix
-products, each with a LayerNorm and a residual addition behind it, by torch.compile and by its
-backend "lnbwd", and the products alone, per link.
+has medians, the ratio, and how many microseconds lie between.
 
 On the CPU ours launches a kernel that does nothing, and torch computes one short row: what is left
 is what surrounds a launch. The launch itself, some 3 microseconds on a GPU, is missing on both
@@ -181,49 +178,6 @@ def operator_cases(op: str, x: torch.Tensor, weight: torch.Tensor, bias: torch.T
     return cases
 
 
-class Chain(torch.nn.Module):
-    """Products, each with a norm and a residual addition behind it unless they are to be alone."""
-
-    def __init__(self, n: int, length: int, has_norms: bool) -> None:
-        super().__init__()
-        self.products = torch.nn.ModuleList(torch.nn.Linear(n, n, bias=False)
-                                            for _ in range(length))
-        self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(n, eps=EPSILON)
-                                         for _ in range(length if has_norms else 0))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """All layers, one behind the other."""
-        for index, product in enumerate(self.products):
-            y = product(x)
-            x = x + self.norms[index](y) if len(self.norms) else y
-        return x
-
-
-def compiled_chains(rows: int, n: int, dtype: torch.dtype, length: int,
-                    clock: Clock) -> tuple[dict[str, dict[str, list[float]]], int]:
-    """Microseconds of the host a link, forward and backward, in compiled graphs; and how many
-    regions a link has that are ours."""
-    import lnbwd.inductor
-
-    os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")  # Each is to be compiled.
-    # One row alone is no region.
-    x, dy = (torch.randn(max(rows, 2), n, dtype=dtype, device=clock.device) for _ in range(2))
-    x.requires_grad_()
-    functions = {}
-    lnbwd.inductor.decisions(clear=True)
-    for case, who, backend in (("with norms", "torch", "inductor"), ("with norms", "ours", "lnbwd"),
-                               ("products alone", "torch", "inductor")):
-        model = Chain(n, length, case == "with norms").to(x.device, dtype)
-        compiled = torch.compile(model, backend=backend)
-        functions[f"{case}/{who}"] = forward_and_backward(
-            lambda f=compiled: f(x), length, dy, [x, *model.parameters()], clock.wait)
-    result: dict[str, dict[str, list[float]]] = {}
-    for name, times in clock.compare(functions).items():
-        case, _, who = name.partition("/")
-        result.setdefault(case, {})[who] = times
-    return result, sum(d.taken for d in lnbwd.inductor.decisions())
-
-
 def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str, object]]:
     """All rows of the table: op, case, pass, and microseconds by name."""
     clock = Clock(device, options.repetitions)
@@ -270,12 +224,6 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
         got = clock.compare(chains)
         for index, name in enumerate(("forward", "backward")):
             add(op, f"chain of {length}", name, {who: times[index] for who, times in got.items()})
-    if options.compiled:
-        found_by_case, taken_regions = compiled_chains(options.rows, n, dtype, length, clock)
-        print(f"regions of the compiled chain that are ours: {taken_regions}")
-        for case, found in found_by_case.items():
-            for index, name in enumerate(("forward", "backward")):
-                add("compiled", case, name, {who: times[index] for who, times in found.items()})
     return rows
 
 
@@ -310,8 +258,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--norms", type=int, default=24, help="modules of the chain")
     parser.add_argument("--calls", type=int, default=100, help="calls of an operator a time")
     parser.add_argument("--repetitions", type=int, default=100, help="times of each case")
-    parser.add_argument("--compiled", action="store_true",
-                        help="also compiled chains, which take a minute; on a GPU")
     parser.add_argument("--json", type=pathlib.Path, help="write the figures to this file")
     options = parser.parse_args(arguments)
     if options.device not in ("cuda", "cpu"):
@@ -324,8 +270,6 @@ def main(arguments: list[str] | None = None) -> int:
     for name in ("rows", "n", "norms", "calls", "repetitions"):
         if getattr(options, name) < 1:
             parser.error(f"--{name}: expected 1 or more, got {getattr(options, name)}")
-    if options.compiled and not is_gpu:
-        parser.error("--compiled: expected a GPU, whose regions have kernels")
     torch.set_num_threads(1)
     if is_gpu:
         device = torch.device("cuda", torch.cuda.current_device())
