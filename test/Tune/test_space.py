@@ -97,7 +97,7 @@ def test_a_grid_without_a_bound_grows_with_the_rows():
 
 
 def test_workgroups_that_share_a_row_count_as_one():
-    """Of which so many bound the grid (docs/runtime.md): with more rows no number of turns matters."""
+    """Of which so many bound the grid (docs/runtime.md): more rows change nothing."""
     fields = {"rows_per_workgroup": 2, "workgroups_per_compute_unit": 1, "workgroups_per_row": 8}
     assert [space.grid(Shape(m, 4096), fields, 132) for m in (1, 10, 33, 1 << 20)] == [1, 5, 16, 16]
 
