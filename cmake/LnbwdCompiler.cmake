@@ -45,8 +45,7 @@ function(lnbwd_add_compiler_library name)
   cmake_parse_arguments(arg "" "" "DEPENDS;LINK" ${ARGN})
   add_library(${name} STATIC ${arg_UNPARSED_ARGUMENTS})
   add_dependencies(${name} ${arg_DEPENDS} LNBwdIRIncGen LNBwdLaneIRIncGen LNBwdInterfacesIncGen
-    LNBwdLaunchPlanPassIncGen LNBwdPassIncGen LNBwdLanePassIncGen LNBwdConversionPassIncGen
-    LNBwdTargetPassIncGen)
+    LNBwdLaunchPlanPassIncGen LNBwdPassIncGen LNBwdLanePassIncGen LNBwdConversionPassIncGen)
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE lnbwd_options)
   target_link_libraries(${name} PUBLIC lnbwd-mlir)
   target_precompile_headers(${name} REUSE_FROM lnbwd-mlir-headers)

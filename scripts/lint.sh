@@ -44,7 +44,7 @@ if [ ! -f "$build_dir/build.ninja" ]; then
     -DLNBWD_ENABLE_FUZZERS=ON -DLNBWD_TORCH_PYTHON="$torch_python"
 fi
 build LNBwdIRIncGen LNBwdLaneIRIncGen LNBwdInterfacesIncGen LNBwdPassIncGen LNBwdLanePassIncGen \
-  LNBwdConversionPassIncGen LNBwdLaunchPlanPassIncGen LNBwdTargetPassIncGen
+  LNBwdConversionPassIncGen LNBwdLaunchPlanPassIncGen
 
 say "Code (clang-tidy)"
 if ! grep -q lib/Torch "$build_dir/compile_commands.json"; then

@@ -296,7 +296,6 @@ PASS_FILES = (
     ("From level to level", "LNBwdConversion", "include/lnbwd/Conversion/Passes.td"),
     ("The lane level", "LNBwdLane", "include/lnbwd/Transforms/Lane/Passes.td"),
     ("The launch plan", "LNBwdLaunchPlan", "include/lnbwd/LaunchPlan/Passes.td"),
-    ("Code emission", "LNBwdTarget", "include/lnbwd/Target/Passes.td"),
 )
 
 

@@ -65,14 +65,23 @@ FusionBytes lnbwd::getEpilogueBytes(ProductOp product, RowwiseOp program,
   return bytes;
 }
 
+/// Whether elements are multiplied as 16 bits, and rows of both matrices are
+/// whole blocks of them.
+static bool hasWholeBlocks(ProductOp product, const ChipInfo &chip) {
+  constexpr int64_t halfBits = 16,
+                    blockElements = tileBlockBytes * 8 / halfBits;
+  auto isWhole = [](Value matrix) {
+    return cast<MemRefType>(matrix.getType()).getDimSize(1) % blockElements ==
+           0;
+  };
+  return getMultipliedType(product, chip).getIntOrFloatBitWidth() == halfBits &&
+         isWhole(product.getLhs()) && isWhole(product.getRhs());
+}
+
 bool lnbwd::isEpilogueFaster(ProductOp product, RowwiseOp program,
                              const ChipInfo &chip, int64_t rows) {
-  if (chip.backend != Backend::AMDGPU) {
-    // Kernels with copied tiles were measured, and were faster.
-    TilingAttr tiling = getTiling(product, chip, rows);
-    if (!tiling || tiling.getStages() == 1)
-      return false;
-  }
+  if (chip.backend != Backend::AMDGPU && !hasWholeBlocks(product, chip))
+    return false;
   FusionBytes bytes = getEpilogueBytes(product, program, chip, rows);
   return bytes.fused < bytes.apart;
 }
@@ -186,10 +195,4 @@ bool lnbwd::isPrologueFaster(ProductOp product, RowwiseOp program,
     return false;
   FusionBytes bytes = getPrologueBytes(product, program, chip, rows);
   return bytes.fused < bytes.apart;
-}
-
-bool lnbwd::goesThroughRegisters(ProductOp product, const ChipInfo &chip,
-                                 int64_t rows) {
-  TilingAttr tiling = getTiling(product, chip, rows);
-  return !tiling || tiling.getStages() == 1;
 }

@@ -7,14 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Large tiles read less memory for each product, small ones are more
-// workgroups. Where tiles wait in registers there are two sizes; where they are
-// copied past these, the time of each of three is estimated.
+// workgroups. There are two sizes.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Analysis/ProductTiling.h"
-
-#include "lnbwd/Target/WarpGroupTarget.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -25,9 +22,8 @@ using namespace lnbwd;
 static constexpr int64_t threads = 256, largeTile = 128, smallTile = 64;
 /// More parts of a sum than this cost more memory than they save time.
 static constexpr int64_t maxSplits = 16;
-/// Blocks of a tile that a lane brings, at most: where they wait in registers,
-/// and where they are copied past those.
-static constexpr int64_t mostHeldBlocks = 4, mostCopiedBlocks = 16;
+/// Blocks of a tile that a lane brings, at most: they wait in registers.
+static constexpr int64_t mostHeldBlocks = 4;
 /// Tiles along the sum that a part has at least.
 static constexpr int64_t minPartTiles = 4;
 
@@ -91,212 +87,6 @@ LogicalResult lnbwd::checkPrecision(ProductOp op, const ChipInfo &chip) {
          << names << "; or leave float32-products=tf32 out";
 }
 
-//===----------------------------------------------------------------------===//
-// Tiles that are copied past the registers
-//===----------------------------------------------------------------------===//
-
-/// Elements of the shortest copy past the registers that cp.async fills up.
-static constexpr int64_t copiedElements = 8;
-
-static bool hasTileCopies(const ChipInfo &chip) {
-  return chip.matrixUnit == MatrixUnit::MmaSync;
-}
-
-static int64_t getRowLength(Value matrix) {
-  return cast<MemRefType>(matrix.getType()).getDimSize(1);
-}
-
-/// Whether elements are of the width that instructions can turn around on
-/// their way from shared memory, so that a tile may lie there as in its matrix.
-static bool hasCopiedWidth(Type multiplied) {
-  return multiplied.isBF16() || multiplied.isF16();
-}
-
-/// Whether the rows of both matrices are of whole copies, of what is there.
-static bool canCopyTiles(ProductOp op, const ChipInfo &chip) {
-  return hasTileCopies(chip) && !op.hasPrologue() &&
-         hasCopiedWidth(getMultipliedType(op, chip)) &&
-         getRowLength(op.getLhs()) % copiedElements == 0 &&
-         getRowLength(op.getRhs()) % copiedElements == 0;
-}
-
-/// Rows of an instruction of four waves.
-static constexpr int64_t warpGroupRows = waveGroupSize * fragmentSize;
-
-static bool hasWarpGroupProducts(const ChipInfo &chip) {
-  return !getWarpGroupTarget(chip).empty();
-}
-
-/// Bytes of shared memory that a launch asks for.
-static int64_t getCopiedBytes(TilingAttr tiling) {
-  return hasWarpGroups(tiling) ? getWarpGroupBytes(tiling)
-                               : getStageBytes(tiling) * tiling.getStages();
-}
-
-namespace {
-/// Tiles to choose from: their sides, those of a wave's piece or 0 where waves
-/// multiply in groups, how many there are in shared memory, and how fast a
-/// compute unit is with them, in percent.
-struct CopiedShape {
-  int64_t rows, columns, waveSide, stages, speed;
-
-  TilingAttr getTiling(MLIRContext *context, int64_t splits) const {
-    constexpr int64_t depth = tileRowBytes / 2, instructionDepth = 16;
-    if (waveSide)
-      return TilingAttr::get(context, rows, columns, depth, waveSide, waveSide,
-                             /*instruction_rows=*/16, /*instruction_columns=*/8,
-                             instructionDepth, splits, stages);
-    return TilingAttr::get(context, rows, columns, depth, warpGroupRows,
-                           columns, warpGroupRows, columns, instructionDepth,
-                           splits, stages);
-  }
-};
-} // namespace
-
-/// Relative to the fastest of each list. Those of single waves are of shared
-/// memory: a wave's piece of 64 by 64 reads half as much for each product as
-/// one of 32 by 32; none was measured. Those of groups of waves were, by a bT
-/// of 8192 x 4096 x 4096.
-static constexpr CopiedShape waveShapes[] = {
-    {128, 256, 64, 4, 100},
-    {128, 256, 64, 3, 95},
-    {128, 128, 64, 3, 85},
-    {64, 64, 32, 4, 45},
-};
-
-static constexpr CopiedShape warpGroupShapes[] = {
-    {128, 256, 0, 4, 100},
-    {128, 128, 0, 6, 92},
-    {64, 128, 0, 6, 60},
-    {64, 64, 0, 8, 45},
-};
-
-/// What storing an element of a part of a sum and adding it costs, in
-/// multiply-adds of a compute unit.
-static constexpr int64_t partCost = 6;
-
-static TilingAttr chooseCopiedTiling(ProductOp op, const ChipInfo &chip,
-                                     int64_t rows) {
-  ProductOp::Sizes sizes = op.getSizes();
-  bool isKnown = rows != 0;
-  auto size = [&](int64_t known) {
-    if (!ShapedType::isDynamic(known))
-      return known;
-    return isKnown ? rows : usualProductRows;
-  };
-  int64_t m = size(sizes.rows), n = sizes.columns, depth = size(sizes.depth);
-  int64_t tileDepth = tileRowBytes / 2;
-  TilingAttr best;
-  double least = 0;
-  ArrayRef<CopiedShape> shapes(waveShapes);
-  if (hasWarpGroupProducts(chip))
-    shapes = warpGroupShapes;
-  for (const CopiedShape &shape : shapes) {
-    TilingAttr whole = shape.getTiling(op.getContext(), /*splits=*/1);
-    if (getCopiedBytes(whole) > chip.dynamicSharedMemoryBytes)
-      continue;
-    int64_t tiles = int64_t(llvm::divideCeil(m, shape.rows) *
-                            llvm::divideCeil(n, shape.columns));
-    for (int64_t splits = 1; splits <= maxSplits; splits *= 2) {
-      // A part is a few tiles; and of rows that nothing is known of, a sum
-      // over columns stays whole.
-      if (splits > 1 && (splits * minPartTiles * tileDepth > depth ||
-                         (!isKnown && !op.getLhsTransposed())))
-        break;
-      auto perUnit =
-          double(llvm::divideCeil(tiles * splits, chip.computeUnits));
-      double time = perUnit * double(shape.rows * shape.columns) *
-                    (double(depth) / double(splits)) * 100 /
-                    double(shape.speed);
-      if (splits > 1)
-        time += double(partCost * splits) * double(m) * double(n);
-      if (best && time >= least)
-        continue;
-      least = time;
-      best = shape.getTiling(op.getContext(), splits);
-    }
-  }
-  return best;
-}
-
-/// What tiles with stages need beside what all need.
-static LogicalResult checkCopies(ProductOp op, const ChipInfo &chip) {
-  TilingAttr tiling = *op.getTiling();
-  if (!hasTileCopies(chip))
-    return op.emitOpError("expected a tiling of 1 stage: ")
-           << chip.name << " has no copies past the registers; got "
-           << tiling.getStages();
-  if (Type multiplied = getMultipliedType(op, chip);
-      !hasCopiedWidth(multiplied))
-    return op.emitOpError("expected a tiling of 1 stage for matrices of ")
-           << getTileType(multiplied)
-           << ", copies past the registers being of 16-bit elements; got "
-           << tiling.getStages();
-  if (op.hasPrologue())
-    return op.emitOpError("expected a tiling of 1 stage with a prologue, "
-                          "which copies past the registers cannot have; got ")
-           << tiling.getStages();
-  for (unsigned i : {0u, 1u}) {
-    int64_t length = getRowLength(op->getOperand(i));
-    if (length % copiedElements != 0)
-      return op.emitOpError("expected rows of a multiple of ")
-             << copiedElements << " elements for a tiling of "
-             << tiling.getStages() << " stages, got " << length << " of "
-             << op.getOperandName(i) << "; leave stages out";
-  }
-  int64_t bytes = getCopiedBytes(tiling);
-  if (bytes > chip.dynamicSharedMemoryBytes)
-    return op.emitOpError("expected tiles of at most ")
-           << chip.dynamicSharedMemoryBytes << " bytes, what a workgroup of "
-           << chip.name << " can ask for, got " << bytes << " in "
-           << tiling.getStages() << " stages";
-  return success();
-}
-
-/// What tilings of instructions of four waves need beside what all need.
-static LogicalResult checkWarpGroups(ProductOp op, const ChipInfo &chip) {
-  TilingAttr tiling = *op.getTiling();
-  if (!hasWarpGroupProducts(chip))
-    return op.emitOpError("expected a tiling with an instruction of one wave: ")
-           << chip.name << " has none of " << warpGroupRows << " rows";
-  auto expect = [&](StringRef name, int64_t wanted,
-                    int64_t got) -> LogicalResult {
-    if (wanted == got)
-      return success();
-    return op.emitOpError("expected ") << name << " of the tiling to be "
-                                       << wanted << " with an instruction of "
-                                       << warpGroupRows << " rows, got " << got;
-  };
-  constexpr int64_t instructionDepth = 16;
-  if (failed(expect("instruction_depth", instructionDepth,
-                    tiling.getInstructionDepth())) ||
-      failed(expect("depth", tileRowBytes / 2, tiling.getDepth())) ||
-      failed(expect("wave_rows", warpGroupRows, tiling.getWaveRows())) ||
-      failed(expect("wave_columns", tiling.getColumns(),
-                    tiling.getWaveColumns())) ||
-      failed(expect("instruction_columns", tiling.getColumns(),
-                    tiling.getInstructionColumns())))
-    return failure();
-  // 128 registers of a work-item are sums, and two groups share the others.
-  constexpr int64_t mostRows = 2 * warpGroupRows, leastColumns = 64,
-                    mostColumns = 256;
-  if (tiling.getRows() > mostRows)
-    return op.emitOpError("expected rows of the tiling to be ")
-           << warpGroupRows << " or " << mostRows << " with an instruction of "
-           << warpGroupRows << " rows, got " << tiling.getRows();
-  if (!llvm::isPowerOf2_64(uint64_t(tiling.getColumns())) ||
-      tiling.getColumns() < leastColumns || tiling.getColumns() > mostColumns)
-    return op.emitOpError("expected columns of the tiling to be a power of two "
-                          "from ")
-           << leastColumns << " to " << mostColumns
-           << " with an instruction of " << warpGroupRows << " rows, got "
-           << tiling.getColumns();
-  if (tiling.getStages() < 2)
-    return op.emitOpError("expected at least 2 stages with an instruction of ")
-           << warpGroupRows << " rows, got " << tiling.getStages();
-  return checkCopies(op, chip);
-}
-
 /// Whether the sum can be taken apart so often.
 static LogicalResult checkSplits(ProductOp op) {
   TilingAttr tiling = *op.getTiling();
@@ -318,8 +108,6 @@ TilingAttr lnbwd::chooseTiling(ProductOp op, const ChipInfo &chip,
   if (!instruction)
     return TilingAttr();
   ProductOp::Sizes sizes = op.getSizes();
-  if (canCopyTiles(op, chip))
-    return chooseCopiedTiling(op, chip, rows);
   bool isKnown = rows != 0;
   if (!ShapedType::isDynamic(sizes.rows))
     rows = sizes.rows;
@@ -351,7 +139,7 @@ TilingAttr lnbwd::chooseTiling(ProductOp op, const ChipInfo &chip,
   return TilingAttr::get(op.getContext(), tileRows, tileColumns, depth,
                          tileRows / 2, tileColumns / (waves / 2),
                          instruction->rows, instruction->columns,
-                         instruction->depth, splits, /*stages=*/1);
+                         instruction->depth, splits);
 }
 
 LogicalResult lnbwd::checkTiling(ProductOp op, const ChipInfo &chip) {
@@ -365,8 +153,6 @@ LogicalResult lnbwd::checkTiling(ProductOp op, const ChipInfo &chip) {
     return op.emitOpError("cannot have a tiling: ")
            << chip.name << " has no matrix instruction for " << element
            << "; leave it out, and the kernel uses fused multiply-adds";
-  if (hasWarpGroups(tiling) && hasCopiedWidth(element))
-    return failed(checkWarpGroups(op, chip)) ? failure() : checkSplits(op);
   if (tiling.getInstructionRows() != instruction->rows ||
       tiling.getInstructionColumns() != instruction->columns ||
       tiling.getInstructionDepth() != instruction->depth)
@@ -403,20 +189,16 @@ LogicalResult lnbwd::checkTiling(ProductOp op, const ChipInfo &chip) {
            << chip.maxThreadsPerWorkgroup << " work-items, got "
            << tiling.getWaves() << " waves of " << chip.waveSize;
   // A power of two of them.
-  int64_t mostBlocks =
-      tiling.getStages() > 1 ? mostCopiedBlocks : mostHeldBlocks;
   for (const auto &entry : ArrayRef(sizes).take_front(2)) {
     int64_t blocks = entry.size * blocksPerTileRow;
-    if (blocks < workItems || blocks > mostBlocks * workItems)
+    if (blocks < workItems || blocks > mostHeldBlocks * workItems)
       return op.emitOpError("expected ")
              << entry.name << " of the tiling to be from "
              << workItems / blocksPerTileRow << " to "
-             << mostBlocks * workItems / blocksPerTileRow << " for "
+             << mostHeldBlocks * workItems / blocksPerTileRow << " for "
              << workItems << " work-items, got " << entry.size;
   }
-  if (tiling.getStages() > 1)
-    return checkCopies(op, chip);
-  int64_t bytes = getStageBytes(tiling);
+  int64_t bytes = (tiling.getRows() + tiling.getColumns()) * tileRowBytes;
   if (bytes > chip.sharedMemoryBytes)
     return op.emitOpError("expected tiles of at most ")
            << chip.sharedMemoryBytes << " bytes, the shared memory of "

@@ -177,13 +177,6 @@ def table(side: Side, description: dict, chips: dict[str, dict]) -> str:
     return "\n".join(lines)
 
 
-def warp_group_targets(chips: dict[str, dict]) -> str:
-    """Pairs of a chip and its target, of those that have one."""
-    rows = [f'{{"{name}", "{facts["warpGroupTarget"]}"}},' for name, facts in chips.items()
-            if facts.get("warpGroupTarget")]
-    return "\n".join([f"// {BANNER}", *rows]) + "\n"
-
-
 def clock_values(description: dict, name: str) -> dict:
     """A set of parameters with those that it takes over from another one."""
     row = description["clocks"].get(name)
@@ -289,7 +282,6 @@ def main() -> None:
     for file, text in (("CompilerChips.inc", table(COMPILER, description, chips)),
                        ("SimulatorChips.inc", table(SIMULATOR, description, simulated)),
                        ("SimulatorClocks.inc", clocks(description, simulated)),
-                       ("WarpGroupTargets.inc", warp_group_targets(chips)),
                        ("ChipNames.h", names(description, chips)),
                        ("chips.cmake", cmake(description, chips))):
         # What has not changed keeps its date, and what includes it is not built again.

@@ -18,7 +18,6 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/LNBwd/IR/ProgramAttr.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
-#include "lnbwd/Target/WarpGroupTarget.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -54,7 +53,7 @@ struct Count {
 class PlanBuilder {
 public:
   PlanBuilder(func::FuncOp function, const TargetId &target)
-      : function(function), target(target), codeTarget(target.str()) {}
+      : function(function), target(target) {}
 
   FailureOr<std::string> build();
 
@@ -71,8 +70,6 @@ private:
 
   func::FuncOp function;
   const TargetId &target;
-  /// What the kernels' module is compiled for.
-  std::string codeTarget;
   json::Array arguments, workgroupCounts, workspace, kernels;
   /// Whether a row may be read after others have been written.
   bool needsSeparateBuffers = false;
@@ -359,8 +356,6 @@ LogicalResult PlanBuilder::addLaunch(gpu::LaunchFuncOp launch) {
   auto module =
       function->getParentOfType<ModuleOp>().lookupSymbol<gpu::GPUModuleOp>(
           launch.getKernelModuleName());
-  if (module && !getTarget(module).empty())
-    codeTarget = getTarget(module).str();
   if (module)
     noteBuffers(launch,
                 module.lookupSymbol<gpu::GPUFuncOp>(launch.getKernelName()));
@@ -474,7 +469,7 @@ FailureOr<std::string> PlanBuilder::build() {
     stream.attribute("version", 1);
     stream.attribute("producer", "lnbwd " LNBWD_VERSION);
     stream.attribute("name", function.getName());
-    stream.attribute("chip", codeTarget);
+    stream.attribute("chip", target.str());
     stream.attribute("wave_size", target.chip->waveSize);
     if (std::optional<json::Object> operation = makeOperation())
       stream.attribute("operation", std::move(*operation));

@@ -12,8 +12,6 @@
 
 #include "Backends.h"
 
-#include "lnbwd/Target/WarpGroupTarget.h"
-
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
@@ -50,7 +48,7 @@ FailureOr<const ChipInfo *> TargetBackend::getChip(gpu::GPUModuleOp module) {
   if (auto rocdl = dyn_cast<ROCDL::ROCDLTargetAttr>(target))
     chip = rocdl.getChip();
   else if (auto nvvm = dyn_cast<NVVM::NVVMTargetAttr>(target))
-    chip = getChipOfTarget(nvvm.getChip());
+    chip = nvvm.getChip();
   return lookupChip(chip, [&] { return module.emitOpError(); });
 }
 

@@ -16,7 +16,6 @@
 #include "BackendSupport.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Target/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
@@ -107,7 +106,11 @@ public:
 
 void NVPTXBackend::addLowering(OpPassManager &pm, const ChipInfo &chip,
                                const LoweringOptions &) const {
-  pm.addPass(createAttachNVVMTargetPass({chip.name.str()}));
+  GpuNVVMAttachTargetOptions target;
+  target.chip = chip.name.str();
+  target.features = chip.features.str();
+  target.optLevel = 3;
+  pm.addPass(createGpuNVVMAttachTarget(target));
 
   addConversions(pm, [&](OpPassManager &modulePM) {
     ConvertGpuOpsToNVVMOpsOptions nvvm;

@@ -306,13 +306,6 @@ private:
       obstacle = {program, "expected it to be in the product's block"};
     else
       obstacle = findPrologueObstacle(product, program);
-    if (obstacle.text.empty() && !goesThroughRegisters(product, info, rows))
-      obstacle = {product,
-                  ("expected tiles that go through registers, got those of " +
-                   Twine(info.name) +
-                   ", which are copied past them; give the product a tiling "
-                   "of 1 stage, or leave out prologues=always")
-                      .str()};
     if (!obstacle.text.empty()) {
       if (prologues == "always")
         return obstacle.at->emitOpError(

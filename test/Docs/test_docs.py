@@ -447,12 +447,10 @@ def test_nothing_is_undefined_above_the_llvm_level():
 
 
 def test_assembly_is_written_where_there_is_no_operation():
-    """st.async, tensormap.cp_fenceproxy, and registers before wgmma's fence: each in one place."""
+    """st.async, in one place."""
     count = {file.relative_to(ROOT).as_posix(): found for file in own_sources()
              if (found := len(re.findall(r"\bInline(?:Ptx|Asm)Op::create", file.read_text())))}
-    assert count == {"lib/Conversion/LaneToGPU/TransferPatterns.cpp": 1,
-                     "lib/Conversion/ProductToGPU/TensorTile.cpp": 1,
-                     "lib/Conversion/ProductToGPU/WarpGroupProduct.cpp": 1}
+    assert count == {"lib/Conversion/LaneToGPU/TransferPatterns.cpp": 1}
 
 
 def passes() -> dict[str, str]:

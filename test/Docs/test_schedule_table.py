@@ -25,13 +25,12 @@ LLVM = pathlib.Path(os.environ.get("LNBWD_LLVM_DIR", "/usr/lib/llvm-22"))
 TABLES = {"include/lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.td",
           "include/lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc", "python/lnbwd/_schedule.py"}
 # Keys of a launch plan (docs/runtime.md), which outlive the fields that they came from; the
-# attribute lnbwd.early_start of a launch, the word of #lane.part for operations of a row that is
-# read again, and the stages of #lnbwd.tiling, which has a verifier of its own.
+# attribute lnbwd.early_start of a launch, and the word of #lane.part for operations of a row that
+# is read again.
 PLAN_KEYS = {"lib/Runtime/Plan.cpp", "lib/Report/Report.cpp", "lib/LaunchPlan/LaunchPlan.cpp",
              "bench/lnbwd_bench/stream.py", "tools/lnbwd-run/StreamKernel.cpp",
              "include/lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h",
-             "lib/Dialect/Lane/IR/LaneDialect.cpp",
-             "lib/Dialect/LNBwd/IR/LNBwdDialect.cpp"}
+             "lib/Dialect/Lane/IR/LaneDialect.cpp"}
 # Fields whose names are no words of other things; those of the others count as whole strings.
 NAMES = "|".join(name for name in schedule.FIELDS if "_" in name)
 FOLDERS = ("include", "lib", "python", "tools", "bench")

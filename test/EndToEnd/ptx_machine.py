@@ -18,8 +18,8 @@ import re
 import numpy as np
 
 from device import encode
+from ptx_barriers import Barrier, Barriers
 from ptx_clusters import Clusters, run_cluster
-from ptx_warp_groups import Barrier, WarpGroups
 
 WARP = 32
 GUARD = 4096
@@ -110,7 +110,7 @@ class Kernel:
         return guard, name.strip(), operands
 
 
-class Workgroup(WarpGroups, Clusters):
+class Workgroup(Barriers, Clusters):
     """The threads of one workgroup at work."""
 
     def __init__(self, kernel, arguments, memory, block, threads, launched_bytes, prefetched=None):
@@ -121,7 +121,6 @@ class Workgroup(WarpGroups, Clusters):
         self.shared.exists[:] = True
         self.shared.bytes[:] = POISON
         self.registers = {}
-        self.copies, self.groups = [], []
         self.prefetched = [] if prefetched is None else prefetched
         # Which threads know that the kernel before has ended.
         self.awaited = np.full(threads, not kernel.waits)
@@ -210,7 +209,7 @@ class Workgroup(WarpGroups, Clusters):
                 self.next[mask] = self.kernel.labels[operands[0]]
             elif parts[0] == "ret":
                 self.next[mask] = end
-            elif parts[0] in ("fence", "setmaxnreg") or name.startswith("bar.warp."):
+            elif parts[0] == "fence" or name.startswith("bar.warp."):
                 pass
             elif name.startswith("barrier.cluster."):
                 self.do_barrier_cluster(parts, mask)
@@ -437,35 +436,15 @@ class Workgroup(WarpGroups, Clusters):
     def do_cp(self, parts, operands, mask):
         if parts[2:4] == ["bulk", "prefetch"]:
             self._prefetch(operands, mask)
-        elif parts[2] == "bulk":
-            if mask.any() and parts[3] == "tensor":
-                self.copy_tensor(operands, mask)
-            elif mask.any():
-                self.copy_bytes(operands, mask)
-        elif parts[2] == "commit_group":
-            self.groups.append(self.copies)
-            self.copies = []
-        elif parts[2] == "wait_group":
-            while len(self.groups) > int(operands[0]):
-                for to, data in self.groups.pop(0):
-                    self.shared.write(to, data)
         else:
-            to, count = self.address(operands[0])[mask], int(operands[2], 0)
-            sizes = (self.value(operands[3]) if len(operands) > 3
-                     else np.full(self.threads, count))[mask]
-            data = np.zeros((len(to), count), np.uint8)
-            some = sizes > 0
-            assert (sizes[some] == count).all()
-            data[some] = self._global(mask).read(self.address(operands[1])[mask][some], count)
-            self.shared.write(to, np.full_like(data, POISON))
-            self.copies.append((to, data))
+            assert parts[2] == "bulk"
+            if mask.any():
+                self.copy_bytes(operands, mask)
 
     def do_ldmatrix(self, parts, operands, mask):
         assert mask.all() and "x4" in parts
         rows = self.shared.read(self.address(operands[1]), 16).view(np.uint16)
         rows = rows.reshape(-1, 4, 8, 8)  # Of a warp: matrix, row, element.
-        if "trans" in parts:
-            rows = rows.swapaxes(2, 3)
         pairs = np.ascontiguousarray(rows).view(np.uint32).reshape(-1, 4, WARP)
         for i, register in enumerate(re.findall(r"%\w+", operands[0])):
             self.set(register, pairs[:, i].reshape(-1), mask)

@@ -1,7 +1,7 @@
 // RUN: lnbwd-opt %s --lnbwd-pipeline=chip=gfx942 --emit=isa | FileCheck %s --check-prefix=MFMA
 // RUN: lnbwd-opt %s --lnbwd-pipeline=chip=gfx1201 --emit=isa | FileCheck %s --check-prefix=WMMA
 // RUN: lnbwd-opt %s --lnbwd-pipeline=chip=sm_80 --emit=ptx | FileCheck %s --check-prefix=CUDA
-// RUN: lnbwd-opt %s --lnbwd-pipeline=chip=sm_90 --emit=ptx | FileCheck %s --check-prefix=GROUPS
+// RUN: lnbwd-opt %s --lnbwd-pipeline=chip=sm_90 --emit=ptx | FileCheck %s --check-prefix=CUDA
 
 // The main loop on each kind of chip: what was loaded goes to shared memory, the
 // next loads begin, and nothing waits for them before the products.
@@ -23,18 +23,12 @@
 // WMMA-NOT: s_wait_loadcnt
 // WMMA: v_wmma_f32_16x16x16_bf16
 
-// CUDA: cp.async.cg.shared.global
-// CUDA: cp.async.commit_group
-// CUDA: cp.async.wait_group
+// CUDA: bar.sync
+// CUDA: st.shared.v4
+// CUDA: ld.global.v4
 // CUDA: bar.sync
 // CUDA: ldmatrix.sync.aligned.m8n8.x4.shared.b16
 // CUDA: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
-
-// Code and plan are for the one chip that has these instructions.
-// GROUPS: "chip":"sm_90a"
-// GROUPS: .target sm_90a
-// GROUPS: cp.async.bulk.tensor.2d.shared::cta.global
-// GROUPS: wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16
 func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %y: memref<?x4096xf32>) {
   lnbwd.product @f lhs(%x : memref<?x4096xbf16>) rhs(%w : memref<4096x4096xbf16>) outs(%y : memref<?x4096xf32>)
       attributes {rhs_transposed}

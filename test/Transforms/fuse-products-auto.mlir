@@ -2,8 +2,8 @@
 // RUN: lnbwd-opt %s --lnbwd-fuse-products="chip=sm_90 epilogues=always" | FileCheck %s --check-prefix=FUSED
 // RUN: lnbwd-opt %s --lnbwd-fuse-products="chip=sm_90" | FileCheck %s --check-prefix=APART
 
-// Rows of 100 elements are no whole copies: kernels of such products were not
-// measured with an epilogue.
+// Rows of 100 elements are no whole blocks of 16 bytes: kernels of such products
+// were not measured with an epilogue.
 // FUSED:     lnbwd.product @k {{.*}} epilogue {
 // APART:     lnbwd.product @p
 // APART:     lnbwd.rowwise @k

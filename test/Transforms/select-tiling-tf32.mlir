@@ -2,7 +2,6 @@
 // RUN: lnbwd-opt %s --lnbwd-select-tiling=chip=sm_80 | FileCheck %s --check-prefixes=CHECK,CUDA
 // RUN: lnbwd-opt %s --lnbwd-select-tiling=chip=sm_90 | FileCheck %s --check-prefixes=CHECK,CUDA
 
-// Tiles wait in registers on all chips: a copy could not be turned around.
 // CHECK-LABEL: @rounded
 // MFMA: <rows = 128, columns = 128, depth = 32, wave_rows = 64, wave_columns = 64, instruction_rows = 16, instruction_columns = 16, instruction_depth = 8>
 // CUDA: <rows = 128, columns = 128, depth = 32, wave_rows = 64, wave_columns = 32, instruction_rows = 16, instruction_columns = 8, instruction_depth = 8>

@@ -4,7 +4,6 @@
 // RUN: lnbwd-opt %s --lnbwd-select-tiling=chip=sm_80 | FileCheck %s --check-prefixes=CHECK,CUDA
 // RUN: lnbwd-opt %s --lnbwd-select-tiling=chip=gfx1030 | FileCheck %s --check-prefix=NONE
 // RUN: lnbwd-opt %s --lnbwd-select-tiling="chip=gfx942 rows=512" | FileCheck %s --check-prefix=FEW
-// RUN: lnbwd-opt %s --lnbwd-select-tiling="chip=sm_90 rows=512" | FileCheck %s --check-prefix=SM90
 
 // NONE-NOT: tiling = {{.*}}rows = 64
 // NONE-NOT: tiling = {{.*}}rows = 128
@@ -15,9 +14,7 @@
 // MFMA: <rows = 128, columns = 128, depth = 64, wave_rows = 64, wave_columns = 64, instruction_rows = 16, instruction_columns = 16, instruction_depth = 16>
 // WIDE: depth = 64, {{.*}} instruction_depth = 32>
 // WMMA: wave_rows = 64, wave_columns = 32, instruction_rows = 16, instruction_columns = 16, instruction_depth = 16>
-// CUDA: <rows = 128, columns = 256, depth = 64, wave_rows = 64, wave_columns = 64, instruction_rows = 16, instruction_columns = 8, instruction_depth = 16, stages = 3>
-// SM90-LABEL: @wide
-// SM90: <rows = 128, columns = 128, depth = 64, wave_rows = 64, wave_columns = 128, instruction_rows = 64, instruction_columns = 128, instruction_depth = 16, stages = 6>
+// CUDA: <rows = 128, columns = 128, depth = 64, wave_rows = 64, wave_columns = 32, instruction_rows = 16, instruction_columns = 8, instruction_depth = 16>
 // FEW-LABEL: @wide
 // FEW: <rows = 64, columns = 64, depth = 64, wave_rows = 32, wave_columns = 32, instruction_rows = 16, instruction_columns = 16, instruction_depth = 16>
 func.func @wide(%x: memref<?x768xbf16>, %w: memref<2304x768xbf16>, %y: memref<?x2304xf32>) {

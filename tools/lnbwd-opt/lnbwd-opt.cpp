@@ -22,7 +22,6 @@
 #include "lnbwd/Pipelines/Pipelines.h"
 #include "lnbwd/Support/OutputFile.h"
 #include "lnbwd/Target/BundleWriter.h"
-#include "lnbwd/Target/Passes.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 #include "lnbwd/Transforms/Passes.h"
 #include "lnbwd/Transforms/ProductPasses.h"
@@ -295,7 +294,6 @@ static int run(int argc, char **argv) {
   registerLNBwdLanePasses();
   registerLNBwdConversionPasses();
   registerLNBwdLaunchPlanPasses();
-  registerLNBwdTargetPasses();
   registerPipelines();
 
   // LLVM's is about its code generator's own passes, with which a compilation

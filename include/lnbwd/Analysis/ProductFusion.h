@@ -31,9 +31,9 @@ FusionBytes getEpilogueBytes(ProductOp product, RowwiseOp program,
                              const ChipInfo &chip, int64_t rows);
 
 /// Whether `program` is better the epilogue of `product` than a kernel of its
-/// own. Bytes decide: on AMD's chips, where nothing was measured, and where
-/// tiles are copied past the registers, where fewer bytes were measured to be
-/// faster. NVIDIA's other products stay as they are.
+/// own. Bytes decide on AMD's chips, where nothing was measured, and on
+/// NVIDIA's for matrices of 16-bit elements whose rows are whole blocks of 16
+/// bytes; there fewer bytes were measured to be faster.
 bool isEpilogueFaster(ProductOp product, RowwiseOp program,
                       const ChipInfo &chip, int64_t rows);
 
@@ -60,11 +60,6 @@ FusionBytes getPrologueBytes(ProductOp product, RowwiseOp program,
 /// bytes are. Nothing of it was measured.
 bool isPrologueFaster(ProductOp product, RowwiseOp program,
                       const ChipInfo &chip, int64_t rows);
-
-/// Whether the tiles that `product` has, or will have, go through registers,
-/// where a prologue can be done to them.
-bool goesThroughRegisters(ProductOp product, const ChipInfo &chip,
-                          int64_t rows);
 
 } // namespace lnbwd
 

@@ -17,8 +17,6 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Target/ChipInfo.h"
 
-#include "llvm/Support/MathExtras.h"
-
 namespace lnbwd {
 
 /// Bytes of a row of a tile that are in workgroup memory at a time, and of the
@@ -61,40 +59,6 @@ std::optional<MatrixInstruction> getMatrixInstruction(const ChipInfo &chip,
 /// precision says, and does round so: of tf32 an instruction. An error names
 /// the chips that have one.
 mlir::LogicalResult checkPrecision(ProductOp op, const ChipInfo &chip);
-
-/// Bytes of one stage's tiles of both matrices.
-inline int64_t getStageBytes(TilingAttr tiling) {
-  return (tiling.getRows() + tiling.getColumns()) * tileRowBytes;
-}
-
-//===----------------------------------------------------------------------===//
-// Instructions of four waves
-//===----------------------------------------------------------------------===//
-
-/// Waves that multiply together, and their work-items; as many others copy.
-inline constexpr int64_t waveGroupSize = 4, warpGroupThreads = 128;
-
-/// How their tiles are aligned.
-inline constexpr int64_t swizzleBytes = 1024;
-
-/// Whether the tiling is of instructions of four waves.
-inline bool hasWarpGroups(TilingAttr tiling) {
-  return tiling.getInstructionRows() == waveGroupSize * fragmentSize;
-}
-
-/// Bytes of the barriers of all stages, two each.
-inline int64_t getBarrierBytes(TilingAttr tiling) {
-  constexpr int64_t barrierBytes = 8, alignment = 128;
-  return int64_t(llvm::alignTo(uint64_t(2 * barrierBytes * tiling.getStages()),
-                               alignment));
-}
-
-/// Bytes of workgroup memory: stages, barriers, two tensor maps of 128 bytes,
-/// and what the alignment may take.
-inline int64_t getWarpGroupBytes(TilingAttr tiling) {
-  return swizzleBytes + getStageBytes(tiling) * tiling.getStages() +
-         getBarrierBytes(tiling) + 256;
-}
 
 /// Tiles for `op`, where `rows` is M, or 0 where that is not known; null where
 /// `chip` has no instruction for it.

@@ -267,11 +267,6 @@ def ProductToGPUPass
     is transposed in registers between. With `splits`, a second kernel adds the
     parts.
 
-    With `stages`, tiles are copied past the registers. With instructions of four
-    waves (wgmma) besides, four waves only copy, by tensor copies, and others
-    only multiply; workgroups, as many as compute units, go over all tiles. The
-    module then gets the attribute `lnbwd.target`, what it is compiled for.
-
     Without, a workgroup of 256 work-items makes a tile of 64 x 64 elements, 4 x
     4 to each, in float32 with fused multiply-adds: 16 columns of A and rows of
     B at a time go to workgroup memory, widened. That is the same on all chips.

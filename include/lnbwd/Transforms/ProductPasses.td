@@ -110,15 +110,14 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
     prologue.
 
     `epilogues` says when: with `auto` where it is expected to be faster, which
-    on AMD's chips, and on NVIDIA's with tiles of several stages, is where fewer
-    bytes go through memory (the numbers of a row are read by each tile), and
-    nowhere else; with `always` a program that reads a product and does not fit
-    is an error; with `never` there are none. `prologues` says the same of
+    on AMD's chips, and on NVIDIA's for 16-bit rows of whole blocks of 16 bytes,
+    is where fewer bytes go through memory (the numbers of a row are read by each
+    tile), and nowhere else; with `always` a program that reads a product and does
+    not fit is an error; with `never` there are none. `prologues` says the same of
     prologues: with `auto` on AMD's chips, but RDNA 3's, which have too few
     registers for them, where fewer bytes go through memory and the operand is
     read by at most two rows or columns of tiles, or by one if there are row
-    sums; with `always` an operand that does not fit is an error, and so are
-    tiles of several stages, which are copied past the registers.
+    sums; with `always` an operand that does not fit is an error.
 
     Before:
 
@@ -211,10 +210,6 @@ def SelectTilingPass : Pass<"lnbwd-select-tiling"> {
     as 16 parts, `splits`, until there is a workgroup for each compute unit;
     another sum only where `rows` is given, and where each part has 4 tiles or
     more. Their number depends on nothing but the sizes, `rows` and the chip.
-
-    Where a chip can copy tiles past the registers, and rows are whole copies,
-    the tiling is one of a few with `stages`, by their estimated time: of
-    instructions of four waves where the chip has them, else of single waves.
 
     Before:
 

@@ -37,8 +37,8 @@ namespace {
 class PlainProduct : public ProductKernel {
 public:
   PlainProduct(ProductOp op, gpu::GPUModuleOp module)
-      : ProductKernel(op, module,
-                      {threads, tileSize, tileSize, 1, depthSize, 0}) {}
+      : ProductKernel(op, module, {threads, tileSize, tileSize, 1, depthSize}) {
+  }
 
 protected:
   void addMemory() override {

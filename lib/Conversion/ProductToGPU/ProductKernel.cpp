@@ -32,6 +32,8 @@
 using namespace mlir;
 using namespace lnbwd;
 
+/// The first parameters of a kernel: A, B and the result.
+static constexpr size_t numMatrices = 3;
 /// Work-items of a workgroup that adds parts, an element each.
 static constexpr int64_t sumThreads = 256;
 
@@ -189,7 +191,7 @@ void ProductKernel::enterIfRows() {
   b.setInsertionPointToStart(hasRows.thenBlock());
 }
 
-void ProductKernel::writeKernel(ValueRange buffers, size_t numOwn) {
+void ProductKernel::writeKernel(ValueRange buffers) {
   int64_t sum = ShapedType::isDynamic(sizes.depth) ? 0 : sizes.depth;
   kernel =
       makeKernel(op.getEntry(), sizes.columns, frame.threads, frame.tileRows,
@@ -220,7 +222,7 @@ void ProductKernel::writeKernel(ValueRange buffers, size_t numOwn) {
          isRhsAlongRows, columns, depth};
   result = matrix(2, sizes.rows);
   if (op.hasEpilogue() && frame.splits == 1)
-    addEpilogue(kernel, numOwn, rows, launched);
+    addEpilogue(kernel, numMatrices, rows, launched);
   if (op.hasPrologue())
     addPrologue(buffers.size() - op.getPrologueOperands().size(), launched);
   thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
@@ -232,8 +234,7 @@ void ProductKernel::writeKernel(ValueRange buffers, size_t numOwn) {
 
 void ProductKernel::launch(OpBuilder &at, gpu::GPUFuncOp function,
                            gpu::KernelDim3 grid, int64_t threads,
-                           int64_t launchedBytes, ValueRange buffers,
-                           Value rowCount) {
+                           ValueRange buffers, Value rowCount) {
   Location loc = op.getLoc();
   SmallVector<Value> arguments;
   for (auto [i, buffer] : llvm::enumerate(buffers))
@@ -244,11 +245,9 @@ void ProductKernel::launch(OpBuilder &at, gpu::GPUFuncOp function,
       arith::IndexCastOp::create(at, loc, at.getI64Type(), rowCount));
   Value one = arith::ConstantIndexOp::create(at, loc, 1);
   Value block = arith::ConstantIndexOp::create(at, loc, threads);
-  Value bytes;
-  if (launchedBytes)
-    bytes = arith::ConstantIntOp::create(at, loc, launchedBytes, /*width=*/32);
   gpu::LaunchFuncOp::create(at, loc, function, grid,
-                            gpu::KernelDim3{block, one, one}, bytes, arguments);
+                            gpu::KernelDim3{block, one, one},
+                            /*dynamicSharedMemorySize=*/Value(), arguments);
 }
 
 /// A work-item adds the parts of an element; a workgroup has some of a row.
@@ -304,7 +303,7 @@ void ProductKernel::addSum(OpBuilder &at, Value parts, Value rowCount) {
       buffers);
   writeSum(function);
   launch(at, function, getGrid(at, rowCount, sumThreads, 1, sumThreads, 1),
-         sumThreads, /*launchedBytes=*/0, buffers, rowCount);
+         sumThreads, buffers, rowCount);
 }
 
 /// Workgroups of so many work-items for all tiles of the result.
@@ -326,12 +325,6 @@ gpu::KernelDim3 ProductKernel::getGrid(OpBuilder &at, Value rowCount,
           constant(parts)};
 }
 
-gpu::KernelDim3 ProductKernel::getFixedGrid(OpBuilder &at) {
-  Value one = arith::ConstantIndexOp::create(at, op.getLoc(), 1);
-  return {arith::ConstantIndexOp::create(at, op.getLoc(), frame.workgroups),
-          one, one};
-}
-
 unsigned ProductKernel::convert() {
   OpBuilder at(op);
   Location loc = op.getLoc();
@@ -347,22 +340,14 @@ unsigned ProductKernel::convert() {
     buffers.back() = memref::AllocOp::create(at, loc, type, dynamicSizes);
   }
   Value written = buffers.back();
-  Value scratch;
-  if (MemRefType type = getScratchType())
-    buffers.push_back(scratch = memref::AllocOp::create(at, loc, type));
-  size_t numOwn = buffers.size();
   if (!isSplit)
     llvm::append_range(buffers, op.getEpilogueOperands());
   llvm::append_range(buffers, op.getPrologueOperands());
-  writeKernel(buffers, numOwn);
-  gpu::KernelDim3 grid =
-      frame.workgroups ? getFixedGrid(at)
-                       : getGrid(at, rowCount, frame.threads, frame.tileRows,
-                                 frame.tileColumns, frame.splits);
-  launch(at, kernel, grid, frame.threads, frame.launchedBytes, buffers,
-         rowCount);
-  if (scratch)
-    memref::DeallocOp::create(at, loc, scratch);
+  writeKernel(buffers);
+  launch(at, kernel,
+         getGrid(at, rowCount, frame.threads, frame.tileRows, frame.tileColumns,
+                 frame.splits),
+         frame.threads, buffers, rowCount);
   if (!isSplit)
     return 1;
   addSum(at, written, rowCount);

@@ -50,11 +50,9 @@ public:
 
 protected:
   /// What a workgroup makes, how many parts of the sum there are and what of it
-  /// is a turn, and the bytes of workgroup memory that the launch asks for.
+  /// is a turn.
   struct Frame {
-    int64_t threads, tileRows, tileColumns, splits, step, launchedBytes;
-    /// How many workgroups share all tiles; with 0 each has one.
-    int64_t workgroups = 0;
+    int64_t threads, tileRows, tileColumns, splits, step;
     /// What matrix instructions multiply; null: there are none.
     mlir::Type multiplied = mlir::Type();
   };
@@ -65,9 +63,6 @@ protected:
   /// Adds the memory of the workgroup that the kernel needs; before anything
   /// else is in its body.
   virtual void addMemory() = 0;
-  /// The type of device memory that the kernel has to itself, the parameter
-  /// before the last; null where it has none.
-  virtual mlir::MemRefType getScratchType() { return mlir::MemRefType(); }
   /// Writes the kernel's body, without its end.
   virtual void writeBody() = 0;
   /// Sums that lie side by side in a row of the result, a vector, and where:
@@ -113,9 +108,7 @@ private:
   mlir::gpu::KernelDim3 getGrid(mlir::OpBuilder &at, mlir::Value rowCount,
                                 int64_t threads, int64_t tileRows,
                                 int64_t tileColumns, int64_t parts);
-  mlir::gpu::KernelDim3 getFixedGrid(mlir::OpBuilder &at);
-  /// `numOwn`: how many of the buffers are not those of regions.
-  void writeKernel(mlir::ValueRange buffers, size_t numOwn);
+  void writeKernel(mlir::ValueRange buffers);
   /// The epilogue in a kernel whose parameters from `first` on are its
   /// operands.
   void addEpilogue(mlir::gpu::GPUFuncOp function, size_t first,
@@ -130,8 +123,7 @@ private:
                                           mlir::Value launched);
   void launch(mlir::OpBuilder &at, mlir::gpu::GPUFuncOp function,
               mlir::gpu::KernelDim3 grid, int64_t threads,
-              int64_t launchedBytes, mlir::ValueRange buffers,
-              mlir::Value rowCount);
+              mlir::ValueRange buffers, mlir::Value rowCount);
   void addSum(mlir::OpBuilder &at, mlir::Value parts, mlir::Value rowCount);
   void writeSum(mlir::gpu::GPUFuncOp function);
 };
@@ -145,18 +137,6 @@ std::unique_ptr<ProductKernel> makePlainKernel(ProductOp op,
 std::unique_ptr<ProductKernel> makeTiledKernel(ProductOp op,
                                                mlir::gpu::GPUModuleOp module,
                                                const ChipInfo &chip);
-
-/// A kernel of matrix instructions for a tiling of several stages, whose tiles
-/// are copied to workgroup memory past the registers. The tiling of `op` was
-/// checked for `chip`.
-std::unique_ptr<ProductKernel> makeAsyncKernel(ProductOp op,
-                                               mlir::gpu::GPUModuleOp module,
-                                               const ChipInfo &chip);
-
-/// Of instructions of four waves, with waves that copy and do nothing else.
-std::unique_ptr<ProductKernel>
-makeWarpGroupKernel(ProductOp op, mlir::gpu::GPUModuleOp module,
-                    const ChipInfo &chip);
 
 } // namespace lnbwd
 

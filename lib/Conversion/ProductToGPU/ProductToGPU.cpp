@@ -20,7 +20,6 @@
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/LaunchPlan/ProductRoles.h"
 #include "lnbwd/Target/PassOptions.h"
-#include "lnbwd/Target/WarpGroupTarget.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -56,20 +55,6 @@ public:
   }
 
 private:
-  std::unique_ptr<ProductKernel>
-  makeKernel(ProductOp op, gpu::GPUModuleOp module, const ChipInfo &info) {
-    std::optional<TilingAttr> tiling = op.getTiling();
-    if (!tiling)
-      return makePlainKernel(op, module);
-    if (hasWarpGroups(*tiling)) {
-      setTarget(module, getWarpGroupTarget(info));
-      return makeWarpGroupKernel(op, module, info);
-    }
-    if (tiling->getStages() > 1)
-      return makeAsyncKernel(op, module, info);
-    return makeTiledKernel(op, module, info);
-  }
-
   LogicalResult convert(func::FuncOp function, const ChipInfo &info) {
     SmallVector<ProductOp> products;
     function.walk([&](ProductOp op) { products.push_back(op); });
@@ -101,7 +86,10 @@ private:
         recordAccess(operand, "read");
       for (Value operand : op.getPrologueOperands())
         recordAccess(operand, "read");
-      numKernels += makeKernel(op, module, info)->convert();
+      std::unique_ptr<ProductKernel> kernel =
+          op.getTiling() ? makeTiledKernel(op, module, info)
+                         : makePlainKernel(op, module);
+      numKernels += kernel->convert();
       op.erase();
     }
     return success();

@@ -2,7 +2,6 @@
 // RUN: lnbwd-opt %s --lnbwd-convert-products-to-gpu=chip=gfx942 --canonicalize --cse | FileCheck %s --check-prefix=PLAIN
 // RUN: lnbwd-opt %s --lnbwd-select-tiling="chip=gfx942 rows=64" --lnbwd-convert-products-to-gpu=chip=gfx942 --canonicalize --cse | FileCheck %s --check-prefix=PARTS
 // RUN: lnbwd-opt %s --lnbwd-select-tiling=chip=sm_80 --lnbwd-convert-products-to-gpu=chip=sm_80 --canonicalize --cse | FileCheck %s --check-prefix=CUDA
-// RUN: lnbwd-opt %s --lnbwd-select-tiling=chip=sm_90 --lnbwd-convert-products-to-gpu=chip=sm_90 --canonicalize --cse | FileCheck %s --check-prefix=GROUPS
 
 // The epilogue's buffers are behind the product's. Where there are rows, columns
 // are loaded for all of a wave's fragments; then for each row of these its number,
@@ -35,10 +34,6 @@
 // CUDA:        nvvm.mma.sync
 // CUDA:        vector.fma %{{.*}} : vector<2xf32>
 // CUDA:        vector.store %{{.*}} : memref<?x4096xbf16, {{.*}}>, vector<2xbf16>
-
-// GROUPS:      nvvm.wgmma.mma_async
-// GROUPS:      vector.fma %{{.*}} : vector<4xf32>
-// GROUPS:      vector.store %{{.*}} : memref<?x4096xbf16, {{.*}}>, vector<4xbf16>
 
 // What the function is told of the arguments.
 // CHECK-LABEL: func @f(

@@ -69,13 +69,3 @@ func.func @f(%x: memref<?x768xbf16>, %w: memref<96x768xbf16>, %y: memref<?x96xf3
                       instruction_rows = 16, instruction_columns = 16, instruction_depth = 16, splits = 16>}
   return
 }
-
-// -----
-
-func.func @f(%x: memref<?x64xbf16>, %w: memref<96x64xbf16>, %y: memref<?x96xf32>) {
-  // expected-error@+1 {{expected a tiling of 1 stage: gfx942 has no copies past the registers; got 3}}
-  lnbwd.product @k lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>) outs(%y : memref<?x96xf32>)
-      attributes {rhs_transposed, tiling = #lnbwd.tiling<rows = 128, columns = 128, depth = 64, wave_rows = 64, wave_columns = 64,
-                      instruction_rows = 16, instruction_columns = 16, instruction_depth = 16, stages = 3>}
-  return
-}

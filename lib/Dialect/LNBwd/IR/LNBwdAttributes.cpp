@@ -14,7 +14,6 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/ProgramAttr.h"
-#include "lnbwd/Dialect/LNBwd/IR/TargetAttr.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -124,8 +123,6 @@ static const OperationAttribute operationAttributes[] = {
      "a dictionary of arrays of #lnbwd.schedule<...>"},
     {launchPlanAttr, isGPUModule, "a gpu.module", isPlan,
      "a launch plan, a string of JSON with \"format\": \"lnbwd-plan\""},
-    {moduleTargetAttr, isGPUModule, "a gpu.module", isName,
-     "what it is compiled for, a string"},
     {rowScalarAttr, isAlloc, "a memref.alloc", isUnitOrParts,
      "without a value, or the number of its parts, 64-bit, at least 1"},
     {ownRowsAttr, isOverMatrix,

@@ -59,8 +59,7 @@ LogicalResult TilingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t waveRows, int64_t waveColumns,
                                  int64_t instructionRows,
                                  int64_t instructionColumns,
-                                 int64_t instructionDepth, int64_t splits,
-                                 int64_t stages) {
+                                 int64_t instructionDepth, int64_t splits) {
   // Each size is a number of what it is made of.
   struct {
     StringRef name;
@@ -77,7 +76,6 @@ LogicalResult TilingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       {"columns", columns, "wave_columns", waveColumns},
       {"depth", depth, "instruction_depth", instructionDepth},
       {"splits", splits, "", 1},
-      {"stages", stages, "", 1},
   };
   for (const auto &entry : sizes) {
     if (entry.size >= 1 && entry.size % entry.part == 0)

@@ -75,14 +75,6 @@ def LNBwd_TilingAttr : LNBwd_Attr<"Tiling", "tiling"> {
     the same length, which further workgroups make; a second kernel adds them,
     in their order.
 
-    With `stages` above 1 shared memory has so many pairs of tiles, and those to
-    come are copied there past the registers while one is multiplied; NVIDIA's
-    chips alone can. With 1 they wait in registers.
-
-    With `instruction_rows` = 64 four waves share an instruction (wgmma), and
-    `wave_rows` and `wave_columns` are what they make together: 64, and all
-    columns of the tile.
-
     Example:
 
     ```mlir
@@ -99,8 +91,7 @@ def LNBwd_TilingAttr : LNBwd_Attr<"Tiling", "tiling"> {
     "int64_t":$instruction_rows,
     "int64_t":$instruction_columns,
     "int64_t":$instruction_depth,
-    DefaultValuedParameter<"int64_t", "1">:$splits,
-    DefaultValuedParameter<"int64_t", "1">:$stages
+    DefaultValuedParameter<"int64_t", "1">:$splits
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;

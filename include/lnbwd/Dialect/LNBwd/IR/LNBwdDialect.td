@@ -48,7 +48,6 @@ def LNBwd_Dialect : Dialect {
     | `lnbwd.row_rank` | an argument of a function | how many dimensions a row has, 64-bit, 1 up to the argument's |
     | `lnbwd.rejected_schedules` | a module | by row programs' entries, arrays of `#lnbwd.schedule` that they must not be given |
     | `lnbwd.kernel_info` | a kernel | `#lnbwd.kernel_info`: what it was made of |
-    | `lnbwd.target` | a `gpu.module` | what it is compiled for in place of its chip, a string |
     | `lnbwd.plan` | a `gpu.module` | the launch plan, JSON in a string |
     | `lnbwd.row_scalar` | a `memref.alloc` | unit: one number for each row; or how many numbers, 64-bit: its parts |
     | `lnbwd.own_rows` | a `lnbwd.rowwise` | unit: its rows are those of a matrix, whose number no launch chooses |
