@@ -1,7 +1,7 @@
 # What C++ and CMake know of the chips, made of lib/Chips/Chips.json while CMake
 # configures, since the tests' kernels are compiled for each chip on the list:
 #
-#   lnbwd/Chips/CompilerChips.inc, SimulatorChips.inc, SimulatorClocks.inc, ChipNames.h
+#   lnbwd/Chips/CompilerChips.inc, SimulatorChips.inc, ChipNames.h
 #   LNBWD_SIMULATED_CHIPS, LNBWD_DEFAULT_SIMULATED_CHIP and, for each chip on the
 #   list, LNBWD_WAVE_SIZE_<chip> and LNBWD_TESTS_<chip>, many or few
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)

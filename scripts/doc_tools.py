@@ -16,7 +16,7 @@ import textwrap
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "EndToEnd"),
-                str(SOURCE / "lib" / "Chips")]
+                str(SOURCE / "lib" / "Chips"), str(SOURCE / "simulator" / "lib" / "Timing")]
 
 import chips as chip_lists  # noqa: E402
 from lnbwd.operations import LAYER_NORM_BWD  # noqa: E402

@@ -39,7 +39,8 @@ from doc_tools import (
     chip_lists,
     fence,
 )
-from generate_chips import clock_values, matrix_rates, resolve
+from generate_chips import resolve
+from generate_clocks import clock_values, matrix_rates
 from lnbwd.spec import KernelSpec
 
 MARKER = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -76,18 +77,18 @@ def chips(tools: Tools) -> str:
 
 def clock_fields(tools: Tools) -> str:
     """The parameters of the model of time, with units, origins and the values of products."""
-    description = json.loads((SOURCE / "lib" / "Chips" / "Chips.json").read_text())
-    sets = description["clocks"]
-    chips = resolve(description)
+    chips = resolve(json.loads((SOURCE / "lib" / "Chips" / "Chips.json").read_text()))
+    clocks = json.loads((SOURCE / "simulator" / "lib" / "Timing" / "Clocks.json").read_text())
+    sets = clocks["sets"]
 
     def value(name: str, key: str) -> object:
-        return (clock_values(description, name)
+        return (clock_values(clocks, name)
                 | matrix_rates(chips[sets[name]["chip"]]))[key]
 
     products = [name for name, row in sets.items() if row["calibrated"]]
     lines = [f"| parameter | {' | '.join(products)} | unit | what it is | origin |",
              "|---" * (len(products) + 4) + "|"]
-    for key, field in description["clockFields"].items():
+    for key, field in clocks["fields"].items():
         values = " | ".join(f"{value(name, key):g}" for name in products)
         lines.append(f"| `{key}` | {values} | {field['unit']} | {field['about']} | "
                      f"{field['origin']} |")

@@ -9,7 +9,6 @@ makes in the folder OUT
 
   CompilerChips.inc   members and rows of the compiler's table (lnbwd/Target/ChipInfo.h)
   SimulatorChips.inc  the same for the simulator's (simulator/lib/SimulatedChip.h)
-  SimulatorClocks.inc parameters of the simulator's model of time (simulator/lib/Timing/ClockInfo.h)
   ChipNames.h         names for the parts that know no more of a chip
   chips.cmake         lists for CMake
 
@@ -177,68 +176,6 @@ def table(side: Side, description: dict, chips: dict[str, dict]) -> str:
     return "\n".join(lines)
 
 
-def clock_values(description: dict, name: str) -> dict:
-    """A set of parameters with those that it takes over from another one."""
-    row = description["clocks"].get(name)
-    if row is None:
-        fail("clocks", f"there is no set '{name}'")
-    like = row.get("like")
-    own = {key: value for key, value in row.items()
-           if key not in ("about", "chip", "like", "calibrated")}
-    for key, value in own.items():
-        if key not in description["clockFields"]:
-            fail(f"clocks.{name}", f"unknown field '{key}', expected one of: "
-                                   f"{', '.join(description['clockFields'])}")
-        if type(value) not in (int, float) or value < 0:
-            fail(f"clocks.{name}", f"'{key}': expected a number of 0 or more, got {value!r}")
-    return (clock_values(description, like) if like else {}) | own
-
-
-# Parameters of the model of time that a chip's facts say, for the whole compute unit.
-MATRIX_RATES = {"matrixFlopsPerClock": "matrixHalfPerClock",
-                "matrixSingleFlopsPerClock": "matrixSinglePerClock",
-                "matrixXF32FlopsPerClock": "matrixTF32PerClock"}
-
-
-def matrix_rates(facts: dict) -> dict:
-    """Those that are known, for a SIMD."""
-    return {key: facts[fact] / facts["simdsPerComputeUnit"] for key, fact in MATRIX_RATES.items()
-            if facts[fact]}
-
-
-def clocks(description: dict, chips: dict[str, dict]) -> str:
-    """Members and rows of the model of time: the sets of products, then a row for each chip without
-    one."""
-    fields = description["clockFields"]
-    members = [line for key, field in fields.items()
-               for line in [*comment(field, {}, "  "), f"  double {key[0].upper()}{key[1:]};"]]
-    sets = [(row["chip"], name, row["calibrated"],
-             clock_values(description, name) | matrix_rates(chips[row["chip"]]))
-            for name, row in description["clocks"].items() if "chip" in row]
-    named = {chip for chip, *_ in sets}
-    for chip, facts in chips.items():
-        if chip in named:
-            continue
-        family = description["chips"][chip]["family"]
-        values = clock_values(description, family) | matrix_rates(facts)
-        # The efficiency of a stream is that of the card that was measured.
-        values |= {"computeUnits": facts["computeUnits"], "megahertz": facts["megahertz"],
-                   "l2KiB": facts["l2KiB"], "heldOutPercent": 0,
-                   "memoryGigabytes": round(facts["gigabytesPerSecond"] * 0.8)}
-        sets.append((chip, facts["product"], False, values))
-    rows = []
-    for chip, name, calibrated, values in sets:
-        for key in fields.keys() - values.keys():
-            fail(f"clocks.{name}", f"the field '{key}' is missing")
-        numbers = ", ".join(str(float(values[key])) for key in fields)
-        rows.append(f'{{"{chip}", "{name}", {str(calibrated).lower()}, {numbers}}},')
-    lines = [f"// {BANNER}", "", *guarded("GET_CLOCK_MEMBERS", members),
-             *guarded("GET_CLOCK_ROWS", rows),
-             *guarded("GET_CLOCK_NUMBERS",
-                      [f'{{"{key}", &ClockInfo::{key[0].upper()}{key[1:]}}},' for key in fields])]
-    return "\n".join(lines)
-
-
 def names(description: dict, chips: dict[str, dict]) -> str:
     """The header of names."""
     defaults = description["defaults"]
@@ -272,6 +209,12 @@ def cmake(description: dict, chips: dict[str, dict]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def write(file: pathlib.Path, text: str) -> None:
+    """What has not changed keeps its date, and what includes it is not built again."""
+    if not file.exists() or file.read_text() != text:
+        file.write_text(text)
+
+
 def main() -> None:
     """The command."""
     source, out = (pathlib.Path(argument) for argument in sys.argv[1:])
@@ -281,12 +224,9 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     for file, text in (("CompilerChips.inc", table(COMPILER, description, chips)),
                        ("SimulatorChips.inc", table(SIMULATOR, description, simulated)),
-                       ("SimulatorClocks.inc", clocks(description, simulated)),
                        ("ChipNames.h", names(description, chips)),
                        ("chips.cmake", cmake(description, chips))):
-        # What has not changed keeps its date, and what includes it is not built again.
-        if not (out / file).exists() or (out / file).read_text() != text:
-            (out / file).write_text(text)
+        write(out / file, text)
 
 
 if __name__ == "__main__":

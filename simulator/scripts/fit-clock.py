@@ -6,7 +6,7 @@
 
   fit-clock.py DATA                          # the error as the parameters are
   fit-clock.py DATA --fit                    # better values of the free parameters
-  fit-clock.py DATA --fit --write            # the same, written to lib/Chips/Chips.json
+  fit-clock.py DATA --fit --write            # the same, written to Clocks.json
   fit-clock.py DATA --cross-validate 5       # the error on benchmarks that a fit has not seen
 
 DATA is a folder with mi300x.csv and mi300a.csv. Of the benchmarks of bench/timing_model whose times
@@ -43,7 +43,7 @@ from timing_model.benchmarks import table  # noqa: E402
 from timing_model.compare import Compared, compare, weighted_error  # noqa: E402
 from timing_model.simulation import Simulator  # noqa: E402
 
-CHIPS = SOURCE / "lib" / "Chips" / "Chips.json"
+CLOCKS = SOURCE / "simulator" / "lib" / "Timing" / "Clocks.json"
 #: The parameters that are free, by device. Others follow from one row each, data sheets or the
 #: ISA document; MI300A has the same dies, and only what surrounds them is its own.
 FREE = {
@@ -240,14 +240,14 @@ class Fit:
 
 
 def write_values(text: str, device: str, values: Mapping[str, float]) -> str:
-    """Chips.json with other values in the set of a device, its form kept."""
-    begin = text.index(f'"{device}": {{', text.index('"clocks": {'))
+    """Clocks.json with other values in the set of a device, its form kept."""
+    begin = text.index(f'"{device}": {{', text.index('"sets": {'))
     end = text.index("}", begin)
     block = text[begin:end]
     for name, value in values.items():
         block, count = re.subn(rf'("{name}":\s+)[0-9.]+', rf"\g<1>{value:.4g}", block)
         if count != 1:
-            raise ValueError(f"{CHIPS}: expected '{name}' once in the set of {device}, "
+            raise ValueError(f"{CLOCKS}: expected '{name}' once in the set of {device}, "
                              f"got it {count} times")
     return text[:begin] + block + text[end:]
 
@@ -268,7 +268,7 @@ def main() -> int:
     parser.add_argument("data", type=pathlib.Path, help="the folder of the measurements")
     parser.add_argument("--device", default="MI300X", choices=sorted(FREE))
     parser.add_argument("--fit", action="store_true", help="find better values")
-    parser.add_argument("--write", action="store_true", help="write them to lib/Chips/Chips.json")
+    parser.add_argument("--write", action="store_true", help="write them to Clocks.json")
     parser.add_argument("--cross-validate", type=int, default=0, metavar="PARTS")
     parser.add_argument("--rows", type=int, default=4, help="of a benchmark, at most (4)")
     parser.add_argument("--without", default="", help="benchmarks to leave out, with commas")
@@ -302,7 +302,7 @@ def main() -> int:
     for name, value in start.items():
         print(f"{name} = {value:.4g}")
     if options.write:
-        CHIPS.write_text(write_values(CHIPS.read_text(), options.device, start))
+        CLOCKS.write_text(write_values(CLOCKS.read_text(), options.device, start))
     return 0
 
 

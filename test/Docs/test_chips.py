@@ -14,6 +14,7 @@ import pytest
 from pages import PAGES, ROOT
 
 DESCRIPTION = ROOT / "lib" / "Chips" / "Chips.json"
+TIMING = ROOT / "simulator" / "lib" / "Timing"
 GENERATOR = ROOT / "lib" / "Chips" / "generate_chips.py"
 # LLVM's names for sets of instructions are none.
 NAME = re.compile(r"\b(gfx\d\w*|sm_\d\w*)\b(?!-insts)")
@@ -82,6 +83,8 @@ def test_a_new_chip_is_a_row(tmp_path):
     assert 'chip.name = "gfx1103";' in compiler and 'chip.Chip = "gfx1103";' in simulator
     assert "chip.ElfMachine = llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX1103;" in simulator
     assert "gfx1103" in (tmp_path / "out" / "ChipNames.h").read_text()
+    subprocess.run([sys.executable, TIMING / "generate_clocks.py", TIMING / "Clocks.json",
+                    tmp_path / "Chips.json", tmp_path / "out"], check=True)
     assert '{"gfx1103", "' in (tmp_path / "out" / "SimulatorClocks.inc").read_text()
     assert "set(LNBWD_WAVE_SIZE_gfx1103 32)" in (tmp_path / "out" / "chips.cmake").read_text()
 

@@ -16,9 +16,9 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import Any
 
-CHIPS = pathlib.Path(__file__).resolve().parents[3] / "lib" / "Chips" / "Chips.json"
+CLOCKS = pathlib.Path(__file__).resolve().parents[2] / "lib" / "Timing" / "Clocks.json"
 #: The chip of the cards that were measured.
-CHIP = json.loads(CHIPS.read_text())["clocks"]["MI300X"]["chip"]
+CHIP = json.loads(CLOCKS.read_text())["sets"]["MI300X"]["chip"]
 KERNELS = pathlib.Path(__file__).resolve().parent / "kernels"
 
 #: As HIP's compiler is called by default, as far as it changes the code.

@@ -11,7 +11,7 @@ import json
 import pathlib
 from collections.abc import Callable, Iterable
 
-from timing_model.launches import CHIPS, Buffer, Launch, Number, Run
+from timing_model.launches import CLOCKS, Buffer, Launch, Number, Run
 
 COLUMNS = ("device", "benchmark", "value", "predicted_ms")
 
@@ -50,7 +50,7 @@ HOST = {
 
 def clock_parameters(device: str) -> dict[str, float]:
     """The parameters of the model of time for a device, by name."""
-    clocks = json.loads(CHIPS.read_text())["clocks"]
+    clocks = json.loads(CLOCKS.read_text())["sets"]
     row = clocks[device]
     while "like" in row:
         row = {**clocks[row["like"]], **{key: row[key] for key in row if key != "like"}}

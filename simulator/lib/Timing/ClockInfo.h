@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // One row for a product, or for a chip without one that was measured. Members
-// and rows are made of lib/Chips/Chips.json; simulator/docs/timing-model.md has
-// them with their units and origins.
+// and rows are made of Clocks.json; simulator/docs/timing-model.md has them
+// with their units and origins.
 //
 //===----------------------------------------------------------------------===//
 
