@@ -1,6 +1,7 @@
 # What the whole project and the simulator alone have in common: options, the
 # standard, and where what is built goes. Included after project().
 option(LNBWD_ENABLE_TESTS "Build the unit tests (needs GoogleTest)" ON)
+option(LNBWD_ENABLE_PYTHON "Install the Python package's files (pip install . sets it)" OFF)
 option(LNBWD_ENABLE_FUZZERS "Build the libFuzzer targets (needs clang)" OFF)
 option(LNBWD_STATIC_LLVM
   "Link LLVM, MLIR, lld and the C++ library statically, for packages that stand alone" OFF)

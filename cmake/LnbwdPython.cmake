@@ -1,8 +1,11 @@
 # The target lnbwd-python: what a user of the first page needs, and `pip install .`
-# takes. The shared libraries that the Python package has in its folder lib, and
+# takes; of the simulator alone, its part. The shared libraries that the Python package has in its folder lib, and
 # the programs that it has in bin. Shared libraries of LLVM are not copied; they
 # are found where they were at the build, unless LNBWD_STATIC_LLVM has linked
 # LLVM into ours.
+if(NOT lnbwd_python_package)
+  set(lnbwd_python_package lnbwd)
+endif()
 set(libraries)
 foreach(target lnbwd-runtime lnbwd-hip-sim lnbwd-compiler lnbwd-torch)
   if(TARGET ${target})
@@ -23,10 +26,10 @@ endif()
 foreach(library ${libraries})
   set_property(TARGET ${library} PROPERTY VERSION)
   set_property(TARGET ${library} PROPERTY SOVERSION)
-  install(TARGETS ${library} LIBRARY DESTINATION lnbwd/lib COMPONENT python)
+  install(TARGETS ${library} LIBRARY DESTINATION ${lnbwd_python_package}/lib COMPONENT python)
 endforeach()
 foreach(program ${programs})
-  install(TARGETS ${program} RUNTIME DESTINATION lnbwd/bin COMPONENT python)
+  install(TARGETS ${program} RUNTIME DESTINATION ${lnbwd_python_package}/bin COMPONENT python)
 endforeach()
 set(llvm_rpath)
 if(LLVM_LIBRARY_DIR AND NOT LNBWD_STATIC_LLVM)
@@ -37,7 +40,7 @@ set_target_properties(${programs} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib${llvm
 if(LNBWD_STATIC_LLVM)
   # The C++ library is taken along, so that an older one does. libgcc_s is not:
   # it is everywhere, and unwinding by a static one needs a newer glibc.
-  add_library(lnbwd-old-glibc OBJECT lib/Support/OldGlibc.c)
+  add_library(lnbwd-old-glibc OBJECT ${LNBWD_ROOT}/lib/Support/OldGlibc.c)
   foreach(target ${libraries} ${programs})
     # The operators of PyTorch share the C++ library with PyTorch.
     if(NOT target STREQUAL lnbwd-torch)

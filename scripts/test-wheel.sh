@@ -182,4 +182,10 @@ PY
 half/bin/lnbwd-run --help >run.txt
 if half/bin/lnbwd-opt --help 2>message; then echo "error: expected no lnbwd-opt" >&2; exit 1; fi
 cat message
+say "The simulator alone, and with the runtime half"
+new_environment sim "$(ls "$out"/lnbwd_sim-*.whl)"
+sim/bin/lnbwd-sim --version
+if sim/bin/lnbwd-sim opt.hsaco --kernel none 2>message; then echo "error: expected no kernel of that name" >&2; exit 1; fi
+cat message
+LNBWD_SIM_LIBRARY=$(sim/bin/python -m lnbwd_sim) half/bin/lnbwd-run opt.hsaco --m 64 --device sim --verify
 say "The wheels are right"

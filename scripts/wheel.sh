@@ -2,6 +2,7 @@
 # Builds the Python wheels that stand alone, on Debian 12:
 #
 #   lnbwd           all, with LLVM, MLIR and lld linked into the libraries
+#   lnbwd_sim       the simulator alone, simulator/
 #   lnbwd_runtime   what loads and launches compiled kernels; the same package
 #                   without the compiler and the simulator
 #
@@ -12,7 +13,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 case ${1:-} in
--*) sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
+-*) sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
 esac
 out=$(mkdir -p "${1:-$source_dir/dist}" && cd "${1:-$source_dir/dist}" && pwd)
 largest=$((80 * 1024 * 1024))
@@ -32,7 +33,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL=${LNBWD_JOBS:-$(nproc)}
 raw=$build_dir/raw
 rm -rf "$raw"
 # What an earlier call left would be counted as this one's.
-rm -f "$out"/lnbwd-*.whl "$out"/lnbwd_runtime-*.whl
+rm -f "$out"/lnbwd-*.whl "$out"/lnbwd_sim-*.whl "$out"/lnbwd_runtime-*.whl
 exec > >(tee "$out/wheel.log") 2>&1
 
 build_wheel() { # source folder, name, build folder, settings of CMake
@@ -65,6 +66,9 @@ tag_wheel() { # name
 build_wheel "$source_dir" lnbwd "$build_dir" \
   MLIR_DIR="$llvm_dir/lib/cmake/mlir" LLVM_DIR="$llvm_dir/lib/cmake/llvm"
 tag_wheel lnbwd
+
+build_wheel "$source_dir/simulator" lnbwd_sim "$build_dir/simulator" LLVM_DIR="$llvm_dir/lib/cmake/llvm"
+tag_wheel lnbwd_sim
 
 # The other half has another name, so that each name and tag is one content.
 staging=$build_dir/runtime-source

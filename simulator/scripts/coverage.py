@@ -20,12 +20,9 @@ import subprocess
 import sys
 import tempfile
 
+from simulated_chips import CHIPS
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(SOURCE / "test" / "EndToEnd"))
-
-import chips  # noqa: E402
-
-CHIPS = chips.SIMULATED
 # What tests have in a code object to see that it is refused.
 REFUSED = {"image_load", "v_cubeid_f32", "v_mfma_ld_scale_b32"}
 GROUPS = (

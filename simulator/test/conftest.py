@@ -11,8 +11,7 @@ import pytest
 
 SIMULATOR = pathlib.Path(__file__).resolve().parents[1]
 ROOT = SIMULATOR.parent
-sys.path[:0] = [str(SIMULATOR / "bench"), str(SIMULATOR / "scripts"), str(ROOT / "bench"),
-                str(ROOT / "python")]
+sys.path[:0] = [str(SIMULATOR / "bench"), str(SIMULATOR / "scripts")]
 BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve()
 os.environ.setdefault("LNBWD_SIM_CHECK", "all")
 
@@ -21,3 +20,15 @@ os.environ.setdefault("LNBWD_SIM_CHECK", "all")
 def build() -> pathlib.Path:
     """The build folder, from LNBWD_BUILD_DIR; build/ in the checkout otherwise."""
     return BUILD
+
+
+@pytest.fixture(scope="module")
+def simulator(build, tmp_path_factory):
+    """The simulator with the calibration kernels."""
+    pytest.importorskip("numpy")
+    from timing_model import launches
+    from timing_model.simulation import Simulator
+    library = build / "lib" / "liblnbwd-hip-sim.so"
+    if launches.find_clang() is None or not library.exists():
+        pytest.skip("needs clang and the simulator")
+    return Simulator(library, launches.compile_kernels(tmp_path_factory.mktemp("kernels")))

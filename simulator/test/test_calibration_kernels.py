@@ -18,15 +18,6 @@ def floats(count: int):
     return RANDOM.standard_normal(count).astype(np.float32)
 
 
-@pytest.fixture(scope="module")
-def simulator(build, tmp_path_factory):
-    from timing_model.simulation import Simulator
-    library = build / "lib" / "liblnbwd-hip-sim.so"
-    if launches.find_clang() is None or not library.exists():
-        pytest.skip("needs clang and the simulator")
-    return Simulator(library, launches.compile_kernels(tmp_path_factory.mktemp("kernels")))
-
-
 @pytest.fixture
 def run(simulator):
     """Executes a benchmark at a value, from these contents."""

@@ -17,7 +17,7 @@ import pytest
 
 pytest.importorskip("numpy")
 
-from timing_model import benchmarks, launches, prediction
+from timing_model import benchmarks, prediction
 
 #: Clang's next version may order instructions otherwise.
 TOLERANCE = 0.1
@@ -38,15 +38,6 @@ PREDICTED = [
     ("MI300X", "parboil_histogram", "65536", 25.66),
     ("MI300A", "relu", "16777216", 39.03),
 ]
-
-
-@pytest.fixture(scope="module")
-def simulator(build, tmp_path_factory):
-    from timing_model.simulation import Simulator
-    library = build / "lib" / "liblnbwd-hip-sim.so"
-    if launches.find_clang() is None or not library.exists():
-        pytest.skip("needs clang and the simulator")
-    return Simulator(library, launches.compile_kernels(tmp_path_factory.mktemp("kernels")))
 
 
 @pytest.mark.parametrize("device,benchmark,value,microseconds", PREDICTED)

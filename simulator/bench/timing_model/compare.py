@@ -21,10 +21,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "bench"),
-                str(SOURCE / "simulator" / "bench")]
+sys.path[:0] = [str(SOURCE / "simulator" / "bench")]
 
-from lnbwd._files import write_whole  # noqa: E402
 from timing_model import prediction  # noqa: E402
 from timing_model.benchmark import KINDS  # noqa: E402
 from timing_model.benchmarks import table  # noqa: E402
@@ -166,7 +164,7 @@ def main() -> int:
         parser.error(f"{options.predictions} has no row whose time is in {options.data}")
     print(report(rows), end="")
     if options.plot:
-        write_whole(options.plot, plot(rows))
+        options.plot.write_text(plot(rows))
     return 0
 
 

@@ -22,10 +22,8 @@ import tempfile
 import time
 
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "bench"),
-                str(SOURCE / "simulator" / "bench")]
+sys.path[:0] = [str(SOURCE / "simulator" / "bench")]
 
-from lnbwd._files import write_whole  # noqa: E402
 from timing_model import launches, prediction  # noqa: E402
 from timing_model.benchmark import Benchmark  # noqa: E402
 from timing_model.benchmarks import table  # noqa: E402
@@ -89,7 +87,7 @@ def main() -> int:
             print(f"{' '.join(row.key)}: {microseconds:.4g} us predicted, in "
                   f"{time.monotonic() - began:.1f} s", file=sys.stderr)
             if options.output:
-                write_whole(options.output, prediction.write_predictions(results))
+                options.output.write_text(prediction.write_predictions(results))
     if not options.output:
         print(prediction.write_predictions(results), end="")
     return 0 if len(results) == len(rows) else 1

@@ -14,9 +14,9 @@ import pathlib
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "test" / "EndToEnd"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 
-import chips
+from simulated_chips import CHIPS
 
 FLAGS_OFFSET = 48  # of e_flags in a 64-bit ELF header
 
@@ -34,9 +34,9 @@ for machine in range(256):
     if not good:
         print(f"0x{machine:02x}: exit code {result.returncode}: {result.stderr}", file=sys.stderr)
         wrong += 1
-generic = {chips.FACTS[chip]["genericTarget"] for chip in chips.SIMULATED} - {""}
-if simulated != len(chips.SIMULATED) + len(generic):
-    print(f"{simulated} numbers are simulated, not {len(chips.SIMULATED)} of chips and "
+generic = {facts["genericTarget"] for facts in CHIPS.values()} - {""}
+if simulated != len(CHIPS) + len(generic):
+    print(f"{simulated} numbers are simulated, not {len(CHIPS)} of chips and "
           f"{len(generic)} of generic targets", file=sys.stderr)
     wrong += 1
 print(f"{wrong} of 256 went wrong")
