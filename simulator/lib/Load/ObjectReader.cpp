@@ -44,8 +44,8 @@ public:
       : Bytes(Bytes), Chip(Chip), Result(Result), Error(Error) {}
 
   bool read(const ImageAllocator &Allocate) {
-    return readHeader() && readSegments(Allocate) && readSymbols() &&
-           relocate() && readKernels();
+    return readHeader() && readSegments(Allocate) && readDynamicSection() &&
+           readSymbols() && relocate() && readKernels();
   }
 
 private:
@@ -79,6 +79,7 @@ private:
 
   bool readHeader();
   bool readSegments(const ImageAllocator &Allocate);
+  bool readDynamicSection();
   bool readSymbols();
   bool readSymbolTable(uint64_t Table, uint64_t Count, uint64_t Strings,
                        uint64_t StringsSize, bool Dynamic);
@@ -94,6 +95,7 @@ private:
 
   ELF::Elf64_Ehdr Header = {};
   std::vector<ELF::Elf64_Phdr> Segments;
+  std::map<uint64_t, uint64_t> DynamicSection; // by tag
   uint8_t *Image = nullptr;
   uint64_t ImageSize = 0;
   struct Symbol {
@@ -264,10 +266,7 @@ bool ObjectReader::readSymbolTable(uint64_t Table, uint64_t Count,
   return true;
 }
 
-bool ObjectReader::readSymbols() {
-  // The dynamic section says where symbols are in the image; the hash table
-  // knows how many.
-  uint64_t Table = 0, Strings = 0, StringsSize = 0, Hash = 0;
+bool ObjectReader::readDynamicSection() {
   for (const auto &P : Segments) {
     if (P.p_type != ELF::PT_DYNAMIC)
       continue;
@@ -278,16 +277,18 @@ bool ObjectReader::readSymbols() {
         return truncated("the dynamic section");
       if (D.d_tag == ELF::DT_NULL)
         break;
-      if (D.d_tag == ELF::DT_SYMTAB)
-        Table = D.d_un.d_ptr;
-      else if (D.d_tag == ELF::DT_STRTAB)
-        Strings = D.d_un.d_ptr;
-      else if (D.d_tag == ELF::DT_STRSZ)
-        StringsSize = D.d_un.d_val;
-      else if (D.d_tag == ELF::DT_HASH)
-        Hash = D.d_un.d_ptr;
+      DynamicSection[D.d_tag] = D.d_un.d_val;
     }
   }
+  return true;
+}
+
+bool ObjectReader::readSymbols() {
+  // The dynamic section says where symbols are in the image; the hash table
+  // knows how many.
+  const uint64_t Table = DynamicSection[ELF::DT_SYMTAB];
+  const uint64_t Strings = DynamicSection[ELF::DT_STRTAB];
+  const uint64_t Hash = DynamicSection[ELF::DT_HASH];
   // The symbols lie in the file, not in the zeros behind a segment.
   const uint64_t MostSymbols = Bytes.size() / sizeof(ELF::Elf64_Sym);
   uint64_t Count = 0;
@@ -320,7 +321,8 @@ bool ObjectReader::readSymbols() {
     return fail("the code object has no dynamic symbols");
   if (Count > MostSymbols)
     return truncated("the symbol table");
-  if (!readSymbolTable(Table, Count, Strings, StringsSize, true))
+  if (!readSymbolTable(Table, Count, Strings, DynamicSection[ELF::DT_STRSZ],
+                       true))
     return false;
   for (const Symbol &S : Symbols) {
     if (!S.Entry.st_shndx || S.Name.empty())
@@ -339,22 +341,9 @@ bool ObjectReader::readSymbols() {
 }
 
 bool ObjectReader::relocate() {
-  uint64_t Table = 0, Size = 0;
-  for (const auto &P : Segments) {
-    if (P.p_type != ELF::PT_DYNAMIC)
-      continue;
-    for (uint64_t At = P.p_vaddr; At < P.p_vaddr + P.p_memsz;
-         At += sizeof(ELF::Elf64_Dyn)) {
-      ELF::Elf64_Dyn D;
-      if (!getImage(At, D) || D.d_tag == ELF::DT_NULL)
-        break;
-      if (D.d_tag == ELF::DT_RELA)
-        Table = D.d_un.d_ptr;
-      else if (D.d_tag == ELF::DT_RELASZ)
-        Size = D.d_un.d_val;
-    }
-  }
-  for (uint64_t At = Table; At < Table + Size; At += sizeof(ELF::Elf64_Rela)) {
+  const uint64_t Table = DynamicSection[ELF::DT_RELA];
+  const uint64_t End = Table + DynamicSection[ELF::DT_RELASZ];
+  for (uint64_t At = Table; At < End; At += sizeof(ELF::Elf64_Rela)) {
     ELF::Elf64_Rela R;
     if (!getImage(At, R))
       return truncated("the relocation table");
