@@ -33,8 +33,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "bench")]
+sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "bench"),
+                str(SOURCE / "test" / "EndToEnd")]
 
+import chips  # noqa: E402
 from lnbwd.operations import (  # noqa: E402
     LAYER_NORM,
     LAYER_NORM_BWD,
@@ -52,10 +54,10 @@ NAMES = {"eager": "PyTorch", "compile": "torch.compile", "liger": "Liger", "cudn
          "quack": "Quack", "aiter": "AITER", "torch": "torch.compile"}
 GRAPH, INTERLEAVED = results.METHODS[0], results.INTERLEAVED
 # The chips, types and operations that are counted, with N and the numbers of rows.
-COUNTED_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+COUNTED_CHIPS = chips.MANY
 COUNTED_TYPES, COUNTED_OPS = ("f32", "bf16"), (LAYER_NORM_BWD, LAYER_NORM, RMS_NORM)
 COUNTED_N, COUNTED_ROWS = 1024, 16384
-PREDICTED_CHIP = "gfx942"
+PREDICTED_CHIP = chips.DEFAULT
 
 # The blocks of operations.py: whether their shapes were drawn, and of which operations they are.
 OF_OPERATIONS = {"known": (False, (LAYER_NORM_BWD,)), "random": (True, (LAYER_NORM_BWD,)),

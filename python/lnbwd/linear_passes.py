@@ -22,8 +22,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from . import native, operations, ops, product_choice, regions_op, runtime, schedule
-from ._chips import has_tf32_products
+from . import _chips, native, operations, ops, product_choice, regions_op, runtime, schedule
 from .kernels import code_for_device, derive_gradient
 from .launching import (
     check_capture,
@@ -285,7 +284,7 @@ def _load(source: str, tf32: bool, device: torch.device, key: _Key, rows: int) -
         def make(chip: str, format: str) -> ProgramSpec:
             # Of programs with matrices all chips' kernels depend on it: how a sum is taken apart,
             # and whether one workgroup takes everything.
-            options = "float32-products=tf32" if tf32 and has_tf32_products(chip) else ""
+            options = "float32-products=tf32" if tf32 and _chips.has_tf32_products(chip) else ""
             return ProgramSpec(source, chip, options, format=format, rows=rows_hint(rows))
 
         program = runtime.Program.for_chip(code_for_device(make, target.chip), target.info.arch)
@@ -327,7 +326,7 @@ def _backward_by_kernels(gradient: Gradient, known: dict[str, Tensor]) -> dict[s
 
 # The chip that the fields below were measured on; rows up to which each set of them has a workgroup
 # of its own, columns of a lane, and idle lanes.
-_MEASURED_CHIP, _MOST_APART_ROWS, _MOST_APART_COLUMNS, _MOST_IDLE = "sm_90", 2048, 64, 1.34
+_MEASURED_CHIP, _MOST_APART_ROWS, _MOST_APART_COLUMNS, _MOST_IDLE = _chips.GPU, 2048, 64, 1.34
 
 
 def before_product(chip: str, k: int, element_bytes: int, rows: int) -> str:
