@@ -37,6 +37,7 @@ mkdir -p "$folder/tools"
 cp -R "$source_dir/tools/lnbwd-tune" "$folder/tools/"
 mkdir -p "$folder/python/lnbwd/lib"
 cp -L "$library" "$folder/python/lnbwd/lib/"
+cp "$source_dir/lib/Chips/Chips.json" "$folder/python/lnbwd/chips.json"
 find "$folder" -name __pycache__ -prune -exec rm -rf {} +
 "$python" "$source_dir/bench/operations.py" compile --out "$folder/kernels" "$@"
 # (AITER is installed where it is wanted: it comes with ROCm's containers.)

@@ -118,6 +118,7 @@ pack_family() {
   cp -RL "$source_dir/python/lnbwd" "$folder/family/python/"
   mkdir -p "$folder/family/python/lnbwd/lib"
   cp -L "$build_dir/lib/liblnbwd-runtime.so.0" "$folder/family/python/lnbwd/lib/"
+  cp "$source_dir/lib/Chips/Chips.json" "$folder/family/python/lnbwd/chips.json"
   { echo "every=$every"; cat; } <<'RUN' | write_run family
 export LNBWD_BUILD_DIR=$here/build
 python3 test/EndToEnd/examples.py run --build build --kernels example-kernels --chip "$chip" --device "$device" | tee "$out/examples.txt"

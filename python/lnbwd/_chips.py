@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Chips that stand in where none is named, from the description of the chips.
 
-The file chips.json beside this one is lib/Chips/Chips.json of the source tree.
+They are read from chips.json beside this file in an installed package, and in a checkout from where
+the compiler has them, lib/Chips/Chips.json.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ import pathlib
 
 from .errors import LnbwdError
 
-_file = pathlib.Path(__file__).with_name("chips.json")
+_here = pathlib.Path(__file__).resolve()
+_file = _here.with_name("chips.json")
+if not _file.exists():
+    _file = _here.parent.parent.parent / "lib" / "Chips" / "Chips.json"
 try:
     _description = json.loads(_file.read_text())
 except (OSError, ValueError) as error:
-    raise LnbwdError(f"expected the description of the chips in {_file}, got {error}; in a "
-                     "checkout that file is a symbolic link to lib/Chips/Chips.json, which a copy "
-                     "has to keep or to follow; 'pip install .' in a checkout makes a whole package"
-                     ) from error
+    raise LnbwdError(
+        f"expected the description of the chips in {_here.with_name('chips.json')}, or in "
+        f"lib/Chips/Chips.json of a checkout, got {error}; 'pip install .' in a checkout makes a "
+        "whole package") from error
 _defaults = _description["defaults"]
 
 SIMULATED: str = _defaults["simulated"]

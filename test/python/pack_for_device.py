@@ -110,6 +110,7 @@ def main():
         shutil.rmtree(folder / name, ignore_errors=True)
     ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
     shutil.copytree(ROOT / "python" / "lnbwd", folder / "python" / "lnbwd", ignore=ignored)
+    shutil.copy(ROOT / "lib" / "Chips" / "Chips.json", folder / "python" / "lnbwd" / "chips.json")
     shutil.copytree(ROOT / "test" / "python", folder / "tests", ignore=ignored)
     tests = [ROOT / "test" / "python" / name for name in SAMPLE_TESTS] if options.sample else [
         ROOT / "test" / "python"]
