@@ -1,62 +1,36 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``python -m lnbwd.bench``: how fast the backward pass is here, and what calling it costs.
+"""``python -m lnbwd.bench``: how fast the backward pass is here.
 
 On a GPU: the time of each shape for lnbwd and for PyTorch's own operator, with the device's copy
-rate beside them; the host's time of a warm call beside ATen's; the time of the first
-call of a kernel that the cache has. On the simulator, whose times mean nothing: bytes and
-instructions. bench/ in the source tree compares with other projects.
+rate beside them. On the simulator, whose times mean nothing: bytes and instructions. bench/ in the
+source tree compares with other projects, and measures what a call costs the host.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import statistics
 import sys
-import time
 from collections.abc import Callable, Sequence
-from typing import Any, TextIO
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from . import kernels, launching, ops  # noqa: F401 (registers the operators)
+from . import launching, ops  # noqa: F401 (registers the operators)
 from ._files import write_whole
 from .errors import LnbwdError
 from .launching import DEFAULT_CHIP
-from .operations import LAYER_NORM_BWD
 
-__all__ = ["Overheads", "main", "measure_overheads"]
+__all__ = ["main"]
 
 _DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 _GPU_SHAPES = ["4096x1024", "8192x4096", "4096x8192", "16384x2048", "65536x768", "1024x16384",
                "8192x768", "32768x1024", "512x4096"]
 _SIMULATOR_SHAPES = ["64x256", "64x768", "32x1024"]
-
-
-class _Progress:
-    """A bar on a terminal; nothing elsewhere."""
-
-    def __init__(self, total: int, stream: TextIO) -> None:
-        self.total, self.done, self.stream = total, 0, stream
-        self.shown = stream.isatty()
-
-    def step(self, text: str) -> None:
-        """One more is about to begin."""
-        if self.shown:
-            filled = 30 * self.done // max(1, self.total)
-            self.stream.write(f"\r[{'#' * filled}{'.' * (30 - filled)}] {self.done}/{self.total} "
-                              f"{text:28}")
-            self.stream.flush()
-        self.done += 1
-
-    def end(self) -> None:
-        """Removes the bar."""
-        if self.shown:
-            self.stream.write("\r" + " " * 76 + "\r")
 
 
 def _inputs(rows: int, n: int, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, ...]:
@@ -122,66 +96,6 @@ def _copy_rate(device: torch.device) -> float:
     return 2 * source.nbytes / _milliseconds([lambda: target.copy_(source)], 10) / 1e6
 
 
-class Overheads:
-    """What calling costs the host.
-
-    Attributes:
-        warm_us: of a warm call of the backward operator, in microseconds.
-        torch_us: of ATen's for the same tensors.
-        first_ms: of loading a kernel that the cache on disk has, in milliseconds: the median over
-            kernels, without the work on the device.
-        first_worst_ms: the slowest of them.
-    """
-
-    def __init__(self, warm_us: float, torch_us: float, first: Sequence[float]) -> None:
-        self.warm_us, self.torch_us = warm_us, torch_us
-        self.first_ms = statistics.median(first) if first else math.nan
-        self.first_worst_ms = max(first, default=math.nan)
-
-
-def _host_microseconds(call: Callable[[], object], calls: int = 100, rounds: int = 50) -> float:
-    """The least mean of many short rounds: the host is not alone on its machine."""
-    best = math.inf
-    for _ in range(rounds):
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(calls):
-            call()
-        best = min(best, (time.perf_counter() - start) / calls)
-    return best * 1e6
-
-
-def measure_overheads(device: torch.device, lengths: Sequence[int] = (256, 768, 1024, 4096),
-                      dtype: torch.dtype = torch.bfloat16) -> Overheads:
-    """Measures :class:`Overheads` on a GPU.
-
-    The kernels have to be in the cache on disk, or be compiled by the first call, which is not
-    measured.
-    """
-    first = []
-    mask = [True, True, True]
-    for n in lengths:
-        t = _inputs(4, n, dtype, device)
-        torch.ops.lnbwd._layer_norm_bwd(*t, [n], mask)
-        torch.cuda.synchronize()
-        # As a new process finds things: nothing in memory, the kernel on disk.
-        kernels._memory.clear()
-        launching._loaded.clear()
-        start = time.perf_counter()
-        launching.load_kernel(LAYER_NORM_BWD, n, dtype, dtype, dtype, (True, True, True), None,
-                              t[0].device, 4)
-        first.append(1e3 * (time.perf_counter() - start))
-    t = _inputs(4, lengths[0], dtype, device)
-    shape = [lengths[0]]
-    warm = _host_microseconds(lambda: torch.ops.lnbwd._layer_norm_bwd(*t, shape, mask))
-    dy, x, mean, rstd, weight, bias = t
-    theirs = torch.ops.aten.native_layer_norm_backward.default
-    mean, rstd = mean.view(-1, 1), rstd.view(-1, 1)
-    torch_us = _host_microseconds(lambda: theirs(dy, x, shape, mean, rstd, weight, bias, mask))
-    return Overheads(warm, torch_us, first)
-
-
 def _simulate_shape(rows: int, n: int, dtype: torch.dtype) -> dict[str, Any]:
     t = _inputs(rows, n, dtype, torch.device("cpu"))
     device = launching.open_device(torch.device("cpu"))
@@ -196,40 +110,6 @@ def _simulate_shape(rows: int, n: int, dtype: torch.dtype) -> dict[str, Any]:
             "vector": counters.vector_lane_instructions / (rows * n),
             "memory": counters.memory_lane_instructions / (rows * n),
             "lds": counters.lds_lane_instructions / (rows * n)}
-
-
-def _plot(results: Sequence[dict[str, Any]], copy_rate: float, title: str, path: str) -> None:
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise LnbwdError("--plot needs matplotlib: pip install matplotlib") from error
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(10, 4.5), layout="constrained")
-    places = range(len(results))
-    series = [("lnbwd", "lnbwd_gbps"), ("torch", "torch_gbps")]
-    if "lnbwd_gbps" not in results[0]:
-        series = [("bytes asked for over the minimal bytes", "ratio")]
-    for index, (label, key) in enumerate(series):
-        axes.bar([p + (index - (len(series) - 1) / 2) * 0.38 for p in places],
-                 [r[key] for r in results], width=0.36, label=label)
-    if copy_rate:
-        axes.axhline(copy_rate, color="black", linewidth=1, label="copy")
-        axes.set_ylabel("GB/s of the minimal bytes")
-    axes.set_xticks(list(places), [f"{r['rows']}x{r['n']}" for r in results], rotation=30,
-                    ha="right")
-    axes.set_title(title)
-    axes.legend()
-    figure.savefig(path)
-    pyplot.close(figure)
-
-
-def _bars(results: Sequence[dict[str, Any]], key: str, top: float) -> None:
-    """The plot for a terminal."""
-    print()
-    for r in results:
-        print(f"  {r['rows']}x{r['n']:<8} {'#' * round(50 * r[key] / top):50} {r[key]:8.1f}")
 
 
 def _shape(text: str) -> tuple[int, int]:
@@ -248,60 +128,39 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--shape", type=_shape, action="append",
                         help="ROWSxN; may be given several times (default: a list)")
     parser.add_argument("--dtype", default="bf16", choices=list(_DTYPES))
-    parser.add_argument("--plot", help="write a plot to this file (.png, .svg, .pdf)")
     parser.add_argument("--json", help="write all numbers to this file")
-    parser.add_argument("--no-overheads", action="store_true",
-                        help="leave out what calling costs")
     return parser
 
 
-def _run_on_gpu(options: argparse.Namespace, progress: _Progress,
-                shapes: Sequence[tuple[int, int]]) -> dict[str, Any]:
+def _run_on_gpu(dtype_name: str, shapes: Sequence[tuple[int, int]]) -> dict[str, Any]:
     device = torch.device("cuda", torch.cuda.current_device())
-    dtype = _DTYPES[options.dtype]
-    print(f"{torch.cuda.get_device_name(device)}, torch {torch.__version__}, {options.dtype}")
-    results = []
-    for rows, n in shapes:
-        progress.step(f"{rows}x{n}")
-        results.append(_bench_shape(rows, n, dtype, device))
-    progress.step("copy")
+    print(f"{torch.cuda.get_device_name(device)}, torch {torch.__version__}, {dtype_name}")
     copy_rate = _copy_rate(device)
-    progress.end()
     print(f"\n{'M x N':>14} {'lnbwd us':>10} {'torch us':>10} {'lnbwd GB/s':>11} "
           f"{'torch GB/s':>11} {'of copy':>8} {'speed-up':>9}")
-    for r in results:
-        print(f"{r['rows']:>7} x {r['n']:<5}{r['lnbwd_us']:10.1f} {r['torch_us']:10.1f} "
-              f"{r['lnbwd_gbps']:11.0f} {r['torch_gbps']:11.0f} "
-              f"{100 * r['lnbwd_gbps'] / copy_rate:6.0f} % {r['torch_us'] / r['lnbwd_us']:8.2f}x")
-    print(f"copy: {copy_rate:.0f} GB/s, read and written")
-    _bars(results, "lnbwd_gbps", copy_rate)
-    report: dict[str, Any] = {"shapes": results, "copy_gbps": copy_rate}
-    if not options.no_overheads:
-        costs = measure_overheads(device, dtype=dtype)
-        print(f"\nwarm call: {costs.warm_us:.1f} us of the host's time, ATen's operator "
-              f"{costs.torch_us:.1f} us\n"
-              f"first call of a cached kernel: {costs.first_ms:.2f} ms (median), "
-              f"{costs.first_worst_ms:.2f} ms (worst)")
-        report["overheads"] = vars(costs)
-    return report
-
-
-def _run_on_simulator(options: argparse.Namespace, progress: _Progress,
-                      shapes: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    info = launching.open_device(torch.device("cpu")).info
-    print(f"{info.name}, {options.dtype}; counts, since the simulator's times mean nothing")
     results = []
     for rows, n in shapes:
-        progress.step(f"{rows}x{n}")
-        results.append(_simulate_shape(rows, n, _DTYPES[options.dtype]))
-        results[-1]["ratio"] = results[-1]["asked"] / results[-1]["bytes"]
-    progress.end()
+        r = _bench_shape(rows, n, _DTYPES[dtype_name], device)
+        results.append(r)
+        print(f"{rows:>7} x {n:<5}{r['lnbwd_us']:10.1f} {r['torch_us']:10.1f} "
+              f"{r['lnbwd_gbps']:11.0f} {r['torch_gbps']:11.0f} "
+              f"{100 * r['lnbwd_gbps'] / copy_rate:6.0f} % {r['torch_us'] / r['lnbwd_us']:8.2f}x",
+              flush=True)
+    print(f"copy: {copy_rate:.0f} GB/s, read and written")
+    return {"shapes": results, "copy_gbps": copy_rate}
+
+
+def _run_on_simulator(dtype_name: str, shapes: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    info = launching.open_device(torch.device("cpu")).info
+    print(f"{info.name}, {dtype_name}; counts, since the simulator's times mean nothing")
     print(f"\n{'M x N':>14} {'bytes asked / minimal':>22} {'per element: vector':>20} "
           f"{'memory':>7} {'LDS':>6}")
-    for r in results:
-        print(f"{r['rows']:>7} x {r['n']:<5}{r['ratio']:22.2f} {r['vector']:20.1f} "
-              f"{r['memory']:7.2f} {r['lds']:6.2f}")
-    _bars(results, "ratio", max(r["ratio"] for r in results))
+    results = []
+    for rows, n in shapes:
+        r = _simulate_shape(rows, n, _DTYPES[dtype_name])
+        results.append(r)
+        print(f"{rows:>7} x {n:<5}{r['asked'] / r['bytes']:22.2f} {r['vector']:20.1f} "
+              f"{r['memory']:7.2f} {r['lds']:6.2f}", flush=True)
     return {"shapes": results}
 
 
@@ -317,16 +176,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     shapes = options.shape or [_shape(text)
                                for text in (_GPU_SHAPES if on_gpu else _SIMULATOR_SHAPES)]
-    progress = _Progress(len(shapes) + on_gpu, sys.stderr)
     try:
         if on_gpu:
-            report = _run_on_gpu(options, progress, shapes)
+            report = _run_on_gpu(options.dtype, shapes)
         else:
             with launching.simulate(options.device.partition(":")[2] or DEFAULT_CHIP):
-                report = _run_on_simulator(options, progress, shapes)
-        if options.plot:
-            _plot(report["shapes"], report.get("copy_gbps", 0.0),
-                  f"LayerNorm backward, {options.dtype}", options.plot)
+                report = _run_on_simulator(options.dtype, shapes)
     except LnbwdError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

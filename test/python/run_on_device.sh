@@ -45,8 +45,6 @@ if [ "${2:-}" != ddp ] && [ "$where" = gpu ]; then
   note "lnbwd.bench" "exit code $?"
   timeout 60 python3 "$here/tests/host_cost.py" --json "$out/host_cost.json" >"$out/host_cost.txt" 2>&1
   note "host_cost" "exit code $?"
-  grep -E "^(warm|first) call" "$out/bench.txt" >"$work/overheads"
-  while read -r line; do note "" "$line"; done <"$work/overheads"
   cat "$out/bench.txt" "$out/host_cost.txt"
 fi
 if [ "${2:-}" != ddp ]; then

@@ -5,7 +5,6 @@
 
 import json
 import os
-import xml.etree.ElementTree
 
 import loaded_python
 import pytest
@@ -76,32 +75,20 @@ def test_wrong_options_of_the_commands(module, arguments, code, words, capsys):
 
 @pytest.mark.simulator
 def test_bench_on_the_simulator(tmp_path, capsys):
-    plot, numbers = tmp_path / "plot.svg", tmp_path / "numbers.json"
-    pytest.importorskip("matplotlib")
-    assert bench.main(["--device", "sim", "--shape", "32x128", "--shape", "16x256", "--plot",
-                       str(plot), "--json", str(numbers)]) == 0
+    numbers = tmp_path / "numbers.json"
+    assert bench.main(["--device", "sim", "--shape", "32x128", "--shape", "16x256", "--json",
+                       str(numbers)]) == 0
     out = capsys.readouterr().out
     assert "AMD Instinct MI300X (simulated)" in out and "32 x 128" in out
     shapes = json.loads(numbers.read_text())["shapes"]
     # At the least dy and x are read and dx is written.
     assert all(s["asked"] >= 3 * s["rows"] * s["n"] * 2 for s in shapes)
-    assert xml.etree.ElementTree.parse(plot).getroot().tag.endswith("svg")
 
 
 def test_bench_says_when_a_shape_is_wrong(capsys):
     with pytest.raises(SystemExit):
         bench.main(["--shape", "32"])
     assert "expected ROWSxN, for example 8192x4096, got '32'" in capsys.readouterr().err
-
-
-@pytest.mark.gpu
-def test_overheads(device):
-    """What lnbwd.bench prints of a call's cost is there; docs/performance.md has the numbers."""
-    costs = bench.measure_overheads(device)
-    print(f"warm {costs.warm_us:.1f} us, ATen's {costs.torch_us:.1f} us, first call "
-          f"{costs.first_ms:.2f} ms, worst {costs.first_worst_ms:.2f} ms")
-    assert costs.torch_us > 0 < costs.warm_us
-    assert 0 < costs.first_ms <= costs.first_worst_ms
 
 
 def test_every_public_name_is_documented():
