@@ -32,7 +32,7 @@ from ._version import __version__ as __version__
 from .compiler import Gradient, compile_mlir, differentiate
 from .errors import CacheWarning, CompileError, LibraryError, LnbwdError, RuntimeStatusError
 from .kernels import CompiledKernel, compile, kernel_cache, report, set_cache_folder
-from .roofline import Report
+from .reports import Report
 from .spec import KernelSpec
 from .tuning import autotune
 

@@ -21,7 +21,7 @@ from ._files import write_whole
 from .cache import KernelCache, default_folder
 from .errors import CompileError, LnbwdError
 from .operations import OPERATIONS
-from .roofline import Report, report_of
+from .reports import Report, report_of
 from .spec import FORWARD_OPS, ROWS_HINTS, GradientSpec, KernelSpec, Spec, dtype_name
 
 __all__ = ["CompiledKernel", "compile", "compile_spec", "derive_gradient", "kernel_cache",
@@ -309,7 +309,7 @@ def report(kernel: CompiledKernel, rows: int | None = None) -> Report:
 
     Raises:
         LnbwdError: the kernel is for several chips.
-        The errors of :func:`lnbwd.roofline.report_of`.
+        The errors of :func:`lnbwd.reports.report_of`.
     """
     return report_of(kernel.for_chip(kernel._one("report")).spec, rows)
 

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The report of a kernel, and the notebook that shows it."""
 
-import xml.etree.ElementTree
-
 import pytest
 
 import lnbwd
@@ -25,13 +23,6 @@ def test_report(chip):
     # No faster than memory lets the bytes through.
     assert report.seconds >= 0.99 * report.minimal_bytes / (report.chip.gigabytes_per_second * 1e9)
     assert chip in str(report) and "bound by" in repr(report)
-    if chip != "sm_90":
-        assert report.intensity > 0 and report.ridge > 0
-    root = xml.etree.ElementTree.fromstring(report.svg())
-    assert root.tag.endswith("svg")
-    circles = [e for e in root if e.tag.endswith("circle")]
-    assert len(circles) == (0 if chip == "sm_90" else 1)
-    assert "<svg" in report._repr_html_() and "<pre>" in report._repr_html_()
     assert k.report.rows == (1 << 24) // 1024
 
 
@@ -59,7 +50,7 @@ def test_the_notebook_runs_on_a_cpu(monkeypatch):
     notebook = nbformat.read(path, as_version=4)
     nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
     outputs = [o for cell in notebook.cells if cell.cell_type == "code" for o in cell.outputs]
-    assert any("<svg" in o.get("data", {}).get("text/html", "") for o in outputs)
+    assert any("bound by" in o.get("text", "") for o in outputs)
     # What is kept in the tree has no outputs: they would go stale.
     kept = nbformat.read(path, as_version=4)
     assert all(not cell.outputs for cell in kept.cells if cell.cell_type == "code")

@@ -103,13 +103,13 @@ def test_every_public_name_is_documented():
         nn,
         patching,
         product_choice,
-        roofline,
+        reports,
         runtime,
         spec,
     )
 
     for module in (lnbwd, bench, cache, check, compiler, functional, kernels, launching, linear,
-                   nn, patching, product_choice, roofline, runtime, spec):
+                   nn, patching, product_choice, reports, runtime, spec):
         assert module.__doc__
         for name in module.__all__:
             value = getattr(module, name)
