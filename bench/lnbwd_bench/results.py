@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import itertools
 import json
-import lzma
 import pathlib
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lnbwd._files import write_whole
+from lnbwd._files import read_document, write_whole
 from lnbwd.operations import OPERATIONS
 
 FORMAT, VERSION = "lnbwd-bench-operations", 3
@@ -64,24 +63,18 @@ def output_of(out: pathlib.Path, entries: Sequence[Row]) -> pathlib.Path:
 
 
 def read(path: pathlib.Path) -> dict[str, Any]:
-    """A result file, plain or compressed by xz.
+    """A result file.
 
     Raises:
         OSError: it cannot be read.
         ValueError: it is none; the message names the file.
     """
-    data = path.read_bytes()
-    try:
-        document = json.loads(lzma.decompress(data) if path.suffix == ".xz" else data)
-    except (ValueError, lzma.LZMAError) as error:
-        raise ValueError(f"{path}: {error}") from error
-    found = document if isinstance(document, dict) else {}
-    if (found.get("format"), found.get("version")) != (FORMAT, VERSION) or not all(
-            isinstance(row, dict) and "timed" in row for row in found.get("results", [None])):
+    document = read_document(path, FORMAT, VERSION)
+    if not all(isinstance(row, dict) and "timed" in row
+               for row in document.get("results", [None])):
         raise ValueError(f"{path}: expected results of operations.py, each with the names of those "
-                         f"that were timed, got format '{found.get('format')}' version "
-                         f"{found.get('version')}")
-    return found
+                         "that were timed")
+    return document
 
 
 def times_of(row: Row, method: str) -> dict[str, float]:

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import lzma
 import os
 import pathlib
 import stat
 import tempfile
 from typing import Any
-
-_XZ_MAGIC = b"\xfd7zXZ\0"
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
@@ -70,16 +67,15 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def read_document(path: pathlib.Path, name: str, version: int) -> dict[str, Any]:
-    """A JSON file that says of which format it is, plain or compressed by xz.
+    """A JSON file that says of which format it is.
 
     Raises:
         OSError: it cannot be read.
         ValueError: it is no JSON, or of another format or version; the message names the file.
     """
-    data = path.read_bytes()
     try:
-        document = json.loads(lzma.decompress(data) if data.startswith(_XZ_MAGIC) else data)
-    except (ValueError, lzma.LZMAError) as error:
+        document = json.loads(path.read_bytes())
+    except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
     found = document if isinstance(document, dict) else {}
     if (found.get("format"), found.get("version")) != (name, version):

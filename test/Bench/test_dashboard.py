@@ -103,7 +103,7 @@ def test_results_of_the_other_programs_are_read(block, document, row, tmp_path):
 def test_what_is_no_result_is_refused(elsewhere, monkeypatch, capsys):
     (elsewhere / "mine.json").write_text("{}")
     assert run(monkeypatch, "take", "random", elsewhere / "mine.json") == 1
-    assert "expected results of operations.py" in capsys.readouterr().err
+    assert "expected format 'lnbwd-bench-operations' version" in capsys.readouterr().err
 
 
 def test_a_prediction_has_its_product(build):

@@ -4,7 +4,6 @@
 """Files that the package writes, whole or not at all, and reads."""
 
 import errno
-import lzma
 import os
 import resource
 import stat
@@ -75,17 +74,16 @@ def test_devices_are_written_to_in_place():
     assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
 
 
-@pytest.mark.parametrize("compress", [bytes, lzma.compress])
-def test_documents_say_of_which_format_they_are(tmp_path, compress):
+def test_documents_say_of_which_format_they_are(tmp_path):
     file = tmp_path / "document"
-    file.write_bytes(compress(b'{"format": "ours", "version": 2, "entries": []}'))
+    file.write_text('{"format": "ours", "version": 2, "entries": []}')
     assert read_document(file, "ours", 2)["entries"] == []
     with pytest.raises(ValueError, match="document: expected format 'ours' version 3, got 'ours' "
                        "version 2"):
         read_document(file, "ours", 3)
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b"{", b"\xff\xff", lzma.compress(b"{}")[:-4]])
+@pytest.mark.parametrize("data", [b"", b"[]", b"{", b"\xff\xff"])
 def test_what_is_no_document_is_named(tmp_path, data):
     (tmp_path / "document").write_bytes(data)
     with pytest.raises(ValueError, match="document: "):

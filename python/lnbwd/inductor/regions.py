@@ -100,7 +100,7 @@ def find_regions(graph: Graph) -> list[Region]:
     taken: set[Node] = set()
     for domain in _find_domains(graph):
         found = [_region(domain, group, order)
-                 for group in _find_groups(graph, domain, taken, order)]
+                 for group in _find_groups(graph, domain, taken)]
         for region in _join(found, order):
             if region.row_sums or region.column_sums:
                 regions.append(region)
@@ -201,8 +201,7 @@ def _is_drawn(node: Node) -> bool:
         is_random(source) for source in sources(node))
 
 
-def _levels(graph: Graph, domain: Domain, candidates: set[Node],
-            order: dict[Node, int]) -> dict[Node, int]:
+def _levels(graph: Graph, domain: Domain, candidates: set[Node]) -> dict[Node, int]:
     """The level of every node."""
     earliest: dict[Node, int] = {}
     for node in graph.nodes:
@@ -224,11 +223,10 @@ def _levels(graph: Graph, domain: Domain, candidates: set[Node],
     return levels
 
 
-def _find_groups(graph: Graph, domain: Domain, taken: set[Node],
-                 order: dict[Node, int]) -> list[set[Node]]:
+def _find_groups(graph: Graph, domain: Domain, taken: set[Node]) -> list[set[Node]]:
     """The connected sets of candidates of one level."""
     candidates = _candidates(graph, domain, taken)
-    levels = _levels(graph, domain, candidates, order)
+    levels = _levels(graph, domain, candidates)
     groups: list[set[Node]] = []
     seen: set[Node] = set()
     for start in graph.nodes:

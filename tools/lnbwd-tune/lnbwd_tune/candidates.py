@@ -161,7 +161,6 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
     progress.close()
     document = {"format": FORMAT, "version": VERSION, "chip": chip,
                 "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
-                "fields": {name: dataclasses.asdict(schedule.FIELDS[name]) for name in known},
                 "problems": problems}
     write_whole(folder / MANIFEST, json.dumps(document, indent=1) + "\n")
     return notes
