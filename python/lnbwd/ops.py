@@ -32,13 +32,11 @@ from torch import Tensor
 from . import native
 from .errors import LnbwdError
 from .launching import check_device, dense, launch, uses_forward_kernels
-from .operations import LAYER_NORM, LAYER_NORM_BWD, RMS_NORM, RMS_NORM_BWD
+from .operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS, RMS_NORM, RMS_NORM_BWD
 
 __all__ = ["Refused", "convert_parameter", "differentiable_layer_norm", "differentiable_rms_norm",
            "eager_layer_norm", "eager_rms_norm", "raw_layer_norm", "raw_layer_norm_bwd",
            "raw_rms_norm", "raw_rms_norm_bwd"]
-
-_NOTHING = (False, False, False)
 
 _LAYER_NORM = ("(Tensor x, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps)"
                " -> (Tensor, Tensor, Tensor)")
@@ -71,7 +69,7 @@ def _empty(like: Tensor) -> Tensor:
 
 
 def _verify(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
-            bias: Tensor | None) -> None:
+            bias: Tensor | None = None) -> None:
     """Refuses what kernels would read wrongly, as lib/Torch does; lnbwd.functional has the words
     for users."""
     shape = list(normalized_shape)
@@ -124,63 +122,48 @@ def _forward_kernel(op: str, x: Tensor, normalized_shape: Sequence[int], weight:
     return tuple(outputs)
 
 
-def _layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
-                bias: Tensor | None, eps: float) -> Any:
-    _verify(x, normalized_shape, weight, bias)
-    check_device(x)
-    if _is_computed_by_kernels(x, normalized_shape) and uses_forward_kernels():
-        return _forward_kernel(LAYER_NORM, x, normalized_shape, weight, bias, eps)
-    return _layer_norm_by_torch(x, normalized_shape, weight, bias, eps)
+def _forward(name: str) -> Callable[..., Any]:
+    """The operator of a forward pass."""
+    def forward(x: Tensor, normalized_shape: Sequence[int], *others: Any) -> Any:
+        *parameters, eps = others
+        _verify(x, normalized_shape, *parameters)
+        check_device(x)
+        if _is_computed_by_kernels(x, normalized_shape) and uses_forward_kernels():
+            weight, bias, *_ = (*parameters, None)
+            return _forward_kernel(name, x, normalized_shape, weight, bias, eps)
+        return _BY_TORCH[name](x, normalized_shape, *others)
+
+    return forward
 
 
-def _rms_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
-              eps: float) -> Any:
-    _verify(x, normalized_shape, weight, None)
-    check_device(x)
-    if _is_computed_by_kernels(x, normalized_shape) and uses_forward_kernels():
-        return _forward_kernel(RMS_NORM, x, normalized_shape, weight, None, eps)
-    return _rms_norm_by_torch(x, normalized_shape, weight, eps)
+def _backward(name: str) -> Callable[..., Any]:
+    """The operator of a gradient. There are as many statistics as parameters."""
+    count = 2 if name == LAYER_NORM_BWD else 1
 
+    def backward(dy: Tensor, x: Tensor, *others: Any) -> Any:
+        statistics, parameters = others[:count], others[count:2 * count]
+        normalized_shape, mask = others[2 * count:]
+        _verify(x, normalized_shape, *parameters)
+        _verify_gradient(dy, x, normalized_shape, *statistics)
+        check_device(x, "x")
+        if not _is_computed_by_kernels(x, normalized_shape):
+            return _BY_TORCH[name](dy, x, *others)
+        wanted = [like if want else None
+                  for like, want in zip((x, *parameters), mask, strict=True)]
+        gradients = [_empty(x) if like is None else _empty_like(like) for like in wanted]
+        outputs = [gradient for gradient, like in zip(gradients, wanted, strict=True)
+                   if like is not None]
+        if outputs:
+            wants = [like is not None for like in wanted]
+            dtypes = [None if p is None else p.dtype for p in parameters]
+            launch(name, math.prod(normalized_shape), statistics[0].numel(), x.dtype,
+                   dtypes[0], dtypes[1] if count == 2 else None,
+                   (wants[0], wants[1], count == 2 and wants[2]),
+                   [*(dense(t) for t in (dy, x, parameters[0], *statistics) if t is not None),
+                    *outputs])
+        return tuple(gradients)
 
-def _layer_norm_bwd(dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None,
-                    bias: Tensor | None, normalized_shape: Sequence[int],
-                    mask: Sequence[bool]) -> tuple[Tensor, Tensor, Tensor]:
-    _verify(x, normalized_shape, weight, bias)
-    _verify_gradient(dy, x, normalized_shape, mean, rstd)
-    check_device(x, "x")
-    if not _is_computed_by_kernels(x, normalized_shape):
-        return _layer_norm_bwd_by_torch(dy, x, mean, rstd, weight, bias, normalized_shape, mask)
-    wants = (mask[0], mask[1] and weight is not None, mask[2] and bias is not None)
-    dx = _empty_like(x) if wants[0] else _empty(x)
-    dweight = _empty_like(weight) if wants[1] and weight is not None else _empty(x)
-    dbias = _empty_like(bias) if wants[2] and bias is not None else _empty(x)
-    if wants == _NOTHING:
-        return dx, dweight, dbias
-    tensors = [dense(t) for t in (dy, x, weight, mean, rstd) if t is not None]
-    tensors += [t for t, want in zip((dx, dweight, dbias), wants, strict=True) if want]
-    launch(LAYER_NORM_BWD, math.prod(normalized_shape), mean.numel(), x.dtype,
-           None if weight is None else weight.dtype, None if bias is None else bias.dtype, wants,
-           tensors)
-    return dx, dweight, dbias
-
-
-def _rms_norm_bwd(dy: Tensor, x: Tensor, rstd: Tensor, weight: Tensor | None,
-                  normalized_shape: Sequence[int], mask: Sequence[bool]) -> tuple[Tensor, Tensor]:
-    _verify(x, normalized_shape, weight, None)
-    _verify_gradient(dy, x, normalized_shape, rstd)
-    check_device(x, "x")
-    if not _is_computed_by_kernels(x, normalized_shape):
-        return _rms_norm_bwd_by_torch(dy, x, rstd, weight, normalized_shape, mask)
-    wants = (mask[0], mask[1] and weight is not None, False)
-    dx = _empty_like(x) if wants[0] else _empty(x)
-    dweight = _empty_like(weight) if wants[1] and weight is not None else _empty(x)
-    if wants == _NOTHING:
-        return dx, dweight
-    tensors = [dense(t) for t in (dy, x, weight, rstd) if t is not None]
-    tensors += [t for t, want in zip((dx, dweight), wants, strict=False) if want]
-    launch(RMS_NORM_BWD, math.prod(normalized_shape), rstd.numel(), x.dtype,
-           None if weight is None else weight.dtype, None, wants, tensors)
-    return dx, dweight
+    return backward
 
 
 # --------------------------------------------------------------------------------------------------
@@ -278,48 +261,35 @@ def _fake_statistics(x: Tensor, normalized_shape: Sequence[int]) -> Tensor:
     return x.new_empty(x.shape[:x.dim() - len(normalized_shape)], dtype=_statistics_dtype(x))
 
 
-def _fake_layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
-                     bias: Tensor | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    _verify_devices(x, weight, bias)
-    return (_fake_like(x, True, x), _fake_statistics(x, normalized_shape),
-            _fake_statistics(x, normalized_shape))
+def _fake_forward(x: Tensor, normalized_shape: Sequence[int], *others: Any) -> tuple[Tensor, ...]:
+    *parameters, _ = others
+    _verify_devices(x, *parameters)
+    return (_fake_like(x, True, x),
+            *(_fake_statistics(x, normalized_shape) for _ in parameters))
 
 
-def _fake_layer_norm_bwd(dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None,
-                         bias: Tensor | None, normalized_shape: Sequence[int],
-                         mask: Sequence[bool]) -> tuple[Tensor, Tensor, Tensor]:
-    return (_fake_like(x, mask[0], x), _fake_like(weight, mask[1], x),
-            _fake_like(bias, mask[2], x))
+def _fake_backward(dy: Tensor, x: Tensor, *others: Any) -> tuple[Tensor, ...]:
+    *tensors, _, mask = others
+    parameters = tensors[len(tensors) // 2:]
+    return tuple(_fake_like(tensor, want, x)
+                 for tensor, want in zip((x, *parameters), mask, strict=True))
 
 
-def _fake_rms_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
-                   eps: float) -> tuple[Tensor, Tensor]:
-    _verify_devices(x, weight)
-    return _fake_like(x, True, x), _fake_statistics(x, normalized_shape)
-
-
-def _fake_rms_norm_bwd(dy: Tensor, x: Tensor, rstd: Tensor, weight: Tensor | None,
-                       normalized_shape: Sequence[int],
-                       mask: Sequence[bool]) -> tuple[Tensor, Tensor]:
-    return _fake_like(x, mask[0], x), _fake_like(weight, mask[1], x)
-
-
-for _name, _kernel, _by_torch, _fake in (
-        (LAYER_NORM, _layer_norm, _layer_norm_by_torch, _fake_layer_norm),
-        (LAYER_NORM_BWD, _layer_norm_bwd, _layer_norm_bwd_by_torch, _fake_layer_norm_bwd),
-        (RMS_NORM, _rms_norm, _rms_norm_by_torch, _fake_rms_norm),
-        (RMS_NORM_BWD, _rms_norm_bwd, None, _fake_rms_norm_bwd)):
-    _library.impl(f"_{_name}_by_torch", _by_torch or _rms_norm_bwd_by_torch,
-                  "CompositeExplicitAutograd")
-    torch.library.register_fake(f"lnbwd::_{_name}", _fake, lib=_library)
+_BY_TORCH: dict[str, Callable[..., Any]] = {
+    LAYER_NORM: _layer_norm_by_torch, LAYER_NORM_BWD: _layer_norm_bwd_by_torch,
+    RMS_NORM: _rms_norm_by_torch, RMS_NORM_BWD: _rms_norm_bwd_by_torch}
+for _name, _by_torch in _BY_TORCH.items():
+    _is_forward = OPERATIONS[_name].is_forward
+    _library.impl(f"_{_name}_by_torch", _by_torch, "CompositeExplicitAutograd")
+    torch.library.register_fake(f"lnbwd::_{_name}",
+                                _fake_forward if _is_forward else _fake_backward, lib=_library)
     # They are called below autograd, by the functions below.
     _library.impl(f"_{_name}", torch.library.fallthrough_kernel, "Autograd")
     if not native.load():
         for _key in ("CPU", "CUDA"):
-            _library.impl(f"_{_name}", _kernel, _key)
+            _library.impl(f"_{_name}", (_forward if _is_forward else _backward)(_name), _key)
 
-_RAW = {name: getattr(torch.ops.lnbwd, f"_{name}").default
-        for name in (LAYER_NORM, LAYER_NORM_BWD, RMS_NORM, RMS_NORM_BWD)}
+_RAW = {name: getattr(torch.ops.lnbwd, f"_{name}").default for name in _BY_TORCH}
 # Without a frame of Python in between.
 raw_layer_norm, raw_layer_norm_bwd, raw_rms_norm, raw_rms_norm_bwd = (
     getattr(raw, "_op", raw) for raw in _RAW.values())
@@ -509,58 +479,40 @@ def _loop(call: Callable[..., tuple[Tensor, ...]], size: int, in_dims: Sequence[
     return outputs, (0,) * len(outputs)
 
 
-def _layer_norm_vmap(info: Any, in_dims: tuple[Any, ...], x: Tensor,
-                     normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None,
-                     eps: float) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-    op = _RAW[LAYER_NORM]
-    dims = (in_dims[0], None, in_dims[2], in_dims[3], None)
-    if in_dims[2] is None and in_dims[3] is None:
-        return op(x.movedim(in_dims[0], 0), normalized_shape, weight, bias, eps), (0, 0, 0)
-    return _loop(op, info.batch_size, dims, (x, normalized_shape, weight, bias, eps))
+def _forward_vmap(name: str) -> Callable[..., Any]:
+    op = _RAW[name]
+
+    def rule(info: Any, in_dims: tuple[Any, ...], x: Tensor,
+             *others: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        if any(dim is not None for dim in in_dims[2:-1]):
+            return _loop(op, info.batch_size, (in_dims[0], None, *in_dims[2:-1], None),
+                         (x, *others))
+        outputs = op(x.movedim(in_dims[0], 0), *others)
+        return outputs, (0,) * len(outputs)
+
+    return rule
 
 
-def _layer_norm_bwd_vmap(info: Any, in_dims: tuple[Any, ...], dy: Tensor, x: Tensor, mean: Tensor,
-                         rstd: Tensor, weight: Tensor | None, bias: Tensor | None,
-                         normalized_shape: Sequence[int],
-                         mask: Sequence[bool]) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-    op = _RAW[LAYER_NORM_BWD]
-    size = info.batch_size
-    if in_dims[4] is None and not mask[1] and not mask[2]:
-        dy, x, mean, rstd = (_front(t, d, size) for t, d in  # type: ignore[assignment]
-                             zip((dy, x, mean, rstd), in_dims[:4], strict=True))
-        dx, dweight, dbias = op(dy, x, mean, rstd, weight, bias,
-                                normalized_shape, mask)
-        return (dx, dweight.expand(size, 0), dbias.expand(size, 0)), (0, 0, 0)
-    return _loop(op, size, (*in_dims[:6], None, None),
-                 (dy, x, mean, rstd, weight, bias, normalized_shape, mask))
+def _backward_vmap(name: str) -> Callable[..., Any]:
+    op = _RAW[name]
+    # dy, x and the statistics, which the weight follows.
+    read = 4 if name == LAYER_NORM_BWD else 3
+
+    def rule(info: Any, in_dims: tuple[Any, ...],
+             *arguments: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        size = info.batch_size
+        if in_dims[read] is not None or any(arguments[-1][1:]):
+            return _loop(op, size, (*in_dims[:-2], None, None), arguments)
+        rows = (_front(t, d, size) for t, d in zip(arguments[:read], in_dims[:read], strict=True))
+        dx, *others = op(*rows, *arguments[read:])
+        return ((dx, *(other.expand(size, 0) for other in others)),
+                (0,) * (1 + len(others)))
+
+    return rule
 
 
-def _rms_norm_vmap(info: Any, in_dims: tuple[Any, ...], x: Tensor, normalized_shape: Sequence[int],
-                   weight: Tensor | None,
-                   eps: float) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-    op = _RAW[RMS_NORM]
-    if in_dims[2] is None:
-        return op(x.movedim(in_dims[0], 0), normalized_shape, weight, eps), (0, 0)
-    return _loop(op, info.batch_size, (in_dims[0], None, in_dims[2], None),
-                 (x, normalized_shape, weight, eps))
-
-
-def _rms_norm_bwd_vmap(info: Any, in_dims: tuple[Any, ...], dy: Tensor, x: Tensor, rstd: Tensor,
-                       weight: Tensor | None, normalized_shape: Sequence[int],
-                       mask: Sequence[bool]) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-    op = _RAW[RMS_NORM_BWD]
-    size = info.batch_size
-    if in_dims[3] is None and not mask[1]:
-        dy, x, rstd = (_front(t, d, size) for t, d in  # type: ignore[assignment]
-                       zip((dy, x, rstd), in_dims[:3], strict=True))
-        dx, dweight = op(dy, x, rstd, weight, normalized_shape, mask)
-        return (dx, dweight.expand(size, 0)), (0, 0)
-    return _loop(op, size, (*in_dims[:4], None, None),
-                 (dy, x, rstd, weight, normalized_shape, mask))
-
-
-for _name, _rule in ((LAYER_NORM, _layer_norm_vmap), (LAYER_NORM_BWD, _layer_norm_bwd_vmap),
-                     (RMS_NORM, _rms_norm_vmap), (RMS_NORM_BWD, _rms_norm_bwd_vmap)):
+for _name in _RAW:
+    _rule = (_forward_vmap if OPERATIONS[_name].is_forward else _backward_vmap)(_name)
     torch.library.register_vmap(f"lnbwd::_{_name}", _rule, lib=_library)
 
 # --------------------------------------------------------------------------------------------------
