@@ -41,7 +41,18 @@ for _name in ("COMPILED", "CACHE"):
 
 def pytest_addoption(parser):
     parser.addoption("--full", action="store_true",
-                     help="run the whole end-to-end grid instead of a sample")
+                     help="run all cases of the tests instead of a sample")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "full: runs with --full alone")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--full"):
+        left_out = [item for item in items if item.get_closest_marker("full")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
 
 
 def _processor_seconds():

@@ -20,6 +20,8 @@ PARTS = ["grid", "family", "published", "bench", "tune", "python"]
 sys.path.insert(0, str(ROOT / "test" / "EndToEnd"))
 import chips  # noqa: E402
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory):

@@ -45,7 +45,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "gpu: needs a GPU that PyTorch can use")
     config.addinivalue_line("markers", "compiler: needs the compiler half")
     config.addinivalue_line("markers", "simulator: needs the simulator of AMD machine code")
-    config.addinivalue_line("markers", "full: runs with --full alone; a sample of its kind always")
+    config.addinivalue_line("markers", "full: runs with --full alone")
 
 
 def pytest_unconfigure():
