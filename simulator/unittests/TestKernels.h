@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The code objects that the build makes of Inputs/*.c, where there is a clang
-// beside LLVM's tools.
+// beside LLVM's tools; and whether all cases are wanted or a sample.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +15,7 @@
 #define LNBWD_UNITTESTS_SIMULATOR_TESTKERNELS_H
 
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -29,6 +30,8 @@ inline std::vector<uint8_t> testKernels(const std::string &Name) {
   return {std::istreambuf_iterator<char>(File),
           std::istreambuf_iterator<char>()};
 }
+/// Whether scripts/test.sh --full runs the tests.
+inline bool isFullRun() { return std::getenv("LNBWD_TEST_FULL") != nullptr; }
 inline const char *const NoTestKernels =
     "the kernels were not compiled: no clang beside LLVM's tools";
 
