@@ -3,15 +3,15 @@
 # lit, the Python package's, and the end-to-end grid. Ends with one line,
 # "N passed, N failed".
 #
-#   scripts/test.sh          a sample of the end-to-end grid, and of the bars
-#   scripts/test.sh --full   all of both
+#   scripts/test.sh          of many cases that are alike, a sample
+#   scripts/test.sh --full   all cases, fuzzers and packs
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 pytest_flags=()
 lit_flags=()
 for argument in "$@"; do
   case $argument in
-  --full) pytest_flags+=(--full) lit_flags+=(--param full) ;;
+  --full) pytest_flags+=(--full) lit_flags+=(--param full); export LNBWD_TEST_FULL=1 ;;
   -h | --help) sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
   *) echo "error: unknown argument '$argument', expected --full" >&2; exit 2 ;;
   esac
@@ -31,48 +31,39 @@ fi
 configure
 build
 
-passed=0
-failed=0
-# What all that this script started, and waited for, has taken of the processor.
-processor_seconds() { awk -v ticks="$(getconf CLK_TCK)" '{printf "%d", ($16 + $17) / ticks}' "/proc/$$/stat"; }
-seconds=$SECONDS
-used=$(processor_seconds)
-# Adds what a suite counted, and says what it took. A suite that fails without
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+# A lane is a shell that runs suites one after another; two run side by side.
+begin_lane() {
+  lane=$BASHPID
+  seconds=$SECONDS
+  used=0
+}
+# What all that the lane started, and waited for, has taken of the processor.
+processor_seconds() { awk -v ticks="$(getconf CLK_TCK)" '{printf "%d", ($16 + $17) / ticks}' "/proc/$lane/stat"; }
+# Keeps what a suite counted, and says what it took. A suite that fails without
 # counting a failure, or that counts nothing, is one failure.
 count() { # name, exit code, passed, failed
-  local name=$1 code=$2 ok=${3:-0} bad=${4:-0}
+  local name=$1 code=$2 ok=${3:-0} bad=${4:-0} now
   if [ "$code" -ne 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi
   if [ "$ok" -eq 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi
-  passed=$((passed + ok))
-  failed=$((failed + bad))
-  local now
+  echo "$ok $bad" >>"$results/counts"
   now=$(processor_seconds)
   echo "$name: $ok passed, $bad failed; $((SECONDS - seconds)) s, $((now - used)) s of the processor"
   seconds=$SECONDS
   used=$now
 }
-log=$(mktemp)
-executed=$(mktemp)
-types=$(mktemp)
-trap 'rm -f "$log" "$executed" "$types"' EXIT
-
-# One process, so that it runs beside the others; said below.
-(cd "$source_dir" && exec "$venv_dir/bin/mypy" --cache-dir "$build_dir/.mypy-cache") >"$types" 2>&1 &
-types_job=$!
-
-say "Formatting (clang-format)"
-code=0
-(cd "$source_dir" && git ls-files '*.cpp' '*.h' '*.h.in' '*.c' | xargs -n 16 -P "$(nproc)" clang-format-22 --dry-run --Werror) || code=$?
-count "clang-format" "$code" "$((code == 0))" "$((code != 0))"
-
-say "Python: style (ruff)"
-code=0
-(cd "$source_dir" && "$venv_dir/bin/ruff" check -q --cache-dir "$build_dir/.ruff-cache") || code=$?
-count "ruff" "$code" "$((code == 0))" "$((code != 0))"
-
-say "Unit tests (GoogleTest)"
-# The simulator's are many and short, and a process takes longer to start than
-# most of them to run: several in each. What they execute goes to coverage.md in the build folder.
+check() { # name, command: passes or fails
+  local name=$1 code=0
+  shift
+  say "$name"
+  (cd "$source_dir" && "$@") || code=$?
+  count "$name" "$code" "$((code == 0))" "$((code != 0))"
+}
+# What LNBWD_SIM_COVERAGE is: coverage.md in the build folder is made of it.
+executed=$results/executed
+# The simulator's unit tests are many and short, and a process takes longer to
+# start than most of them to run: several in each.
 run_shard() { # index, number of shards; names the test if the process dies
   local output code=0
   output=$(GTEST_SHARD_INDEX=$1 GTEST_TOTAL_SHARDS=$2 LNBWD_SIM_CHECK=all \
@@ -85,51 +76,70 @@ run_shard() { # index, number of shards; names the test if the process dies
   fi
   return "$code"
 }
+format() { git ls-files '*.cpp' '*.h' '*.h.in' '*.c' | xargs -n 16 -P "$(nproc)" clang-format-22 --dry-run --Werror; }
 export -f run_shard
 export build_dir executed
-shards=$((16 * $(nproc)))
-code=0
-seq 0 $((shards - 1)) | xargs -P "$(nproc)" -I{} bash -c "run_shard {} $shards" | tee "$log" |
-  { grep -v '^\[==' || true; } || code=$?
-total=$(sed -nE 's/^\[==.*\] ([0-9]+) tests? from .* ran\. .*/\1/p' "$log" | awk '{s += $1} END {print s + 0}')
-bad=$(sed -nE 's/^ *([0-9]+) FAILED TESTS?$/\1/p' "$log" | awk '{s += $1} END {print s + 0}')
-count "unit tests of the simulator" "$code" "$((total - bad))" "$bad"
-if [ "$code" -eq 0 ]; then
-  "$venv_dir/bin/python" "$source_dir/simulator/scripts/coverage.py" --executed "$executed" || code=$?
-  count "coverage of instructions" "$code" "$((code == 0))" "$((code != 0))"
-fi
 
-code=0
-ctest --test-dir "$build_dir" -LE simulator --output-on-failure -j"$(nproc)" 2>&1 | tee "$log" |
-  { grep -vE '^ *(Start|[0-9]+/[0-9]+ Test .* Passed)' || true; } || code=$?
-total=$(sed -nE 's/.*tests failed out of ([0-9]+).*/\1/p; s/.*([0-9]+) tests? failed out of ([0-9]+).*/\2/p' "$log" | tail -n 1)
-bad=$(sed -nE 's/.*, ([0-9]+) tests? failed out of [0-9]+.*/\1/p' "$log" | tail -n 1)
-count "other unit tests" "$code" "$((${total:-0} - ${bad:-0}))" "${bad:-0}"
+programs() {
+  local log=$results/log code total ok bad shards=$((16 * $(nproc)))
+  begin_lane
+  check "clang-format" format
+  check "ruff" "$venv_dir/bin/ruff" check -q --cache-dir "$build_dir/.ruff-cache"
 
-say "Python: types (mypy)"
-code=0
-wait "$types_job" || code=$?
-cat "$types"
-count "mypy" "$code" "$((code == 0))" "$((code != 0))"
+  say "Unit tests (GoogleTest)"
+  code=0
+  seq 0 $((shards - 1)) | xargs -P "$(nproc)" -I{} bash -c "run_shard {} $shards" | tee "$log" |
+    { grep -v '^\[==' || true; } || code=$?
+  total=$(sed -nE 's/^\[==.*\] ([0-9]+) tests? from .* ran\. .*/\1/p' "$log" | awk '{s += $1} END {print s + 0}')
+  bad=$(sed -nE 's/^ *([0-9]+) FAILED TESTS?$/\1/p' "$log" | awk '{s += $1} END {print s + 0}')
+  count "unit tests of the simulator" "$code" "$((total - bad))" "$bad"
+  if [ "$code" -eq 0 ]; then
+    check "coverage of instructions" "$venv_dir/bin/python" simulator/scripts/coverage.py --executed "$executed"
+  fi
 
-say "lit"
-code=0
-"$llvm_dir/bin/lit" -s -v "${lit_flags[@]}" "$build_dir/test" "$build_dir/simulator/test" 2>&1 | tee "$log" || code=$?
-ok=$(sed -nE 's/^ *Passed *: *([0-9]+).*/\1/p' "$log" | tail -n 1)
-bad=$(sed -nE 's/^ *(Failed|Unresolved|Timed Out|Unexpectedly Passed) *: *([0-9]+).*/\2/p' "$log" | awk '{s += $1} END {print s + 0}')
-count "lit" "$code" "${ok:-0}" "$bad"
+  code=0
+  ctest --test-dir "$build_dir" -LE simulator --output-on-failure -j"$(nproc)" 2>&1 | tee "$log" |
+    { grep -vE '^ *(Start|[0-9]+/[0-9]+ Test .* Passed)' || true; } || code=$?
+  total=$(sed -nE 's/.*tests failed out of ([0-9]+).*/\1/p; s/.*([0-9]+) tests? failed out of ([0-9]+).*/\2/p' "$log" | tail -n 1)
+  bad=$(sed -nE 's/.*, ([0-9]+) tests? failed out of [0-9]+.*/\1/p' "$log" | tail -n 1)
+  count "other unit tests" "$code" "$((${total:-0} - ${bad:-0}))" "${bad:-0}"
 
-say "Python tests (pytest)"
-code=0
-# A process that dies ends the run: another in its place may wait for ever. Files
-# go in their order: those with few tests are not the short ones.
-LNBWD_BUILD_DIR=$build_dir "$venv_dir/bin/python" -m pytest -q -p no:cacheprovider \
-  --numprocesses="$(nproc)" --max-worker-restart=0 --dist=loadfile --no-loadscope-reorder "${pytest_flags[@]}" "$source_dir/test" "$source_dir/simulator/test" 2>&1 | tee "$log" || code=$?
-summary=$(tail -n 1 "$log")
-ok=$(sed -nE 's/(^|.* )([0-9]+) passed.*/\2/p' <<<"$summary")
-bad=$(sed -nE 's/(^|.* )([0-9]+) (failed|error).*/\2/p' <<<"$summary")
-count "pytest" "$code" "${ok:-0}" "${bad:-0}"
+  say "lit"
+  code=0
+  "$llvm_dir/bin/lit" -s -v "${lit_flags[@]}" "$build_dir/test" "$build_dir/simulator/test" 2>&1 | tee "$log" || code=$?
+  ok=$(sed -nE 's/^ *Passed *: *([0-9]+).*/\1/p' "$log" | tail -n 1)
+  bad=$(sed -nE 's/^ *(Failed|Unresolved|Timed Out|Unexpectedly Passed) *: *([0-9]+).*/\2/p' "$log" | awk '{s += $1} END {print s + 0}')
+  count "lit" "$code" "${ok:-0}" "$bad"
+
+  check "mypy" "$venv_dir/bin/mypy" --cache-dir "$build_dir/.mypy-cache"
+}
+
+python_tests() {
+  local log=$results/pytest code=0 summary ok bad
+  begin_lane
+  # A process that dies ends the run: another in its place may wait for ever. Files
+  # go in their order: those with few tests are not the short ones.
+  LNBWD_BUILD_DIR=$build_dir "$venv_dir/bin/python" -m pytest -q -p no:cacheprovider \
+    --numprocesses="$(nproc)" --max-worker-restart=0 --dist=loadfile --no-loadscope-reorder \
+    "${pytest_flags[@]}" "$source_dir/test" "$source_dir/simulator/test" >"$log" 2>&1 || code=$?
+  say "Python tests (pytest)"
+  cat "$log"
+  summary=$(tail -n 1 "$log")
+  ok=$(sed -nE 's/(^|.* )([0-9]+) passed.*/\2/p' <<<"$summary")
+  bad=$(sed -nE 's/(^|.* )([0-9]+) (failed|error).*/\2/p' <<<"$summary")
+  count "pytest" "$code" "${ok:-0}" "${bad:-0}"
+}
+
+# Side by side, so that no core is idle behind the last long test of a suite. A lane
+# that ends early is a failure.
+(python_tests) >"$results/python" 2>&1 &
+python_job=$!
+(programs) || echo "0 1" >>"$results/counts"
+wait "$python_job" || echo "0 1" >>"$results/counts"
+cat "$results/python"
 
 say "Total"
+read -r passed failed < <(awk '{p += $1; f += $2} END {print p, f}' "$results/counts")
+echo "$SECONDS s with the build"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
