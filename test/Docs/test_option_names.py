@@ -14,15 +14,28 @@ from pages import BUILD, ROOT, each_page
 
 TUNE = ROOT / "tools" / "lnbwd-tune" / "lnbwd-tune"
 
-#: How each of our programs lists its options.
+# Those in Python print theirs in one process, which loads PyTorch once.
+PYTHON = f"""
+import runpy, sys
+for command in ("compile", "measure", "store", "all"):
+    sys.argv = ["lnbwd-tune", command, "--help"]
+    try:
+        runpy.run_path({str(TUNE)!r}, run_name="__main__")
+    except SystemExit as end:
+        assert not end.code
+for module in ("bench", "check", "precompile"):
+    sys.argv = [module, "--help"]
+    try:
+        runpy.run_module(f"lnbwd.{{module}}", run_name="__main__")
+    except SystemExit as end:
+        assert not end.code
+"""
+#: How our programs list their options.
 PROGRAMS = {
     "lnbwd-opt": [BUILD / "bin" / "lnbwd-opt", "--help-hidden"],
     "lnbwd-run": [BUILD / "bin" / "lnbwd-run", "--help"],
     "lnbwd-sim": [BUILD / "bin" / "lnbwd-sim", "--help"],
-    **{f"lnbwd-tune {command}": [sys.executable, TUNE, command, "--help"]
-       for command in ("compile", "measure", "store", "all")},
-    **{f"lnbwd.{module}": [sys.executable, "-m", f"lnbwd.{module}", "--help"]
-       for module in ("bench", "check", "precompile")},
+    "Python": [sys.executable, "-c", PYTHON],
 }
 #: Options of other programs that literals name: cmake, clang-offload-bundler, ld.lld.
 FOREIGN = {"--component", "--install", "--list", "--no-undefined", "--type", "--unbundle",

@@ -27,8 +27,8 @@ import numpy as np
 import chips as chips_of_tests
 import compiling
 import device as devices
-import pairs
 import reference as references
+import samples
 from lnbwd import operations
 
 AMD_CHIPS = chips_of_tests.MANY
@@ -359,13 +359,18 @@ def option_cases(operation, chip, dtype):
     yield Case(op, chip, dtype, 512, statistics="recomputed", pipeline="two-pass=always")
 
 
-def values_of(case: Case) -> tuple:
-    """Those of a case's options: operation, chip, type, length, and all others together."""
-    named = (case.op, case.chip, case.dtype, case.n)
+def others(case: Case) -> tuple:
+    """Its options but for operation, chip, type and length."""
     plain = Case(case.op, case.chip, case.dtype, case.n)
-    others = tuple((field.name, getattr(case, field.name)) for field in dataclasses.fields(case)
-                   if getattr(case, field.name) != getattr(plain, field.name))
-    return (*named, others)
+    return tuple((field.name, getattr(case, field.name)) for field in dataclasses.fields(case)
+                 if getattr(case, field.name) != getattr(plain, field.name))
+
+
+def taken_for(case: Case) -> set:
+    """Its chip; operation, type and other options beside the chip's family; operation and type,
+    operation and other options; and the length."""
+    return samples.beside_family(case.chip, (case.op, case.dtype, others(case))) | {
+        (case.chip, case.dtype), (case.op, case.dtype), (case.op, others(case)), case.n}
 
 
 def cost(case: Case) -> float:
@@ -376,8 +381,8 @@ def cost(case: Case) -> float:
 
 
 def sampled_cases():
-    """Cases in which each two of operation, chip, type, length and other options meet."""
-    return pairs.cover(dict.fromkeys(cases()), values_of, cost)
+    """Some of the cases, by what taken_for says."""
+    return samples.cover(dict.fromkeys(cases()), taken_for, cost)
 
 
 def few_cases(chips=chips_of_tests.FEW):

@@ -28,7 +28,7 @@ import time
 
 import chips as chips_of_tests
 import compiling
-import pairs
+import samples
 
 DTYPES = ("f16", "bf16", "f32")
 LENGTHS = (1, 2, 7, 64, 96, 255, 256, 511, 512, 768, 769, 1024, 1032, 2048, 3000, 4096, 8192)
@@ -70,33 +70,26 @@ def all_cases(chips=chips_of_tests.SIMULATED):
                 yield Kernel(chip, dtype, n), m
 
 
-def values_of(case):
-    """Those of a case's options."""
-    kernel, m = case
-    return kernel.chip, kernel.dtype, kernel.n, m
-
-
 def sampled_cases(chips=chips_of_tests.MANY):
-    """Cases in which each two of chip, type, length and row count meet, and Composable Kernel's
-    sizes each with every chip and every type, but for the one that takes the simulator minutes."""
-    grid = list(all_cases(chips))
-    rows = [case for case in grid if case[1] in ROWS]
-    taken = pairs.cover(rows, values_of, cost=lambda case: 1 + case[0].n * case[1] / 1e5)
-    # Those of whose kernel there are other cases before the others.
-    kernels = {kernel for kernel, _ in taken}
-    sizes = [case for case in grid if (case[1], case[0].n) in COMPOSABLE_KERNEL[:-1]]
-    sizes.sort(key=lambda case: case[0] not in kernels)
-    yield from taken
-    yield from pairs.cover(
-        sizes, lambda case: (case[0].chip, case[0].dtype, (case[1], case[0].n)))
+    """Cases in which each type meets each chip, and each length, row count and size of Composable
+    Kernel's each family of chips; without the size that takes the simulator minutes."""
+    def taken_for(case):
+        kernel, m = case
+        size = (m, kernel.n)
+        values = [size] if size in COMPOSABLE_KERNEL else [kernel.n, m]
+        return samples.beside_family(kernel.chip, values) | {(kernel.chip, kernel.dtype)}
+
+    cases = [case for case in all_cases(chips) if (case[1], case[0].n) != COMPOSABLE_KERNEL[-1]]
+    return samples.cover(cases, taken_for, cost=lambda case: 1 + case[0].n * case[1] / 1e5)
 
 
 def few_cases(chips=chips_of_tests.FEW):
-    """For a chip whose instructions another one has too: each type, rows of a part of a wave, of a
-    wave, of several, and of more than a workgroup's registers hold."""
-    for chip in chips:
-        for dtype, n, m in (("f32", 7, 64), ("bf16", 256, 3), ("f16", 769, 64), ("f32", 4096, 3),
-                            ("bf16", 3000, 64)):
+    """For chips whose instructions another one has too: rows of a part of a wave, of a wave, of
+    several, and of more than a workgroup's registers hold; two of them on each."""
+    sizes = (("f32", 7, 64), ("bf16", 256, 3), ("f16", 769, 64), ("f32", 4096, 3),
+             ("bf16", 3000, 64))
+    for k, chip in enumerate(chips):
+        for dtype, n, m in (sizes[2 * k % 5], sizes[(2 * k + 1) % 5]):
             yield Kernel(chip, dtype, n), m
 
 

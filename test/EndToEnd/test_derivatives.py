@@ -312,10 +312,9 @@ def test_narrow_arithmetic(build, runtime, tmp_path, element, rounding):
             assert abs(np.sum(got * direction) - slope) <= 8 * rounding * size
 
 
-@pytest.mark.parametrize("options", ["", "simplify=false"])
-@pytest.mark.parametrize("chip,output", [("sm_90", "ptx"), ("gfx1201", "hsaco")])
-@pytest.mark.parametrize("name", ["silu", "hyperbolic", "sigmoid of powers of two", "mish"])
-def test_rewritten_quotients_are_compiled(build, tmp_path, name, chip, output, options):
+@pytest.mark.sample(chip=("sm_90", "gfx1201"), options=("", "simplify=false"),
+                    name=("silu", "hyperbolic", "sigmoid of powers of two", "mish"))
+def test_rewritten_quotients_are_compiled(build, chip, options, name):
     """The rewrite uses nothing that only some chips have code for."""
     derived = compiling.differentiate(build, program(QUOTIENTS[name][0]), options)
-    assert compiling.compile_text(build, derived, chip, form=output)
+    assert compiling.compile_text(build, derived, chip)

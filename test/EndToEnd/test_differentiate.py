@@ -34,8 +34,8 @@ def forward_case(op: str, **options) -> family.Case:
 
 # ---- The normalisations ----
 
-@pytest.mark.pairs(chip=family.AMD_CHIPS, op=("layer_norm_bwd", "rms_norm_bwd"),
-                   saved=("", "saved=none"), options=("", "simplify=false"))
+@pytest.mark.sample(chip=family.AMD_CHIPS, op=("layer_norm_bwd", "rms_norm_bwd"),
+                    saved=("", "saved=none"), options=("", "simplify=false"))
 def test_normalisations_are_as_accurate_as_by_hand(build, runtime, tmp_path, chip, op, saved,
                                                    options):
     """Held to the very errors that are allowed of the gradients written by hand."""
@@ -60,8 +60,7 @@ def test_hard_rows(build, runtime, tmp_path, init):
     family.run_case(runtime, "sim", case, file, 9)
 
 
-@pytest.mark.parametrize("dtype", ["f32", "bf16"])
-@pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
+@pytest.mark.sample(chip=("gfx942", "gfx1100"), dtype=("f32", "bf16"))
 def test_layer_norm_costs_what_it_costs_by_hand(build, runtime, tmp_path, chip, dtype):
     """The same loads and stores, and at most a tenth more vector instructions."""
     by_hand = family.compile_case(
@@ -81,7 +80,7 @@ def assembly(build, text, chip):
     return [line.strip() for line in code.split("\n") if line.startswith("\t")]
 
 
-@pytest.mark.pairs(chip=family.AMD_CHIPS, n=(768, 4096), op=("layer_norm", "rms_norm"))
+@pytest.mark.sample(chip=family.AMD_CHIPS, n=(768, 4096), op=("layer_norm", "rms_norm"))
 def test_code_is_that_written_by_hand(build, chip, n, op):
     """As many loads and stores in the code, and at most a tenth more vector instructions."""
     by_hand = family.source(family.Case(op + "_bwd", chip, "bf16", n))
@@ -119,8 +118,7 @@ TORCH = {"softmax": torch_softmax, "l2_normalize": torch_l2_normalize,
          "dynamic_tanh": torch_dynamic_tanh, "ada_layer_norm": torch_ada_layer_norm}
 
 
-@pytest.mark.parametrize("name", examples.PROGRAMS)
-@pytest.mark.parametrize("chip", ["gfx90a", "gfx1201"])
+@pytest.mark.sample(chip=("gfx90a", "gfx1201"), name=tuple(examples.PROGRAMS))
 def test_examples_agree_with_formulas(build, runtime, tmp_path, name, chip):
     """With x up to 100 as well, where an exponential would overflow."""
     files = examples.compile_example(build, name, chip, tmp_path)
@@ -128,8 +126,8 @@ def test_examples_agree_with_formulas(build, runtime, tmp_path, name, chip):
         examples.check_example(runtime, "sim", name, chip, files, rows, scale)
 
 
-@pytest.mark.parametrize("options", ["", "saved=none", "saved=y", "simplify=false"])
-@pytest.mark.parametrize("name", examples.PROGRAMS)
+@pytest.mark.sample(options=("", "saved=none", "saved=y", "simplify=false"),
+                    name=tuple(examples.PROGRAMS))
 def test_examples_agree_with_finite_differences(build, runtime, tmp_path, name, options):
     if name in examples.SAVED:
         # Not saved, a row scalar would be an output with an adjoint of its own.
@@ -160,8 +158,7 @@ def test_examples_agree_with_finite_differences(build, runtime, tmp_path, name, 
             assert np.max(np.abs(slope - expected)) <= 2e-6 * size, key
 
 
-@pytest.mark.parametrize("chip", family.AMD_CHIPS)
-@pytest.mark.parametrize("name", examples.PROGRAMS)
+@pytest.mark.sample(chip=family.AMD_CHIPS, name=tuple(examples.PROGRAMS))
 def test_examples_agree_with_autograd(build, runtime, tmp_path, name, chip):
     torch = pytest.importorskip("torch")
     columns = examples.PROGRAMS[name][2]
@@ -218,8 +215,7 @@ def scalar_program(outs: str, yielded: str) -> str:
 """
 
 
-@pytest.mark.parametrize("simplify", ["", "simplify=false"])
-@pytest.mark.parametrize("name", SCALAR_PROGRAMS)
+@pytest.mark.sample(simplify=("", "simplify=false"), name=tuple(SCALAR_PROGRAMS))
 def test_row_scalars_are_outputs(build, runtime, tmp_path, name, simplify):
     """The gradient with respect to a row and a column beside finite differences in float64
     of a loss that every output that is not saved is a part of."""

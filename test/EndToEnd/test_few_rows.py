@@ -26,8 +26,7 @@ def runtime(build):
     return devices.Runtime(build)
 
 
-@pytest.mark.parametrize("name", linear_programs.NAMES)
-@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+@pytest.mark.sample("each", chip=family.AMD_CHIPS, name=linear_programs.NAMES)
 def test_programs(build, runtime, tmp_path, chip, name):
     """Forward and derived gradient; no rows, one, a whole turn, and one behind it that is not."""
     program = linear_programs.build(name, 8, 16)
@@ -39,8 +38,7 @@ def test_programs(build, runtime, tmp_path, chip, name):
         assert kernel.plan["workspace"] == []
 
 
-@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
-@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+@pytest.mark.sample("each", chip=family.AMD_CHIPS, dtype=("f16", "bf16", "f32"))
 def test_ragged(build, runtime, tmp_path, chip, dtype):
     """Several elements for a work-item, chains in long sums, sizes that nothing divides."""
     program = linear_programs.build("layer_norm_linear", 37, 33, dtype)
@@ -64,8 +62,7 @@ def text_of(op, k, n, dtype):
     return operations.mlir(op, types, [])
 
 
-@pytest.mark.parametrize("op", OPS)
-@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+@pytest.mark.sample(chip=family.AMD_CHIPS, op=OPS)
 def test_the_puzzle(build, tmp_path, chip, op):
     """Batch 4, sequence 4, hidden 8, out 16, float32: chosen for so few rows without being told,
     within 2e-6, and silent in all checks."""

@@ -124,8 +124,7 @@ def sample() -> np.ndarray:
     return x.astype(np.float64)
 
 
-@pytest.mark.parametrize("chip", ["gfx90a", "gfx942", "gfx1201"])
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.sample(chip=("gfx90a", "gfx942", "gfx1201"), name=tuple(FUNCTIONS))
 def test_errors(build, runtime, tmp_path, chip, name):
     file = tmp_path / "f.hsaco"
     compiling.compile_to(file, build, source(BODIES[name]), chip)
@@ -195,9 +194,7 @@ def test_ptx_of_erf(build):
 
 # ---- A program made of them ----
 
-@pytest.mark.parametrize("rows", [1, 70])
-@pytest.mark.parametrize("n", [768, 4096, 32768])
-@pytest.mark.parametrize("chip", ["gfx942", "gfx1201"])
+@pytest.mark.sample(chip=("gfx942", "gfx1201"), rows=(1, 70), n=(768, 4096, 32768))
 def test_gelu_gradient(build, runtime, tmp_path, chip, n, rows):
     """Rows that go whole through registers, and tile by tile."""
     text = (pathlib.Path(__file__).parents[2] / "examples" / "gelu_bwd.mlir").read_text()

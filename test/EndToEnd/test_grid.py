@@ -5,12 +5,12 @@
 with the float64 reference. Cases of one kernel share its compilation."""
 
 import functools
+import itertools
 
 import pytest
 
 import chips
 import grid
-import pairs
 
 
 @functools.cache
@@ -49,16 +49,14 @@ def test_compiles_where_nothing_executes_it(build, tmp_path, chip):
     assert any("cp.async.bulk" in text for text in texts) == chips.FACTS[chip]["hasBulkCopy"]
 
 
-def test_every_pair_is_sampled():
-    """Each two of chip, type, length and row count; and the sizes of Composable Kernel's tests, but
-    for the last, with each chip and each type."""
-    def met(cases):
-        return set().union(*(pairs.find_pairs(grid.values_of(case)) for case in cases))
-    sampled = list(grid.sampled_cases())
-    rows = [case for case in grid.all_cases(chips.MANY) if case[1] in grid.ROWS]
-    assert met(rows) <= met(sampled)
-    sizes = [case for case in grid.all_cases(chips.MANY)
-             if (case[1], case[0].n) in grid.COMPOSABLE_KERNEL[:-1]]
-    for option in ("chip", "dtype"):
-        assert {(getattr(kernel, option), m, kernel.n) for kernel, m in sizes} <= {
-            (getattr(kernel, option), m, kernel.n) for kernel, m in sampled}
+def test_what_is_sampled():
+    """Each type on each chip; each length and row count, and the sizes of Composable Kernel's tests
+    but for the last, on each family of chips."""
+    sampled = grid.sampled_cases()
+    assert {(kernel.chip, kernel.dtype) for kernel, _ in sampled} == set(
+        itertools.product(chips.MANY, grid.DTYPES))
+    for family in {chips.FACTS[chip]["family"] for chip in chips.MANY}:
+        met = [(m, kernel.n) for kernel, m in sampled
+               if chips.FACTS[kernel.chip]["family"] == family]
+        assert {m for m, _ in met} >= set(grid.ROWS) and {n for _, n in met} >= set(grid.LENGTHS)
+        assert set(met) >= set(grid.COMPOSABLE_KERNEL[:-1])

@@ -112,8 +112,8 @@ def check_pair(runtime, chip, files, n, dtype, groups, group_rows):
             assert error <= allowed, (name, groups, group_rows, error, allowed)
 
 
-@pytest.mark.pairs(chip=("gfx942", "gfx1100"), groups=GROUPS, group_rows=GROUP_ROWS,
-                   row=((37, "f32"), (90, "bf16"), (512, "bf16"), (1000, "f32"), (4096, "bf16")))
+@pytest.mark.sample(chip=("gfx942", "gfx1100"), groups=GROUPS, group_rows=GROUP_ROWS,
+                    row=((37, "f32"), (90, "bf16"), (512, "bf16"), (1000, "f32"), (4096, "bf16")))
 def test_shapes(build, runtime, tmp_path, chip, groups, group_rows, row):
     files = compile_pair(build, tmp_path, chip, *row)
     check_pair(runtime, chip, files, *row, groups, group_rows)
@@ -165,9 +165,9 @@ def sums(n: int, attributes: str = "") -> str:
 """
 
 
-@pytest.mark.pairs(chip=("gfx90a", "gfx1201"), accumulate=(False, True),
-                   options=("", "reproducible=true", "schedule=rows_per_workgroup=0",
-                            "schedule=column_tile=0,unroll=1"))
+@pytest.mark.sample(chip=("gfx90a", "gfx1201"), accumulate=(False, True),
+                    options=("", "reproducible=true", "schedule=rows_per_workgroup=0",
+                             "schedule=column_tile=0,unroll=1"))
 def test_both_kinds_of_sums(build, runtime, tmp_path, chip, options, accumulate):
     """Of numbers whose sums are exact."""
     n = 300
@@ -231,12 +231,11 @@ def test_rows_that_lie_apart_and_have_dimensions(build, runtime, tmp_path, chip)
             expected.reshape(groups, group_rows, 48).sum(1))
 
 
-@pytest.mark.parametrize("n,dtype", [(37, "f32"), (1000, "bf16"), (1024, "bf16"), (4096, "f32"),
-                                     (16384, "bf16")])
-@pytest.mark.parametrize("chip", chips.GPUS)
-def test_ptx(build, tmp_path, chip, n, dtype):
+@pytest.mark.sample(chip=chips.GPUS, row=((37, "f32"), (1000, "bf16"), (1024, "bf16"),
+                                          (4096, "f32"), (16384, "bf16")))
+def test_ptx(build, tmp_path, chip, row):
     """It compiles, staged rows and rows that workgroups share among the schedules."""
-    for file in compile_pair(build, tmp_path, chip, n, dtype):
+    for file in compile_pair(build, tmp_path, chip, *row):
         assert "%ctaid.z" in file.read_text()
 
 

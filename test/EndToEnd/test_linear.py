@@ -45,8 +45,7 @@ def assert_near(actual, expected, tolerance):
 OPTIONS = ["", "simplify=false", "saved=none", "saved=out"]
 
 
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("name", linear_programs.NAMES)
+@pytest.mark.sample(options=OPTIONS, name=linear_programs.NAMES)
 def test_gradients_are_those_of_finite_differences(build, name, options):
     program = linear_programs.build(name)
     actual = evaluate(build, program, derive(build, program, options))
@@ -58,8 +57,7 @@ def test_gradients_are_those_of_finite_differences(build, name, options):
         assert_near(actual["d" + key], expected, DIFFERENCES + CONSTANTS)
 
 
-@pytest.mark.parametrize("sizes", [(1, 5), (6, 1), (1, 1)])
-@pytest.mark.parametrize("name", linear_programs.NAMES)
+@pytest.mark.sample(sizes=((1, 5), (6, 1), (1, 1)), name=linear_programs.NAMES)
 def test_gradients_of_rows_of_one_element(build, name, sizes):
     """There the algebra takes a row for its sum, and the other rows are longer."""
     program = linear_programs.build(name, *sizes)

@@ -77,16 +77,14 @@ def check_program(build, runtime, folder, program, chip, row_counts, saved="", o
               row_evaluator.evaluate(backward, known), dtype)
 
 
-@pytest.mark.parametrize("name", linear_programs.NAMES)
-@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+@pytest.mark.sample("each", chip=family.AMD_CHIPS, name=linear_programs.NAMES)
 def test_small(build, runtime, tmp_path, chip, name):
     """The puzzle's sizes, where a tile is larger than the matrices."""
     program = linear_programs.build(name, 8, 16)
     check_program(build, runtime, tmp_path, program, chip, (1, 7, 16))
 
 
-@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
-@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+@pytest.mark.sample("each", chip=family.AMD_CHIPS, dtype=("f16", "bf16", "f32"))
 def test_ragged(build, runtime, tmp_path, chip, dtype):
     """Sizes that no tile divides, several tiles, each type."""
     program = linear_programs.build("layer_norm_linear", 96, 100, dtype)

@@ -31,8 +31,7 @@ def run(build, op, chip, m, n, o, *options):
     return json.loads(result.stdout)
 
 
-@pytest.mark.parametrize("op", OPS)
-@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+@pytest.mark.sample(chip=family.AMD_CHIPS, op=OPS)
 def test_the_puzzle(build, chip, op):
     """Batch 4, sequence 4, hidden 8, out 16, float32: 1e-4 is asked for, 2e-6 what there is."""
     report = run(build, op, chip, 16, 8, 16)

@@ -63,9 +63,9 @@ def runtime(build):
     return devices.Runtime(build)
 
 
-@pytest.mark.pairs(chip=("gfx90a", "gfx942", "gfx1100", "gfx1201"),
-                   row=((37, "f32"), (90, "bf16"), (512, "f32"), (1000, "bf16"), (1000, "f32"),
-                        (4096, "f16"), (20480, "bf16")), has_row_sum=(False, True))
+@pytest.mark.sample(chip=("gfx90a", "gfx942", "gfx1100", "gfx1201"),
+                    row=((37, "f32"), (90, "bf16"), (512, "f32"), (1000, "bf16"), (1000, "f32"),
+                         (4096, "f16"), (20480, "bf16")), has_row_sum=(False, True))
 def test_masks(build, runtime, tmp_path, chip, row, has_row_sum):
     n, dtype = row
     file = tmp_path / "f.hsaco"
@@ -87,7 +87,7 @@ def test_masks(build, runtime, tmp_path, chip, row, has_row_sum):
                                       mask.reshape(rows, n).sum(0))
 
 
-@pytest.mark.pairs(chip=chips.GPUS, n=(37, 1000, 4096, 65536), has_row_sum=(False, True))
+@pytest.mark.sample(chip=chips.GPUS, n=(37, 1000, 4096, 65536), has_row_sum=(False, True))
 def test_ptx(build, tmp_path, chip, n, has_row_sum):
     """It compiles, and eight bytes of a mask move in one access."""
     file = tmp_path / "f.ptx"

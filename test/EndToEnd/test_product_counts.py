@@ -29,8 +29,7 @@ def product(form) -> str:
 """
 
 
-@pytest.mark.parametrize("chip", family.AMD_CHIPS)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.sample(chip=family.AMD_CHIPS, form=FORMS)
 def test_counts(build, tmp_path, chip, form):
     # What is summed over are rows of both in the last form.
     rows = SIZE if form == "lhs_transposed" else TILE
@@ -40,8 +39,7 @@ def test_counts(build, tmp_path, chip, form):
     assert buffers[2]["bytes_read"] == 0
 
 
-@pytest.mark.parametrize("chip", family.AMD_CHIPS)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.sample(chip=family.AMD_CHIPS, form=FORMS)
 def test_loads_in_flight(build, chip, form):
     """In the loop, nothing between the loads of the next tiles and the products waits for them."""
     isa = compiling.compile_text(build, product(form), chip, form="isa").decode()

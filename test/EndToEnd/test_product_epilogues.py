@@ -119,7 +119,7 @@ def check_launch(launch, form, element, sizes, row_counts, plain=False):
         assert error <= TOLERANCE[out] * largest, (rows, error)
 
 
-@pytest.mark.pairs(chip=family.AMD_CHIPS, element=("bf16", "f16", "f32"), form=FORMS)
+@pytest.mark.sample(chip=family.AMD_CHIPS, element=("bf16", "f16", "f32"), form=FORMS)
 def test_ragged(build, runtime, tmp_path, chip, element, form):
     """Also without an instruction (float32 of some chips), in parts (sums over the rows), and
     without rows."""
@@ -188,7 +188,7 @@ def list_kernels(build, program, chip, epilogues) -> list[list[str]]:
         for text in (forward, backward)]
 
 
-@pytest.mark.pairs(chip=("gfx942", "gfx1201"), dtype=("f16", "bf16", "f32"))
+@pytest.mark.sample(chip=("gfx942", "gfx1201"), dtype=("f16", "bf16", "f32"))
 def test_what_layer_norm_linear_is_made_of(build, chip, dtype):
     """Bias and dx are epilogues, where the output was saved, which knows dx's row sum."""
     program = linear_programs.build("layer_norm_linear", 96, 100, dtype)
@@ -198,8 +198,8 @@ def test_what_layer_norm_linear_is_made_of(build, chip, dtype):
     assert not [name for name in fused[0] if "_matmul_" in name]
 
 
-@pytest.mark.pairs(chip=("gfx942", "gfx1201"), dtype=("f16", "bf16", "f32"),
-                   epilogues=("auto", "never"))
+@pytest.mark.sample("each", chip=("gfx942", "gfx1201"), dtype=("f16", "bf16", "f32"),
+                    epilogues=("auto", "never"))
 def test_layer_norm_linear(build, runtime, tmp_path, chip, dtype, epilogues):
     """Those kernels beside float64."""
     program = linear_programs.build("layer_norm_linear", 96, 100, dtype)

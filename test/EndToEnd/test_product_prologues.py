@@ -126,7 +126,8 @@ def check_launches(launch_fused, launch_apart, form, element, sizes, row_counts)
         assert error <= TOLERANCE[element] * largest, (rows, error)
 
 
-@pytest.mark.pairs(chip=("gfx90a", "gfx942", "gfx1201"), element=("bf16", "f16", "f32"), form=FORMS)
+@pytest.mark.sample(chip=("gfx90a", "gfx942", "gfx1201"), element=("bf16", "f16", "f32"),
+                    form=FORMS)
 def test_ragged(build, runtime, tmp_path, chip, element, form):
     """Also without an instruction (float32 of gfx1201), in parts (sums over the rows), and without
     rows."""
@@ -148,8 +149,7 @@ def test_split(build, runtime, tmp_path):
     check(build, runtime, tmp_path, "gfx942", "rhs_transposed", "bf16", (328, 50), (0, 70), tiling)
 
 
-@pytest.mark.parametrize("form", FORMS, ids=FORMS.values())
-@pytest.mark.parametrize("element", ["bf16", "f16", "f32"])
+@pytest.mark.sample(form=FORMS, element=("bf16", "f16", "f32"))
 def test_ptx(build, element, form):
     """NVIDIA's kernels of tiles that go through registers, and of fused multiply-adds, on the
     CPU."""
@@ -185,8 +185,8 @@ def named(op: str, length: int, outputs: int, dtype: str) -> str:
 """
 
 
-@pytest.mark.pairs(chip=family.AMD_CHIPS, op=("layer_norm_linear", "rms_norm_linear"),
-                   dtype=("f16", "bf16", "f32"))
+@pytest.mark.sample("each", chip=family.AMD_CHIPS, op=("layer_norm_linear", "rms_norm_linear"),
+                    dtype=("f16", "bf16", "f32"))
 def test_normalised_rows(build, runtime, tmp_path, chip, op, dtype):
     """The forward pass: statistics are a kernel of their own, and the product normalises x."""
     length, outputs = 100, 74
@@ -222,8 +222,7 @@ def test_normalised_rows(build, runtime, tmp_path, chip, op, dtype):
                 assert error <= TOLERANCE[kind] * 10, (rows, mode, name, error)
 
 
-@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
-@pytest.mark.parametrize("chip", ["gfx90a", "gfx942", "gfx1201"])
+@pytest.mark.sample("each", chip=("gfx90a", "gfx942", "gfx1201"), dtype=("f16", "bf16", "f32"))
 def test_layer_norm_linear_gradient(build, runtime, tmp_path, chip, dtype):
     """xhat, of which T is made, is a prologue; all gradients have the bits that they have apart."""
     program = linear_programs.build("layer_norm_linear", 96, 100, dtype)
@@ -254,8 +253,7 @@ def test_layer_norm_linear_gradient(build, runtime, tmp_path, chip, dtype):
             assert np.array_equal(value, apart[name]), (rows, name)
 
 
-@pytest.mark.parametrize("form", ["", "lhs_transposed"], ids=["ab", "a^t b"])
-@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+@pytest.mark.sample(chip=family.AMD_CHIPS, form={"": "ab", "lhs_transposed": "a^t b"})
 def test_counts(build, tmp_path, chip, form):
     """A workgroup of bf16: what test_product_counts.py has of the plain product holds, and x is
     read as often as the made rows would be."""

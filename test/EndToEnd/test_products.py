@@ -65,8 +65,8 @@ def check(runtime, chip, file, form, types, sizes, row_counts):
         assert error <= TOLERANCE * max(1, np.sqrt(depth)), (rows, error)
 
 
-@pytest.mark.pairs(chip=family.AMD_CHIPS, form=FORMS,
-                   types=(("bf16", "bf16"), ("f16", "f16"), ("f32", "f32"), ("bf16", "f32")))
+@pytest.mark.sample(chip=family.AMD_CHIPS, form=FORMS,
+                    types=(("bf16", "bf16"), ("f16", "f16"), ("f32", "f32"), ("bf16", "f32")))
 def test_ragged(build, runtime, tmp_path, chip, form, types):
     """Neither M nor the other sizes are those of tiles; accesses of 4 elements and of 2."""
     sizes = (100, 74)
@@ -82,8 +82,7 @@ def test_odd(build, runtime, tmp_path, form):
     check(runtime, "gfx942", tmp_path / "k.hsaco", form, ("bf16", "bf16"), sizes, (5, 65))
 
 
-@pytest.mark.parametrize("form", FORMS, ids=FORMS.values())
-@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+@pytest.mark.sample(chip=family.AMD_CHIPS, form=FORMS)
 def test_large_tiles(build, runtime, tmp_path, chip, form):
     """Tiles of 128 x 128, several of them along the sum."""
     sizes = (192, 256)

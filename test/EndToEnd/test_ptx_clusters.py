@@ -41,9 +41,10 @@ def make_case(op, dtype, n, schedule):
 # Rows that begin anywhere, at every second or fourth element, at a unit of a copy, and at two; the
 # last workgroup has fewer columns than the others, or as many.
 @pytest.mark.parametrize("dtype, n, split, groups", [
-    ("bf16", 333, 2, 1), ("f16", 333, 2, 2), ("f32", 333, 2, 1), ("bf16", 1500, 4, 1),
-    ("f16", 1030, 2, 2), ("f32", 702, 4, 1), ("bf16", 1032, 2, 1), ("f16", 1024, 4, 2),
-    ("bf16", 1048, 4, 2), ("f32", 1020, 2, 1), ("f16", 1040, 2, 2)])
+    ("bf16", 333, 2, 1), ("bf16", 1500, 4, 1), ("f16", 1030, 2, 2), ("f32", 702, 4, 1),
+    ("bf16", 1032, 2, 1), ("f16", 1024, 4, 2), *(pytest.param(*case, marks=pytest.mark.full)
+        for case in [("f16", 333, 2, 2), ("f32", 333, 2, 1), ("bf16", 1048, 4, 2),
+                     ("f32", 1020, 2, 1), ("f16", 1040, 2, 2)])])
 def test_staged(build, dtype, n, split, groups):
     schedule = (f"threads_per_row=32,row_groups={groups},workgroups_per_row={split},"
                 f"rows_per_workgroup={2 * groups},stages=2,prefetch=1")

@@ -49,7 +49,7 @@ def check(ptx, form, kind, sizes, rows):
     assert error <= TOLERANCE * max(1, np.sqrt(depth)), (rows, error)
 
 
-@pytest.mark.pairs(form=FORMS, shape=tuple(SHAPES), rows=(1, 150, 450))
+@pytest.mark.sample(form=FORMS, shape=tuple(SHAPES), rows=(1, 150, 450))
 def test_each_shape_of_tiles(build, form, shape, rows):
     """Sizes that no tile divides, sums of less than a turn and of some; rows beyond the matrices
     are not read."""
@@ -58,8 +58,7 @@ def test_each_shape_of_tiles(build, form, shape, rows):
                       f"tiling = #lnbwd.tiling<{SHAPES[shape]}>"), form, "bf16", sizes, rows)
 
 
-@pytest.mark.parametrize("kind", ["bf16", "f16"])
-@pytest.mark.parametrize("form", FORMS, ids=FORMS.values())
+@pytest.mark.sample(kind=("bf16", "f16"), form=FORMS)
 def test_tiles_that_are_chosen(build, form, kind):
     for sizes, options in (((64, 48), "rows=64"), ((576, 72), "rows=64")):
         ptx = compile_ptx(build, form, (kind, kind), sizes, chip="sm_80", options=options)

@@ -79,8 +79,8 @@ COMPUTING = [(op, "saved" if operation.is_forward else "recomputed")
              if operation.is_forward or not operation.has_product]
 
 
-@pytest.mark.pairs(chip=("gfx942", "gfx1201"), dtype=("f32", "bf16"),
-                   computing={case: case[0] for case in COMPUTING})
+@pytest.mark.sample(chip=("gfx942", "gfx1201"), dtype=("f32", "bf16"),
+                    computing={case: case[0] for case in COMPUTING})
 def test_rows_whose_squares_float32_does_not_hold(build, runtime, tmp_path, chip, dtype,
                                                   computing):
     """They are NaN, and no zeros that look right; the other rows are what they are."""
@@ -105,8 +105,7 @@ def test_rows_whose_squares_float32_does_not_hold(build, runtime, tmp_path, chip
         assert error <= allowed, (name, error, allowed)
 
 
-@pytest.mark.parametrize("op", ["layer_norm_linear_bwd", "rms_norm_linear_bwd"])
-@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+@pytest.mark.sample(chip=family.AMD_CHIPS, op=("layer_norm_linear_bwd", "rms_norm_linear_bwd"))
 def test_f16_gradients_below_the_normal_numbers(build, runtime, tmp_path, chip, op):
     """gfx90a's instruction for f16 would take most of them for 0, and be wrong by half."""
     rows = 64

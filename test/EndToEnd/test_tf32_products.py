@@ -51,9 +51,9 @@ def check(actual, expected, allowed, depth):
         assert error.max() > 10 * TOLERANCE * np.sqrt(depth), "nothing was rounded"
 
 
-@pytest.mark.parametrize("sizes", [(100, 74), (37, 9), (192, 256)], ids=str)
-@pytest.mark.parametrize("form", FORMS, ids=FORMS.values())
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.sample(chip=CHIPS,
+                    sizes={sizes: str(sizes) for sizes in ((100, 74), (37, 9), (192, 256))},
+                    form=FORMS)
 def test_simulated(build, runtime, tmp_path, chip, form, sizes):
     file = tmp_path / "k.hsaco"
     compiling.compile_to(file, build, text(form, ("f32", "f32"), sizes, TF32), chip)
@@ -65,8 +65,7 @@ def test_simulated(build, runtime, tmp_path, chip, form, sizes):
         check(actual, expected, allowed, rows if form == "lhs_transposed" else sizes[0])
 
 
-@pytest.mark.parametrize("sizes", [(64, 48), (37, 9)], ids=str)
-@pytest.mark.parametrize("form", FORMS, ids=FORMS.values())
+@pytest.mark.sample(sizes={sizes: str(sizes) for sizes in ((64, 48), (37, 9))}, form=FORMS)
 def test_ptx(build, form, sizes):
     ptx = compiling.compile_text(build, text(form, ("f32", "f32"), sizes, TF32), "sm_80",
                                  "rows=64").decode()
