@@ -6,8 +6,8 @@ Features, probed once:
   gpu-hip    a device that the HIP runtime can use
   offload-bundler  clang-offload-bundler, beside LLVM's tools or in PATH
   simulator  the build has the simulator of AMD machine code
-
-With --param full, tests that take some of many cases take all (scripts/test.sh --full).
+  full       --param full (scripts/test.sh --full): tests that take some of many cases take all,
+             and run what stands in "%if full %{ ... %}"
 
 With LNBWD_VERIFY_ROUNDTRIP=1 in the environment every lnbwd-opt run prints and
 parses its input again and compares.
@@ -147,6 +147,7 @@ for feature, available in [
         "simulator",
         os.path.exists(os.path.join(config.lnbwd_libs_dir, "liblnbwd-hip-sim.so")),
     ),
+    ("full", "full" in lit_config.params),
 ]:
     if available:
         config.available_features.add(feature)

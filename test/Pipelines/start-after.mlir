@@ -7,13 +7,13 @@
 // DEFINE: %{resume} = lnbwd-opt %{input} %{options} --save-temps=%t/stages -o %t/code && \
 // DEFINE:             bash %S/Inputs/resume.sh %{lnbwd-opt} %t/stages %t/code %{options} | FileCheck %s && rm -r %t/stages
 // REDEFINE: %{options} = --lnbwd-pipeline=chip=gfx942 --emit=hsaco
-// RUN: %{resume}
+// RUN: %if full %{ %{resume} %}
 // REDEFINE: %{options} = --lnbwd-pipeline="chip=gfx1100 two-pass=always schedule=threads_per_row=64,row_groups=2" --emit=hsaco
-// RUN: %{resume}
+// RUN: %if full %{ %{resume} %}
 // REDEFINE: %{options} = --lnbwd-pipeline="chip=sm_90 rows=4096" --emit=ptx
 // RUN: %{resume}
 // REDEFINE: %{input} = %t/linear.mlir
-// RUN: %{resume}
+// RUN: %if full %{ %{resume} %}
 // REDEFINE: %{options} = --lnbwd-pipeline="chip=gfx90a epilogues=always" --emit=hsaco
 // RUN: %{resume}
 // CHECK: {{[12][0-9]}} stages lead to the same code

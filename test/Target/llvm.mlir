@@ -1,9 +1,5 @@
-// RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx90a --emit=llvm | FileCheck %s
 // RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx942 --emit=llvm | FileCheck %s
-// RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx950 --emit=llvm | FileCheck %s
-// RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx1100 --emit=llvm | FileCheck %s
 // RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx1201 --emit=llvm | FileCheck %s
-// RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=sm_80 --emit=llvm | FileCheck %s
 // RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=sm_90 --emit=llvm | FileCheck %s
 
 // LLVM IR after optimisation: one function a kernel, nothing left to call but

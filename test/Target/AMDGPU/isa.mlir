@@ -1,7 +1,4 @@
-// RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx90a --emit=isa | FileCheck %s -DCHIP=gfx90a
 // RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx942 --emit=isa | FileCheck %s -DCHIP=gfx942
-// RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx950 --emit=isa | FileCheck %s -DCHIP=gfx950
-// RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx1100 --emit=isa | FileCheck %s -DCHIP=gfx1100
 // RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx1201 --emit=isa | FileCheck %s -DCHIP=gfx1201
 
 // CHECK: .amdgcn_target "amdgcn-amd-amdhsa--[[CHIP]]"
