@@ -46,6 +46,8 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "full: runs with --full alone")
+    if config.getoption("--full"):
+        os.environ["LNBWD_TEST_FULL"] = "1"  # For the numbers of examples that are drawn.
 
 
 def pytest_collection_modifyitems(config, items):

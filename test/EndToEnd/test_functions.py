@@ -124,7 +124,7 @@ def sample() -> np.ndarray:
     return x.astype(np.float64)
 
 
-@pytest.mark.sample(chip=("gfx90a", "gfx942", "gfx1201"), name=tuple(FUNCTIONS))
+@pytest.mark.sample("each", chip=("gfx90a", "gfx942", "gfx1201"), name=tuple(FUNCTIONS))
 def test_errors(build, runtime, tmp_path, chip, name):
     file = tmp_path / "f.hsaco"
     compiling.compile_to(file, build, source(BODIES[name]), chip)

@@ -188,7 +188,7 @@ def list_kernels(build, program, chip, epilogues) -> list[list[str]]:
         for text in (forward, backward)]
 
 
-@pytest.mark.sample(chip=("gfx942", "gfx1201"), dtype=("f16", "bf16", "f32"))
+@pytest.mark.sample("each", chip=("gfx942", "gfx1201"), dtype=("f16", "bf16", "f32"))
 def test_what_layer_norm_linear_is_made_of(build, chip, dtype):
     """Bias and dx are epilogues, where the output was saved, which knows dx's row sum."""
     program = linear_programs.build("layer_norm_linear", 96, 100, dtype)

@@ -5,6 +5,7 @@
 missing parameters, and what others got wrong."""
 
 import itertools
+import os
 
 import pytest
 import torch
@@ -29,7 +30,8 @@ import lnbwd
 from lnbwd import launching
 
 FULL = (True, True, True)
-QUICK = settings(deadline=None, max_examples=25, derandomize=True,
+QUICK = settings(deadline=None, max_examples=25 if os.environ.get("LNBWD_TEST_FULL") else 8,
+                 derandomize=True, database=None,
                  suppress_health_check=[HealthCheck.function_scoped_fixture])
 plain = Config("layer_norm", 64, "f32", "f32", "f32", FULL)
 both_ops = pytest.mark.parametrize("config", [
@@ -138,20 +140,21 @@ OPS = ("layer_norm", "rms_norm")
 
 
 def mixes_of_types():
-    """All of them; those that every run has are half, with any three of the four options."""
+    """All of them; those that every run has are a quarter, with any two of the four options."""
     for place in itertools.product(range(len(KINDS)), range(len(KINDS)), range(2), range(2)):
         x_type, weight_type, autocast, op = place
         values = (KINDS[x_type], KINDS[weight_type], bool(autocast), OPS[op])
-        yield pytest.param(*values, marks=[pytest.mark.full] * (sum(place) % 2),
+        is_sample = autocast == (x_type + weight_type) % 2 and op == (x_type + weight_type // 2) % 2
+        yield pytest.param(*values, marks=[] if is_sample else [pytest.mark.full],
                            id="-".join(map(str, values)))
 
 
-def test_the_sample_of_mixes_has_any_three_options():
+def test_the_sample_of_mixes_has_any_two_options():
     every = list(mixes_of_types())
     sample = [mix.values for mix in every if not mix.marks]
-    for three in itertools.combinations(range(4), 3):
-        assert {tuple(mix[i] for i in three) for mix in sample} == {
-            tuple(mix.values[i] for i in three) for mix in every}
+    for two in itertools.combinations(range(4), 2):
+        assert {tuple(mix[i] for i in two) for mix in sample} == {
+            tuple(mix.values[i] for i in two) for mix in every}
 
 
 @pytest.mark.parametrize("x_type,weight_type,autocast,op", list(mixes_of_types()))

@@ -374,7 +374,8 @@ def is_discontinuous(program):
     return any(node[0] == "select" for node in program.nodes)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", [
+    pytest.param(seed, marks=[] if seed < 8 else [pytest.mark.full]) for seed in range(24)])
 @pytest.mark.compiler
 def test_random_programs(device, seed):
     program = random_program(seed)

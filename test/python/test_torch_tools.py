@@ -26,11 +26,10 @@ def command(module, *arguments, **environment):
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
-def test_check_on_the_simulator(chip):
-    result = command("lnbwd.check", "--device", f"sim:{chip}", "--n", "64", "--dtype", "f32,bf16")
+def test_check_on_the_simulator():
+    result = command("lnbwd.check", "--device", "sim:gfx1100", "--n", "64", "--dtype", "f32,bf16")
     assert result.returncode == 0, result.stderr
-    assert f"({chip}" in result.stdout
+    assert "(gfx1100" in result.stdout
     assert "LayerNorm + Linear, batch 4, sequence 4, hidden 8, output 16" in result.stdout
     assert "LayerNorm + Linear in one, 12 x 64 to 96, bf16" in result.stdout
     assert result.stdout.count("  ok\n") == 2 * 6 + 2 * (7 + 6)
