@@ -19,6 +19,7 @@ import layer_norm as ln  # noqa: E402
 import summation  # noqa: E402
 
 
+@pytest.mark.full
 def test_ours_is_no_worse_than_others():
     pytest.importorskip("torch")
     environment = dict(os.environ)

@@ -45,14 +45,17 @@ def test_the_library_is_used(device, monkeypatch):
 
 @has_library
 @pytest.mark.skipif(os.environ.get("LNBWD_NATIVE") == "0", reason="switched off")
-def test_the_operators_in_python():
+@pytest.mark.parametrize("tests", [
+    "opcheck or fullgraph or vmap or each_sample", pytest.param(
+        "forward_mode or func or region or wrong or gradients or error or input",
+        marks=pytest.mark.full)])
+def test_the_operators_in_python(tests):
     """The same tests with the library left out."""
     result = loaded_python.run(
         ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header",
          *(str(ROOT / "test" / "python" / name) for name in
            ("test_torch_integration.py", "test_torch_regions.py", "test_torch_native.py")),
-         "-k", "opcheck or forward_mode or func or fullgraph or each_sample or region or wrong or "
-               "vmap or gradients or error or input"],
+         "-k", tests],
         # What they take is this test's.
         env={**os.environ, "LNBWD_NATIVE": "0", "LNBWD_TEST_TIMES": ""})
     assert result.returncode == 0, result.stdout[-3000:]

@@ -25,6 +25,7 @@ def command(module, *arguments, **environment):
 # ------------------------------------------------------------------------------------------- check
 
 
+@pytest.mark.full  # test/Docs/test_doors.py has it for the chip of the first page.
 @pytest.mark.simulator
 def test_check_on_the_simulator():
     result = command("lnbwd.check", "--device", "sim:gfx1100", "--n", "64", "--dtype", "f32,bf16")
