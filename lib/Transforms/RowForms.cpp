@@ -261,7 +261,8 @@ Polynomial RowForms::add(ArrayRef<Monomial> monomials) {
   if (monomials.size() < 2)
     return Polynomial(monomials);
   size_t half = monomials.size() / 2;
-  return add(add(monomials.take_front(half)), add(monomials.drop_front(half)));
+  Polynomial upper = add(monomials.drop_front(half));
+  return add(add(monomials.take_front(half)), upper);
 }
 
 /// With r = rsqrt(c * sum + eps), r^2 * sum is (1 - eps * r^2) / c; c is 1/N in
@@ -308,7 +309,8 @@ Polynomial RowForms::toPolynomial(const Monomial &monomial) {
     square.factors.emplace_back(root, 2);
     Monomial first = multiply(second, square, -1);
     second.coefficient = roundCoefficient(-epsilon * second.coefficient);
-    return add(toPolynomial(first), toPolynomial(second));
+    Polynomial other = toPolynomial(second);
+    return add(toPolynomial(first), other);
   }
   if (monomial.factors.size() == 1) {
     auto [atom, power] = monomial.factors.front();
@@ -382,7 +384,8 @@ Polynomial RowForms::multiply(const Polynomial &lhs, const Polynomial &rhs) {
         monomial.coefficient *= scale->front().coefficient;
       return result;
     }
-  return toPolynomial(multiply(toMonomial(lhs), toMonomial(rhs)));
+  Monomial factor = toMonomial(rhs);
+  return toPolynomial(multiply(toMonomial(lhs), factor));
 }
 
 //===----------------------------------------------------------------------===//
@@ -514,7 +517,8 @@ const Form *RowForms::multiply(const Form *lhs, const Form *rhs) {
     return scaleBy(lhs, rhs->getScalar());
   auto [scale, row] = split(lhs);
   auto [otherScale, otherRow] = split(rhs);
-  return makeTerm(makeProduct(row, otherRow), multiply(scale, otherScale));
+  Polynomial product = multiply(scale, otherScale);
+  return makeTerm(makeProduct(row, otherRow), product);
 }
 
 const Form *RowForms::divide(const Form *lhs, const Form *rhs) {

@@ -272,8 +272,10 @@ private:
     case Atom::Kind::Operation:
       return writeOperation(atom);
     case Atom::Kind::Scaled: {
-      if (atom->isRow())
-        return mul(write(atom->lhs), spread({atom->scale}, atom->length));
+      if (atom->isRow()) {
+        Value scale = spread({atom->scale}, atom->length);
+        return mul(write(atom->lhs), scale);
+      }
       Monomial factor;
       factor.factors.emplace_back(atom->lhs, 1);
       return writeMonomial(RowForms::multiply(atom->scale, factor));

@@ -223,9 +223,11 @@ Terms ExponentialSums::splitOrNone(Value value, unsigned steps) {
       negate(more);
     llvm::append_range(result, more);
   } else if (isa<arith::MulFOp>(op)) {
-    result = product(splitOperand(0), splitOperand(1));
+    Terms factor = splitOperand(1);
+    result = product(splitOperand(0), factor);
   } else if (isa<vector::FMAOp, math::FmaOp>(op)) {
-    result = product(splitOperand(0), splitOperand(1));
+    Terms factor = splitOperand(1);
+    result = product(splitOperand(0), factor);
     llvm::append_range(result, splitOperand(2));
   } else if (isa<arith::DivFOp>(op)) {
     // Divided by a lone exponential.

@@ -201,10 +201,11 @@ void FewRowsKernel::shareMatrices() {
     const Shared &to = shared[argument];
     auto &[space, elements] = matrix;
     for (auto [value, element, exists] :
-         llvm::zip_equal(elements, space.elements, space.exist))
-      storeWhere(exists, value, to.memory,
-                 b.add(b.multiply(b.divide(element, columns), to.stride),
-                       b.remainder(element, columns)));
+         llvm::zip_equal(elements, space.elements, space.exist)) {
+      Value column = b.remainder(element, columns);
+      Value row = b.multiply(b.divide(element, columns), to.stride);
+      storeWhere(exists, value, to.memory, b.add(row, column));
+    }
   }
 }
 
@@ -258,8 +259,8 @@ void FewRowsKernel::addRows(const RowsSum &sum, Values &totals) {
   }
   for (const OuterTerm &term : sum.terms)
     totals = fold(form.rows, totals, [&](Value row, size_t i, Value before) {
-      return multiplyAdd(loadShared(shared[term.left], row, lefts[i]),
-                         loadShared(shared[term.right], row, rights[i]),
+      Value right = loadShared(shared[term.right], row, rights[i]);
+      return multiplyAdd(loadShared(shared[term.left], row, lefts[i]), right,
                          before);
     });
 }
@@ -324,8 +325,8 @@ void FewRowsKernel::writeBody() {
   Values start;
   for (const RowsSum &sum : rowsSums)
     start.append(sum.space.elements.size(), b.zero(b.getF32Type()));
-  auto loop =
-      scf::ForOp::create(b, b.index(0), rowCount, b.index(form.rows), start);
+  Value rowsOfTurn = b.index(form.rows);
+  auto loop = scf::ForOp::create(b, b.index(0), rowCount, rowsOfTurn, start);
   auto splitUp = [&](ValueRange values) {
     SmallVector<Values> parts;
     for (const RowsSum &sum : rowsSums) {

@@ -60,8 +60,8 @@ FewRowsKernel::Values FewRowsKernel::fold(int64_t depth, const Values &start,
                                           std::max<size_t>(count, 1))));
   int64_t looped = depth <= turnSteps ? 0 : depth / turnSteps;
   if (looped) {
-    auto loop = scf::ForOp::create(b, b.index(0), b.index(looped * turnSteps),
-                                   b.index(turnSteps), values);
+    Value step = b.index(turnSteps), end = b.index(looped * turnSteps);
+    auto loop = scf::ForOp::create(b, b.index(0), end, step, values);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Values next = write(loop.getInductionVar(), turnSteps,
@@ -115,10 +115,9 @@ FewRowsKernel::Values FewRowsKernel::multiply(LinearOp product) {
       product.getRow().getType().getDimSize(0), start,
       [&](Value l, size_t i, Value before) {
         Value at = space.columns[i];
-        return multiplyAdd(
-            loadShared(row, space.rows[i], l),
-            loadShared(matrix, isTransposed ? l : at, isTransposed ? at : l),
-            before);
+        Value element =
+            loadShared(matrix, isTransposed ? l : at, isTransposed ? at : l);
+        return multiplyAdd(loadShared(row, space.rows[i], l), element, before);
       },
       [&](Value x, Value y) {
         return arith::AddFOp::create(b, x, y).getResult();

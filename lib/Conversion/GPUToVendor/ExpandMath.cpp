@@ -106,7 +106,8 @@ public:
     return arith::SelectOp::create(b, condition, ifTrue, ifFalse);
   }
   Value clamp(Value x, double low, double high) {
-    return minNum(callWhole("llvm.maxnum", {x, constant(low)}), constant(high));
+    Value most = constant(high);
+    return minNum(callWhole("llvm.maxnum", {x, constant(low)}), most);
   }
   Value min(Value lhs, Value rhs) {
     return callWhole("llvm.minnum", {lhs, rhs}, LLVM::FastmathFlags::nnan);
@@ -286,9 +287,10 @@ Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
         return isExact ? builder.callWhole("llvm.sqrt", x) : expansions.sqrt(x);
       })
       .Case([&](math::RsqrtOp) {
-        return isExact ? builder.div(builder.constant(1),
-                                     builder.callWhole("llvm.sqrt", x))
-                       : expansions.rsqrt(x);
+        if (!isExact)
+          return expansions.rsqrt(x);
+        Value root = builder.callWhole("llvm.sqrt", x);
+        return builder.div(builder.constant(1), root);
       })
       .Case([&](math::PowFOp pow) {
         FloatAttr exponent;

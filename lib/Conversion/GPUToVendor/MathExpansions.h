@@ -81,13 +81,17 @@ public:
 
   /// Below 1/2 x + x^2 q(x), which keeps what the subtraction would lose.
   Value expm1(Value x) {
-    if (isApproximate)
-      return b.sub(exp(x), b.constant(1));
+    if (isApproximate) {
+      Value one = b.constant(1);
+      return b.sub(exp(x), one);
+    }
     Value q = horner(x, {0x1.a53e36p-13, 0x1.6f4a6ep-10, 0x1.110d08p-7,
                          0x1.5551bep-5, 0x1.555558p-3, 0x1.000002p-1});
     Value small = b.fma(b.mul(x, x), q, x);
-    Value large = b.sub(exp(x), b.constant(1));
-    return b.select(b.less(b.abs(x), b.constant(0.5)), small, large);
+    Value one = b.constant(1);
+    Value large = b.sub(exp(x), one);
+    Value limit = b.constant(0.5);
+    return b.select(b.less(b.abs(x), limit), small, large);
   }
 
   Value log(Value x) { return logarithm(x, ln2, 1); }
@@ -112,7 +116,8 @@ public:
     Value magnitude = b.abs(x);
     Value power = b.exp2(b.mul(magnitude, b.constant(2 * log2E)));
     Value one = b.constant(1);
-    Value large = b.fma(b.rcp(b.add(power, one)), b.constant(-2), one);
+    Value minusTwo = b.constant(-2);
+    Value large = b.fma(b.rcp(b.add(power, one)), minusTwo, one);
     large = b.copySign(large, x);
     if (isApproximate)
       return large;
@@ -139,7 +144,8 @@ public:
     Value t = b.min(magnitude, four);
     Value q = horner(t, {0x1.3f05c2p-12, -0x1.2e4b30p-8, 0x1.0e1b94p-5,
                          -0x1.36ee2ep-3, -0x1.d594f6p-1, -0x1.a0cb9cp+0});
-    Value large = b.sub(b.constant(1), b.exp2(b.mul(t, q)));
+    Value power = b.exp2(b.mul(t, q));
+    Value large = b.sub(b.constant(1), power);
     large = b.copySign(large, x);
     Value p = horner(b.mul(x, x), {0x1.209abcp-8, -0x1.b35feap-6, 0x1.ce01c6p-4,
                                    -0x1.8126b2p-2, 0x1.06eba6p-3});
@@ -166,7 +172,8 @@ public:
     if (isApproximate)
       return b.sqrt(x);
     auto [scaled, isSmall] = scaleUp(x);
-    Value unscale = b.select(isSmall, b.constant(0x1p-12), b.constant(1));
+    Value one = b.constant(1);
+    Value unscale = b.select(isSmall, b.constant(0x1p-12), one);
     return b.mul(b.sqrt(scaled), unscale);
   }
 
@@ -174,7 +181,8 @@ public:
     if (isApproximate)
       return b.rsqrt(x);
     auto [scaled, isSmall] = scaleUp(x);
-    Value unscale = b.select(isSmall, b.constant(0x1p12), b.constant(1));
+    Value one = b.constant(1);
+    Value unscale = b.select(isSmall, b.constant(0x1p12), one);
     return b.mul(b.rsqrt(scaled), unscale);
   }
 
@@ -225,8 +233,10 @@ public:
       Value root = sqrt(x);
       return b.mul(powi(x, halves / 2), root);
     }
-    if (isApproximate)
-      return b.exp2(b.mul(b.log2(x), b.constant(exponent)));
+    if (isApproximate) {
+      Value factor = b.constant(exponent);
+      return b.exp2(b.mul(b.log2(x), factor));
+    }
     Split split = splitLogarithm(x);
     double factor = double(exponent) * log2E;
     auto factorHigh = float(factor);
@@ -267,7 +277,8 @@ private:
   /// sum is infinite, the error, which may be NaN then, only must not be.
   Value exp2OfSum(Value sum, Value error) {
     error = b.clamp(error, -0x1p-8, 0x1p-8);
-    Value factor = b.fma(error, b.constant(ln2), b.constant(1));
+    Value one = b.constant(1);
+    Value factor = b.fma(error, b.constant(ln2), one);
     return b.mul(b.exp2(sum), factor);
   }
 
@@ -351,7 +362,8 @@ private:
   /// negative.
   Scaled scaleUp(Value x) {
     Condition isSmall = b.less(x, b.constant(0x1p-126));
-    Value scale = b.select(isSmall, b.constant(0x1p24), b.constant(1));
+    Value one = b.constant(1);
+    Value scale = b.select(isSmall, b.constant(0x1p24), one);
     return {b.mul(x, scale), isSmall};
   }
 
@@ -368,9 +380,12 @@ private:
     auto [scaled, isSmall] = scaleUp(x);
     Bits bits = b.toBits(scaled);
     Bits shift = b.andBits(b.subBits(bits, 0x3f2aaaab), 0xff800000);
-    Value scaleExponent = b.select(isSmall, b.constant(-24), b.constant(0));
-    Value k = b.fma(b.toNumber(shift), b.constant(0x1p-23), scaleExponent);
-    Value f = b.sub(b.fromBits(b.subBits(bits, shift)), b.constant(1));
+    Value zero = b.constant(0);
+    Value scaleExponent = b.select(isSmall, b.constant(-24), zero);
+    Value unit = b.constant(0x1p-23);
+    Value k = b.fma(b.toNumber(shift), unit, scaleExponent);
+    Value one = b.constant(1);
+    Value f = b.sub(b.fromBits(b.subBits(bits, shift)), one);
     Value q = horner(f, {-0x1.07c876p-3, 0x1.1e678cp-3, -0x1.f332fep-4,
                          0x1.1ed662p-3, -0x1.559c44p-3, 0x1.99d044p-3,
                          -0x1.fffefcp-3, 0x1.555506p-2, -0x1.000000p-1});
@@ -381,11 +396,16 @@ private:
 
   /// log x over log of the base; `ofTwo` is that of 2, `ofE` that of e.
   Value logarithm(Value x, double ofTwo, double ofE) {
-    if (isApproximate)
-      return ofTwo == 1 ? b.log2(x) : b.mul(b.log2(x), b.constant(ofTwo));
+    if (isApproximate) {
+      if (ofTwo == 1)
+        return b.log2(x);
+      Value factor = b.constant(ofTwo);
+      return b.mul(b.log2(x), factor);
+    }
     if (b.isLog2RelativelyAccurate()) {
       auto [scaled, isSmall] = scaleUp(x);
-      Value offset = b.select(isSmall, b.constant(-24 * ofTwo), b.constant(0));
+      Value zero = b.constant(0);
+      Value offset = b.select(isSmall, b.constant(-24 * ofTwo), zero);
       Value log2 = b.log2(scaled);
       return ofTwo == 1 ? b.add(log2, offset)
                         : b.fma(log2, b.constant(ofTwo), offset);

@@ -71,7 +71,8 @@ private:
     int64_t columns = place.type.getAccessColumns();
     Value base =
         arith::MulIOp::create(b, number, emitIndex(b, numSums * columns));
-    return addIndex(b, addIndex(b, base, column), emitIndex(b, sum * columns));
+    Value ofSum = emitIndex(b, sum * columns);
+    return addIndex(b, addIndex(b, base, column), ofSum);
   }
   Value takeTerm(int64_t sum, int64_t first, int64_t taking, int64_t owners);
 

@@ -376,9 +376,10 @@ private:
     if (!layout.needsShift())
       return bytes;
     // As StageLayout rounds those of a whole slice.
+    Value unit = constant(bulkCopyUnit);
     Value units = arith::DivUIOp::create(
         b, arith::AddIOp::create(b, bytes, constant(2 * bulkCopyUnit - 1)),
-        constant(bulkCopyUnit));
+        unit);
     return arith::MulIOp::create(b, units, constant(bulkCopyUnit));
   }
 
@@ -394,9 +395,9 @@ private:
           arith::ConstantIntOp::create(b, bytes / layout.columns, 32));
     Value sum;
     for (int64_t elementBytes : layout.elementBytes) {
+      Value blocks = arith::ConstantIntOp::create(b, layout.getBlocks(), 32);
       Value copies = arith::MulIOp::create(
-          b, emitCopyBytes(b, layout, elementBytes, columns),
-          arith::ConstantIntOp::create(b, layout.getBlocks(), 32));
+          b, emitCopyBytes(b, layout, elementBytes, columns), blocks);
       sum = sum ? arith::AddIOp::create(b, sum, copies) : copies;
     }
     return sum;
@@ -431,12 +432,13 @@ private:
           }
         }
         Value size = emitCopyBytes(b, layout, elementBytes, columns);
+        Value barrier = emitSharedAddress(b, target.barriers, op.getStage());
+        Value from = emitAddress(b, memory, {row, column},
+                                 NVVM::NVVMMemorySpace::Global);
         NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
             b, emitSharedAddress(b, target.memories[i], {op.getStage(), to}),
-            emitAddress(b, memory, {row, column},
-                        NVVM::NVVMMemorySpace::Global),
-            emitSharedAddress(b, target.barriers, op.getStage()), size,
-            /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
+            from, barrier, size, /*multicastMask=*/Value(),
+            /*l2CacheHint=*/Value());
       }
     }
   }

@@ -181,10 +181,10 @@ struct LowerLoadScalarWithin : PlacePattern<lane::LoadScalarWithinOp> {
       return stride == 1 ? rows
                          : arith::MulIOp::create(b, rows, emitIndex(b, stride));
     };
+    Value offset = multiply(group), count = multiply(op.getCount());
     rewriter.replaceOp(op, emitLoadWithin(b, op.getScalar().getType(),
                                           op.getMemory(), multiply(op.getSet()),
-                                          multiply(op.getCount()),
-                                          multiply(group)));
+                                          count, offset));
     return success();
   }
 

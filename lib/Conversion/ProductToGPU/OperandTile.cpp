@@ -307,8 +307,8 @@ SmallVector<Value> OperandTile::applyPrologue(ValueRange loaded, Value depth) {
 Value OperandTile::keepWhere(Value vector, Value depth) {
   if (isDepthWhole())
     return vector;
-  return arith::SelectOp::create(b, b.less(depth, source.depth), vector,
-                                 b.zero(vector.getType()));
+  Value zero = b.zero(vector.getType());
+  return arith::SelectOp::create(b, b.less(depth, source.depth), vector, zero);
 }
 
 void OperandTile::storeBlock(Value block, int64_t row) {

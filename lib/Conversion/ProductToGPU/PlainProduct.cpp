@@ -73,10 +73,12 @@ Value PlainProduct::loadWhere(Value condition, const ProductSource &source,
   Value value = memref::LoadOp::create(b, source.buffer, position);
   if (ProductRegion *prologue = source.prologue) {
     auto one = VectorType::get({1}, value.getType());
+    SmallVector<Value> ofColumns =
+        prologue->loadColumns(position[1], /*width=*/1);
+    IRMapping scalars = prologue->computeScalars(position[0]);
     Value vector =
-        prologue->apply(vector::BroadcastOp::create(b, one, value),
-                        prologue->computeScalars(position[0]), /*rows=*/{},
-                        prologue->loadColumns(position[1], /*width=*/1));
+        prologue->apply(vector::BroadcastOp::create(b, one, value), scalars,
+                        /*rows=*/{}, ofColumns);
     value = vector::ExtractOp::create(b, vector, int64_t(0));
   }
   if (!value.getType().isF32())
@@ -98,7 +100,8 @@ void PlainProduct::fillTile(const ProductSource &source, Value memory,
     Value side = source.isAlongRows ? slow : fast;
     Value along = source.isAlongRows ? fast : slow;
     Value i = b.add(first, side), l = b.add(depthIndex, along);
-    Value exists = b.both(b.less(i, source.size), b.less(l, source.depth));
+    Value isInDepth = b.less(l, source.depth);
+    Value exists = b.both(b.less(i, source.size), isInDepth);
     SmallVector<Value> position{i, l};
     if (!source.isAlongRows)
       std::swap(position[0], position[1]);
@@ -109,8 +112,8 @@ void PlainProduct::fillTile(const ProductSource &source, Value memory,
 }
 
 SmallVector<Value> PlainProduct::multiplyTiles(ValueRange accumulators) {
-  auto loop = scf::ForOp::create(b, b.index(0), b.index(depthSize), b.index(1),
-                                 accumulators);
+  Value one = b.index(1), end = b.index(depthSize);
+  auto loop = scf::ForOp::create(b, b.index(0), end, one, accumulators);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value row = b.multiply(loop.getInductionVar(), tileStride);
@@ -165,7 +168,8 @@ void PlainProduct::storeResult(ValueRange accumulators) {
     Value row = b.add(b.add(firstRow, itemRow), i / itemSize * itemsPerSide);
     Value column =
         b.add(b.add(firstColumn, itemColumn), i % itemSize * itemsPerSide);
-    Value exists = b.both(b.less(row, rows), b.less(column, columns));
+    Value isColumn = b.less(column, columns);
+    Value exists = b.both(b.less(row, rows), isColumn);
     auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
@@ -178,8 +182,8 @@ void PlainProduct::writeBody() {
   itemRow = b.divide(thread, itemsPerSide);
   itemColumn = b.remainder(thread, itemsPerSide);
   SmallVector<Value> accumulators(itemSize * itemSize, b.zero(b.getF32Type()));
-  auto loop = scf::ForOp::create(b, b.index(0), depth, b.index(depthSize),
-                                 accumulators);
+  Value step = b.index(depthSize);
+  auto loop = scf::ForOp::create(b, b.index(0), depth, step, accumulators);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());

@@ -169,8 +169,8 @@ void ProductKernel::finishPieces(ArrayRef<ResultPiece> pieces) {
   }
   for (auto [piece, ofRows, ofColumns] :
        llvm::zip_equal(pieces, rowVectors, columnVectors)) {
-    Value exists =
-        b.both(b.less(piece.row, rows), b.less(piece.column, columns));
+    Value isColumn = b.less(piece.column, columns);
+    Value exists = b.both(b.less(piece.row, rows), isColumn);
     auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
@@ -263,10 +263,11 @@ void ProductKernel::writeSum(gpu::GPUFuncOp function) {
   if (!ShapedType::isDynamic(sizes.rows))
     count = b.index(sizes.rows);
   Value row = b.blockId(gpu::Dimension::x);
-  Value column = b.add(b.multiply(b.blockId(gpu::Dimension::y), sumThreads),
-                       gpu::ThreadIdOp::create(b, gpu::Dimension::x));
-  Value exists =
-      b.both(b.less(row, count), b.less(column, b.index(sizes.columns)));
+  Value item = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  Value column =
+      b.add(b.multiply(b.blockId(gpu::Dimension::y), sumThreads), item);
+  Value isColumn = b.less(column, b.index(sizes.columns));
+  Value exists = b.both(b.less(row, count), isColumn);
   auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
   {
     OpBuilder::InsertionGuard inBranch(b);
@@ -282,9 +283,10 @@ void ProductKernel::writeSum(gpu::GPUFuncOp function) {
       addEpilogue(function, firstOperand, count, launched);
       Value sums = vector::BroadcastOp::create(
           b, VectorType::get({1}, b.getF32Type()), sum);
-      sums = epilogue->apply(sums, epilogue->computeScalars(row),
-                             epilogue->loadRows(row, column, /*width=*/1),
-                             epilogue->loadColumns(column, /*width=*/1));
+      SmallVector<Value> ofColumns = epilogue->loadColumns(column, /*width=*/1);
+      SmallVector<Value> ofRows = epilogue->loadRows(row, column, /*width=*/1);
+      sums = epilogue->apply(sums, epilogue->computeScalars(row), ofRows,
+                             ofColumns);
       sum = vector::ExtractOp::create(b, sums, int64_t(0));
     }
     memref::StoreOp::create(b, sum, to, ValueRange{row, column});

@@ -231,7 +231,8 @@ void TiledProduct::storeRun(const ResultRun &run, Value row, Value column) {
   auto type = VectorType::get({access}, b.getF32Type());
   for (int64_t i = 0; i < elements; i += access) {
     Value begin = b.add(column, i);
-    Value exists = b.both(b.less(row, rows), b.less(begin, columns));
+    Value isColumn = b.less(begin, columns);
+    Value exists = b.both(b.less(row, rows), isColumn);
     auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
@@ -253,12 +254,13 @@ ValueRange TiledProduct::getFragment(ValueRange sums, int64_t i, int64_t j) {
 }
 
 Value TiledProduct::getRow(const ResultRun &run, int64_t i) {
-  return b.add(b.add(firstRow, waveRow), b.add(run.row, i * fragmentSize));
+  Value inWave = b.add(run.row, i * fragmentSize);
+  return b.add(b.add(firstRow, waveRow), inWave);
 }
 
 Value TiledProduct::getColumn(const ResultRun &run, int64_t j) {
-  return b.add(b.add(firstColumn, waveColumn),
-               b.add(run.column, j * fragmentSize));
+  Value inWave = b.add(run.column, j * fragmentSize);
+  return b.add(b.add(firstColumn, waveColumn), inWave);
 }
 
 /// Fragments of a row are finished a few at a time: enough for their loads to

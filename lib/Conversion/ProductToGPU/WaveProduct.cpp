@@ -60,8 +60,8 @@ public:
   Value getPlace(OperandTile &tile, Value row, Value lane,
                  bool /*isRhs*/) override {
     Value group = b.remainder(b.divide(lane, fragmentSize), groups);
-    return tile.getPlace(b.add(row, b.remainder(lane, fragmentSize)),
-                         b.multiply(group, itemBlocks()));
+    Value block = b.multiply(group, itemBlocks());
+    return tile.getPlace(b.add(row, b.remainder(lane, fragmentSize)), block);
   }
 
   Value load(OperandTile &tile, Value place, int64_t row,
@@ -93,7 +93,8 @@ public:
           return vector::ExtractOp::create(b, vector, part);
         return takePart(b, vector, part, elementsAtOnce);
       };
-      sum = multiplyOnce(take(lhs), take(rhs), sum);
+      Value ofRhs = take(rhs);
+      sum = multiplyOnce(take(lhs), ofRhs, sum);
     }
     return {sum};
   }

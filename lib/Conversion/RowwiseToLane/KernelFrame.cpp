@@ -259,12 +259,13 @@ static void addLaunch(RowwiseOp op, const ChipInfo &chip,
   std::optional<gpu::KernelDim3> clusterSize;
   if (schedule.getWorkgroupsPerRow() > 1)
     clusterSize = gpu::KernelDim3{one, constant(tiles), one};
+  Value threads = constant(schedule.getThreads());
   auto launch = gpu::LaunchFuncOp::create(
       b, loc, kernel,
       gpu::KernelDim3{counts.workgroups, constant(tiles),
                       counts.groups ? counts.groups : one},
-      gpu::KernelDim3{constant(schedule.getThreads()), one, one}, stagingBytes,
-      arguments, /*asyncTokenType=*/Type(), /*asyncDependencies=*/ValueRange(),
+      gpu::KernelDim3{threads, one, one}, stagingBytes, arguments,
+      /*asyncTokenType=*/Type(), /*asyncDependencies=*/ValueRange(),
       clusterSize);
   if (schedule.getEarlyStart())
     launch->setAttr(earlyStartAttr, b.getUnitAttr());

@@ -145,8 +145,8 @@ ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
       UnrealizedConversionCastOp::create(b, b.getIndexType(), exchange->turn)
           .getResult(0);
   Value group = lane::GroupOp::create(b, b.getIndexType(), op.getPlace());
-  Value base = add(add(turn, index(exchange->offset)),
-                   multiply(group, exchange->slots * count));
+  Value ofGroup = multiply(group, exchange->slots * count);
+  Value base = add(add(turn, index(exchange->offset)), ofGroup);
   auto slotType = VectorType::get({count}, b.getF32Type());
   Value mine = vector::FromElementsOp::create(b, slotType, reduced);
   Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getPlace());

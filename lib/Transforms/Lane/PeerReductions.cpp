@@ -74,15 +74,16 @@ void ReduceOverPeers::exchangeSums(ImplicitLocOpBuilder &b, lane::ReduceOp op,
                                    Value numbers, Value slot) {
   int64_t count = cast<VectorType>(numbers.getType()).getNumElements();
   Value ofRow = arith::RemUIOp::create(b, turn, makeIndex(b, 2));
-  Value barrier = add(b, multiply(b, ofRow, exchange.barriersOfRow),
-                      makeIndex(b, int64_t(op.getPhase())));
+  Value phaseOfOp = makeIndex(b, int64_t(op.getPhase()));
+  Value barrier = add(b, multiply(b, ofRow, exchange.barriersOfRow), phaseOfOp);
   int64_t bytes =
       4 * count * exchange.slots * op.getPlace().getType().getGroups();
   lane::ExpectBytesOp::create(b, exchange.barriers, barrier, uint32_t(bytes));
   lane::SendToPeersOp::create(b, numbers, exchange.memory, slot,
                               exchange.barriers, barrier, op.getPlace());
-  Value phase = arith::RemUIOp::create(
-      b, arith::DivUIOp::create(b, turn, makeIndex(b, 2)), makeIndex(b, 2));
+  Value two = makeIndex(b, 2);
+  Value pairs = arith::DivUIOp::create(b, turn, makeIndex(b, 2));
+  Value phase = arith::RemUIOp::create(b, pairs, two);
   lane::AwaitBytesOp::create(
       b, exchange.barriers, barrier,
       arith::IndexCastOp::create(b, b.getI32Type(), phase));
@@ -110,8 +111,8 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
                         exchange->half);
   Value group = lane::GroupOp::create(b, b.getIndexType(), op.getPlace());
   int64_t offset = exchange->offset;
-  Value base = add(b, add(b, half, makeIndex(b, offset)),
-                   multiply(b, group, exchange->slots * count));
+  Value ofGroup = multiply(b, group, exchange->slots * count);
+  Value base = add(b, add(b, half, makeIndex(b, offset)), ofGroup);
   auto slotType = VectorType::get({count}, b.getF32Type());
   Value numbers = vector::FromElementsOp::create(b, slotType, reduced);
   Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getPlace());

@@ -172,8 +172,9 @@ void Unroller::awaitBehindLoads() {
 SmallVector<Value> Unroller::loadWithin(Value set) {
   Value left = arith::SubIOp::create(b, loop.getEnd(), set);
   Value atMost = arith::MinUIOp::create(b, left, getGroups());
+  Value none = index(0);
   Value count =
-      arith::SelectOp::create(b, isBelow(set, loop.getEnd()), atMost, index(0));
+      arith::SelectOp::create(b, isBelow(set, loop.getEnd()), atMost, none);
   SmallVector<Value> loaded = loads.loadWithin(b, set, count);
   loads.share(b, loaded);
   return loaded;
@@ -310,7 +311,8 @@ SmallVector<Value> Prefetcher::loadSet(lane::PartKind part, Value set) {
   auto attribute = lane::PartAttr::get(b.getContext(), part);
   Value exists = isBelow(set, loop.getEnd());
   if (dropsLoads) {
-    Value count = arith::SelectOp::create(b, exists, getGroups(), index(0));
+    Value none = index(0);
+    Value count = arith::SelectOp::create(b, exists, getGroups(), none);
     SmallVector<Value> loaded = pack(loads.loadWithin(b, set, count));
     auto begin = exists.getDefiningOp()->getIterator();
     for (Operation &op : llvm::make_range(begin, b.getInsertionPoint()))

@@ -67,8 +67,8 @@ public:
     Value square = b.mul(squares, overN);
     // Not below 0 by rounding.
     Value zero = b.constant(0.0);
-    Value difference =
-        b.add(divide(squares, square), b.negate(b.mul(left, left)));
+    Value less = b.negate(b.mul(left, left));
+    Value difference = b.add(divide(squares, square), less);
     Value variance = b.select(b.less(zero, difference), difference, zero);
     // (centred - left) * rstd, rounded once.
     Value rstd = rstdOf(markOverflow(square, variance));
@@ -240,8 +240,8 @@ static Value invertColumns(RowBuilder &b, RowBody &body) {
   if (body.isGammaZeroCentred())
     gamma = b.add(gamma, b.spread(b.constant(1.0)));
   // Of all but subnormal numbers the reciprocal is finite.
-  Value isLost = b.less(
-      b.abs(gamma), b.spread(b.constant(std::numeric_limits<float>::min())));
+  Value least = b.spread(b.constant(std::numeric_limits<float>::min()));
+  Value isLost = b.less(b.abs(gamma), least);
   Value zero = b.spread(b.constant(0.0));
   Value one = b.spread(b.constant(1.0));
   Value inverse = b.div(one, b.select(isLost, one, gamma));
@@ -356,9 +356,10 @@ void GatedRmsNormBwdOp::buildBody(RowBuilder &b, RowBody &body) {
     Value du = differentiateNorm(b, body, dy, xhat, rstd, /*hasMean=*/false);
     if (body.wants(Role::Dx))
       body.set(Role::Dx, b.mul(du, gate.silu));
-    if (body.wants(Role::Dz))
-      body.set(Role::Dz,
-               b.mul(b.mul(du, x), b.fma(gate.silu, gate.closed, gate.open)));
+    if (body.wants(Role::Dz)) {
+      Value slope = b.fma(gate.silu, gate.closed, gate.open);
+      body.set(Role::Dz, b.mul(b.mul(du, x), slope));
+    }
   }
   if (body.wants(Role::Dgamma))
     body.set(Role::Dgamma, b.mul(dy, xhat));
