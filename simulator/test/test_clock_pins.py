@@ -57,7 +57,7 @@ def test_the_values_to_write_keep_the_form():
     module = importlib.util.module_from_spec(spec)
     sys.modules["fit_clock"] = module
     spec.loader.exec_module(module)
-    before = module.CHIPS.read_text()
+    before = module.CLOCKS.read_text()
     after = module.write_values(before, "MI300A", {"memoryGigabytes": 1234})
     changed = [(old, new) for old, new in zip(before.splitlines(), after.splitlines(), strict=True)
                if old != new]

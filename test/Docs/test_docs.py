@@ -44,7 +44,8 @@ def test_check_names_a_stale_page(tmp_path):
     """On a copy of the sources with one page, one generated line is changed."""
     copy = tmp_path / "copy"
     for folder in ("docs/reference", "scripts", "examples", "include", "lib/Chips", "lib/Target",
-                   "python/lnbwd", "simulator/scripts", "simulator/unittests/Inputs"):
+                   "python/lnbwd", "simulator/scripts", "simulator/lib/Timing",
+                   "simulator/unittests/Inputs"):
         shutil.copytree(ROOT / folder, copy / folder)
     (copy / "test" / "EndToEnd").mkdir(parents=True)
     shutil.copy(ROOT / "test" / "EndToEnd" / "chips.py", copy / "test" / "EndToEnd")
