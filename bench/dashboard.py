@@ -131,10 +131,10 @@ def known_shapes(block: Block) -> list[str]:
     gains, apart = gains_of(rows), gains_of(rows, INTERLEAVED)
     text = [f"The fastest of five peers takes {mean(gains):.2f} times as long as lnbwd (geometric "
             f"mean of {len(gains)} shapes; least {min(gains):.2f}). lnbwd reaches "
-            f"{100 * mean(shares_of(rows)):.0f} % of the stream's rate where it moves 100 MB and "
-            "more."]
+            f"{100 * mean(shares_of(rows)):.0f} % of the rate of a plain stream "
+            "([below](#what-is-in-the-numbers)) on shapes that move 100 MB and more."]
     if apart:
-        text += [f"With a kernel of PyTorch's in front of each call the factor is "
+        text += [f"If a kernel of PyTorch runs before each call, the factor is "
                  f"{mean(apart):.2f} (least {min(apart):.2f})."]
     return ["## LayerNorm backward, known shapes", "", " ".join(text), "",
             "![Rate of lnbwd, of the best peer and of the stream over the shape]"
@@ -161,11 +161,11 @@ def random_shapes(block: Block) -> list[str]:
     worst = min((row for row in rows if gain(row)), key=lambda row: gain(row) or 0)
     return ["## LayerNorm backward, random shapes", "",
             "Shapes are drawn by a seed: 4 MB to 1.6 GB, log-uniform in M and N, all types, a "
-            "tenth with odd N. Taken one by one, peers take "
+            "tenth with odd N. The mean of a peer's time over lnbwd's is "
             + ", ".join(f"{factor:.1f} ({NAMES[who]})" for who, factor in beside.items())
-            + " times as long as lnbwd; cuDNN and Quack do not have all shapes. The least factor "
-            f"is that of {sizes(worst['m'], worst['n'])} {worst['dtype']}: "
-            f"{worst[GRAPH]['ours']:.1f} µs; "
+            + "; cuDNN and Quack do not support all shapes. The least factor "
+            f"is that of {sizes(worst['m'], worst['n'])} {worst['dtype']}: lnbwd "
+            f"{worst[GRAPH]['ours']:.1f} µs, "
             f"{' '.join(best_words(worst))} µs.", "",
             "![How many times faster than the best peer, over the bytes moved]"
             "(images/random_shapes.svg)", "",
@@ -192,14 +192,15 @@ def operations(block: Block, drawn: Block | None) -> list[str]:
                       f"{mean(gains_of(mine.values())):.2f}",
                       f"{100 * mean(shares_of(mine.values())):.0f}"))
     text = ["## Forward passes and RMSNorm", "",
-            "Microseconds of lnbwd; of the best peer; then the mean of how many times faster lnbwd "
-            "is, and of the share of the stream's rate where 100 MB and more are moved.", "",
+            "Each cell has lnbwd's microseconds, then the best peer's. The last columns are means: "
+            "how many times faster lnbwd is, and its share of the stream's rate on shapes that "
+            "move 100 MB and more.", "",
             *table(("bf16", *(sizes(m, n) for m, n, _ in shapes), "times faster",
                     "% of the stream"), cells)]
     apart = [(op, gains_of([row for row in rows if row["name"] == op], INTERLEAVED))
              for op in dict.fromkeys(row["name"] for row in rows)]
     if all(values for _, values in apart):
-        text += ["With a kernel of PyTorch's in front of each call the factors are "
+        text += ["If a kernel of PyTorch runs before each call, the factors are "
                  + ", ".join(f"{mean(values):.2f} (`{op}`)" for op, values in apart) + ".", ""]
     text += [where(block), ""]
     if drawn:
@@ -233,8 +234,8 @@ def regions(block: Block) -> list[str]:
             cells[index] = ("", *cells[index][1:])
     gains = [row["us"]["torch"] / row["us"]["lnbwd"] for row in block["rows"]]
     return ["## Regions of compiled graphs", "",
-            "Operations that the backend `lnbwd` puts into one kernel, beside torch.compile's "
-            f"kernels for them. The mean factor is {mean(gains):.2f}.", "",
+            "Operations that the backend `lnbwd` fuses into one kernel, compared with "
+            f"torch.compile's kernels for them. The mean factor is {mean(gains):.2f}.", "",
             *table(("region", "M × N", "lnbwd, µs", "torch.compile, µs", "times faster"), cells),
             where(block), ""]
 
@@ -279,8 +280,8 @@ def linear(block: Block, host_block: Block | None) -> list[str]:
         cells.append((of_type(sizes(*row["sizes"]), row["dtype"]), f"{us['auto']:.1f}",
                       f"{us['eager']:.1f}", f"{us['compile']:.1f}", f"{best / us['auto']:.2f}"))
     text = ["## LayerNorm with a linear layer", "",
-            f"`lnbwd.{LAYER_NORM_LINEAR}`, forward and backward with all five gradients, by the "
-            "way that is chosen at first use, in CUDA graphs.", "",
+            f"`lnbwd.{LAYER_NORM_LINEAR}`, forward and backward with all five gradients, in "
+            "CUDA graphs, with the implementation that is chosen at first use.", "",
             *table(("M × K → O, bf16", "lnbwd, µs", "PyTorch, µs", "torch.compile, µs",
                     "times faster than the better"), cells), where(block), ""]
     if host_block:
@@ -317,33 +318,34 @@ def amd(counts: Block, predicted: Block) -> list[str]:
     times = [(of_type(sizes(row["m"], row["n"]), row["dtype"]), f"{row['us']:.1f}",
               f"{100 * row['share']:.0f}") for row in predicted["rows"]]
     return ["## AMD: counted and predicted", "",
-            "No AMD card was measured. The simulator counts exactly, here for 16384×1024: bytes "
-            "that lanes ask for, over the fewest that the operation can move; then vector "
-            "instructions of a lane for each element. `test/EndToEnd/test_counts.py` has bounds.",
+            "No AMD card was measured. The simulator's counts are exact. Each cell has two, for "
+            "16384×1024: the bytes that lanes access over the fewest that the operation can move, "
+            "then vector instructions of a lane for each element. `test/EndToEnd/test_counts.py` "
+            "checks upper bounds.",
             "",
             *table(("chip, type", *head), cells),
-            f"Predicted times of LayerNorm backward on an {predicted['product']}, M in the types, "
-            f"nothing in a cache. The model of time is off by {predicted['error_percent']} % on "
-            "kernels that it was not fitted to.", "",
+            f"Predicted times of LayerNorm backward on an {predicted['product']}, with M in the "
+            f"types and cold caches. The timing model's error is {predicted['error_percent']} % on "
+            "kernels to which it was not fitted.", "",
             *table(("M × N, bf16", "predicted, µs", "% of the stream"), times),
             where(predicted), ""]
 
 
 METHOD = """## What is in the numbers
 
-All who are compared run in one process, in turns, on buffers that rotate so that no input is found
-in a cache; a figure is the median of 25 to 30 repetitions. Kernel times are those of CUDA graphs of
-many calls, divided by the number of calls: kernels and the gaps between them, as in a training
-step. Peers are PyTorch's eager operators, torch.compile for the very shape, Liger 0.8.5, cuDNN by
-its front end 1.32, and Quack 0.6.5; one that is wrong or cannot do a shape has no time there.
-Outputs are compared with float64 in the same run ([numerics.md](numerics.md)), and two runs of
-lnbwd have to give the same bits.
+All candidates run in one process, in alternation, on rotating buffers, so that no input is in a
+cache. Figures are medians: of 25 to 30 repetitions for norms, for others of as many as the line
+below the table says. Kernel times are those of CUDA graphs of many calls, divided by the number of
+calls: kernels and the gaps between them, as in a training step. Peers are PyTorch's eager
+operators, torch.compile for the exact shape, Liger 0.8.5, cuDNN by its front end 1.32, and Quack
+0.6.5. A peer that is wrong or does not support a shape has no time there. Outputs are compared with
+float64 in the same run ([numerics.md](numerics.md)), and two runs of lnbwd must give the same bits.
 
-GB/s count the fewest bytes that the operation can move. The *stream* is a kernel that reads and
-writes as many arrays of the size and does nothing else, the fastest of 27 launch shapes; *of the
-stream* is lnbwd's rate over its rate, and a mean is over shapes of 100 MB and more. Kernels are
-those that Python compiles for such tensors: for any M, with the shape's as a hint, by the
-compiler's own choice of a schedule ([schedules.md](schedules.md)).
+GB/s count the fewest bytes that the operation can move. The *stream* is a kernel that only reads
+and writes the same number of arrays of the same size, in the fastest of 27 launch shapes. *Of the
+stream* is lnbwd's rate over the stream's; its means are over shapes that move 100 MB or more. Kernels
+are those that Python compiles for such tensors: for any M, with the shape's M as a hint, and with
+the schedule that the compiler chooses ([schedules.md](schedules.md)).
 
 ## To measure again
 
