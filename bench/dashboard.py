@@ -343,9 +343,9 @@ float64 in the same run ([numerics.md](numerics.md)), and two runs of lnbwd must
 
 GB/s count the fewest bytes that the operation can move. The *stream* is a kernel that only reads
 and writes the same number of arrays of the same size, in the fastest of 27 launch shapes. *Of the
-stream* is lnbwd's rate over the stream's; its means are over shapes that move 100 MB or more. Kernels
-are those that Python compiles for such tensors: for any M, with the shape's M as a hint, and with
-the schedule that the compiler chooses ([schedules.md](schedules.md)).
+stream* is lnbwd's rate over the stream's; its means are over shapes that move 100 MB or more.
+Kernels are those that Python compiles for such tensors: for any M, with the shape's M as a hint,
+and with the schedule that the compiler chooses ([schedules.md](schedules.md)).
 
 ## To measure again
 
