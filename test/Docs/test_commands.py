@@ -49,7 +49,7 @@ SLOW = {
 }
 
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
-SAVED = re.compile(r"save it as `([\w.-]+)`:\n\n```\w+\n(.*?)^```", re.DOTALL | re.MULTILINE)
+SAVED = re.compile(r"[Ss]ave [\w ]+ as `([\w.-]+)`:\n\n```\w+\n(.*?)^```", re.DOTALL | re.MULTILINE)
 # How a line begins that is a command.
 COMMAND = re.compile(
     r"(\w+=\S* )*([\w./-]*/)?((lnbwd-(opt|run|sim|tune)|python3?|pip|cmake|ctest|ninja|lit|bash|cc|"
