@@ -41,7 +41,7 @@ TYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
 # Our float32 sums are term by term: an error of that much is no failure, whatever eager's is.
 FLOOR = {"f32": 2e-6}
 EPSILON = 1e-5
-CALLS, ROUNDS = 6, 15
+CALLS, HOST_CALLS, ROUNDS = 6, 30, 15
 
 
 def parse(text: str) -> tuple[int, int, int]:
@@ -108,15 +108,18 @@ def time_graphs(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
     return {name: statistics.median(values[2:]) for name, values in times.items()}
 
 
-def time_host(call: Callable[[], object], count: int = 30) -> float:
-    """Microseconds of the host for a call; the device is waited for in between."""
-    values = []
-    for _ in range(count):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        call()
-        values.append((time.perf_counter() - start) * 1e6)
-    return statistics.median(values)
+def time_host(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Microseconds of the host for a call of each: loops in turns, each of which starts on an idle
+    device; medians."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(ROUNDS + 2):
+        for name, call in calls.items():
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            for _ in range(HOST_CALLS):
+                call()
+            times[name].append((time.perf_counter() - start) * 1e6 / HOST_CALLS)
+    return {name: statistics.median(values[2:]) for name, values in times.items()}
 
 
 class Case:
@@ -199,9 +202,12 @@ def measure_layer(shape: str, dtype: str) -> dict[str, Any]:
     contenders = (*WAYS, "eager", "compile")
     result["us"] = time_graphs({who: lambda who=who: case.run(who)  # type: ignore[misc]
                                 for who in contenders})
-    result["host_us"] = {what: {who: time_host(functools.partial(run, who)) for who in contenders}
+    result["forward_us"] = time_graphs({who: functools.partial(case.infer, who)
+                                        for who in ("auto", "eager", "compile")})
+    result["host_us"] = {what: time_host({who: functools.partial(run, who) for who in contenders})
                          for what, run in (("forward without gradients", case.infer),
-                                           ("forward", case.forward), ("both passes", case.run))}
+                                           ("forward with gradients", case.forward),
+                                           ("forward and backward", case.run))}
     return result
 
 
@@ -214,6 +220,9 @@ def table(results: dict[str, Any]) -> str:
         best = min(us["eager"], us["compile"])
         figures = " | ".join(f"{us[who]:.1f}" for who in us)
         lines.append(f"| {row['shape']} {row['dtype']} | {figures} | {best / us['auto']:.2f} |")
+        ours, *others = row["forward_us"].values()
+        lines.append("| forward" + " | " * len(WAYS)
+                     + " | ".join(f"{v:.2f}" for v in (ours, *others, min(others) / ours)) + " |")
         lines += [f"| host, {what} | " + " | ".join(f"{v:.0f}" for v in host.values()) + " | |"
                   for what, host in row["host_us"].items()]
         lines += [f"FAILED {failure}" for failure in row["failures"]]
@@ -235,8 +244,9 @@ def main() -> int:
     if not torch.cuda.is_available():
         parser.error("PyTorch has no GPU here; --compile-to needs none")
     results: dict[str, Any] = {
-        "head": f"{datetime.date.today()}, {torch.cuda.get_device_name()}, torch "
-                f"{torch.__version__}", "layers": []}
+        "date": str(datetime.date.today()), "command": [pathlib.Path(__file__).name],
+        "machine": {"name": torch.cuda.get_device_name(), "torch": torch.__version__},
+        "layers": []}
 
     def keep() -> None:
         if options.out:
@@ -246,7 +256,7 @@ def main() -> int:
         for shape in options.shapes:
             results["layers"].append(measure_layer(shape, dtype))
             keep()
-    print(results["head"])
+    print(results["date"], *results["machine"].values())
     print(table(results))
     wrong = [row for row in results["layers"] if row["failures"]]
     return 1 if wrong else 0

@@ -73,31 +73,35 @@ def test_a_block_is_replaced_as_a_whole(elsewhere, monkeypatch):
     assert "Card, driver D, torch 2, 2026-01-02: `operations.py run`" in text
 
 
-@pytest.mark.parametrize("block,document,row", [
+@pytest.mark.parametrize("block,document,rows", [
     ("regions", {"results": [{"region": "norm_forward", "m": 8, "n": 16, "times": {
         "torch": {"median_us": 3.0}, "lnbwd": {"median_us": 2.0}}}]},
-     {"region": "norm_forward", "m": 8, "n": 16, "us": {"torch": 3.0, "lnbwd": 2.0}}),
+     [{"region": "norm_forward", "m": 8, "n": 16, "us": {"torch": 3.0, "lnbwd": 2.0}}]),
     ("steps", {"results": [{"model": "tiny", "precision": "bf16", "ways": {
         "torch": {"times_ms": [2.0, 4.0, 3.0], "peak_bytes": 100, "first_seconds": 5.0},
         "lnbwd": {"times_ms": [2.5], "peak_bytes": 99, "first_seconds": 4.0}}}]},
-     {"model": "tiny, bf16", "ms": {"torch": 3.0, "lnbwd": 2.5}, "memory": 0.99}),
+     [{"model": "tiny, bf16", "ms": {"torch": 3.0, "lnbwd": 2.5}, "memory": 0.99}]),
     ("host", {"head": "here", "rows": [
         {"op": "layer_norm", "case": "operator", "pass": "forward", "torch": 2.04, "ours": 1.96},
         {"op": "layer_norm", "case": "call", "pass": "forward", "torch": 2.0, "ours": 1.0}]},
-     {"op": "layer_norm", "case": "operator", "pass": "forward", "torch": 2.0, "ours": 2.0}),
+     [{"op": "layer_norm", "case": "operator", "pass": "forward", "torch": 2.0, "ours": 2.0}]),
     ("linear_host", {"layers": [{"shape": "4x8x16", "dtype": "bf16", "host_us": {"forward": {
         "auto": 1.0, "eager": 2.0, "compile": 3.0, "kernel": 4.0}}}]},
-     {"sizes": [4, 8, 16], "pass": "forward", "us": {"ours": 1.0, "eager": 2.0, "compile": 3.0}}),
-    ("linear", {"layers": [{"shape": "4x8x16", "dtype": "bf16", "us": {
-        "auto": 1.0, "eager": 2.0, "compile": 3.0, "kernel": 4.0}}]},
-     {"sizes": [4, 8, 16], "dtype": "bf16", "us": {"auto": 1.0, "eager": 2.0, "compile": 3.0}}),
+     [{"sizes": [4, 8, 16], "pass": "forward", "us": {"ours": 1.0, "eager": 2.0, "compile": 3.0}}]),
+    ("linear", {"layers": [{"shape": "4x8x16", "dtype": "bf16",
+                            "forward_us": {"auto": 0.5, "eager": 1.0, "compile": 2.0},
+                            "us": {"auto": 1.0, "eager": 2.0, "compile": 3.0, "kernel": 4.0}}]},
+     [{"sizes": [4, 8, 16], "dtype": "bf16", "pass": "forward",
+       "us": {"auto": 0.5, "eager": 1.0, "compile": 2.0}},
+      {"sizes": [4, 8, 16], "dtype": "bf16", "pass": "both",
+       "us": {"auto": 1.0, "eager": 2.0, "compile": 3.0}}]),
     ("compile_time", {"chip": "gfx942", "median_seconds": 0.2,
                       "shapes": {"8x16:bf16": [0.3, 0.2], "8x32:bf16": [0.2, 0.1]}},
-     {"chip": "gfx942", "median_ms": 200.0, "worst_ms": 300.0})])
-def test_results_of_the_other_programs_are_read(block, document, row, tmp_path):
+     [{"chip": "gfx942", "median_ms": 200.0, "worst_ms": 300.0}])])
+def test_results_of_the_other_programs_are_read(block, document, rows, tmp_path):
     path = tmp_path / "results.json"
     path.write_text(json.dumps(document))
-    assert dashboard.take(block, [path])["rows"] == [row]
+    assert dashboard.take(block, [path])["rows"] == rows
 
 
 def test_what_is_no_result_is_refused(elsewhere, monkeypatch, capsys):
