@@ -1,6 +1,11 @@
 # The compiler: the dialect, the passes, code emission and their tools.
-#
-# One static library a folder; MLIR and LLVM come from lnbwd-mlir (LnbwdLLVM).
+
+# Assertions change the layout of MLIR's classes (a pass's statistics): a Debug
+# build does without them too where the installed MLIR does.
+set(lnbwd_assertions)
+if(NOT LLVM_ENABLE_ASSERTIONS)
+  set(lnbwd_assertions NDEBUG)
+endif()
 
 # What most sources include of MLIR and LLVM, compiled once. Sources include what they use all the
 # same. Names in angle brackets, without a folder of this machine: ccache then finds what another
@@ -39,8 +44,9 @@ target_precompile_headers(lnbwd-mlir-headers PRIVATE
   <mlir/Transforms/Passes.h>
 )
 target_link_libraries(lnbwd-mlir-headers PRIVATE lnbwd-mlir lnbwd_options)
-target_compile_definitions(lnbwd-mlir-headers PRIVATE NDEBUG)
+target_compile_definitions(lnbwd-mlir-headers PRIVATE ${lnbwd_assertions})
 
+# One static library a folder; MLIR and LLVM come from lnbwd-mlir (LnbwdLLVM).
 function(lnbwd_add_compiler_library name)
   cmake_parse_arguments(arg "" "" "DEPENDS;LINK" ${ARGN})
   add_library(${name} STATIC ${arg_UNPARSED_ARGUMENTS})
@@ -49,11 +55,7 @@ function(lnbwd_add_compiler_library name)
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE lnbwd_options)
   target_link_libraries(${name} PUBLIC lnbwd-mlir)
   target_precompile_headers(${name} REUSE_FROM lnbwd-mlir-headers)
-  # Assertions change the layout of MLIR's classes (a pass's statistics): a
-  # Debug build does without them too where the installed MLIR does.
-  if(NOT LLVM_ENABLE_ASSERTIONS)
-    target_compile_definitions(${name} PUBLIC NDEBUG)
-  endif()
+  target_compile_definitions(${name} PUBLIC ${lnbwd_assertions})
 endfunction()
 
 add_subdirectory(include/lnbwd)
