@@ -41,7 +41,7 @@ if [ ! -f "$build_dir/build.ninja" ]; then
   torch_python=$source_dir/build/venv/bin/python
   [ -x "$torch_python" ] || torch_python=python3
   configure -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 \
-    -DLNBWD_ENABLE_FUZZERS=ON -DLNBWD_TORCH_PYTHON="$torch_python"
+    -DCMAKE_UNITY_BUILD=OFF -DLNBWD_ENABLE_FUZZERS=ON -DLNBWD_TORCH_PYTHON="$torch_python"
 fi
 build LNBwdIRIncGen LNBwdLaneIRIncGen LNBwdInterfacesIncGen LNBwdPassIncGen LNBwdLanePassIncGen \
   LNBwdConversionPassIncGen LNBwdLaunchPlanPassIncGen

@@ -118,7 +118,7 @@ def test_pip_compiles_as_the_scripts_do(configured, tmp_path):
         commands.append({entry["output"]: entry["command"].replace(str(folder), "BUILD")
                          for entry in json.loads(database) if entry["output"].endswith(".o")})
     both = commands[0].keys() & commands[1].keys()
-    assert len(both) > 200
+    assert len(both) > 50
     assert {output: commands[1][output] for output in both
             if commands[0][output] != commands[1][output]} == {}
     # Nothing that pip builds is left out of the comparison.

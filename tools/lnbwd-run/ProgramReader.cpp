@@ -25,7 +25,7 @@ using namespace lnbwd::reference;
 namespace lnbwd::run {
 
 /// What is wrong is said as the runtime says it of the rest of a plan.
-[[noreturn]] static void unexpected(const std::string &what) {
+[[noreturn]] static void unexpectedInProgram(const std::string &what) {
   throw Failure(BadInput,
                 "launch plan: plan.program: " + what +
                     "; compile the kernel again with this release's lnbwd-opt");
@@ -33,7 +33,7 @@ namespace lnbwd::run {
 
 static void require(bool holds, const std::string &what) {
   if (!holds)
-    unexpected(what);
+    unexpectedInProgram(what);
 }
 
 static const json &get(const json &object, const char *key) {
@@ -92,7 +92,7 @@ static ProgramOperandKind getKind(const json &value) {
   for (const auto &[name, kind] : kinds)
     if (text == name)
       return kind;
-  unexpected("there is no operand of the kind '" + text + "'");
+  unexpectedInProgram("there is no operand of the kind '" + text + "'");
 }
 
 /// Whether an operand of a program is what the plan's argument is.

@@ -33,6 +33,11 @@ struct RegisterSpan {
   uint8_t Count = 0;
 };
 
+inline bool overlap(RegisterSpan A, RegisterSpan B) {
+  return A.Count && B.Count && A.First < B.First + B.Count &&
+         B.First < A.First + A.Count;
+}
+
 using isa::BarrierKind;
 using isa::CountClass;
 using isa::Flow;

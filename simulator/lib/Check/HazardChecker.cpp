@@ -110,11 +110,6 @@ bool HazardChecker::newerFault(const Inst *I, const Inst *First,
                         Remedy + " is missing");
 }
 
-static bool overlap(RegisterSpan A, RegisterSpan B) {
-  return A.Count && B.Count && A.First < B.First + B.Count &&
-         B.First < A.First + A.Count;
-}
-
 /// The end of those scalar registers that the hazard of gfx12 is about.
 static unsigned endOf(RegisterSpan S) {
   return S.First < NumShared ? std::min<unsigned>(S.First + S.Count, NumShared)

@@ -28,11 +28,6 @@
 using namespace lnbwd;
 using namespace lnbwd::sim;
 
-static bool overlap(RegisterSpan A, RegisterSpan B) {
-  return A.Count && B.Count && A.First < B.First + B.Count &&
-         B.First < A.First + A.Count;
-}
-
 // What of the second instruction's registers is the first one's result.
 static bool readsVector(const HazardPair &P) {
   for (const RegisterSpan &R : P.SecondEffects->VectorRead)

@@ -89,11 +89,6 @@ private:
 };
 } // namespace
 
-static bool overlaps(RegisterSpan A, RegisterSpan B) {
-  return A.Count && B.Count && A.First < B.First + B.Count &&
-         B.First < A.First + A.Count;
-}
-
 Follower::Follower(const InstructionTable &P, CodeEffects &Effects,
                    size_t Start)
     : P(P), All(Effects), Start(Start), Mine(Effects.List[Start]) {}
@@ -154,7 +149,7 @@ Follower::Slot Follower::slotOf(size_t K) const {
   // The address is a copy of scalar registers.
   const RegisterSpan Address = All.List[K].VectorRead[0];
   for (size_t N = K; N-- > 0 && K - N < 12;) {
-    if (!overlaps(All.List[N].VectorWrite[0], Address))
+    if (!overlap(All.List[N].VectorWrite[0], Address))
       continue;
     for (const RegisterSpan &S : All.List[N].VectorRead)
       if (S.Count)
@@ -213,8 +208,8 @@ bool Follower::walksByScalars() {
       const Effects &E = effects(K);
       const bool Made = ReadsMoving(E);
       Walks |= Made &&
-               (K == Start || overlaps(E.VectorWrite[0], Mine.VectorRead[0]) ||
-                overlaps(E.VectorWrite[1], Mine.VectorRead[0]));
+               (K == Start || overlap(E.VectorWrite[0], Mine.VectorRead[0]) ||
+                overlap(E.VectorWrite[1], Mine.VectorRead[0]));
       for (const RegisterSpan &S : E.ScalarWrite)
         for (unsigned R = 0; R < S.Count; ++R)
           Now[S.First + R] = Made;
@@ -243,8 +238,8 @@ bool Follower::onlyWaits() {
          E.ToLds) &&
         !isOwnMemory(K))
       return false;
-    const bool Writes = overlaps(E.VectorWrite[0], Address) ||
-                        overlaps(E.VectorWrite[1], Address);
+    const bool Writes = overlap(E.VectorWrite[0], Address) ||
+                        overlap(E.VectorWrite[1], Address);
     if (!Writes)
       continue;
     // A constant may be put there anew, or what the lane keeps for itself, of
@@ -325,7 +320,7 @@ bool Follower::step(size_t K) {
     // A row of spilled scalars stays what it was but for one of them.
     if (K != Start && (E.How != Flow::WriteLane || Uses))
       mark(S, true, Makes);
-    if (overlaps(S, Mine.VectorRead[0]))
+    if (overlap(S, Mine.VectorRead[0]))
       SameAddress = false;
   }
   for (const RegisterSpan &S : E.ScalarWrite) {
@@ -333,7 +328,7 @@ bool Follower::step(size_t K) {
     const bool IsExec = S.Count && S.First == SlotExec;
     if (!IsExec)
       mark(S, false, Makes);
-    if (overlaps(S, Mine.ScalarRead[2]))
+    if (overlap(S, Mine.ScalarRead[2]))
       SameAddress = false;
   }
   if (E.WritesScc)
@@ -416,7 +411,7 @@ static bool skipsLoop(const InstructionTable &P, const CodeEffects &Effects,
   const RegisterSpan Value = Effects.List[K].VectorWrite[0];
   for (size_t R = K + 1; Skips && R < Skip; ++R)
     for (const RegisterSpan &S : Effects.List[R].VectorRead)
-      if (overlaps(S, Value))
+      if (overlap(S, Value))
         return true;
   return false;
 }

@@ -32,7 +32,7 @@ using namespace lnbwd::sim;
 constexpr uint64_t LongTurn = 2048;
 /// Turns of each wave in which nobody has done more than wait, before as many
 /// workgroups again begin.
-constexpr unsigned PatientTurns = 2;
+constexpr unsigned IdleTurns = 2;
 
 namespace {
 class TurnScheduler {
@@ -180,7 +180,7 @@ void TurnScheduler::run() {
     Last = Next;
     if (W.Status == WaveStatus::Running && W.Polled && W.PC <= W.Polled) {
       C.WaitsAt = Changes + 1;
-      if (++Waits > PatientTurns * Waves.size()) {
+      if (++Waits > IdleTurns * Waves.size()) {
         Waits = 0;
         const size_t More =
             std::min(2 * Active.size(), MostResident) - Active.size();
