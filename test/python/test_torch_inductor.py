@@ -5,11 +5,13 @@
 one test goes through Inductor whole.
 """
 
+import collections
 import dataclasses
 import logging
 import os
 import pathlib
 import sys
+import threading
 import warnings
 
 import loaded_python
@@ -20,8 +22,10 @@ from captured import Captured, check_against_double, operands, reasons, run_capt
 import lnbwd
 import lnbwd.inductor
 from conftest import HAS_GPU
+from lnbwd import regions_op
 from lnbwd.inductor import graph_pass, regions
 from lnbwd.inductor.estimates import estimate
+from lnbwd.inductor.graph_pass import RecomputePass
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
@@ -151,6 +155,47 @@ def test_small_row_blocks_are_pytorchs_to_keep_with_cuda_graphs(rows, is_chosen)
             torch.randn(rows, 64, requires_grad=True), torch.ones(64))
     joint, = captured.joint
     assert any("recompute" in node.meta for node in joint.nodes) == is_chosen
+
+
+def test_nodes_may_stand_in_front_of_their_operands():
+    """Inductor's own passes over the joint graph leave some there."""
+    def function(x, gamma):
+        return torch.nn.functional.layer_norm(x, (64,), gamma).sin()
+
+    captured = Captured(True, region_pass=lambda graph: None)
+    torch.compile(function, backend=captured.backend)(
+        torch.randn(16, 64, requires_grad=True), torch.ones(64))
+    joint, = captured.joint
+    assert not any(node.meta.pop("recompute", None) for node in joint.nodes)
+    user = next(node for node in joint.nodes if node.target is torch.ops.aten.sin.default)
+    user.append(user.all_input_nodes[0])
+    with lnbwd.simulate():
+        RecomputePass()(joint)
+    joint.lint()
+    assert any("recompute" in node.meta for node in joint.nodes)
+
+
+def test_programs_of_a_graph_are_compiled_side_by_side(device, monkeypatch):
+    """And each once."""
+    loads, threads = collections.Counter(), set()
+    load = regions_op._load
+
+    def counted(program, *others):
+        loads[program.text] += 1
+        threads.add(threading.get_ident())
+        return load(program, *others)
+
+    def function(x, y, gamma):
+        return (torch.nn.functional.layer_norm(x, (72,), gamma) * y.sum(-1, keepdim=True),
+                torch.nn.functional.rms_norm(y, (72,)).sum((0, 1)), x.sum((0, 1)) + y)
+
+    monkeypatch.setattr(regions_op, "_load", counted)
+    captured = check_against_double(function, operands(device, "r", "r", "c", n=72))
+    assert taken()
+    assert set(loads) >= {d.program.text() for d in taken()}
+    assert set(loads.values()) == {1}
+    assert threading.get_ident() not in threads
+    assert len(captured.graphs) == 1
 
 
 def test_what_a_backward_pass_computes_again(device):

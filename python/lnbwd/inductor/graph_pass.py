@@ -11,6 +11,9 @@ and nothing that goes wrong in here ends a compilation: the graph is Inductor's 
 
 from __future__ import annotations
 
+import concurrent.futures
+import contextlib
+import dataclasses
 import functools
 import logging
 import operator
@@ -19,7 +22,7 @@ import pathlib
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -293,6 +296,8 @@ class _Pass(CustomGraphPass):
         """Changes ``graph`` in place."""
         _set_up_log()
         try:
+            # Inductor's own passes leave nodes in front of their operands.
+            _sort(graph)
             self._run(graph)
         except Exception as error:  # A model never fails because of a region.
             log.warning("a graph is left to Inductor: %s: %s", type(error).__name__, error)
@@ -327,8 +332,10 @@ class RegionPass(_Pass):
         if _can_run_on_any(graph):
             _narrow_scatters(graph)
         regions = find_regions(graph)
-        # The last first: what it computes anew, no region before has to write for it.
-        made = [self._take(graph, region) for region in reversed(regions)]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            ahead = self._compile_ahead(regions, pool)
+            # The last first: what it computes anew, no region before has to write for it.
+            made = [self._take(graph, region, ahead) for region in reversed(regions)]
         for decision in reversed(made):
             log.info("%s: %s: %s", "taken" if decision.taken else "left", decision.region,
                      decision.reason)
@@ -338,7 +345,33 @@ class RegionPass(_Pass):
             _sort(graph)
             graph.lint()
 
-    def _take(self, graph: Graph, region: Region) -> Decision:
+    def _compile_ahead(self, regions: Sequence[Region], pool: concurrent.futures.Executor
+                       ) -> dict[str, concurrent.futures.Future[None]]:
+        """Has the programs compiled side by side that regions have before any is taken, by their
+        texts. One that is another program by the time of its turn is compiled then."""
+        def load(program: RowProgram, device: torch.device) -> None:
+            with contextlib.suppress(LnbwdError):  # Who asks for the kernel is told.
+                regions_op.load_kernel(register(program.text()), device)
+
+        ahead: dict[str, concurrent.futures.Future[None]] = {}
+        for region in reversed(regions):
+            region = dataclasses.replace(region, tails=list(region.tails))
+            try:
+                if leads_back(region):
+                    continue
+                convert(region)
+            except Unsupported:
+                continue
+            assert region.program is not None
+            device, text = region.inputs[0].meta["val"].device, region.program.text()
+            if text in ahead or _can_run_on(device):
+                continue
+            if estimate(region).is_worth or self._measurements is not None:
+                ahead[text] = pool.submit(load, region.program, device)
+        return ahead
+
+    def _take(self, graph: Graph, region: Region,
+              ahead: Mapping[str, concurrent.futures.Future[None]]) -> Decision:
         def decide(taken: bool, reason: str) -> Decision:
             return Decision(region.describe(), taken, reason, len(region.row_sums),
                             len(region.column_sums), region.program)
@@ -360,8 +393,10 @@ class RegionPass(_Pass):
                                  f"kernels {moved.theirs:g}")
         times = None
         try:
-            device = region.inputs[0].meta["val"].device
-            regions_op.load_kernel(register(region.program.text()), device)
+            device, text = region.inputs[0].meta["val"].device, region.program.text()
+            if text in ahead:
+                ahead[text].result()
+            regions_op.load_kernel(register(text), device)
             if measurements is not None:
                 times = measurements.find(region.program, device)
         except CompileError as error:
