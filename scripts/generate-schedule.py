@@ -22,7 +22,6 @@ from tablegen_records import DIALECT, SOURCE, Record
 
 DECLARATION = DIALECT / "LNBwdSchedule.td"
 CPP = DIALECT / "LNBwdSchedule.h.inc"
-SEARCH_CPP = SOURCE / "lib" / "Analysis" / "SearchBounds.h.inc"
 PYTHON = SOURCE / "python" / "lnbwd" / "_schedule.py"
 MADE = "Made by scripts/generate-schedule.py from LNBwdSchedule.td: do not edit."
 
@@ -32,11 +31,10 @@ def read(records: Record) -> list[Record]:
     fields = tablegen_records.instances(records, "LNBwd_ScheduleField")
     for field in fields:
         field["values"] = records[field["values"]["def"]]
-        allowed, default, tried = field["values"]["allowed"], field["defaultValue"], field["tried"]
-        least = field["values"]["least"]
-        for value in ([int(default)] if default else []) + tried:
-            if value < least or (allowed and value not in allowed):
-                raise ValueError(f"{field['name']}: {value} is none of its values")
+        allowed, default = field["values"]["allowed"], field["defaultValue"]
+        if default and (int(default) < field["values"]["least"]
+                        or (allowed and int(default) not in allowed)):
+            raise ValueError(f"{field['name']}: {default} is none of its values")
     return fields
 
 
@@ -66,10 +64,7 @@ def cpp(fields: list[Record]) -> str:
     lines += ["} // namespace field", "namespace allowed {"]
     lines += [f"inline constexpr int64_t {camel(f)}[] = {numbers(f['values']['allowed'])};"
               for f in fields if f["values"]["allowed"]]
-    lines += ["} // namespace allowed", "namespace tried {"]
-    lines += [f"inline constexpr int64_t {camel(f)}[] = {numbers(f['tried'])};"
-              for f in fields if f["tried"]]
-    lines += ["} // namespace tried", "inline constexpr ScheduleFieldInfo kScheduleFields[] = {"]
+    lines += ["} // namespace allowed", "inline constexpr ScheduleFieldInfo kScheduleFields[] = {"]
     lines += [f"    {{field::{camel(f)}, {'true' if f['isFlag'] else 'false'}, "
               f"{f['values']['least']}, "
               f"{'allowed::' + camel(f) if f['values']['allowed'] else '{}'}, "
@@ -85,40 +80,6 @@ def cpp(fields: list[Record]) -> str:
     return "\n".join(lines)
 
 
-def flights(records: Record) -> list[tuple[int, int, int]]:
-    """The ways to keep rows in flight that are tried, the fewest stages first."""
-    return sorted((f["stages"], f["prefetch"], f["unroll"])
-                  for f in tablegen_records.instances(records, "LNBwd_Flight") if f["isTried"])
-
-
-def search_cpp(records: Record) -> str:
-    """What lib/Analysis has in common with the tuner's search."""
-    lines = [f"// {MADE}", "// clang-format off", ""]
-    for bound in tablegen_records.instances(records, "LNBwd_SearchBound"):
-        lines += textwrap.wrap(bound["text"] + ".", 80, initial_indent="/// ",
-                               subsequent_indent="/// ")
-        first, *rest = bound["name"].split("_")
-        name = first + "".join(part.capitalize() for part in rest)
-        lines += [f"inline constexpr int64_t {name} = {bound['value']};"]
-    lines += ["/// Ways to keep rows in flight: `stages`, `prefetch` and `unroll` of a schedule.",
-              "inline constexpr std::array<int64_t, 3> flights[] = {",
-              *(f"    {{{', '.join(map(str, flight))}}}," for flight in flights(records)),
-              "};", ""]
-    return "\n".join(lines)
-
-
-def search_python(records: Record) -> list[str]:
-    """The same for the tuner."""
-    lines = []
-    for bound in tablegen_records.instances(records, "LNBwd_SearchBound"):
-        lines += textwrap.wrap(bound["text"] + ".", 98, initial_indent="# ",
-                               subsequent_indent="# ")
-        lines += [f"{bound['name'].upper()} = {bound['value']}"]
-    lines += ["# Ways to keep rows in flight: stages, prefetch and unroll.",
-              "FLIGHTS = (", *(f"    {flight}," for flight in flights(records)), ")"]
-    return lines
-
-
 def tuple_of(values: list[object]) -> str:
     """A tuple as it is written down."""
     return "(" + ", ".join(map(quoted, values)) + ("," if len(values) == 1 else "") + ")"
@@ -129,7 +90,7 @@ def quoted(value: object) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
-def python(fields: list[Record], records: Record) -> str:
+def python(fields: list[Record]) -> str:
     """The module lnbwd._schedule."""
     lines = ["# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.",
              "# See LICENSE for license information.",
@@ -138,23 +99,20 @@ def python(fields: list[Record], records: Record) -> str:
              "__all__ = [", *(f'    "{f["name"].upper()}",' for f in fields), "]", ""]
     lines += [f'{f["name"].upper()} = "{f["name"]}"' for f in fields]
     lines += ["", "# Name, whether it is a flag, unit, least value, all values (none: no bound), "
-              "what they are,", "# default (None: must be given), vendors, values to try, their "
-              "unit, meaning.",
+              "what they are,", "# default (None: must be given), vendors, meaning.",
               "FIELDS: tuple[tuple[str, bool, str, int, tuple[int, ...], str, int | None, "
-              "tuple[str, ...],",
-              "                     tuple[int, ...], str, str], ...] = ("]
+              "tuple[str, ...],", "                     str], ...] = ("]
     for f in fields:
         meaning = f["text"] + (f"; {f['defaultText']}" if f["defaultText"] else "")
         default = int(f["defaultValue"]) if f["defaultValue"] else None
         lines += [f"    ({f['name'].upper()}, {bool(f['isFlag'])}, {quoted(f['unit'])}, "
                   f"{f['values']['least']},",
                   f"     {tuple_of(f['values']['allowed'])}, {quoted(f['values']['text'])}, "
-                  f"{default}, {tuple_of(f['vendors'])},",
-                  f"     {tuple_of(f['tried'])}, {quoted(f['triedUnit'])},"]
+                  f"{default}, {tuple_of(f['vendors'])},"]
         parts = textwrap.wrap(meaning, 84, drop_whitespace=False, break_long_words=False)
         lines += [f"     {quoted(part)}" for part in parts]
         lines[-1] += "),"
-    lines += [")", "", *search_python(records), ""]
+    lines += [")", ""]
     return "\n".join(lines)
 
 
@@ -162,8 +120,7 @@ def main() -> int:
     """The command."""
     def make(records: Record) -> dict[Path, str]:
         fields = read(records)
-        return {CPP: cpp(fields), SEARCH_CPP: search_cpp(records),
-                PYTHON: python(fields, records)}
+        return {CPP: cpp(fields), PYTHON: python(fields)}
 
     return tablegen_records.run("Makes the tables of a schedule's fields.", DECLARATION, make)
 

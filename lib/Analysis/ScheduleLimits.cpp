@@ -13,7 +13,6 @@
 #include "lnbwd/Analysis/ScheduleLimits.h"
 
 #include "CostTerms.h"
-#include "SearchBounds.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -28,6 +27,11 @@ using namespace lnbwd;
 /// and how many more where the next row is worked on in the same turn.
 static constexpr int64_t liveRows = 2;
 static constexpr int64_t moreLiveUnrolled = 2;
+/// Registers of a lane for addresses, loop counters and the row's scalars.
+static constexpr int64_t fixedRegisters = 24;
+/// Columns of which each workgroup of a shared row has a multiple, where its
+/// parts are not equal: 16 bytes of 16-bit elements, with which copies begin.
+static constexpr int64_t sharedColumnUnit = 8;
 /// How much of the registers that are estimated may do, in a hundred.
 static constexpr int64_t hopedPercent = 80;
 /// Bytes to a multiple of which the shared memory of a launch is rounded up.

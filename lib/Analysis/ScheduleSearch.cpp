@@ -13,7 +13,6 @@
 
 #include "lnbwd/Analysis/ScheduleSearch.h"
 
-#include "SearchBounds.h"
 #include "lnbwd/Analysis/CostModel.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
@@ -24,6 +23,7 @@
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -37,9 +37,30 @@ static constexpr double usualBytes = 128 * 1024 * 1024;
 static constexpr int64_t narrowBytes = 4;
 /// Columns of a workgroup, at least, where several share a row.
 static constexpr int64_t leastPartColumns = 1024;
-/// Idle lanes over busy ones beyond which nothing is good, and where nothing
-/// else can run.
-static constexpr double mostIdle = mostIdlePercent / 100.0, mostIdleAtAll = 1;
+/// Columns of a lane, and idle lanes over busy ones, beyond which nothing is
+/// good; and idle lanes where nothing else can run.
+static constexpr int64_t mostLaneColumns = 64;
+static constexpr double mostIdle = 0.34, mostIdleAtAll = 1;
+/// Work-items of a compute unit where workgroups are persistent.
+static constexpr int64_t leastComputeUnitThreads = 128,
+                         mostComputeUnitThreads = 2048;
+/// Workgroups that share a row from which on, with several on a compute unit
+/// and column sums to add up, the kernel starts when the one before has ended.
+static constexpr int64_t leastLateSplit = 4;
+/// What is tried, in this order: workgroups that share a row, work-items of a
+/// workgroup at most, its rows over its groups of rows, workgroups of a compute
+/// unit (0: as many as there are sets of rows).
+static constexpr int64_t triedSplits[] = {1, 2, 4, 8, 16};
+static constexpr int64_t triedThreads[] = {32,  64,  96,  128, 192, 256,
+                                           384, 512, 640, 768, 1024};
+static constexpr int64_t triedTurns[] = {2, 1, 4, 8, 16};
+static constexpr int64_t triedWorkgroups[] = {1, 2, 3, 4, 6, 8, 12, 16, 0};
+/// Ways to keep rows in flight that are tried: `stages`, `prefetch`, `unroll`.
+/// Staged rows come to registers early and one by one, and two are worked on at
+/// once only where they come early.
+static constexpr std::array<int64_t, 3> flights[] = {
+    {0, 0, 1}, {0, 1, 1}, {0, 1, 2}, {2, 1, 1}, {3, 1, 1},
+    {4, 1, 1}, {5, 1, 1}, {6, 1, 1}, {8, 1, 1}};
 /// Registers by which the estimate stays below those that a lane has.
 static constexpr double registerMargin = 8;
 /// Times are compared in steps of a tenth of a nanosecond.
@@ -112,7 +133,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
       std::min(chooseVectorWidth(op), toTry.bytes * 8 / op.getRowElementBits());
   bool hasRowSums = op.hasRowSums();
   bool isUnboundedTried = takesUnboundedGrid(op);
-  for (int64_t split : tried::workgroupsPerRow) {
+  for (int64_t split : triedSplits) {
     if (split > chip.workgroups.clusterWorkgroups ||
         (split > 1 && (!hasRowSums || length / split < leastPartColumns)))
       break;
@@ -134,7 +155,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
       fields.vectorWidth = width;
       fields.workgroupsPerRow = split;
       int64_t groupsBefore = 0;
-      for (int64_t together : tried::rowGroups) {
+      for (int64_t together : triedThreads) {
         if (together < threads)
           continue;
         fields.rowGroups =
@@ -149,7 +170,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
           fields.prefetch = prefetch;
           fields.unroll = unroll;
           SmallVector<int64_t, 16> grids;
-          for (int64_t workgroups : tried::workgroupsPerComputeUnit) {
+          for (int64_t workgroups : triedWorkgroups) {
             fields.workgroupsPerComputeUnit = workgroups;
             fields.earlyStart = startsEarly(op, chip, split, workgroups);
             if (!workgroups) {
@@ -177,7 +198,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
               grids.push_back(grid);
               visit(fields);
             };
-            for (int64_t turns : tried::rowsPerWorkgroup)
+            for (int64_t turns : triedTurns)
               visitTurns(turns);
             if (toTry.isEvenTried)
               visitTurns(llvm::divideCeil(rows, fields.rowGroups * workgroups *
@@ -356,11 +377,27 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
                                                  const ChipInfo &chip,
                                                  int64_t count, int64_t rows) {
   SmallVector<RankedSchedule> result;
-  if (count > 0)
-    forEachByCost(op, chip, rows, [&](RankedSchedule ranked) {
-      ranked.schedule = bringRowsEarly(op, chip, ranked.schedule);
-      result.push_back(ranked);
-      return int64_t(result.size()) < count;
-    });
+  if (count <= 0)
+    return result;
+  auto add = [&](RankedSchedule ranked) {
+    ranked.schedule = bringRowsEarly(op, chip, ranked.schedule);
+    result.push_back(ranked);
+    return int64_t(result.size()) < count;
+  };
+  forEachByCost(op, chip, rows, add);
+  if (!result.empty())
+    return result;
+  // Where no model weighs it, the rules' weights rank what is tried.
+  SmallVector<Weighed, 0> found;
+  forEachSchedule(op, chip, TriedSchedules(), getExpectedRows(op, rows),
+                  [&](const ScheduleFields &fields) {
+                    ScheduleAttr schedule = fields.get(op.getContext());
+                    found.emplace_back(getCost(op, schedule, chip), fields);
+                  });
+  visitByTime(op, chip, RegisterBound::Estimate, found,
+              [&](RankedSchedule ranked) {
+                ranked.microseconds = std::nullopt;
+                return add(ranked);
+              });
   return result;
 }

@@ -97,10 +97,12 @@ private:
       return failure();
     auto emitOpError = [&] { return op.emitOpError(); };
     ScheduleAttr selected = op.getScheduleAttr();
-    for (RankedSchedule ranked : rankSchedules(op, info, candidates, rows))
-      op.emitRemark() << "predicted "
-                      << llvm::formatv("{0:f2}", ranked.microseconds).str()
-                      << " us: " << ranked.schedule;
+    for (RankedSchedule ranked : rankSchedules(op, info, candidates, rows)) {
+      std::string rank = "ranked by rules";
+      if (ranked.microseconds)
+        rank = llvm::formatv("predicted {0:f2} us", *ranked.microseconds).str();
+      op.emitRemark() << rank << ": " << ranked.schedule;
+    }
     // The other fields of a schedule with slices have little to do with those
     // of one without.
     if (int64_t slices = findOverride(schedule, field::rowSlices).value_or(0);

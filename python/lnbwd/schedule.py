@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from . import _schedule
 from ._schedule import *  # noqa: F403 (the fields' names, STAGES = "stages")
 
-__all__ = ["FIELDS", "Field", "last_stage", "names_for", "of_programs", "overrides", "parse",
+__all__ = ["FIELDS", "Field", "last_stage", "of_programs", "overrides", "parse",
            "parse_printed", "ranked", "whole"]
 __all__ += _schedule.__all__
 
@@ -35,8 +35,6 @@ class Field:
         values: those in words, "at least 1".
         default: its value where it is left out; None: it must be given.
         vendors: "amd", "nvidia": whose chips take other values than the default.
-        tried: values that are worth a try on a device; empty: a search leaves the field alone.
-        tried_unit: what those count, where it is not ``unit``.
         text: one sentence on what it is.
     """
 
@@ -48,8 +46,6 @@ class Field:
     values: str
     default: int | None
     vendors: tuple[str, ...]
-    tried: tuple[int, ...]
-    tried_unit: str
     text: str
 
     def takes(self, value: int) -> bool:
@@ -59,11 +55,6 @@ class Field:
 
 FIELDS = {row[0]: Field(*row) for row in _schedule.FIELDS}
 """All fields by name, in the order in which a schedule has them."""
-
-
-def names_for(vendor: str) -> list[str]:
-    """The fields that may be other than their defaults on chips of "amd" or "nvidia"."""
-    return [field.name for field in FIELDS.values() if vendor in field.vendors]
 
 
 def _field(name: str) -> Field:
@@ -121,9 +112,10 @@ def of_programs(text: str) -> list[str]:
 
 def ranked(diagnostics: str) -> list[str]:
     """The schedules that the option ``candidates`` of lnbwd-pipeline had the compiler name, the
-    fastest by the cost model first, as they are printed."""
+    best by the cost model or the rules first, as they are printed."""
     return [" ".join(found.split()) for found in
-            re.findall(r"predicted \S+ us: #lnbwd\.schedule<([^>]*)>", diagnostics)]
+            re.findall(r"remark: (?:predicted|ranked) [^:]*: #lnbwd\.schedule<([^>]*)>",
+                       diagnostics)]
 
 
 def last_stage(folder: pathlib.Path) -> str:

@@ -21,7 +21,7 @@ import tempfile
 import warnings
 from typing import NamedTuple
 
-from . import _chips, compiler, kernels, runtime, schedule, schedule_space
+from . import compiler, kernels, runtime, schedule
 from ._contest import Contest, Rotation
 from .errors import CompileError, LnbwdError
 from .spec import KernelSpec, TuningSpec, rows_hint
@@ -74,11 +74,6 @@ def is_on() -> bool:
     return _enabled
 
 
-class _Size(NamedTuple):
-    m: int
-    n: int
-
-
 class _Candidate(NamedTuple):
     """A schedule as ``schedule=`` takes it ("": the compiler's choice), and its code."""
 
@@ -93,23 +88,16 @@ def _compile(spec: KernelSpec, format: str = "", options: str = "",
         format=format or spec.format, source_name=spec.source_name, save_temps=save_temps)
 
 
-def _ranked(spec: KernelSpec, rows: int, chosen: str) -> list[dict[str, int]]:
-    """The fields of the schedules to try: the cost model's best, or, where rules choose, those
-    nearest to the compiler's choice."""
+def _ranked(spec: KernelSpec, chosen: str) -> list[dict[str, int]]:
+    """The fields of the schedules to try, those that the compiler finds best."""
     named = _compile(spec, "mlir", f"candidates={CANDIDATES + 1}")
     center = schedule.whole(schedule.parse_printed(chosen))
     best = [schedule.whole(schedule.parse_printed(text))
             for text in schedule.ranked(named.diagnostics)]
-    if not best:
-        chip = compiler.chips()[spec.chip]
-        known = schedule.names_for(_chips.vendor(spec.chip))
-        best = [{**center, **fields} for fields in schedule_space.nearest(
-            _Size(rows, spec.n), center, chip.wave_size, known, chip.compute_units,
-            unbounded=not (spec.want_dweight or spec.want_dbias))]
     return [fields for fields in best if fields != center][:CANDIDATES]
 
 
-def _candidates(spec: KernelSpec, rows: int) -> list[_Candidate]:
+def _candidates(spec: KernelSpec) -> list[_Candidate]:
     """The compiler's own choice, and others that are not the same code and do not spill."""
     with tempfile.TemporaryDirectory(prefix="lnbwd-autotune-") as folder:
         own = _compile(spec, save_temps=folder)
@@ -129,7 +117,7 @@ def _candidates(spec: KernelSpec, rows: int) -> list[_Candidate]:
         return _Candidate(text, compiled.code)
 
     with concurrent.futures.ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        for candidate in pool.map(attempt, _ranked(spec, rows, chosen[0])):
+        for candidate in pool.map(attempt, _ranked(spec, chosen[0])):
             if candidate and all(candidate.code != known.code for known in found):
                 found.append(candidate)
     return found
@@ -184,7 +172,7 @@ def _measure(device: runtime.Device, codes: list[bytes], rows: int) -> list[floa
 
 def _search(spec: KernelSpec, device: runtime.Device, rows: int) -> dict[str, object]:
     """What is kept of a search: the schedule ("": the compiler's own), and what was measured."""
-    found = _candidates(spec, rows)
+    found = _candidates(spec)
     times = _measure(device, [candidate.code for candidate in found], rows) if len(found) > 1 \
         else [0.0]
     # Of those that are as fast the first, and the compiler's own unless another is faster by more

@@ -98,7 +98,6 @@ def test_nobody_else_spells_a_field():
 def test_each_field_is_described(field):
     assert field.text and not field.text.endswith(".") and field.vendors
     assert field.is_flag == (not field.unit)
-    assert all(map(field.takes, field.tried))
     assert field.default is None or field.takes(field.default)
     assert not field.takes(field.least - 1)
 

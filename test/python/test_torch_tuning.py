@@ -55,8 +55,8 @@ def tune(monkeypatch, tmp_path):
 
     process = Process()
 
-    def find(spec, rows):
-        process.found = candidates(spec, rows)
+    def find(spec):
+        process.found = candidates(spec)
         return process.found
 
     monkeypatch.setattr(tuning, "_candidates", find)
@@ -216,7 +216,7 @@ def test_a_device_that_is_not_simulated_is_timed(monkeypatch):
     monkeypatch.setattr(_contest, "_MOST_LAUNCHES", 2)
     monkeypatch.setattr(_contest, "_FIRST_BATCHES", 1)
     monkeypatch.setattr(_contest, "_LAST_BATCHES", 2)
-    codes = [candidate.code for candidate in candidates(spec_of(), 64)][:8]
+    codes = [candidate.code for candidate in candidates(spec_of())][:8]
     free, _ = device.memory()
     times = tuning._measure(device, codes, 64)
     assert device.memory()[0] == free
@@ -230,7 +230,7 @@ def test_the_model_ranks_what_is_tried_on_chips_that_it_knows():
     """Compiled alone: the schedules that the cost model names, of sm_90."""
     found = tuning._candidates(KernelSpec("layer_norm", 1024, "bf16", "sm_90", "bf16", "bf16",
                                           False, False, False, format="ptx", epsilon=1e-5,
-                                          rows=4096), 4096)
+                                          rows=4096))
     texts = [candidate.text for candidate in found]
     assert texts[0] == "" and 4 < len(texts) <= 1 + tuning.CANDIDATES
     assert any(schedule.parse(text)["early_start"] for text in texts[1:])

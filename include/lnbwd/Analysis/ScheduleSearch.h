@@ -17,6 +17,8 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
 
+#include <optional>
+
 namespace lnbwd {
 
 /// Rows of `op` as the model assumes them: those that the types say, else
@@ -39,15 +41,16 @@ ScheduleAttr chooseByCost(RowwiseOp op, const ChipInfo &chip,
 ScheduleAttr bringRowsEarly(RowwiseOp op, const ChipInfo &chip,
                             ScheduleAttr schedule);
 
-/// A schedule, and the time of a call that the cost model predicts.
+/// A schedule, and the time of a call that the cost model predicts; none where
+/// rules rank.
 struct RankedSchedule {
-  double microseconds;
+  std::optional<double> microseconds;
   ScheduleAttr schedule;
 };
 
 /// The `count` best schedules of `op` by the cost model, the best first,
-/// whether rejected or not; none where the chip has no parameters, or the
-/// program is of a kind that the model does not weigh.
+/// whether rejected or not. Where the chip has no parameters, or the program is
+/// of a kind that the model does not weigh, those best by the rules' weights.
 llvm::SmallVector<RankedSchedule> rankSchedules(RowwiseOp op,
                                                 const ChipInfo &chip,
                                                 int64_t count,

@@ -52,9 +52,9 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       llvm::cl::init(0)};
   Option<int64_t> candidates{
       *this, "candidates",
-      llvm::cl::desc("So many of the schedules that the cost model finds best "
-                     "are named in remarks, with the microseconds that it "
-                     "predicts"),
+      llvm::cl::desc("So many of the schedules that the cost model or the "
+                     "rules find best are named in remarks, with the "
+                     "microseconds that the model predicts"),
       llvm::cl::init(0)};
   Option<std::string> twoPass{
       *this, "two-pass",

@@ -379,8 +379,8 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
            "Number of rows to choose schedules for where the types do not say "
            "it; 0: as many as move 128 MiB">,
     Option<"candidates", "candidates", "int64_t", "0",
-           "So many of the schedules that the cost model finds best are named in "
-           "remarks, with the microseconds that it predicts">,
+           "So many of the schedules that the cost model or the rules find best "
+           "are named in remarks, with the microseconds that the model predicts">,
   ];
   let dependentDialects = ["::lnbwd::LNBwdDialect"];
   let statistics = [

@@ -14,13 +14,14 @@ import datetime
 import itertools
 import json
 import pathlib
+import random
 import re
 import tempfile
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from lnbwd import _chips, runtime, schedule, schedule_space
+from lnbwd import schedule
 from lnbwd._files import check_writable, read_document, write_whole
 from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape
@@ -30,6 +31,11 @@ from .lnbwd_opt import Refused, Selection, TuneError
 
 FORMAT, VERSION = "lnbwd-tune-candidates", 1
 MANIFEST, ARCHIVE = "manifest.json", "kernels.zip"
+# Rows, for each compute unit, up to which they may be too few to fill the chip, and their least
+# length: then slices of them are worth a try.
+_FEW_ROWS, _LONG_ROW = 4, 4096
+# Schedules that the compiler ranks, of which candidates are taken.
+_RANKED = 2000
 
 
 def _add(archive: zipfile.ZipFile, name: str, path: pathlib.Path) -> None:
@@ -44,6 +50,31 @@ def _reason(text: str) -> str:
     """A refusal without its numbers, to count refusals of one kind."""
     text = text.partition(" with #lnbwd.schedule")[0]
     return re.sub(r"\b\d+\b", "N", text)
+
+
+def sliced(shape: Shape, units: int) -> list[dict[str, int]]:
+    """What leaves row sums in parts, where rows are few for so many compute units and long: numbers
+    of slices, for each of which the compiler has the other fields."""
+    if shape.m > _FEW_ROWS * units or shape.n < _LONG_ROW:
+        return []
+    return [{schedule.ROW_SLICES: slices} for slices in (1, 2, 4, 8, 16)]
+
+
+def in_order(ranked: Iterable[str], center: str = "", seed: int = 1) -> Iterator[dict[str, int]]:
+    """The fields of schedules that the compiler ranked, in the order in which to try them: two are
+    the best of those left, each third one is drawn from those behind. With a ``center`` those come
+    first that differ from it in the fewest fields."""
+    left = [schedule.whole(schedule.parse_printed(text)) for text in ranked]
+    if center:
+        home = schedule.whole(schedule.parse_printed(center))
+        left.sort(key=lambda fields: sum(fields[name] != home[name] for name in home))
+    draw = random.Random(seed)
+    while left:
+        for _ in range(min(2, len(left))):
+            yield left.pop(0)
+        if left:
+            # Better ones are likelier: the place of the drawn one falls off exponentially.
+            yield left.pop(min(int(draw.expovariate(8.0 / len(left))), len(left) - 1))
 
 
 def _compile_one(shape: Shape, chip: str, emit: str, seen: set[str], fields: Mapping[str, int],
@@ -86,7 +117,6 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
     """
     shapes = list(shapes)
     centers = centers or {}
-    known = schedule.names_for(_chips.vendor(chip))
     units = lnbwd_opt.compute_units(chip)
     notes: list[str] = []
     problems: list[dict[str, Any]] = []
@@ -113,7 +143,6 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
                 notes.append(f"{shape} is left out: {error}")
                 progress.step(count + 1)
                 continue
-            wave = json.loads(runtime.Program.from_file(path).plan)["wave_size"]
             prefix = f"{shape.m}x{shape.n}-{shape.dtype}"
             _add(archive, f"{prefix}/model.{emit}", path)
             entry: dict[str, Any] = {
@@ -125,10 +154,8 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
             center = centers.get(shape, {})
             seen = {model.schedule, *center.get("measured", ())}
             wanted = itertools.chain(
-                schedule_space.sliced(shape, known, units),
-                schedule_space.candidates(
-                    shape, schedule.parse_printed(center["schedule"]) if center else model.fields,
-                    wave, known, units))
+                sliced(shape, units),
+                in_order(lnbwd_opt.ranked(shape, chip, _RANKED), center.get("schedule", "")))
             progress.step()
             taken = 0
             exhausted = False

@@ -11,8 +11,8 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 
-from lnbwd import compiler, errors
-from lnbwd.schedule import last_stage, of_programs, parse_printed
+from lnbwd import compiler, errors, schedule
+from lnbwd.schedule import last_stage, of_programs
 from lnbwd_bench.our_kernels import find_compiler, operation
 from lnbwd_bench.shapes import Shape
 
@@ -40,11 +40,6 @@ class Selection:
 
     schedule: str
     program: tuple[tuple[str, str | int], ...]
-
-    @property
-    def fields(self) -> dict[str, int]:
-        """The fields that are printed; the others have the attribute's defaults."""
-        return parse_printed(self.schedule)
 
 
 def _run(arguments: list[str], text: str, what: str) -> subprocess.CompletedProcess[str]:
@@ -96,24 +91,37 @@ def _program_of(ir: str, dtype: str) -> tuple[tuple[str, str | int], ...]:
             ("row_sums", body.count("vector.reduction")))
 
 
+def _select(shape: Shape, chip: str, options: str) -> subprocess.CompletedProcess[str]:
+    result = _run([*_TO_SCHEDULE, f"--lnbwd-split-two-pass=chip={chip}",
+                   f"--lnbwd-select-schedule=chip={chip} {options}"], operation(shape), str(shape))
+    if result.returncode != 0:
+        raise Refused(_first_error(result.stderr))
+    return result
+
+
 def select(shape: Shape, chip: str, overrides: str = "", table: str = "off") -> Selection:
     """The schedule for a shape: the model's choice, with the fields that ``overrides`` names.
 
     Raises:
         Refused: the schedule cannot run, or the program would be split in two.
     """
-    options = f"chip={chip} tuned-schedules={table}" + (f" schedule={overrides}" if overrides
-                                                        else "")
-    result = _run([*_TO_SCHEDULE, f"--lnbwd-split-two-pass=chip={chip}",
-                   f"--lnbwd-select-schedule={options}"], operation(shape), str(shape))
-    if result.returncode != 0:
-        raise Refused(_first_error(result.stderr))
+    result = _select(shape, chip, f"tuned-schedules={table}"
+                     + (f" schedule={overrides}" if overrides else ""))
     schedules = of_programs(result.stdout)
     programs = result.stdout.count("lnbwd.rowwise")
     if len(schedules) != 1 or programs != 1:
         raise Refused(f"{shape} becomes {programs} row programs on {chip}; only whole ones are "
                       "tuned")
     return Selection(schedules[0], _program_of(result.stdout, shape.dtype))
+
+
+def ranked(shape: Shape, chip: str, count: int) -> list[str]:
+    """So many schedules for a shape as they are printed, those that the compiler finds best first.
+
+    Raises:
+        Refused: it cannot be compiled.
+    """
+    return schedule.ranked(_select(shape, chip, f"candidates={count}").stderr)
 
 
 def _compile(shape: Shape, chip: str, overrides: str, emit: str, output: pathlib.Path,

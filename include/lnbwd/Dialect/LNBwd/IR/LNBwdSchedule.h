@@ -52,7 +52,7 @@ struct ScheduleFieldInfo {
 };
 
 // `kScheduleFields`, all fields in the attribute's order; the namespace `field`
-// with their names; and `tried` with values that a search tries.
+// with their names.
 #define LNBWD_SCHEDULE_TABLES
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
 #undef LNBWD_SCHEDULE_TABLES

@@ -9,10 +9,8 @@
 // The one table of the schedule's fields. From it come the parameters and the
 // description of `#lnbwd.schedule` (LNBwdAttrs.td); and, by
 // scripts/generate-schedule.py, what C++ (LNBwdSchedule.h) and Python
-// (lnbwd.schedule) know of them: names, values, defaults, the declarations of
-// their checks, and what a search tries. At the end stands what the two searches,
-// the cost model's (lib/Analysis/ScheduleSearch.cpp) and the tuner's
-// (python/lnbwd/schedule_space.py), have in common beside the values.
+// (lnbwd.schedule) know of them: names, values, defaults, and the declarations of
+// their checks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,11 +54,6 @@ class LNBwd_ScheduleField<string fieldName, LNBwd_FieldValues fieldValues> {
   /// Whether there are values that some chips or programs do not take: then
   /// ScheduleLegality.cpp has a function that says why.
   bit hasLegalityCheck = 0;
-  /// Values that are worth a try on a device, in the order in which the cost
-  /// model tries them, and what they count where that is not `unit`; empty: a
-  /// search leaves the field as it is, or computes it.
-  list<int> tried = [];
-  string triedUnit = "";
 
   // What follows is computed.
   string type = !if(isFlag, "bool", "int64_t");
@@ -94,8 +87,6 @@ def LNBwd_RowGroups : LNBwd_ScheduleField<"row_groups", LNBwd_AtLeast<1>> {
   let text = "rows that a workgroup works on side by side; a workgroup has "
              "`threads_per_row` times `row_groups` work-items";
   let hasLegalityCheck = 1;
-  let tried = [32, 64, 96, 128, 192, 256, 384, 512, 640, 768, 1024];
-  let triedUnit = "work-items of a workgroup, at most";
 }
 
 def LNBwd_VectorWidth
@@ -111,8 +102,6 @@ def LNBwd_RowsPerWorkgroup
   let text = "the fewest rows worth a workgroup of their own; 0: one workgroup "
              "takes all rows";
   let hasLegalityCheck = 1;
-  let tried = [2, 1, 4, 8, 16];
-  let triedUnit = "times `row_groups`";
 }
 
 def LNBwd_WorkgroupsPerComputeUnit
@@ -122,7 +111,6 @@ def LNBwd_WorkgroupsPerComputeUnit
              "workgroups are persistent and take further rows in turn; 0: no "
              "bound. Workgroups that share a row count as one, for so many "
              "compute units";
-  let tried = [1, 2, 3, 4, 6, 8, 12, 16, 0];
 }
 
 def LNBwd_WorkgroupsPerRow
@@ -134,7 +122,6 @@ def LNBwd_WorkgroupsPerRow
              "launches together as one cluster";
   let vendors = ["nvidia"];
   let hasLegalityCheck = 1;
-  let tried = [1, 2, 4, 8, 16];
 }
 
 def LNBwd_ColumnTile : LNBwd_ScheduleField<"column_tile", LNBwd_AtLeast<0>> {
@@ -152,7 +139,6 @@ def LNBwd_Prefetch
   let defaultValue = "0";
   let text = "sets of rows whose loads into registers are in flight while the "
              "current one is worked on";
-  let tried = [0, 1];
 }
 
 def LNBwd_Unroll
@@ -166,7 +152,6 @@ def LNBwd_Unroll
              "loaded before the first is worked on. Not with `stages` or "
              "`reload`";
   let hasLegalityCheck = 1;
-  let tried = [1, 2];
 }
 
 def LNBwd_Stages
@@ -180,7 +165,6 @@ def LNBwd_Stages
                     "such copies";
   let vendors = ["nvidia"];
   let hasLegalityCheck = 1;
-  let tried = [0, 2, 3, 4, 5, 6, 8];
 }
 
 def LNBwd_EarlyStart : LNBwd_ScheduleField<"early_start", LNBwd_Flag> {
@@ -211,7 +195,6 @@ def LNBwd_RowSlices : LNBwd_ScheduleField<"row_slices", LNBwd_AtLeast<0>> {
   let defaultText = "0: row sums stay in the kernel. Only for programs with row "
                     "sums, none of which is a maximum";
   let hasLegalityCheck = 1;
-  let tried = [0, 1, 2, 4, 8, 16];
 }
 
 def LNBwd_EarlyRows : LNBwd_ScheduleField<"early_rows", LNBwd_Flag> {
@@ -234,66 +217,5 @@ def LNBwd_EarlyNext : LNBwd_ScheduleField<"early_next", LNBwd_Flag> {
 }
 
 } // defset LNBwd_ScheduleFields
-
-/// A number that both searches go by. `text` is what it is, a sentence without
-/// a full stop.
-class LNBwd_SearchBound<string boundName, int n> {
-  string name = boundName;
-  int value = n;
-  string text = ?;
-}
-
-def LNBwd_MostLaneColumns : LNBwd_SearchBound<"most_lane_columns", 64> {
-  let text = "Columns of a lane beyond which nothing is good";
-}
-
-def LNBwd_MostIdlePercent : LNBwd_SearchBound<"most_idle_percent", 34> {
-  let text = "Idle lanes beyond which nothing is good, in a hundred busy ones";
-}
-
-def LNBwd_LeastComputeUnitThreads
-    : LNBwd_SearchBound<"least_compute_unit_threads", 128> {
-  let text = "Work-items of a compute unit, at least, where workgroups are "
-             "persistent";
-}
-
-def LNBwd_MostComputeUnitThreads
-    : LNBwd_SearchBound<"most_compute_unit_threads", 2048> {
-  let text = "The same, at most";
-}
-
-def LNBwd_LeastLateSplit : LNBwd_SearchBound<"least_late_split", 4> {
-  let text = "Workgroups that share a row from which on, with several on a "
-             "compute unit and column sums to add up, the kernel starts when "
-             "the one before has ended (docs/schedules.md)";
-}
-
-def LNBwd_SharedColumnUnit : LNBwd_SearchBound<"shared_column_unit", 8> {
-  let text = "Columns of which each workgroup of a shared row has a multiple, "
-             "where its parts are not equal: 16 bytes of 16-bit elements, with "
-             "which copies begin";
-}
-
-def LNBwd_FixedRegisters : LNBwd_SearchBound<"fixed_registers", 24> {
-  let text = "Registers of a lane for addresses, loop counters and the row's "
-             "scalars, as they are estimated";
-}
-
-/// A way to keep rows in flight. Staged rows come to registers early and one by
-/// one, and two are worked on at once only where they come early.
-class LNBwd_Flight<int nStages, int nPrefetch, int nUnroll> {
-  int stages = nStages;
-  int prefetch = nPrefetch;
-  int unroll = nUnroll;
-  bit isTried = !if(!eq(stages, 0),
-                    !or(!ne(prefetch, 0), !eq(unroll, 1)),
-                    !and(!ne(prefetch, 0), !eq(unroll, 1)));
-}
-
-foreach stages = LNBwd_Stages.tried in
-  foreach prefetch = LNBwd_Prefetch.tried in
-    foreach unroll = LNBwd_Unroll.tried in
-      def LNBwd_Flight_#stages#_#prefetch#_#unroll
-          : LNBwd_Flight<stages, prefetch, unroll>;
 
 #endif // LNBWD_DIALECT_LNBWD_IR_LNBWDSCHEDULE_TD
