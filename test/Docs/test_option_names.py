@@ -23,7 +23,7 @@ for command in ("compile", "measure", "store", "all"):
         runpy.run_path({str(TUNE)!r}, run_name="__main__")
     except SystemExit as end:
         assert not end.code
-for module in ("bench", "check", "precompile"):
+for module in ("check", "precompile"):
     sys.argv = [module, "--help"]
     try:
         runpy.run_module(f"lnbwd.{{module}}", run_name="__main__")

@@ -8,7 +8,7 @@
 leaves in FOLDER the package with the runtime library, the tests, a cache with every kernel that
 they use, and the wheels that they need. There, with FOLDER copied:
 
-    bash FOLDER/run.sh OUT          # one GPU: tests, lnbwd.check, lnbwd.bench; a table at the end
+    bash FOLDER/run.sh OUT          # one GPU: tests, lnbwd.check; a table at the end
                                     # (no GPU: tests and check, on the simulator if
                                     # LNBWD_SIM_LIBRARY names it)
     bash FOLDER/run.sh OUT ddp      # two GPUs: data-parallel training
@@ -54,12 +54,12 @@ def recorded_kernels(tests):
 
 
 def wanted_specs(chip, tests, sample):
-    """Specs of all kernels: the tests', those of tests for GPUs alone, lnbwd.check's and
-    lnbwd.bench's; of a sample the tests' and lnbwd.check's."""
+    """Specs of all kernels: the tests', those of tests for GPUs alone, and lnbwd.check's; of a
+    sample the tests' and lnbwd.check's."""
     from capture_step import WIDTH
     from cases import DEVICE_LENGTHS, TYPES, device_configs
 
-    from lnbwd import KernelSpec, bench, kernels, linear_passes, spec
+    from lnbwd import KernelSpec, kernels, linear_passes, spec
 
     form = kernels.code_format(chip)
     specs = []
@@ -74,9 +74,8 @@ def wanted_specs(chip, tests, sample):
 
     for config in () if sample else device_configs():
         add(config.op, config.n, config.dtype, config.weight, config.bias, config.grads, (1e-5,))
-    lengths = {int(shape.partition("x")[2]) for shape in bench._GPU_SHAPES} | set(DEVICE_LENGTHS)
     for n, dtype in (TUTORIAL_CHECK, SAMPLE_CHECK) if sample else itertools.product(
-            lengths | {8, 64, 256, 768, WIDTH}, TYPES):
+            {8, 64, 256, 768, WIDTH, *DEVICE_LENGTHS}, TYPES):
         add("layer_norm", n, dtype, dtype, dtype, (True, True, True), (1e-5, 1e-6))
         add("rms_norm", n, dtype, dtype, "", (True, True, False), (1e-5, 1e-6))
     # Those of lnbwd.check's linear layers.

@@ -2,7 +2,7 @@
 # Runs the packed tests on a machine with a GPU (pack_for_device.py says how
 # they get there), and prints a short table last. All output is kept in OUT.
 #
-#   bash run.sh OUT          tests, lnbwd.check and lnbwd.bench on one GPU
+#   bash run.sh OUT          tests and lnbwd.check on one GPU
 #   bash run.sh OUT ddp      data-parallel training on two GPUs
 #
 # Where PyTorch knows no GPU, the tests and lnbwd.check run on the simulator that
@@ -41,11 +41,9 @@ fi
 if [ "${2:-}" != ddp ] && [ "$where" = gpu ]; then
   timeout 120 python3 "$here/tests/capture_step.py" --graphs 5 >"$out/capture_step.txt" 2>&1
   note "steps in graphs" "exit code $?; $(tail -n 1 "$out/capture_step.txt")"
-  timeout 90 python3 -m lnbwd.bench --device gpu --json "$out/bench.json" >"$out/bench.txt" 2>&1
-  note "lnbwd.bench" "exit code $?"
   timeout 60 python3 "$here/tests/host_cost.py" --json "$out/host_cost.json" >"$out/host_cost.txt" 2>&1
   note "host_cost" "exit code $?"
-  cat "$out/bench.txt" "$out/host_cost.txt"
+  cat "$out/host_cost.txt"
 fi
 if [ "${2:-}" != ddp ]; then
   grep -E "^FAILED|^ERROR" "$out/pytest.txt" | head -n 40

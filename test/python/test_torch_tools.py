@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The commands, and the documentation of all names."""
 
-import json
 import os
 
 import loaded_python
@@ -12,7 +11,7 @@ import torch
 
 import lnbwd
 from conftest import HAS_GPU, ROOT
-from lnbwd import bench, check, compiler
+from lnbwd import check, compiler
 
 
 def command(module, *arguments, **environment):
@@ -59,36 +58,12 @@ def test_check_notices_what_is_wrong(device, monkeypatch, capsys):
     pytest.param(["--device", "gpu"], 2, "PyTorch has no GPU here",
                  marks=pytest.mark.skipif(HAS_GPU, reason="there is one")),
 ])
-@pytest.mark.parametrize("module", [check, bench], ids=["check", "bench"])
-def test_wrong_options_of_the_commands(module, arguments, code, words, capsys):
-    if module is bench and arguments[0] in ("--n", "--rows", "--dtype"):
-        pytest.skip("an option of lnbwd.check")
+def test_wrong_options(arguments, code, words, capsys):
     try:
-        assert module.main(arguments) == code
+        assert check.main(arguments) == code
     except SystemExit as error:
         assert error.code == code
     assert words in capsys.readouterr().err
-
-
-# ------------------------------------------------------------------------------------------- bench
-
-
-@pytest.mark.simulator
-def test_bench_on_the_simulator(tmp_path, capsys):
-    numbers = tmp_path / "numbers.json"
-    assert bench.main(["--device", "sim", "--shape", "32x128", "--shape", "16x256", "--json",
-                       str(numbers)]) == 0
-    out = capsys.readouterr().out
-    assert "AMD Instinct MI300X (simulated)" in out and "32 x 128" in out
-    shapes = json.loads(numbers.read_text())["shapes"]
-    # At the least dy and x are read and dx is written.
-    assert all(s["asked"] >= 3 * s["rows"] * s["n"] * 2 for s in shapes)
-
-
-def test_bench_says_when_a_shape_is_wrong(capsys):
-    with pytest.raises(SystemExit):
-        bench.main(["--shape", "32"])
-    assert "expected ROWSxN, for example 8192x4096, got '32'" in capsys.readouterr().err
 
 
 def test_every_public_name_is_documented():
@@ -108,7 +83,7 @@ def test_every_public_name_is_documented():
         spec,
     )
 
-    for module in (lnbwd, bench, cache, check, compiler, functional, kernels, launching, linear,
+    for module in (lnbwd, cache, check, compiler, functional, kernels, launching, linear,
                    nn, patching, product_choice, reports, runtime, spec):
         assert module.__doc__
         for name in module.__all__:
