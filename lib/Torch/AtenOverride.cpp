@@ -84,7 +84,7 @@ static void forward(StableIValue *stack, uint64_t, uint64_t) {
 
   const KernelHandle *kernel = nullptr;
   Norm norm{};
-  if (!torchComputesForwardPasses() && isOurs(x, shape, weight, bias)) {
+  if (isOurs(x, shape, weight, bias)) {
     norm = describe(operation, x, shape, weight, bias);
     norm.key.epsilon = given.value_or(defaultEpsilons[norm.key.element]);
     if (norm.key.epsilon >= 0)

@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -102,8 +101,6 @@ struct Tables {
   std::vector<std::string> simulatedChips;
   /// The chip of `with lnbwd.simulate()`; empty: the environment decides.
   std::string chosenChip;
-
-  std::atomic<bool> isForwardByTorch{false};
 
   NormLoader loadNorm = nullptr;
   RegionLoader loadRegion = nullptr;
@@ -243,8 +240,6 @@ int32_t simulatedDevice() {
   return chip.empty() || chip == "0" ? -1 : chipNumber(all, chip);
 }
 
-bool torchComputesForwardPasses() { return tables().isForwardByTorch; }
-
 } // namespace lnbwd::torch_operators
 
 //===----------------------------------------------------------------------===//
@@ -334,11 +329,6 @@ LNBWD_TORCH_API void lnbwd_torch_set_simulated_chip(const char *chip) {
   Tables &all = tables();
   std::unique_lock lock(all.mutex);
   all.chosenChip = chip;
-}
-
-/// Chooses PyTorch's forward passes, or ours.
-LNBWD_TORCH_API void lnbwd_torch_set_forward_by_torch(int by_torch) {
-  tables().isForwardByTorch = by_torch != 0;
 }
 
 /// The number that stands for CPU tensors' device now (simulatedDevice).

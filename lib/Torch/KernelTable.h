@@ -112,9 +112,6 @@ const Region &findRegion(std::string_view text, int32_t device);
 /// -1 if no chip is simulated, for which Python has the words.
 int32_t simulatedDevice();
 
-/// Whether PyTorch's forward passes were asked for.
-bool torchComputesForwardPasses();
-
 } // namespace lnbwd::torch_operators
 
 #endif // LNBWD_LIB_TORCH_KERNELTABLE_H

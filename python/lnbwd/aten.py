@@ -152,8 +152,8 @@ def override_aten(device_type: str = "cuda") -> Override:
     way of them. Graphs of torch.compile do not: Inductor takes those operators apart.
 
     PyTorch's kernels go on to compute what ours do not: float64, weights of another type than x's,
-    no elements, a kernel that cannot be compiled (one warning each), a forward pass where
-    LNBWD_FORWARD=torch. Such a call costs some 20 microseconds more than without this function.
+    no elements, a kernel that cannot be compiled (one warning each). Such a call costs some 20
+    microseconds more than without this function.
 
     Args:
         device_type: "cuda" (ROCm's devices, too), or "cpu" for tensors that are simulated.

@@ -73,38 +73,6 @@ def simulate(chip: str = DEFAULT_CHIP) -> Iterator[None]:
         native.set_simulated_chip(_simulated[-1] if _simulated else "")
 
 
-def _forward_of_environment() -> str:
-    value = os.environ.get("LNBWD_FORWARD", "") or "kernel"
-    if value not in ("kernel", "torch"):
-        raise LnbwdError("the environment variable LNBWD_FORWARD: expected 'kernel' or 'torch', "
-                         f"got {value!r}")
-    return value
-
-
-_forward = _forward_of_environment()
-
-
-def use_forward(whose: str) -> None:
-    """Chooses the forward passes: "kernel" for ours, "torch" for PyTorch's.
-
-    It holds for the whole process; at first it is what LNBWD_FORWARD in the environment says,
-    which is read at the import, or "kernel".
-    """
-    global _forward
-    if whose not in ("kernel", "torch"):
-        raise ValueError(f"whose: expected 'kernel' or 'torch', got {whose!r}")
-    _forward = whose
-    native.set_forward_by_torch(whose == "torch")
-
-
-native.set_forward_by_torch(_forward == "torch")
-
-
-def uses_forward_kernels() -> bool:
-    """Whether forward passes are kernels of ours."""
-    return _forward == "kernel"
-
-
 def check_device(x: torch.Tensor, argument: str = "input") -> None:
     """Raises an error that says what to do if no kernel can run where ``x`` is."""
     kind = x.device.type

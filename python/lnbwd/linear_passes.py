@@ -24,14 +24,7 @@ from torch import Tensor
 
 from . import _chips, native, operations, ops, product_choice, regions_op, runtime, schedule
 from .kernels import code_for_device, derive_gradient
-from .launching import (
-    check_capture,
-    device_key,
-    is_capturing,
-    launch_kernel,
-    open_device,
-    uses_forward_kernels,
-)
+from .launching import check_capture, device_key, is_capturing, launch_kernel, open_device
 from .operations import LAYER_NORM, OPERATIONS, ROLES, Operation
 from .rowprogram import Builder, Input, Output, RowProgram
 from .spec import DTYPES, GradientSpec, ProgramSpec, rows_hint
@@ -359,7 +352,7 @@ def _normalise(layer: Layer, known: Mapping[str, Tensor],
                with_statistics: bool = False) -> tuple[Tensor, ...]:
     """The normalised rows, and the statistics if they are wanted."""
     x, gamma, beta = known["x"], known.get("gamma"), known.get("beta")
-    if layer.k == 0 or not uses_forward_kernels():
+    if layer.k == 0:
         results: tuple[Tensor, ...] = (
             ops.raw_layer_norm(x, (layer.k,), gamma, beta, layer.epsilon)
             if layer.norm == LAYER_NORM else ops.raw_rms_norm(x, (layer.k,), gamma, layer.epsilon))

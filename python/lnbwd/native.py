@@ -27,7 +27,7 @@ from .errors import LnbwdError
 
 __all__ = ["ELEMENT_NAMES", "OPERATIONS", "add_kernel", "add_region", "hear_refusals", "load",
            "loaders", "make_region_call", "note_error", "original", "override_aten",
-           "set_default_epsilon", "set_forward_by_torch", "set_simulated_chip"]
+           "set_default_epsilon", "set_simulated_chip"]
 
 OPERATIONS = tuple(operations.OPERATIONS)
 """In the order of their numbers in the library."""
@@ -160,7 +160,6 @@ def load() -> ctypes.CDLL | None:
             ("lnbwd_torch_add_region", [ctypes.c_char_p, i32, p, p, p, p, ctypes.c_size_t,
                                         ctypes.c_size_t, i32]),
             ("lnbwd_torch_note_error", [ctypes.c_char_p]),
-            ("lnbwd_torch_set_forward_by_torch", [ctypes.c_int]),
             ("lnbwd_torch_set_simulated_chip", [ctypes.c_char_p])):
         function = getattr(library, name)
         function.restype, function.argtypes = None, arguments
@@ -180,13 +179,6 @@ def set_simulated_chip(chip: str) -> None:
     library = load()
     if library is not None:
         library.lnbwd_torch_set_simulated_chip(chip.encode())
-
-
-def set_forward_by_torch(by_torch: bool) -> None:
-    """Tells the library whose forward passes are used."""
-    library = load()
-    if library is not None:
-        library.lnbwd_torch_set_forward_by_torch(by_torch)
 
 
 def note_error(words: str) -> None:

@@ -14,8 +14,8 @@ The statistics are float32, of x's shape without the normalised dimensions. A gr
 name with an underscore before it, which launches a kernel and has no derivative: that is what
 graphs of torch.compile contain. The kernels of these are C++ where the package has
 liblnbwd-torch.so (lib/Torch, :mod:`lnbwd.native`), and else the functions of this file. What no
-kernel computes (float64, rows without elements, a forward pass where LNBWD_FORWARD=torch) is done
-by the operators whose names end in _by_torch, with PyTorch's own operations.
+kernel computes (float64, rows without elements) is done by the operators whose names end in
+_by_torch, with PyTorch's own operations.
 
 :mod:`lnbwd.functional` has the functions for users, which check their arguments.
 """
@@ -31,7 +31,7 @@ from torch import Tensor
 
 from . import native
 from .errors import LnbwdError
-from .launching import check_device, dense, launch, uses_forward_kernels
+from .launching import check_device, dense, launch
 from .operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS, RMS_NORM, RMS_NORM_BWD
 
 __all__ = ["Refused", "convert_parameter", "differentiable_layer_norm", "differentiable_rms_norm",
@@ -128,7 +128,7 @@ def _forward(name: str) -> Callable[..., Any]:
         *parameters, eps = others
         _verify(x, normalized_shape, *parameters)
         check_device(x)
-        if _is_computed_by_kernels(x, normalized_shape) and uses_forward_kernels():
+        if _is_computed_by_kernels(x, normalized_shape):
             weight, bias, *_ = (*parameters, None)
             return _forward_kernel(name, x, normalized_shape, weight, bias, eps)
         return _BY_TORCH[name](x, normalized_shape, *others)

@@ -17,7 +17,7 @@ import torch
 import lnbwd
 import lnbwd.regions_op
 from conftest import HAS_GPU
-from lnbwd import aten, launching, native
+from lnbwd import aten, native
 
 F = torch.nn.functional
 pytestmark = [pytest.mark.compiler,
@@ -184,17 +184,6 @@ def test_what_cannot_be_loaded_now_is_tried_again(device, override, launched, mo
     second = F.layer_norm(x, (n,), w, b)
     assert launched == ["layer_norm"]
     torch.testing.assert_close(first, second, rtol=1e-5, atol=1e-5)
-
-
-def test_forward_passes_of_pytorch_may_be_chosen(device, override, launched):
-    n = 152
-    tensors = operands(device, n)
-    launching.use_forward("torch")
-    try:
-        gradients(lambda x, w, b: F.layer_norm(x, (n,), w, b), tensors)
-    finally:
-        launching.use_forward("kernel")
-    assert launched == ["layer_norm_bwd"]
 
 
 def test_second_derivatives_forward_mode_and_vmap(device, override):
