@@ -79,95 +79,78 @@ struct CUlaunchConfig {
   unsigned attributeCount;
 };
 
+/// A function of the driver; one that older drivers have not may be null.
+template <typename... Arguments> struct Function {
+  CUresult (*pointer)(Arguments...);
+  Function(void *symbol)
+      : pointer(reinterpret_cast<decltype(pointer)>(symbol)) {}
+  operator decltype(pointer)() const { return pointer; }
+};
+
 /// The driver's functions, by their exported names.
 struct CudaLibrary {
   DynamicLibrary library;
-  CUresult (*init)(unsigned) = nullptr;
-  CUresult (*getErrorName)(CUresult, const char **) = nullptr;
-  CUresult (*getErrorString)(CUresult, const char **) = nullptr;
-  CUresult (*driverGetVersion)(int *) = nullptr;
-  CUresult (*deviceGetCount)(int *) = nullptr;
-  CUresult (*deviceGet)(CUdevice *, int) = nullptr;
-  CUresult (*deviceGetName)(char *, int, CUdevice) = nullptr;
-  CUresult (*deviceGetAttribute)(int *, int, CUdevice) = nullptr;
-  CUresult (*deviceTotalMem)(size_t *, CUdevice) = nullptr;
-  CUresult (*primaryContextRetain)(CUcontext *, CUdevice) = nullptr;
-  CUresult (*primaryContextRelease)(CUdevice) = nullptr;
-  CUresult (*contextGetCurrent)(CUcontext *) = nullptr;
-  CUresult (*contextSetCurrent)(CUcontext) = nullptr;
-  CUresult (*memGetInfo)(size_t *, size_t *) = nullptr;
-  CUresult (*moduleLoadDataEx)(CUmodule *, const void *, unsigned, int *,
-                               void **) = nullptr;
-  CUresult (*moduleUnload)(CUmodule) = nullptr;
-  CUresult (*moduleGetFunction)(CUfunction *, CUmodule, const char *) = nullptr;
-  CUresult (*functionSetAttribute)(CUfunction, int, int) = nullptr;
-  CUresult (*launchKernel)(CUfunction, unsigned, unsigned, unsigned, unsigned,
-                           unsigned, unsigned, unsigned, CUstream, void **,
-                           void **) = nullptr;
+  Function<unsigned> init{library.required("cuInit")};
+  Function<CUresult, const char **> getErrorName{
+      library.required("cuGetErrorName")};
+  Function<CUresult, const char **> getErrorString{
+      library.required("cuGetErrorString")};
+  Function<int *> driverGetVersion{library.required("cuDriverGetVersion")};
+  Function<int *> deviceGetCount{library.required("cuDeviceGetCount")};
+  Function<CUdevice *, int> deviceGet{library.required("cuDeviceGet")};
+  Function<char *, int, CUdevice> deviceGetName{
+      library.required("cuDeviceGetName")};
+  Function<int *, int, CUdevice> deviceGetAttribute{
+      library.required("cuDeviceGetAttribute")};
+  Function<size_t *, CUdevice> deviceTotalMem{
+      library.required("cuDeviceTotalMem_v2")};
+  Function<CUcontext *, CUdevice> primaryContextRetain{
+      library.required("cuDevicePrimaryCtxRetain")};
+  Function<CUdevice> primaryContextRelease{
+      library.required("cuDevicePrimaryCtxRelease_v2")};
+  Function<CUcontext *> contextGetCurrent{library.required("cuCtxGetCurrent")};
+  Function<CUcontext> contextSetCurrent{library.required("cuCtxSetCurrent")};
+  Function<size_t *, size_t *> memGetInfo{library.required("cuMemGetInfo_v2")};
+  Function<CUmodule *, const void *, unsigned, int *, void **> moduleLoadDataEx{
+      library.required("cuModuleLoadDataEx")};
+  Function<CUmodule> moduleUnload{library.required("cuModuleUnload")};
+  Function<CUfunction *, CUmodule, const char *> moduleGetFunction{
+      library.required("cuModuleGetFunction")};
+  Function<CUfunction, int, int> functionSetAttribute{
+      library.required("cuFuncSetAttribute")};
+  Function<CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
+           unsigned, unsigned, CUstream, void **, void **>
+      launchKernel{library.required("cuLaunchKernel")};
   /// Since CUDA 11.8; null in older drivers.
-  CUresult (*launchKernelEx)(const CUlaunchConfig *, CUfunction, void **,
-                             void **) = nullptr;
+  Function<const CUlaunchConfig *, CUfunction, void **, void **> launchKernelEx{
+      library.symbol("cuLaunchKernelEx")};
   /// Since CUDA 11.8; null in older drivers.
-  CUresult (*occupancyMaxActiveClusters)(int *, CUfunction,
-                                         const CUlaunchConfig *) = nullptr;
+  Function<int *, CUfunction, const CUlaunchConfig *>
+      occupancyMaxActiveClusters{
+          library.symbol("cuOccupancyMaxActiveClusters")};
   /// Since CUDA 10.1; null in older drivers.
-  CUresult (*exchangeCaptureMode)(int *) = nullptr;
-  CUresult (*memAlloc)(CUdeviceptr *, size_t) = nullptr;
-  CUresult (*memFree)(CUdeviceptr) = nullptr;
-  CUresult (*copyHostToDevice)(CUdeviceptr, const void *, size_t) = nullptr;
-  CUresult (*copyDeviceToHost)(void *, CUdeviceptr, size_t) = nullptr;
-  CUresult (*copyDeviceToDeviceAsync)(CUdeviceptr, CUdeviceptr, size_t,
-                                      CUstream) = nullptr;
-  CUresult (*memsetAsync)(CUdeviceptr, unsigned char, size_t,
-                          CUstream) = nullptr;
-  CUresult (*streamSynchronize)(CUstream) = nullptr;
-  CUresult (*eventCreate)(CUevent *, unsigned) = nullptr;
-  CUresult (*eventDestroy)(CUevent) = nullptr;
-  CUresult (*eventRecord)(CUevent, CUstream) = nullptr;
-  CUresult (*eventSynchronize)(CUevent) = nullptr;
-  CUresult (*eventElapsedTime)(float *, CUevent, CUevent) = nullptr;
+  Function<int *> exchangeCaptureMode{
+      library.symbol("cuThreadExchangeStreamCaptureMode")};
+  Function<CUdeviceptr *, size_t> memAlloc{library.required("cuMemAlloc_v2")};
+  Function<CUdeviceptr> memFree{library.required("cuMemFree_v2")};
+  Function<CUdeviceptr, const void *, size_t> copyHostToDevice{
+      library.required("cuMemcpyHtoD_v2")};
+  Function<void *, CUdeviceptr, size_t> copyDeviceToHost{
+      library.required("cuMemcpyDtoH_v2")};
+  Function<CUdeviceptr, CUdeviceptr, size_t, CUstream> copyDeviceToDeviceAsync{
+      library.required("cuMemcpyDtoDAsync_v2")};
+  Function<CUdeviceptr, unsigned char, size_t, CUstream> memsetAsync{
+      library.required("cuMemsetD8Async")};
+  Function<CUstream> streamSynchronize{library.required("cuStreamSynchronize")};
+  Function<CUevent *, unsigned> eventCreate{library.required("cuEventCreate")};
+  Function<CUevent> eventDestroy{library.required("cuEventDestroy_v2")};
+  Function<CUevent, CUstream> eventRecord{library.required("cuEventRecord")};
+  Function<CUevent> eventSynchronize{library.required("cuEventSynchronize")};
+  Function<float *, CUevent, CUevent> eventElapsedTime{
+      library.required("cuEventElapsedTime")};
 
   CudaLibrary(const std::vector<std::string> &names, const std::string &remedy)
-      : library(names, remedy) {
-    library.load(init, "cuInit");
-    library.load(getErrorName, "cuGetErrorName");
-    library.load(getErrorString, "cuGetErrorString");
-    library.load(driverGetVersion, "cuDriverGetVersion");
-    library.load(deviceGetCount, "cuDeviceGetCount");
-    library.load(deviceGet, "cuDeviceGet");
-    library.load(deviceGetName, "cuDeviceGetName");
-    library.load(deviceGetAttribute, "cuDeviceGetAttribute");
-    library.load(deviceTotalMem, "cuDeviceTotalMem_v2");
-    library.load(primaryContextRetain, "cuDevicePrimaryCtxRetain");
-    library.load(primaryContextRelease, "cuDevicePrimaryCtxRelease_v2");
-    library.load(contextGetCurrent, "cuCtxGetCurrent");
-    library.load(contextSetCurrent, "cuCtxSetCurrent");
-    library.load(memGetInfo, "cuMemGetInfo_v2");
-    library.load(moduleLoadDataEx, "cuModuleLoadDataEx");
-    library.load(moduleUnload, "cuModuleUnload");
-    library.load(moduleGetFunction, "cuModuleGetFunction");
-    library.load(functionSetAttribute, "cuFuncSetAttribute");
-    library.load(launchKernel, "cuLaunchKernel");
-    launchKernelEx = reinterpret_cast<decltype(launchKernelEx)>(
-        library.symbol("cuLaunchKernelEx"));
-    occupancyMaxActiveClusters =
-        reinterpret_cast<decltype(occupancyMaxActiveClusters)>(
-            library.symbol("cuOccupancyMaxActiveClusters"));
-    exchangeCaptureMode = reinterpret_cast<decltype(exchangeCaptureMode)>(
-        library.symbol("cuThreadExchangeStreamCaptureMode"));
-    library.load(memAlloc, "cuMemAlloc_v2");
-    library.load(memFree, "cuMemFree_v2");
-    library.load(copyHostToDevice, "cuMemcpyHtoD_v2");
-    library.load(copyDeviceToHost, "cuMemcpyDtoH_v2");
-    library.load(copyDeviceToDeviceAsync, "cuMemcpyDtoDAsync_v2");
-    library.load(memsetAsync, "cuMemsetD8Async");
-    library.load(streamSynchronize, "cuStreamSynchronize");
-    library.load(eventCreate, "cuEventCreate");
-    library.load(eventDestroy, "cuEventDestroy_v2");
-    library.load(eventRecord, "cuEventRecord");
-    library.load(eventSynchronize, "cuEventSynchronize");
-    library.load(eventElapsedTime, "cuEventElapsedTime");
-  }
+      : library(names, remedy) {}
 
   /// While it lives, this thread may give memory and modules back although a
   /// graph is being captured: what a garbage collector frees meanwhile is no

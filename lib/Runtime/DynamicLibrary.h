@@ -33,16 +33,15 @@ public:
   }
   /// A function or variable of the library, or null.
   void *symbol(const char *symbolName) const;
-  /// Sets `function` to the one so named; throws LNBWD_ERROR_NO_DEVICE if
-  /// there is none.
+  /// The same; throws LNBWD_ERROR_NO_DEVICE if there is none.
+  void *required(const char *symbolName) const;
+  /// Sets `function` to the one so named, which there must be.
   template <typename Function>
   void load(Function &function, const char *symbolName) const {
     function = reinterpret_cast<Function>(required(symbolName));
   }
 
 private:
-  void *required(const char *symbolName) const;
-
   void *handle = nullptr;
   std::string foundName;
 };

@@ -178,27 +178,72 @@ public:
   void makeCurrent() const override {
     hip->check("hipSetDevice", hip->hipSetDevice(index));
   }
-  void *loadModule(const std::string &code) const override;
-  void unloadModule(void *module) const noexcept override;
+  void *loadModule(const std::string &code) const override {
+    hipModule_t module = nullptr;
+    call("hipModuleLoadData", hip->hipModuleLoadData, &module, code.data());
+    return module;
+  }
+  void unloadModule(void *module) const noexcept override {
+    (void)hip->hipModuleUnload(static_cast<hipModule_t>(module));
+  }
   void *findFunction(void *module, const std::string &name,
-                     uint32_t dynamicSharedBytes) const override;
+                     uint32_t dynamicSharedBytes) const override {
+    hipFunction_t function = nullptr;
+    call("hipModuleGetFunction of '" + name + "'", hip->hipModuleGetFunction,
+         &function, static_cast<hipModule_t>(module), name.c_str());
+    return function;
+  }
   void launch(void *function, const char *name, const LaunchConfig &config,
               void **parameters, void *stream) const override;
   void *allocate(size_t bytes) const override;
-  void release(void *pointer) const override;
+  void release(void *pointer) const override {
+    call("hipFree", hip->hipFree, pointer);
+  }
   void copyToDevice(void *destination, const void *source,
-                    size_t bytes) const override;
+                    size_t bytes) const override {
+    call("hipMemcpy to the device", hip->hipMemcpy, destination, source, bytes,
+         hipMemcpyHostToDevice);
+  }
   void copyToHost(void *destination, const void *source,
-                  size_t bytes) const override;
+                  size_t bytes) const override {
+    call("hipMemcpy to the host", hip->hipMemcpy, destination, source, bytes,
+         hipMemcpyDeviceToHost);
+  }
   void copyOnDevice(void *destination, const void *source, size_t bytes,
-                    void *stream) const override;
+                    void *stream) const override {
+    call("hipMemcpyAsync on the device", hip->hipMemcpyAsync, destination,
+         source, bytes, hipMemcpyDeviceToDevice,
+         static_cast<hipStream_t>(stream));
+  }
   void setBytes(void *pointer, int value, size_t bytes,
-                void *stream) const override;
-  void synchronize(void *stream) const override;
-  void *createEvent() const override;
-  void destroyEvent(void *event) const noexcept override;
-  void recordEvent(void *event, void *stream) const override;
-  double elapsedMilliseconds(void *start, void *stop) const override;
+                void *stream) const override {
+    call("hipMemsetAsync", hip->hipMemsetAsync, pointer, value, bytes,
+         static_cast<hipStream_t>(stream));
+  }
+  void synchronize(void *stream) const override {
+    call("hipStreamSynchronize", hip->hipStreamSynchronize,
+         static_cast<hipStream_t>(stream));
+  }
+  void *createEvent() const override {
+    hipEvent_t event = nullptr;
+    call("hipEventCreate", hip->hipEventCreate, &event);
+    return event;
+  }
+  void destroyEvent(void *event) const noexcept override {
+    (void)hip->hipEventDestroy(static_cast<hipEvent_t>(event));
+  }
+  void recordEvent(void *event, void *stream) const override {
+    call("hipEventRecord", hip->hipEventRecord, static_cast<hipEvent_t>(event),
+         static_cast<hipStream_t>(stream));
+  }
+  double elapsedMilliseconds(void *start, void *stop) const override {
+    float milliseconds = 0;
+    call("hipEventSynchronize", hip->hipEventSynchronize,
+         static_cast<hipEvent_t>(stop));
+    call("hipEventElapsedTime", hip->hipEventElapsedTime, &milliseconds,
+         static_cast<hipEvent_t>(start), static_cast<hipEvent_t>(stop));
+    return milliseconds;
+  }
 
 private:
   /// Makes the device current for the calls of one scope.
@@ -223,6 +268,14 @@ private:
     const HipLibrary &hip;
     int previous = -1;
   };
+
+  /// Calls a function with the device current, and throws where it fails.
+  template <typename Name, typename Function, typename... Arguments>
+  void call(const Name &name, Function function, Arguments... arguments) const {
+    Current current(*this);
+    if (hipError_t error = function(arguments...); error != hipSuccess)
+      hip->check(std::string(name).c_str(), error);
+  }
 
   int64_t attribute(hipDeviceAttribute_t which) const {
     int value = 0;
@@ -285,28 +338,6 @@ MemoryInfo HipDriver::memory() const {
   return {free, total};
 }
 
-void *HipDriver::loadModule(const std::string &code) const {
-  Current current(*this);
-  hipModule_t module = nullptr;
-  hip->check("hipModuleLoadData", hip->hipModuleLoadData(&module, code.data()));
-  return module;
-}
-
-void HipDriver::unloadModule(void *module) const noexcept {
-  (void)hip->hipModuleUnload(static_cast<hipModule_t>(module));
-}
-
-void *HipDriver::findFunction(void *module, const std::string &name,
-                              uint32_t dynamicSharedBytes) const {
-  Current current(*this);
-  hipFunction_t function = nullptr;
-  std::string call = "hipModuleGetFunction of '" + name + "'";
-  hip->check(call.c_str(),
-             hip->hipModuleGetFunction(
-                 &function, static_cast<hipModule_t>(module), name.c_str()));
-  return function;
-}
-
 void HipDriver::launch(void *function, const char *name,
                        const LaunchConfig &config, void **parameters,
                        void *stream) const {
@@ -329,78 +360,6 @@ void *HipDriver::allocate(size_t bytes) const {
     hip->check(("hipMalloc of " + std::to_string(bytes) + " bytes").c_str(),
                error);
   return pointer;
-}
-
-void HipDriver::release(void *pointer) const {
-  Current current(*this);
-  hip->check("hipFree", hip->hipFree(pointer));
-}
-
-void HipDriver::copyToDevice(void *destination, const void *source,
-                             size_t bytes) const {
-  Current current(*this);
-  hip->check("hipMemcpy to the device",
-             hip->hipMemcpy(destination, source, bytes, hipMemcpyHostToDevice));
-}
-
-void HipDriver::copyToHost(void *destination, const void *source,
-                           size_t bytes) const {
-  Current current(*this);
-  hip->check("hipMemcpy to the host",
-             hip->hipMemcpy(destination, source, bytes, hipMemcpyDeviceToHost));
-}
-
-void HipDriver::copyOnDevice(void *destination, const void *source,
-                             size_t bytes, void *stream) const {
-  Current current(*this);
-  hip->check("hipMemcpyAsync on the device",
-             hip->hipMemcpyAsync(destination, source, bytes,
-                                 hipMemcpyDeviceToDevice,
-                                 static_cast<hipStream_t>(stream)));
-}
-
-void HipDriver::setBytes(void *pointer, int value, size_t bytes,
-                         void *stream) const {
-  Current current(*this);
-  hip->check("hipMemsetAsync",
-             hip->hipMemsetAsync(pointer, value, bytes,
-                                 static_cast<hipStream_t>(stream)));
-}
-
-void HipDriver::synchronize(void *stream) const {
-  Current current(*this);
-  hip->check("hipStreamSynchronize",
-             hip->hipStreamSynchronize(static_cast<hipStream_t>(stream)));
-}
-
-void *HipDriver::createEvent() const {
-  Current current(*this);
-  hipEvent_t event = nullptr;
-  hip->check("hipEventCreate", hip->hipEventCreate(&event));
-  return event;
-}
-
-void HipDriver::destroyEvent(void *event) const noexcept {
-  (void)hip->hipEventDestroy(static_cast<hipEvent_t>(event));
-}
-
-void HipDriver::recordEvent(void *event, void *stream) const {
-  Current current(*this);
-  hip->check("hipEventRecord",
-             hip->hipEventRecord(static_cast<hipEvent_t>(event),
-                                 static_cast<hipStream_t>(stream)));
-}
-
-double HipDriver::elapsedMilliseconds(void *start, void *stop) const {
-  Current current(*this);
-  float milliseconds = 0;
-  hip->check("hipEventSynchronize",
-             hip->hipEventSynchronize(static_cast<hipEvent_t>(stop)));
-  hip->check("hipEventElapsedTime",
-             hip->hipEventElapsedTime(&milliseconds,
-                                      static_cast<hipEvent_t>(start),
-                                      static_cast<hipEvent_t>(stop)));
-  return milliseconds;
 }
 
 /// The names under which a library is looked for: the one of the environment
