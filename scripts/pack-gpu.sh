@@ -98,7 +98,7 @@ write_run() { # part; the commands come on standard input
 pack_grid() {
   put_runner "$folder/grid/build"
   mkdir -p "$folder/grid/test"
-  cp "$source_dir"/test/EndToEnd/{grid,chips,compiling,samples}.py "$source_dir/lib/Chips/Chips.json" "$folder/grid/test/"
+  cp "$source_dir"/test/EndToEnd/{grid,chips,compiling,samples}.py "$source_dir"/lib/Chips/{Chips.json,generate_chips.py} "$folder/grid/test/"
   "$python" "$source_dir/test/EndToEnd/grid.py" compile --build "$build_dir" --chips "$chip" --out "$folder/grid/kernels" ${sample:+--few}
   write_run grid <<'RUN'
 python3 test/grid.py run --build build --kernels kernels --device "$device" "$@" | tee "$out/grid.txt"
@@ -109,7 +109,7 @@ pack_family() {
   put_runner "$folder/family/build"
   cp -L "$build_dir/lib/liblnbwd-reference.so" "$folder/family/build/lib/"
   mkdir -p "$folder/family/test/EndToEnd"
-  cp "$source_dir"/test/EndToEnd/{family,examples,device,chips,compiling,samples,reference}.py "$source_dir/lib/Chips/Chips.json" "$folder/family/test/EndToEnd/"
+  cp "$source_dir"/test/EndToEnd/{family,examples,device,chips,compiling,samples,reference}.py "$source_dir"/lib/Chips/{Chips.json,generate_chips.py} "$folder/family/test/EndToEnd/"
   local every=${sample:+60}
   every=${every:-1}
   "$python" "$source_dir/test/EndToEnd/family.py" compile --build "$build_dir" --chips "$chip" --out "$folder/family/kernels" --every "$every"

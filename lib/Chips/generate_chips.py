@@ -90,7 +90,7 @@ def resolve(description: dict) -> dict[str, dict]:
         for key, field in fields.items():
             if "product" in field:
                 facts[key] = math.prod(facts[factor] for factor in field["product"])
-        chips[name] = facts | {key: both[key] for key in ("vendor", "simulated", "tests")}
+        chips[name] = facts | {key: both[key] for key in ("family", "vendor", "simulated", "tests")}
     for name, model in description["models"].items():
         values = {key: value for key, value in model.items() if key != "about"}
         check(f"models.{name}", description["modelFields"], values, set(description["modelFields"]))

@@ -5,8 +5,12 @@
 
 import json
 import pathlib
+import sys
 
-_FILE = pathlib.Path(__file__).resolve().parents[2] / "lib" / "Chips" / "Chips.json"
-_DESCRIPTION = json.loads(_FILE.read_text())
-CHIPS = {name: facts for name, row in _DESCRIPTION["chips"].items()
-         if (facts := _DESCRIPTION["families"][row["family"]] | row)["simulated"]}
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib" / "Chips"))
+
+import generate_chips
+
+_FILE = pathlib.Path(generate_chips.__file__).with_name("Chips.json")
+CHIPS = {name: facts for name, facts in
+         generate_chips.resolve(json.loads(_FILE.read_text())).items() if facts["simulated"]}

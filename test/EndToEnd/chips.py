@@ -14,18 +14,13 @@ import json
 import pathlib
 import sys
 
+# In the source tree; on a machine that has only the tests, beside them.
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "lib" / "Chips"))
 
-def _describe() -> dict:
-    """From the source tree; on a machine that has only the tests, from beside them."""
-    here = pathlib.Path(__file__).resolve()
-    beside = here.with_name("Chips.json")
-    file = beside if beside.exists() else here.parents[2] / "lib" / "Chips" / "Chips.json"
-    return json.loads(file.read_text())
+import generate_chips
 
-
-_description = _describe()
-FACTS = {name: _description["families"][row["family"]] | row
-         for name, row in _description["chips"].items()}
+_description = json.loads(pathlib.Path(generate_chips.__file__).with_name("Chips.json").read_text())
+FACTS = generate_chips.resolve(_description)
 """What is written of each chip, that of its family included."""
 
 SIMULATED = tuple(name for name, facts in FACTS.items() if facts["simulated"])

@@ -58,7 +58,8 @@ def prepare(options) -> int:
     shutil.copy(__file__, out / "on_gpu.py")
     for module in (chips, grid, grid.compiling, grid.pairs):
         shutil.copy(module.__file__, out)
-    shutil.copy(ROOT / "lib" / "Chips" / "Chips.json", out)
+    for name in ("Chips.json", "generate_chips.py"):
+        shutil.copy(ROOT / "lib" / "Chips" / name, out)
     is_amd = options.chip.startswith("gfx")
     # compute-sanitizer is NVIDIA's.
     wanted = {(n, dtype) for _, n, dtype, _ in LARGE} | (set() if is_amd else set(SANITIZED))
