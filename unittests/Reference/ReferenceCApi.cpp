@@ -1,4 +1,4 @@
-//===- CApi.cpp - The float64 reference for Python's tests ----------------===//
+//===- ReferenceCApi.cpp - The float64 reference for Python's tests -------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
