@@ -136,17 +136,14 @@ static Init parseInit(const std::string &option, const std::string &text) {
                      "'");
 }
 
-static std::string parseChoice(const std::string &option,
-                               const std::string &text,
-                               const std::vector<const char *> &choices) {
-  std::string names;
-  for (const char *choice : choices) {
+static std::string parseStatistics(const std::string &option,
+                                   const std::string &text) {
+  for (const char *choice : {"saved", "recomputed", "output"})
     if (text == choice)
       return text;
-    names += (names.empty() ? "" : ", ") + std::string(choice);
-  }
-  throw UsageFailure(option + ": expected one of " + names + ", got '" + text +
-                     "'");
+  throw UsageFailure(option +
+                     ": expected one of saved, recomputed, output, got '" +
+                     text + "'");
 }
 
 static NamedOperation parseOperation(const std::string &option,
@@ -157,7 +154,8 @@ static NamedOperation parseOperation(const std::string &option,
                      ", got '" + text + "'");
 }
 
-static std::vector<std::string> parseList(const std::string &text) {
+static std::vector<std::string> parseList(const std::string &,
+                                          const std::string &text) {
   std::vector<std::string> names;
   for (size_t begin = 0; begin <= text.size();) {
     size_t end = std::min(text.find(',', begin), text.size());
@@ -169,169 +167,150 @@ static std::vector<std::string> parseList(const std::string &text) {
 
 namespace {
 
-/// One option: its name, the name of its value ("" if it takes none), and what
-/// it does.
+using String = const std::string &;
+
+/// One option: its name, the name of its value ("" if it takes none), what it
+/// does, and what sets it.
 struct Option {
   const char *name;
   const char *value;
   std::string help;
-  /// Whether it only makes sense when a kernel is compiled.
-  bool compiles;
-  std::function<void(Options &, const std::string &name,
-                     const std::string &value)>
-      apply;
+  std::function<void(Options &, String name, String value)> apply;
 };
-
-using String = const std::string &;
 
 } // namespace
 
+static constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+
+/// Sets a flag.
+static auto set(bool Options::*member, bool to = true) {
+  return [=](Options &o, String, String) { o.*member = to; };
+}
+
+/// Sets a text, which is checked later if at all.
+static auto set(std::string Options::*member) {
+  return [=](Options &o, String, String value) { o.*member = value; };
+}
+
+/// Sets a number of at least so many.
+static auto set(int64_t Options::*member, int64_t least) {
+  return [=](Options &o, String name, String value) {
+    o.*member = parseInteger(name, value, least, kMost);
+  };
+}
+
+/// Sets what a function reads from the value.
+template <typename Member, typename Parse>
+static auto set(Member Options::*member, Parse parse) {
+  return [=](Options &o, String name, String value) {
+    o.*member = parse(name, value);
+  };
+}
+
 static const std::vector<Option> &runOptions() {
   static const std::vector<Option> options = {
-      {"--m", "M", "number of rows (1024)", false,
-       [](Options &o, String name, String value) {
-         o.rows =
-             parseInteger(name, value, 0, std::numeric_limits<int64_t>::max());
-       }},
+      {"--m", "M", "number of rows (1024)", set(&Options::rows, int64_t(0))},
       {"--groups", "B",
        "number of groups of rows, a divisor of M, where the kernel has group "
        "columns (1)",
-       false,
-       [](Options &o, String name, String value) {
-         o.groups =
-             parseInteger(name, value, 0, std::numeric_limits<int64_t>::max());
-       }},
+       set(&Options::groups, int64_t(0))},
       {"--device", "D",
        "sim, sim:CHIP, hip, hip:I, cuda or cuda:I (sim for gfx chips, cuda "
        "for sm ones)",
-       false, [](Options &o, String, String value) { o.device = value; }},
-      {"--init", "HOW", "how the inputs are filled, see below (normal)", false,
-       [](Options &o, String name, String value) {
-         o.init = parseInit(name, value);
-       }},
-      {"--seed", "S", "seed of the random inputs (1)", false,
-       [](Options &o, String name, String value) {
-         o.seed = parseSeed(name, value);
-       }},
+       set(&Options::device)},
+      {"--init", "HOW", "how the inputs are filled, see below (normal)",
+       set(&Options::init, parseInit)},
+      {"--seed", "S", "seed of the random inputs (1)",
+       set(&Options::seed, parseSeed)},
       {"--eps", "E", "epsilon of rstd = 1/sqrt(variance + epsilon) (1e-5)",
-       false,
        [](Options &o, String name, String value) {
          o.epsilon = parseEpsilon(name, value);
          o.epsilonGiven = true;
        }},
-      {"--in-place", "", "lay dx over dy, or the sum over the residual", false,
-       [](Options &o, String, String) { o.inPlace = true; }},
-      {"--verify", "", "compare with a float64 reference on the host", false,
-       [](Options &o, String, String) { o.verify = true; }},
+      {"--in-place", "", "lay dx over dy, or the sum over the residual",
+       set(&Options::inPlace)},
+      {"--verify", "", "compare with a float64 reference on the host",
+       set(&Options::verify)},
       {"--time", "",
        "time it; on the simulator count instructions and bytes, and predict "
        "the time",
-       false, [](Options &o, String, String) { o.time = true; }},
+       set(&Options::time)},
       {"--predict", "",
        "on the simulator: predict the time and execute no more than that needs",
-       false, [](Options &o, String, String) { o.predict = true; }},
+       set(&Options::predict)},
       {"--time-options", "TEXT",
        "of the prediction: product=NAME;caches=warm;PARAMETER=NUMBER;...",
-       false, [](Options &o, String, String value) { o.timeOptions = value; }},
+       set(&Options::timeOptions)},
       {"--stream", "FILE",
        "with --time on a card: the compiled kernel of two reads and a write to "
        "compare with (one of this project's)",
-       false, [](Options &o, String, String value) { o.streamFile = value; }},
+       set(&Options::streamFile)},
       {"--trace", "FILE", "leave a timeline of the prediction for Perfetto",
-       false, [](Options &o, String, String value) { o.traceFile = value; }},
+       set(&Options::traceFile)},
       {"--check", "",
-       "on the simulator: check memory, registers, races and waits", false,
-       [](Options &o, String, String) { o.check = true; }},
+       "on the simulator: check memory, registers, races and waits",
+       set(&Options::check)},
       {"--shuffle-waves", "SEED",
        "on the simulator: run again in another order of waves and workgroups, "
        "and compare bit by bit",
-       false,
        [](Options &o, String name, String value) {
          o.shuffleSeed = parseSeed(name, value);
          if (o.shuffleSeed == 0)
            throw UsageFailure(name + ": expected a seed of 1 or more, got '0'");
        }},
-      {"--json", "", "print one JSON object instead of a table", false,
-       [](Options &o, String, String) { o.json = true; }},
-      {"--help", "", "print this text", false,
-       [](Options &o, String, String) { o.help = true; }},
-      {"--version", "", "print the version", false,
-       [](Options &o, String, String) { o.version = true; }},
+      {"--json", "", "print one JSON object instead of a table",
+       set(&Options::json)},
+      {"--help", "", "print this text", set(&Options::help)},
+      {"--version", "", "print the version", set(&Options::version)},
   };
   return options;
 }
 
 static const std::vector<Option> &compileOptions() {
   static const std::vector<Option> options = {
-      {"--n", "N", "number of columns, the normalised dimension", true,
-       [](Options &o, String name, String value) {
-         o.columns =
-             parseInteger(name, value, 1, std::numeric_limits<int64_t>::max());
-       }},
+      {"--n", "N", "number of columns, the normalised dimension",
+       set(&Options::columns, int64_t(1))},
       {"--o", "O",
        "number of outputs of the linear layer, for operations that have one",
-       true,
-       [](Options &o, String name, String value) {
-         o.outputColumns =
-             parseInteger(name, value, 1, std::numeric_limits<int64_t>::max());
-       }},
+       set(&Options::outputColumns, int64_t(1))},
       {"--op", "OP",
-       operationNames(" or ") + " (" + getName(Options().operation) + ")", true,
-       [](Options &o, String name, String value) {
-         o.operation = parseOperation(name, value);
-       }},
+       operationNames(" or ") + " (" + getName(Options().operation) + ")",
+       set(&Options::operation, parseOperation)},
       {"--statistics", "HOW",
        "of a gradient: saved, recomputed from x, or from the output (saved)",
-       true,
-       [](Options &o, String name, String value) {
-         o.statistics =
-             parseChoice(name, value, {"saved", "recomputed", "output"});
-       }},
+       set(&Options::statistics, parseStatistics)},
       {"--residual", "T",
-       "with a residual and the sum, or dsum and dresidual, of that type", true,
-       [](Options &o, String name, String value) {
-         o.residualFormat = parseFormat(name, value);
-       }},
-      {"--zero-centred-gamma", "", "1 + gamma in the place of gamma", true,
-       [](Options &o, String, String) { o.zeroCentredGamma = true; }},
+       "with a residual and the sum, or dsum and dresidual, of that type",
+       set(&Options::residualFormat, parseFormat)},
+      {"--zero-centred-gamma", "", "1 + gamma in the place of gamma",
+       set(&Options::zeroCentredGamma)},
       {"--accumulate", "", "add dgamma and dbeta, of f32, to what is there",
-       true, [](Options &o, String, String) { o.accumulate = true; }},
-      {"--row-stride", "S", "elements from row to row (N)", true,
-       [](Options &o, String name, String value) {
-         o.rowStride =
-             parseInteger(name, value, 1, std::numeric_limits<int64_t>::max());
-       }},
+       set(&Options::accumulate)},
+      {"--row-stride", "S", "elements from row to row (N)",
+       set(&Options::rowStride, int64_t(1))},
       {"--dtype", "T",
        "type of x, y, dy and dx, and of w, out and dout: f16, bf16 or f32 "
        "(f32)",
-       true,
-       [](Options &o, String name, String value) {
-         o.format = parseFormat(name, value);
-       }},
+       set(&Options::format, parseFormat)},
       {"--param-dtype", "T",
        "type of gamma, beta, dgamma and dbeta, and of b, db and dw (that of "
        "--dtype)",
-       true,
-       [](Options &o, String name, String value) {
-         o.parameterFormat = parseFormat(name, value);
-       }},
+       set(&Options::parameterFormat, parseFormat)},
       {"--chip", "CHIP",
        "chip to compile for, e.g. " LNBWD_DEFAULT_SIMULATED_CHIP
        " or " LNBWD_DEFAULT_GPU,
-       true, [](Options &o, String, String value) { o.chip = value; }},
+       set(&Options::chip)},
       {"--schedule", "TEXT", "schedule to compile with (the compiler's choice)",
-       true, [](Options &o, String, String value) { o.schedule = value; }},
-      {"--no-gamma", "", "compile for gamma = 1", true,
-       [](Options &o, String, String) { o.hasGamma = false; }},
-      {"--no-beta", "", "compile for beta = 0", true,
-       [](Options &o, String, String) { o.hasBeta = false; }},
+       set(&Options::schedule)},
+      {"--no-gamma", "", "compile for gamma = 1",
+       set(&Options::hasGamma, false)},
+      {"--no-beta", "", "compile for beta = 0", set(&Options::hasBeta, false)},
       {"--outputs", "LIST",
        "which outputs to compute, as in dx,dgamma (all; mean, rstd and sum are "
        "outputs too)",
-       true,
-       [](Options &o, String, String value) { o.outputs = parseList(value); }},
-      {"--keep", "FILE", "leave the compiled kernel in FILE", true,
-       [](Options &o, String, String value) { o.keepFile = value; }},
+       set(&Options::outputs, parseList)},
+      {"--keep", "FILE", "leave the compiled kernel in FILE",
+       set(&Options::keepFile)},
   };
   return options;
 }
