@@ -13,7 +13,6 @@
 
 #include "lnbwd/Pipelines/StageDumper.h"
 
-#include "lnbwd/Pipelines/PipelineTail.h"
 #include "lnbwd/Support/OutputFile.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -157,8 +156,10 @@ public:
   }
 
 private:
+  /// "cse", "cse-2": the passes of a pipeline, of which some run often.
   std::string countRun(StringRef pass) {
-    return getStageName(pass, ++timesRun[pass]);
+    unsigned time = ++timesRun[pass];
+    return time == 1 ? pass.str() : (pass + "-" + Twine(time)).str();
   }
   void writeIfChanged(StringRef stage, std::string text) {
     if (text == last)
