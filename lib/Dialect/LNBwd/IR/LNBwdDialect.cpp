@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,6 +25,10 @@ using namespace lnbwd;
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.cpp.inc"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdEnums.cpp.inc"
+
+// Not by its header, which needs the dialect's.
+#define GET_OP_CLASSES
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdProductOps.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdAttrs.cpp.inc"
