@@ -13,6 +13,7 @@
 
 #include "lnbwd/Pipelines/StageDumper.h"
 
+#include "lnbwd/Pipelines/PipelineTail.h"
 #include "lnbwd/Support/OutputFile.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -156,10 +157,8 @@ public:
   }
 
 private:
-  /// "cse", "cse-2": the passes of a pipeline, of which some run often.
   std::string countRun(StringRef pass) {
-    unsigned time = ++timesRun[pass];
-    return time == 1 ? pass.str() : (pass + "-" + Twine(time)).str();
+    return getStageName(pass, ++timesRun[pass]);
   }
   void writeIfChanged(StringRef stage, std::string text) {
     if (text == last)

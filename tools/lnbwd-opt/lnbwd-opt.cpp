@@ -18,6 +18,7 @@
 #include "lnbwd/Config.h"
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/LaunchPlan/Passes.h"
+#include "lnbwd/Pipelines/PipelineTail.h"
 #include "lnbwd/Pipelines/Pipelines.h"
 #include "lnbwd/Support/OutputFile.h"
 #include "lnbwd/Target/BundleWriter.h"
@@ -59,6 +60,13 @@ struct ToolOptions {
       cl::desc("Keep the IR after each stage, and the assembly, in this "
                "folder, numbered in order"),
       cl::value_desc("folder"), cl::cat(category)};
+  cl::opt<std::string> startAfter{
+      "start-after",
+      cl::desc("Leave out the passes up to this one: the input is what "
+               "--save-temps kept of it, and the name is the file's, without "
+               "its number (cse, cse-2). The pipeline and its options are "
+               "given as for the whole compilation"),
+      cl::value_desc("pass"), cl::cat(category)};
   cl::opt<std::string> ptxas{
       "ptxas",
       cl::desc("The ptxas to make cubins with (default: the one in PATH or "
@@ -255,6 +263,28 @@ static std::string describePasses(ArrayRef<StringRef> names) {
   return text;
 }
 
+/// Has `config` leave out the passes up to `stage`.
+static void startAfter(MlirOptMainConfig &config, const std::string &stage) {
+  const MlirOptMainConfig whole = config;
+  config.setPassPipelineSetupFn([whole, stage](PassManager &pm) {
+    PassManager given(pm.getContext(), pm.getOpAnchorName());
+    if (failed(whole.setupPassPipeline(given)))
+      return failure();
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    // Without what the pipeline is run on, which `pm` is.
+    llvm::interleave(
+        given.getPasses(), os,
+        [&](Pass &pass) { pass.printAsTextualPipeline(os); }, ",");
+    llvm::Expected<std::string> tail = keepPassesBehind(text, stage);
+    if (!tail) {
+      error() << "--start-after: " << llvm::toString(tail.takeError()) << "\n";
+      return failure();
+    }
+    return tail->empty() ? success() : parsePassPipeline(*tail, pm);
+  });
+}
+
 static int run(int argc, char **argv) {
   DialectRegistry registry;
   registerCompilerDialects(registry);
@@ -266,6 +296,10 @@ static int run(int argc, char **argv) {
   registerLNBwdLaunchPlanPasses();
   registerPipelines();
 
+  // LLVM's is about its code generator's own passes, with which a compilation
+  // cannot go on from MLIR.
+  if (cl::Option *other = cl::getRegisteredOptions().lookup("start-after"))
+    other->removeArgument();
   ToolOptions options;
   cl::AddExtraVersionPrinter(
       [](llvm::raw_ostream &os) { os << "lnbwd " LNBWD_VERSION "\n"; });
@@ -294,6 +328,8 @@ static int run(int argc, char **argv) {
   const Output output{outputName, isNamed};
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
 
+  if (options.startAfter.getNumOccurrences())
+    startAfter(config, options.startAfter);
   bool isBundle = options.emit == "bundle";
   if (!isBundle && !options.chips.empty()) {
     error() << "--chips is for --emit=bundle; name the one chip by "
