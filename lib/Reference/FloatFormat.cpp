@@ -25,58 +25,36 @@ static float floatOf(uint32_t bits) {
   return value;
 }
 
-const char *formatName(FloatFormat format) {
-  switch (format) {
-  case FloatFormat::F16:
-    return "f16";
-  case FloatFormat::BF16:
-    return "bf16";
-  case FloatFormat::F32:
-    return "f32";
-  case FloatFormat::I8:
-    return "i8";
-  }
-  return "unknown";
+namespace {
+/// What is asked of a format. Half a unit above the largest number a tie goes
+/// to even, here infinity.
+struct FormatFacts {
+  const char *name;
+  double unitRoundoff, smallestSubnormal, overflowThreshold;
+};
+} // namespace
+
+/// In the order of the formats; those of bytes nobody asks for.
+static constexpr FormatFacts facts[] = {
+    {"f16", 0x1p-11, 0x1p-24, 0x1p16 - 0x1p4},
+    {"bf16", 0x1p-8, 0x1p-133, 0x1p128 - 0x1p119},
+    {"f32", 0x1p-24, 0x1p-149, 0x1p128 - 0x1p103},
+    {"i8", 0x1p-24, 0x1p-149, 0x1p128 - 0x1p103}};
+
+static const FormatFacts &factsOf(FloatFormat format) {
+  return facts[static_cast<size_t>(format)];
 }
 
-double unitRoundoff(FloatFormat format) {
-  switch (format) {
-  case FloatFormat::F16:
-    return std::ldexp(1.0, -11);
-  case FloatFormat::BF16:
-    return std::ldexp(1.0, -8);
-  case FloatFormat::F32:
-  case FloatFormat::I8:
-    break;
-  }
-  return std::ldexp(1.0, -24);
-}
+const char *formatName(FloatFormat format) { return factsOf(format).name; }
+
+double unitRoundoff(FloatFormat format) { return factsOf(format).unitRoundoff; }
 
 double smallestSubnormal(FloatFormat format) {
-  switch (format) {
-  case FloatFormat::F16:
-    return std::ldexp(1.0, -24);
-  case FloatFormat::BF16:
-    return std::ldexp(1.0, -133);
-  case FloatFormat::F32:
-  case FloatFormat::I8:
-    break;
-  }
-  return std::ldexp(1.0, -149);
+  return factsOf(format).smallestSubnormal;
 }
 
 double overflowThreshold(FloatFormat format) {
-  // Half a unit above the largest number; a tie goes to even, here infinity.
-  switch (format) {
-  case FloatFormat::F16:
-    return std::ldexp(1.0, 16) - std::ldexp(1.0, 4);
-  case FloatFormat::BF16:
-    return std::ldexp(1.0, 128) - std::ldexp(1.0, 119);
-  case FloatFormat::F32:
-  case FloatFormat::I8:
-    break;
-  }
-  return std::ldexp(1.0, 128) - std::ldexp(1.0, 103);
+  return factsOf(format).overflowThreshold;
 }
 
 uint16_t floatToBF16(float value) {

@@ -530,8 +530,7 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
       backward->setAttr(operationAttr, described);
   });
   ++numDifferentiated;
-  if (!keepForward)
-    function.erase();
+  function.erase();
   return success();
 }
 

@@ -25,7 +25,7 @@ import struct
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from . import _chips, operations
@@ -57,13 +57,6 @@ class _DeviceInfo(ctypes.Structure):
                 ("driver", ctypes.c_char * 256), ("compute_units", ctypes.c_int64),
                 ("wave_size", ctypes.c_int64), ("memory_bytes", ctypes.c_uint64),
                 ("l2_bytes", ctypes.c_uint64), ("is_simulated", ctypes.c_int)]
-
-
-class _Counters(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint64) for name in (
-        "wave_instructions", "scalar_instructions", "vector_lane_instructions",
-        "memory_lane_instructions", "lds_lane_instructions", "barriers", "global_bytes_read",
-        "global_bytes_written", "lds_bytes", "workgroups", "waves")]
 
 
 _P = ctypes.c_void_p
@@ -312,6 +305,10 @@ class SimulatorCounters:
     lds_bytes: int
     workgroups: int
     waves: int
+
+
+class _Counters(ctypes.Structure):
+    _fields_ = [(field.name, ctypes.c_uint64) for field in fields(SimulatorCounters)]
 
 
 class Device(_Handle):

@@ -1,6 +1,6 @@
 // RUN: lnbwd-opt %s --lnbwd-differentiate --split-input-file | FileCheck %s
 // RUN: lnbwd-opt %s --lnbwd-differentiate=saved=none --split-input-file | FileCheck %s --check-prefix=NONE
-// RUN: lnbwd-opt %s --lnbwd-differentiate="keep-forward=true wrt=x" --split-input-file 2>&1 | FileCheck %s --check-prefix=KEEP
+// RUN: lnbwd-opt %s --lnbwd-differentiate="wrt=x" --split-input-file 2>&1 | FileCheck %s --check-prefix=WRT
 // RUN: lnbwd-opt %s --lnbwd-differentiate=simplify=false --split-input-file | FileCheck %s --check-prefix=PLAIN
 
 // What layer_norm_bwd is by hand: two sums in one phase, no more than the first
@@ -20,9 +20,8 @@
 // NONE-LABEL:  func @layer_norm_bwd(
 // NONE:          operand_names = ["dy", "x", "gamma", "dmean", "drstd", "dx", "dgamma", "dbeta"]
 // NONE:          math.rsqrt
-// KEEP-LABEL:  func @layer_norm(
-// KEEP-LABEL:  func @layer_norm_bwd(
-// KEEP:          operand_names = ["dy", "x", "gamma", "mean", "rstd", "dx"]
+// WRT-LABEL:  func @layer_norm_bwd(
+// WRT:          operand_names = ["dy", "x", "gamma", "mean", "rstd", "dx"]
 // As the adjoints come, the sum for the mean waits for that of the variance.
 // PLAIN-LABEL: func @layer_norm_bwd(
 // PLAIN:         %[[FIRST:.*]] = vector.reduction
@@ -44,7 +43,7 @@ func.func @layer_norm(%x: memref<?x512xf32>, %gamma: memref<512xf32>, %beta: mem
 // CHECK-NOT:       vector.reduction
 // CHECK:           vector.fma
 // NONE-LABEL:  func @rms_norm_bwd(
-// KEEP-LABEL:  func @rms_norm_bwd(
+// WRT-LABEL:  func @rms_norm_bwd(
 // PLAIN-LABEL: func @rms_norm_bwd(
 func.func @rms_norm(%x: memref<?x512xf32>, %gamma: memref<512xf32>, %y: memref<?x512xf32>, %rstd: memref<?xf32>) {
   lnbwd.rms_norm x(%x : memref<?x512xf32>) gamma(%gamma : memref<512xf32>)
@@ -112,7 +111,7 @@ func.func @detached(%x: memref<?x64xf32>, %c: memref<64xf32>, %y: memref<?x64xf3
 // CHECK-DAG:       %[[W:.*]] = arith.extf %[[S]]
 // CHECK:           lnbwd.yield %{{.*}}, %[[DY]], %{{.*}} : vector<64xf32>, vector<64xf32>, vector<64xf32>
 // NONE-LABEL:  func @groups_bwd(
-// KEEP-LABEL:  func @groups_bwd(
+// WRT-LABEL:  func @groups_bwd(
 // PLAIN-LABEL: func @groups_bwd(
 func.func @groups(%x: memref<?x64xf32>, %beta: memref<64xf32>, %scale: memref<?x64xbf16>, %y: memref<?x64xf32>) {
   lnbwd.rowwise @groups rows(%x : memref<?x64xf32>) columns(%beta : memref<64xf32>)

@@ -95,8 +95,6 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
     Option<"annotate", "annotate", "bool", "false",
            "Leave the adjoints as they come, each operation with the name of the "
            "one it derives in the attribute lnbwd.adjoint">,
-    Option<"keepForward", "keep-forward", "bool", "false",
-           "Keep the forward function beside its gradient">,
   ];
   let dependentDialects = [
     "::lnbwd::LNBwdDialect", "::mlir::arith::ArithDialect",
