@@ -83,7 +83,7 @@ def use_null_kernels(n: int, dtype: torch.dtype) -> None:
 
 
 class Clock:
-    """Times functions in turns."""
+    """Times functions interleaved."""
 
     def __init__(self, device: torch.device, repetitions: int) -> None:
         self.device = device

@@ -8,9 +8,10 @@
     LNBWD_CACHE_DIR=CACHE python bench/layer_norm_linear.py [--out FILE]   # where the GPU is
 
 Each shape is checked first: output and five gradients against float64 beside eager's errors, and
-two runs bit for bit. Forward and backward are times of CUDA graphs of a few calls, in turns within
-a repetition, medians: the device's time alone. "host" is what a call takes the host in eager mode:
-the forward pass without gradients, with them, and both passes. bench/dashboard.py reads the files.
+two runs bit for bit. Forward and backward are times of CUDA graphs of a few calls, interleaved
+within a repetition, medians: the device's time alone. "host" is what a call takes the host in
+eager mode: the forward pass without gradients, with them, and both passes.
+bench/dashboard.py reads the files.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def in_graph(call: Callable[[], object]) -> torch.cuda.CUDAGraph:
 
 
 def time_graphs(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Microseconds of a call of each, medians of rounds in turns."""
+    """Microseconds of a call of each, medians of rounds interleaved."""
     graphs = {name: in_graph(call) for name, call in calls.items()}
     times: dict[str, list[float]] = {name: [] for name in graphs}
     for _ in range(ROUNDS + 2):
@@ -109,7 +110,7 @@ def time_graphs(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 
 def time_host(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Microseconds of the host for a call of each: loops in turns, each of which starts on an idle
+    """Microseconds of the host for a call of each: interleaved loops, each of which begins on an idle
     device; medians."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(ROUNDS + 2):

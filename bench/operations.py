@@ -19,9 +19,9 @@ have to be the same bits in two runs; the exit code is 1 if one of ours is wrong
 
 Each is compared with the stream, the fastest kernel that reads and writes as many row blocks of the
 size and does nothing else. --beside takes a folder of kernels that another state of the compiler
-made, and times them in turns with ours on the same buffers, checked the same way; it can be given
-several times. What is in FILE stays: a later run's is numbered. --device hip is for an AMD GPU that
-this PyTorch does not know: ours and the stream alone. bench/dashboard.py reads the files.
+made, and times them interleaved with ours on the same buffers, checked the same way; it can be
+given several times. What is in FILE stays: a later run's is numbered. --device hip is for an AMD
+GPU that this PyTorch does not know: ours and the stream alone. bench/dashboard.py reads the files.
 """
 
 from __future__ import annotations
@@ -338,7 +338,8 @@ def measure(machine: Any, candidates: Sequence[timing.Candidate],
     """What a row of the result file has of times: those of the candidates, and of the best of the
     streams, which take turns with them."""
     best = timing.best_streams(machine, streams, slots)
-    late = timing.time_in_turns(machine, [*candidates, *best], slots, methods, repetitions, foreign)
+    late = timing.time_interleaved(machine, [*candidates, *best], slots, methods, repetitions,
+                                   foreign)
     return {"timed": [each.name for each in candidates],
             STREAM: timing.stream_record(best, methods), "thrown_away": late,
             **{each.name: {method: timing.summary(times) for method, times in each.times.items()
@@ -485,7 +486,7 @@ def main() -> int:
     running.add_argument("--kernels", type=kernels_argument, required=True)
     running.add_argument("--beside", type=beside_argument, action="append", default=[],
                          metavar="NAME=FOLDER", help="kernels of another state of the compiler, "
-                         "timed in turns with ours; several times for several")
+                         "timed interleaved with ours; several times for several")
     running.add_argument("--out", type=pathlib.Path, help="file for the numbers, JSON, or a "
                          "folder: operations.json there, operations-random-SEED-COUNT.json for "
                          "shapes drawn at random. A file that is there stays, and the new one is "

@@ -5,8 +5,8 @@
 """Times the row-wise regions of training steps: torch.compile's kernels beside one row program.
 
 Each region is a Python function on tensors, compiled twice: by Inductor, and by the backend
-"lnbwd". Both run on the same rotating buffers in CUDA graphs, in turns in one process, and both are
-compared with the function in float64.
+"lnbwd". Both run on the same rotating buffers in CUDA graphs, interleaved in one process, and both
+are compared with the function in float64.
 
   regions.py [--shapes 16448x1024 ...] [--regions norm_backward ...] [--out FILE]
 """

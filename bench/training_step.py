@@ -60,7 +60,7 @@ def measure(config: Config, precision: str, mode: str, options: argparse.Namespa
         way = training.make_way(name, mode, config, precision == "autocast", "cuda")
         if way is not None:
             ways.append(way)
-    training.time_in_turns(ways, options.steps)
+    training.time_interleaved(ways, options.steps)
     row: dict[str, Any] = {"model": config.name, "precision": precision, "mode": mode, "ways": {}}
     for way in ways:
         way.check()

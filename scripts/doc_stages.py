@@ -71,10 +71,10 @@ def shorten_spaces(text: str) -> str:
 def lane_level(tools: Tools) -> str:
     """The first kernel at the lane level, without its parameters."""
     stage = tools.stage("lnbwd-distribute-rows")
-    place = re.search(r"^!place = .*$", stage, re.MULTILINE)
+    place = re.search(r"^!layout = .*$", stage, re.MULTILINE)
     if not place:
         raise Stop("the first place of lnbwd-distribute-rows has no name")
-    lines = dedent(cut(shorten_spaces(stage), r"= lane\.place : !place$", r"gpu\.return"))
+    lines = dedent(cut(shorten_spaces(stage), r"= lane\.layout : !layout$", r"gpu\.return"))
     return fence([place.group(), "", *(piece for line in lines[:-1] for piece in wrap(line))],
                  "mlir")
 
@@ -84,9 +84,9 @@ def pipelined(tools: Tools) -> str:
     stage = shorten_spaces(tools.stage("lnbwd-pipeline-rows"))
     loop = dedent(cut(stage, r"= lane\.for_rows "))
     shown = pick(loop[1:-1], {
-        r"lane\.load_within ": 9, r"lane\.load_scalar_within ": 1, r"lane\.row ": 2,
-        r"lane\.share_scalar ": 1, r"lane\.reduce ": 2, r"lane\.store ": 2, r"scf\.if ": 1,
-        r"keep_order$": 9, r"lane\.yield ": 1, r"^  \} ": 2, r"scf\.yield ": 2,
+        r"lane\.load_predicated ": 9, r"lane\.load_scalar_predicated ": 1, r"lane\.row ": 2,
+        r"lane\.broadcast_scalar ": 1, r"lane\.reduce ": 2, r"lane\.store ": 2, r"scf\.if ": 1,
+        r"sched_barrier$": 9, r"lane\.yield ": 1, r"^  \} ": 2, r"scf\.yield ": 2,
     }, "//")
     result: list[str] = []
     for line in [re.sub(r" : .*", " : ... {", loop[0]), *shown, loop[-1]]:

@@ -103,7 +103,7 @@ class Tools:
         return self._compiled[1]
 
     def stage(self, name: str) -> str:
-        """The IR behind a pass."""
+        """The IR after a pass."""
         if name not in self.stages:
             raise Stop(f"--save-temps has no stage '{name}', only: {', '.join(self.stages)}")
         return self.stages[name]

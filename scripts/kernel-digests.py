@@ -66,25 +66,25 @@ MODES = {
     "reload": "threads_per_row=128,row_groups=2,prefetch=0,unroll=1,stages=0,reload=1",
 }
 BULK_COPY_MODES = {
-    "early": "prefetch=0,unroll=1,stages=0,early_start=1",
+    "early": "prefetch=0,unroll=1,stages=0,dependent_launch=1",
     "stages": "prefetch=0,unroll=1,stages=2",
     "stages-wave": "threads_per_row=32,row_groups=8,prefetch=0,unroll=1,stages=2",
     "stages-waves": "threads_per_row=128,row_groups=4,prefetch=0,unroll=1,stages=3",
-    "stages-early": "prefetch=0,unroll=1,stages=3,early_start=1",
+    "stages-early": "prefetch=0,unroll=1,stages=3,dependent_launch=1",
     "stages-ahead": "threads_per_row=128,row_groups=4,prefetch=1,unroll=1,stages=2",
     "cluster": "workgroups_per_row=2,threads_per_row=128,row_groups=1,prefetch=0,unroll=1,stages=0",
     "cluster-waves": "workgroups_per_row=8,threads_per_row=64,row_groups=2,vector_width=1,"
                      "prefetch=0,unroll=1,stages=0",
     "cluster-early": "workgroups_per_row=2,threads_per_row=32,row_groups=4,prefetch=0,unroll=1,"
-                     "stages=0,early_start=1",
+                     "stages=0,dependent_launch=1",
     "cluster-ahead": "workgroups_per_row=2,threads_per_row=64,row_groups=4,prefetch=1,unroll=1,"
                      "stages=0",
     "cluster-paired": "workgroups_per_row=2,threads_per_row=64,row_groups=4,prefetch=1,unroll=2,"
                       "stages=0",
     "cluster-stages": "workgroups_per_row=2,threads_per_row=64,row_groups=4,prefetch=0,unroll=1,"
-                      "stages=2,early_start=1",
+                      "stages=2,dependent_launch=1",
     "cluster-stages-ahead": "workgroups_per_row=2,threads_per_row=64,row_groups=4,prefetch=1,"
-                            "unroll=1,stages=3,early_start=1",
+                            "unroll=1,stages=3,dependent_launch=1",
 }
 BULK_COPY_PROGRAM_MODES = ("stages", "cluster", "cluster-stages")
 # Row lengths beside those of all chips: rows that do not begin where a bulk copy can.
@@ -188,7 +188,7 @@ def group_cases() -> Iterator[Case]:
 
 
 def product_cases() -> Iterator[Case]:
-    """Linear layers behind norms and behind each other, and their gradients."""
+    """Linear layers behind norms and after each other, and their gradients."""
     for chip in CHIPS:
         for dtype, n, o in LAYERS:
             for name in linear_programs.NAMES:

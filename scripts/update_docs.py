@@ -76,7 +76,7 @@ def chips(tools: Tools) -> str:
 
 
 def clock_fields(tools: Tools) -> str:
-    """The parameters of the model of time, with units, origins and the values of products."""
+    """The parameters of the timing model, with units, origins and the values of products."""
     chips = resolve(json.loads((SOURCE / "lib" / "Chips" / "Chips.json").read_text()))
     clocks = json.loads((SOURCE / "simulator" / "lib" / "Timing" / "Clocks.json").read_text())
     sets = clocks["sets"]

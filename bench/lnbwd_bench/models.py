@@ -62,7 +62,7 @@ CONFIGS = {config.name: config for config in (
     Config("vit-large", "vit", 24, 1024, 16, 64, 257, 1000),
     Config("llama-1b", "llama", 16, 2048, 32, 4, 2048, 32000, 5632, 8),
     Config("tiny", "gpt2", 6, 384, 6, 2, 256, 512),
-    # What regions lost on: softmax rows by the hundred thousand, norms behind the residual
+    # What regions lost on: softmax rows by the hundred thousand, norms after the residual
     # addition, four norms a layer, scales and shifts of samples, checkpoints.
     Config("bert-base", "BertForMaskedLM", 12, 768, 12, 16, 512, 30522, dropout=0.1,
            attention="eager"),
@@ -263,7 +263,7 @@ class GemmaNorm(nn.Module):
 
 
 class GemmaBlock(nn.Module):
-    """A layer with a norm before and one behind each half."""
+    """A layer with a norm before and one after each half."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()

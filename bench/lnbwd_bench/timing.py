@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Times competitors side by side.
 
-Whatever is timed, every competitor is timed the same way, in turns within one repetition, on
+Whatever is timed, every competitor is timed the same way, interleaved within one repetition, on
 buffers that rotate so that none finds its inputs in a cache.
 
 ``events``
@@ -22,7 +22,7 @@ buffers that rotate so that none finds its inputs in a cache.
 ``interleaved``
     The same, with a kernel of somebody else in front of each call, as in a model; the time of a
     graph of that kernel alone, as often, is taken off. In a graph of a call's own, a kernel that
-    starts early does so behind its own last one; here it stands behind one that lets nothing start
+    starts early does so after its own last one; here it stands after one that lets nothing start
     before its end.
 """
 
@@ -100,10 +100,10 @@ def _host_time(machine: Any, candidate: Candidate, slots: SlotCounter) -> float:
     return median(times[1:])
 
 
-def _measure_in_turns(machine: Any, works: Sequence[Callable[[], Any]], waits: list[float],
+def _measure_interleaved(machine: Any, works: Sequence[Callable[[], Any]], waits: list[float],
                       repetitions: int, seed: int) -> tuple[list[list[float]], int]:
     """Takes the time of each of ``works`` ``repetitions`` times, one after another in an order
-    that changes, each behind a wait of the device that hides the host.
+    that changes, each after a wait of the device that hides the host.
 
     Returns:
         microseconds, for each of ``works``; and how many times were thrown away because the
@@ -145,7 +145,7 @@ def time_events(machine: Any, candidates: Sequence[Candidate], slots: SlotCounte
     waits = [_WAIT_FACTOR * _host_time(machine, candidate, slots) + _WAIT_MORE_US
              for candidate in candidates]
     works = [lambda candidate=candidate: candidate.call(slots.take()) for candidate in candidates]
-    times, late = _measure_in_turns(machine, works, waits, repetitions, seed)
+    times, late = _measure_interleaved(machine, works, waits, repetitions, seed)
     for candidate, taken in zip(candidates, times, strict=True):
         candidate.times["events"] = taken
     return late
@@ -195,7 +195,7 @@ def time_graph(machine: Any, candidates: Sequence[Candidate], slots: SlotCounter
     graphs = [graph for _, graph, _ in captured] + [graph for graph in alone.values() if graph]
     for graph in graphs:
         graph.replay()
-    times, _ = _measure_in_turns(machine, [graph.replay for graph in graphs],
+    times, _ = _measure_interleaved(machine, [graph.replay for graph in graphs],
                                  [_GRAPH_WAIT_US] * len(graphs), repetitions, seed)
     base = dict(zip((calls for calls, graph in alone.items() if graph),
                     map(median, times[len(captured):]), strict=True))
@@ -205,7 +205,7 @@ def time_graph(machine: Any, candidates: Sequence[Candidate], slots: SlotCounter
 
 
 def best_streams(machine: Any, streams: Sequence[Candidate], slots: SlotCounter) -> list[Candidate]:
-    """Tries all launch shapes of the stream in turns.
+    """Tries all launch shapes of the stream interleaved.
 
     Returns:
         those that are to be timed beside the others, the fastest first.
@@ -228,7 +228,7 @@ def stream_record(streams: Sequence[Candidate], methods: Sequence[str]) -> dict[
     return record
 
 
-def time_in_turns(machine: Any, candidates: Sequence[Candidate], slots: SlotCounter,
+def time_interleaved(machine: Any, candidates: Sequence[Candidate], slots: SlotCounter,
                   methods: Sequence[str], repetitions: int,
                   foreign: Callable[[], Any] | None = None,
                   say: Callable[[str], None] = lambda method: None) -> int:

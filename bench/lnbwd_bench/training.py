@@ -123,7 +123,7 @@ def make_way(name: str, mode: str, config: Config, autocast: bool, device: str) 
     return Way(name, step, seconds, peak, around)  # type: ignore[arg-type]
 
 
-def time_in_turns(ways: list[Way], steps: int) -> None:
+def time_interleaved(ways: list[Way], steps: int) -> None:
     """Takes ``steps`` times of each way, some consecutive ones at a time."""
     for turn in range(-(-steps // STEPS_A_TURN)):
         for way in ways[turn % len(ways):] + ways[:turn % len(ways)]:

@@ -55,8 +55,8 @@ static constexpr double leastRegisters = 24;
 static constexpr double spillScale = 8;
 /// Workgroups that a compute unit takes at once, whatever they need.
 static constexpr double mostResident = 32;
-/// Part of a turn that is neglected where averages are rounded up.
-static constexpr double turnTolerance = 0.0503;
+/// Part of an iteration that is neglected where averages are rounded up.
+static constexpr double iterationTolerance = 0.0503;
 
 //===----------------------------------------------------------------------===//
 // The parameters
@@ -75,8 +75,8 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"copy_us", &CostParameters::copyUs},
         {"fetched_us", &CostParameters::fetchedUs},
         {"unrolled_share", &CostParameters::unrolledShare},
-        {"turn_us", &CostParameters::turnUs},
-        {"independent_turn_us", &CostParameters::independentTurnUs},
+        {"iteration_us", &CostParameters::iterationUs},
+        {"independent_iteration_us", &CostParameters::independentIterationUs},
         {"issue_share", &CostParameters::issueShare},
         {"exchanged_us", &CostParameters::exchangedUs},
         {"cluster_us", &CostParameters::clusterUs},
@@ -95,12 +95,12 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"dispatch_us", &CostParameters::dispatchUs},
         {"apart_share", &CostParameters::apartShare},
         {"apart_kib", &CostParameters::apartKib},
-        {"sunk_us", &CostParameters::sunkUs},
-        {"sunk_share", &CostParameters::sunkShare},
-        {"sunk_exponent", &CostParameters::sunkExponent},
+        {"late_load_us", &CostParameters::lateLoadUs},
+        {"late_load_share", &CostParameters::lateLoadShare},
+        {"late_load_exponent", &CostParameters::lateLoadExponent},
         {"apart_threads", &CostParameters::apartThreads},
         {"apart_columns", &CostParameters::apartColumns},
-        {"sunk_columns", &CostParameters::sunkColumns},
+        {"late_load_columns", &CostParameters::lateLoadColumns},
         {"apart_narrow_columns", &CostParameters::apartNarrowColumns},
         {"stage_us", &CostParameters::stageUs},
         {"unrolled_us", &CostParameters::unrolledUs},
@@ -111,7 +111,7 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"stream_share", &CostParameters::streamShare},
         {"stay_share", &CostParameters::stayShare},
         {"limit_exponent", &CostParameters::limitExponent},
-        {"turn_exponent", &CostParameters::turnExponent},
+        {"iteration_exponent", &CostParameters::iterationExponent},
         {"registers", &CostParameters::registers},
         {"element_registers", &CostParameters::elementRegisters},
         {"sum_registers", &CostParameters::sumRegisters},
@@ -126,10 +126,12 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"apart_registers", &CostParameters::apartRegisters},
         {"apart_element_registers", &CostParameters::apartElementRegisters},
         {"apart_column_registers", &CostParameters::apartColumnRegisters},
-        {"sunk_registers", &CostParameters::sunkRegisters},
-        {"sunk_element_registers", &CostParameters::sunkElementRegisters},
-        {"sunk_phase_registers", &CostParameters::sunkPhaseRegisters},
-        {"sunk_grouped_registers", &CostParameters::sunkGroupedRegisters},
+        {"late_load_registers", &CostParameters::lateLoadRegisters},
+        {"late_load_element_registers",
+         &CostParameters::lateLoadElementRegisters},
+        {"late_load_phase_registers", &CostParameters::lateLoadPhaseRegisters},
+        {"late_load_grouped_registers",
+         &CostParameters::lateLoadGroupedRegisters},
         {"register_squeeze", &CostParameters::registerSqueeze},
 };
 
@@ -153,7 +155,7 @@ static bool isOperation(Operation *op) {
               arith::BitcastOp>(op);
 }
 
-/// Whether a row needs `column` before it waits for its first sum. `behind` has
+/// Whether a row needs `column` before it waits for its first sum. `after` has
 /// how many sums each value waits for.
 static bool isNeededAtFirst(BlockArgument column,
                             const DenseMap<Value, int64_t> &behind) {
@@ -181,7 +183,7 @@ ProgramCosts ProgramCosts::of(RowwiseOp op, int64_t rows) {
   costs.bytesRead = double(getColumnBits(op.getRows())) / 8;
   costs.bytesWritten = double(getColumnBits(op.getRowOuts())) / 8;
   costs.columnBytes = double(getColumnBits(op.getAllColumns())) / 8;
-  // How many row sums a value waits for, one behind the other.
+  // How many row sums a value waits for, one after the other.
   DenseMap<Value, int64_t> behind;
   for (Operation &bodyOp : op.getBody().front()) {
     int64_t depth = 0;
@@ -245,7 +247,7 @@ struct Shape {
                     schedule.workgroupsPerRow > 1) {}
 };
 
-/// The workgroups of a launch: sets of rows at once, workgroups that share a
+/// The workgroups of a launch: tiles of rows at once, workgroups that share a
 /// compute unit, and how often these fill the chip: whole, and what the last
 /// time lacks to be whole.
 struct Residency {
@@ -289,8 +291,8 @@ static double getRegistersOfScheduler(const ChipInfo &chip) {
          double(chip.waveSize);
 }
 
-/// Bytes of a column in the vectors that a kernel of one turn loads behind the
-/// first sum over the row (lnbwd-sink-columns).
+/// Bytes of a column in the vectors that a kernel of one iteration loads after
+/// the first sum over the row (lnbwd-sink-columns).
 static double getLateColumnBytes(const ProgramCosts &program,
                                  const ScheduleFields &schedule,
                                  const ChipInfo &chip) {
@@ -299,8 +301,9 @@ static double getLateColumnBytes(const ProgramCosts &program,
   return isLate ? program.lateColumnBytes : 0;
 }
 
-/// Registers of a kernel of one turn: nothing goes from row to row, and vectors
-/// stay as they were loaded until they are needed, or come when they are.
+/// Registers of a kernel of one iteration: nothing goes from row to row, and
+/// vectors stay as they were loaded until they are needed, or come when they
+/// are.
 static double estimateApartRegisters(const ProgramCosts &program,
                                      const ScheduleFields &schedule,
                                      const ChipInfo &chip,
@@ -311,11 +314,12 @@ static double estimateApartRegisters(const ProgramCosts &program,
            shape.elements *
                (p.apartElementRegisters +
                 p.apartColumnRegisters * program.columnBytes / floatBytes);
-  double perElement = p.sunkElementRegisters +
-                      p.sunkPhaseRegisters * std::max(program.phases - 1, 0.0);
+  double perElement =
+      p.lateLoadElementRegisters +
+      p.lateLoadPhaseRegisters * std::max(program.phases - 1, 0.0);
   if (schedule.rowGroups > 1)
-    perElement += p.sunkGroupedRegisters;
-  return p.sunkRegisters + shape.elements * perElement;
+    perElement += p.lateLoadGroupedRegisters;
+  return p.lateLoadRegisters + shape.elements * perElement;
 }
 
 RegisterEstimate lnbwd::estimateRegisters(const ProgramCosts &program,
@@ -323,7 +327,7 @@ RegisterEstimate lnbwd::estimateRegisters(const ProgramCosts &program,
                                           const ChipInfo &chip,
                                           const CostParameters &p) {
   Shape shape(program, schedule, chip);
-  // Without rows behind it in flight a row is read when it is needed: in parts,
+  // Without rows after it in flight a row is read when it is needed: in parts,
   // which go as soon as they are widened.
   double perPacked = shape.isUnrolled     ? p.unrolledRegisters
                      : shape.isPrefetched ? p.prefetchedRegisters
@@ -456,7 +460,7 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
   auto wave = double(chip.waveSize);
   auto megahertz = double(chip.limits.megahertz);
 
-  // The grid, its waves, and the turns of a workgroup.
+  // The grid, its waves, and the iterations of a workgroup.
   double rowBytes = groups * shape.columns * program.bytesRead;
   double stageBytes = stages * rowBytes;
   RegisterEstimate registers = estimateRegisters(program, schedule, chip, p);
@@ -464,8 +468,8 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
                                           registers, stageBytes);
   double workgroups = residency.grid * split;
   double waves = residency.waves + residency.rest * std::min(p.waveShare, 1.0);
-  double turns =
-      std::ceil(program.rows / (residency.grid * groups) - turnTolerance);
+  double iterations =
+      std::ceil(program.rows / (residency.grid * groups) - iterationTolerance);
 
   // Instructions of a wave for its part of a row.
   double steps = std::log2(std::min(threadsPerRow, wave));
@@ -495,42 +499,42 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
               std::log1p(
                   std::exp((registers.needed - registers.limit) / spillScale));
 
-  // The work of one turn, and what it waits for.
+  // The work of one iteration, and what it waits for.
   double work =
-      (program.rowSums > 0 ? p.turnUs : p.independentTurnUs) +
+      (program.rowSums > 0 ? p.iterationUs : p.independentIterationUs) +
       p.issueShare * instructions * shape.wavesOfScheduler / megahertz;
   if (shape.isExchanged)
     work += program.phases * p.exchangedUs * shape.wavesPerRow * split;
   if (split > 1)
     work += program.phases * p.clusterUs;
   double fetch = p.fetchedUs * rowBytes / bytesOfKib;
-  double turn;
+  double iteration;
   if (shape.isStaged) {
     double staged = p.stagedUs + p.copyUs * groups * program.rowsRead + fetch;
-    turn = overlap(p.turnExponent, {work, (staged + work) / stages});
+    iteration = overlap(p.iterationExponent, {work, (staged + work) / stages});
   } else if (shape.isPrefetched) {
-    turn = overlap(
-        p.turnExponent,
+    iteration = overlap(
+        p.iterationExponent,
         {work, (p.loadUs + fetch) * (shape.isUnrolled ? p.unrolledShare : 1)});
   } else {
-    turn = work + p.loadUs + fetch;
+    iteration = work + p.loadUs + fetch;
   }
-  // Where each set of rows has a workgroup of its own, others start while it
+  // Where each tile of rows has a workgroup of its own, others start while it
   // waits.
   bool isBounded = schedule.workgroupsPerComputeUnit != 0;
   double lateColumnBytes = getLateColumnBytes(program, schedule, chip);
-  bool isSunk = lateColumnBytes > 0;
-  double waiting = waves * turns * turn *
-                   (isBounded ? 1
-                    : isSunk  ? p.sunkShare
-                              : p.apartShare);
+  bool loadsColumnsLate = lateColumnBytes > 0;
+  double waiting = waves * iterations * iteration *
+                   (isBounded          ? 1
+                    : loadsColumnsLate ? p.lateLoadShare
+                                       : p.apartShare);
 
   // Instructions over all schedulers.
   double busy = std::min(workgroups, computeUnits);
   double issuing = program.rows * split * threadsPerRow / wave * instructions /
                    (busy * schedulers * megahertz);
 
-  // The memory. Vectors that come behind the sums come while others wait.
+  // The memory. Vectors that come after the sums come while others wait.
   double each = workgroups / computeUnits;
   double crowd = p.crowding * residency.resident * std::min(1.0, each) *
                  stageBytes / crowdingBytes;
@@ -552,22 +556,24 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
                                (residency.resident * rowBytes));
 
   double start = p.workgroupUs + p.threadUs * shape.wavesOfScheduler;
-  // Rows that come early fill the stages while the kernel waits.
-  if (shape.isStaged && !(schedule.earlyRows && schedule.earlyNext))
-    start += p.stageUs * std::log2(1 + std::min(stages, turns));
+  // Prefetched rows fill the stages while the kernel waits.
+  if (shape.isStaged &&
+      !(schedule.prefetchBeforeDependency && schedule.earlyTrigger))
+    start += p.stageUs * std::log2(1 + std::min(stages, iterations));
   if (shape.isUnrolled)
     start += p.unrolledUs;
   if (split > 1)
     start += p.clusterStartUs;
   if (isBounded)
     start *= waves;
-  double total = p.launchUs + start +
-                 overlap(isSunk ? p.sunkExponent : p.limitExponent,
-                         {moved, issuing, waiting, p.dispatchUs * each});
-  if (!schedule.earlyStart)
+  double total =
+      p.launchUs + start +
+      overlap(loadsColumnsLate ? p.lateLoadExponent : p.limitExponent,
+              {moved, issuing, waiting, p.dispatchUs * each});
+  if (!schedule.dependentLaunch)
     total += p.lateUs;
-  if (isSunk)
-    total += p.sunkUs * program.phases;
+  if (loadsColumnsLate)
+    total += p.lateLoadUs * program.phases;
   if (program.sums > 0)
     total +=
         p.finalizeUs +

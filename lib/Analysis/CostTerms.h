@@ -29,7 +29,7 @@ constexpr double bytesPerMicrosecond = 1e6;
 /// Shared memory that the driver takes of each workgroup.
 constexpr int64_t reservedSharedBytes = 1024;
 /// Rows whose sums, and barriers, have places of their own in shared memory, in
-/// turn.
+/// iteration.
 constexpr int64_t exchangedRows = 2;
 
 /// The longer of times that overlap, and a bit more, the less the larger the

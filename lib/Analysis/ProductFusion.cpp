@@ -50,7 +50,7 @@ FusionBytes lnbwd::getEpilogueBytes(ProductOp product, RowwiseOp program,
   double scalars = getBytes(program.getScalars()) * double(rows);
   double columns = getBytes(program.getColumns()) * double(sizes.columns);
   // The result goes to memory and back, and what the rows share is read once;
-  // fused, each tile reads it. Of a sum in parts the kernel that adds them has
+  // fused, each tile reads it. Of a split sum the kernel that adds them has
   // the epilogue, and a row's number is read for each element.
   FusionBytes bytes;
   bytes.apart =

@@ -62,11 +62,27 @@ ScheduleFields::getChecked(function_ref<InFlightDiagnostic()> emitError,
   });
 }
 
+/// Names that fields had in the previous version, and their present ones.
+static constexpr std::pair<StringLiteral, StringLiteral> oldNames[] = {
+    {"early_start", field::dependentLaunch},
+    {"row_slices", field::rowSplits},
+    {"early_rows", field::prefetchBeforeDependency},
+    {"early_next", field::earlyTrigger}};
+
+std::string lnbwd::replaceOldFieldNames(StringRef text) {
+  std::string result = text.str();
+  for (auto [oldName, name] : oldNames)
+    for (size_t at; (at = result.find(oldName)) != std::string::npos;)
+      result.replace(at, oldName.size(), name);
+  return result;
+}
+
 std::optional<int64_t> lnbwd::findOverride(StringRef overrides,
                                            StringRef field) {
   std::optional<int64_t> found;
   SmallVector<StringRef> assignments;
-  overrides.split(assignments, ',', -1, /*KeepEmpty=*/false);
+  std::string current = replaceOldFieldNames(overrides);
+  StringRef(current).split(assignments, ',', -1, /*KeepEmpty=*/false);
   for (StringRef assignment : assignments) {
     auto [name, text] = assignment.trim().split('=');
     int64_t value = 0;
@@ -83,7 +99,8 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
   SmallVector<int64_t *> values = fields.getValues();
   SmallPtrSet<const int64_t *, 4> set;
   SmallVector<StringRef> assignments;
-  overrides.split(assignments, ',', -1, /*KeepEmpty=*/false);
+  std::string current = replaceOldFieldNames(overrides);
+  StringRef(current).split(assignments, ',', -1, /*KeepEmpty=*/false);
   for (StringRef assignment : assignments) {
     auto [name, text] = assignment.trim().split('=');
     const auto *info =
@@ -121,8 +138,9 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
       (fields.prefetch != schedule.getPrefetch() || fields.stages ||
        fields.reload))
     fields.unroll = 1;
-  if (!set.contains(&fields.earlyRows) && (!fields.earlyStart || fields.reload))
-    fields.earlyRows = 0;
+  if (!set.contains(&fields.prefetchBeforeDependency) &&
+      (!fields.dependentLaunch || fields.reload))
+    fields.prefetchBeforeDependency = 0;
   if (fields.columnTile && fields.columnTile == schedule.getColumnTile() &&
       fields.threadsPerRow > 0 && fields.vectorWidth > 0)
     fields.columnTile = fields.threadsPerRow * fields.vectorWidth;

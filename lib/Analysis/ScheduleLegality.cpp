@@ -14,7 +14,7 @@
 
 #include "lnbwd/Analysis/ScheduleLegality.h"
 
-#include "lnbwd/Analysis/RowSlices.h"
+#include "lnbwd/Analysis/RowSplits.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 
@@ -25,7 +25,7 @@ using namespace mlir;
 using namespace lnbwd;
 
 /// Slices of a row, at most: what is added up anew in each column tile.
-static constexpr int64_t mostRowSlices = 64;
+static constexpr int64_t mostRowSplits = 64;
 /// Workgroups that a grid can have in its second dimension.
 static constexpr int64_t maxColumnTiles = 65535;
 
@@ -133,52 +133,52 @@ void LegalityChecks::checkWorkgroupsPerRow() {
 
 void LegalityChecks::checkColumnTile() {
   int64_t tile = schedule.getColumnTile();
-  bool isInParts = op.hasScalarOutsInParts();
-  if (tile && keepsRowSums(op, schedule) && !isInParts)
+  bool isSplit = op.hasSplitScalarOuts();
+  if (tile && keepsRowSums(op, schedule) && !isSplit)
     os << "expected " << field::columnTile
        << " 0: a row sum needs the whole row in one workgroup; set "
-       << field::rowSlices << " to have row sums computed before";
+       << field::rowSplits << " to have row sums computed before";
   else if (tile && llvm::divideCeil(length, tile) > maxColumnTiles)
     os << "expected at most " << maxColumnTiles
        << " column tiles, got row length " << length << " in tiles of " << tile
        << "; raise " << field::columnTile;
-  if (!isInParts || !os.str().empty())
+  if (!isSplit || !os.str().empty())
     return;
   int64_t tiles = tile ? llvm::divideCeil(length, tile) : 1;
   OperandRange outs = op.getScalarOuts();
   for (unsigned i = 0; i < outs.size() && os.str().empty(); ++i) {
     unsigned index = outs.getBeginOperandIndex() + i;
-    if (int64_t parts = op.getScalarParts(index); parts != tiles)
+    if (int64_t parts = op.getScalarSplits(index); parts != tiles)
       os << "expected as many column tiles as the row scalar '"
          << op.getOperandName(index) << "' has parts, "
          << std::max<int64_t>(1, parts) << ", got " << tiles;
   }
 }
 
-void LegalityChecks::checkRowSlices() {
-  int64_t slices = schedule.getRowSlices();
-  if (!slices)
+void LegalityChecks::checkRowSplits() {
+  int64_t splits = schedule.getRowSplits();
+  if (!splits)
     return;
-  if (!op.hasRowSums() || op.hasScalarOutsInParts())
-    os << "expected " << field::rowSlices
+  if (!op.hasRowSums() || op.hasSplitScalarOuts())
+    os << "expected " << field::rowSplits
        << " 0: the program has no row sums that could be computed before";
   else if (llvm::any_of(op.getBody().front(), [](Operation &bodyOp) {
              return isRowMaximum(&bodyOp);
            }))
-    os << "expected " << field::rowSlices
+    os << "expected " << field::rowSplits
        << " 0: the program takes a row's largest element, and only sums can be "
-          "left in parts";
+          "split";
   else if (hasOwnRows(op))
-    os << "expected " << field::rowSlices
+    os << "expected " << field::rowSplits
        << " 0 for a program whose rows no launch chooses";
-  else if (slices > mostRowSlices)
-    os << "expected " << field::rowSlices << " of at most " << mostRowSlices
-       << ", got " << slices;
-  else if (!getSliceSchedule(op, slices, chip))
-    os << "expected slices of a row length of " << length
+  else if (splits > mostRowSplits)
+    os << "expected " << field::rowSplits << " of at most " << mostRowSplits
+       << ", got " << splits;
+  else if (!getSplitSchedule(op, splits, chip))
+    os << "expected splits of a row length of " << length
        << " that a workgroup can hold and that all have some of its columns, "
           "got "
-       << field::rowSlices << " " << slices << "; try another number of them";
+       << field::rowSplits << " " << splits << "; try another number of them";
 }
 
 void LegalityChecks::checkUnroll() {
@@ -220,31 +220,32 @@ void LegalityChecks::checkStages() {
        << " is set, got row length " << length << " over " << workgroups
        << " workgroups; lower " << field::workgroupsPerRow << ", or set "
        << field::stages << " to 0";
-  // A copy that ends behind its set ends within the row that follows.
+  // A copy that ends after its tile ends within the row that follows.
   else if (length * op.getRowElementBits() / 8 < 2 * bulkCopyUnit)
     os << "expected rows of at least " << 2 * bulkCopyUnit << " bytes where "
        << field::stages << " is set, got row length " << length;
 }
 
-void LegalityChecks::checkEarlyStart() {
-  if (schedule.getEarlyStart() && !chip.workgroups.hasEarlyStart)
-    os << "expected " << field::earlyStart << " to be unset on " << chip.name
+void LegalityChecks::checkDependentLaunch() {
+  if (schedule.getDependentLaunch() && !chip.workgroups.hasDependentLaunch)
+    os << "expected " << field::dependentLaunch << " to be unset on "
+       << chip.name
        << ", which starts a kernel when the one before it has ended";
 }
 
-/// The kernel behind one that leaves row sums in parts loads rows before it
+/// The kernel after one that writes split row sums loads rows before it
 /// waits: all that is before this one has to be done when it starts.
-void LegalityChecks::checkEarlyNext() {
-  if (!schedule.getEarlyNext())
+void LegalityChecks::checkEarlyTrigger() {
+  if (!schedule.getEarlyTrigger())
     return;
-  if (!chip.workgroups.hasEarlyStart)
-    os << "expected " << field::earlyNext << " to be unset on " << chip.name
+  if (!chip.workgroups.hasDependentLaunch)
+    os << "expected " << field::earlyTrigger << " to be unset on " << chip.name
        << ", which starts a kernel when the one before it has ended";
-  else if (op.hasScalarOutsInParts())
-    os << "expected " << field::earlyNext
-       << " to be unset for a program that leaves row sums in parts: the "
+  else if (op.hasSplitScalarOuts())
+    os << "expected " << field::earlyTrigger
+       << " to be unset for a program that writes split row sums: the "
           "kernel "
-          "behind it reads rows as soon as it starts, and what is before both "
+          "after it reads rows as soon as it starts, and what is before both "
           "may write them";
 }
 

@@ -24,7 +24,7 @@ using namespace lnbwd;
 
 /// Float32 rows that are live at once while a region is worked through, beside
 /// those that lie in registers as they came, one of which may be overwritten;
-/// and how many more where the next row is worked on in the same turn.
+/// and how many more where the next row is worked on in the same iteration.
 static constexpr int64_t liveRows = 2;
 static constexpr int64_t moreLiveUnrolled = 2;
 /// Registers of a lane for addresses, loop counters and the row's scalars.
@@ -105,7 +105,7 @@ int64_t lnbwd::getCombineRadix(RowwiseOp op, ScheduleAttr schedule) {
 }
 
 bool lnbwd::keepsRowSums(RowwiseOp op, ScheduleAttr schedule) {
-  return op.hasRowSums() && !schedule.getRowSlices();
+  return op.hasRowSums() && !schedule.getRowSplits();
 }
 
 /// Row sums of the program's own kernel, over all phases.
@@ -160,7 +160,7 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
 
   int64_t chunks = schedule.getReload() ? 1 : getChunks(op, schedule);
   int64_t elements = chunks * schedule.getVectorWidth();
-  // Sets of rows that lie in registers as they came.
+  // Tiles of rows that lie in registers as they came.
   int64_t held = 1;
   if (!schedule.getStages())
     held = schedule.getPrefetch() ? 2 : schedule.getUnroll();
@@ -212,7 +212,7 @@ int64_t lnbwd::getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
                                       const ChipInfo &chip) {
   ScheduleResources resources = getResources(op, schedule, chip);
   int64_t workgroups = schedule.getWorkgroupsPerComputeUnit();
-  if (!resources.stagingBytes || !schedule.getEarlyStart() || !workgroups)
+  if (!resources.stagingBytes || !schedule.getDependentLaunch() || !workgroups)
     return resources.stagingBytes;
   int64_t room = chip.limits.computeUnitSharedMemoryBytes;
   // More than an equal part of one workgroup too many.
@@ -242,8 +242,8 @@ bool lnbwd::hasSumTotals(RowwiseOp op, ScheduleAttr schedule,
       schedule.getColumnTile() && !schedule.getRowsPerWorkgroup();
   if (op.getAllSums().empty() || op.getRowElementBits() < 32 || sumsPartials)
     return false;
-  // Where few staged rows lie side by side, a turn is short and the branch at
-  // its end was measured to cost (docs/numerics.md).
+  // Where few staged rows lie side by side, an iteration is short and the
+  // branch at its end was measured to cost (docs/numerics.md).
   if (schedule.getStages() && schedule.getRowGroups() < stagedTotalGroups)
     return false;
   ScheduleResources resources = getResources(op, schedule, chip);
@@ -259,7 +259,7 @@ bool lnbwd::hasSumTotals(RowwiseOp op, ScheduleAttr schedule,
   return needed <= getRegisterLimit(schedule, chip, workgroups);
 }
 
-int64_t lnbwd::getSumBlockTurns(ScheduleAttr schedule) {
+int64_t lnbwd::getSumBlockIterations(ScheduleAttr schedule) {
   return std::max<int64_t>(1, sumBlockRows / schedule.getUnroll());
 }
 

@@ -17,12 +17,12 @@
 
 #include "lnbwd/Analysis/ScheduleModel.h"
 
-#include "lnbwd/Analysis/RowSlices.h"
+#include "lnbwd/Analysis/RowSplitModel.h"
+#include "lnbwd/Analysis/RowSplits.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
 #include "lnbwd/Analysis/ScheduleWeights.h"
-#include "lnbwd/Analysis/SliceModel.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
@@ -41,8 +41,8 @@ static constexpr int64_t stagedComputeUnitThreads = 768;
 /// Measured on an H200 with rows of 3 to 32 KB.
 static constexpr int64_t leastStagedBytes = 48 * 1024;
 static constexpr int64_t stagedBytesInFlight = 128 * 1024;
-/// Sets of rows in flight, at least and at most, and the shortest row, in bytes
-/// over all row operands, that is worth a bulk copy.
+/// Tiles of rows in flight, at least and at most, and the shortest row, in
+/// bytes over all row operands, that is worth a bulk copy.
 static constexpr int64_t minStages = 2;
 static constexpr int64_t maxStages = 4;
 static constexpr int64_t minStagedBytes = 3072;
@@ -56,7 +56,7 @@ static constexpr int64_t independentComputeUnitThreads = 1024;
 /// Accesses of a lane to its part of a row, at most, in such programs; longer
 /// rows go tile by tile.
 static constexpr int64_t independentAccesses = 4;
-/// Sets of rows that a program without row sums loads at once.
+/// Tiles of rows that a program without row sums loads at once.
 static constexpr int64_t independentRows = 4;
 /// Work-items that finalise a few column sums, at least, and at most as long as
 /// `independentRows` partial rows for each suffice.
@@ -78,8 +78,8 @@ struct Candidate {
   /// Work-items of a compute unit where rows are not staged; 0: what the chip's
   /// model says.
   int64_t atOnce = 0;
-  /// Sets of rows of a workgroup, at least: partial sums, which are written and
-  /// read once a workgroup, have to stay small beside the rows.
+  /// Tiles of rows of a workgroup, at least: partial sums, which are written
+  /// and read once a workgroup, have to stay small beside the rows.
   int64_t leastSets = 2;
   /// Rows side by side, at most: a workgroup stays within a group of rows, of
   /// which there are so many.
@@ -106,7 +106,7 @@ struct Candidate {
       whole.rowsPerWorkgroup = 0;
     whole.workgroupsPerComputeUnit = std::max<int64_t>(
         1, computeUnit / (whole.threadsPerRow * whole.rowGroups));
-    whole.earlyStart = chip.workgroups.hasEarlyStart;
+    whole.dependentLaunch = chip.workgroups.hasDependentLaunch;
     return whole.get(context);
   }
 
@@ -215,8 +215,8 @@ static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
   }
   candidate.fields.stages = 0;
   candidate.fewerGroups = 0;
-  if (weighsTurns(op, chip)) {
-    // The fewer rows at once, the less is left over in the last turn.
+  if (modelsIterations(op, chip)) {
+    // The fewer rows at once, the less is left over in the last iteration.
     ScheduleAttr best;
     for (candidate.atOnce = 2 * fewItems; candidate.atOnce >= fewItems;
          candidate.atOnce /= 2)
@@ -289,7 +289,7 @@ static ScheduleAttr chooseTiles(RowwiseOp op, int64_t width,
   auto get = [&] {
     ScheduleFields fields(tile.get(op.getContext(), chip));
     // Arithmetic of rows that are not there costs what it costs of others: each
-    // lane has a whole turn of rows. The tiles side by side fill the chip.
+    // lane has a whole iteration of rows. The tiles side by side fill the chip.
     if (!op.getRowOuts().empty()) {
       fields.rowsPerWorkgroup = fields.unroll * fields.rowGroups;
       fields.workgroupsPerComputeUnit = 1;
@@ -311,7 +311,7 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
   int64_t length = op.getRowLength();
   int64_t width = chooseVectorWidth(op);
   if (ScheduleAttr schedule =
-          chooseSlicesWhereFaster(op, chip, allowRejected, rows))
+          chooseSplitsWhereFaster(op, chip, allowRejected, rows))
     return schedule;
   if (ScheduleAttr schedule = chooseByCost(op, chip, allowRejected, rows))
     return schedule;
@@ -359,7 +359,7 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
   };
   considerAll(RegisterBound::Estimate);
   // Two passes read everything twice.
-  if (!best && !op.getAllSums().empty() && chip.model.alwaysTellsSpills)
+  if (!best && !op.getAllSums().empty() && chip.model.alwaysReportsSpills)
     considerAll(RegisterBound::Hope);
   if (best || !op.getAllSums().empty())
     return best;
@@ -386,11 +386,12 @@ ScheduleAttr lnbwd::chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
   fields.vectorWidth = chooseVectorWidth(op);
   fields.threadsPerRow = finalizeColumns / fields.vectorWidth;
   fields.columnTile = finalizeColumns;
-  fields.earlyStart = chip.workgroups.hasEarlyStart;
+  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   // The next call's rows come meanwhile.
-  fields.earlyNext = summed.getEarlyRows() || summed.getEarlyNext();
+  fields.earlyTrigger =
+      summed.getPrefetchBeforeDependency() || summed.getEarlyTrigger();
   // As many groups as take all partial rows of the chip's usual number of
-  // compute units in one turn.
+  // compute units in one iteration.
   int64_t partialRows = std::max<int64_t>(
       1, chip.computeUnits * summed.getWorkgroupsPerComputeUnit() /
              (summed.getWorkgroupsPerRow() *

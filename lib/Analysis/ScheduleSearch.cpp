@@ -14,10 +14,10 @@
 #include "lnbwd/Analysis/ScheduleSearch.h"
 
 #include "lnbwd/Analysis/CostModel.h"
+#include "lnbwd/Analysis/IterationModel.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Analysis/ScheduleWeights.h"
-#include "lnbwd/Analysis/TurnModel.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 
 #include "llvm/ADT/bit.h"
@@ -49,7 +49,7 @@ static constexpr int64_t leastComputeUnitThreads = 128,
 static constexpr int64_t leastLateSplit = 4;
 /// What is tried, in this order: workgroups that share a row, work-items of a
 /// workgroup at most, its rows over its groups of rows, workgroups of a compute
-/// unit (0: as many as there are sets of rows).
+/// unit (0: as many as there are tiles of rows).
 static constexpr int64_t triedSplits[] = {1, 2, 4, 8, 16};
 static constexpr int64_t triedThreads[] = {32,  64,  96,  128, 192, 256,
                                            384, 512, 640, 768, 1024};
@@ -58,7 +58,7 @@ static constexpr int64_t triedWorkgroups[] = {1, 2, 3, 4, 6, 8, 12, 16, 0};
 /// Ways to keep rows in flight that are tried: `stages`, `prefetch`, `unroll`.
 /// Staged rows come to registers early and one by one, and two are worked on at
 /// once only where they come early.
-static constexpr std::array<int64_t, 3> flights[] = {
+static constexpr std::array<int64_t, 3> pipelineDepths[] = {
     {0, 0, 1}, {0, 1, 1}, {0, 1, 2}, {2, 1, 1}, {3, 1, 1},
     {4, 1, 1}, {5, 1, 1}, {6, 1, 1}, {8, 1, 1}};
 /// Registers by which the estimate stays below those that a lane has.
@@ -84,30 +84,30 @@ struct TriedSchedules {
   /// Idle lanes over busy ones, and bytes of an access, at most.
   double idle = mostIdle;
   int64_t bytes = accessBytes;
-  /// Work-items of a workgroup and columns of a lane, at most, where each set
+  /// Work-items of a workgroup and columns of a lane, at most, where each tile
   /// of rows has a workgroup of its own; 0: none has. And columns where several
   /// waves share a row, and where several rows with accesses of one element lie
   /// side by side.
-  double apartThreads = 0, apartColumns = 0, sunkColumns = 0,
+  double apartThreads = 0, apartColumns = 0, lateLoadColumns = 0,
          apartNarrowColumns = 0;
-  /// Whether to try grids in which every workgroup has the same number of sets,
-  /// but for the last one.
+  /// Whether to try grids in which every workgroup has the same number of
+  /// tiles, but for the last one.
   bool isEvenTried = false;
 
-  /// Columns of a lane, at most, where each set of rows of `fields` has a
+  /// Columns of a lane, at most, where each tile of rows of `fields` has a
   /// workgroup of its own.
   double getMostApartColumns(const ScheduleFields &fields,
                              const ChipInfo &chip) const {
     if (fields.vectorWidth == 1 && fields.rowGroups > 1)
       return apartNarrowColumns;
-    return fields.threadsPerRow > chip.waveSize ? sunkColumns : apartColumns;
+    return fields.threadsPerRow > chip.waveSize ? lateLoadColumns
+                                                : apartColumns;
   }
 };
 } // namespace
 
-/// Whether a workgroup for each set of rows is tried, in the place of
-/// persistent ones: where there are column sums, each workgroup would have
-/// partial ones.
+/// Whether a workgroup for each tile of rows is tried, instead of persistent
+/// ones: where there are column sums, each workgroup would have partial ones.
 static bool takesUnboundedGrid(RowwiseOp op) {
   return op.getAllSums().empty() && !hasOwnRows(op);
 }
@@ -117,9 +117,9 @@ static bool takesUnboundedGrid(RowwiseOp op) {
 /// that adds up partial sums comes between, not all clusters find a place among
 /// what is about to end, and those left over start when the others have done
 /// all the work (docs/schedules.md).
-static bool startsEarly(RowwiseOp op, const ChipInfo &chip, int64_t split,
-                        int64_t workgroups) {
-  return chip.workgroups.hasEarlyStart &&
+static bool usesDependentLaunch(RowwiseOp op, const ChipInfo &chip,
+                                int64_t split, int64_t workgroups) {
+  return chip.workgroups.hasDependentLaunch &&
          (split < leastLateSplit || workgroups == 1 || op.getAllSums().empty());
 }
 
@@ -163,7 +163,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
         if (fields.rowGroups == std::exchange(groupsBefore, fields.rowGroups))
           continue;
         int64_t workgroup = threads * fields.rowGroups;
-        for (auto [stages, prefetch, unroll] : flights) {
+        for (auto [stages, prefetch, unroll] : pipelineDepths) {
           if (stages && !chip.workgroups.hasBulkCopy)
             continue;
           fields.stages = stages;
@@ -172,9 +172,10 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
           SmallVector<int64_t, 16> grids;
           for (int64_t workgroups : triedWorkgroups) {
             fields.workgroupsPerComputeUnit = workgroups;
-            fields.earlyStart = startsEarly(op, chip, split, workgroups);
+            fields.dependentLaunch =
+                usesDependentLaunch(op, chip, split, workgroups);
             if (!workgroups) {
-              // One set of rows has no others to keep in flight.
+              // One tile of rows has no others to keep in flight.
               if (isUnboundedTried && split == 1 && !stages && !prefetch &&
                   double(workgroup) <= toTry.apartThreads &&
                   double(accesses * width) <=
@@ -187,8 +188,8 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
             if (workgroup * workgroups < leastComputeUnitThreads ||
                 workgroup * workgroups > mostComputeUnitThreads)
               continue;
-            auto visitTurns = [&](int64_t turns) {
-              fields.rowsPerWorkgroup = turns * fields.rowGroups;
+            auto visitIterations = [&](int64_t iterations) {
+              fields.rowsPerWorkgroup = iterations * fields.rowGroups;
               int64_t grid =
                   std::min(llvm::divideCeil(rows, fields.rowsPerWorkgroup),
                            uint64_t(workgroups * chip.computeUnits / split));
@@ -198,11 +199,11 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
               grids.push_back(grid);
               visit(fields);
             };
-            for (int64_t turns : triedTurns)
-              visitTurns(turns);
+            for (int64_t iterations : triedTurns)
+              visitIterations(iterations);
             if (toTry.isEvenTried)
-              visitTurns(llvm::divideCeil(rows, fields.rowGroups * workgroups *
-                                                    chip.computeUnits));
+              visitIterations(llvm::divideCeil(
+                  rows, fields.rowGroups * workgroups * chip.computeUnits));
           }
         }
       }
@@ -224,17 +225,18 @@ static const CostParameters *getParametersFor(RowwiseOp op,
 
 /// `fields` with early rows where kernels of `op` have them. It may have them
 /// already.
-static ScheduleFields addEarlyRows(RowwiseOp op, const ChipInfo &chip,
-                                   ScheduleFields fields) {
+static ScheduleFields addPrefetchBeforeDependency(RowwiseOp op,
+                                                  const ChipInfo &chip,
+                                                  ScheduleFields fields) {
   bool isShared =
-      fields.workgroupsPerRow > 1 || fields.columnTile || fields.rowSlices;
-  // A workgroup for each set of rows begins and ends all the time, and where a
+      fields.workgroupsPerRow > 1 || fields.columnTile || fields.rowSplits;
+  // A workgroup for each tile of rows begins and ends all the time, and where a
   // wave has its row by itself, the instructions cost more than they bring.
   bool isShort =
       !fields.workgroupsPerComputeUnit && fields.threadsPerRow <= chip.waveSize;
-  if (fields.earlyStart && !fields.reload && !isShared && !isShort &&
+  if (fields.dependentLaunch && !fields.reload && !isShared && !isShort &&
       op.getAllSums().empty())
-    fields.earlyRows = fields.earlyNext = true;
+    fields.prefetchBeforeDependency = fields.earlyTrigger = true;
   return fields;
 }
 
@@ -265,20 +267,20 @@ static bool visitByTime(RowwiseOp op, const ChipInfo &chip, RegisterBound bound,
   return isAnyVisited;
 }
 
-/// Whether the model of turns weighs `op`: programs that sum rows and columns,
-/// whose rows are whole in a workgroup that stays for further ones, if their
-/// number is known.
-static const TurnParameters *
-getTurnParametersFor(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
+/// Whether the iteration model weighs `op`: programs that sum rows and
+/// columns, whose rows are whole in a workgroup that stays for further ones, if
+/// their number is known.
+static const IterationParameters *
+getIterationParametersFor(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
   bool isKnown = rows > 0 || op.getStaticRowCount().value_or(0) > 0;
   return isKnown && op.hasRowSums() && !op.getAllSums().empty() &&
                  !op.getGroupOperand()
-             ? getTurnParameters(chip)
+             ? getIterationParameters(chip)
              : nullptr;
 }
 
-static TurnNeeds getTurnNeeds(RowwiseOp op, ScheduleAttr schedule,
-                              const ChipInfo &chip) {
+static IterationNeeds getIterationNeeds(RowwiseOp op, ScheduleAttr schedule,
+                                        const ChipInfo &chip) {
   ScheduleResources resources = getResources(op, schedule, chip);
   double room = std::floor(getResident(op, schedule, chip));
   if (resources.sharedMemoryBytes)
@@ -299,7 +301,7 @@ static void forEachByCost(RowwiseOp op, const ChipInfo &chip, int64_t rows,
     TriedSchedules toTry;
     toTry.apartThreads = parameters->apartThreads;
     toTry.apartColumns = parameters->apartColumns;
-    toTry.sunkColumns = parameters->sunkColumns;
+    toTry.lateLoadColumns = parameters->lateLoadColumns;
     toTry.apartNarrowColumns = parameters->apartNarrowColumns;
     // Rows of 17 accesses leave many lanes idle unless a few have all columns,
     // for which there are no registers: then accesses are as wide as a
@@ -315,17 +317,19 @@ static void forEachByCost(RowwiseOp op, const ChipInfo &chip, int64_t rows,
         RegisterEstimate registers =
             estimateRegisters(program, fields, chip, *parameters);
         if (registers.needed + registerMargin <= registers.limit)
-          found.emplace_back(predictMicroseconds(program,
-                                                 addEarlyRows(op, chip, fields),
-                                                 chip, *parameters),
-                             fields);
+          found.emplace_back(
+              predictMicroseconds(program,
+                                  addPrefetchBeforeDependency(op, chip, fields),
+                                  chip, *parameters),
+              fields);
       });
       if (visitByTime(op, chip, RegisterBound::Least, found, visit))
         return;
     }
     return;
   }
-  if (const TurnParameters *parameters = getTurnParametersFor(op, chip, rows)) {
+  if (const IterationParameters *parameters =
+          getIterationParametersFor(op, chip, rows)) {
     rows = getExpectedRows(op, rows);
     ProgramCosts program = ProgramCosts::of(op, rows);
     // Idle lanes only wait longer, and registers are an estimate: where nothing
@@ -340,13 +344,14 @@ static void forEachByCost(RowwiseOp op, const ChipInfo &chip, int64_t rows,
         if (fields.workgroupsPerComputeUnit)
           found.emplace_back(
               predictMicroseconds(
-                  program, getTurnNeeds(op, fields.get(op.getContext()), chip),
+                  program,
+                  getIterationNeeds(op, fields.get(op.getContext()), chip),
                   fields, chip, *parameters),
               fields);
       });
       for (RegisterBound bound :
            {RegisterBound::Estimate, RegisterBound::Hope}) {
-        if (bound == RegisterBound::Hope && !chip.model.alwaysTellsSpills)
+        if (bound == RegisterBound::Hope && !chip.model.alwaysReportsSpills)
           continue;
         if (visitByTime(op, chip, bound, found, visit))
           return;
@@ -355,10 +360,12 @@ static void forEachByCost(RowwiseOp op, const ChipInfo &chip, int64_t rows,
   }
 }
 
-ScheduleAttr lnbwd::bringRowsEarly(RowwiseOp op, const ChipInfo &chip,
-                                   ScheduleAttr schedule) {
+ScheduleAttr lnbwd::prefetchRowsBeforeDependency(RowwiseOp op,
+                                                 const ChipInfo &chip,
+                                                 ScheduleAttr schedule) {
   ScheduleAttr early =
-      addEarlyRows(op, chip, ScheduleFields(schedule)).get(op.getContext());
+      addPrefetchBeforeDependency(op, chip, ScheduleFields(schedule))
+          .get(op.getContext());
   return isRejected(op, early) ? schedule : early;
 }
 
@@ -380,7 +387,7 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
   if (count <= 0)
     return result;
   auto add = [&](RankedSchedule ranked) {
-    ranked.schedule = bringRowsEarly(op, chip, ranked.schedule);
+    ranked.schedule = prefetchRowsBeforeDependency(op, chip, ranked.schedule);
     result.push_back(ranked);
     return int64_t(result.size()) < count;
   };

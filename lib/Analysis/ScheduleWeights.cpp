@@ -55,11 +55,11 @@ static constexpr double aloneCost = 0.3;
 static constexpr double quietWeight = 0.3;
 /// and for no row in flight while another is worked on.
 static constexpr double notInFlightCost = 0.5;
-/// Where turns are weighed (weighsTurns), by predicted times of an MI300X
-/// (docs/schedules.md): for lanes that are idle,
-static constexpr double turnIdleWeight = 0.3;
+/// Where iterations are weighed (modelsIterations), by predicted times of an
+/// MI300X (docs/schedules.md): for lanes that are idle,
+static constexpr double iterationIdleWeight = 0.3;
 /// for a row that waves exchange sums of,
-static constexpr double turnExchangeCost = 0.05;
+static constexpr double iterationExchangeCost = 0.05;
 /// for each halving of the work-items of a compute unit below a wave for each
 /// of its SIMDs,
 static constexpr double fewItemsCost = 0.02;
@@ -84,7 +84,7 @@ double lnbwd::getResident(RowwiseOp op, ScheduleAttr schedule,
   return double(workgroups) / double(together);
 }
 
-bool lnbwd::weighsTurns(RowwiseOp op, const ChipInfo &chip) {
+bool lnbwd::modelsIterations(RowwiseOp op, const ChipInfo &chip) {
   return chip.model.registerBytesInFlight && op.hasRowSums() &&
          !op.getAllSums().empty() && op.getStaticRowCount().value_or(0) > 0;
 }
@@ -95,10 +95,10 @@ static double getBytesInFlight(RowwiseOp op, ScheduleAttr schedule,
                                const ChipInfo &chip) {
   double workgroups = std::min(getResident(op, schedule, chip),
                                double(schedule.getWorkgroupsPerComputeUnit()));
-  int64_t sets = weighsTurns(op, chip) ? schedule.getUnroll() : 1;
+  int64_t rowTiles = modelsIterations(op, chip) ? schedule.getUnroll() : 1;
   return workgroups * double(schedule.getThreads() * getChunks(op, schedule) *
                              schedule.getVectorWidth() *
-                             getColumnBits(op.getRows()) / 8 * sets);
+                             getColumnBits(op.getRows()) / 8 * rowTiles);
 }
 
 bool lnbwd::isStarved(RowwiseOp op, ScheduleAttr schedule,
@@ -130,8 +130,8 @@ static double getPartialShare(RowwiseOp op, ScheduleAttr schedule,
          (double(rows) * double(rowBits));
 }
 
-/// Sets of rows that a workgroup works on in a turn of its loop.
-static int64_t getSetsOfTurn(ScheduleAttr schedule) {
+/// Tiles of rows that a workgroup works on in an iteration of its loop.
+static int64_t getTilesPerIteration(ScheduleAttr schedule) {
   return schedule.getPrefetch() ? schedule.getUnroll() : 1;
 }
 
@@ -139,14 +139,14 @@ static int64_t getSetsOfTurn(ScheduleAttr schedule) {
 /// `rows` in all.
 static double getFillShare(ScheduleAttr schedule, const ChipInfo &chip,
                            int64_t rows) {
-  int64_t first = schedule.getRowGroups() * getSetsOfTurn(schedule) *
+  int64_t first = schedule.getRowGroups() * getTilesPerIteration(schedule) *
                   schedule.getWorkgroupsPerComputeUnit() * chip.computeUnits;
   return std::min(1.0, double(first) / double(rows));
 }
 
 /// Rows that the compute unit with the most has to do, over an equal share of
-/// all `rows`, less 1. A turn of several sets of rows that is not full costs
-/// about half of what is missing.
+/// all `rows`, less 1. An iteration of several tiles of rows that is not full
+/// costs about half of what is missing.
 static double getUnevenShare(ScheduleAttr schedule, const ChipInfo &chip,
                              int64_t rows) {
   int64_t workgroups =
@@ -159,7 +159,8 @@ static double getUnevenShare(ScheduleAttr schedule, const ChipInfo &chip,
   };
   int64_t groups = schedule.getRowGroups();
   double most =
-      (ofBusiest(groups) + ofBusiest(groups * getSetsOfTurn(schedule))) / 2;
+      (ofBusiest(groups) + ofBusiest(groups * getTilesPerIteration(schedule))) /
+      2;
   return std::min(mostUneven,
                   most * double(chip.computeUnits) / double(rows) - 1);
 }
@@ -176,7 +177,7 @@ double lnbwd::getCost(RowwiseOp op, ScheduleAttr schedule,
   // wave takes instructions of its own, each lane should have more to reduce.
   double elements = chunks * double(schedule.getVectorWidth());
   double accesses = elements * op.getRowElementBits() / (accessBytes * 8);
-  bool turnsCount = weighsTurns(op, chip);
+  bool turnsCount = modelsIterations(op, chip);
   double fewest =
       fitsWave || turnsCount ? leastAccesses : leastExchangedAccesses;
   bool isShared = schedule.getWorkgroupsPerRow() > 1;
@@ -209,24 +210,25 @@ double lnbwd::getCost(RowwiseOp op, ScheduleAttr schedule,
           ? longExchangeCost *
                 std::log2(double(exchanged) / double(shortExchange))
           : 0;
-  double turns = 0;
+  double iterations = 0;
   if (turnsCount) {
-    idle *= turnIdleWeight;
+    idle *= iterationIdleWeight;
     int64_t rows = *op.getStaticRowCount();
     auto items =
         double(schedule.getThreads() * schedule.getWorkgroupsPerComputeUnit());
-    turns = getUnevenShare(schedule, chip, rows) +
-            fillWeight * getFillShare(schedule, chip, rows) +
-            fewItemsCost * std::max(0.0, std::log2(double(fewItems) / items));
+    iterations =
+        getUnevenShare(schedule, chip, rows) +
+        fillWeight * getFillShare(schedule, chip, rows) +
+        fewItemsCost * std::max(0.0, std::log2(double(fewItems) / items));
   }
   double starved = 0;
   if (isStarved(op, schedule, chip))
     starved = double(chip.model.registerBytesInFlight) /
                   std::max(1.0, getBytesInFlight(op, schedule, chip)) -
               1;
-  return starved + turns + idle + ratioWeight * (ratio - 1) +
+  return starved + iterations + idle + ratioWeight * (ratio - 1) +
          (fitsWave     ? 0
-          : turnsCount ? turnExchangeCost
+          : turnsCount ? iterationExchangeCost
                        : exchangeCost) +
          sharing + longExchange + (isAlone ? aloneCost : 0) +
          quietWeight * quiet +

@@ -14,6 +14,8 @@
 
 #include "lnbwd/Analysis/TunedSchedules.h"
 
+#include "lnbwd/Analysis/ScheduleFields.h"
+
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/STLExtras.h"
@@ -168,7 +170,7 @@ static ScheduleAttr parseSchedule(const std::string &text, MLIRContext *context,
       problem = diagnostic.str();
     return success();
   });
-  std::string attribute = "#lnbwd.schedule<" + text + ">";
+  std::string attribute = "#lnbwd.schedule<" + replaceOldFieldNames(text) + ">";
   return dyn_cast_or_null<ScheduleAttr>(parseAttribute(attribute, context));
 }
 

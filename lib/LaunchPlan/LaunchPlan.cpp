@@ -149,7 +149,7 @@ int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
   // The kernel's loop takes the rows beyond; where it has none, a launch of
   // more is refused. Clusters are bounded at launch.
   if (!fixed && !schedule.getWorkgroupsPerComputeUnit() &&
-      schedule.getWorkgroupsPerRow() == 1 && !schedule.takesOneSet(fixed))
+      schedule.getWorkgroupsPerRow() == 1 && !schedule.takesOneTile(fixed))
     fixed = std::min(mostWorkgroups, mostWorkItems / schedule.getThreads());
   std::array<int64_t, 5> key{schedule.getRowsPerWorkgroup(),
                              fixed ? 0 : schedule.getWorkgroupsPerComputeUnit(),
@@ -231,7 +231,7 @@ std::optional<Count> PlanBuilder::evaluate(Value value) {
   if (value.getDefiningOp<GroupCountOp>())
     return Count{Count::Constant, 1, 1};
   if (auto count = value.getDefiningOp<RowCountOp>()) {
-    // One workgroup for each group is a static size, behind a cast.
+    // One workgroup for each group is a static size, after a cast.
     Value source = count.getSource();
     while (auto cast = source.getDefiningOp<memref::CastOp>())
       source = cast.getSource();
@@ -391,8 +391,8 @@ LogicalResult PlanBuilder::addLaunch(gpu::LaunchFuncOp launch) {
       {"dynamic_shared_bytes", dynamicBytes},
       {"parameters", std::move(parameters)},
   };
-  if (launch->hasAttr(earlyStartAttr))
-    kernel["early_start"] = true;
+  if (launch->hasAttr(dependentLaunchAttr))
+    kernel["dependent_launch"] = true;
   kernels.push_back(std::move(kernel));
   return success();
 }

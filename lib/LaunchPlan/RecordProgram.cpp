@@ -158,8 +158,8 @@ static StringRef findObstacle(RowwiseOp op) {
     return "partial sums";
   for (OperandRange scalars : {op.getScalars(), op.getScalarOuts()})
     for (unsigned i = 0; i < scalars.size(); ++i)
-      if (op.getScalarParts(scalars.getBeginOperandIndex() + i))
-        return "row scalars in parts";
+      if (op.getScalarSplits(scalars.getBeginOperandIndex() + i))
+        return "split row scalars";
   for (Value value : op->getOperands())
     if (!isa<BlockArgument>(value) && !value.getDefiningOp<memref::AllocOp>())
       return "views of buffers";

@@ -36,7 +36,7 @@ bool CodeObjectVersionParser::parse(llvm::cl::Option &option, StringRef name,
   return option.error("expected 5 or 6, got '" + text + "'", name);
 }
 
-/// Tensors become memrefs, and the results of functions become arguments behind
+/// Tensors become memrefs, and the results of functions become arguments after
 /// the others: the buffers that a launch is given.
 static void addBufferization(OpPassManager &pm) {
   bufferization::OneShotBufferizePassOptions bufferize;
@@ -64,7 +64,7 @@ static void addLaneLevel(OpPassManager &pm, const PipelineOptions &options) {
   kernels.addPass(createPipelineRowsPass({options.chip}));
   kernels.addPass(createPeelLastRowsPass());
   kernels.addPass(createStageRowsPass());
-  kernels.addPass(createSplitPartsPass());
+  kernels.addPass(createSplitFragmentsPass());
   kernels.addPass(createBlockColumnSumsPass());
   kernels.addPass(createLowerRowReductionsPass({options.chip}));
   kernels.addPass(createHoistCopiesPass());

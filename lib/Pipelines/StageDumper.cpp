@@ -66,7 +66,7 @@ static std::string print(Operation *op) {
 namespace {
 /// What became of the operations within the root, pass by pass. Each of them
 /// goes through its passes on its own, and perhaps beside others: what the root
-/// would be behind each pass is put together when all are done.
+/// would be after each pass is put together when all are done.
 class NestedStages {
 public:
   explicit NestedStages(Operation *root) : root(root->clone(copies)) {}
@@ -84,7 +84,7 @@ public:
     stage->kept.push_back({op, std::move(copy), std::move(mapping)});
   }
 
-  /// Calls `write` with each run of a pass and the root behind it, in order.
+  /// Calls `write` with each run of a pass and the root after it, in order.
   void write(function_ref<void(StringRef, Operation *)> write) {
     for (Stage &stage : stages) {
       for (Kept &kept : stage.kept)

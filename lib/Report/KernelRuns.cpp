@@ -31,7 +31,7 @@ ProductReport lnbwd::getProductReport(KernelInfoAttr info, int64_t launchedRows,
   report.step = loop.getStep();
   int64_t sum = loop.getSum() ? loop.getSum() : launchedRows;
   if (report.step)
-    report.turns = llvm::divideCeil(sum, report.step);
+    report.iterations = llvm::divideCeil(sum, report.step);
   report.tileColumns = info.getSchedule().getColumnTile();
   if (!report.tileColumns)
     return report;
@@ -51,11 +51,13 @@ ProductReport lnbwd::getProductReport(KernelInfoAttr info, int64_t launchedRows,
 
 double KernelRuns::getRuns(const KernelPart &part) const {
   if (product)
-    return isRowLoop(part) ? double(product->tiles) * double(product->turns)
-                           : double(workgroups) * double(tiles);
-  int64_t sets = getSets();
-  // With two sets a turn, a workgroup with an odd number begins one more turn.
-  int64_t least = sets / workgroups, more = sets % workgroups;
+    return isRowLoop(part)
+               ? double(product->tiles) * double(product->iterations)
+               : double(workgroups) * double(tiles);
+  int64_t rowTiles = getRowTiles();
+  // With two rowTiles an iteration, a workgroup with an odd number begins one
+  // more iteration.
+  int64_t least = rowTiles / workgroups, more = rowTiles % workgroups;
   int64_t firsts = more * llvm::divideCeil(least + 1, 2) +
                    (workgroups - more) * llvm::divideCeil(least, 2);
   bool paired = schedule.getUnroll() == 2;
@@ -68,10 +70,10 @@ double KernelRuns::getRuns(const KernelPart &part) const {
     runs = getStarted();
     break;
   case lane::PartKind::Row:
-    runs = paired ? firsts : sets;
-    // A turn of a loop without prefetch masks the rows that do not exist.
+    runs = paired ? firsts : rowTiles;
+    // An iteration of a loop without prefetch masks the rows that do not exist.
     if (schedule.getUnroll() > 1 && !schedule.getPrefetch()) {
-      int64_t all = sets + (hasTail() ? 1 : 0);
+      int64_t all = rowTiles + (hasTail() ? 1 : 0);
       int64_t fewer = all / workgroups, longer = all % workgroups;
       runs =
           longer * llvm::divideCeil(fewer + 1, schedule.getUnroll()) +
@@ -79,36 +81,37 @@ double KernelRuns::getRuns(const KernelPart &part) const {
     }
     break;
   case lane::PartKind::FirstSecondLoad:
-    runs = std::clamp<int64_t>(sets - workgroups, 0, workgroups);
+    runs = std::clamp<int64_t>(rowTiles - workgroups, 0, workgroups);
     break;
   case lane::PartKind::SecondRow:
-    runs = sets - firsts;
+    runs = rowTiles - firsts;
     break;
   case lane::PartKind::SecondLoad:
-    runs =
-        sets - firsts - std::clamp<int64_t>(sets - workgroups, 0, workgroups);
+    runs = rowTiles - firsts -
+           std::clamp<int64_t>(rowTiles - workgroups, 0, workgroups);
     break;
   case lane::PartKind::NextLoad:
-    runs = (paired ? firsts : sets) - getStarted();
+    runs = (paired ? firsts : rowTiles) - getStarted();
     break;
   case lane::PartKind::Tail:
     runs = hasTail() ? 1 : 0;
     break;
   case lane::PartKind::SumBlock: {
     auto getBlocks = [&](int64_t workgroupSets) {
-      return llvm::divideCeil(workgroupSets, schedule.getUnroll() *
-                                                 getSumBlockTurns(schedule));
+      return llvm::divideCeil(workgroupSets,
+                              schedule.getUnroll() *
+                                  getSumBlockIterations(schedule));
     };
     bool masks = schedule.getUnroll() > 1 && !schedule.getPrefetch();
-    int64_t all = sets + (masks && hasTail() ? 1 : 0);
+    int64_t all = rowTiles + (masks && hasTail() ? 1 : 0);
     runs = all % workgroups * getBlocks(all / workgroups + 1) +
            (workgroups - all % workgroups) * getBlocks(all / workgroups);
     break;
   }
   }
-  int64_t turns =
+  int64_t iterations =
       part.reload ? llvm::divideCeil(rowLength, schedule.getChunkColumns()) : 1;
-  return double(runs) * double(turns) * double(tiles);
+  return double(runs) * double(iterations) * double(tiles);
 }
 
 double KernelRuns::getIssues(const KernelPart &part) const {
@@ -134,8 +137,8 @@ double KernelRuns::getIssues(const KernelPart &part) const {
 constexpr size_t numPartKinds = lane::getMaxEnumValForPartKind() + 1;
 
 /// How many copies of the row loop's body the code generator has made, of which
-/// each runs for its share of the sets. There is one copy of the loads before
-/// the loop, or behind it, to compare with.
+/// each runs for its share of the rowTiles. There is one copy of the loads
+/// before the loop, or after it, to compare with.
 static double countCopies(ArrayRef<Instruction> code) {
   std::array<int64_t, numPartKinds> loads{};
   auto getLoads = [&](lane::PartKind kind) { return loads[size_t(kind)]; };
@@ -151,9 +154,8 @@ static double countCopies(ArrayRef<Instruction> code) {
   return once && inLoop > once ? double(inLoop) / double(once) : 1;
 }
 
-/// Copies of a product's loop in the code: a turn has the multiply-adds of a
-/// tile. Loops
-/// without matrix instructions are taken for one copy.
+/// Copies of a product's loop in the code: an iteration has the multiply-adds
+/// of a tile. Loops without matrix instructions are taken for one copy.
 static double countCopies(ArrayRef<Instruction> code,
                           const KernelRuns &launch) {
   const ProductReport &product = *launch.product;
@@ -260,8 +262,8 @@ CodeFigures lnbwd::evaluate(ArrayRef<Instruction> code,
       break;
     }
   }
-  if (int64_t sets = launch.getSets() * launch.tiles)
-    figures.barriersPerSet = rowBarriers / double(sets);
+  if (int64_t rowTiles = launch.getRowTiles() * launch.tiles)
+    figures.barriersPerTile = rowBarriers / double(rowTiles);
   figures.bytesAhead = int64_t(double(*llvm::max_element(ahead)) / copies);
   // What only adds parts reads nothing beyond them either.
   if (launch.product && !launch.product->step)

@@ -38,28 +38,30 @@ struct KernelRuns {
   /// The grid.
   int64_t workgroups;
   int64_t tiles;
-  /// Where the kernel goes around over something else than sets of rows.
+  /// The loop of a kernel over something else than tiles of rows.
   std::optional<ProductReport> product;
 
   int64_t getThreads() const { return schedule.getThreads(); }
-  int64_t getSets() const { return rows / schedule.getRowGroups(); }
+  int64_t getRowTiles() const { return rows / schedule.getRowGroups(); }
   bool hasTail() const { return rows % schedule.getRowGroups() != 0; }
-  /// The share of the rows of a turn that exist, in a loop without prefetch
-  /// that takes several sets a turn and masks the others.
+  /// The share of the rows of an iteration that are in bounds, in a
+  /// loop without prefetch that processes several tiles per iteration and masks
+  /// the others.
   double getLoaded() const {
     bool masks = schedule.getUnroll() > 1 && !schedule.getPrefetch();
     double places = getRuns({lane::PartKind::Row}) / double(tiles) *
                     double(schedule.getUnroll() * schedule.getRowGroups());
     return masks && places > 0 ? double(rows) / places : 1;
   }
-  int64_t getStarted() const { return std::min(workgroups, getSets()); }
+  int64_t getStarted() const { return std::min(workgroups, getRowTiles()); }
 
-  /// Workgroups times sets, or whatever the part is run for.
+  /// Workgroups times tiles of rows, or whatever the part is run for.
   double getRuns(const KernelPart &part) const;
-  /// getRuns, and the runs whose loads are dropped, for want of such a set.
+  /// getRuns, and the runs whose loads are dropped, since there is no such
+  /// tile.
   double getIssues(const KernelPart &part) const;
   /// The share of the bytes of a run that a bounded load brings, where rows
-  /// are missing from a set.
+  /// of a tile are out of bounds.
   double getBounded(const KernelPart &part) const {
     if (part.kind == lane::PartKind::Tail)
       return double(rows % schedule.getRowGroups()) /

@@ -103,7 +103,7 @@ FailureOr<SmallVector<KernelPart>> lnbwd::notePartsAsLines(ModuleOp module) {
   module->walk([&](LLVM::LLVMFuncOp function) {
     function->setLoc(getLine(setup));
     // Around a loop that is no row loop nothing is noted, and all of it runs
-    // once: what is stored behind must not be taken for the loop's.
+    // once: what is stored after must not be taken for the loop's.
     auto info = function->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
     bool hasProduct = info && info.getProduct();
     function.walk([&](Operation *op) {
@@ -167,7 +167,7 @@ struct Decoded {
 } // namespace
 
 /// Whether a block that begins at `begin`, and which the line table says
-/// nothing of, is reached only from before the loop over rows and lies behind
+/// nothing of, is reached only from before the loop over rows and lies after
 /// it: there a wave without any rows has its sums made zero. `sources` has the
 /// branches to it.
 static bool isDetour(ArrayRef<Decoded> code, size_t begin,
@@ -187,7 +187,7 @@ static bool isDetour(ArrayRef<Decoded> code, size_t begin,
 /// Instructions that the line table says nothing of belong to what is around
 /// them in their block, since the code generator has put them there; a block of
 /// none belongs to one that leads to it. `sources` has the branches to each
-/// block that branches lead to, and an empty list for one behind a branch.
+/// block that branches lead to, and an empty list for one after a branch.
 static void fillParts(MutableArrayRef<Decoded> code,
                       const std::map<uint64_t, std::vector<size_t>> &sources) {
   int64_t widest = 0;

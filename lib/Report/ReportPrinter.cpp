@@ -64,17 +64,19 @@ static void printLoop(const ProductReport &product, llvm::raw_ostream &os) {
     startLine(os, "tiles") << product.tiles << " of " << product.tileRows
                            << " x " << product.tileColumns << "\n";
   if (!product.step)
-    startLine(os, "adds") << product.parts << " parts of each element\n";
+    startLine(os, "adds") << product.parts
+                          << " partial results of each element\n";
   else
-    startLine(os, "loop") << product.turns << " turns of " << product.step
+    startLine(os, "loop") << product.iterations << " iterations of "
+                          << product.step
                           << (product.tileRows ? " elements of the sum, in "
                                                : " rows, in ")
                           << product.parts
                           << (product.parts == 1 ? " part\n" : " parts\n");
 }
 
-/// Of a kernel that goes around over a product's sum, what a wave does in a
-/// turn; of others, an element of the operation's row blocks, whatever the
+/// Of a kernel of a product, the instructions of a wave per iteration of its
+/// loop; of others, per element of the operation's row blocks, whatever the
 /// kernel reads.
 static void printInstructions(const CodeFigures &code,
                               const KernelReport &kernel, const Report &report,
@@ -82,14 +84,15 @@ static void printInstructions(const CodeFigures &code,
   const auto &product = kernel.product;
   double elements = double(report.rows) * double(report.rowLength) /
                     double(report.chip->waveSize);
-  double turns = 0;
+  double iterations = 0;
   if (product)
-    turns = double(product->tiles) * double(product->turns) *
-            double(llvm::divideCeil(kernel.threads, report.chip->waveSize));
+    iterations =
+        double(product->tiles) * double(product->iterations) *
+        double(llvm::divideCeil(kernel.threads, report.chip->waveSize));
   startLine(os, "instructions")
-      << (turns > 0 ? "of waves, and of one in a turn of the loop\n"
-          : product ? "of waves\n"
-                    : "of lanes, an element of the row blocks\n");
+      << (iterations > 0 ? "of waves, and of one per iteration of the loop\n"
+          : product      ? "of waves\n"
+                         : "of lanes, an element of the row blocks\n");
   for (const CountField &field : countFields) {
     double count = code.instructions.*field.field;
     if (!count && field.isRare)
@@ -97,15 +100,15 @@ static void printInstructions(const CodeFigures &code,
     llvm::raw_ostream &line = startLine(os, ("  " + field.text).str());
     if (!product)
       line << decimal(count / elements) << "\n";
-    else if (turns > 0)
+    else if (iterations > 0)
       line << llvm::format("%.0f, ", count)
-           << decimal(code.loopInstructions.*field.field / turns) << "\n";
+           << decimal(code.loopInstructions.*field.field / iterations) << "\n";
     else
       line << llvm::format("%.0f\n", count);
   }
   if (!product)
     startLine(os, "barriers of the row loop")
-        << decimal(code.barriersPerSet) << " a set of rows\n";
+        << decimal(code.barriersPerTile) << " per tile of rows\n";
   if (product && code.matrixMultiplyAdds > 0)
     startLine(os, "multiply-adds")
         << llvm::format("%.0f by matrix instructions, %.3f times the fewest",
@@ -154,7 +157,7 @@ static void printKernel(const KernelReport &kernel, const Report &report,
         os << " to " << code->widestRowAccess;
       os << " bytes a lane\n";
     }
-    startLine(os, "bytes asked for")
+    startLine(os, "bytes requested")
         << llvm::format("%.0f read, %.0f written", code->bytesRead,
                         code->bytesWritten)
         << "\n";
@@ -226,7 +229,7 @@ static void printProduct(const ProductReport &product,
     stream.attribute("tiles", product.tiles);
     stream.attribute("parts", product.parts);
     stream.attribute("step", product.step);
-    stream.attribute("turns", product.turns);
+    stream.attribute("iterations", product.iterations);
     stream.attribute("multiply_adds", product.multiplyAdds);
     std::string multiplied;
     if (product.multiplied)
@@ -272,7 +275,7 @@ static void printKernel(const KernelReport &kernel, json::OStream &stream) {
       });
     if (const auto &code = kernel.code) {
       printCounts("wave_instructions", code->instructions, stream);
-      stream.attribute("barriers_per_set", code->barriersPerSet);
+      stream.attribute("barriers_per_tile", code->barriersPerTile);
       stream.attribute("narrowest_row_access", code->narrowestRowAccess);
       stream.attribute("widest_row_access", code->widestRowAccess);
       stream.attribute("bytes_read", code->bytesRead);

@@ -446,7 +446,7 @@ void CudaDriver::launch(void *function, const char *name,
                         void *stream) const {
   Current current(*this);
   CUresult error;
-  if (config.earlyStart && cuda->launchKernelEx) {
+  if (config.dependentLaunch && cuda->launchKernelEx) {
     CUlaunchAttribute attribute = {};
     attribute.id = kLaunchAttributeProgrammaticStreamSerialization;
     attribute.value.programmaticStreamSerializationAllowed = 1;

@@ -52,7 +52,7 @@ struct LaunchConfig {
   uint32_t dynamicSharedBytes;
   /// The kernel may start before the one before it on the stream has ended; it
   /// waits for that one itself. Drivers that cannot do so start it later.
-  bool earlyStart;
+  bool dependentLaunch;
 };
 
 /// Modules, functions, streams and events are the driver's own handles.

@@ -63,7 +63,7 @@ void LoadedKernel::boundClusters() {
     config.grid = {1, clusterSize, 1};
     config.block = kernel.block;
     config.dynamicSharedBytes = kernel.dynamicSharedBytes;
-    config.earlyStart = false;
+    config.dependentLaunch = false;
     clusterBounds[rule] =
         driver->residentClusters(functions[i], config, clusterSize);
   }
@@ -184,7 +184,7 @@ LaunchConfig LoadedKernel::configure(const PlanKernel &kernel, LaunchSize size,
   LaunchConfig config;
   config.block = kernel.block;
   config.dynamicSharedBytes = kernel.dynamicSharedBytes;
-  config.earlyStart = kernel.earlyStart;
+  config.dependentLaunch = kernel.dependentLaunch;
   for (size_t i = 0; i < 3; ++i) {
     int64_t count =
         Plan::evaluate(kernel.grid[i], size, sizes.workgroupCounts.data(),

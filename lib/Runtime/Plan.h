@@ -122,8 +122,8 @@ struct PlanKernel {
   std::string name;
   std::array<PlanExtent, 3> grid;
   std::array<uint32_t, 3> block;
-  /// Whether it may start before the kernel before it has ended.
-  bool earlyStart = false;
+  /// Whether it may start before the preceding kernel has ended.
+  bool dependentLaunch = false;
   uint32_t dynamicSharedBytes;
   std::vector<PlanParameter> parameters;
 };

@@ -50,7 +50,8 @@ using NormLoader = int (*)(int32_t operation, int64_t rowLength,
                            int64_t rows, char *message, size_t messageBytes);
 using RegionLoader = int (*)(const char *text, int32_t device, char *message,
                              size_t messageBytes);
-/// Is told why a kernel cannot be, where PyTorch's takes its place.
+/// The callback that reports why there is no kernel, where PyTorch's is used
+/// instead.
 using RefusalListener = void (*)(const char *message);
 
 struct NormKeyHash {

@@ -128,7 +128,7 @@ lnbwd::getProgramsWithContractions(Operation *root) {
     if (!op.hasPureBufferSemantics() || op.getSchedule())
       return op.emitOpError("expected memrefs and no schedule; run "
                             "bufferization before, and lnbwd-select-schedule "
-                            "behind");
+                            "after");
     return true;
   });
 }

@@ -43,7 +43,7 @@ struct Obstacle {
 };
 } // namespace
 
-/// Whether `value` may be written, or be gone, behind `begin` and before `end`.
+/// Whether `value` may be written, or be gone, after `begin` and before `end`.
 static bool mayChange(Value value, Operation *begin, Operation *end) {
   for (Operation *op = begin->getNextNode(); op != end;
        op = op->getNextNode()) {
@@ -88,7 +88,7 @@ static Obstacle findObstacle(RowwiseOp program, ArrayRef<Value> numbers = {}) {
   if (!program.getGroupColumns().empty())
     return {program, "expected no group columns"};
   if (program.getSchedule())
-    return {program, "expected no schedule: run lnbwd-select-schedule behind"};
+    return {program, "expected no schedule: run lnbwd-select-schedule after"};
   for (auto [index, value] : llvm::enumerate(program->getOperands())) {
     auto type = dyn_cast<MemRefType>(value.getType());
     // Numbers of rows in parts have two dimensions.

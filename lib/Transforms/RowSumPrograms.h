@@ -27,7 +27,7 @@ struct RowSumPrograms {
   RowwiseOp rest;
 };
 
-/// Replaces `op` by a program with `suffix` behind its name, whose outputs are
+/// Replaces `op` by a program with `suffix` after its name, whose outputs are
 /// `sums`, operations of its region, and one that is given them as row scalars:
 /// in buffers of one number for each row, or of `parts` where that is not 0.
 /// The buffers are allocated before, and added to `allocations`. Neither

@@ -103,7 +103,7 @@ static bool rewriteSum(IRRewriter &rewriter, const ContractionTerms &terms,
                            saved.row.invariants.end()) ||
       saved.row.coefficient == 0)
     return false;
-  // The value may stand behind the sum, but not depend on it.
+  // The value may stand after the sum, but not depend on it.
   if (failed(moveValueDefinitions(rewriter, saved.value, sum)))
     return false;
 

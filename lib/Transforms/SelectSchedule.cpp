@@ -12,12 +12,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lnbwd/Analysis/RowSplitModel.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleModel.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
-#include "lnbwd/Analysis/SliceModel.h"
 #include "lnbwd/Analysis/TunedSchedules.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
@@ -78,7 +78,7 @@ private:
       return ScheduleAttr();
     // What stands for any number of rows was measured with many.
     if (!tuned[*index].rowCount &&
-        chooseSlicesWhereFaster(op, info, /*allowRejected=*/false, rows))
+        chooseSplitsWhereFaster(op, info, /*allowRejected=*/false, rows))
       return ScheduleAttr();
     ScheduleAttr found = tuned[*index].schedule;
     if (failed(checkSchedule(op, found, info, [&] {
@@ -105,9 +105,9 @@ private:
     }
     // The other fields of a schedule with slices have little to do with those
     // of one without.
-    if (int64_t slices = findOverride(schedule, field::rowSlices).value_or(0);
+    if (int64_t slices = findOverride(schedule, field::rowSplits).value_or(0);
         slices > 0 && !selected)
-      selected = chooseSlicedSchedule(op, slices, info, rows);
+      selected = chooseSplitSchedule(op, slices, info, rows);
     if (!selected) {
       FailureOr<ScheduleAttr> found = lookUp(op, info, tuned);
       if (failed(found))
@@ -135,9 +135,10 @@ private:
     if (failed(overridden))
       return failure();
     // The rule is for the schedule that it comes to, whoever chose which field.
-    if (!op.getScheduleAttr() && !findOverride(schedule, field::earlyRows) &&
-        !findOverride(schedule, field::earlyNext))
-      overridden = bringRowsEarly(op, info, *overridden);
+    if (!op.getScheduleAttr() &&
+        !findOverride(schedule, field::prefetchBeforeDependency) &&
+        !findOverride(schedule, field::earlyTrigger))
+      overridden = prefetchRowsBeforeDependency(op, info, *overridden);
     if (failed(checkSchedule(op, *overridden, info, emitOpError)))
       return failure();
     op.setScheduleAttr(*overridden);

@@ -9,7 +9,7 @@
 // What is the same in all rows leaves the sums over the rows, and what is
 // multiplied by a matrix changes sides. A row program with matrices becomes up
 // to three: one over the rows of a matrix before it, which multiplies columns,
-// the program itself, and one over the rows of a matrix behind it, which makes
+// the program itself, and one over the rows of a matrix after it, which makes
 // the gradients of the parameters of a few sums over all rows.
 // docs/layer-norm-linear.md derives each rewrite.
 //

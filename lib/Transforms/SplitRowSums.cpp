@@ -1,4 +1,4 @@
-//===- SplitRowSums.cpp - Row sums in parts -------------------------------===//
+//===- SplitRowSums.cpp - Split row sums -------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,7 +8,7 @@
 //
 // Few long rows do not fill a chip with a workgroup for each, and few chips
 // have workgroups that meet. So kernels of their own leave the row sums in
-// memory, each slice of the columns its part, and what is left has no row sums:
+// memory, each split of the columns its part, and what is left has no row sums:
 // workgroups share its rows column by column.
 //
 //===----------------------------------------------------------------------===//
@@ -16,7 +16,7 @@
 #include "RowPrograms.h"
 #include "RowSumPrograms.h"
 
-#include "lnbwd/Analysis/RowSlices.h"
+#include "lnbwd/Analysis/RowSplits.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Target/PassOptions.h"
@@ -49,7 +49,7 @@ public:
       return signalPassFailure();
     FailureOr<SmallVector<RowwiseOp>> programs =
         collectPrograms(getOperation(), [&](RowwiseOp op) -> FailureOr<bool> {
-          if (!op.getSchedule() || !op.getSchedule()->getRowSlices())
+          if (!op.getSchedule() || !op.getSchedule()->getRowSplits())
             return false;
           if (!op.hasPureBufferSemantics())
             return op.emitOpError("expected memrefs; run bufferization before");
@@ -72,13 +72,14 @@ public:
 private:
   void split(IRRewriter &rewriter, RowwiseOp op, const ChipInfo &info) {
     ScheduleFields fields(*op.getSchedule());
-    int64_t slices = std::exchange(fields.rowSlices, 0);
-    ScheduleFields ofSums(getSliceSchedule(op, slices, info));
+    int64_t splits = std::exchange(fields.rowSplits, 0);
+    ScheduleFields ofSums(getSplitSchedule(op, splits, info));
     // Rows are first read for the first sums. What is left loads its rows ahead
     // of its wait, and is the last to start, where the next kernel may.
-    ofSums.earlyRows = std::exchange(fields.earlyRows, 0);
-    if (ofSums.earlyRows)
-      fields.earlyNext = 1;
+    ofSums.prefetchBeforeDependency =
+        std::exchange(fields.prefetchBeforeDependency, 0);
+    if (ofSums.prefetchBeforeDependency)
+      fields.earlyTrigger = 1;
     rewriter.setInsertionPoint(op);
     SmallVector<Value> allocations;
     for (unsigned phase = 0; op.hasRowSums(); ++phase) {
@@ -87,9 +88,9 @@ private:
       if (phase)
         suffix += "_" + std::to_string(phase);
       RowSumPrograms programs = hoistRowSums(rewriter, op, getFirstRowSums(op),
-                                             suffix, slices, allocations);
+                                             suffix, splits, allocations);
       programs.sums.setScheduleAttr(ofSums.get(&getContext()));
-      ofSums.earlyRows = 0;
+      ofSums.prefetchBeforeDependency = 0;
       op = programs.rest;
       ++numPrograms;
     }

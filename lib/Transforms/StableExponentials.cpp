@@ -34,7 +34,7 @@ using namespace lnbwd;
 
 /// float32 has exp(88.7) and 2^127.
 static constexpr double largestExponent = 80;
-/// Operations that are looked through, one behind the other.
+/// Operations that are looked through, one after the other.
 static constexpr unsigned mostSteps = 8;
 
 static std::optional<double> getNumber(Value value) {

@@ -80,7 +80,7 @@ class Rotation:
 
 
 class Contest:
-    """Times kernels in turns and drops the slow ones.
+    """Times kernels interleaved and drops the slow ones.
 
     Attributes:
         times: by the place of a kernel, microseconds of a launch; of those in the last round, of

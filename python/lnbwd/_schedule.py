@@ -17,11 +17,11 @@ __all__ = [
     "PREFETCH",
     "UNROLL",
     "STAGES",
-    "EARLY_START",
+    "DEPENDENT_LAUNCH",
     "RELOAD",
-    "ROW_SLICES",
-    "EARLY_ROWS",
-    "EARLY_NEXT",
+    "ROW_SPLITS",
+    "PREFETCH_BEFORE_DEPENDENCY",
+    "EARLY_TRIGGER",
 ]
 
 THREADS_PER_ROW = "threads_per_row"
@@ -34,11 +34,11 @@ COLUMN_TILE = "column_tile"
 PREFETCH = "prefetch"
 UNROLL = "unroll"
 STAGES = "stages"
-EARLY_START = "early_start"
+DEPENDENT_LAUNCH = "dependent_launch"
 RELOAD = "reload"
-ROW_SLICES = "row_slices"
-EARLY_ROWS = "early_rows"
-EARLY_NEXT = "early_next"
+ROW_SPLITS = "row_splits"
+PREFETCH_BEFORE_DEPENDENCY = "prefetch_before_dependency"
+EARLY_TRIGGER = "early_trigger"
 
 # Name, whether it is a flag, unit, least value, all values (none: no bound), what they are,
 # default (None: must be given), vendors, meaning.
@@ -57,57 +57,61 @@ FIELDS: tuple[tuple[str, bool, str, int, tuple[int, ...], str, int | None, tuple
      "elements of one access; divides the row length"),
     (ROWS_PER_WORKGROUP, False, "rows", 0,
      (), "at least 0", None, ("amd", "nvidia"),
-     "the fewest rows worth a workgroup of their own; 0: one workgroup takes all rows"),
+     "rows that a workgroup processes at least; 0: one workgroup processes all rows"),
     (WORKGROUPS_PER_COMPUTE_UNIT, False, "workgroups", 0,
      (), "at least 0", None, ("amd", "nvidia"),
-     "upper bound of the grid, times the device's compute units: workgroups are persistent"
-     " and take further rows in turn; 0: no bound. Workgroups that share a row count as "
-     "one, for so many compute units"),
+     "persistent workgroups for each compute unit of the device: the grid has at most as "
+     "many, each of which loops over its rows; 0: no bound. A cluster of "
+     "`workgroups_per_row` counts as one workgroup on as many compute units"),
     (WORKGROUPS_PER_ROW, False, "workgroups", 1,
      (1, 2, 4, 8, 16), "a power of two from 1 to 16", 1, ("nvidia",),
-     "workgroups that split the columns of a row between them and exchange its sums: 1, or"
-     " a power of two up to what the chip launches together as one cluster"),
+     "workgroups of a cluster that split the columns of a row and exchange partial sums "
+     "through distributed shared memory: 1, or a power of two up to the chip's cluster "
+     "size"),
     (COLUMN_TILE, False, "columns", 0,
      (), "at least 0", 0, ("amd", "nvidia"),
      "columns that one workgroup covers, a multiple of `threads_per_row` times "
      "`vector_width`; 0: the whole row. Only for programs without row sums"),
-    (PREFETCH, False, "sets of rows", 0,
+    (PREFETCH, False, "tiles of rows", 0,
      (0, 1), "0 or 1", 0, ("amd", "nvidia"),
-     "sets of rows whose loads into registers are in flight while the current one is "
-     "worked on"),
-    (UNROLL, False, "sets of rows", 1,
+     "tiles of rows whose loads into registers are in flight while the current tile is "
+     "processed"),
+    (UNROLL, False, "tiles of rows", 1,
      (1, 2, 4, 8), "1, 2, 4 or 8", 1, ("amd", "nvidia"),
-     "sets of rows that one turn of the row loop works on: 1; with `prefetch` also 2, with"
-     " which prefetched registers are used where they were loaded instead of being copied;"
-     " without, for programs without row sums, also 2, 4 or 8, all of which are loaded "
-     "before the first is worked on. Not with `stages` or `reload`"),
-    (STAGES, False, "sets of rows", 0,
+     "tiles of rows that one iteration of the row loop processes: 1; with `prefetch` also "
+     "2, which uses prefetched registers where they were loaded instead of copying them; "
+     "without it, for programs without row sums, also 2, 4 or 8, all of which are loaded "
+     "before the first is processed. Not with `stages` or `reload`"),
+    (STAGES, False, "tiles of rows", 0,
      (0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16), "0, or from 2 to 16", 0, ("nvidia",),
-     "sets of rows that asynchronous bulk copies keep in flight in shared memory; 0: rows "
-     "come through registers. Only for chips that have such copies"),
-    (EARLY_START, True, "", 0,
+     "pipeline depth: tiles of rows that asynchronous bulk copies keep in flight to a "
+     "multi-buffer in shared memory; 0: rows are loaded to registers. Only for chips with "
+     "such copies"),
+    (DEPENDENT_LAUNCH, True, "", 0,
      (0, 1), "0 or 1", 0, ("nvidia",),
-     "the kernel may start before the one before it on the stream has ended, whatever that"
-     " is, and waits before its first access to memory. Only for chips that can launch so,"
-     " where each kernel lets the next one start when its own rows are done, or sooner "
-     "(`early_next`)"),
+     "programmatic dependent launch: the kernel may start before the preceding kernel of "
+     "the stream has ended, and waits for it before its first access to memory. Only for "
+     "chips with such launches, where each kernel triggers the launch of the next one when"
+     " its own rows are done, or earlier (`early_trigger`)"),
     (RELOAD, True, "", 0,
      (0, 1), "0 or 1", 0, ("amd", "nvidia"),
-     "the row does not stay in registers: every phase between two row sums reads it again,"
-     " which serves any row length. Only for programs without column sums"),
-    (ROW_SLICES, False, "slices", 0,
+     "rows are not kept in registers: each phase between two row sums loads them again, so"
+     " that rows may have any length. Only for programs without column sums"),
+    (ROW_SPLITS, False, "splits", 0,
      (), "at least 0", 0, ("amd", "nvidia"),
-     "slices of a row's columns whose shares of the row sums kernels of their own leave in"
-     " memory, for which the other fields have no row sums: few long rows fill the chip, "
-     "but are read once more; 0: row sums stay in the kernel. Only for programs with row "
-     "sums, none of which is a maximum"),
-    (EARLY_ROWS, True, "", 0,
+     "split-row reduction: parts into which a row's columns are split, for each of which a"
+     " kernel of its own writes partial row sums to memory. The other fields then are "
+     "those of a program without row sums. Few long rows so fill the chip, but are read "
+     "once more; 0: row sums stay in the kernel. Only for programs with row sums, none of "
+     "which is a maximum"),
+    (PREFETCH_BEFORE_DEPENDENCY, True, "", 0,
      (0, 1), "0 or 1", 0, ("nvidia",),
-     "the rows that a workgroup begins with are on their way to the cache of all compute "
-     "units while it waits for the kernel before. Only with `early_start`, not with "
-     "`reload`; a kernel that adds up partial sums of one with it has `early_next`"),
-    (EARLY_NEXT, True, "", 0,
+     "the first rows of a workgroup are prefetched to the L2 cache while it waits for the "
+     "preceding kernel. Only with `dependent_launch`, not with `reload`; a kernel that "
+     "adds up partial sums of one with it has `early_trigger`"),
+    (EARLY_TRIGGER, True, "", 0,
      (0, 1), "0 or 1", 0, ("nvidia",),
-     "the next kernel on the stream may start as soon as all workgroups of this one run, "
-     "and not when their rows are done. Not for programs that leave row sums in parts"),
+     "the launch of the next kernel of the stream is triggered as soon as all workgroups "
+     "of this one run, and not when their rows are done. Not for programs with split row "
+     "sums as outputs"),
 )

@@ -5,7 +5,7 @@
 
 Each case runs with lnbwd on the GPU or on the simulator, and with torch.nn.functional in float64;
 the table has the largest error of the output and of each gradient, what is allowed, and a verdict.
-The first cases are that of a well-known tutorial: LayerNorm and a linear layer behind it, for which
+The first cases are that of a well-known tutorial: LayerNorm and a linear layer after it, for which
 1e-4 is allowed for the output and for each of the five gradients; once with PyTorch's linear layer
 and once with both in one operation, by kernels of ours.
 """

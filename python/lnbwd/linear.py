@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A norm and the linear layer behind it as one operation, whose gradient is derived.
+"""A norm and the linear layer after it as one operation, whose gradient is derived.
 
 The forward pass is a named operation with a product of matrices; the compiler derives the gradient
 from it. docs/layer-norm-linear.md derives what it finds. Either pass may as well go by PyTorch's

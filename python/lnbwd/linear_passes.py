@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The two passes of a norm with a linear layer behind it, and the ways through either.
+"""The two passes of a norm with a linear layer after it, and the ways through either.
 
 ``kernel`` has all of a pass computed by kernels of ours; ``torch`` and ``branches`` have PyTorch's
 products with row programs of ours around them. All read and keep the same tensors. Whatever does
@@ -204,7 +204,7 @@ class Gradient:
         return dataclasses.replace(program, expected_rows=hint)
 
     def rows_program(self, hint: int) -> RowProgram:
-        """What is behind the product dz, its schedule chosen for so many rows: of dz, x, gamma,
+        """What is after the product dz, its schedule chosen for so many rows: of dz, x, gamma,
         beta and the statistics it makes z again, and the gradients of the norm's inputs, in one
         pass over the rows."""
         layer = self.layer
@@ -332,7 +332,8 @@ def before_product(chip: str, k: int, element_bytes: int, rows: int) -> str:
     """
     if chip != _MEASURED_CHIP:
         return ""
-    fields = {schedule.EARLY_START: 0, schedule.EARLY_ROWS: 0, schedule.EARLY_NEXT: 0}
+    fields = {schedule.DEPENDENT_LAUNCH: 0, schedule.PREFETCH_BEFORE_DEPENDENCY: 0,
+              schedule.EARLY_TRIGGER: 0}
 
     def padded(width: int) -> int:
         return -(-k // (32 * width)) * 32 * width
@@ -414,7 +415,7 @@ def _bias_gradient(gradient: Gradient, known: Mapping[str, Tensor], db: Tensor) 
 
 def _backward_by_torch(gradient: Gradient, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """One kernel after another. What makes dx of dz reads x, and so makes z as well, which the
-    product behind it multiplies: x is read once."""
+    product after it multiplies: x is read once."""
     layer, wanted, dout = gradient.layer, gradient.wanted, known["dout"]
     gradients = {}
     if "b" in wanted:
@@ -456,7 +457,7 @@ def _side_stream(device: torch.device) -> torch.cuda.Stream:
 
 
 class _Branch:
-    """What is started in a ``with`` statement runs beside what the current stream gets behind it,
+    """What is started in a ``with`` statement runs beside what the current stream gets after it,
     until :meth:`join`. On a simulated device all is done in order."""
 
     def __init__(self, device: torch.device) -> None:

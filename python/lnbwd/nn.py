@@ -99,7 +99,7 @@ class RMSNorm(torch.nn.RMSNorm):
 
 
 class LayerNormLinear(torch.nn.Module):
-    """A LayerNorm and the linear layer behind it; see :func:`lnbwd.layer_norm_linear`.
+    """A LayerNorm and the linear layer after it; see :func:`lnbwd.layer_norm_linear`.
 
     Attributes:
         norm, linear: the two modules, whose parameters are used.

@@ -29,7 +29,7 @@ class Role:
         name: "dgamma".
         kind: one of :data:`KINDS`: "row_block" [M, N], "column" [N] or "row_scalar" [M].
         has_own_element: of a row block: its element may be another than that of x.
-        extent: how long a row is: "row", the N that is normalised; "output", the O behind a linear
+        extent: how long a row is: "row", the N that is normalised; "output", the O after a linear
             layer; "matrix", O rows of N.
     """
 

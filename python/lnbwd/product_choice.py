@@ -105,7 +105,7 @@ def _batch(call: Callable[[], object], count: int) -> tuple[torch.cuda.Event, to
     return start, stop
 
 
-def _in_turns(pairs: Mapping[str, Callable[[], tuple[torch.cuda.Event, torch.cuda.Event]]],
+def _interleaved(pairs: Mapping[str, Callable[[], tuple[torch.cuda.Event, torch.cuda.Event]]],
               calls: int, device: torch.device, *, from_idle: bool) -> dict[str, float]:
     """Microseconds of a call of each, medians of batches that take turns. ``from_idle``: each batch
     finds the device idle. Behind kernels of another batch the host's time is not seen."""
@@ -128,7 +128,7 @@ def _left_out(way: str, error: Exception) -> None:
 
 
 def _measure(ways: Ways, device: torch.device) -> dict[str, float]:
-    """Microseconds of a call of each, in turns; those that cannot run are left out.
+    """Microseconds of a call of each, interleaved; those that cannot run are left out.
 
     Raises:
         LnbwdError: none can.
@@ -149,7 +149,7 @@ def _measure(ways: Ways, device: torch.device) -> dict[str, float]:
         torch.cuda.synchronize(device)
         longest = max(start.elapsed_time(stop) * 500 for start, stop in first.values())
         count = int(min(_MOST_CALLS, max(1, _BATCH_US // max(longest, 1.0))))
-        return _in_turns({way: lambda call=call: _batch(call, count)  # type: ignore[misc]
+        return _interleaved({way: lambda call=call: _batch(call, count)  # type: ignore[misc]
                           for way, call in able.items()}, count, device, from_idle=True)
 
 
@@ -179,7 +179,7 @@ def _measure_captured(ways: Ways, device: torch.device) -> dict[str, float]:
                 graphs[way] = _capture(call)
             except (LnbwdError, RuntimeError) as error:
                 _left_out(f"{way} in a CUDA graph", error)
-        return _in_turns({way: lambda graph=graph: _batch(graph.replay, 1)  # type: ignore[misc]
+        return _interleaved({way: lambda graph=graph: _batch(graph.replay, 1)  # type: ignore[misc]
                           for way, graph in graphs.items()}, _GRAPH_CALLS, device,
                          from_idle=False)
 

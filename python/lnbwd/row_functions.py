@@ -342,7 +342,7 @@ def rowwise(function: Any = None, /, *, saved: Sequence[str] | None = None) -> A
     - :data:`Columns`, ``[N]``;
     - :data:`Scalars`, ``[..., 1]``;
 
-    float16, bfloat16 or float32, in any mix; ``| None`` may stand behind each. Parameters
+    float16, bfloat16 or float32, in any mix; ``| None`` may stand after each. Parameters
     annotated float, int, bool or str are constants of the kernel, compiled in for each value.
 
     It returns one tensor or a tuple, of ``[..., N]``, ``[..., 1]`` or ``[...]``, of the types that

@@ -57,7 +57,14 @@ FIELDS = {row[0]: Field(*row) for row in _schedule.FIELDS}
 """All fields by name, in the order in which a schedule has them."""
 
 
+# Names that fields had in the previous version.
+_OLD_NAMES = {"early_start": _schedule.DEPENDENT_LAUNCH, "row_slices": _schedule.ROW_SPLITS,
+              "early_rows": _schedule.PREFETCH_BEFORE_DEPENDENCY,
+              "early_next": _schedule.EARLY_TRIGGER}
+
+
 def _field(name: str) -> Field:
+    name = _OLD_NAMES.get(name, name)
     if name not in FIELDS:
         raise ValueError(f"schedule: expected one of the fields {', '.join(FIELDS)}, got {name!r}")
     return FIELDS[name]
@@ -80,7 +87,7 @@ def overrides(fields: Mapping[str, int]) -> str:
             raise ValueError(f"schedule: expected {name} to be a whole number, got {value!r}")
         if not field.takes(number):
             raise ValueError(f"schedule: expected {name} to be {field.values}, got {value}")
-        parts.append(f"{name}={number}")
+        parts.append(f"{field.name}={number}")
     return ",".join(parts)
 
 
@@ -93,7 +100,7 @@ def parse(text: str) -> dict[str, int]:
     fields: dict[str, int] = {}
     for part in filter(None, text.split(",")):
         name, _, value = part.strip().partition("=")
-        _field(name)
+        name = _field(name).name
         try:
             fields[name] = int(value)
         except ValueError:
@@ -143,8 +150,8 @@ def whole(fields: Mapping[str, int]) -> dict[str, int]:
 
 
 def parse_printed(text: str) -> dict[str, int]:
-    """The fields of a printed schedule, "stages = 3, early_start = true", as numbers. Those that
-    are not printed have their defaults, and are left out.
+    """The fields of a printed schedule, "stages = 3, dependent_launch = true", as numbers. Those
+    that are not printed have their defaults, and are left out.
 
     Raises:
         ValueError: a name is no field.

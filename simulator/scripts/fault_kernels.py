@@ -52,7 +52,7 @@ def groups() -> list[Group]:
         *by_headings("order-global.c", "Order: "),
         *by_headings("order-lds.c", "Order: "),
         *by_headings("order-tricky.c", "Order: "),
-        *by_headings("order-turns.c", "Order: "),
+        *by_headings("order-interleaved.c", "Order: "),
         *by_headings("faults.c"),
         Group("Parts of values and memory", "defined.c", faults, tricky),
         # The argument decides whether they leave their variable.

@@ -2,7 +2,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Fits parameters of the simulator's model of time to measured kernel times, by benchmark.
+"""Fits parameters of the simulator's timing model to measured kernel times, by benchmark.
 
   fit-clock.py DATA                          # the error as the parameters are
   fit-clock.py DATA --fit                    # better values of the free parameters

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the model of time predicts for fourteen benchmarks does not change unnoticed.
+"""What the timing model predicts for fourteen benchmarks does not change unnoticed.
 
 The figures are predictions, in microseconds. A new fit, or a change to the model or the compiler
 that is meant to change them, changes them here, too.

@@ -31,7 +31,7 @@ def test_names_are_not_used_twice():
 def test_all_of_them_run(group):
     test = {"order-global.c": "CheckerOrderTest.cpp", "order-lds.c": "CheckerOrderTest.cpp",
             "order-tricky.c": "CheckerOrderTest.cpp",
-            "order-turns.c": "CheckerOrderTest.cpp", "faults.c": "CheckerFaultTest.cpp",
+            "order-interleaved.c": "CheckerOrderTest.cpp", "faults.c": "CheckerFaultTest.cpp",
             "defined.c": "DefinedKernelsTest.cpp", "borders.c": "CheckerBorderTest.cpp"}[group.file]
     text = (TESTS / test).read_text()
     for name in group.faults + group.tricky:

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Inputs/borders.c, compiled by clang: the last element of a table is clean,
-// the one behind it is told. Skipped where there is no clang.
+// the one after it is told. Skipped where there is no clang.
 //
 //===----------------------------------------------------------------------===//
 

@@ -111,7 +111,7 @@ protected:
 };
 } // namespace
 
-TEST_P(CheckerFaults, AreTold) {
+TEST_P(CheckerFaults, AreReported) {
   for (const Case &C : Pairs) {
     if (C.OnGfx9 && !isGfx9(GetParam()))
       continue;

@@ -214,7 +214,7 @@ TEST_P(CheckerTest, ElementsNeverWritten) {
   EXPECT_EQ(First, 1u);
   EXPECT_EQ(Count(128, 4, 1), 3);
   EXPECT_EQ(Count(124, 16, 16), 1);
-  // Behind the first page of the shadow, which is 4096 bytes.
+  // After the first page of the shadow, which is 4096 bytes.
   EXPECT_HIP(hipMemset(static_cast<char *>(B) + 4090, 0, 10));
   EXPECT_EQ(Count(4088, 16, 2), 1 + 2);
   EXPECT_EQ(Count(4090, 10, 10), 0);

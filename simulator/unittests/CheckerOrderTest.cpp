@@ -211,7 +211,7 @@ protected:
       setenv("LNBWD_SIM_THREADS", ThreadsBefore.c_str(), 1);
   }
   /// What is said of a kernel in an order of waves, or "", on one to four
-  /// threads of the host in turns. What threads do between a check and its
+  /// threads of the host round-robin. What threads do between a check and its
   /// store: CheckerTimeTest.
   std::string run(const std::string &Name, const Case &C, unsigned Order) {
     lnbwdSimSetShuffle(Order);
@@ -251,7 +251,7 @@ protected:
     use("order-lds", Level);
     for (const Case &C : LdsPairs)
       Each(C);
-    use("order-turns", Level);
+    use("order-interleaved", Level);
     for (const Case &C : TurnPairs)
       Each(C);
   }
@@ -297,7 +297,7 @@ TEST_P(CheckerOrderTest, TrickyOnesAreClean) {
   use("order-tricky", Level);
   for (const Case &C : Alone)
     expectClean(C);
-  use("order-turns", Level);
+  use("order-interleaved", Level);
   for (const Case &C : TurnAlone)
     expectClean(C);
 }
@@ -326,7 +326,7 @@ TEST_P(CheckerOrderTest, FindingsAreGatheredAndCounted) {
       << Summary;
 }
 
-TEST_P(CheckerOrderTest, OtherOrdersAreTold) {
+TEST_P(CheckerOrderTest, OtherOrdersAreReported) {
   EXPECT_EQ(run("flag_before_data_clean", {"", 4, 1}, 0), "");
   const std::string Summary = lnbwdSimGetCheckSummary();
   EXPECT_NE(Summary.find("; in 8 other orders, too"), std::string::npos)
@@ -343,7 +343,7 @@ TEST_P(CheckerOrderTest, OtherOrdersAreTold) {
 // Whoever leaves them out of a launch that was executed in them with another
 // shuffle relies on that.
 TEST_P(CheckerOrderTest, OtherOrdersAreTheSameForEachShuffle) {
-  use("order-turns", Level);
+  use("order-interleaved", Level);
   unsigned Compared = 0;
   for (const Case &C : TurnPairs) {
     const std::string Name = std::string(C.Name) + "_fault";

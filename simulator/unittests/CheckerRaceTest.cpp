@@ -211,11 +211,11 @@ TEST_P(CheckerTest, OrderedByATicket) {
   v_mov_b32 v2, s8
   v_mov_b32 v3, s3
   GSTORE1 v2, v3, s[4:5]
-  HANDON
+  RELEASE
   v_mov_b32 v4, 0
   v_mov_b32 v5, 1
   TICKET
-  TAKE
+  ACQUIRE
   v_readfirstlane_b32 s9, v6
   s_cmp_lg_u32 s9, 3
   s_cbranch_scc1 out
@@ -234,14 +234,14 @@ out:)";
       run(With("GADD v6, v4, v5, s[6:7] RETURN OFALL\n  WAITV"), 4, Wave));
   // The ticket must not be drawn before the store has been waited for.
   std::string Early = With("GADD v6, v4, v5, s[6:7] RETURN OFALL\n  WAITV");
-  Early.erase(Early.find("HANDON"), 6);
+  Early.erase(Early.find("RELEASE"), 7);
   EXPECT_HIP(hipMemset(B, 0, Bytes));
   EXPECT_SAYS(run(Early, 4, Wave), "and the store was still in flight");
   // Unless another one is drawn after that.
   EXPECT_HIP(hipMemset(B, 0, Bytes));
   Early.replace(
       Early.find("GADD"), 4,
-      "GADD v8, v4, v5, s[6:7] offset:64 RETURN OFALL\n HANDON\n GADD");
+      "GADD v8, v4, v5, s[6:7] offset:64 RETURN OFALL\n RELEASE\n GADD");
   EXPECT_CLEAN(run(Early, 4, Wave));
   // Nor is anything wrong with a store that nobody else reads.
   EXPECT_HIP(hipMemset(B, 0, Bytes));
@@ -263,11 +263,11 @@ TEST_P(CheckerTest, ChainOfAtomics) {
   v_mov_b32 v2, s8
   v_mov_b32 v3, s3
   GSTORE1 v2, v3, s[4:5]
-  HANDON
+  RELEASE
   v_mov_b32 v4, 0
   GSWAP v6, v4, v3, s[6:7] RETURN OFALL
   WAITV
-  TAKE
+  ACQUIRE
   v_readfirstlane_b32 s9, v6
   s_cmp_eq_u32 s9, -1
   s_cbranch_scc1 out
@@ -330,7 +330,7 @@ TEST_P(CheckerTest, LoopsThatWalkDoNotWait) {
                                  "s_add_u32 s11, s11, 4"));
   EXPECT_FALSE(IsTakenForWaiting("v_mov_b32 v4, s11", "s_add_u32 s11, s11, 4"));
   // The same place, also where the registers are written each time: by what
-  // does not change, before or behind the load, whatever they held in between.
+  // does not change, before or after the load, whatever they held in between.
   EXPECT_TRUE(IsTakenForWaiting("", ""));
   EXPECT_TRUE(IsTakenForWaiting(
       "s_add_u32 s8, s6, 4\ns_addc_u32 s9, s7, 0\nv_mov_b32 v4, 8", ""));
@@ -350,7 +350,7 @@ TEST_P(CheckerTest, FlagsOfOtherWorkgroups) {
   s_cbranch_scc1 reads
   SMOVMASK EXEC, 1
   GSTORE1 v2, v3, s[4:5]
-  HANDON
+  RELEASE
   s_mov_b32 s9, 16
 again:
   s_sub_i32 s9, s9, 1
@@ -367,7 +367,7 @@ wait:
   v_readfirstlane_b32 s9, v6
   s_cmp_eq_u32 s9, 0
   s_cbranch_scc1 wait
-  TAKE
+  ACQUIRE
   SMOVMASK EXEC, 1
   GLOAD1 v7, v2, s[4:5]
   WAITV)",

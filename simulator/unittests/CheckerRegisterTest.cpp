@@ -254,7 +254,7 @@ TEST_P(CheckerTest, ScalarRegistersByIndex) {
                   "s_movrels_b32 s8, s10" +
                   Store),
               "v2 depends on s12, which was never written");
-  // s8 is two behind s6.
+  // s8 is two after s6.
   EXPECT_CLEAN(run("s_mov_b32 m0, 2\ns_movreld_b32 s6, s4" + Store));
   EXPECT_SAYS(run("s_mov_b32 m0, 4\ns_movreld_b64 s[8:9], s[4:5]" + Store),
               "v2 depends on s8, which was never written");

@@ -53,12 +53,12 @@ inline std::string spell(std::string S, const std::string &Chip) {
       // others wait for.
       {"OFALL", "", "", "scope:SCOPE_DEV"},
       {"FLAGBIT", Cdna3 ? "sc1" : "", "", "scope:SCOPE_DEV"},
-      // What stands before a store or an atomic that hands on what the wave has
-      // stored, and behind a load or an atomic that takes it, for the device.
-      {"HANDON",
+      // What stands before a store or an atomic that releases what the wave has
+      // stored, and after a load or an atomic that takes it, for the device.
+      {"RELEASE",
        Cdna3 ? "buffer_wbl2 sc1\ns_waitcnt vmcnt(0)" : "s_waitcnt vmcnt(0)",
        "s_waitcnt_vscnt null, 0x0", "s_wait_storecnt 0x0"},
-      {"TAKE", Cdna3 ? "buffer_inv sc1" : "buffer_wbinvl1_vol",
+      {"ACQUIRE", Cdna3 ? "buffer_inv sc1" : "buffer_wbinvl1_vol",
        "buffer_gl1_inv\nbuffer_gl0_inv", "global_inv scope:SCOPE_DEV"},
       {"SCLOAD", "scratch_load_dword", "scratch_load_b32", "scratch_load_b32"},
       {"SCSTORE", "scratch_store_dword", "scratch_store_b32",
@@ -156,7 +156,7 @@ protected:
     lnbwdSimSetChecks(Before);
     lnbwdSimSetShuffle(0);
   }
-  /// Runs the body behind the prologue; the message of the error, or "".
+  /// Runs the body after the prologue; the message of the error, or "".
   std::string run(const std::string &Text, dim3 Grid = 1, dim3 Block = 64) {
     KernelText Whole = K;
     Whole.Body = spell(K.Body + Text + "\n", Chip);

@@ -136,7 +136,7 @@ TEST_F(GraphTest, RefusesWhatIsNoArrayOfArguments) {
   hipGraphExec_t Exec = capture([&] {
     Refused(Endless.data(), "extra is not ended by HIP_LAUNCH_PARAM_END");
     Refused(Unknown, "extra has an unknown entry");
-    Refused(NoSize, "extra has a null pointer behind "
+    Refused(NoSize, "extra has a null pointer after "
                     "HIP_LAUNCH_PARAM_BUFFER_SIZE; expected one to a size_t");
   });
   EXPECT_HIP(hipGraphExecDestroy(Exec));

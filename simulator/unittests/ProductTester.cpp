@@ -562,7 +562,7 @@ std::vector<std::string> lnbwd::sim::matrixMnemonics(const std::string &Chip,
   std::set<std::string> Names;
   CrashGuard Guard;
   // Every number of an operation in the encodings of packed and matrix
-  // instructions, alone and behind the scales that belong to it.
+  // instructions, alone and after the scales that belong to it.
   constexpr uint32_t Encodings[] = {0xd3800000, 0xcc004000};
   constexpr uint32_t Scales[] = {0xd3ac0000, 0x1802b358};
   for (uint32_t Encoding : Encodings)

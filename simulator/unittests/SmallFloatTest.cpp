@@ -238,7 +238,7 @@ TEST(SmallFloat, RandomRoundingToHalves) {
 namespace {
 /// A conversion of gfx950 with a scale of 4.
 struct Scaled {
-  const char *Text; ///< operands behind the name; the result is at v0
+  const char *Text; ///< operands after the name; the result is at v0
   const char *To, *From;
   unsigned Count;
   unsigned FirstSource;        ///< register of the first value

@@ -1,4 +1,4 @@
-//===- TimingTest.cpp - The model of time -----------------------*- C++ -*-===//
+//===- TimingTest.cpp - The timing model ------------------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -489,7 +489,7 @@ TEST(VectorFloat, DualIssue) {
   }
 }
 
-// Behind 53 bits of 2/pi come the next ones; large numbers begin further on.
+// After 53 bits of 2/pi come the next ones; large numbers begin further on.
 // Values: AMD's description in whole numbers of 2000 bits.
 TEST(VectorFloat, TrigPreop) {
   runLaneCases({{"v_trig_preop_f64 v[0:1], v[2:3], v4",

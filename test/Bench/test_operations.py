@@ -116,7 +116,7 @@ def test_each_operation_has_a_stream_of_its_row_blocks():
 
 def measured(streams, methods=("graph", "events"), **others):
     """A row with times of a clock that the test owns: each takes as long as is said, 6 us less
-    right behind itself if it is an ``early`` one. The log has who was called."""
+    right after itself if it is an ``early`` one. The log has who was called."""
     machine, log = test_timing.Machine(), []
 
     def candidate(name, time):
@@ -165,7 +165,7 @@ def test_ours_is_held_against_the_rate_of_the_stream():
 
 def test_behind_a_foreign_kernel_nothing_overlaps():
     row, _ = measured({"s": 20.0}, ("graph", "events", "interleaved"), ours=(26.0,), eager=50.0)
-    # Of two calls the second one is behind the first.
+    # Of two calls the second one is after the first.
     assert row["ours"]["graph"]["median_us"] == pytest.approx(23.0)
     assert row["ours"]["interleaved"]["median_us"] == pytest.approx(26.0)
     assert row["stream"]["interleaved"]["median_us"] == pytest.approx(20.0)

@@ -140,7 +140,7 @@ def test_the_foreign_kernels_time_is_taken_off():
                       foreign=foreign(machine, 33.0, log))
     assert plain.times == {"interleaved": pytest.approx([10.0] * 30)}
     assert candidate.times["interleaved"] == pytest.approx([20.0] * 30)
-    # A call of ours is always behind a foreign kernel.
+    # A call of ours is always after a foreign kernel.
     assert all(before == "foreign" for before, name in itertools.pairwise(log) if name == "ours")
 
 
@@ -185,7 +185,7 @@ def test_all_methods_are_taken_in_turns():
     machine, log, said = Machine(), [], []
     candidate, plain = early(machine, 20.0, 6.0, log), work(machine, 10.0)
     methods = ["graph", "events", "interleaved"]
-    late = timing.time_in_turns(machine, [candidate, plain], timing.SlotCounter(2), methods, 30,
+    late = timing.time_interleaved(machine, [candidate, plain], timing.SlotCounter(2), methods, 30,
                                 foreign(machine, 33.0, log), said.append)
     assert late == 0 and said == ["events", "graph", "interleaved"]
     assert plain.times == {method: pytest.approx([10.0] * 30) for method in methods}
@@ -205,7 +205,7 @@ def test_what_no_event_could_time_is_timed_by_graphs():
             machine.clock.device += 20.0 * self.calls
 
     machine.capture = lambda enqueue, calls: Graph(calls)
-    timing.time_in_turns(machine, [slow], timing.SlotCounter(2), ["graph"], 5)
+    timing.time_interleaved(machine, [slow], timing.SlotCounter(2), ["graph"], 5)
     assert slow.times == {"events": [], "graph": pytest.approx([20.0] * 5)}
 
 

@@ -177,7 +177,7 @@ def test_hip_example(tmp_path):
 
 
 # The folders of lib, lowest first, and those that each may look into.
-ROOMS = {
+LAYERS = {
     "Chips": set(),
     "Support": set(),
     "Operations": set(),
@@ -197,16 +197,16 @@ ROOMS = {
 }
 
 
-def test_each_room_is_known():
+def test_each_layer_is_known():
     folders = {folder.name for top in ("lib", "include/lnbwd")
                for folder in (ROOT / top).iterdir() if folder.is_dir()}
-    assert set(ROOMS) == folders
+    assert set(LAYERS) == folders
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_lower_rooms_do_not_include_upper_ones(room):
-    allowed = {room, "Config.h", *ROOMS[room]}
-    for folder in (ROOT / "include" / "lnbwd" / room, ROOT / "lib" / room):
+@pytest.mark.parametrize("layer", LAYERS)
+def test_lower_layers_do_not_include_upper_ones(layer):
+    allowed = {layer, "Config.h", *LAYERS[layer]}
+    for folder in (ROOT / "include" / "lnbwd" / layer, ROOT / "lib" / layer):
         for file in folder.rglob("*.[ch]*"):
             if file.suffix not in (".h", ".cpp", ".c"):
                 continue
@@ -352,9 +352,9 @@ def test_the_simulator_knows_its_own_headers_alone():
     for top in ("include", "lib", "tools", "unittests", "fuzz", "bench"):
         for file in (ROOT / "simulator" / top).rglob("*.*"):
             if file.suffix in (".h", ".cpp", ".c"):
-                for room in re.findall(r'#include "lnbwd/([^/"]+)', file.read_text()):
-                    assert room in ("Simulator", "ISA", "Chips") or (
-                        room == "Support" and top == "tools"), file
+                for layer in re.findall(r'#include "lnbwd/([^/"]+)', file.read_text()):
+                    assert layer in ("Simulator", "ISA", "Chips") or (
+                        layer == "Support" and top == "tools"), file
 
 
 def test_layers_of_the_simulator_know_those_above():
@@ -441,7 +441,7 @@ def test_operations_are_named_in_their_tables_only():
 
 
 def test_nothing_is_undefined_above_the_llvm_level():
-    """lane.no_row says what an undefined value is for; ub.poison, of all levels, hides it."""
+    """lane.undefined_row says what an undefined value is for; ub.poison hides it."""
     for file in own_sources():
         assert not re.search(r"\bub::|\bub\.poison|UBOps\.h", file.read_text()), file
 

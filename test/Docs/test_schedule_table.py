@@ -25,8 +25,8 @@ LLVM = pathlib.Path(os.environ.get("LNBWD_LLVM_DIR", "/usr/lib/llvm-22"))
 TABLES = {"include/lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.td",
           "include/lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc", "python/lnbwd/_schedule.py"}
 # Keys of a launch plan (docs/runtime.md), which outlive the fields that they came from; the
-# attribute lnbwd.early_start of a launch, and the word of #lane.part for operations of a row that
-# is read again.
+# attribute lnbwd.dependent_launch of a launch, and the word of #lane.part for operations of a row
+# that is read again.
 PLAN_KEYS = {"lib/Runtime/Plan.cpp", "lib/Report/Report.cpp", "lib/LaunchPlan/LaunchPlan.cpp",
              "bench/lnbwd_bench/stream.py", "tools/lnbwd-run/StreamKernel.cpp",
              "include/lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h",
@@ -106,8 +106,12 @@ def test_schedules_are_written_and_read():
     fields = {"stages": 0, "prefetch": 1, "reload": True}
     assert schedule.overrides(fields) == "stages=0,prefetch=1,reload=1"
     assert schedule.parse("stages=0, prefetch=1,reload=1") == fields
-    assert schedule.parse_printed("threads_per_row = 64, early_start = true, reload = false") == {
-        "threads_per_row": 64, "early_start": 1, "reload": 0}
+    assert schedule.parse_printed(
+        "threads_per_row = 64, dependent_launch = true, reload = false") == {
+            "threads_per_row": 64, "dependent_launch": 1, "reload": 0}
+    for old, name in schedule._OLD_NAMES.items():
+        assert schedule.overrides({old: 1}) == f"{name}=1"
+        assert schedule.parse(f"{old}=1") == {name: 1}
     printed = """module attributes {
       lnbwd.rejected_schedules = {k = [#lnbwd.schedule<stages = 2>]}} {
       attributes {schedule = #lnbwd.schedule<stages = 3,

@@ -101,7 +101,7 @@ class Forward:
 
 
 def build(name: str, k: int = 6, n: int = 5, dtype: str = "f32") -> Forward:
-    """One of NAMES, of rows of `k` elements, and `n` behind the first product."""
+    """One of NAMES, of rows of `k` elements, and `n` after the first product."""
     row, out = f"vector<{k}xf32>", f"vector<{n}xf32>"
 
     def product(result, value, matrix, length, shape, flag=""):

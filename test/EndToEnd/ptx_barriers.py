@@ -46,7 +46,7 @@ class Barriers:
                 return free
             if self.peers and not self.pending:
                 return free
-            assert self.pending, "all threads wait for barriers and nothing is on its way"
+            assert self.pending, "all threads wait for barriers and nothing is in flight"
             barrier, places, data = self.pending.pop(0)
             self.shared.write(places, data)
             self.barriers[barrier].bytes -= data.size

@@ -85,4 +85,4 @@ def run_cluster(workgroups, meeting):
         assert any(each is not False for each in moved), "workgroups that wait for ever"
         left = [turns for turns, each in zip(left, moved, strict=True) if each is not None]
     for workgroup in workgroups:
-        assert not workgroup.pending, "something is on its way to a workgroup that has ended"
+        assert not workgroup.pending, "something is in flight to a workgroup that has ended"

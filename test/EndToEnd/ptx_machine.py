@@ -9,7 +9,7 @@ Registers are arrays over the threads of a workgroup. The threads whose next ins
 first in the text go on; those at a barrier wait for all others that have not ended. A copy to
 shared memory arrives when it is waited for and not before: until then there are numbers that are
 none. Accesses to global memory outside of the buffers are errors, and so are those of a thread that
-still has to wait for the kernel before.
+still has to wait for the preceding kernel.
 """
 
 import json
@@ -93,7 +93,7 @@ class Kernel:
                 self.code.append(self._parse(line, scope))
         self.static_size = size
         self.waits = any(name == "griddepcontrol.wait" for _, name, _ in self.code)
-        # Memory that the launch asks for is behind that of the kernel.
+        # Memory that the launch asks for is after that of the kernel.
         for match in re.finditer(r"\.extern \.shared \.align (\d+) .*? (\w+)\[\];", text):
             self.static_size = -(-size // int(match[1])) * int(match[1])
             self.static[match[2]] = self.static_size
@@ -122,7 +122,7 @@ class Workgroup(Barriers, Clusters):
         self.shared.bytes[:] = POISON
         self.registers = {}
         self.prefetched = [] if prefetched is None else prefetched
-        # Which threads know that the kernel before has ended.
+        # Which threads know that the preceding kernel has ended.
         self.awaited = np.full(threads, not kernel.waits)
         self.next = np.zeros(threads, np.int64)
         # Which barrier of the workgroup a thread waits at.
@@ -240,7 +240,7 @@ class Workgroup(Barriers, Clusters):
 
     def _global(self, mask):
         """The memory of the device, which threads see that have waited."""
-        assert self.awaited[mask].all(), "before the kernel before has ended"
+        assert self.awaited[mask].all(), "before the preceding kernel has ended"
         return self.memory
 
     def do_fma(self, parts, operands, mask):
@@ -483,7 +483,7 @@ def launch(text, rows, inputs, prefetched=None):
         rows: M.
         inputs: bytes of the buffers that are read, by name.
         prefetched: a list that takes the parts of buffers that kernels have brought to a cache: the
-            buffer's name, and the first byte and that behind the last, which may lie outside.
+            buffer's name, and the first byte and that after the last, which may lie outside.
 
     Returns:
         The bytes of the buffers that are written, by name.

@@ -25,9 +25,9 @@ def source(n: int, dtype: str, has_row_sum: bool) -> str:
     x = "%xr" if dtype == "f32" else "%xw"
     lines += [f"%zero = arith.constant dense<0> : vector<{n}xi8>",
               f"%none = arith.constant dense<0.0> : {wide}",
-              f"%set = arith.cmpi ne, %mr, %zero : vector<{n}xi8>",
+              f"%tile = arith.cmpi ne, %mr, %zero : vector<{n}xi8>",
               f"%twice = arith.addf {x}, {x} : {wide}",
-              f"%kept = arith.select %set, %twice, %none : vector<{n}xi1>, {wide}"]
+              f"%kept = arith.select %tile, %twice, %none : vector<{n}xi1>, {wide}"]
     y = "%kept"
     if has_row_sum:
         lines += [f"%s = vector.reduction <add>, %kept : {wide} into f32",

@@ -2,7 +2,7 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Products with an epilogue, executed on the simulated chips beside float64: every kind of operand,
-all three forms, sizes that no tile divides, sums in parts; dx of LayerNorm and a linear layer; and
+all three forms, sizes that no tile divides, split sums; dx of LayerNorm and a linear layer; and
 what it costs by count."""
 
 import re

@@ -2,7 +2,7 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """NVIDIA's kernels whose rows workgroups share, as PTX on the CPU: no access beyond a buffer, no
-copy that does not begin and end where one can, nothing on its way to a workgroup that has ended,
+copy that does not begin and end where one can, nothing in flight to a workgroup that has ended,
 and right."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def run(build, case, rows):
 
 def make_case(op, dtype, n, schedule):
     return family.Case(op, chip="sm_90", dtype=dtype, n=n,
-                       pipeline=f"schedule={schedule},early_start=1 tuned-schedules=off")
+                       pipeline=f"schedule={schedule},dependent_launch=1 tuned-schedules=off")
 
 
 # Rows that begin anywhere, at every second or fourth element, at a unit of a copy, and at two; the

@@ -17,7 +17,7 @@ from test_products import FORMS, TOLERANCE, text
 
 TF32 = "precision = #lnbwd.precision<tf32>"
 CHIPS = [name for name in chips.SIMULATED if chips.FACTS[name]["hasTF32Products"]]
-# tf32 has 10 bits behind the first, so that a factor is off by at most 2^-11 of itself, and a
+# tf32 has 10 bits after the first, so that a factor is off by at most 2^-11 of itself, and a
 # product of two by 2^-10 and a little. Products of 11 by 11 bits are exact in float32, whose sums
 # are off by at most 2^-24 of all terms a step.
 FACTOR = 2.0 ** -11

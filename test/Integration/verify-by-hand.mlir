@@ -43,8 +43,8 @@ func.func @masks(%x: memref<?x63xf32>, %m: memref<?x63xi8>, %y: memref<?x63xf32>
   ^row(%xr: vector<63xf32>, %mr: vector<63xi8>):
     %zero = arith.constant dense<0> : vector<63xi8>
     %none = arith.constant dense<0.0> : vector<63xf32>
-    %set = arith.cmpi ne, %mr, %zero : vector<63xi8>
-    %yr = arith.select %set, %xr, %none : vector<63xi1>, vector<63xf32>
+    %tile = arith.cmpi ne, %mr, %zero : vector<63xi8>
+    %yr = arith.select %tile, %xr, %none : vector<63xi1>, vector<63xf32>
     %positive = arith.cmpf ogt, %yr, %none : vector<63xf32>
     %pr = arith.extui %positive : vector<63xi1> to vector<63xi8>
     lnbwd.yield %yr, %pr : vector<63xf32>, vector<63xi8>

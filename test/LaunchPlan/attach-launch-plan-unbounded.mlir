@@ -5,9 +5,10 @@
 // RUN: lnbwd-opt %s --lnbwd-gpu-pipeline="chip=gfx942 schedule=threads_per_row=64,row_groups=4,rows_per_workgroup=4,workgroups_per_compute_unit=0,prefetch=0,unroll=1" \
 // RUN:   | FileCheck %s --check-prefixes=CHECK,ONCE
 
-// Workgroups for two sets of rows each, however many rows there are: as many as a
-// launch takes, which are 2^32 - 1 work-items, or 2^31 - 1 workgroups. Their loop
-// takes what is beyond; a workgroup for each set has no loop, and no such bound.
+// Workgroups for two tiles of rows each, however many rows there are: as many
+// as a launch takes, which are 2^32 - 1 work-items, or 2^31 - 1 workgroups.
+// Their loop takes what is beyond; a workgroup for each set has no loop, and no
+// such bound.
 // CHECK-LABEL: gpu.module @forward_kernels
 // AMD-SAME:      \22workgroup_counts\22:[{\22max_workgroups\22:16777215,\22rows_per_workgroup\22:8,\22workgroups_per_compute_unit\22:0}]
 // NVIDIA-SAME:   \22workgroup_counts\22:[{\22max_workgroups\22:134217727,\22rows_per_workgroup\22:2,\22workgroups_per_compute_unit\22:0}]

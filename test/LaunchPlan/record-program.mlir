@@ -27,8 +27,8 @@ func.func @kinds(%x: memref<?x8xbf16>, %m: memref<?x8xi8>, %c: memref<8xf32>, %g
     %zero = arith.constant dense<0> : vector<8xi8>
     %none = arith.constant dense<0xFF800000> : vector<8xf32>
     %wide = arith.extf %xr : vector<8xbf16> to vector<8xf32>
-    %set = arith.cmpi ne, %mr, %zero : vector<8xi8>
-    %chosen = arith.select %set, %wide, %none : vector<8xi1>, vector<8xf32>
+    %tile = arith.cmpi ne, %mr, %zero : vector<8xi8>
+    %chosen = arith.select %tile, %wide, %none : vector<8xi1>, vector<8xf32>
     %largest = vector.reduction <maximumf>, %chosen : vector<8xf32> into f32
     %e = math.exp %gr fastmath<afn> : vector<8xf32>
     %f = vector.fma %cr, %e, %wide : vector<8xf32>

@@ -1,6 +1,6 @@
 // RUN: lnbwd-opt %s --lnbwd-gpu-pipeline=chip=gfx942 --split-input-file | FileCheck %s
 
-// Results of a function on tensors become arguments behind the others, which
+// Results of a function on tensors become arguments after the others, which
 // the launch plan lists in that order.
 // CHECK-LABEL: func.func @results_become_arguments(
 // CHECK-SAME:    memref<?x512xf32> {lnbwd.access = "read", lnbwd.kind = "row_block", lnbwd.name = "dy"}

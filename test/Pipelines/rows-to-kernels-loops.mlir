@@ -86,7 +86,7 @@ func.func @prefetch(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
 
 // -----
 
-// Two rows a turn: each is loaded behind the work that frees its registers, for
+// Two rows a turn: each is loaded after the work that frees its registers, for
 // the next turn, and nothing is copied.
 // CHECK-LABEL: gpu.module @unroll_kernels
 // CHECK:       gpu.func @k(

@@ -46,8 +46,8 @@ func.func @shared_rows(%x: memref<?x1024xf32>, %o: memref<?x1024xf32>) {
 
 // -----
 
-// Staged, each workgroup copies its part of the row alone, and the next one while
-// the sums are on their way, behind a barrier of its lanes.
+// Staged, each workgroup copies its part of the row alone, and the next one
+// while the sums are in flight, after a barrier of its lanes.
 // CHECK-LABEL: gpu.module @staged_slices_kernels
 // CHECK:       gpu.func @k(
 // CHECK-DAG:     %[[BYTES:[a-z0-9_]+]] = arith.constant 2048 : i32

@@ -39,8 +39,8 @@ func.func @staged(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
 
 // -----
 
-// A kernel that starts early waits before it first reads, and its launch says so.
-// Behind its rows it lets the next one start.
+// A kernel that starts early waits before it first reads, and its launch says
+// so. After its rows it lets the next one start.
 // CHECK-LABEL: gpu.module @early_kernels
 // CHECK:       gpu.func @k(
 // CHECK-NOT:     vector.load
@@ -49,12 +49,12 @@ func.func @staged(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
 // CHECK:         nvvm.griddepcontrol launch_dependents
 // CHECK:         gpu.return
 // CHECK:       func.func @early
-// CHECK:         gpu.launch_func {{.*}} {lnbwd.early_start}
+// CHECK:         gpu.launch_func {{.*}} {lnbwd.dependent_launch}
 func.func @early(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
   lnbwd.rowwise @k rows(%x : memref<?x1024xbf16>) outs rows(%o : memref<?x1024xbf16>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8,
                                              rows_per_workgroup = 8, workgroups_per_compute_unit = 4,
-                                             early_start = true>} {
+                                             dependent_launch = true>} {
   ^bb0(%xr: vector<1024xbf16>):
     lnbwd.yield %xr : vector<1024xbf16>
   }
@@ -64,9 +64,9 @@ func.func @early(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
 // -----
 
 // Rows of 510 bytes begin anywhere: a copy begins at the last multiple of 16
-// bytes before its row, takes 528, and lies as it does in memory within 32 bytes.
-// The lanes look behind the distance. The last row, behind which a copy would
-// leave the buffer, comes after the loop.
+// bytes before its row, takes 528, and lies as it does in memory within 32
+// bytes. The lanes look after the distance. The last row, after which a copy
+// would leave the buffer, comes after the loop.
 // CHECK-LABEL: gpu.module @ragged_kernels
 // CHECK:       gpu.func @k(
 // CHECK-DAG:     %[[UNIT:[a-z0-9_]+]] = arith.constant 8 : index

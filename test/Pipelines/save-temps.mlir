@@ -8,8 +8,8 @@
 // before the next: a stage is what the next pass takes.
 // RUN: lnbwd-opt %t/stages/10-lnbwd-distribute-rows.mlir --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-pipeline-rows{chip=gfx942})))' -o %t.pipelined.mlir
 // RUN: diff %t.pipelined.mlir %t/stages/11-lnbwd-pipeline-rows.mlir
-// RUN: lnbwd-opt %t/stages/11-lnbwd-pipeline-rows.mlir --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-split-parts)))' -o %t.split.mlir
-// RUN: diff %t.split.mlir %t/stages/12-lnbwd-split-parts.mlir
+// RUN: lnbwd-opt %t/stages/11-lnbwd-pipeline-rows.mlir --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-split-fragments)))' -o %t.split.mlir
+// RUN: diff %t.split.mlir %t/stages/12-lnbwd-split-fragments.mlir
 
 // The stages, numbered in order; a pass that changes nothing leaves none.
 // CHECK:     01-input.mlir
@@ -20,7 +20,7 @@
 // CHECK:     lnbwd-finalize-column-sums.mlir
 // CHECK:     lnbwd-distribute-rows.mlir
 // CHECK:     lnbwd-pipeline-rows.mlir
-// CHECK:     lnbwd-split-parts.mlir
+// CHECK:     lnbwd-split-fragments.mlir
 // CHECK:     lnbwd-lower-row-reductions.mlir
 // CHECK:     lnbwd-convert-lane-to-gpu.mlir
 // CHECK:     lnbwd-attach-launch-plan.mlir

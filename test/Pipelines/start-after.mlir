@@ -22,7 +22,7 @@
 // RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx942 --save-temps=%t/stages -o %t/whole.mlir
 // RUN: lnbwd-opt %t/stages/*-canonicalize-2.mlir --lnbwd-pipeline=chip=gfx942 --start-after=canonicalize-2 -o %t/rest.mlir
 // RUN: diff %t/whole.mlir %t/rest.mlir
-// And behind the last one nothing is left to do.
+// And after the last one nothing is left to do.
 // RUN: lnbwd-opt %t/stages/*-cse-4.mlir --lnbwd-pipeline=chip=gfx942 --start-after=cse-4 | diff %t/whole.mlir -
 
 // RUN: not lnbwd-opt %s --lnbwd-pipeline=chip=gfx942 --start-after=lnbwd-select --emit=hsaco 2>&1 | FileCheck %s --check-prefix=UNKNOWN

@@ -3,9 +3,9 @@
 // One workgroup goes around over 16 rows at once, and asks for the matrix once.
 // CHECK:      @k for gfx942 {{.*}}, 20 rows of 16
 // CHECK:      kernel @k{{$}}
-// CHECK-NEXT:   loop                      2 turns of 16 rows, in 1 part
+// CHECK-NEXT:   loop                      2 iterations of 16 rows, in 1 part
 // CHECK-NEXT:   launch                    1 workgroups of {{[0-9]+}} work-items
-// CHECK:        instructions              of waves, and of one in a turn of the loop
+// CHECK:        instructions              of waves, and of one per iteration of the loop
 // CHECK-NOT:    multiply-adds
 // 20 rows of 8 and of 16, and 16 x 8 elements, of 4 bytes.
 // CHECK:        bytes by the plan         2432

@@ -3,15 +3,15 @@
 // RUN: env PATH=/nowhere CUDA_HOME=/nowhere %{lnbwd-opt} %s --lnbwd-pipeline="chip=sm_90 rows=512" --emit=report --rows=512 > %t.nvidia
 // RUN: FileCheck %s --check-prefix=NVIDIA < %t.nvidia
 
-// The sum over 512 rows in two parts, each of 108 tiles: 6 x 18 x 512 / 64 turns, of
-// four waves that have 64 matrix instructions each.
+// The sum over 512 rows in two parts, each of 108 tiles: 6 x 18 x 512 / 64
+// iterations, of four waves that have 64 matrix instructions each.
 // CHECK:      @f for gfx942 {{.*}}, 512 rows of 2304
 // CHECK:      kernel @f{{$}}
 // CHECK-NEXT:   tiles                     108 of 128 x 128
-// CHECK-NEXT:   loop                      8 turns of 64 elements of the sum, in 2 parts
+// CHECK-NEXT:   loop                      8 iterations of 64 elements of the sum, in 2 parts
 // CHECK-NEXT:   launch                    216 workgroups of 256 work-items
 // CHECK:        spills                    none
-// CHECK:        instructions              of waves, and of one in a turn of the loop
+// CHECK:        instructions              of waves, and of one per iteration of the loop
 // CHECK-NEXT:     matrix                  221184, 64.00
 // CHECK-NEXT:     vector ALU              {{[0-9]+, [0-9.]+}}
 // CHECK:          barriers                6912, 2.00
@@ -26,9 +26,9 @@
 
 // CHECK:      kernel @f_parts{{$}}
 // CHECK-NEXT:   tiles                     6912 of 1 x 256
-// CHECK-NEXT:   adds                      2 parts of each element
+// CHECK-NEXT:   adds                      2 partial results of each element
 // CHECK:        instructions              of waves{{$}}
-// CHECK:        bytes asked for           14155776 read, 7077888 written
+// CHECK:        bytes requested           14155776 read, 7077888 written
 // CHECK:        bytes by the plan         21233664
 // CHECK-NOT:    matrix instructions
 
@@ -38,7 +38,7 @@
 // JSON:       "tiles": 108,
 // JSON:       "parts": 2,
 // JSON:       "step": 64,
-// JSON:       "turns": 8,
+// JSON:       "iterations": 8,
 // JSON:       "multiply_adds": 905969664,
 // JSON:       "multiplied_as": "bf16",
 // JSON:       "matrix_multiply_adds": 905969664,
@@ -50,7 +50,7 @@
 // The code is not read; workgroups take tile after tile.
 // NVIDIA:     kernel @f{{$}}
 // NVIDIA-NEXT:  tiles                     {{[0-9]+}} of {{[0-9]+}} x {{[0-9]+}}
-// NVIDIA-NEXT:  loop                      8 turns of 64 elements of the sum
+// NVIDIA-NEXT:  loop                      8 iterations of 64 elements of the sum
 // NVIDIA-NOT:   instructions
 // NVIDIA:       bytes by the plan         {{[0-9]+}}
 // NVIDIA:       least time, us {{.*}} for matrix instructions

@@ -35,7 +35,7 @@
 // JSON:     "name": "layer_norm_bwd",
 // JSON:     "spilled_vector_registers": 0,
 // JSON:     "wave_instructions": {
-// JSON:     "barriers_per_set": 0,
+// JSON:     "barriers_per_tile": 0,
 // JSON:     "bytes_in_flight": {{[0-9]+}},
 // JSON:     "bound": "{{memory|vector ALU|latency}}"
 

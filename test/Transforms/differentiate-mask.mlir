@@ -16,9 +16,9 @@ func.func @dropout(%x: memref<?x512xf32>, %mask: memref<?x512xi8>, %y: memref<?x
     %zero = arith.constant dense<0> : vector<512xi8>
     %none = arith.constant dense<0.0> : vector<512xf32>
     %scale = arith.constant dense<1.25> : vector<512xf32>
-    %set = arith.cmpi ne, %mr, %zero : vector<512xi8>
+    %tile = arith.cmpi ne, %mr, %zero : vector<512xi8>
     %scaled = arith.mulf %xr, %scale : vector<512xf32>
-    %yr = arith.select %set, %scaled, %none : vector<512xi1>, vector<512xf32>
+    %yr = arith.select %tile, %scaled, %none : vector<512xi1>, vector<512xf32>
     lnbwd.yield %yr : vector<512xf32>
   }
   return

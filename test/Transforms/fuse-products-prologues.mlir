@@ -38,7 +38,7 @@ func.func @outer(%dy: memref<?x96xf16>, %x: memref<?x64xf16>, %rstd: memref<?xf3
 
 // -----
 
-// Else the first one. What is behind the product is its epilogue all the same.
+// Else the first one. What is after the product is its epilogue all the same.
 // CHECK-LABEL: func @both(
 // CHECK-SAME:    %[[X:.*]]: memref<?x64xf32>, %[[G:.*]]: memref<64xf32>, %[[W:.*]]: memref<96x64xf32>, %[[B:.*]]: memref<96xf32>, %[[Y:.*]]: memref<?x96xf32>
 // CHECK:         lnbwd.product @k lhs(%[[X]] : {{[^)]*}}) rhs(%[[W]] : {{[^)]*}}) outs(%[[Y]] : {{[^)]*}})

@@ -87,7 +87,7 @@ func.func @f(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
 // -----
 
 func.func @f(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
-  // expected-error@+1 {{expected column_tile 0: a row sum needs the whole row in one workgroup; set row_slices to have row sums computed before}}
+  // expected-error@+1 {{expected column_tile 0: a row sum needs the whole row in one workgroup; set row_splits to have row sums computed before}}
   lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, column_tile = 256>} {
   ^bb0(%xr: vector<512xf32>):
@@ -101,7 +101,7 @@ func.func @f(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
 // -----
 
 func.func @f(%x: memref<?x512xf32>, %t: memref<?xf32>) {
-  // expected-error@+1 {{expected column_tile 0: a row sum needs the whole row in one workgroup; set row_slices to have row sums computed before}}
+  // expected-error@+1 {{expected column_tile 0: a row sum needs the whole row in one workgroup; set row_splits to have row sums computed before}}
   lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs scalars(%t : memref<?xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, column_tile = 256>} {
   ^bb0(%xr: vector<512xf32>):

@@ -30,8 +30,8 @@
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, early_start = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, early_start = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_65536x768(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -43,8 +43,8 @@
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 5, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 5, prefetch = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1, stages = 2, early_start = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1, stages = 2, early_start = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1, stages = 2, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1, stages = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_49152x640(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -56,8 +56,8 @@
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 5, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 5, prefetch = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 5, prefetch = 1, early_start = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 5, prefetch = 1, early_start = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 5, prefetch = 1, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 5, prefetch = 1, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_20480x3072(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -69,8 +69,8 @@
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 5, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 5, prefetch = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1, stages = 2, early_start = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1, stages = 2, early_start = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1, stages = 2, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1, stages = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_524288x128(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -82,8 +82,8 @@
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch = 1, early_start = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch = 1, early_start = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch = 1, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch = 1, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_297904x136(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -95,8 +95,8 @@
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, early_start = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, early_start = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_4096x4093(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -108,8 +108,8 @@
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 352, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 352, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 1, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, workgroups_per_row = 2, prefetch = 1, stages = 2, early_start = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 1, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, early_start = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 1, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, workgroups_per_row = 2, prefetch = 1, stages = 2, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 1, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_1024x16384(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, column_tile = 512, unroll = 4>
@@ -124,9 +124,9 @@
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, column_tile = 256, unroll = 4>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, workgroups_per_row = 4, prefetch = 1, stages = 2, early_start = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, column_tile = 256, unroll = 4, early_start = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, early_start = true, early_rows = true, early_next = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, workgroups_per_row = 4, prefetch = 1, stages = 2, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, column_tile = 256, unroll = 4, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
 
 // PICK-LABEL: func.func @backward_bf16_512x4096(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -138,8 +138,8 @@
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 544, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 4, prefetch = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, workgroups_per_row = 4, prefetch = 1, stages = 2, early_start = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, early_start = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, workgroups_per_row = 4, prefetch = 1, stages = 2, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_f32_4096x8192(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
@@ -151,8 +151,8 @@
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 4>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 4>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, early_start = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, early_start = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_f32_65536x2048(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -164,8 +164,8 @@
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, early_start = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, early_start = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @forward_bf16_65536x768(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3>
@@ -177,8 +177,8 @@
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, early_start = true, early_rows = true, early_next = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, early_start = true, early_rows = true, early_next = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
 
 // PICK-LABEL: func.func @forward_bf16_1344x640(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1>
@@ -190,8 +190,8 @@
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, early_start = true, early_rows = true, early_next = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, early_start = true, early_rows = true, early_next = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
 
 // PICK-LABEL: func.func @forward_f32_12136x2560(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 3, prefetch = 1>
@@ -203,8 +203,8 @@
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, early_start = true, early_rows = true, early_next = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 3, prefetch = 1, stages = 2, early_start = true, early_rows = true, early_next = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 3, prefetch = 1, stages = 2, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
 
 // PICK-LABEL: func.func @forward_bf16_8192x4096(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 2, prefetch = 1>
@@ -216,8 +216,8 @@
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 3, early_start = true, early_rows = true, early_next = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 3, early_start = true, early_rows = true, early_next = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 3, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 3, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
 
 // PICK-LABEL: func.func @backward_bf16_7559x33800(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, column_tile = 512, unroll = 4>
@@ -238,9 +238,9 @@
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, reload = true>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, column_tile = 256, unroll = 4>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, reload = true>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 224, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, workgroups_per_row = 4, prefetch = 1, stages = 2, early_start = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, column_tile = 256, unroll = 4, early_start = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, early_start = true, reload = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 224, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, workgroups_per_row = 4, prefetch = 1, stages = 2, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, column_tile = 256, unroll = 4, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, dependent_launch = true, reload = true>
 
 // PICK-LABEL: func.func @backward_f16_2387x30596(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 8, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, column_tile = 256, unroll = 4>
@@ -261,6 +261,6 @@
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, reload = true>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, column_tile = 128, unroll = 4>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, reload = true>
-// SM100:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, workgroups_per_row = 8, prefetch = 1, stages = 2, early_start = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, column_tile = 128, unroll = 4, early_start = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, early_start = true, reload = true>
+// SM100:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, workgroups_per_row = 8, prefetch = 1, stages = 2, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, column_tile = 128, unroll = 4, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, dependent_launch = true, reload = true>

@@ -1,8 +1,8 @@
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=stages=2" 2>&1 | FileCheck %s --check-prefix=AMD
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_80 schedule=stages=2" 2>&1 | FileCheck %s --check-prefix=SM80
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=early_start=1" 2>&1 | FileCheck %s --check-prefix=EARLY
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_80 schedule=early_next=1" 2>&1 | FileCheck %s --check-prefix=NEXT
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=early_rows=1" 2>&1 | FileCheck %s --check-prefix=ROWS
+// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=dependent_launch=1" 2>&1 | FileCheck %s --check-prefix=EARLY
+// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_80 schedule=early_trigger=1" 2>&1 | FileCheck %s --check-prefix=NEXT
+// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=prefetch_before_dependency=1" 2>&1 | FileCheck %s --check-prefix=ROWS
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=stages=2,unroll=2,prefetch=1" 2>&1 | FileCheck %s --check-prefix=UNROLL
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=stages=16,row_groups=16,threads_per_row=64" 2>&1 | FileCheck %s --check-prefix=MEMORY
 
@@ -10,9 +10,9 @@
 // their limits.
 // AMD:     error: {{.*}}expected stages 0 on gfx942, which has no asynchronous bulk copies
 // SM80:    error: {{.*}}expected stages 0 on sm_80, which has no asynchronous bulk copies
-// EARLY:   error: {{.*}}expected early_start to be unset on gfx942, which starts a kernel when the one before it has ended
-// NEXT:    error: {{.*}}expected early_next to be unset on sm_80, which starts a kernel when the one before it has ended
-// ROWS:    error: {{.*}}expected early_start set and reload unset where early_rows is set
+// EARLY:   error: {{.*}}expected dependent_launch to be unset on gfx942, which starts a kernel when the one before it has ended
+// NEXT:    error: {{.*}}expected early_trigger to be unset on sm_80, which starts a kernel when the one before it has ended
+// ROWS:    error: {{.*}}expected dependent_launch set and reload unset where prefetch_before_dependency is set
 // UNROLL:  error: {{.*}}expected stages 0 and reload unset where unroll is above 1
 // MEMORY:  error: {{.*}}bytes of shared memory, and sm_90 has {{[0-9]+}} for a workgroup; lower stages or row_groups
 func.func @f(%x: memref<?x510xf32>, %t: memref<?xf32>) {

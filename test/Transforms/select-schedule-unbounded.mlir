@@ -1,6 +1,6 @@
 // RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90 tuned-schedules=off" | FileCheck %s
 
-// A workgroup for each set of rows is tried beside persistent ones, and taken
+// A workgroup for each tile of rows is tried beside persistent ones, and taken
 // where it costs less: where a compute unit has much on the way at once.
 // CHECK-LABEL: func.func @much_on_the_way(
 // CHECK:       rows_per_workgroup = 1, workgroups_per_compute_unit = 0,

@@ -1,7 +1,7 @@
 // RUN: lnbwd-opt %s --lnbwd-simplify-contractions --verify-diagnostics
 
 func.func @tensors(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>, %y: tensor<?x96xf32>) -> tensor<?x96xf32> {
-  // expected-error@+1 {{expected memrefs and no schedule; run bufferization before, and lnbwd-select-schedule behind}}
+  // expected-error@+1 {{expected memrefs and no schedule; run bufferization before, and lnbwd-select-schedule after}}
   %0 = lnbwd.rowwise @k rows(%x : tensor<?x64xf32>) matrices(%w : tensor<96x64xf32>)
       outs rows(%y : tensor<?x96xf32>) -> tensor<?x96xf32> {
   ^row(%xr: vector<64xf32>, %wm: vector<96x64xf32>):

@@ -24,7 +24,7 @@ func.func @sums(%x: memref<?x8192xbf16>, %g: memref<8192xbf16>, %y: memref<?x819
       outs rows(%y : memref<?x8192xbf16>) column_sums(%s : memref<8192xf32>)
       attributes {fixed_workgroups = 7 : i64, operand_names = ["x", "g", "y", "s"],
                   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 0,
-                                             workgroups_per_compute_unit = 1, column_tile = 512, row_slices = 4>} {
+                                             workgroups_per_compute_unit = 1, column_tile = 512, row_splits = 4>} {
   ^bb0(%xr: vector<8192xbf16>, %gr: vector<8192xbf16>):
     %wide = arith.extf %xr : vector<8192xbf16> to vector<8192xf32>
     %sum = vector.reduction <add>, %wide : vector<8192xf32> into f32
@@ -39,7 +39,7 @@ func.func @sums(%x: memref<?x8192xbf16>, %g: memref<8192xbf16>, %y: memref<?x819
 
 // -----
 
-// A sum that needs another has a program behind that one's, which reads its
+// A sum that needs another has a program after that one's, which reads its
 // parts; rows may have several leading dimensions.
 // CHECK-LABEL: func @two_phases(
 // CHECK-SAME:      %[[X:[a-z0-9_]+]]: memref<?x3x2048xf32>
@@ -57,7 +57,7 @@ func.func @sums(%x: memref<?x8192xbf16>, %g: memref<8192xbf16>, %y: memref<?x819
 func.func @two_phases(%x: memref<?x3x2048xf32>, %y: memref<?x3x2048xf32>, %t: memref<?x3xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x3x2048xf32>) outs rows(%y : memref<?x3x2048xf32>) scalars(%t : memref<?x3xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 4,
-                                             workgroups_per_compute_unit = 0, column_tile = 256, row_slices = 2>} {
+                                             workgroups_per_compute_unit = 0, column_tile = 256, row_splits = 2>} {
   ^bb0(%xr: vector<2048xf32>):
     %sum = vector.reduction <add>, %xr : vector<2048xf32> into f32
     %spread = vector.broadcast %sum : f32 to vector<2048xf32>

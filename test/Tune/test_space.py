@@ -8,7 +8,7 @@ import pytest
 from lnbwd import KernelSpec, compiler, schedule
 from lnbwd_bench.shapes import Shape
 from lnbwd_tune import lnbwd_opt
-from lnbwd_tune.candidates import in_order, sliced
+from lnbwd_tune.candidates import in_order, split_rows
 
 RANKED = [f"threads_per_row = {1 << i}, row_groups = {j}, vector_width = 1, rows_per_workgroup = 1,"
           " workgroups_per_compute_unit = 1" for i in range(5) for j in range(1, 5)]
@@ -51,10 +51,10 @@ def test_clusters_that_fill_compute_units_start_late():
     late = [fields for fields in found if fields["workgroups_per_row"] >= 4
             and fields["workgroups_per_compute_unit"] > 1]
     assert late and len(late) < len(found)
-    assert all(fields["early_start"] == (fields not in late) for fields in found)
+    assert all(fields["dependent_launch"] == (fields not in late) for fields in found)
 
 
 def test_slices_are_tried_where_rows_are_few_and_long():
-    assert sliced(Shape(64, 65536), 132) == [{"row_slices": n} for n in (1, 2, 4, 8, 16)]
-    assert not sliced(Shape(8192, 65536), 132)
-    assert not sliced(Shape(64, 1024), 132)
+    assert split_rows(Shape(64, 65536), 132) == [{"row_splits": n} for n in (1, 2, 4, 8, 16)]
+    assert not split_rows(Shape(8192, 65536), 132)
+    assert not split_rows(Shape(64, 1024), 132)

@@ -96,7 +96,7 @@ def test_ranges_of_rows_meet_in_the_middle():
     entries = table.make_entries(results(problem(m=100), problem(m=6400), problem(m=1600)), 1.02)
     known = [entry["m"] for entry in entries if "m" in entry]
     assert known == [[50, 400], [401, 3200], [3201, 12800]]
-    # The largest is of 157 MB: it also stands for unknown numbers of rows, behind the others.
+    # The largest is of 157 MB: it also stands for unknown numbers of rows, after the others.
     assert [entry["measured"]["m"] for entry in entries if "m" not in entry] == [6400]
     assert "m" not in entries[-1]
 

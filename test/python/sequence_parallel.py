@@ -31,7 +31,7 @@ N = 32
 
 
 class Block(torch.nn.Module):
-    """A norm, and two linear layers behind it, with a residual."""
+    """A norm, and two linear layers after it, with a residual."""
 
     def __init__(self, norm):
         super().__init__()

@@ -21,8 +21,8 @@ func.func @keep(%x: memref<?x64xf32>, %m: memref<?x64xi8>, %y: memref<?x64xf32>,
   ^row(%xr: vector<64xf32>, %mr: vector<64xi8>):
     %zero = arith.constant dense<0> : vector<64xi8>
     %none = arith.constant dense<0.0> : vector<64xf32>
-    %set = arith.cmpi ne, %mr, %zero : vector<64xi8>
-    %yr = arith.select %set, %xr, %none : vector<64xi1>, vector<64xf32>
+    %tile = arith.cmpi ne, %mr, %zero : vector<64xi8>
+    %yr = arith.select %tile, %xr, %none : vector<64xi1>, vector<64xf32>
     %positive = arith.cmpf ogt, %yr, %none : vector<64xf32>
     %pr = arith.extui %positive : vector<64xi1> to vector<64xi8>
     lnbwd.yield %yr, %pr : vector<64xf32>, vector<64xi8>

@@ -254,7 +254,7 @@ def test_a_norm_before_a_product_starts_late(k, rows):
     codes = [compiler.compile_mlir(layer.norm_source(False), "sm_90", format="ptx",
                                    pipeline_options=f"{options} rows={rows}").code
              for options in ("", linear_passes.before_product("sm_90", k, 2, rows))]
-    assert [b'"early_start"' in code for code in codes] == [True, False]
+    assert [b'"dependent_launch"' in code for code in codes] == [True, False]
     assert linear_passes.before_product("gfx942", k, 2, rows) == ""
 
 
@@ -509,7 +509,7 @@ def test_the_time_of_the_host_is_seen_from_idle(from_idle, fastest, monkeypatch)
     time for the next is hidden."""
     clock = FakeTime()
     monkeypatch.setattr(torch.cuda, "synchronize", clock.synchronize)
-    times = product_choice._in_turns(
+    times = product_choice._interleaved(
         {"kernel": clock.batch(50, 150, 8), "torch": clock.batch(55, 121, 8),
          "branches": clock.batch(130, 115, 8)}, 8, torch.device("cuda", 0), from_idle=from_idle)
     assert min(times, key=times.get) == fastest

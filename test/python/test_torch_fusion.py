@@ -52,7 +52,7 @@ def test_what_others_compute_is_computed_again(device):
         inner = torch.tanh(0.8 * (h + 0.045 * h * h * h))
         y = (0.5 * h * (1 + inner)).flatten(0, 1) @ weight
         slope = 0.5 * (1 + inner) + 0.5 * h * (1 - inner * inner) * 0.8 * (1 + 0.135 * h * h)
-        # That the gradient comes behind the product, as behind a checkpoint.
+        # That the gradient comes after the product, as after a checkpoint.
         gradient = (dh + y.view(dh.shape)) * slope
         return gradient, gradient.sum([0, 1])
 
@@ -153,9 +153,9 @@ def test_what_is_in_memory(device):
     assert not fusion.is_in_memory(many, {find(graph, aten.abs.default),
                                           find(graph, aten.sum.dim_IntList)})
     product = find(graph, aten.mm.default)
-    assert fusion.behind([find(graph, aten.exp.default)]) >= set(product.users)
-    assert find(graph, aten.exp.default) in fusion.ahead(list(product.users))
-    assert many not in fusion.ahead(list(product.users))
+    assert fusion.separated_users([find(graph, aten.exp.default)]) >= set(product.users)
+    assert find(graph, aten.exp.default) in fusion.separated_sources(list(product.users))
+    assert many not in fusion.separated_sources(list(product.users))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def test_a_region_stands_where_it_is_used(device):
 
 
 class PostNorm(torch.nn.Module):
-    """A layer with its norms behind the residual additions."""
+    """A layer with its norms after the residual additions."""
 
     def __init__(self, width):
         super().__init__()

@@ -39,8 +39,8 @@ F32, BF16 = torch.float32, torch.bfloat16
 # Models
 # --------------------------------------------------------------------------------------------------
 
-# Configuration, precision, layers, and how many GELUs with the bias gradient behind them there are.
-# Of one layer all places of a norm are there: behind the inputs, and behind either branch's sum.
+# Configuration, precision, layers, and how many GELUs with the bias gradient after them there are.
+# Of one layer all places of a norm are there: after the inputs, and after either branch's sum.
 MODELS = [("gpt2-small", "autocast", 2, 2), ("gpt2-small", "bf16", 1, 1),
           ("vit-large", "autocast", 1, 1), ("vit-large", "bf16", 2, 2),
           ("llama-1b", "autocast", 1, 0), ("llama-1b", "bf16", 2, 0)]
@@ -486,7 +486,7 @@ def test_inductor_and_its_cache(tmp_path):
 
 
 def test_options_of_inductor_stay(device):
-    """The user's own pass runs behind ours, and wrong options are refused as ever."""
+    """The user's own pass runs after ours, and wrong options are refused as ever."""
     seen = []
 
     class Mine(torch._inductor.custom_graph_pass.CustomGraphPass):
@@ -494,7 +494,7 @@ def test_options_of_inductor_stay(device):
             seen.append([str(n.target) for n in graph.nodes])
 
         def uuid(self):
-            return None  # A graph out of a cache has its passes behind it.
+            return None  # A graph out of a cache has its passes after it.
 
     x, = operands(device, "r")
     function = torch.compile(lambda x: x - x.mean(-1, keepdim=True), backend="lnbwd",

@@ -128,7 +128,7 @@ def test_masks_of_scalars_and_columns_stay_outside(device):
 
 
 class DropoutBlock(models.Block):
-    """With dropout behind attention and feed-forward layer, as GPT-2 is trained."""
+    """With dropout after attention and feed-forward layer, as GPT-2 is trained."""
 
     def forward(self, x):
         x = x + F.dropout(self.attention(self.norm1(x)), 0.1, self.training)
@@ -148,7 +148,7 @@ def gpt2_with_dropout(device):
 @pytest.mark.parametrize("precision", ["autocast", "float32"])
 def test_gpt2_with_dropout(device, precision):
     """The same masks are drawn with our regions and without. Every norm's gradient is a region,
-    which reads the masks around it; a norm behind a dropout is torch.compile's, which draws the
+    which reads the masks around it; a norm after a dropout is torch.compile's, which draws the
     mask where it uses it."""
     model, batch = gpt2_with_dropout(device)
     results = []

@@ -67,7 +67,7 @@ class LayerNorm2d(torch.nn.LayerNorm):
 
 
 class LayerNormAct(torch.nn.LayerNorm):
-    """timm's: an activation behind it, which makes it something else."""
+    """timm's: an activation after it, which makes it something else."""
 
     def forward(self, x):
         return torch.relu(super().forward(x))

@@ -291,9 +291,9 @@ func.func @keep(%x: memref<?x{N}xf32>, %m: memref<?x{N}xi8>, %p: memref<?x{N}xi8
   ^row(%xr: vector<{N}xf32>, %mr: vector<{N}xi8>):
     %zero = arith.constant dense<0> : vector<{N}xi8>
     %none = arith.constant dense<0.0> : vector<{N}xf32>
-    %set = arith.cmpi ne, %mr, %zero : vector<{N}xi8>
+    %tile = arith.cmpi ne, %mr, %zero : vector<{N}xi8>
     %positive = arith.cmpf ogt, %xr, %none : vector<{N}xf32>
-    %both = arith.andi %set, %positive : vector<{N}xi1>
+    %both = arith.andi %tile, %positive : vector<{N}xi1>
     %pr = arith.extui %both : vector<{N}xi1> to vector<{N}xi8>
     lnbwd.yield %pr : vector<{N}xi8>
   }}

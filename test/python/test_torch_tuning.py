@@ -233,4 +233,4 @@ def test_the_model_ranks_what_is_tried_on_chips_that_it_knows():
                                           rows=4096))
     texts = [candidate.text for candidate in found]
     assert texts[0] == "" and 4 < len(texts) <= 1 + tuning.CANDIDATES
-    assert any(schedule.parse(text)["early_start"] for text in texts[1:])
+    assert any(schedule.parse(text)["dependent_launch"] for text in texts[1:])

@@ -7,7 +7,7 @@ import torch
 
 
 class Block(torch.nn.Module):
-    """Attention and a perceptron, each behind a norm."""
+    """Attention and a perceptron, each after a norm."""
 
     def __init__(self, width, make_norm):
         super().__init__()

@@ -68,7 +68,7 @@ struct Options {
   std::string streamFile;
   /// Predict, and execute no more than that needs.
   bool predict = false;
-  /// Of the simulator's model of time, and where its timeline goes.
+  /// Of the simulator's timing model, and where its timeline goes.
   std::string timeOptions;
   std::string traceFile;
   bool json = false;

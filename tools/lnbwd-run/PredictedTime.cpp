@@ -52,7 +52,7 @@ private:
   static F *find(const lnbwd_device *device, const char *name) {
     auto *found = reinterpret_cast<F *>(lnbwd_device_symbol(device, name));
     if (!found)
-      throw Failure(BadInput, "the simulator's library has no model of time; "
+      throw Failure(BadInput, "the simulator's library has no timing model; "
                               "it is of another release than this program");
     return found;
   }

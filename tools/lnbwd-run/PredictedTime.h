@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the simulator's model of time says of the kernel. Nothing of it is
+// What the simulator's timing model says of the kernel. Nothing of it is
 // measured, and it is kept apart from what is.
 //
 //===----------------------------------------------------------------------===//

@@ -216,7 +216,7 @@ bool RunReport::isValid() const {
   return complaints.empty() && allValid;
 }
 
-/// What the simulator's model of time says, for people.
+/// What the simulator's timing model says, for people.
 static std::string summaryOf(const RunReport &report) {
   return ordered_json::parse(report.prediction)
       .at("summary")

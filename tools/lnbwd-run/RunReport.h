@@ -34,7 +34,7 @@ struct RunReport {
   std::vector<std::string> complaints;
   std::optional<TimeReport> time;
   std::optional<lnbwd_sim_counters> counters;
-  /// What the simulator's model of time says, as JSON; empty without it.
+  /// What the simulator's timing model says, as JSON; empty without it.
   std::string prediction;
   /// What the simulator's checks counted, as JSON; empty without them.
   std::string checkedCounts;

@@ -546,9 +546,9 @@ TEST_F(CApiTest, CudaLaunchesInThePrimaryContext) {
 }
 
 // An early start needs cuLaunchKernelEx; a driver without it starts later.
-TEST_F(CApiTest, CudaStartsKernelsEarlyWhereItCan) {
+TEST_F(CApiTest, CudaLaunchesDependentKernelsWhereItCan) {
   json plan = cudaPlan();
-  plan["kernels"][1]["early_start"] = true;
+  plan["kernels"][1]["dependent_launch"] = true;
   for (const char *library : {FAKE_CUDA_LIBRARY, FAKE_OLD_CUDA_LIBRARY}) {
     Environment chosen("LNBWD_CUDA_LIBRARY", library);
     open("cuda");

@@ -104,12 +104,13 @@ TEST(PlanTest, ReadsTheOperation) {
                   "plan.operation.operands: expected an object, got []");
 }
 
-TEST(PlanTest, ReadsEarlyStart) {
+TEST(PlanTest, ReadsDependentLaunch) {
   json text = examplePlan();
-  EXPECT_FALSE(parsePlan(text.dump()).kernels[1].earlyStart);
-  text["kernels"][1]["early_start"] = true;
-  EXPECT_TRUE(parsePlan(text.dump()).kernels[1].earlyStart);
-  EXPECT_CONTAINS(refusalWith("/kernels/1/early_start", 1), "expected true");
+  EXPECT_FALSE(parsePlan(text.dump()).kernels[1].dependentLaunch);
+  text["kernels"][1]["dependent_launch"] = true;
+  EXPECT_TRUE(parsePlan(text.dump()).kernels[1].dependentLaunch);
+  EXPECT_CONTAINS(refusalWith("/kernels/1/dependent_launch", 1),
+                  "expected true");
 }
 
 TEST(PlanTest, ReadsTheDistanceBetweenRows) {

@@ -1,4 +1,4 @@
-//===- ProductFusion.h - When a product takes a row program ----*- C++ -*-===//
+//===- ProductFusion.h - When a product takes a row program -----*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Which of the forms, a kernel of a product with what is before or behind it or
+// Which of the forms, a kernel of a product with what is before or after it or
 // one of each, is expected to be the faster one.
 //
 //===----------------------------------------------------------------------===//

@@ -44,7 +44,7 @@ struct ScheduleResources {
 /// has a few columns fewer than the others, or, in short rows, none.
 int64_t getSharedColumns(int64_t length, int64_t split, int64_t width);
 
-/// Whether the kernel of `op` itself computes its row sums: with `row_slices`
+/// Whether the kernel of `op` itself computes its row sums: with `row_splits`
 /// others do.
 bool keepsRowSums(RowwiseOp op, ScheduleAttr schedule);
 
@@ -73,17 +73,17 @@ int64_t getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
 /// workgroup are combined.
 int64_t getCombineRadix(RowwiseOp op, ScheduleAttr schedule);
 
-/// Whether a lane adds its column sums to totals after every few turns of its
-/// row loop, and begins anew, so that their error does not grow with its number
-/// of rows. Not where rows of 16 bits or the few rows of partial sums need
-/// none, where the totals would cost a workgroup its registers, or where they
-/// were measured to cost time: few staged rows side by side.
+/// Whether a lane adds its column sums to totals after every few iterations of
+/// its row loop, and begins anew, so that their error does not grow with its
+/// number of rows. Not where rows of 16 bits or the few rows of partial sums
+/// need none, where the totals would cost a workgroup its registers, or where
+/// they were measured to cost time: few staged rows side by side.
 bool hasSumTotals(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip);
-/// Those turns.
-int64_t getSumBlockTurns(ScheduleAttr schedule);
+/// Those iterations.
+int64_t getSumBlockIterations(ScheduleAttr schedule);
 
 /// Whether loads of rows that do not exist can be dropped without a branch, so
-/// that the code generator can count the loads on their way. Buffer loads do
+/// that the code generator can count the loads in flight. Buffer loads do
 /// it, whose descriptor has the bounds.
 inline bool canDropLoads(const ChipInfo &chip) {
   return chip.backend == Backend::AMDGPU;

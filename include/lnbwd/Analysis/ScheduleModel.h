@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The cost model: which schedule to take when nobody says.
+// The cost model: which schedule to take where none is given.
 //
 //===----------------------------------------------------------------------===//
 

@@ -33,13 +33,14 @@ int64_t getExpectedRows(RowwiseOp op, int64_t rows);
 ScheduleAttr chooseByCost(RowwiseOp op, const ChipInfo &chip,
                           bool allowRejected, int64_t rows);
 
-/// `schedule` of `op` with `early_rows` and `early_next`, where it starts early
-/// and no kernel that adds up partial sums follows: for rows that are whole in
-/// a workgroup, where it stays for further ones or waves share the row.
-/// Elsewhere it was measured to gain nothing or to lose (docs/performance.md).
-/// Not where that was rejected: a few more registers may be too many.
-ScheduleAttr bringRowsEarly(RowwiseOp op, const ChipInfo &chip,
-                            ScheduleAttr schedule);
+/// `schedule` of `op` with `prefetch_before_dependency` and `early_trigger`,
+/// where it starts early and no kernel that adds up partial sums follows: for
+/// rows that are whole in a workgroup, where it stays for further ones or waves
+/// share the row. Elsewhere it was measured to gain nothing or to lose
+/// (docs/performance.md). Not where that was rejected: a few more registers may
+/// be too many.
+ScheduleAttr prefetchRowsBeforeDependency(RowwiseOp op, const ChipInfo &chip,
+                                          ScheduleAttr schedule);
 
 /// A schedule, and the time of a call that the cost model predicts; none where
 /// rules rank.

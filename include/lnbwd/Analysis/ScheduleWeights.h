@@ -35,7 +35,7 @@ double getResident(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip);
 /// staging, in programs that keep a row and sum columns, whose workgroups stay
 /// for all of their rows, where it is known how many there are. A kernel for
 /// any number of rows rather has more of them in flight.
-bool weighsTurns(RowwiseOp op, const ChipInfo &chip);
+bool modelsIterations(RowwiseOp op, const ChipInfo &chip);
 
 /// Whether a schedule that holds rows in registers has too little in flight.
 bool isStarved(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip);

@@ -1,4 +1,4 @@
-//===- StageLayout.h - How sets of rows lie in stages -----------*- C++ -*-===//
+//===- StageLayout.h - How tiles of rows lie in stages ----------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -26,22 +26,22 @@ namespace lnbwd {
 /// Bulk copies begin, end and are counted in units of so many bytes.
 constexpr int64_t bulkCopyUnit = 16;
 
-/// A copy takes longer where its bytes lie otherwise within units of so many in
-/// memory than in the stage (docs/schedules.md).
-constexpr int64_t bulkPlaceUnit = 32;
+/// A copy is slower where its source and its destination have different offsets
+/// modulo so many bytes (docs/schedules.md).
+constexpr int64_t bulkAlignment = 32;
 
 /// A copy begins where a unit begins. Rows of other lengths are copied from the
-/// last such place before the set to the first behind it, and lie as much
+/// last such address before the tile to the first after it, and lie as much
 /// further on in their stage: they are *shifted*. So are slices of rows, each
 /// by itself: it begins anywhere, and its copy reaches into its neighbours.
 ///
-/// In its stage each copy has room that begins at a multiple of bulkPlaceUnit.
-/// Where copies do not all begin at one in memory, each is put so much further
-/// on in its room: it is *offset*. All that are shifted are.
+/// In its stage each copy has room that begins at a multiple of bulkAlignment.
+/// Where the sources of copies are not all aligned so, each destination gets
+/// the same offset in its room: the copy is *offset*. All that are shifted are.
 struct StageLayout {
   /// Elements of a whole row.
   int64_t rowLength;
-  /// Columns of a row that the workgroup has, and rows of a set.
+  /// Columns of a row that the workgroup has, and rows of a tile.
   int64_t columns;
   int64_t rows;
   /// Bytes of an element of each row operand.
@@ -50,7 +50,7 @@ struct StageLayout {
   /// Whether the workgroup has but a slice of the row, so that rows do not lie
   /// side by side and each is copied by itself.
   bool isSlice() const { return columns < rowLength; }
-  /// Blocks of memory that the rows of a set are, for each row operand.
+  /// Blocks of memory that the rows of a tile are, for each row operand.
   int64_t getBlocks() const { return isSlice() ? rows : 1; }
   /// Bytes of one of them, of elements of so many bytes.
   int64_t getBlockBytes(int64_t bytes) const {
@@ -62,8 +62,8 @@ struct StageLayout {
              (isSlice() && rowLength * bytes % bulkCopyUnit != 0);
     });
   }
-  /// Whether the blocks do not all begin where bulkPlaceUnit bytes do, and
-  /// finding out where they do is worth it: not for sets of rows that only
+  /// Whether the blocks do not all begin where bulkAlignment bytes do, and
+  /// finding out where they do is worth it: not for tiles of rows that only
   /// together are whole copies, whose kernels are bound by their instructions.
   bool needsOffset() const {
     if (needsShift())
@@ -71,8 +71,8 @@ struct StageLayout {
     return llvm::any_of(elementBytes, [&](int64_t bytes) {
       if (!isSlice() && rowLength * bytes % bulkCopyUnit != 0)
         return false;
-      return getBlockBytes(bytes) % bulkPlaceUnit != 0 ||
-             (isSlice() && rowLength * bytes % bulkPlaceUnit != 0);
+      return getBlockBytes(bytes) % bulkAlignment != 0 ||
+             (isSlice() && rowLength * bytes % bulkAlignment != 0);
     });
   }
   /// Bytes that the copy of a block takes.
@@ -84,13 +84,13 @@ struct StageLayout {
                : block;
   }
   /// Bytes of a stage that the copy of a block has, with those that it leaves
-  /// before and behind it.
+  /// before and after it.
   int64_t getRoomBytes(int64_t bytes) const {
-    int64_t most = needsOffset() ? bulkPlaceUnit - bulkCopyUnit : 0;
+    int64_t most = needsOffset() ? bulkAlignment - bulkCopyUnit : 0;
     return int64_t(
-        llvm::alignTo(uint64_t(getCopyBytes(bytes) + most), bulkPlaceUnit));
+        llvm::alignTo(uint64_t(getCopyBytes(bytes) + most), bulkAlignment));
   }
-  /// Elements from a row of a set to the one behind it in a stage, of elements
+  /// Elements from a row of a tile to the next one in a stage, of elements
   /// of so many bytes.
   int64_t getRowDistance(int64_t bytes) const {
     return isSlice() ? getRoomBytes(bytes) / bytes : columns;

@@ -23,7 +23,7 @@
 
 namespace lnbwd {
 
-/// What tells row programs apart as far as a schedule is concerned.
+/// What distinguishes row programs for the choice of a schedule.
 struct ProgramKey {
   /// The widest element among the row blocks: "bf16", "f16" or "f32".
   std::string element;

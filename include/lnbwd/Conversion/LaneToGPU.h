@@ -23,11 +23,11 @@
 
 namespace lnbwd {
 
-/// Computes for each `lane.place` of `kernel` where lanes stand, and has an
-/// `unrealized_conversion_cast` of these numbers stand for it.
-void computePlaces(mlir::gpu::GPUFuncOp kernel, const ChipInfo &chip);
+/// Computes for each `lane.layout` of `kernel` where lanes stand, and has an
+/// `unrealized_conversion_cast` of these numbers represent it.
+void computeLayouts(mlir::gpu::GPUFuncOp kernel, const ChipInfo &chip);
 /// Lays out the memory and the barriers of each `lane.stages` of `kernel`, and
-/// has a cast of these stand for it.
+/// has a cast of these represent it.
 void layOutStages(mlir::gpu::GPUFuncOp kernel);
 /// Erases the casts of places and stages that nothing asks for any more.
 void eraseUnusedCasts(mlir::gpu::GPUFuncOp kernel);

@@ -62,7 +62,7 @@ def FewRowsToGPUPass
     ```mlir
     %we = memref.load %w[%thread] : memref<128xf32, #gpu.address_space<global>>
     %be = memref.load %b[%column] : memref<16xf32, #gpu.address_space<global>>
-    scf.for %turn = %c0 to %rows step %c16 {
+    scf.for %iteration = %c0 to %rows step %c16 {
       %xe = memref.load %x[%place] : memref<?xf32, #gpu.address_space<global>>
       ... // W and the rows of x go to workgroup memory
       gpu.barrier
@@ -71,7 +71,7 @@ def FewRowsToGPUPass
       %p0 = math.fma %x0, %w0, %zero : f32
       ... // and so on, 8 times
       %ye = arith.addf %p7, %be : f32
-      scf.if %exists {
+      scf.if %in_bounds {
         memref.store %ye, %y[%place_of_y] : memref<?xf32, #gpu.address_space<global>>
       }
       gpu.barrier
@@ -95,29 +95,28 @@ def FewRowsToGPUPass
 }
 
 def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
-  let summary = "Turn scheduled row programs into kernels of the lane level";
+  let summary = "Distribute scheduled row programs over lanes";
   let description = [{
     Each row program of a function becomes one kernel of a `gpu.module` named
-    after the function, and a `gpu.launch_func` in its place. The kernel's body
-    is at the lane level: what was a row is a lane's part of it, so that
-    elementwise operations only change their type, and a loop takes one row
-    after another.
+    after the function, and is replaced by a `gpu.launch_func`. The kernel's
+    body is at the lane level: a row becomes a lane's fragment of it, so that
+    elementwise operations only change their type, in a loop over the rows.
 
     Expects memrefs, a schedule on every row program, final column sums only
-    where one workgroup takes all rows (see lnbwd-finalize-column-sums), and
+    where one workgroup processes all rows (see lnbwd-finalize-column-sums), and
     operands that are arguments of the function or allocations in it. Fails,
-    naming the operation, on anything in a region that works neither elementwise
-    nor as a sum.
+    naming the operation, on operations in a region that are neither elementwise
+    nor reductions.
 
-    A kernel that adds up rows of an allocation, partial sums, and is the last
-    to read it ends with `lane.discard`; which lines that gives up, the patterns
-    of the vendor decide.
+    A kernel that adds up the partial sums of an allocation and is the last to
+    read it ends with `lane.discard`; the vendor's patterns decide which cache
+    lines it discards.
 
     Kernel parameters are bare pointers, each typed as the first row of its
     buffer, then the row count and the workgroup count as 64-bit integers
-    (docs/runtime.md). Of a program with groups of rows these are the counts of one
-    group, which is the grid's third dimension; in the kernel the buffers begin
-    with the group's own rows.
+    (docs/runtime.md). Of a program with groups of rows these are the counts of
+    one group, which is the grid's third dimension; in the kernel the buffers
+    begin with the group's own rows.
 
     Before:
 
@@ -135,19 +134,19 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
     After, in the kernel:
 
     ```mlir
-    %place = lane.place : !lane.place<row_length = 512, lanes = 64, groups = 2, width = 4>
-    %first = lane.first_turn : !lane.turn
-    %turns = lane.for_rows %set = %begin to %rows step %step at %place carrying(%turn = %first)
-        : !lane.place<...>, !lane.turn {
-      %row = lane.row %set at %place : !lane.place<...>
-      %x = lane.load %xs[%row] at %place : ... -> vector<2x4xf32>
-      %share = lane.fold [#vector.kind<add>] %x at %place : ... -> vector<4xf32>
-      %s = lane.reduce [#vector.kind<add>] %share at %place turn %turn phase 0 : ... -> f32
+    %layout = lane.layout : !lane.layout<row_length = 512, lanes = 64, groups = 2, width = 4>
+    %first = lane.first_iteration : !lane.iteration
+    %iterations = lane.for_rows %tile = %begin to %rows step %step at %layout carrying(%iteration = %first)
+        : !lane.layout<...>, !lane.iteration {
+      %row = lane.row %tile at %layout : !lane.layout<...>
+      %x = lane.load %xs[%row] at %layout : ... -> vector<2x4xf32>
+      %partial = lane.fold [#vector.kind<add>] %x at %layout : ... -> vector<4xf32>
+      %s = lane.reduce [#vector.kind<add>] %partial at %layout iteration %iteration phase 0 : ... -> f32
       %sv = vector.broadcast %s : f32 to vector<2x4xf32>
       %y = arith.mulf %x, %sv : vector<2x4xf32>
-      lane.store %y, %ys[%row] at %place : ...
-      %next = lane.next_turn %turn : !lane.turn
-      lane.yield %next : !lane.turn
+      lane.store %y, %ys[%row] at %layout : ...
+      %next = lane.next_iteration %iteration : !lane.iteration
+      lane.yield %next : !lane.iteration
     }
     ```
 
@@ -180,25 +179,25 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
 def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Lower kernels of the lane level to upstream's dialects";
   let description = [{
-    What is left of the lane level in a kernel becomes `gpu`, `vector`, `scf`,
-    `memref` and `arith` operations, and, where a target has better ones, those
-    of `amdgpu`, `rocdl` or `nvvm`. What is of another part of the kernel than
-    what is around it says so in `lane.part`, for
+    Lowers the remaining operations of the lane level to `gpu`, `vector`, `scf`,
+    `memref` and `arith` operations, and, where a target has better ones, to
+    those of `amdgpu`, `rocdl` or `nvvm`. Operations that belong to another part
+    of the kernel than their parent get a `lane.part`, for
     `lnbwd-convert-parts-to-locations`.
 
-    Expects split parts, and neither row reductions nor sets that are not whole:
-    run `lnbwd-peel-last-rows`, `lnbwd-block-column-sums`, `lnbwd-split-parts`
+    Expects split fragments, and neither row reductions nor partial tiles: run
+    `lnbwd-peel-last-rows`, `lnbwd-block-column-sums`, `lnbwd-split-fragments`
     and `lnbwd-lower-row-reductions` before.
 
     Before:
 
     ```mlir
-    %place = lane.place : !lane.place<row_length = 512, lanes = 64, groups = 1, width = 8>
-    lane.for_rows %set = %begin to %rows step %step at %place
-        attributes {whole} : !lane.place<...> {
-      %row = lane.row %set at %place : !lane.place<...>
-      %x = lane.load %xs[%row] at %place access 0 : ... -> vector<8xbf16>
-      lane.store %x, %ys[%row] at %place access 0 : ...
+    %layout = lane.layout : !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 8>
+    lane.for_rows %tile = %begin to %rows step %step at %layout
+        attributes {whole} : !lane.layout<...> {
+      %row = lane.row %tile at %layout : !lane.layout<...>
+      %x = lane.load %xs[%row] at %layout access 0 : ... -> vector<8xbf16>
+      lane.store %x, %ys[%row] at %layout access 0 : ...
     }
     ```
 
@@ -226,11 +225,11 @@ def PartsToLocationsPass
     : Pass<"lnbwd-convert-parts-to-locations", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Note in locations which part of a kernel an operation is";
   let description = [{
-    Takes the attributes `lane.part`, and notes each operation's part in its
-    location: code generation keeps locations, as lines, and no attributes. It
-    goes right behind the lane level, since operations with different attributes
-    are not the same to later passes, and the machine code must not depend on
-    what the report asks for.
+    Removes the attributes `lane.part` and attaches each operation's part to its
+    location: code generation keeps locations, as line numbers, and no
+    attributes. Runs right after the lane level, since later passes do not merge
+    operations with different attributes, and the machine code must not depend
+    on what the report asks for.
 
     Before:
 
@@ -256,24 +255,24 @@ def ProductToGPUPass
   let summary = "Turn products of matrices into kernels";
   let description = [{
     Each `lnbwd.product` becomes a kernel in the `gpu.module` of its function,
-    and a `gpu.launch_func` in its place. What lies beyond a matrix counts as 0,
-    so that any size is right.
+    and a `gpu.launch_func` in its place. Elements out of bounds count as 0, so
+    that any size is correct.
 
-    With a `tiling` the kernel is made of the matrix instructions of `chip`.
-    Tiles of A and B go through registers to workgroup memory, 128 bytes of each
-    row at a time, in blocks of 16 bytes whose places are permuted so that no
-    two lanes of an access meet in a bank; the next tiles are on their way while
-    the present ones are multiplied. A matrix whose rows do not go along the sum
-    is transposed in registers between. With `splits`, a second kernel adds the
-    parts.
+    With a `tiling` the kernel uses the matrix instructions of `chip`. Tiles of
+    A and B go through registers to workgroup memory, 128 bytes of each row at a
+    time, in blocks of 16 bytes that are swizzled so that the lanes of an access
+    have no bank conflicts; the loads of the next tiles are in flight while the
+    present ones are multiplied. A matrix whose rows are not along the reduction
+    dimension is transposed in registers. With `splits` (split-K), a second
+    kernel adds the partial products.
 
     Without, a workgroup of 256 work-items makes a tile of 64 x 64 elements, 4 x
     4 to each, in float32 with fused multiply-adds: 16 columns of A and rows of
     B at a time go to workgroup memory, widened. That is the same on all chips.
 
     The order in which an element is summed is the kernel's, and the same in
-    each run. A tiling that `chip` has no instruction for, or no room, is an
-    error.
+    each run. A tiling that `chip` has no instruction or not enough memory for
+    is an error.
 
     Before:
 
@@ -302,13 +301,13 @@ def ProductToGPUPass
 }
 
 def LowerSubgroupReducePass : Pass<"lnbwd-lower-subgroup-reduce"> {
-  let summary = "Lower subgroup reductions the way the chip does them best";
+  let summary = "Lower subgroup reductions as the chip does them best";
   let description = [{
     Upstream's patterns for `gpu.subgroup_reduce`, chosen from the chip table:
     data-parallel-primitive moves (DPP) on AMD, shuffles elsewhere. On chips
     whose waves have 64 lanes a move that leaves two of the four rows of lanes
     as they were goes to all rows where nothing reads these two afterwards: LLVM
-    then makes it and the operation behind it one instruction.
+    then makes it and the operation after it one instruction.
 
     Before:
 
@@ -337,11 +336,11 @@ def ExpandMathPass : Pass<"lnbwd-expand-math"> {
     float32, become a few multiply-adds around the instructions that `chip` has
     for exp2, log2, reciprocal and roots, through LLVM's intrinsics; elementwise
     on vectors. `sin` and `cos` reduce their argument in integers, so that they
-    are right for any. `sqrt` and `rsqrt` of vectors are the chip's instruction, scaled
-    for subnormal numbers; of scalars, of which a row has one, they are rounded
-    correctly, `rsqrt` as a division. `math.absf`, `floor`, `ceil`, `trunc` and
-    `roundeven`, for which there are instructions, become calls of LLVM's
-    intrinsics. Their errors are in docs/numerics.md.
+    are right for any. `sqrt` and `rsqrt` of vectors are the chip's instruction,
+    scaled for subnormal numbers; of scalars, of which a row has one, they are
+    rounded correctly, `rsqrt` as a division. `math.absf`, `floor`, `ceil`,
+    `trunc` and `roundeven`, for which there are instructions, become calls of
+    LLVM's intrinsics. Their errors are in docs/numerics.md.
 
     `arith.divf` is IEEE's division and left alone, unless it has one of the
     flags `arcp` and `afn`, or is the sigmoid's, whose divisor is

@@ -83,7 +83,7 @@ struct NamedOperationInfo {
   }
   /// Whether the mean is subtracted, so that there is a shift as well.
   constexpr bool hasMean() const { return has(Role::Mean); }
-  /// Whether there is a linear layer behind the norm.
+  /// Whether there is a linear layer after the norm.
   constexpr bool hasProduct() const { return hasInput(Role::W); }
 };
 

@@ -70,7 +70,7 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       llvm::cl::init("auto")};
   Option<std::string> epilogues{
       *this, "epilogues",
-      llvm::cl::desc("When a product of matrices takes the row program behind "
+      llvm::cl::desc("When a product of matrices takes the row program after "
                      "it: auto (where it is expected to be faster), always or "
                      "never"),
       llvm::cl::init("auto")};
@@ -84,7 +84,7 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       *this, "float32-products",
       llvm::cl::desc("How two matrices of float32 are multiplied: exact "
                      "(nothing but sums is rounded), or tf32 (factors are "
-                     "rounded to 10 bits of significand behind the first), "
+                     "rounded to 10 bits of significand after the first), "
                      "which is an error where the chip has no instruction for "
                      "it. One workgroup that takes a whole program, few-rows, "
                      "multiplies exactly"),

@@ -48,7 +48,7 @@ struct Inputs {
   NamedOperation operation = NamedOperation::LayerNorm;
   int64_t rows = 0;
   int64_t columns = 0;
-  /// O, the length of rows behind a linear layer, where there is one.
+  /// O, the length of rows after a linear layer, where there is one.
   int64_t outputs = 0;
   /// 1 + gamma stands in the place of gamma.
   bool zeroCentredGamma = false;
@@ -58,7 +58,7 @@ struct Inputs {
   /// squares is beyond its range.
   bool inFloat32 = true;
   /// The inputs, and what column sums are added to: row blocks [rows, columns],
-  /// columns [columns], row scalars [rows]; behind a linear layer `outputs` in
+  /// columns [columns], row scalars [rows]; after a linear layer `outputs` in
   /// the place of `columns`; matrices [outputs, columns].
   ByRole<ConstArray> arrays;
 

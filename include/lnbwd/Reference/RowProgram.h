@@ -70,7 +70,7 @@ void checkRowProgram(const RowProgram &program, size_t buffers);
 struct ProgramInputs {
   int64_t rows = 0;
   int64_t groups = 1;
-  /// The function's arguments, without data where they are not read, and behind
+  /// The function's arguments, without data where they are not read, and after
   /// them what it allocates.
   std::vector<ConstArray> buffers;
   size_t arguments = 0;

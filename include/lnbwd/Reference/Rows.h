@@ -39,7 +39,7 @@ private:
 /// number of a row scalar. Absent inputs are empty.
 struct RowInputs {
   int64_t columns = 0;
-  /// Of rows behind a linear layer.
+  /// Of rows after a linear layer.
   int64_t outputs = 0;
   /// Of x, to which what is multiplied by a matrix is rounded.
   FloatFormat format = FloatFormat::F32;

@@ -52,27 +52,26 @@ struct CodeFigures {
   /// Bytes of workgroup memory that lanes ask for.
   double sharedBytesRead = 0;
   double sharedBytesWritten = 0;
-  /// Barriers of the row loop, a set of rows.
-  double barriersPerSet = 0;
+  /// Barriers of the row loop, a tile of rows.
+  double barriersPerTile = 0;
   /// Bytes of row blocks that a lane has asked for before it waits for them.
   int64_t bytesAhead = 0;
 };
 
-/// What a kernel goes around over that is no row program of its own: the tiles
-/// of a product, the parts of its sums, or, in one workgroup, some rows at
-/// once.
+/// The loop of a kernel that is no row program of its own: the tiles of a
+/// product, the parts of its sums, or, in one workgroup, some rows at once.
 struct ProductReport {
-  /// Elements of a tile of the result; 0 rows: one workgroup takes a whole row
-  /// program.
+  /// Elements of a tile of the result; 0 rows: one workgroup processes a whole
+  /// row program.
   int64_t tileRows = 0;
   int64_t tileColumns = 0;
   /// Tiles of the result, and in how many parts each is summed up.
   int64_t tiles = 1;
   int64_t parts = 1;
-  /// Elements of the sum, or rows, of a turn, and the turns of a tile over all
-  /// its parts; both 0 where a kernel only adds the parts.
+  /// Elements of the sum, or rows, of an iteration, and the iterations of a
+  /// tile over all its parts; both 0 where a kernel only adds the parts.
   int64_t step = 0;
-  int64_t turns = 0;
+  int64_t iterations = 0;
   /// The share of the tiles' elements that the result has.
   double covered = 1;
   /// The fewest multiplications and additions, in pairs.

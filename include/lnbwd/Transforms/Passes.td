@@ -44,10 +44,10 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
     the row sums of a normalisation before the layer are read off it
     (docs/layer-norm-linear.md).
 
-    `simplify` writes the result as one would by hand, with float32 numbers taken
-    for real ones: `lnbwd-simplify-row-algebra` is the same by itself. The
-    gradient of a named operation notes in `lnbwd.operation` which named gradient
-    it is, if there is one.
+    `simplify` writes the result as one would by hand, with float32 numbers
+    taken for real ones: `lnbwd-simplify-row-algebra` is the same by itself. The
+    gradient of a named operation notes in `lnbwd.operation` which named
+    gradient it is, if there is one.
 
     Before:
 
@@ -153,7 +153,7 @@ def SimplifyContractionsPass : Pass<"lnbwd-simplify-contractions"> {
     - `W c` becomes a program of its own before, over the rows of W, in which it
       is a row sum; `W^T c` likewise, a column sum.
     - An outer sum of `u` and `r c + d` becomes `T c + s d`, with T the outer
-      sum of u and r, and s the column sum of u: a program of its own behind,
+      sum of u and r, and s the column sum of u: a program of its own after,
       over the rows of T.
     - A column sum of `(W^T u) r c` becomes one of `W T c` in that program,
       where T is there, and of `W s c` without r.
@@ -329,18 +329,18 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
 }
 
 def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
-  let summary = "Choose how each row program is spread over the chip";
+  let summary = "Choose the schedule of each row program";
   let description = [{
     Gives each `lnbwd.rowwise` that has none a `#lnbwd.schedule` for `chip`:
     from the table of tuned schedules where that has an entry for the program,
     else from the cost model. `schedule` overrides single fields of the choice,
-    `field=value` separated by commas; `early_rows` and `early_next`, where it
-    sets neither, follow from the others. A schedule that the module's attribute
-    `lnbwd.rejected_schedules` has for the program's entry is not chosen, if
-    there is another: code emission has found that its kernel spills. A schedule
-    that cannot run is an error that names the limit: threads, registers or
-    shared memory; one of the table also names the file and the entry. A
-    schedule that is there already is checked and kept.
+    `field=value` separated by commas; `prefetch_before_dependency` and
+    `early_trigger`, where it sets neither, follow from the others. A schedule
+    that the module's attribute `lnbwd.rejected_schedules` has for the program's
+    entry is not chosen, if there is another: code emission has found that its
+    kernel spills. A schedule that cannot run is an error that names the limit:
+    threads, registers or shared memory; one of the table also names the file
+    and the entry. A schedule that is there already is checked and kept.
 
     The best schedule depends on the number of rows, M. Where the types do not
     say it, `rows` does, so that a program for any M is scheduled as one for
@@ -388,32 +388,32 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
 }
 
 def SplitRowSumsPass : Pass<"lnbwd-split-row-sums"> {
-  let summary = "Compute row sums before, in parts, so that workgroups share rows";
+  let summary = "Split row sums into partial sums of several workgroups (split-row reduction)";
   let description = [{
-    Rows that a workgroup holds whole fill a chip only where there are as many
-    rows as workgroups. Of a program whose schedule has `row_slices` S, the row
-    sums are computed before, in programs of their own: S workgroups share each
-    row, and each leaves what its slice of the columns adds to the sums, in
-    buffers of S float32 numbers for each row. What is left has no row sums, so
-    that its workgroups have columns instead of rows; it adds up the parts from
-    the first to the last, which gives the same bits in every run. Where its
-    workgroups have all rows of their columns (`rows_per_workgroup` 0), column
-    sums need no partial ones.
+    A kernel whose workgroups hold whole rows fills a chip only if there are at
+    least as many rows as workgroups. Of a program whose schedule has
+    `row_splits` S, the row sums are computed before, in programs of their own:
+    S workgroups share each row, and each writes the partial sums of its columns
+    to buffers of S float32 numbers for each row. The remaining program has no
+    row sums, so that its workgroups are distributed over columns instead of
+    rows; it adds up the partial sums in order, so that every run gives the same
+    bits. If one workgroup has all rows of its columns (`rows_per_workgroup` 0),
+    column sums need no partial ones.
 
-    Row sums that need others, as a variance needs the mean, get a program
-    behind that of the others: `<name>_row_sums`, `<name>_row_sums_1` and so on.
-    Inputs are read once more for each of them, from the last-level cache where
-    that holds them.
+    Row sums that depend on others, as a variance depends on the mean, get a
+    program after that of the others: `<name>_row_sums`, `<name>_row_sums_1` and
+    so on. Each of them reads the inputs once more, from the last-level cache if
+    they fit.
 
-    Expects memrefs and schedules. The schedule's other fields are those of what
-    is left; the programs of the sums get one that follows from S.
+    Expects memrefs and schedules. The other fields of the schedule are those of
+    the remaining program; the schedule of the row-sum programs follows from S.
 
     Before:
 
     ```mlir
     lnbwd.rowwise @k rows(%x : memref<?x65536xf32>)
         outs rows(%y : memref<?x65536xf32>)
-        attributes {schedule = #lnbwd.schedule<..., column_tile = 128, row_slices = 8>} {
+        attributes {schedule = #lnbwd.schedule<..., column_tile = 128, row_splits = 8>} {
     ^row(%xr: vector<65536xf32>):
       %s = vector.reduction <add>, %xr : vector<65536xf32> into f32
       %v = vector.broadcast %s : f32 to vector<65536xf32>
@@ -449,7 +449,7 @@ def SplitRowSumsPass : Pass<"lnbwd-split-row-sums"> {
                            "::mlir::memref::MemRefDialect"];
   let statistics = [
     Statistic<"numSplit", "split", "Row programs split">,
-    Statistic<"numPrograms", "programs", "Programs of row sums made">,
+    Statistic<"numPrograms", "programs", "Programs of row sums created">,
   ];
 }
 

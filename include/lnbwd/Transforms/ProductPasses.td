@@ -30,10 +30,10 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
     allocations of one row, or one number, for each row. An outer sum that is no single outer product of float32 is added and
     rounded by a further program over the rows of the matrix.
 
-    Rows go to memory and back around each product; lnbwd-fuse-products behind it
+    Rows go to memory and back around each product; lnbwd-fuse-products after it
     saves what of that it can. With `float32-products` = `tf32` products of two
     matrices of float32 get that `precision`: their factors may be rounded to 10
-    bits of significand behind the first. Expects memrefs and no schedule. Fails on row
+    bits of significand after the first. Expects memrefs and no schedule. Fails on row
     blocks that have more than two dimensions, on outer sums that accumulate,
     and on outputs that are inputs as well.
 

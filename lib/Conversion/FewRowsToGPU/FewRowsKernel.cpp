@@ -61,8 +61,8 @@ void FewRowsKernel::makeKernel() {
       /*vector_width=*/1, /*rows_per_workgroup=*/0,
       /*workgroups_per_compute_unit=*/0, /*workgroups_per_row=*/1,
       /*column_tile=*/0, /*prefetch=*/0, /*unroll=*/1, /*stages=*/0,
-      /*early_start=*/startsEarly, /*reload=*/false, /*row_slices=*/0,
-      /*early_rows=*/false, /*early_next=*/false);
+      /*dependent_launch=*/startsEarly, /*reload=*/false, /*row_splits=*/0,
+      /*prefetch_before_dependency=*/false, /*early_trigger=*/false);
   kernel->setAttr(
       kernelInfoAttr,
       KernelInfoAttr::get(b.getContext(), op.getEntryAttr(), op.getRowLength(),
@@ -317,8 +317,8 @@ void FewRowsKernel::writeTurn(Value firstRow, MutableArrayRef<Values> sums) {
 void FewRowsKernel::writeBody() {
   thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   if (startsEarly) {
-    lane::AwaitPreviousKernelOp::create(b);
-    lane::AllowNextKernelOp::create(b);
+    lane::GridDependencyWaitOp::create(b);
+    lane::LaunchDependentsOp::create(b);
   }
   findColumnsAndMatrices();
   findSums();
@@ -399,5 +399,5 @@ void FewRowsKernel::convert() {
       at, loc, kernel, gpu::KernelDim3{one, one, one},
       gpu::KernelDim3{threads, one, one}, Value(), arguments);
   if (startsEarly)
-    launch->setAttr(earlyStartAttr, at.getUnitAttr());
+    launch->setAttr(dependentLaunchAttr, at.getUnitAttr());
 }

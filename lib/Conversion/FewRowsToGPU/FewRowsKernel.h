@@ -32,7 +32,7 @@ public:
   FewRowsKernel(RowwiseOp op, FewRowsForm form, mlir::gpu::GPUModuleOp module,
                 const ChipInfo &chip)
       : op(op), form(form), module(module),
-        startsEarly(chip.workgroups.hasEarlyStart),
+        startsEarly(chip.workgroups.hasDependentLaunch),
         b(op.getLoc(), op.getContext()) {}
 
   /// Writes the kernel, and its launch before the operation.

@@ -8,7 +8,7 @@
 //
 // Puts upstream's patterns to work with the chip's wave size. Upstream exports
 // the patterns; the pass that runs them there is a test pass. One of our own
-// lets LLVM merge a move that they leave with the operation behind it.
+// lets LLVM merge a move that they leave with the operation after it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,7 +62,7 @@ static bool isReadInOddRows(Value value) {
 }
 
 namespace {
-/// Upstream moves the sums of the first and the third row to the rows behind
+/// Upstream moves the sums of the first and the third row to the rows after
 /// them and leaves these two as they were. LLVM makes a move and the operation
 /// on its result one instruction where the move is to all rows, so it becomes
 /// one to all rows where nobody looks at these two afterwards.

@@ -15,7 +15,7 @@
 // The hardware's functions may be wrong by some units in the last place, read
 // subnormals as 0 and give 0 for them. Polynomials were fitted for the least
 // largest relative error, then rounded to float32 coefficient by coefficient,
-// the lowest first, the others being fitted anew behind each.
+// the lowest first, the others being fitted anew after each.
 //
 //===----------------------------------------------------------------------===//
 
@@ -129,7 +129,7 @@ public:
   }
 
   /// Sign and 1 - 2^(t q(t)), with t = |x| and t q(t) = log2 erfc t up to 4,
-  /// behind which erf is 1 in float32; near 0 x + x p(x^2).
+  /// beyond which erf is 1 in float32; near 0 x + x p(x^2).
   Value erf(Value x) {
     Value magnitude = b.abs(x);
     Value four = b.constant(4);
@@ -288,7 +288,7 @@ private:
     Value radians;
     Bits quarters;
   };
-  /// Payne and Hanek's reduction: of x / (2 pi) 58 bits behind the binary
+  /// Payne and Hanek's reduction: of x / (2 pi) 58 bits after the binary
   /// point, without the whole turns. Below 1 x is its own remainder. That of a
   /// float32 is never below 2^-32 turns, of which 2^-57 is a small part.
   Angle reduceAngle(Value x) {
@@ -298,7 +298,7 @@ private:
     // upper bits. Of 1 / (2 pi) the 96 bits from bit e + 1 on are needed.
     Bits mantissa = b.orBits(b.shiftLeft(bits, 8), 0x80000000);
     Bits distance = b.subBits(b.bitsConstant(0x7f7fffff), bits);
-    // 32 zeros, and the digits of 1 / (2 pi) behind the binary point.
+    // 32 zeros, and the digits of 1 / (2 pi) after the binary point.
     Bits words[7] = {b.bitsConstant(0),          b.bitsConstant(0x28be60db),
                      b.bitsConstant(0x9391054a), b.bitsConstant(0x7f09d5f4),
                      b.bitsConstant(0x7d4d3770), b.bitsConstant(0x36d8a566),

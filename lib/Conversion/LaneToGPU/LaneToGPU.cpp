@@ -46,7 +46,7 @@ static void nameParts(ArrayRef<Operation *> lowered) {
     MLIRContext *context = op->getContext();
     if (isa<lane::ForRowsOp>(op))
       addToPart(op, lane::PartAttr::get(context, lane::PartKind::Row));
-    else if (isa<lane::LoadScalarOp, lane::LoadScalarWithinOp>(op))
+    else if (isa<lane::LoadScalarOp, lane::LoadScalarPredicatedOp>(op))
       addToPart(op, lane::PartAttr::getScalars(context));
   }
 }
@@ -79,13 +79,13 @@ static SmallVector<Operation *> getLaneOps(gpu::GPUFuncOp kernel) {
   SmallVector<Operation *> ops;
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isa_and_nonnull<lane::LaneDialect>(op->getDialect()) &&
-        !isa<lane::PlaceOp, lane::StagesOp, lane::YieldOp>(op))
+        !isa<lane::LayoutOp, lane::StagesOp, lane::YieldOp>(op))
       ops.push_back(op);
   });
   return ops;
 }
 
-/// Bytes that come to workgroup memory by themselves, and what waits for them.
+/// Asynchronous transfers to workgroup memory, and waits for them.
 static bool isTransfer(Operation *op) {
   return isa<lane::InitByteBarriersOp, lane::ExpectBytesOp, lane::AwaitBytesOp,
              lane::ArriveAtPeersOp, lane::AwaitPeersOp, lane::SendToPeersOp,
@@ -93,27 +93,28 @@ static bool isTransfer(Operation *op) {
 }
 
 /// Whether nothing of the lane level is left. Says what is, and which pass
-/// takes it.
+/// removes it.
 static LogicalResult checkConverted(gpu::GPUFuncOp kernel) {
   WalkResult result = kernel.walk([&](Operation *op) {
     // Places and stages that stay have users that do.
     if (isa_and_nonnull<lane::LaneDialect>(op->getDialect()) &&
-        !isa<lane::PlaceOp, lane::StagesOp>(op)) {
+        !isa<lane::LayoutOp, lane::StagesOp>(op)) {
       auto diagnostic = op->emitOpError("cannot be converted");
-      if (isa<lane::ReduceOp, lane::FirstTurnOp, lane::NextTurnOp>(op))
+      if (isa<lane::ReduceOp, lane::FirstIterationOp, lane::NextIterationOp>(
+              op))
         diagnostic << "; run lnbwd-lower-row-reductions before";
-      else if (isa<lane::AwaitPreviousKernelOp, lane::AllowNextKernelOp>(op))
+      else if (isa<lane::GridDependencyWaitOp, lane::LaunchDependentsOp>(op))
         diagnostic << ": the chip starts a kernel when the one before it has "
                       "ended";
-      else if (isa<lane::LoadScalarWithinOp, lane::ShareScalarOp,
-                   lane::KeepOrderOp>(op))
+      else if (isa<lane::LoadScalarPredicatedOp, lane::BroadcastScalarOp,
+                   lane::SchedBarrierOp>(op))
         diagnostic << ": the chip cannot drop loads";
       else if (isa<lane::PrefetchRowsOp>(op))
         diagnostic << ": the chip cannot bring rows to its cache ahead";
       else if (isTransfer(op))
         diagnostic << ": the chip cannot count the bytes that arrive";
       else
-        diagnostic << "; run lnbwd-split-parts before";
+        diagnostic << "; run lnbwd-split-fragments before";
       return WalkResult::interrupt();
     }
     return WalkResult::advance();
@@ -141,7 +142,7 @@ public:
     WalkResult isReady = kernel.walk([](lane::ForRowsOp loop) {
       if (loop.getWhole() && !loop.getSumBlock())
         return WalkResult::advance();
-      loop.emitOpError("expected whole sets and no sum_block; run "
+      loop.emitOpError("expected full tiles and no sum_block; run "
                        "lnbwd-peel-last-rows and lnbwd-block-column-sums "
                        "before");
       return WalkResult::interrupt();
@@ -151,7 +152,7 @@ public:
 
     if (getLaneOps(kernel).empty())
       return;
-    computePlaces(kernel, **found);
+    computeLayouts(kernel, **found);
     layOutStages(kernel);
     SmallVector<Operation *> lowered = getLaneOps(kernel);
     nameParts(lowered);

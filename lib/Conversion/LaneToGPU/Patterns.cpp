@@ -46,10 +46,11 @@ Value lnbwd::emitBoth(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
   return arith::AndIOp::create(b, lhs, rhs);
 }
 
-Value lnbwd::emitIsFirstGroup(ImplicitLocOpBuilder &b, const Place &place) {
-  if (place.type.getGroups() == 1)
+Value lnbwd::emitIsFirstGroup(ImplicitLocOpBuilder &b,
+                              const LaneLayout &layout) {
+  if (layout.type.getGroups() == 1)
     return {};
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, place.group,
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, layout.group,
                                emitIndex(b, 0));
 }
 
@@ -87,38 +88,38 @@ namespace {
 // Places
 //===----------------------------------------------------------------------===//
 
-struct LowerRow : PlacePattern<lane::RowOp> {
-  using PlacePattern::PlacePattern;
-  LogicalResult lower(lane::RowOp op, const Place &place,
+struct LowerRow : LayoutPattern<lane::RowOp> {
+  using LayoutPattern::LayoutPattern;
+  LogicalResult lower(lane::RowOp op, const LaneLayout &layout,
                       PatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<arith::AddIOp>(op, op.getSet(), place.group);
+    rewriter.replaceOpWithNewOp<arith::AddIOp>(op, op.getTile(), layout.group);
     return success();
   }
 };
 
-struct LowerGroup : PlacePattern<lane::GroupOp> {
-  using PlacePattern::PlacePattern;
-  LogicalResult lower(lane::GroupOp op, const Place &place,
+struct LowerGroup : LayoutPattern<lane::GroupOp> {
+  using LayoutPattern::LayoutPattern;
+  LogicalResult lower(lane::GroupOp op, const LaneLayout &layout,
                       PatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, place.group);
+    rewriter.replaceOp(op, layout.group);
     return success();
   }
 };
 
-struct LowerLane : PlacePattern<lane::LaneOp> {
-  using PlacePattern::PlacePattern;
-  LogicalResult lower(lane::LaneOp op, const Place &place,
+struct LowerLane : LayoutPattern<lane::LaneOp> {
+  using LayoutPattern::LayoutPattern;
+  LogicalResult lower(lane::LaneOp op, const LaneLayout &layout,
                       PatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, place.lane);
+    rewriter.replaceOp(op, layout.lane);
     return success();
   }
 };
 
-struct LowerExists : PlacePattern<lane::ExistsOp> {
-  using PlacePattern::PlacePattern;
-  LogicalResult lower(lane::ExistsOp op, const Place &place,
+struct LowerInBounds : LayoutPattern<lane::InBoundsOp> {
+  using LayoutPattern::LayoutPattern;
+  LogicalResult lower(lane::InBoundsOp op, const LaneLayout &layout,
                       PatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, place.accesses[op.getAccess()].exists);
+    rewriter.replaceOp(op, layout.accesses[op.getAccess()].inBounds);
     return success();
   }
 };
@@ -127,28 +128,29 @@ struct LowerExists : PlacePattern<lane::ExistsOp> {
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
-struct LowerLoad : PlacePattern<lane::LoadOp> {
-  using PlacePattern::PlacePattern;
-  LogicalResult lower(lane::LoadOp op, const Place &place,
+struct LowerLoad : LayoutPattern<lane::LoadOp> {
+  using LayoutPattern::LayoutPattern;
+  LogicalResult lower(lane::LoadOp op, const LaneLayout &layout,
                       PatternRewriter &rewriter) const override {
     if (!op.getAccess())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value column = place.accesses[*op.getAccess()].loadColumn;
+    Value column = layout.accesses[*op.getAccess()].loadColumn;
     SmallVector<Value> loaded;
-    for (auto [memory, part] : llvm::zip_equal(op.getMemories(), op.getParts()))
-      loaded.push_back(emitLoad(b, cast<VectorType>(part.getType()), memory,
+    for (auto [memory, fragment] :
+         llvm::zip_equal(op.getMemories(), op.getFragments()))
+      loaded.push_back(emitLoad(b, cast<VectorType>(fragment.getType()), memory,
                                 {op.getRow(), column}));
     rewriter.replaceOp(op, loaded);
     return success();
   }
 };
 
-struct LowerLoadColumns : PlacePattern<lane::LoadColumnsOp> {
-  using PlacePattern::PlacePattern;
-  LogicalResult lower(lane::LoadColumnsOp op, const Place &place,
+struct LowerLoadColumns : LayoutPattern<lane::LoadColumnsOp> {
+  using LayoutPattern::LayoutPattern;
+  LogicalResult lower(lane::LoadColumnsOp op, const LaneLayout &layout,
                       PatternRewriter &rewriter) const override {
-    size_t accesses = place.accesses.size();
+    size_t accesses = layout.accesses.size();
     if (op.getNumResults() != op.getMemories().size() * accesses ||
         cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
       return failure();
@@ -157,8 +159,8 @@ struct LowerLoadColumns : PlacePattern<lane::LoadColumnsOp> {
     for (size_t c = 0; c < accesses; ++c)
       for (auto [i, memory] : llvm::enumerate(op.getMemories()))
         loaded[i * accesses + c] =
-            emitLoad(b, place.type.getAccessType(getElementTypeOrSelf(memory)),
-                     memory, place.accesses[c].loadColumn);
+            emitLoad(b, layout.type.getAccessType(getElementTypeOrSelf(memory)),
+                     memory, layout.accesses[c].loadColumn);
     rewriter.replaceOp(op, loaded);
     return success();
   }
@@ -176,9 +178,9 @@ struct LowerLoadScalar : OpRewritePattern<lane::LoadScalarOp> {
 
 /// Straight to the LLVM level's operation: no level between has one that says
 /// what it is for.
-struct LowerNoRow : OpRewritePattern<lane::NoRowOp> {
+struct LowerUndefinedRow : OpRewritePattern<lane::UndefinedRowOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::NoRowOp op,
+  LogicalResult matchAndRewrite(lane::UndefinedRowOp op,
                                 PatternRewriter &rewriter) const override {
     if (!LLVM::isCompatibleType(op.getType()))
       return failure();
@@ -187,16 +189,17 @@ struct LowerNoRow : OpRewritePattern<lane::NoRowOp> {
   }
 };
 
-struct LowerStore : PlacePattern<lane::StoreOp> {
-  using PlacePattern::PlacePattern;
-  LogicalResult lower(lane::StoreOp op, const Place &place,
+struct LowerStore : LayoutPattern<lane::StoreOp> {
+  using LayoutPattern::LayoutPattern;
+  LogicalResult lower(lane::StoreOp op, const LaneLayout &layout,
                       PatternRewriter &rewriter) const override {
     if (!op.getAccess())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    const AccessColumns &access = place.accesses[*op.getAccess()];
-    emitIf(b, emitBoth(b, access.exists, op.getExists()), [&] {
-      emitStore(b, op.getPart(), op.getMemory(), {op.getRow(), access.column});
+    const AccessColumns &access = layout.accesses[*op.getAccess()];
+    emitIf(b, emitBoth(b, access.inBounds, op.getInBounds()), [&] {
+      emitStore(b, op.getFragment(), op.getMemory(),
+                {op.getRow(), access.column});
     });
     rewriter.eraseOp(op);
     return success();
@@ -204,18 +207,18 @@ struct LowerStore : PlacePattern<lane::StoreOp> {
 };
 
 /// The first lane has the first columns, of the row in the first workgroup.
-struct LowerStoreScalar : PlacePattern<lane::StoreScalarOp> {
-  using PlacePattern::PlacePattern;
-  LogicalResult lower(lane::StoreScalarOp op, const Place &place,
+struct LowerStoreScalar : LayoutPattern<lane::StoreScalarOp> {
+  using LayoutPattern::LayoutPattern;
+  LogicalResult lower(lane::StoreScalarOp op, const LaneLayout &layout,
                       PatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                          place.lane, emitIndex(b, 0));
-    if (Value first = place.first; first && !op.getOwnColumns())
+                                          layout.lane, emitIndex(b, 0));
+    if (Value first = layout.first; first && !op.getOwnColumns())
       isFirst = emitBoth(b, isFirst,
                          arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                                first, emitIndex(b, 0)));
-    emitIf(b, emitBoth(b, isFirst, op.getExists()), [&] {
+    emitIf(b, emitBoth(b, isFirst, op.getInBounds()), [&] {
       memref::StoreOp::create(b, op.getScalar(), op.getMemory(), op.getRow());
     });
     rewriter.eraseOp(op);
@@ -224,7 +227,7 @@ struct LowerStoreScalar : PlacePattern<lane::StoreScalarOp> {
 };
 
 //===----------------------------------------------------------------------===//
-// The walk over the rows
+// The loop over the rows
 //===----------------------------------------------------------------------===//
 
 struct LowerForRows : OpRewritePattern<lane::ForRowsOp> {
@@ -248,26 +251,28 @@ struct LowerForRows : OpRewritePattern<lane::ForRowsOp> {
   }
 };
 
-/// A single turn, if there is one. Nothing in it is the same for several turns,
-/// so that nothing is computed ahead and kept in registers until it is needed.
-struct LowerSingleTurn : OpRewritePattern<lane::ForRowsOp> {
+/// A single iteration, if there is one. Nothing in it is the same for several
+/// iterations, so that nothing is computed ahead and kept in registers until it
+/// is needed.
+struct LowerSingleIteration : OpRewritePattern<lane::ForRowsOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(lane::ForRowsOp op,
                                 PatternRewriter &rewriter) const override {
     if (!op.getOnce())
       return failure();
-    Value exists =
+    Value inBounds =
         arith::CmpIOp::create(rewriter, op.getLoc(), arith::CmpIPredicate::ult,
                               op.getBegin(), op.getEnd());
     bool hasState = !op.getState().empty();
-    auto turn = scf::IfOp::create(rewriter, op.getLoc(), op.getResultTypes(),
-                                  exists, /*withElseRegion=*/hasState);
+    auto iteration =
+        scf::IfOp::create(rewriter, op.getLoc(), op.getResultTypes(), inBounds,
+                          /*withElseRegion=*/hasState);
     if (hasState) {
-      rewriter.setInsertionPointToStart(turn.elseBlock());
+      rewriter.setInsertionPointToStart(iteration.elseBlock());
       scf::YieldOp::create(rewriter, op.getLoc(), op.getState());
     }
-    // A turn without state comes with its terminator.
-    Block *body = turn.thenBlock();
+    // An iteration without state comes with its terminator.
+    Block *body = iteration.thenBlock();
     while (!body->empty())
       rewriter.eraseOp(&body->back());
     lane::YieldOp yield = op.getYield();
@@ -276,7 +281,7 @@ struct LowerSingleTurn : OpRewritePattern<lane::ForRowsOp> {
     rewriter.mergeBlocks(&op.getBody().front(), body, arguments);
     rewriter.setInsertionPoint(yield);
     rewriter.replaceOpWithNewOp<scf::YieldOp>(yield, yield.getValues());
-    rewriter.replaceOp(op, turn);
+    rewriter.replaceOp(op, iteration);
     return success();
   }
 };
@@ -295,12 +300,14 @@ struct LowerEnteredForRows : OpRewritePattern<lane::ForRowsOp> {
     SmallVector<Location> locations(initial.size(), op.getLoc());
     Block *again = rewriter.createBlock(&loop.getAfter(), {}, types, locations);
     scf::YieldOp::create(rewriter, op.getLoc(), again->getArguments());
-    Block *turn = rewriter.createBlock(&loop.getBefore(), {}, types, locations);
+    Block *iteration =
+        rewriter.createBlock(&loop.getBefore(), {}, types, locations);
     lane::YieldOp yield = op.getYield();
-    rewriter.mergeBlocks(&op.getBody().front(), turn, turn->getArguments());
+    rewriter.mergeBlocks(&op.getBody().front(), iteration,
+                         iteration->getArguments());
     ImplicitLocOpBuilder b(yield.getLoc(), yield, rewriter.getListener());
     SmallVector<Value> next{
-        arith::AddIOp::create(b, turn->getArgument(0), op.getStep())};
+        arith::AddIOp::create(b, iteration->getArgument(0), op.getStep())};
     llvm::append_range(next, yield.getValues());
     Value isNext = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
                                          next.front(), op.getEnd());
@@ -318,8 +325,8 @@ struct LowerAccumulate : OpRewritePattern<lane::AccumulateOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value added = arith::AddFOp::create(b, op.getSum(), op.getTerm(),
                                         arith::FastMathFlags::contract);
-    if (op.getExists())
-      added = arith::SelectOp::create(b, op.getExists(), added, op.getSum());
+    if (op.getInBounds())
+      added = arith::SelectOp::create(b, op.getInBounds(), added, op.getSum());
     rewriter.replaceOp(op, added);
     return success();
   }
@@ -337,8 +344,9 @@ struct LowerBarrier : OpRewritePattern<lane::BarrierOp> {
 } // namespace
 
 void lnbwd::populateLaneToGPUPatterns(RewritePatternSet &patterns) {
-  patterns.add<LowerRow, LowerGroup, LowerLane, LowerExists, LowerLoad,
+  patterns.add<LowerRow, LowerGroup, LowerLane, LowerInBounds, LowerLoad,
                LowerLoadColumns, LowerStore, LowerStoreScalar, LowerLoadScalar,
-               LowerNoRow, LowerForRows, LowerSingleTurn, LowerEnteredForRows,
-               LowerAccumulate, LowerBarrier>(patterns.getContext());
+               LowerUndefinedRow, LowerForRows, LowerSingleIteration,
+               LowerEnteredForRows, LowerAccumulate, LowerBarrier>(
+      patterns.getContext());
 }

@@ -13,7 +13,7 @@
 #ifndef LNBWD_LIB_CONVERSION_LANETOGPU_PATTERNS_H
 #define LNBWD_LIB_CONVERSION_LANETOGPU_PATTERNS_H
 
-#include "PlaceNumbers.h"
+#include "LaneLayout.h"
 #include "StageMemory.h"
 
 #include "lnbwd/Conversion/LaneToGPU.h"
@@ -25,21 +25,21 @@
 namespace lnbwd {
 
 /// A pattern that asks where lanes stand.
-template <typename Op> class PlacePattern : public mlir::OpRewritePattern<Op> {
+template <typename Op> class LayoutPattern : public mlir::OpRewritePattern<Op> {
 public:
   using mlir::OpRewritePattern<Op>::OpRewritePattern;
 
   llvm::LogicalResult
   matchAndRewrite(Op op, mlir::PatternRewriter &rewriter) const final {
-    std::optional<Place> place = lookupPlace(op.getPlace());
-    if (!place)
+    std::optional<LaneLayout> layout = lookupLayout(op.getLayout());
+    if (!layout)
       return rewriter.notifyMatchFailure(
-          op, "expected its place in numbers, as of computePlaces");
-    return lower(op, *place, rewriter);
+          op, "expected its layout in numbers, as of computeLayouts");
+    return lower(op, *layout, rewriter);
   }
 
 protected:
-  virtual llvm::LogicalResult lower(Op op, const Place &place,
+  virtual llvm::LogicalResult lower(Op op, const LaneLayout &layout,
                                     mlir::PatternRewriter &rewriter) const = 0;
 };
 
@@ -54,7 +54,8 @@ void emitIf(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
 mlir::Value emitBoth(mlir::ImplicitLocOpBuilder &b, mlir::Value lhs,
                      mlir::Value rhs);
 /// Whether a lane is of the first group; null where there is no other.
-mlir::Value emitIsFirstGroup(mlir::ImplicitLocOpBuilder &b, const Place &place);
+mlir::Value emitIsFirstGroup(mlir::ImplicitLocOpBuilder &b,
+                             const LaneLayout &layout);
 /// A lane's vector of `memory` at `indices`.
 mlir::Value emitLoad(mlir::ImplicitLocOpBuilder &b, mlir::VectorType type,
                      mlir::Value memory, mlir::ValueRange indices);

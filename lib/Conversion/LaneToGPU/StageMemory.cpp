@@ -24,7 +24,7 @@ static Stages makeStages(lane::StagesOp op, gpu::GPUFuncOp kernel) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   lane::StagesType type = op.getStages().getType();
   Stages stages{
-      lane::getStageLayout(op.getPlace().getType(), type.getElements()),
+      lane::getStageLayout(op.getLayout().getType(), type.getElements()),
       {},
       {}};
   auto space = gpu::AddressSpaceAttr::get(
@@ -34,9 +34,9 @@ static Stages makeStages(lane::StagesOp op, gpu::GPUFuncOp kernel) {
   Value memory = gpu::DynamicSharedMemoryOp::create(b, bytes);
   int64_t offset = 0;
   for (auto [element, elementBytes] :
-       llvm::zip_equal(type.getElements(), stages.layout.elementBytes)) {
-    int64_t size =
-        stages.layout.getBlocks() * stages.layout.getRoomBytes(elementBytes);
+       llvm::zip_equal(type.getElements(), stages.stageLayout.elementBytes)) {
+    int64_t size = stages.stageLayout.getBlocks() *
+                   stages.stageLayout.getRoomBytes(elementBytes);
     auto ofStages =
         MemRefType::get({type.getCount(), size / elementBytes}, element,
                         MemRefLayoutAttrInterface(), space);
@@ -52,8 +52,8 @@ static Stages makeStages(lane::StagesOp op, gpu::GPUFuncOp kernel) {
   return stages;
 }
 
-/// The operands of the cast are the place of the stages' rows, the memories and
-/// the barriers.
+/// The operands of the cast are the layout of the stages' rows, the memories
+/// and the barriers.
 std::optional<Stages> lnbwd::lookupStages(Value value) {
   auto cast = value.getDefiningOp<UnrealizedConversionCastOp>();
   auto type = mlir::cast<lane::StagesType>(value.getType());
@@ -61,8 +61,8 @@ std::optional<Stages> lnbwd::lookupStages(Value value) {
   if (!cast || cast.getNumOperands() != count + 2)
     return std::nullopt;
   ValueRange parts(cast.getInputs());
-  auto place = mlir::cast<lane::PlaceType>(parts.front().getType());
-  return Stages{lane::getStageLayout(place, type.getElements()),
+  auto layout = mlir::cast<lane::LayoutType>(parts.front().getType());
+  return Stages{lane::getStageLayout(layout, type.getElements()),
                 SmallVector<Value>(parts.slice(1, count)), parts.back()};
 }
 
@@ -71,7 +71,7 @@ void lnbwd::layOutStages(gpu::GPUFuncOp kernel) {
   kernel.walk([&](lane::StagesOp op) { ops.push_back(op); });
   for (lane::StagesOp op : ops) {
     Stages stages = makeStages(op, kernel);
-    SmallVector<Value> parts{op.getPlace()};
+    SmallVector<Value> parts{op.getLayout()};
     llvm::append_range(parts, stages.memories);
     parts.push_back(stages.barriers);
     ImplicitLocOpBuilder b(op.getLoc(), op);

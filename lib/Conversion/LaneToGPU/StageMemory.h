@@ -23,7 +23,7 @@ namespace lnbwd {
 
 /// The stages of a `lane.stages`.
 struct Stages {
-  StageLayout layout;
+  StageLayout stageLayout;
   /// For each row operand the memory of all stages, [stages, elements].
   llvm::SmallVector<mlir::Value> memories;
   /// For each stage a barrier that counts the bytes that arrive.

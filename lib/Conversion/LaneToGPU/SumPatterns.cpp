@@ -51,14 +51,14 @@ namespace {
 /// few levels, since each costs barriers.
 class GroupCombiner {
 public:
-  GroupCombiner(ImplicitLocOpBuilder &b, const Place &place, Value memory,
+  GroupCombiner(ImplicitLocOpBuilder &b, const LaneLayout &layout, Value memory,
                 int64_t numSums)
-      : b(b), place(place), memory(memory), numSums(numSums),
-        type(place.type.getAccessType(b.getF32Type())) {
-    Value width = emitIndex(b, place.type.getWidth());
-    column = place.type.getWidth() == 1
-                 ? place.lane
-                 : arith::MulIOp::create(b, place.lane, width);
+      : b(b), layout(layout), memory(memory), numSums(numSums),
+        type(layout.type.getAccessType(b.getF32Type())) {
+    Value width = emitIndex(b, layout.type.getWidth());
+    column = layout.type.getWidth() == 1
+                 ? layout.lane
+                 : arith::MulIOp::create(b, layout.lane, width);
   }
 
   /// One level: of `count` groups, whose sums are `sums`, the first `owners`
@@ -68,7 +68,7 @@ public:
 private:
   /// Where a group that gives its sums away puts sum `sum`.
   Value getSlot(Value number, int64_t sum) {
-    int64_t columns = place.type.getAccessColumns();
+    int64_t columns = layout.type.getAccessColumns();
     Value base =
         arith::MulIOp::create(b, number, emitIndex(b, numSums * columns));
     Value ofSum = emitIndex(b, sum * columns);
@@ -77,7 +77,7 @@ private:
   Value takeTerm(int64_t sum, int64_t first, int64_t taking, int64_t owners);
 
   ImplicitLocOpBuilder &b;
-  const Place &place;
+  const LaneLayout &layout;
   Value memory;
   int64_t numSums;
   VectorType type;
@@ -89,34 +89,34 @@ private:
 /// have none there.
 Value GroupCombiner::takeTerm(int64_t sum, int64_t first, int64_t taking,
                               int64_t owners) {
-  Value number = addIndex(b, place.group, emitIndex(b, first - owners));
-  Value exists;
+  Value number = addIndex(b, layout.group, emitIndex(b, first - owners));
+  Value inBounds;
   if (taking < owners) {
-    exists = lessThan(b, place.group, taking);
-    number = arith::SelectOp::create(b, exists, number, emitIndex(b, 0));
+    inBounds = lessThan(b, layout.group, taking);
+    number = arith::SelectOp::create(b, inBounds, number, emitIndex(b, 0));
   }
   Value term = emitLoad(b, type, memory, getSlot(number, sum));
-  if (!exists)
+  if (!inBounds)
     return term;
   return arith::SelectOp::create(
-      b, exists, term, arith::ConstantOp::create(b, b.getZeroAttr(type)));
+      b, inBounds, term, arith::ConstantOp::create(b, b.getZeroAttr(type)));
 }
 
 void GroupCombiner::combine(MutableArrayRef<Value> sums, int64_t count,
                             int64_t owners) {
-  Value behind = arith::SubIOp::create(b, place.group, emitIndex(b, owners));
+  Value behind = arith::SubIOp::create(b, layout.group, emitIndex(b, owners));
   emitIf(
       b, lessThan(b, behind, count - owners),
       [&] {
         Value number =
-            arith::SubIOp::create(b, place.group, emitIndex(b, owners));
+            arith::SubIOp::create(b, layout.group, emitIndex(b, owners));
         for (auto [s, sum] : llvm::enumerate(sums))
           emitStore(b, sum, memory, getSlot(number, int64_t(s)));
       },
       count - owners);
   lane::BarrierOp::create(b);
   SmallVector<Type> types(sums.size(), type);
-  auto step = scf::IfOp::create(b, types, lessThan(b, place.group, owners),
+  auto step = scf::IfOp::create(b, types, lessThan(b, layout.group, owners),
                                 /*withElseRegion=*/true);
   notePartOfGroups(step, owners);
   OpBuilder::InsertionGuard guard(b);
@@ -136,13 +136,13 @@ void GroupCombiner::combine(MutableArrayRef<Value> sums, int64_t count,
 }
 
 namespace {
-struct LowerCombineGroups : PlacePattern<lane::CombineGroupsOp> {
-  using PlacePattern::PlacePattern;
+struct LowerCombineGroups : LayoutPattern<lane::CombineGroupsOp> {
+  using LayoutPattern::LayoutPattern;
 
-  LogicalResult lower(lane::CombineGroupsOp op, const Place &place,
+  LogicalResult lower(lane::CombineGroupsOp op, const LaneLayout &layout,
                       PatternRewriter &rewriter) const override {
-    int64_t accesses = place.type.getAccesses();
-    int64_t groups = place.type.getGroups();
+    int64_t accesses = layout.type.getAccesses();
+    int64_t groups = layout.type.getGroups();
     if (cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
       return failure();
     if (groups == 1) {
@@ -155,9 +155,9 @@ struct LowerCombineGroups : PlacePattern<lane::CombineGroupsOp> {
     int64_t slots = groups - llvm::divideCeil(groups, radix);
     Value memory = lane::addWorkgroupMemory(
         op->getParentOfType<gpu::GPUFuncOp>(),
-        slots * numSums * place.type.getAccessColumns(), b.getF32Type());
+        slots * numSums * layout.type.getAccessColumns(), b.getF32Type());
     SmallVector<Value> totals(op.getSums());
-    GroupCombiner combiner(b, place, memory, numSums);
+    GroupCombiner combiner(b, layout, memory, numSums);
     bool isWritten = false;
     for (int64_t c = 0; c < accesses; ++c) {
       SmallVector<Value> sums;
@@ -180,18 +180,18 @@ struct LowerCombineGroups : PlacePattern<lane::CombineGroupsOp> {
   }
 };
 
-struct LowerStoreSum : PlacePattern<lane::StoreSumOp> {
-  using PlacePattern::PlacePattern;
+struct LowerStoreSum : LayoutPattern<lane::StoreSumOp> {
+  using LayoutPattern::LayoutPattern;
 
-  LogicalResult lower(lane::StoreSumOp op, const Place &place,
+  LogicalResult lower(lane::StoreSumOp op, const LaneLayout &layout,
                       PatternRewriter &rewriter) const override {
     if (!op.getAccess())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    const AccessColumns &access = place.accesses[*op.getAccess()];
+    const AccessColumns &access = layout.accesses[*op.getAccess()];
     VectorType type =
-        place.type.getAccessType(getElementTypeOrSelf(op.getMemory()));
-    Value isFirstGroup = emitIsFirstGroup(b, place);
+        layout.type.getAccessType(getElementTypeOrSelf(op.getMemory()));
+    Value isFirstGroup = emitIsFirstGroup(b, layout);
     auto store = [&] {
       SmallVector<Value> indices;
       if (op.getRow())
@@ -204,7 +204,7 @@ struct LowerStoreSum : PlacePattern<lane::StoreSumOp> {
         sum = arith::TruncFOp::create(b, type, sum);
       emitStore(b, sum, op.getMemory(), indices);
     };
-    emitIf(b, emitBoth(b, isFirstGroup, access.exists), store, /*groups=*/1);
+    emitIf(b, emitBoth(b, isFirstGroup, access.inBounds), store, /*groups=*/1);
     rewriter.eraseOp(op);
     return success();
   }

@@ -1,4 +1,4 @@
-//===- TransferPatterns.cpp - Bytes on their way to workgroup memory ------===//
+//===- TransferPatterns.cpp - Bytes in flight to workgroup memory ---------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -49,7 +49,7 @@ static Value emitSharedAddress(ImplicitLocOpBuilder &b, Value memory,
   return emitAddress(b, memory, indices, NVVM::NVVMMemorySpace::Shared);
 }
 
-/// Announces `bytes` (i32) to the barrier at `index`; they may be on their way
+/// Announces `bytes` (i32) to the barrier at `index`; they may be in flight
 /// already.
 static void emitExpectBytes(ImplicitLocOpBuilder &b, Value barriers,
                             Value index, Value bytes) {
@@ -144,17 +144,17 @@ struct LowerAwaitPeers : OpRewritePattern<lane::AwaitPeersOp> {
   }
 };
 
-struct LowerSendToPeers : PlacePattern<lane::SendToPeersOp> {
+struct LowerSendToPeers : LayoutPattern<lane::SendToPeersOp> {
   LowerSendToPeers(MLIRContext *context, const ChipInfo &chip)
-      : PlacePattern(context), chip(chip) {}
+      : LayoutPattern(context), chip(chip) {}
 
-  LogicalResult lower(lane::SendToPeersOp op, const Place &place,
+  LogicalResult lower(lane::SendToPeersOp op, const LaneLayout &layout,
                       PatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value peer =
-        arith::RemUIOp::create(b, place.lane, emitIndex(b, chip.waveSize));
+        arith::RemUIOp::create(b, layout.lane, emitIndex(b, chip.waveSize));
     Value sends = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, peer,
-                                        emitIndex(b, place.type.getPeers()));
+                                        emitIndex(b, layout.type.getPeers()));
     emitIf(b, sends, [&] { emitSend(b, op, peer); });
     rewriter.eraseOp(op);
     return success();
@@ -169,9 +169,9 @@ private:
     auto pointer = LLVM::LLVMPointerType::get(
         b.getContext(), unsigned(NVVM::NVVMMemorySpace::SharedCluster));
     Value rank = arith::IndexCastOp::create(b, b.getI32Type(), peer);
-    auto atPeer = [&](Value local, Value place) -> Value {
+    auto atPeer = [&](Value local, Value layout) -> Value {
       return NVVM::MapaOp::create(b, pointer,
-                                  emitSharedAddress(b, local, place), rank);
+                                  emitSharedAddress(b, local, layout), rank);
     };
     Value barrier = atPeer(op.getBarriers(), op.getIndex());
     int64_t count = op.getNumbers().getType().getNumElements();
@@ -206,55 +206,55 @@ private:
 
 /// The columns that this workgroup has of a row, as an index, where not all
 /// workgroups have as many; else null.
-static Value emitOwnColumns(ImplicitLocOpBuilder &b, lane::PlaceType place,
+static Value emitOwnColumns(ImplicitLocOpBuilder &b, lane::LayoutType layout,
                             Value firstColumn) {
-  if (!place.mayExceedRow())
+  if (!layout.mayExceedRow())
     return {};
-  Value left =
-      arith::SubIOp::create(b, emitIndex(b, place.getRowLength()), firstColumn);
+  Value left = arith::SubIOp::create(b, emitIndex(b, layout.getRowLength()),
+                                     firstColumn);
   return arith::MinUIOp::create(b, left,
-                                emitIndex(b, place.getWorkgroupColumns()));
+                                emitIndex(b, layout.getWorkgroupColumns()));
 }
 
 namespace {
 /// Rows that lie side by side are asked for by the first lane of the workgroup
 /// at once, others by the first of each group.
-struct LowerPrefetchRows : PlacePattern<lane::PrefetchRowsOp> {
-  using PlacePattern::PlacePattern;
+struct LowerPrefetchRows : LayoutPattern<lane::PrefetchRowsOp> {
+  using LayoutPattern::LayoutPattern;
 
-  LogicalResult lower(lane::PrefetchRowsOp op, const Place &place,
+  LogicalResult lower(lane::PrefetchRowsOp op, const LaneLayout &layout,
                       PatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     SmallVector<Value> together, apart;
     for (Value memory : op.getMemories())
-      (liesTogether(memory, place.type) ? together : apart).push_back(memory);
+      (liesTogether(memory, layout.type) ? together : apart).push_back(memory);
     auto isBelowEnd = [&](Value row) -> Value {
       return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row,
                                    op.getEnd());
     };
     if (!together.empty()) {
       Value isFirst = emitIsFirstThread(b);
-      emitIf(b, emitBoth(b, isFirst, isBelowEnd(op.getSet())), [&] {
-        Value rows = emitIndex(b, place.type.getGroups());
-        if (place.type.getGroups() > 1)
+      emitIf(b, emitBoth(b, isFirst, isBelowEnd(op.getTile())), [&] {
+        Value rows = emitIndex(b, layout.type.getGroups());
+        if (layout.type.getGroups() > 1)
           rows = arith::MinUIOp::create(
-              b, rows, arith::SubIOp::create(b, op.getEnd(), op.getSet()));
-        Value length = emitIndex(b, place.type.getRowLength());
+              b, rows, arith::SubIOp::create(b, op.getEnd(), op.getTile()));
+        Value length = emitIndex(b, layout.type.getRowLength());
         Value elements = arith::MulIOp::create(b, rows, length);
         for (Value memory : together)
-          emitPrefetch(b, place, memory, op.getSet(), elements);
+          emitPrefetch(b, layout, memory, op.getTile(), elements);
       });
     }
     if (!apart.empty()) {
-      Value row = arith::AddIOp::create(b, op.getSet(), place.group);
+      Value row = arith::AddIOp::create(b, op.getTile(), layout.group);
       Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                            place.lane, emitIndex(b, 0));
+                                            layout.lane, emitIndex(b, 0));
       emitIf(b, emitBoth(b, isFirst, isBelowEnd(row)), [&] {
-        Value columns = emitOwnColumns(b, place.type, place.first);
+        Value columns = emitOwnColumns(b, layout.type, layout.first);
         if (!columns)
-          columns = emitIndex(b, place.type.getWorkgroupColumns());
+          columns = emitIndex(b, layout.type.getWorkgroupColumns());
         for (Value memory : apart)
-          emitPrefetch(b, place, memory, row, columns);
+          emitPrefetch(b, layout, memory, row, columns);
       });
     }
     rewriter.eraseOp(op);
@@ -268,31 +268,31 @@ private:
         .first.front();
   }
 
-  /// Whether a set of rows is one block of memory.
-  static bool liesTogether(Value memory, lane::PlaceType place) {
-    return getStride(memory) == place.getRowLength() &&
-           place.getWorkgroupColumns() == place.getRowLength();
+  /// Whether a tile of rows is one block of memory.
+  static bool liesTogether(Value memory, lane::LayoutType layout) {
+    return getStride(memory) == layout.getRowLength() &&
+           layout.getWorkgroupColumns() == layout.getRowLength();
   }
 
   /// Has `elements` elements of `memory` brought, from the workgroup's first
   /// column of row `row` on. The instruction begins and ends where a unit does;
   /// a unit that has one element of the memory may be brought whole.
-  static void emitPrefetch(ImplicitLocOpBuilder &b, const Place &place,
+  static void emitPrefetch(ImplicitLocOpBuilder &b, const LaneLayout &layout,
                            Value memory, Value row, Value elements) {
     int64_t elementBytes =
         cast<MemRefType>(memory.getType()).getElementTypeBitWidth() / 8;
     auto fillsUnits = [&](int64_t count) {
       return count * elementBytes % bulkCopyUnit == 0;
     };
-    Value column = place.first ? place.first : emitIndex(b, 0);
+    Value column = layout.first ? layout.first : emitIndex(b, 0);
     Value address =
         emitAddress(b, memory, {row, column}, NVVM::NVVMMemorySpace::Global);
     Value bytes = arith::IndexCastOp::create(
         b, b.getI64Type(),
         arith::MulIOp::create(b, elements, emitIndex(b, elementBytes)));
     if (!fillsUnits(getStride(memory)) ||
-        !fillsUnits(place.type.getWorkgroupColumns()) ||
-        !fillsUnits(place.type.getLastColumns())) {
+        !fillsUnits(layout.type.getWorkgroupColumns()) ||
+        !fillsUnits(layout.type.getLastColumns())) {
       Type pointer = address.getType();
       Value begin = LLVM::PtrToIntOp::create(b, b.getI64Type(), address);
       Value rest = arith::ConstantIntOp::create(b, bulkCopyUnit - 1, 64);
@@ -315,49 +315,52 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// The operations that ask where stages lie.
-template <typename Op> class StagePattern : public PlacePattern<Op> {
+template <typename Op> class StagePattern : public LayoutPattern<Op> {
 public:
-  using PlacePattern<Op>::PlacePattern;
+  using LayoutPattern<Op>::LayoutPattern;
 
 protected:
-  virtual LogicalResult lowerStaged(Op op, const Place &place,
+  virtual LogicalResult lowerStaged(Op op, const LaneLayout &layout,
                                     const Stages &stages,
                                     PatternRewriter &rewriter) const = 0;
-  /// How many elements the first of the workgroup's in `row` lies behind where
+  /// How many elements the first of the workgroup's in `row` lies after where
   /// its copy's room in the stage begins, where a copy begins with that row;
   /// null where there is no such distance.
-  static Value emitOffset(ImplicitLocOpBuilder &b, const StageLayout &layout,
-                          const Place &place, int64_t elementBytes, Value row) {
-    if (!layout.needsOffset())
+  static Value emitOffset(ImplicitLocOpBuilder &b,
+                          const StageLayout &stageLayout,
+                          const LaneLayout &layout, int64_t elementBytes,
+                          Value row) {
+    if (!stageLayout.needsOffset())
       return {};
-    int64_t unit = bulkPlaceUnit / elementBytes;
-    Value first = arith::MulIOp::create(b, row, emitIndex(b, layout.rowLength));
+    int64_t unit = bulkAlignment / elementBytes;
+    Value first =
+        arith::MulIOp::create(b, row, emitIndex(b, stageLayout.rowLength));
     // Most slices are whole units, so that each begins like its row.
-    if (layout.isSlice() && layout.columns % unit != 0)
-      first = arith::AddIOp::create(b, first, place.first);
+    if (stageLayout.isSlice() && stageLayout.columns % unit != 0)
+      first = arith::AddIOp::create(b, first, layout.first);
     return arith::RemUIOp::create(b, first, emitIndex(b, unit));
   }
-  LogicalResult lower(Op op, const Place &place,
+  LogicalResult lower(Op op, const LaneLayout &layout,
                       PatternRewriter &rewriter) const final {
     std::optional<Stages> stages = lookupStages(op.getStages());
     if (!stages)
       return rewriter.notifyMatchFailure(
           op, "expected its stages in memory, as of layOutStages");
-    return lowerStaged(op, place, *stages, rewriter);
+    return lowerStaged(op, layout, *stages, rewriter);
   }
 };
 
 struct LowerStartCopies : StagePattern<lane::StartCopiesOp> {
   using StagePattern::StagePattern;
-  LogicalResult lowerStaged(lane::StartCopiesOp op, const Place &place,
+  LogicalResult lowerStaged(lane::StartCopiesOp op, const LaneLayout &layout,
                             const Stages &stages,
                             PatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                          op.getSet(), op.getEnd());
+                                          op.getTile(), op.getEnd());
     Value isFirst = emitIsFirstThread(b);
     emitIf(b, emitBoth(b, isFirst, isThere),
-           [&] { emitCopies(b, op, place, stages); });
+           [&] { emitCopies(b, op, layout, stages); });
     rewriter.eraseOp(op);
     return success();
   }
@@ -365,15 +368,16 @@ struct LowerStartCopies : StagePattern<lane::StartCopiesOp> {
 private:
   /// The bytes of one copy of elements of so many bytes, as an i32: fewer where
   /// the workgroup has but `columns` of the row.
-  static Value emitCopyBytes(ImplicitLocOpBuilder &b, const StageLayout &layout,
+  static Value emitCopyBytes(ImplicitLocOpBuilder &b,
+                             const StageLayout &stageLayout,
                              int64_t elementBytes, Value columns) {
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIntOp::create(b, value, 32);
     };
     if (!columns)
-      return constant(layout.getCopyBytes(elementBytes));
+      return constant(stageLayout.getCopyBytes(elementBytes));
     Value bytes = arith::MulIOp::create(b, columns, constant(elementBytes));
-    if (!layout.needsShift())
+    if (!stageLayout.needsShift())
       return bytes;
     // As StageLayout rounds those of a whole slice.
     Value unit = constant(bulkCopyUnit);
@@ -383,55 +387,56 @@ private:
     return arith::MulIOp::create(b, units, constant(bulkCopyUnit));
   }
 
-  /// The bytes of all copies of a set, as an i32.
-  static Value emitSetBytes(ImplicitLocOpBuilder &b, const StageLayout &layout,
-                            Value columns) {
-    int64_t bytes = layout.getCopiedBytes();
+  /// The bytes of all copies of a tile, as an i32.
+  static Value emitTileBytes(ImplicitLocOpBuilder &b,
+                             const StageLayout &stageLayout, Value columns) {
+    int64_t bytes = stageLayout.getCopiedBytes();
     if (!columns)
       return arith::ConstantIntOp::create(b, bytes, 32);
-    if (!layout.needsShift())
+    if (!stageLayout.needsShift())
       return arith::MulIOp::create(
           b, columns,
-          arith::ConstantIntOp::create(b, bytes / layout.columns, 32));
+          arith::ConstantIntOp::create(b, bytes / stageLayout.columns, 32));
     Value sum;
-    for (int64_t elementBytes : layout.elementBytes) {
-      Value blocks = arith::ConstantIntOp::create(b, layout.getBlocks(), 32);
+    for (int64_t elementBytes : stageLayout.elementBytes) {
+      Value blocks =
+          arith::ConstantIntOp::create(b, stageLayout.getBlocks(), 32);
       Value copies = arith::MulIOp::create(
-          b, emitCopyBytes(b, layout, elementBytes, columns), blocks);
+          b, emitCopyBytes(b, stageLayout, elementBytes, columns), blocks);
       sum = sum ? arith::AddIOp::create(b, sum, copies) : copies;
     }
     return sum;
   }
 
   static void emitCopies(ImplicitLocOpBuilder &b, lane::StartCopiesOp op,
-                         const Place &of, const Stages &target) {
-    const StageLayout &layout = target.layout;
-    lane::PlaceType place = of.type;
+                         const LaneLayout &of, const Stages &target) {
+    const StageLayout &stageLayout = target.stageLayout;
+    lane::LayoutType layout = of.type;
     Value firstColumn = of.first;
-    Value columns = emitOwnColumns(b, place, firstColumn);
+    Value columns = emitOwnColumns(b, layout, firstColumn);
     if (columns)
       columns = arith::IndexCastOp::create(b, b.getI32Type(), columns);
     emitExpectBytes(b, target.barriers, op.getStage(),
-                    emitSetBytes(b, layout, columns));
+                    emitTileBytes(b, stageLayout, columns));
     for (auto [i, memory] : llvm::enumerate(op.getMemories())) {
-      int64_t elementBytes = layout.elementBytes[i];
-      int64_t room = layout.getRoomBytes(elementBytes);
-      for (int64_t block = 0; block < layout.getBlocks(); ++block) {
+      int64_t elementBytes = stageLayout.elementBytes[i];
+      int64_t room = stageLayout.getRoomBytes(elementBytes);
+      for (int64_t block = 0; block < stageLayout.getBlocks(); ++block) {
         Value to = emitIndex(b, block * room / elementBytes);
-        Value row = op.getSet();
+        Value row = op.getTile();
         if (block)
           row = arith::AddIOp::create(b, row, emitIndex(b, block));
         Value column = firstColumn ? firstColumn : emitIndex(b, 0);
-        if (Value offset = emitOffset(b, layout, of, elementBytes, row)) {
+        if (Value offset = emitOffset(b, stageLayout, of, elementBytes, row)) {
           to = arith::AddIOp::create(b, to, offset);
-          if (layout.needsShift()) {
+          if (stageLayout.needsShift()) {
             Value shift = arith::RemUIOp::create(
                 b, offset, emitIndex(b, bulkCopyUnit / elementBytes));
             to = arith::SubIOp::create(b, to, shift);
             column = arith::SubIOp::create(b, column, shift);
           }
         }
-        Value size = emitCopyBytes(b, layout, elementBytes, columns);
+        Value size = emitCopyBytes(b, stageLayout, elementBytes, columns);
         Value barrier = emitSharedAddress(b, target.barriers, op.getStage());
         Value from = emitAddress(b, memory, {row, column},
                                  NVVM::NVVMMemorySpace::Global);
@@ -460,29 +465,29 @@ struct LowerAwaitStage : OpRewritePattern<lane::AwaitStageOp> {
 
 struct LowerReceive : StagePattern<lane::ReceiveOp> {
   using StagePattern::StagePattern;
-  LogicalResult lowerStaged(lane::ReceiveOp op, const Place &place,
+  LogicalResult lowerStaged(lane::ReceiveOp op, const LaneLayout &layout,
                             const Stages &stages,
                             PatternRewriter &rewriter) const override {
     if (!op.getAccess())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     SmallVector<Value> begins, received;
-    const StageLayout &layout = stages.layout;
-    Value row = op.getSet();
-    if (layout.needsOffset() && layout.isSlice())
-      row = arith::AddIOp::create(b, row, place.group);
-    for (int64_t elementBytes : layout.elementBytes) {
-      Value distance = emitIndex(b, layout.getRowDistance(elementBytes));
-      Value begin = arith::MulIOp::create(b, place.group, distance);
-      if (Value offset = emitOffset(b, layout, place, elementBytes, row))
+    const StageLayout &stageLayout = stages.stageLayout;
+    Value row = op.getTile();
+    if (stageLayout.needsOffset() && stageLayout.isSlice())
+      row = arith::AddIOp::create(b, row, layout.group);
+    for (int64_t elementBytes : stageLayout.elementBytes) {
+      Value distance = emitIndex(b, stageLayout.getRowDistance(elementBytes));
+      Value begin = arith::MulIOp::create(b, layout.group, distance);
+      if (Value offset = emitOffset(b, stageLayout, layout, elementBytes, row))
         begin = arith::AddIOp::create(b, begin, offset);
       begins.push_back(begin);
     }
-    Value column = place.accesses[*op.getAccess()].ownColumn;
-    for (auto [part, memory, begin] :
-         llvm::zip_equal(op.getParts(), stages.memories, begins))
+    Value column = layout.accesses[*op.getAccess()].ownColumn;
+    for (auto [fragment, memory, begin] :
+         llvm::zip_equal(op.getFragments(), stages.memories, begins))
       received.push_back(
-          emitLoad(b, cast<VectorType>(part.getType()), memory,
+          emitLoad(b, cast<VectorType>(fragment.getType()), memory,
                    {op.getStage(), arith::AddIOp::create(b, begin, column)}));
     rewriter.replaceOp(op, received);
     return success();

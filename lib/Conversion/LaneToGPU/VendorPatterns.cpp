@@ -29,25 +29,25 @@ using namespace lnbwd;
 
 namespace {
 /// AMD's chips pay for each request, also for what lanes side by side ask for
-/// alike. The first group reads the columns, and hands them on through
+/// alike. The first group loads the columns, and the others read them from
 /// workgroup memory.
-struct ShareColumns : PlacePattern<lane::LoadColumnsOp> {
-  ShareColumns(MLIRContext *context) : PlacePattern(context, /*benefit=*/2) {}
+struct ShareColumns : LayoutPattern<lane::LoadColumnsOp> {
+  ShareColumns(MLIRContext *context) : LayoutPattern(context, /*benefit=*/2) {}
 
-  LogicalResult lower(lane::LoadColumnsOp op, const Place &place,
+  LogicalResult lower(lane::LoadColumnsOp op, const LaneLayout &layout,
                       PatternRewriter &rewriter) const override {
-    size_t accesses = place.accesses.size();
-    if (op.getEach() || place.type.getGroups() == 1 ||
+    size_t accesses = layout.accesses.size();
+    if (op.getEach() || layout.type.getGroups() == 1 ||
         op.getNumResults() != op.getMemories().size() * accesses ||
         cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value isFirstGroup = emitIsFirstGroup(b, place);
-    int64_t columns = place.type.getAccessColumns();
-    Value ofLane = place.lane;
-    if (place.type.getWidth() != 1)
-      ofLane =
-          arith::MulIOp::create(b, ofLane, emitIndex(b, place.type.getWidth()));
+    Value isFirstGroup = emitIsFirstGroup(b, layout);
+    int64_t columns = layout.type.getAccessColumns();
+    Value ofLane = layout.lane;
+    if (layout.type.getWidth() != 1)
+      ofLane = arith::MulIOp::create(b, ofLane,
+                                     emitIndex(b, layout.type.getWidth()));
     auto getSlot = [&](size_t access) -> Value {
       return arith::AddIOp::create(b, ofLane,
                                    emitIndex(b, int64_t(access) * columns));
@@ -62,9 +62,9 @@ struct ShareColumns : PlacePattern<lane::LoadColumnsOp> {
       for (auto [source, target] : llvm::zip_equal(op.getMemories(), shared))
         for (size_t c = 0; c < accesses; ++c) {
           VectorType type =
-              place.type.getAccessType(getElementTypeOrSelf(source.getType()));
+              layout.type.getAccessType(getElementTypeOrSelf(source.getType()));
           Value slot = getSlot(c);
-          emitStore(b, emitLoad(b, type, source, place.accesses[c].loadColumn),
+          emitStore(b, emitLoad(b, type, source, layout.accesses[c].loadColumn),
                     target, slot);
         }
     };
@@ -74,7 +74,8 @@ struct ShareColumns : PlacePattern<lane::LoadColumnsOp> {
     for (size_t c = 0; c < accesses; ++c)
       for (auto [i, memory] : llvm::enumerate(shared))
         loaded[i * accesses + c] = emitLoad(
-            b, place.type.getAccessType(getElementTypeOrSelf(memory.getType())),
+            b,
+            layout.type.getAccessType(getElementTypeOrSelf(memory.getType())),
             memory, getSlot(c));
     rewriter.replaceOp(op, loaded);
     return success();
@@ -102,12 +103,13 @@ static int64_t getRowStride(Value memory) {
 }
 
 /// Loads `type` from the elements of `memory` that begin with the one that
-/// `begin` numbers, `offset` behind it; where that is not below `count`, the
+/// `begin` numbers, `offset` after it; where that is not below `count`, the
 /// load is dropped: no memory is asked for, and the result may not be used.
 /// `begin` and `count` are the same in all lanes of a wave. A buffer load,
 /// whose descriptor has the bounds.
-static Value emitLoadWithin(ImplicitLocOpBuilder &b, Type type, Value memory,
-                            Value begin, Value count, Value offset) {
+static Value emitLoadPredicated(ImplicitLocOpBuilder &b, Type type,
+                                Value memory, Value begin, Value count,
+                                Value offset) {
   auto source = cast<MemRefType>(memory.getType());
   Type element = source.getElementType();
   int64_t elementBytes = source.getElementTypeBitWidth() / 8;
@@ -132,26 +134,27 @@ static Value emitLoadWithin(ImplicitLocOpBuilder &b, Type type, Value memory,
 }
 
 namespace {
-struct LowerLoadWithin : PlacePattern<lane::LoadWithinOp> {
-  using PlacePattern::PlacePattern;
+struct LowerLoadPredicated : LayoutPattern<lane::LoadPredicatedOp> {
+  using LayoutPattern::LayoutPattern;
 
-  LogicalResult lower(lane::LoadWithinOp op, const Place &place,
+  LogicalResult lower(lane::LoadPredicatedOp op, const LaneLayout &layout,
                       PatternRewriter &rewriter) const override {
     if (!op.getAccess())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     SmallVector<Value> loaded;
     for (auto [memory, part] :
-         llvm::zip_equal(op.getMemories(), op.getParts())) {
+         llvm::zip_equal(op.getMemories(), op.getFragments())) {
       int64_t stride = getRowStride(memory);
       auto multiply = [&](Value rows) -> Value {
         return arith::MulIOp::create(b, rows, emitIndex(b, stride));
       };
-      Value element = arith::AddIOp::create(
-          b, multiply(place.group), place.accesses[*op.getAccess()].loadColumn);
-      Value count = multiply(op.getCount()), begin = multiply(op.getSet());
+      Value element =
+          arith::AddIOp::create(b, multiply(layout.group),
+                                layout.accesses[*op.getAccess()].loadColumn);
+      Value count = multiply(op.getCount()), begin = multiply(op.getTile());
       loaded.push_back(
-          emitLoadWithin(b, part.getType(), memory, begin, count, element));
+          emitLoadPredicated(b, part.getType(), memory, begin, count, element));
     }
     rewriter.replaceOp(op, loaded);
     return success();
@@ -160,21 +163,21 @@ struct LowerLoadWithin : PlacePattern<lane::LoadWithinOp> {
 
 /// Once a wave where that has but one row: its other lanes' loads are dropped
 /// as well.
-struct LowerLoadScalarWithin : PlacePattern<lane::LoadScalarWithinOp> {
-  LowerLoadScalarWithin(MLIRContext *context, const ChipInfo &chip)
-      : PlacePattern(context), chip(chip) {}
+struct LowerLoadScalarPredicated : LayoutPattern<lane::LoadScalarPredicatedOp> {
+  LowerLoadScalarPredicated(MLIRContext *context, const ChipInfo &chip)
+      : LayoutPattern(context), chip(chip) {}
 
-  LogicalResult lower(lane::LoadScalarWithinOp op, const Place &place,
+  LogicalResult lower(lane::LoadScalarPredicatedOp op, const LaneLayout &layout,
                       PatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value group = place.group;
-    if (place.type.getLanes() % chip.waveSize == 0) {
+    Value group = layout.group;
+    if (layout.type.getLanes() % chip.waveSize == 0) {
       Value laneInWave =
-          arith::RemUIOp::create(b, place.lane, emitIndex(b, chip.waveSize));
+          arith::RemUIOp::create(b, layout.lane, emitIndex(b, chip.waveSize));
       Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                             laneInWave, emitIndex(b, 0));
       group = arith::SelectOp::create(b, isFirst, group,
-                                      emitIndex(b, place.type.getGroups()));
+                                      emitIndex(b, layout.type.getGroups()));
     }
     int64_t stride = getRowStride(op.getMemory());
     auto multiply = [&](Value rows) -> Value {
@@ -182,9 +185,9 @@ struct LowerLoadScalarWithin : PlacePattern<lane::LoadScalarWithinOp> {
                          : arith::MulIOp::create(b, rows, emitIndex(b, stride));
     };
     Value offset = multiply(group), count = multiply(op.getCount());
-    rewriter.replaceOp(op, emitLoadWithin(b, op.getScalar().getType(),
-                                          op.getMemory(), multiply(op.getSet()),
-                                          count, offset));
+    rewriter.replaceOp(
+        op, emitLoadPredicated(b, op.getScalar().getType(), op.getMemory(),
+                               multiply(op.getTile()), count, offset));
     return success();
   }
 
@@ -192,13 +195,13 @@ struct LowerLoadScalarWithin : PlacePattern<lane::LoadScalarWithinOp> {
 };
 
 /// From the first lane of the wave where that has but one row.
-struct LowerShareScalar : OpRewritePattern<lane::ShareScalarOp> {
-  LowerShareScalar(MLIRContext *context, const ChipInfo &chip)
+struct LowerBroadcastScalar : OpRewritePattern<lane::BroadcastScalarOp> {
+  LowerBroadcastScalar(MLIRContext *context, const ChipInfo &chip)
       : OpRewritePattern(context), chip(chip) {}
 
-  LogicalResult matchAndRewrite(lane::ShareScalarOp op,
+  LogicalResult matchAndRewrite(lane::BroadcastScalarOp op,
                                 PatternRewriter &rewriter) const override {
-    if (op.getPlace().getType().getLanes() % chip.waveSize == 0)
+    if (op.getLayout().getType().getLanes() % chip.waveSize == 0)
       rewriter.replaceOpWithNewOp<ROCDL::ReadfirstlaneOp>(
           op, op.getScalar().getType(), op.getScalar());
     else
@@ -209,9 +212,9 @@ struct LowerShareScalar : OpRewritePattern<lane::ShareScalarOp> {
   const ChipInfo &chip;
 };
 
-struct LowerKeepOrder : OpRewritePattern<lane::KeepOrderOp> {
+struct LowerSchedBarrier : OpRewritePattern<lane::SchedBarrierOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::KeepOrderOp op,
+  LogicalResult matchAndRewrite(lane::SchedBarrierOp op,
                                 PatternRewriter &rewriter) const override {
     rewriter.replaceOpWithNewOp<ROCDL::SchedBarrier>(op, /*mask=*/0);
     return success();
@@ -222,10 +225,9 @@ struct LowerKeepOrder : OpRewritePattern<lane::KeepOrderOp> {
 // NVIDIA
 //===----------------------------------------------------------------------===//
 
-struct LowerAwaitPreviousKernel
-    : OpRewritePattern<lane::AwaitPreviousKernelOp> {
+struct LowerGridDependencyWait : OpRewritePattern<lane::GridDependencyWaitOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::AwaitPreviousKernelOp op,
+  LogicalResult matchAndRewrite(lane::GridDependencyWaitOp op,
                                 PatternRewriter &rewriter) const override {
     rewriter.replaceOpWithNewOp<NVVM::GriddepcontrolOp>(
         op, NVVM::GridDepActionKind::wait);
@@ -233,9 +235,9 @@ struct LowerAwaitPreviousKernel
   }
 };
 
-struct LowerAllowNextKernel : OpRewritePattern<lane::AllowNextKernelOp> {
+struct LowerLaunchDependents : OpRewritePattern<lane::LaunchDependentsOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::AllowNextKernelOp op,
+  LogicalResult matchAndRewrite(lane::LaunchDependentsOp op,
                                 PatternRewriter &rewriter) const override {
     rewriter.replaceOpWithNewOp<NVVM::GriddepcontrolOp>(
         op, NVVM::GridDepActionKind::launch_dependents);
@@ -263,17 +265,17 @@ struct EraseDiscard : OpRewritePattern<lane::DiscardOp> {
 /// Each lane takes rows of its own, from the first line of the workgroup's
 /// columns to the last. Short rows stay: there is little of them to bring to
 /// memory, and of few columns a workgroup has many rows to give up.
-struct LowerDiscard : PlacePattern<lane::DiscardOp> {
-  using PlacePattern::PlacePattern;
+struct LowerDiscard : LayoutPattern<lane::DiscardOp> {
+  using LayoutPattern::LayoutPattern;
 
-  LogicalResult lower(lane::DiscardOp op, const Place &place,
+  LogicalResult lower(lane::DiscardOp op, const LaneLayout &layout,
                       PatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     SmallVector<Value> memories;
-    if (place.type.getRowLength() >= leastDiscardedColumns)
+    if (layout.type.getRowLength() >= leastDiscardedColumns)
       llvm::copy_if(op.getMemories(), std::back_inserter(memories),
                     [&](Value memory) {
-                      return hasWholeLines(place.type,
+                      return hasWholeLines(layout.type,
                                            cast<MemRefType>(memory.getType()));
                     });
     if (memories.empty()) {
@@ -282,12 +284,12 @@ struct LowerDiscard : PlacePattern<lane::DiscardOp> {
     }
     Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
     Value threads =
-        emitIndex(b, place.type.getLanes() * place.type.getGroups());
+        emitIndex(b, layout.type.getLanes() * layout.type.getGroups());
     Value bytes = arith::ConstantIntOp::create(b, lineBytes, 64);
     scf::ForOp::create(b, thread, op.getRows(), threads, ValueRange(),
                        [&](OpBuilder &, Location, Value row, ValueRange) {
                          for (Value memory : memories)
-                           discardRow(b, place, memory, row, bytes);
+                           discardRow(b, layout, memory, row, bytes);
                          scf::YieldOp::create(b);
                        });
     rewriter.eraseOp(op);
@@ -297,22 +299,22 @@ struct LowerDiscard : PlacePattern<lane::DiscardOp> {
 private:
   /// Whether no line has columns of other rows or workgroups as well, given
   /// that the memory begins with a line.
-  static bool hasWholeLines(lane::PlaceType place, MemRefType type) {
+  static bool hasWholeLines(lane::LayoutType layout, MemRefType type) {
     int64_t columns = lineBytes * 8 / type.getElementTypeBitWidth();
-    return place.getRowLength() % columns == 0 &&
-           place.getWorkgroupColumns() % columns == 0 &&
-           place.getRowLength() % place.getWorkgroupColumns() == 0;
+    return layout.getRowLength() % columns == 0 &&
+           layout.getWorkgroupColumns() % columns == 0 &&
+           layout.getRowLength() % layout.getWorkgroupColumns() == 0;
   }
 
-  static void discardRow(ImplicitLocOpBuilder &b, const Place &place,
+  static void discardRow(ImplicitLocOpBuilder &b, const LaneLayout &layout,
                          Value memory, Value row, Value bytes) {
     int64_t columns =
         lineBytes * 8 /
         cast<MemRefType>(memory.getType()).getElementTypeBitWidth();
-    for (int64_t c = 0; c < place.type.getWorkgroupColumns(); c += columns) {
+    for (int64_t c = 0; c < layout.type.getWorkgroupColumns(); c += columns) {
       Value column = emitIndex(b, c);
-      if (place.first)
-        column = arith::AddIOp::create(b, place.first, column);
+      if (layout.first)
+        column = arith::AddIOp::create(b, layout.first, column);
       Value address =
           emitAddress(b, memory, {row, column}, NVVM::NVVMMemorySpace::Global);
       LLVM::CallIntrinsicOp::create(
@@ -326,13 +328,13 @@ private:
 void lnbwd::populateLaneToAMDPatterns(RewritePatternSet &patterns,
                                       const ChipInfo &chip) {
   MLIRContext *context = patterns.getContext();
-  patterns.add<ShareColumns, LowerLoadWithin>(context);
-  patterns.add<LowerLoadScalarWithin>(context, chip);
-  patterns.add<LowerShareScalar>(context, chip);
-  patterns.add<LowerBarrierToLDS, LowerKeepOrder, EraseDiscard>(context);
+  patterns.add<ShareColumns, LowerLoadPredicated>(context);
+  patterns.add<LowerLoadScalarPredicated>(context, chip);
+  patterns.add<LowerBroadcastScalar>(context, chip);
+  patterns.add<LowerBarrierToLDS, LowerSchedBarrier, EraseDiscard>(context);
 }
 
 void lnbwd::populateLaneToNVIDIAPatterns(RewritePatternSet &patterns) {
-  patterns.add<LowerAwaitPreviousKernel, LowerAllowNextKernel, LowerDiscard>(
+  patterns.add<LowerGridDependencyWait, LowerLaunchDependents, LowerDiscard>(
       patterns.getContext());
 }

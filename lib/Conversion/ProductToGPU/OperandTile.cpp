@@ -58,7 +58,7 @@ static unsigned getBankBits(int64_t banks) {
 }
 
 // Both of these compute the same, the class's comment says what.
-int64_t OperandTile::getPlace(int64_t row, int64_t block) const {
+int64_t OperandTile::getOffset(int64_t row, int64_t block) const {
   unsigned bits = getBankBits(layout.banks);
   int64_t moved = row ^ (row >> bits);
   int64_t rowsOfBanks = (1 << bits) / blocksPerTileRow;
@@ -67,7 +67,7 @@ int64_t OperandTile::getPlace(int64_t row, int64_t block) const {
   return rowOut * blocksPerTileRow + blockOut;
 }
 
-Value OperandTile::getPlace(Value row, Value block) {
+Value OperandTile::getOffset(Value row, Value block) {
   unsigned bits = getBankBits(layout.banks);
   Value shifted = b.divide(row, int64_t(1) << bits);
   Value moved = b.exclusiveOr(row, shifted);
@@ -80,7 +80,7 @@ Value OperandTile::getPlace(Value row, Value block) {
 
 Value OperandTile::getElement(Value place, int64_t row, int64_t block) {
   // What the banks do not see is added: it becomes the offset of an access.
-  int64_t offset = getPlace(row, block);
+  int64_t offset = getOffset(row, block);
   int64_t low = offset & ((int64_t(1) << getBankBits(layout.banks)) - 1);
   Value moved = b.exclusiveOr(place, b.index(low));
   return b.add(b.multiply(moved, getBlockElements()),
@@ -117,7 +117,7 @@ void OperandTile::setSource(const ProductSource &from, Value first,
     sideStep = access;
   }
   firstDepth = b.multiply(block, getBlockElements());
-  place = getPlace(row, block);
+  place = getOffset(row, block);
   Value last =
       b.subtract(source.size, b.index(source.isAlongRows ? 1 : access));
   for (int64_t i = 0; i < numSides; ++i)

@@ -60,16 +60,16 @@ public:
   void store(mlir::ValueRange loaded, mlir::Value depth);
 
   /// The place of block `block` of row `row`.
-  mlir::Value getPlace(mlir::Value row, mlir::Value block);
+  mlir::Value getOffset(mlir::Value row, mlir::Value block);
   /// The element in the memory that begins the block that lies so many rows and
-  /// blocks behind `place`, with no bit in common.
+  /// blocks after `place`, with no bit in common.
   mlir::Value getElement(mlir::Value place, int64_t row, int64_t block);
   mlir::Value readBlock(mlir::Value place, int64_t row, int64_t block);
 
   mlir::Value getMemory() const { return memory; }
 
 private:
-  int64_t getPlace(int64_t row, int64_t block) const;
+  int64_t getOffset(int64_t row, int64_t block) const;
   /// What of the loaded is the matrix'; the prologue's follows it.
   llvm::SmallVector<mlir::Type> getMatrixTypes() const;
   /// Adds a piece of a vector of `type` that begins with element `part`.

@@ -48,8 +48,8 @@ static ScheduleAttr getSchedule(MLIRContext *context, int64_t threads,
       /*rows_per_workgroup=*/tileRows, /*workgroups_per_compute_unit=*/0,
       /*workgroups_per_row=*/1, tileColumns, /*prefetch=*/0, /*unroll=*/1,
       /*stages=*/0,
-      /*early_start=*/false, /*reload=*/false, /*row_slices=*/0,
-      /*early_rows=*/false, /*early_next=*/false);
+      /*dependent_launch=*/false, /*reload=*/false, /*row_splits=*/0,
+      /*prefetch_before_dependency=*/false, /*early_trigger=*/false);
 }
 
 /// The first row of a matrix; of what has one dimension all that is static.
@@ -199,7 +199,7 @@ void ProductKernel::writeKernel(ValueRange buffers) {
                                       frame.splits, frame.multiplied),
                  buffers);
   // Not noalias, with which the code generators move loads to where they are
-  // used, behind the barrier.
+  // used, after the barrier.
   addMemory();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(&kernel.getBody().front());

@@ -327,8 +327,8 @@ void TiledProduct::storeResult(ValueRange sums) {
 
 void TiledProduct::writeBody() {
   placeWave();
-  placeA = wave->getPlace(*tileA, waveRow, lane, /*isRhs=*/false);
-  placeB = wave->getPlace(*tileB, waveColumn, lane, /*isRhs=*/true);
+  placeA = wave->getOffset(*tileA, waveRow, lane, /*isRhs=*/false);
+  placeB = wave->getOffset(*tileB, waveColumn, lane, /*isRhs=*/true);
   tileA->setSource(lhs, firstRow, thread);
   tileB->setSource(rhs, firstColumn, thread);
 

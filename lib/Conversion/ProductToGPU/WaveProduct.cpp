@@ -57,11 +57,11 @@ public:
 
   int64_t getFragmentBlocks() const override { return groups * itemBlocks(); }
 
-  Value getPlace(OperandTile &tile, Value row, Value lane,
-                 bool /*isRhs*/) override {
+  Value getOffset(OperandTile &tile, Value row, Value lane,
+                  bool /*isRhs*/) override {
     Value group = b.remainder(b.divide(lane, fragmentSize), groups);
     Value block = b.multiply(group, itemBlocks());
-    return tile.getPlace(b.add(row, b.remainder(lane, fragmentSize)), block);
+    return tile.getOffset(b.add(row, b.remainder(lane, fragmentSize)), block);
   }
 
   Value load(OperandTile &tile, Value place, int64_t row,
@@ -160,15 +160,15 @@ public:
 
   /// The order of the four is that of the instruction's registers: of A rows
   /// first, of B blocks first.
-  Value getPlace(OperandTile &tile, Value row, Value lane,
-                 bool isRhs) override {
+  Value getOffset(OperandTile &tile, Value row, Value lane,
+                  bool isRhs) override {
     Value inMatrix = b.remainder(lane, 8);
     Value even = b.remainder(b.divide(lane, 8), 2);
     Value half = b.divide(lane, 16);
     if (isRhs)
       std::swap(even, half);
     Value inFragment = b.add(inMatrix, b.multiply(even, 8));
-    return tile.getPlace(b.add(row, inFragment), half);
+    return tile.getOffset(b.add(row, inFragment), half);
   }
 
   Value load(OperandTile &tile, Value place, int64_t row,

@@ -38,9 +38,9 @@ public:
   virtual int64_t getFragmentBlocks() const = 0;
   /// The place where `lane` finds its part of a fragment that begins with
   /// `row`, a multiple of what a wave has.
-  virtual mlir::Value getPlace(OperandTile &tile, mlir::Value row,
-                               mlir::Value lane, bool isRhs) = 0;
-  /// The lane's part of the fragment that lies so many rows and blocks behind
+  virtual mlir::Value getOffset(OperandTile &tile, mlir::Value row,
+                                mlir::Value lane, bool isRhs) = 0;
+  /// The lane's part of the fragment that lies so many rows and blocks after
   /// `place`.
   virtual mlir::Value load(OperandTile &tile, mlir::Value place, int64_t row,
                            int64_t block) = 0;

@@ -108,8 +108,8 @@ static Value fromParameter(OpBuilder &b, Location loc, Value parameter,
       getAsIndexOpFoldResult(b.getContext(), strides));
 }
 
-/// Part `part` of a row scalar in `parts` parts: one number for each of `rows`
-/// rows, from `firstRow` on, which may be null.
+/// Part `part` of a row scalar in `fragments` parts: one number for each of
+/// `rows` rows, from `firstRow` on, which may be null.
 static Value getPart(OpBuilder &b, Location loc, Value parameter, Value rows,
                      int64_t parts, OpFoldResult part, Value firstRow) {
   if (firstRow) {
@@ -154,16 +154,17 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
     kernel.setKnownClusterSizeAttr(b.getDenseI32ArrayAttr({1, split, 1}));
   // Outputs may overwrite row blocks, never the columns; nor the scalars, but
   // whether to say so of them is the target's choice. AMD's chips pay for each
-  // request: told so, the code generator reads them once a wave. Where they are
-  // loaded ahead, it would move loads that nothing can change to where they are
-  // used; so would NVIDIA's assembler, behind the next barrier.
+  // request: the attribute says so, and the code generator loads them once per
+  // wave. Where they are loaded ahead, it would move loads that nothing can
+  // change to where they are used; so would NVIDIA's assembler, after the next
+  // barrier.
   bool loadsAhead =
       op.getSchedule()->getPrefetch() || op.getSchedule()->getUnroll() > 1;
   bool scalarsToo = chip.backend == Backend::AMDGPU && !loadsAhead;
   for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
     OperandKind kind = getOperandKind(op, i);
     // So that loads of neighbouring parts become one.
-    if (kind == OperandKind::RowScalar && op.getScalarParts(i))
+    if (kind == OperandKind::RowScalar && op.getScalarSplits(i))
       kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                         b.getI64IntegerAttr(accessBytes));
     if (kind == OperandKind::RowBlock ||
@@ -198,7 +199,7 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
         op.hasPartialSums() && i >= numOperands - op.getAllSums().size();
     OperandKind kind = getOperandKind(op, i);
     if (int64_t parts =
-            kind == OperandKind::RowScalar ? op.getScalarParts(i) : 0) {
+            kind == OperandKind::RowScalar ? op.getScalarSplits(i) : 0) {
       // All parts are read, and each workgroup writes that of its columns.
       SmallVector<OpFoldResult> accessed;
       if (i >= op.getNumDpsInputs())
@@ -231,7 +232,7 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
   return frame;
 }
 
-/// Launches `kernel` in the place of `op`.
+/// Replaces `op` by a launch of `kernel`.
 static void addLaunch(RowwiseOp op, const ChipInfo &chip,
                       gpu::GPUFuncOp kernel) {
   OpBuilder b(op);
@@ -267,8 +268,8 @@ static void addLaunch(RowwiseOp op, const ChipInfo &chip,
       gpu::KernelDim3{threads, one, one}, stagingBytes, arguments,
       /*asyncTokenType=*/Type(), /*asyncDependencies=*/ValueRange(),
       clusterSize);
-  if (schedule.getEarlyStart())
-    launch->setAttr(earlyStartAttr, b.getUnitAttr());
+  if (schedule.getDependentLaunch())
+    launch->setAttr(dependentLaunchAttr, b.getUnitAttr());
 }
 
 static LogicalResult check(RowwiseOp op, const ChipInfo &chip) {
@@ -285,8 +286,8 @@ static LogicalResult check(RowwiseOp op, const ChipInfo &chip) {
   for (OperandRange scalars : {op.getScalars(), op.getScalarOuts()})
     for (auto [i, scalar] : llvm::enumerate(scalars)) {
       unsigned index = scalars.getBeginOperandIndex() + unsigned(i);
-      if (op.getScalarParts(index) && !scalar.getDefiningOp<memref::AllocOp>())
-        return op.emitOpError("expected the row scalar in parts '")
+      if (op.getScalarSplits(index) && !scalar.getDefiningOp<memref::AllocOp>())
+        return op.emitOpError("expected the split row scalar '")
                << op.getOperandName(index)
                << "' to be a memref.alloc in the function: a launch plan has "
                   "no arguments of this kind";

@@ -30,7 +30,7 @@ struct RowKernel {
   mlir::gpu::GPUFuncOp function;
   /// A memref for each operand of `op`, with its true number of rows.
   llvm::SmallVector<mlir::Value> buffers;
-  /// Of an operand that is a row scalar in parts, a memref for each part; of an
+  /// Of an operand that is a split row scalar, a memref for each part; of an
   /// output the one that the workgroup writes.
   llvm::SmallVector<llvm::SmallVector<mlir::Value>> parts;
   /// The number of rows, and of workgroups; index values.

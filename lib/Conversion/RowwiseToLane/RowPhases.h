@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Takes the region of a row program apart into phases: what lies between two
+// Splits the region of a row program into phases: the operations between two
 // exchanges of row sums. Also says which regions can be distributed over lanes.
 //
 //===----------------------------------------------------------------------===//

@@ -8,7 +8,7 @@
 //
 // The plainest kernel of a row program: one loop over the rows, which loads a
 // row, works through the region phase by phase, and stores. What the schedule
-// says about latency is for passes behind this one.
+// says about latency is for passes after this one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,13 +54,13 @@ public:
   void write();
 
 private:
-  lane::PlaceType getPlaceType();
-  void writeRow(Value row, MutableArrayRef<Value> sums, Value turn);
+  lane::LayoutType getLayoutType();
+  void writeRow(Value row, MutableArrayRef<Value> sums, Value iteration);
   void writePhase(unsigned phase, Value row, MutableArrayRef<Value> sums,
-                  Value turn);
+                  Value iteration);
   /// Whether vectors are widened once, ahead of the loop, for the rows of the
-  /// loop and for those behind it that do not fill a set. The code generator
-  /// widens them ahead of the loop in any case, and kept what the rows behind
+  /// loop and for those after it that do not fill a tile. The code generator
+  /// widens them ahead of the loop in any case, and kept what the rows after
   /// it widen for themselves in registers as well. Measured on an H200, fewer
   /// registers are of use where a sum waits for another, and vectors for both;
   /// with one sum, or with column sums, kernels took up to a fourth longer so.
@@ -79,17 +79,17 @@ private:
     return column && column.getArgNumber() >= numRows &&
            column.getArgNumber() < numRows + op.getAllColumns().size();
   }
-  /// Whether row scalars come in parts, from the kernel before this one.
-  bool hasScalarsInParts() {
+  /// Whether row scalars are split, from the kernel before this one.
+  bool hasSplitScalars() {
     auto *first =
         kernel.parts.begin() + op.getRows().size() + op.getAllColumns().size();
     return std::any_of(first, first + op.getScalars().size(),
                        [](ArrayRef<Value> parts) { return !parts.empty(); });
   }
-  /// The row blocks that nothing reads behind this kernel, which are partial
+  /// The row blocks that nothing reads after this kernel, which are partial
   /// sums: what a cache holds of them would be brought to memory for nothing.
   /// One workgroup has all rows of its columns, and the barriers of the sum
-  /// over its groups are behind all loads.
+  /// over its groups are after all loads.
   SmallVector<Value> getDeadRows() {
     if (schedule.getRowsPerWorkgroup() || schedule.getRowGroups() == 1 ||
         op.getColumnSums().empty() || op.getGroupOperand())
@@ -111,7 +111,7 @@ private:
            });
   }
   /// The parts of a row scalar, from the first to the last.
-  SmallVector<Value> loadParts(ArrayRef<Value> parts, Value row) {
+  SmallVector<Value> loadSplits(ArrayRef<Value> parts, Value row) {
     return llvm::map_to_vector(parts, [&](Value part) -> Value {
       return lane::LoadScalarOp::create(b, part, row);
     });
@@ -134,16 +134,16 @@ private:
   const ChipInfo &chip;
   RowPhases phases;
   ImplicitLocOpBuilder b;
-  Value place;
+  Value layout;
   /// Values of the region, as the row at work has them.
   DenseMap<Value, Value> known;
 };
 } // namespace
 
-lane::PlaceType RowDistributor::getPlaceType() {
+lane::LayoutType RowDistributor::getLayoutType() {
   int64_t length = op.getRowLength();
   int64_t columns = getWorkgroupColumns(op, schedule);
-  return lane::PlaceType::get(
+  return lane::LayoutType::get(
       op.getContext(), length, schedule.getThreadsPerRow(),
       schedule.getRowGroups(), schedule.getVectorWidth(),
       columns < length ? columns : 0);
@@ -151,27 +151,28 @@ lane::PlaceType RowDistributor::getPlaceType() {
 
 void RowDistributor::write() {
   Value workgroup = gpu::BlockIdOp::create(b, gpu::Dimension::x);
-  lane::PlaceType placeType = getPlaceType();
+  lane::LayoutType layoutType = getLayoutType();
   Value first;
-  if (placeType.getColumns())
+  if (layoutType.getColumns())
     first = multiply(gpu::BlockIdOp::create(b, gpu::Dimension::y),
-                     placeType.getColumns());
-  place = lane::PlaceOp::create(b, placeType, first);
+                     layoutType.getColumns());
+  layout = lane::LayoutOp::create(b, layoutType, first);
   // Whoever starts now waits for the end of this kernel, and so, since this one
   // waits as well, for the end of all before.
-  if (schedule.getEarlyNext())
-    lane::AllowNextKernelOp::create(b);
+  if (schedule.getEarlyTrigger())
+    lane::LaunchDependentsOp::create(b);
   // What is above needs nothing that another kernel writes. Of the kernel that
-  // leaves row sums in parts only these are needed, and it has awaited the one
-  // before it: rows may be on their way meanwhile.
-  if (schedule.getEarlyStart() && !hasScalarsInParts())
-    lane::AwaitPreviousKernelOp::create(b);
-  // Who waits for row sums in parts may as well wait where it runs: the
+  // writes split row sums only these are needed, and it has awaited the one
+  // before it: rows may be in flight meanwhile.
+  if (schedule.getDependentLaunch() && !hasSplitScalars())
+    lane::GridDependencyWaitOp::create(b);
+  // Who waits for split row sums may as well wait where it runs: the
   // workgroups that leave them have but one row each.
-  bool allowsFirst = op.hasScalarOutsInParts();
-  bool isToAllow = chip.workgroups.hasEarlyStart && !schedule.getEarlyNext();
+  bool allowsFirst = op.hasSplitScalarOuts();
+  bool isToAllow =
+      chip.workgroups.hasDependentLaunch && !schedule.getEarlyTrigger();
   if (isToAllow && allowsFirst)
-    lane::AllowNextKernelOp::create(b);
+    lane::LaunchDependentsOp::create(b);
 
   Block &body = op.getBody().front();
   size_t numRows = op.getRows().size(), numColumns = op.getAllColumns().size();
@@ -179,45 +180,45 @@ void RowDistributor::write() {
     SmallVector<Type> types;
     for (Value column : op.getAllColumns())
       types.push_back(
-          placeType.getPartType(getElementTypeOrSelf(column.getType())));
+          layoutType.getFragmentType(getElementTypeOrSelf(column.getType())));
     auto columns = lane::LoadColumnsOp::create(
-        b, types, ArrayRef(kernel.buffers).slice(numRows, numColumns), place,
+        b, types, ArrayRef(kernel.buffers).slice(numRows, numColumns), layout,
         /*each=*/false);
-    for (auto [i, part] : llvm::enumerate(columns.getParts()))
+    for (auto [i, part] : llvm::enumerate(columns.getFragments()))
       known[body.getArgument(numRows + i)] = part;
   }
-  bool isOneSet = schedule.takesOneSet(int64_t(op.getFixedWorkgroups()));
-  if (!isOneSet && widensAhead())
+  bool isOneTile = schedule.takesOneTile(int64_t(op.getFixedWorkgroups()));
+  if (!isOneTile && widensAhead())
     for (Operation &bodyOp : body)
       if (isWidenedColumn(&bodyOp))
         get(bodyOp.getResult(0));
-  Type sumType = placeType.getPartType(b.getF32Type());
+  Type sumType = layoutType.getFragmentType(b.getF32Type());
   SmallVector<Value> sums;
   for (size_t i = 0; i < op.getAllSums().size(); ++i)
     sums.push_back(arith::ConstantOp::create(b, b.getZeroAttr(sumType)));
   SmallVector<Value> carried;
   if (op.hasRowSums())
-    carried.push_back(
-        lane::FirstTurnOp::create(b, lane::TurnType::get(op.getContext())));
+    carried.push_back(lane::FirstIterationOp::create(
+        b, lane::IterationType::get(op.getContext())));
 
   Value begin = multiply(workgroup, schedule.getRowGroups());
   Value step = multiply(kernel.workgroups, schedule.getRowGroups());
   auto loop =
-      lane::ForRowsOp::create(b, begin, kernel.rows, step, place, workgroup,
+      lane::ForRowsOp::create(b, begin, kernel.rows, step, layout, workgroup,
                               kernel.workgroups, sums, carried);
-  loop.setOnce(isOneSet);
+  loop.setOnce(isOneTile);
   if (hasSumTotals(op, schedule, chip) && !loop.getOnce())
-    loop.setSumBlock(getSumBlockTurns(schedule));
+    loop.setSumBlock(getSumBlockIterations(schedule));
   loop.setLastRowApart(needsShift(op, schedule));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&loop.getBody().front());
     SmallVector<Value> state(loop.getStateArguments());
-    Value row = lane::RowOp::create(b, loop.getSet(), place);
-    Value turn = carried.empty() ? Value() : state.back();
-    writeRow(row, MutableArrayRef(state).take_front(sums.size()), turn);
-    if (turn)
-      state.back() = lane::NextTurnOp::create(b, turn);
+    Value row = lane::RowOp::create(b, loop.getTile(), layout);
+    Value iteration = carried.empty() ? Value() : state.back();
+    writeRow(row, MutableArrayRef(state).take_front(sums.size()), iteration);
+    if (iteration)
+      state.back() = lane::NextIterationOp::create(b, iteration);
     lane::YieldOp::create(b, state);
   }
   sums.assign(loop.result_begin(), loop.result_begin() + sums.size());
@@ -225,11 +226,11 @@ void RowDistributor::write() {
   // Whatever follows, the kernel that adds up partial sums or one of another
   // launch, may be brought to the compute units meanwhile.
   if (isToAllow && !allowsFirst)
-    lane::AllowNextKernelOp::create(b);
+    lane::LaunchDependentsOp::create(b);
   if (!sums.empty() && schedule.getRowGroups() > 1) {
     auto combined =
         lane::CombineGroupsOp::create(b, TypeRange(ValueRange(sums)), sums,
-                                      place, getCombineRadix(op, schedule));
+                                      layout, getCombineRadix(op, schedule));
     sums.assign(combined.result_begin(), combined.result_end());
   }
   size_t firstSum = op.getRowOuts().size() + op.getScalarOuts().size();
@@ -237,28 +238,28 @@ void RowDistributor::write() {
     Value memory = getBuffer(firstSum + i);
     bool isPartial = cast<MemRefType>(memory.getType()).getRank() == 2;
     lane::StoreSumOp::create(b, sum, memory, isPartial ? workgroup : Value(),
-                             place, /*access=*/IntegerAttr(),
+                             layout, /*access=*/IntegerAttr(),
                              op.getAccumulate());
   }
   if (SmallVector<Value> dead = getDeadRows(); !dead.empty())
-    lane::DiscardOp::create(b, dead, kernel.rows, place);
+    lane::DiscardOp::create(b, dead, kernel.rows, layout);
   gpu::ReturnOp::create(b);
 }
 
 void RowDistributor::writeRow(Value row, MutableArrayRef<Value> sums,
-                              Value turn) {
+                              Value iteration) {
   Block &body = op.getBody().front();
-  auto placeType = cast<lane::PlaceType>(place.getType());
+  auto layoutType = cast<lane::LayoutType>(layout.getType());
   size_t numRows = op.getRows().size(), numColumns = op.getAllColumns().size();
   if (numRows) {
     SmallVector<Type> types;
     for (Value rows : op.getRows())
       types.push_back(
-          placeType.getPartType(getElementTypeOrSelf(rows.getType())));
+          layoutType.getFragmentType(getElementTypeOrSelf(rows.getType())));
     auto load = lane::LoadOp::create(
-        b, types, ArrayRef(kernel.buffers).take_front(numRows), row, place,
+        b, types, ArrayRef(kernel.buffers).take_front(numRows), row, layout,
         /*access=*/IntegerAttr());
-    for (auto [i, part] : llvm::enumerate(load.getParts()))
+    for (auto [i, part] : llvm::enumerate(load.getFragments()))
       known[body.getArgument(i)] = part;
   }
   SmallVector<std::pair<BlockArgument, SmallVector<Value>>> inParts;
@@ -272,17 +273,17 @@ void RowDistributor::writeRow(Value row, MutableArrayRef<Value> sums,
         known[body.getArgument(operand)] =
             lane::LoadScalarOp::create(b, kernel.buffers[operand], row);
       else
-        inParts.emplace_back(body.getArgument(operand), loadParts(parts, row));
+        inParts.emplace_back(body.getArgument(operand), loadSplits(parts, row));
     }
   };
-  if (schedule.getEarlyStart() && hasScalarsInParts()) {
-    loadScalars([](bool isInParts) { return !isInParts; });
-    lane::AwaitPreviousKernelOp::create(b);
-    loadScalars([](bool isInParts) { return isInParts; });
+  if (schedule.getDependentLaunch() && hasSplitScalars()) {
+    loadScalars([](bool isSplit) { return !isSplit; });
+    lane::GridDependencyWaitOp::create(b);
+    loadScalars([](bool isSplit) { return isSplit; });
   } else {
     loadScalars([](bool) { return true; });
   }
-  // Behind all loads, which may be done ahead.
+  // After all loads, which may be done ahead.
   for (auto &[argument, parts] : inParts)
     known[argument] =
         llvm::accumulate(ArrayRef(parts).drop_front(), parts.front(),
@@ -290,33 +291,33 @@ void RowDistributor::writeRow(Value row, MutableArrayRef<Value> sums,
                            return arith::AddFOp::create(b, sum, part);
                          });
   for (unsigned phase = 0; phase < phases.getCount(); ++phase)
-    writePhase(phase, row, sums, turn);
+    writePhase(phase, row, sums, iteration);
 }
 
 /// The terms of a phase's row sums come first, which all lanes will wait for;
 /// the sums themselves last: meanwhile there is what else the phase has to do.
 void RowDistributor::writePhase(unsigned phase, Value row,
-                                MutableArrayRef<Value> sums, Value turn) {
+                                MutableArrayRef<Value> sums, Value iteration) {
   for (Operation *scalar : phases.getScalars(phase))
     get(scalar->getResult(0));
 
   ArrayRef<Operation *> rowSums = phases.getSums(phase);
-  auto placeType = cast<lane::PlaceType>(place.getType());
-  SmallVector<Value> shares;
+  auto layoutType = cast<lane::LayoutType>(layout.getType());
+  SmallVector<Value> partials;
   ArrayAttr kinds;
   if (!rowSums.empty()) {
     SmallVector<Attribute> each;
     for (Operation *sum : rowSums) {
-      shares.push_back(get(getSummedRow(sum)));
+      partials.push_back(get(getSummedRow(sum)));
       each.push_back(vector::CombiningKindAttr::get(
           b.getContext(), isRowMaximum(sum) ? vector::CombiningKind::MAXIMUMF
                                             : vector::CombiningKind::ADD));
     }
     kinds = b.getArrayAttr(each);
-    SmallVector<Type> types(shares.size(),
-                            placeType.getAccessType(b.getF32Type()));
-    auto fold = lane::FoldOp::create(b, types, kinds, shares, place);
-    shares.assign(fold.result_begin(), fold.result_end());
+    SmallVector<Type> types(partials.size(),
+                            layoutType.getAccessType(b.getF32Type()));
+    auto fold = lane::FoldOp::create(b, types, kinds, partials, layout);
+    partials.assign(fold.result_begin(), fold.result_end());
   }
 
   size_t numRowOuts = op.getRowOuts().size();
@@ -324,16 +325,17 @@ void RowDistributor::writePhase(unsigned phase, Value row,
   for (auto [i, sum] : llvm::enumerate(sums)) {
     Value term = op.getYielded(numRowOuts + numScalarOuts + i);
     if (phases.getPhase(term) == phase)
-      sum = lane::AccumulateOp::create(b, sum, get(term), /*exists=*/Value());
+      sum = lane::AccumulateOp::create(b, sum, get(term), /*inBounds=*/Value());
   }
   for (size_t i = 0; i < numRowOuts; ++i)
     if (phases.getPhase(op.getYielded(i)) == phase)
-      lane::StoreOp::create(b, get(op.getYielded(i)), getBuffer(i), row, place,
-                            /*exists=*/Value(), /*access=*/IntegerAttr());
+      lane::StoreOp::create(b, get(op.getYielded(i)), getBuffer(i), row, layout,
+                            /*inBounds=*/Value(), /*access=*/IntegerAttr());
   if (!rowSums.empty()) {
-    SmallVector<Type> types(shares.size(), b.getF32Type());
-    auto reduce = lane::ReduceOp::create(b, types, kinds, shares, place, turn,
-                                         phase, op.hasScalarOutsInParts());
+    SmallVector<Type> types(partials.size(), b.getF32Type());
+    auto reduce =
+        lane::ReduceOp::create(b, types, kinds, partials, layout, iteration,
+                               phase, op.hasSplitScalarOuts());
     for (auto [sum, result] : llvm::zip_equal(rowSums, reduce.getSums()))
       known[sum->getResult(0)] = result;
   }
@@ -341,8 +343,8 @@ void RowDistributor::writePhase(unsigned phase, Value row,
     Value scalar = op.getYielded(numRowOuts + i);
     if (phases.getPhase(scalar) == phase)
       lane::StoreScalarOp::create(b, get(scalar), getBuffer(numRowOuts + i),
-                                  row, place, /*exists=*/Value(),
-                                  op.hasScalarOutsInParts());
+                                  row, layout, /*inBounds=*/Value(),
+                                  op.hasSplitScalarOuts());
   }
 }
 
@@ -352,10 +354,10 @@ Value RowDistributor::get(Value value) {
   Operation *producer = value.getDefiningOp();
   assert(producer && !getSummedRow(producer) &&
          "inputs are loaded, and sums exchanged, before they are used");
-  auto placeType = cast<lane::PlaceType>(place.getType());
+  auto layoutType = cast<lane::LayoutType>(layout.getType());
   auto getType = [&](Type type) -> Type {
     auto vector = dyn_cast<VectorType>(type);
-    return vector ? placeType.getPartType(vector.getElementType()) : type;
+    return vector ? layoutType.getFragmentType(vector.getElementType()) : type;
   };
   auto constant = dyn_cast<arith::ConstantOp>(producer);
   if (auto splat = constant ? dyn_cast<SplatElementsAttr>(constant.getValue())

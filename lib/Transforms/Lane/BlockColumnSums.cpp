@@ -1,4 +1,4 @@
-//===- BlockColumnSums.cpp - Add up column sums in blocks of turns --------===//
+//===- BlockColumnSums.cpp - Add up column sums in blocks of iterations ---===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -24,7 +24,7 @@ using namespace lnbwd;
 
 /// Makes `loop` one over the rows from `first` up to `next`, or `end`, which
 /// begins with zeros and goes on from `before`: totals, and what it carries.
-/// Returns the same behind it.
+/// Returns the same after it.
 static SmallVector<Value> addBlock(ImplicitLocOpBuilder &b,
                                    lane::ForRowsOp loop, ValueRange zeros,
                                    Value first, Value next, Value end,
@@ -43,17 +43,17 @@ static SmallVector<Value> addBlock(ImplicitLocOpBuilder &b,
   return after;
 }
 
-/// A loop over blocks in the place of `loop`, which goes into it.
-static void block(lane::ForRowsOp loop, int64_t turns) {
+/// A loop over blocks instead of `loop`, which goes into it.
+static void block(lane::ForRowsOp loop, int64_t iterations) {
   ImplicitLocOpBuilder b(loop.getLoc(), loop);
   SmallVector<Value> zeros;
   for (Type type : loop.getSums().getTypes())
     zeros.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
-  Value step =
-      turns == 1
-          ? loop.getStep()
-          : Value(arith::MulIOp::create(
-                b, loop.getStep(), arith::ConstantIndexOp::create(b, turns)));
+  Value step = iterations == 1
+                   ? loop.getStep()
+                   : Value(arith::MulIOp::create(
+                         b, loop.getStep(),
+                         arith::ConstantIndexOp::create(b, iterations)));
   Value begin = loop.getBegin(), end = loop.getEnd();
   auto part = lane::PartAttr::get(b.getContext(), lane::PartKind::SumBlock);
   if (!loop.getEntered()) {
@@ -87,22 +87,22 @@ static void block(lane::ForRowsOp loop, int64_t turns) {
   scf::ConditionOp::create(b, isNext, after);
 }
 
-/// The wait for the staged rows of a turn of `loop`, or null if its rows are
-/// not staged.
+/// The wait for the staged rows of an iteration of `loop`, or null if its rows
+/// are not staged.
 static lane::AwaitStageOp getAwaitStage(lane::ForRowsOp loop) {
   auto waits = loop.getBody().getOps<lane::AwaitStageOp>();
   return waits.empty() ? lane::AwaitStageOp() : *waits.begin();
 }
 
-/// Adds the sums of a turn to `totals` and begins new ones, where `turn` is the
-/// last of a block. Returns the sums, the next turn of the block and the
-/// totals.
-static SmallVector<Value> addInLastTurn(ImplicitLocOpBuilder &b, Value turn,
-                                        int64_t turns, ValueRange sums,
-                                        ValueRange totals) {
+/// Adds the sums of an iteration to `totals` and begins new ones, where
+/// `iteration` is the last of a block. Returns the sums, the next iteration of
+/// the block and the totals.
+static SmallVector<Value>
+addInLastIteration(ImplicitLocOpBuilder &b, Value iteration, int64_t iterations,
+                   ValueRange sums, ValueRange totals) {
   Value one = arith::ConstantIntOp::create(b, 1, 32);
-  Value next = arith::AddIOp::create(b, turn, one);
-  Value count = arith::ConstantIntOp::create(b, turns, 32);
+  Value next = arith::AddIOp::create(b, iteration, one);
+  Value count = arith::ConstantIntOp::create(b, iterations, 32);
   Value isLast =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, next, count);
   SmallVector<Value> kept(sums), added;
@@ -114,8 +114,9 @@ static SmallVector<Value> addInLastTurn(ImplicitLocOpBuilder &b, Value turn,
                 lane::PartAttr::get(b.getContext(), lane::PartKind::SumBlock));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(step.thenBlock());
-  // Zeros that come of the branch: constants would be selected in every turn.
-  // An infinite sum leaves NaN, as its column's infinite total may be, too.
+  // Zeros that come of the branch: constants would be selected in every
+  // iteration. An infinite sum leaves NaN, as its column's infinite total may
+  // be, too.
   for (Value sum : sums)
     added.push_back(arith::SubFOp::create(b, sum, sum));
   added.push_back(arith::ConstantIntOp::create(b, 0, 32));
@@ -129,22 +130,22 @@ static SmallVector<Value> addInLastTurn(ImplicitLocOpBuilder &b, Value turn,
 }
 
 /// Adds sums to totals in a branch of the one loop over staged rows, once in
-/// `turns`: a loop around it would cost the alignment of what is exchanged, and
-/// have the next row's scalars waited for before the next copies start. What
-/// was a sum is carried, behind the stage and its phase the turn of the block
-/// and the totals.
-static void blockInTurns(lane::ForRowsOp loop, lane::AwaitStageOp wait,
-                         int64_t turns) {
+/// `iterations`: a loop around it would cost the alignment of what is
+/// exchanged, and have the next row's scalars waited for before the next copies
+/// start. What was a sum is carried, after the stage and its phase the
+/// iteration of the block and the totals.
+static void blockInIterations(lane::ForRowsOp loop, lane::AwaitStageOp wait,
+                              int64_t iterations) {
   ImplicitLocOpBuilder b(loop.getLoc(), loop);
   size_t numSums = loop.getSums().size();
-  // Of the state: the region has the set before.
+  // Of the state: the region has the tile before.
   size_t behind = cast<BlockArgument>(wait.getPhase()).getArgNumber();
   SmallVector<Value> inserted{arith::ConstantIntOp::create(b, 0, 32)};
   llvm::append_range(inserted, loop.getSums());
   SmallVector<Value> carried(loop.getState());
   carried.insert(carried.begin() + behind, inserted.begin(), inserted.end());
   auto blocked = lane::ForRowsOp::create(
-      b, loop.getBegin(), loop.getEnd(), loop.getStep(), loop.getPlace(),
+      b, loop.getBegin(), loop.getEnd(), loop.getStep(), loop.getLayout(),
       loop.getWorkgroup(), loop.getWorkgroups(), /*sums=*/ValueRange(),
       carried);
   blocked.setWhole(true);
@@ -166,9 +167,9 @@ static void blockInTurns(lane::ForRowsOp loop, lane::AwaitStageOp wait,
   b.setInsertionPoint(yield);
   SmallVector<Value> yielded(yield.getValues());
   ValueRange state(blocked.getStateArguments());
-  SmallVector<Value> next = addInLastTurn(b, state[behind], turns,
-                                          ArrayRef(yielded).take_front(numSums),
-                                          state.slice(behind + 1, numSums));
+  SmallVector<Value> next = addInLastIteration(
+      b, state[behind], iterations, ArrayRef(yielded).take_front(numSums),
+      state.slice(behind + 1, numSums));
   llvm::copy(ArrayRef(next).take_front(numSums), yielded.begin());
   yielded.insert(yielded.begin() + behind, next.begin() + numSums, next.end());
   yield.getValuesMutable().assign(yielded);
@@ -197,14 +198,14 @@ public:
     for (lane::ForRowsOp loop : loops) {
       if (!loop.getWhole()) {
         loop.emitOpError(
-            "expected whole sets; run lnbwd-peel-last-rows before");
+            "expected full tiles; run lnbwd-peel-last-rows before");
         return signalPassFailure();
       }
-      auto turns = int64_t(*loop.getSumBlock());
+      auto iterations = int64_t(*loop.getSumBlock());
       if (lane::AwaitStageOp wait = getAwaitStage(loop))
-        blockInTurns(loop, wait, turns);
+        blockInIterations(loop, wait, iterations);
       else
-        block(loop, turns);
+        block(loop, iterations);
       ++numBlocked;
     }
   }

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A stage is free when all lanes have taken their parts out of it. A barrier
+// A stage is free when all lanes have loaded their fragments from it. A barrier
 // says so, and where sums go through workgroup memory there is one already.
 //
 //===----------------------------------------------------------------------===//
@@ -35,19 +35,19 @@ template <typename Op> static Op getLastBefore(Operation *op) {
   return {};
 }
 
-/// Where in the turn of `copies` lanes meet, or their sums set off, first,
-/// behind what is received and before `barrier`; or null.
-static Operation *getFirstMeeting(lane::StartCopiesOp copies,
-                                  lane::BarrierOp barrier) {
-  Operation *meeting = nullptr;
+/// The first barrier or send of sums in the iteration of `copies`
+/// after the loads from the stage and before `barrier`, or null.
+static Operation *getFirstSynchronization(lane::StartCopiesOp copies,
+                                          lane::BarrierOp barrier) {
+  Operation *synchronization = nullptr;
   for (Operation *op = barrier->getPrevNode(); op; op = op->getPrevNode()) {
     if (auto receive = dyn_cast<lane::ReceiveOp>(op);
         receive && receive.getStages() == copies.getStages())
       break;
     if (isa<lane::BarrierOp, lane::SendToPeersOp>(op))
-      meeting = op;
+      synchronization = op;
   }
-  return meeting;
+  return synchronization;
 }
 
 namespace {
@@ -65,23 +65,24 @@ public:
     for (lane::StartCopiesOp copies : all) {
       auto barrier = getLastBefore<lane::BarrierOp>(copies);
       if (!barrier) {
-        copies.emitOpError("expected a lane.barrier before it in its turn, "
-                           "behind which its stage is free");
+        copies.emitOpError(
+            "expected a lane.barrier before it in its iteration, "
+            "after which its stage is free");
         return signalPassFailure();
       }
-      Operation *meeting = getFirstMeeting(copies, barrier);
-      if (!meeting)
+      Operation *synchronization = getFirstSynchronization(copies, barrier);
+      if (!synchronization)
         continue;
-      Operation *behind = meeting->getNextNode();
+      Operation *behind = synchronization->getNextNode();
       if (failed(moveOperationDependencies(rewriter, copies, behind)))
         continue;
       copies->moveBefore(behind);
-      if (isa<lane::BarrierOp>(meeting)) {
+      if (isa<lane::BarrierOp>(synchronization)) {
         barrier.erase();
         ++numMerged;
       } else {
-        // The set is computed on the way to the copies.
-        barrier->moveAfter(meeting);
+        // The tile is computed on the way to the copies.
+        barrier->moveAfter(synchronization);
       }
       ++numHoisted;
     }

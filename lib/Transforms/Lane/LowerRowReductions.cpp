@@ -31,11 +31,11 @@ using namespace mlir;
 using namespace lnbwd;
 
 /// All that a reduction is but what it reduces.
-static lane::ReduceOp replaceShares(PatternRewriter &rewriter,
-                                    lane::ReduceOp op, ValueRange shares) {
+static lane::ReduceOp replacePartials(PatternRewriter &rewriter,
+                                      lane::ReduceOp op, ValueRange partials) {
   return rewriter.replaceOpWithNewOp<lane::ReduceOp>(
-      op, op.getResultTypes(), op.getKinds(), shares, op.getPlace(),
-      op.getTurn(), op.getPhase(), op.getOwnColumns());
+      op, op.getResultTypes(), op.getKinds(), partials, op.getLayout(),
+      op.getIteration(), op.getPhase(), op.getOwnColumns());
 }
 
 //===----------------------------------------------------------------------===//
@@ -50,14 +50,14 @@ struct ReduceElements : OpRewritePattern<lane::ReduceOp> {
 
   LogicalResult matchAndRewrite(lane::ReduceOp op,
                                 PatternRewriter &rewriter) const override {
-    if (llvm::none_of(op.getShares().getTypes(), llvm::IsaPred<VectorType>))
+    if (llvm::none_of(op.getPartials().getTypes(), llvm::IsaPred<VectorType>))
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    SmallVector<Value> shares(op.getShares());
-    for (auto [i, share] : llvm::enumerate(shares))
-      if (isa<VectorType>(share.getType()))
-        share = reduce(b, lane::isMaximum(op.getKinds(), i), share);
-    replaceShares(rewriter, op, shares);
+    SmallVector<Value> partials(op.getPartials());
+    for (auto [i, partial] : llvm::enumerate(partials))
+      if (isa<VectorType>(partial.getType()))
+        partial = reduce(b, lane::isMaximum(op.getKinds(), i), partial);
+    replacePartials(rewriter, op, partials);
     return success();
   }
 
@@ -89,11 +89,11 @@ struct ReduceInWave : OpRewritePattern<lane::ReduceOp> {
 
   LogicalResult matchAndRewrite(lane::ReduceOp op,
                                 PatternRewriter &rewriter) const override {
-    if (llvm::any_of(op.getShares().getTypes(), llvm::IsaPred<VectorType>) ||
-        op.getPlace().getType().getLanes() > wave.waveSize || op.isShared())
+    if (llvm::any_of(op.getPartials().getTypes(), llvm::IsaPred<VectorType>) ||
+        op.getLayout().getType().getLanes() > wave.waveSize || op.isShared())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    rewriter.replaceOp(op, wave.reduce(b, op, op.getShares()));
+    rewriter.replaceOp(op, wave.reduce(b, op, op.getPartials()));
     return success();
   }
 
@@ -120,9 +120,9 @@ struct ReduceOverWaves : OpRewritePattern<lane::ReduceOp> {
 LogicalResult
 ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
                                  PatternRewriter &rewriter) const {
-  lane::PlaceType place = op.getPlace().getType();
-  if (llvm::any_of(op.getShares().getTypes(), llvm::IsaPred<VectorType>) ||
-      place.getLanes() <= wave.waveSize || op.isShared())
+  lane::LayoutType layout = op.getLayout().getType();
+  if (llvm::any_of(op.getPartials().getTypes(), llvm::IsaPred<VectorType>) ||
+      layout.getLanes() <= wave.waveSize || op.isShared())
     return failure();
   std::optional<lane::Exchange> exchange =
       lane::lookupExchange(op, wave.waveSize);
@@ -138,18 +138,18 @@ ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
   auto multiply = [&](Value lhs, int64_t rhs) -> Value {
     return rhs == 1 ? lhs : arith::MulIOp::create(b, lhs, index(rhs));
   };
-  SmallVector<Value> reduced = wave.reduce(b, op, op.getShares());
+  SmallVector<Value> reduced = wave.reduce(b, op, op.getPartials());
   auto count = int64_t(reduced.size());
-  // The turn is where its half begins, from here on.
-  Value turn =
-      UnrealizedConversionCastOp::create(b, b.getIndexType(), exchange->turn)
-          .getResult(0);
-  Value group = lane::GroupOp::create(b, b.getIndexType(), op.getPlace());
+  // The iteration is where its half begins, from here on.
+  Value iteration = UnrealizedConversionCastOp::create(b, b.getIndexType(),
+                                                       exchange->iteration)
+                        .getResult(0);
+  Value group = lane::GroupOp::create(b, b.getIndexType(), op.getLayout());
   Value ofGroup = multiply(group, exchange->slots * count);
-  Value base = add(add(turn, index(exchange->offset)), ofGroup);
+  Value base = add(add(iteration, index(exchange->offset)), ofGroup);
   auto slotType = VectorType::get({count}, b.getF32Type());
   Value mine = vector::FromElementsOp::create(b, slotType, reduced);
-  Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getPlace());
+  Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getLayout());
   Value number = arith::DivUIOp::create(b, laneOfRow, index(wave.waveSize));
   llvm::MaybeAlign aligned = exchange->getAlignment(count);
   vector::StoreOp::create(b, mine, exchange->memory,
@@ -173,22 +173,23 @@ void lane::populateRowReductionPatterns(RewritePatternSet &patterns,
 }
 
 //===----------------------------------------------------------------------===//
-// Turns
+// Iterations
 //===----------------------------------------------------------------------===//
 
-/// Turns become the places where their halves begin, or, where workgroups share
-/// rows, the number of rows before; 0 where no memory is used.
-static void lowerTurns(gpu::GPUFuncOp kernel,
-                       const lane::ExchangeMemory &exchange) {
+/// Iterations become the places where their halves begin, or, where workgroups
+/// share rows, the number of rows before; 0 where no memory is used.
+static void lowerIterations(gpu::GPUFuncOp kernel,
+                            const lane::ExchangeMemory &exchange) {
   // What was noted at reductions, which are lowered.
   kernel.walk([](UnrealizedConversionCastOp noted) {
-    if (noted->use_empty() && isa<lane::TurnType>(noted.getResult(0).getType()))
+    if (noted->use_empty() &&
+        isa<lane::IterationType>(noted.getResult(0).getType()))
       noted.erase();
   });
   SmallVector<Operation *> asked;
   auto lower = [&](ValueRange values) {
     for (Value value : values)
-      if (isa<lane::TurnType>(value.getType()))
+      if (isa<lane::IterationType>(value.getType()))
         value.setType(IndexType::get(kernel.getContext()));
   };
   kernel.walk([&](Operation *op) {
@@ -199,19 +200,21 @@ static void lowerTurns(gpu::GPUFuncOp kernel,
   });
   kernel.walk([&](Operation *op) {
     auto cast = dyn_cast<UnrealizedConversionCastOp>(op);
-    bool isTurnCast = cast && cast.getOperandTypes() == cast.getResultTypes();
-    if (isa<lane::FirstTurnOp, lane::NextTurnOp>(op) || isTurnCast)
+    bool isIterationCast =
+        cast && cast.getOperandTypes() == cast.getResultTypes();
+    if (isa<lane::FirstIterationOp, lane::NextIterationOp>(op) ||
+        isIterationCast)
       asked.push_back(op);
   });
   for (Operation *op : asked) {
     ImplicitLocOpBuilder b(op->getLoc(), op);
     Value result;
-    if (isa<lane::FirstTurnOp>(op))
+    if (isa<lane::FirstIterationOp>(op))
       result = arith::ConstantIndexOp::create(b, 0);
-    else if (isa<lane::NextTurnOp>(op) && exchange.getBarriers())
+    else if (isa<lane::NextIterationOp>(op) && exchange.getBarriers())
       result = arith::AddIOp::create(b, op->getOperand(0),
                                      arith::ConstantIndexOp::create(b, 1));
-    else if (isa<lane::NextTurnOp>(op) && exchange.isNeeded())
+    else if (isa<lane::NextIterationOp>(op) && exchange.isNeeded())
       result = arith::SubIOp::create(
           b, arith::ConstantIndexOp::create(b, exchange.getHalf()),
           op->getOperand(0));
@@ -256,7 +259,7 @@ public:
     config.enableFolding(false);
     if (failed(applyPatternsGreedily(kernel, patterns, config)))
       return signalPassFailure();
-    lowerTurns(kernel, exchange);
+    lowerIterations(kernel, exchange);
   }
 
 private:

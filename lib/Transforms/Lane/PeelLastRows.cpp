@@ -1,4 +1,4 @@
-//===- PeelLastRows.cpp - Take the set that is not full out of the loop ---===//
+//===- PeelLastRows.cpp - Take the partial tile out of the loop -----------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The row loop so needs no masks: they are in a copy of its body behind it.
+// The row loop so needs no masks: they are in a copy of its body after it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,7 @@ public:
     SmallVector<lane::ForRowsOp> loops;
     getOperation()->walk([&](lane::ForRowsOp loop) { loops.push_back(loop); });
     for (lane::ForRowsOp loop : loops)
-      if (lane::peelLastRows(loop, lane::MissingRows::Clamped))
+      if (lane::peelLastRows(loop, lane::OutOfBoundsRows::Clamped))
         ++numPeeled;
   }
 };

@@ -9,8 +9,9 @@
 // Each wave sends its sums to all workgroups that share the row, and there are
 // too many slots for each lane to read them all: the wave reads and adds them
 // together. A workgroup waits until the bytes of all waves have come, on
-// barriers of two rows in turn: a peer that is a row ahead must not be counted
-// for this one. None is two ahead, since it waits for all waves here, too.
+// barriers of two rows alternately: a peer that is a row ahead must not be
+// counted for this one. None is two ahead, since it waits for all waves here,
+// too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +37,7 @@ private:
   /// Sends the wave's numbers to its slot of all workgroups' memory, and waits
   /// for all others'.
   static void exchangeSums(ImplicitLocOpBuilder &b, lane::ReduceOp op,
-                           const lane::Exchange &exchange, Value turn,
+                           const lane::Exchange &exchange, Value iteration,
                            Value numbers, Value slot);
   /// A vector that changes nothing when it is combined with.
   static Value getNeutral(ImplicitLocOpBuilder &b, lane::ReduceOp op);
@@ -59,7 +60,7 @@ static Value multiply(ImplicitLocOpBuilder &b, Value lhs, int64_t rhs) {
 
 Value ReduceOverPeers::getNeutral(ImplicitLocOpBuilder &b, lane::ReduceOp op) {
   SmallVector<Value> numbers;
-  for (size_t i = 0; i < op.getShares().size(); ++i) {
+  for (size_t i = 0; i < op.getPartials().size(); ++i) {
     float number = lane::isMaximum(op.getKinds(), i)
                        ? -std::numeric_limits<float>::infinity()
                        : 0.0F;
@@ -70,19 +71,19 @@ Value ReduceOverPeers::getNeutral(ImplicitLocOpBuilder &b, lane::ReduceOp op) {
 }
 
 void ReduceOverPeers::exchangeSums(ImplicitLocOpBuilder &b, lane::ReduceOp op,
-                                   const lane::Exchange &exchange, Value turn,
-                                   Value numbers, Value slot) {
+                                   const lane::Exchange &exchange,
+                                   Value iteration, Value numbers, Value slot) {
   int64_t count = cast<VectorType>(numbers.getType()).getNumElements();
-  Value ofRow = arith::RemUIOp::create(b, turn, makeIndex(b, 2));
+  Value ofRow = arith::RemUIOp::create(b, iteration, makeIndex(b, 2));
   Value phaseOfOp = makeIndex(b, int64_t(op.getPhase()));
   Value barrier = add(b, multiply(b, ofRow, exchange.barriersOfRow), phaseOfOp);
   int64_t bytes =
-      4 * count * exchange.slots * op.getPlace().getType().getGroups();
+      4 * count * exchange.slots * op.getLayout().getType().getGroups();
   lane::ExpectBytesOp::create(b, exchange.barriers, barrier, uint32_t(bytes));
   lane::SendToPeersOp::create(b, numbers, exchange.memory, slot,
-                              exchange.barriers, barrier, op.getPlace());
+                              exchange.barriers, barrier, op.getLayout());
   Value two = makeIndex(b, 2);
-  Value pairs = arith::DivUIOp::create(b, turn, makeIndex(b, 2));
+  Value pairs = arith::DivUIOp::create(b, iteration, makeIndex(b, 2));
   Value phase = arith::RemUIOp::create(b, pairs, two);
   lane::AwaitBytesOp::create(
       b, exchange.barriers, barrier,
@@ -92,8 +93,8 @@ void ReduceOverPeers::exchangeSums(ImplicitLocOpBuilder &b, lane::ReduceOp op,
 LogicalResult
 ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
                                  PatternRewriter &rewriter) const {
-  lane::PlaceType place = op.getPlace().getType();
-  if (llvm::any_of(op.getShares().getTypes(), llvm::IsaPred<VectorType>) ||
+  lane::LayoutType layout = op.getLayout().getType();
+  if (llvm::any_of(op.getPartials().getTypes(), llvm::IsaPred<VectorType>) ||
       !op.isShared())
     return failure();
   std::optional<lane::Exchange> exchange =
@@ -101,30 +102,30 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
   if (!exchange)
     return rewriter.notifyMatchFailure(op, "expected memory for the exchange");
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-  SmallVector<Value> reduced = wave.reduce(b, op, op.getShares());
+  SmallVector<Value> reduced = wave.reduce(b, op, op.getPartials());
   auto count = int64_t(reduced.size());
-  // The turn is the number of rows before, from here on.
-  Value turn =
-      UnrealizedConversionCastOp::create(b, b.getIndexType(), exchange->turn)
-          .getResult(0);
-  Value half = multiply(b, arith::RemUIOp::create(b, turn, makeIndex(b, 2)),
-                        exchange->half);
-  Value group = lane::GroupOp::create(b, b.getIndexType(), op.getPlace());
+  // The iteration is the number of rows before, from here on.
+  Value iteration = UnrealizedConversionCastOp::create(b, b.getIndexType(),
+                                                       exchange->iteration)
+                        .getResult(0);
+  Value half = multiply(
+      b, arith::RemUIOp::create(b, iteration, makeIndex(b, 2)), exchange->half);
+  Value group = lane::GroupOp::create(b, b.getIndexType(), op.getLayout());
   int64_t offset = exchange->offset;
   Value ofGroup = multiply(b, group, exchange->slots * count);
   Value base = add(b, add(b, half, makeIndex(b, offset)), ofGroup);
   auto slotType = VectorType::get({count}, b.getF32Type());
   Value numbers = vector::FromElementsOp::create(b, slotType, reduced);
-  Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getPlace());
+  Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getLayout());
   Value waveOfRow =
       arith::DivUIOp::create(b, laneOfRow, makeIndex(b, wave.waveSize));
   Value laneOfWave =
       arith::RemUIOp::create(b, laneOfRow, makeIndex(b, wave.waveSize));
   // The workgroups of a row are neighbours in the grid's second dimension.
   Value workgroup = gpu::BlockIdOp::create(b, gpu::Dimension::y);
-  Value slot = add(b, multiply(b, workgroup, place.getLanes() / wave.waveSize),
+  Value slot = add(b, multiply(b, workgroup, layout.getLanes() / wave.waveSize),
                    waveOfRow);
-  exchangeSums(b, op, *exchange, turn, numbers,
+  exchangeSums(b, op, *exchange, iteration, numbers,
                add(b, base, multiply(b, slot, count)));
   SmallVector<Value> slots;
   for (int64_t i = 0; i < exchange->slots; i += wave.waveSize) {
@@ -137,9 +138,9 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
         b, slotType, exchange->memory,
         ValueRange{add(b, base, multiply(b, readable, count))});
     if (mayExceed) {
-      Value exists =
+      Value inBounds =
           arith::CmpIOp::create(b, arith::CmpIPredicate::ule, number, last);
-      slot = arith::SelectOp::create(b, exists, slot, getNeutral(b, op));
+      slot = arith::SelectOp::create(b, inBounds, slot, getNeutral(b, op));
     }
     slots.push_back(slot);
   }

@@ -1,4 +1,4 @@
-//===- PipelineRows.cpp - Have the loads of several sets on their way -----===//
+//===- PipelineRows.cpp - Have the loads of several tiles in flight -------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Two ways: sets that wait for nothing but their loads are loaded several a
-// turn; others are loaded a turn ahead, so that their loads are on their way
-// while lanes wait for each other.
+// Two ways: tiles that wait for nothing but their loads are loaded several a
+// iteration; others are loaded an iteration ahead, so that their loads are in
+// flight while lanes wait for each other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,32 +49,33 @@ protected:
   Value isBelow(Value lhs, Value rhs) {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lhs, rhs);
   }
-  Value getGroups() { return index(loop.getPlace().getType().getGroups()); }
+  Value getGroups() { return index(loop.getLayout().getType().getGroups()); }
 
   lane::ForRowsOp loop;
-  /// Whether loads of rows that do not exist are dropped, without a branch.
+  /// Whether loads of out-of-bounds rows are dropped, without a branch.
   bool dropsLoads;
   lane::RowLoads loads;
   ImplicitLocOpBuilder b;
 };
 
-/// Rewrites one loop so that a turn takes several sets.
+/// Rewrites one loop so that an iteration takes several tiles.
 class Unroller : Pipeliner {
 public:
   using Pipeliner::Pipeliner;
-  void run(int64_t sets);
+  void run(int64_t tiles);
 
 private:
-  /// One set of a turn: what its rows' values are, and whether they exist.
-  struct Set {
+  /// One tile of an iteration: what its rows' values are, and whether they are
+  /// in bounds.
+  struct Tile {
     IRMapping mapping;
-    Value exists;
+    Value inBounds;
   };
-  SmallVector<Value> loadWithin(Value set);
+  SmallVector<Value> loadPredicated(Value tile);
   void awaitBehindLoads();
 };
 
-/// Rewrites one loop so that a turn loads what the next one works on.
+/// Rewrites one loop so that an iteration loads what the next one works on.
 class Prefetcher : Pipeliner {
 public:
   using Pipeliner::Pipeliner;
@@ -82,77 +83,78 @@ public:
   void runPaired();
 
 private:
-  /// Takes the set that is not whole out of the loop.
+  /// Takes the partial tile out of the loop.
   void peel() {
-    lane::peelLastRows(loop, dropsLoads ? lane::MissingRows::Dropped
-                                        : lane::MissingRows::Clamped);
+    lane::peelLastRows(loop, dropsLoads ? lane::OutOfBoundsRows::Dropped
+                                        : lane::OutOfBoundsRows::Clamped);
   }
   lane::ForRowsOp makeLoop(Value step, ArrayRef<SmallVector<Value>> loaded);
   void writePair(lane::ForRowsOp pipelined);
-  SmallVector<Value> loadInOrder(lane::PartKind part, Value set);
-  SmallVector<Value> loadSet(lane::PartKind part, Value set);
-  SmallVector<Value> workOn(Value set, Value row, ValueRange state,
+  SmallVector<Value> loadInOrder(lane::PartKind part, Value tile);
+  SmallVector<Value> loadTile(lane::PartKind part, Value tile);
+  SmallVector<Value> workOn(Value tile, Value row, ValueRange state,
                             ValueRange loadedAhead);
-  /// What is loaded as it goes from turn to turn, and back.
+  /// What is loaded as it goes from iteration to iteration, and back.
   SmallVector<Value> pack(ValueRange loaded);
   SmallVector<Value> unpack(ValueRange packed);
 };
 } // namespace
 
-/// The operation in the body of `loop` that awaits the kernel before, if there
-/// is one: what is above it needs nothing of that.
-static lane::AwaitPreviousKernelOp findAwait(lane::ForRowsOp loop) {
-  auto awaits = loop.getBody().getOps<lane::AwaitPreviousKernelOp>();
-  return awaits.empty() ? lane::AwaitPreviousKernelOp() : *awaits.begin();
+/// The operation in the body of `loop` that awaits the preceding kernel, if
+/// there is one: what is above it needs nothing of that.
+static lane::GridDependencyWaitOp findAwait(lane::ForRowsOp loop) {
+  auto awaits = loop.getBody().getOps<lane::GridDependencyWaitOp>();
+  return awaits.empty() ? lane::GridDependencyWaitOp() : *awaits.begin();
 }
 
 //===----------------------------------------------------------------------===//
-// Several sets a turn
+// Several tiles an iteration
 //===----------------------------------------------------------------------===//
 
-void Unroller::run(int64_t sets) {
+void Unroller::run(int64_t tiles) {
   Value end = loop.getEnd(), step = loop.getStep();
-  Value stride = arith::MulIOp::create(b, step, index(sets));
-  // No row is worked on that does not exist: all sets are whole.
+  Value stride = arith::MulIOp::create(b, step, index(tiles));
+  // No row is worked on out of bounds: all tiles are whole.
   auto unrolled = lane::ForRowsOp::create(
-      b, loop.getBegin(), end, stride, loop.getPlace(), /*workgroup=*/Value(),
+      b, loop.getBegin(), end, stride, loop.getLayout(), /*workgroup=*/Value(),
       /*workgroups=*/Value(), loop.getSums(), loop.getCarried());
   unrolled.setSumBlockAttr(loop.getSumBlockAttr());
   unrolled.setWhole(true);
 
   b.setInsertionPointToStart(&unrolled.getBody().front());
   Value last = arith::SubIOp::create(b, end, index(1));
-  Value first = unrolled.getSet();
-  Value row = lane::RowOp::create(b, first, loop.getPlace());
-  SmallVector<Set> turn(static_cast<size_t>(sets));
-  for (auto [i, set] : llvm::enumerate(turn)) {
+  Value first = unrolled.getTile();
+  Value row = lane::RowOp::create(b, first, loop.getLayout());
+  SmallVector<Tile> iteration(static_cast<size_t>(tiles));
+  for (auto [i, tile] : llvm::enumerate(iteration)) {
     if (i) {
       first = add(first, step);
       row = add(row, step);
     }
-    set.exists = isBelow(row, end);
-    set.mapping.map(loop.getSet(), first);
+    tile.inBounds = isBelow(row, end);
+    tile.mapping.map(loop.getTile(), first);
     // NVIDIA's chips may read the last row once more.
-    loads.map(set.mapping,
-              dropsLoads ? loadWithin(first)
+    loads.map(tile.mapping,
+              dropsLoads ? loadPredicated(first)
                          : loads.load(b, arith::MinUIOp::create(b, row, last)));
-    lane::mapRow(loop, set.mapping, row);
+    lane::mapRow(loop, tile.mapping, row);
   }
   awaitBehindLoads();
   SmallVector<Value> state(unrolled.getStateArguments());
-  for (Set &set : turn) {
-    set.mapping.map(ValueRange(loop.getStateArguments()), ValueRange(state));
-    state = lane::writeBody(b, loop, set.mapping, set.exists);
+  for (Tile &tile : iteration) {
+    tile.mapping.map(ValueRange(loop.getStateArguments()), ValueRange(state));
+    state = lane::writeBody(b, loop, tile.mapping, tile.inBounds);
   }
   lane::YieldOp::create(b, state);
   loop.replaceAllUsesWith(unrolled.getResults());
   loop.erase();
 }
 
-/// Where the body awaits the kernel before it, behind some of its loads, a turn
-/// does so once: of all sets what needs not be awaited is loaded before.
+/// Where the body awaits the preceding kernel, after some of its loads, an
+/// iteration does so once: of all tiles what needs not be awaited is loaded
+/// before.
 void Unroller::awaitBehindLoads() {
-  lane::AwaitPreviousKernelOp await = findAwait(loop);
+  lane::GridDependencyWaitOp await = findAwait(loop);
   if (!await)
     return;
   DenseSet<Value> awaited;
@@ -168,20 +170,20 @@ void Unroller::awaitBehindLoads() {
     load->moveBefore(b.getInsertionBlock(), b.getInsertionPoint());
 }
 
-/// Loads the rows of a set as far as they exist.
-SmallVector<Value> Unroller::loadWithin(Value set) {
-  Value left = arith::SubIOp::create(b, loop.getEnd(), set);
+/// Loads the rows of a tile as far as they are in bounds.
+SmallVector<Value> Unroller::loadPredicated(Value tile) {
+  Value left = arith::SubIOp::create(b, loop.getEnd(), tile);
   Value atMost = arith::MinUIOp::create(b, left, getGroups());
   Value none = index(0);
   Value count =
-      arith::SelectOp::create(b, isBelow(set, loop.getEnd()), atMost, none);
-  SmallVector<Value> loaded = loads.loadWithin(b, set, count);
+      arith::SelectOp::create(b, isBelow(tile, loop.getEnd()), atMost, none);
+  SmallVector<Value> loaded = loads.loadPredicated(b, tile, count);
   loads.share(b, loaded);
   return loaded;
 }
 
 //===----------------------------------------------------------------------===//
-// A turn ahead
+// An iteration ahead
 //===----------------------------------------------------------------------===//
 
 /// A loop without a body that carries what `loaded` has as well.
@@ -191,7 +193,7 @@ lane::ForRowsOp Prefetcher::makeLoop(Value step,
   for (const SmallVector<Value> &values : loaded)
     llvm::append_range(carried, values);
   auto pipelined = lane::ForRowsOp::create(
-      b, loop.getBegin(), loop.getEnd(), step, loop.getPlace(),
+      b, loop.getBegin(), loop.getEnd(), step, loop.getLayout(),
       /*workgroup=*/Value(), /*workgroups=*/Value(), loop.getSums(), carried);
   pipelined.setSumBlockAttr(loop.getSumBlockAttr());
   pipelined.setWhole(true);
@@ -204,16 +206,16 @@ void Prefetcher::run() {
   peel();
   Value step = loop.getStep();
   lane::ForRowsOp pipelined =
-      makeLoop(step, loadSet(lane::PartKind::FirstLoad, loop.getBegin()));
+      makeLoop(step, loadTile(lane::PartKind::FirstLoad, loop.getBegin()));
 
   b.setInsertionPointToStart(&pipelined.getBody().front());
   ValueRange state(pipelined.getStateArguments());
   size_t numState = loop.getNumResults();
-  Value row = lane::RowOp::create(b, pipelined.getSet(), loop.getPlace());
+  Value row = lane::RowOp::create(b, pipelined.getTile(), loop.getLayout());
   SmallVector<Value> next;
   if (dropsLoads) {
-    next = loadSet(lane::PartKind::NextLoad, add(pipelined.getSet(), step));
-    lane::KeepOrderOp::create(b);
+    next = loadTile(lane::PartKind::NextLoad, add(pipelined.getTile(), step));
+    lane::SchedBarrierOp::create(b);
   } else {
     Value nextRow = add(row, step);
     Value last = arith::SubIOp::create(b, rows, index(1));
@@ -221,25 +223,25 @@ void Prefetcher::run() {
     next = pack(loads.load(b, nextRow));
   }
   SmallVector<Value> results =
-      workOn(pipelined.getSet(), row, state.take_front(numState),
+      workOn(pipelined.getTile(), row, state.take_front(numState),
              state.drop_front(numState));
-  // What is copied from turn to turn is waited for behind the work.
+  // What is copied from iteration to iteration is waited for after the work.
   if (dropsLoads)
-    lane::KeepOrderOp::create(b);
+    lane::SchedBarrierOp::create(b);
   llvm::append_range(results, next);
   lane::YieldOp::create(b, results);
   loop.replaceAllUsesWith(pipelined.getResults().take_front(numState));
   loop.erase();
 }
 
-/// Two sets a turn, the second under a condition that is the same for the whole
-/// workgroup. While one set is worked on, the other is on its way into
-/// registers of its own: nothing is copied from turn to turn.
+/// Two tiles an iteration, the second under a condition that is the same for
+/// the whole workgroup. While one tile is worked on, the other is in flight
+/// into registers of its own: nothing is copied from iteration to iteration.
 void Prefetcher::runPaired() {
   peel();
   Value begin = loop.getBegin(), step = loop.getStep();
   // A loop that tests at its end, under its condition: the optimiser moves
-  // loads from before a condition behind it, and does not keep their order.
+  // loads from before a condition after it, and does not keep their order.
   auto any = scf::IfOp::create(
       b, isBelow(begin, loop.getEnd()),
       [&](OpBuilder &, Location) {
@@ -259,28 +261,28 @@ void Prefetcher::runPaired() {
   loop.erase();
 }
 
-/// Writes a turn of the loop over pairs. Both sets of the next turn are loaded
-/// at the same place of each turn, behind the work that frees their registers,
-/// so that all ways to a turn's beginning have the same loads on their way, in
-/// the same order.
+/// Writes an iteration of the loop over pairs. Both tiles of the next iteration
+/// are loaded at the same place of each iteration, after the work that frees
+/// their registers, so that all ways to an iteration's beginning have the same
+/// loads in flight, in the same order.
 void Prefetcher::writePair(lane::ForRowsOp pipelined) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&pipelined.getBody().front());
   Value step = loop.getStep(), stride = pipelined.getStep();
-  Value first = pipelined.getSet();
+  Value first = pipelined.getTile();
   Value second = add(first, step), third = add(first, stride);
   ValueRange state(pipelined.getStateArguments());
   size_t numState = loop.getNumResults();
   ValueRange loaded = state.drop_front(numState);
   size_t count = loaded.size() / 2;
-  Value row = lane::RowOp::create(b, first, loop.getPlace());
+  Value row = lane::RowOp::create(b, first, loop.getLayout());
   SmallVector<Value> behindFirst =
       workOn(first, row, state.take_front(numState), loaded.take_front(count));
   SmallVector<Value> nextFirst = loadInOrder(lane::PartKind::NextLoad, third);
   auto ifSecond = scf::IfOp::create(
       b, isBelow(second, loop.getEnd()),
       [&](OpBuilder &, Location) {
-        Value row = lane::RowOp::create(b, second, loop.getPlace());
+        Value row = lane::RowOp::create(b, second, loop.getLayout());
         scf::YieldOp::create(
             b, workOn(second, row, behindFirst, loaded.drop_front(count)));
       },
@@ -295,35 +297,35 @@ void Prefetcher::writePair(lane::ForRowsOp pipelined) {
   lane::YieldOp::create(b, results);
 }
 
-/// Loads a set between what is before and what is behind.
-SmallVector<Value> Prefetcher::loadInOrder(lane::PartKind part, Value set) {
+/// Loads a tile between what is before and what is after.
+SmallVector<Value> Prefetcher::loadInOrder(lane::PartKind part, Value tile) {
   if (!dropsLoads)
-    return loadSet(part, set);
-  lane::KeepOrderOp::create(b);
-  SmallVector<Value> loaded = loadSet(part, set);
-  lane::KeepOrderOp::create(b);
+    return loadTile(part, tile);
+  lane::SchedBarrierOp::create(b);
+  SmallVector<Value> loaded = loadTile(part, tile);
+  lane::SchedBarrierOp::create(b);
   return loaded;
 }
 
-/// Loads the set of rows that begins with row `set`, if there is such a set;
+/// Loads the tile of rows that begins with row `tile`, if there is such a tile;
 /// else what comes of it may not be used.
-SmallVector<Value> Prefetcher::loadSet(lane::PartKind part, Value set) {
+SmallVector<Value> Prefetcher::loadTile(lane::PartKind part, Value tile) {
   auto attribute = lane::PartAttr::get(b.getContext(), part);
-  Value exists = isBelow(set, loop.getEnd());
+  Value inBounds = isBelow(tile, loop.getEnd());
   if (dropsLoads) {
     Value none = index(0);
-    Value count = arith::SelectOp::create(b, exists, getGroups(), none);
-    SmallVector<Value> loaded = pack(loads.loadWithin(b, set, count));
-    auto begin = exists.getDefiningOp()->getIterator();
+    Value count = arith::SelectOp::create(b, inBounds, getGroups(), none);
+    SmallVector<Value> loaded = pack(loads.loadPredicated(b, tile, count));
+    auto begin = inBounds.getDefiningOp()->getIterator();
     for (Operation &op : llvm::make_range(begin, b.getInsertionPoint()))
       if (!op.hasTrait<OpTrait::ConstantLike>())
         op.setAttr(lane::partAttr, attribute);
     return loaded;
   }
-  Value row = lane::RowOp::create(b, set, loop.getPlace());
+  Value row = lane::RowOp::create(b, tile, loop.getLayout());
   SmallVector<Type> types;
   auto guarded = scf::IfOp::create(
-      b, exists,
+      b, inBounds,
       [&](OpBuilder &, Location) {
         SmallVector<Value> loaded = pack(loads.load(b, row));
         llvm::append_range(types, TypeRange(ValueRange(loaded)));
@@ -332,30 +334,31 @@ SmallVector<Value> Prefetcher::loadSet(lane::PartKind part, Value set) {
       [&](OpBuilder &, Location) {
         SmallVector<Value> unused;
         for (Type type : types)
-          unused.push_back(lane::NoRowOp::create(b, type));
+          unused.push_back(lane::UndefinedRowOp::create(b, type));
         scf::YieldOp::create(b, unused);
       });
   guarded->setAttr(lane::partAttr, attribute);
   return SmallVector<Value>(guarded.getResults());
 }
 
-/// Writes the loop's body for a set that is loaded, and this lane's row of it,
+/// Writes the loop's body for a tile that is loaded, and this lane's row of it,
 /// going on from `state`. Returns what it yields.
-SmallVector<Value> Prefetcher::workOn(Value set, Value row, ValueRange state,
+SmallVector<Value> Prefetcher::workOn(Value tile, Value row, ValueRange state,
                                       ValueRange loadedAhead) {
   IRMapping mapping;
-  mapping.map(loop.getSet(), set);
+  mapping.map(loop.getTile(), tile);
   mapping.map(ValueRange(loop.getStateArguments()), state);
   lane::mapRow(loop, mapping, row);
   SmallVector<Value> loaded = unpack(loadedAhead);
   if (dropsLoads)
     loads.share(b, loaded);
   loads.map(mapping, loaded);
-  return lane::writeBody(b, loop, mapping, /*exists=*/Value());
+  return lane::writeBody(b, loop, mapping, /*inBounds=*/Value());
 }
 
 /// A part of bytes as whole registers, where it fills such: the code generators
-/// would give each byte that goes from turn to turn a register of its own.
+/// would give each byte that goes from iteration to iteration a register of its
+/// own.
 static VectorType getPackedType(Type type) {
   auto part = dyn_cast<VectorType>(type);
   if (!part || !part.getElementType().isInteger(8) ||
@@ -415,9 +418,9 @@ private:
 static LogicalResult checkLoads(lane::ForRowsOp loop) {
   auto check = [&](auto load) {
     auto row = load.getRow().template getDefiningOp<lane::RowOp>();
-    if (!row || row.getSet() != loop.getSet()) {
+    if (!row || row.getTile() != loop.getTile()) {
       load.emitOpError("expected to load the row that lane.row gives for the "
-                       "set of its loop");
+                       "tile of its loop");
       return WalkResult::interrupt();
     }
     if (load->getParentOp() == loop)
@@ -438,17 +441,17 @@ LogicalResult PipelineRows::pipeline(lane::ForRowsOp loop,
                                      ScheduleAttr schedule,
                                      const ChipInfo &chip) {
   if (loop.getWhole())
-    return loop.emitOpError("expected sets that may not be whole; run "
+    return loop.emitOpError("expected tiles that may be partial; run "
                             "lnbwd-pipeline-rows before lnbwd-peel-last-rows");
   if (failed(checkLoads(loop)))
     return failure();
-  // Rows that are staged are on their way without registers.
+  // Rows that are staged are in flight without registers.
   lane::RowLoads loads(loop, /*withRows=*/!schedule.getStages());
   if (schedule.getPrefetch()) {
     if (loads.isEmpty())
       return success();
-    // All that a row needs is loaded a turn ahead.
-    if (lane::AwaitPreviousKernelOp await = findAwait(loop))
+    // All that a row needs is loaded an iteration ahead.
+    if (lane::GridDependencyWaitOp await = findAwait(loop))
       await->moveBefore(loop);
     Prefetcher prefetcher(loop, loads, chip);
     if (schedule.getUnroll() == 1)
@@ -458,7 +461,7 @@ LogicalResult PipelineRows::pipeline(lane::ForRowsOp loop,
     return success();
   }
   WalkResult result = loop.walk([&](lane::ReduceOp reduce) {
-    reduce.emitOpError("cannot be in a loop that loads several sets before "
+    reduce.emitOpError("cannot be in a loop that loads several tiles before "
                        "it works on the first: expected no row sums");
     return WalkResult::interrupt();
   });

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A kernel that starts early may not read what the one before it still writes,
-// and loads nothing before it has waited. Memory can be idle then: what is in
-// the cache where all writes of the chip meet is right whenever it came there.
+// A dependent launch may not read what the preceding kernel still writes, and
+// loads nothing before it has waited, while memory is idle. A prefetch to the
+// L2 cache, where all writes of the chip meet, is valid at any time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,9 +30,9 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
-/// The sets of rows that a workgroup has on their way before its first turn is
-/// done.
-static int64_t countFirstSets(lane::ForRowsOp loop, ScheduleAttr schedule) {
+/// The tiles of rows that a workgroup has in flight before its first iteration
+/// is done.
+static int64_t countFirstTiles(lane::ForRowsOp loop, ScheduleAttr schedule) {
   if (loop.getOnce())
     return 1;
   if (int64_t stages = schedule.getStages())
@@ -40,43 +40,43 @@ static int64_t countFirstSets(lane::ForRowsOp loop, ScheduleAttr schedule) {
   return std::max(schedule.getUnroll(), schedule.getPrefetch() + 1);
 }
 
-/// The operation behind which the loads of `loop` see what the kernel before
-/// has written, or null: a loop that waits within a turn loads its rows before.
-static lane::AwaitPreviousKernelOp getAwaitBefore(lane::ForRowsOp loop) {
+/// The operation after which the loads of `loop` see what the preceding kernel
+/// has written, or null: a loop that waits within an iteration loads its rows
+/// before.
+static lane::GridDependencyWaitOp getAwaitBefore(lane::ForRowsOp loop) {
   for (Operation *op = loop->getPrevNode(); op; op = op->getPrevNode())
-    if (auto await = dyn_cast<lane::AwaitPreviousKernelOp>(op))
+    if (auto await = dyn_cast<lane::GridDependencyWaitOp>(op))
       return await;
   return {};
 }
 
-/// Has the first sets of `loop` brought near ahead of `await`.
+/// Prefetches the first tiles of `loop` before `await`.
 static LogicalResult prefetch(IRRewriter &rewriter, lane::ForRowsOp loop,
-                              lane::AwaitPreviousKernelOp await,
-                              int64_t count) {
+                              lane::GridDependencyWaitOp await, int64_t count) {
   llvm::SetVector<Value> memories;
   for (auto load : loop.getBody().getOps<lane::LoadOp>()) {
     auto row = load.getRow().getDefiningOp<lane::RowOp>();
-    if (!row || row.getSet() != loop.getSet())
+    if (!row || row.getTile() != loop.getTile())
       return load.emitOpError("expected to load the row that lane.row gives "
-                              "for the set of its loop");
+                              "for the tile of its loop");
     memories.insert_range(load.getMemories());
   }
   if (memories.empty())
     return success();
   SmallVector<Value> needed(memories.getArrayRef());
   needed.append(
-      {loop.getBegin(), loop.getEnd(), loop.getStep(), loop.getPlace()});
+      {loop.getBegin(), loop.getEnd(), loop.getStep(), loop.getLayout()});
   if (failed(moveValueDefinitions(rewriter, needed, await)))
-    return loop.emitOpError(
-        "expected its bounds, its place and the rows that it loads to be known "
-        "before lane.await_previous_kernel");
+    return loop.emitOpError("expected its bounds, its layout and the rows that "
+                            "it loads to be known "
+                            "before lane.grid_dependency_wait");
   ImplicitLocOpBuilder b(loop.getLoc(), await);
-  Value set = loop.getBegin();
+  Value tile = loop.getBegin();
   for (int64_t i = 0; i < count; ++i) {
     if (i)
-      set = arith::AddIOp::create(b, set, loop.getStep());
-    lane::PrefetchRowsOp::create(b, memories.getArrayRef(), set, loop.getEnd(),
-                                 loop.getPlace());
+      tile = arith::AddIOp::create(b, tile, loop.getStep());
+    lane::PrefetchRowsOp::create(b, memories.getArrayRef(), tile, loop.getEnd(),
+                                 loop.getLayout());
   }
   return success();
 }
@@ -90,23 +90,23 @@ public:
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
     auto info = kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
-    if (!info || !info.getSchedule().getEarlyRows())
+    if (!info || !info.getSchedule().getPrefetchBeforeDependency())
       return;
     SmallVector<lane::ForRowsOp> loops;
     kernel.walk([&](lane::ForRowsOp loop) { loops.push_back(loop); });
     IRRewriter rewriter(&getContext());
     for (lane::ForRowsOp loop : loops) {
       if (loop.getWhole()) {
-        loop.emitOpError("expected sets that may not be whole; run "
+        loop.emitOpError("expected tiles that may be partial; run "
                          "lnbwd-prefetch-first-rows before "
                          "lnbwd-pipeline-rows and lnbwd-peel-last-rows");
         return signalPassFailure();
       }
-      lane::AwaitPreviousKernelOp await = getAwaitBefore(loop);
+      lane::GridDependencyWaitOp await = getAwaitBefore(loop);
       if (!await)
         continue;
       if (failed(prefetch(rewriter, loop, await,
-                          countFirstSets(loop, info.getSchedule()))))
+                          countFirstTiles(loop, info.getSchedule()))))
         return signalPassFailure();
       ++numPrefetched;
     }

@@ -7,12 +7,12 @@
 //===----------------------------------------------------------------------===//
 //
 // What a phase needs of a row is copied into a loop over the row's columns, on
-// demand: no part of a row lives longer than a turn of that loop. It is split
-// there already, since it is one access.
+// demand: no fragment of a row lives longer than an iteration of that loop. It
+// is split there already, since it is one access.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Shares.h"
+#include "PartialSums.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
@@ -47,34 +47,35 @@ public:
 private:
   LogicalResult reloadFold(lane::FoldOp fold);
   LogicalResult reloadStores(ArrayRef<lane::StoreOp> stores);
-  Operation *getPlaceOfStores();
+  Operation *getLayoutOfStores();
   scf::ForOp makeColumnLoop(ValueRange initial);
-  /// A value as a turn of the loop over the columns has it. A failure was
+  /// A value as an iteration of the loop over the columns has it. A failure was
   /// reported.
   FailureOr<Value> get(Value value);
-  lane::PlaceType getTileType();
+  lane::LayoutType getTileType();
 
   lane::ForRowsOp loop;
   ImplicitLocOpBuilder b;
   /// The columns at work, and what is known of them.
-  TypedValue<lane::PlaceType> tile;
+  TypedValue<lane::LayoutType> tile;
   IRMapping known;
 };
 } // namespace
 
-/// A part of a row, and not one access of it.
-static bool isPart(Value value) {
+/// A fragment of a row, and not one access of it.
+static bool isFragment(Value value) {
   auto type = dyn_cast<VectorType>(value.getType());
   return type && type.getRank() == 2;
 }
 
 /// One access of each lane.
-lane::PlaceType Reloader::getTileType() {
-  lane::PlaceType place = loop.getPlace().getType();
-  int64_t columns = place.getAccessColumns();
-  return lane::PlaceType::get(
-      b.getContext(), place.getRowLength(), place.getLanes(), place.getGroups(),
-      place.getWidth(), columns < place.getRowLength() ? columns : 0);
+lane::LayoutType Reloader::getTileType() {
+  lane::LayoutType layout = loop.getLayout().getType();
+  int64_t columns = layout.getAccessColumns();
+  return lane::LayoutType::get(b.getContext(), layout.getRowLength(),
+                               layout.getLanes(), layout.getGroups(),
+                               layout.getWidth(),
+                               columns < layout.getRowLength() ? columns : 0);
 }
 
 /// A loop over the columns that carries `initial`; what follows is written into
@@ -83,20 +84,20 @@ scf::ForOp Reloader::makeColumnLoop(ValueRange initial) {
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, value);
   };
-  lane::PlaceType type = getTileType();
+  lane::LayoutType type = getTileType();
   Value begin = index(0), end = index(type.getRowLength());
   auto columns = scf::ForOp::create(b, begin, end,
                                     index(type.getAccessColumns()), initial);
   columns->setAttr(lane::partAttr, lane::PartAttr::getReload(b.getContext()));
   b.setInsertionPointToStart(columns.getBody());
   Value first = type.getColumns() ? columns.getInductionVar() : Value();
-  tile = lane::PlaceOp::create(b, type, first);
+  tile = lane::LayoutOp::create(b, type, first);
   known.clear();
   return columns;
 }
 
 FailureOr<Value> Reloader::get(Value value) {
-  if (!isPart(value))
+  if (!isFragment(value))
     return value;
   if (Value there = known.lookupOrNull(value))
     return there;
@@ -134,32 +135,32 @@ FailureOr<Value> Reloader::get(Value value) {
   } else {
     return producer->emitOpError(
         "cannot be done again for each phase of a row: expected a load, or a "
-        "pure operation on parts");
+        "pure operation on fragments");
   }
   known.map(value, result);
   return result;
 }
 
-/// A lane's shares of a phase's sums, one after another.
+/// A lane's partial results of a phase, one after another.
 LogicalResult Reloader::reloadFold(lane::FoldOp fold) {
   b.setInsertionPoint(fold);
   VectorType type = getTileType().getAccessType(b.getF32Type());
-  SmallVector<Value> shares;
-  for (size_t i = 0; i < fold.getParts().size(); ++i)
-    shares.push_back(
-        lane::makeNeutralShare(b, lane::isMaximum(fold.getKinds(), i), type));
-  scf::ForOp columns = makeColumnLoop(shares);
-  shares.assign(columns.getRegionIterArgs().begin(),
-                columns.getRegionIterArgs().end());
-  for (auto [i, part] : llvm::enumerate(fold.getParts())) {
-    FailureOr<Value> term = get(part);
+  SmallVector<Value> partials;
+  for (size_t i = 0; i < fold.getFragments().size(); ++i)
+    partials.push_back(
+        lane::makeNeutralPartial(b, lane::isMaximum(fold.getKinds(), i), type));
+  scf::ForOp columns = makeColumnLoop(partials);
+  partials.assign(columns.getRegionIterArgs().begin(),
+                  columns.getRegionIterArgs().end());
+  for (auto [i, fragment] : llvm::enumerate(fold.getFragments())) {
+    FailureOr<Value> term = get(fragment);
     if (failed(term))
       return failure();
     bool isMaximum = lane::isMaximum(fold.getKinds(), i);
     Value masked = lane::makeTerm(b, tile, /*access=*/0, isMaximum, *term);
-    shares[i] = lane::combineShares(b, isMaximum, shares[i], masked);
+    partials[i] = lane::combinePartials(b, isMaximum, partials[i], masked);
   }
-  scf::YieldOp::create(b, shares);
+  scf::YieldOp::create(b, partials);
   fold.replaceAllUsesWith(columns.getResults());
   fold.erase();
   return success();
@@ -168,35 +169,36 @@ LogicalResult Reloader::reloadFold(lane::FoldOp fold) {
 /// All values are computed before the first is stored: a store may be to a row
 /// that is read.
 LogicalResult Reloader::reloadStores(ArrayRef<lane::StoreOp> stores) {
-  b.setInsertionPoint(getPlaceOfStores());
+  b.setInsertionPoint(getLayoutOfStores());
   makeColumnLoop(ValueRange());
-  SmallVector<Value> parts;
+  SmallVector<Value> fragments;
   for (lane::StoreOp store : stores) {
-    FailureOr<Value> part = get(store.getPart());
-    if (failed(part))
+    FailureOr<Value> fragment = get(store.getFragment());
+    if (failed(fragment))
       return failure();
-    parts.push_back(*part);
+    fragments.push_back(*fragment);
   }
-  for (auto [store, part] : llvm::zip_equal(stores, parts)) {
+  for (auto [store, fragment] : llvm::zip_equal(stores, fragments)) {
     lane::StoreOp op = store;
-    lane::StoreOp::create(b, part, op.getMemory(), op.getRow(), tile,
-                          op.getExists(), b.getI64IntegerAttr(0));
+    lane::StoreOp::create(b, fragment, op.getMemory(), op.getRow(), tile,
+                          op.getInBounds(), b.getI64IntegerAttr(0));
     op.erase();
   }
   return success();
 }
 
 /// Where no other phase reads the row any more, and all is known that is
-/// stored: at the first store behind the last reduction, or at the end.
-Operation *Reloader::getPlaceOfStores() {
-  Operation *place = nullptr;
+/// stored: at the first store after the last reduction, or at the end.
+Operation *Reloader::getLayoutOfStores() {
+  Operation *layout = nullptr;
   for (Operation &op : loop.getBody().front()) {
     if (isa<lane::ReduceOp>(op))
-      place = nullptr;
-    else if (!place && isa<lane::StoreOp, lane::NextTurnOp, lane::YieldOp>(op))
-      place = &op;
+      layout = nullptr;
+    else if (!layout &&
+             isa<lane::StoreOp, lane::NextIterationOp, lane::YieldOp>(op))
+      layout = &op;
   }
-  return place;
+  return layout;
 }
 
 LogicalResult Reloader::run() {
@@ -224,7 +226,7 @@ LogicalResult Reloader::run() {
   for (Operation &op :
        llvm::make_early_inc_range(llvm::reverse(loop.getBody().front())))
     if (op.use_empty() && op.getNumResults() &&
-        llvm::all_of(op.getResults(), isPart))
+        llvm::all_of(op.getResults(), isFragment))
       op.erase();
   return success();
 }

@@ -31,7 +31,7 @@ lane::RowLoads::RowLoads(ForRowsOp loop, bool withRows) : loop(loop) {
 SmallVector<Type> lane::RowLoads::getTypes() {
   SmallVector<Type> types;
   for (LoadOp load : rows)
-    llvm::append_range(types, load.getParts().getTypes());
+    llvm::append_range(types, load.getFragments().getTypes());
   for (LoadScalarOp scalar : scalars)
     types.push_back(scalar.getScalar().getType());
   return types;
@@ -42,8 +42,8 @@ SmallVector<Value> lane::RowLoads::load(ImplicitLocOpBuilder &b, Value row) {
   for (LoadOp load : rows)
     llvm::append_range(
         loaded, LoadOp::create(b, load.getResultTypes(), load.getMemories(),
-                               row, load.getPlace(), load.getAccessAttr())
-                    .getParts());
+                               row, load.getLayout(), load.getAccessAttr())
+                    .getFragments());
   for (LoadScalarOp scalar : scalars)
     loaded.push_back(LoadScalarOp::create(b, scalar.getMemory(), row));
   return loaded;
@@ -51,22 +51,22 @@ SmallVector<Value> lane::RowLoads::load(ImplicitLocOpBuilder &b, Value row) {
 
 /// The scalars come first: packed arithmetic reads pairs of registers even
 /// where it uses one of them, and so may wait for a scalar's register; the rows
-/// stay on their way then.
-SmallVector<Value> lane::RowLoads::loadWithin(ImplicitLocOpBuilder &b,
-                                              Value set, Value count) {
+/// stay in flight then.
+SmallVector<Value> lane::RowLoads::loadPredicated(ImplicitLocOpBuilder &b,
+                                                  Value tile, Value count) {
   SmallVector<Value> ofScalars, loaded;
   for (LoadScalarOp scalar : scalars)
-    ofScalars.push_back(LoadScalarWithinOp::create(
-        b, scalar.getScalar().getType(), scalar.getMemory(), set, count,
-        loop.getPlace()));
+    ofScalars.push_back(LoadScalarPredicatedOp::create(
+        b, scalar.getScalar().getType(), scalar.getMemory(), tile, count,
+        loop.getLayout()));
   if (!scalars.empty())
-    KeepOrderOp::create(b);
+    SchedBarrierOp::create(b);
   for (LoadOp load : rows)
-    llvm::append_range(loaded, LoadWithinOp::create(b, load.getResultTypes(),
-                                                    load.getMemories(), set,
-                                                    count, load.getPlace(),
-                                                    load.getAccessAttr())
-                                   .getParts());
+    llvm::append_range(
+        loaded, LoadPredicatedOp::create(b, load.getResultTypes(),
+                                         load.getMemories(), tile, count,
+                                         load.getLayout(), load.getAccessAttr())
+                    .getFragments());
   llvm::append_range(loaded, ofScalars);
   return loaded;
 }
@@ -74,13 +74,14 @@ SmallVector<Value> lane::RowLoads::loadWithin(ImplicitLocOpBuilder &b,
 void lane::RowLoads::share(ImplicitLocOpBuilder &b,
                            MutableArrayRef<Value> loaded) {
   for (Value &scalar : loaded.take_back(scalars.size()))
-    scalar = ShareScalarOp::create(b, scalar, loop.getPlace());
+    scalar = BroadcastScalarOp::create(b, scalar, loop.getLayout());
 }
 
 void lane::RowLoads::map(IRMapping &mapping, ValueRange loaded) {
   for (LoadOp load : rows) {
-    mapping.map(load.getParts(), loaded.take_front(load.getParts().size()));
-    loaded = loaded.drop_front(load.getParts().size());
+    mapping.map(load.getFragments(),
+                loaded.take_front(load.getFragments().size()));
+    loaded = loaded.drop_front(load.getFragments().size());
   }
   for (auto [scalar, value] : llvm::zip_equal(scalars, loaded))
     mapping.map(scalar.getScalar(), value);
@@ -92,21 +93,22 @@ void lane::RowLoads::map(IRMapping &mapping, ValueRange loaded) {
 
 void lane::mapRow(ForRowsOp loop, IRMapping &mapping, Value row) {
   for (auto asked : loop.getBody().getOps<RowOp>())
-    if (asked.getSet() == loop.getSet())
+    if (asked.getTile() == loop.getTile())
       mapping.map(asked.getRow(), row);
 }
 
 SmallVector<Value> lane::writeBody(ImplicitLocOpBuilder &b, ForRowsOp loop,
-                                   IRMapping &mapping, Value exists) {
+                                   IRMapping &mapping, Value inBounds) {
   for (Operation &op : loop.getBody().front().without_terminator()) {
     if (op.getNumResults() && mapping.contains(op.getResult(0)))
       continue;
     Operation *copy = b.clone(op, mapping);
-    if (exists)
+    if (inBounds)
       copy->walk([&](Operation *inner) {
         llvm::TypeSwitch<Operation *>(inner)
-            .Case<StoreOp, StoreScalarOp, AccumulateOp>(
-                [&](auto masked) { masked.getExistsMutable().assign(exists); });
+            .Case<StoreOp, StoreScalarOp, AccumulateOp>([&](auto masked) {
+              masked.getInBoundsMutable().assign(inBounds);
+            });
       });
   }
   SmallVector<Value> yielded;
@@ -115,34 +117,36 @@ SmallVector<Value> lane::writeBody(ImplicitLocOpBuilder &b, ForRowsOp loop,
   return yielded;
 }
 
-/// Writes the body of `loop` for the rows from `set` up to `rows`, which are
-/// not all of a set, going on from what the loop leaves. Returns what the body
+/// Writes the body of `loop` for the rows from `tile` up to `rows`, which are
+/// not all of a tile, going on from what the loop leaves. Returns what the body
 /// yields.
 static SmallVector<Value> writeLastRows(ImplicitLocOpBuilder &b,
-                                        lane::ForRowsOp loop, Value set,
-                                        Value rows, lane::MissingRows missing) {
-  Value own = lane::RowOp::create(b, set, loop.getPlace());
+                                        lane::ForRowsOp loop, Value tile,
+                                        Value rows,
+                                        lane::OutOfBoundsRows outOfBounds) {
+  Value own = lane::RowOp::create(b, tile, loop.getLayout());
   Value one = arith::ConstantIndexOp::create(b, 1);
   Value last = arith::SubIOp::create(b, rows, one);
-  Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, own, rows);
+  Value inBounds =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, own, rows);
   Value row = arith::MinUIOp::create(b, own, last);
 
   IRMapping mapping;
-  mapping.map(loop.getSet(), set);
+  mapping.map(loop.getTile(), tile);
   mapping.map(ValueRange(loop.getStateArguments()), loop.getResults());
   lane::mapRow(loop, mapping, row);
-  if (missing == lane::MissingRows::Dropped) {
+  if (outOfBounds == lane::OutOfBoundsRows::Dropped) {
     lane::RowLoads loads(loop);
-    Value count = arith::SubIOp::create(b, rows, set);
-    SmallVector<Value> loaded = loads.loadWithin(b, set, count);
+    Value count = arith::SubIOp::create(b, rows, tile);
+    SmallVector<Value> loaded = loads.loadPredicated(b, tile, count);
     loads.share(b, loaded);
     loads.map(mapping, loaded);
   }
-  return lane::writeBody(b, loop, mapping, exists);
+  return lane::writeBody(b, loop, mapping, inBounds);
 }
 
-bool lane::peelLastRows(ForRowsOp loop, MissingRows missing) {
-  int64_t numGroups = loop.getPlace().getType().getGroups();
+bool lane::peelLastRows(ForRowsOp loop, OutOfBoundsRows outOfBounds) {
+  int64_t numGroups = loop.getLayout().getType().getGroups();
   bool isPeeled = !loop.getWhole() && (numGroups > 1 || loop.getLastRowApart());
   if (isPeeled) {
     ImplicitLocOpBuilder b(loop.getLoc(), loop);
@@ -155,8 +159,8 @@ bool lane::peelLastRows(ForRowsOp loop, MissingRows missing) {
     }
     if (numGroups > 1) {
       Value groups = arith::ConstantIndexOp::create(b, numGroups);
-      Value sets = arith::DivUIOp::create(b, fullRows, groups);
-      fullRows = arith::MulIOp::create(b, sets, groups);
+      Value tiles = arith::DivUIOp::create(b, fullRows, groups);
+      fullRows = arith::MulIOp::create(b, tiles, groups);
     }
     loop.getEndMutable().assign(fullRows);
 
@@ -173,14 +177,15 @@ bool lane::peelLastRows(ForRowsOp loop, MissingRows missing) {
     tail->setAttr(partAttr, PartAttr::get(b.getContext(), PartKind::Tail));
     loop.getResults().replaceAllUsesWith(tail.getResults());
     b.setInsertionPointToStart(tail.thenBlock());
-    SmallVector<Value> left = writeLastRows(b, loop, fullRows, rows, missing);
+    SmallVector<Value> left =
+        writeLastRows(b, loop, fullRows, rows, outOfBounds);
     if (loop.getNumResults() != 0) {
       scf::YieldOp::create(b, left);
       b.setInsertionPointToStart(tail.elseBlock());
       scf::YieldOp::create(b, loop.getResults());
     }
   }
-  // Which workgroup it is was needed for the set that is not whole.
+  // Which workgroup it is was needed for the partial tile.
   loop.setWhole(true);
   loop.getWorkgroupMutable().clear();
   loop.getWorkgroupsMutable().clear();

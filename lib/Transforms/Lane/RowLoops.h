@@ -21,24 +21,26 @@
 namespace lnbwd::lane {
 
 /// The loads in the body of a row loop, and copies of them for other rows. What
-/// a copy gives is in one list: the parts of rows, then the row scalars.
+/// a copy gives is in one list: the fragments of rows, then the row scalars.
 class RowLoads {
 public:
-  /// With `withRows`, those of parts of rows, else of row scalars alone.
+  /// With `withRows`, those of fragments of rows, else of row scalars alone.
   explicit RowLoads(ForRowsOp loop, bool withRows = true);
 
   bool isEmpty() const { return rows.empty() && scalars.empty(); }
 
   /// The types of what is loaded.
   llvm::SmallVector<mlir::Type> getTypes();
-  /// Loads row `row`, which exists.
+  /// Loads row `row`, which is in bounds.
   llvm::SmallVector<mlir::Value> load(mlir::ImplicitLocOpBuilder &b,
                                       mlir::Value row);
-  /// Loads the set whose first row is `set`, of which the first `count` rows
+  /// Loads the tile whose first row is `tile`, of which the first `count` rows
   /// exist: loads of the others are dropped. The row scalars are for share().
-  llvm::SmallVector<mlir::Value> loadWithin(mlir::ImplicitLocOpBuilder &b,
-                                            mlir::Value set, mlir::Value count);
-  /// Gives the row scalars that loadWithin() loaded to all lanes of a group.
+  llvm::SmallVector<mlir::Value> loadPredicated(mlir::ImplicitLocOpBuilder &b,
+                                                mlir::Value tile,
+                                                mlir::Value count);
+  /// Gives the row scalars that loadPredicated() loaded to all lanes of a
+  /// group.
   void share(mlir::ImplicitLocOpBuilder &b,
              llvm::MutableArrayRef<mlir::Value> loaded);
   /// Maps what the body loads to `loaded`.
@@ -55,27 +57,27 @@ void mapRow(ForRowsOp loop, mlir::IRMapping &mapping, mlir::Value row);
 
 /// Writes a copy of the body of `loop`, but for the operations whose results
 /// are mapped already; the region's arguments have to be. Stores and column
-/// sums keep nothing where `exists`, if given, is false. Returns what the copy
-/// yields.
+/// sums keep nothing where `in_bounds`, if given, is false. Returns what the
+/// copy yields.
 llvm::SmallVector<mlir::Value> writeBody(mlir::ImplicitLocOpBuilder &b,
                                          ForRowsOp loop,
                                          mlir::IRMapping &mapping,
-                                         mlir::Value exists);
+                                         mlir::Value inBounds);
 
-/// How to load rows of a set that may not exist.
-enum class MissingRows {
-  /// The last row that exists once more.
+/// How to load rows of a tile that may be out of bounds.
+enum class OutOfBoundsRows {
+  /// The last row in bounds once more.
   Clamped,
   /// By loads that are dropped.
   Dropped,
 };
 
-/// Takes the rows of the last set, where it is not whole, out of `loop`, into a
-/// copy of its body behind it, which loads them as `missing` says; with
-/// last_row_apart, the last row in any case. The loop has whole sets then.
+/// Takes the rows of the last tile, where it is not whole, out of `loop`, into
+/// a copy of its body after it, which loads them as `outOfBounds` says; with
+/// last_row_apart, the last row in any case. The loop has full tiles then.
 /// Returns whether there is such a copy: a loop of one group without that, or
-/// one with whole sets, needs none.
-bool peelLastRows(ForRowsOp loop, MissingRows missing);
+/// one with full tiles, needs none.
+bool peelLastRows(ForRowsOp loop, OutOfBoundsRows outOfBounds);
 
 } // namespace lnbwd::lane
 

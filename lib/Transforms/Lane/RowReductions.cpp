@@ -33,7 +33,7 @@ Value lane::combineSums(ImplicitLocOpBuilder &b, bool isMaximum, Value lhs,
 /// Each kind over whole slots, of which each sum takes its element.
 SmallVector<Value> lane::combineSlots(ImplicitLocOpBuilder &b, ReduceOp op,
                                       ValueRange slots) {
-  size_t count = op.getShares().size();
+  size_t count = op.getPartials().size();
   Value total[2];
   for (Value slot : slots)
     for (bool isMaximum : {false, true})
@@ -53,7 +53,7 @@ SmallVector<Value> lane::combineSlots(ImplicitLocOpBuilder &b, ReduceOp op,
 SmallVector<Value> lane::WaveReduction::reduce(ImplicitLocOpBuilder &b,
                                                ReduceOp op,
                                                ValueRange values) const {
-  int64_t lanes = std::min(op.getPlace().getType().getLanes(), waveSize);
+  int64_t lanes = std::min(op.getLayout().getType().getLanes(), waveSize);
   SmallVector<Value> reduced(values);
   if (lanes == 1)
     return reduced;
@@ -76,24 +76,24 @@ int64_t lane::ExchangeMemory::getOffset(size_t phase) const {
   return offset;
 }
 
-/// The operands of the cast are the turn, where the phase begins, the memory
-/// and, where rows are shared, the barriers.
+/// The operands of the cast are the iteration, where the phase begins, the
+/// memory and, where rows are shared, the barriers.
 void lane::ExchangeMemory::noteAt(ReduceOp op) const {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   SmallVector<Value> noted{
-      op.getTurn(),
+      op.getIteration(),
       arith::ConstantIndexOp::create(b, getOffset(size_t(op.getPhase()))),
       memory};
   if (barriers)
     noted.push_back(barriers);
-  op.getTurnMutable().assign(
-      UnrealizedConversionCastOp::create(b, op.getTurn().getType(), noted)
+  op.getIterationMutable().assign(
+      UnrealizedConversionCastOp::create(b, op.getIteration().getType(), noted)
           .getResult(0));
 }
 
 std::optional<lane::Exchange> lane::lookupExchange(ReduceOp op,
                                                    int64_t waveSize) {
-  auto noted = op.getTurn().getDefiningOp<UnrealizedConversionCastOp>();
+  auto noted = op.getIteration().getDefiningOp<UnrealizedConversionCastOp>();
   if (!noted || noted.getNumOperands() < 3)
     return std::nullopt;
   ValueRange inputs(noted.getInputs());
@@ -103,8 +103,9 @@ std::optional<lane::Exchange> lane::lookupExchange(ReduceOp op,
     return std::nullopt;
   Exchange exchange{inputs[0], inputs[2], {}, *offset, {}, {}, {}};
   exchange.half = memory.getDimSize(0) / 2;
-  PlaceType place = op.getPlace().getType();
-  exchange.slots = llvm::divideCeil(place.getLanes(), waveSize) * op.getPeers();
+  LayoutType layout = op.getLayout().getType();
+  exchange.slots =
+      llvm::divideCeil(layout.getLanes(), waveSize) * op.getPeers();
   if (inputs.size() > 3) {
     exchange.barriers = inputs[3];
     exchange.barriersOfRow =
@@ -123,33 +124,33 @@ LogicalResult lane::ExchangeMemory::layOut(gpu::GPUFuncOp kernel,
   ReduceOp first;
   SmallVector<ReduceOp> exchanging;
   WalkResult result = kernel.walk([&](ReduceOp op) {
-    PlaceType place = op.getPlace().getType();
-    if (place.getLanes() <= waveSize && !op.isShared())
+    LayoutType layout = op.getLayout().getType();
+    if (layout.getLanes() <= waveSize && !op.isShared())
       return WalkResult::advance();
-    int64_t waves = llvm::divideCeil(place.getLanes(), waveSize);
+    int64_t waves = llvm::divideCeil(layout.getLanes(), waveSize);
     int64_t needed = waves * op.getPeers();
     auto phase = size_t(op.getPhase());
     if (sumsOfPhase.size() <= phase)
       sumsOfPhase.resize(phase + 1);
     int64_t &sums = sumsOfPhase[phase];
-    auto count = int64_t(op.getShares().size());
-    bool isOther = first && (slots != needed || groups != place.getGroups() ||
+    auto count = int64_t(op.getPartials().size());
+    bool isOther = first && (slots != needed || groups != layout.getGroups() ||
                              op.getPeers() != first.getPeers());
     if (isOther || (sums && sums != count)) {
-      op.emitOpError("expected the place, and the number of sums, of the "
+      op.emitOpError("expected the layout, and the number of sums, of the "
                      "kernel's other reductions of phase ")
           << phase;
       return WalkResult::interrupt();
     }
-    if (op.isShared() && place.getLanes() % waveSize != 0) {
+    if (op.isShared() && layout.getLanes() % waveSize != 0) {
       op.emitOpError("expected whole waves where workgroups share a row, got ")
-          << place.getLanes() << " lanes and waves of " << waveSize;
+          << layout.getLanes() << " lanes and waves of " << waveSize;
       return WalkResult::interrupt();
     }
     if (!first)
       first = op;
     slots = needed;
-    groups = place.getGroups();
+    groups = layout.getGroups();
     sums = count;
     exchanging.push_back(op);
     return WalkResult::advance();
@@ -173,8 +174,8 @@ LogicalResult lane::ExchangeMemory::layOut(gpu::GPUFuncOp kernel,
 void lane::ExchangeMemory::meetPeers(gpu::GPUFuncOp kernel, ReduceOp first) {
   barriers = addWorkgroupMemory(kernel, 2 * getBarriersOfRow(),
                                 IntegerType::get(kernel.getContext(), 64));
-  ImplicitLocOpBuilder b(first.getPlace().getLoc(), kernel.getContext());
-  b.setInsertionPointAfterValue(first.getPlace());
+  ImplicitLocOpBuilder b(first.getLayout().getLoc(), kernel.getContext());
+  b.setInsertionPointAfterValue(first.getLayout());
   InitByteBarriersOp::create(b, barriers);
   ArriveAtPeersOp::create(b);
   b.setInsertionPoint(

@@ -49,14 +49,14 @@ struct WaveReduction {
 class ExchangeMemory {
 public:
   /// Lays out what the reductions of `kernel` need, if they need any, and notes
-  /// it at each by a cast that stands for its turn: lookupExchange() finds it.
-  /// Where workgroups share rows, it also has them wait for each other before
-  /// the first reduction.
+  /// it at each by a cast that stands for its iteration: lookupExchange() finds
+  /// it. Where workgroups share rows, it also has them wait for each other
+  /// before the first reduction.
   llvm::LogicalResult layOut(mlir::gpu::GPUFuncOp kernel, int64_t waveSize);
 
   bool isNeeded() const { return slots != 0; }
   int64_t getHalf() const { return half; }
-  /// What counts the bytes that peers send, for two rows in turn, by phase;
+  /// What counts the bytes that peers send, for two rows alternately, by phase;
   /// null where rows are not shared.
   mlir::Value getBarriers() const { return barriers; }
 
@@ -67,7 +67,7 @@ private:
     return sumsOfPhase[phase] * groups * slots;
   }
   /// Barriers of one row: one for each of its phases, so also for what is
-  /// behind the last sum, as lnbwd::getResources counts them.
+  /// after the last sum, as lnbwd::getResources counts them.
   int64_t getBarriersOfRow() const { return int64_t(sumsOfPhase.size()) + 1; }
   void meetPeers(mlir::gpu::GPUFuncOp kernel, ReduceOp first);
   void noteAt(ReduceOp op) const;
@@ -82,8 +82,8 @@ private:
 
 /// What a reduction has of the exchange memory.
 struct Exchange {
-  /// The row's turn, before it is an index.
-  mlir::Value turn;
+  /// The row's iteration, before it is an index.
+  mlir::Value iteration;
   mlir::Value memory;
   /// Null where rows are not shared.
   mlir::Value barriers;

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A workgroup with one set of rows uses a vector of columns once. Loaded ahead,
-// it stays in registers while the row's sums are formed, and the compute unit
-// has room for fewer workgroups, which are what keeps its memory busy.
+// A workgroup with one tile of rows uses a vector of columns once. Loaded
+// ahead, it stays in registers while the row's sums are formed, and the compute
+// unit has room for fewer workgroups, which are what keeps its memory busy.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,12 +28,12 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
-/// The operation of `loop` that needs `part` first, if all that need it are of
-/// the loop, and it comes behind a sum over the row; or null.
-static Operation *getFirstUser(lane::ForRowsOp loop, Value part) {
+/// The operation of `loop` that needs `fragment` first, if all that need it are
+/// of the loop, and it comes after a sum over the row; or null.
+static Operation *getFirstUser(lane::ForRowsOp loop, Value fragment) {
   Block &body = loop.getBody().front();
   Operation *first = nullptr;
-  for (Operation *user : part.getUsers()) {
+  for (Operation *user : fragment.getUsers()) {
     Operation *inBody = body.findAncestorOpInBlock(*user);
     if (!inBody)
       return nullptr;
@@ -46,39 +46,40 @@ static Operation *getFirstUser(lane::ForRowsOp loop, Value part) {
   return isBehindSum ? first : nullptr;
 }
 
-/// Loads those parts of `load` in `loop` that it needs behind a sum. Returns
+/// Loads those fragments of `load` in `loop` that it needs after a sum. Returns
 /// how many those were.
 static unsigned sinkInto(lane::ForRowsOp loop, lane::LoadColumnsOp load) {
-  // All parts, and not their accesses: the level splits them further down.
-  if (load.getParts().size() != load.getMemories().size())
+  // All fragments, and not their accesses: the level splits them further down.
+  if (load.getFragments().size() != load.getMemories().size())
     return 0;
   unsigned count = 0;
-  SmallVector<Value> memories, parts;
-  for (auto [memory, part] :
-       llvm::zip_equal(load.getMemories(), load.getParts())) {
-    Operation *user = getFirstUser(loop, part);
+  SmallVector<Value> memories, fragments;
+  for (auto [memory, fragment] :
+       llvm::zip_equal(load.getMemories(), load.getFragments())) {
+    Operation *user = getFirstUser(loop, fragment);
     if (!user) {
       memories.push_back(memory);
-      parts.push_back(part);
+      fragments.push_back(fragment);
       continue;
     }
     // A group whose row does not exist may not come there.
     OpBuilder b(user);
     auto sunk =
-        lane::LoadColumnsOp::create(b, load.getLoc(), part.getType(), memory,
-                                    load.getPlace(), /*each=*/true);
-    part.replaceAllUsesWith(sunk.getParts().front());
+        lane::LoadColumnsOp::create(b, load.getLoc(), fragment.getType(),
+                                    memory, load.getLayout(), /*each=*/true);
+    fragment.replaceAllUsesWith(sunk.getFragments().front());
     ++count;
   }
   if (!count)
     return 0;
-  if (!parts.empty()) {
+  if (!fragments.empty()) {
     OpBuilder b(load);
     auto left = lane::LoadColumnsOp::create(
-        b, load.getLoc(), TypeRange(ValueRange(parts)), memories,
-        load.getPlace(), load.getEach());
-    for (auto [part, replacement] : llvm::zip_equal(parts, left.getParts()))
-      part.replaceAllUsesWith(replacement);
+        b, load.getLoc(), TypeRange(ValueRange(fragments)), memories,
+        load.getLayout(), load.getEach());
+    for (auto [fragment, replacement] :
+         llvm::zip_equal(fragments, left.getFragments()))
+      fragment.replaceAllUsesWith(replacement);
   }
   load.erase();
   return count;
@@ -102,7 +103,7 @@ public:
       if (loop.getOnce())
         for (auto load : llvm::make_early_inc_range(
                  kernel.getBody().getOps<lane::LoadColumnsOp>()))
-          numSunk += sinkInto(loop, load);
+          numLateLoads += sinkInto(loop, load);
   }
 };
 } // namespace

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Several sets of rows are on their way into workgroup memory: a turn waits for
-// its own, takes it into registers, and has the set that comes as many sets
-// later brought to its place.
+// Several tiles of rows are in flight to workgroup memory: an iteration waits
+// for its own, loads it to registers, and starts the copies of the
+// tile that takes over its stage.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +44,7 @@ public:
 private:
   void startFirstCopies();
   void carryStage();
-  void startCopies(Value set);
+  void startCopies(Value tile);
   void refill();
   Value index(int64_t value) {
     return arith::ConstantIndexOp::create(b, value);
@@ -56,7 +56,8 @@ private:
   int64_t count;
   ImplicitLocOpBuilder b;
   Value stages;
-  /// The stage of the turn's set, and the phase in which that is waited for.
+  /// The stage of the iteration's tile, and the phase in which that is waited
+  /// for.
   Value stage;
   Value phase;
 };
@@ -71,13 +72,13 @@ void Stager::run() {
       body, [](Operation &op) { return !isa<lane::RowOp>(op); }));
   lane::AwaitStageOp::create(b, stages, stage, phase);
   auto received = lane::ReceiveOp::create(
-      b, load.getResultTypes(), loop.getSet(), stages, stage, load.getPlace(),
+      b, load.getResultTypes(), loop.getTile(), stages, stage, load.getLayout(),
       /*access=*/IntegerAttr());
   load.replaceAllUsesWith(received);
   load.erase();
   b.setInsertionPointAfter(received);
   // Rows that wait for no sum have no other barrier: the stage is free as soon
-  // as all lanes have taken their part, ahead of the arithmetic.
+  // as all lanes have taken their fragment, ahead of the arithmetic.
   bool hasSums =
       loop.walk([](lane::ReduceOp) { return WalkResult::interrupt(); })
           .wasInterrupted();
@@ -98,8 +99,8 @@ void Stager::run() {
       ArrayRef<Value>{next, nextPhase});
 }
 
-/// Behind what another kernel may write, and ahead of what is loaded into
-/// registers before the first turn, which is waited for sooner.
+/// After what another kernel may write, and ahead of what is loaded into
+/// registers before the first iteration, which is waited for sooner.
 void Stager::startFirstCopies() {
   for (Value carried : loop.getCarried()) {
     auto ahead = carried.getDefiningOp<scf::IfOp>();
@@ -114,28 +115,28 @@ void Stager::startFirstCopies() {
     elements.push_back(getElementTypeOrSelf(memory));
   stages = lane::StagesOp::create(
       b, lane::StagesType::get(b.getContext(), count, elements),
-      load.getPlace());
-  Value set = loop.getBegin();
+      load.getLayout());
+  Value tile = loop.getBegin();
   for (int64_t i = 0; i < count; ++i) {
     if (i) {
       Value distance = arith::MulIOp::create(b, loop.getStep(), index(i));
-      set = arith::AddIOp::create(b, loop.getBegin(), distance);
+      tile = arith::AddIOp::create(b, loop.getBegin(), distance);
     }
     stage = index(i);
-    startCopies(set);
+    startCopies(tile);
   }
 }
 
-/// Has the loop carry the stage and the phase of its set, behind the turn.
+/// Has the loop carry the stage and the phase of its tile, after the iteration.
 void Stager::carryStage() {
   b.setInsertionPoint(loop);
   SmallVector<Value> carried(loop.getCarried());
   size_t behind = llvm::count_if(loop.getCarried().getTypes(),
-                                 llvm::IsaPred<lane::TurnType>);
+                                 llvm::IsaPred<lane::IterationType>);
   carried.insert(carried.begin() + behind,
                  {index(0), arith::ConstantIntOp::create(b, 0, 32)});
   auto staged = lane::ForRowsOp::create(
-      b, loop.getBegin(), loop.getEnd(), loop.getStep(), loop.getPlace(),
+      b, loop.getBegin(), loop.getEnd(), loop.getStep(), loop.getLayout(),
       loop.getWorkgroup(), loop.getWorkgroups(), loop.getSums(), carried);
   staged.setSumBlockAttr(loop.getSumBlockAttr());
   staged.setLastRowApart(loop.getLastRowApart());
@@ -159,18 +160,18 @@ void Stager::carryStage() {
   loop.getYield().getValuesMutable().assign(yielded);
 }
 
-/// Has the set that begins with row `set` brought to the stage.
-void Stager::startCopies(Value set) {
-  lane::StartCopiesOp::create(b, memories, set, loop.getEnd(), stages, stage,
-                              loop.getPlace());
+/// Starts the copies of the tile that begins with row `tile` to the stage.
+void Stager::startCopies(Value tile) {
+  lane::StartCopiesOp::create(b, memories, tile, loop.getEnd(), stages, stage,
+                              loop.getLayout());
 }
 
-/// Has the set that comes `count` sets later brought to the place of this one,
-/// which all lanes have taken their parts of.
+/// Starts the copies of the tile `count` tiles ahead to the stage of this
+/// one, from which all lanes have loaded their fragments.
 void Stager::refill() {
   lane::BarrierOp::create(b);
   Value ahead = arith::MulIOp::create(b, loop.getStep(), index(count));
-  startCopies(arith::AddIOp::create(b, loop.getSet(), ahead));
+  startCopies(arith::AddIOp::create(b, loop.getTile(), ahead));
 }
 
 /// The loads of the rows of `loop`; a failure where they cannot be staged.
@@ -182,22 +183,23 @@ static FailureOr<lane::LoadOp> getLoad(lane::ForRowsOp loop) {
   lane::LoadOp load = loads.front();
   auto row = load.getRow().getDefiningOp<lane::RowOp>();
   if (loads.size() > 1 || load->getParentOp() != loop || load.getAccess() ||
-      !row || row.getSet() != loop.getSet())
+      !row || row.getTile() != loop.getTile())
     return load.emitOpError(
         "cannot be staged: expected one load in the body of "
-        "its loop, of whole parts of the row that lane.row "
-        "gives for the set");
+        "its loop, of whole fragments of the row that lane.row "
+        "gives for the tile");
   if (!loop.getWhole())
-    return loop.emitOpError("expected whole sets; run lnbwd-peel-last-rows "
+    return loop.emitOpError("expected full tiles; run lnbwd-peel-last-rows "
                             "before");
   SmallVector<Type> elements;
   for (Value memory : load.getMemories())
     elements.push_back(getElementTypeOrSelf(memory));
-  if (lane::getStageLayout(load.getPlace().getType(), elements).needsShift() &&
+  if (lane::getStageLayout(load.getLayout().getType(), elements).needsShift() &&
       !loop.getLastRowApart())
-    return loop.emitOpError("expected last_row_apart: copies of its sets reach "
-                            "into the row behind, since not all begin at a "
-                            "multiple of ")
+    return loop.emitOpError(
+               "expected last_row_apart: copies of its tiles reach "
+               "into the row after, since not all begin at a "
+               "multiple of ")
            << bulkCopyUnit << " bytes";
   return load;
 }

@@ -36,10 +36,12 @@ llvm::MaybeAlign lane::getAccessAlignment(VectorType type) {
   return llvm::MaybeAlign(std::min(bytes, accessBytes));
 }
 
-StageLayout lane::getStageLayout(PlaceType place, ArrayRef<Type> elements) {
-  StageLayout layout{
-      place.getRowLength(), place.getWorkgroupColumns(), place.getGroups(), {}};
+StageLayout lane::getStageLayout(LayoutType layout, ArrayRef<Type> elements) {
+  StageLayout stageLayout{layout.getRowLength(),
+                          layout.getWorkgroupColumns(),
+                          layout.getGroups(),
+                          {}};
   for (Type element : elements)
-    layout.elementBytes.push_back(element.getIntOrFloatBitWidth() / 8);
-  return layout;
+    stageLayout.elementBytes.push_back(element.getIntOrFloatBitWidth() / 8);
+  return stageLayout;
 }

@@ -6,7 +6,7 @@
     model = torch.compile(model, backend="lnbwd")
 
 Each graph's regions of elementwise operations around sums over the row or over all rows (a norm
-with the residual addition before it; its gradient with casts and the bias gradient behind it)
+with the residual addition before it; its gradient with casts and the bias gradient after it)
 become one kernel each; all else is Inductor's. ``LNBWD_LOG=regions`` says what became of each.
 """
 

@@ -24,7 +24,7 @@ from torch.fx import Node
 
 from ..rowprogram import SUM_KINDS, RowProgram
 from .convert import Domain
-from .fusion import ahead, blocks_behind, is_fused, is_in_memory
+from .fusion import blocks_read, is_fused, is_in_memory, separated_sources
 from .regions import Region
 
 __all__ = ["Estimate", "estimate"]
@@ -72,12 +72,12 @@ def estimate(region: Region) -> Estimate:
         ours += size
         is_kept = is_in_memory(node, inside)
         if is_kept and is_fused(node) and before is None:
-            before = ahead(inside)
+            before = separated_sources(inside)
         if is_kept and (not is_fused(node) or (before is not None and node in before)):
             reads[place] = {node}
             continue
         # The kernel that makes it could have been the region's.
-        reads[place] = blocks_behind(node, inside)
+        reads[place] = blocks_read(node, inside)
         made |= reads[place]
         ours += 0 if is_kept else size
         is_part = True

@@ -17,7 +17,7 @@ from torch.fx import Node
 
 from .convert import is_computed_in_place, is_constant, is_reduction, is_view, sources
 
-__all__ = ["ahead", "behind", "blocks_behind", "is_fused", "is_in_memory"]
+__all__ = ["separated_sources", "separated_users", "blocks_read", "is_fused", "is_in_memory"]
 
 aten = torch.ops.aten
 
@@ -103,14 +103,14 @@ def _is_read_again(node: Node) -> bool:
     return False
 
 
-def behind(inside: Collection[Node]) -> set[Node]:
+def separated_users(inside: Collection[Node]) -> set[Node]:
     """The nodes that follow from some others by way of a kernel that is not torch.compile's: what
     it cannot fuse with them."""
     return _beyond([user for node in inside for user in node.users], inside,
                    lambda node: list(node.users))
 
 
-def ahead(inside: Collection[Node]) -> set[Node]:
+def separated_sources(inside: Collection[Node]) -> set[Node]:
     """The nodes that some others follow from by way of a kernel that is not torch.compile's."""
     return _beyond([source for node in inside for source in node.all_input_nodes], inside,
                    lambda node: node.all_input_nodes)
@@ -147,7 +147,7 @@ def is_in_memory(node: Node, inside: Collection[Node] = (),
     return any(unfused is None or user in unfused for user in users) and _is_read_again(node)
 
 
-def blocks_behind(node: Node, inside: Collection[Node] = ()) -> set[Node]:
+def blocks_read(node: Node, inside: Collection[Node] = ()) -> set[Node]:
     """The tensors in memory that a node is computed of in place by torch.compile; itself, if it is
     not. Random numbers and constants are none."""
     result: set[Node] = set()

@@ -261,7 +261,7 @@ def _erase_unused(graph: Graph, nodes: Sequence[Node]) -> None:
 
 
 def _sort(graph: Graph) -> None:
-    """Puts every node behind its operands, changing as little as it can."""
+    """Puts every node after its operands, changing as little as it can."""
     from torch._inductor.pattern_matcher import stable_topological_sort
 
     stable_topological_sort(graph)
@@ -271,7 +271,7 @@ class _Pass(CustomGraphPass):
     """What the passes have in common: a name for caches, no failure, a pass of the user's behind.
 
     Args:
-        then: another pass that runs behind it, one that the user had set.
+        then: another pass that runs after it, one that the user had set.
     """
 
     def __init__(self, then: Any = None) -> None:
@@ -279,7 +279,7 @@ class _Pass(CustomGraphPass):
 
     def uuid(self) -> Any:
         """Names what graphs become: a hash of these sources, the compiler's version, what says
-        where kernels run. None if the pass behind this one has no such name."""
+        where kernels run. None if the pass after this one has no such name."""
         then: Any = ""
         if self._then is not None:
             if not isinstance(self._then, CustomGraphPass):
@@ -313,7 +313,7 @@ class RegionPass(_Pass):
     """A pass of Inductor's (``post_grad_custom_pre_pass``) that makes regions row programs.
 
     Args:
-        then: another pass that runs behind it.
+        then: another pass that runs after it.
         measurements: times of row programs, which decide in the place of the estimate where there
             are any; None: the estimate decides.
     """
@@ -464,7 +464,7 @@ def pass_(then: Any = None, measures: bool = False) -> RegionPass:
         torch.compile(model, options={"post_grad_custom_pre_pass": lnbwd.inductor.pass_()})
 
     Args:
-        then: a pass that runs behind it.
+        then: a pass that runs after it.
         measures: whether measurements decide which regions are taken, as with
             ``mode="max-autotune"``, not an estimate.
     """

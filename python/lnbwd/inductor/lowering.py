@@ -66,7 +66,7 @@ class RegionCall(ir.ExternKernel):
         V.graph.register_operation(self)
 
     def get_outputs(self) -> list[Any]:
-        """The buffers as they are behind the call."""
+        """The buffers as they are after the call."""
         return list(self.mutation_outputs)
 
     def get_device(self) -> torch.device:
@@ -139,7 +139,7 @@ def _overwritten(program: regions_op.RegionProgram, inputs: Sequence[Any]) -> li
 
 
 def _is_last_use(inputs: Sequence[Any], place: int) -> bool:
-    """Whether an input is a whole buffer of the graph's own that nothing reads behind the node that
+    """Whether an input is a whole buffer of the graph's own that nothing reads after the node that
     is being lowered, and that is no other input as well."""
     name = ir.try_get_name(inputs[place])
     buffer = V.graph.try_get_buffer(name) if name is not None else None
@@ -160,7 +160,7 @@ def _is_last_use(inputs: Sequence[Any], place: int) -> bool:
 
 
 def _names(value: Any) -> set[str | None]:
-    """The buffers behind what a node became."""
+    """The buffers that hold what a node became."""
     if isinstance(value, (list, tuple)):
         return {name for part in value for name in _names(part)}
     return {ir.try_get_name(value)}

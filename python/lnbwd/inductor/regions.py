@@ -45,7 +45,7 @@ from .convert import (
     sources,
     sum_kind,
 )
-from .fusion import behind, is_fused, is_in_memory
+from .fusion import is_fused, is_in_memory, separated_users
 
 __all__ = ["Region", "find_regions", "normalised"]
 
@@ -254,7 +254,7 @@ def normalised(graph: Graph) -> tuple[set[Node], set[Node]]:
     """The row blocks of a forward pass that a backward pass uses, and that follow from a sum over
     their row: xhat, of a norm; and those that they are computed of and no region can compute.
 
-    A norm of what another norm gave, as the residual stream is where norms stand behind the
+    A norm of what another norm gave, as the residual stream is where norms stand after the
     additions, is not among them: computed again, each layer would need the one before, and the
     backward pass would begin with the streams of all of them. Nor is a softmax: what it is computed
     of has as many bytes, and nothing else needs that.
@@ -501,7 +501,7 @@ def convert(region: Region) -> None:
         except Unsupported as error:
             raise Unsupported(f"{node.name} {error}") from error
     reads = list(conversion.inputs)
-    region.unfused = behind(inside)
+    region.unfused = separated_users(inside)
     inside -= _left_outside(region)
     found: dict[Output, list[Node]] = {}
     for node in region.nodes:

@@ -49,7 +49,7 @@ HOST = {
 
 
 def clock_parameters(device: str) -> dict[str, float]:
-    """The parameters of the model of time for a device, by name."""
+    """The parameters of the timing model for a device, by name."""
     clocks = json.loads(CLOCKS.read_text())["sets"]
     row = clocks[device]
     while "like" in row:

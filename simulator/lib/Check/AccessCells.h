@@ -47,7 +47,7 @@ struct Crowd {
   ClockTree Others;
   /// The latest one of Others: what its instruction is taken for all of theirs.
   uint64_t OneOfOthers = 0;
-  ClockTree Given; ///< what those have handed on
+  ClockTree Given; ///< what those have released
   uint32_t Users = 1;
 };
 
@@ -77,8 +77,8 @@ public:
     clear();
     Bits = Moment;
   }
-  /// Adds an access behind those that IsOrdered says are before it, which then
-  /// need not be kept. GaveUp is told of each that finds no room.
+  /// Adds an access after those that IsOrdered says are before it, which then
+  /// need not be kept. GaveUp is called for each that finds no room.
   void add(uint64_t Moment, llvm::function_ref<bool(uint64_t)> IsOrdered,
            llvm::function_ref<void(uint64_t, Crowd &)> GaveUp);
   Accesses copy() const;

@@ -8,7 +8,7 @@
 //
 // A vector clock over all waves of a launch, of which there may be millions. It
 // is a tree of small vectors whose nodes are shared between clocks and copied
-// when one of them changes, so that handing a clock on costs a pointer, and
+// when one of them changes, so that releasing a clock costs a pointer, and
 // joining two that have much in common costs what they differ by.
 //
 //===----------------------------------------------------------------------===//
@@ -26,7 +26,7 @@ namespace lnbwd::sim {
 
 /// What has come through of another wave: the numbers of the last of its memory
 /// instructions that are over, reads and writes by themselves, and of the last
-/// one that had been issued when it handed that on.
+/// one that had been issued when it released that.
 struct Known {
   uint32_t Read = 0, Write = 0, Issued = 0;
   bool operator==(const Known &O) const {

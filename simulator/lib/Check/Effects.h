@@ -119,7 +119,7 @@ struct CodeEffects {
   // What follows is filled in by findMemoryUses.
   /// Those that have a MemoryUse::Id of their own, by it.
   std::vector<const Inst *> MemoryInstructions;
-  /// Waves may take what others hand on through memory.
+  /// Waves may acquire what others release through memory.
   bool Takes = false;
   /// Waves wait for what others store in LDS.
   bool PollsLds = false;

@@ -121,7 +121,7 @@ bool GlobalChecker::accessGlobal(const Inst *I, const Effects &E,
     else if (!Shadow->ReadOnly)
       Shadow->keep(Address, Bytes, *L.Journal);
     // What another order stores has to be taken back.
-    if (L.InTurns && !L.Journal->isWhole())
+    if (L.IsInterleaved && !L.Journal->isWhole())
       return stopLaunch(W);
   }
   if (!Shadow)

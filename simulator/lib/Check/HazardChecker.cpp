@@ -146,7 +146,7 @@ void HazardChecker::noteShared(const Effects &E) {
       Overwritten[Slot].I = nullptr;
 }
 
-/// gfx11, waves of 64: results from before and behind a write of EXEC, read
+/// gfx11, waves of 64: results from before and after a write of EXEC, read
 /// together while both are under way.
 bool HazardChecker::checkForwarding(const Inst *I, const Effects &E) {
   // The youngest result of each register that is read.

@@ -43,11 +43,11 @@ static uint64_t wavesOf(const Launch &L) {
 LaunchChecks::LaunchChecks(const Launch &L, const CodeChecks &Code,
                            unsigned Checks)
     : TheEffects(Code.Effects), Hazards(Code.Hazards), Checks(Checks),
-      Epoch(nextEpoch()), InTurns(L.Turns != nullptr),
+      Epoch(nextEpoch()), IsInterleaved(L.Interleaving != nullptr),
       Caches(L.Code->chip(),
              (L.TheKernel->Rsrc1 & WorkgroupProcessorMode) != 0),
       Logs(wavesOf(L), races() && TheEffects.Takes),
-      KeepsValues(workgroupsOf(L) > 1 && hostThreads() > 1 && !L.Turns),
+      KeepsValues(workgroupsOf(L) > 1 && hostThreads() > 1 && !L.Interleaving),
       Generation(L.Code->chip().Generation), LdsBanks(L.Code->chip().LdsBanks) {
   allocatedRegisters(L.Code->chip(), *L.TheKernel, VgprLimit, AgprLimit,
                      SgprLimit);

@@ -40,7 +40,8 @@ struct LaunchChecks {
   uint32_t Epoch; ///< numbers the launches of the process
   /// What keeps the memory that the launch stores to, or null.
   MemoryJournal *Journal = nullptr;
-  const bool InTurns; ///< other waves may go on wherever this wants them to
+  const bool
+      IsInterleaved; ///< other waves may go on wherever this wants them to
   CacheModel Caches;
   WaveLogs Logs;
   /// What the check of races has left out: waves beyond the number that can be

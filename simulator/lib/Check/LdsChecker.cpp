@@ -42,7 +42,7 @@ llvm::ArrayRef<LdsRun> lnbwd::sim::ldsRuns(const uint32_t *A, uint64_t Mask,
       Mask &= Mask - 1;
     }
     Apart |= Mask != 0;
-    // Several groups of lanes often read the same, each in turn.
+    // Several groups of lanes often read the same, one after another.
     if (IsLoad && Count && IsRun(Again, R)) {
       Again = (Again + 1) % Count;
       continue;
@@ -74,9 +74,9 @@ bool LdsChecker::isPadding(uint32_t Address, unsigned Bytes) const {
 }
 
 /// Compilers load early what only one side of a condition needs, and then drop
-/// it. Single bytes that nobody has written are told at once, since a store of
-/// them would pass as a copy of padding, and so are loads that give a lane what
-/// another one has asked for.
+/// it. Single bytes that nobody has written are reported at once, since a store
+/// of them would pass as a copy of padding, and so are loads that give a lane
+/// what another one has asked for.
 static bool isFollowed(const Inst *I, unsigned Bytes) {
   return Bytes >= 4 && !I->Record->Facts.Memory.TransposedBits;
 }

@@ -42,7 +42,7 @@ private:
     const uint64_t Used = Width == 64 ? ~0ull : (1ull << Width) - 1;
     return Bits >> Bit % 32 & Used;
   }
-  bool missing(const Operand &O, const MatrixPlace &P, MatrixType T) const {
+  bool missing(const Operand &O, const ElementLocation &P, MatrixType T) const {
     return missing(O, P.Lane, P.Bit, bitsOf(T));
   }
   /// The element (i, k) of A, or what makes it count, is missing. Row becomes
@@ -58,7 +58,8 @@ private:
 
 bool Holes::holeInA(unsigned Block, unsigned R, unsigned K,
                     unsigned &Row) const {
-  const MatrixPlace &P = S.PlacesA[(Block * S.M + R) * size_t(S.keptK()) + K];
+  const ElementLocation &P =
+      S.LocationsA[(Block * S.M + R) * size_t(S.keptK()) + K];
   Row = K;
   bool Hole = missing(I.Src[0], P, S.A);
   if (S.Sparse) {
@@ -83,7 +84,7 @@ std::vector<uint32_t> Holes::find() const {
   for (unsigned Block = 0; Block < S.Blocks; ++Block) {
     for (size_t K = 0; K < HoleInB.size(); ++K) {
       HoleInB[K] =
-          missing(I.Src[1], S.PlacesB[Block * HoleInB.size() + K], S.B);
+          missing(I.Src[1], S.LocationsB[Block * HoleInB.size() + K], S.B);
       if (S.Scaled)
         HoleInB[K] |=
             missing(S.ScaleB, unsigned(K % M + M * (K / M / ScaleBlock)),
@@ -99,7 +100,8 @@ std::vector<uint32_t> Holes::find() const {
           Holes |= uint64_t(HoleInB[Row * M + J]) << J;
       }
       for (unsigned J = 0; J < M; ++J) {
-        const MatrixPlace &P = S.PlacesD[(Block * M + R) * size_t(M) + J];
+        const ElementLocation &P =
+            S.LocationsD[(Block * M + R) * size_t(M) + J];
         if (!(Holes >> J & 1) && !missing(I.Src[2], P, S.Result))
           continue;
         uint32_t *D = &Result[P.Bit / 32 * W.N + P.Lane];

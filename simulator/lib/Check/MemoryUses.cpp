@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// From each load, its value is followed through the instructions behind it, in
+// From each load, its value is followed through the instructions after it, in
 // the order in which they lie, and, where a loop leads back to before the load,
 // once more from the head of the loop. Where that ends without an answer (the
 // value is spilled, or there is a call) it may have decided something.
@@ -392,7 +392,7 @@ static size_t nextBranch(const InstructionTable &P, size_t K, size_t End) {
   return End;
 }
 
-/// Whether the first branch behind the load at K, by what was loaded, leads
+/// Whether the first branch after the load at K, by what was loaded, leads
 /// past the loop in which the load at N waits, to where that loop ends.
 static bool skipsLoop(const InstructionTable &P, const CodeEffects &Effects,
                       size_t K, size_t N) {
@@ -446,7 +446,7 @@ static void spreadToPeeled(const InstructionTable &P, CodeEffects &All,
   }
 }
 
-/// Whether an instruction takes what others hand on through memory.
+/// Whether an instruction acquires what others release through memory.
 static bool takes(const Effects &E) {
   return E.Use.Spins || (E.Use.Decides && (E.Returns || E.Use.Cache.Coherent));
 }

@@ -25,7 +25,7 @@ namespace lnbwd::sim {
 void findMemoryUses(const InstructionTable &P, CodeEffects &Effects);
 
 /// Whether a kernel with this entry has an instruction, in what its branches
-/// reach, that takes what other waves hand on; with calls, whether the code
+/// reach, that takes what other waves release; with calls, whether the code
 /// has.
 bool mayTake(const InstructionTable &P, const CodeEffects &Effects,
              const Inst *Entry);

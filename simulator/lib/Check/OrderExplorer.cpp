@@ -32,11 +32,11 @@ constexpr uint64_t TimesTheUsual = 4, LeastOfAnOrder = 1u << 16,
 
 /// The other orders. Workgroups that come first find flags that nobody has set
 /// yet; those that come next when one is set see what its owner does later.
-static const TurnOrder Orders[] = {
-    {TurnOrder::LastFirst, 0},  {TurnOrder::FirstFirst, 0},
-    {TurnOrder::RoundAbout, 0}, {TurnOrder::AtRandom, 1},
-    {TurnOrder::AtRandom, 2},   {TurnOrder::AtRandom, 3},
-    {TurnOrder::AtRandom, 4},   {TurnOrder::AtRandom, 5},
+static const WaveOrder Orders[] = {
+    {WaveOrder::LastFirst, 0},  {WaveOrder::FirstFirst, 0},
+    {WaveOrder::RoundRobin, 0}, {WaveOrder::AtRandom, 1},
+    {WaveOrder::AtRandom, 2},   {WaveOrder::AtRandom, 3},
+    {WaveOrder::AtRandom, 4},   {WaveOrder::AtRandom, 5},
 };
 
 bool lnbwd::sim::runChecked(Launch &L, LaunchChecker &Checker, unsigned Checks,
@@ -65,10 +65,10 @@ bool lnbwd::sim::runChecked(Launch &L, LaunchChecker &Checker, unsigned Checks,
   const uint64_t Shuffle = L.Shuffle;
   L.Shuffle = 0;
   Usual.swap();
-  for (TurnOrder Order : Orders) {
+  for (WaveOrder Order : Orders) {
     Order.Most = Most;
     MemoryJournal Other;
-    L.Turns = &Order;
+    L.Interleaving = &Order;
     L.Executed = 0;
     L.Stop = false;
     LaunchChecker Again(L, Checks & ~unsigned(LNBWD_SIM_CHECK_COUNTS));
@@ -78,7 +78,7 @@ bool lnbwd::sim::runChecked(Launch &L, LaunchChecker &Checker, unsigned Checks,
     if (L.Executed.load() > Most)
       ++Checker.OtherOrdersCut;
     Other.swap();
-    L.Turns = nullptr;
+    L.Interleaving = nullptr;
     if (L.Failure == LaunchFailure::OutOfMemory) {
       L.Failure = LaunchFailure::None;
       L.Error.clear();

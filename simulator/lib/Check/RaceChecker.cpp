@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a wave hands on and what it takes: at barriers, through LDS and through
-// global memory. What it takes from memory counts from when the load has been
-// waited for. What it has handed on with a store is found out when somebody
-// reads what was stored, from the log that it keeps.
+// What a wave releases and what it acquires: at barriers, through LDS and
+// through global memory. What it takes from memory counts from when the load
+// has been waited for. What it has released with a store is found out when
+// somebody reads what was stored, from the log that it keeps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@ void RaceChecker::start() {
   Me = First + W.Index;
   Now = 0;
   Kept = 0;
-  for (Knowledge *K : {&All, &Near, &Far, &Scalar})
+  for (VectorClock *K : {&All, &Near, &Far, &Scalar})
     K->reset(NumWaves);
   WrittenBack.assign(NumWaves, 0);
   Takes.clear();
@@ -55,9 +55,9 @@ static uint32_t lastOver(uint32_t Oldest) {
 }
 
 /// ToOthers: by something that other workgroups read.
-Heard RaceChecker::handOn(bool ToOthers, bool ThroughLds) const {
+ReleasedClocks RaceChecker::release(bool ToOthers, bool ThroughLds) const {
   const WaitChecker::UnderWay U = Waits.underWay();
-  Heard H;
+  ReleasedClocks H;
   // LDS works off the accesses of a wave in order.
   H.Lds = lastOver(ThroughLds ? U.ToLds : U.Lds);
   H.DoneRead = lastOver(U.Read);
@@ -81,7 +81,7 @@ Heard RaceChecker::handOn(bool ToOthers, bool ThroughLds) const {
 }
 
 /// What was said with a store of that number.
-static Heard atClock(Heard H, uint32_t Clock) {
+static ReleasedClocks atClock(ReleasedClocks H, uint32_t Clock) {
   for (uint32_t *N :
        {&H.Lds, &H.Read, &H.Write, &H.DoneRead, &H.Done, &H.Issued})
     if (*N == AllIssued)
@@ -125,19 +125,19 @@ void RaceChecker::log(const Effects &E) {
   if (!Log)
     Log = &L.Logs.of(Me);
   if (!Logged) {
-    auto Others = std::make_shared<Knowledge>(All);
+    auto Others = std::make_shared<VectorClock>(All);
     for (unsigned K = 0; K < NumWaves; ++K) {
-      Heard &H = Others->Local[K];
+      ReleasedClocks &H = Others->Local[K];
       H.Back = WrittenBack[K];
       if (H.Kept > H.Back)
         H.Done = std::min(H.Done, H.Back);
     }
     // What a barrier has told the others is more than what has arrived.
-    Others->Local[W.Index] = Heard();
+    Others->Local[W.Index] = ReleasedClocks();
     Logged = std::move(Others);
   }
   const bool IsLds = E.Space == MemorySpace::Lds;
-  Log->add({Now, handOn(!IsLds, IsLds), Logged});
+  Log->add({Now, release(!IsLds, IsLds), Logged});
 }
 
 void RaceChecker::settle() {
@@ -149,7 +149,7 @@ void RaceChecker::settle() {
     if (Waits.isUnderWay(A.Number))
       return false;
     const bool IsNew = All.join(A.What);
-    if (hearOfWriteBacks() || IsNew)
+    if (acquireWriteBacks() || IsNew)
       Logged.reset();
     return true;
   });
@@ -157,7 +157,7 @@ void RaceChecker::settle() {
 
 /// What other waves have written back need not be written back again. False:
 /// that was nothing new.
-bool RaceChecker::hearOfWriteBacks() {
+bool RaceChecker::acquireWriteBacks() {
   bool IsNew = false;
   if (Caches.KeepsStores)
     for (unsigned K = 0; K < NumWaves; ++K) {
@@ -169,14 +169,14 @@ bool RaceChecker::hearOfWriteBacks() {
 
 void RaceChecker::barrierSignalled(const Inst *By) {
   Signal = By;
-  BarrierClocks::Told &T = WG.Barriers.signal(W.Index, By);
+  BarrierClocks::Release &T = WG.Barriers.signal(W.Index, By);
   T.All.join(All);
-  // What is handed on of others is over; their parts in the write-back that is
+  // What is released of others is over; their parts in the write-back that is
   // under way are not.
   if (Caches.KeepsStores && !Waits.underWay().Store)
     for (unsigned K = 0; K < NumWaves; ++K)
       T.All.Local[K].Back = std::max(T.All.Local[K].Back, WrittenBack[K]);
-  T.All.Local[W.Index].raise(atClock(handOn(false, false), Now));
+  T.All.Local[W.Index].raise(atClock(release(false, false), Now));
   if (Caches.SharedNear)
     T.Near.join(Near);
   T.Far.join(Far);
@@ -187,31 +187,31 @@ void RaceChecker::passBarrier() {
   BarrierClocks &B = WG.Barriers;
   Passed = B.Signals[W.Index];
   PassedBy = Signal;
-  auto Hear = [&](const BarrierClocks::Told &T) {
+  auto Acquire = [&](const BarrierClocks::Release &T) {
     All.join(T.All);
     if (Caches.SharedNear)
       Near.join(T.Near);
     Far.join(T.Far);
     Scalar.join(T.Scalar);
   };
-  Hear(B.told(Passed));
+  Acquire(B.releaseOf(Passed));
   // Nobody waits for waves that have ended: their end came first.
   for (unsigned K = 0; K < NumWaves; ++K)
     if (B.Ended[K] && B.Signals[K] < Passed)
-      Hear(*B.Ended[K]);
-  hearOfWriteBacks();
+      Acquire(*B.Ended[K]);
+  acquireWriteBacks();
   Logged.reset();
 }
 
 void RaceChecker::ended(bool Idle) {
   BarrierClocks &B = WG.Barriers;
-  auto T = std::make_unique<BarrierClocks::Told>();
+  auto T = std::make_unique<BarrierClocks::Release>();
   T->All = All;
   T->Near = Near;
   T->Far = Far;
   T->Scalar = Scalar;
   T->Idle = Idle;
-  Heard Own;
+  ReleasedClocks Own;
   Own.Lds = Own.Read = Own.Write = Own.DoneRead = Own.Done = Own.Issued = Now;
   Own.Kept = Kept;
   Own.Back = WrittenBack[W.Index];
@@ -220,13 +220,13 @@ void RaceChecker::ended(bool Idle) {
 }
 
 /// What a clock of all waves says of the workgroup's own is kept by itself.
-void RaceChecker::learn(const ClockTree &Remote, Knowledge &Into) const {
+void RaceChecker::learn(const ClockTree &Remote, VectorClock &Into) const {
   if (Remote.empty())
     return;
   Into.Remote.join(Remote);
   for (unsigned K = 0; K < NumWaves; ++K) {
     const Known N = Remote.at(First + K);
-    Heard H;
+    ReleasedClocks H;
     H.Read = H.DoneRead = N.Read;
     H.Write = H.Done = N.Write;
     H.Issued = N.Issued;
@@ -234,10 +234,12 @@ void RaceChecker::learn(const ClockTree &Remote, Knowledge &Into) const {
   }
 }
 
-static Known toOthers(const Heard &H) { return {H.DoneRead, H.Done, H.Issued}; }
+static Known toOthers(const ReleasedClocks &H) {
+  return {H.DoneRead, H.Done, H.Issued};
+}
 
-/// Takes what the wave of a store or an atomic handed on with it.
-void RaceChecker::acquire(uint64_t M, Knowledge &Into) const {
+/// Acquires what the wave of a store or an atomic released with it.
+void RaceChecker::acquire(uint64_t M, VectorClock &Into) const {
   const Moment Where = Moment::of(M);
   const uint32_t From = Where.wave();
   if (!M || From == Me)
@@ -246,7 +248,7 @@ void RaceChecker::acquire(uint64_t M, Knowledge &Into) const {
   WaveLog::Entry Entry;
   if (!TheirLog || !TheirLog->at(Where.clock(), Entry))
     return;
-  const Heard Own = atClock(Entry.Own, Where.clock());
+  const ReleasedClocks Own = atClock(Entry.Own, Where.clock());
   if (From - First < NumWaves) {
     Into.Local[From - First].raise(Own);
     if (Entry.Others)
@@ -279,7 +281,7 @@ const MemoryUse &RaceChecker::useOf(uint64_t M) const {
 /// An atomic that finds no room in a crowd.
 void RaceChecker::fold(uint64_t M, Crowd &C) const {
   C.addToOthers(M);
-  Knowledge K;
+  VectorClock K;
   K.reset(NumWaves);
   acquire(M, K);
   for (unsigned N = 0; N < NumWaves; ++N)
@@ -288,13 +290,13 @@ void RaceChecker::fold(uint64_t M, Crowd &C) const {
   C.Given.join(K.Remote);
 }
 
-void RaceChecker::acquire(Accesses &A, bool IsLds, Knowledge &Into) {
+void RaceChecker::acquire(Accesses &A, bool IsLds, VectorClock &Into) {
   if (A.single())
     return acquire(A.moment(), Into);
   Crowd *Many = A.own();
   if (!Many)
     return;
-  // What many have handed on is added up once, for all that come; but not what
+  // What many have released is added up once, for all that come; but not what
   // it says of LDS, which only the few waves of a workgroup share.
   if (Many->Moments.size() > 4 && !IsLds) {
     for (uint64_t M : Many->Moments)
@@ -309,7 +311,7 @@ void RaceChecker::acquire(Accesses &A, bool IsLds, Knowledge &Into) {
 }
 
 void RaceChecker::take() {
-  Knowledge K;
+  VectorClock K;
   K.reset(NumWaves);
   auto Remember = [](std::vector<Place> &Places, const Place &P) {
     if (llvm::is_contained(Places, P))

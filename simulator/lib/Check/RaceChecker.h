@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What a wave does to memory that other waves access, LDS and global memory
-// alike: whether it is ordered behind what they did, and whether it sees that
+// alike: whether it is ordered after what they did, and whether it sees that
 // in spite of the caches. The clocks are in WaveClock.h, the cells in
 // AccessCells.h.
 //
@@ -67,7 +67,7 @@ public:
 private:
   struct Arrival { ///< what a load takes, once it has been waited for
     uint32_t Number;
-    Knowledge What;
+    VectorClock What;
   };
   struct Place {
     uint64_t Address = 0;
@@ -92,9 +92,9 @@ private:
   void issue(const Effects &E);
   void settle();
   void passBarrier();
-  Heard handOn(bool ToOthers, bool ThroughLds) const;
+  ReleasedClocks release(bool ToOthers, bool ThroughLds) const;
   void log(const Effects &E);
-  bool hearOfWriteBacks();
+  bool acquireWriteBacks();
   bool ordered(uint64_t M, bool IsLds, bool WasWrite) const;
   bool visible(uint64_t M, const MemoryUse &Use, bool &Near) const;
   bool visibleToScalar(uint64_t M) const;
@@ -136,13 +136,13 @@ private:
   /// Whether the present store, of which no bit says whether it is atomic, is
   /// to a place that this wave has claimed, and M no more than another's try.
   bool isOwnClaim(const AccessRange &R, uint64_t M) const;
-  bool isHandedOnTooEarly(uint64_t M) const;
+  bool isReleasedTooEarly(uint64_t M) const;
   void add(Accesses &To, bool IsLds, bool AreWrites);
   void fold(uint64_t M, Crowd &C) const;
   const MemoryUse &useOf(uint64_t M) const;
-  void acquire(uint64_t M, Knowledge &Into) const;
-  void acquire(Accesses &A, bool IsLds, Knowledge &Into);
-  void learn(const ClockTree &Remote, Knowledge &Into) const;
+  void acquire(uint64_t M, VectorClock &Into) const;
+  void acquire(Accesses &A, bool IsLds, VectorClock &Into);
+  void learn(const ClockTree &Remote, VectorClock &Into) const;
   void take();
   bool report(const AccessRange &R, uint64_t Address, const Conflict &C);
   bool mayBeAtomic(const AccessRange &R, const Conflict &C) const;
@@ -160,10 +160,10 @@ private:
   uint32_t Now = 0;
   uint64_t Mark = 0;         ///< the Moment of the present instruction
   uint64_t Reported = ~0ull; ///< of the last one of which something was said
-  Knowledge All;
+  VectorClock All;
   /// What was known when those caches were dropped, of Scalar of this wave,
   /// too.
-  Knowledge Near, Far, Scalar;
+  VectorClock Near, Far, Scalar;
   std::vector<uint32_t> WrittenBack; ///< by wave: what L2 no longer keeps
   uint32_t Kept = 0;                 ///< this wave's last store that it may
   std::vector<AccessRange> Takes;
@@ -172,7 +172,7 @@ private:
   std::vector<Place> Claimed; ///< with an atomic that claims, the latest ones
   Place Here;                 ///< of the cell that is looked at
   Alike Like;
-  std::shared_ptr<const Knowledge> Logged; ///< All, if unchanged since
+  std::shared_ptr<const VectorClock> Logged; ///< All, if unchanged since
   WaveLog *Log = nullptr;
   bool Barrier = false;
   unsigned Passed = 0; ///< barriers, and the instruction of the last one

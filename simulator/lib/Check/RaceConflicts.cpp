@@ -52,7 +52,7 @@ bool RaceChecker::isOwnClaim(const AccessRange &R, uint64_t M) const {
 
 /// Whether another workgroup has said that an access is done before it was
 /// over: what it says is then for nothing, though the atomic itself is one.
-bool RaceChecker::isHandedOnTooEarly(uint64_t M) const {
+bool RaceChecker::isReleasedTooEarly(uint64_t M) const {
   const Moment Where = Moment::of(M);
   return Where.wave() - First >= NumWaves &&
          Where.clock() <= All.Remote.at(Where.wave()).Issued;
@@ -65,7 +65,7 @@ bool RaceChecker::ordered(uint64_t M, bool IsLds, bool WasWrite) const {
     return true;
   uint32_t Over, Issued;
   if (From - First < NumWaves) {
-    const Heard &H = All.Local[From - First];
+    const ReleasedClocks &H = All.Local[From - First];
     Over = IsLds ? H.Lds : WasWrite ? H.Write : H.Read;
     Issued = H.Issued;
   } else {
@@ -137,7 +137,7 @@ bool RaceChecker::anyUnordered(const Accesses &A, bool IsLds, bool WereWrites,
 }
 
 /// Which of several stores of one value a read finds: one that it is ordered
-/// behind, and rather one that no cache hides. 0: none.
+/// after, and rather one that no cache hides. 0: none.
 uint64_t RaceChecker::readStore(const Accesses &Writes, bool IsLds,
                                 const MemoryUse &Use) const {
   uint64_t Best = 0;
@@ -183,7 +183,7 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
     if (Ordered) {
       Stale(Store);
     } else if (!Sync && Coherent && useOf(Store).Cache.Coherent &&
-               !isHandedOnTooEarly(Store)) {
+               !isReleasedTooEarly(Store)) {
       Stale(Store); // Both are atomic.
     } else if (!Sync) {
       Found = {Store, true};
@@ -197,7 +197,7 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
   uint64_t Other;
   const bool Careful = Sync || Use.IsGuess || Coherent;
   auto IsHarmless = [&](uint64_t M) {
-    return Careful && (Sync || Use.IsGuess || !isHandedOnTooEarly(M));
+    return Careful && (Sync || Use.IsGuess || !isReleasedTooEarly(M));
   };
   if (anyUnordered(C.Atomics, R.isLds(), true, IsHarmless, Other))
     Found = {Other, true};
@@ -226,7 +226,7 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
 }
 
 /// True: it stores what others have stored there without an order between
-/// them. Who reads that behind one of them need not be ordered behind the rest.
+/// them. Who reads that after one of them need not be ordered after the rest.
 bool RaceChecker::checkWrite(const Cell &C, const AccessRange &R,
                              uint64_t Address, unsigned Bytes,
                              const uint8_t *Values, Conflict &Found) const {

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The variables of a code object lie in its image one behind the other, and all
+// The variables of a code object lie in its image one after the other, and all
 // of it may be accessed. An address that is made from the beginning of one of
 // them, though, has to stay in it: which registers hold such addresses is
 // followed through additions and moves.

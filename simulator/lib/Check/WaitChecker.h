@@ -103,7 +103,7 @@ private:
   Wave &W;
   EventQueue Queues[NumWaits];
   unsigned Outstanding = 0;
-  unsigned OutstandingLds = 0; ///< loads on their way to LDS
+  unsigned OutstandingLds = 0; ///< loads in flight to LDS
   uint8_t PendingVector[NumVectorRows];
   uint8_t PendingScalar[NumScalarSlots];
 };

@@ -150,7 +150,7 @@ void WaveChecker::after(const Inst *I) {
     if (L.registers())
       Registers.loaded(I, E);
     Waits.issue(I, E, Races.number(), Lds.Filled, IsPrivate);
-    if (__builtin_expect(L.InTurns, 0))
+    if (__builtin_expect(L.IsInterleaved, 0))
       letOthersGoOn(I, E);
   } else if (I->Class == InstClass::LDS || E.CacheWrite || E.CacheLoad) {
     Waits.issue(I, E, Races.number(), Lds.Filled, IsPrivate);

@@ -52,7 +52,8 @@ public:
 private:
   bool limitFault(const Inst *I, const Effects &E);
   void barrier(const Inst *I, const Effects &E);
-  /// Of a launch in turns: who may go on behind an access to shared memory.
+  /// Of a launch with interleaved waves: who may go on behind an access to
+  /// shared memory.
   void letOthersGoOn(const Inst *I, const Effects &E);
   bool ldsRange(const Inst *I, uint32_t Address, unsigned Bytes, unsigned Lane,
                 MemoryAccess Access);

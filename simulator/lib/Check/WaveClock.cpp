@@ -20,7 +20,7 @@
 
 using namespace lnbwd::sim;
 
-bool Heard::raise(const Heard &To) {
+bool ReleasedClocks::raise(const ReleasedClocks &To) {
   bool Raised = false;
   auto Raise = [&](uint32_t &Mine, uint32_t Theirs) {
     Raised |= Mine < Theirs;
@@ -37,12 +37,12 @@ bool Heard::raise(const Heard &To) {
   return Raised;
 }
 
-void Knowledge::reset(unsigned NumWaves) {
-  Local.assign(NumWaves, Heard());
+void VectorClock::reset(unsigned NumWaves) {
+  Local.assign(NumWaves, ReleasedClocks());
   Remote = ClockTree();
 }
 
-bool Knowledge::join(const Knowledge &Other) {
+bool VectorClock::join(const VectorClock &Other) {
   bool IsNew = Remote.join(Other.Remote);
   for (size_t K = 0; K < Local.size(); ++K)
     IsNew |= Local[K].raise(Other.Local[K]);
@@ -119,7 +119,7 @@ void BarrierClocks::start() {
     E.reset();
   for (auto &S : SignalledBy)
     S.clear();
-  for (Told &T : Two)
+  for (Release &T : Two)
     T.Barrier = 0;
 }
 
@@ -130,16 +130,16 @@ bool BarrierClocks::othersRun(unsigned Wave) const {
   return false;
 }
 
-BarrierClocks::Told &BarrierClocks::signal(unsigned Wave, const Inst *By) {
+BarrierClocks::Release &BarrierClocks::signal(unsigned Wave, const Inst *By) {
   SignalledBy[Wave].insert(By);
-  return told(++Signals[Wave]);
+  return releaseOf(++Signals[Wave]);
 }
 
-BarrierClocks::Told &BarrierClocks::told(unsigned Barrier) {
-  Told &T = Two[Barrier % 2];
+BarrierClocks::Release &BarrierClocks::releaseOf(unsigned Barrier) {
+  Release &T = Two[Barrier % 2];
   // Nobody signals a barrier before all have passed the one before the last.
   if (T.Barrier != Barrier) {
-    for (Knowledge *K : {&T.All, &T.Near, &T.Far, &T.Scalar})
+    for (VectorClock *K : {&T.All, &T.Near, &T.Far, &T.Scalar})
       K->reset(NumWaves);
     T.Barrier = Barrier;
   }

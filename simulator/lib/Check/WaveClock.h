@@ -56,34 +56,34 @@ public:
 /// What a wave knows of another one of its workgroup: up to which number its
 /// accesses are over, as the waves of the workgroup and (Done) as others see
 /// it.
-struct Heard {
+struct ReleasedClocks {
   uint32_t Lds = 0, Read = 0, Write = 0;
   uint32_t DoneRead = 0, Done = 0;
-  uint32_t Issued = 0; ///< number of its last one when it handed that on
+  uint32_t Issued = 0; ///< number of its last one when it released that
   uint32_t Kept = 0;   ///< its last store that the L2 of its XCD may keep
   uint32_t Back = 0;   ///< up to which number the L2 has been written back
   /// False: it said no more than this.
-  bool raise(const Heard &To);
+  bool raise(const ReleasedClocks &To);
 };
 /// In place of a number: everything that had been issued by then.
 constexpr uint32_t AllIssued = ~0u;
 
-struct Knowledge {
-  std::vector<Heard> Local; ///< by the wave's number in the workgroup
-  ClockTree Remote;         ///< waves of other workgroups, by number plus 1
+struct VectorClock {
+  std::vector<ReleasedClocks> Local; ///< by the wave's number in the workgroup
+  ClockTree Remote; ///< waves of other workgroups, by number plus 1
   void reset(unsigned NumWaves);
   /// Learns what Other knows. False: that was nothing new.
-  bool join(const Knowledge &Other);
+  bool join(const VectorClock &Other);
 };
 
-/// What a wave would have handed on with each of its stores: found when
+/// What a wave would have released with each of its stores: found when
 /// another one reads what was stored.
 class WaveLog {
 public:
   struct Entry {
     uint32_t Clock; ///< from here on
-    Heard Own;
-    std::shared_ptr<const Knowledge> Others;
+    ReleasedClocks Own;
+    std::shared_ptr<const VectorClock> Others;
   };
   void add(Entry E);
   bool at(uint32_t Clock, Entry &Found) const;
@@ -116,13 +116,13 @@ class BarrierClocks {
 public:
   BarrierClocks(unsigned NumWaves);
   void start();
-  struct Told {
-    Knowledge All, Near, Far, Scalar;
+  struct Release {
+    VectorClock All, Near, Far, Scalar;
     unsigned Barrier = 0;
     bool Idle = false; ///< an ended wave that had left before it did more
   };
   /// A wave signals a barrier with an instruction: its part of what is told.
-  Told &signal(unsigned Wave, const Inst *By);
+  Release &signal(unsigned Wave, const Inst *By);
   /// Whether a wave has gone on and ended without the last barrier that another
   /// one has passed, the Passed-th, though it had come to that instruction
   /// before: both went through the same barriers, one of them less often.
@@ -131,17 +131,17 @@ public:
            SignalledBy[Wave].contains(By);
   }
   /// What those who signal this barrier say.
-  Told &told(unsigned Barrier);
+  Release &releaseOf(unsigned Barrier);
   /// Whether a wave beside this one has not ended.
   bool othersRun(unsigned Wave) const;
-  std::vector<unsigned> Signals;            ///< barriers, by wave
-  std::vector<std::unique_ptr<Told>> Ended; ///< by wave
+  std::vector<unsigned> Signals;               ///< barriers, by wave
+  std::vector<std::unique_ptr<Release>> Ended; ///< by wave
   /// The instructions by which each wave has signalled.
   std::vector<llvm::SmallPtrSet<const Inst *, 4>> SignalledBy;
 
 private:
   unsigned NumWaves;
-  Told Two[2]; ///< of the present barrier and of the one before it
+  Release Two[2]; ///< of the present barrier and of the one before it
 };
 
 } // namespace lnbwd::sim

@@ -44,8 +44,8 @@ bool faultCheck(Wave &W, const Inst *I, int Lane, const std::string &Text);
 bool stopLaunch(Wave &W);
 
 /// Keeps what an observer has found and lets the wave go on. False: it was the
-/// last finding that is wanted, and the wave has ended. Group tells findings
-/// apart beside the instruction; Text is asked for the first of each.
+/// last finding that is wanted, and the wave has ended. Group distinguishes
+/// findings apart beside the instruction; Text is asked for the first of each.
 bool noteFinding(Wave &W, const Inst *I, int Lane, const std::string &Group,
                  llvm::function_ref<std::string()> Text);
 /// "v_add_u32 v0, v1, v2 at k+0x40 (file:line:column)" of an instruction.

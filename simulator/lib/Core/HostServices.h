@@ -8,7 +8,7 @@
 //
 // Kernels that print, or allocate memory, do so through buffers that the host
 // serves while they run. The simulator has none. A kernel that could use them
-// and does not runs; one that does is told what it is that it has reached for.
+// and does not runs; one that does gets a report of what it has reached for.
 //
 //===----------------------------------------------------------------------===//
 

@@ -66,7 +66,7 @@ bool Launch::find(const std::string &Group,
 }
 
 std::string Launch::inThisOrder(std::string Text) const {
-  if (Turns)
+  if (Interleaving)
     Text +=
         "; reported in an order in which workgroups overlap in time, not in "
         "one in which they run one after the other";

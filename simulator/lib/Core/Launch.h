@@ -72,11 +72,11 @@ struct Finding {
 
 /// An order of execution in which workgroups overlap in time: all waves take
 /// turns on one host thread, the same ones in every run.
-struct TurnOrder {
+struct WaveOrder {
   enum Kind : uint8_t {
     LastFirst,  ///< whoever is of the last workgroup that can go on
     FirstFirst, ///< or of the first one
-    RoundAbout, ///< one after the other
+    RoundRobin, ///< one after the other
     AtRandom
   } Choice = AtRandom;
   uint64_t Seed = 0;
@@ -101,7 +101,7 @@ struct Launch {
   RegionTable Regions;
   std::vector<FreedRegion> Freed; ///< what was memory until not long ago
   uint64_t Shuffle = 0; ///< seed of an unusual order of execution; 0: none
-  const TurnOrder *Turns = nullptr; ///< null: workgroup after workgroup
+  const WaveOrder *Interleaving = nullptr; ///< null: workgroup after workgroup
   /// Instructions before a second host thread begins to work on the launch.
   uint64_t AloneFor = 0;
   LaunchObserver *Observer = nullptr; ///< null if nobody looks

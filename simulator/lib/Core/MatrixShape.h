@@ -70,7 +70,7 @@ constexpr bool isInteger(MatrixType T) {
 
 /// Where an element lies: the bits [Bit, Bit + size) of the operand's registers
 /// in a lane, counted from its first register.
-struct MatrixPlace {
+struct ElementLocation {
   uint8_t Lane;
   uint16_t Bit;
 };
@@ -100,11 +100,11 @@ struct MatrixShape {
   /// Columns of A as it is stored.
   unsigned keptK() const { return Sparse ? K / 2u : K; }
   /// Element (i, k) of block b of A: (b M + i) keptK() + k.
-  std::vector<MatrixPlace> PlacesA;
+  std::vector<ElementLocation> LocationsA;
   /// Element (k, j) of block b of B: (b K + k) M + j.
-  std::vector<MatrixPlace> PlacesB;
+  std::vector<ElementLocation> LocationsB;
   /// Element (i, j) of block b of the result: (b M + i) M + j.
-  std::vector<MatrixPlace> PlacesD;
+  std::vector<ElementLocation> LocationsD;
 };
 
 /// Elements that share a scale, along K.

@@ -64,7 +64,7 @@ using RegionTable = std::vector<Region>;
 /// The region that holds the address, or null.
 const Region *findRegion(const RegionTable &Table, uint64_t Address);
 
-/// What a buffer is, as a pointer query or a diagnostic tells it.
+/// What a buffer is, as a pointer query or a diagnostic reports it.
 enum class BufferKind : uint8_t { Device, Host, Code };
 
 /// Makes the notes of a buffer that has been allocated.
@@ -84,7 +84,7 @@ public:
 
   ~DeviceMemory();
   /// From now on buffers have notes, and freed ones are kept back for a while
-  /// so that their addresses are told. Empty: nobody wants to know.
+  /// so that their addresses are reported. Empty: nobody wants to know.
   void setNotesMaker(NotesMaker Maker) { MakeNotes = std::move(Maker); }
   /// Returns null if the host has no memory left. The result is aligned to 256
   /// bytes and at least 256 bytes away from every other buffer.

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A launch tells an observer what its waves do, before they do it, and lets
-// itself be stopped. The core knows nothing of what observers are for; the
+// A launch notifies an observer of what its waves do, before they do it, and
+// lets itself be stopped. The core knows nothing of what observers are for; the
 // checks are one. Registers need no events of their own: an observer is given
 // each instruction before it executes, with the wave as it is then, and after.
 //

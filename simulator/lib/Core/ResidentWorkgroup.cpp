@@ -19,7 +19,7 @@
 
 using namespace lnbwd::sim;
 
-/// Instructions of one wave before another one gets its turn.
+/// Instructions of one wave before another one gets its time slice.
 constexpr uint64_t Slice = 65536;
 /// And where another wave has yielded to it.
 constexpr uint64_t SliceForOthers = 1024;
@@ -78,7 +78,7 @@ ResidentWorkgroup::ResidentWorkgroup(Launch &L, LaneTemps &Temps) : L(L) {
 }
 
 void ResidentWorkgroup::start(uint64_t Number) {
-  Turns = 0;
+  TimeSlices = 0;
   WG.Id[0] = uint32_t(Number % L.Grid[0]);
   WG.Id[1] = uint32_t(Number / L.Grid[0] % L.Grid[1]);
   WG.Id[2] = uint32_t(Number / L.Grid[0] / L.Grid[1]);
@@ -180,7 +180,7 @@ void ResidentWorkgroup::startWave(unsigned Index) {
                   4);
     ++S;
   }
-  // System SGPRs start behind the number of user SGPRs the descriptor states.
+  // System SGPRs start after the number of user SGPRs the descriptor states.
   S = std::max(S, K.Rsrc2 >> 1 & 0x1f);
   if (L.Chip->Generation >= 12) {
     W.S[SlotGroupX] = WG.Id[0];
@@ -230,7 +230,7 @@ static uint64_t nextRandom(uint64_t &State) {
 void ResidentWorkgroup::reportExecuted(const Wave &W, const Inst *At) {
   const uint64_t Total = L.Executed.fetch_add(Unreported) + Unreported;
   Unreported = 0;
-  if (L.Turns && Total > L.Turns->Most) {
+  if (L.Interleaving && Total > L.Interleaving->Most) {
     L.Stop.store(true); // That is enough of this order.
     return;
   }
@@ -266,8 +266,8 @@ void ResidentWorkgroup::yield(Wave &W) {
   W.Behind = ((1ull << WG.NumWaves) - 1) & ~(1ull << W.Index);
 }
 
-/// A wave has its turn; whether another one waits for that.
-bool ResidentWorkgroup::hadTurn(const Wave &W) {
+/// A wave has its time slice; whether another one waits for that.
+bool ResidentWorkgroup::hadTimeSlice(const Wave &W) {
   bool Any = false;
   for (unsigned K = 0; K < WG.NumWaves; ++K) {
     uint64_t &Behind = WG.Waves[K]->Behind;
@@ -277,7 +277,7 @@ bool ResidentWorkgroup::hadTurn(const Wave &W) {
   return Any;
 }
 
-/// Whether a wave that can run has to have a turn before this one. The one that
+/// Whether a wave that can run has to run before this one. The one that
 /// has yielded first never waits for another that waits.
 bool ResidentWorkgroup::waitsForOthers(const Wave &W) const {
   for (unsigned K = 0; W.Behind >> K; ++K)
@@ -339,7 +339,7 @@ bool ResidentWorkgroup::canRun(unsigned Index) {
   return W.Status == WaveStatus::Running;
 }
 
-bool ResidentWorkgroup::turnOf(unsigned Index, uint64_t Most) {
+bool ResidentWorkgroup::runTimeSlice(unsigned Index, uint64_t Most) {
   Wave &W = *WG.Waves[Index];
   W.Yields = false;
   if (W.PC <= W.Polled)
@@ -375,8 +375,8 @@ void ResidentWorkgroup::failStuck() {
              "): all waves wait at a barrier that cannot complete");
 }
 
-bool ResidentWorkgroup::turn() {
-  ++Turns;
+bool ResidentWorkgroup::runTimeSlices() {
+  ++TimeSlices;
   bool Ran = false;
   const unsigned Count = WG.NumWaves;
   const uint64_t R = L.Shuffle ? nextRandom(Random) : 0;
@@ -389,9 +389,9 @@ bool ResidentWorkgroup::turn() {
       continue;
     Ran = true;
     uint64_t Most = L.Shuffle ? 1 + nextRandom(Random) % 256 : Slice;
-    if (W.Observer && hadTurn(W))
+    if (W.Observer && hadTimeSlice(W))
       Most = SliceForOthers;
-    if (!turnOf(Index, Most))
+    if (!runTimeSlice(Index, Most))
       return false;
     if (W.Yields)
       yield(W);

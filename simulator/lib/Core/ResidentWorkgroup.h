@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Registers, LDS and scratch memory of one workgroup, and the turns that its
-// waves take.
+// Registers, LDS and scratch memory of one workgroup, and the time slices that
+// its waves take.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,13 +31,14 @@ class ResidentWorkgroup {
 public:
   ResidentWorkgroup(Launch &L, LaneTemps &Temps);
   void start(uint64_t Number);
-  /// One turn for each wave that can run. False: the launch has been stopped.
-  bool turn();
-  /// For who chooses waves one by one: whether one of them can run, and a turn
-  /// of at most so many instructions for it. False: the launch has been
+  /// One time slice for each wave that can run. False: the launch has been
+  /// stopped.
+  bool runTimeSlices();
+  /// For who chooses waves one by one: whether one of them can run, and a time
+  /// slice of at most so many instructions for it. False: the launch has been
   /// stopped.
   bool canRun(unsigned Wave);
-  bool turnOf(unsigned Wave, uint64_t Most);
+  bool runTimeSlice(unsigned Wave, uint64_t Most);
   const Wave &wave(unsigned Index) const { return *WG.Waves[Index]; }
   /// The launch fails, since none of the waves can run.
   void failStuck();
@@ -47,7 +48,7 @@ public:
   /// Adds what was counted since the last call.
   void collect(lnbwd_sim_counters &C);
 
-  unsigned Turns = 0;
+  unsigned TimeSlices = 0;
 
 private:
   struct FreeDeleter {
@@ -58,7 +59,7 @@ private:
   void startWave(unsigned Index);
   template <bool Observed> void runWave(Wave &W, uint64_t Left);
   void yield(Wave &W);
-  bool hadTurn(const Wave &W);
+  bool hadTimeSlice(const Wave &W);
   bool waitsForOthers(const Wave &W) const;
   /// Adds what was executed to the launch's total, and stops the launch if
   /// that is too much; W has executed the last of it, At comes next if it runs.

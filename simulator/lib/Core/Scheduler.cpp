@@ -15,9 +15,9 @@
 #include "Core/Scheduler.h"
 
 #include "Core/Environment.h"
+#include "Core/InterleavedScheduler.h"
 #include "Core/Interrupt.h"
 #include "Core/ResidentWorkgroup.h"
-#include "Core/TurnScheduler.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -28,8 +28,8 @@
 
 using namespace lnbwd::sim;
 
-/// Turns of a workgroup before its thread starts another one beside it.
-constexpr unsigned PatientTurns = 8;
+/// Time slices of a workgroup before its thread starts another one beside it.
+constexpr unsigned PatientSlices = 8;
 
 /// What one host thread does. AllResident: the workgroups that the chip holds.
 /// Threads has others begin, once they may, and says how many work.
@@ -73,9 +73,9 @@ static void work(Launch &L, size_t AllResident,
       break;
     bool Patient = true;
     for (size_t K = 0; K < Active.size();) {
-      if (!Active[K]->turn())
+      if (!Active[K]->runTimeSlices())
         break;
-      Patient &= Active[K]->Turns < PatientTurns;
+      Patient &= Active[K]->TimeSlices < PatientSlices;
       if (Active[K]->done()) {
         Active[K]->collect(Counters);
         Idle.push_back(std::move(Active[K]));
@@ -97,8 +97,8 @@ static void work(Launch &L, size_t AllResident,
 static void workOrFail(Launch &L, size_t AllResident,
                        llvm::function_ref<size_t()> Threads) {
   try {
-    if (L.Turns)
-      workInTurns(L, AllResident);
+    if (L.Interleaving)
+      workInterleaved(L, AllResident);
     else
       work(L, AllResident, Threads);
   } catch (const std::bad_alloc &) {
@@ -159,8 +159,9 @@ bool lnbwd::sim::run(Launch &L) {
   // Where the order matters, it must not be that of the host's threads, unless
   // the launch is a long one.
   const unsigned Threads =
-      L.Turns ? 1
-              : unsigned(std::min<uint64_t>(hostThreads(), L.NumWorkgroups));
+      L.Interleaving
+          ? 1
+          : unsigned(std::min<uint64_t>(hostThreads(), L.NumWorkgroups));
   unsigned PerCU = std::max(1u, L.Chip->SimdsPerCU * L.Chip->MaxWavesPerSimd /
                                     L.WavesPerWorkgroup);
   const size_t AllResident = size_t(L.Chip->ComputeUnits) * PerCU;

@@ -18,7 +18,7 @@
 
 namespace lnbwd::sim {
 
-/// Count elements, which lie one behind the other from SourceBit of Src[0] on
+/// Count elements, which lie one after the other from SourceBit of Src[0] on
 /// (the second half of them in Src[1] with TwoSources), go to those from
 /// ResultBit on. Other bits of the result's registers stay.
 struct SmallConversion {

@@ -89,8 +89,8 @@ struct Wave {
   unsigned BarrierGeneration = 0;
   Region LastRegion = {0, 0};
   WaveObserver *Observer = nullptr; ///< of an observed launch, or null
-  /// The observer wants the other waves of the workgroup to have a turn before
-  /// this one goes on; in a launch in turns: those of all workgroups.
+  /// The observer wants the other waves of the workgroup to run before this one
+  /// goes on; in a launch with interleaved waves: those of all workgroups.
   bool Yields = false;
   /// What the observer takes for a look at memory that waits for others: once
   /// the wave comes back to it, or to before it, the others are to go on first.

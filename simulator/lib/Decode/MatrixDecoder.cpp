@@ -103,8 +103,7 @@ static uint8_t bits(ArrayRef<unsigned> List) {
 
 /// Takes the modifiers over into the shape; what is not in them is a fault.
 static std::string apply(const Modifiers &Mods, const MatrixInstruction &Row,
-                         unsigned Generation, MatrixShape &S,
-                         MatrixPlacing &P) {
+                         unsigned Generation, MatrixShape &S, MatrixLayout &P) {
   const bool Mfma = Row.Family == MatrixFamily::Mfma;
   const bool Integer = isInteger(S.A);
   bool Unknown = false;
@@ -183,7 +182,7 @@ std::string MatrixDecoder::decode(const AsmText &Asm, Inst &I) {
   if (Row->TypesInText &&
       !(formatOf(Mods.Cbsz, S.A) && formatOf(Mods.Blgp, S.B)))
     return notModelled("these types");
-  MatrixPlacing P;
+  MatrixLayout P;
   P.Generation = Chip.Generation;
   P.WaveSize = N;
   Error = apply(Mods, *Row, Chip.Generation, S, P);
@@ -216,7 +215,7 @@ std::string MatrixDecoder::decode(const AsmText &Asm, Inst &I) {
     const unsigned IndexBits = I.Src[0].Dwords * 64 / bitsOf(S.A);
     S.IndexShift = uint8_t(S.IndexShift * IndexBits % 32);
   }
-  placeElements(S, Row->Family, P, I.Src[0].Dwords, I.Src[1].Dwords);
+  locateElements(S, Row->Family, P, I.Src[0].Dwords, I.Src[1].Dwords);
   Shapes.push_back(std::move(S));
   I.Matrix = &Shapes.back();
   I.Run = Table.RunMatrix;

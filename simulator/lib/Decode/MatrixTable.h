@@ -38,7 +38,7 @@ struct MatrixInstruction {
 const MatrixInstruction *findMatrixInstruction(llvm::StringRef Name);
 
 /// What the places depend on beside the row.
-struct MatrixPlacing {
+struct MatrixLayout {
   unsigned Generation; ///< of the instruction set, 9 and more
   unsigned WaveSize;
   /// CBSZ, ABID and BLGP of v_mfma: 2^AGroup blocks of A take the place of
@@ -48,8 +48,8 @@ struct MatrixPlacing {
 
 /// Fills the places of S, whose other members are set already. DwordsA and
 /// DwordsB are the registers of the factors.
-void placeElements(MatrixShape &S, MatrixFamily Family, const MatrixPlacing &P,
-                   unsigned DwordsA, unsigned DwordsB);
+void locateElements(MatrixShape &S, MatrixFamily Family, const MatrixLayout &P,
+                    unsigned DwordsA, unsigned DwordsB);
 
 } // namespace lnbwd::sim
 

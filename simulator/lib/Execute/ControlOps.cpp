@@ -169,8 +169,8 @@ enum HardwareRegister {
 } // namespace
 
 /// Where a wave runs, as a chip with nothing else to do would place it:
-/// workgroups go to the dies in turns, on each to the compute units in turns,
-/// and their waves to the SIMDs in turns.
+/// workgroups go to the dies round-robin, on each to the compute units
+/// round-robin, and their waves to the SIMDs round-robin.
 namespace {
 struct WavePlace {
   unsigned Die, Unit, Simd, Slot;

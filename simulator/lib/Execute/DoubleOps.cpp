@@ -94,7 +94,7 @@ static void frexpExpF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L)
     D[L] = frexpExponent(join(S[0][L], S[0][L + N]));
 }
-/// The first 1216 bits of 2/pi behind the point, from the most significant on.
+/// The first 1216 bits of 2/pi after the point, from the most significant on.
 constexpr uint64_t TwoOverPi[] = {
     0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
     0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c,

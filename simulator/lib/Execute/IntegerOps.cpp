@@ -41,7 +41,7 @@ LANE_KERNEL(lshlRev, B << (A & 31))
 LANE_KERNEL(lshrRev, B >> (A & 31))
 LANE_KERNEL(ashrRev, uint32_t(int32_t(B) >> (A & 31)))
 LANE_KERNEL(bfeU32, (C & 31) ? (A >> (B & 31)) & ((1u << (C & 31)) - 1) : 0)
-/// Behind the sign bit there are more of it.
+/// After the sign bit there are more of it.
 static uint32_t signedField(uint32_t A, unsigned Offset, unsigned Width) {
   const uint32_t Field = uint32_t(int32_t(A) >> Offset);
   return Width ? uint32_t(int32_t(Field << (32 - Width)) >> (32 - Width)) : 0;

@@ -29,14 +29,14 @@ static float toXF32(uint32_t X) {
 
 /// Reads elements of a matrix: Element(R, Bit) is one of a lane.
 template <typename F>
-static void gather(double *To, const uint32_t *First, const MatrixPlace *P,
+static void gather(double *To, const uint32_t *First, const ElementLocation *P,
                    size_t Count, F Element) {
   for (size_t K = 0; K < Count; ++K)
     To[K] = Element(First + P[K].Lane, P[K].Bit);
 }
 
 static void readMatrix(double *To, const Wave &W, unsigned Row,
-                       const MatrixPlace *P, size_t Count, MatrixType T,
+                       const ElementLocation *P, size_t Count, MatrixType T,
                        bool Signed) {
   const uint32_t *First = W.V + size_t(Row) * W.N;
   const unsigned N = W.N;
@@ -87,8 +87,8 @@ static void readMatrix(double *To, const Wave &W, unsigned Row,
 }
 
 /// Negates the elements at even places, or those at odd ones.
-static void negate(double *X, const MatrixPlace *P, size_t Count, unsigned Bits,
-                   bool Even, bool Odd) {
+static void negate(double *X, const ElementLocation *P, size_t Count,
+                   unsigned Bits, bool Even, bool Odd) {
   if (!Even && !Odd)
     return;
   for (size_t K = 0; K < Count; ++K)
@@ -156,7 +156,7 @@ private:
 };
 } // namespace
 
-/// Bits behind the first one of a number's significand.
+/// Bits after the first one of a number's significand.
 static int fractionBits(MatrixType T) {
   switch (T) {
   case MatrixType::F32:
@@ -303,7 +303,7 @@ static void writeElement(uint32_t *D, unsigned Bit, unsigned N, double Sum,
 
 /// The addend of block Block.
 static void readAddend(double *C, const Wave &W, const Inst *I,
-                       const MatrixShape &S, const MatrixPlace *P,
+                       const MatrixShape &S, const ElementLocation *P,
                        size_t Count) {
   const Operand &O = I->Src[2];
   if (O.Kind == OperandKind::VGPR) {
@@ -345,9 +345,9 @@ const Inst *multiplyMatrices(Wave &W, const Inst *I) {
   Row.M = M;
   Row.K = Kept;
   for (unsigned Block = 0; Block < S.Blocks; ++Block) {
-    const MatrixPlace *PA = &S.PlacesA[Block * CountA],
-                      *PB = &S.PlacesB[Block * CountB],
-                      *PD = &S.PlacesD[Block * CountD];
+    const ElementLocation *PA = &S.LocationsA[Block * CountA],
+                          *PB = &S.LocationsB[Block * CountB],
+                          *PD = &S.LocationsD[Block * CountD];
     readMatrix(A, W, I->Src[0].Reg, PA, CountA, S.A, S.SignedA);
     readMatrix(B, W, I->Src[1].Reg, PB, CountB, S.B, S.SignedB);
     readAddend(C, W, I, S, PD, CountD);
@@ -375,7 +375,7 @@ const Inst *multiplyMatrices(Wave &W, const Inst *I) {
       for (unsigned K = 0; K < Kept; ++K) {
         unsigned RowOfB = K;
         if (S.Sparse) {
-          const MatrixPlace &P = PA[R * Kept + K];
+          const ElementLocation &P = PA[R * Kept + K];
           const unsigned Shift = S.IndexShift + P.Bit / bitsOf(S.A) * 2;
           RowOfB = K / 2 * 4 +
                    (W.V[size_t(I->Src[3].Reg) * N + P.Lane] >> Shift & 3);
@@ -387,7 +387,7 @@ const Inst *multiplyMatrices(Wave &W, const Inst *I) {
                    spanOf(Addend, M, S.Result));
       Row.add(Sums);
       for (unsigned J = 0; J < M; ++J) {
-        const MatrixPlace &P = PD[R * M + J];
+        const ElementLocation &P = PD[R * M + J];
         uint32_t *D = Result + P.Lane;
         if (Integer) {
           D[P.Bit / 32 * N] = addIntegers(Sums[J], Addend[J], S.Clamp);

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The current device, the last error and the text behind it, each for the
+// The current device, the last error and the text after it, each for the
 // calling thread.
 //
 //===----------------------------------------------------------------------===//

@@ -8,9 +8,9 @@
 //
 // Each of HIP's functions exists: where no other file here defines it, by a
 // weak definition that says its name and fails, so that a program that never
-// gets there runs, and one that does is told what is missing. The names are
-// those of the header (HipNames.inc, made by CMake), and some newer ones. The
-// header is not included, since the definitions have no arguments.
+// gets there runs, and one that does gets a report of what is missing. The
+// names are those of the header (HipNames.inc, made by CMake), and some newer
+// ones. The header is not included, since the definitions have no arguments.
 //
 //===----------------------------------------------------------------------===//
 

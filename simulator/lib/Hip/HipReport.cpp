@@ -1,4 +1,4 @@
-//===- HipReport.cpp - What is told of programs that do not ask -----------===//
+//===- HipReport.cpp - Reports for programs that do not ask -----------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The state behind the exported HIP functions, and how they return errors. The
+// The state after the exported HIP functions, and how they return errors. The
 // real HIP header is included, so that a definition with another signature than
 // AMD's does not compile.
 //
@@ -131,7 +131,7 @@ size_t deviceMemoryBytes();
 /// What is wrong with the simulator's variables of the environment, or "".
 std::string problemOfEnvironment();
 
-/// Ends a HIP function: remembers the error and the text behind it for the
+/// Ends a HIP function: remembers the error and the text after it for the
 /// calling thread. Success forgets the text but not the error. LdsNeeded is
 /// what lnbwdSimLdsNeeded says.
 hipError_t finish(hipError_t Code, std::string Message = "",

@@ -10,7 +10,7 @@
 // instructions do the same in each lane, scalar ones need all their sources.
 // Those that do not are listed by name, once, with all that is different about
 // them. What only a check, the clock or a decoder asks for is a trait, in a
-// table of its own behind these.
+// table of its own after these.
 //
 //===----------------------------------------------------------------------===//
 

@@ -98,7 +98,7 @@ const SimulatedChip *lnbwd::sim::chooseChip(ArrayRef<uint8_t> File,
   const ObjectBytes Read = bytesOf(File);
   if (isOffloadBundle(Read))
     return chooseOfBundle(Read, Wanted, Error);
-  // What is behind the header is the loader's to check.
+  // What is after the header is the loader's to check.
   auto Object = object::ObjectFile::createELFObjectFile(
       MemoryBufferRef(toStringRef(File), ""), /*InitContent=*/false);
   if (!Object) {

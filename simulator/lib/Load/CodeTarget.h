@@ -25,7 +25,7 @@
 namespace lnbwd::sim {
 
 /// `Wanted` if the file has code for it; if that is null, the only chip that it
-/// has code for. Otherwise null and an Error, which begins behind the file's
+/// has code for. Otherwise null and an Error, which begins after the file's
 /// name. Whether the code can be loaded is not looked at.
 const SimulatedChip *chooseChip(llvm::ArrayRef<uint8_t> File,
                                 const SimulatedChip *Wanted,

@@ -289,7 +289,7 @@ bool ObjectReader::readSymbols() {
   const uint64_t Table = DynamicSection[ELF::DT_SYMTAB];
   const uint64_t Strings = DynamicSection[ELF::DT_STRTAB];
   const uint64_t Hash = DynamicSection[ELF::DT_HASH];
-  // The symbols lie in the file, not in the zeros behind a segment.
+  // The symbols lie in the file, not in the zeros after a segment.
   const uint64_t MostSymbols = Bytes.size() / sizeof(ELF::Elf64_Sym);
   uint64_t Count = 0;
   uint32_t Chains = 0;
@@ -442,7 +442,7 @@ bool ObjectReader::readDescriptor(Kernel &K) {
     if (Chip.Generation != 9)
       return fail("kernel '" + K.Name + "' preloads kernel arguments, which " +
                   Chip.Chip + " does not do");
-    // Hardware that preloads arguments starts behind the 256 bytes of code
+    // Hardware that preloads arguments starts after the 256 bytes of code
     // that load them for hardware that does not.
     K.Entry += 256;
   }

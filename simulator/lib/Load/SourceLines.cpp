@@ -92,7 +92,7 @@ static bool hasKnownForms(StringRef Section) {
       const uint8_t OpcodeBase = Data.getU8(C);
       Data.skip(C, OpcodeBase ? OpcodeBase - 1 : 0);
       const uint64_t End = Begin + Length;
-      // The folders, and behind them the files.
+      // The folders, and after them the files.
       Good = skipEntries(Data, C, End, Params);
       Good = Good && skipEntries(Data, C, End, Params);
     }

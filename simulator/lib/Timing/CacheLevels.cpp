@@ -43,7 +43,7 @@ constexpr double LongWaves = 2;
 constexpr double JustFits = 1.02;
 
 /// Of a turn, for each further lane that asks for the same line.
-constexpr double AtomicLaneTurns = 0.2;
+constexpr double AtomicLanePasses = 0.2;
 
 namespace {
 class Cache {
@@ -132,9 +132,9 @@ public:
 
 /// What an access costs a line: a turn, and a part of one for each further lane
 /// as long as lanes are few, relative to which a line's dwords pass together.
-static double atomicTurns(const Access &X) {
+static double atomicPasses(const Access &X) {
   const double Lanes = double(X.Lanes) / std::max(1u, X.NumLines);
-  return 1 + std::clamp(Lanes - 1, 0.0, 7.0) * AtomicLaneTurns;
+  return 1 + std::clamp(Lanes - 1, 0.0, 7.0) * AtomicLanePasses;
 }
 
 void Hierarchy::access(WorkgroupTrace &T, const Access &X, unsigned Unit) {
@@ -158,9 +158,9 @@ void Hierarchy::access(WorkgroupTrace &T, const Access &X, unsigned Unit) {
     }
     ++L2Lines;
     if (X.Kind == AccessKind::Atomic) {
-      // Dies have to agree, which they do behind their caches.
+      // Dies have to agree, which they do after their caches.
       Line.Level = CacheLevel::Far;
-      R.Atomics[Number] += atomicTurns(X);
+      R.Atomics[Number] += atomicPasses(X);
       ++R.Fetched;
       continue;
     }

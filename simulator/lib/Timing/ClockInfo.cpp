@@ -1,4 +1,4 @@
-//===- ClockInfo.cpp - Parameters of the model of time --------------------===//
+//===- ClockInfo.cpp - Parameters of the timing model ---------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -70,7 +70,7 @@ std::string lnbwd::sim::replaceParameters(ClockInfo &C, StringRef Text) {
     double Number;
     if (Found == std::end(Numbers))
       return "there is no parameter '" + Name.str() +
-             "' of the model of time; simulator/docs/timing-model.md lists "
+             "' of the timing model; simulator/docs/timing-model.md lists "
              "them";
     if (Value.getAsDouble(Number) || !(Number >= 0))
       return "expected a number of 0 or more for '" + Name.str() + "', got '" +

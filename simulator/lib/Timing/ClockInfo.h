@@ -1,4 +1,4 @@
-//===- ClockInfo.h - Parameters of the model of time ------------*- C++ -*-===//
+//===- ClockInfo.h - Parameters of the timing model -------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

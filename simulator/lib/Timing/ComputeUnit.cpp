@@ -30,7 +30,7 @@ constexpr double Never = std::numeric_limits<double>::infinity();
 constexpr double BookedAhead = 64;
 /// Lanes whose addresses the path to the L1 takes in a clock.
 constexpr double LanesPerClock = 16;
-/// Lines on their way that are remembered, for others that want them.
+/// Lines in flight that are remembered, for others that want them.
 constexpr size_t MostFilling = 1 << 16;
 
 double WaitTimes::total() const {
@@ -163,7 +163,7 @@ void ComputeUnit::prepare(WaveInTime &W) {
 bool ComputeUnit::issue(WaveInTime &W, Simd &S, double Now, unsigned &Ports) {
   const TraceStep &Step = W.Steps->Steps[W.Pos];
   const IssueFacts &F = Table.of(Step.Instruction);
-  // A line of code is on its way from when the first wave comes to it.
+  // A line of code is in flight from when the first wave comes to it.
   const double Fetched =
       CodeLines
           .try_emplace(Table.codeLine(Step.Instruction), Now + C.FetchClocks)
@@ -215,11 +215,11 @@ void ComputeUnit::accountWait(const WaveInTime &W) {
 void ComputeUnit::account(const WaveInTime &W, uint32_t Instruction,
                           double Now) {
   const double Registers = W.Operands - W.NextAt;
-  const double Turn = Now - W.Operands;
+  const double IssueDelay = Now - W.Operands;
   accountWait(W);
   Waits.By[unsigned(WaitReason::Registers)] += Registers;
-  Waits.By[unsigned(WaitReason::Issue)] += Turn;
-  ByInstruction[Instruction] += Registers + Turn;
+  Waits.By[unsigned(WaitReason::Issue)] += IssueDelay;
+  ByInstruction[Instruction] += Registers + IssueDelay;
   show(W, Instruction, WaitReason::Registers, W.NextAt, W.Operands);
   show(W, Instruction, WaitReason::Issue, W.Operands, Now);
 }
@@ -398,7 +398,7 @@ double ComputeUnit::access(const Access &X, const WorkgroupTrace &T,
       continue;
     }
     if (Line.Level == CacheLevel::L1) {
-      // It may be on its way still.
+      // It may be in flight still.
       if (auto It = Filling.find(Line.Number); It != Filling.end())
         Done = std::max(Done, It->second);
       continue;

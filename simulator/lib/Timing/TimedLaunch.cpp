@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Workgroups go to the dies in turns, and on a die to its compute units in
+// Workgroups go to the dies round-robin, and on a die to its compute units in
 // turns. If the first unit has many, a few rounds of them are executed in time,
 // and the rest follows at the rate of those in the middle.
 //

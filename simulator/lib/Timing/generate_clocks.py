@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the parameters of the model of time as ClockInfo.h includes them, SimulatorClocks.inc.
+"""Writes the parameters of the timing model as ClockInfo.h includes them, SimulatorClocks.inc.
 
   generate_clocks.py Clocks.json Chips.json OUT
 
@@ -43,7 +43,7 @@ def clock_values(description: dict, name: str) -> dict:
     return (clock_values(description, like) if like else {}) | own
 
 
-# Parameters of the model of time that a chip's facts say, for the whole compute unit.
+# Parameters of the timing model that a chip's facts say, for the whole compute unit.
 MATRIX_RATES = {"matrixFlopsPerClock": "matrixHalfPerClock",
                 "matrixSingleFlopsPerClock": "matrixSinglePerClock",
                 "matrixXF32FlopsPerClock": "matrixTF32PerClock"}
@@ -56,7 +56,7 @@ def matrix_rates(facts: dict) -> dict:
 
 
 def table(description: dict, families: dict[str, str], chips: dict[str, dict]) -> str:
-    """Members and rows of the model of time: the sets of products, then a row for each chip without
+    """Members and rows of the timing model: the sets of products, then a row for each chip without
     one."""
     fields = description["fields"]
     members = [line for key, field in fields.items()

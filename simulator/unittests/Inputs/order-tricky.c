@@ -348,7 +348,7 @@ ALONE(any_of_many_atomic_stores) {
   STORE(&out[ITEM & 15], GROUP * ITEMS + ITEM, RELAXED, DEVICE);
 }
 
-/* More waves than a few hand on through one word of LDS: by a count that the
+/* More waves than a few release through one word of LDS: by a count that the
    last one takes, and by one that the first one polls. */
 ALONE(many_waves_count_in_lds) {
   zero_lds_flags(2);

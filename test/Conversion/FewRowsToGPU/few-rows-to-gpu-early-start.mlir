@@ -4,13 +4,13 @@
 // The wait stands before all accesses to memory, and what follows may start.
 // EARLY: gpu.func @product
 // EARLY-NOT: memref.load
-// EARLY: lane.await_previous_kernel
-// EARLY-NEXT: lane.allow_next_kernel
+// EARLY: lane.grid_dependency_wait
+// EARLY-NEXT: lane.launch_dependents
 // EARLY: gpu.launch_func
-// EARLY-SAME: {lnbwd.early_start}
-// LATE-NOT: lane.await_previous_kernel
+// EARLY-SAME: {lnbwd.dependent_launch}
+// LATE-NOT: lane.grid_dependency_wait
 // LATE: gpu.launch_func
-// LATE-NOT: early_start
+// LATE-NOT: dependent_launch
 func.func @f(%x: memref<?x8xf32>, %w: memref<16x8xf32>, %y: memref<?x16xf32>) {
   lnbwd.rowwise @product rows(%x : memref<?x8xf32>) matrices(%w : memref<16x8xf32>) outs rows(%y : memref<?x16xf32>) {
   ^row(%xr: vector<8xf32>, %wm: vector<16x8xf32>):

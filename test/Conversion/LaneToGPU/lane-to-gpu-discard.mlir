@@ -18,8 +18,8 @@ gpu.module @m {
   // CHECK:         }
   // CHECK:         gpu.return
   gpu.func @tile(%a: memref<?x1024xf32>, %b: memref<?x1024xf32>, %rows: index, %first: index) {
-    %place = lane.place from %first : !lane.place<row_length = 1024, lanes = 8, groups = 4, width = 4, columns = 64>
-    lane.discard %a, %b rows %rows at %place : !lane.place<row_length = 1024, lanes = 8, groups = 4, width = 4, columns = 64>, memref<?x1024xf32>, memref<?x1024xf32>
+    %layout = lane.layout from %first : !lane.layout<row_length = 1024, lanes = 8, groups = 4, width = 4, columns = 64>
+    lane.discard %a, %b rows %rows at %layout : !lane.layout<row_length = 1024, lanes = 8, groups = 4, width = 4, columns = 64>, memref<?x1024xf32>, memref<?x1024xf32>
     gpu.return
   }
 
@@ -29,8 +29,8 @@ gpu.module @m {
   // CHECK-NOT:     discard
   // CHECK:         gpu.return
   gpu.func @shared_lines(%a: memref<?x1000xf32>, %rows: index) {
-    %place = lane.place : !lane.place<row_length = 1000, lanes = 8, groups = 4, width = 4>
-    lane.discard %a rows %rows at %place : !lane.place<row_length = 1000, lanes = 8, groups = 4, width = 4>, memref<?x1000xf32>
+    %layout = lane.layout : !lane.layout<row_length = 1000, lanes = 8, groups = 4, width = 4>
+    lane.discard %a rows %rows at %layout : !lane.layout<row_length = 1000, lanes = 8, groups = 4, width = 4>, memref<?x1000xf32>
     gpu.return
   }
 
@@ -39,8 +39,8 @@ gpu.module @m {
   // CHECK-NOT:     discard
   // CHECK:         gpu.return
   gpu.func @half_lines(%a: memref<?x1024xf32>, %rows: index, %first: index) {
-    %place = lane.place from %first : !lane.place<row_length = 1024, lanes = 4, groups = 8, width = 4, columns = 16>
-    lane.discard %a rows %rows at %place : !lane.place<row_length = 1024, lanes = 4, groups = 8, width = 4, columns = 16>, memref<?x1024xf32>
+    %layout = lane.layout from %first : !lane.layout<row_length = 1024, lanes = 4, groups = 8, width = 4, columns = 16>
+    lane.discard %a rows %rows at %layout : !lane.layout<row_length = 1024, lanes = 4, groups = 8, width = 4, columns = 16>, memref<?x1024xf32>
     gpu.return
   }
 
@@ -49,8 +49,8 @@ gpu.module @m {
   // CHECK-NOT:     discard
   // CHECK:         gpu.return
   gpu.func @short(%a: memref<?x512xf32>, %rows: index, %first: index) {
-    %place = lane.place from %first : !lane.place<row_length = 512, lanes = 8, groups = 4, width = 4, columns = 64>
-    lane.discard %a rows %rows at %place : !lane.place<row_length = 512, lanes = 8, groups = 4, width = 4, columns = 64>, memref<?x512xf32>
+    %layout = lane.layout from %first : !lane.layout<row_length = 512, lanes = 8, groups = 4, width = 4, columns = 64>
+    lane.discard %a rows %rows at %layout : !lane.layout<row_length = 512, lanes = 8, groups = 4, width = 4, columns = 64>, memref<?x512xf32>
     gpu.return
   }
 }

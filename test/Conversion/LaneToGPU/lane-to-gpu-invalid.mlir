@@ -3,13 +3,13 @@
 
 // CHECK: error: loc("option chip"): unknown chip 'gfx000', expected one of: gfx908
 
-!place = !lane.place<row_length = 256, lanes = 64, groups = 1, width = 4>
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 1, width = 4>
 
 gpu.module @m {
   gpu.func @not_whole(%i: index) {
-    %place = lane.place : !place
-    // expected-error@+1 {{expected whole sets and no sum_block; run lnbwd-peel-last-rows and lnbwd-block-column-sums before}}
-    lane.for_rows %set = %i to %i step %i at %place : !place {
+    %layout = lane.layout : !layout
+    // expected-error@+1 {{expected full tiles and no sum_block; run lnbwd-peel-last-rows and lnbwd-block-column-sums before}}
+    lane.for_rows %tile = %i to %i step %i at %layout : !layout {
     }
     gpu.return
   }
@@ -17,29 +17,29 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 256, lanes = 64, groups = 1, width = 4>
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 1, width = 4>
 
 gpu.module @m {
   gpu.func @not_split(%x: memref<?x256xf32>, %row: index) {
-    %place = lane.place : !place
-    // expected-error@+1 {{cannot be converted; run lnbwd-split-parts before}}
-    %v = lane.load %x[%row] at %place : !place, memref<?x256xf32> -> vector<1x4xf32>
-    lane.store %v, %x[%row] at %place : !place, vector<1x4xf32>, memref<?x256xf32>
+    %layout = lane.layout : !layout
+    // expected-error@+1 {{cannot be converted; run lnbwd-split-fragments before}}
+    %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
+    lane.store %v, %x[%row] at %layout : !layout, vector<1x4xf32>, memref<?x256xf32>
     gpu.return
   }
 }
 
 // -----
 
-!place = !lane.place<row_length = 256, lanes = 64, groups = 1, width = 4>
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 1, width = 4>
 
 gpu.module @m {
   gpu.func @not_reduced(%x: f32, %m: memref<?xf32>, %row: index) {
-    %place = lane.place : !place
+    %layout = lane.layout : !layout
     // expected-error@+1 {{cannot be converted; run lnbwd-lower-row-reductions before}}
-    %turn = lane.first_turn : !lane.turn
-    %s = lane.reduce [#vector.kind<add>] %x at %place turn %turn phase 0 : !place, f32 -> f32
-    lane.store_scalar %s, %m[%row] at %place : !place, memref<?xf32>
+    %iteration = lane.first_iteration : !lane.iteration
+    %s = lane.reduce [#vector.kind<add>] %x at %layout iteration %iteration phase 0 : !layout, f32 -> f32
+    lane.store_scalar %s, %m[%row] at %layout : !layout, memref<?xf32>
     gpu.return
   }
 }
@@ -47,22 +47,22 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  gpu.func @no_early_start() {
+  gpu.func @no_dependent_launch() {
     // expected-error@+1 {{cannot be converted: the chip starts a kernel when the one before it has ended}}
-    lane.allow_next_kernel
+    lane.launch_dependents
     gpu.return
   }
 }
 
 // -----
 
-!place = !lane.place<row_length = 256, lanes = 64, groups = 1, width = 4>
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 1, width = 4>
 
 gpu.module @m {
   gpu.func @no_prefetch(%m: memref<?x256xf32>, %i: index) {
-    %place = lane.place : !place
+    %layout = lane.layout : !layout
     // expected-error@+1 {{cannot be converted: the chip cannot bring rows to its cache ahead}}
-    lane.prefetch_rows %m from %i below %i at %place : !place, memref<?x256xf32>
+    lane.prefetch_rows %m from %i below %i at %layout : !layout, memref<?x256xf32>
     gpu.return
   }
 }
@@ -79,28 +79,28 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 256, lanes = 64, groups = 1, width = 4>
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 1, width = 4>
 
 gpu.module @m {
   gpu.func @no_copies(%x: memref<?x256xf32>, %i: index) {
-    %place = lane.place : !place
+    %layout = lane.layout : !layout
     // expected-error@+1 {{cannot be converted: the chip cannot count the bytes that arrive}}
-    %stages = lane.stages at %place : !place, !lane.stages<2 of f32>
-    lane.start_copies %x from %i below %i to %stages[%i] at %place : !place, !lane.stages<2 of f32>, memref<?x256xf32>
+    %stages = lane.stages at %layout : !layout, !lane.stages<2 of f32>
+    lane.start_copies %x from %i below %i to %stages[%i] at %layout : !layout, !lane.stages<2 of f32>, memref<?x256xf32>
     gpu.return
   }
 }
 
 // -----
 
-!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 4>
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
 
 gpu.module @m {
   gpu.func @whole_part_of_no_row(%x: memref<?x512xf32>, %i: index) {
-    %place = lane.place : !place
-    // expected-error@+1 {{cannot be converted; run lnbwd-split-parts before}}
-    %part = lane.no_row : vector<2x4xf32>
-    lane.store %part, %x[%i] at %place : !place, vector<2x4xf32>, memref<?x512xf32>
+    %layout = lane.layout : !layout
+    // expected-error@+1 {{cannot be converted; run lnbwd-split-fragments before}}
+    %part = lane.undefined_row : vector<2x4xf32>
+    lane.store %part, %x[%i] at %layout : !layout, vector<2x4xf32>, memref<?x512xf32>
     gpu.return
   }
 }

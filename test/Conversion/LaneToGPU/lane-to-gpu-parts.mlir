@@ -1,6 +1,6 @@
 // RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=gfx942})))' | FileCheck %s
 
-!place = !lane.place<row_length = 256, lanes = 64, groups = 4, width = 4>
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 4, width = 4>
 
 // What an operation becomes is of the same part of the kernel as itself. A loop
 // over rows, and loads of row scalars, say of themselves what their names said;
@@ -20,17 +20,17 @@
 // CHECK:         gpu.return
 gpu.module @m {
   gpu.func @parts(%x: memref<?x256xf32>, %s: memref<?xf32>, %i: index, %c: i1, %v: vector<4xf32>) {
-    %place = lane.place : !place
-    %n = lane.load_scalar_within %s from %i count %i at %place {lane.part = #lane.part<first_load>} : !place, memref<?xf32>
+    %layout = lane.layout : !layout
+    %n = lane.load_scalar_predicated %s from %i count %i at %layout {lane.part = #lane.part<first_load>} : !layout, memref<?xf32>
     memref.store %n, %s[%i] : memref<?xf32>
     %p = lane.load_scalar %s[%i] : memref<?xf32>
     memref.store %p, %s[%i] : memref<?xf32>
     scf.if %c {
-      lane.store %v, %x[%i] at %place access 0 : !place, vector<4xf32>, memref<?x256xf32>
+      lane.store %v, %x[%i] at %layout access 0 : !layout, vector<4xf32>, memref<?x256xf32>
     } {lane.part = #lane.part<tail>}
-    lane.for_rows %set = %i to %i step %i at %place attributes {whole} : !place {
-      %w = lane.load_within %x from %set count %i at %place access 0 {lane.part = #lane.part<next_load>} : !place, memref<?x256xf32> -> vector<4xf32>
-      lane.store %w, %x[%set] at %place access 0 : !place, vector<4xf32>, memref<?x256xf32>
+    lane.for_rows %tile = %i to %i step %i at %layout attributes {whole} : !layout {
+      %w = lane.load_predicated %x from %tile count %i at %layout access 0 {lane.part = #lane.part<next_load>} : !layout, memref<?x256xf32> -> vector<4xf32>
+      lane.store %w, %x[%tile] at %layout access 0 : !layout, vector<4xf32>, memref<?x256xf32>
     }
     gpu.return
   }

@@ -1,6 +1,6 @@
 // RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=sm_90})),canonicalize,cse)' --split-input-file | FileCheck %s
 
-!place = !lane.place<row_length = 2048, lanes = 64, groups = 1, width = 8, columns = 512>
+!layout = !lane.layout<row_length = 2048, lanes = 64, groups = 1, width = 8, columns = 512>
 !barriers = memref<2xi64, #gpu.address_space<workgroup>>
 !memory = memref<32xf32, #gpu.address_space<workgroup>>
 
@@ -30,12 +30,12 @@
 // CHECK-NOT:     lane.
 gpu.module @m {
   gpu.func @exchange(%i: index, %s: vector<2xf32>, %phase: i32) workgroup(%m : !memory, %b : !barriers) {
-    %place = lane.place from %i : !place
+    %layout = lane.layout from %i : !layout
     lane.init_byte_barriers %b : !barriers
     lane.arrive_at_peers
     lane.await_peers
     lane.expect_bytes %b[%i], 128 : !barriers
-    lane.send_to_peers %s to %m[%i] counted by %b[%i] at %place : !place, vector<2xf32>, !memory, !barriers
+    lane.send_to_peers %s to %m[%i] counted by %b[%i] at %layout : !layout, vector<2xf32>, !memory, !barriers
     lane.await_bytes %b[%i] phase %phase : !barriers
     gpu.return
   }
@@ -43,7 +43,7 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 2048, lanes = 64, groups = 1, width = 8, columns = 512>
+!layout = !lane.layout<row_length = 2048, lanes = 64, groups = 1, width = 8, columns = 512>
 
 // Of the workgroups that share a row, the one with its first columns stores its
 // number.
@@ -56,8 +56,8 @@ gpu.module @m {
 // CHECK:           memref.store %[[S]], %[[M]]
 gpu.module @m {
   gpu.func @scalar(%first: index, %m: memref<?xf32>, %s: f32) {
-    %place = lane.place from %first : !place
-    lane.store_scalar %s, %m[%first] at %place : !place, memref<?xf32>
+    %layout = lane.layout from %first : !layout
+    lane.store_scalar %s, %m[%first] at %layout : !layout, memref<?xf32>
     gpu.return
   }
 }

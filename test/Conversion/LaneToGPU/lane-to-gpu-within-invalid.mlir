@@ -3,7 +3,7 @@
 gpu.module @m {
   gpu.func @f() {
     // expected-error@+1 {{cannot be converted: the chip cannot drop loads}}
-    lane.keep_order
+    lane.sched_barrier
     gpu.return
   }
 }

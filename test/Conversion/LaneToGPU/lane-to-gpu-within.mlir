@@ -1,30 +1,30 @@
 // RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=gfx942},lnbwd-convert-parts-to-locations)),canonicalize,cse)' --split-input-file --allow-unregistered-dialect | FileCheck %s
 
-!place = !lane.place<row_length = 256, lanes = 64, groups = 4, width = 4>
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 4, width = 4>
 
 // A buffer descriptor that ends with the rows that exist. A wave has one row:
 // its first lane loads the number, and all are given it.
 // CHECK-LABEL: gpu.func @one_row_a_wave(
-// CHECK-SAME:    %[[X:[a-z0-9]+]]: memref<?x256xf32, strided<[320, 1]>>, %[[S:[a-z0-9]+]]: memref<?xf32>, %[[SET:[a-z0-9]+]]: index, %[[COUNT:[a-z0-9]+]]: index)
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: memref<?x256xf32, strided<[320, 1]>>, %[[S:[a-z0-9]+]]: memref<?xf32>, %[[TILE:[a-z0-9]+]]: index, %[[COUNT:[a-z0-9]+]]: index)
 // CHECK-DAG:     %[[GROUPS:.*]] = arith.constant 4 : index
 // CHECK-DAG:     %[[STRIDE:.*]] = arith.constant 320 : index
-// CHECK:         %[[PLACE:.*]] = arith.select %{{.*}}, %{{.*}}, %[[GROUPS]] : index
-// CHECK:         memref.reinterpret_cast %[[S]] to offset: [%[[SET]]], sizes: [%[[COUNT]]]
+// CHECK:         %[[LAYOUT:.*]] = arith.select %{{.*}}, %{{.*}}, %[[GROUPS]] : index
+// CHECK:         memref.reinterpret_cast %[[S]] to offset: [%[[TILE]]], sizes: [%[[COUNT]]]
 // CHECK:         amdgpu.fat_raw_buffer_cast {{.*}} validBytes({{.*}}) resetOffset
-// CHECK:         %[[N:.*]] = memref.load %{{.*}}[%[[PLACE]]]
+// CHECK:         %[[N:.*]] = memref.load %{{.*}}[%[[LAYOUT]]]
 // CHECK:         rocdl.sched.barrier 0
 // CHECK:         %[[SIZE:.*]] = arith.muli %[[COUNT]], %[[STRIDE]] : index
-// CHECK:         %[[BEGIN:.*]] = arith.muli %[[SET]], %[[STRIDE]] : index
+// CHECK:         %[[BEGIN:.*]] = arith.muli %[[TILE]], %[[STRIDE]] : index
 // CHECK:         memref.reinterpret_cast %[[X]] to offset: [%[[BEGIN]]], sizes: [%[[SIZE]]]
 // CHECK:         vector.load %{{.*}} {alignment = 16 : i64} : {{.*}}fat_raw_buffer{{.*}}, vector<4xf32>
 // CHECK:         rocdl.readfirstlane %[[N]] : f32
 gpu.module @m {
-  gpu.func @one_row_a_wave(%x: memref<?x256xf32, strided<[320, 1]>>, %s: memref<?xf32>, %set: index, %count: index) {
-    %place = lane.place : !place
-    %n = lane.load_scalar_within %s from %set count %count at %place : !place, memref<?xf32>
-    lane.keep_order
-    %v = lane.load_within %x from %set count %count at %place access 0 : !place, memref<?x256xf32, strided<[320, 1]>> -> vector<4xf32>
-    %shared = lane.share_scalar %n at %place : !place, f32
+  gpu.func @one_row_a_wave(%x: memref<?x256xf32, strided<[320, 1]>>, %s: memref<?xf32>, %tile: index, %count: index) {
+    %layout = lane.layout : !layout
+    %n = lane.load_scalar_predicated %s from %tile count %count at %layout : !layout, memref<?xf32>
+    lane.sched_barrier
+    %v = lane.load_predicated %x from %tile count %count at %layout access 0 : !layout, memref<?x256xf32, strided<[320, 1]>> -> vector<4xf32>
+    %shared = lane.broadcast_scalar %n at %layout : !layout, f32
     "test.use"(%v, %shared) : (vector<4xf32>, f32) -> ()
     gpu.return
   }
@@ -32,7 +32,7 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 64, lanes = 16, groups = 16, width = 4>
+!layout = !lane.layout<row_length = 64, lanes = 16, groups = 16, width = 4>
 
 // Of several rows a wave, each lane loads its own number.
 // CHECK-LABEL: gpu.func @four_rows_a_wave
@@ -40,10 +40,10 @@ gpu.module @m {
 // CHECK-NOT:     rocdl.readfirstlane
 // CHECK:         "test.use"(%[[N]])
 gpu.module @m {
-  gpu.func @four_rows_a_wave(%s: memref<?xf32>, %set: index, %count: index) {
-    %place = lane.place : !place
-    %n = lane.load_scalar_within %s from %set count %count at %place : !place, memref<?xf32>
-    %shared = lane.share_scalar %n at %place : !place, f32
+  gpu.func @four_rows_a_wave(%s: memref<?xf32>, %tile: index, %count: index) {
+    %layout = lane.layout : !layout
+    %n = lane.load_scalar_predicated %s from %tile count %count at %layout : !layout, memref<?xf32>
+    %shared = lane.broadcast_scalar %n at %layout : !layout, f32
     "test.use"(%shared) : (f32) -> ()
     gpu.return
   }
@@ -51,21 +51,21 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 64, lanes = 16, groups = 16, width = 4>
+!layout = !lane.layout<row_length = 64, lanes = 16, groups = 16, width = 4>
 
 // Numbers of rows may lie apart, as one part of a sum of each row does.
 // CHECK-LABEL: gpu.func @apart(
-// CHECK-SAME:    %[[S:[a-z0-9]+]]: memref<?xf32, strided<[3], offset: 2>>, %[[SET:[a-z0-9]+]]: index, %[[COUNT:[a-z0-9]+]]: index)
+// CHECK-SAME:    %[[S:[a-z0-9]+]]: memref<?xf32, strided<[3], offset: 2>>, %[[TILE:[a-z0-9]+]]: index, %[[COUNT:[a-z0-9]+]]: index)
 // CHECK-DAG:     %[[THREE:.*]] = arith.constant 3 : index
-// CHECK-DAG:     %[[BEGIN:.*]] = arith.muli %[[SET]], %[[THREE]] : index
+// CHECK-DAG:     %[[BEGIN:.*]] = arith.muli %[[TILE]], %[[THREE]] : index
 // CHECK-DAG:     %[[SIZE:.*]] = arith.muli %[[COUNT]], %[[THREE]] : index
 // CHECK-DAG:     %[[MINE:.*]] = arith.muli %{{.*}}, %[[THREE]] : index
 // CHECK-DAG:     memref.reinterpret_cast %[[S]] to offset: [%{{.*}}], sizes: [%[[SIZE]]], strides: [1]
 // CHECK:         memref.load %{{.*}}[%[[MINE]]]
 gpu.module @m {
-  gpu.func @apart(%s: memref<?xf32, strided<[3], offset: 2>>, %set: index, %count: index) {
-    %place = lane.place : !place
-    %n = lane.load_scalar_within %s from %set count %count at %place : !place, memref<?xf32, strided<[3], offset: 2>>
+  gpu.func @apart(%s: memref<?xf32, strided<[3], offset: 2>>, %tile: index, %count: index) {
+    %layout = lane.layout : !layout
+    %n = lane.load_scalar_predicated %s from %tile count %count at %layout : !layout, memref<?xf32, strided<[3], offset: 2>>
     "test.use"(%n) : (f32) -> ()
     gpu.return
   }

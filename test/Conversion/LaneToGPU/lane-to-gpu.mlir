@@ -1,7 +1,7 @@
 // RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=gfx942})),canonicalize,cse)' --split-input-file --allow-unregistered-dialect | FileCheck %s --check-prefixes=CHECK,AMD
 // RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=sm_80})),canonicalize,cse)' --split-input-file --allow-unregistered-dialect | FileCheck %s --check-prefixes=CHECK,NVIDIA
 
-!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 4>
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
 
 // Accesses of a lane lie 64 x 4 columns apart; their alignment is their size, at
 // most 16 bytes.
@@ -24,13 +24,13 @@
 // CHECK:         gpu.return
 gpu.module @m {
   gpu.func @accesses(%x: memref<?x512xf32>, %h: memref<?x512xf16>, %s: memref<?xf32>, %row: index) {
-    %place = lane.place : !place
-    %v = lane.load %x[%row] at %place access 1 : !place, memref<?x512xf32> -> vector<4xf32>
-    %n = lane.load %h[%row] at %place access 0 : !place, memref<?x512xf16> -> vector<4xf16>
+    %layout = lane.layout : !layout
+    %v = lane.load %x[%row] at %layout access 1 : !layout, memref<?x512xf32> -> vector<4xf32>
+    %n = lane.load %h[%row] at %layout access 0 : !layout, memref<?x512xf16> -> vector<4xf16>
     "test.use"(%n) : (vector<4xf16>) -> ()
-    lane.store %v, %x[%row] at %place access 0 : !place, vector<4xf32>, memref<?x512xf32>
+    lane.store %v, %x[%row] at %layout access 0 : !layout, vector<4xf32>, memref<?x512xf32>
     %r = lane.load_scalar %s[%row] : memref<?xf32>
-    lane.store_scalar %r, %s[%row] at %place : !place, memref<?xf32>
+    lane.store_scalar %r, %s[%row] at %layout : !layout, memref<?xf32>
     gpu.return
   }
 }
@@ -44,8 +44,8 @@ gpu.module @m {
 // CHECK:         "test.use"(%[[PART]], %[[NUMBER]])
 gpu.module @m {
   gpu.func @no_row() {
-    %part = lane.no_row : vector<4xf32>
-    %number = lane.no_row : f32
+    %part = lane.undefined_row : vector<4xf32>
+    %number = lane.undefined_row : f32
     "test.use"(%part, %number) : (vector<4xf32>, f32) -> ()
     gpu.return
   }
@@ -53,7 +53,7 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 300, lanes = 64, groups = 1, width = 4>
+!layout = !lane.layout<row_length = 300, lanes = 64, groups = 1, width = 4>
 
 // Beyond the row's end lanes read its last vector and write nothing; nor where
 // the row does not exist.
@@ -69,19 +69,19 @@ gpu.module @m {
 // CHECK:         scf.if %[[BOTH]] {
 // CHECK-NEXT:      vector.store %[[V]], %{{.*}}[%{{.*}}, %[[COLUMN]]]
 gpu.module @m {
-  gpu.func @beyond_the_end(%x: memref<?x300xf32>, %row: index, %exists: i1) {
-    %place = lane.place : !place
-    %v = lane.load %x[%row] at %place access 1 : !place, memref<?x300xf32> -> vector<4xf32>
-    %e = lane.exists %place access 1 : !place
+  gpu.func @beyond_the_end(%x: memref<?x300xf32>, %row: index, %in_bounds: i1) {
+    %layout = lane.layout : !layout
+    %v = lane.load %x[%row] at %layout access 1 : !layout, memref<?x300xf32> -> vector<4xf32>
+    %e = lane.in_bounds %layout access 1 : !layout
     "test.use"(%e) : (i1) -> ()
-    lane.store %v, %x[%row] at %place access 1 if %exists : !place, vector<4xf32>, memref<?x300xf32>
+    lane.store %v, %x[%row] at %layout access 1 if %in_bounds : !layout, vector<4xf32>, memref<?x300xf32>
     gpu.return
   }
 }
 
 // -----
 
-!place = !lane.place<row_length = 256, lanes = 64, groups = 2, width = 4>
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 2, width = 4>
 
 // A wave's lanes are all of one group: AMD's code generator is told so. The first
 // group reads the columns for both there; NVIDIA's caches serve each.
@@ -105,14 +105,14 @@ gpu.module @m {
 // NVIDIA:          gpu.barrier
 // CHECK:           scf.yield %[[KEPT]]
 gpu.module @m {
-  gpu.func @groups(%g: memref<256xf32>, %begin: index, %end: index, %step: index, %exists: i1) {
-    %place = lane.place : !place
-    %c = lane.load_columns %g at %place : !place, memref<256xf32> -> vector<4xf32>
+  gpu.func @groups(%g: memref<256xf32>, %begin: index, %end: index, %step: index, %in_bounds: i1) {
+    %layout = lane.layout : !layout
+    %c = lane.load_columns %g at %layout : !layout, memref<256xf32> -> vector<4xf32>
     %zero = arith.constant dense<0.0> : vector<4xf32>
-    %sum = lane.for_rows %set = %begin to %end step %step at %place sums(%a = %zero) attributes {whole} : !place, vector<4xf32> {
-      %row = lane.row %set at %place : !place
+    %sum = lane.for_rows %tile = %begin to %end step %step at %layout sums(%a = %zero) attributes {whole} : !layout, vector<4xf32> {
+      %row = lane.row %tile at %layout : !layout
       "test.use"(%row) : (index) -> ()
-      %b = lane.accumulate %a, %c if %exists : vector<4xf32>
+      %b = lane.accumulate %a, %c if %in_bounds : vector<4xf32>
       lane.barrier
       lane.yield %b : vector<4xf32>
     }
@@ -123,7 +123,7 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 256, lanes = 64, groups = 4, width = 4>
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 4, width = 4>
 
 // Two levels of two. The first group has the totals, and writes them; they are
 // rounded once.
@@ -143,16 +143,16 @@ gpu.module @m {
 // CHECK-NEXT:      vector.store %[[ROUNDED]], %{{.*}}[%{{.*}}] {alignment = 8 : i64}
 gpu.module @m {
   gpu.func @column_sums(%s: vector<4xf32>, %o: memref<256xf16>) {
-    %place = lane.place : !place
-    %total = lane.combine_groups %s at %place radix 2 : !place, vector<4xf32> -> vector<4xf32>
-    lane.store_sum %total, %o at %place access 0 : !place, vector<4xf32>, memref<256xf16>
+    %layout = lane.layout : !layout
+    %total = lane.combine_groups %s at %layout radix 2 : !layout, vector<4xf32> -> vector<4xf32>
+    lane.store_sum %total, %o at %layout access 0 : !layout, vector<4xf32>, memref<256xf16>
     gpu.return
   }
 }
 
 // -----
 
-!place = !lane.place<row_length = 64, lanes = 8, groups = 1, width = 4, columns = 32>
+!layout = !lane.layout<row_length = 64, lanes = 8, groups = 1, width = 4, columns = 32>
 
 // A workgroup that has 32 of the columns; a partial sum to which something is
 // added goes to its row.
@@ -164,15 +164,15 @@ gpu.module @m {
 // CHECK:         vector.store %[[SUM]], %[[P]][%[[W]], %[[COLUMN]]]
 gpu.module @m {
   gpu.func @tile(%s: vector<4xf32>, %p: memref<?x64xf32>, %first: index, %w: index) {
-    %place = lane.place from %first : !place
-    lane.store_sum %s, %p[%w] at %place access 0 accumulate : !place, vector<4xf32>, memref<?x64xf32>
+    %layout = lane.layout from %first : !layout
+    lane.store_sum %s, %p[%w] at %layout access 0 accumulate : !layout, vector<4xf32>, memref<?x64xf32>
     gpu.return
   }
 }
 
 // -----
 
-!place = !lane.place<row_length = 256, lanes = 64, groups = 1, width = 4>
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 1, width = 4>
 
 // A loop that is surely entered tests at its end.
 // CHECK-LABEL: gpu.func @entered(
@@ -185,8 +185,8 @@ gpu.module @m {
 // CHECK:         "test.use"(%[[LOOP]]#1)
 gpu.module @m {
   gpu.func @entered(%begin: index, %end: index, %step: index, %s: vector<4xf32>) {
-    %place = lane.place : !place
-    %sum = lane.for_rows %set = %begin to %end step %step at %place sums(%a = %s) attributes {entered, whole} : !place, vector<4xf32> {
+    %layout = lane.layout : !layout
+    %sum = lane.for_rows %tile = %begin to %end step %step at %layout sums(%a = %s) attributes {entered, whole} : !layout, vector<4xf32> {
       %b = lane.accumulate %a, %s : vector<4xf32>
       lane.yield %b : vector<4xf32>
     }
@@ -197,10 +197,10 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 256, lanes = 64, groups = 1, width = 4>
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 1, width = 4>
 
-// A workgroup for each set: no loop, and what the turn carries stays as it was
-// where there is no set.
+// A workgroup for each tile: no loop, and what the iteration carries stays as
+// it was where there is no tile.
 // CHECK-LABEL: gpu.func @once
 // CHECK-SAME:    %[[BEGIN:.*]]: index, %[[END:.*]]: index, %{{.*}}: index, %[[S:.*]]: vector<4xf32>
 // CHECK-NOT:     scf.for
@@ -217,15 +217,15 @@ gpu.module @m {
 // CHECK-NEXT:    }
 gpu.module @m {
   gpu.func @once(%begin: index, %end: index, %step: index, %s: vector<4xf32>) {
-    %place = lane.place : !place
-    %sum = lane.for_rows %set = %begin to %end step %step at %place sums(%a = %s) attributes {once, whole} : !place, vector<4xf32> {
+    %layout = lane.layout : !layout
+    %sum = lane.for_rows %tile = %begin to %end step %step at %layout sums(%a = %s) attributes {once, whole} : !layout, vector<4xf32> {
       %b = lane.accumulate %a, %s : vector<4xf32>
-      "test.use"(%set) : (index) -> ()
+      "test.use"(%tile) : (index) -> ()
       lane.yield %b : vector<4xf32>
     }
     "test.use"(%sum) : (vector<4xf32>) -> ()
-    lane.for_rows %set = %begin to %end step %step at %place attributes {once, whole} : !place {
-      "test.use"(%set) : (index) -> ()
+    lane.for_rows %tile = %begin to %end step %step at %layout attributes {once, whole} : !layout {
+      "test.use"(%tile) : (index) -> ()
     }
     gpu.return
   }
@@ -233,7 +233,7 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 1208, lanes = 64, groups = 1, width = 4, columns = 304>
+!layout = !lane.layout<row_length = 1208, lanes = 64, groups = 1, width = 4, columns = 304>
 
 // A lane's second access may lie beyond the 304 columns of its workgroup, or,
 // in the last one, which has 296, beyond the row.
@@ -248,15 +248,15 @@ gpu.module @m {
 // CHECK-NEXT:      vector.store %[[S]], %[[P]]
 gpu.module @m {
   gpu.func @uneven(%s: vector<4xf32>, %p: memref<?x1208xf32>, %first: index, %w: index) {
-    %place = lane.place from %first : !place
-    lane.store_sum %s, %p[%w] at %place access 1 : !place, vector<4xf32>, memref<?x1208xf32>
+    %layout = lane.layout from %first : !layout
+    lane.store_sum %s, %p[%w] at %layout access 1 : !layout, vector<4xf32>, memref<?x1208xf32>
     gpu.return
   }
 }
 
 // -----
 
-!tile = !lane.place<row_length = 700, lanes = 64, groups = 1, width = 4, columns = 256>
+!column_tile = !lane.layout<row_length = 700, lanes = 64, groups = 1, width = 4, columns = 256>
 
 // What belongs to the row is written by the workgroup that has its first
 // columns, what belongs to the workgroup's columns by each.
@@ -270,9 +270,9 @@ gpu.module @m {
 // CHECK-NEXT:      memref.store %[[N]], %[[B]][%[[ROW]]]
 gpu.module @m {
   gpu.func @tiles(%n: f32, %a: memref<?xf32>, %b: memref<?xf32>, %row: index, %first: index) {
-    %place = lane.place from %first : !tile
-    lane.store_scalar %n, %a[%row] at %place : !tile, memref<?xf32>
-    lane.store_scalar %n, %b[%row] at %place own_columns : !tile, memref<?xf32>
+    %layout = lane.layout from %first : !column_tile
+    lane.store_scalar %n, %a[%row] at %layout : !column_tile, memref<?xf32>
+    lane.store_scalar %n, %b[%row] at %layout own_columns : !column_tile, memref<?xf32>
     gpu.return
   }
 }

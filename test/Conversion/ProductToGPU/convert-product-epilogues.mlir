@@ -3,10 +3,10 @@
 // RUN: lnbwd-opt %s --lnbwd-select-tiling="chip=gfx942 rows=64" --lnbwd-convert-products-to-gpu=chip=gfx942 --canonicalize --cse | FileCheck %s --check-prefix=PARTS
 // RUN: lnbwd-opt %s --lnbwd-select-tiling=chip=sm_80 --lnbwd-convert-products-to-gpu=chip=sm_80 --canonicalize --cse | FileCheck %s --check-prefix=CUDA
 
-// The epilogue's buffers are behind the product's. Where there are rows, columns
-// are loaded for all of a wave's fragments; then for each row of these its number,
-// what is computed of it alone, and the rows; then each piece is finished where
-// the result has it.
+// The epilogue's buffers are after the product's. Where there are rows, columns
+// are loaded for all of a wave's fragments; then for each row of these its
+// number, what is computed of it alone, and the rows; then each piece is
+// finished where the result has it.
 // CHECK:       gpu.func @k({{[^:]*}}: memref<1x4096xbf16, {{[^:]*}}: memref<1x4096xbf16, {{[^:]*}}: memref<1x4096xbf16, {{[^:]*}}: memref<1x4096xf32, {{[^:]*}}: memref<4096xf32, {{[^:]*}}: memref<1xf32, {{[^:]*}}: i64)
 // CHECK:           amdgpu.mfma
 // CHECK:           scf.yield

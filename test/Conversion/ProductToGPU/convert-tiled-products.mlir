@@ -34,8 +34,8 @@ func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %y: memref<?x4
 
 // -----
 
-// A sum over the rows: elements are transposed on their way, what lies beyond
-// the last row is 0, and parts of the sum are added behind.
+// A sum over the rows: elements are transposed in flight, what lies beyond
+// the last row is 0, and parts of the sum are added after.
 // CHECK-LABEL: gpu.func @outer(
 // CHECK:         scf.for
 // CHECK:           arith.select {{.*}} : vector<4xbf16>

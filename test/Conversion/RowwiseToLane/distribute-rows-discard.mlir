@@ -1,7 +1,7 @@
 // RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --canonicalize --split-input-file | FileCheck %s
 // RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --canonicalize --split-input-file | FileCheck %s
 
-// Memory of the function's own, which nothing reads behind the kernel that adds
+// Memory of the function's own, which nothing reads after the kernel that adds
 // up its rows. What becomes of it is the vendor's.
 // CHECK-LABEL: gpu.func @last(
 // CHECK:         lane.combine_groups
@@ -63,7 +63,7 @@ func.func @argument(%p: memref<?x1024xf32>, %s: memref<1024xf32>) {
 
 // -----
 
-// Without other groups there is no barrier behind the loads.
+// Without other groups there is no barrier after the loads.
 // CHECK-LABEL: gpu.func @alone(
 // CHECK-NOT:     lane.discard
 // CHECK:       func.func @alone

@@ -1,6 +1,6 @@
 // RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --split-input-file | FileCheck %s
 
-// A grid without a bound has a workgroup for each set of rows.
+// A grid without a bound has a workgroup for each tile of rows.
 // CHECK-LABEL: gpu.func @once
 // CHECK:         lane.for_rows {{.*}} attributes {once}
 func.func @once(%x: memref<?x512xf32>) {
@@ -14,7 +14,7 @@ func.func @once(%x: memref<?x512xf32>) {
 
 // -----
 
-// Several sets for a workgroup, workgroups that stay, and rows that are loaded
+// Several tiles for a workgroup, workgroups that stay, and rows that are loaded
 // ahead need the loop.
 // CHECK-LABEL: gpu.func @several
 // CHECK-NOT:     once

@@ -2,16 +2,16 @@
 
 // Workgroups that share a row: each is at its columns, which begin where the
 // grid's second dimension says, and the chip starts them together.
-// CHECK:       !place = !lane.place<row_length = 1024, lanes = 64, groups = 2, width = 4, columns = 256>
-// CHECK:       !place1 = !lane.place<row_length = 1208, lanes = 64, groups = 2, width = 4, columns = 304>
+// CHECK:       !layout = !lane.layout<row_length = 1024, lanes = 64, groups = 2, width = 4, columns = 256>
+// CHECK:       !layout1 = !lane.layout<row_length = 1208, lanes = 64, groups = 2, width = 4, columns = 304>
 // CHECK-LABEL: gpu.module @shared_kernels
 // CHECK:       gpu.func @k(
 // CHECK-SAME:    known_cluster_size = array<i32: 1, 4, 1>
 // CHECK:         %[[NUMBER:.*]] = gpu.block_id y
 // CHECK:         %[[FIRST:.*]] = arith.muli %[[NUMBER]], %{{.*}} : index
-// CHECK:         %[[PLACE:.*]] = lane.place from %[[FIRST]] : !place
+// CHECK:         %[[LAYOUT:.*]] = lane.layout from %[[FIRST]] : !layout
 // CHECK:         lane.for_rows
-// CHECK:           lane.reduce [#vector.kind<add>] %{{.*}} at %[[PLACE]] turn
+// CHECK:           lane.reduce [#vector.kind<add>] %{{.*}} at %[[LAYOUT]] iteration
 // CHECK:         gpu.launch_func @shared_kernels::@k clusters in (%c1, %c4, %c1) blocks in (%{{.*}}, %c4{{.*}}, %c1)
 func.func @shared(%x: memref<?x1024xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs rows(%x : memref<?x1024xf32>)

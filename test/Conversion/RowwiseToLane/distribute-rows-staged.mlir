@@ -1,7 +1,7 @@
 // RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --split-input-file | FileCheck %s
 
-// What is staged is the plainest loop as well, but that its last row has to stay
-// apart where copies reach into the row behind.
+// What is staged is the plainest loop as well, but that its last row has to
+// stay apart where copies reach into the row after.
 // CHECK-LABEL: gpu.func @even(
 // CHECK-NOT:     last_row_apart
 // CHECK:         lane.load %

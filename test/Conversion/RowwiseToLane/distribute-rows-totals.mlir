@@ -1,6 +1,6 @@
 // RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --split-input-file | FileCheck %s
 
-// Sums go to totals after every eight turns.
+// Sums go to totals after every eight iterations.
 // CHECK-LABEL: gpu.module @partial_sums_kernels
 // CHECK:         lane.for_rows {{.*}} attributes {sum_block = 8 : i64}
 func.func @partial_sums(%x: memref<?x512xf32>, %p: memref<?x512xf32>) {
@@ -14,7 +14,7 @@ func.func @partial_sums(%x: memref<?x512xf32>, %p: memref<?x512xf32>) {
 
 // -----
 
-// Of two sets each, after every four.
+// Of two tiles each, after every four.
 // CHECK-LABEL: gpu.module @paired_blocks_kernels
 // CHECK:         lane.for_rows {{.*}} attributes {sum_block = 4 : i64}
 func.func @paired_blocks(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %p: memref<?x512xf32>) {

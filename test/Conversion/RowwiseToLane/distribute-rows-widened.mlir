@@ -1,7 +1,7 @@
 // RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --split-input-file | FileCheck %s --check-prefixes=CHECK,NVIDIA
 // RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --split-input-file | FileCheck %s --check-prefixes=CHECK,AMD
 
-// Where rows may be left that do not fill a set and a sum waits for another,
+// Where rows may be left that do not fill a tile and a sum waits for another,
 // vectors are widened ahead of the loop, for those rows as well; rows are not.
 // CHECK-LABEL: gpu.func @several(
 // CHECK:         %[[G:.*]] = lane.load_columns
@@ -52,7 +52,7 @@ func.func @one(%x: memref<?x512xbf16>, %g: memref<512xbf16>, %o: memref<?x512xf3
 
 // -----
 
-// One row a workgroup leaves none; nor is a loop that takes one set ahead of
+// One row a workgroup leaves none; nor is a loop that takes one tile ahead of
 // anything.
 // CHECK-LABEL: gpu.func @alone(
 // CHECK:         lane.for_rows

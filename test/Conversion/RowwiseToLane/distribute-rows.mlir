@@ -4,40 +4,40 @@
 // Rows become parts, the region's operations change their type alone. The terms
 // of a phase's sums come first, its column sums and stores then, the exchange
 // last.
-// CHECK:       !place = !lane.place<row_length = 512, lanes = 64, groups = 4, width = 4>
+// CHECK:       !layout = !lane.layout<row_length = 512, lanes = 64, groups = 4, width = 4>
 // CHECK-LABEL: gpu.module @two_phases_kernels
 // CHECK:       gpu.func @k(
 // CHECK:         %[[W:.*]] = gpu.block_id x
-// CHECK:         %[[PLACE:.*]] = lane.place : !place
-// CHECK:         %[[GAMMA:.*]] = lane.load_columns %{{.*}} at %[[PLACE]]
-// CHECK:         %[[FIRST:.*]] = lane.first_turn
-// CHECK:         %[[LOOP:.*]]:2 = lane.for_rows %[[SET:.*]] = %{{.*}} to %[[ROWS:.*]] step %{{.*}} at %[[PLACE]] for %[[W]] of %{{.*}} sums(%[[SUM:.*]] = %{{.*}}) carrying(%[[TURN:.*]] = %[[FIRST]])
-// CHECK-NEXT:      %[[ROW:.*]] = lane.row %[[SET]] at %[[PLACE]]
-// CHECK-NEXT:      %[[X:.*]] = lane.load %{{.*}}[%[[ROW]]] at %[[PLACE]] {{.*}} -> vector<2x4xbf16>
+// CHECK:         %[[LAYOUT:.*]] = lane.layout : !layout
+// CHECK:         %[[GAMMA:.*]] = lane.load_columns %{{.*}} at %[[LAYOUT]]
+// CHECK:         %[[FIRST:.*]] = lane.first_iteration
+// CHECK:         %[[LOOP:.*]]:2 = lane.for_rows %[[SET:.*]] = %{{.*}} to %[[ROWS:.*]] step %{{.*}} at %[[LAYOUT]] for %[[W]] of %{{.*}} sums(%[[SUM:.*]] = %{{.*}}) carrying(%[[ITERATION:.*]] = %[[FIRST]])
+// CHECK-NEXT:      %[[ROW:.*]] = lane.row %[[SET]] at %[[LAYOUT]]
+// CHECK-NEXT:      %[[X:.*]] = lane.load %{{.*}}[%[[ROW]]] at %[[LAYOUT]] {{.*}} -> vector<2x4xbf16>
 // CHECK-NEXT:      %[[S:.*]] = lane.load_scalar %{{.*}}[%[[ROW]]]
 // CHECK-NEXT:      %[[NEG:.*]] = arith.negf %[[S]] : f32
 // CHECK-NEXT:      %[[WIDE:.*]] = arith.extf %[[X]] : vector<2x4xbf16> to vector<2x4xf32>
 // CHECK-NEXT:      %[[TERM:.*]] = arith.mulf %[[WIDE]], %[[GAMMA]] : vector<2x4xf32>
-// CHECK-NEXT:      %[[SHARE:.*]] = lane.fold [#vector.kind<add>] %[[TERM]] at %[[PLACE]]
+// CHECK-NEXT:      %[[SHARE:.*]] = lane.fold [#vector.kind<add>] %[[TERM]] at %[[LAYOUT]]
 // CHECK-NEXT:      %[[ADDED:.*]] = lane.accumulate %[[SUM]], %[[WIDE]]
-// CHECK-NEXT:      %[[R:.*]] = lane.reduce [#vector.kind<add>] %[[SHARE]] at %[[PLACE]] turn %[[TURN]] phase 0
+// CHECK-NEXT:      %[[R:.*]] = lane.reduce [#vector.kind<add>] %[[SHARE]] at %[[LAYOUT]] iteration %[[ITERATION]] phase 0
 // CHECK-NEXT:      %[[T:.*]] = arith.addf %[[R]], %[[NEG]] : f32
 // CHECK-NEXT:      %[[SPREAD:.*]] = vector.broadcast %[[T]] : f32 to vector<2x4xf32>
 // CHECK-NEXT:      %[[Y:.*]] = arith.mulf %[[WIDE]], %[[SPREAD]]
 // CHECK-NEXT:      lane.fold [#vector.kind<maximumf>] %[[Y]]
 // CHECK-NEXT:      %[[N:.*]] = arith.truncf %[[Y]]
 // CHECK-NEXT:      lane.store %[[N]], %{{.*}}[%[[ROW]]]
-// CHECK-NEXT:      %[[LARGEST:.*]] = lane.reduce [#vector.kind<maximumf>] {{.*}} turn %[[TURN]] phase 1
+// CHECK-NEXT:      %[[LARGEST:.*]] = lane.reduce [#vector.kind<maximumf>] {{.*}} iteration %[[ITERATION]] phase 1
 // CHECK-NEXT:      lane.store_scalar %[[LARGEST]], %{{.*}}[%[[ROW]]]
-// CHECK-NEXT:      %[[NEXT:.*]] = lane.next_turn %[[TURN]]
+// CHECK-NEXT:      %[[NEXT:.*]] = lane.next_iteration %[[ITERATION]]
 // CHECK-NEXT:      lane.yield %[[ADDED]], %[[NEXT]]
-// CHECK:         %[[TOTAL:.*]] = lane.combine_groups %[[LOOP]]#0 at %[[PLACE]] radix 8
-// CHECK-NEXT:    lane.store_sum %[[TOTAL]], %{{.*}}[%[[W]]] at %[[PLACE]]
+// CHECK:         %[[TOTAL:.*]] = lane.combine_groups %[[LOOP]]#0 at %[[LAYOUT]] radix 8
+// CHECK-NEXT:    lane.store_sum %[[TOTAL]], %{{.*}}[%[[W]]] at %[[LAYOUT]]
 // CHECK-NEXT:    gpu.return
 // CHECK:         gpu.launch_func @two_phases_kernels::@k
 // SM90-LABEL:  gpu.module @two_phases_kernels
 // SM90:          lane.yield
-// SM90:          lane.allow_next_kernel
+// SM90:          lane.launch_dependents
 // SM90-NEXT:     lane.combine_groups
 func.func @two_phases(%x: memref<?x512xbf16>, %c: memref<512xf32>, %s: memref<?xf32>, %y: memref<?x512xbf16>, %l: memref<?xf32>, %p: memref<?x512xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x512xbf16>) columns(%c : memref<512xf32>) scalars(%s : memref<?xf32>)
@@ -62,14 +62,14 @@ func.func @two_phases(%x: memref<?x512xbf16>, %c: memref<512xf32>, %s: memref<?x
 
 // Nothing is carried where nothing is summed. Constants become parts.
 // CHECK-LABEL: gpu.module @elementwise_kernels
-// CHECK:         lane.for_rows %{{.*}} at %{{[0-9]+}} for %{{.*}} of %{{[0-9]+}} : !place {
+// CHECK:         lane.for_rows %{{.*}} at %{{[0-9]+}} for %{{.*}} of %{{[0-9]+}} : !layout {
 // CHECK:           %[[TWO:.*]] = arith.constant dense<2.000000e+00> : vector<2x4xf32>
 // CHECK:           arith.mulf %{{.*}}, %[[TWO]]
 // CHECK-NOT:     combine_groups
 // CHECK:         gpu.return
 // A kernel on a chip that starts kernels early lets the next one start.
 // SM90-LABEL:  gpu.module @elementwise_kernels
-// SM90:          lane.allow_next_kernel
+// SM90:          lane.launch_dependents
 func.func @elementwise(%x: memref<?x512xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
@@ -85,12 +85,12 @@ func.func @elementwise(%x: memref<?x512xf32>) {
 
 // A tile of the columns begins where the grid's second dimension says. Sums of a
 // single workgroup are the results, added to what is there if so wanted.
-// CHECK:       !place = !lane.place<row_length = 1000, lanes = 8, groups = 4, width = 4, columns = 32>
+// CHECK:       !layout = !lane.layout<row_length = 1000, lanes = 8, groups = 4, width = 4, columns = 32>
 // CHECK-LABEL: gpu.module @tiles_kernels
 // CHECK:         %[[TILE:.*]] = gpu.block_id y
 // CHECK:         %[[BEGIN:.*]] = arith.muli %[[TILE]], %{{.*}} : index
-// CHECK:         lane.place from %[[BEGIN]] : !place
-// CHECK:         lane.store_sum %{{.*}}, %{{.*}} at %{{.*}} accumulate : !place, vector<1x4xf32>, memref<1000xf32
+// CHECK:         lane.layout from %[[BEGIN]] : !layout
+// CHECK:         lane.store_sum %{{.*}}, %{{.*}} at %{{.*}} accumulate : !layout, vector<1x4xf32>, memref<1000xf32
 func.func @tiles(%x: memref<?x1000xf32>, %s: memref<1000xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x1000xf32>) outs column_sums(%s : memref<1000xf32>)
       attributes {accumulate, schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 4, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 32>} {

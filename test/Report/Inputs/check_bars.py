@@ -61,8 +61,8 @@ def bars(chip, dtype, n, m, figures):
         wanted = 0 if int(fields["threads_per_row"]) <= WAVE[chip] else 1
         # A program that computes no row sum exchanges nothing.
         if not kernel["name"].endswith("_columns"):
-            yield where + "barriers a set of rows", kernel["barriers_per_set"], \
-                abs(kernel["barriers_per_set"] - wanted) < 1e-9
+            yield where + "barriers a tile of rows", kernel["barriers_per_tile"], \
+                abs(kernel["barriers_per_tile"] - wanted) < 1e-9
         yield where + "bytes in flight", kernel["bytes_in_flight"], \
             kernel["bytes_in_flight"] >= IN_FLIGHT
     if n == 1024:

@@ -7,7 +7,7 @@ report: registers and spills are those of the code object's metadata.
 check_product_bars.py LNBWD_OPT CHIP [--full]
 
 The products of M rows of K to N: forward (a bT), of the rows' gradient (a b), of the weight's
-(aT b), with tiles that fill the chip and with small ones and sums in parts. Prints one line for
+(aT b), with tiles that fill the chip and with small ones and split sums. Prints one line for
 each bar that does not hold, and a count of all. A bar that a change crosses is a change to look
 at, not to raise.
 """

@@ -1,9 +1,9 @@
 // RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-block-column-sums)))' --split-input-file | FileCheck %s
 
-!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 8>
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 8>
 
-// A loop over blocks of eight turns around the one over the turns of a block,
-// whose sums begin with zero; what else is carried goes through both.
+// A loop over blocks of eight iterations around the one over the iterations of
+// a block, whose sums begin with zero; what else is carried goes through both.
 // CHECK-LABEL: gpu.func @blocks(
 // CHECK-SAME:    %[[BEGIN:.*]]: index, %[[END:.*]]: index, %[[STEP:.*]]: index, %[[START:.*]]: vector<1x8xf32>, %[[N:.*]]: index)
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<1x8xf32>
@@ -19,9 +19,9 @@
 // CHECK:         "test.use"(%[[OUTER]]#0, %[[OUTER]]#1)
 gpu.module @m {
   gpu.func @blocks(%begin: index, %end: index, %step: index, %start: vector<1x8xf32>, %n: index) {
-    %place = lane.place : !place
-    %sum:2 = lane.for_rows %set = %begin to %end step %step at %place sums(%a = %start) carrying(%c = %n)
-        attributes {sum_block = 8 : i64, whole} : !place, vector<1x8xf32>, index {
+    %layout = lane.layout : !layout
+    %sum:2 = lane.for_rows %tile = %begin to %end step %step at %layout sums(%a = %start) carrying(%c = %n)
+        attributes {sum_block = 8 : i64, whole} : !layout, vector<1x8xf32>, index {
       %v = arith.constant dense<1.0> : vector<1x8xf32>
       %b = lane.accumulate %a, %v : vector<1x8xf32>
       lane.yield %b, %c : vector<1x8xf32>, index
@@ -33,15 +33,15 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 8>
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 8>
 
 // CHECK-LABEL: gpu.func @no_blocks
 // CHECK-NOT:     scf.for
 // CHECK:         gpu.return
 gpu.module @m {
   gpu.func @no_blocks(%begin: index, %end: index, %step: index) {
-    %place = lane.place : !place
-    lane.for_rows %set = %begin to %end step %step at %place attributes {whole} : !place {
+    %layout = lane.layout : !layout
+    lane.for_rows %tile = %begin to %end step %step at %layout attributes {whole} : !layout {
     }
     gpu.return
   }
@@ -49,9 +49,9 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 8>
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 8>
 
-// Where there surely is a first turn, there is a first block.
+// Where there surely is a first iteration, there is a first block.
 // CHECK-LABEL: gpu.func @entered(
 // CHECK-SAME:    %[[BEGIN:.*]]: index, %[[END:.*]]: index, %[[STEP:.*]]: index, %[[START:.*]]: vector<1x8xf32>, %[[N:.*]]: index)
 // CHECK:         %[[BLOCK_STEP:.*]] = arith.muli %[[STEP]], %{{.*}} : index
@@ -66,9 +66,9 @@ gpu.module @m {
 // CHECK:         "test.use"(%[[OUTER]]#1, %[[OUTER]]#2)
 gpu.module @m {
   gpu.func @entered(%begin: index, %end: index, %step: index, %start: vector<1x8xf32>, %n: index) {
-    %place = lane.place : !place
-    %sum:2 = lane.for_rows %set = %begin to %end step %step at %place sums(%a = %start) carrying(%c = %n)
-        attributes {entered, sum_block = 8 : i64, whole} : !place, vector<1x8xf32>, index {
+    %layout = lane.layout : !layout
+    %sum:2 = lane.for_rows %tile = %begin to %end step %step at %layout sums(%a = %start) carrying(%c = %n)
+        attributes {entered, sum_block = 8 : i64, whole} : !layout, vector<1x8xf32>, index {
       lane.yield %a, %c : vector<1x8xf32>, index
     }
     "test.use"(%sum#0, %sum#1) : (vector<1x8xf32>, index) -> ()

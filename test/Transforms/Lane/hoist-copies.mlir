@@ -1,9 +1,9 @@
 // RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-hoist-copies)))' --split-input-file | FileCheck %s
 
-!place = !lane.place<row_length = 256, lanes = 32, groups = 2, width = 8>
+!layout = !lane.layout<row_length = 256, lanes = 32, groups = 2, width = 8>
 !stages = !lane.stages<2 of f32>
 
-// Behind the first barrier behind what is received, which stands for the last.
+// After the first barrier after what is received, which stands for the last.
 // CHECK-LABEL: gpu.func @first_barrier(
 // CHECK:         lane.receive
 // CHECK-NEXT:    "test.exchange"
@@ -15,18 +15,18 @@
 // CHECK-NEXT:    "test.end"
 // CHECK-NEXT:  }
 gpu.module @m {
-  gpu.func @first_barrier(%stages: !stages, %place: !place, %i: index, %xs: memref<?x256xf32>) {
-    lane.for_rows %set = %i to %i step %i at %place attributes {whole} : !place {
+  gpu.func @first_barrier(%stages: !stages, %layout: !layout, %i: index, %xs: memref<?x256xf32>) {
+    lane.for_rows %tile = %i to %i step %i at %layout attributes {whole} : !layout {
       lane.barrier
-      %x = lane.receive %set from %stages[%i] at %place access 0 : !place, !stages -> vector<8xf32>
+      %x = lane.receive %tile from %stages[%i] at %layout access 0 : !layout, !stages -> vector<8xf32>
       "test.exchange"(%x) : (vector<8xf32>) -> ()
       lane.barrier
       "test.read"() : () -> ()
       lane.barrier
       "test.end"() : () -> ()
       lane.barrier
-      %later = arith.addi %set, %i : index
-      lane.start_copies %xs from %later below %i to %stages[%i] at %place : !place, !stages, memref<?x256xf32>
+      %later = arith.addi %tile, %i : index
+      lane.start_copies %xs from %later below %i to %stages[%i] at %layout : !layout, !stages, memref<?x256xf32>
     }
     gpu.return
   }
@@ -34,12 +34,12 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 512, lanes = 32, groups = 2, width = 8, columns = 256>
+!layout = !lane.layout<row_length = 512, lanes = 32, groups = 2, width = 8, columns = 256>
 !stages = !lane.stages<2 of f32>
 !memory = memref<8xf32, #gpu.address_space<workgroup>>
 !barriers = memref<2xi64, #gpu.address_space<workgroup>>
 
-// While sums are on their way to peers; that needs the barrier.
+// While sums are in flight to peers; that needs the barrier.
 // CHECK-LABEL: gpu.func @peers(
 // CHECK:         lane.send_to_peers
 // CHECK-NEXT:    lane.barrier
@@ -47,13 +47,13 @@ gpu.module @m {
 // CHECK-NEXT:    lane.await_bytes
 // CHECK-NEXT:  }
 gpu.module @m {
-  gpu.func @peers(%stages: !stages, %place: !place, %i: index, %p: i32, %xs: memref<?x512xf32>, %s: vector<1xf32>) workgroup(%m: !memory, %b: !barriers) {
-    lane.for_rows %set = %i to %i step %i at %place attributes {whole} : !place {
-      %x = lane.receive %set from %stages[%i] at %place access 0 : !place, !stages -> vector<8xf32>
-      lane.send_to_peers %s to %m[%i] counted by %b[%i] at %place : !place, vector<1xf32>, !memory, !barriers
+  gpu.func @peers(%stages: !stages, %layout: !layout, %i: index, %p: i32, %xs: memref<?x512xf32>, %s: vector<1xf32>) workgroup(%m: !memory, %b: !barriers) {
+    lane.for_rows %tile = %i to %i step %i at %layout attributes {whole} : !layout {
+      %x = lane.receive %tile from %stages[%i] at %layout access 0 : !layout, !stages -> vector<8xf32>
+      lane.send_to_peers %s to %m[%i] counted by %b[%i] at %layout : !layout, vector<1xf32>, !memory, !barriers
       lane.await_bytes %b[%i] phase %p : !barriers
       lane.barrier
-      lane.start_copies %xs from %set below %i to %stages[%i] at %place : !place, !stages, memref<?x512xf32>
+      lane.start_copies %xs from %tile below %i to %stages[%i] at %layout : !layout, !stages, memref<?x512xf32>
     }
     gpu.return
   }
@@ -61,10 +61,10 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 256, lanes = 32, groups = 2, width = 8>
+!layout = !lane.layout<row_length = 256, lanes = 32, groups = 2, width = 8>
 !stages = !lane.stages<2 of f32>
 
-// No other barrier: as it was. Copies outside a loop have no turn.
+// No other barrier: as it was. Copies outside a loop have no iteration.
 // CHECK-LABEL: gpu.func @own_barrier(
 // CHECK:         lane.start_copies
 // CHECK-NEXT:    lane.for_rows
@@ -73,13 +73,13 @@ gpu.module @m {
 // CHECK-NEXT:      lane.barrier
 // CHECK-NEXT:      lane.start_copies
 gpu.module @m {
-  gpu.func @own_barrier(%stages: !stages, %place: !place, %i: index, %xs: memref<?x256xf32>) {
-    lane.start_copies %xs from %i below %i to %stages[%i] at %place : !place, !stages, memref<?x256xf32>
-    lane.for_rows %set = %i to %i step %i at %place attributes {whole} : !place {
-      %x = lane.receive %set from %stages[%i] at %place access 0 : !place, !stages -> vector<8xf32>
+  gpu.func @own_barrier(%stages: !stages, %layout: !layout, %i: index, %xs: memref<?x256xf32>) {
+    lane.start_copies %xs from %i below %i to %stages[%i] at %layout : !layout, !stages, memref<?x256xf32>
+    lane.for_rows %tile = %i to %i step %i at %layout attributes {whole} : !layout {
+      %x = lane.receive %tile from %stages[%i] at %layout access 0 : !layout, !stages -> vector<8xf32>
       "test.use"(%x) : (vector<8xf32>) -> ()
       lane.barrier
-      lane.start_copies %xs from %set below %i to %stages[%i] at %place : !place, !stages, memref<?x256xf32>
+      lane.start_copies %xs from %tile below %i to %stages[%i] at %layout : !layout, !stages, memref<?x256xf32>
     }
     gpu.return
   }

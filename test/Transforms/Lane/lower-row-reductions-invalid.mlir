@@ -3,15 +3,15 @@
 
 // CHECK: error: loc("option chip"): unknown chip 'gfx000', expected one of: gfx908
 
-!place = !lane.place<row_length = 1024, lanes = 256, groups = 1, width = 4>
+!layout = !lane.layout<row_length = 1024, lanes = 256, groups = 1, width = 4>
 
 gpu.module @m {
   gpu.func @f(%x: f32) {
-    %place = lane.place : !place
-    %turn = lane.first_turn : !lane.turn
-    %s = lane.reduce [#vector.kind<add>] %x at %place turn %turn phase 0 : !place, f32 -> f32
-    // expected-error@+1 {{expected the place, and the number of sums, of the kernel's other reductions of phase 0}}
-    %t:2 = lane.reduce [#vector.kind<add>, #vector.kind<add>] %x, %s at %place turn %turn phase 0 : !place, f32, f32 -> f32, f32
+    %layout = lane.layout : !layout
+    %iteration = lane.first_iteration : !lane.iteration
+    %s = lane.reduce [#vector.kind<add>] %x at %layout iteration %iteration phase 0 : !layout, f32 -> f32
+    // expected-error@+1 {{expected the layout, and the number of sums, of the kernel's other reductions of phase 0}}
+    %t:2 = lane.reduce [#vector.kind<add>, #vector.kind<add>] %x, %s at %layout iteration %iteration phase 0 : !layout, f32, f32 -> f32, f32
     gpu.return
   }
 }

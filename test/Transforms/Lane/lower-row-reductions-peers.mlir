@@ -1,43 +1,44 @@
 // RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-lower-row-reductions{chip=sm_90})),canonicalize)' --split-input-file | FileCheck %s
 
-!place = !lane.place<row_length = 8192, lanes = 64, groups = 2, width = 8, columns = 1024>
+!layout = !lane.layout<row_length = 8192, lanes = 64, groups = 2, width = 8, columns = 1024>
 
 // Eight workgroups of two waves a row: sixteen slots of two numbers for each of
-// two groups and two rows in turn. A wave's first lanes read them, the others
-// take what changes nothing, and the wave adds up. A turn is the row's number.
+// two groups and two rows alternately. A wave's first lanes read them, the
+// others take what changes nothing, and the wave adds up. An iteration is the
+// row's number.
 // CHECK-LABEL: gpu.func @peers(
 // CHECK-SAME:    workgroup(%[[MEMORY:.*]] : memref<128xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}, %[[BARRIERS:.*]] : memref<4xi64, #gpu.address_space<workgroup>>
 // CHECK:         %[[NEUTRAL:.*]] = arith.constant dense<[0.000000e+00, 0xFF800000]> : vector<2xf32>
-// CHECK:         %[[PLACE:.*]] = lane.place from
+// CHECK:         %[[LAYOUT:.*]] = lane.layout from
 // CHECK-NEXT:    lane.init_byte_barriers %[[BARRIERS]]
 // CHECK-NEXT:    lane.arrive_at_peers
 // CHECK-NEXT:    "test.other"
 // CHECK-NEXT:    lane.await_peers
-// CHECK-NEXT:    lane.for_rows {{.*}} carrying(%[[TURN:.*]] = %{{.*}}) attributes
+// CHECK-NEXT:    lane.for_rows {{.*}} carrying(%[[ITERATION:.*]] = %{{.*}}) attributes
 // CHECK:           gpu.subgroup_reduce add %{{.*}} : (f32) -> f32
 // CHECK:           gpu.subgroup_reduce maximumf %{{.*}} : (f32) -> f32
 // CHECK:           %[[MINE:.*]] = vector.from_elements
 // CHECK:           %[[W:.*]] = gpu.block_id y
 // CHECK:           %[[OF_W:.*]] = arith.muli %[[W]], %{{.*}} : index
 // CHECK:           lane.expect_bytes %[[BARRIERS]][%[[BARRIER:.*]]], 256 :
-// CHECK-NEXT:      lane.send_to_peers %[[MINE]] to %[[MEMORY]][%{{.*}}] counted by %[[BARRIERS]][%[[BARRIER]]] at %[[PLACE]]
+// CHECK-NEXT:      lane.send_to_peers %[[MINE]] to %[[MEMORY]][%{{.*}}] counted by %[[BARRIERS]][%[[BARRIER]]] at %[[LAYOUT]]
 // CHECK:           lane.await_bytes %[[BARRIERS]][%[[BARRIER]]] phase
 // CHECK:           %[[READ:.*]] = vector.load %[[MEMORY]]
 // CHECK:           arith.select %{{.*}}, %[[READ]], %[[NEUTRAL]] : vector<2xf32>
 // CHECK:           gpu.subgroup_reduce add
 // CHECK:           gpu.subgroup_reduce maximumf
-// CHECK:           %[[NEXT:.*]] = arith.addi %[[TURN]], %{{.*}} : index
+// CHECK:           %[[NEXT:.*]] = arith.addi %[[ITERATION]], %{{.*}} : index
 // CHECK:           lane.yield %[[NEXT]] : index
 gpu.module @m {
   gpu.func @peers(%x: f32, %y: f32, %i: index) {
-    %place = lane.place from %i : !place
+    %layout = lane.layout from %i : !layout
     "test.other"() : () -> ()
-    %first = lane.first_turn : !lane.turn
-    %last = lane.for_rows %set = %i to %i step %i at %place carrying(%turn = %first) attributes {whole} : !place, !lane.turn {
-      %s:2 = lane.reduce [#vector.kind<add>, #vector.kind<maximumf>] %x, %y at %place turn %turn phase 0 : !place, f32, f32 -> f32, f32
+    %first = lane.first_iteration : !lane.iteration
+    %last = lane.for_rows %tile = %i to %i step %i at %layout carrying(%iteration = %first) attributes {whole} : !layout, !lane.iteration {
+      %s:2 = lane.reduce [#vector.kind<add>, #vector.kind<maximumf>] %x, %y at %layout iteration %iteration phase 0 : !layout, f32, f32 -> f32, f32
       "test.use"(%s#0, %s#1) : (f32, f32) -> ()
-      %next = lane.next_turn %turn : !lane.turn
-      lane.yield %next : !lane.turn
+      %next = lane.next_iteration %iteration : !lane.iteration
+      lane.yield %next : !lane.iteration
     }
     gpu.return
   }
@@ -45,7 +46,7 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 65536, lanes = 256, groups = 1, width = 8, columns = 8192>
+!layout = !lane.layout<row_length = 65536, lanes = 256, groups = 1, width = 8, columns = 8192>
 
 // Sixty-four slots: each lane reads two.
 // CHECK-LABEL: gpu.func @two_slots_a_lane(
@@ -56,9 +57,9 @@ gpu.module @m {
 // CHECK:         gpu.subgroup_reduce add
 gpu.module @m {
   gpu.func @two_slots_a_lane(%x: f32, %i: index) {
-    %place = lane.place from %i : !place
-    %turn = lane.first_turn : !lane.turn
-    %s = lane.reduce [#vector.kind<add>] %x at %place turn %turn phase 0 : !place, f32 -> f32
+    %layout = lane.layout from %i : !layout
+    %iteration = lane.first_iteration : !lane.iteration
+    %s = lane.reduce [#vector.kind<add>] %x at %layout iteration %iteration phase 0 : !layout, f32 -> f32
     "test.use"(%s) : (f32) -> ()
     gpu.return
   }

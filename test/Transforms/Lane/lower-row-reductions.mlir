@@ -1,7 +1,7 @@
 // RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-lower-row-reductions{chip=gfx942})),canonicalize)' --split-input-file | FileCheck %s
 
-// The elements of a lane by halves, then the lanes of a wave; no memory, so that
-// a turn is nothing.
+// The elements of a lane by halves, then the lanes of a wave; no memory, so
+// that an iteration is nothing.
 // CHECK-LABEL: gpu.func @one_wave(
 // CHECK-SAME:    %[[X:.*]]: vector<4xf32>)
 // CHECK-NOT:     workgroup(
@@ -11,15 +11,15 @@
 // CHECK:         %[[ONE:.*]] = vector.extract %{{.*}}[0] : f32 from vector<1xf32>
 // CHECK:         %[[SUM:.*]] = gpu.subgroup_reduce add %[[ONE]] : (f32) -> f32
 // CHECK-NOT:     lane.barrier
-// CHECK-NOT:     turn
+// CHECK-NOT:     iteration
 // CHECK:         "test.use"(%[[SUM]])
 gpu.module @m {
   gpu.func @one_wave(%x: vector<4xf32>) {
-    %place = lane.place : !lane.place<row_length = 256, lanes = 64, groups = 2, width = 4>
-    %turn = lane.first_turn : !lane.turn
-    %s = lane.reduce [#vector.kind<add>] %x at %place turn %turn phase 0
-        : !lane.place<row_length = 256, lanes = 64, groups = 2, width = 4>, vector<4xf32> -> f32
-    %next = lane.next_turn %turn : !lane.turn
+    %layout = lane.layout : !lane.layout<row_length = 256, lanes = 64, groups = 2, width = 4>
+    %iteration = lane.first_iteration : !lane.iteration
+    %s = lane.reduce [#vector.kind<add>] %x at %layout iteration %iteration phase 0
+        : !lane.layout<row_length = 256, lanes = 64, groups = 2, width = 4>, vector<4xf32> -> f32
+    %next = lane.next_iteration %iteration : !lane.iteration
     "test.use"(%s) : (f32) -> ()
     gpu.return
   }
@@ -31,10 +31,10 @@ gpu.module @m {
 // CHECK:         gpu.subgroup_reduce maximumf %{{.*}} cluster(size = 16) : (f32) -> f32
 gpu.module @m {
   gpu.func @part_of_a_wave(%x: f32) {
-    %place = lane.place : !lane.place<row_length = 256, lanes = 16, groups = 4, width = 4>
-    %turn = lane.first_turn : !lane.turn
-    %s = lane.reduce [#vector.kind<maximumf>] %x at %place turn %turn phase 0
-        : !lane.place<row_length = 256, lanes = 16, groups = 4, width = 4>, f32 -> f32
+    %layout = lane.layout : !lane.layout<row_length = 256, lanes = 16, groups = 4, width = 4>
+    %iteration = lane.first_iteration : !lane.iteration
+    %s = lane.reduce [#vector.kind<maximumf>] %x at %layout iteration %iteration phase 0
+        : !lane.layout<row_length = 256, lanes = 16, groups = 4, width = 4>, f32 -> f32
     "test.use"(%s) : (f32) -> ()
     gpu.return
   }
@@ -48,10 +48,10 @@ gpu.module @m {
 // CHECK:         "test.use"(%[[X]])
 gpu.module @m {
   gpu.func @one_lane(%x: f32) {
-    %place = lane.place : !lane.place<row_length = 4, lanes = 1, groups = 64, width = 4>
-    %turn = lane.first_turn : !lane.turn
-    %s = lane.reduce [#vector.kind<add>] %x at %place turn %turn phase 0
-        : !lane.place<row_length = 4, lanes = 1, groups = 64, width = 4>, f32 -> f32
+    %layout = lane.layout : !lane.layout<row_length = 4, lanes = 1, groups = 64, width = 4>
+    %iteration = lane.first_iteration : !lane.iteration
+    %s = lane.reduce [#vector.kind<add>] %x at %layout iteration %iteration phase 0
+        : !lane.layout<row_length = 4, lanes = 1, groups = 64, width = 4>, f32 -> f32
     "test.use"(%s) : (f32) -> ()
     gpu.return
   }
@@ -59,7 +59,7 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 1024, lanes = 256, groups = 2, width = 4>
+!layout = !lane.layout<row_length = 1024, lanes = 256, groups = 2, width = 4>
 
 // Four waves: each writes to its slot, and all lanes combine the slots in order,
 // each sum in its way. Two phases of two groups, two sums and one: a half has 24
@@ -69,11 +69,11 @@ gpu.module @m {
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : index
 // CHECK-DAG:     %[[OFFSET:.*]] = arith.constant 16 : index
 // CHECK-DAG:     %[[HALF:.*]] = arith.constant 24 : index
-// CHECK:         lane.for_rows {{.*}} carrying(%[[TURN:.*]] = %[[ZERO]]) attributes {whole} : !place, index {
+// CHECK:         lane.for_rows {{.*}} carrying(%[[ITERATION:.*]] = %[[ZERO]]) attributes {whole} : !layout, index {
 // CHECK:           gpu.subgroup_reduce add
 // CHECK:           gpu.subgroup_reduce maximumf
 // CHECK:           %[[GROUP:.*]] = lane.group
-// CHECK:           arith.addi %[[TURN]], %{{.*}} : index
+// CHECK:           arith.addi %[[ITERATION]], %{{.*}} : index
 // CHECK:           %[[MINE:.*]] = vector.from_elements %{{.*}}, %{{.*}} : vector<2xf32>
 // CHECK:           %[[LANE:.*]] = lane.lane
 // CHECK:           arith.divui %[[LANE]], %{{.*}} : index
@@ -84,21 +84,21 @@ gpu.module @m {
 // CHECK:           arith.maximumf {{.*}} : vector<2xf32>
 // CHECK:           vector.extract %{{.*}}[0] : f32 from vector<2xf32>
 // CHECK:           vector.extract %{{.*}}[1] : f32 from vector<2xf32>
-// CHECK:           arith.addi %[[TURN]], %[[OFFSET]] : index
+// CHECK:           arith.addi %[[ITERATION]], %[[OFFSET]] : index
 // CHECK:           lane.barrier
-// CHECK:           %[[NEXT:.*]] = arith.subi %[[HALF]], %[[TURN]] : index
+// CHECK:           %[[NEXT:.*]] = arith.subi %[[HALF]], %[[ITERATION]] : index
 // CHECK:           lane.yield %[[NEXT]] : index
 gpu.module @m {
   gpu.func @four_waves(%x: f32, %y: f32, %i: index) {
-    %place = lane.place : !place
-    %first = lane.first_turn : !lane.turn
-    %last = lane.for_rows %set = %i to %i step %i at %place carrying(%turn = %first) attributes {whole} : !place, !lane.turn {
-      %s:2 = lane.reduce [#vector.kind<add>, #vector.kind<maximumf>] %x, %y at %place turn %turn phase 0 : !place, f32, f32 -> f32, f32
+    %layout = lane.layout : !layout
+    %first = lane.first_iteration : !lane.iteration
+    %last = lane.for_rows %tile = %i to %i step %i at %layout carrying(%iteration = %first) attributes {whole} : !layout, !lane.iteration {
+      %s:2 = lane.reduce [#vector.kind<add>, #vector.kind<maximumf>] %x, %y at %layout iteration %iteration phase 0 : !layout, f32, f32 -> f32, f32
       %t = arith.addf %s#0, %s#1 : f32
-      %u = lane.reduce [#vector.kind<add>] %t at %place turn %turn phase 1 : !place, f32 -> f32
+      %u = lane.reduce [#vector.kind<add>] %t at %layout iteration %iteration phase 1 : !layout, f32 -> f32
       "test.use"(%u) : (f32) -> ()
-      %next = lane.next_turn %turn : !lane.turn
-      lane.yield %next : !lane.turn
+      %next = lane.next_iteration %iteration : !lane.iteration
+      lane.yield %next : !lane.iteration
     }
     gpu.return
   }
@@ -106,7 +106,7 @@ gpu.module @m {
 
 // -----
 
-!tile = !lane.place<row_length = 700, lanes = 128, groups = 1, width = 4, columns = 512>
+!column_tile = !lane.layout<row_length = 700, lanes = 128, groups = 1, width = 4, columns = 512>
 
 // The sums of a workgroup's own columns are those of its two waves: nobody else
 // is met.
@@ -119,9 +119,9 @@ gpu.module @m {
 // CHECK:         "test.use"
 gpu.module @m {
   gpu.func @own_columns(%x: f32, %first: index) {
-    %place = lane.place from %first : !tile
-    %turn = lane.first_turn : !lane.turn
-    %s = lane.reduce [#vector.kind<add>] %x at %place turn %turn phase 0 own_columns : !tile, f32 -> f32
+    %layout = lane.layout from %first : !column_tile
+    %iteration = lane.first_iteration : !lane.iteration
+    %s = lane.reduce [#vector.kind<add>] %x at %layout iteration %iteration phase 0 own_columns : !column_tile, f32 -> f32
     "test.use"(%s) : (f32) -> ()
     gpu.return
   }

@@ -1,29 +1,29 @@
 // RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-peel-last-rows)))' --split-input-file | FileCheck %s
 
-!place = !lane.place<row_length = 512, lanes = 64, groups = 4, width = 8>
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 4, width = 8>
 
-// The loop takes whole sets; the last workgroup takes what is left, where groups
-// without a row work on the last one and keep nothing.
+// The loop takes full tiles; the last workgroup takes what is left, where
+// groups without a row work on the last one and keep nothing.
 // CHECK-LABEL: gpu.func @tail(
 // CHECK-SAME:    %[[X:.*]]: memref<?x512xf32>, %[[S:.*]]: memref<?xf32>, %[[BEGIN:.*]]: index, %[[ROWS:.*]]: index, %[[STEP:.*]]: index, %[[W:.*]]: index, %[[WS:.*]]: index)
-// CHECK:         %[[SETS:.*]] = arith.divui %[[ROWS]], %{{.*}} : index
-// CHECK:         %[[FULL:.*]] = arith.muli %[[SETS]], %{{.*}} : index
-// CHECK:         %[[LOOP:.*]] = lane.for_rows %{{.*}} = %[[BEGIN]] to %[[FULL]] step %[[STEP]] at %[[PLACE:.*]] sums({{.*}}) attributes {sum_block = 8 : i64, whole}
+// CHECK:         %[[TILES:.*]] = arith.divui %[[ROWS]], %{{.*}} : index
+// CHECK:         %[[FULL:.*]] = arith.muli %[[TILES]], %{{.*}} : index
+// CHECK:         %[[LOOP:.*]] = lane.for_rows %{{.*}} = %[[BEGIN]] to %[[FULL]] step %[[STEP]] at %[[LAYOUT:.*]] sums({{.*}}) attributes {sum_block = 8 : i64, whole}
 // CHECK:           lane.accumulate %{{.*}}, %{{[0-9]+}} : vector<1x8xf32>
-// CHECK:           lane.store %{{.*}} at %{{[0-9]+}} : !place
-// CHECK:           lane.store_scalar %{{.*}} at %{{[0-9]+}} : !place
+// CHECK:           lane.store %{{.*}} at %{{[0-9]+}} : !layout
+// CHECK:           lane.store_scalar %{{.*}} at %{{[0-9]+}} : !layout
 // CHECK:         %[[BEHIND:.*]] = arith.addi %[[W]], %{{.*}} : index
 // CHECK:         %[[LAST:.*]] = arith.cmpi eq, %[[BEHIND]], %[[WS]] : index
 // CHECK:         %[[LEFT:.*]] = arith.cmpi ult, %[[FULL]], %[[ROWS]] : index
 // CHECK:         %[[BOTH:.*]] = arith.andi %[[LEFT]], %[[LAST]] : i1
 // CHECK:         %[[TOTAL:.*]] = scf.if %[[BOTH]] -> (vector<1x8xf32>) {
-// CHECK:           %[[OWN:.*]] = lane.row %[[FULL]] at %[[PLACE]]
+// CHECK:           %[[OWN:.*]] = lane.row %[[FULL]] at %[[LAYOUT]]
 // CHECK:           %[[EXISTS:.*]] = arith.cmpi ult, %[[OWN]], %[[ROWS]] : index
 // CHECK:           %[[ROW:.*]] = arith.minui %[[OWN]], %{{.*}} : index
 // CHECK:           lane.load %[[X]][%[[ROW]]]
 // CHECK:           %[[ADDED:.*]] = lane.accumulate %[[LOOP]], %{{.*}} if %[[EXISTS]]
-// CHECK:           lane.store %{{.*}}[%[[ROW]]] at %[[PLACE]] if %[[EXISTS]]
-// CHECK:           lane.store_scalar %{{.*}}[%[[ROW]]] at %[[PLACE]] if %[[EXISTS]]
+// CHECK:           lane.store %{{.*}}[%[[ROW]]] at %[[LAYOUT]] if %[[EXISTS]]
+// CHECK:           lane.store_scalar %{{.*}}[%[[ROW]]] at %[[LAYOUT]] if %[[EXISTS]]
 // CHECK:           scf.yield %[[ADDED]]
 // CHECK:         } else {
 // CHECK:           scf.yield %[[LOOP]]
@@ -31,16 +31,16 @@
 // CHECK:         "test.use"(%[[TOTAL]])
 gpu.module @m {
   gpu.func @tail(%x: memref<?x512xf32>, %s: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index) {
-    %place = lane.place : !place
+    %layout = lane.layout : !layout
     %zero = arith.constant dense<0.0> : vector<1x8xf32>
-    %sum = lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws sums(%a = %zero)
-        attributes {sum_block = 8 : i64} : !place, vector<1x8xf32> {
-      %row = lane.row %set at %place : !place
-      %v = lane.load %x[%row] at %place : !place, memref<?x512xf32> -> vector<1x8xf32>
+    %sum = lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws sums(%a = %zero)
+        attributes {sum_block = 8 : i64} : !layout, vector<1x8xf32> {
+      %row = lane.row %tile at %layout : !layout
+      %v = lane.load %x[%row] at %layout : !layout, memref<?x512xf32> -> vector<1x8xf32>
       %n = lane.load_scalar %s[%row] : memref<?xf32>
       %b = lane.accumulate %a, %v : vector<1x8xf32>
-      lane.store %v, %x[%row] at %place : !place, vector<1x8xf32>, memref<?x512xf32>
-      lane.store_scalar %n, %s[%row] at %place : !place, memref<?xf32>
+      lane.store %v, %x[%row] at %layout : !layout, vector<1x8xf32>, memref<?x512xf32>
+      lane.store_scalar %n, %s[%row] at %layout : !layout, memref<?xf32>
       lane.yield %b : vector<1x8xf32>
     }
     "test.use"(%sum) : (vector<1x8xf32>) -> ()
@@ -50,17 +50,18 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 8>
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 8>
 
-// Row by row, all sets are whole; a loop without state leaves a branch without.
+// Row by row, all tiles are whole; a loop without state leaves a branch
+// without.
 // CHECK-LABEL: gpu.func @no_tail
-// CHECK:         lane.for_rows %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} at %{{.*}} attributes {whole} : !place {
+// CHECK:         lane.for_rows %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} at %{{.*}} attributes {whole} : !layout {
 // CHECK-NOT:     scf.if
 // CHECK:         gpu.return
 gpu.module @m {
   gpu.func @no_tail(%begin: index, %rows: index, %step: index, %w: index, %ws: index) {
-    %place = lane.place : !place
-    lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws : !place {
+    %layout = lane.layout : !layout
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
     }
     gpu.return
   }
@@ -68,15 +69,15 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 512, lanes = 64, groups = 2, width = 8>
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 2, width = 8>
 
 // CHECK-LABEL: gpu.func @no_state
 // CHECK:         scf.if %{{.*}} {
 // CHECK:         } {lane.part = #lane.part<tail>}
 gpu.module @m {
   gpu.func @no_state(%begin: index, %rows: index, %step: index, %w: index, %ws: index) {
-    %place = lane.place : !place
-    lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws : !place {
+    %layout = lane.layout : !layout
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
     }
     gpu.return
   }
@@ -84,17 +85,17 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 512, lanes = 64, groups = 2, width = 8>
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 2, width = 8>
 
-// A loop of whole sets is left alone.
+// A loop of full tiles is left alone.
 // CHECK-LABEL: gpu.func @whole
 // CHECK:         lane.for_rows
 // CHECK-NOT:     scf.if
 // CHECK:         gpu.return
 gpu.module @m {
   gpu.func @whole(%begin: index, %rows: index, %step: index) {
-    %place = lane.place : !place
-    lane.for_rows %set = %begin to %rows step %step at %place attributes {whole} : !place {
+    %layout = lane.layout : !layout
+    lane.for_rows %tile = %begin to %rows step %step at %layout attributes {whole} : !layout {
     }
     gpu.return
   }
@@ -102,7 +103,7 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 512, lanes = 64, groups = 2, width = 8>
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 2, width = 8>
 
 // Stores in a loop within the body keep nothing either.
 // CHECK-LABEL: gpu.func @nested
@@ -112,11 +113,11 @@ gpu.module @m {
 // CHECK:             lane.store %{{.*}} if %[[EXISTS]]
 gpu.module @m {
   gpu.func @nested(%x: memref<?x512xf32>, %v: vector<1x8xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index) {
-    %place = lane.place : !place
-    lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws : !place {
-      %row = lane.row %set at %place : !place
+    %layout = lane.layout : !layout
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
+      %row = lane.row %tile at %layout : !layout
       scf.for %c = %begin to %rows step %step {
-        lane.store %v, %x[%row] at %place : !place, vector<1x8xf32>, memref<?x512xf32>
+        lane.store %v, %x[%row] at %layout : !layout, vector<1x8xf32>, memref<?x512xf32>
       }
     }
     gpu.return
@@ -125,10 +126,10 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 511, lanes = 64, groups = 1, width = 1>
+!layout = !lane.layout<row_length = 511, lanes = 64, groups = 1, width = 1>
 
-// The last row stays apart if it has to, also where it would make no set that is
-// not whole.
+// The last row stays apart if it has to, also where it would make no tile that
+// is not whole.
 // CHECK-LABEL: gpu.func @last_row_apart(
 // CHECK-SAME:    %[[BEGIN:[^:]*]]: index, %[[ROWS:[^:]*]]: index, %[[STEP:[^:]*]]: index
 // CHECK:         %[[ONE:.*]] = arith.constant 1 : index
@@ -139,8 +140,8 @@ gpu.module @m {
 // CHECK:         scf.if
 gpu.module @m {
   gpu.func @last_row_apart(%begin: index, %rows: index, %step: index, %w: index, %ws: index) {
-    %place = lane.place : !place
-    lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws attributes {last_row_apart} : !place {
+    %layout = lane.layout : !layout
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {last_row_apart} : !layout {
     }
     gpu.return
   }

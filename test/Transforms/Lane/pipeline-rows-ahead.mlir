@@ -1,92 +1,93 @@
 // RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-pipeline-rows{chip=gfx942})))' --split-input-file | FileCheck %s --check-prefixes=CHECK,AMD
 // RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-pipeline-rows{chip=sm_80})))' --split-input-file | FileCheck %s --check-prefixes=CHECK,NVIDIA
 
-!place = !lane.place<row_length = 512, lanes = 64, groups = 4, width = 4>
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 4, width = 4>
 
-// A turn loads the set that the next one works on. AMD's loads are dropped where
-// there is no such set, stay ahead of the work, and are waited for behind it.
-// NVIDIA's first loads are below a condition, the others go to the last row.
+// An iteration loads the tile that the next one works on. AMD's loads are
+// dropped where there is no such tile, stay ahead of the work, and are waited
+// for after it. NVIDIA's first loads are below a condition, the others go to
+// the last row.
 // CHECK-LABEL: gpu.func @ahead(
 // CHECK-SAME:    %[[X:[a-z0-9]+]]: memref<?x512xf32>, %[[S:[a-z0-9]+]]: memref<?xf32>, %[[BEGIN:[a-z0-9]+]]: index, %[[ROWS:[a-z0-9]+]]: index, %[[STEP:[a-z0-9]+]]: index,
-// CHECK:         %[[SETS:.*]] = arith.divui %[[ROWS]], %{{.*}} : index
-// CHECK:         %[[FULL:.*]] = arith.muli %[[SETS]], %{{.*}} : index
+// CHECK:         %[[TILES:.*]] = arith.divui %[[ROWS]], %{{.*}} : index
+// CHECK:         %[[FULL:.*]] = arith.muli %[[TILES]], %{{.*}} : index
 // CHECK:         %[[ANY:.*]] = arith.cmpi ult, %[[BEGIN]], %[[FULL]]
 // AMD:           %[[COUNT:.*]] = arith.select %[[ANY]], %c4{{[_0-9]*}}, %c0{{[_0-9]*}} {lane.part = #lane.part<first_load>}
-// AMD-NEXT:      %[[N0:.*]] = lane.load_scalar_within %[[S]] from %[[BEGIN]] count %[[COUNT]] at %[[PLACE:.*]] {lane.part = #lane.part<first_load>}
-// AMD-NEXT:      lane.keep_order
-// AMD-NEXT:      %[[V0:.*]] = lane.load_within %[[X]] from %[[BEGIN]] count %[[COUNT]] at %[[PLACE]] {lane.part = #lane.part<first_load>}
-// NVIDIA-NEXT:   %[[ROW0:.*]] = lane.row %[[BEGIN]] at %[[PLACE:.*]] : !place
+// AMD-NEXT:      %[[N0:.*]] = lane.load_scalar_predicated %[[S]] from %[[BEGIN]] count %[[COUNT]] at %[[LAYOUT:.*]] {lane.part = #lane.part<first_load>}
+// AMD-NEXT:      lane.sched_barrier
+// AMD-NEXT:      %[[V0:.*]] = lane.load_predicated %[[X]] from %[[BEGIN]] count %[[COUNT]] at %[[LAYOUT]] {lane.part = #lane.part<first_load>}
+// NVIDIA-NEXT:   %[[ROW0:.*]] = lane.row %[[BEGIN]] at %[[LAYOUT:.*]] : !layout
 // NVIDIA-NEXT:   %[[IF:.*]]:2 = scf.if %[[ANY]] -> (vector<2x4xf32>, f32) {
 // NVIDIA-NEXT:     %[[A:.*]] = lane.load %[[X]][%[[ROW0]]]
 // NVIDIA-NEXT:     %[[B:.*]] = lane.load_scalar %[[S]][%[[ROW0]]]
 // NVIDIA-NEXT:     scf.yield %[[A]], %[[B]]
 // NVIDIA-NEXT:   } else {
-// NVIDIA-NEXT:     %[[P:.*]] = lane.no_row : vector<2x4xf32>
-// NVIDIA-NEXT:     %[[Q:.*]] = lane.no_row : f32
+// NVIDIA-NEXT:     %[[P:.*]] = lane.undefined_row : vector<2x4xf32>
+// NVIDIA-NEXT:     %[[Q:.*]] = lane.undefined_row : f32
 // NVIDIA-NEXT:     scf.yield %[[P]], %[[Q]]
 // NVIDIA-NEXT:   } {lane.part = #lane.part<first_load>}
-// AMD-NEXT:      %[[LOOP:.*]]:3 = lane.for_rows %[[SET:.*]] = %[[BEGIN]] to %[[FULL]] step %[[STEP]] at %[[PLACE]] sums(%[[SUM:.*]] = %{{.*}}) carrying(%[[V:.*]] = %[[V0]], %[[N:.*]] = %[[N0]]) attributes {whole}
-// NVIDIA-NEXT:   %[[LOOP:.*]]:3 = lane.for_rows %[[SET:.*]] = %[[BEGIN]] to %[[FULL]] step %[[STEP]] at %[[PLACE]] sums(%[[SUM:.*]] = %{{.*}}) carrying(%[[V:.*]] = %[[IF]]#0, %[[N:.*]] = %[[IF]]#1) attributes {whole}
-// CHECK-NEXT:      %[[ROW:.*]] = lane.row %[[SET]] at %[[PLACE]]
-// AMD-NEXT:        %[[NEXT:.*]] = arith.addi %[[SET]], %[[STEP]] : index
+// AMD-NEXT:      %[[LOOP:.*]]:3 = lane.for_rows %[[TILE:.*]] = %[[BEGIN]] to %[[FULL]] step %[[STEP]] at %[[LAYOUT]] sums(%[[SUM:.*]] = %{{.*}}) carrying(%[[V:.*]] = %[[V0]], %[[N:.*]] = %[[N0]]) attributes {whole}
+// NVIDIA-NEXT:   %[[LOOP:.*]]:3 = lane.for_rows %[[TILE:.*]] = %[[BEGIN]] to %[[FULL]] step %[[STEP]] at %[[LAYOUT]] sums(%[[SUM:.*]] = %{{.*}}) carrying(%[[V:.*]] = %[[IF]]#0, %[[N:.*]] = %[[IF]]#1) attributes {whole}
+// CHECK-NEXT:      %[[ROW:.*]] = lane.row %[[TILE]] at %[[LAYOUT]]
+// AMD-NEXT:        %[[NEXT:.*]] = arith.addi %[[TILE]], %[[STEP]] : index
 // AMD-NEXT:        %[[MORE:.*]] = arith.cmpi ult, %[[NEXT]], %[[FULL]] {lane.part = #lane.part<next_load>}
 // AMD:             %[[LEFT:.*]] = arith.select %[[MORE]], %{{.*}} {lane.part = #lane.part<next_load>}
-// AMD-NEXT:        %[[N1:.*]] = lane.load_scalar_within %[[S]] from %[[NEXT]] count %[[LEFT]] at %[[PLACE]] {lane.part = #lane.part<next_load>}
-// AMD-NEXT:        lane.keep_order
-// AMD-NEXT:        %[[V1:.*]] = lane.load_within %[[X]] from %[[NEXT]] count %[[LEFT]] at %[[PLACE]] {lane.part = #lane.part<next_load>}
-// AMD-NEXT:        lane.keep_order
-// AMD-NEXT:        %[[SHARED:.*]] = lane.share_scalar %[[N]] at %[[PLACE]]
+// AMD-NEXT:        %[[N1:.*]] = lane.load_scalar_predicated %[[S]] from %[[NEXT]] count %[[LEFT]] at %[[LAYOUT]] {lane.part = #lane.part<next_load>}
+// AMD-NEXT:        lane.sched_barrier
+// AMD-NEXT:        %[[V1:.*]] = lane.load_predicated %[[X]] from %[[NEXT]] count %[[LEFT]] at %[[LAYOUT]] {lane.part = #lane.part<next_load>}
+// AMD-NEXT:        lane.sched_barrier
+// AMD-NEXT:        %[[SHARED:.*]] = lane.broadcast_scalar %[[N]] at %[[LAYOUT]]
 // NVIDIA-NEXT:     %[[BEHIND:.*]] = arith.addi %[[ROW]], %[[STEP]] : index
 // NVIDIA:          %[[LAST:.*]] = arith.subi %[[ROWS]], %{{.*}} : index
 // NVIDIA-NEXT:     %[[NEXT:.*]] = arith.minui %[[BEHIND]], %[[LAST]] : index
 // NVIDIA-NEXT:     %[[V1:.*]] = lane.load %[[X]][%[[NEXT]]]
 // NVIDIA-NEXT:     %[[N1:.*]] = lane.load_scalar %[[S]][%[[NEXT]]]
 // CHECK-NEXT:      %[[ADDED:.*]] = lane.accumulate %[[SUM]], %[[V]] :
-// CHECK-NEXT:      lane.store %[[V]], %[[X]][%[[ROW]]] at %[[PLACE]] :
+// CHECK-NEXT:      lane.store %[[V]], %[[X]][%[[ROW]]] at %[[LAYOUT]] :
 // AMD-NEXT:        lane.store_scalar %[[SHARED]], %[[S]][%[[ROW]]]
-// AMD-NEXT:        lane.keep_order
+// AMD-NEXT:        lane.sched_barrier
 // NVIDIA-NEXT:     lane.store_scalar %[[N]], %[[S]][%[[ROW]]]
 // CHECK-NEXT:      lane.yield %[[ADDED]], %[[V1]], %[[N1]]
-// The set that is not whole comes behind; its loads are of the same kind.
+// The partial tile comes after; its loads are of the same kind.
 // CHECK:         scf.if
 // CHECK:           %[[EXISTS:.*]] = arith.cmpi ult
 // CHECK:           %[[CLAMPED:.*]] = arith.minui
 // AMD:             %[[FEW:.*]] = arith.subi %[[ROWS]], %[[FULL]] : index
-// AMD:             %[[T:.*]] = lane.load_within %[[X]] from %[[FULL]] count %[[FEW]]
+// AMD:             %[[T:.*]] = lane.load_predicated %[[X]] from %[[FULL]] count %[[FEW]]
 // NVIDIA:          %[[T:.*]] = lane.load %[[X]][%[[CLAMPED]]]
 // CHECK:           lane.accumulate %[[LOOP]]#0, %[[T]] if %[[EXISTS]]
-// CHECK:           lane.store %[[T]], %[[X]][%[[CLAMPED]]] at %[[PLACE]] if %[[EXISTS]]
+// CHECK:           lane.store %[[T]], %[[X]][%[[CLAMPED]]] at %[[LAYOUT]] if %[[EXISTS]]
 // CHECK:         {lane.part = #lane.part<tail>}
 gpu.module @m {
   gpu.func @ahead(%x: memref<?x512xf32>, %s: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
       kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 512, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1>>} {
-    %place = lane.place : !place
+    %layout = lane.layout : !layout
     %zero = arith.constant dense<0.0> : vector<2x4xf32>
-    %sum = lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws sums(%a = %zero) : !place, vector<2x4xf32> {
-      %row = lane.row %set at %place : !place
-      %v = lane.load %x[%row] at %place : !place, memref<?x512xf32> -> vector<2x4xf32>
+    %sum = lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws sums(%a = %zero) : !layout, vector<2x4xf32> {
+      %row = lane.row %tile at %layout : !layout
+      %v = lane.load %x[%row] at %layout : !layout, memref<?x512xf32> -> vector<2x4xf32>
       %n = lane.load_scalar %s[%row] : memref<?xf32>
       %b = lane.accumulate %a, %v : vector<2x4xf32>
-      lane.store %v, %x[%row] at %place : !place, vector<2x4xf32>, memref<?x512xf32>
-      lane.store_scalar %n, %s[%row] at %place : !place, memref<?xf32>
+      lane.store %v, %x[%row] at %layout : !layout, vector<2x4xf32>, memref<?x512xf32>
+      lane.store_scalar %n, %s[%row] at %layout : !layout, memref<?xf32>
       lane.yield %b : vector<2x4xf32>
     }
-    lane.store_sum %sum, %x[%w] at %place : !place, vector<2x4xf32>, memref<?x512xf32>
+    lane.store_sum %sum, %x[%w] at %layout : !layout, vector<2x4xf32>, memref<?x512xf32>
     gpu.return
   }
 }
 
 // -----
 
-!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 4>
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
 
-// Rows one after another have no set that is not whole. Bytes go from turn to
-// turn as whole registers.
+// Rows one after another have no partial tile. Bytes go from iteration to
+// iteration as whole registers.
 // CHECK-LABEL: gpu.func @bytes(
 // AMD:           %[[FIRST:.*]] = vector.bitcast %{{.*}} : vector<2x4xi8> to vector<2x1xi32>
 // NVIDIA:        %[[FIRST:.*]] = scf.if %{{.*}} -> (vector<2x1xi32>) {
 // NVIDIA:          vector.bitcast %{{.*}} : vector<2x4xi8> to vector<2x1xi32>
-// NVIDIA:          lane.no_row : vector<2x1xi32>
+// NVIDIA:          lane.undefined_row : vector<2x1xi32>
 // CHECK:         lane.for_rows {{.*}} carrying(%[[NOW:.*]] = %[[FIRST]])
 // CHECK:           %[[NEXT:.*]] = vector.bitcast %{{.*}} : vector<2x4xi8> to vector<2x1xi32>
 // CHECK:           %[[V:.*]] = vector.bitcast %[[NOW]] : vector<2x1xi32> to vector<2x4xi8>
@@ -97,11 +98,11 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @bytes(%x: memref<?x512xi8>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
       kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 512, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1>>} {
-    %place = lane.place : !place
-    lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws : !place {
-      %row = lane.row %set at %place : !place
-      %v = lane.load %x[%row] at %place : !place, memref<?x512xi8> -> vector<2x4xi8>
-      lane.store %v, %x[%row] at %place : !place, vector<2x4xi8>, memref<?x512xi8>
+    %layout = lane.layout : !layout
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
+      %row = lane.row %tile at %layout : !layout
+      %v = lane.load %x[%row] at %layout : !layout, memref<?x512xi8> -> vector<2x4xi8>
+      lane.store %v, %x[%row] at %layout : !layout, vector<2x4xi8>, memref<?x512xi8>
     }
     gpu.return
   }
@@ -109,7 +110,7 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 510, lanes = 255, groups = 1, width = 2>
+!layout = !lane.layout<row_length = 510, lanes = 255, groups = 1, width = 2>
 
 // Two bytes fill no register.
 // CHECK-LABEL: gpu.func @few_bytes(
@@ -118,11 +119,11 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @few_bytes(%x: memref<?x510xi8>, %begin: index, %rows: index, %step: index)
       kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 510, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 2, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1>>} {
-    %place = lane.place : !place
-    lane.for_rows %set = %begin to %rows step %step at %place : !place {
-      %row = lane.row %set at %place : !place
-      %v = lane.load %x[%row] at %place : !place, memref<?x510xi8> -> vector<1x2xi8>
-      lane.store %v, %x[%row] at %place : !place, vector<1x2xi8>, memref<?x510xi8>
+    %layout = lane.layout : !layout
+    lane.for_rows %tile = %begin to %rows step %step at %layout : !layout {
+      %row = lane.row %tile at %layout : !layout
+      %v = lane.load %x[%row] at %layout : !layout, memref<?x510xi8> -> vector<1x2xi8>
+      lane.store %v, %x[%row] at %layout : !layout, vector<1x2xi8>, memref<?x510xi8>
     }
     gpu.return
   }

@@ -1,35 +1,35 @@
 // RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-pipeline-rows{chip=sm_90})))' --split-input-file | FileCheck %s
 
-!place = !lane.place<row_length = 256, lanes = 64, groups = 4, width = 4>
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 4, width = 4>
 
-// A turn of several sets awaits the kernel before once, behind all loads of all
-// sets that do not need it.
-// CHECK-LABEL: gpu.func @sets(
+// An iteration of several tiles awaits the kernel before once, after all loads
+// of all tiles that do not need it.
+// CHECK-LABEL: gpu.func @tiles(
 // CHECK-SAME:    %[[X:[a-z0-9]+]]: memref<?x256xf32>, %[[S:[a-z0-9]+]]: memref<?xf32>, %[[P:[a-z0-9]+]]: memref<?xf32>,
 // CHECK:         lane.for_rows
 // CHECK:           %[[V:.*]] = lane.load %[[X]]
 // CHECK-NEXT:      lane.load_scalar %[[S]]
 // CHECK:           %[[V2:.*]] = lane.load %[[X]]
 // CHECK-NEXT:      lane.load_scalar %[[S]]
-// CHECK-NEXT:      lane.await_previous_kernel
+// CHECK-NEXT:      lane.grid_dependency_wait
 // CHECK-NEXT:      %[[A:.*]] = lane.load_scalar %[[P]]
 // CHECK-NEXT:      %[[B:.*]] = lane.load_scalar %[[P]]
 // CHECK:           lane.store_scalar %[[A]]
 // CHECK:           lane.store_scalar %[[B]]
-// CHECK-NOT:       lane.await_previous_kernel
+// CHECK-NOT:       lane.grid_dependency_wait
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @sets(%x: memref<?x256xf32>, %s: memref<?xf32>, %p: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, unroll = 2, early_start = true>>} {
-    %place = lane.place : !place
-    lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws : !place {
-      %row = lane.row %set at %place : !place
-      %v = lane.load %x[%row] at %place : !place, memref<?x256xf32> -> vector<1x4xf32>
+  gpu.func @tiles(%x: memref<?x256xf32>, %s: memref<?xf32>, %p: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
+      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, unroll = 2, dependent_launch = true>>} {
+    %layout = lane.layout : !layout
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
+      %row = lane.row %tile at %layout : !layout
+      %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
       %n = lane.load_scalar %s[%row] : memref<?xf32>
-      lane.await_previous_kernel
+      lane.grid_dependency_wait
       %q = lane.load_scalar %p[%row] : memref<?xf32>
-      lane.store %v, %x[%row] at %place : !place, vector<1x4xf32>, memref<?x256xf32>
-      lane.store_scalar %q, %s[%row] at %place : !place, memref<?xf32>
+      lane.store %v, %x[%row] at %layout : !layout, vector<1x4xf32>, memref<?x256xf32>
+      lane.store_scalar %q, %s[%row] at %layout : !layout, memref<?xf32>
       lane.yield
     }
     gpu.return
@@ -38,27 +38,27 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 256, lanes = 64, groups = 4, width = 4>
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 4, width = 4>
 
-// What is loaded a turn ahead needs it ahead of the loop.
+// What is loaded an iteration ahead needs it ahead of the loop.
 // CHECK-LABEL: gpu.func @ahead(
-// CHECK:         lane.await_previous_kernel
+// CHECK:         lane.grid_dependency_wait
 // CHECK:         scf.if
 // CHECK:           lane.load
 // CHECK:         lane.for_rows
-// CHECK-NOT:     lane.await_previous_kernel
+// CHECK-NOT:     lane.grid_dependency_wait
 // CHECK:         gpu.return
 gpu.module @m {
   gpu.func @ahead(%x: memref<?x256xf32>, %p: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1, early_start = true>>} {
-    %place = lane.place : !place
-    lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws : !place {
-      %row = lane.row %set at %place : !place
-      %v = lane.load %x[%row] at %place : !place, memref<?x256xf32> -> vector<1x4xf32>
-      lane.await_previous_kernel
+      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1, dependent_launch = true>>} {
+    %layout = lane.layout : !layout
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
+      %row = lane.row %tile at %layout : !layout
+      %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
+      lane.grid_dependency_wait
       %q = lane.load_scalar %p[%row] : memref<?xf32>
-      lane.store %v, %x[%row] at %place : !place, vector<1x4xf32>, memref<?x256xf32>
-      lane.store_scalar %q, %p[%row] at %place : !place, memref<?xf32>
+      lane.store %v, %x[%row] at %layout : !layout, vector<1x4xf32>, memref<?x256xf32>
+      lane.store_scalar %q, %p[%row] at %layout : !layout, memref<?xf32>
       lane.yield
     }
     gpu.return

@@ -1,51 +1,51 @@
 // RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-pipeline-rows{chip=gfx942})))' --split-input-file | FileCheck %s --check-prefixes=CHECK,AMD
 // RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-pipeline-rows{chip=sm_80})))' --split-input-file | FileCheck %s --check-prefixes=CHECK,NVIDIA
 
-!place = !lane.place<row_length = 256, lanes = 64, groups = 4, width = 4>
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 4, width = 4>
 
-// Two sets a turn: both are loaded before the first is worked on, and what does
-// not exist keeps nothing. AMD's loads of such rows are dropped, the scalars'
-// first; NVIDIA's go to the last row.
-// CHECK-LABEL: gpu.func @sets(
+// Two tiles an iteration: both are loaded before the first is worked on, and
+// what does not exist keeps nothing. AMD's loads of such rows are dropped, the
+// scalars' first; NVIDIA's go to the last row.
+// CHECK-LABEL: gpu.func @tiles(
 // CHECK-SAME:    %[[X:[a-z0-9]+]]: memref<?x256xf32>, %[[S:[a-z0-9]+]]: memref<?xf32>, %[[BEGIN:[a-z0-9]+]]: index, %[[ROWS:[a-z0-9]+]]: index, %[[STEP:[a-z0-9]+]]: index,
 // CHECK:         %[[STRIDE:.*]] = arith.muli %[[STEP]], %{{.*}} : index
-// CHECK:         lane.for_rows %[[SET:.*]] = %[[BEGIN]] to %[[ROWS]] step %[[STRIDE]] at %[[PLACE:.*]] sums(%[[SUM:.*]] = %{{.*}}) attributes {whole}
+// CHECK:         lane.for_rows %[[TILE:.*]] = %[[BEGIN]] to %[[ROWS]] step %[[STRIDE]] at %[[LAYOUT:.*]] sums(%[[SUM:.*]] = %{{.*}}) attributes {whole}
 // CHECK:           %[[LAST:.*]] = arith.subi %[[ROWS]], %{{.*}} : index
-// CHECK:           %[[ROW:.*]] = lane.row %[[SET]] at %[[PLACE]]
+// CHECK:           %[[ROW:.*]] = lane.row %[[TILE]] at %[[LAYOUT]]
 // CHECK:           %[[EXISTS:.*]] = arith.cmpi ult, %[[ROW]], %[[ROWS]] : index
-// AMD:             %[[LEFT:.*]] = arith.subi %[[ROWS]], %[[SET]] : index
+// AMD:             %[[LEFT:.*]] = arith.subi %[[ROWS]], %[[TILE]] : index
 // AMD:             %[[FEW:.*]] = arith.minui %[[LEFT]], %{{.*}} : index
-// AMD:             %[[ANY:.*]] = arith.cmpi ult, %[[SET]], %[[ROWS]] : index
+// AMD:             %[[ANY:.*]] = arith.cmpi ult, %[[TILE]], %[[ROWS]] : index
 // AMD:             %[[COUNT:.*]] = arith.select %[[ANY]], %[[FEW]], %{{.*}} : index
-// AMD:             %[[N:.*]] = lane.load_scalar_within %[[S]] from %[[SET]] count %[[COUNT]] at %[[PLACE]]
-// AMD:             lane.keep_order
-// AMD:             %[[V:.*]] = lane.load_within %[[X]] from %[[SET]] count %[[COUNT]] at %[[PLACE]]
-// AMD:             lane.share_scalar %[[N]] at %[[PLACE]]
+// AMD:             %[[N:.*]] = lane.load_scalar_predicated %[[S]] from %[[TILE]] count %[[COUNT]] at %[[LAYOUT]]
+// AMD:             lane.sched_barrier
+// AMD:             %[[V:.*]] = lane.load_predicated %[[X]] from %[[TILE]] count %[[COUNT]] at %[[LAYOUT]]
+// AMD:             lane.broadcast_scalar %[[N]] at %[[LAYOUT]]
 // NVIDIA:          %[[CLAMPED:.*]] = arith.minui %[[ROW]], %[[LAST]] : index
 // NVIDIA:          %[[V:.*]] = lane.load %[[X]][%[[CLAMPED]]]
 // NVIDIA:          lane.load_scalar %[[S]][%[[CLAMPED]]]
-// CHECK:           %[[SET2:.*]] = arith.addi %[[SET]], %[[STEP]] : index
+// CHECK:           %[[TILE2:.*]] = arith.addi %[[TILE]], %[[STEP]] : index
 // CHECK:           %[[ROW2:.*]] = arith.addi %[[ROW]], %[[STEP]] : index
 // CHECK:           %[[EXISTS2:.*]] = arith.cmpi ult, %[[ROW2]], %[[ROWS]] : index
-// AMD:             %[[V2:.*]] = lane.load_within %[[X]] from %[[SET2]]
+// AMD:             %[[V2:.*]] = lane.load_predicated %[[X]] from %[[TILE2]]
 // NVIDIA:          %[[V2:.*]] = lane.load %[[X]]
 // CHECK:           %[[A:.*]] = lane.accumulate %[[SUM]], %[[V]] if %[[EXISTS]]
-// CHECK:           lane.store %[[V]], %[[X]][%[[ROW]]] at %[[PLACE]] if %[[EXISTS]]
+// CHECK:           lane.store %[[V]], %[[X]][%[[ROW]]] at %[[LAYOUT]] if %[[EXISTS]]
 // CHECK:           %[[B:.*]] = lane.accumulate %[[A]], %[[V2]] if %[[EXISTS2]]
-// CHECK:           lane.store %[[V2]], %[[X]][%[[ROW2]]] at %[[PLACE]] if %[[EXISTS2]]
+// CHECK:           lane.store %[[V2]], %[[X]][%[[ROW2]]] at %[[LAYOUT]] if %[[EXISTS2]]
 // CHECK-NEXT:      lane.yield %[[B]]
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @sets(%x: memref<?x256xf32>, %s: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
+  gpu.func @tiles(%x: memref<?x256xf32>, %s: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
       kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, unroll = 2>>} {
-    %place = lane.place : !place
+    %layout = lane.layout : !layout
     %zero = arith.constant dense<0.0> : vector<1x4xf32>
-    %sum = lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws sums(%a = %zero) : !place, vector<1x4xf32> {
-      %row = lane.row %set at %place : !place
-      %v = lane.load %x[%row] at %place : !place, memref<?x256xf32> -> vector<1x4xf32>
+    %sum = lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws sums(%a = %zero) : !layout, vector<1x4xf32> {
+      %row = lane.row %tile at %layout : !layout
+      %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
       %n = lane.load_scalar %s[%row] : memref<?xf32>
       %b = lane.accumulate %a, %v : vector<1x4xf32>
-      lane.store %v, %x[%row] at %place : !place, vector<1x4xf32>, memref<?x256xf32>
+      lane.store %v, %x[%row] at %layout : !layout, vector<1x4xf32>, memref<?x256xf32>
       lane.yield %b : vector<1x4xf32>
     }
     gpu.return
@@ -54,7 +54,7 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 256, lanes = 64, groups = 4, width = 4>
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 4, width = 4>
 
 // A schedule that unrolls nothing.
 // CHECK-LABEL: gpu.func @plain
@@ -62,8 +62,8 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @plain(%begin: index, %rows: index, %step: index, %w: index, %ws: index)
       kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>>} {
-    %place = lane.place : !place
-    lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws : !place {
+    %layout = lane.layout : !layout
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
     }
     gpu.return
   }

@@ -1,14 +1,14 @@
 // RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-reload-phases)))' --split-input-file --verify-diagnostics
 
-!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 4>
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
 
 gpu.module @m {
   gpu.func @column_sums(%x: memref<?x512xf32>, %i: index)
       attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 512, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>>} {
-    %place = lane.place : !place
+    %layout = lane.layout : !layout
     %zero = arith.constant dense<0.0> : vector<2x4xf32>
     // expected-error@+1 {{expected no column sums where rows are read again in each phase: their columns stay with a lane}}
-    %sum = lane.for_rows %set = %i to %i step %i at %place sums(%a = %zero) : !place, vector<2x4xf32> {
+    %sum = lane.for_rows %tile = %i to %i step %i at %layout sums(%a = %zero) : !layout, vector<2x4xf32> {
       lane.yield %a : vector<2x4xf32>
     }
     gpu.return
@@ -17,16 +17,16 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 4>
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
 
 gpu.module @m {
   gpu.func @carried(%x: memref<?x512xf32>, %i: index)
       attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 512, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>>} {
-    %place = lane.place : !place
+    %layout = lane.layout : !layout
     %zero = arith.constant dense<0.0> : vector<2x4xf32>
     // expected-error@+1 {{cannot read again what it carries}}
-    %r = lane.for_rows %set = %i to %i step %i at %place carrying(%a = %zero) : !place, vector<2x4xf32> {
-      lane.store %a, %x[%set] at %place : !place, vector<2x4xf32>, memref<?x512xf32>
+    %r = lane.for_rows %tile = %i to %i step %i at %layout carrying(%a = %zero) : !layout, vector<2x4xf32> {
+      lane.store %a, %x[%tile] at %layout : !layout, vector<2x4xf32>, memref<?x512xf32>
       lane.yield %a : vector<2x4xf32>
     }
     gpu.return
@@ -35,16 +35,16 @@ gpu.module @m {
 
 // -----
 
-!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 4>
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
 
 gpu.module @m {
   gpu.func @made_otherwise(%x: memref<?x512xf32>, %i: index)
       attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 512, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>>} {
-    %place = lane.place : !place
-    lane.for_rows %set = %i to %i step %i at %place : !place {
-      // expected-error@+1 {{cannot be done again for each phase of a row: expected a load, or a pure operation on parts}}
+    %layout = lane.layout : !layout
+    lane.for_rows %tile = %i to %i step %i at %layout : !layout {
+      // expected-error@+1 {{cannot be done again for each phase of a row: expected a load, or a pure operation on fragments}}
       %v = "test.part"() : () -> vector<2x4xf32>
-      lane.store %v, %x[%set] at %place : !place, vector<2x4xf32>, memref<?x512xf32>
+      lane.store %v, %x[%tile] at %layout : !layout, vector<2x4xf32>, memref<?x512xf32>
     }
     gpu.return
   }

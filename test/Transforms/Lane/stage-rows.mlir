@@ -1,30 +1,31 @@
 // RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-stage-rows)))' --split-input-file | FileCheck %s
 
 #info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, stages = 3>>
-!place = !lane.place<row_length = 256, lanes = 32, groups = 2, width = 8>
+!layout = !lane.layout<row_length = 256, lanes = 32, groups = 2, width = 8>
 
-// Three sets are on their way before the loop. A turn waits for its own, and at
-// its end, behind a barrier, has the set three steps later brought to its stage.
+// Three tiles are in flight before the loop. An iteration waits for its own,
+// and at its end, after a barrier, has the tile three steps later brought to
+// its stage.
 // CHECK-LABEL: gpu.func @sums(
 // CHECK-SAME:    %[[BEGIN:[^:]*]]: index, %[[END:[^:]*]]: index, %[[STEP:[^:]*]]: index, %[[XS:[^:]*]]: memref<?x256xf32>
-// CHECK:         %[[STAGES:.*]] = lane.stages at %[[PLACE:.*]] : !place, !stages
-// CHECK:         lane.start_copies %[[XS]] from %[[BEGIN]] below %[[END]] to %[[STAGES]][%{{.*}}] at %[[PLACE]]
+// CHECK:         %[[STAGES:.*]] = lane.stages at %[[LAYOUT:.*]] : !layout, !stages
+// CHECK:         lane.start_copies %[[XS]] from %[[BEGIN]] below %[[END]] to %[[STAGES]][%{{.*}}] at %[[LAYOUT]]
 // CHECK:         %[[D1:.*]] = arith.muli %[[STEP]],
-// CHECK:         %[[SET1:.*]] = arith.addi %[[BEGIN]], %[[D1]]
-// CHECK:         lane.start_copies %[[XS]] from %[[SET1]] below %[[END]]
+// CHECK:         %[[TILE1:.*]] = arith.addi %[[BEGIN]], %[[D1]]
+// CHECK:         lane.start_copies %[[XS]] from %[[TILE1]] below %[[END]]
 // CHECK:         %[[D2:.*]] = arith.muli %[[STEP]],
-// CHECK:         %[[SET2:.*]] = arith.addi %[[BEGIN]], %[[D2]]
-// CHECK:         lane.start_copies %[[XS]] from %[[SET2]] below %[[END]]
-// CHECK:         %[[LEFT:.*]]:4 = lane.for_rows %[[SET:.*]] = %[[BEGIN]] to %[[END]] {{.*}} sums(%[[SUM:.*]] = %{{.*}}) carrying(%[[TURN:.*]] = %{{.*}}, %[[STAGE:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}) attributes {sum_block = 8 : i64, whole} : !place, vector<1x8xf32>, !lane.turn, index, i32 {
-// CHECK-NEXT:      lane.row %[[SET]]
+// CHECK:         %[[TILE2:.*]] = arith.addi %[[BEGIN]], %[[D2]]
+// CHECK:         lane.start_copies %[[XS]] from %[[TILE2]] below %[[END]]
+// CHECK:         %[[LEFT:.*]]:4 = lane.for_rows %[[TILE:.*]] = %[[BEGIN]] to %[[END]] {{.*}} sums(%[[SUM:.*]] = %{{.*}}) carrying(%[[ITERATION:.*]] = %{{.*}}, %[[STAGE:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}) attributes {sum_block = 8 : i64, whole} : !layout, vector<1x8xf32>, !lane.iteration, index, i32 {
+// CHECK-NEXT:      lane.row %[[TILE]]
 // CHECK-NEXT:      lane.await_stage %[[STAGES]][%[[STAGE]]] phase %[[PHASE]]
-// CHECK-NEXT:      %[[X:.*]] = lane.receive %[[SET]] from %[[STAGES]][%[[STAGE]]] at %[[PLACE]]
+// CHECK-NEXT:      %[[X:.*]] = lane.receive %[[TILE]] from %[[STAGES]][%[[STAGE]]] at %[[LAYOUT]]
 // CHECK-NOT:       lane.load
 // CHECK:           lane.reduce
-// CHECK:           %[[NEXT_TURN:.*]] = lane.next_turn %[[TURN]]
+// CHECK:           %[[NEXT_TURN:.*]] = lane.next_iteration %[[ITERATION]]
 // CHECK-NEXT:      lane.barrier
 // CHECK:           %[[AHEAD:.*]] = arith.muli %[[STEP]], %{{.*}} : index
-// CHECK:           %[[LATER:.*]] = arith.addi %[[SET]], %[[AHEAD]]
+// CHECK:           %[[LATER:.*]] = arith.addi %[[TILE]], %[[AHEAD]]
 // CHECK:           lane.start_copies %[[XS]] from %[[LATER]] below %[[END]] to %[[STAGES]][%[[STAGE]]]
 // CHECK:           %[[FOLLOWING:.*]] = arith.addi %[[STAGE]],
 // CHECK:           %[[WRAPS:.*]] = arith.cmpi eq, %[[FOLLOWING]],
@@ -35,20 +36,20 @@
 // CHECK:         "test.use"(%[[LEFT]]#0, %[[LEFT]]#1)
 gpu.module @m {
   gpu.func @sums(%begin: index, %end: index, %step: index, %xs: memref<?x256xf32>) attributes {lnbwd.kernel_info = #info} {
-    %place = lane.place : !place
+    %layout = lane.layout : !layout
     %zero = arith.constant dense<0.0> : vector<1x8xf32>
-    %first = lane.first_turn : !lane.turn
-    %left:2 = lane.for_rows %set = %begin to %end step %step at %place sums(%sum = %zero) carrying(%turn = %first)
-        attributes {whole, sum_block = 8 : i64} : !place, vector<1x8xf32>, !lane.turn {
-      %row = lane.row %set at %place : !place
-      %x = lane.load %xs[%row] at %place : !place, memref<?x256xf32> -> vector<1x8xf32>
-      %share = lane.fold [#vector.kind<add>] %x at %place : !place, vector<1x8xf32> -> vector<8xf32>
-      %s = lane.reduce [#vector.kind<add>] %share at %place turn %turn phase 0 : !place, vector<8xf32> -> f32
+    %first = lane.first_iteration : !lane.iteration
+    %left:2 = lane.for_rows %tile = %begin to %end step %step at %layout sums(%sum = %zero) carrying(%iteration = %first)
+        attributes {whole, sum_block = 8 : i64} : !layout, vector<1x8xf32>, !lane.iteration {
+      %row = lane.row %tile at %layout : !layout
+      %x = lane.load %xs[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x8xf32>
+      %partial = lane.fold [#vector.kind<add>] %x at %layout : !layout, vector<1x8xf32> -> vector<8xf32>
+      %s = lane.reduce [#vector.kind<add>] %partial at %layout iteration %iteration phase 0 : !layout, vector<8xf32> -> f32
       %added = lane.accumulate %sum, %x : vector<1x8xf32>
-      %next = lane.next_turn %turn : !lane.turn
-      lane.yield %added, %next : vector<1x8xf32>, !lane.turn
+      %next = lane.next_iteration %iteration : !lane.iteration
+      lane.yield %added, %next : vector<1x8xf32>, !lane.iteration
     }
-    "test.use"(%left#0, %left#1) : (vector<1x8xf32>, !lane.turn) -> ()
+    "test.use"(%left#0, %left#1) : (vector<1x8xf32>, !lane.iteration) -> ()
     gpu.return
   }
 }
@@ -56,12 +57,13 @@ gpu.module @m {
 // -----
 
 #info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2>>
-!place = !lane.place<row_length = 256, lanes = 32, groups = 2, width = 8>
+!layout = !lane.layout<row_length = 256, lanes = 32, groups = 2, width = 8>
 
-// Without row sums the stage is free ahead of the arithmetic. Copies start before
-// what is loaded to registers for the first turn, and behind what is waited for.
+// Without row sums the stage is free ahead of the arithmetic. Copies start
+// before what is loaded to registers for the first iteration, and after what is
+// waited for.
 // CHECK-LABEL: gpu.func @no_sums(
-// CHECK:         lane.await_previous_kernel
+// CHECK:         lane.grid_dependency_wait
 // CHECK-NEXT:    lane.stages
 // CHECK-COUNT-2: lane.start_copies
 // CHECK:         %[[EXISTS:.*]] = arith.cmpi ult
@@ -75,21 +77,21 @@ gpu.module @m {
 // CHECK-NOT:       lane.start_copies
 gpu.module @m {
   gpu.func @no_sums(%begin: index, %end: index, %step: index, %xs: memref<?x256xf32>, %ms: memref<?xf32>) attributes {lnbwd.kernel_info = #info} {
-    %place = lane.place : !place
-    lane.await_previous_kernel
-    %exists = arith.cmpi ult, %begin, %end : index
-    %first = scf.if %exists -> (f32) {
+    %layout = lane.layout : !layout
+    lane.grid_dependency_wait
+    %in_bounds = arith.cmpi ult, %begin, %end : index
+    %first = scf.if %in_bounds -> (f32) {
       %m = lane.load_scalar %ms[%begin] : memref<?xf32>
       scf.yield %m : f32
     } else {
-      %none = lane.no_row : f32
+      %none = lane.undefined_row : f32
       scf.yield %none : f32
     } {lane.part = #lane.part<first_load>}
-    %left = lane.for_rows %set = %begin to %end step %step at %place carrying(%m = %first) attributes {whole} : !place, f32 {
-      %row = lane.row %set at %place : !place
-      %x = lane.load %xs[%row] at %place : !place, memref<?x256xf32> -> vector<1x8xf32>
+    %left = lane.for_rows %tile = %begin to %end step %step at %layout carrying(%m = %first) attributes {whole} : !layout, f32 {
+      %row = lane.row %tile at %layout : !layout
+      %x = lane.load %xs[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x8xf32>
       %y = arith.negf %x : vector<1x8xf32>
-      lane.store %y, %xs[%row] at %place : !place, vector<1x8xf32>, memref<?x256xf32>
+      lane.store %y, %xs[%row] at %layout : !layout, vector<1x8xf32>, memref<?x256xf32>
       lane.yield %m : f32
     }
     gpu.return
@@ -99,7 +101,7 @@ gpu.module @m {
 // -----
 
 #plain = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1>>
-!place = !lane.place<row_length = 256, lanes = 32, groups = 2, width = 8>
+!layout = !lane.layout<row_length = 256, lanes = 32, groups = 2, width = 8>
 
 // Kernels of other schedules are left alone.
 // CHECK-LABEL: gpu.func @plain(
@@ -107,11 +109,11 @@ gpu.module @m {
 // CHECK:         lane.load
 gpu.module @m {
   gpu.func @plain(%i: index, %xs: memref<?x256xf32>) attributes {lnbwd.kernel_info = #plain} {
-    %place = lane.place : !place
-    lane.for_rows %set = %i to %i step %i at %place attributes {whole} : !place {
-      %row = lane.row %set at %place : !place
-      %x = lane.load %xs[%row] at %place : !place, memref<?x256xf32> -> vector<1x8xf32>
-      lane.store %x, %xs[%row] at %place : !place, vector<1x8xf32>, memref<?x256xf32>
+    %layout = lane.layout : !layout
+    lane.for_rows %tile = %i to %i step %i at %layout attributes {whole} : !layout {
+      %row = lane.row %tile at %layout : !layout
+      %x = lane.load %xs[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x8xf32>
+      lane.store %x, %xs[%row] at %layout : !layout, vector<1x8xf32>, memref<?x256xf32>
     }
     gpu.return
   }

@@ -52,12 +52,12 @@ def _reason(text: str) -> str:
     return re.sub(r"\b\d+\b", "N", text)
 
 
-def sliced(shape: Shape, units: int) -> list[dict[str, int]]:
-    """What leaves row sums in parts, where rows are few for so many compute units and long: numbers
+def split_rows(shape: Shape, units: int) -> list[dict[str, int]]:
+    """What writes split row sums, where rows are few for so many compute units and long: numbers
     of slices, for each of which the compiler has the other fields."""
     if shape.m > _FEW_ROWS * units or shape.n < _LONG_ROW:
         return []
-    return [{schedule.ROW_SLICES: slices} for slices in (1, 2, 4, 8, 16)]
+    return [{schedule.ROW_SPLITS: slices} for slices in (1, 2, 4, 8, 16)]
 
 
 def in_order(ranked: Iterable[str], center: str = "", seed: int = 1) -> Iterator[dict[str, int]]:
@@ -154,7 +154,7 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
             center = centers.get(shape, {})
             seen = {model.schedule, *center.get("measured", ())}
             wanted = itertools.chain(
-                sliced(shape, units),
+                split_rows(shape, units),
                 in_order(lnbwd_opt.ranked(shape, chip, _RANKED), center.get("schedule", "")))
             progress.step()
             taken = 0

@@ -105,7 +105,7 @@ class Problem(Rotation):
 def measure(folder: pathlib.Path, device_name: str, budget: float, output: pathlib.Path,
             timing: str = "") -> tuple[dict[str, Any], list[str]]:
     """Measures a folder of candidates, writing ``output`` after each problem. On a simulated device
-    their times are predicted, and the results say so: "simulated", with the model of time under
+    their times are predicted, and the results say so: "simulated", with the timing model under
     "prediction", and "predicted_us" of each candidate in the place of "median_us".
 
     Args:
@@ -113,7 +113,7 @@ def measure(folder: pathlib.Path, device_name: str, budget: float, output: pathl
         device_name: "cuda", "hip:1", ...; "": of the chip that the candidates are for.
         budget: seconds for all; 0: no limit. When it is spent, the rest is left out.
         output: the file of results.
-        timing: options of the model of time, for a simulated device.
+        timing: options of the timing model, for a simulated device.
 
     Returns:
         the results; and notes for the user.

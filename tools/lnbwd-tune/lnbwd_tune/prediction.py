@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How long a candidate is predicted to take on a card, by the simulator's model of time
+"""How long a candidate is predicted to take on a card, by the simulator's timing model
 (simulator/docs/timing-model.md). A prediction is no measurement: it has keys and words of its
 own, so that neither is taken for the other.
 """
@@ -29,7 +29,7 @@ def allow_large_buffers() -> None:
 
 
 class Predictor:
-    """The model of time of a simulated device.
+    """The timing model of a simulated device.
 
     Args:
         device: a simulated one.
@@ -54,7 +54,7 @@ class Predictor:
     def _function(self, name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
         address = self._device.symbol(name)
         if not address:
-            raise TuneError("the simulator's library has no model of time; it is of another "
+            raise TuneError("the simulator's library has no timing model; it is of another "
                             "release than this program")
         return ctypes.CFUNCTYPE(result, *arguments)(address)
 

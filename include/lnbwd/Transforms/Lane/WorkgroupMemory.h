@@ -25,8 +25,8 @@ mlir::Value addWorkgroupMemory(mlir::gpu::GPUFuncOp kernel, int64_t elements,
 /// nothing else.
 llvm::MaybeAlign getAccessAlignment(mlir::VectorType type);
 
-/// How sets of rows at `place`, of such elements, lie in stages.
-StageLayout getStageLayout(PlaceType place,
+/// How tiles of rows at `layout`, of such elements, lie in stages.
+StageLayout getStageLayout(LayoutType layout,
                            llvm::ArrayRef<mlir::Type> elements);
 
 } // namespace lnbwd::lane

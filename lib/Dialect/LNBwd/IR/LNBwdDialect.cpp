@@ -138,10 +138,11 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << " is set: a row that is read again does not stay "
                           "anywhere";
   if (unroll > 1 && (stages || reload))
-    return emitError() << "expected " << field::stages << " 0 and "
-                       << field::reload << " unset where " << field::unroll
-                       << " is above 1: the sets of rows of a turn are held in "
-                          "registers";
+    return emitError()
+           << "expected " << field::stages << " 0 and " << field::reload
+           << " unset where " << field::unroll
+           << " is above 1: the tiles of rows of an iteration are held in "
+              "registers";
   if (unroll > 2 && prefetch)
     return emitError() << "expected " << field::unroll << " to be 1 or 2 where "
                        << field::prefetch << " is 1, got " << unroll;
@@ -151,14 +152,15 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << field::workgroupsPerRow
                        << " is above 1: the row is split between workgroups "
                           "already";
-  if (rowSlices && (workgroupsPerRow > 1 || reload))
+  if (rowSplits && (workgroupsPerRow > 1 || reload))
     return emitError() << "expected " << field::workgroupsPerRow << " 1 and "
-                       << field::reload << " unset where " << field::rowSlices
+                       << field::reload << " unset where " << field::rowSplits
                        << " is set: no row sums are left to share or to wait "
                           "for";
-  if (earlyRows && (!earlyStart || reload))
-    return emitError() << "expected " << field::earlyStart << " set and "
-                       << field::reload << " unset where " << field::earlyRows
+  if (prefetchBeforeDependency && (!dependentLaunch || reload))
+    return emitError() << "expected " << field::dependentLaunch << " set and "
+                       << field::reload << " unset where "
+                       << field::prefetchBeforeDependency
                        << " is set: rows are brought near while the kernel "
                           "waits, and rows that are read again are too long";
   if (stages && columnTile)

@@ -318,7 +318,7 @@ void RmsNormBwdOp::buildBody(RowBuilder &b, RowBody &body) {
                /*hasMean=*/false);
 }
 
-/// The gradients of a norm and the linear layer behind it, as the chain rule
+/// The gradients of a norm and the linear layer after it, as the chain rule
 /// has them: lnbwd-simplify-contractions takes the parameters' from what is
 /// summed over the rows anyhow.
 static void setProductGradients(RowBuilder &b, RowBody &body, Value xhat,

@@ -102,7 +102,7 @@ private:
     }
     llvm_unreachable("named operations have no group columns");
   }
-  /// The weight of the linear layer, which says how long rows behind it are.
+  /// The weight of the linear layer, which says how long rows after it are.
   LogicalResult verifyProduct() {
     if (rowRank != 1)
       return op->emitOpError("expected row_rank 1 where a linear layer follows "
@@ -214,7 +214,7 @@ private:
   Role inputRole;
   StringRef inputName;
   ShapedType input;
-  /// That of the linear layer behind the norm, if there is one.
+  /// That of the linear layer after the norm, if there is one.
   ShapedType weight;
   SmallVector<Value> rowBlocks;
 };

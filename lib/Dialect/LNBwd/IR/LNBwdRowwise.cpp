@@ -84,17 +84,17 @@ int64_t RowwiseOp::getRowStride(unsigned index) {
   return layout.stride.value_or(layout.length);
 }
 
-int64_t RowwiseOp::getScalarParts(unsigned index) {
+int64_t RowwiseOp::getScalarSplits(unsigned index) {
   auto type = cast<ShapedType>(getOperand(index).getType());
   auto block = cast<ShapedType>(getRowBlock().getType());
-  bool isInParts = type.getRank() > block.getRank() - int64_t(getRowRank());
-  return isInParts ? type.getShape().back() : 0;
+  bool isSplit = type.getRank() > block.getRank() - int64_t(getRowRank());
+  return isSplit ? type.getShape().back() : 0;
 }
 
-bool RowwiseOp::hasScalarOutsInParts() {
+bool RowwiseOp::hasSplitScalarOuts() {
   OperandRange outs = getScalarOuts();
   return llvm::any_of(llvm::seq<size_t>(0, outs.size()), [&](size_t i) {
-    return getScalarParts(outs.getBeginOperandIndex() + unsigned(i)) != 0;
+    return getScalarSplits(outs.getBeginOperandIndex() + unsigned(i)) != 0;
   });
 }
 
@@ -356,11 +356,11 @@ static LogicalResult verifyScalar(RowwiseOp op, unsigned index,
                                   ArrayRef<int64_t> leading) {
   auto type = cast<ShapedType>(op->getOperand(index).getType());
   SmallVector<int64_t> shape(leading);
-  bool isInParts = type.getRank() == int64_t(leading.size()) + 1;
-  if (isInParts) {
+  bool isSplit = type.getRank() == int64_t(leading.size()) + 1;
+  if (isSplit) {
     if (!isa<MemRefType>(type) || !type.getElementType().isF32() ||
         type.getShape().back() < 1)
-      return op.emitOpError("expected a row scalar in parts to be a memref of "
+      return op.emitOpError("expected a split row scalar to be a memref of "
                             "f32 with a static number of them, got ")
              << type;
     shape.push_back(type.getShape().back());
@@ -499,14 +499,14 @@ LogicalResult RowwiseOp::verifyRegions() {
              << index << " to be " << expected << ", got " << value.getType();
   auto firstScalar = unsigned(getRowOuts().size());
   for (unsigned i = 0; i < getScalarOuts().size(); ++i) {
-    if (!getScalarParts(numInputs + firstScalar + i))
+    if (!getScalarSplits(numInputs + firstScalar + i))
       continue;
     // No workgroup has the sum itself.
     Operation *sum = getYielded(firstScalar + i).getDefiningOp();
     if (!sum || !getSummedRow(sum) || isRowMaximum(sum) || !sum->hasOneUse())
       return yield.emitOpError("expected value ")
              << firstScalar + i
-             << ", a row scalar in parts, to be a vector.reduction <add> that "
+             << ", a split row scalar, to be a vector.reduction <add> that "
                 "has no other use";
   }
   return hasContractions() ? verifyMatrixUses(*this) : success();

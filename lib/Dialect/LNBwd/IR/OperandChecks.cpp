@@ -108,7 +108,7 @@ LogicalResult lnbwd::detail::verifyLayouts(DestinationStyleOpInterface op,
              << "the first row is";
     if (!getRowLayout(type, rowRank).stride)
       return op->emitOpError("expected dense rows, each a static distance "
-                             "behind the one before, as in "
+                             "after the one before, as in "
                              "memref<?x512xf32, strided<[1024, 1]>>, got ")
              << type
              << "; compile for the distance (a kernel for each that occurs), "

@@ -170,7 +170,7 @@ void RowBody::replace(PatternRewriter &rewriter, NormOpInterface op,
       Type type = program.getRegionType(unsigned(index));
       body.arguments[static_cast<size_t>(role)] = block->addArgument(type, loc);
     }
-    // Of a gradient the first row block may be behind the linear layer.
+    // Of a gradient the first row block may be after the linear layer.
     Value row = body.get(op.getInput(Role::X) ? Role::X : Role::Y);
     body.rowLength = cast<VectorType>(row.getType()).getDimSize(0);
     RowBuilder builder(rewriter, loc, body.rowLength);

@@ -127,10 +127,10 @@ PartAttr lnbwd::lane::getNotedPart(Location location) {
 // Types
 //===----------------------------------------------------------------------===//
 
-LogicalResult PlaceType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                int64_t rowLength, int64_t lanes,
-                                int64_t groups, int64_t width,
-                                int64_t columns) {
+LogicalResult LayoutType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t rowLength, int64_t lanes,
+                                 int64_t groups, int64_t width,
+                                 int64_t columns) {
   for (auto [name, value] :
        {std::pair<StringLiteral, int64_t>{"row_length", rowLength},
         {"lanes", lanes},
@@ -163,6 +163,6 @@ LogicalResult StagesType::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-bool PlaceType::mayExceed(int64_t access) const {
+bool LayoutType::mayExceed(int64_t access) const {
   return (access + 1) * getAccessColumns() > getLastColumns();
 }

@@ -26,51 +26,51 @@ using namespace lnbwd::lane;
 // What several verifiers ask
 //===----------------------------------------------------------------------===//
 
-LogicalResult lnbwd::lane::verifyPart(Operation *op, Type part, PlaceType place,
-                                      Type element,
-                                      std::optional<int64_t> access) {
-  if (access && (*access < 0 || *access >= place.getAccesses()))
+LogicalResult lnbwd::lane::verifyFragment(Operation *op, Type fragment,
+                                          LayoutType layout, Type element,
+                                          std::optional<int64_t> access) {
+  if (access && (*access < 0 || *access >= layout.getAccesses()))
     return op->emitOpError("expected access to be below the accesses of a "
-                           "part, ")
-           << place.getAccesses() << ", got " << *access;
+                           "fragment, ")
+           << layout.getAccesses() << ", got " << *access;
   Type expected =
-      access ? place.getAccessType(element) : place.getPartType(element);
-  if (part == expected)
+      access ? layout.getAccessType(element) : layout.getFragmentType(element);
+  if (fragment == expected)
     return success();
   return op->emitOpError("expected ")
-         << (access ? "an access of " : "a part of ") << expected << ", got "
-         << part;
+         << (access ? "an access of " : "a fragment of ") << expected
+         << ", got " << fragment;
 }
 
-/// `memory` holds rows of `place`, or, if it may, one vector of their length.
-static LogicalResult verifyRows(Operation *op, Type memory, PlaceType place,
+/// `memory` holds rows of `layout`, or, if it may, one vector of their length.
+static LogicalResult verifyRows(Operation *op, Type memory, LayoutType layout,
                                 bool isColumn) {
   auto type = cast<MemRefType>(memory);
   int64_t rank = isColumn ? 1 : 2;
-  if (type.getRank() != rank || type.getShape().back() != place.getRowLength())
+  if (type.getRank() != rank || type.getShape().back() != layout.getRowLength())
     return op->emitOpError("expected a memref of rank ")
-           << rank << " whose last dimension is the place's row_length, "
-           << place.getRowLength() << ", got " << type;
+           << rank << " whose last dimension is the layout's row_length, "
+           << layout.getRowLength() << ", got " << type;
   return success();
 }
 
-/// `values` are parts, or all accesses of each: `count` parts if that is known.
-/// Their elements are those of `elementOf`.
+/// `values` are fragments, or all accesses of each: `count` fragments if that
+/// is known. Their elements are those of `elementOf`.
 static LogicalResult
-verifyPartsOrAccesses(Operation *op, TypeRange values, PlaceType place,
-                      size_t count, function_ref<Type(size_t)> elementOf) {
-  auto accesses = size_t(place.getAccesses());
+verifyFragmentsOrAccesses(Operation *op, TypeRange values, LayoutType layout,
+                          size_t count, function_ref<Type(size_t)> elementOf) {
+  auto accesses = size_t(layout.getAccesses());
   bool isSplit = !values.empty() && cast<VectorType>(values[0]).getRank() == 1;
   size_t each = isSplit ? accesses : 1;
   if (values.size() != count * each)
     return op->emitOpError("expected ")
-           << count << " parts, or " << accesses << " accesses of each, got "
-           << values.size() << " values";
+           << count << " fragments, or " << accesses
+           << " accesses of each, got " << values.size() << " values";
   for (auto [i, type] : llvm::enumerate(values)) {
     std::optional<int64_t> access;
     if (isSplit)
       access = int64_t(i % each);
-    if (failed(verifyPart(op, type, place, elementOf(i / each), access)))
+    if (failed(verifyFragment(op, type, layout, elementOf(i / each), access)))
       return failure();
   }
   return success();
@@ -101,12 +101,12 @@ bool lnbwd::lane::isMaximum(ArrayAttr kinds, size_t index) {
 // Places, loads and stores
 //===----------------------------------------------------------------------===//
 
-LogicalResult PlaceOp::verify() {
-  PlaceType place = getPlace().getType();
-  bool isWhole = place.getWorkgroupColumns() == place.getRowLength();
+LogicalResult LayoutOp::verify() {
+  LayoutType layout = getLayout().getType();
+  bool isWhole = layout.getWorkgroupColumns() == layout.getRowLength();
   if (!getFirst() && !isWhole)
     return emitOpError("expected the first column of the workgroup: it has ")
-           << place.getWorkgroupColumns() << " of " << place.getRowLength()
+           << layout.getWorkgroupColumns() << " of " << layout.getRowLength()
            << " columns";
   if (getFirst() && isWhole)
     return emitOpError("expected no first column: the workgroup has the whole "
@@ -114,60 +114,61 @@ LogicalResult PlaceOp::verify() {
   return success();
 }
 
-LogicalResult ExistsOp::verify() {
-  PlaceType place = getPlace().getType();
+LogicalResult InBoundsOp::verify() {
+  LayoutType layout = getLayout().getType();
   auto access = int64_t(getAccess());
-  if (access >= 0 && access < place.getAccesses() && place.mayExceed(access))
+  if (access >= 0 && access < layout.getAccesses() && layout.mayExceed(access))
     return success();
   return emitOpError("expected an access that may lie beyond the columns, got ")
-         << access << " of " << place.getAccesses();
+         << access << " of " << layout.getAccesses();
 }
 
 LogicalResult LoadColumnsOp::verify() {
-  PlaceType place = getPlace().getType();
+  LayoutType layout = getLayout().getType();
   for (Type memory : getMemories().getTypes())
-    if (failed(verifyRows(*this, memory, place, /*isColumn=*/true)))
+    if (failed(verifyRows(*this, memory, layout, /*isColumn=*/true)))
       return failure();
-  return verifyPartsOrAccesses(
-      *this, getParts().getTypes(), place, getMemories().size(),
+  return verifyFragmentsOrAccesses(
+      *this, getFragments().getTypes(), layout, getMemories().size(),
       [&](size_t i) { return getElementTypeOrSelf(getMemories()[i]); });
 }
 
 /// What a load of rows has to be.
 template <typename Op> static LogicalResult verifyLoad(Op op) {
-  PlaceType place = op.getPlace().getType();
-  if (op.getMemories().size() != op.getParts().size())
+  LayoutType layout = op.getLayout().getType();
+  if (op.getMemories().size() != op.getFragments().size())
     return op.emitOpError("expected a result for each of its ")
            << op.getMemories().size() << " memories, got "
-           << op.getParts().size();
-  for (auto [memory, part] : llvm::zip_equal(op.getMemories(), op.getParts()))
-    if (failed(verifyRows(op, memory.getType(), place, /*isColumn=*/false)) ||
-        failed(verifyPart(op, part.getType(), place,
-                          getElementTypeOrSelf(memory), op.getAccess())))
+           << op.getFragments().size();
+  for (auto [memory, fragment] :
+       llvm::zip_equal(op.getMemories(), op.getFragments()))
+    if (failed(verifyRows(op, memory.getType(), layout, /*isColumn=*/false)) ||
+        failed(verifyFragment(op, fragment.getType(), layout,
+                              getElementTypeOrSelf(memory), op.getAccess())))
       return failure();
   return success();
 }
 
 LogicalResult LoadOp::verify() { return verifyLoad(*this); }
 
-LogicalResult LoadWithinOp::verify() { return verifyLoad(*this); }
+LogicalResult LoadPredicatedOp::verify() { return verifyLoad(*this); }
 
 LogicalResult StoreOp::verify() {
-  PlaceType place = getPlace().getType();
+  LayoutType layout = getLayout().getType();
   if (failed(
-          verifyRows(*this, getMemory().getType(), place, /*isColumn=*/false)))
+          verifyRows(*this, getMemory().getType(), layout, /*isColumn=*/false)))
     return failure();
-  return verifyPart(*this, getPart().getType(), place,
-                    getElementTypeOrSelf(getMemory()), getAccess());
+  return verifyFragment(*this, getFragment().getType(), layout,
+                        getElementTypeOrSelf(getMemory()), getAccess());
 }
 
-/// What is asked for rows without a part for each lane.
+/// What is asked for rows without a fragment for each lane.
 template <typename Op>
 static LogicalResult verifyMemories(Op op, StringRef to) {
   if (op.getMemories().empty())
     return op.emitOpError("expected memories to ") << to << ", got none";
   for (Type memory : op.getMemories().getTypes())
-    if (failed(verifyRows(op, memory, op.getPlace().getType(),
+    if (failed(verifyRows(op, memory, op.getLayout().getType(),
                           /*isColumn=*/false)))
       return failure();
   return success();
@@ -180,13 +181,13 @@ LogicalResult PrefetchRowsOp::verify() {
 LogicalResult DiscardOp::verify() { return verifyMemories(*this, "discard"); }
 
 //===----------------------------------------------------------------------===//
-// The walk over the rows
+// The loop over the rows
 //===----------------------------------------------------------------------===//
 
 void ForRowsOp::build(OpBuilder &builder, OperationState &state, Value begin,
-                      Value end, Value step, Value place, Value workgroup,
+                      Value end, Value step, Value layout, Value workgroup,
                       Value workgroups, ValueRange sums, ValueRange carried) {
-  state.addOperands({begin, end, step, place});
+  state.addOperands({begin, end, step, layout});
   for (Value number : {workgroup, workgroups})
     if (number)
       state.addOperands(number);
@@ -222,13 +223,13 @@ ParseResult ForRowsOp::parse(OpAsmParser &parser, OperationState &result) {
   Builder &builder = parser.getBuilder();
   SmallVector<OpAsmParser::Argument> arguments(1);
   SmallVector<OpAsmParser::UnresolvedOperand> bounds(3), numbers, sums, carried;
-  OpAsmParser::UnresolvedOperand place;
+  OpAsmParser::UnresolvedOperand layout;
   arguments[0].type = builder.getIndexType();
   if (parser.parseArgument(arguments[0]) || parser.parseEqual() ||
       parser.parseOperand(bounds[0]) || parser.parseKeyword("to") ||
       parser.parseOperand(bounds[1]) || parser.parseKeyword("step") ||
       parser.parseOperand(bounds[2]) || parser.parseKeyword("at") ||
-      parser.parseOperand(place))
+      parser.parseOperand(layout))
     return failure();
   if (succeeded(parser.parseOptionalKeyword("for"))) {
     numbers.resize(2);
@@ -248,14 +249,15 @@ ParseResult ForRowsOp::parse(OpAsmParser &parser, OperationState &result) {
   if (types.size() != arguments.size())
     return parser.emitError(typesLoc, "expected ")
            << arguments.size()
-           << " types, of the place and of what goes from turn to turn, got "
+           << " types, of the layout and of what goes from iteration to "
+              "iteration, got "
            << types.size();
   ArrayRef<Type> state = ArrayRef(types).drop_front();
   for (auto [argument, type] :
        llvm::zip_equal(MutableArrayRef(arguments).drop_front(), state))
     argument.type = type;
   if (parser.resolveOperands(bounds, builder.getIndexType(), result.operands) ||
-      parser.resolveOperand(place, types[0], result.operands) ||
+      parser.resolveOperand(layout, types[0], result.operands) ||
       parser.resolveOperands(numbers, builder.getIndexType(),
                              result.operands) ||
       parser.resolveOperands(sums, state.take_front(sums.size()), typesLoc,
@@ -275,8 +277,8 @@ ParseResult ForRowsOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 
 void ForRowsOp::print(OpAsmPrinter &printer) {
-  printer << ' ' << getSet() << " = " << getBegin() << " to " << getEnd()
-          << " step " << getStep() << " at " << getPlace();
+  printer << ' ' << getTile() << " = " << getBegin() << " to " << getEnd()
+          << " step " << getStep() << " at " << getLayout();
   if (getWorkgroup())
     printer << " for " << getWorkgroup() << " of " << getWorkgroups();
   ValueRange arguments(getStateArguments());
@@ -296,7 +298,7 @@ void ForRowsOp::print(OpAsmPrinter &printer) {
                 getCarried());
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
                                            {getOperandSegmentSizesAttrName()});
-  printer << " : " << getPlace().getType();
+  printer << " : " << getLayout().getType();
   for (Type type : getState().getTypes())
     printer << ", " << type;
   printer << ' ';
@@ -313,14 +315,14 @@ LogicalResult ForRowsOp::verify() {
   if (getOnce() && (getEntered() || getSumBlock()))
     return emitOpError("expected once without ")
            << (getEntered() ? "entered" : "sum_block")
-           << ", which is of loops with several turns";
+           << ", which is of loops with several iterations";
   if (bool(getWorkgroup()) != bool(getWorkgroups()))
     return emitOpError("expected both the workgroup and how many there are, "
                        "or neither");
-  bool endsWhole = getPlace().getType().getGroups() == 1 && !getLastRowApart();
+  bool endsWhole = getLayout().getType().getGroups() == 1 && !getLastRowApart();
   if (!getWhole() && !getWorkgroup() && !endsWhole)
     return emitOpError("expected which workgroup of how many it is for, since "
-                       "its last set may not be whole");
+                       "its last tile may be partial");
   return success();
 }
 
@@ -340,14 +342,15 @@ static bool isAccumulated(Value value, Value sum) {
 
 LogicalResult ForRowsOp::verifyRegions() {
   TypeRange arguments{ValueRange(getStateArguments())};
-  if (!getSet().getType().isIndex() || arguments != getState().getTypes())
+  if (!getTile().getType().isIndex() || arguments != getState().getTypes())
     return emitOpError("expected the region's arguments to be an index, the "
                        "sums and the carried values");
   ValueRange yielded = getYield().getValues();
   if (yielded.getTypes() != getState().getTypes())
     return getYield().emitOpError("expected the types of the sums and carried "
                                   "values of its loop, got other ones");
-  // A sum takes part in nothing but additions: a block of turns can begin anew.
+  // A sum takes part in nothing but additions: a block of iterations can begin
+  // anew.
   for (auto [sum, next] :
        llvm::zip(getStateArguments().take_front(getSums().size()), yielded)) {
     for (Operation *user : sum.getUsers())
@@ -367,34 +370,35 @@ LogicalResult ForRowsOp::verifyRegions() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult FoldOp::verify() {
-  PlaceType place = getPlace().getType();
+  LayoutType layout = getLayout().getType();
   Type element = Float32Type::get(getContext());
-  if (failed(verifyKinds(*this, getKinds(), getParts().size())))
+  if (failed(verifyKinds(*this, getKinds(), getFragments().size())))
     return failure();
-  if (getShares().size() != getParts().size())
+  if (getPartials().size() != getFragments().size())
     return emitOpError("expected a result for each of its ")
-           << getParts().size() << " parts, got " << getShares().size();
-  for (Type part : getParts().getTypes())
-    if (failed(verifyPart(*this, part, place, element, std::nullopt)))
+           << getFragments().size() << " fragments, got "
+           << getPartials().size();
+  for (Type fragment : getFragments().getTypes())
+    if (failed(verifyFragment(*this, fragment, layout, element, std::nullopt)))
       return failure();
-  for (Type share : getShares().getTypes())
-    if (failed(verifyPart(*this, share, place, element, /*access=*/0)))
+  for (Type partial : getPartials().getTypes())
+    if (failed(verifyFragment(*this, partial, layout, element, /*access=*/0)))
       return failure();
   return success();
 }
 
 LogicalResult ReduceOp::verify() {
-  PlaceType place = getPlace().getType();
+  LayoutType layout = getLayout().getType();
   Type element = Float32Type::get(getContext());
-  if (failed(verifyKinds(*this, getKinds(), getShares().size())))
+  if (failed(verifyKinds(*this, getKinds(), getPartials().size())))
     return failure();
-  if (getSums().size() != getShares().size())
+  if (getSums().size() != getPartials().size())
     return emitOpError("expected a result for each of its ")
-           << getShares().size() << " shares, got " << getSums().size();
-  for (Type share : getShares().getTypes())
-    if (share != element && share != place.getAccessType(element))
-      return emitOpError("expected shares of ")
-             << place.getAccessType(element) << " or f32, got " << share;
+           << getPartials().size() << " partial sums, got " << getSums().size();
+  for (Type partial : getPartials().getTypes())
+    if (partial != element && partial != layout.getAccessType(element))
+      return emitOpError("expected partial sums of ")
+             << layout.getAccessType(element) << " or f32, got " << partial;
   auto phase = int64_t(getPhase());
   if (phase < 0)
     return emitOpError("expected phase to be at least 0, got ") << phase;
@@ -410,7 +414,7 @@ LogicalResult ReduceOp::verify() {
 }
 
 LogicalResult CombineGroupsOp::verify() {
-  PlaceType place = getPlace().getType();
+  LayoutType layout = getLayout().getType();
   auto radix = int64_t(getRadix());
   if (radix < 2 || !llvm::isPowerOf2_64(uint64_t(radix)))
     return emitOpError(
@@ -422,18 +426,18 @@ LogicalResult CombineGroupsOp::verify() {
   if (getSums().empty())
     return success();
   bool isSplit = cast<VectorType>(getSums()[0].getType()).getRank() == 1;
-  size_t each = isSplit ? size_t(place.getAccesses()) : 1;
-  return verifyPartsOrAccesses(
-      *this, getSums().getTypes(), place,
+  size_t each = isSplit ? size_t(layout.getAccesses()) : 1;
+  return verifyFragmentsOrAccesses(
+      *this, getSums().getTypes(), layout,
       llvm::divideCeil(getSums().size(), each),
       [&](size_t) { return Float32Type::get(getContext()); });
 }
 
 LogicalResult StoreSumOp::verify() {
-  PlaceType place = getPlace().getType();
-  if (failed(verifyRows(*this, getMemory().getType(), place,
+  LayoutType layout = getLayout().getType();
+  if (failed(verifyRows(*this, getMemory().getType(), layout,
                         /*isColumn=*/!getRow())))
     return failure();
-  return verifyPart(*this, getSum().getType(), place,
-                    Float32Type::get(getContext()), getAccess());
+  return verifyFragment(*this, getSum().getType(), layout,
+                        Float32Type::get(getContext()), getAccess());
 }

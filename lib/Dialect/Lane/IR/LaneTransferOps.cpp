@@ -1,4 +1,4 @@
-//===- LaneTransferOps.cpp - Verifiers of bytes on their way --------------===//
+//===- LaneTransferOps.cpp - Verifiers of bytes in flight -----------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -42,11 +42,12 @@ LogicalResult AwaitBytesOp::verify() {
 }
 
 LogicalResult SendToPeersOp::verify() {
-  PlaceType place = getPlace().getType();
-  if (!place.sharesRows())
-    return emitOpError("expected a place whose workgroup has a part of the "
-                       "row's columns, got ")
-           << place;
+  LayoutType layout = getLayout().getType();
+  if (!layout.sharesRows())
+    return emitOpError(
+               "expected a layout whose workgroup has a fragment of the "
+               "row's columns, got ")
+           << layout;
   return verifyByteBarriers(*this, getBarriers().getType());
 }
 
@@ -55,7 +56,7 @@ LogicalResult SendToPeersOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult StartCopiesOp::verify() {
-  PlaceType place = getPlace().getType();
+  LayoutType layout = getLayout().getType();
   ArrayRef<Type> elements = getStages().getType().getElements();
   if (getMemories().size() != elements.size())
     return emitOpError("expected a memory for each of the stages' ")
@@ -63,25 +64,26 @@ LogicalResult StartCopiesOp::verify() {
   for (auto [memory, element] : llvm::zip_equal(getMemories(), elements)) {
     auto type = cast<MemRefType>(memory.getType());
     if (type.getRank() != 2 || type.getElementType() != element ||
-        type.getDimSize(1) != place.getRowLength())
+        type.getDimSize(1) != layout.getRowLength())
       return emitOpError("expected a memref of rank 2 of ")
-             << element << " whose last dimension is the place's row_length, "
-             << place.getRowLength() << ", got " << type;
+             << element << " whose last dimension is the layout's row_length, "
+             << layout.getRowLength() << ", got " << type;
     if (type.getStridesAndOffset().first !=
-        SmallVector<int64_t>{place.getRowLength(), 1})
+        SmallVector<int64_t>{layout.getRowLength(), 1})
       return emitOpError("expected rows that lie side by side, got ") << type;
   }
   return success();
 }
 
 LogicalResult ReceiveOp::verify() {
-  PlaceType place = getPlace().getType();
+  LayoutType layout = getLayout().getType();
   ArrayRef<Type> elements = getStages().getType().getElements();
-  if (getParts().size() != elements.size())
+  if (getFragments().size() != elements.size())
     return emitOpError("expected a result for each of the stages' ")
-           << elements.size() << " elements, got " << getParts().size();
-  for (auto [part, element] : llvm::zip_equal(getParts(), elements))
-    if (failed(verifyPart(*this, part.getType(), place, element, getAccess())))
+           << elements.size() << " elements, got " << getFragments().size();
+  for (auto [fragment, element] : llvm::zip_equal(getFragments(), elements))
+    if (failed(verifyFragment(*this, fragment.getType(), layout, element,
+                              getAccess())))
       return failure();
   return success();
 }

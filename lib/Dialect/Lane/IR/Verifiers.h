@@ -13,11 +13,11 @@
 
 namespace lnbwd::lane {
 
-/// Says through `op` if `part` is not a part of rows of `element` at `place`,
-/// or its one access where `access` is given.
-mlir::LogicalResult verifyPart(mlir::Operation *op, mlir::Type part,
-                               PlaceType place, mlir::Type element,
-                               std::optional<int64_t> access);
+/// Says through `op` if `fragment` is not a fragment of rows of `element` at
+/// `layout`, or its one access where `access` is given.
+mlir::LogicalResult verifyFragment(mlir::Operation *op, mlir::Type fragment,
+                                   LayoutType layout, mlir::Type element,
+                                   std::optional<int64_t> access);
 
 } // namespace lnbwd::lane
 

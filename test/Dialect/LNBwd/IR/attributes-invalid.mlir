@@ -43,7 +43,7 @@ func.func private @f(memref<?x8xf32> {lnbwd.row_rank = 3})
 
 // -----
 
-// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.program, lnbwd.kernel_info, lnbwd.rejected_schedules, lnbwd.plan, lnbwd.row_scalar, lnbwd.own_rows, lnbwd.early_start, lnbwd.detach, lnbwd.adjoint on an operation, or lnbwd.name, lnbwd.kind, lnbwd.access, lnbwd.aliases, lnbwd.row_rank on an argument}}
+// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.program, lnbwd.kernel_info, lnbwd.rejected_schedules, lnbwd.plan, lnbwd.row_scalar, lnbwd.own_rows, lnbwd.dependent_launch, lnbwd.detach, lnbwd.adjoint on an operation, or lnbwd.name, lnbwd.kind, lnbwd.access, lnbwd.aliases, lnbwd.row_rank on an argument}}
 func.func private @f(memref<?x8xf32> {lnbwd.role = "row_block"})
 
 // -----
@@ -110,8 +110,8 @@ func.func @f(%m: index) {
 // -----
 
 func.func @f(%m: index) {
-  // expected-error@+1 {{'memref.alloc' op expected lnbwd.early_start on a gpu.launch_func; leave it out here}}
-  %0 = memref.alloc(%m) {lnbwd.early_start} : memref<?xf32>
+  // expected-error@+1 {{'memref.alloc' op expected lnbwd.dependent_launch on a gpu.launch_func; leave it out here}}
+  %0 = memref.alloc(%m) {lnbwd.dependent_launch} : memref<?xf32>
   return
 }
 

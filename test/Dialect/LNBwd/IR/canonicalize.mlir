@@ -89,7 +89,7 @@ func.func @keeps_attributes(%rows: tensor<?x512xf32>, %column: tensor<512xf32>, 
 
 // -----
 
-// An unused output of a row program goes, then the operations behind it, then
+// An unused output of a row program goes, then the operations after it, then
 // the inputs that only they read, each with its name.
 // CHECK-LABEL: func @unused_row_output(
 // CHECK:         %[[S:[a-z0-9_]+]] = lnbwd.rowwise @k rows(%arg0 : tensor<?x512xf32>)

@@ -227,7 +227,7 @@ func.func @f(%dy: tensor<?x8xf32>, %x: tensor<?x8xf32>, %mean: tensor<?xf32>, %r
 // -----
 
 func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32, strided<[?, 1]>>) {
-  // expected-error@+1 {{expected dense rows, each a static distance behind the one before, as in memref<?x512xf32, strided<[1024, 1]>>, got 'memref<?x8xf32, strided<[?, 1]>>'; compile for the distance (a kernel for each that occurs), or copy the rows into a dense buffer}}
+  // expected-error@+1 {{expected dense rows, each a static distance after the one before, as in memref<?x512xf32, strided<[1024, 1]>>, got 'memref<?x8xf32, strided<[?, 1]>>'; compile for the distance (a kernel for each that occurs), or copy the rows into a dense buffer}}
   lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
       outs dx(%dx : memref<?x8xf32, strided<[?, 1]>>)
   return
@@ -237,7 +237,7 @@ func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %r
 
 // Rows that overlap.
 func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32, strided<[4, 1]>>, %dx: memref<?x8xf32>) {
-  // expected-error@+1 {{expected dense rows, each a static distance behind the one before}}
+  // expected-error@+1 {{expected dense rows, each a static distance after the one before}}
   lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32, strided<[4, 1]>>) outs dx(%dx : memref<?x8xf32>)
   return
 }
@@ -246,7 +246,7 @@ func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32, strided<[4, 1]>>, %dx: me
 
 // The second leading dimension does not go on where the first one ends.
 func.func @f(%dy: memref<?x4x8xf32>, %x: memref<?x4x8xf32, strided<[100, 16, 1]>>, %dx: memref<?x4x8xf32>) {
-  // expected-error@+1 {{expected dense rows, each a static distance behind the one before}}
+  // expected-error@+1 {{expected dense rows, each a static distance after the one before}}
   lnbwd.layer_norm_bwd dy(%dy : memref<?x4x8xf32>) x(%x : memref<?x4x8xf32, strided<[100, 16, 1]>>) outs dx(%dx : memref<?x4x8xf32>)
   return
 }
@@ -255,7 +255,7 @@ func.func @f(%dy: memref<?x4x8xf32>, %x: memref<?x4x8xf32, strided<[100, 16, 1]>
 
 // A dynamic dimension within another one: nothing says how far its rows go.
 func.func @f(%x: memref<2x1x?x8xf32, strided<[640, 7, 16, 1]>>, %y: memref<2x1x?x8xf32>) {
-  // expected-error@+1 {{expected dense rows, each a static distance behind the one before}}
+  // expected-error@+1 {{expected dense rows, each a static distance after the one before}}
   lnbwd.rms_norm x(%x : memref<2x1x?x8xf32, strided<[640, 7, 16, 1]>>) outs y(%y : memref<2x1x?x8xf32>)
   return
 }
@@ -1190,36 +1190,36 @@ func.func @gate_of_another_type(%r: memref<?x8xf32>, %z: memref<?x8xbf16>) {
 
 // -----
 
-// expected-error@+1 {{expected workgroups_per_row 1 and reload unset where row_slices is set: no row sums are left to share or to wait for}}
-func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, workgroups_per_row = 2, row_slices = 2>} {
+// expected-error@+1 {{expected workgroups_per_row 1 and reload unset where row_splits is set: no row sums are left to share or to wait for}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, workgroups_per_row = 2, row_splits = 2>} {
   return
 }
 
 // -----
 
-// expected-error@+1 {{expected early_start set and reload unset where early_rows is set: rows are brought near while the kernel waits, and rows that are read again are too long}}
-func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, early_rows = true>} {
+// expected-error@+1 {{expected dependent_launch set and reload unset where prefetch_before_dependency is set: rows are brought near while the kernel waits, and rows that are read again are too long}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch_before_dependency = true>} {
   return
 }
 
 // -----
 
-// expected-error@+1 {{expected early_start set and reload unset where early_rows is set}}
-func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, early_start = true, reload = true, early_rows = true>} {
+// expected-error@+1 {{expected dependent_launch set and reload unset where prefetch_before_dependency is set}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, dependent_launch = true, reload = true, prefetch_before_dependency = true>} {
   return
 }
 
 // -----
 
-// expected-error@+1 {{expected row_slices to be at least 0, got -1}}
-func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, row_slices = -1>} {
+// expected-error@+1 {{expected row_splits to be at least 0, got -1}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, row_splits = -1>} {
   return
 }
 
 // -----
 
 func.func @f(%x: memref<?x8xf32>, %s: memref<?x2xf16>) {
-  // expected-error@+1 {{expected a row scalar in parts to be a memref of f32 with a static number of them, got 'memref<?x2xf16>'}}
+  // expected-error@+1 {{expected a split row scalar to be a memref of f32 with a static number of them, got 'memref<?x2xf16>'}}
   lnbwd.rowwise @k rows(%x : memref<?x8xf32>) scalars(%s : memref<?x2xf16>) outs rows(%x : memref<?x8xf32>) {
   ^bb0(%xr: vector<8xf32>, %sr: f16):
     lnbwd.yield %xr : vector<8xf32>
@@ -1230,7 +1230,7 @@ func.func @f(%x: memref<?x8xf32>, %s: memref<?x2xf16>) {
 // -----
 
 func.func @f(%x: memref<?x8xf32>, %s: memref<?x?xf32>) {
-  // expected-error@+1 {{expected a row scalar in parts to be a memref of f32 with a static number of them, got 'memref<?x?xf32>'}}
+  // expected-error@+1 {{expected a split row scalar to be a memref of f32 with a static number of them, got 'memref<?x?xf32>'}}
   lnbwd.rowwise @k rows(%x : memref<?x8xf32>) scalars(%s : memref<?x?xf32>) outs rows(%x : memref<?x8xf32>) {
   ^bb0(%xr: vector<8xf32>, %sr: f32):
     lnbwd.yield %xr : vector<8xf32>
@@ -1246,7 +1246,7 @@ func.func @f(%x: memref<?x8xf32>, %s: memref<?x2xf32>) {
   ^bb0(%xr: vector<8xf32>):
     %sum = vector.reduction <add>, %xr : vector<8xf32> into f32
     %twice = arith.addf %sum, %sum : f32
-    // expected-error@+1 {{expected value 0, a row scalar in parts, to be a vector.reduction <add> that has no other use}}
+    // expected-error@+1 {{expected value 0, a split row scalar, to be a vector.reduction <add> that has no other use}}
     lnbwd.yield %twice : f32
   }
   return
@@ -1258,7 +1258,7 @@ func.func @f(%x: memref<?x8xf32>, %s: memref<?x2xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs scalars(%s : memref<?x2xf32>) {
   ^bb0(%xr: vector<8xf32>):
     %most = vector.reduction <maximumf>, %xr : vector<8xf32> into f32
-    // expected-error@+1 {{expected value 0, a row scalar in parts, to be a vector.reduction <add> that has no other use}}
+    // expected-error@+1 {{expected value 0, a split row scalar, to be a vector.reduction <add> that has no other use}}
     lnbwd.yield %most : f32
   }
   return

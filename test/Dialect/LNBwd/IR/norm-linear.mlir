@@ -2,7 +2,8 @@
 // RUN: lnbwd-opt %s --mlir-print-op-generic | lnbwd-opt | FileCheck %s
 // RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --canonicalize | FileCheck %s --check-prefix=ROW
 
-// Rows behind the linear layer have their own length; w is a matrix, dw an outer sum.
+// Rows after the linear layer have their own length; w is a matrix, dw an outer
+// sum.
 // CHECK-LABEL: func @forward(
 // CHECK:         lnbwd.layer_norm_linear x(%{{[^)]*}} : memref<?x8xbf16>) gamma(%{{[^)]*}} : memref<8xf32>) beta(%{{[^)]*}} : memref<8xf32>)
 // CHECK-SAME:      w(%{{[^)]*}} : memref<16x8xbf16>) b(%{{[^)]*}} : memref<16xf32>)

@@ -217,22 +217,22 @@ func.func @short_schedule(%x: memref<?x512xf16>) {
 // CHECK-LABEL: func @long_schedule(
 // CHECK-SAME:    workgroups_per_compute_unit = 0, column_tile = 1024, prefetch = 1>
 // CHECK-SAME:    rows_per_workgroup = 0, workgroups_per_compute_unit = 1, reload = true>
-// CHECK-SAME:    workgroups_per_compute_unit = 1, column_tile = 512, row_slices = 8>
-// CHECK-SAME:    workgroups_per_compute_unit = 1, early_start = true, early_rows = true, early_next = true>}
+// CHECK-SAME:    workgroups_per_compute_unit = 1, column_tile = 512, row_splits = 8>
+// CHECK-SAME:    workgroups_per_compute_unit = 1, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>}
 func.func @long_schedule() attributes {
     a = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32,
                         workgroups_per_compute_unit = 0, column_tile = 1024, prefetch = 1>,
     b = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 0,
                         workgroups_per_compute_unit = 1, reload = true>,
     c = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 0,
-                        workgroups_per_compute_unit = 1, column_tile = 512, row_slices = 8>,
+                        workgroups_per_compute_unit = 1, column_tile = 512, row_splits = 8>,
     d = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 4,
-                        workgroups_per_compute_unit = 1, early_start = true, early_rows = true, early_next = true>} {
+                        workgroups_per_compute_unit = 1, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>} {
   return
 }
 
 //===----------------------------------------------------------------------===//
-// Row scalars in parts
+// Split row scalars
 //===----------------------------------------------------------------------===//
 
 // CHECK-LABEL: func @in_parts(
@@ -316,7 +316,7 @@ func.func @from_output(%rows: memref<?x96xf32>, %narrow: memref<?x96xbf16>, %col
   return
 }
 
-// Rows of several dimensions that lie apart, behind several leading dimensions.
+// Rows of several dimensions that lie apart, after several leading dimensions.
 // CHECK-LABEL: func @rms_norm_bwd(
 // CHECK:         lnbwd.rms_norm_bwd dy(%{{[^ ]+}} : memref<?x2x4x8xf32, strided<[80, 40, 8, 1]>>)
 // CHECK-SAME:      {row_rank = 2 : i64}

@@ -1,33 +1,33 @@
 // RUN: lnbwd-opt %s --split-input-file --verify-diagnostics
 
 // expected-error@+1 {{expected lanes to be at least 1, got 0}}
-func.func private @f(!lane.place<row_length = 64, lanes = 0, groups = 1, width = 4>)
+func.func private @f(!lane.layout<row_length = 64, lanes = 0, groups = 1, width = 4>)
 
 // -----
 
 // expected-error@+1 {{expected width to be a power of two, got 3}}
-func.func private @f(!lane.place<row_length = 63, lanes = 32, groups = 1, width = 3>)
+func.func private @f(!lane.layout<row_length = 63, lanes = 32, groups = 1, width = 3>)
 
 // -----
 
 // expected-error@+1 {{expected width to divide row_length, 63, got 2}}
-func.func private @f(!lane.place<row_length = 63, lanes = 32, groups = 1, width = 2>)
+func.func private @f(!lane.layout<row_length = 63, lanes = 32, groups = 1, width = 2>)
 
 // -----
 
 // expected-error@+1 {{expected columns to be 1 to row_length, 64, got 128}}
-func.func private @f(!lane.place<row_length = 64, lanes = 32, groups = 1, width = 2, columns = 128>)
+func.func private @f(!lane.layout<row_length = 64, lanes = 32, groups = 1, width = 2, columns = 128>)
 
 // -----
 
 // expected-error@+1 {{expected width to divide columns, 47, got 2}}
-func.func private @f(!lane.place<row_length = 100, lanes = 32, groups = 1, width = 2, columns = 47>)
+func.func private @f(!lane.layout<row_length = 100, lanes = 32, groups = 1, width = 2, columns = 47>)
 
 // -----
 
 func.func @f() {
   // expected-error@+1 {{expected the first column of the workgroup: it has 64 of 128 columns}}
-  %place = lane.place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2, columns = 64>
+  %layout = lane.layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2, columns = 64>
   return
 }
 
@@ -35,178 +35,178 @@ func.func @f() {
 
 func.func @f(%first: index) {
   // expected-error@+1 {{expected no first column: the workgroup has the whole row}}
-  %place = lane.place from %first : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>
+  %layout = lane.layout from %first : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>
   return
 }
 
 // -----
 
-func.func @f(%m: memref<?x128xf32>, %row: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected a part of 'vector<2x2xf32>', got 'vector<4x2xf32>'}}
-  %x = lane.load %m[%row] at %place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<4x2xf32>
+func.func @f(%m: memref<?x128xf32>, %row: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected a fragment of 'vector<2x2xf32>', got 'vector<4x2xf32>'}}
+  %x = lane.load %m[%row] at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<4x2xf32>
   return
 }
 
 // -----
 
-func.func @f(%m: memref<?x128xf32>, %row: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected access to be below the accesses of a part, 2, got 2}}
-  %x = lane.load %m[%row] at %place access 2 : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<2xf32>
+func.func @f(%m: memref<?x128xf32>, %row: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected access to be below the accesses of a fragment, 2, got 2}}
+  %x = lane.load %m[%row] at %layout access 2 : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<2xf32>
   return
 }
 
 // -----
 
-func.func @f(%m: memref<?x128xf32>, %row: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+func.func @f(%m: memref<?x128xf32>, %row: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
   // expected-error@+1 {{expected a result for each of its 1 memories, got 2}}
-  %x:2 = lane.load %m[%row] at %place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<2x2xf32>, vector<2x2xf32>
+  %x:2 = lane.load %m[%row] at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<2x2xf32>, vector<2x2xf32>
   return
 }
 
 // -----
 
-func.func @f(%m: memref<?x64xf32>, %row: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected a memref of rank 2 whose last dimension is the place's row_length, 128, got 'memref<?x64xf32>'}}
-  %x = lane.load %m[%row] at %place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x64xf32> -> vector<2x2xf32>
+func.func @f(%m: memref<?x64xf32>, %row: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected a memref of rank 2 whose last dimension is the layout's row_length, 128, got 'memref<?x64xf32>'}}
+  %x = lane.load %m[%row] at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x64xf32> -> vector<2x2xf32>
   return
 }
 
 // -----
 
-func.func @f(%m: memref<128xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected 1 parts, or 2 accesses of each, got 3 values}}
-  %x:3 = lane.load_columns %m at %place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<128xf32>
+func.func @f(%m: memref<128xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected 1 fragments, or 2 accesses of each, got 3 values}}
+  %x:3 = lane.load_columns %m at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<128xf32>
       -> vector<2xf32>, vector<2xf32>, vector<2xf32>
   return
 }
 
 // -----
 
-func.func @f(%m: memref<?x128xf16>, %row: index, %x: vector<2x2xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected a part of 'vector<2x2xf16>', got 'vector<2x2xf32>'}}
-  lane.store %x, %m[%row] at %place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32>, memref<?x128xf16>
+func.func @f(%m: memref<?x128xf16>, %row: index, %x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected a fragment of 'vector<2x2xf16>', got 'vector<2x2xf32>'}}
+  lane.store %x, %m[%row] at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32>, memref<?x128xf16>
   return
 }
 
 // -----
 
-func.func @f(%place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+func.func @f(%layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
   // expected-error@+1 {{expected an access that may lie beyond the columns, got 0 of 2}}
-  %exists = lane.exists %place access 0 : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>
+  %in_bounds = lane.in_bounds %layout access 0 : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>
   return
 }
 
 // -----
 
-func.func @f(%x: vector<2x2xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
   // expected-error@+1 {{expected the kinds add and maximumf, got #vector.kind<mul>}}
-  %y = lane.fold [#vector.kind<mul>] %x at %place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32> -> vector<2xf32>
+  %y = lane.fold [#vector.kind<mul>] %x at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32> -> vector<2xf32>
   return
 }
 
 // -----
 
-func.func @f(%x: vector<2x2xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
   // expected-error@+1 {{expected a kind for each of its 1 operands, got 2}}
-  %y = lane.fold [#vector.kind<add>, #vector.kind<add>] %x at %place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32> -> vector<2xf32>
+  %y = lane.fold [#vector.kind<add>, #vector.kind<add>] %x at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32> -> vector<2xf32>
   return
 }
 
 // -----
 
-func.func @f(%x: vector<4xf32>, %turn: !lane.turn, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected shares of 'vector<2xf32>' or f32, got 'vector<4xf32>'}}
-  %y = lane.reduce [#vector.kind<add>] %x at %place turn %turn phase 0 : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<4xf32> -> f32
+func.func @f(%x: vector<4xf32>, %iteration: !lane.iteration, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected partial sums of 'vector<2xf32>' or f32, got 'vector<4xf32>'}}
+  %y = lane.reduce [#vector.kind<add>] %x at %layout iteration %iteration phase 0 : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<4xf32> -> f32
   return
 }
 
 // -----
 
-func.func @f(%x: f32, %turn: !lane.turn, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+func.func @f(%x: f32, %iteration: !lane.iteration, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
   // expected-error@+1 {{expected phase to be at least 0, got -1}}
-  %y = lane.reduce [#vector.kind<add>] %x at %place turn %turn phase -1 : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, f32 -> f32
+  %y = lane.reduce [#vector.kind<add>] %x at %layout iteration %iteration phase -1 : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, f32 -> f32
   return
 }
 
 // -----
 
-func.func @f(%x: f32, %turn: !lane.turn, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  %y = lane.reduce [#vector.kind<add>] %x at %place turn %turn phase 0 : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, f32 -> f32
+func.func @f(%x: f32, %iteration: !lane.iteration, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  %y = lane.reduce [#vector.kind<add>] %x at %layout iteration %iteration phase 0 : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, f32 -> f32
   // expected-error@+1 {{expected phase 6 of the row before phase 7, got no lane.reduce of it in the block}}
-  %z = lane.reduce [#vector.kind<add>] %y at %place turn %turn phase 7 : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, f32 -> f32
+  %z = lane.reduce [#vector.kind<add>] %y at %layout iteration %iteration phase 7 : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, f32 -> f32
   return
 }
 
 // -----
 
-func.func @f(%x: vector<2x2xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
+func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
   // expected-error@+1 {{expected radix to be a power of two of at least 2, got 1}}
-  %y = lane.combine_groups %x at %place radix 1 : !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<2x2xf32>
+  %y = lane.combine_groups %x at %layout radix 1 : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<2x2xf32>
   return
 }
 
 // -----
 
-func.func @f(%x: vector<2x2xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
+func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
   // expected-error@+1 {{expected radix to be a power of two of at least 2, got 3}}
-  %y = lane.combine_groups %x at %place radix 3 : !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<2x2xf32>
+  %y = lane.combine_groups %x at %layout radix 3 : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<2x2xf32>
   return
 }
 
 // -----
 
-func.func @f(%x: vector<2x2xf32>, %m: memref<?x128xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
-  // expected-error@+1 {{expected a memref of rank 1 whose last dimension is the place's row_length, 128, got 'memref<?x128xf32>'}}
-  lane.store_sum %x, %m at %place : !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32>, memref<?x128xf32>
+func.func @f(%x: vector<2x2xf32>, %m: memref<?x128xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
+  // expected-error@+1 {{expected a memref of rank 1 whose last dimension is the layout's row_length, 128, got 'memref<?x128xf32>'}}
+  lane.store_sum %x, %m at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32>, memref<?x128xf32>
   return
 }
 
 // -----
 
-func.func @f(%m: memref<128xf32>, %rows: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
-  // expected-error@+1 {{expected a memref of rank 2 whose last dimension is the place's row_length, 128, got 'memref<128xf32>'}}
-  lane.discard %m rows %rows at %place : !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>, memref<128xf32>
+func.func @f(%m: memref<128xf32>, %rows: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
+  // expected-error@+1 {{expected a memref of rank 2 whose last dimension is the layout's row_length, 128, got 'memref<128xf32>'}}
+  lane.discard %m rows %rows at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, memref<128xf32>
   return
 }
 
 // -----
 
-func.func @f(%rows: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
+func.func @f(%rows: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
   // expected-error@+1 {{expected memories to discard, got none}}
-  "lane.discard"(%rows, %place) : (index, !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) -> ()
+  "lane.discard"(%rows, %layout) : (index, !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) -> ()
   return
 }
 
 // -----
 
-func.func @f(%m: memref<?x64xf32>, %rows: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
-  // expected-error@+1 {{expected a memref of rank 2 whose last dimension is the place's row_length, 128, got 'memref<?x64xf32>'}}
-  lane.prefetch_rows %m from %rows below %rows at %place : !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>, memref<?x64xf32>
+func.func @f(%m: memref<?x64xf32>, %rows: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
+  // expected-error@+1 {{expected a memref of rank 2 whose last dimension is the layout's row_length, 128, got 'memref<?x64xf32>'}}
+  lane.prefetch_rows %m from %rows below %rows at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, memref<?x64xf32>
   return
 }
 
 // -----
 
-func.func @f(%rows: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
+func.func @f(%rows: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
   // expected-error@+1 {{expected memories to bring rows of, got none}}
-  "lane.prefetch_rows"(%rows, %rows, %place) : (index, index, !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) -> ()
+  "lane.prefetch_rows"(%rows, %rows, %layout) : (index, index, !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) -> ()
   return
 }
 
 // -----
 
-func.func @f(%i: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
-  // expected-error@+1 {{expected which workgroup of how many it is for, since its last set may not be whole}}
-  lane.for_rows %set = %i to %i step %i at %place : !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2> {
+func.func @f(%i: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
+  // expected-error@+1 {{expected which workgroup of how many it is for, since its last tile may be partial}}
+  lane.for_rows %tile = %i to %i step %i at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2> {
   }
   return
 }
 
 // -----
 
-func.func @f(%i: index, %zero: vector<2x2xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+func.func @f(%i: index, %zero: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
   // expected-error@+1 {{expected its sums to be used by lane.accumulate alone, got arith.negf}}
-  %s = lane.for_rows %set = %i to %i step %i at %place sums(%a = %zero) : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32> {
+  %s = lane.for_rows %tile = %i to %i step %i at %layout sums(%a = %zero) : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32> {
     %n = arith.negf %a : vector<2x2xf32>
     %b = lane.accumulate %a, %n : vector<2x2xf32>
     lane.yield %b : vector<2x2xf32>
@@ -216,8 +216,8 @@ func.func @f(%i: index, %zero: vector<2x2xf32>, %place: !lane.place<row_length =
 
 // -----
 
-func.func @f(%i: index, %zero: vector<2x2xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  %s = lane.for_rows %set = %i to %i step %i at %place sums(%a = %zero) : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32> {
+func.func @f(%i: index, %zero: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  %s = lane.for_rows %tile = %i to %i step %i at %layout sums(%a = %zero) : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32> {
     // expected-error@+1 {{expected a sum to be yielded as lane.accumulate left it}}
     lane.yield %zero : vector<2x2xf32>
   }
@@ -226,19 +226,19 @@ func.func @f(%i: index, %zero: vector<2x2xf32>, %place: !lane.place<row_length =
 
 // -----
 
-func.func @f(%i: index, %t: !lane.turn, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  %s = lane.for_rows %set = %i to %i step %i at %place carrying(%a = %t) : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, !lane.turn {
+func.func @f(%i: index, %t: !lane.iteration, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  %s = lane.for_rows %tile = %i to %i step %i at %layout carrying(%a = %t) : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, !lane.iteration {
     // expected-error@+1 {{expected the types of the sums and carried values of its loop, got other ones}}
-    lane.yield %set : index
+    lane.yield %tile : index
   }
   return
 }
 
 // -----
 
-func.func @f(%i: index, %t: !lane.turn, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected 2 types, of the place and of what goes from turn to turn, got 1}}
-  %s = lane.for_rows %set = %i to %i step %i at %place carrying(%a = %t) : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2> {
+func.func @f(%i: index, %t: !lane.iteration, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected 2 types, of the layout and of what goes from iteration to iteration, got 1}}
+  %s = lane.for_rows %tile = %i to %i step %i at %layout carrying(%a = %t) : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2> {
   }
   return
 }
@@ -269,17 +269,17 @@ func.func @f() {
 
 // -----
 
-func.func @f(%m: memref<?x128xf32>, %i: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected a part of 'vector<2x2xf32>', got 'vector<2xf32>'}}
-  %x = lane.load_within %m from %i count %i at %place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<2xf32>
+func.func @f(%m: memref<?x128xf32>, %i: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected a fragment of 'vector<2x2xf32>', got 'vector<2xf32>'}}
+  %x = lane.load_predicated %m from %i count %i at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<2xf32>
   return
 }
 
 // -----
 
-func.func @f(%i: index, %zero: vector<2x2xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, %exists: i1) {
-  %s = lane.for_rows %set = %i to %i step %i at %place sums(%a = %zero) : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32> {
-    %c = scf.if %exists -> (vector<2x2xf32>) {
+func.func @f(%i: index, %zero: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, %in_bounds: i1) {
+  %s = lane.for_rows %tile = %i to %i step %i at %layout sums(%a = %zero) : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32> {
+    %c = scf.if %in_bounds -> (vector<2x2xf32>) {
       scf.yield %zero : vector<2x2xf32>
     } else {
       scf.yield %a : vector<2x2xf32>
@@ -292,18 +292,18 @@ func.func @f(%i: index, %zero: vector<2x2xf32>, %place: !lane.place<row_length =
 
 // -----
 
-func.func @f(%i: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected once without entered, which is of loops with several turns}}
-  lane.for_rows %set = %i to %i step %i at %place attributes {entered, once} : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2> {
+func.func @f(%i: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected once without entered, which is of loops with several iterations}}
+  lane.for_rows %tile = %i to %i step %i at %layout attributes {entered, once} : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2> {
   }
   return
 }
 
 // -----
 
-func.func @f(%i: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected once without sum_block, which is of loops with several turns}}
-  lane.for_rows %set = %i to %i step %i at %place attributes {once, sum_block = 8 : i64} : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2> {
+func.func @f(%i: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected once without sum_block, which is of loops with several iterations}}
+  lane.for_rows %tile = %i to %i step %i at %layout attributes {once, sum_block = 8 : i64} : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2> {
   }
   return
 }
@@ -311,15 +311,15 @@ func.func @f(%i: index, %place: !lane.place<row_length = 128, lanes = 32, groups
 // -----
 
 func.func @f() {
-  // expected-error@+1 {{must be a lane's part of a row, an access of it or a row's number, but got 'index'}}
-  %none = lane.no_row : index
+  // expected-error@+1 {{must be a lane's fragment of a row, an access of it or a row scalar, but got 'index'}}
+  %none = lane.undefined_row : index
   return
 }
 
 // -----
 
 func.func @f() {
-  // expected-error@+1 {{must be a lane's part of a row, an access of it or a row's number, but got 'vector<2x2x4xf32>'}}
-  %none = lane.no_row : vector<2x2x4xf32>
+  // expected-error@+1 {{must be a lane's fragment of a row, an access of it or a row scalar, but got 'vector<2x2x4xf32>'}}
+  %none = lane.undefined_row : vector<2x2x4xf32>
   return
 }

@@ -24,11 +24,11 @@ func.func @f(%b: memref<4xi64, #gpu.address_space<workgroup>>, %i: index) {
 
 // -----
 
-!place = !lane.place<row_length = 1000, lanes = 8, groups = 4, width = 4>
+!layout = !lane.layout<row_length = 1000, lanes = 8, groups = 4, width = 4>
 
-func.func @f(%b: memref<4xi64, #gpu.address_space<workgroup>>, %m: memref<8xf32, #gpu.address_space<workgroup>>, %i: index, %s: vector<1xf32>, %place: !place) {
-  // expected-error@+1 {{expected a place whose workgroup has a part of the row's columns, got '!lane.place<row_length = 1000, lanes = 8, groups = 4, width = 4>'}}
-  lane.send_to_peers %s to %m[%i] counted by %b[%i] at %place : !place, vector<1xf32>, memref<8xf32, #gpu.address_space<workgroup>>, memref<4xi64, #gpu.address_space<workgroup>>
+func.func @f(%b: memref<4xi64, #gpu.address_space<workgroup>>, %m: memref<8xf32, #gpu.address_space<workgroup>>, %i: index, %s: vector<1xf32>, %layout: !layout) {
+  // expected-error@+1 {{expected a layout whose workgroup has a fragment of the row's columns, got '!lane.layout<row_length = 1000, lanes = 8, groups = 4, width = 4>'}}
+  lane.send_to_peers %s to %m[%i] counted by %b[%i] at %layout : !layout, vector<1xf32>, memref<8xf32, #gpu.address_space<workgroup>>, memref<4xi64, #gpu.address_space<workgroup>>
   return
 }
 
@@ -48,62 +48,62 @@ func.func @f(%s: !lane.stages<2 of i1>) {
 
 // -----
 
-!place = !lane.place<row_length = 256, lanes = 32, groups = 1, width = 8>
+!layout = !lane.layout<row_length = 256, lanes = 32, groups = 1, width = 8>
 
-func.func @f(%s: !lane.stages<2 of f32, f32>, %a: memref<?x256xf32>, %i: index, %place: !place) {
+func.func @f(%s: !lane.stages<2 of f32, f32>, %a: memref<?x256xf32>, %i: index, %layout: !layout) {
   // expected-error@+1 {{expected a memory for each of the stages' 2 elements, got 1}}
-  lane.start_copies %a from %i below %i to %s[%i] at %place : !place, !lane.stages<2 of f32, f32>, memref<?x256xf32>
+  lane.start_copies %a from %i below %i to %s[%i] at %layout : !layout, !lane.stages<2 of f32, f32>, memref<?x256xf32>
   return
 }
 
 // -----
 
-!place = !lane.place<row_length = 256, lanes = 32, groups = 1, width = 8>
+!layout = !lane.layout<row_length = 256, lanes = 32, groups = 1, width = 8>
 
-func.func @f(%s: !lane.stages<2 of f32>, %a: memref<?x256xbf16>, %i: index, %place: !place) {
-  // expected-error@+1 {{expected a memref of rank 2 of 'f32' whose last dimension is the place's row_length, 256, got 'memref<?x256xbf16>'}}
-  lane.start_copies %a from %i below %i to %s[%i] at %place : !place, !lane.stages<2 of f32>, memref<?x256xbf16>
+func.func @f(%s: !lane.stages<2 of f32>, %a: memref<?x256xbf16>, %i: index, %layout: !layout) {
+  // expected-error@+1 {{expected a memref of rank 2 of 'f32' whose last dimension is the layout's row_length, 256, got 'memref<?x256xbf16>'}}
+  lane.start_copies %a from %i below %i to %s[%i] at %layout : !layout, !lane.stages<2 of f32>, memref<?x256xbf16>
   return
 }
 
 // -----
 
-!place = !lane.place<row_length = 256, lanes = 32, groups = 1, width = 8>
+!layout = !lane.layout<row_length = 256, lanes = 32, groups = 1, width = 8>
 !apart = memref<?x256xf32, strided<[512, 1]>>
 
-func.func @f(%s: !lane.stages<2 of f32>, %a: !apart, %i: index, %place: !place) {
+func.func @f(%s: !lane.stages<2 of f32>, %a: !apart, %i: index, %layout: !layout) {
   // expected-error@+1 {{expected rows that lie side by side, got 'memref<?x256xf32, strided<[512, 1]>>'}}
-  lane.start_copies %a from %i below %i to %s[%i] at %place : !place, !lane.stages<2 of f32>, !apart
+  lane.start_copies %a from %i below %i to %s[%i] at %layout : !layout, !lane.stages<2 of f32>, !apart
   return
 }
 
 // -----
 
-!place = !lane.place<row_length = 256, lanes = 32, groups = 1, width = 8>
+!layout = !lane.layout<row_length = 256, lanes = 32, groups = 1, width = 8>
 
-func.func @f(%s: !lane.stages<2 of f32, f32>, %i: index, %place: !place) {
+func.func @f(%s: !lane.stages<2 of f32, f32>, %i: index, %layout: !layout) {
   // expected-error@+1 {{expected a result for each of the stages' 2 elements, got 1}}
-  %x = lane.receive %i from %s[%i] at %place : !place, !lane.stages<2 of f32, f32> -> vector<1x8xf32>
+  %x = lane.receive %i from %s[%i] at %layout : !layout, !lane.stages<2 of f32, f32> -> vector<1x8xf32>
   return
 }
 
 // -----
 
-!place = !lane.place<row_length = 256, lanes = 32, groups = 1, width = 8>
+!layout = !lane.layout<row_length = 256, lanes = 32, groups = 1, width = 8>
 
-func.func @f(%s: !lane.stages<2 of f32>, %i: index, %place: !place) {
-  // expected-error@+1 {{expected a part of 'vector<1x8xf32>', got 'vector<8xf32>'}}
-  %x = lane.receive %i from %s[%i] at %place : !place, !lane.stages<2 of f32> -> vector<8xf32>
+func.func @f(%s: !lane.stages<2 of f32>, %i: index, %layout: !layout) {
+  // expected-error@+1 {{expected a fragment of 'vector<1x8xf32>', got 'vector<8xf32>'}}
+  %x = lane.receive %i from %s[%i] at %layout : !layout, !lane.stages<2 of f32> -> vector<8xf32>
   return
 }
 
 // -----
 
-!place = !lane.place<row_length = 1001, lanes = 64, groups = 1, width = 1>
+!layout = !lane.layout<row_length = 1001, lanes = 64, groups = 1, width = 1>
 
-func.func @f(%i: index, %place: !place) {
-  // expected-error@+1 {{expected which workgroup of how many it is for, since its last set may not be whole}}
-  lane.for_rows %set = %i to %i step %i at %place attributes {last_row_apart} : !place {
+func.func @f(%i: index, %layout: !layout) {
+  // expected-error@+1 {{expected which workgroup of how many it is for, since its last tile may be partial}}
+  lane.for_rows %tile = %i to %i step %i at %layout attributes {last_row_apart} : !layout {
   }
   return
 }

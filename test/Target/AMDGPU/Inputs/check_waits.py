@@ -8,7 +8,7 @@ check_waits.py FILE KERNEL
 
 FILE is assembly. In the kernel's loops that load by buffer loads and store, each
 wait for vector loads before the last store must leave the loads of one set of
-rows on their way. Copies from turn to turn are behind the last store and may wait
+rows in flight. Copies from turn to turn are after the last store and may wait
 for what they copy. Prints one line for each loop, and one for each wait that does
 not hold.
 """
@@ -62,7 +62,7 @@ def find_loops(following):
 
 
 def get_waits(text):
-    """The number of vector loads that a wait leaves on their way, if it is one."""
+    """The number of vector loads that a wait leaves in flight, if it is one."""
     if match := re.match(r"s_waitcnt .*vmcnt\((\d+)\)", text):
         return int(match[1])
     if match := re.match(r"s_wait_loadcnt (\w+)", text):
@@ -83,7 +83,7 @@ def main():
                  for text in blocks[block] if re.match(r"buffer_load_(dwordx|b(64|96|128))", text)]
         if not stores or not loads:
             continue
-        # Each set of rows is loaded in one block, beside what another does.
+        # Each tile of rows is loaded in one block, beside what another does.
         ahead = min(loads.count(block) for block in set(loads))
         found += 1
         print(f"{kernel}: a row loop that loads {ahead} vectors ahead")

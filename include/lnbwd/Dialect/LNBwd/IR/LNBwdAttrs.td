@@ -50,10 +50,10 @@ def LNBwd_ScheduleAttr : LNBwd_Attr<"Schedule", "schedule"> {
     int64_t getChunkColumns() const {
       return getThreadsPerRow() * getVectorWidth();
     }
-    /// Whether the grid has a workgroup for each set of rows, which works on
-    /// that one and needs no loop. Workgroups whose number is fixed otherwise
-    /// (`fixed`, where it is not 0) take as many sets as there are.
-    bool takesOneSet(int64_t fixed) const {
+    /// Whether the grid has a workgroup for each tile of rows, which needs no
+    /// loop. Workgroups whose number is fixed otherwise (`fixed`, where it is
+    /// not 0) loop over as many tiles as there are.
+    bool takesOneTile(int64_t fixed) const {
       return fixed == 0 && getWorkgroupsPerComputeUnit() == 0 &&
              getWorkgroupsPerRow() == 1 &&
              getRowsPerWorkgroup() == getRowGroups() && getStages() == 0 &&
@@ -71,9 +71,9 @@ def LNBwd_TilingAttr : LNBwd_Attr<"Tiling", "tiling"> {
     wave makes `wave_rows` x `wave_columns` of it with instructions of
     `instruction_rows` x `instruction_columns`, each `instruction_depth` deep.
 
-    With `splits` above 1 the sum is taken apart into so many parts of nearly
-    the same length, which further workgroups make; a second kernel adds them,
-    in their order.
+    With `splits` above 1 (split-K) the reduction is split into so many parts of
+    nearly the same length, which further workgroups compute; a second kernel
+    adds the partial results, in order.
 
     Example:
 
@@ -107,7 +107,7 @@ def LNBwd_Precision : I32EnumAttr<"Precision",
     "what products of float32 may round", [
     // Nothing but sums.
     I32EnumAttrCase<"Exact", 0, "exact">,
-    // Both factors, to 10 bits of significand behind the first.
+    // Both factors, to 10 bits of significand after the first.
     I32EnumAttrCase<"TF32", 1, "tf32">]> {
   let cppNamespace = "::lnbwd";
   let genSpecializedAttr = 0;
@@ -119,12 +119,13 @@ def LNBwd_PrecisionAttr :
 }
 
 def LNBwd_ProductLoopAttr : LNBwd_Attr<"ProductLoop", "product_loop"> {
-  let summary = "How often a kernel of a product goes around";
+  let summary = "The trip count of a kernel of a product";
   let description = [{
-    `parts` workgroups sum over `sum` elements (0: as many as there are rows),
-    `step` of them a turn; with 0 `step` they add `parts` parts. Where the schedule
-    beside it has no `column_tile`, one workgroup takes all rows, `step` a turn.
-    Matrix instructions multiply as `multiplied`; without it there are none.
+    `parts` workgroups reduce over `sum` elements (0: the number of rows),
+    `step` of them per iteration; with 0 `step` they add `parts` partial
+    results. If the schedule beside it has no `column_tile`, one workgroup
+    processes all rows, `step` per iteration. Matrix instructions multiply as
+    `multiplied`; without it there are none.
 
     Example:
 

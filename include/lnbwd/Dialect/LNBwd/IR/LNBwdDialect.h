@@ -90,11 +90,12 @@ inline constexpr llvm::StringLiteral argumentAccessAttr = "lnbwd.access";
 inline constexpr llvm::StringLiteral argumentAliasesAttr = "lnbwd.aliases";
 /// Of an argument whose rows have several dimensions: how many.
 inline constexpr llvm::StringLiteral argumentRowRankAttr = "lnbwd.row_rank";
-/// The attribute of an allocation of one number for each row, or of so many.
+/// The attribute of an allocation of row scalars, or of split ones: how many
+/// partial sums for each row.
 inline constexpr llvm::StringLiteral rowScalarAttr = "lnbwd.row_scalar";
-/// The attribute of a launch whose kernel may start before the one before it
-/// has ended.
-inline constexpr llvm::StringLiteral earlyStartAttr = "lnbwd.early_start";
+/// The attribute of a programmatic dependent launch.
+inline constexpr llvm::StringLiteral dependentLaunchAttr =
+    "lnbwd.dependent_launch";
 /// The attribute of operations whose results count as constants where a
 /// gradient is derived.
 inline constexpr llvm::StringLiteral detachAttr = "lnbwd.detach";

@@ -49,9 +49,9 @@ def LNBwd_Dialect : Dialect {
     | `lnbwd.rejected_schedules` | a module | by row programs' entries, arrays of `#lnbwd.schedule` that they must not be given |
     | `lnbwd.kernel_info` | a kernel | `#lnbwd.kernel_info`: what it was made of |
     | `lnbwd.plan` | a `gpu.module` | the launch plan, JSON in a string |
-    | `lnbwd.row_scalar` | a `memref.alloc` | unit: one number for each row; or how many numbers, 64-bit: its parts |
+    | `lnbwd.row_scalar` | a `memref.alloc` | unit: one number for each row; or, of a split row sum, how many: its partial sums, 64-bit |
     | `lnbwd.own_rows` | a `lnbwd.rowwise` | unit: its rows are those of a matrix, whose number no launch chooses |
-    | `lnbwd.early_start` | a `gpu.launch_func` | unit: the kernel may start before the one before it has ended |
+    | `lnbwd.dependent_launch` | a `gpu.launch_func` | unit: programmatic dependent launch, the kernel may start before the preceding one has ended |
     | `lnbwd.detach` | an operation of a region | unit: its results count as constants where a gradient is derived |
     | `lnbwd.adjoint` | an operation of a region | the name of the operation that it is a derivative of, a string |
 

@@ -315,7 +315,7 @@ def LNBwd_GatedRmsNormOp : LNBwd_ForwardOp<"gated_rms_norm", [
     y[i,j]  = gamma[j] * u[i,j] * rstd[i]
     ```
 
-    The norm behind the state space layer of Mamba-2 (T. Dao, A. Gu:
+    The norm after the state space layer of Mamba-2 (T. Dao, A. Gu:
     Transformers are SSMs, 2024, arXiv:2405.21060; in their code `RMSNormGated`
     with `norm_before_gate = False`). Elements and options are those of
     `lnbwd.rms_norm`; `z` has the element of `x`. There are no groups within a
@@ -377,7 +377,7 @@ def LNBwd_LayerNormLinearOp : LNBwd_ForwardOp<"layer_norm_linear", [
     LNBwd_Maybe<LNBwd_Out>, LNBwd_Maybe<LNBwd_Mean>, LNBwd_Maybe<LNBwd_Rstd>
   ]> {
   let reference = "normLinear";
-  let summary = "LayerNorm and the linear layer behind it";
+  let summary = "LayerNorm and the linear layer after it";
   let description = [{
     With M rows of N elements, statistics as `lnbwd.layer_norm` has them, and
     the weight of the linear layer as PyTorch keeps it:
@@ -421,7 +421,7 @@ def LNBwd_RmsNormLinearOp : LNBwd_ForwardOp<"rms_norm_linear", [
     LNBwd_Maybe<LNBwd_Out>, LNBwd_Maybe<LNBwd_Rstd, "reciprocal row norms">
   ]> {
   let reference = "normLinear";
-  let summary = "RMSNorm and the linear layer behind it";
+  let summary = "RMSNorm and the linear layer after it";
   let description = [{
     ```
     z[i,k]   = gamma[k] * x[i,k] * rstd[i]
@@ -450,7 +450,7 @@ def LNBwd_LayerNormLinearBwdOp : LNBwd_GradientOp<LNBwd_LayerNormLinearOp, [
     LNBwd_Maybe<LNBwd_Dw>, LNBwd_Maybe<LNBwd_Db>
   ]> {
   let reference = "normLinearGradient";
-  let summary = "Gradients of LayerNorm and the linear layer behind it";
+  let summary = "Gradients of LayerNorm and the linear layer after it";
   let description = [{
     With `xhat = (x - mean) * rstd` and `z = gamma * xhat + beta`:
 
@@ -494,7 +494,7 @@ def LNBwd_RmsNormLinearBwdOp : LNBwd_GradientOp<LNBwd_RmsNormLinearOp, [
     LNBwd_Maybe<LNBwd_Db>
   ]> {
   let reference = "normLinearGradient";
-  let summary = "Gradients of RMSNorm and the linear layer behind it";
+  let summary = "Gradients of RMSNorm and the linear layer after it";
   let description = [{
     As `lnbwd.layer_norm_linear_bwd`, with `xhat = x * rstd`, `z = gamma * xhat`
     and the dx of `lnbwd.rms_norm_bwd`.

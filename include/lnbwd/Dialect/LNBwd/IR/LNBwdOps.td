@@ -149,9 +149,9 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     /// Elements from one row of operand `index`, a row block, to the next.
     int64_t getRowStride(unsigned index);
     /// S: the parts of operand `index`, a row scalar; 0 where it is whole.
-    int64_t getScalarParts(unsigned index);
-    /// Whether row scalars are written in parts.
-    bool hasScalarOutsInParts();
+    int64_t getScalarSplits(unsigned index);
+    /// Whether row scalars are split.
+    bool hasSplitScalarOuts();
     /// A row block among the operands, whose leading dimensions are the rows.
     ::mlir::Value getRowBlock();
     /// The name of operand `index` in the launch plan.

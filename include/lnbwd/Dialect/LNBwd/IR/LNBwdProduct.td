@@ -44,16 +44,17 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
     what is multiplied instead of what is in memory: of `lhs`, or with
     `lhs_transposed` of `rhs`, whose rows are the launch's. Each is a row
     program's region without row sums, for one row of the result or of the
-    operand, that yields one row, `lnbwd.product_yield`. Behind that row its
+    operand, that yields one row, `lnbwd.product_yield`. After that row its
     arguments are what it has of `rows` (an epilogue alone), `columns` and
-    `scalars`; [row-programs.md](../row-programs.md#around-a-product) has a table.
+    `scalars`; [row-programs.md](../row-programs.md#around-a-product) has a
+    table.
 
     `operand_names` names A, B, out, the epilogue's operands and the prologue's
     in the launch plan, where a matrix is a column of all its elements.
 
     `precision` says what a product of two matrices of f32 may round: `exact`,
     nothing but the sums, or `tf32`, both factors to 10 bits of significand
-    behind the first, which some chips have faster instructions for. A product
+    after the first, which some chips have faster instructions for. A product
     with `tf32` has to have a tiling: no other kernel rounds so.
 
     `tiling` is set by `lnbwd-select-tiling` where a chip has matrix
@@ -80,7 +81,7 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
     }
     ```
 
-    Example (of rows that are normalised on their way):
+    Example (of rows that are normalised as they are loaded):
 
     ```mlir
     lnbwd.product @outer lhs(%dy : memref<?x96xf32>) rhs(%x : memref<?x64xf32>)
@@ -166,8 +167,8 @@ def LNBwd_ProductYieldOp : LNBwd_Op<"product_yield", [
     Pure, Terminator, ReturnLike, HasParent<"ProductOp">]> {
   let summary = "Ends a region of a product with the row that it computes";
   let description = [{
-    In an epilogue a row of the product's `outs`, in a prologue one of the operand
-    that it is of.
+    In an epilogue a row of the product's `outs`, in a prologue one of the
+    operand that it is of.
 
     Example:
 

@@ -42,7 +42,7 @@ def LNBwd_GroupColumn : LNBwd_OperandKind<"group_column", "[B, N]">;
 //===----------------------------------------------------------------------===//
 
 /// How long a row of an operand is, in the words of `LNBwd_OperandKind`, where
-/// it is N: the normalised row, a row behind the linear layer, or a matrix. A
+/// it is N: the normalised row, a row after the linear layer, or a matrix. A
 /// matrix is a column to the kernel's launcher, whose size no launch chooses.
 class LNBwd_Extent<string extentName, string dimensions> {
   string name = extentName;

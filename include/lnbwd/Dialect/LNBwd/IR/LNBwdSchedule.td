@@ -99,27 +99,27 @@ def LNBwd_VectorWidth
 def LNBwd_RowsPerWorkgroup
     : LNBwd_ScheduleField<"rows_per_workgroup", LNBwd_AtLeast<0>> {
   let unit = "rows";
-  let text = "the fewest rows worth a workgroup of their own; 0: one workgroup "
-             "takes all rows";
+  let text = "rows that a workgroup processes at least; 0: one workgroup "
+             "processes all rows";
   let hasLegalityCheck = 1;
 }
 
 def LNBwd_WorkgroupsPerComputeUnit
     : LNBwd_ScheduleField<"workgroups_per_compute_unit", LNBwd_AtLeast<0>> {
   let unit = "workgroups";
-  let text = "upper bound of the grid, times the device's compute units: "
-             "workgroups are persistent and take further rows in turn; 0: no "
-             "bound. Workgroups that share a row count as one, for so many "
-             "compute units";
+  let text = "persistent workgroups for each compute unit of the device: the "
+             "grid has at most as many, each of which loops over its rows; 0: "
+             "no bound. A cluster of `workgroups_per_row` counts as one "
+             "workgroup on as many compute units";
 }
 
 def LNBwd_WorkgroupsPerRow
     : LNBwd_ScheduleField<"workgroups_per_row", LNBwd_PowerOfTwoTo16> {
   let unit = "workgroups";
   let defaultValue = "1";
-  let text = "workgroups that split the columns of a row between them "
-             "and exchange its sums: 1, or a power of two up to what the chip "
-             "launches together as one cluster";
+  let text = "workgroups of a cluster that split the columns of a row and "
+             "exchange partial sums through distributed shared memory: 1, or a "
+             "power of two up to the chip's cluster size";
   let vendors = ["nvidia"];
   let hasLegalityCheck = 1;
 }
@@ -135,21 +135,21 @@ def LNBwd_ColumnTile : LNBwd_ScheduleField<"column_tile", LNBwd_AtLeast<0>> {
 
 def LNBwd_Prefetch
     : LNBwd_ScheduleField<"prefetch", LNBwd_OneOf<"0 or 1", [0, 1]>> {
-  let unit = "sets of rows";
+  let unit = "tiles of rows";
   let defaultValue = "0";
-  let text = "sets of rows whose loads into registers are in flight while the "
-             "current one is worked on";
+  let text = "tiles of rows whose loads into registers are in flight while the "
+             "current tile is processed";
 }
 
 def LNBwd_Unroll
     : LNBwd_ScheduleField<"unroll", LNBwd_OneOf<"1, 2, 4 or 8", [1, 2, 4, 8]>> {
-  let unit = "sets of rows";
+  let unit = "tiles of rows";
   let defaultValue = "1";
-  let text = "sets of rows that one turn of the row loop works on: 1; with "
-             "`prefetch` also 2, with which prefetched registers are used "
-             "where they were loaded instead of being copied; without, for "
+  let text = "tiles of rows that one iteration of the row loop processes: 1; "
+             "with `prefetch` also 2, which uses prefetched registers where "
+             "they were loaded instead of copying them; without it, for "
              "programs without row sums, also 2, 4 or 8, all of which are "
-             "loaded before the first is worked on. Not with `stages` or "
+             "loaded before the first is processed. Not with `stages` or "
              "`reload`";
   let hasLegalityCheck = 1;
 }
@@ -157,61 +157,64 @@ def LNBwd_Unroll
 def LNBwd_Stages
     : LNBwd_ScheduleField<"stages", LNBwd_OneOf<"0, or from 2 to 16",
           [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]>> {
-  let unit = "sets of rows";
+  let unit = "tiles of rows";
   let defaultValue = "0";
-  let text = "sets of rows that asynchronous bulk copies keep in flight in "
-             "shared memory";
-  let defaultText = "0: rows come through registers. Only for chips that have "
-                    "such copies";
+  let text = "pipeline depth: tiles of rows that asynchronous bulk copies keep "
+             "in flight to a multi-buffer in shared memory";
+  let defaultText = "0: rows are loaded to registers. Only for chips with such "
+                    "copies";
   let vendors = ["nvidia"];
   let hasLegalityCheck = 1;
 }
 
-def LNBwd_EarlyStart : LNBwd_ScheduleField<"early_start", LNBwd_Flag> {
+def LNBwd_DependentLaunch
+    : LNBwd_ScheduleField<"dependent_launch", LNBwd_Flag> {
   let defaultValue = "0";
-  let text = "the kernel may start before the one before it on the stream has "
-             "ended, whatever that is, and waits before its first access to "
-             "memory. Only for chips that can launch so, where each kernel "
-             "lets the next one start when its own rows are done, or sooner "
-             "(`early_next`)";
+  let text = "programmatic dependent launch: the kernel may start before the "
+             "preceding kernel of the stream has ended, and waits for it before "
+             "its first access to memory. Only for chips with such launches, "
+             "where each kernel triggers the launch of the next one when its "
+             "own rows are done, or earlier (`early_trigger`)";
   let vendors = ["nvidia"];
   let hasLegalityCheck = 1;
 }
 
 def LNBwd_Reload : LNBwd_ScheduleField<"reload", LNBwd_Flag> {
   let defaultValue = "0";
-  let text = "the row does not stay in registers: every phase between two row "
-             "sums reads it again, which serves any row length. Only for "
+  let text = "rows are not kept in registers: each phase between two row sums "
+             "loads them again, so that rows may have any length. Only for "
              "programs without column sums";
   let hasLegalityCheck = 1;
 }
 
-def LNBwd_RowSlices : LNBwd_ScheduleField<"row_slices", LNBwd_AtLeast<0>> {
-  let unit = "slices";
+def LNBwd_RowSplits : LNBwd_ScheduleField<"row_splits", LNBwd_AtLeast<0>> {
+  let unit = "splits";
   let defaultValue = "0";
-  let text = "slices of a row's columns whose shares of the row sums kernels of "
-             "their own leave in memory, for which the other fields have no row "
-             "sums: few long rows fill the chip, but are read once more";
+  let text = "split-row reduction: parts into which a row's columns are split, "
+             "for each of which a kernel of its own writes partial row sums to "
+             "memory. The other fields then are those of a program without row "
+             "sums. Few long rows so fill the chip, but are read once more";
   let defaultText = "0: row sums stay in the kernel. Only for programs with row "
                     "sums, none of which is a maximum";
   let hasLegalityCheck = 1;
 }
 
-def LNBwd_EarlyRows : LNBwd_ScheduleField<"early_rows", LNBwd_Flag> {
+def LNBwd_PrefetchBeforeDependency
+    : LNBwd_ScheduleField<"prefetch_before_dependency", LNBwd_Flag> {
   let defaultValue = "0";
-  let text = "the rows that a workgroup begins with are on their way to the "
-             "cache of all compute units while it waits for the kernel before. "
-             "Only with `early_start`, not with `reload`";
+  let text = "the first rows of a workgroup are prefetched to the L2 cache "
+             "while it waits for the preceding kernel. Only with "
+             "`dependent_launch`, not with `reload`";
   let defaultText = "a kernel that adds up partial sums of one with it has "
-                    "`early_next`";
+                    "`early_trigger`";
   let vendors = ["nvidia"];
 }
 
-def LNBwd_EarlyNext : LNBwd_ScheduleField<"early_next", LNBwd_Flag> {
+def LNBwd_EarlyTrigger : LNBwd_ScheduleField<"early_trigger", LNBwd_Flag> {
   let defaultValue = "0";
-  let text = "the next kernel on the stream may start as soon as all "
-             "workgroups of this one run, and not when their rows are done. "
-             "Not for programs that leave row sums in parts";
+  let text = "the launch of the next kernel of the stream is triggered as soon "
+             "as all workgroups of this one run, and not when their rows are "
+             "done. Not for programs with split row sums as outputs";
   let vendors = ["nvidia"];
   let hasLegalityCheck = 1;
 }

@@ -20,40 +20,42 @@ include "mlir/IR/OpBase.td"
 def Lane_Dialect : Dialect {
   let name = "lane";
   let cppNamespace = "::lnbwd::lane";
-  let summary = "What a lane does with its part of a row";
+  let summary = "What a lane does with its fragment of a row";
   let description = [{
     The level between a scheduled row program and a kernel in upstream's `gpu`,
     `vector`, `scf` and `memref` operations. The body of a `gpu.func` at this
-    level is what one lane executes: it loops over the rows that fall to its
-    workgroup, and of each row it has a *part*. Elementwise work stays in
-    `arith`, `math` and `vector` operations, on parts in the place of rows. This
-    dialect has what is left: where a lane's part lies, loads and stores of it,
-    and what lanes do together. docs/lowering.md says which pass makes and
-    which takes each operation.
+    level is what one lane executes: it loops over the rows of its workgroup,
+    and holds a *fragment* of each row. Elementwise work stays in `arith`,
+    `math` and `vector` operations, on fragments instead of rows. This dialect
+    has the rest: the layout of fragments, loads and stores of them, and
+    operations in which lanes cooperate. docs/lowering.md says which pass
+    creates and which pass removes each operation.
 
     | word | meaning |
     |---|---|
     | access | `width` neighbouring elements, which a lane loads or stores at once |
-    | part | what a lane has of a row: a vector of accesses of `width` elements; the columns of one access and of the next lie `lanes` × `width` apart |
+    | fragment | what a lane holds of a row: a vector of accesses of `width` elements; the columns of consecutive accesses are `lanes` × `width` apart |
     | group | the lanes of a workgroup that share a row; a workgroup has `groups` of them |
-    | set | the neighbouring rows that the groups of a workgroup work on side by side |
-    | phase | what lies between two exchanges of row sums |
-    | stage | a place in workgroup memory for one set of rows, which copies bring there while others are worked on |
-    | turn | one row of each group: memory that is used in turns may be written again two turns later |
+    | layout | how rows are distributed over lanes and groups |
+    | tile | the neighbouring rows that the groups of a workgroup process side by side, one each |
+    | iteration | of the row loop: processes one tile, or several where it is unrolled |
+    | phase | the operations between two reductions over a row |
+    | stage | a buffer in workgroup memory for one tile of rows, of several (multi-buffering) that asynchronous copies fill while other tiles are processed |
 
-    A part may be *split*: in the place of one `vector<2x8xf32>` there are then
+    A fragment may be *split*: instead of one `vector<2x8xf32>` there are then
     two `vector<8xf32>`, one for each access. Operations that look across
-    accesses take both forms; the others have an attribute `access`, which says
-    which one it is.
+    accesses take both forms; the others have an attribute `access`, the number
+    of the access.
 
-    All lanes of a workgroup execute all operations of this dialect, but for
-    those below a condition that is the same for all of them.
+    All lanes of a workgroup execute all operations of this dialect, except
+    those under a uniform condition.
 
     The discardable attribute `lane.part` of an operation (`#lane.part<tail>`)
-    says which part of a kernel it is, for the report (docs/report.md), or, if
-    it has regions, all that is in it: what is in a `lane.for_rows` is `row`,
-    and what has no such attribute and is in no such operation is `setup`. It
-    outlives the level: `lnbwd-convert-parts-to-locations` takes it.
+    says which part of a kernel it belongs to, for the report (docs/report.md);
+    with regions, so does everything in them. What is in a `lane.for_rows` is
+    `row`; what has no such attribute and is in no such operation is `setup`.
+    The attribute outlives the level: `lnbwd-convert-parts-to-locations` removes
+    it.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -65,24 +67,23 @@ class Lane_Type<string name, string typeMnemonic>
   let mnemonic = typeMnemonic;
 }
 
-def Lane_Place : Lane_Type<"Place", "place"> {
-  let summary = "Where a lane stands: its group, and its columns";
+def Lane_Layout : Lane_Type<"Layout", "layout"> {
+  let summary = "How rows are distributed over lanes";
   let description = [{
-    The parameters are how rows are spread over lanes. Rows have `row_length`
-    columns. Those of a workgroup are `columns` neighbouring ones, fewer where
-    the row ends before; it is `row_length` where that is left out. `lanes`
-    lanes share a row, and take its accesses of `width` elements in turn;
-    `groups` rows lie side by side in a workgroup.
+    Rows have `row_length` columns, of which a workgroup has `columns`
+    neighbouring ones, fewer where the row ends before; without `columns` it has
+    the whole row. `lanes` lanes share a row: consecutive accesses of `width`
+    elements belong to consecutive lanes, cyclically. A workgroup processes
+    `groups` rows side by side.
 
-    A lane's last accesses may lie beyond the columns of its workgroup, or
-    beyond the row, which may end within those of its last workgroup. Loads then
-    give other elements of the row, stores are left out, and `lane.fold` takes
-    nothing of what was computed there.
+    The last accesses of a lane may be out of bounds: beyond the columns of its
+    workgroup, or beyond the row. Loads then return other elements of the row,
+    stores are predicated off, and `lane.fold` ignores these accesses.
 
     Example (rows of 1024 elements, two accesses of eight elements a lane):
 
     ```mlir
-    !lane.place<row_length = 1024, lanes = 64, groups = 8, width = 8>
+    !lane.layout<row_length = 1024, lanes = 64, groups = 8, width = 8>
     ```
   }];
   let genMnemonicAlias = 1;
@@ -107,8 +108,8 @@ def Lane_Place : Lane_Type<"Place", "place"> {
       return (getWorkgroupColumns() + getAccessColumns() - 1) /
              getAccessColumns();
     }
-    /// Whether access number `access` of some lane lies beyond the columns of
-    /// the workgroup or of the row.
+    /// Whether access number `access` of some lane may be out of bounds: beyond
+    /// the columns of the workgroup or of the row.
     bool mayExceed(int64_t access) const;
     /// Whether some lane has accesses beyond the columns of a workgroup that
     /// does not end with its row.
@@ -130,7 +131,7 @@ def Lane_Place : Lane_Type<"Place", "place"> {
     int64_t getLastColumns() const {
       return getRowLength() - (getPeers() - 1) * getWorkgroupColumns();
     }
-    ::mlir::VectorType getPartType(::mlir::Type element) const {
+    ::mlir::VectorType getFragmentType(::mlir::Type element) const {
       return ::mlir::VectorType::get({getAccesses(), getWidth()}, element);
     }
     ::mlir::VectorType getAccessType(::mlir::Type element) const {
@@ -139,22 +140,25 @@ def Lane_Place : Lane_Type<"Place", "place"> {
   }];
 }
 
-def Lane_Turn : Lane_Type<"Turn", "turn"> {
-  let summary = "The turn of the memory that rows exchange sums through";
+def Lane_Iteration : Lane_Type<"Iteration", "iteration"> {
+  let summary = "The iteration of a row, which selects its exchange buffer";
   let description = [{
-    Made by `lane.first_turn` and `lane.next_turn`, taken by `lane.reduce`. What
-    is behind it (nothing, which half of a buffer, how many rows there were) is
-    decided by `lnbwd-lower-row-reductions`, which leaves none.
+    Row reductions exchange partial sums through two buffers, which consecutive
+    rows alternate between. Created by `lane.first_iteration` and
+    `lane.next_iteration`, used by `lane.reduce`. `lnbwd-lower-row-reductions`
+    decides what represents it (nothing, the offset of a buffer, the number of
+    preceding rows) and leaves none.
   }];
 }
 
 def Lane_Stages : Lane_Type<"Stages", "stages"> {
-  let summary = "Places in workgroup memory for sets of rows on their way";
+  let summary = "Buffers in workgroup memory for tiles of rows in flight";
   let description = [{
-    Room for `count` sets of rows of row operands with these `elements`, and for
-    each set what says whether it has arrived. Made by `lane.stages`.
+    `count` buffers for tiles of rows of row operands with these `elements`,
+    each with a barrier that says whether its tile has arrived. Created by
+    `lane.stages`.
 
-    Example (three sets of two row operands):
+    Example (three tiles of two row operands):
 
     ```mlir
     !lane.stages<3 of bf16, bf16>
@@ -169,26 +173,26 @@ def Lane_Stages : Lane_Type<"Stages", "stages"> {
   let genVerifyDecl = 1;
 }
 
-// How often each part runs, for the report.
+// How often each part of a kernel runs, for the report.
 def Lane_PartKind : I32EnumAttr<"PartKind", "which runs of a kernel", [
-    // Once a workgroup.
+    // Once per workgroup.
     I32EnumAttrCase<"Setup", 0, "setup">,
-    // Once a workgroup, if it has a set of rows: loads of the first set.
+    // Once per workgroup that has a tile of rows: loads of the first tile.
     I32EnumAttrCase<"FirstLoad", 1, "first_load">,
-    // Once a set of rows. Where the row loop takes two sets a turn: the first.
+    // Once per tile of rows; in a row loop unrolled by two, the first of two.
     I32EnumAttrCase<"Row", 2, "row">,
-    // The second set of a turn.
+    // The second tile of an iteration.
     I32EnumAttrCase<"SecondRow", 3, "second_row">,
-    // Loads for the second set of the next turn.
+    // Loads of the second tile of the next iteration.
     I32EnumAttrCase<"SecondLoad", 4, "second_load">,
-    // Loads for the set that the next turn begins with.
+    // Loads of the first tile of the next iteration.
     I32EnumAttrCase<"NextLoad", 5, "next_load">,
-    // Once in the launch, if the last set is not full.
+    // Once per launch, if the last tile is partial.
     I32EnumAttrCase<"Tail", 6, "tail">,
-    // Once a workgroup, if it has two sets of rows: loads of the second.
+    // Once per workgroup that has two tiles of rows: loads of the second.
     I32EnumAttrCase<"FirstSecondLoad", 7, "first_second_load">,
-    // Once a block of turns of a workgroup, around those: the block's sums are
-    // added to totals.
+    // Once per block of iterations of a workgroup, outside the inner loop: adds
+    // the block's sums to the totals.
     I32EnumAttrCase<"SumBlock", 8, "sum_block">]> {
   let cppNamespace = "::lnbwd::lane";
   let genSpecializedAttr = 0;

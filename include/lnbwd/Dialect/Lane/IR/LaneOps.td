@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines the operations, in the order in which a kernel has them: where a lane
-// stands, what it loads and stores, and the walk over the rows. What it adds up
-// and what is sent to it have files of their own.
+// Defines the operations, in the order in which a kernel has them: the layout
+// of a lane, loads and stores, and the loop over the rows. Sums and transfers
+// have files of their own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,148 +24,149 @@ include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 //===----------------------------------------------------------------------===//
-// Places
+// Layouts
 //===----------------------------------------------------------------------===//
 
-def Lane_PlaceOp : Lane_Op<"place", [Pure]> {
-  let summary = "Where this lane stands";
+def Lane_LayoutOp : Lane_Op<"layout", [Pure]> {
+  let summary = "The layout of this lane";
   let description = [{
-    The group of this lane and its columns. Those of its workgroup begin with
-    column `first`, or with the row's first.
+    The group of this lane and its columns. The columns of its workgroup begin
+    with column `first`, or with the row's first one.
 
     Example:
 
     ```mlir
-    %place = lane.place : !lane.place<row_length = 1024, lanes = 64, groups = 8, width = 8>
-    %tile = lane.place from %column
-        : !lane.place<row_length = 1024, lanes = 8, groups = 40, width = 4, columns = 32>
+    %layout = lane.layout : !lane.layout<row_length = 1024, lanes = 64, groups = 8, width = 8>
+    %column_tile = lane.layout from %column
+        : !lane.layout<row_length = 1024, lanes = 8, groups = 40, width = 4, columns = 32>
     ```
   }];
   let arguments = (ins Optional<Index>:$first);
-  let results = (outs Lane_Place:$place);
-  let assemblyFormat = "(`from` $first^)? attr-dict `:` type($place)";
+  let results = (outs Lane_Layout:$layout);
+  let assemblyFormat = "(`from` $first^)? attr-dict `:` type($layout)";
   let hasVerifier = 1;
 }
 
 def Lane_RowOp : Lane_Op<"row", [Pure]> {
-  let summary = "The row of this lane in a set";
+  let summary = "The row of this lane in a tile";
   let description = [{
-    The row that the group of `place` works on in the set whose first row is
-    `set`.
+    The row that the lane's group processes in the tile whose first row is
+    `tile`.
 
     Example:
 
     ```mlir
-    %row = lane.row %set at %place : !lane.place<...>
+    %row = lane.row %tile at %layout : !lane.layout<...>
     ```
   }];
-  let arguments = (ins Index:$set, Lane_Place:$place);
+  let arguments = (ins Index:$tile, Lane_Layout:$layout);
   let results = (outs Index:$row);
-  let assemblyFormat = "$set `at` $place attr-dict `:` type($place)";
+  let assemblyFormat = "$tile `at` $layout attr-dict `:` type($layout)";
 }
 
-class Lane_PlaceQueryOp<string mnemonic> : Lane_Op<mnemonic, [Pure]> {
-  let arguments = (ins Lane_Place:$place);
+class Lane_LayoutQueryOp<string mnemonic> : Lane_Op<mnemonic, [Pure]> {
+  let arguments = (ins Lane_Layout:$layout);
   let results = (outs Index:$result);
-  let assemblyFormat = "$place attr-dict `:` type($place)";
+  let assemblyFormat = "$layout attr-dict `:` type($layout)";
 }
 
-def Lane_GroupOp : Lane_PlaceQueryOp<"group"> {
-  let summary = "The number of this lane's group in its workgroup";
+def Lane_GroupOp : Lane_LayoutQueryOp<"group"> {
+  let summary = "The index of this lane's group in its workgroup";
   let description = [{
     Example:
 
     ```mlir
-    %group = lane.group %place : !lane.place<...>
+    %group = lane.group %layout : !lane.layout<...>
     ```
   }];
 }
 
-def Lane_LaneOp : Lane_PlaceQueryOp<"lane"> {
-  let summary = "The number of this lane among those that share its row";
+def Lane_LaneOp : Lane_LayoutQueryOp<"lane"> {
+  let summary = "The index of this lane among those that share its row";
   let description = [{
     Example:
 
     ```mlir
-    %lane = lane.lane %place : !lane.place<...>
+    %lane = lane.lane %layout : !lane.layout<...>
     ```
   }];
 }
 
-def Lane_ExistsOp : Lane_Op<"exists", [Pure]> {
-  let summary = "Whether the columns of an access exist";
+def Lane_InBoundsOp : Lane_Op<"in_bounds", [Pure]> {
+  let summary = "Whether the columns of an access are in bounds";
   let description = [{
-    Only for accesses that may lie beyond the row's end, or the workgroup's
-    columns.
+    Only for accesses that may be out of bounds: beyond the row's end, or beyond
+    the workgroup's columns.
 
     Example:
 
     ```mlir
-    %exists = lane.exists %place access 1 : !lane.place<...>
+    %in_bounds = lane.in_bounds %layout access 1 : !lane.layout<...>
     ```
   }];
-  let arguments = (ins Lane_Place:$place, I64Attr:$access);
+  let arguments = (ins Lane_Layout:$layout, I64Attr:$access);
   let results = (outs I1:$result);
-  let assemblyFormat = "$place `access` $access attr-dict `:` type($place)";
+  let assemblyFormat = "$layout `access` $access attr-dict `:` type($layout)";
   let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
-// Kernels in a row
+// Programmatic dependent launch
 //===----------------------------------------------------------------------===//
 
-def Lane_AwaitPreviousKernelOp : Lane_Op<"await_previous_kernel"> {
-  let summary = "Wait until the kernel before has ended";
+def Lane_GridDependencyWaitOp : Lane_Op<"grid_dependency_wait"> {
+  let summary = "Wait until the preceding kernel has ended";
   let description = [{
-    Of a kernel that may start before the one before it on its stream has ended:
-    behind this, all that the other has written can be seen.
+    For a kernel that may start before the preceding kernel of the stream has
+    ended (programmatic dependent launch): all writes of that kernel are visible
+    to the operations that follow. On NVIDIA `griddepcontrol.wait`.
 
     Example:
 
     ```mlir
-    lane.await_previous_kernel
+    lane.grid_dependency_wait
     ```
   }];
   let assemblyFormat = "attr-dict";
 }
 
-def Lane_AllowNextKernelOp : Lane_Op<"allow_next_kernel"> {
-  let summary = "Let the next kernel of the stream start";
+def Lane_LaunchDependentsOp : Lane_Op<"launch_dependents"> {
+  let summary = "Trigger the launch of the next kernel of the stream";
   let description = [{
-    Where the chip can start a kernel before the one before it has ended. The
-    next kernel may come to the compute units when all workgroups of this one
-    have come here or have ended; it waits for the end of this one by
-    `lane.await_previous_kernel`. That holds for all that is before as well if
-    this kernel waits, no matter whether ahead of this operation or behind it.
+    The next kernel may be launched when all workgroups of this one have
+    executed this operation or have ended; it waits for the end of this kernel
+    by `lane.grid_dependency_wait`. If this kernel waits, before this operation
+    or after it, the next one so waits for all preceding kernels as well. On
+    NVIDIA `griddepcontrol.launch_dependents`.
 
     Example:
 
     ```mlir
-    lane.allow_next_kernel
+    lane.launch_dependents
     ```
   }];
   let assemblyFormat = "attr-dict";
 }
 
 def Lane_PrefetchRowsOp : Lane_Op<"prefetch_rows"> {
-  let summary = "Have a set of rows brought to the cache of all compute units";
+  let summary = "Prefetch a tile of rows to the L2 cache";
   let description = [{
-    The rows of the set that begins with row `set`, below row `end`, of each of
-    `memories`: of them the columns of this workgroup. Nothing waits for it, and
-    nothing can be seen of it but time: memory may be meant that another kernel
-    still writes, since that cache is where the chip's writes meet.
+    This workgroup's columns of the rows of the tile that begins with row
+    `tile`, below row `end`, of each of `memories`. An asynchronous hint:
+    nothing waits for it. It may refer to memory that another kernel still
+    writes, since the L2 cache is the point of coherence of the chip's writes.
 
     Example:
 
     ```mlir
-    lane.prefetch_rows %dys, %xs from %set below %rows at %place
-        : !lane.place<...>, memref<?x1024xbf16>, memref<?x1024xbf16>
+    lane.prefetch_rows %dys, %xs from %tile below %rows at %layout
+        : !lane.layout<...>, memref<?x1024xbf16>, memref<?x1024xbf16>
     ```
   }];
-  let arguments = (ins Variadic<AnyMemRef>:$memories, Index:$set, Index:$end,
-                       Lane_Place:$place);
+  let arguments = (ins Variadic<AnyMemRef>:$memories, Index:$tile, Index:$end,
+                       Lane_Layout:$layout);
   let assemblyFormat = [{
-    $memories `from` $set `below` $end `at` $place attr-dict `:` type($place)
+    $memories `from` $tile `below` $end `at` $layout attr-dict `:` type($layout)
     `,` type($memories)
   }];
   let hasVerifier = 1;
@@ -177,56 +178,56 @@ def Lane_PrefetchRowsOp : Lane_Op<"prefetch_rows"> {
 
 def Lane_LoadColumnsOp : Lane_Op<"load_columns", [
     MemoryEffects<[MemRead]>]> {
-  let summary = "Load column operands, once a workgroup";
+  let summary = "Load column operands, once per workgroup";
   let description = [{
-    The lane's part of each of `memories`, vectors of a row's length that are
-    the same for all rows. How the groups of a workgroup come to them is the
-    target's choice: each by itself, or one for all. With `each`, it is each by
-    itself, and not all lanes need to come here.
+    The lane's fragment of each of `memories`, vectors of a row's length that
+    are the same for all rows. The target chooses whether each group loads its
+    own or one group loads for all. With `each`, each group loads its own, and
+    not all lanes need to execute the operation.
 
-    The results are one part for each memory; split, all accesses of the first
-    memory, then those of the second, and so on.
+    The results are one fragment for each memory; split, all accesses of the
+    first memory, then those of the second, and so on.
 
     Example:
 
     ```mlir
-    %gamma, %beta = lane.load_columns %g, %b at %place
-        : !lane.place<...>, memref<1024xbf16>, memref<1024xbf16>
+    %gamma, %beta = lane.load_columns %g, %b at %layout
+        : !lane.layout<...>, memref<1024xbf16>, memref<1024xbf16>
         -> vector<2x8xbf16>, vector<2x8xbf16>
     ```
   }];
-  let arguments = (ins Variadic<AnyMemRef>:$memories, Lane_Place:$place,
+  let arguments = (ins Variadic<AnyMemRef>:$memories, Lane_Layout:$layout,
                        UnitAttr:$each);
-  let results = (outs Variadic<AnyVectorOfAnyRank>:$parts);
+  let results = (outs Variadic<AnyVectorOfAnyRank>:$fragments);
   let assemblyFormat = [{
-    $memories `at` $place (`each` $each^)? attr-dict `:` type($place) `,`
-    type($memories) `->` type($parts)
+    $memories `at` $layout (`each` $each^)? attr-dict `:` type($layout) `,`
+    type($memories) `->` type($fragments)
   }];
   let hasVerifier = 1;
 }
 
 def Lane_LoadOp : Lane_Op<"load", [MemoryEffects<[MemRead]>]> {
-  let summary = "Load a lane's part of a row of row blocks";
+  let summary = "Load a lane's fragment of a row of row blocks";
   let description = [{
-    The lane's part of row `row` of each of `memories`. The row must exist. With
-    `access`, that one access alone.
+    The lane's fragment of row `row` of each of `memories`. The row must be in
+    bounds. With `access`, only that access.
 
     Example:
 
     ```mlir
-    %dy, %x = lane.load %dys, %xs[%row] at %place
-        : !lane.place<...>, memref<?x1024xbf16>, memref<?x1024xbf16>
+    %dy, %x = lane.load %dys, %xs[%row] at %layout
+        : !lane.layout<...>, memref<?x1024xbf16>, memref<?x1024xbf16>
         -> vector<2x8xbf16>, vector<2x8xbf16>
-    %x1 = lane.load %xs[%row] at %place access 1
-        : !lane.place<...>, memref<?x1024xbf16> -> vector<8xbf16>
+    %x1 = lane.load %xs[%row] at %layout access 1
+        : !lane.layout<...>, memref<?x1024xbf16> -> vector<8xbf16>
     ```
   }];
   let arguments = (ins Variadic<AnyMemRef>:$memories, Index:$row,
-                       Lane_Place:$place, OptionalAttr<I64Attr>:$access);
-  let results = (outs Variadic<AnyVectorOfAnyRank>:$parts);
+                       Lane_Layout:$layout, OptionalAttr<I64Attr>:$access);
+  let results = (outs Variadic<AnyVectorOfAnyRank>:$fragments);
   let assemblyFormat = [{
-    $memories `[` $row `]` `at` $place (`access` $access^)? attr-dict `:`
-    type($place) `,` type($memories) `->` type($parts)
+    $memories `[` $row `]` `at` $layout (`access` $access^)? attr-dict `:`
+    type($layout) `,` type($memories) `->` type($fragments)
   }];
   let hasVerifier = 1;
 }
@@ -235,7 +236,7 @@ def Lane_LoadScalarOp : Lane_Op<"load_scalar", [
     MemoryEffects<[MemRead]>, TypesMatchWith<"result is the memory's element",
     "memory", "scalar",
     "::llvm::cast<::mlir::MemRefType>($_self).getElementType()">]> {
-  let summary = "Load the number that belongs to a row";
+  let summary = "Load the row scalar of a row";
   let description = [{
     Element `row` of `memory`: the same in all lanes of a group.
 
@@ -250,102 +251,101 @@ def Lane_LoadScalarOp : Lane_Op<"load_scalar", [
   let assemblyFormat = "$memory `[` $row `]` attr-dict `:` type($memory)";
 }
 
-def Lane_LoadWithinOp : Lane_Op<"load_within", [MemoryEffects<[MemRead]>]> {
-  let summary = "Load a lane's part of a row that may not exist";
+def Lane_LoadPredicatedOp : Lane_Op<"load_predicated", [MemoryEffects<[MemRead]>]> {
+  let summary = "Load a lane's fragment of a row that may be out of bounds";
   let description = [{
-    The lane's part of its row of the set that begins with row `set`, of each of
-    `memories`. The first `count` rows of the set exist; the loads of the others
-    are dropped, without a branch, and what they give is of no use. So is all
-    that is given where `count` is 0. With `access`, that one access alone.
+    The lane's fragment of its row of the tile that begins with row `tile`, of
+    each of `memories`. The first `count` rows of the tile are in bounds; loads
+    of the others are dropped without a branch, and their results are undefined.
+    So are all results where `count` is 0. With `access`, only that access.
 
-    For targets that have such loads: AMD's.
+    For targets with bounds-checked loads: AMD's buffer loads.
 
     Example:
 
     ```mlir
-    %dy, %x = lane.load_within %dys, %xs from %set count %count at %place
-        : !lane.place<...>, memref<?x1024xbf16>, memref<?x1024xbf16>
+    %dy, %x = lane.load_predicated %dys, %xs from %tile count %count at %layout
+        : !lane.layout<...>, memref<?x1024xbf16>, memref<?x1024xbf16>
         -> vector<2x8xbf16>, vector<2x8xbf16>
     ```
   }];
-  let arguments = (ins Variadic<AnyMemRef>:$memories, Index:$set, Index:$count,
-                       Lane_Place:$place, OptionalAttr<I64Attr>:$access);
-  let results = (outs Variadic<AnyVectorOfAnyRank>:$parts);
+  let arguments = (ins Variadic<AnyMemRef>:$memories, Index:$tile, Index:$count,
+                       Lane_Layout:$layout, OptionalAttr<I64Attr>:$access);
+  let results = (outs Variadic<AnyVectorOfAnyRank>:$fragments);
   let assemblyFormat = [{
-    $memories `from` $set `count` $count `at` $place (`access` $access^)?
-    attr-dict `:` type($place) `,` type($memories) `->` type($parts)
+    $memories `from` $tile `count` $count `at` $layout (`access` $access^)?
+    attr-dict `:` type($layout) `,` type($memories) `->` type($fragments)
   }];
   let hasVerifier = 1;
 }
 
-def Lane_LoadScalarWithinOp : Lane_Op<"load_scalar_within", [
+def Lane_LoadScalarPredicatedOp : Lane_Op<"load_scalar_predicated", [
     MemoryEffects<[MemRead]>, TypesMatchWith<"result is the memory's element",
     "memory", "scalar",
     "::llvm::cast<::mlir::MemRefType>($_self).getElementType()">]> {
-  let summary = "Load the number of a row that may not exist";
+  let summary = "Load the row scalar of a row that may be out of bounds";
   let description = [{
-    The same as `lane.load_within` for the element of `memory` that belongs to
-    the lane's row. The number is there for the lanes that have it from
-    `lane.share_scalar` alone.
+    As `lane.load_predicated`, for the element of `memory` of the lane's row.
+    Only some lanes hold the result; `lane.broadcast_scalar` gives it to all.
 
     Example:
 
     ```mlir
-    %mean = lane.load_scalar_within %means from %set count %count at %place
-        : !lane.place<...>, memref<?xf32>
+    %mean = lane.load_scalar_predicated %means from %tile count %count at %layout
+        : !lane.layout<...>, memref<?xf32>
     ```
   }];
-  let arguments = (ins MemRefRankOf<[AnyType], [1]>:$memory, Index:$set,
-                       Index:$count, Lane_Place:$place);
+  let arguments = (ins MemRefRankOf<[AnyType], [1]>:$memory, Index:$tile,
+                       Index:$count, Lane_Layout:$layout);
   let results = (outs AnyType:$scalar);
   let assemblyFormat = [{
-    $memory `from` $set `count` $count `at` $place attr-dict `:` type($place)
+    $memory `from` $tile `count` $count `at` $layout attr-dict `:` type($layout)
     `,` type($memory)
   }];
 }
 
-def Lane_ShareScalarOp : Lane_Op<"share_scalar", [
+def Lane_BroadcastScalarOp : Lane_Op<"broadcast_scalar", [
     AllTypesMatch<["scalar", "shared"]>]> {
-  let summary = "Give a row's number to all lanes of its group";
+  let summary = "Broadcast a row scalar to all lanes of its group";
   let description = [{
-    What `lane.load_scalar_within` has loaded, in all lanes. It waits for the
+    The result of `lane.load_scalar_predicated`, in all lanes. It waits for the
     load.
 
     Example:
 
     ```mlir
-    %shared = lane.share_scalar %mean at %place : !lane.place<...>, f32
+    %shared = lane.broadcast_scalar %mean at %layout : !lane.layout<...>, f32
     ```
   }];
-  let arguments = (ins AnyType:$scalar, Lane_Place:$place);
+  let arguments = (ins AnyType:$scalar, Lane_Layout:$layout);
   let results = (outs AnyType:$shared);
   let assemblyFormat = [{
-    $scalar `at` $place attr-dict `:` type($place) `,` type($scalar)
+    $scalar `at` $layout attr-dict `:` type($layout) `,` type($scalar)
   }];
 }
 
 def Lane_RowValue : AnyTypeOf<[
     VectorOfRankAndType<[1, 2], [AnyFloat, AnySignlessInteger]>, AnyFloat,
     AnySignlessInteger],
-    "a lane's part of a row, an access of it or a row's number">;
+    "a lane's fragment of a row, an access of it or a row scalar">;
 
-def Lane_NoRowOp : Lane_Op<"no_row", [Pure]> {
-  let summary = "Stands for what would be loaded of a row that does not exist";
+def Lane_UndefinedRowOp : Lane_Op<"undefined_row", [Pure]> {
+  let summary = "An undefined value instead of a load out of bounds";
   let description = [{
-    What a branch yields where another loads: a lane's part of a row, one access
-    of it, or the row's number. Nothing may look at it, so that it costs no
-    instruction. Its bits are no number, and may be others for each user; the
-    LLVM level has `llvm.mlir.poison` for that.
+    What a branch yields where the other one loads: a fragment of a row, one
+    access of it, or a row scalar. No operation may depend on it, so that it
+    costs no instruction. Its bits are undefined and may differ between uses,
+    like `llvm.mlir.poison` at the LLVM level.
 
     Example:
 
     ```mlir
-    %next = scf.if %exists -> (vector<2x8xbf16>) {
-      %x = lane.load %xs[%row] at %place
-          : !lane.place<...>, memref<?x1024xbf16> -> vector<2x8xbf16>
+    %next = scf.if %in_bounds -> (vector<2x8xbf16>) {
+      %x = lane.load %xs[%row] at %layout
+          : !lane.layout<...>, memref<?x1024xbf16> -> vector<2x8xbf16>
       scf.yield %x : vector<2x8xbf16>
     } else {
-      %none = lane.no_row : vector<2x8xbf16>
+      %none = lane.undefined_row : vector<2x8xbf16>
       scf.yield %none : vector<2x8xbf16>
     }
     ```
@@ -354,38 +354,41 @@ def Lane_NoRowOp : Lane_Op<"no_row", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($value)";
 }
 
-def Lane_KeepOrderOp : Lane_Op<"keep_order"> {
-  let summary = "What is before is issued before what is behind";
+def Lane_SchedBarrierOp : Lane_Op<"sched_barrier"> {
+  let summary = "A scheduling barrier";
   let description = [{
+    No instruction is moved across it: operations before it are issued before
+    those after it. It does not synchronise lanes.
+
     Example:
 
     ```mlir
-    lane.keep_order
+    lane.sched_barrier
     ```
   }];
   let assemblyFormat = "attr-dict";
 }
 
 def Lane_StoreOp : Lane_Op<"store", [MemoryEffects<[MemWrite]>]> {
-  let summary = "Store a lane's part of a row";
+  let summary = "Store a lane's fragment of a row";
   let description = [{
-    Writes `part` to row `row` of `memory`, unless `exists` is false; with
-    `access`, that one access alone. Columns beyond the row's end, or the
+    Writes `fragment` to row `row` of `memory`, unless `in_bounds` is false;
+    with `access`, only that access. Columns beyond the row's end, or the
     workgroup's columns, are not written.
 
     Example:
 
     ```mlir
-    lane.store %y, %ys[%row] at %place if %exists
-        : !lane.place<...>, vector<2x8xbf16>, memref<?x1024xbf16>
+    lane.store %y, %ys[%row] at %layout if %in_bounds
+        : !lane.layout<...>, vector<2x8xbf16>, memref<?x1024xbf16>
     ```
   }];
-  let arguments = (ins AnyVectorOfAnyRank:$part, AnyMemRef:$memory, Index:$row,
-                       Lane_Place:$place, Optional<I1>:$exists,
+  let arguments = (ins AnyVectorOfAnyRank:$fragment, AnyMemRef:$memory, Index:$row,
+                       Lane_Layout:$layout, Optional<I1>:$in_bounds,
                        OptionalAttr<I64Attr>:$access);
   let assemblyFormat = [{
-    $part `,` $memory `[` $row `]` `at` $place (`access` $access^)?
-    (`if` $exists^)? attr-dict `:` type($place) `,` type($part) `,`
+    $fragment `,` $memory `[` $row `]` `at` $layout (`access` $access^)?
+    (`if` $in_bounds^)? attr-dict `:` type($layout) `,` type($fragment) `,`
     type($memory)
   }];
   let hasVerifier = 1;
@@ -395,95 +398,93 @@ def Lane_StoreScalarOp : Lane_Op<"store_scalar", [
     MemoryEffects<[MemWrite]>, TypesMatchWith<"value is the memory's element",
     "memory", "scalar",
     "::llvm::cast<::mlir::MemRefType>($_self).getElementType()">]> {
-  let summary = "Store the number that belongs to a row";
+  let summary = "Store the row scalar of a row";
   let description = [{
     Writes `scalar`, which is the same in all lanes of the group, to element
-    `row` of `memory`, once, unless `exists` is false: by the lane that has the
-    row's first columns. With `own_columns`, each workgroup that has some of the
-    row's columns writes, to a memory of its own: by the lane that has the first
-    of them.
+    `row` of `memory` once, unless `in_bounds` is false: the lane with the row's
+    first columns writes it. With `own_columns`, each workgroup of a row writes
+    to a memory of its own, by the lane with its first columns.
 
     Example:
 
     ```mlir
-    lane.store_scalar %rstd, %rstds[%row] at %place : !lane.place<...>, memref<?xf32>
+    lane.store_scalar %rstd, %rstds[%row] at %layout : !lane.layout<...>, memref<?xf32>
     ```
   }];
   let arguments = (ins AnyType:$scalar, MemRefRankOf<[AnyType], [1]>:$memory,
-                       Index:$row, Lane_Place:$place, Optional<I1>:$exists,
+                       Index:$row, Lane_Layout:$layout, Optional<I1>:$in_bounds,
                        UnitAttr:$own_columns);
   let assemblyFormat = [{
-    $scalar `,` $memory `[` $row `]` `at` $place (`if` $exists^)?
-    (`own_columns` $own_columns^)? attr-dict `:` type($place) `,` type($memory)
+    $scalar `,` $memory `[` $row `]` `at` $layout (`if` $in_bounds^)?
+    (`own_columns` $own_columns^)? attr-dict `:` type($layout) `,` type($memory)
   }];
 }
 
 def Lane_DiscardOp : Lane_Op<"discard"> {
-  let summary = "Give up what rows hold, which nobody reads any more";
+  let summary = "Discard the cache lines of dead rows";
   let description = [{
-    From here on the columns of this workgroup in the first `rows` rows of
-    `memories` hold anything: a cache that has what was written there need not
-    bring it to memory. The lanes of the workgroup share the work, so that a
-    barrier has to be between all their loads of these rows and this. Where the
-    chip cannot do it, or it is of no use, nothing is done.
+    After this the columns of this workgroup in the first `rows` rows of
+    `memories` are undefined: a cache need not write them back. The lanes of the
+    workgroup share the work, so that a barrier has to separate it from all
+    their loads of these rows. A no-op where the chip cannot discard lines, or
+    where it does not pay.
 
     Example:
 
     ```mlir
-    lane.discard %dgammas, %dbetas rows %rows at %place
-        : !lane.place<...>, memref<?x1024xf32>, memref<?x1024xf32>
+    lane.discard %dgammas, %dbetas rows %rows at %layout
+        : !lane.layout<...>, memref<?x1024xf32>, memref<?x1024xf32>
     ```
   }];
   let arguments = (ins Arg<Variadic<AnyMemRef>, "", [MemWrite]>:$memories,
-                       Index:$rows, Lane_Place:$place);
+                       Index:$rows, Lane_Layout:$layout);
   let assemblyFormat = [{
-    $memories `rows` $rows `at` $place attr-dict `:` type($place) `,`
+    $memories `rows` $rows `at` $layout attr-dict `:` type($layout) `,`
     type($memories)
   }];
   let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
-// The walk over the rows
+// The loop over the rows
 //===----------------------------------------------------------------------===//
 
 def Lane_ForRowsOp : Lane_Op<"for_rows", [
     AttrSizedOperandSegments, RecursiveMemoryEffects,
     SingleBlockImplicitTerminator<"YieldOp">]> {
-  let summary = "Loop over the sets of rows that fall to a workgroup";
+  let summary = "Loop over the tiles of rows of a workgroup";
   let description = [{
-    Runs the region for the sets whose first rows are `begin`, `begin + step`,
-    ... below `end`: that row is the region's first argument. Group g of the
-    workgroup works on row `set + g`; rows at or beyond `end` do not exist. With
-    `whole`, there are none such: all sets have all their rows. Without, and
-    with several groups, the loop says which it is of the workgroups that share
-    the rows (`for %workgroup of %workgroups`, numbers from 0 on). With
-    `entered`, there surely is a first set, so that the loop may test at the end
-    of a turn whether there is another. With `once`, there is no second one: the
-    grid has a workgroup for each set, and the loop is none.
+    Executes the region for the tiles whose first rows are `begin`, `begin +
+    step`, ... below `end`: that row is the region's first argument. Group g of
+    the workgroup processes row `tile + g`; rows at or beyond `end` are out of
+    bounds. With `whole`, all tiles are full. Without, and with several groups,
+    the loop says which workgroup of how many it runs in (`for %workgroup of
+    %workgroups`, numbers from 0 on). With `entered`, the trip count is at least
+    one, so that the loop may test at the end of an iteration. With `once`, it
+    is at most one: the grid has a workgroup for each tile.
 
-    `sums` are column sums: each turn may add to them by `lane.accumulate`, and
-    nothing else. With `sum_block = n`, each is the total of sums over n turns,
-    so that the error of a long sum stays small. A turn may add to a sum below a
-    condition, by an `scf.if` that yields the sum otherwise. With
-    `last_row_apart`, the last row is in no whole set, since accesses to one may
-    reach into the row behind it. `carried` are other values that go from turn
-    to turn. The region's other arguments, the operands of its `lane.yield` and
-    the results are the sums and then the carried values.
+    `sums` are column sums: an iteration may only add to them, by
+    `lane.accumulate`. With `sum_block = n`, each is the total of sums over n
+    iterations, so that the error of a long sum stays small. An iteration may
+    add to a sum conditionally, by an `scf.if` that yields the sum otherwise.
+    With `last_row_apart`, the last row is in no full tile, since accesses to a
+    full tile may reach into the row that follows. `carried` are other
+    loop-carried values. The region's other arguments, the operands of its
+    `lane.yield` and the results are the sums and then the carried values.
 
     Example:
 
     ```mlir
-    %sum, %turns = lane.for_rows %set = %begin to %rows step %step at %place
+    %sum, %iterations = lane.for_rows %tile = %begin to %rows step %step at %layout
         for %workgroup of %workgroups sums(%s = %zero) carrying(%t = %first)
-        : !lane.place<...>, vector<2x8xf32>, !lane.turn {
+        : !lane.layout<...>, vector<2x8xf32>, !lane.iteration {
       ...
-      lane.yield %next, %following : vector<2x8xf32>, !lane.turn
+      lane.yield %next, %following : vector<2x8xf32>, !lane.iteration
     }
     ```
   }];
   let arguments = (ins
-    Index:$begin, Index:$end, Index:$step, Lane_Place:$place,
+    Index:$begin, Index:$end, Index:$step, Lane_Layout:$layout,
     Optional<Index>:$workgroup, Optional<Index>:$workgroups,
     Variadic<AnyVectorOfAnyRank>:$sums, Variadic<AnyType>:$carried,
     UnitAttr:$whole, UnitAttr:$entered, UnitAttr:$once,
@@ -492,15 +493,15 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
   let regions = (region SizedRegion<1>:$body);
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::mlir::Value":$begin, "::mlir::Value":$end,
-                                 "::mlir::Value":$step, "::mlir::Value":$place,
+                                 "::mlir::Value":$step, "::mlir::Value":$layout,
                                  "::mlir::Value":$workgroup,
                                  "::mlir::Value":$workgroups,
                                  "::mlir::ValueRange":$sums,
                                  "::mlir::ValueRange":$carried)>];
   let extraClassDeclaration = [{
-    /// The first row of the turn's set.
-    ::mlir::BlockArgument getSet() { return getBody().getArgument(0); }
-    /// What goes from turn to turn: sums, then carried values.
+    /// The first row of the iteration's tile.
+    ::mlir::BlockArgument getTile() { return getBody().getArgument(0); }
+    /// Loop-carried values: sums, then carried values.
     ::mlir::Block::BlockArgListType getStateArguments() {
       return getBody().getArguments().drop_front();
     }
@@ -516,7 +517,7 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
 
 def Lane_YieldOp : Lane_Op<"yield", [Pure, Terminator, ReturnLike,
                                      HasParent<"ForRowsOp">]> {
-  let summary = "End a turn with what the next one is given";
+  let summary = "Yield the loop-carried values of an iteration";
   let description = [{
     The sums and carried values of the enclosing `lane.for_rows`.
 
@@ -535,20 +536,20 @@ def Lane_AccumulateOp : Lane_Op<"accumulate", [
     Pure, AllTypesMatch<["sum", "term", "result"]>]> {
   let summary = "Add a row's term to a column sum";
   let description = [{
-    `sum + term`, or `sum` where `exists` is false. The addition may be fused
+    `sum + term`, or `sum` where `in_bounds` is false. The addition may be fused
     with the multiplication that `term` comes from.
 
     Example:
 
     ```mlir
-    %next = lane.accumulate %sum, %term if %exists : vector<2x8xf32>
+    %next = lane.accumulate %sum, %term if %in_bounds : vector<2x8xf32>
     ```
   }];
   let arguments = (ins VectorOfAnyRankOf<[F32]>:$sum,
-                       VectorOfAnyRankOf<[F32]>:$term, Optional<I1>:$exists);
+                       VectorOfAnyRankOf<[F32]>:$term, Optional<I1>:$in_bounds);
   let results = (outs VectorOfAnyRankOf<[F32]>:$result);
   let assemblyFormat = [{
-    $sum `,` $term (`if` $exists^)? attr-dict `:` type($result)
+    $sum `,` $term (`if` $in_bounds^)? attr-dict `:` type($result)
   }];
 }
 

@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines the operations that combine what lanes have: a row's sums over the
-// lanes that share it, turn by turn, and the columns' sums over the groups of a
-// workgroup.
+// Defines the reductions: of a row over the lanes that share it, and of column
+// sums over the groups of a workgroup.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,97 +25,98 @@ def Lane_Kinds : TypedArrayAttrBase<Vector_CombiningKindAttr,
 // Sums over a row
 //===----------------------------------------------------------------------===//
 
-def Lane_FirstTurnOp : Lane_Op<"first_turn", [Pure]> {
-  let summary = "The turn before all rows";
+def Lane_FirstIterationOp : Lane_Op<"first_iteration", [Pure]> {
+  let summary = "The iteration of the first row";
   let description = [{
     Example:
 
     ```mlir
-    %first = lane.first_turn : !lane.turn
+    %first = lane.first_iteration : !lane.iteration
     ```
   }];
-  let results = (outs Lane_Turn:$turn);
-  let assemblyFormat = "attr-dict `:` type($turn)";
+  let results = (outs Lane_Iteration:$iteration);
+  let assemblyFormat = "attr-dict `:` type($iteration)";
 }
 
-def Lane_NextTurnOp : Lane_Op<"next_turn", [Pure]> {
-  let summary = "The turn of the row that follows";
+def Lane_NextIterationOp : Lane_Op<"next_iteration", [Pure]> {
+  let summary = "The iteration of the next row";
   let description = [{
     Example:
 
     ```mlir
-    %next = lane.next_turn %turn : !lane.turn
+    %next = lane.next_iteration %iteration : !lane.iteration
     ```
   }];
-  let arguments = (ins Lane_Turn:$turn);
-  let results = (outs Lane_Turn:$next);
-  let assemblyFormat = "$turn attr-dict `:` type($turn)";
+  let arguments = (ins Lane_Iteration:$iteration);
+  let results = (outs Lane_Iteration:$next);
+  let assemblyFormat = "$iteration attr-dict `:` type($iteration)";
 }
 
 def Lane_FoldOp : Lane_Op<"fold", [Pure]> {
-  let summary = "Combine a lane's accesses, element by element";
+  let summary = "Combine a lane's accesses elementwise";
   let description = [{
-    Of each of `parts` the accesses that exist, combined as its entry of `kinds`
-    says: a lane's share of row sums and row maxima. One operation for all of a
-    phase, so that an access can be done with before the next one is begun.
+    Combines the in-bounds accesses of each of `fragments` as its entry of
+    `kinds` says: a lane's partial row sums and row maxima. One operation for
+    all of a phase, so that an access can be consumed before the next one is
+    loaded.
 
     Example:
 
     ```mlir
-    %a, %b = lane.fold [#vector.kind<add>, #vector.kind<maximumf>] %x, %y at %place
-        : !lane.place<...>, vector<2x8xf32>, vector<2x8xf32>
+    %a, %b = lane.fold [#vector.kind<add>, #vector.kind<maximumf>] %x, %y at %layout
+        : !lane.layout<...>, vector<2x8xf32>, vector<2x8xf32>
         -> vector<8xf32>, vector<8xf32>
     ```
   }];
   let arguments = (ins Lane_Kinds:$kinds,
-                       Variadic<VectorOfAnyRankOf<[F32]>>:$parts,
-                       Lane_Place:$place);
-  let results = (outs Variadic<VectorOfAnyRankOf<[F32]>>:$shares);
+                       Variadic<VectorOfAnyRankOf<[F32]>>:$fragments,
+                       Lane_Layout:$layout);
+  let results = (outs Variadic<VectorOfAnyRankOf<[F32]>>:$partials);
   let assemblyFormat = [{
-    $kinds $parts `at` $place attr-dict `:` type($place) `,` type($parts) `->`
-    type($shares)
+    $kinds $fragments `at` $layout attr-dict `:` type($layout) `,` type($fragments) `->`
+    type($partials)
   }];
   let hasVerifier = 1;
 }
 
 def Lane_ReduceOp : Lane_Op<"reduce"> {
-  let summary = "All row sums of a phase, over all lanes of the row";
+  let summary = "All reductions of a phase over the lanes of a row";
   let description = [{
-    Combines each of `shares`, which are a lane's vectors of `width` elements or
-    its numbers, over their elements and then over all lanes that share a row:
-    as its entry of `kinds` says, in an order that is fixed by the place. All
-    lanes of the group get the results. Where the workgroup has but a share of
-    the row's columns, it is the lanes of all workgroups that share the row,
-    the last of which may have fewer columns. With `own_columns`, it is the
-    lanes of the workgroup alone: the sums are those of its own columns.
+    Reduces each of `partials`, a lane's vectors of `width` elements or numbers,
+    over their elements and then over all lanes that share the row, as its entry
+    of `kinds` says. The order is fixed by the layout. All lanes of the group
+    get the results. Where the workgroup has only some of the row's columns,
+    these are the lanes of all workgroups of the cluster, the last of which may
+    have fewer columns. With `own_columns`, only the lanes of the workgroup are
+    reduced: the sums are those of its own columns.
 
     `phase` numbers the phases of the row program, from 0 and without gaps in a
-    block: reductions of the same phase use the same memory in turns, where they
-    use memory.
+    block: reductions of the same phase use the same exchange buffers, if any,
+    which `iteration` selects.
 
     Example:
 
     ```mlir
     %sum, %largest = lane.reduce [#vector.kind<add>, #vector.kind<maximumf>] %a, %b
-        at %place turn %turn phase 0
-        : !lane.place<...>, vector<8xf32>, vector<8xf32> -> f32, f32
+        at %layout iteration %iteration phase 0
+        : !lane.layout<...>, vector<8xf32>, vector<8xf32> -> f32, f32
     ```
   }];
-  let arguments = (ins Lane_Kinds:$kinds, Variadic<AnyType>:$shares,
-                       Lane_Place:$place, Lane_Turn:$turn, I64Attr:$phase,
+  let arguments = (ins Lane_Kinds:$kinds, Variadic<AnyType>:$partials,
+                       Lane_Layout:$layout, Lane_Iteration:$iteration, I64Attr:$phase,
                        UnitAttr:$own_columns);
   let results = (outs Variadic<F32>:$sums);
   let assemblyFormat = [{
-    $kinds $shares `at` $place `turn` $turn `phase` $phase
+    $kinds $partials `at` $layout `iteration` $iteration `phase` $phase
     (`own_columns` $own_columns^)? attr-dict `:`
-    type($place) `,` type($shares) `->` type($sums)
+    type($layout) `,` type($partials) `->` type($sums)
   }];
   let extraClassDeclaration = [{
     /// Workgroups whose lanes are combined.
     int64_t getPeers() {
-      return getOwnColumns() ? 1 : getPlace().getType().getPeers();
+      return getOwnColumns() ? 1 : getLayout().getType().getPeers();
     }
-    /// Whether workgroups have to meet.
+    /// Whether workgroups exchange partial results.
     bool isShared() { return getPeers() > 1; }
   }];
   let hasVerifier = 1;
@@ -125,8 +125,8 @@ def Lane_ReduceOp : Lane_Op<"reduce"> {
 def Lane_BarrierOp : Lane_Op<"barrier"> {
   let summary = "A barrier of the workgroup, for its memory";
   let description = [{
-    What the lanes have written to workgroup memory before can be seen behind
-    it. Of device memory nothing is said, whose accesses need not end before.
+    What the lanes have written to workgroup memory before it is visible to all
+    of them after it. It does not order accesses to device memory.
 
     Example:
 
@@ -142,52 +142,52 @@ def Lane_BarrierOp : Lane_Op<"barrier"> {
 //===----------------------------------------------------------------------===//
 
 def Lane_CombineGroupsOp : Lane_Op<"combine_groups"> {
-  let summary = "Add up column sums over the groups of a workgroup";
+  let summary = "Reduce column sums over the groups of a workgroup";
   let description = [{
-    The totals, in the lanes of the first group; what the others get is of no
-    use. `radix` groups' sums, a power of two, are added in one step: a fixed
-    order. Split, all accesses of the first sum come first, then those of the
-    second, and so on.
+    The totals, in the lanes of the first group; the other groups' results are
+    undefined. Each step adds the sums of `radix` groups, a power of two: the
+    order is fixed. Split, all accesses of the first sum come first, then those
+    of the second, and so on.
 
     Example:
 
     ```mlir
-    %a, %b = lane.combine_groups %s, %t at %place radix 8
-        : !lane.place<...>, vector<2x8xf32>, vector<2x8xf32>
+    %a, %b = lane.combine_groups %s, %t at %layout radix 8
+        : !lane.layout<...>, vector<2x8xf32>, vector<2x8xf32>
         -> vector<2x8xf32>, vector<2x8xf32>
     ```
   }];
   let arguments = (ins Variadic<VectorOfAnyRankOf<[F32]>>:$sums,
-                       Lane_Place:$place, I64Attr:$radix);
+                       Lane_Layout:$layout, I64Attr:$radix);
   let results = (outs Variadic<VectorOfAnyRankOf<[F32]>>:$totals);
   let assemblyFormat = [{
-    $sums `at` $place `radix` $radix attr-dict `:` type($place) `,` type($sums)
+    $sums `at` $layout `radix` $radix attr-dict `:` type($layout) `,` type($sums)
     `->` type($totals)
   }];
   let hasVerifier = 1;
 }
 
 def Lane_StoreSumOp : Lane_Op<"store_sum"> {
-  let summary = "Store a column sum, once a workgroup";
+  let summary = "Store a column sum, once per workgroup";
   let description = [{
-    Writes `sum` of the first group to `memory`, rounded to its elements: to its
-    row `row`, where it has several, as partial sums. With `accumulate` it is
-    added to what is there. With `access`, that one access alone.
+    Writes `sum` of the first group to `memory`, rounded to its element type: to
+    row `row`, where `memory` has several, as partial sums. With `accumulate` it
+    is added to the present value. With `access`, only that access.
 
     Example:
 
     ```mlir
-    lane.store_sum %dgamma, %partials[%workgroup] at %place
-        : !lane.place<...>, vector<2x8xf32>, memref<?x1024xf32>
+    lane.store_sum %dgamma, %partials[%workgroup] at %layout
+        : !lane.layout<...>, vector<2x8xf32>, memref<?x1024xf32>
     ```
   }];
   let arguments = (ins VectorOfAnyRankOf<[F32]>:$sum,
                        Arg<AnyMemRef, "", [MemRead, MemWrite]>:$memory,
-                       Optional<Index>:$row, Lane_Place:$place,
+                       Optional<Index>:$row, Lane_Layout:$layout,
                        OptionalAttr<I64Attr>:$access, UnitAttr:$accumulate);
   let assemblyFormat = [{
-    $sum `,` $memory (`[` $row^ `]`)? `at` $place (`access` $access^)?
-    (`accumulate` $accumulate^)? attr-dict `:` type($place) `,` type($sum) `,`
+    $sum `,` $memory (`[` $row^ `]`)? `at` $layout (`access` $access^)?
+    (`accumulate` $accumulate^)? attr-dict `:` type($layout) `,` type($sum) `,`
     type($memory)
   }];
   let hasVerifier = 1;

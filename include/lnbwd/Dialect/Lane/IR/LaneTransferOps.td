@@ -1,4 +1,4 @@
-//===- LaneTransferOps.td - Bytes on their way -------------*- tablegen -*-===//
+//===- LaneTransferOps.td - Bytes in flight ----------------*- tablegen -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines the operations that have bytes brought to workgroup memory while the
-// lanes work on, and wait for them: sums that other workgroups send, and rows
-// that bulk copies bring.
+// Defines the operations for asynchronous transfers to workgroup memory: sums
+// that other workgroups send, and rows that bulk copies bring.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,13 +26,13 @@ class Lane_ByteBarrierOp<string mnemonic> : Lane_Op<mnemonic> {
 }
 
 def Lane_InitByteBarriersOp : Lane_ByteBarrierOp<"init_byte_barriers"> {
-  let summary = "Prepare barriers that count the bytes that arrive";
+  let summary = "Initialise barriers that count transferred bytes";
   let description = [{
     Each element of `barriers`, which are `i64` in workgroup memory, becomes a
-    barrier. It lets through who waits for it when all bytes have arrived that
-    were announced to it, and counts anew from then on. One lane of the
-    workgroup does this; the others see it behind the next barrier of the
-    workgroup, or of its peers.
+    transaction barrier (NVIDIA's `mbarrier`): a phase completes when all bytes
+    announced to it have arrived, and the next phase begins. One lane of the
+    workgroup executes this; the barriers are visible to the others after the
+    next barrier of the workgroup, or of its cluster.
 
     Example:
 
@@ -46,10 +45,10 @@ def Lane_InitByteBarriersOp : Lane_ByteBarrierOp<"init_byte_barriers"> {
 }
 
 def Lane_ExpectBytesOp : Lane_ByteBarrierOp<"expect_bytes"> {
-  let summary = "Announce bytes to a barrier that counts them";
+  let summary = "Announce bytes to a transaction barrier";
   let description = [{
-    `bytes` are to arrive before element `index` of `barriers` lets anybody
-    through. They may be on their way already. One lane of the workgroup does
+    `bytes` have to arrive before the phase of element `index` of `barriers`
+    completes. They may already be in flight. One lane of the workgroup executes
     this.
 
     Example:
@@ -67,9 +66,9 @@ def Lane_ExpectBytesOp : Lane_ByteBarrierOp<"expect_bytes"> {
 def Lane_AwaitBytesOp : Lane_ByteBarrierOp<"await_bytes"> {
   let summary = "Wait until all announced bytes have arrived";
   let description = [{
-    All lanes wait for element `index` of `barriers`, and see what has arrived
-    behind it. `phase` is 0 the first time that the barrier is waited for, then
-    1, then 0, and so on.
+    All lanes wait until the phase of element `index` of `barriers` completes;
+    the bytes are visible to the operations that follow. `phase` is the parity
+    of the phase: 0 for the first wait, then 1, then 0, and so on.
 
     Example:
 
@@ -85,14 +84,14 @@ def Lane_AwaitBytesOp : Lane_ByteBarrierOp<"await_bytes"> {
 }
 
 //===----------------------------------------------------------------------===//
-// Workgroups that share rows
+// Workgroups of a cluster, which share rows
 //===----------------------------------------------------------------------===//
 
 def Lane_ArriveAtPeersOp : Lane_Op<"arrive_at_peers"> {
-  let summary = "Tell the workgroups that share a row that this one is here";
+  let summary = "Arrive at the barrier of the workgroups that share a row";
   let description = [{
-    The first half of a barrier of the workgroups that share rows, which the
-    chip starts together; `lane.await_peers` is the other.
+    The first half of a barrier of the workgroups of a cluster, which share
+    rows; `lane.await_peers` is the second half.
 
     Example:
 
@@ -104,10 +103,11 @@ def Lane_ArriveAtPeersOp : Lane_Op<"arrive_at_peers"> {
 }
 
 def Lane_AwaitPeersOp : Lane_Op<"await_peers"> {
-  let summary = "Wait until all workgroups that share a row are there";
+  let summary = "Wait until all workgroups that share a row have arrived";
   let description = [{
-    Behind this, what all of them have written to their workgroup memory before
-    `lane.arrive_at_peers` can be seen, and each may send to all others.
+    All that the workgroups of the cluster have written to their workgroup
+    memory before `lane.arrive_at_peers` is visible to the operations that
+    follow, and each workgroup may send to the others.
 
     Example:
 
@@ -123,82 +123,83 @@ def Lane_SendToPeersOp : Lane_ByteBarrierOp<"send_to_peers"> {
   let description = [{
     Each wave writes `numbers`, which are the same in all its lanes, to `memory`
     from element `slot` on, in the workgroup memory of each workgroup that
-    shares the row, its own among them. There, element `index` of `barriers`
+    shares the row, including its own. Element `index` of `barriers` there
     counts the bytes. Lane p of the wave sends to workgroup p.
 
     Example:
 
     ```mlir
-    lane.send_to_peers %sums to %memory[%slot] counted by %barriers[%index] at %place
-        : !lane.place<row_length = 8192, lanes = 64, groups = 4, width = 8, columns = 2048>,
+    lane.send_to_peers %sums to %memory[%slot] counted by %barriers[%index] at %layout
+        : !lane.layout<row_length = 8192, lanes = 64, groups = 4, width = 8, columns = 2048>,
           vector<2xf32>, memref<64xf32, #gpu.address_space<workgroup>>,
           memref<2xi64, #gpu.address_space<workgroup>>
     ```
   }];
   let arguments = (ins VectorOfRankAndType<[1], [F32]>:$numbers,
                        MemRefRankOf<[F32], [1]>:$memory, Index:$slot,
-                       AnyMemRef:$barriers, Index:$index, Lane_Place:$place);
+                       AnyMemRef:$barriers, Index:$index, Lane_Layout:$layout);
   let assemblyFormat = [{
     $numbers `to` $memory `[` $slot `]` `counted` `by` $barriers `[` $index `]`
-    `at` $place attr-dict `:` type($place) `,` type($numbers) `,` type($memory)
+    `at` $layout attr-dict `:` type($layout) `,` type($numbers) `,` type($memory)
     `,` type($barriers)
   }];
 }
 
 //===----------------------------------------------------------------------===//
-// Rows that come through workgroup memory
+// Multi-buffered rows in workgroup memory
 //===----------------------------------------------------------------------===//
 
 def Lane_StagesOp : Lane_Op<"stages"> {
-  let summary = "Places in workgroup memory for sets of rows on their way";
+  let summary = "Buffers in workgroup memory for tiles of rows in flight";
   let description = [{
-    Lays the stages out in the memory that the launch asks for, for sets of rows
-    as those at `place`, and has the workgroup see them empty.
+    Lays out the stages in the dynamic workgroup memory of the launch, for tiles
+    of rows with `layout`, and initialises their barriers.
 
     Example:
 
     ```mlir
-    %stages = lane.stages at %place : !lane.place<...>, !lane.stages<3 of bf16, bf16>
+    %stages = lane.stages at %layout : !lane.layout<...>, !lane.stages<3 of bf16, bf16>
     ```
   }];
-  let arguments = (ins Lane_Place:$place);
+  let arguments = (ins Lane_Layout:$layout);
   let results = (outs Lane_Stages:$stages);
   let assemblyFormat = [{
-    `at` $place attr-dict `:` type($place) `,` type($stages)
+    `at` $layout attr-dict `:` type($layout) `,` type($stages)
   }];
 }
 
 def Lane_StartCopiesOp : Lane_Op<"start_copies"> {
-  let summary = "Have a set of rows brought to a stage";
+  let summary = "Start the copies of a tile of rows to a stage";
   let description = [{
-    Unless row `set` is at or beyond `end`, one lane starts the copies of the
-    workgroup's columns of the set's rows, which begin with row `set`, from
-    `memories` to stage number `stage`. All rows of a set below `end` exist,
-    and, where rows do not all begin where a copy can, one more behind them,
-    into which a copy may reach. The caller sees to it that all lanes have
-    received what was in the stage, by a barrier of the workgroup.
+    If row `tile` is below `end`, one lane starts the bulk copies of the
+    workgroup's columns of the tile's rows, which begin with row `tile`, from
+    `memories` to stage number `stage`. All rows of a tile below `end` are in
+    bounds, and, where not all rows begin at a multiple of the copies'
+    alignment, so is one more row, into which a copy may reach. A barrier of the
+    workgroup has to separate it from the operations that receive the stage's
+    previous tile.
 
     Example:
 
     ```mlir
-    lane.start_copies %dys, %xs from %set below %end to %stages[%stage] at %place
-        : !lane.place<...>, !lane.stages<3 of bf16, bf16>, memref<?x1024xbf16>, memref<?x1024xbf16>
+    lane.start_copies %dys, %xs from %tile below %end to %stages[%stage] at %layout
+        : !lane.layout<...>, !lane.stages<3 of bf16, bf16>, memref<?x1024xbf16>, memref<?x1024xbf16>
     ```
   }];
-  let arguments = (ins Variadic<AnyMemRef>:$memories, Index:$set, Index:$end,
-                       Lane_Stages:$stages, Index:$stage, Lane_Place:$place);
+  let arguments = (ins Variadic<AnyMemRef>:$memories, Index:$tile, Index:$end,
+                       Lane_Stages:$stages, Index:$stage, Lane_Layout:$layout);
   let assemblyFormat = [{
-    $memories `from` $set `below` $end `to` $stages `[` $stage `]` `at` $place
-    attr-dict `:` type($place) `,` type($stages) `,` type($memories)
+    $memories `from` $tile `below` $end `to` $stages `[` $stage `]` `at` $layout
+    attr-dict `:` type($layout) `,` type($stages) `,` type($memories)
   }];
   let hasVerifier = 1;
 }
 
 def Lane_AwaitStageOp : Lane_Op<"await_stage"> {
-  let summary = "Wait until a set of rows has arrived in its stage";
+  let summary = "Wait until a tile of rows has arrived in its stage";
   let description = [{
-    All lanes wait for the copies to stage number `stage`. `phase` is 0 the
-    first time that the stage is waited for, then 1, then 0, and so on.
+    All lanes wait for the copies to stage number `stage`. `phase` is the parity
+    of the stage's barrier: 0 for the first wait, then 1, then 0, and so on.
 
     Example:
 
@@ -213,25 +214,26 @@ def Lane_AwaitStageOp : Lane_Op<"await_stage"> {
 }
 
 def Lane_ReceiveOp : Lane_Op<"receive", [MemoryEffects<[MemRead]>]> {
-  let summary = "Take a lane's part of a row out of a stage";
+  let summary = "Load a lane's fragment of a row from a stage";
   let description = [{
-    The lane's part of its row of the set that begins with row `set`, which lies
-    in stage number `stage`: one result for each of the stages' elements. With
-    `access`, that one access alone. Only behind `lane.await_stage`.
+    The lane's fragment of its row of the tile that begins with row `tile`,
+    which is in stage number `stage`: one result for each of the stages'
+    elements. With `access`, only that access. `lane.await_stage` has to precede
+    it.
 
     Example:
 
     ```mlir
-    %dy, %x = lane.receive %set from %stages[%stage] at %place
-        : !lane.place<...>, !lane.stages<3 of bf16, bf16> -> vector<2x8xbf16>, vector<2x8xbf16>
+    %dy, %x = lane.receive %tile from %stages[%stage] at %layout
+        : !lane.layout<...>, !lane.stages<3 of bf16, bf16> -> vector<2x8xbf16>, vector<2x8xbf16>
     ```
   }];
-  let arguments = (ins Index:$set, Lane_Stages:$stages, Index:$stage,
-                       Lane_Place:$place, OptionalAttr<I64Attr>:$access);
-  let results = (outs Variadic<AnyVectorOfAnyRank>:$parts);
+  let arguments = (ins Index:$tile, Lane_Stages:$stages, Index:$stage,
+                       Lane_Layout:$layout, OptionalAttr<I64Attr>:$access);
+  let results = (outs Variadic<AnyVectorOfAnyRank>:$fragments);
   let assemblyFormat = [{
-    $set `from` $stages `[` $stage `]` `at` $place (`access` $access^)?
-    attr-dict `:` type($place) `,` type($stages) `->` type($parts)
+    $tile `from` $stages `[` $stage `]` `at` $layout (`access` $access^)?
+    attr-dict `:` type($layout) `,` type($stages) `->` type($fragments)
   }];
   let hasVerifier = 1;
 }

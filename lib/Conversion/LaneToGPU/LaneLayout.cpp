@@ -1,0 +1,168 @@
+//===- LaneLayout.cpp - Where lanes stand, in numbers ---------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LaneLayout.h"
+
+#include "lnbwd/Conversion/LaneToGPU.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+static Value makeIndex(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+
+/// Columns beyond the end are read at the last vector before it, and never
+/// written.
+static AccessColumns makeAccess(ImplicitLocOpBuilder &b, lane::LayoutOp op,
+                                int64_t access, Value firstOfLane) {
+  lane::LayoutType type = op.getLayout().getType();
+  Value column = arith::AddIOp::create(
+      b, firstOfLane, makeIndex(b, access * type.getAccessColumns()));
+  auto getOwn = [&](Value column) -> Value {
+    return op.getFirst() ? arith::SubIOp::create(b, column, op.getFirst())
+                         : column;
+  };
+  if (!type.mayExceed(access))
+    return {column, column, getOwn(column), Value()};
+  Value end = makeIndex(b, type.getRowLength());
+  if (type.mayExceedWorkgroup()) {
+    Value behind = arith::AddIOp::create(b, op.getFirst(),
+                                         makeIndex(b, type.getColumns()));
+    end = type.mayExceedRow() ? arith::MinUIOp::create(b, end, behind) : behind;
+  }
+  Value inBounds =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, column, end);
+  Value last = arith::SubIOp::create(b, end, makeIndex(b, type.getWidth()));
+  Value loadColumn = arith::MinUIOp::create(b, column, last);
+  return {column, loadColumn, getOwn(loadColumn), inBounds};
+}
+
+/// `group`, which all lanes of a wave share, as the code generator can know it.
+static Value makeUniform(ImplicitLocOpBuilder &b, Value group,
+                         const ChipInfo &chip) {
+  Value narrow = arith::IndexCastOp::create(b, b.getI32Type(), group);
+  if (chip.backend == Backend::AMDGPU)
+    narrow = ROCDL::ReadfirstlaneOp::create(b, narrow.getType(), narrow);
+  return arith::IndexCastOp::create(b, b.getIndexType(), narrow);
+}
+
+/// Which lane of which group this is, as numbers.
+static LaneLayout makeGroup(ImplicitLocOpBuilder &b, lane::LayoutType type,
+                            const ChipInfo &chip) {
+  LaneLayout layout{type, {}, {}, {}, {}};
+  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  if (type.getGroups() == 1) {
+    layout.lane = thread;
+    layout.group = makeIndex(b, 0);
+    return layout;
+  }
+  Value lanes = makeIndex(b, type.getLanes());
+  layout.lane = arith::RemUIOp::create(b, thread, lanes);
+  layout.group = arith::DivUIOp::create(b, thread, lanes);
+  if (type.getLanes() % chip.waveSize == 0)
+    layout.group = makeUniform(b, layout.group, chip);
+  return layout;
+}
+
+/// A layout whose lanes are those of `around`, if that is given.
+static LaneLayout makeLayout(lane::LayoutOp op, const LaneLayout *around,
+                             const ChipInfo &chip) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  lane::LayoutType type = op.getLayout().getType();
+  LaneLayout layout{type, {}, {}, {}, {}};
+  if (around)
+    layout = {type, around->lane, around->group, {}, {}};
+  else
+    layout = makeGroup(b, type, chip);
+  layout.first = op.getFirst();
+  Value column = layout.lane;
+  if (type.getWidth() != 1)
+    column = arith::MulIOp::create(b, column, makeIndex(b, type.getWidth()));
+  if (op.getFirst())
+    column = arith::AddIOp::create(b, op.getFirst(), column);
+  for (int64_t i = 0; i < type.getAccesses(); ++i)
+    layout.accesses.push_back(makeAccess(b, op, i, column));
+  return layout;
+}
+
+/// `layout` as the operands of a cast: lane, group, then for each access its
+/// columns and, where the type says that they may exceed the row, whether they
+/// exist; the workgroup's first column last, if there is one.
+static SmallVector<Value> flatten(const LaneLayout &layout) {
+  SmallVector<Value> numbers{layout.lane, layout.group};
+  for (const AccessColumns &access : layout.accesses) {
+    numbers.append({access.column, access.loadColumn, access.ownColumn});
+    if (access.inBounds)
+      numbers.push_back(access.inBounds);
+  }
+  if (layout.first)
+    numbers.push_back(layout.first);
+  return numbers;
+}
+
+std::optional<LaneLayout> lnbwd::lookupLayout(Value value) {
+  auto cast = value.getDefiningOp<UnrealizedConversionCastOp>();
+  if (!cast || cast.getNumOperands() < 2)
+    return std::nullopt;
+  auto type = mlir::cast<lane::LayoutType>(value.getType());
+  ValueRange numbers(cast.getInputs());
+  LaneLayout layout{type, numbers[0], numbers[1], {}, {}};
+  numbers = numbers.drop_front(2);
+  for (int64_t i = 0; i < type.getAccesses(); ++i) {
+    size_t count = type.mayExceed(i) ? 4 : 3;
+    if (numbers.size() < count)
+      return std::nullopt;
+    layout.accesses.push_back({numbers[0], numbers[1], numbers[2],
+                               count == 4 ? numbers[3] : Value()});
+    numbers = numbers.drop_front(count);
+  }
+  if (!numbers.empty())
+    layout.first = numbers.front();
+  return layout;
+}
+
+void lnbwd::computeLayouts(gpu::GPUFuncOp kernel, const ChipInfo &chip) {
+  SmallVector<lane::LayoutOp> ops;
+  kernel.walk<WalkOrder::PreOrder>(
+      [&](lane::LayoutOp op) { ops.push_back(op); });
+  // Places within loops have the lanes and groups of the kernel's own.
+  SmallVector<LaneLayout> outer;
+  for (lane::LayoutOp op : ops) {
+    lane::LayoutType type = op.getLayout().getType();
+    const LaneLayout *around =
+        llvm::find_if(outer, [&](const LaneLayout &layout) {
+          return layout.type.getLanes() == type.getLanes() &&
+                 layout.type.getGroups() == type.getGroups();
+        });
+    LaneLayout layout =
+        makeLayout(op, around != outer.end() ? around : nullptr, chip);
+    ImplicitLocOpBuilder b(op.getLoc(), op);
+    op.getLayout().replaceAllUsesWith(
+        UnrealizedConversionCastOp::create(b, type, flatten(layout))
+            .getResult(0));
+    if (op->getParentOp() == kernel)
+      outer.push_back(layout);
+    op.erase();
+  }
+}
+
+void lnbwd::eraseUnusedCasts(gpu::GPUFuncOp kernel) {
+  // Stages go first: they have layouts.
+  for (bool ofLayouts : {false, true})
+    kernel.walk([&](UnrealizedConversionCastOp op) {
+      Type type = op->getResultTypes().front();
+      if (op->use_empty() && (ofLayouts ? isa<lane::LayoutType>(type)
+                                        : isa<lane::StagesType>(type)))
+        op.erase();
+    });
+}

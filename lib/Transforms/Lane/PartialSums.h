@@ -1,0 +1,37 @@
+//===- Shares.h - A lane's share of a row sum, access by access -*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What passes share that combine accesses, as lane.fold means it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_TRANSFORMS_LANE_PARTIALSUMS_H
+#define LNBWD_LIB_TRANSFORMS_LANE_PARTIALSUMS_H
+
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace lnbwd::lane {
+
+/// What changes nothing when it is added to, or compared with, a share.
+mlir::Value makeNeutralPartial(mlir::ImplicitLocOpBuilder &b, bool isMaximum,
+                               mlir::VectorType type);
+
+/// Access `access` at `layout` of what is summed, or what changes nothing where
+/// its columns are out of bounds.
+mlir::Value makeTerm(mlir::ImplicitLocOpBuilder &b,
+                     mlir::TypedValue<LayoutType> layout, int64_t access,
+                     bool isMaximum, mlir::Value value);
+
+mlir::Value combinePartials(mlir::ImplicitLocOpBuilder &b, bool isMaximum,
+                            mlir::Value lhs, mlir::Value rhs);
+
+} // namespace lnbwd::lane
+
+#endif // LNBWD_LIB_TRANSFORMS_LANE_PARTIALSUMS_H

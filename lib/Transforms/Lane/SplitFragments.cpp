@@ -1,0 +1,530 @@
+//===- SplitFragments.cpp - Split fragments of rows into their accesses ---===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Elementwise operations are copied on demand: the order of what demands them,
+// access by access, is the order in which a lane works through its fragment.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PartialSums.h"
+
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "lnbwd/Transforms/Lane/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <numeric>
+
+namespace lnbwd {
+#define GEN_PASS_DEF_SPLITFRAGMENTSPASS
+#include "lnbwd/Transforms/Lane/Passes.h.inc"
+} // namespace lnbwd
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// A fragment that is not split is the one vector of rank 2 at the lane level.
+static VectorType getFragmentType(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector && vector.getRank() == 2 ? vector : VectorType();
+}
+
+static VectorType getAccessType(VectorType fragment) {
+  return VectorType::get({fragment.getDimSize(1)}, fragment.getElementType());
+}
+
+namespace {
+/// What stands instead of a value: an access of it, or itself.
+struct Piece {
+  size_t value;
+  std::optional<int64_t> access;
+};
+} // namespace
+
+/// In which order values of `types` are split: fragments of a run access by
+/// access, as loads go, and runs one after another. The last values are in
+/// `runs` of so many fragments, each other value is its own.
+static SmallVector<Piece> getPieces(TypeRange types, ArrayRef<size_t> runs) {
+  size_t single =
+      types.size() - std::accumulate(runs.begin(), runs.end(), size_t(0));
+  SmallVector<size_t> lengths(single, 1);
+  llvm::append_range(lengths, runs);
+  SmallVector<Piece> pieces;
+  size_t first = 0;
+  for (size_t length : lengths) {
+    VectorType fragment = getFragmentType(types[first]);
+    if (!fragment)
+      pieces.push_back({first, std::nullopt});
+    for (int64_t access = 0; fragment && access < fragment.getDimSize(0);
+         ++access)
+      for (size_t value = first; value < first + length; ++value)
+        pieces.push_back({value, access});
+    first += length;
+  }
+  return pieces;
+}
+
+static SmallVector<Type> splitTypes(TypeRange types,
+                                    ArrayRef<size_t> runs = {}) {
+  SmallVector<Type> split;
+  for (const Piece &piece : getPieces(types, runs)) {
+    Type type = types[piece.value];
+    split.push_back(piece.access ? getAccessType(getFragmentType(type)) : type);
+  }
+  return split;
+}
+
+/// The operation that `value` comes of, as it was or packed, perhaps by way of
+/// loops that carry it.
+static Operation *getSource(Value value) {
+  while (true) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    auto loop =
+        argument
+            ? dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp())
+            : LoopLikeOpInterface();
+    OpOperand *initial = loop ? loop.getTiedLoopInit(argument) : nullptr;
+    if (initial)
+      value = initial->get();
+    else if (auto packed = value.getDefiningOp<vector::BitCastOp>())
+      value = packed.getSource();
+    else
+      return value.getDefiningOp();
+  }
+}
+
+/// The runs of what `loop` carries beside its sums: fragments of one load are
+/// one.
+static SmallVector<size_t> getRuns(lane::ForRowsOp loop) {
+  SmallVector<size_t> runs;
+  Value before;
+  for (Value value : loop.getCarried()) {
+    VectorType fragment = getFragmentType(value.getType());
+    VectorType fragmentBefore =
+        before ? getFragmentType(before.getType()) : VectorType();
+    if (fragment && fragmentBefore &&
+        fragment.getDimSize(0) == fragmentBefore.getDimSize(0) &&
+        getSource(value) == getSource(before))
+      ++runs.back();
+    else
+      runs.push_back(1);
+    before = value;
+  }
+  return runs;
+}
+
+/// Whether an access of the result needs that access alone of each operand.
+static bool isElementwise(Operation *op) {
+  return op->getNumResults() == 1 && isPure(op) &&
+         (OpTrait::hasElementwiseMappableTraits(op) ||
+          isa<vector::FMAOp, vector::BroadcastOp, vector::BitCastOp,
+              arith::ConstantOp, lane::UndefinedRowOp>(op));
+}
+
+namespace {
+class Splitter {
+public:
+  Splitter(MLIRContext *context) : b(context) {}
+
+  /// Splits all fragments of `block` and of the blocks within. What was split
+  /// stays behind without users, in `done`.
+  LogicalResult splitBlock(Block &block);
+  /// Erases what was split; something that still uses it is an error.
+  LogicalResult eraseSplit();
+
+  unsigned numSplit = 0;
+
+private:
+  LogicalResult split(Operation *op);
+  template <typename Op> LogicalResult splitLoad(Op op);
+  LogicalResult splitReceive(lane::ReceiveOp op);
+  LogicalResult splitLoadColumns(lane::LoadColumnsOp op);
+  LogicalResult splitStore(lane::StoreOp op);
+  LogicalResult splitAccumulate(lane::AccumulateOp op);
+  LogicalResult splitFold(lane::FoldOp op);
+  LogicalResult splitCombine(lane::CombineGroupsOp op);
+  LogicalResult splitStoreSum(lane::StoreSumOp op);
+  LogicalResult splitRegions(Operation *op);
+
+  /// Access `access` of a fragment. A failure was reported.
+  FailureOr<Value> get(Value fragment, int64_t access);
+  /// All accesses of those of `values` that are fragments, and the other
+  /// values, in the order of getPieces().
+  FailureOr<SmallVector<Value>> getAll(ValueRange values,
+                                       ArrayRef<size_t> runs = {});
+  /// Notes `accesses` as those of the fragments among `values`, in that order,
+  /// and puts the others instead of the values that are no fragments.
+  void setAll(ValueRange values, ValueRange accesses,
+              ArrayRef<size_t> runs = {});
+
+  OpBuilder b;
+  /// Accesses of fragments as far as they are known.
+  DenseMap<Value, SmallVector<Value>> known;
+  llvm::SetVector<Operation *> done;
+  /// The runs of what the loops that were split carry.
+  DenseMap<Operation *, SmallVector<size_t>> runsOf;
+};
+} // namespace
+
+void Splitter::setAll(ValueRange values, ValueRange accesses,
+                      ArrayRef<size_t> runs) {
+  for (auto [piece, access] :
+       llvm::zip_equal(getPieces(values.getTypes(), runs), accesses)) {
+    Value value = values[piece.value];
+    if (piece.access)
+      known[value].push_back(access);
+    else
+      value.replaceAllUsesWith(access);
+  }
+}
+
+FailureOr<SmallVector<Value>> Splitter::getAll(ValueRange values,
+                                               ArrayRef<size_t> runs) {
+  SmallVector<Value> accesses;
+  for (const Piece &piece : getPieces(values.getTypes(), runs)) {
+    FailureOr<Value> access = values[piece.value];
+    if (piece.access)
+      access = get(*access, *piece.access);
+    if (failed(access))
+      return failure();
+    accesses.push_back(*access);
+  }
+  return accesses;
+}
+
+FailureOr<Value> Splitter::get(Value fragment, int64_t access) {
+  auto &accesses = known[fragment];
+  accesses.resize(size_t(getFragmentType(fragment.getType()).getDimSize(0)));
+  if (accesses[size_t(access)])
+    return accesses[size_t(access)];
+
+  Operation *producer = fragment.getDefiningOp();
+  if (!producer || !isElementwise(producer))
+    return producer
+               ? producer->emitOpError(
+                     "cannot be split into the accesses of its fragment")
+               : emitError(fragment.getLoc(), "this fragment cannot be split");
+  done.insert(producer);
+
+  // A value that belongs to a block around this one is needed in others, too.
+  OpBuilder::InsertionGuard guard(b);
+  if (producer->getBlock() != b.getInsertionBlock())
+    b.setInsertionPoint(producer);
+  VectorType type = getAccessType(getFragmentType(fragment.getType()));
+  Value result;
+  auto constant = dyn_cast<arith::ConstantOp>(producer);
+  if (auto splat = constant ? dyn_cast<SplatElementsAttr>(constant.getValue())
+                            : SplatElementsAttr()) {
+    result = arith::ConstantOp::create(b, producer->getLoc(),
+                                       splat.resizeSplat(type));
+  } else if (constant) {
+    return producer->emitOpError("expected a splat constant");
+  } else {
+    IRMapping mapping;
+    for (Value operand : producer->getOperands()) {
+      if (!getFragmentType(operand.getType()))
+        continue;
+      FailureOr<Value> split = get(operand, access);
+      if (failed(split))
+        return failure();
+      mapping.map(operand, *split);
+    }
+    Operation *copy = b.clone(*producer, mapping);
+    copy->getResult(0).setType(type);
+    result = copy->getResult(0);
+  }
+  return known[fragment][size_t(access)] = result;
+}
+
+//===----------------------------------------------------------------------===//
+// What demands accesses
+//===----------------------------------------------------------------------===//
+
+/// One load for each memory and access, access by access.
+template <typename Op> LogicalResult Splitter::splitLoad(Op op) {
+  int64_t accesses = op.getLayout().getType().getAccesses();
+  for (int64_t i = 0; i < accesses; ++i)
+    for (auto [memory, fragment] :
+         llvm::zip_equal(op.getMemories(), op.getFragments())) {
+      SmallVector<Value> operands{memory};
+      llvm::append_range(operands,
+                         op->getOperands().drop_front(op.getMemories().size()));
+      NamedAttrList attributes(op->getAttrs());
+      attributes.set(op.getAccessAttrName(), b.getI64IntegerAttr(i));
+      OperationState state(op.getLoc(), op->getName(), operands,
+                           getAccessType(getFragmentType(fragment.getType())),
+                           attributes);
+      known[fragment].push_back(b.create(state)->getResult(0));
+      ++numSplit;
+    }
+  return success();
+}
+
+/// One operation for each access: a stage has all operands of its rows.
+LogicalResult Splitter::splitReceive(lane::ReceiveOp op) {
+  for (int64_t i = 0; i < op.getLayout().getType().getAccesses(); ++i) {
+    SmallVector<Type> types;
+    for (Type type : op.getFragments().getTypes())
+      types.push_back(getAccessType(getFragmentType(type)));
+    auto access = lane::ReceiveOp::create(
+        b, op.getLoc(), types, op.getTile(), op.getStages(), op.getStage(),
+        op.getLayout(), b.getI64IntegerAttr(i));
+    for (auto [fragment, received] :
+         llvm::zip_equal(op.getFragments(), access.getFragments()))
+      known[fragment].push_back(received);
+    numSplit += access.getFragments().size();
+  }
+  return success();
+}
+
+LogicalResult Splitter::splitLoadColumns(lane::LoadColumnsOp op) {
+  auto load = lane::LoadColumnsOp::create(
+      b, op.getLoc(), splitTypes(op.getResultTypes()), op.getMemories(),
+      op.getLayout(), op.getEach());
+  setAll(op.getResults(), load.getResults());
+  ++numSplit;
+  return success();
+}
+
+LogicalResult Splitter::splitStore(lane::StoreOp op) {
+  for (int64_t i = 0; i < op.getLayout().getType().getAccesses(); ++i) {
+    FailureOr<Value> value = get(op.getFragment(), i);
+    if (failed(value))
+      return failure();
+    lane::StoreOp::create(b, op.getLoc(), *value, op.getMemory(), op.getRow(),
+                          op.getLayout(), op.getInBounds(),
+                          b.getI64IntegerAttr(i));
+    ++numSplit;
+  }
+  return success();
+}
+
+LogicalResult Splitter::splitAccumulate(lane::AccumulateOp op) {
+  int64_t accesses = getFragmentType(op.getType()).getDimSize(0);
+  SmallVector<Value> results;
+  for (int64_t i = 0; i < accesses; ++i) {
+    FailureOr<Value> sum = get(op.getSum(), i), term = get(op.getTerm(), i);
+    if (failed(sum) || failed(term))
+      return failure();
+    results.push_back(lane::AccumulateOp::create(b, op.getLoc(), *sum, *term,
+                                                 op.getInBounds()));
+  }
+  known[op.getResult()] = results;
+  return success();
+}
+
+LogicalResult Splitter::splitFold(lane::FoldOp op) {
+  ImplicitLocOpBuilder at(op.getLoc(), op);
+  SmallVector<Value> partials(op.getFragments().size());
+  for (int64_t i = 0; i < op.getLayout().getType().getAccesses(); ++i)
+    for (auto [p, fragment] : llvm::enumerate(op.getFragments())) {
+      FailureOr<Value> found = get(fragment, i);
+      if (failed(found))
+        return failure();
+      bool isMaximum = lane::isMaximum(op.getKinds(), p);
+      Value term = lane::makeTerm(at, op.getLayout(), i, isMaximum, *found);
+      Value &partial = partials[p];
+      partial =
+          partial ? lane::combinePartials(at, isMaximum, partial, term) : term;
+    }
+  op.getPartials().replaceAllUsesWith(partials);
+  return success();
+}
+
+LogicalResult Splitter::splitCombine(lane::CombineGroupsOp op) {
+  FailureOr<SmallVector<Value>> sums = getAll(op.getSums());
+  if (failed(sums))
+    return failure();
+  auto combine = lane::CombineGroupsOp::create(
+      b, op.getLoc(), TypeRange(ValueRange(*sums)), *sums, op.getLayout(),
+      op.getRadix());
+  setAll(op.getTotals(), combine.getTotals());
+  return success();
+}
+
+LogicalResult Splitter::splitStoreSum(lane::StoreSumOp op) {
+  for (int64_t i = 0; i < op.getLayout().getType().getAccesses(); ++i) {
+    FailureOr<Value> sum = get(op.getSum(), i);
+    if (failed(sum))
+      return failure();
+    lane::StoreSumOp::create(b, op.getLoc(), *sum, op.getMemory(), op.getRow(),
+                             op.getLayout(), b.getI64IntegerAttr(i),
+                             op.getAccumulate());
+    ++numSplit;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// What fragments go through
+//===----------------------------------------------------------------------===//
+
+/// A loop or branch that fragments go into, from iteration to iteration, or out
+/// of.
+LogicalResult Splitter::splitRegions(Operation *op) {
+  auto loop = dyn_cast<lane::ForRowsOp>(op);
+  SmallVector<size_t> runs;
+  if (loop)
+    runs = getRuns(loop);
+  FailureOr<SmallVector<Value>> operands = getAll(op->getOperands(), runs);
+  if (failed(operands))
+    return failure();
+  OperationState state(op->getLoc(), op->getName(), *operands,
+                       splitTypes(op->getResultTypes(), runs), op->getAttrs());
+  for (unsigned i = 0; i < op->getNumRegions(); ++i)
+    state.addRegion();
+  if (loop) {
+    auto segment = [](TypeRange types) {
+      return int32_t(splitTypes(types).size());
+    };
+    int32_t each = loop.getWorkgroup() ? 1 : 0;
+    state.attributes.set(
+        lane::ForRowsOp::getOperandSegmentSizeAttr(),
+        b.getDenseI32ArrayAttr({1, 1, 1, 1, each, each,
+                                segment(loop.getSums().getTypes()),
+                                segment(loop.getCarried().getTypes())}));
+  }
+  Operation *split = b.create(state);
+  runsOf[split] = runs;
+  for (auto [from, to] : llvm::zip_equal(op->getRegions(), split->getRegions()))
+    for (Block &block : llvm::make_early_inc_range(from)) {
+      auto *moved = new Block();
+      to.push_back(moved);
+      SmallVector<Type> types = splitTypes(block.getArgumentTypes(), runs);
+      moved->addArguments(types,
+                          SmallVector<Location>(types.size(), op->getLoc()));
+      moved->getOperations().splice(moved->end(), block.getOperations());
+      setAll(ValueRange(block.getArguments()),
+             ValueRange(moved->getArguments()), runs);
+      if (failed(splitBlock(*moved)))
+        return failure();
+    }
+  setAll(op->getResults(), split->getResults(), runs);
+  return success();
+}
+
+LogicalResult Splitter::split(Operation *op) {
+  bool isPartial = llvm::any_of(op->getOperandTypes(), getFragmentType) ||
+                   llvm::any_of(op->getResultTypes(), getFragmentType);
+  if (op->getNumRegions()) {
+    if (!isPartial) {
+      for (Region &region : op->getRegions())
+        for (Block &block : region)
+          if (failed(splitBlock(block)))
+            return failure();
+      return success();
+    }
+    if (!isa<lane::ForRowsOp, scf::ForOp, scf::WhileOp, scf::IfOp>(op))
+      return op->emitOpError(
+          "cannot be split: expected lane.for_rows, scf.for, "
+          "scf.while or scf.if where fragments go into regions");
+    done.insert(op);
+    return splitRegions(op);
+  }
+  if (!isPartial)
+    return success();
+  if (isa<lane::YieldOp, scf::YieldOp, scf::ConditionOp>(op)) {
+    FailureOr<SmallVector<Value>> values =
+        getAll(op->getOperands(), runsOf.lookup(op->getParentOp()));
+    if (failed(values))
+      return failure();
+    op->setOperands(*values);
+    return success();
+  }
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](lane::LoadOp op) {
+        done.insert(op);
+        return splitLoad(op);
+      })
+      .Case([&](lane::LoadPredicatedOp op) {
+        done.insert(op);
+        return splitLoad(op);
+      })
+      .Case([&](lane::ReceiveOp op) {
+        done.insert(op);
+        return splitReceive(op);
+      })
+      .Case([&](lane::LoadColumnsOp op) {
+        done.insert(op);
+        return splitLoadColumns(op);
+      })
+      .Case([&](lane::StoreOp op) {
+        done.insert(op);
+        return splitStore(op);
+      })
+      .Case([&](lane::AccumulateOp op) {
+        done.insert(op);
+        return splitAccumulate(op);
+      })
+      .Case([&](lane::FoldOp op) {
+        done.insert(op);
+        return splitFold(op);
+      })
+      .Case([&](lane::CombineGroupsOp op) {
+        done.insert(op);
+        return splitCombine(op);
+      })
+      .Case([&](lane::StoreSumOp op) {
+        done.insert(op);
+        return splitStoreSum(op);
+      })
+      // Elementwise operations are split where their result is first needed.
+      .Default([&](Operation *op) {
+        if (isElementwise(op))
+          done.insert(op);
+        return success();
+      });
+}
+
+LogicalResult Splitter::splitBlock(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(&op);
+    if (failed(split(&op)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult Splitter::eraseSplit() {
+  for (Operation *op : done)
+    for (Operation *user : op->getUsers())
+      if (!done.contains(user))
+        return user->emitOpError(
+            "needs a fragment whole, which cannot be split");
+  for (Operation *op : done)
+    op->dropAllReferences();
+  for (Operation *op : done) {
+    op->dropAllUses();
+    op->erase();
+  }
+  return success();
+}
+
+namespace {
+class SplitFragments
+    : public lnbwd::impl::SplitFragmentsPassBase<SplitFragments> {
+public:
+  using SplitFragmentsPassBase::SplitFragmentsPassBase;
+
+  void runOnOperation() override {
+    Splitter splitter(&getContext());
+    if (failed(splitter.splitBlock(getOperation().getBody().front())) ||
+        failed(splitter.eraseSplit()))
+      return signalPassFailure();
+    numSplit += splitter.numSplit;
+  }
+};
+} // namespace

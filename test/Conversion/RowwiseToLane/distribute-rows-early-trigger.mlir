@@ -1,0 +1,39 @@
+// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --split-input-file | FileCheck %s
+
+// The next kernel may start before this one has waited: once, and not again
+// after the rows.
+// CHECK-LABEL: gpu.func @k(
+// CHECK:         lane.layout
+// CHECK-NEXT:    lane.launch_dependents
+// CHECK-NEXT:    lane.grid_dependency_wait
+// CHECK:         lane.for_rows
+// CHECK-NOT:     lane.launch_dependents
+// CHECK:         gpu.return
+func.func @early(%x: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8,
+                                             workgroups_per_compute_unit = 4, dependent_launch = true, early_trigger = true>} {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// A kernel that starts late lets the next one start early all the same.
+// CHECK-LABEL: gpu.func @k(
+// CHECK:         lane.layout
+// CHECK-NEXT:    lane.launch_dependents
+// CHECK-NOT:     lane.grid_dependency_wait
+// CHECK-NOT:     lane.launch_dependents
+// CHECK:         gpu.return
+func.func @late(%x: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8,
+                                             workgroups_per_compute_unit = 4, early_trigger = true>} {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  return
+}

@@ -1,0 +1,54 @@
+// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-split-fragments)))' --split-input-file --verify-diagnostics
+
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
+
+gpu.module @m {
+  gpu.func @transposed(%a: memref<?x512xf32>, %row: index) {
+    %layout = lane.layout : !layout
+    %x = lane.load %a[%row] at %layout : !layout, memref<?x512xf32> -> vector<2x4xf32>
+    // expected-error@+1 {{'vector.transpose' op needs a fragment whole, which cannot be split}}
+    %t = vector.transpose %x, [1, 0] : vector<2x4xf32> to vector<4x2xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
+
+gpu.module @m {
+  gpu.func @made_otherwise(%a: memref<?x512xf32>, %row: index) {
+    %layout = lane.layout : !layout
+    // expected-error@+1 {{'test.part' op cannot be split into the accesses of its fragment}}
+    %x = "test.part"() : () -> vector<2x4xf32>
+    lane.store %x, %a[%row] at %layout : !layout, vector<2x4xf32>, memref<?x512xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @loop(%c: i1, %x: vector<4xf32>) {
+    %zero = arith.constant dense<0.0> : vector<2x4xf32>
+    // expected-error@+1 {{cannot be split: expected lane.for_rows, scf.for, scf.while or scf.if where fragments go into regions}}
+    %r = scf.execute_region -> vector<2x4xf32> {
+      scf.yield %zero : vector<2x4xf32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
+
+gpu.module @m {
+  gpu.func @no_splat(%a: memref<?x512xf32>, %row: index) {
+    %layout = lane.layout : !layout
+    // expected-error@+1 {{expected a splat constant}}
+    %x = arith.constant dense<[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]> : vector<2x4xf32>
+    lane.store %x, %a[%row] at %layout : !layout, vector<2x4xf32>, memref<?x512xf32>
+    gpu.return
+  }
+}

@@ -1,0 +1,172 @@
+// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-split-fragments)))' --split-input-file | FileCheck %s
+
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
+
+// Loads go access by access, over all memories of a row. A lane is done with one
+// access before it begins with the next.
+// CHECK-LABEL: gpu.func @accesses
+// CHECK:         %[[A0:.*]] = lane.load %[[A:.*]][%{{.*}}] at %{{.*}} access 0
+// CHECK:         %[[B0:.*]] = lane.load %[[B:.*]][%{{.*}}] at %{{.*}} access 0
+// CHECK:         %[[A1:.*]] = lane.load %[[A]][%{{.*}}] at %{{.*}} access 1
+// CHECK:         %[[B1:.*]] = lane.load %[[B]][%{{.*}}] at %{{.*}} access 1
+// CHECK:         %[[TWO:.*]] = arith.constant dense<2.000000e+00> : vector<4xf32>
+// CHECK:         %[[M0:.*]] = arith.mulf %[[A0]], %[[TWO]] : vector<4xf32>
+// CHECK:         %[[V0:.*]] = vector.broadcast %{{.*}} : f32 to vector<4xf32>
+// CHECK:         %[[Y0:.*]] = vector.fma %[[M0]], %[[B0]], %[[V0]] : vector<4xf32>
+// CHECK:         lane.store %[[Y0]], %[[A]][%{{.*}}] at %{{.*}} access 0
+// CHECK:         %[[M1:.*]] = arith.mulf %[[A1]], %{{.*}} : vector<4xf32>
+// CHECK:         lane.store %{{.*}}, %[[A]][%{{.*}}] at %{{.*}} access 1
+// CHECK-NOT:     2x4
+// CHECK:         gpu.return
+gpu.module @m {
+  gpu.func @accesses(%a: memref<?x512xf32>, %b: memref<?x512xf32>, %row: index, %s: f32) {
+    %layout = lane.layout : !layout
+    %two = arith.constant dense<2.0> : vector<2x4xf32>
+    %x:2 = lane.load %a, %b[%row] at %layout : !layout, memref<?x512xf32>, memref<?x512xf32> -> vector<2x4xf32>, vector<2x4xf32>
+    %m = arith.mulf %x#0, %two : vector<2x4xf32>
+    %v = vector.broadcast %s : f32 to vector<2x4xf32>
+    %y = vector.fma %m, %x#1, %v : vector<2x4xf32>
+    lane.store %y, %a[%row] at %layout : !layout, vector<2x4xf32>, memref<?x512xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 300, lanes = 64, groups = 1, width = 4>
+
+// Of an access that may lie beyond the row's end, a sum takes zero and a maximum
+// what is below all numbers.
+// CHECK-LABEL: gpu.func @fold
+// CHECK:         %[[A:.*]] = lane.load %{{.*}} access 0
+// CHECK:         %[[B:.*]] = lane.load %{{.*}} access 1
+// CHECK:         %[[EXISTS:.*]] = lane.in_bounds %{{.*}} access 1
+// CHECK:         %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<4xf32>
+// CHECK:         %[[TERM:.*]] = arith.select %[[EXISTS]], %[[B]], %[[ZERO]]
+// CHECK:         %[[SUM:.*]] = arith.addf %[[A]], %[[TERM]] fastmath<contract>
+// CHECK:         %[[LOWEST:.*]] = arith.constant dense<0xFF800000> : vector<4xf32>
+// CHECK:         %[[OTHER:.*]] = arith.select %{{.*}}, %[[B]], %[[LOWEST]]
+// CHECK:         %[[LARGEST:.*]] = arith.maximumf %[[A]], %[[OTHER]]
+// CHECK:         "test.use"(%[[SUM]], %[[LARGEST]])
+gpu.module @m {
+  gpu.func @fold(%a: memref<?x300xf32>, %row: index) {
+    %layout = lane.layout : !layout
+    %x = lane.load %a[%row] at %layout : !layout, memref<?x300xf32> -> vector<2x4xf32>
+    %s:2 = lane.fold [#vector.kind<add>, #vector.kind<maximumf>] %x, %x at %layout
+        : !layout, vector<2x4xf32>, vector<2x4xf32> -> vector<4xf32>, vector<4xf32>
+    "test.use"(%s#0, %s#1) : (vector<4xf32>, vector<4xf32>) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 2, width = 4>
+
+// Sums go through loops and branches, and out, access by access; columns come
+// before.
+// CHECK-LABEL: gpu.func @sums
+// CHECK:         %[[C:.*]]:4 = lane.load_columns %{{.*}}, %{{.*}} at %{{.*}} -> vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>
+// CHECK:         %[[LOOP:.*]]:3 = scf.for {{.*}} iter_args(%[[T0:.*]] = %{{.*}}, %[[T1:.*]] = %{{.*}}, %[[N:.*]] = %{{.*}}) -> (vector<4xf32>, vector<4xf32>, index)
+// CHECK:           %[[ROWS:.*]]:2 = lane.for_rows {{.*}} sums(%[[S0:.*]] = %[[T0]], %[[S1:.*]] = %[[T1]]) attributes {whole} : !layout, vector<4xf32>, vector<4xf32> {
+// CHECK:             %[[A0:.*]] = lane.accumulate %[[S0]], %[[C]]#2 : vector<4xf32>
+// CHECK:             %[[A1:.*]] = lane.accumulate %[[S1]], %[[C]]#3 : vector<4xf32>
+// CHECK:             lane.yield %[[A0]], %[[A1]]
+// CHECK:           scf.yield %[[ROWS]]#0, %[[ROWS]]#1, %[[N]]
+// CHECK:         %[[IF:.*]]:2 = scf.if
+// CHECK:           scf.yield %[[LOOP]]#0, %[[LOOP]]#1
+// CHECK:           scf.yield %[[C]]#0, %[[C]]#1
+// CHECK:         %[[TOTAL:.*]]:2 = lane.combine_groups %[[IF]]#0, %[[IF]]#1 at
+// CHECK:         lane.store_sum %[[TOTAL]]#0, %{{.*}} at %{{.*}} access 0
+// CHECK:         lane.store_sum %[[TOTAL]]#1, %{{.*}} at %{{.*}} access 1
+gpu.module @m {
+  gpu.func @sums(%g: memref<512xf32>, %h: memref<512xf32>, %c: i1, %i: index) {
+    %layout = lane.layout : !layout
+    %col:2 = lane.load_columns %g, %h at %layout : !layout, memref<512xf32>, memref<512xf32> -> vector<2x4xf32>, vector<2x4xf32>
+    %zero = arith.constant dense<0.0> : vector<2x4xf32>
+    %o:2 = scf.for %f = %i to %i step %i iter_args(%t = %zero, %n = %i) -> (vector<2x4xf32>, index) {
+      %s = lane.for_rows %tile = %i to %i step %i at %layout sums(%a = %t) attributes {whole} : !layout, vector<2x4xf32> {
+        %b = lane.accumulate %a, %col#1 : vector<2x4xf32>
+        lane.yield %b : vector<2x4xf32>
+      }
+      scf.yield %s, %n : vector<2x4xf32>, index
+    }
+    %r = scf.if %c -> (vector<2x4xf32>) {
+      scf.yield %o#0 : vector<2x4xf32>
+    } else {
+      scf.yield %col#0 : vector<2x4xf32>
+    }
+    %total = lane.combine_groups %r at %layout radix 2 : !layout, vector<2x4xf32> -> vector<2x4xf32>
+    lane.store_sum %total, %g at %layout : !layout, vector<2x4xf32>, memref<512xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
+
+// What a loop carries beside its sums goes in the order of loads: access by
+// access over all parts of one load, packed or not.
+// CHECK-LABEL: gpu.func @carried
+// CHECK:         %[[NONE:.*]] = lane.undefined_row : vector<4xf32>
+// CHECK:         lane.for_rows {{.*}} sums(%[[S0:.*]] = %{{.*}}, %[[S1:.*]] = %{{.*}}) carrying(%[[A0:.*]] = %{{.*}}, %[[B0:.*]] = %{{.*}}, %[[A1:.*]] = %{{.*}}, %[[B1:.*]] = %{{.*}}, %[[N:.*]] = %{{.*}}, %[[C0:.*]] = %[[NONE]], %[[C1:.*]] = %{{.*}})
+// CHECK:           %[[W0:.*]] = vector.bitcast %[[B0]] : vector<1xi32> to vector<4xi8>
+// CHECK:           lane.store %[[W0]], %{{.*}} access 0
+// CHECK:           lane.yield %[[S0]], %[[S1]], %[[A0]], %[[B0]], %[[A1]], %[[B1]], %[[N]], %[[C0]], %[[C1]]
+gpu.module @m {
+  gpu.func @carried(%x: memref<?x512xf32>, %m: memref<?x512xi8>, %i: index) {
+    %layout = lane.layout : !layout
+    %zero = arith.constant dense<0.0> : vector<2x4xf32>
+    %none = lane.undefined_row : vector<2x4xf32>
+    %f:2 = lane.load %x, %m[%i] at %layout : !layout, memref<?x512xf32>, memref<?x512xi8> -> vector<2x4xf32>, vector<2x4xi8>
+    %packed = vector.bitcast %f#1 : vector<2x4xi8> to vector<2x1xi32>
+    %r:5 = lane.for_rows %tile = %i to %i step %i at %layout sums(%s = %zero) carrying(%a = %f#0, %b = %packed, %n = %i, %c = %none) attributes {whole}
+        : !layout, vector<2x4xf32>, vector<2x4xf32>, vector<2x1xi32>, index, vector<2x4xf32> {
+      %w = vector.bitcast %b : vector<2x1xi32> to vector<2x4xi8>
+      lane.store %w, %m[%tile] at %layout : !layout, vector<2x4xi8>, memref<?x512xi8>
+      lane.yield %s, %a, %b, %n, %c : vector<2x4xf32>, vector<2x4xf32>, vector<2x1xi32>, index, vector<2x4xf32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
+
+// CHECK-LABEL: gpu.func @while
+// CHECK:         scf.while (%[[N:.*]] = %{{.*}}, %[[A0:.*]] = %{{.*}}, %[[A1:.*]] = %{{.*}}) : (index, vector<4xf32>, vector<4xf32>) -> (index, vector<4xf32>, vector<4xf32>)
+// CHECK:           scf.condition(%{{.*}}) %[[N]], %[[A0]], %[[A1]]
+// CHECK:         ^bb0(%[[M:.*]]: index, %[[B0:.*]]: vector<4xf32>, %[[B1:.*]]: vector<4xf32>):
+// CHECK:           scf.yield %[[M]], %[[B0]], %[[B1]]
+gpu.module @m {
+  gpu.func @while(%i: index, %more: i1) {
+    %zero = arith.constant dense<0.0> : vector<2x4xf32>
+    %r:2 = scf.while (%n = %i, %a = %zero) : (index, vector<2x4xf32>) -> (index, vector<2x4xf32>) {
+      scf.condition(%more) %n, %a : index, vector<2x4xf32>
+    } do {
+    ^bb0(%m: index, %b: vector<2x4xf32>):
+      scf.yield %m, %b : index, vector<2x4xf32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
+!stages = !lane.stages<2 of bf16, f32>
+
+// What is received goes access by access, over all operands of the rows.
+// CHECK-LABEL: gpu.func @received
+// CHECK:         lane.receive %{{.*}} from %{{.*}}[%{{.*}}] at %{{.*}} access 0 : !layout, !stages -> vector<4xbf16>, vector<4xf32>
+// CHECK-NEXT:    %[[SECOND:.*]]:2 = lane.receive %{{.*}} from %{{.*}}[%{{.*}}] at %{{.*}} access 1
+// CHECK:         lane.store %[[SECOND]]#1, %{{.*}} access 1
+gpu.module @m {
+  gpu.func @received(%m: memref<?x512xf32>, %i: index, %stages: !stages, %layout: !layout) {
+    %x:2 = lane.receive %i from %stages[%i] at %layout : !layout, !stages -> vector<2x4xbf16>, vector<2x4xf32>
+    lane.store %x#1, %m[%i] at %layout : !layout, vector<2x4xf32>, memref<?x512xf32>
+    gpu.return
+  }
+}

@@ -1,0 +1,35 @@
+// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90" --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=dependent_launch=0" --split-input-file | FileCheck %s --check-prefix=LATE
+// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=reload=1,stages=0,column_tile=0" --split-input-file 2>/dev/null | FileCheck %s --check-prefix=RELOAD
+// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=workgroups_per_row=2,column_tile=0,unroll=1" --split-input-file | FileCheck %s --check-prefix=SPLIT
+// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=prefetch_before_dependency=1,early_trigger=1,workgroups_per_row=2,column_tile=0,unroll=1" --split-input-file | FileCheck %s --check-prefix=SAID
+// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=prefetch_before_dependency=0" --split-input-file | FileCheck %s --check-prefix=NEXT
+// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_80" --split-input-file | FileCheck %s --check-prefix=OLD
+
+// A forward pass brings its rows near early and lets the next kernel start. Where a field is set by hand, the
+// rule is asked about the schedule that this makes, and where either field is, it is not asked.
+// CHECK-LABEL: func.func @forward(
+// CHECK:       dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
+// LATE-LABEL:  func.func @forward(
+// LATE-NOT:    early
+// LATE:        return
+// RELOAD-LABEL: func.func @forward(
+// RELOAD:      dependent_launch = true, reload = true>
+// SPLIT-LABEL: func.func @forward(
+// SPLIT:       workgroups_per_row = 2, {{.*}}dependent_launch = true>
+// SAID-LABEL:  func.func @forward(
+// SAID:        workgroups_per_row = 2, {{.*}}dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
+// NEXT-LABEL:  func.func @forward(
+// NEXT:        dependent_launch = true>
+// OLD-LABEL:   func.func @forward(
+// OLD-NOT:     early
+func.func @forward(%x: memref<?x4096xf32>, %y: memref<?x4096xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x4096xf32>) outs rows(%y : memref<?x4096xf32>) {
+  ^bb0(%xr: vector<4096xf32>):
+    %sum = vector.reduction <add>, %xr : vector<4096xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<4096xf32>
+    %yr = arith.subf %xr, %spread : vector<4096xf32>
+    lnbwd.yield %yr : vector<4096xf32>
+  }
+  return
+}
