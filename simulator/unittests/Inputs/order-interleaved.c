@@ -1,4 +1,5 @@
-/*===- order-interleaved.c - Workgroups that overlap in time ------------*- C -*-===*\
+/*===- order-interleaved.c - Workgroups that overlap in time ------------*- C
+-*-===*\
 |*
 |* Part of the lnbwd project, under the Apache License v2.0 with LLVM
 |* Exceptions. See LICENSE for license information.
