@@ -110,8 +110,8 @@ def time_graphs(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 
 def time_host(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Microseconds of the host for a call of each: medians of interleaved loops, each of which begins
-    on an idle device."""
+    """Microseconds of the host for a call of each: medians of interleaved loops, each of which
+    begins on an idle device."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(ROUNDS + 2):
         for name, call in calls.items():
