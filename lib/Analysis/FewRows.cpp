@@ -27,7 +27,7 @@ using namespace lnbwd;
 static constexpr int64_t mostRows = 16;
 /// Work-items of the workgroup, at most.
 static constexpr int64_t mostThreads = 512;
-/// Elements of a row block's turn, and of a matrix, for each work-item.
+/// Elements of a row block's iteration, and of a matrix, for each work-item.
 static constexpr int64_t mostElements = 8, mostMatrixElements = 16;
 /// A launch between others takes 1 to 2 us, of which several are saved. Each
 /// multiply-add reads two words of workgroup memory, of which a compute unit

@@ -93,8 +93,9 @@ bool lnbwd::isEpilogueFaster(ProductOp product, RowwiseOp program,
 /// An element's operations in a prologue take a compute unit about as long as
 /// its part in a tile of 128 columns takes the matrix unit, an eighth of a
 /// cycle; writing it or reading it back, about a quarter of a cycle's share of
-/// the memory. Half of those two turns are left for what else may be slower.
-static constexpr int64_t turnsPerPass = 1;
+/// the memory. A prologue may so run twice for each pass saved; half of that is
+/// left for what else may be slower.
+static constexpr int64_t prologuesPerPass = 1;
 
 /// How often an element goes through memory less where the made rows do not:
 /// they are written, and what they are made of is read for them; but for row
@@ -151,7 +152,7 @@ static TileCounts countTiles(ProductOp product, const ChipInfo &chip,
           count(sizes.columns, tiling ? tiling.getColumns() : plainTileSize)};
 }
 
-int64_t lnbwd::countOperandTurns(ProductOp product, const ChipInfo &chip,
+int64_t lnbwd::countOperandReads(ProductOp product, const ChipInfo &chip,
                                  int64_t rows) {
   TileCounts tiles = countTiles(product, chip, rows);
   return product.getLhsTransposed() ? tiles.rows : tiles.columns;
@@ -175,12 +176,12 @@ FusionBytes lnbwd::getPrologueBytes(ProductOp product, RowwiseOp program,
   // Of the operand's two sides the one that is summed over is read by all
   // tiles, the other by those that share it.
   auto all = double(tiles.rows * tiles.columns);
-  auto turns = double(product.getLhsTransposed() ? tiles.rows : tiles.columns);
+  auto reads = double(product.getLhsTransposed() ? tiles.rows : tiles.columns);
   scalars += numbers;
   if (product.getLhsTransposed())
-    bytes.fused = scalars * all + columns * turns;
+    bytes.fused = scalars * all + columns * reads;
   else
-    bytes.fused = scalars * turns + columns * all;
+    bytes.fused = scalars * reads + columns * all;
   bytes.fused += numbers;
   return bytes;
 }
@@ -190,8 +191,8 @@ bool lnbwd::isPrologueFaster(ProductOp product, RowwiseOp program,
   // Where fragments take twice the registers, code with a prologue spills.
   if (chip.backend != Backend::AMDGPU ||
       chip.matrixUnit == MatrixUnit::ReplicatedWMMA ||
-      countOperandTurns(product, chip, rows) >
-          turnsPerPass * countSavedPasses(getRowNumbers(program).size()))
+      countOperandReads(product, chip, rows) >
+          prologuesPerPass * countSavedPasses(getRowNumbers(program).size()))
     return false;
   FusionBytes bytes = getPrologueBytes(product, program, chip, rows);
   return bytes.fused < bytes.apart;

@@ -44,20 +44,21 @@ static constexpr double mostIdle = 0.34, mostIdleAtAll = 1;
 /// Work-items of a compute unit where workgroups are persistent.
 static constexpr int64_t leastComputeUnitThreads = 128,
                          mostComputeUnitThreads = 2048;
-/// Workgroups that share a row from which on, with several on a compute unit
-/// and column sums to add up, the kernel starts when the one before has ended.
+/// Cluster size from which on, with several workgroups on a compute unit and
+/// column sums to add up, the kernel is launched when the preceding one has
+/// ended.
 static constexpr int64_t leastLateSplit = 4;
-/// What is tried, in this order: workgroups that share a row, work-items of a
-/// workgroup at most, its rows over its groups of rows, workgroups of a compute
-/// unit (0: as many as there are tiles of rows).
+/// What is tried, in this order: cluster sizes, work-items of a workgroup at
+/// most, its iterations at least, workgroups of a compute unit (0: as many as
+/// there are tiles of rows).
 static constexpr int64_t triedSplits[] = {1, 2, 4, 8, 16};
 static constexpr int64_t triedThreads[] = {32,  64,  96,  128, 192, 256,
                                            384, 512, 640, 768, 1024};
-static constexpr int64_t triedTurns[] = {2, 1, 4, 8, 16};
+static constexpr int64_t triedIterations[] = {2, 1, 4, 8, 16};
 static constexpr int64_t triedWorkgroups[] = {1, 2, 3, 4, 6, 8, 12, 16, 0};
 /// Ways to keep rows in flight that are tried: `stages`, `prefetch`, `unroll`.
-/// Staged rows come to registers early and one by one, and two are worked on at
-/// once only where they come early.
+/// Rows of a multi-buffer are loaded to registers ahead and one by one, and two
+/// tiles an iteration are tried only with prefetched ones.
 static constexpr std::array<int64_t, 3> pipelineDepths[] = {
     {0, 0, 1}, {0, 1, 1}, {0, 1, 2}, {2, 1, 1}, {3, 1, 1},
     {4, 1, 1}, {5, 1, 1}, {6, 1, 1}, {8, 1, 1}};
@@ -199,7 +200,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
               grids.push_back(grid);
               visit(fields);
             };
-            for (int64_t iterations : triedTurns)
+            for (int64_t iterations : triedIterations)
               visitIterations(iterations);
             if (toTry.isEvenTried)
               visitIterations(llvm::divideCeil(

@@ -31,7 +31,8 @@ namespace lnbwd {
 struct FewRowsForm {
   /// Work-items, a power of two.
   int64_t threads = 0;
-  /// Rows that are in workgroup memory at once; others come in further turns.
+  /// Rows that are in workgroup memory at once; others come in further
+  /// iterations.
   int64_t rows = 0;
   /// Workgroup memory.
   int64_t bytes = 0;

@@ -44,7 +44,7 @@ llvm::SmallVector<mlir::Value> getRowNumbers(RowwiseOp program);
 
 /// How often the tiles of `product` on `chip`, for so many rows M (0: unknown),
 /// read its row operand, and would do a prologue to it.
-int64_t countOperandTurns(ProductOp product, const ChipInfo &chip,
+int64_t countOperandReads(ProductOp product, const ChipInfo &chip,
                           int64_t rows);
 
 /// Of `program`, or of what is elementwise in it, as the prologue of `product`.

@@ -26,7 +26,7 @@ def FewRowsToGPUPass
     workgroup of such a program instead.
 
     The workgroup takes some rows at a time, 16 where their number is unknown,
-    and any number of such turns. A work-item has the same elements of all rows
+    and any number of such iterations. A work-item has the same elements of all rows
     of one length, so that what is elementwise stays in registers. Rows that are
     multiplied, summed, or summed up over the rows go through workgroup memory,
     as float32, and so do the matrices; a barrier stands between what writes

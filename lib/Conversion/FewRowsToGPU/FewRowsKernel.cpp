@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The kernel around the elements: parameters, turns, what goes through
+// The kernel around the elements: parameters, iterations, what goes through
 // workgroup memory, and what is stored. FewRowsValues.cpp computes the values
 // of the region.
 //
@@ -55,7 +55,7 @@ void FewRowsKernel::makeKernel() {
   kernel = gpu::GPUFuncOp::create(b, op.getEntry(),
                                   b.getFunctionType(parameters, {}));
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
-  // As far as there is one: the rows of a turn, side by side.
+  // As far as there is one: the rows of an iteration, side by side.
   auto schedule = ScheduleAttr::get(
       b.getContext(), form.threads / form.rows, /*row_groups=*/form.rows,
       /*vector_width=*/1, /*rows_per_workgroup=*/0,
@@ -111,7 +111,7 @@ FewRowsKernel::Space FewRowsKernel::makeSpace(int64_t count) {
   return space;
 }
 
-/// Those rows of the turn that do not exist are the last one again.
+/// Those rows of the iteration that do not exist are the last one again.
 FewRowsKernel::RowSpace &FewRowsKernel::getRowSpace(int64_t length) {
   auto [place, isNew] = rowSpaces.try_emplace(length);
   RowSpace &space = place->second;
@@ -121,7 +121,7 @@ FewRowsKernel::RowSpace &FewRowsKernel::getRowSpace(int64_t length) {
   Value last = b.subtract(rowCount, b.index(1));
   for (auto [element, exists] : llvm::zip_equal(space.elements, space.exist)) {
     Value row = b.divide(element, length);
-    Value bufferRow = b.add(turnRow, row);
+    Value bufferRow = b.add(iterationRow, row);
     Value rowExists = b.less(bufferRow, rowCount);
     space.rows.push_back(row);
     space.columns.push_back(b.remainder(element, length));
@@ -151,8 +151,8 @@ void FewRowsKernel::storeWhere(Value condition, Value value, Value memory,
   memref::StoreOp::create(b, value, memory, position);
 }
 
-/// Columns and matrices are the same in all turns: they are on their way before
-/// the first row is.
+/// Columns and matrices are the same in all iterations: they are in flight
+/// before the first row is.
 void FewRowsKernel::findColumnsAndMatrices() {
   size_t first =
       op->getNumOperands() - op.getNumDpsInits() - op.getMatrices().size();
@@ -217,7 +217,7 @@ void FewRowsKernel::shareRow(Value row) {
   const Shared &to = shared[row];
   Value zero = b.zero(b.getF32Type());
   for (size_t i = 0; i < elements.size(); ++i) {
-    Value exists = b.less(b.add(turnRow, space.rows[i]), rowCount);
+    Value exists = b.less(b.add(iterationRow, space.rows[i]), rowCount);
     Value value =
         arith::SelectOp::create(b, exists, toFloat(elements[i]), zero);
     storeWhere(space.exist[i], value, to.memory,
@@ -276,8 +276,9 @@ void FewRowsKernel::storeSum(const RowsSum &sum, ValueRange totals) {
   }
 }
 
-void FewRowsKernel::writeTurn(Value firstRow, MutableArrayRef<Values> sums) {
-  turnRow = firstRow;
+void FewRowsKernel::writeIteration(Value firstRow,
+                                   MutableArrayRef<Values> sums) {
+  iterationRow = firstRow;
   // All that comes from device memory is asked for before anything waits.
   for (BlockArgument argument : op.getBody().getArguments()) {
     auto type = dyn_cast<VectorType>(argument.getType());
@@ -309,7 +310,7 @@ void FewRowsKernel::writeTurn(Value firstRow, MutableArrayRef<Values> sums) {
   storeRows();
   for (auto [sum, totals] : llvm::zip_equal(rowsSums, sums))
     addRows(sum, totals);
-  // The next turn writes where this one reads.
+  // The next iteration writes where this one reads.
   if (!shared.empty())
     gpu::BarrierOp::create(b);
 }
@@ -325,8 +326,9 @@ void FewRowsKernel::writeBody() {
   Values start;
   for (const RowsSum &sum : rowsSums)
     start.append(sum.space.elements.size(), b.zero(b.getF32Type()));
-  Value rowsOfTurn = b.index(form.rows);
-  auto loop = scf::ForOp::create(b, b.index(0), rowCount, rowsOfTurn, start);
+  Value rowsPerIteration = b.index(form.rows);
+  auto loop =
+      scf::ForOp::create(b, b.index(0), rowCount, rowsPerIteration, start);
   auto splitUp = [&](ValueRange values) {
     SmallVector<Values> parts;
     for (const RowsSum &sum : rowsSums) {
@@ -340,7 +342,7 @@ void FewRowsKernel::writeBody() {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     SmallVector<Values> sums = splitUp(loop.getRegionIterArgs());
-    writeTurn(loop.getInductionVar(), sums);
+    writeIteration(loop.getInductionVar(), sums);
     Values next;
     for (const Values &sum : sums)
       next.append(sum);

@@ -51,8 +51,8 @@ private:
   };
   /// The elements of the rows of one length.
   struct RowSpace : Space {
-    /// Of each element: its row among those of the turn and in the buffers, its
-    /// column, and whether element and row exist.
+    /// Of each element: its row among those of the iteration and in the
+    /// buffers, its column, and whether element and row exist.
     Values rows, bufferRows, columns, rowsExist;
   };
   /// A row block, or a matrix, in workgroup memory.
@@ -75,7 +75,7 @@ private:
   void findColumnsAndMatrices();
   void findSums();
   /// Some rows, which begin with `firstRow`; adds them to `sums`.
-  void writeTurn(mlir::Value firstRow, mlir::MutableArrayRef<Values> sums);
+  void writeIteration(mlir::Value firstRow, mlir::MutableArrayRef<Values> sums);
   void shareRow(mlir::Value row);
   void shareMatrices();
   void storeRows();
@@ -124,8 +124,8 @@ private:
   /// The elements of matrices that a work-item brings to workgroup memory.
   llvm::SmallVector<std::pair<Space, Values>> matrices;
 
-  // Of a turn.
-  mlir::Value turnRow;
+  // Of an iteration.
+  mlir::Value iterationRow;
   std::map<int64_t, RowSpace> rowSpaces;
   std::map<int64_t, llvm::DenseMap<mlir::Value, Values>> known;
 };

@@ -26,7 +26,7 @@
 using namespace mlir;
 using namespace lnbwd;
 
-/// Steps of all elements that are written out: each has two words on their way
+/// Steps of all elements that are written out: each has two words in flight
 /// to registers; of each element at least, and a power of two.
 static constexpr int64_t writtenSteps = 32, leastSteps = 4;
 /// Chains that long sums go by, whose additions need not wait for each other,
@@ -55,22 +55,23 @@ FewRowsKernel::Values FewRowsKernel::fold(int64_t depth, const Values &start,
     }
     return before;
   };
-  int64_t turnSteps = std::max(
+  int64_t iterationSteps = std::max(
       leastSteps, int64_t(llvm::bit_floor(uint64_t(writtenSteps) /
                                           std::max<size_t>(count, 1))));
-  int64_t looped = depth <= turnSteps ? 0 : depth / turnSteps;
+  int64_t looped = depth <= iterationSteps ? 0 : depth / iterationSteps;
   if (looped) {
-    Value step = b.index(turnSteps), end = b.index(looped * turnSteps);
+    Value step = b.index(iterationSteps),
+          end = b.index(looped * iterationSteps);
     auto loop = scf::ForOp::create(b, b.index(0), end, step, values);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Values next = write(loop.getInductionVar(), turnSteps,
+    Values next = write(loop.getInductionVar(), iterationSteps,
                         llvm::to_vector_of<Value>(loop.getRegionIterArgs()));
     scf::YieldOp::create(b, next);
     values.assign(loop.result_begin(), loop.result_end());
   }
-  int64_t rest = depth - looped * turnSteps;
-  values = write(looped ? b.index(looped * turnSteps) : Value(), rest,
+  int64_t rest = depth - looped * iterationSteps;
+  values = write(looped ? b.index(looped * iterationSteps) : Value(), rest,
                  std::move(values));
   Values results(values.begin(), values.begin() + int64_t(count));
   for (size_t chain = 1; chain < size_t(chains); ++chain)

@@ -37,7 +37,7 @@ public:
     /// Work-items that bring it, and banks that the memory has.
     int64_t threads, banks;
     /// Whether fragments leave few registers: then columns of a prologue are
-    /// not loaded a turn ahead, so that about half as many are spilled.
+    /// not loaded an iteration ahead, so that about half as many are spilled.
     bool hasFewRegisters = false;
   };
 

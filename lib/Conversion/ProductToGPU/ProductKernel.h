@@ -50,7 +50,7 @@ public:
 
 protected:
   /// What a workgroup makes, how many parts of the sum there are and what of it
-  /// is a turn.
+  /// is an iteration.
   struct Frame {
     int64_t threads, tileRows, tileColumns, splits, step;
     /// What matrix instructions multiply; null: there are none.

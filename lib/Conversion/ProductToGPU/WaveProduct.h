@@ -53,7 +53,7 @@ public:
   virtual llvm::SmallVector<ResultRun> getRuns(mlir::ValueRange sums,
                                                mlir::Value lane) = 0;
   /// Has all work-items wait for each other and for their accesses to workgroup
-  /// memory; loads from device memory stay on their way.
+  /// memory; loads from device memory stay in flight.
   virtual void emitBarrier() = 0;
   /// Keeps code generation from moving anything across.
   virtual void keepOrder() = 0;
