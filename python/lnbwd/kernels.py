@@ -316,7 +316,7 @@ def report(kernel: CompiledKernel, rows: int | None = None) -> Report:
 
 def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | object = True,
               bias: bool | object = True, grads: Sequence[str] | None = None,
-              schedule: str | Mapping[str, int] = "", format: str = "",
+              schedule: str | Mapping[str, int] = "", two_pass: str = "auto", format: str = "",
               epsilon: float | None = None, rows: int = 0) -> KernelSpec:
     """The spec that the arguments of :func:`compile` describe."""
     element = dtype_name(dtype)
@@ -351,14 +351,14 @@ def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | objec
                          "for the compiler's choice")
     fields = schedules.parse(schedule) if isinstance(schedule, str) else schedule
     return KernelSpec(op, n, element, chip, weight_dtype, bias_dtype, known["dx"],
-                      known["dweight"], known["dbias"], schedules.overrides(fields),
+                      known["dweight"], known["dbias"], schedules.overrides(fields), two_pass,
                       format or code_format(chip), epsilon, rows)
 
 
 def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
             chips: Sequence[str] = (), weight: bool | object = True, bias: bool | object = True,
             grads: Sequence[str] | None = None, schedule: str | Mapping[str, int] = "",
-            format: str = "", epsilon: float | None = None,
+            two_pass: str = "auto", format: str = "", epsilon: float | None = None,
             rows: int = 0) -> CompiledKernel:
     """Compiles an operation to machine code, or takes it from the cache.
 
@@ -375,6 +375,7 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
         grads: the gradients wanted, of "dx", "dweight" and "dbias"; None: all there are.
         schedule: fields of the schedule set by hand, "threads_per_row=128,row_groups=2" or
             ``{"threads_per_row": 128, "row_groups": 2}``; :data:`lnbwd.schedule.FIELDS` has all.
+        two_pass: "auto", "always" or "never".
         format: "hsaco", "ptx" or "cubin"; empty: the chip's.
         epsilon: of a forward pass (default: 1e-5); it is a constant of the kernel.
         rows: the number of rows that the schedule is chosen for, the option ``rows`` of
@@ -400,6 +401,6 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
                                    + ", ".join(compiler.chips()))
     return CompiledKernel([
         make_spec(op, n=n, dtype=dtype, chip=name, weight=weight, bias=bias, grads=grads,
-                  schedule=schedule, format=format, epsilon=epsilon,
+                  schedule=schedule, two_pass=two_pass, format=format, epsilon=epsilon,
                   rows=rows)
         for name in names])

@@ -161,6 +161,7 @@ class KernelSpec:
             none of a forward pass. The first stands for those of all row blocks.
         epsilon: of a forward pass: what is added to the variance or the mean square.
         schedule: fields of the schedule set by hand, "threads_per_row=128,row_groups=2".
+        two_pass: "auto", "always" or "never".
         format: "hsaco", "ptx" or "cubin".
         rows: as of :class:`ProgramSpec`.
     """
@@ -175,6 +176,7 @@ class KernelSpec:
     want_dweight: bool = True
     want_dbias: bool = True
     schedule: str = ""
+    two_pass: str = "auto"
     format: str = "hsaco"
     epsilon: float | None = None
     rows: int = 0
@@ -226,7 +228,9 @@ class KernelSpec:
 
     def pipeline_options(self) -> str:
         """The options of lnbwd-pipeline beside chip."""
-        options = [f"schedule={self.schedule}"] if self.schedule else []
+        options = [] if self.two_pass == "auto" else [f"two-pass={self.two_pass}"]
+        if self.schedule:
+            options.append(f"schedule={self.schedule}")
         if self.rows:
             options.append(f"rows={self.rows}")
         return " ".join(options)

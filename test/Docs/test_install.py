@@ -33,8 +33,8 @@ PACKAGES = {
 ])
 def test_configuring_says_what_is_missing(tmp_path, packages, words):
     """The modules that look for LLVM and MLIR, without the compilers' checks before them."""
-    if shutil.which("cmake") is None:
-        pytest.skip("needs CMake")
+    if shutil.which("cmake") is None or shutil.which("ninja") is None:
+        pytest.skip("needs CMake and ninja")
     arguments = []
     for name, text in PACKAGES[packages].items():
         (tmp_path / name).mkdir()
@@ -47,8 +47,8 @@ include(LnbwdFind)
 lnbwd_find_llvm()
 include(LnbwdMLIR)
 """)
-    result = subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "build", *arguments],
-                            capture_output=True, text=True)
+    result = subprocess.run(["cmake", "-G", "Ninja", "-S", tmp_path, "-B", tmp_path / "build",
+                             *arguments], capture_output=True, text=True)
     said = " ".join(result.stderr.split())
     assert result.returncode != 0 and [part for part in words if part not in said] == [], said
 

@@ -161,6 +161,7 @@ def test_several_chips_give_a_bundle(tmp_path):
     ({"schedule": "speed=9"}, ValueError, "schedule: expected one of the fields .*, got 'speed'"),
     ({"schedule": {"stages": 1}}, ValueError, "schedule: expected stages to be 0, or from 2 to 16"),
     ({"schedule": 3}, ValueError, "schedule: expected a text or a mapping, got 3"),
+    ({"two_pass": "maybe"}, CompileError, "auto, always or never"),
     ({"format": "exe"}, CompileError, "unknown format 'exe'"),
 ])
 def test_wrong_arguments_are_named(change, kind, words):

@@ -25,7 +25,7 @@ std::string lnbwd::sim::readExtra(void **Extra, PackedArguments &Packed) {
     else if (Extra[I] != HIP_LAUNCH_PARAM_BUFFER_SIZE)
       return "extra has an unknown entry";
     else if (!Extra[I + 1])
-      return "extra has a null pointer behind HIP_LAUNCH_PARAM_BUFFER_SIZE; "
+      return "extra has a null pointer after HIP_LAUNCH_PARAM_BUFFER_SIZE; "
              "expected one to a size_t";
     else
       Packed.Size = *static_cast<const size_t *>(Extra[I + 1]);
