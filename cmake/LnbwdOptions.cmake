@@ -6,15 +6,14 @@ if(LNBWD_ENABLE_WERROR)
   target_compile_options(lnbwd_options INTERFACE -Werror)
 endif()
 # ccache, where it is. Paths below the sources count as relative to the build folder, so that build
-# folders side by side share objects: `pip install .` takes what scripts/demo.sh has compiled. The
-# rest is what ccache asks for with precompiled headers;
-# it hashes what they contain, and their paths (behind -Xclang) need not agree.
+# folders side by side share objects, but for those with precompiled headers: their paths stand after
+# -Xclang, which ccache hashes as they are. The sloppiness is what it asks for with such headers.
 find_program(LNBWD_CCACHE ccache DOC "ccache; empty: compile without")
 foreach(language C CXX)
   if(LNBWD_CCACHE AND NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
     set(CMAKE_${language}_COMPILER_LAUNCHER env CCACHE_BASEDIR=${LNBWD_ROOT}
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      CCACHE_IGNOREOPTIONS=${CMAKE_BINARY_DIR}/* ${LNBWD_CCACHE})
+      ${LNBWD_CCACHE})
   endif()
 endforeach()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")

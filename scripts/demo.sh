@@ -27,4 +27,4 @@ say "Predicting a card's time for 8192 rows (simulator/docs/timing-model.md)"
 
 say "Where things are"
 echo "lnbwd-opt, lnbwd-run and lnbwd-sim: export PATH=$build_dir/bin:\$PATH"
-echo "The Python package: pip install $source_dir takes what was compiled here"
+echo "The Python package: pip install $source_dir"
