@@ -294,14 +294,24 @@ def linear(block: Block, host_block: Block | None) -> list[str]:
     return text
 
 
-def compile_time(block: Block) -> list[str]:
-    """What a compilation takes."""
-    return ["## Compile time", "",
+def compile_time(block: Block, first_steps: Block | None) -> list[str]:
+    """What a compilation takes, of a kernel and of a model."""
+    text = ["## Compile time", "",
             "The whole process of `lnbwd-opt`, from the operation to the code object, on one core, "
             "over the shapes of the first table: "
             + "; ".join(f"{row['chip']} {row['median_ms']:.0f} ms in the median, "
                         f"{row['worst_ms']:.0f} ms at most" for row in block["rows"])
             + ".", "", where(block), ""]
+    if first_steps:
+        text += ["The first step of a model, its compilation included: the backend `lnbwd` and "
+                 "torch.compile each in fresh processes, without caches; the mean of one or two.",
+                 "",
+                 *table(("model", "lnbwd, s", "torch.compile, s", "ratio"),
+                        ((row["model"], f"{ours:.1f}", f"{theirs:.1f}", f"{ours / theirs:.2f}")
+                         for row in first_steps["rows"]
+                         for ours, theirs in [(mean(row["s"]["lnbwd"]), mean(row["s"]["torch"]))])),
+                 where(first_steps), ""]
+    return text
 
 
 def amd(counts: Block, predicted: Block) -> list[str]:
@@ -372,7 +382,7 @@ def page(blocks: dict[str, Block]) -> str:
         (known_shapes, ("known",)), (random_shapes, ("random",)),
         (operations, ("operations", "operations_random")), (regions, ("regions",)),
         (steps, ("steps",)), (linear, ("linear", "linear_host")), (host, ("host",)),
-        (compile_time, ("compile_time",)), (amd, ("amd_counts", "amd_predicted"))]
+        (compile_time, ("compile_time", "first_steps")), (amd, ("amd_counts", "amd_predicted"))]
     for section, names in sections:
         if names[0] in blocks:
             lines += section(*(blocks.get(name) for name in names))
