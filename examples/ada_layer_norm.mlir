@@ -1,11 +1,13 @@
 // Adaptive LayerNorm, as diffusion transformers have it: the rows of each sample
 // of a batch are normalised, and scaled and shifted by what was computed for that
 // sample: y = xhat * (1 + scale[b]) + shift[b].
-func.func @ada_layer_norm(%x: memref<?x512xf32>, %scale: memref<?x512xf32>, %shift: memref<?x512xf32>,
-                          %y: memref<?x512xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>) {
-  lnbwd.rowwise @ada_layer_norm rows(%x : memref<?x512xf32>)
-      group_columns(%scale, %shift : memref<?x512xf32>, memref<?x512xf32>)
-      outs rows(%y : memref<?x512xf32>) scalars(%mean, %rstd : memref<?xf32>, memref<?xf32>)
+func.func @ada_layer_norm(%x: memref<?x?x512xf32>, %scale: memref<?x512xf32>, %shift: memref<?x512xf32>,
+                          %y: memref<?x?x512xf32>, %mean: memref<?x?xf32>, %rstd: memref<?x?xf32>) {
+  lnbwd.rowwise @ada_layer_norm domain(b, t | n)
+      ins(%x[b, t, n] : memref<?x?x512xf32>, %scale[b, n] : memref<?x512xf32>,
+          %shift[b, n] : memref<?x512xf32>)
+      outs(%y[b, t, n] : memref<?x?x512xf32>, %mean[b, t] : memref<?x?xf32>,
+           %rstd[b, t] : memref<?x?xf32>)
       attributes {operand_names = ["x", "scale", "shift", "y", "mean", "rstd"]} {
   ^row(%xr: vector<512xf32>, %s: vector<512xf32>, %t: vector<512xf32>):
     %n = arith.constant 512.0 : f32

@@ -2,8 +2,8 @@
 // training step has it behind each linear layer: no row sums, one column sum.
 //   dh = dy (Phi(h) + h phi(h)), dbias = sum of dh over all rows
 func.func @gelu_bwd(%dy: memref<?x4096xbf16>, %h: memref<?x4096xbf16>, %dh: memref<?x4096xbf16>, %dbias: memref<4096xf32>) {
-  lnbwd.rowwise @gelu_bwd rows(%dy, %h : memref<?x4096xbf16>, memref<?x4096xbf16>)
-      outs rows(%dh : memref<?x4096xbf16>) column_sums(%dbias : memref<4096xf32>)
+  lnbwd.rowwise @gelu_bwd domain(m | n) ins(%dy[m, n] : memref<?x4096xbf16>, %h[m, n] : memref<?x4096xbf16>)
+      outs(%dh[m, n] : memref<?x4096xbf16>, %dbias[n] add : memref<4096xf32>)
       attributes {operand_names = ["dy", "h", "dh", "dbias"]} {
   ^row(%dyr: vector<4096xbf16>, %hr: vector<4096xbf16>):
     %half = arith.constant dense<0.5> : vector<4096xf32>

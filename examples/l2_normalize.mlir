@@ -1,8 +1,8 @@
 // Each row divided by its Euclidean norm, whose reciprocal is kept for the
 // gradient.
 func.func @l2_normalize(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %rnorm: memref<?xf32>) {
-  lnbwd.rowwise @l2_normalize rows(%x : memref<?x512xf32>)
-      outs rows(%y : memref<?x512xf32>) scalars(%rnorm : memref<?xf32>)
+  lnbwd.rowwise @l2_normalize domain(m | n) ins(%x[m, n] : memref<?x512xf32>)
+      outs(%y[m, n] : memref<?x512xf32>, %rnorm[m] : memref<?xf32>)
       attributes {operand_names = ["x", "y", "rnorm"]} {
   ^row(%xr: vector<512xf32>):
     %eps = arith.constant 1.0e-12 : f32

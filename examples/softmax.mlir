@@ -2,7 +2,7 @@
 // exponential overflows; it does not change the result, hence its derivative is
 // none, and the row maximum counts as a constant.
 func.func @softmax(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
-  lnbwd.rowwise @softmax rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>)
+  lnbwd.rowwise @softmax domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%y[m, n] : memref<?x512xf32>)
       attributes {operand_names = ["x", "y"]} {
   ^row(%xr: vector<512xf32>):
     %largest = vector.reduction <maximumf>, %xr {lnbwd.detach} : vector<512xf32> into f32

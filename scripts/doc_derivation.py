@@ -126,7 +126,8 @@ def operations(tools: Tools) -> str:
         result = "%s" if "%y =" in text else "%y"
         buffer = "memref<?x64xf32>"
         program = f"""func.func @f(%fx: {buffer}, %fz: {buffer}, %fy: {buffer}) {{
-  lnbwd.rowwise @f rows(%fx, %fz : {buffer}, {buffer}) outs rows(%fy : {buffer}) {{
+  lnbwd.rowwise @f domain(m | n) ins(%fx[m, n] : {buffer}, %fz[m, n] : {buffer})
+      outs(%fy[m, n] : {buffer}) {{
   ^row(%x: $, %z: $):
     %c = arith.cmpf olt, %x, %z : $
     %k = arith.constant dense<2.5> : $

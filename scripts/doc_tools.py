@@ -132,16 +132,10 @@ def wrap_header(line: str, width: int = WIDTH) -> list[str]:
     if len(line) <= width:
         return [line]
     indent = " " * (len(line) - len(line.lstrip()))
-    clauses = re.split(r" (?=(?:rows|columns|scalars|outs|column_sums|attributes|->)(?:\(| |$))",
-                       line.strip())
+    clauses = re.split(r" (?=(?:ins|outs|attributes|->)(?:\(| |$))", line.strip())
     lines = [indent + clauses[0]]
     for clause in clauses[1:]:
-        if lines[-1].endswith(" outs"):  # what is written stays with the word
-            lines[-1] += " " + clause
-        elif clause.startswith("column_sums"):
-            lines.append(f"{indent}         {clause}")
-        else:
-            lines.append(f"{indent}    {clause}")
+        lines.append(f"{indent}    {clause}")
     result = []
     for text in lines:
         for piece in re.sub(r" (schedule = #)", rf"\n{indent}        \1", text).split("\n"):

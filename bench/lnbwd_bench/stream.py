@@ -101,8 +101,7 @@ def stream_mlir(traffic: Traffic) -> str:
     row = f"vector<{_COLUMNS}xf32>"
 
     def blocks(letters: str) -> str:
-        return (", ".join(f"%{letter}" for letter in letters) + " : "
-                + ", ".join([block] * len(letters)))
+        return ", ".join(f"%{letter}[m, n] : {block}" for letter in letters)
 
     arrays, names = traffic.arrays, _READ[:traffic.reads]
     sums, last = [], f"%{names[0]}"
@@ -112,8 +111,8 @@ def stream_mlir(traffic: Traffic) -> str:
         last = total
     return "\n".join([
         f"func.func @stream({', '.join(f'%{letter}: {block}' for letter in arrays)}) {{",
-        f"  lnbwd.rowwise @stream rows({blocks(arrays[:traffic.reads])})",
-        f"      outs rows({blocks(arrays[traffic.reads:])}) attributes {{operand_names = "
+        f"  lnbwd.rowwise @stream domain(m | n) ins({blocks(arrays[:traffic.reads])})",
+        f"      outs({blocks(arrays[traffic.reads:])}) attributes {{operand_names = "
         f"{json.dumps(list(arrays))}}} {{",
         f"  ^row({', '.join(f'%{name}: {row}' for name in names)}):", *sums,
         f"    lnbwd.yield {', '.join([last] * traffic.writes)} : "

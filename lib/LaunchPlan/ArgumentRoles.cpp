@@ -19,27 +19,16 @@ using namespace mlir;
 using namespace lnbwd;
 
 OperandKind lnbwd::getOperandKind(RowwiseOp op, unsigned index) {
-  Value value = op->getOperand(index);
-  auto isIn = [&](OperandRange range) {
-    return !range.empty() && index >= range.getBeginOperandIndex() &&
-           index < range.getBeginOperandIndex() + range.size();
-  };
-  if (isIn(op.getScalars()) || isIn(op.getScalarOuts()))
+  using Access = RowwiseOp::Access;
+  Access access = op.getAccess(index);
+  if (access == Access::Scalar)
     return OperandKind::RowScalar;
-  // To a launcher, a matrix is a buffer whose size no launch chooses.
-  if (isIn(op.getColumns()) || isIn(op.getMatrices()) ||
-      isIn(op.getOuterSums()))
-    return OperandKind::Column;
-  if (isIn(op.getGroupColumns()))
-    return OperandKind::GroupColumn;
-  // Partial sums are rows of a row block.
-  int64_t leading =
-      cast<ShapedType>(value.getType()).getRank() - int64_t(op.getRowRank());
-  if (isIn(op.getColumnSums()))
-    return leading > 0 ? OperandKind::RowBlock : OperandKind::Column;
-  if (isIn(op.getGroupSums()))
-    return leading > 1 ? OperandKind::RowBlock : OperandKind::GroupColumn;
-  return OperandKind::RowBlock;
+  // Partial sums are rows of a row block. To a launcher, a matrix is a buffer
+  // whose size no launch chooses.
+  if (access == Access::Row || op.isPartial(index))
+    return OperandKind::RowBlock;
+  return access == Access::GroupColumn ? OperandKind::GroupColumn
+                                       : OperandKind::Column;
 }
 
 /// An argument that several operands share, such as a dx over dy, has one name;

@@ -164,9 +164,8 @@ public:
           memref::DeallocOp::create(rewriter, op.getLoc(), partial);
       }
       rewriter.modifyOpInPlace(op, [&] {
-        op.getColumnSumsMutable().assign(partials.columns);
-        op.getGroupSumsMutable().assign(partials.groups);
-        op.setAccumulate(false);
+        op.makeSumsPartial(llvm::to_vector(
+            llvm::concat<Value>(partials.columns, partials.groups)));
       });
       ++numFinalized;
     }

@@ -488,14 +488,30 @@ class _Writer:
 
     def write(self) -> str:
         program = self.program
-        m = "?" if program.rows is None else str(program.rows)
-        b = "?" if program.groups is None else str(program.groups)
-        n = program.length
+        rows = ["?" if program.rows is None else str(program.rows)]
+        groups = "?" if program.groups is None else str(program.groups)
+        if program.has_groups:
+            per_group = ("?" if program.rows is None or not program.groups
+                         else str(program.rows // program.groups))
+            rows = [groups, per_group]
+        n = str(program.length)
+        # The row dimensions that an operand of a kind has; the domain's names of them.
+        dims = ["b", "t"] if program.has_groups else ["m"]
+        maps = {"row": (len(dims), True), "scalar": (len(dims), False),
+                "group_column": (1, True), "group_sum": (1, True)}
 
         def memory(kind: str, dtype: str) -> str:
-            shape = {"row": f"{m}x{n}", "scalar": m, "group_column": f"{b}x{n}",
-                     "group_sum": f"{b}x{n}"}.get(kind, str(n))
-            return f"memref<{shape}x{dtype}>"
+            count, has_columns = maps.get(kind, (0, True))
+            return f"memref<{'x'.join([*rows[:count], *[n] * has_columns, dtype])}>"
+
+        def operands(values: list[tuple[str, str, str]], order: tuple[str, ...]) -> str:
+            texts = []
+            for wanted in order:
+                count, has_columns = maps.get(wanted, (0, True))
+                place = ", ".join([*dims[:count], *["n"] * has_columns])
+                texts += [f"{name}[{place}]{' add' if wanted in SUM_KINDS else ''} : {type_}"
+                          for name, type_, kind in values if kind == wanted]
+            return ", ".join(texts)
 
         inputs = [(f"%arg{i}", memory(v.kind, v.dtype), v.kind)
                   for i, v in enumerate(program.inputs)]
@@ -512,11 +528,6 @@ class _Writer:
                            else self.rounded(output.value, dtype, is_row))
             types.append(self.type(dtype, is_row))
 
-        def group(word: str, kind: str, values: list[tuple[str, str, str]]) -> str:
-            names = [name for name, _, k in values if k == kind]
-            kinds = [t for _, t, k in values if k == kind]
-            return f" {word}({', '.join(names)} : {', '.join(kinds)})" if names else ""
-
         signature = ", ".join(f"{name}: {type_}" for name, type_, _ in inputs + outputs)
         arguments = ", ".join(f"%in{i}: {self.type(v.dtype, v.kind != 'scalar')}"
                               for i, v in enumerate(program.inputs))
@@ -524,13 +535,9 @@ class _Writer:
         name = program.name()
         return "\n".join([
             f"func.func @{name}({signature}) {{",
-            f"  lnbwd.rowwise @{name}" + group("rows", "row", inputs)
-            + group("columns", "column", inputs)
-            + group("group_columns", "group_column", inputs)
-            + group("scalars", "scalar", inputs)
-            + " outs" + group("rows", "row", outputs) + group("scalars", "scalar", outputs)
-            + group("column_sums", "column_sum", outputs)
-            + group("group_sums", "group_sum", outputs),
+            f"  lnbwd.rowwise @{name} domain({', '.join(dims)} | n)"
+            + (f"\n      ins({ins})" if (ins := operands(inputs, INPUT_KINDS)) else ""),
+            f"      outs({operands(outputs, OUTPUT_KINDS)})",
             f"      attributes {{operand_names = [{names}]}} {{",
             f"  ^row({arguments}):",
             *self.lines,

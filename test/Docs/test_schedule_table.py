@@ -47,7 +47,8 @@ def test_tables_are_those_of_the_declaration():
 
 def test_the_compiler_has_the_same_fields_in_the_same_order():
     source = """func.func @f(%x : memref<?x512xf32>, %y : memref<?x512xf32>) {
-      lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>) {
+      lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>)
+          outs(%y[m, n] : memref<?x512xf32>) {
       ^bb0(%r: vector<512xf32>):
         lnbwd.yield %r : vector<512xf32>
       }

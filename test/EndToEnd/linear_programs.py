@@ -42,13 +42,21 @@ class Forward:
         outs = {"rows": {name: block(n) for name, n in self.outputs.items()},
                 "scalars": {name: "memref<?xf32>" for name in self.scalar_outputs}}
 
-        def listed(members):
-            buffers = ", ".join("%at_" + name for name in members)
-            return f"{buffers} : {', '.join(members.values())}"
+        # A column dimension for each row length, and one more for a square matrix.
+        lengths = dict.fromkeys([*self.rows.values(), *self.outputs.values(),
+                                 *self.columns.values(), *sum(self.matrices.values(), ())])
+        dims = {length: f"n{i}" for i, length in enumerate(lengths)}
+        maps = {name: f"m, {dims[n]}" for name, n in (self.rows | self.outputs).items()}
+        maps |= {name: dims[n] for name, n in self.columns.items()}
+        if any(r == c for r, c in self.matrices.values()):
+            dims[None] = f"n{len(dims)}"
+        maps |= {name: f"{dims[None if r == c else r]}, {dims[c]}"
+                 for name, (r, c) in self.matrices.items()}
+        maps |= dict.fromkeys(self.scalar_outputs, "m")
 
         def written(groups):
-            return " ".join(f"{group}({listed(members)})"
-                            for group, members in groups.items() if members)
+            return ", ".join(f"%at_{name}[{maps[name]}] : {kind}" for members in groups.values()
+                             for name, kind in members.items())
 
         types = {name: kind for group in (groups, outs) for members in group.values()
                  for name, kind in members.items()}
@@ -76,7 +84,8 @@ class Forward:
         names = ", ".join(f'"{name}"' for name in types)
         body = "\n    ".join(lines)
         return f"""func.func @f({buffers}) {{
-  lnbwd.rowwise @f {written(groups)} outs {written(outs)}
+  lnbwd.rowwise @f domain(m | {', '.join(dims.values())})
+      ins({written(groups)}) outs({written(outs)})
       attributes {{operand_names = [{names}]}} {{
   ^row({', '.join(arguments)}):
     {body}

@@ -26,7 +26,6 @@ _ELEMENTWISE: dict[str, Callable[..., Array]] = {
     "math.exp": np.exp, "math.tanh": np.tanh, "vector.fma": lambda x, y, z: x * y + z,
     "math.fma": lambda x, y, z: x * y + z,
 }
-_GROUPS = "rows|columns|group_columns|scalars|matrices|column_sums|group_sums|outer_sums"
 
 
 @dataclasses.dataclass
@@ -41,9 +40,17 @@ class Program:
 
 
 def _operands(text: str) -> list[tuple[str, str]]:
-    return [(group, value.strip())
-            for group, values in re.findall(rf"\b({_GROUPS})\(([^:]*):", text)
-            for value in values.split(",")]
+    found = []
+    for value, dims, added in re.findall(r"(%\w+)\[([^\]]*)\]( add)? :", text):
+        has_rows, columns = "m" in dims, dims.count("n")
+        if has_rows:
+            group = "rows" if columns else "scalars"
+        elif added:
+            group = "column_sums" if columns == 1 else "outer_sums"
+        else:
+            group = "columns" if columns == 1 else "matrices"
+        found.append((group, value))
+    return found
 
 
 def parse(text: str) -> list[Program]:
@@ -51,7 +58,7 @@ def parse(text: str) -> list[Program]:
     programs = []
     lines = iter(text.splitlines())
     for line in lines:
-        header = re.match(r"\s*lnbwd\.rowwise @(\w+)(.*) outs (.*)$", line)
+        header = re.match(r"\s*lnbwd\.rowwise @(\w+) domain\([^)]*\)(.*) outs(\(.*)$", line)
         if not header:
             continue
         entry, before, after = header.groups()

@@ -18,8 +18,8 @@ CHIP = "sm_90"
 EARLY = "dependent_launch=1,prefetch_before_dependency=1"
 COPY = """func.func @copy(%x: memref<?x{n}x{dtype}{layout}> {{lnbwd.name = "x"}},
                           %y: memref<?x{n}x{dtype}> {{lnbwd.name = "y"}}) {{
-  lnbwd.rowwise @copy rows(%x : memref<?x{n}x{dtype}{layout}>)
-      outs rows(%y : memref<?x{n}x{dtype}>) {{
+  lnbwd.rowwise @copy domain(m | n) ins(%x[m, n] : memref<?x{n}x{dtype}{layout}>)
+      outs(%y[m, n] : memref<?x{n}x{dtype}>) {{
   ^bb0(%r: vector<{n}x{dtype}>):
     lnbwd.yield %r : vector<{n}x{dtype}>
   }}

@@ -26,8 +26,8 @@ def program(body: str, element: str = "f32") -> str:
     row = f"vector<{N}x{element}>"
     lines = "\n".join("    " + line.strip() for line in body.strip().splitlines())
     return f"""func.func @f(%fx: memref<?x{N}x#>, %fz: memref<?x{N}x#>, %fy: memref<?x{N}x#>) {{
-  lnbwd.rowwise @f rows(%fx, %fz : memref<?x{N}x#>, memref<?x{N}x#>)
-      outs rows(%fy : memref<?x{N}x#>) attributes {{operand_names = ["x", "z", "y"]}} {{
+  lnbwd.rowwise @f domain(m | n) ins(%fx[m, n] : memref<?x{N}x#>, %fz[m, n] : memref<?x{N}x#>)
+      outs(%fy[m, n] : memref<?x{N}x#>) attributes {{operand_names = ["x", "z", "y"]}} {{
   ^row(%x: $, %z: $):
     %zero = arith.constant dense<0.0> : $
     %one = arith.constant dense<1.0> : $

@@ -181,15 +181,15 @@ N, ROWS = 64, 5
 # The outputs, what the region yields, the options, and the outputs in numpy.
 SCALAR_PROGRAMS = {
     # The only output is a row scalar: the sum of the squares.
-    "scalar": ("scalars(%fs : memref<?xf32>)", "%s : f32", "",
+    "scalar": ("%fs[m] : memref<?xf32>", "%s : f32", "",
                lambda x, c: {"s": (x * x * c).sum(axis=1)}),
     # The loss depends on the row and on the scalar.
-    "both": ("rows(%fy : memref<?x64xf32>) scalars(%fs : memref<?xf32>)",
+    "both": ("%fy[m, n] : memref<?x64xf32>, %fs[m] : memref<?xf32>",
              "%y, %s : vector<64xf32>, f32", "",
              lambda x, c: {"y": x * (x * x * c).sum(axis=1, keepdims=True),
                            "s": (x * x * c).sum(axis=1)}),
     # The scalar is there to be saved.
-    "saved": ("rows(%fy : memref<?x64xf32>) scalars(%fs : memref<?xf32>)",
+    "saved": ("%fy[m, n] : memref<?x64xf32>, %fs[m] : memref<?xf32>",
               "%y, %s : vector<64xf32>, f32", "saved=s",
               lambda x, c: {"y": x * (x * x * c).sum(axis=1, keepdims=True)}),
 }
@@ -200,7 +200,8 @@ def scalar_program(outs: str, yielded: str) -> str:
     names = ", ".join(f'"{name}"' for name in names)
     return f"""func.func @f(%fx: memref<?x{N}xf32>, %fc: memref<{N}xf32>, %fy: memref<?x{N}xf32>,
                   %fs: memref<?xf32>) {{
-  lnbwd.rowwise @f rows(%fx : memref<?x{N}xf32>) columns(%fc : memref<{N}xf32>) outs {outs}
+  lnbwd.rowwise @f domain(m | n) ins(%fx[m, n] : memref<?x{N}xf32>, %fc[n] : memref<{N}xf32>)
+      outs({outs})
       attributes {{operand_names = [{names}]}} {{
   ^row(%x: vector<{N}xf32>, %c: vector<{N}xf32>):
     %xx = arith.mulf %x, %x : vector<{N}xf32>

@@ -94,7 +94,8 @@ FUNCTIONS = {
 def source(body: str, n: int = N, schedule: str = "") -> str:
     body = body.replace("VECTOR", f"vector<{n}xf32>").replace("512", str(n))
     return f"""func.func @f(%a: memref<?x{n}xf32>, %b: memref<?x{n}xf32>) {{
-  lnbwd.rowwise @f rows(%a : memref<?x{n}xf32>) outs rows(%b : memref<?x{n}xf32>)
+  lnbwd.rowwise @f domain(m | n) ins(%a[m, n] : memref<?x{n}xf32>)
+      outs(%b[m, n] : memref<?x{n}xf32>)
       attributes {{operand_names = ["x", "y"]{schedule}}} {{
   ^row(%x: vector<{n}xf32>):
     {body}

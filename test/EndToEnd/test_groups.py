@@ -20,8 +20,9 @@ UNIT = {"f32": 2.0 ** -24, "bf16": 2.0 ** -8}
 def source(n: int, dtype: str, rows: str = "?", groups: str = "?") -> str:
     """y = xhat * (1 + scale[b]) + shift[b]; x, y of dtype, the rest f32."""
     wide, narrow = f"vector<{n}xf32>", f"vector<{n}x{dtype}>"
-    block, column = f"memref<{rows}x{n}x{dtype}>", f"memref<{groups}x{n}xf32>"
-    scalar = f"memref<{rows}xf32>"
+    per_group = "?" if "?" in (rows, groups) else str(int(rows) // int(groups))
+    block, column = f"memref<{groups}x{per_group}x{n}x{dtype}>", f"memref<{groups}x{n}xf32>"
+    scalar = f"memref<{groups}x{per_group}xf32>"
     widen = [] if dtype == "f32" else [f"%xw = arith.extf %xr : {narrow} to {wide}"]
     narrowed = [] if dtype == "f32" else [f"%yn = arith.truncf %yr : {wide} to {narrow}"]
     x, y = ("%xr", "%yr") if dtype == "f32" else ("%xw", "%yn")
@@ -39,8 +40,9 @@ def source(n: int, dtype: str, rows: str = "?", groups: str = "?") -> str:
         f"%yr = vector.fma %xhat, %factor, %t : {wide}", *narrowed])
     return f"""func.func @f(%x: {block}, %scale: {column}, %shift: {column}, %y: {block},
     %mean: {scalar}, %rstd: {scalar}) {{
-  lnbwd.rowwise @f rows(%x : {block}) group_columns(%scale, %shift : {column}, {column})
-      outs rows(%y : {block}) scalars(%mean, %rstd : {scalar}, {scalar})
+  lnbwd.rowwise @f domain(m0, m1 | n)
+      ins(%x[m0, m1, n] : {block}, %scale[m0, n] : {column}, %shift[m0, n] : {column})
+      outs(%y[m0, m1, n] : {block}, %mean[m0, m1] : {scalar}, %rstd[m0, m1] : {scalar})
       attributes {{operand_names = ["x", "scale", "shift", "y", "mean", "rstd"]}} {{
   ^row(%xr: {narrow}, %s: {wide}, %t: {wide}):
     {body}
@@ -151,10 +153,11 @@ def test_two_passes(build, runtime, tmp_path):
 
 def sums(n: int, attributes: str = "") -> str:
     """A column sum over all rows, and group sums of the same rows times a column of the group."""
-    block, column = f"memref<?x{n}xf32>", f"memref<{n}xf32>"
-    return f"""func.func @f(%x: {block}, %s: {block}, %c: {column}, %g: {block}, %h: {block}) {{
-  lnbwd.rowwise @f rows(%x : {block}) group_columns(%s : {block})
-      outs column_sums(%c : {column}) group_sums(%g, %h : {block}, {block})
+    column, group = f"memref<{n}xf32>", f"memref<?x{n}xf32>"
+    block = f"memref<?x?x{n}xf32>"
+    return f"""func.func @f(%x: {block}, %s: {group}, %c: {column}, %g: {group}, %h: {group}) {{
+  lnbwd.rowwise @f domain(m0, m1 | n) ins(%x[m0, m1, n] : {block}, %s[m0, n] : {group})
+      outs(%c[n] add : {column}, %g[m0, n] add : {group}, %h[m0, n] add : {group})
       attributes {{operand_names = ["x", "s", "c", "g", "h"]{attributes}}} {{
   ^row(%xr: vector<{n}xf32>, %sr: vector<{n}xf32>):
     %p = arith.mulf %xr, %sr : vector<{n}xf32>
@@ -196,13 +199,13 @@ def test_both_kinds_of_sums(build, runtime, tmp_path, chip, options, accumulate)
 @pytest.mark.parametrize("chip", ["gfx950", "gfx1100"])
 def test_rows_that_lie_apart_and_have_dimensions(build, runtime, tmp_path, chip):
     """Rows of 4 x 12 elements, 80 apart; columns of f16 and bf16."""
-    block = "memref<?x4x12xf32, strided<[80, 12, 1]>>"
+    block = "memref<?x?x4x12xf32, strided<[?, 80, 12, 1]>>"
     text = f"""func.func @f(%x: {block}, %s: memref<?x4x12xf16>, %t: memref<?x4x12xbf16>,
     %y: {block}, %g: memref<?x4x12xf16>) {{
-  lnbwd.rowwise @f rows(%x : {block})
-      group_columns(%s, %t : memref<?x4x12xf16>, memref<?x4x12xbf16>)
-      outs rows(%y : {block}) group_sums(%g : memref<?x4x12xf16>)
-      attributes {{operand_names = ["x", "s", "t", "y", "g"], row_rank = 2 : i64}} {{
+  lnbwd.rowwise @f domain(m0, m1 | n0, n1) ins(%x[m0, m1, n0, n1] : {block},
+      %s[m0, n0, n1] : memref<?x4x12xf16>, %t[m0, n0, n1] : memref<?x4x12xbf16>)
+      outs(%y[m0, m1, n0, n1] : {block}, %g[m0, n0, n1] add : memref<?x4x12xf16>)
+      attributes {{operand_names = ["x", "s", "t", "y", "g"]}} {{
   ^row(%xr: vector<48xf32>, %sr: vector<48xf16>, %tr: vector<48xbf16>):
     %sw = arith.extf %sr : vector<48xf16> to vector<48xf32>
     %tw = arith.extf %tr : vector<48xbf16> to vector<48xf32>

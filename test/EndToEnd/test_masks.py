@@ -45,9 +45,9 @@ def source(n: int, dtype: str, has_row_sum: bool) -> str:
     body = "\n    ".join(lines)
     return f"""func.func @f(%x: memref<?x{n}x{dtype}>, %m: memref<?x{n}xi8>,
     %y: memref<?x{n}x{dtype}>, %p: memref<?x{n}xi8>, %c: memref<{n}xf32>) {{
-  lnbwd.rowwise @f rows(%x, %m : memref<?x{n}x{dtype}>, memref<?x{n}xi8>)
-      outs rows(%y, %p : memref<?x{n}x{dtype}>, memref<?x{n}xi8>)
-           column_sums(%c : memref<{n}xf32>)
+  lnbwd.rowwise @f domain(m | n) ins(%x[m, n] : memref<?x{n}x{dtype}>, %m[m, n] : memref<?x{n}xi8>)
+      outs(%y[m, n] : memref<?x{n}x{dtype}>, %p[m, n] : memref<?x{n}xi8>,
+           %c[n] add : memref<{n}xf32>)
       attributes {{operand_names = ["x", "mask", "y", "positive", "count"]}} {{
   ^row(%xr: {narrow}, %mr: vector<{n}xi8>):
     {body}

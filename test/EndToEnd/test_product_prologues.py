@@ -69,8 +69,9 @@ def text(form: str, element: str, sizes: tuple[int, int], tiling: str = "") -> s
     return f"""func.func @f({', '.join(f'%{name}: {kind}' for name, kind in types.items())}) {{
   %count = lnbwd.row_count %x : {types['x']}
   %z = memref.alloc(%count) : {types['x']}
-  lnbwd.rowwise @norm rows(%x : {types['x']}) columns(%g, %b : {types['g']}, {types['b']})
-      scalars(%m, %r : {types['m']}, {types['r']}) outs rows(%z : {types['x']})
+  lnbwd.rowwise @norm domain(m | n)
+      ins(%x[m, n] : {types['x']}, %g[n] : {types['g']}, %b[n] : {types['b']},
+      %m[m] : {types['m']}, %r[m] : {types['r']}) outs(%z[m, n] : {types['x']})
       attributes {{operand_names = ["x", "g", "b", "m", "r", "z"]}} {{
 {body}
   lnbwd.product @f lhs({sides[0]}) rhs({sides[1]}) outs(%c : {types['c']})

@@ -104,8 +104,8 @@ class RandomProgram:
         row, column = f"memref<?x{N}xf32>", f"memref<{N}xf32>"
         body = "\n".join(self.lines)
         return f"""func.func @f(%fx: {row}, %fc: {column}, %fs: memref<?xf32>, %fy: {row}) {{
-  lnbwd.rowwise @f rows(%fx : {row}) columns(%fc : {column}) scalars(%fs : memref<?xf32>)
-      outs rows(%fy : {row}) attributes {{operand_names = ["x", "c", "s", "y"]}} {{
+  lnbwd.rowwise @f domain(m | n) ins(%fx[m, n] : {row}, %fc[n] : {column}, %fs[m] : memref<?xf32>)
+      outs(%fy[m, n] : {row}) attributes {{operand_names = ["x", "c", "s", "y"]}} {{
   ^row(%x: vector<{N}xf32>, %c: vector<{N}xf32>, %s: f32):
     %over_n = arith.constant {1 / N:e} : f32
     %eps = arith.constant 0.25 : f32

@@ -37,8 +37,8 @@
 //--- masks.mlir
 func.func @masks(%x: memref<?x63xf32>, %m: memref<?x63xi8>, %y: memref<?x63xf32>,
                  %p: memref<?x63xi8, strided<[65, 1]>>) {
-  lnbwd.rowwise @masks rows(%x, %m : memref<?x63xf32>, memref<?x63xi8>)
-      outs rows(%y, %p : memref<?x63xf32>, memref<?x63xi8, strided<[65, 1]>>)
+  lnbwd.rowwise @masks domain(m | n) ins(%x[m, n] : memref<?x63xf32>, %m[m, n] : memref<?x63xi8>)
+      outs(%y[m, n] : memref<?x63xf32>, %p[m, n] : memref<?x63xi8, strided<[65, 1]>>)
       attributes {operand_names = ["x", "mask", "y", "positive"]} {
   ^row(%xr: vector<63xf32>, %mr: vector<63xi8>):
     %zero = arith.constant dense<0> : vector<63xi8>
@@ -54,7 +54,7 @@ func.func @masks(%x: memref<?x63xf32>, %m: memref<?x63xi8>, %y: memref<?x63xf32>
 
 //--- silent.mlir
 func.func @twice(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
-  lnbwd.rowwise @twice rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
+  lnbwd.rowwise @twice domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>) {
   ^row(%r: vector<64xf32>):
     %0 = arith.addf %r, %r : vector<64xf32>
     lnbwd.yield %0 : vector<64xf32>
@@ -65,7 +65,7 @@ func.func @twice(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
 //--- rms.mlir
 func.func @mine(%a: memref<?x64xf32>, %b: memref<?x64xf32>)
     attributes {lnbwd.operation = #lnbwd.operation<name = "rms_norm", epsilon = 1.0e-2 : f64>} {
-  lnbwd.rowwise @mine rows(%a : memref<?x64xf32>) outs rows(%b : memref<?x64xf32>)
+  lnbwd.rowwise @mine domain(m | n) ins(%a[m, n] : memref<?x64xf32>) outs(%b[m, n] : memref<?x64xf32>)
       attributes {operand_names = ["x", "y"]} {
   ^row(%x: vector<64xf32>):
     %over_n = arith.constant 0.015625 : f32
@@ -85,7 +85,7 @@ func.func @mine(%a: memref<?x64xf32>, %b: memref<?x64xf32>)
 //--- wrong.mlir
 func.func @mine(%a: memref<?x64xf32>, %b: memref<?x64xf32>)
     attributes {lnbwd.operation = #lnbwd.operation<name = "rms_norm", epsilon = 1.0e-2 : f64>} {
-  lnbwd.rowwise @mine rows(%a : memref<?x64xf32>) outs rows(%b : memref<?x64xf32>)
+  lnbwd.rowwise @mine domain(m | n) ins(%a[m, n] : memref<?x64xf32>) outs(%b[m, n] : memref<?x64xf32>)
       attributes {operand_names = ["x", "y"]} {
   ^row(%row: vector<64xf32>):
     %over_n = arith.constant -0.015625 : f32

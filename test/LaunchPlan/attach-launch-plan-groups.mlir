@@ -15,9 +15,9 @@
 // CHECK-SAME:    {\22groups\22:true,\22workgroup_count\22:0},{\22constant\22:1}]
 // CHECK-SAME:    \22grid\22:[1,{{[0-9]+}},{\22groups\22:true}],\22name\22:\22k_finalize_groups\22
 // CHECK-SAME:    {\22workgroup_count\22:0},{\22constant\22:1}]
-func.func @groups(%x: memref<?x512xf32>, %scale: memref<?x512xf32>, %column: memref<512xf32>, %sum: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) group_columns(%scale : memref<?x512xf32>)
-      outs column_sums(%column : memref<512xf32>) group_sums(%sum : memref<?x512xf32>)
+func.func @groups(%x: memref<?x?x512xf32>, %scale: memref<?x512xf32>, %column: memref<512xf32>, %sum: memref<?x512xf32>) {
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x512xf32>, %scale[m0, n] : memref<?x512xf32>)
+      outs(%column[n] add : memref<512xf32>, %sum[m0, n] add : memref<?x512xf32>)
       attributes {operand_names = ["x", "scale", "column", "sum"]} {
   ^row(%xr: vector<512xf32>, %s: vector<512xf32>):
     %p = arith.mulf %xr, %s : vector<512xf32>

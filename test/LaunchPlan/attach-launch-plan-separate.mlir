@@ -6,7 +6,7 @@
 // CHECK-LABEL: gpu.module @product_kernels
 // CHECK-SAME:    \22separate_buffers\22:true
 func.func @product(%x: memref<?x64xbf16>, %w: memref<64x64xbf16>, %y: memref<?x64xbf16>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xbf16>) matrices(%w : memref<64x64xbf16>) outs rows(%y : memref<?x64xbf16>)
+  lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xbf16>, %w[n1, n0] : memref<64x64xbf16>) outs(%y[m, n0] : memref<?x64xbf16>)
       attributes {operand_names = ["x", "w", "y"]} {
   ^row(%xr: vector<64xbf16>, %wm: vector<64x64xbf16>):
     %p = lnbwd.linear %xr, %wm : vector<64xbf16>, vector<64x64xbf16>
@@ -22,12 +22,12 @@ func.func @product(%x: memref<?x64xbf16>, %w: memref<64x64xbf16>, %y: memref<?x6
 // CHECK-LABEL: gpu.module @reads_again_kernels
 // CHECK-SAME:    \22separate_buffers\22:true
 func.func @reads_again(%x: memref<?x64xf32>, %y: memref<?x64xf32>, %z: memref<?x64xf32>) {
-  lnbwd.rowwise @first rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) attributes {operand_names = ["x", "y"]} {
+  lnbwd.rowwise @first domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>) attributes {operand_names = ["x", "y"]} {
   ^row(%xr: vector<64xf32>):
     %s = arith.addf %xr, %xr : vector<64xf32>
     lnbwd.yield %s : vector<64xf32>
   }
-  lnbwd.rowwise @second rows(%x : memref<?x64xf32>) outs rows(%z : memref<?x64xf32>) attributes {operand_names = ["x", "z"]} {
+  lnbwd.rowwise @second domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%z[m, n] : memref<?x64xf32>) attributes {operand_names = ["x", "z"]} {
   ^row(%xr: vector<64xf32>):
     %s = arith.mulf %xr, %xr : vector<64xf32>
     lnbwd.yield %s : vector<64xf32>

@@ -17,12 +17,12 @@
 // CHECK-SAME:    {"argument":6,"kind":"row_scalar","type":"f32","value":13},
 // CHECK-SAME:    {"argument":7,"kind":"column_sum","type":"8xf32","value":12},
 // CHECK-SAME:    {"argument":8,"kind":"group_sum","type":"8xf32","value":11}]}]"
-func.func @kinds(%x: memref<?x8xbf16>, %m: memref<?x8xi8>, %c: memref<8xf32>, %g: memref<?x8xf32>, %s: memref<?xf32>,
-                 %y: memref<?x8xbf16>, %t: memref<?xf32>, %cs: memref<8xf32>, %gs: memref<?x8xf32>) {
-  lnbwd.rowwise @k rows(%x, %m : memref<?x8xbf16>, memref<?x8xi8>) columns(%c : memref<8xf32>)
-      group_columns(%g : memref<?x8xf32>) scalars(%s : memref<?xf32>)
-      outs rows(%y : memref<?x8xbf16>) scalars(%t : memref<?xf32>) column_sums(%cs : memref<8xf32>)
-      group_sums(%gs : memref<?x8xf32>) attributes {accumulate} {
+func.func @kinds(%x: memref<?x?x8xbf16>, %m: memref<?x?x8xi8>, %c: memref<8xf32>, %g: memref<?x8xf32>, %s: memref<?x?xf32>,
+                 %y: memref<?x?x8xbf16>, %t: memref<?x?xf32>, %cs: memref<8xf32>, %gs: memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x8xbf16>, %m[m0, m1, n] : memref<?x?x8xi8>, %c[n] : memref<8xf32>,
+      %g[m0, n] : memref<?x8xf32>, %s[m0, m1] : memref<?x?xf32>)
+      outs(%y[m0, m1, n] : memref<?x?x8xbf16>, %t[m0, m1] : memref<?x?xf32>, %cs[n] add : memref<8xf32>,
+      %gs[m0, n] add : memref<?x8xf32>) attributes {accumulate} {
   ^row(%xr: vector<8xbf16>, %mr: vector<8xi8>, %cr: vector<8xf32>, %gr: vector<8xf32>, %sr: f32):
     %zero = arith.constant dense<0> : vector<8xi8>
     %none = arith.constant dense<0xFF800000> : vector<8xf32>
@@ -51,12 +51,12 @@ func.func @kinds(%x: memref<?x8xbf16>, %m: memref<?x8xi8>, %c: memref<8xf32>, %g
 // CHECK-SAME:    "outputs":[{"argument":2,"kind":"outer_sum","type":"6x8xf32","value":2}]}]"
 func.func @chain(%x: memref<4x8xf32>, %w: memref<6x8xf32>, %dw: memref<6x8xf32>) {
   %h = memref.alloc() : memref<4x6xf32>
-  lnbwd.rowwise @first rows(%x : memref<4x8xf32>) matrices(%w : memref<6x8xf32>) outs rows(%h : memref<4x6xf32>) {
+  lnbwd.rowwise @first domain(m | n0, n1) ins(%x[m, n0] : memref<4x8xf32>, %w[n1, n0] : memref<6x8xf32>) outs(%h[m, n1] : memref<4x6xf32>) {
   ^row(%xr: vector<8xf32>, %wm: vector<6x8xf32>):
     %p = lnbwd.linear %xr, %wm : vector<8xf32>, vector<6x8xf32>
     lnbwd.yield %p : vector<6xf32>
   }
-  lnbwd.rowwise @second rows(%h, %x : memref<4x6xf32>, memref<4x8xf32>) outs outer_sums(%dw : memref<6x8xf32>) {
+  lnbwd.rowwise @second domain(m | n0, n1) ins(%h[m, n0] : memref<4x6xf32>, %x[m, n1] : memref<4x8xf32>) outs(%dw[n0, n1] add : memref<6x8xf32>) {
   ^row(%hr: vector<6xf32>, %xr: vector<8xf32>):
     %o = vector.outerproduct %hr, %xr : vector<6xf32>, vector<8xf32>
     lnbwd.yield %o : vector<6x8xf32>
@@ -81,7 +81,7 @@ func.func @product(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?x64x
 // CHECK-LABEL: func.func @partial(
 // CHECK-SAME:    lnbwd.program = "[{"unsupported":"partial sums"}]"
 func.func @partial(%x: memref<?x8xf32>, %s: memref<?x8xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs column_sums(%s : memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%s[*, n] add : memref<?x8xf32>) {
   ^row(%xr: vector<8xf32>):
     lnbwd.yield %xr : vector<8xf32>
   }
@@ -95,7 +95,7 @@ func.func @partial(%x: memref<?x8xf32>, %s: memref<?x8xf32>) {
 // CHECK-NOT:     lnbwd.program
 func.func @named(%x: memref<?x8xf32>, %y: memref<?x8xf32>)
     attributes {lnbwd.operation = #lnbwd.operation<name = "rms_norm", epsilon = 1.0e-5 : f64>} {
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs rows(%y : memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%y[m, n] : memref<?x8xf32>) {
   ^row(%xr: vector<8xf32>):
     lnbwd.yield %xr : vector<8xf32>
   }

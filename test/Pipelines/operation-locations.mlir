@@ -5,7 +5,7 @@
 // is found: in row programs, beside products, and in one workgroup's kernel.
 
 func.func @rows(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>) {
   ^row(%xr: vector<64xf32>):
     %e = math.exp %xr : vector<64xf32>
     // expected-error@+1 {{'math.sinh' op has no instruction, and no device library is linked}}
@@ -31,7 +31,7 @@ func.func @epilogue(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %y: mem
 // -----
 
 func.func @few_rows(%x: memref<4x64xbf16>, %w: memref<64x64xbf16>, %y: memref<4x64xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<4x64xbf16>) matrices(%w : memref<64x64xbf16>) outs rows(%y : memref<4x64xf32>) {
+  lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<4x64xbf16>, %w[n1, n0] : memref<64x64xbf16>) outs(%y[m, n0] : memref<4x64xf32>) {
   ^row(%xr: vector<64xbf16>, %wm: vector<64x64xbf16>):
     %p = lnbwd.linear %xr, %wm : vector<64xbf16>, vector<64x64xbf16>
     // expected-error@+1 {{'math.sinh' op has no instruction, and no device library is linked}}

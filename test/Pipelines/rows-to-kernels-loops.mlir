@@ -24,7 +24,7 @@
 // CHECK-NEXT:        vector.store
 // CHECK:         gpu.return
 func.func @tail_rows(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%o[m, n] : memref<?x256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
     %sum = vector.reduction <add>, %xr : vector<256xf32> into f32
@@ -45,7 +45,7 @@ func.func @tail_rows(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
 // CHECK-NOT:     scf.if
 // CHECK:         gpu.return
 func.func @no_tail(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%o[m, n] : memref<?x256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
     %sum = vector.reduction <add>, %xr : vector<256xf32> into f32
@@ -73,7 +73,7 @@ func.func @no_tail(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
 // CHECK:           scf.yield {{.*}}%[[NEXT]] :
 // CHECK:         gpu.return
 func.func @prefetch(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%o[m, n] : memref<?x256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1>} {
   ^bb0(%xr: vector<256xf32>):
     %sum = vector.reduction <add>, %xr : vector<256xf32> into f32
@@ -107,7 +107,7 @@ func.func @prefetch(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
 // CHECK:             scf.condition({{.*}}, %[[NEXTA]], %[[NEXTB]] :
 // CHECK:         gpu.return
 func.func @unroll(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%o[m, n] : memref<?x256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>} {
   ^bb0(%xr: vector<256xf32>):
     %sum = vector.reduction <add>, %xr : vector<256xf32> into f32
@@ -131,7 +131,7 @@ func.func @unroll(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
 // CHECK-NOT:     scf.for
 // CHECK:         gpu.return
 func.func @independent_rows(%x: memref<?x256xf32>, %p: memref<?x256xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs column_sums(%p : memref<?x256xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%p[*, n] add : memref<?x256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, unroll = 4>} {
   ^bb0(%xr: vector<256xf32>):
     lnbwd.yield %xr : vector<256xf32>

@@ -31,7 +31,7 @@
 // CHECK-DAG:     %[[ONE:[a-z0-9_]+]] = arith.constant 1 : index
 // CHECK:         gpu.launch_func {{.*}} clusters in (%[[ONE]], %[[TWO]], %[[ONE]]) blocks in (%{{.*}}, %[[TWO]], %[[ONE]])
 func.func @shared_rows(%x: memref<?x1024xf32>, %o: memref<?x1024xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs rows(%o : memref<?x1024xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%o[m, n] : memref<?x1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4,
                                              rows_per_workgroup = 8, workgroups_per_compute_unit = 2,
                                              workgroups_per_row = 2>} {
@@ -61,7 +61,7 @@ func.func @shared_rows(%x: memref<?x1024xf32>, %o: memref<?x1024xf32>) {
 // CHECK:           nvvm.mbarrier.try_wait.parity
 // CHECK:         gpu.return
 func.func @staged_slices(%x: memref<?x1024xf32>, %o: memref<?x1024xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs rows(%o : memref<?x1024xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%o[m, n] : memref<?x1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4,
                                              rows_per_workgroup = 8, workgroups_per_compute_unit = 2,
                                              workgroups_per_row = 2, stages = 2>} {
@@ -83,7 +83,7 @@ func.func @staged_slices(%x: memref<?x1024xf32>, %o: memref<?x1024xf32>) {
 // CHECK-NOT:     nvvm.mbarrier
 // CHECK:         gpu.return
 func.func @nothing_exchanged(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs column_sums(%p : memref<?x1024xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%p[*, n] add : memref<?x1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4,
                                              rows_per_workgroup = 8, workgroups_per_compute_unit = 2,
                                              workgroups_per_row = 2, unroll = 4>} {

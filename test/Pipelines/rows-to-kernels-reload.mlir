@@ -18,7 +18,7 @@
 // CHECK:             vector.store
 // CHECK:         gpu.return
 func.func @reload(%x: memref<?x65536xf32>, %o: memref<?x65536xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x65536xf32>) outs rows(%o : memref<?x65536xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x65536xf32>) outs(%o[m, n] : memref<?x65536xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>} {
   ^bb0(%xr: vector<65536xf32>):
     %sum = vector.reduction <add>, %xr : vector<65536xf32> into f32
@@ -42,7 +42,7 @@ func.func @reload(%x: memref<?x65536xf32>, %o: memref<?x65536xf32>) {
 // CHECK:             vector.broadcast %[[MINUS]]
 // CHECK:         gpu.return
 func.func @reload_scalar(%x: memref<?x4096xf32>, %m: memref<?xf32>, %o: memref<?x4096xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x4096xf32>) scalars(%m : memref<?xf32>) outs rows(%o : memref<?x4096xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x4096xf32>, %m[m] : memref<?xf32>) outs(%o[m, n] : memref<?x4096xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>} {
   ^bb0(%xr: vector<4096xf32>, %mean: f32):
     %minus = arith.negf %mean : f32
@@ -70,8 +70,8 @@ func.func @reload_scalar(%x: memref<?x4096xf32>, %m: memref<?xf32>, %o: memref<?
 // CHECK:             vector.store
 // CHECK:           memref.store
 func.func @reload_in_place(%x: memref<?x512xf32>, %r: memref<?x512xf32>, %s: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x, %r : memref<?x512xf32>, memref<?x512xf32>)
-      outs rows(%r, %x : memref<?x512xf32>, memref<?x512xf32>) scalars(%s : memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>, %r[m, n] : memref<?x512xf32>)
+      outs(%r[m, n] : memref<?x512xf32>, %x[m, n] : memref<?x512xf32>, %s[m] : memref<?xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>} {
   ^bb0(%xr: vector<512xf32>, %rr: vector<512xf32>):
     %t = arith.addf %xr, %rr : vector<512xf32>

@@ -27,7 +27,7 @@
 // CHECK:       func.func @staged
 // CHECK:         gpu.launch_func {{.*}} dynamic_shared_memory_size %c4096_i32
 func.func @staged(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1024xbf16>) outs rows(%o : memref<?x1024xbf16>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xbf16>) outs(%o[m, n] : memref<?x1024xbf16>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8,
                                              rows_per_workgroup = 8, workgroups_per_compute_unit = 4, stages = 2>} {
   ^bb0(%xr: vector<1024xbf16>):
@@ -51,7 +51,7 @@ func.func @staged(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
 // CHECK:       func.func @early
 // CHECK:         gpu.launch_func {{.*}} {lnbwd.dependent_launch}
 func.func @early(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1024xbf16>) outs rows(%o : memref<?x1024xbf16>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xbf16>) outs(%o[m, n] : memref<?x1024xbf16>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8,
                                              rows_per_workgroup = 8, workgroups_per_compute_unit = 4,
                                              dependent_launch = true>} {
@@ -82,7 +82,7 @@ func.func @early(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
 // CHECK:           vector.load %{{.*}} : memref<?x255xbf16, #gpu.address_space<global>>, vector<1xbf16>
 // CHECK:         gpu.return
 func.func @ragged(%x: memref<?x255xbf16>, %o: memref<?x255xbf16>) {
-  lnbwd.rowwise @k rows(%x : memref<?x255xbf16>) outs rows(%o : memref<?x255xbf16>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x255xbf16>) outs(%o[m, n] : memref<?x255xbf16>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 1,
                                              rows_per_workgroup = 8, workgroups_per_compute_unit = 4, stages = 2>} {
   ^bb0(%xr: vector<255xbf16>):
@@ -108,7 +108,7 @@ func.func @ragged(%x: memref<?x255xbf16>, %o: memref<?x255xbf16>) {
 // CHECK-NOT:     scf.for
 // CHECK:         gpu.return
 func.func @staged_sums(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs column_sums(%p : memref<?x1024xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%p[*, n] add : memref<?x1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4,
                                              rows_per_workgroup = 8, workgroups_per_compute_unit = 1, stages = 2>} {
   ^bb0(%xr: vector<1024xf32>):
@@ -129,8 +129,8 @@ func.func @staged_sums(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
 // CHECK:         %[[BEGIN:[a-z0-9_]+]] = memref.extract_aligned_pointer_as_index %[[ROWS]]
 // CHECK:         arith.addi %[[BEGIN]], %[[BYTES]]
 // CHECK:         nvvm.cp.async.bulk.shared.cluster.global
-func.func @staged_groups(%x: memref<?x1024xbf16>, %s: memref<?x1024xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1024xbf16>) outs group_sums(%s : memref<?x1024xf32>)
+func.func @staged_groups(%x: memref<?x?x1024xbf16>, %s: memref<?x1024xf32>) {
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x1024xbf16>) outs(%s[m0, n] add : memref<?x1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8,
                                              rows_per_workgroup = 0, workgroups_per_compute_unit = 0, stages = 2>} {
   ^bb0(%xr: vector<1024xbf16>):

@@ -21,7 +21,7 @@
 // CHECK:         vector.store %[[SUM]]#{{[0-9]}}, %{{.*}}[%[[WORKGROUP]], %{{.*}}]
 // CHECK:         gpu.return
 func.func @partial_sums(%x: memref<?x512xf32>, %p: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs column_sums(%p : memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%p[*, n] add : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
@@ -41,7 +41,7 @@ func.func @partial_sums(%x: memref<?x512xf32>, %p: memref<?x512xf32>) {
 // CHECK:           scf.condition
 // CHECK:         gpu.return
 func.func @paired_blocks(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %p: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>) column_sums(%p : memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%y[m, n] : memref<?x512xf32>, %p[*, n] add : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>} {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr, %xr : vector<512xf32>, vector<512xf32>
@@ -71,7 +71,7 @@ func.func @paired_blocks(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %p: memre
 // CHECK-NOT:     amdgpu.lds_barrier
 // CHECK:         gpu.return
 func.func @groups_combined(%x: memref<?x256xf32>, %p: memref<?x256xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs column_sums(%p : memref<?x256xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%p[*, n] add : memref<?x256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
     lnbwd.yield %xr : vector<256xf32>
@@ -94,7 +94,7 @@ func.func @groups_combined(%x: memref<?x256xf32>, %p: memref<?x256xf32>) {
 // CHECK-NOT:     amdgpu.lds_barrier
 // CHECK:         gpu.return
 func.func @many_groups_combined(%x: memref<?x64xf32>, %p: memref<?x64xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs column_sums(%p : memref<?x64xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%p[*, n] add : memref<?x64xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 4, rows_per_workgroup = 32, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<64xf32>):
     lnbwd.yield %xr : vector<64xf32>
@@ -115,7 +115,7 @@ func.func @many_groups_combined(%x: memref<?x64xf32>, %p: memref<?x64xf32>) {
 // CHECK:         %[[ONE:[a-z0-9_]+]] = arith.constant 1 : index
 // CHECK:         gpu.launch_func {{.*}} blocks in (%[[ONE]], %[[ONE]], %[[ONE]])
 func.func @final_sums(%x: memref<?x256xf32>, %p: memref<256xbf16>) {
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs column_sums(%p : memref<256xbf16>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%p[n] add : memref<256xbf16>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
     lnbwd.yield %xr : vector<256xf32>
@@ -132,7 +132,7 @@ func.func @final_sums(%x: memref<?x256xf32>, %p: memref<256xbf16>) {
 // CHECK:         %[[NEW:.*]] = arith.addf %{{.*}}, %[[OLD]]
 // CHECK:         vector.store %[[NEW]], %[[S]]
 func.func @accumulate(%x: memref<?x128xf32>, %s: memref<128xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x128xf32>) outs column_sums(%s : memref<128xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x128xf32>) outs(%s[n] add : memref<128xf32>)
       attributes {accumulate, schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0>} {
   ^bb0(%xr: vector<128xf32>):
     lnbwd.yield %xr : vector<128xf32>

@@ -11,7 +11,7 @@
 // CHECK:         vector.store %{{.*}} {alignment = 16 : i64} : {{.*}}, vector<8xbf16>
 // CHECK:         gpu.return
 func.func @wide_accesses(%x: memref<?x512xbf16>, %o: memref<?x512xbf16>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xbf16>) outs rows(%o : memref<?x512xbf16>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xbf16>) outs(%o[m, n] : memref<?x512xbf16>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xbf16>):
     %wide = arith.extf %xr : vector<512xbf16> to vector<512xf32>
@@ -32,7 +32,7 @@ func.func @wide_accesses(%x: memref<?x512xbf16>, %o: memref<?x512xbf16>) {
 // CHECK:         vector.load %{{.*}} {alignment = 2 : i64} : {{.*}}, vector<1xf16>
 // CHECK:         gpu.return
 func.func @narrow_accesses(%x: memref<?x63xf16>, %o: memref<?x63xf16>) {
-  lnbwd.rowwise @k rows(%x : memref<?x63xf16>) outs rows(%o : memref<?x63xf16>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x63xf16>) outs(%o[m, n] : memref<?x63xf16>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 1, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<63xf16>):
     %wide = arith.extf %xr : vector<63xf16> to vector<63xf32>
@@ -57,7 +57,7 @@ func.func @narrow_accesses(%x: memref<?x63xf16>, %o: memref<?x63xf16>) {
 // CHECK-NOT:     vector.store
 // CHECK:         gpu.return
 func.func @two_chunks(%x: memref<?x512xf32>, %o: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%o : memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%o[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>):
     %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
@@ -79,7 +79,7 @@ func.func @two_chunks(%x: memref<?x512xf32>, %o: memref<?x512xf32>) {
 // CHECK-NOT:     amdgpu.lds_barrier
 // CHECK:         gpu.return
 func.func @one_wave(%x: memref<?x512xf32>, %o: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%o : memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%o[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>):
     %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
@@ -100,7 +100,7 @@ func.func @one_wave(%x: memref<?x512xf32>, %o: memref<?x512xf32>) {
 // CHECK-NOT:     amdgpu.lds_barrier
 // CHECK:         gpu.return
 func.func @part_of_a_wave(%x: memref<?x64xf32>, %o: memref<?x64xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%o : memref<?x64xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%o[m, n] : memref<?x64xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<64xf32>):
     %sum = vector.reduction <add>, %xr : vector<64xf32> into f32
@@ -119,7 +119,7 @@ func.func @part_of_a_wave(%x: memref<?x64xf32>, %o: memref<?x64xf32>) {
 // CHECK-NOT:     gpu.subgroup_reduce
 // CHECK:         gpu.return
 func.func @one_lane(%x: memref<?x8xf32>, %o: memref<?x8xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs rows(%o : memref<?x8xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%o[m, n] : memref<?x8xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 1, row_groups = 64, vector_width = 4, rows_per_workgroup = 64, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<8xf32>):
     %sum = vector.reduction <add>, %xr : vector<8xf32> into f32
@@ -146,7 +146,7 @@ func.func @one_lane(%x: memref<?x8xf32>, %o: memref<?x8xf32>) {
 // CHECK-NOT:       amdgpu.lds_barrier
 // CHECK:         gpu.return
 func.func @four_waves(%x: memref<?x1024xf32>, %a: memref<?xf32>, %b: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs scalars(%a, %b : memref<?xf32>, memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%a[m] : memref<?xf32>, %b[m] : memref<?xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<1024xf32>):
     %square = arith.mulf %xr, %xr : vector<1024xf32>
@@ -167,7 +167,7 @@ func.func @four_waves(%x: memref<?x1024xf32>, %a: memref<?xf32>, %b: memref<?xf3
 // CHECK-NOT:       amdgpu.lds_barrier
 // CHECK:         gpu.return
 func.func @two_phases(%x: memref<?x1024xf32>, %a: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs scalars(%a : memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%a[m] : memref<?xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<1024xf32>):
     %s1 = vector.reduction <add>, %xr : vector<1024xf32> into f32
@@ -199,7 +199,7 @@ func.func @two_phases(%x: memref<?x1024xf32>, %a: memref<?xf32>) {
 // CHECK-NEXT:        vector.store %{{.*}}[%{{.*}}, %[[COLUMN]]]
 // CHECK:         gpu.return
 func.func @ragged_row(%x: memref<?x300xf32>, %o: memref<?x300xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x300xf32>) outs rows(%o : memref<?x300xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x300xf32>) outs(%o[m, n] : memref<?x300xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<300xf32>):
     %sum = vector.reduction <add>, %xr : vector<300xf32> into f32
@@ -219,7 +219,7 @@ func.func @ragged_row(%x: memref<?x300xf32>, %o: memref<?x300xf32>) {
 // CHECK-NOT:     scf.if
 // CHECK:         gpu.return
 func.func @whole_row(%x: memref<?x512xf32>, %o: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%o : memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%o[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>):
     %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
@@ -245,7 +245,7 @@ func.func @whole_row(%x: memref<?x512xf32>, %o: memref<?x512xf32>) {
 // CHECK-DAG:     arith.maximumf %{{.*}}, %{{.*}} : vector<2xf32>
 // CHECK-DAG:     arith.addf %{{.*}}, %{{.*}} : vector<2xf32>
 func.func @maximum(%x: memref<?x500xf32>, %largest: memref<?xf32>, %total: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x500xf32>) outs scalars(%largest, %total : memref<?xf32>, memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x500xf32>) outs(%largest[m] : memref<?xf32>, %total[m] : memref<?xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<500xf32>):
     %m = vector.reduction <maximumf>, %xr : vector<500xf32> into f32
@@ -267,7 +267,7 @@ func.func @maximum(%x: memref<?x500xf32>, %largest: memref<?xf32>, %total: memre
 // CHECK:         scf.if %[[FIRST]] {
 // CHECK-NEXT:      memref.store %[[SUM]]
 func.func @row_scalar(%x: memref<?x256xf32>, %s: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs scalars(%s : memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%s[m] : memref<?xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
     %sum = vector.reduction <add>, %xr : vector<256xf32> into f32
@@ -288,7 +288,7 @@ func.func @row_scalar(%x: memref<?x256xf32>, %s: memref<?xf32>) {
 // CHECK:           arith.mulf %{{.*}}, %[[GAMMA]]
 // CHECK:         gpu.return
 func.func @column_operand(%x: memref<?x256xf32>, %c: memref<256xf32>, %y: memref<?x256xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) columns(%c : memref<256xf32>) outs rows(%y : memref<?x256xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>, %c[n] : memref<256xf32>) outs(%y[m, n] : memref<?x256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>, %cr: vector<256xf32>):
     %scaled = arith.mulf %xr, %cr : vector<256xf32>
@@ -306,7 +306,7 @@ func.func @column_operand(%x: memref<?x256xf32>, %c: memref<256xf32>, %y: memref
 // CHECK-DAG:     math.rsqrt %{{.*}} : f32
 // CHECK-DAG:     math.exp %{{.*}} : vector<4xf32>
 func.func @constants_and_scalars(%x: memref<?x256xf32>, %s: memref<?xf32>, %y: memref<?x256xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) scalars(%s : memref<?xf32>) outs rows(%y : memref<?x256xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>, %s[m] : memref<?xf32>) outs(%y[m, n] : memref<?x256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>, %sr: f32):
     %two = arith.constant dense<2.0> : vector<256xf32>
@@ -333,7 +333,7 @@ func.func @constants_and_scalars(%x: memref<?x256xf32>, %s: memref<?xf32>, %y: m
 // CHECK-NEXT:    vector.load %[[SHARED]][
 // CHECK:         gpu.return
 func.func @shared_columns(%x: memref<?x256xf32>, %gamma: memref<256xf32>, %o: memref<?x256xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) columns(%gamma : memref<256xf32>) outs rows(%o : memref<?x256xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>, %gamma[n] : memref<256xf32>) outs(%o[m, n] : memref<?x256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>, %g: vector<256xf32>):
     %y = arith.mulf %xr, %g : vector<256xf32>

@@ -34,8 +34,8 @@
 
 //--- linear.mlir
 func.func @linear(%x: memref<?x64xbf16>, %w: memref<96x64xbf16>, %b: memref<96xf32>, %y: memref<?x96xbf16>) {
-  lnbwd.rowwise @linear rows(%x : memref<?x64xbf16>) columns(%b : memref<96xf32>)
-      matrices(%w : memref<96x64xbf16>) outs rows(%y : memref<?x96xbf16>)
+  lnbwd.rowwise @linear domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xbf16>, %b[n1] : memref<96xf32>,
+      %w[n1, n0] : memref<96x64xbf16>) outs(%y[m, n1] : memref<?x96xbf16>)
       attributes {operand_names = ["x", "b", "w", "y"]} {
   ^row(%xr: vector<64xbf16>, %br: vector<96xf32>, %wm: vector<96x64xbf16>):
     %p = lnbwd.linear %xr, %wm : vector<64xbf16>, vector<96x64xbf16>

@@ -15,8 +15,8 @@
 // MODE: error: loc("option float32-products"): expected float32-products to be exact or tf32, got 'fast'
 // ONE-NOT: v_mfma
 func.func @k(%x: memref<?x64xf32>, %b: memref<96xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) columns(%b : memref<96xf32>) matrices(%w : memref<96x64xf32>)
-      outs rows(%y : memref<?x96xf32>) attributes {operand_names = ["x", "b", "w", "y"]} {
+  lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xf32>, %b[n1] : memref<96xf32>, %w[n1, n0] : memref<96x64xf32>)
+      outs(%y[m, n1] : memref<?x96xf32>) attributes {operand_names = ["x", "b", "w", "y"]} {
   ^row(%xr: vector<64xf32>, %br: vector<96xf32>, %wm: vector<96x64xf32>):
     %p = lnbwd.linear %xr, %wm : vector<64xf32>, vector<96x64xf32>
     %yr = arith.addf %p, %br : vector<96xf32>

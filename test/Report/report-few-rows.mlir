@@ -10,7 +10,7 @@
 // 20 rows of 8 and of 16, and 16 x 8 elements, of 4 bytes.
 // CHECK:        bytes by the plan         2432
 func.func @k(%x: memref<?x8xf32>, %w: memref<16x8xf32>, %y: memref<?x16xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) matrices(%w : memref<16x8xf32>) outs rows(%y : memref<?x16xf32>)
+  lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x8xf32>, %w[n1, n0] : memref<16x8xf32>) outs(%y[m, n1] : memref<?x16xf32>)
       attributes {operand_names = ["x", "w", "y"]} {
   ^row(%xr: vector<8xf32>, %wm: vector<16x8xf32>):
     %p = lnbwd.linear %xr, %wm : vector<8xf32>, vector<16x8xf32>

@@ -18,7 +18,7 @@
 
 //--- exp.mlir
 func.func @exp(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
-  lnbwd.rowwise @exp rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>) {
+  lnbwd.rowwise @exp domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%y[m, n] : memref<?x512xf32>) {
   ^bb0(%row: vector<512xf32>):
     %e = math.exp %row : vector<512xf32>
     lnbwd.yield %e : vector<512xf32>
@@ -28,7 +28,7 @@ func.func @exp(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
 
 //--- remainder.mlir
 func.func @remainder(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
-  lnbwd.rowwise @remainder rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>) {
+  lnbwd.rowwise @remainder domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%y[m, n] : memref<?x512xf32>) {
   ^bb0(%row: vector<512xf32>):
     %e = arith.remf %row, %row : vector<512xf32>
     lnbwd.yield %e : vector<512xf32>

@@ -11,7 +11,7 @@
 // CHECK-DAG:     arith.cmpf oeq, %x, %[[ZERO]] : vector<64xf32>
 // CHECK-DAG:     arith.cmpf oge, %z, %[[ZERO]] : vector<64xf32>
 func.func @power(%x: memref<?x64xf32>, %z: memref<?x64xf32>, %y: memref<?x64xf32>) {
-  lnbwd.rowwise @k rows(%x, %z : memref<?x64xf32>, memref<?x64xf32>) outs rows(%y : memref<?x64xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>, %z[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>)
       attributes {operand_names = ["x", "z", "y"]} {
   ^bb0(%xr: vector<64xf32>, %zr: vector<64xf32>):
     %yr = math.powf %xr, %zr : vector<64xf32>
@@ -28,7 +28,7 @@ func.func @power(%x: memref<?x64xf32>, %z: memref<?x64xf32>, %y: memref<?x64xf32
 // CHECK-DAG:     %[[DSIN:.*]] = arith.mulf {{.*}}%[[SIN]]
 // CHECK-DAG:     arith.negf %[[DSIN]]
 func.func @waves(%x: memref<?x64xf32>, %s: memref<?x64xf32>, %c: memref<?x64xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%s, %c : memref<?x64xf32>, memref<?x64xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%s[m, n] : memref<?x64xf32>, %c[m, n] : memref<?x64xf32>)
       attributes {operand_names = ["x", "s", "c"]} {
   ^bb0(%xr: vector<64xf32>):
     %sr = math.sin %xr : vector<64xf32>
@@ -52,7 +52,7 @@ func.func @waves(%x: memref<?x64xf32>, %s: memref<?x64xf32>, %c: memref<?x64xf32
 // CHECK:         %[[COUNT:.*]] = vector.reduction <add>, %[[SHARES]]
 // CHECK:         arith.divf %{{.*}}, %[[COUNT]]
 func.func @largest(%x: memref<?x64xf32>, %y: memref<?x64xf32>, %m: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) scalars(%m : memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>, %m[m] : memref<?xf32>)
       attributes {operand_names = ["x", "y", "m"]} {
   ^bb0(%xr: vector<64xf32>):
     %most = vector.reduction <maximumf>, %xr : vector<64xf32> into f32
@@ -77,7 +77,7 @@ func.func @largest(%x: memref<?x64xf32>, %y: memref<?x64xf32>, %m: memref<?xf32>
 // CHECK:         math.exp
 // CHECK-NOT:     math.exp
 func.func @silu(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>)
       attributes {operand_names = ["x", "y"]} {
   ^bb0(%xr: vector<64xf32>):
     %one = arith.constant dense<1.0> : vector<64xf32>
@@ -97,7 +97,7 @@ func.func @silu(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
 // CHECK-NOT:     arith.maximumf
 // CHECK-NOT:     arith.select
 func.func @bounded(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>)
       attributes {operand_names = ["x", "y"]} {
   ^bb0(%xr: vector<64xf32>):
     %one = arith.constant dense<1.0> : vector<64xf32>
@@ -121,7 +121,7 @@ func.func @bounded(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
 // CHECK:         %[[DX:.*]] = arith.mulf %[[X]], %[[TWICE]] {{.*}} : vector<64xf32>
 // CHECK:         arith.truncf %[[DX]] : vector<64xf32> to vector<64xbf16>
 func.func @narrow(%x: memref<?x64xbf16>, %y: memref<?x64xbf16>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xbf16>) outs rows(%y : memref<?x64xbf16>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xbf16>) outs(%y[m, n] : memref<?x64xbf16>)
       attributes {operand_names = ["x", "y"]} {
   ^bb0(%xr: vector<64xbf16>):
     %yr = arith.mulf %xr, %xr : vector<64xbf16>

@@ -21,8 +21,8 @@
 
 //--- names.mlir
 func.func @f(%x: memref<?x64xf32>, %scale: memref<64xf32>, %y: memref<?x64xf32>, %norm: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) columns(%scale : memref<64xf32>)
-      outs rows(%y : memref<?x64xf32>) scalars(%norm : memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>, %scale[n] : memref<64xf32>)
+      outs(%y[m, n] : memref<?x64xf32>, %norm[m] : memref<?xf32>)
       attributes {operand_names = ["x", "scale", "y", "norm"]} {
   ^bb0(%xr: vector<64xf32>, %s: vector<64xf32>):
     %sum = vector.reduction <add>, %xr : vector<64xf32> into f32
@@ -34,7 +34,7 @@ func.func @f(%x: memref<?x64xf32>, %scale: memref<64xf32>, %y: memref<?x64xf32>,
 
 //--- scalar.mlir
 func.func @f(%x: memref<?x64xf32>, %s: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs scalars(%s : memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%s[m] : memref<?xf32>)
       attributes {operand_names = ["x", "s"]} {
   ^bb0(%xr: vector<64xf32>):
     %sum = vector.reduction <add>, %xr : vector<64xf32> into f32
@@ -45,7 +45,7 @@ func.func @f(%x: memref<?x64xf32>, %s: memref<?xf32>) {
 
 //--- scalars.mlir
 func.func @f(%x: memref<?x64xf32>, %s: memref<?xf32>, %t: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs scalars(%s, %t : memref<?xf32>, memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%s[m] : memref<?xf32>, %t[m] : memref<?xf32>)
       attributes {operand_names = ["x", "s", "t"]} {
   ^bb0(%xr: vector<64xf32>):
     %sum = vector.reduction <add>, %xr : vector<64xf32> into f32
@@ -64,7 +64,7 @@ func.func @f(%x: memref<?x64xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>) {
 //--- programs.mlir
 // Sums and the largest element are the only reductions.
 func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>) {
   ^bb0(%xr: vector<64xf32>):
     // expected-error@+1 {{'vector.reduction' op cannot be differentiated: expected the sum or the largest element of a row of float32, vector.reduction <add> or <maximumf>}}
     %m = vector.reduction <mul>, %xr : vector<64xf32> into f32
@@ -78,7 +78,7 @@ func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
 // -----
 
 func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>) {
   ^bb0(%xr: vector<64xf32>):
     // expected-error@+1 {{'math.sinh' op cannot be differentiated: expected one of arith.addf, arith.divf, arith.extf, arith.maximumf}}
     %yr = math.sinh %xr : vector<64xf32>
@@ -91,7 +91,7 @@ func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
 
 func.func @f(%x: memref<?x64xf32>, %s: memref<64xf32>) {
   // expected-error@+1 {{expected no column sums, group sums or outer sums in a program that is differentiated}}
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs column_sums(%s : memref<64xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%s[n] add : memref<64xf32>) {
   ^bb0(%xr: vector<64xf32>):
     lnbwd.yield %xr : vector<64xf32>
   }
@@ -111,7 +111,7 @@ func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
 
 // Gradients are float32: what is computed wider would lose what it is wider for.
 func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>) {
   ^bb0(%xr: vector<64xf32>):
     %wide = arith.extf %xr : vector<64xf32> to vector<64xf64>
     %square = arith.mulf %wide, %wide : vector<64xf64>
@@ -126,7 +126,7 @@ func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
 
 // A sum that is not of float32 is no row sum.
 func.func @f(%x: memref<?x64xbf16>, %y: memref<?xbf16>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xbf16>) outs scalars(%y : memref<?xbf16>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xbf16>) outs(%y[m] : memref<?xbf16>) {
   ^bb0(%xr: vector<64xbf16>):
     // expected-error@+1 {{'vector.reduction' op cannot be differentiated}}
     %yr = vector.reduction <add>, %xr : vector<64xbf16> into bf16
@@ -139,7 +139,7 @@ func.func @f(%x: memref<?x64xbf16>, %y: memref<?xbf16>) {
 
 func.func @mask_out(%x: memref<?x8xf32>, %y: memref<?x8xf32>, %m: memref<?x8xi8>) {
   // expected-error@+1 {{expected row outputs of f16, bf16 or f32 in a program that is differentiated, got positive of i8; leave the mask to a program of its own}}
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs rows(%y, %m : memref<?x8xf32>, memref<?x8xi8>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%y[m, n] : memref<?x8xf32>, %m[m, n] : memref<?x8xi8>)
       attributes {operand_names = ["x", "y", "positive"]} {
   ^bb0(%xr: vector<8xf32>):
     %zero = arith.constant dense<0.0> : vector<8xf32>

@@ -5,11 +5,11 @@
 // matrix an outer sum, that of the bias a column sum. What is multiplied is
 // rounded to the type of the row, as it is in the forward pass; the rest is not.
 // CHECK-LABEL: func @linear_bwd(
-// CHECK:         lnbwd.rowwise @linear_bwd rows(%{{[a-z0-9_, %]+}} : memref<?x96xf32>, memref<?x64xbf16>)
-// CHECK-SAME:      matrices(%{{[a-z0-9_, %]+}} : memref<96x64xbf16>)
-// CHECK-SAME:      outs rows(%{{[a-z0-9_, %]+}} : memref<?x64xbf16>)
-// CHECK-SAME:      column_sums(%{{[a-z0-9_, %]+}} : memref<96xf32>)
-// CHECK-SAME:      outer_sums(%{{[a-z0-9_, %]+}} : memref<96x64xbf16>)
+// CHECK:         lnbwd.rowwise @linear_bwd domain(m | n0, n1) ins(%{{[^ ]+}}[m, n0] : memref<?x96xf32>, %{{[^ ]+}}[m, n1] : memref<?x64xbf16>,
+// CHECK-SAME:      %{{[^ ]+}}[n0, n1] : memref<96x64xbf16>)
+// CHECK-SAME:      outs(%{{[^ ]+}}[m, n1] : memref<?x64xbf16>,
+// CHECK-SAME:      %{{[^ ]+}}[n0] add : memref<96xf32>,
+// CHECK-SAME:      %{{[^ ]+}}[n0, n1] add : memref<96x64xbf16>)
 // CHECK-SAME:      operand_names = ["dy", "x", "w", "dx", "db", "dw"]
 // CHECK-DAG:       %[[NARROW:.*]] = arith.truncf %dy
 // CHECK-DAG:       %[[DY:.*]] = arith.extf %[[NARROW]]
@@ -20,8 +20,8 @@
 // CHECK:           lnbwd.yield %[[ROUNDED]], %dy, %[[DW]]
 // SAVED-LABEL: func @linear_bwd(
 func.func @linear(%x: memref<?x64xbf16>, %b: memref<96xf32>, %w: memref<96x64xbf16>, %y: memref<?x96xf32>) {
-  lnbwd.rowwise @linear rows(%x : memref<?x64xbf16>) columns(%b : memref<96xf32>) matrices(%w : memref<96x64xbf16>)
-      outs rows(%y : memref<?x96xf32>) attributes {operand_names = ["x", "b", "w", "y"]} {
+  lnbwd.rowwise @linear domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xbf16>, %b[n1] : memref<96xf32>, %w[n1, n0] : memref<96x64xbf16>)
+      outs(%y[m, n1] : memref<?x96xf32>) attributes {operand_names = ["x", "b", "w", "y"]} {
   ^row(%xr: vector<64xbf16>, %br: vector<96xf32>, %wm: vector<96x64xbf16>):
     %p = lnbwd.linear %xr, %wm : vector<64xbf16>, vector<96x64xbf16>
     %yr = arith.addf %p, %br : vector<96xf32>
@@ -40,7 +40,7 @@ func.func @linear(%x: memref<?x64xbf16>, %b: memref<96xf32>, %w: memref<96x64xbf
 // CHECK:           lnbwd.yield %{{.*}}, %[[SUM]] : vector<64xf32>, vector<96x64xf32>
 // SAVED-LABEL: func @tied_bwd(
 func.func @tied(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x64xf32>) {
-  lnbwd.rowwise @tied rows(%x : memref<?x64xf32>) matrices(%w : memref<96x64xf32>) outs rows(%y : memref<?x64xf32>)
+  lnbwd.rowwise @tied domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xf32>, %w[n1, n0] : memref<96x64xf32>) outs(%y[m, n0] : memref<?x64xf32>)
       attributes {operand_names = ["x", "w", "y"]} {
   ^row(%xr: vector<64xf32>, %wm: vector<96x64xf32>):
     %p = lnbwd.linear %xr, %wm : vector<64xf32>, vector<96x64xf32>

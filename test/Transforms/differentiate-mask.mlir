@@ -4,14 +4,14 @@
 // A mask has no gradient, and the gradient is given it.
 // CHECK-LABEL: func @dropout_bwd(
 // CHECK-SAME:    %[[DY:.*]]: memref<?x512xf32>, %[[MASK:.*]]: memref<?x512xi8>, %[[DX:.*]]: memref<?x512xf32>)
-// CHECK:         rows(%[[DY]], %[[MASK]] :
-// CHECK-SAME:    outs rows(%[[DX]] :
+// CHECK:         ins(%[[DY]][m, n] : {{.*}}, %[[MASK]][m, n] :
+// CHECK-SAME:    outs(%[[DX]][m, n] :
 // CHECK:         %[[SET:.*]] = arith.cmpi ne
 // CHECK:         arith.select %[[SET]]
 // WRT:           expected the option wrt to name inputs of f16, bf16 or f32, got mask of i8, which has no gradient
 func.func @dropout(%x: memref<?x512xf32>, %mask: memref<?x512xi8>, %y: memref<?x512xf32>) {
-  lnbwd.rowwise @dropout rows(%x, %mask : memref<?x512xf32>, memref<?x512xi8>)
-      outs rows(%y : memref<?x512xf32>) attributes {operand_names = ["x", "mask", "y"]} {
+  lnbwd.rowwise @dropout domain(m | n) ins(%x[m, n] : memref<?x512xf32>, %mask[m, n] : memref<?x512xi8>)
+      outs(%y[m, n] : memref<?x512xf32>) attributes {operand_names = ["x", "mask", "y"]} {
   ^row(%xr: vector<512xf32>, %mr: vector<512xi8>):
     %zero = arith.constant dense<0> : vector<512xi8>
     %none = arith.constant dense<0.0> : vector<512xf32>

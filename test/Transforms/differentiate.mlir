@@ -57,15 +57,15 @@ func.func @rms_norm(%x: memref<?x512xf32>, %gamma: memref<512xf32>, %y: memref<?
 // that is read gets its gradient as a row scalar.
 // CHECK-LABEL: func @types_bwd(
 // CHECK-SAME:      memref<?x64xbf16>
-// CHECK:         lnbwd.rowwise @scale_bwd rows(
-// CHECK-SAME:      outs rows({{.*}} : memref<?x64xbf16>) scalars({{.*}} : memref<?xf32>)
+// CHECK:         lnbwd.rowwise @scale_bwd domain(m | n) ins(
+// CHECK-SAME:      outs({{.*}}[m, n] : memref<?x64xbf16>, {{.*}}[m] : memref<?xf32>
 // CHECK-SAME:      operand_names = ["dy", "x", "s", "dx", "ds"]
 // CHECK:           %[[WIDE:.*]] = arith.extf %dy
 // CHECK:           vector.reduction <add>
 // CHECK:           arith.truncf
 func.func @types(%x: tensor<?x64xbf16>, %s: tensor<?xf32>, %y: tensor<?x64xbf16>) -> tensor<?x64xbf16> {
-  %0 = lnbwd.rowwise @scale rows(%x : tensor<?x64xbf16>) scalars(%s : tensor<?xf32>)
-      outs rows(%y : tensor<?x64xbf16>) attributes {operand_names = ["x", "s", "y"]} -> tensor<?x64xbf16> {
+  %0 = lnbwd.rowwise @scale domain(m | n) ins(%x[m, n] : tensor<?x64xbf16>, %s[m] : tensor<?xf32>)
+      outs(%y[m, n] : tensor<?x64xbf16>) attributes {operand_names = ["x", "s", "y"]} -> tensor<?x64xbf16> {
   ^bb0(%xr: vector<64xbf16>, %sr: f32):
     %wide = arith.extf %xr : vector<64xbf16> to vector<64xf32>
     %sv = vector.broadcast %sr : f32 to vector<64xf32>
@@ -87,7 +87,7 @@ func.func @types(%x: tensor<?x64xbf16>, %s: tensor<?xf32>, %y: tensor<?x64xbf16>
 // CHECK-NOT:       vector.reduction
 // CHECK:           lnbwd.yield %{{.*}}, %[[ZERO]]
 func.func @detached(%x: memref<?x64xf32>, %c: memref<64xf32>, %y: memref<?x64xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) columns(%c : memref<64xf32>) outs rows(%y : memref<?x64xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>, %c[n] : memref<64xf32>) outs(%y[m, n] : memref<?x64xf32>)
       attributes {operand_names = ["x", "c", "y"]} {
   ^bb0(%xr: vector<64xf32>, %cr: vector<64xf32>):
     %m = vector.reduction <maximumf>, %xr {lnbwd.detach} : vector<64xf32> into f32
@@ -102,10 +102,10 @@ func.func @detached(%x: memref<?x64xf32>, %c: memref<64xf32>, %y: memref<?x64xf3
 
 // The adjoint of a group column is a group sum.
 // CHECK-LABEL: func @groups_bwd(
-// CHECK:         lnbwd.rowwise @groups_bwd rows(%{{[^)]*}} : memref<?x64xf32>, memref<?x64xf32>)
-// CHECK-SAME:      group_columns(%{{[^ ]+}} : memref<?x64xbf16>)
-// CHECK-SAME:      outs rows(%{{[^ ]+}} : memref<?x64xf32>) column_sums(%{{[^ ]+}} : memref<64xf32>)
-// CHECK-SAME:      group_sums(%{{[^ ]+}} : memref<?x64xbf16>)
+// CHECK:         lnbwd.rowwise @groups_bwd domain(m0, m1 | n) ins(%{{[^ ]+}}[m0, m1, n] : memref<?x?x64xf32>, %{{[^ ]+}}[m0, m1, n] : memref<?x?x64xf32>,
+// CHECK-SAME:      %{{[^ ]+}}[m0, n] : memref<?x64xbf16>)
+// CHECK-SAME:      outs(%{{[^ ]+}}[m0, m1, n] : memref<?x?x64xf32>, %{{[^ ]+}}[n] add : memref<64xf32>,
+// CHECK-SAME:      %{{[^ ]+}}[m0, n] add : memref<?x64xbf16>)
 // CHECK-SAME:      operand_names = ["dy", "x", "scale", "dx", "dbeta", "dscale"]
 // CHECK:         ^{{.*}}(%[[DY:.*]]: vector<64xf32>, %[[X:.*]]: vector<64xf32>, %[[S:.*]]: vector<64xbf16>):
 // CHECK-DAG:       %[[W:.*]] = arith.extf %[[S]]
@@ -113,9 +113,9 @@ func.func @detached(%x: memref<?x64xf32>, %c: memref<64xf32>, %y: memref<?x64xf3
 // NONE-LABEL:  func @groups_bwd(
 // WRT-LABEL:  func @groups_bwd(
 // PLAIN-LABEL: func @groups_bwd(
-func.func @groups(%x: memref<?x64xf32>, %beta: memref<64xf32>, %scale: memref<?x64xbf16>, %y: memref<?x64xf32>) {
-  lnbwd.rowwise @groups rows(%x : memref<?x64xf32>) columns(%beta : memref<64xf32>)
-      group_columns(%scale : memref<?x64xbf16>) outs rows(%y : memref<?x64xf32>)
+func.func @groups(%x: memref<?x?x64xf32>, %beta: memref<64xf32>, %scale: memref<?x64xbf16>, %y: memref<?x?x64xf32>) {
+  lnbwd.rowwise @groups domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x64xf32>, %beta[n] : memref<64xf32>,
+      %scale[m0, n] : memref<?x64xbf16>) outs(%y[m0, m1, n] : memref<?x?x64xf32>)
       attributes {operand_names = ["x", "beta", "scale", "y"]} {
   ^row(%xr: vector<64xf32>, %b: vector<64xf32>, %s: vector<64xbf16>):
     %wide = arith.extf %s : vector<64xbf16> to vector<64xf32>

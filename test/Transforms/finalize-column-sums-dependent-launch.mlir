@@ -3,12 +3,12 @@
 // What brings its rows near early needs time for that: the kernel that adds up
 // the partial sums, which is before it in the next call, lets it start.
 // CHECK-LABEL: func @early(
-// CHECK:         lnbwd.rowwise @k rows
+// CHECK:         lnbwd.rowwise @k domain
 // CHECK-SAME:      dependent_launch = true, prefetch_before_dependency = true>
 // CHECK:         lnbwd.rowwise @k_finalize
 // CHECK-SAME:      dependent_launch = true, early_trigger = true>
 func.func @early(%x: memref<?x512xbf16>, %a: memref<512xbf16>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xbf16>) outs column_sums(%a : memref<512xbf16>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xbf16>) outs(%a[n] add : memref<512xbf16>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32,
                                              workgroups_per_compute_unit = 4, dependent_launch = true, prefetch_before_dependency = true>} {
   ^bb0(%xr: vector<512xbf16>):
@@ -24,7 +24,7 @@ func.func @early(%x: memref<?x512xbf16>, %a: memref<512xbf16>) {
 // CHECK:         lnbwd.rowwise @k_finalize
 // CHECK-SAME:      dependent_launch = true>
 func.func @plain(%x: memref<?x512xbf16>, %a: memref<512xbf16>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xbf16>) outs column_sums(%a : memref<512xbf16>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xbf16>) outs(%a[n] add : memref<512xbf16>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32,
                                              workgroups_per_compute_unit = 4, dependent_launch = true>} {
   ^bb0(%xr: vector<512xbf16>):

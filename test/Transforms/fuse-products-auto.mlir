@@ -12,7 +12,7 @@ func.func @f(%x: memref<?x100xbf16>, %w: memref<96x100xbf16>, %y: memref<?x96xbf
   %p = memref.alloc(%m) : memref<?x96xf32>
   lnbwd.product @p lhs(%x : memref<?x100xbf16>) rhs(%w : memref<96x100xbf16>) outs(%p : memref<?x96xf32>)
       attributes {rhs_transposed}
-  lnbwd.rowwise @k rows(%p : memref<?x96xf32>) outs rows(%y : memref<?x96xbf16>) {
+  lnbwd.rowwise @k domain(m | n) ins(%p[m, n] : memref<?x96xf32>) outs(%y[m, n] : memref<?x96xbf16>) {
   ^row(%pr: vector<96xf32>):
     %yr = arith.truncf %pr : vector<96xf32> to vector<96xbf16>
     lnbwd.yield %yr : vector<96xbf16>

@@ -11,7 +11,7 @@ func.func @row_sum(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x96x
   %p = memref.alloc(%m) : memref<?x96xf32>
   lnbwd.product @p lhs(%x : memref<?x64xf32>) rhs(%w : memref<96x64xf32>) outs(%p : memref<?x96xf32>)
       attributes {rhs_transposed}
-  lnbwd.rowwise @k rows(%p : memref<?x96xf32>) outs rows(%y : memref<?x96xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%p[m, n] : memref<?x96xf32>) outs(%y[m, n] : memref<?x96xf32>) {
   ^row(%pr: vector<96xf32>):
     // expected-error@+1 {{cannot be in the epilogue of a product (epilogues=always): expected an elementwise operation, a splat constant, vector.broadcast of a scalar, or a pure operation on scalars}}
     %sum = vector.reduction <add>, %pr : vector<96xf32> into f32
@@ -30,7 +30,7 @@ func.func @column_sum(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x
   lnbwd.product @p lhs(%x : memref<?x64xf32>) rhs(%w : memref<96x64xf32>) outs(%p : memref<?x96xf32>)
       attributes {rhs_transposed}
   // expected-error@+1 {{cannot be in the epilogue of a product (epilogues=always): expected one output, a row block, got 2 outputs, of which 1 are row blocks}}
-  lnbwd.rowwise @k rows(%p : memref<?x96xf32>) outs rows(%y : memref<?x96xf32>) column_sums(%s : memref<96xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%p[m, n] : memref<?x96xf32>) outs(%y[m, n] : memref<?x96xf32>, %s[n] add : memref<96xf32>) {
   ^row(%pr: vector<96xf32>):
     lnbwd.yield %pr, %pr : vector<96xf32>, vector<96xf32>
   }
@@ -45,7 +45,7 @@ func.func @two_readers(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?
   // expected-error@+1 {{cannot be in the epilogue of a product (epilogues=always): expected one row program to read the product, got 2 operations}}
   lnbwd.product @p lhs(%x : memref<?x64xf32>) rhs(%w : memref<64x64xf32>) outs(%p : memref<?x64xf32>)
   lnbwd.product @q lhs(%p : memref<?x64xf32>) rhs(%w : memref<64x64xf32>) outs(%z : memref<?x64xf32>)
-  lnbwd.rowwise @k rows(%p : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%p[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>) {
   ^row(%pr: vector<64xf32>):
     %yr = arith.negf %pr : vector<64xf32>
     lnbwd.yield %yr : vector<64xf32>
@@ -60,12 +60,12 @@ func.func @changes(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?x64x
   %p = memref.alloc(%m) : memref<?x64xf32>
   lnbwd.product @p lhs(%x : memref<?x64xf32>) rhs(%w : memref<64x64xf32>) outs(%p : memref<?x64xf32>)
       attributes {operand_names = ["x", "w", "p"]}
-  lnbwd.rowwise @other rows(%y : memref<?x64xf32>) outs rows(%x : memref<?x64xf32>) {
+  lnbwd.rowwise @other domain(m | n) ins(%y[m, n] : memref<?x64xf32>) outs(%x[m, n] : memref<?x64xf32>) {
   ^row(%yr: vector<64xf32>):
     lnbwd.yield %yr : vector<64xf32>
   }
   // expected-error@+1 {{cannot be in the epilogue of a product (epilogues=always): expected x to stay as it is up to here: the product would read it only now}}
-  lnbwd.rowwise @k rows(%p : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%p[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>) {
   ^row(%pr: vector<64xf32>):
     %yr = arith.negf %pr : vector<64xf32>
     lnbwd.yield %yr : vector<64xf32>
@@ -80,7 +80,7 @@ func.func @strided(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?x64x
   %p = memref.alloc(%m) : memref<?x64xf32>
   lnbwd.product @p lhs(%x : memref<?x64xf32>) rhs(%w : memref<64x64xf32>) outs(%p : memref<?x64xf32>)
   // expected-error@+1 {{cannot be in the epilogue of a product (epilogues=always): expected rows of one dimension in dense memrefs, got y of another kind}}
-  lnbwd.rowwise @k rows(%p : memref<?x64xf32>) outs rows(%y : memref<?x64xf32, strided<[80, 1]>>)
+  lnbwd.rowwise @k domain(m | n) ins(%p[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32, strided<[80, 1]>>)
       attributes {operand_names = ["p", "y"]} {
   ^row(%pr: vector<64xf32>):
     %yr = arith.negf %pr : vector<64xf32>

@@ -8,7 +8,7 @@
 func.func @f(%x: memref<?x64xf32>, %g: memref<64xf32>, %w: memref<64x288xf32>, %y: memref<?x288xf32>) {
   %m = lnbwd.row_count %x : memref<?x64xf32>
   %z = memref.alloc(%m) : memref<?x64xf32>
-  lnbwd.rowwise @rows rows(%x : memref<?x64xf32>) columns(%g : memref<64xf32>) outs rows(%z : memref<?x64xf32>) {
+  lnbwd.rowwise @rows domain(m | n) ins(%x[m, n] : memref<?x64xf32>, %g[n] : memref<64xf32>) outs(%z[m, n] : memref<?x64xf32>) {
   ^row(%xr: vector<64xf32>, %gr: vector<64xf32>):
     %zr = arith.mulf %xr, %gr : vector<64xf32>
     lnbwd.yield %zr : vector<64xf32>

@@ -21,7 +21,7 @@
 func.func @outer(%dy: memref<?x96xf16>, %x: memref<?x64xf16>, %rstd: memref<?xf32>, %t: memref<96x64xf32>) {
   %m = lnbwd.row_count %x : memref<?x64xf16>
   %xhat = memref.alloc(%m) : memref<?x64xf16>
-  lnbwd.rowwise @rows rows(%x : memref<?x64xf16>) scalars(%rstd : memref<?xf32>) outs rows(%xhat : memref<?x64xf16>)
+  lnbwd.rowwise @rows domain(m | n) ins(%x[m, n] : memref<?x64xf16>, %rstd[m] : memref<?xf32>) outs(%xhat[m, n] : memref<?x64xf16>)
       attributes {operand_names = ["x", "rstd", "rows_0"]} {
   ^row(%xr: vector<64xf16>, %r: f32):
     %wide = arith.extf %xr : vector<64xf16> to vector<64xf32>
@@ -55,7 +55,7 @@ func.func @both(%x: memref<?x64xf32>, %g: memref<64xf32>, %w: memref<96x64xf32>,
                 %y: memref<?x96xf32>) {
   %m = lnbwd.row_count %x : memref<?x64xf32>
   %z = memref.alloc(%m) : memref<?x64xf32>
-  lnbwd.rowwise @rows rows(%x : memref<?x64xf32>) columns(%g : memref<64xf32>) outs rows(%z : memref<?x64xf32>)
+  lnbwd.rowwise @rows domain(m | n) ins(%x[m, n] : memref<?x64xf32>, %g[n] : memref<64xf32>) outs(%z[m, n] : memref<?x64xf32>)
       attributes {operand_names = ["x", "g", "rows_0"]} {
   ^row(%xr: vector<64xf32>, %gr: vector<64xf32>):
     %zr = arith.mulf %xr, %gr : vector<64xf32>
@@ -64,7 +64,7 @@ func.func @both(%x: memref<?x64xf32>, %g: memref<64xf32>, %w: memref<96x64xf32>,
   %p = memref.alloc(%m) : memref<?x96xf32>
   lnbwd.product @k_matmul_0 lhs(%z : memref<?x64xf32>) rhs(%w : memref<96x64xf32>) outs(%p : memref<?x96xf32>)
       attributes {rhs_transposed, operand_names = ["rows_0", "w", "matmul_0"]}
-  lnbwd.rowwise @k rows(%p : memref<?x96xf32>) columns(%b : memref<96xf32>) outs rows(%y : memref<?x96xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%p[m, n] : memref<?x96xf32>, %b[n] : memref<96xf32>) outs(%y[m, n] : memref<?x96xf32>)
       attributes {operand_names = ["matmul_0", "b", "y"]} {
   ^row(%pr: vector<96xf32>, %br: vector<96xf32>):
     %sum = arith.addf %pr, %br : vector<96xf32>

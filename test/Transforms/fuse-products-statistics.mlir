@@ -11,9 +11,9 @@
 // CHECK:         %[[M:.*]] = lnbwd.row_count %[[X]]
 // CHECK-DAG:     %[[S0:.*]] = memref.alloc(%{{.*}}) {lnbwd.row_scalar} : memref<?xf32>
 // CHECK-DAG:     %[[S1:.*]] = memref.alloc(%{{.*}}) {lnbwd.row_scalar} : memref<?xf32>
-// CHECK:         lnbwd.rowwise @k_rows_0_statistics rows(%[[X]] : memref<?x64xbf16>)
-// CHECK-SAME:      scalars(%[[E]] : memref<?xf32>)
-// CHECK-SAME:      outs scalars(%{{.*}}, %{{.*}}, %[[MEAN]], %[[RSTD]] : memref<?xf32>, memref<?xf32>, memref<?xf32>, memref<?xf32>)
+// CHECK:         lnbwd.rowwise @k_rows_0_statistics domain(m | n) ins(%[[X]][m, n] : memref<?x64xbf16>,
+// CHECK-SAME:      %[[E]][m] : memref<?xf32>)
+// CHECK-SAME:      outs(%{{[^ ]+}}[m] : memref<?xf32>, %{{[^ ]+}}[m] : memref<?xf32>, %[[MEAN]][m] : memref<?xf32>, %[[RSTD]][m] : memref<?xf32>)
 // CHECK-SAME:      operand_names = ["x", "eps", "statistic_0", "statistic_1", "mean", "rstd"]
 // CHECK:           %[[SUM:.*]] = vector.reduction <add>
 // CHECK:           %[[SHIFT:.*]] = arith.negf
@@ -38,15 +38,15 @@
 // Else nothing is taken apart.
 // APART-LABEL: func @normalised(
 // APART-NOT:     lnbwd.row_scalar
-// APART:         lnbwd.rowwise @k_rows_0 rows
-// APART-SAME:      outs rows(%{{.*}} : memref<?x64xbf16>) scalars(
+// APART:         lnbwd.rowwise @k_rows_0 domain
+// APART-SAME:      outs(%{{[^ ]+}}[m, n] : memref<?x64xbf16>, %{{[^ ]+}}[m] :
 // APART:         lnbwd.product @k {{.*}}attributes {operand_names = ["rows_0", "w", "y"], rhs_transposed}{{$}}
 func.func @normalised(%x: memref<?x64xbf16>, %gamma: memref<64xf32>, %eps: memref<?xf32>, %w: memref<48x64xbf16>,
                       %y: memref<?x48xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>) {
   %m = lnbwd.row_count %x : memref<?x64xbf16>
   %z = memref.alloc(%m) : memref<?x64xbf16>
-  lnbwd.rowwise @k_rows_0 rows(%x : memref<?x64xbf16>) columns(%gamma : memref<64xf32>) scalars(%eps : memref<?xf32>)
-      outs rows(%z : memref<?x64xbf16>) scalars(%mean, %rstd : memref<?xf32>, memref<?xf32>)
+  lnbwd.rowwise @k_rows_0 domain(m | n) ins(%x[m, n] : memref<?x64xbf16>, %gamma[n] : memref<64xf32>, %eps[m] : memref<?xf32>)
+      outs(%z[m, n] : memref<?x64xbf16>, %mean[m] : memref<?xf32>, %rstd[m] : memref<?xf32>)
       attributes {operand_names = ["x", "gamma", "eps", "rows_0", "mean", "rstd"]} {
   ^row(%xr: vector<64xbf16>, %g: vector<64xf32>, %e: f32):
     %over = arith.constant 1.562500e-02 : f32
@@ -77,16 +77,16 @@ func.func @normalised(%x: memref<?x64xbf16>, %gamma: memref<64xf32>, %eps: memre
 // Two tiles of columns would each do it again, for one pass over the rows less.
 // Numbers that are no outputs go between the two all the same.
 // CHECK-LABEL: func @two_tiles(
-// CHECK:         lnbwd.rowwise @rows_statistics rows(%{{.*}}) outs scalars(%{{[^,]*}} : memref<?xf32>)
+// CHECK:         lnbwd.rowwise @rows_statistics domain({{.*}}) ins(%{{.*}}) outs(%{{[^,]*}}[m] : memref<?xf32>)
 // CHECK:         lnbwd.product @k {{.*}} prologue scalars
 // AUTO-LABEL: func @two_tiles(
-// AUTO:         lnbwd.rowwise @rows rows
+// AUTO:         lnbwd.rowwise @rows domain
 // AUTO:         lnbwd.product @k {{.*}} : memref<?x192xf32>){{$}}
 // APART-LABEL: func @two_tiles(
 func.func @two_tiles(%x: memref<?x64xf32>, %w: memref<64x192xf32>, %y: memref<?x192xf32>) {
   %m = lnbwd.row_count %x : memref<?x64xf32>
   %z = memref.alloc(%m) : memref<?x64xf32>
-  lnbwd.rowwise @rows rows(%x : memref<?x64xf32>) outs rows(%z : memref<?x64xf32>) {
+  lnbwd.rowwise @rows domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%z[m, n] : memref<?x64xf32>) {
   ^row(%xr: vector<64xf32>):
     %largest = vector.reduction <maximumf>, %xr : vector<64xf32> into f32
     %spread = vector.broadcast %largest : f32 to vector<64xf32>
@@ -102,7 +102,7 @@ func.func @two_tiles(%x: memref<?x64xf32>, %w: memref<64x192xf32>, %y: memref<?x
 
 // A condition that is the same for a row is made of its numbers again.
 // CHECK-LABEL: func @condition(
-// CHECK:         lnbwd.rowwise @rows_statistics {{.*}} outs scalars(%{{[^,]*}} : memref<?xf32>)
+// CHECK:         lnbwd.rowwise @rows_statistics {{.*}} outs(%{{[^,]*}}[m] : memref<?xf32>)
 // CHECK:         lnbwd.product @k {{.*}} prologue scalars
 // CHECK:         ^bb0(%[[XR:.*]]: vector<64xf32>, %[[S:.*]]: f32):
 // CHECK:           arith.cmpf olt, %[[S]], %{{.*}} : f32
@@ -111,7 +111,7 @@ func.func @two_tiles(%x: memref<?x64xf32>, %w: memref<64x192xf32>, %y: memref<?x
 func.func @condition(%x: memref<?x64xf32>, %w: memref<64x96xf32>, %y: memref<?x96xf32>) {
   %m = lnbwd.row_count %x : memref<?x64xf32>
   %z = memref.alloc(%m) : memref<?x64xf32>
-  lnbwd.rowwise @rows rows(%x : memref<?x64xf32>) outs rows(%z : memref<?x64xf32>) {
+  lnbwd.rowwise @rows domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%z[m, n] : memref<?x64xf32>) {
   ^row(%xr: vector<64xf32>):
     %one = arith.constant 1.0 : f32
     %sum = vector.reduction <add>, %xr : vector<64xf32> into f32

@@ -25,7 +25,7 @@ func.func @bias(%x: memref<?x64xbf16>, %w: memref<96x64xbf16>, %b: memref<96xf32
   %p = memref.alloc(%m) : memref<?x96xf32>
   lnbwd.product @k_matmul_0 lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>) outs(%p : memref<?x96xf32>)
       attributes {rhs_transposed, operand_names = ["x", "w", "matmul_0"]}
-  lnbwd.rowwise @k rows(%p : memref<?x96xf32>) columns(%b : memref<96xf32>) outs rows(%y : memref<?x96xbf16>)
+  lnbwd.rowwise @k domain(m | n) ins(%p[m, n] : memref<?x96xf32>, %b[n] : memref<96xf32>) outs(%y[m, n] : memref<?x96xbf16>)
       attributes {operand_names = ["matmul_0", "b", "y"]} {
   ^row(%pr: vector<96xf32>, %br: vector<96xf32>):
     %sum = arith.addf %pr, %br : vector<96xf32>
@@ -54,14 +54,14 @@ func.func @gradient(%dy: memref<?x96xf16>, %x: memref<?x64xf16>, %w: memref<96x6
   %m = lnbwd.row_count %x : memref<?x64xf16>
   %p = memref.alloc(%m) : memref<?x64xf32>
   lnbwd.product @k_matmul_0 lhs(%dy : memref<?x96xf16>) rhs(%w : memref<96x64xf16>) outs(%p : memref<?x64xf32>)
-  lnbwd.rowwise @sums rows(%dy : memref<?x96xf16>) outs scalars(%s : memref<?xf32>) {
+  lnbwd.rowwise @sums domain(m | n) ins(%dy[m, n] : memref<?x96xf16>) outs(%s[m] : memref<?xf32>) {
   ^row(%dyr: vector<96xf16>):
     %wide = arith.extf %dyr : vector<96xf16> to vector<96xf32>
     %sum = vector.reduction <add>, %wide : vector<96xf32> into f32
     lnbwd.yield %sum : f32
   }
-  lnbwd.rowwise @k rows(%x, %p : memref<?x64xf16>, memref<?x64xf32>) scalars(%s : memref<?xf32>)
-      outs rows(%dx : memref<?x64xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf16>, %p[m, n] : memref<?x64xf32>, %s[m] : memref<?xf32>)
+      outs(%dx[m, n] : memref<?x64xf32>) {
   ^row(%xr: vector<64xf16>, %pr: vector<64xf32>, %sr: f32):
     %wide = arith.extf %xr : vector<64xf16> to vector<64xf32>
     %spread = vector.broadcast %sr : f32 to vector<64xf32>
@@ -82,7 +82,7 @@ func.func @outer(%dy: memref<?x96xbf16>, %x: memref<?x64xbf16>, %dw: memref<96x6
   %p = memref.alloc() : memref<96x64xf32>
   lnbwd.product @k_matmul_0 lhs(%dy : memref<?x96xbf16>) rhs(%x : memref<?x64xbf16>) outs(%p : memref<96x64xf32>)
       attributes {lhs_transposed}
-  lnbwd.rowwise @k rows(%p : memref<96x64xf32>) outs rows(%dw : memref<96x64xbf16>) attributes {lnbwd.own_rows} {
+  lnbwd.rowwise @k domain(m | n) ins(%p[m, n] : memref<96x64xf32>) outs(%dw[m, n] : memref<96x64xbf16>) attributes {lnbwd.own_rows} {
   ^row(%pr: vector<64xf32>):
     %r = arith.truncf %pr : vector<64xf32> to vector<64xbf16>
     lnbwd.yield %r : vector<64xbf16>

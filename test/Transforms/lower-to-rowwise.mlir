@@ -5,9 +5,9 @@
 // CHECK-SAME:      %[[DY:[a-z0-9_]+]]: memref<?x512xbf16>{{[^%]*}}%[[X:[a-z0-9_]+]]: memref<?x512xbf16>{{[^%]*}}%[[GAMMA:[a-z0-9_]+]]: memref<512xbf16>
 // CHECK-SAME:      %[[MEAN:[a-z0-9_]+]]: memref<?xf32>{{[^%]*}}%[[RSTD:[a-z0-9_]+]]: memref<?xf32>{{[^%]*}}%[[DX:[a-z0-9_]+]]: memref<?x512xbf16>
 // CHECK-SAME:      %[[DGAMMA:[a-z0-9_]+]]: memref<512xbf16>{{[^%]*}}%[[DBETA:[a-z0-9_]+]]: memref<512xbf16>
-// CHECK:         lnbwd.rowwise @layer_norm_bwd rows(%[[DY]], %[[X]] : {{[^)]*}}) columns(%[[GAMMA]] : {{[^)]*}})
-// CHECK-SAME:      scalars(%[[MEAN]], %[[RSTD]] : {{[^)]*}}) outs rows(%[[DX]] : {{[^)]*}})
-// CHECK-SAME:      column_sums(%[[DGAMMA]], %[[DBETA]] : {{[^)]*}})
+// CHECK:         lnbwd.rowwise @layer_norm_bwd domain({{.*}}) ins(%[[DY]][m, n] : {{[^,]*}}, %[[X]][m, n] : {{[^,]*}}, %[[GAMMA]][n] : {{[^,]*}},
+// CHECK-SAME:      %[[MEAN]][m] : {{[^,]*}}, %[[RSTD]][m] : {{[^,]*}}) outs(%[[DX]][m, n] : {{[^,]*}},
+// CHECK-SAME:      %[[DGAMMA]][n] add : {{[^,]*}}, %[[DBETA]][n] add : {{[^,]*}})
 // CHECK-SAME:      operand_names = ["dy", "x", "gamma", "mean", "rstd", "dx", "dgamma", "dbeta"]
 // CHECK-NEXT:    ^bb0(%dy: vector<512xbf16>, %x: vector<512xbf16>, %gamma: vector<512xbf16>, %mean: f32, %rstd: f32):
 // CHECK-DAG:       %[[C:[a-z0-9_]+]] = arith.constant -0.001953125 : f32
@@ -99,7 +99,7 @@ func.func @dgamma(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat: mem
 
 // dbeta needs dy alone.
 // CHECK-LABEL: func @dbeta(
-// CHECK:         lnbwd.rowwise @layer_norm_bwd rows(%arg0 : memref<?x512xf32>) outs column_sums(
+// CHECK:         lnbwd.rowwise @layer_norm_bwd domain(m | n) ins(%arg0[m, n] : memref<?x512xf32>) outs(
 // CHECK-SAME:      operand_names = ["dy", "dbeta"]
 // CHECK-NEXT:    ^bb0(%dy: vector<512xf32>):
 // CHECK-NEXT:      lnbwd.yield %dy : vector<512xf32>
@@ -149,7 +149,7 @@ func.func @dgamma_and_dbeta(%rows: memref<?x512xf32>, %column: memref<512xf32>, 
 
 // The region sees one row whatever the rank.
 // CHECK-LABEL: func @rank_3(
-// CHECK:         lnbwd.rowwise @layer_norm_bwd rows(%{{.*}} : memref<?x?x512xf32>, memref<?x?x512xf32>)
+// CHECK:         lnbwd.rowwise @layer_norm_bwd domain(m0, m1 | n) ins(%{{[^ ]+}}[m0, m1, n] : memref<?x?x512xf32>, %{{[^ ]+}}[m0, m1, n] : memref<?x?x512xf32>, %{{[^ ]+}}[m0, m1] :
 // CHECK-NEXT:    ^bb0(%dy: vector<512xf32>, %x: vector<512xf32>, %mean: f32, %rstd: f32):
 func.func @rank_3(%rows: memref<?x?x512xf32>, %stat: memref<?x?xf32>) {
   lnbwd.layer_norm_bwd dy(%rows : memref<?x?x512xf32>) x(%rows : memref<?x?x512xf32>)
@@ -190,7 +190,7 @@ func.func @roles(%dy: memref<?x8xf32>, %s: memref<?xf32>, %dbeta: memref<8xf32>)
 // The mean's rounding is taken off the centred row and the variance: two phases,
 // the second with two sums.
 // CHECK-LABEL: func @layer_norm(
-// CHECK:         lnbwd.rowwise @layer_norm rows({{.*}}) columns({{.*}}) outs rows({{.*}}) scalars(
+// CHECK:         lnbwd.rowwise @layer_norm domain(m | n)
 // CHECK-SAME:      operand_names = ["x", "gamma", "beta", "y", "mean", "rstd"]
 // CHECK:           %[[SUM:.*]] = vector.reduction <add>, %x
 // CHECK:           %[[MEAN:.*]] = arith.mulf %[[SUM]]
@@ -297,7 +297,7 @@ func.func @residual_gradient(%rows: memref<?x64xbf16>, %wide: memref<?x64xf32>, 
 // Several dimensions of a row become one.
 // CHECK-LABEL: func @row_rank(
 // CHECK-SAME:      lnbwd.row_rank = 2
-// CHECK:         row_rank = 2
+// CHECK:         lnbwd.rowwise @rms_norm domain(m | n0, n1) ins(%{{[^ ]+}}[m, n0, n1] :
 // CHECK-NEXT:    ^bb0(%x: vector<32xf32>):
 func.func @row_rank(%rows: memref<?x4x8xf32>) {
   lnbwd.rms_norm x(%rows : memref<?x4x8xf32>) outs y(%rows : memref<?x4x8xf32>) {row_rank = 2 : i64}
@@ -308,7 +308,7 @@ func.func @row_rank(%rows: memref<?x4x8xf32>) {
 
 // The gate: one exponential of -|z|, which cannot overflow, gives s and 1 - s.
 // CHECK-LABEL: func @gate(
-// CHECK:         lnbwd.rowwise @gated_rms_norm_bwd rows(%{{.*}}, %{{.*}}, %{{.*}} : {{[^)]*}}) scalars(
+// CHECK:         lnbwd.rowwise @gated_rms_norm_bwd domain(m | n)
 // CHECK-SAME:      operand_names = ["dy", "x", "z", "rstd", "dz"]
 // CHECK-NEXT:    ^bb0(%dy: vector<512xf32>, %x: vector<512xf32>, %z: vector<512xf32>, %rstd: f32):
 // CHECK:           %[[SIZE:[a-z0-9_]+]] = math.absf %z

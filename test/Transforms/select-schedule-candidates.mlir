@@ -10,7 +10,7 @@
 // RULES-COUNT-3: remark: ranked by rules: #lnbwd.schedule<threads_per_row = {{.*}}>
 // HINT: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0,
 func.func @f(%x: memref<?x4096xbf16>, %y: memref<?x4096xbf16>) {
-  lnbwd.rowwise @k rows(%x : memref<?x4096xbf16>) outs rows(%y : memref<?x4096xbf16>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x4096xbf16>) outs(%y[m, n] : memref<?x4096xbf16>) {
   ^bb0(%xr: vector<4096xbf16>):
     %wide = arith.extf %xr : vector<4096xbf16> to vector<4096xf32>
     %square = arith.mulf %wide, %wide : vector<4096xf32>

@@ -4,7 +4,7 @@
 // eight each, and three none.
 func.func @f(%x: memref<?x40xf32>, %t: memref<?xf32>) {
   // expected-error@+1 {{expected each of the 8 workgroups of a row to have some of its 40 columns, got 8 for each but the last; lower workgroups_per_row}}
-  lnbwd.rowwise @k rows(%x : memref<?x40xf32>) outs scalars(%t : memref<?xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x40xf32>) outs(%t[m] : memref<?xf32>) {
   ^bb0(%xr: vector<40xf32>):
     %sum = vector.reduction <add>, %xr : vector<40xf32> into f32
     lnbwd.yield %sum : f32

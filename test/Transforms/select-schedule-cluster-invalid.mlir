@@ -10,7 +10,7 @@
 // ALIGNED: error: {{.*}}expected each workgroup's part of a row to be a multiple of 16 bytes where stages is set, got row length 1016 over 4 workgroups; lower workgroups_per_row, or set stages to 0
 // UNROLL:  error: {{.*}}expected prefetch 1 where unroll is above 1 and the program has row sums, got unroll 4
 func.func @f(%x: memref<?x1016xf32>, %t: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1016xf32>) outs scalars(%t : memref<?xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1016xf32>) outs(%t[m] : memref<?xf32>) {
   ^bb0(%xr: vector<1016xf32>):
     %sum = vector.reduction <add>, %xr : vector<1016xf32> into f32
     lnbwd.yield %sum : f32

@@ -5,8 +5,8 @@
 // CHECK-LABEL: func.func @f
 // CHECK: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, {{.*}}workgroups_per_row = 8, {{.*}}stages = {{[2-4]}}
 func.func @f(%x: memref<?x16384xbf16>, %y: memref<?x16384xbf16>, %s: memref<16384xf32>, %t: memref<16384xf32>) {
-  lnbwd.rowwise @k rows(%x, %y : memref<?x16384xbf16>, memref<?x16384xbf16>)
-      outs rows(%y : memref<?x16384xbf16>) column_sums(%s, %t : memref<16384xf32>, memref<16384xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x16384xbf16>, %y[m, n] : memref<?x16384xbf16>)
+      outs(%y[m, n] : memref<?x16384xbf16>, %s[n] add : memref<16384xf32>, %t[n] add : memref<16384xf32>) {
   ^bb0(%xr: vector<16384xbf16>, %yr: vector<16384xbf16>):
     %wide = arith.extf %xr : vector<16384xbf16> to vector<16384xf32>
     %other = arith.extf %yr : vector<16384xbf16> to vector<16384xf32>
@@ -25,8 +25,8 @@ func.func @f(%x: memref<?x16384xbf16>, %y: memref<?x16384xbf16>, %s: memref<1638
 // CHECK-LABEL: func.func @ragged
 // CHECK: schedule = #lnbwd.schedule<{{.*}}vector_width = 8, {{.*}}workgroups_per_row = 8, {{.*}}stages = {{[2-4]}}
 func.func @ragged(%x: memref<?x17768xbf16>, %y: memref<?x17768xbf16>, %s: memref<17768xf32>, %t: memref<17768xf32>) {
-  lnbwd.rowwise @k rows(%x, %y : memref<?x17768xbf16>, memref<?x17768xbf16>)
-      outs rows(%y : memref<?x17768xbf16>) column_sums(%s, %t : memref<17768xf32>, memref<17768xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x17768xbf16>, %y[m, n] : memref<?x17768xbf16>)
+      outs(%y[m, n] : memref<?x17768xbf16>, %s[n] add : memref<17768xf32>, %t[n] add : memref<17768xf32>) {
   ^bb0(%xr: vector<17768xbf16>, %yr: vector<17768xbf16>):
     %wide = arith.extf %xr : vector<17768xbf16> to vector<17768xf32>
     %other = arith.extf %yr : vector<17768xbf16> to vector<17768xf32>
@@ -45,8 +45,8 @@ func.func @ragged(%x: memref<?x17768xbf16>, %y: memref<?x17768xbf16>, %s: memref
 // CHECK-LABEL: func.func @few
 // CHECK: schedule = #lnbwd.schedule<{{.*}}workgroups_per_row = 4
 func.func @few(%x: memref<512x4096xbf16>, %y: memref<512x4096xbf16>, %s: memref<4096xf32>, %t: memref<4096xf32>) {
-  lnbwd.rowwise @k rows(%x, %y : memref<512x4096xbf16>, memref<512x4096xbf16>)
-      outs rows(%y : memref<512x4096xbf16>) column_sums(%s, %t : memref<4096xf32>, memref<4096xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<512x4096xbf16>, %y[m, n] : memref<512x4096xbf16>)
+      outs(%y[m, n] : memref<512x4096xbf16>, %s[n] add : memref<4096xf32>, %t[n] add : memref<4096xf32>) {
   ^bb0(%xr: vector<4096xbf16>, %yr: vector<4096xbf16>):
     %wide = arith.extf %xr : vector<4096xbf16> to vector<4096xf32>
     %other = arith.extf %yr : vector<4096xbf16> to vector<4096xf32>
@@ -63,8 +63,8 @@ func.func @few(%x: memref<512x4096xbf16>, %y: memref<512x4096xbf16>, %s: memref<
 // CHECK-LABEL: func.func @many
 // CHECK-NOT: workgroups_per_row
 func.func @many(%x: memref<65536x4096xbf16>, %y: memref<65536x4096xbf16>, %s: memref<4096xf32>, %t: memref<4096xf32>) {
-  lnbwd.rowwise @k rows(%x, %y : memref<65536x4096xbf16>, memref<65536x4096xbf16>)
-      outs rows(%y : memref<65536x4096xbf16>) column_sums(%s, %t : memref<4096xf32>, memref<4096xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<65536x4096xbf16>, %y[m, n] : memref<65536x4096xbf16>)
+      outs(%y[m, n] : memref<65536x4096xbf16>, %s[n] add : memref<4096xf32>, %t[n] add : memref<4096xf32>) {
   ^bb0(%xr: vector<4096xbf16>, %yr: vector<4096xbf16>):
     %wide = arith.extf %xr : vector<4096xbf16> to vector<4096xf32>
     %other = arith.extf %yr : vector<4096xbf16> to vector<4096xf32>
@@ -83,8 +83,8 @@ func.func @many(%x: memref<65536x4096xbf16>, %y: memref<65536x4096xbf16>, %s: me
 // CHECK-LABEL: func.func @odd
 // CHECK: schedule = #lnbwd.schedule<{{.*}}vector_width = 1, {{.*}}workgroups_per_row = {{[48]}}, {{.*}}stages = {{[2-4]}}
 func.func @odd(%x: memref<2828x14113xf16>, %y: memref<2828x14113xf16>, %s: memref<14113xf32>, %t: memref<14113xf32>) {
-  lnbwd.rowwise @k rows(%x, %y : memref<2828x14113xf16>, memref<2828x14113xf16>)
-      outs rows(%y : memref<2828x14113xf16>) column_sums(%s, %t : memref<14113xf32>, memref<14113xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<2828x14113xf16>, %y[m, n] : memref<2828x14113xf16>)
+      outs(%y[m, n] : memref<2828x14113xf16>, %s[n] add : memref<14113xf32>, %t[n] add : memref<14113xf32>) {
   ^bb0(%xr: vector<14113xf16>, %yr: vector<14113xf16>):
     %wide = arith.extf %xr : vector<14113xf16> to vector<14113xf32>
     %other = arith.extf %yr : vector<14113xf16> to vector<14113xf32>
@@ -102,8 +102,8 @@ func.func @odd(%x: memref<2828x14113xf16>, %y: memref<2828x14113xf16>, %s: memre
 // CHECK-LABEL: func.func @half
 // CHECK: schedule = #lnbwd.schedule<{{.*}}vector_width = 4, {{.*}}workgroups_per_row = 8, {{.*}}stages = {{[2-4]}}
 func.func @half(%x: memref<2387x30596xf16>, %y: memref<2387x30596xf16>, %s: memref<30596xf32>, %t: memref<30596xf32>) {
-  lnbwd.rowwise @k rows(%x, %y : memref<2387x30596xf16>, memref<2387x30596xf16>)
-      outs rows(%y : memref<2387x30596xf16>) column_sums(%s, %t : memref<30596xf32>, memref<30596xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<2387x30596xf16>, %y[m, n] : memref<2387x30596xf16>)
+      outs(%y[m, n] : memref<2387x30596xf16>, %s[n] add : memref<30596xf32>, %t[n] add : memref<30596xf32>) {
   ^bb0(%xr: vector<30596xf16>, %yr: vector<30596xf16>):
     %wide = arith.extf %xr : vector<30596xf16> to vector<30596xf32>
     %other = arith.extf %yr : vector<30596xf16> to vector<30596xf32>

@@ -9,8 +9,8 @@
 // CHECK-NOT:     stages =
 // CHECK:       }
 // STAGED: error: {{.*}}expected stages 0 for groups of rows of 8012 bytes: a bulk copy begins at a multiple of 16, and not every group does
-func.func @ragged_rows(%x: memref<?x2003xf32>, %s: memref<?x2003xf32>, %t: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x2003xf32>) group_columns(%s : memref<?x2003xf32>) outs scalars(%t : memref<?xf32>) {
+func.func @ragged_rows(%x: memref<?x?x2003xf32>, %s: memref<?x2003xf32>, %t: memref<?x?xf32>) {
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x2003xf32>, %s[m0, n] : memref<?x2003xf32>) outs(%t[m0, m1] : memref<?x?xf32>) {
   ^bb0(%xr: vector<2003xf32>, %sr: vector<2003xf32>):
     %p = arith.mulf %xr, %sr : vector<2003xf32>
     %sum = vector.reduction <add>, %p : vector<2003xf32> into f32
@@ -24,8 +24,8 @@ func.func @ragged_rows(%x: memref<?x2003xf32>, %s: memref<?x2003xf32>, %t: memre
 // Others are staged.
 // CHECK-LABEL: func @even_rows(
 // CHECK:         stages =
-func.func @even_rows(%x: memref<?x2048xf32>, %s: memref<?x2048xf32>, %t: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x2048xf32>) group_columns(%s : memref<?x2048xf32>) outs scalars(%t : memref<?xf32>) {
+func.func @even_rows(%x: memref<?x?x2048xf32>, %s: memref<?x2048xf32>, %t: memref<?x?xf32>) {
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x2048xf32>, %s[m0, n] : memref<?x2048xf32>) outs(%t[m0, m1] : memref<?x?xf32>) {
   ^bb0(%xr: vector<2048xf32>, %sr: vector<2048xf32>):
     %p = arith.mulf %xr, %sr : vector<2048xf32>
     %sum = vector.reduction <add>, %p : vector<2048xf32> into f32
@@ -40,8 +40,8 @@ func.func @even_rows(%x: memref<?x2048xf32>, %s: memref<?x2048xf32>, %t: memref<
 // CHECK-LABEL: func @few_rows(
 // CHECK:         row_groups = 2,
 // CHECK-SAME:    rows_per_workgroup = 0,
-func.func @few_rows(%x: memref<12x256xf32>, %s: memref<4x256xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<12x256xf32>) outs group_sums(%s : memref<4x256xf32>) {
+func.func @few_rows(%x: memref<4x3x256xf32>, %s: memref<4x256xf32>) {
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<4x3x256xf32>) outs(%s[m0, n] add : memref<4x256xf32>) {
   ^bb0(%xr: vector<256xf32>):
     %sum = vector.reduction <add>, %xr : vector<256xf32> into f32
     %v = vector.broadcast %sum : f32 to vector<256xf32>

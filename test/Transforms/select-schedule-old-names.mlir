@@ -4,7 +4,7 @@
 // Overrides may have the names that fields had in the previous version.
 
 func.func @f(%x: memref<?x4096xf32>, %y: memref<?x4096xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x4096xf32>) outs rows(%y : memref<?x4096xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x4096xf32>) outs(%y[m, n] : memref<?x4096xf32>) {
   ^row(%xr: vector<4096xf32>):
     %s = vector.reduction <add>, %xr : vector<4096xf32> into f32
     %v = vector.broadcast %s : f32 to vector<4096xf32>

@@ -26,7 +26,7 @@
 // FOLLOWS:     row_groups = 64, {{.*}} rows_per_workgroup = {{([6-9][0-9]|[0-9]{3,})}},
 
 func.func @f(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%y[m, n] : memref<?x512xf32>) {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
   }

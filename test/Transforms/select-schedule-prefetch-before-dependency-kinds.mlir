@@ -4,7 +4,7 @@
 // CHECK-LABEL: func.func @sums(
 // CHECK:         dependent_launch = true>
 func.func @sums(%x: memref<?x4096xf32>, %y: memref<?x4096xf32>, %s: memref<4096xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x4096xf32>) outs rows(%y : memref<?x4096xf32>) column_sums(%s : memref<4096xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x4096xf32>) outs(%y[m, n] : memref<?x4096xf32>, %s[n] add : memref<4096xf32>) {
   ^bb0(%xr: vector<4096xf32>):
     %sum = vector.reduction <add>, %xr : vector<4096xf32> into f32
     %spread = vector.broadcast %sum : f32 to vector<4096xf32>
@@ -42,7 +42,7 @@ func.func @wave(%x: memref<65536x768xbf16>, %y: memref<65536x768xbf16>, %rstd: m
 // CHECK-NOT:     prefetch_before_dependency
 // CHECK:         return
 func.func @cluster(%x: memref<1024x16384xf32>, %y: memref<1024x16384xf32>, %s: memref<16384xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<1024x16384xf32>) outs rows(%y : memref<1024x16384xf32>) column_sums(%s : memref<16384xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<1024x16384xf32>) outs(%y[m, n] : memref<1024x16384xf32>, %s[n] add : memref<16384xf32>) {
   ^bb0(%xr: vector<16384xf32>):
     %sum = vector.reduction <add>, %xr : vector<16384xf32> into f32
     %spread = vector.broadcast %sum : f32 to vector<16384xf32>
@@ -52,7 +52,7 @@ func.func @cluster(%x: memref<1024x16384xf32>, %y: memref<1024x16384xf32>, %s: m
   return
 }
 func.func @tiles(%x: memref<?x4096xf32>, %s: memref<4096xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x4096xf32>) outs column_sums(%s : memref<4096xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x4096xf32>) outs(%s[n] add : memref<4096xf32>) {
   ^bb0(%xr: vector<4096xf32>):
     lnbwd.yield %xr : vector<4096xf32>
   }
@@ -66,7 +66,7 @@ func.func @tiles(%x: memref<?x4096xf32>, %s: memref<4096xf32>) {
 // CHECK:         #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true>
 module attributes {lnbwd.rejected_schedules = {k = [#lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>]}} {
   func.func @spills_early(%x: memref<8192x4096xbf16>, %y: memref<8192x4096xbf16>) {
-    lnbwd.rowwise @k rows(%x : memref<8192x4096xbf16>) outs rows(%y : memref<8192x4096xbf16>) {
+    lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<8192x4096xbf16>) outs(%y[m, n] : memref<8192x4096xbf16>) {
     ^bb0(%xr: vector<4096xbf16>):
       %wide = arith.extf %xr : vector<4096xbf16> to vector<4096xf32>
       %sum = vector.reduction <add>, %wide : vector<4096xf32> into f32
@@ -87,7 +87,7 @@ module attributes {lnbwd.rejected_schedules = {k = [#lnbwd.schedule<threads_per_
 // CHECK:         dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
 module attributes {lnbwd.rejected_schedules = {k = [#lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>, #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true>]}} {
   func.func @spills(%x: memref<8192x4096xbf16>, %y: memref<8192x4096xbf16>) {
-    lnbwd.rowwise @k rows(%x : memref<8192x4096xbf16>) outs rows(%y : memref<8192x4096xbf16>) {
+    lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<8192x4096xbf16>) outs(%y[m, n] : memref<8192x4096xbf16>) {
     ^bb0(%xr: vector<4096xbf16>):
       %wide = arith.extf %xr : vector<4096xbf16> to vector<4096xf32>
       %sum = vector.reduction <add>, %wide : vector<4096xf32> into f32

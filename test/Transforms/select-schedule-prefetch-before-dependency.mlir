@@ -24,7 +24,7 @@
 // OLD-LABEL:   func.func @forward(
 // OLD-NOT:     early
 func.func @forward(%x: memref<?x4096xf32>, %y: memref<?x4096xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x4096xf32>) outs rows(%y : memref<?x4096xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x4096xf32>) outs(%y[m, n] : memref<?x4096xf32>) {
   ^bb0(%xr: vector<4096xf32>):
     %sum = vector.reduction <add>, %xr : vector<4096xf32> into f32
     %spread = vector.broadcast %sum : f32 to vector<4096xf32>

@@ -19,13 +19,13 @@
 
 module attributes {lnbwd.rejected_schedules = {k = []}} {
   func.func @f(%x: memref<?x1024xf32>, %s: memref<1024xf32>) {
-    lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs column_sums(%s : memref<1024xf32>) {
+    lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%s[n] add : memref<1024xf32>) {
     ^bb0(%xr: vector<1024xf32>):
       %sum = vector.reduction <add>, %xr : vector<1024xf32> into f32
       %spread = vector.broadcast %sum : f32 to vector<1024xf32>
       lnbwd.yield %spread : vector<1024xf32>
     }
-    lnbwd.rowwise @other rows(%x : memref<?x1024xf32>) outs column_sums(%s : memref<1024xf32>) {
+    lnbwd.rowwise @other domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%s[n] add : memref<1024xf32>) {
     ^bb0(%xr: vector<1024xf32>):
       %sum = vector.reduction <add>, %xr : vector<1024xf32> into f32
       %spread = vector.broadcast %sum : f32 to vector<1024xf32>

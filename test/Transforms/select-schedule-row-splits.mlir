@@ -15,7 +15,7 @@
 // CLUSTER: error: {{.*}}expected workgroups_per_row 1 and reload unset where row_splits is set: no row sums are left to share or to wait for
 // LONG:    error: {{.*}}expected splits of a row length of 65536 that a workgroup can hold and that all have some of its columns, got row_splits 1; try another number of them
 func.func @f(%x: memref<?x65536xbf16>, %y: memref<?x65536xbf16>, %s: memref<65536xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x65536xbf16>) outs rows(%y : memref<?x65536xbf16>) column_sums(%s : memref<65536xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x65536xbf16>) outs(%y[m, n] : memref<?x65536xbf16>, %s[n] add : memref<65536xf32>) {
   ^bb0(%xr: vector<65536xbf16>):
     %wide = arith.extf %xr : vector<65536xbf16> to vector<65536xf32>
     %sum = vector.reduction <add>, %wide : vector<65536xf32> into f32

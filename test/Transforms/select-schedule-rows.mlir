@@ -93,8 +93,8 @@ func.func @square_apart(%x: memref<512x64x1x64xbf16, strided<[5000, 64, 9, 1]>>,
 // CHECK-LABEL: func @few(
 // CHECK:         schedule = #lnbwd.schedule<[[FEW:[^>]*]]>
 func.func @few(%c: memref<4096xf32>, %s: memref<8xf32>, %y: memref<8x4096xf32>, %sum: memref<4096xf32>) {
-  lnbwd.rowwise @k columns(%c : memref<4096xf32>) scalars(%s : memref<8xf32>)
-      outs rows(%y : memref<8x4096xf32>) column_sums(%sum : memref<4096xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%c[n] : memref<4096xf32>, %s[m] : memref<8xf32>)
+      outs(%y[m, n] : memref<8x4096xf32>, %sum[n] add : memref<4096xf32>) {
   ^bb0(%cr: vector<4096xf32>, %sr: f32):
     %total = vector.reduction <add>, %cr : vector<4096xf32> into f32
     %p = arith.mulf %total, %sr : f32
@@ -109,8 +109,8 @@ func.func @few(%c: memref<4096xf32>, %s: memref<8xf32>, %y: memref<8x4096xf32>, 
 // CHECK-NOT:     schedule = #lnbwd.schedule<[[FEW]]>
 // CHECK:         lnbwd.yield
 func.func @many(%c: memref<4096xf32>, %s: memref<1048576xf32>, %y: memref<1048576x4096xf32>, %sum: memref<4096xf32>) {
-  lnbwd.rowwise @k columns(%c : memref<4096xf32>) scalars(%s : memref<1048576xf32>)
-      outs rows(%y : memref<1048576x4096xf32>) column_sums(%sum : memref<4096xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%c[n] : memref<4096xf32>, %s[m] : memref<1048576xf32>)
+      outs(%y[m, n] : memref<1048576x4096xf32>, %sum[n] add : memref<4096xf32>) {
   ^bb0(%cr: vector<4096xf32>, %sr: f32):
     %total = vector.reduction <add>, %cr : vector<4096xf32> into f32
     %p = arith.mulf %total, %sr : f32

@@ -16,7 +16,7 @@
 // UNROLL:  error: {{.*}}expected stages 0 and reload unset where unroll is above 1
 // MEMORY:  error: {{.*}}bytes of shared memory, and sm_90 has {{[0-9]+}} for a workgroup; lower stages or row_groups
 func.func @f(%x: memref<?x510xf32>, %t: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x510xf32>) outs scalars(%t : memref<?xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x510xf32>) outs(%t[m] : memref<?xf32>) {
   ^bb0(%xr: vector<510xf32>):
     %sum = vector.reduction <add>, %xr : vector<510xf32> into f32
     lnbwd.yield %sum : f32

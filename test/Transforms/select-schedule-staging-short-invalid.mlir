@@ -4,7 +4,7 @@
 // long enough.
 // CHECK: error: {{.*}}expected rows of at least 32 bytes where stages is set, got row length 7
 func.func @f(%x: memref<?x7xf32>, %t: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x7xf32>) outs scalars(%t : memref<?xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x7xf32>) outs(%t[m] : memref<?xf32>) {
   ^bb0(%xr: vector<7xf32>):
     %sum = vector.reduction <add>, %xr : vector<7xf32> into f32
     lnbwd.yield %sum : f32

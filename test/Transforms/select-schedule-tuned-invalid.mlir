@@ -31,7 +31,7 @@
 
 //--- f.mlir
 func.func @f(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%y[m, n] : memref<?x512xf32>) {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
   }

@@ -21,7 +21,7 @@
 // PIPELINE-LABEL: gpu.module @known_kernels
 // PIPELINE:    known_block_size = array<i32: 64, 1, 1>
 func.func @known(%x: memref<96x512xf32>, %y: memref<96x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<96x512xf32>) outs rows(%y : memref<96x512xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<96x512xf32>) outs(%y[m, n] : memref<96x512xf32>) {
   ^bb0(%xr: vector<512xf32>):
     %s = vector.reduction <add>, %xr : vector<512xf32> into f32
     %b = vector.broadcast %s : f32 to vector<512xf32>
@@ -33,7 +33,7 @@ func.func @known(%x: memref<96x512xf32>, %y: memref<96x512xf32>) {
 // CHECK-LABEL: func.func @outside
 // SM:  threads_per_row = 128, row_groups = 2, vector_width = 4, rows_per_workgroup = 5, workgroups_per_compute_unit = 7, prefetch = 1
 func.func @outside(%x: memref<4096x512xf32>, %y: memref<4096x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<4096x512xf32>) outs rows(%y : memref<4096x512xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<4096x512xf32>) outs(%y[m, n] : memref<4096x512xf32>) {
   ^bb0(%xr: vector<512xf32>):
     %s = vector.reduction <add>, %xr : vector<512xf32> into f32
     %b = vector.broadcast %s : f32 to vector<512xf32>
@@ -45,7 +45,7 @@ func.func @outside(%x: memref<4096x512xf32>, %y: memref<4096x512xf32>) {
 // CHECK-LABEL: func.func @unknown
 // SM:  threads_per_row = 128, row_groups = 2, vector_width = 4, rows_per_workgroup = 5, workgroups_per_compute_unit = 7, prefetch = 1
 func.func @unknown(%x: memref<?x1024xf32>, %y: memref<?x1024xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs rows(%y : memref<?x1024xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%y[m, n] : memref<?x1024xf32>) {
   ^bb0(%xr: vector<1024xf32>):
     %s = vector.reduction <add>, %xr : vector<1024xf32> into f32
     %b = vector.broadcast %s : f32 to vector<1024xf32>
@@ -59,7 +59,7 @@ func.func @unknown(%x: memref<?x1024xf32>, %y: memref<?x1024xf32>) {
 // SM-NOT:  threads_per_row = 128, row_groups = 2, {{.*}} rows_per_workgroup = 5
 // SM:      schedule = #lnbwd.schedule
 func.func @other(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%y[m, n] : memref<?x512xf32>) {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
   }
@@ -70,7 +70,7 @@ func.func @other(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
 // HINT-LABEL: func.func @expected
 // HINT: threads_per_row = 64, row_groups = 1, vector_width = 2, rows_per_workgroup = 1,
 func.func @expected(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%y[m, n] : memref<?x512xf32>) {
   ^bb0(%xr: vector<512xf32>):
     %s = vector.reduction <add>, %xr : vector<512xf32> into f32
     %b = vector.broadcast %s : f32 to vector<512xf32>

@@ -11,7 +11,7 @@
 // CHECK-LABEL: func @bf16_4096(
 // CHECK:         schedule = #lnbwd.schedule<threads_per_row = {{[0-9]+}}, row_groups = {{[0-9]+}}, vector_width = 8,
 func.func @bf16_4096(%x: memref<?x4096xbf16>, %y: memref<?x4096xbf16>, %s: memref<4096xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x4096xbf16>) outs rows(%y : memref<?x4096xbf16>) column_sums(%s : memref<4096xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x4096xbf16>) outs(%y[m, n] : memref<?x4096xbf16>, %s[n] add : memref<4096xf32>) {
   ^bb0(%xr: vector<4096xbf16>):
     %wide = arith.extf %xr : vector<4096xbf16> to vector<4096xf32>
     %sum = vector.reduction <add>, %wide : vector<4096xf32> into f32
@@ -28,7 +28,7 @@ func.func @bf16_4096(%x: memref<?x4096xbf16>, %y: memref<?x4096xbf16>, %s: memre
 // CHECK-LABEL: func @f32_4096(
 // CHECK:         schedule = #lnbwd.schedule<{{.*}}vector_width = 4,
 func.func @f32_4096(%x: memref<?x4096xf32>, %s: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x4096xf32>) outs scalars(%s : memref<?xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x4096xf32>) outs(%s[m] : memref<?xf32>) {
   ^bb0(%xr: vector<4096xf32>):
     %sum = vector.reduction <add>, %xr : vector<4096xf32> into f32
     lnbwd.yield %sum : f32
@@ -42,7 +42,7 @@ func.func @f32_4096(%x: memref<?x4096xf32>, %s: memref<?xf32>) {
 // CHECK-LABEL: func @f16_255(
 // CHECK:         schedule = #lnbwd.schedule<{{.*}}vector_width = 1,
 func.func @f16_255(%x: memref<?x255xf16>, %y: memref<?x255xf16>) {
-  lnbwd.rowwise @k rows(%x : memref<?x255xf16>) outs rows(%y : memref<?x255xf16>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x255xf16>) outs(%y[m, n] : memref<?x255xf16>) {
   ^bb0(%xr: vector<255xf16>):
     lnbwd.yield %xr : vector<255xf16>
   }
@@ -55,7 +55,7 @@ func.func @f16_255(%x: memref<?x255xf16>, %y: memref<?x255xf16>) {
 // CHECK-LABEL: func @reload(
 // CHECK:         schedule = #lnbwd.schedule<{{.*}}reload = true>
 func.func @reload(%x: memref<?x1048576xf32>, %y: memref<?x1048576xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1048576xf32>) outs rows(%y : memref<?x1048576xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1048576xf32>) outs(%y[m, n] : memref<?x1048576xf32>) {
   ^bb0(%xr: vector<1048576xf32>):
     %sum = vector.reduction <add>, %xr : vector<1048576xf32> into f32
     %spread = vector.broadcast %sum : f32 to vector<1048576xf32>
@@ -70,7 +70,7 @@ func.func @reload(%x: memref<?x1048576xf32>, %y: memref<?x1048576xf32>) {
 // CHECK-LABEL: func @column_sums_only(
 // CHECK:         schedule = #lnbwd.schedule<{{.*}}column_tile =
 func.func @column_sums_only(%x: memref<?x1048576xf32>, %s: memref<1048576xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1048576xf32>) outs column_sums(%s : memref<1048576xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1048576xf32>) outs(%s[n] add : memref<1048576xf32>) {
   ^bb0(%xr: vector<1048576xf32>):
     lnbwd.yield %xr : vector<1048576xf32>
   }
@@ -86,7 +86,7 @@ func.func @column_sums_only(%x: memref<?x1048576xf32>, %s: memref<1048576xf32>) 
 // CHECK-NOT:     column_tile
 // CHECK-SAME:    prefetch = 1
 func.func @whole_rows(%x: memref<?x3072xbf16>, %y: memref<?x3072xbf16>, %s: memref<3072xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x3072xbf16>) outs rows(%y : memref<?x3072xbf16>) column_sums(%s : memref<3072xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x3072xbf16>) outs(%y[m, n] : memref<?x3072xbf16>, %s[n] add : memref<3072xf32>) {
   ^bb0(%xr: vector<3072xbf16>):
     %wide = arith.extf %xr : vector<3072xbf16> to vector<3072xf32>
     lnbwd.yield %xr, %wide : vector<3072xbf16>, vector<3072xf32>
@@ -101,7 +101,7 @@ func.func @whole_rows(%x: memref<?x3072xbf16>, %y: memref<?x3072xbf16>, %s: memr
 // CHECK:         schedule = #lnbwd.schedule<threads_per_row = {{32|64}}, row_groups = {{8|16}}, vector_width = 8,
 // CHECK-SAME:    rows_per_workgroup = {{32|64}}, workgroups_per_compute_unit = 1, column_tile = {{256|512}}, unroll = 4
 func.func @long_rows(%x: memref<?x1048576xbf16>, %y: memref<?x1048576xbf16>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1048576xbf16>) outs rows(%y : memref<?x1048576xbf16>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1048576xbf16>) outs(%y[m, n] : memref<?x1048576xbf16>) {
   ^bb0(%xr: vector<1048576xbf16>):
     lnbwd.yield %xr : vector<1048576xbf16>
   }
@@ -114,7 +114,7 @@ func.func @long_rows(%x: memref<?x1048576xbf16>, %y: memref<?x1048576xbf16>) {
 // CHECK-LABEL: func @kept(
 // CHECK:         schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 2, rows_per_workgroup = 6, workgroups_per_compute_unit = 3>
 func.func @kept(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%y[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 2,
                                              rows_per_workgroup = 6, workgroups_per_compute_unit = 3>} {
   ^bb0(%xr: vector<512xf32>):

@@ -8,7 +8,7 @@
 // CHECK:         %[[R:.*]] = arith.negf %[[P]]
 // CHECK:         lnbwd.yield %[[R]]
 func.func @factor_leaves_sum(%f_x: memref<?x512xf32>, %f_t: memref<?xf32>, %f_o0: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) scalars(%f_t : memref<?xf32>) outs scalars(%f_o0 : memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%f_x[m, n] : memref<?x512xf32>, %f_t[m] : memref<?xf32>) outs(%f_o0[m] : memref<?xf32>)
       attributes {operand_names = ["x", "t", "o0"]} {
   ^row(%xr: vector<512xf32>, %ts: f32):
     %sv = vector.broadcast %ts : f32 to vector<512xf32>
@@ -28,7 +28,7 @@ func.func @factor_leaves_sum(%f_x: memref<?x512xf32>, %f_t: memref<?xf32>, %f_o0
 // CHECK-NOT:     vector.reduction
 // CHECK:         arith.mulf %{{.*}}, %[[N]]
 func.func @even_row(%f_x: memref<?x512xf32>, %f_t: memref<?xf32>, %f_o0: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) scalars(%f_t : memref<?xf32>) outs scalars(%f_o0 : memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%f_x[m, n] : memref<?x512xf32>, %f_t[m] : memref<?xf32>) outs(%f_o0[m] : memref<?xf32>)
       attributes {operand_names = ["x", "t", "o0"]} {
   ^row(%xr: vector<512xf32>, %ts: f32):
     %sv = vector.broadcast %ts : f32 to vector<512xf32>
@@ -46,7 +46,7 @@ func.func @even_row(%f_x: memref<?x512xf32>, %f_t: memref<?xf32>, %f_o0: memref<
 // CHECK-NEXT:    %[[R:.*]] = vector.reduction <add>, %[[Y]]
 // CHECK-NEXT:    lnbwd.yield %[[R]]
 func.func @sum_of_centred(%f_x: memref<?x512xf32>, %f_y: memref<?x512xf32>, %f_o0: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%f_x, %f_y : memref<?x512xf32>, memref<?x512xf32>) outs scalars(%f_o0 : memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%f_x[m, n] : memref<?x512xf32>, %f_y[m, n] : memref<?x512xf32>) outs(%f_o0[m] : memref<?xf32>)
       attributes {operand_names = ["x", "y", "o0"]} {
   ^row(%xr: vector<512xf32>, %yr: vector<512xf32>):
     %c = arith.constant 0.001953125 : f32
@@ -70,7 +70,7 @@ func.func @sum_of_centred(%f_x: memref<?x512xf32>, %f_y: memref<?x512xf32>, %f_o
 // CHECK-NEXT:    %[[R:.*]] = arith.mulf %[[SUM]], %[[REST]]
 // CHECK-NEXT:    lnbwd.yield %[[R]]
 func.func @other_shifts(%f_x: memref<?x512xf32>, %f_o0: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) outs scalars(%f_o0 : memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%f_x[m, n] : memref<?x512xf32>) outs(%f_o0[m] : memref<?xf32>)
       attributes {operand_names = ["x", "o0"]} {
   ^row(%xr: vector<512xf32>):
     %c = arith.constant 0.001 : f32
@@ -98,7 +98,7 @@ func.func @other_shifts(%f_x: memref<?x512xf32>, %f_o0: memref<?xf32>) {
 // CHECK:         %[[SUM:.*]] = arith.addf %[[PART]], %[[N]]
 // CHECK:         lnbwd.yield %[[SUM]], %[[RSTD]]
 func.func @sum_of_normalised_squares(%f_x: memref<?x512xf32>, %f_o0: memref<?xf32>, %f_o1: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) outs scalars(%f_o0, %f_o1 : memref<?xf32>, memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%f_x[m, n] : memref<?x512xf32>) outs(%f_o0[m] : memref<?xf32>, %f_o1[m] : memref<?xf32>)
       attributes {operand_names = ["x", "o0", "o1"]} {
   ^row(%xr: vector<512xf32>):
     %c = arith.constant 0.001953125 : f32
@@ -126,7 +126,7 @@ func.func @sum_of_normalised_squares(%f_x: memref<?x512xf32>, %f_o0: memref<?xf3
 // CHECK:         %[[Y:.*]] = arith.mulf %x, %[[SV]]
 // CHECK:         lnbwd.yield %[[Y]]
 func.func @common_row(%f_x: memref<?x512xf32>, %f_a: memref<?xf32>, %f_b: memref<?xf32>, %f_o0: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) scalars(%f_a, %f_b : memref<?xf32>, memref<?xf32>) outs rows(%f_o0 : memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%f_x[m, n] : memref<?x512xf32>, %f_a[m] : memref<?xf32>, %f_b[m] : memref<?xf32>) outs(%f_o0[m, n] : memref<?x512xf32>)
       attributes {operand_names = ["x", "a", "b", "o0"]} {
   ^row(%xr: vector<512xf32>, %as: f32, %bs: f32):
     %av = vector.broadcast %as : f32 to vector<512xf32>
@@ -148,7 +148,7 @@ func.func @common_row(%f_x: memref<?x512xf32>, %f_a: memref<?xf32>, %f_b: memref
 // CHECK:         %[[Y:.*]] = arith.mulf %[[H]], %[[B]]
 // CHECK:         lnbwd.yield %[[H]], %[[Y]]
 func.func @reuse_scaled_row(%f_x: memref<?x512xf32>, %f_a: memref<?xf32>, %f_b: memref<?xf32>, %f_o0: memref<?x512xf32>, %f_o1: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) scalars(%f_a, %f_b : memref<?xf32>, memref<?xf32>) outs rows(%f_o0, %f_o1 : memref<?x512xf32>, memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%f_x[m, n] : memref<?x512xf32>, %f_a[m] : memref<?xf32>, %f_b[m] : memref<?xf32>) outs(%f_o0[m, n] : memref<?x512xf32>, %f_o1[m, n] : memref<?x512xf32>)
       attributes {operand_names = ["x", "a", "b", "o0", "o1"]} {
   ^row(%xr: vector<512xf32>, %as: f32, %bs: f32):
     %av = vector.broadcast %as : f32 to vector<512xf32>
@@ -171,7 +171,7 @@ func.func @reuse_scaled_row(%f_x: memref<?x512xf32>, %f_a: memref<?xf32>, %f_b: 
 // CHECK:         %[[R:.*]] = arith.mulf %a, %[[S]]
 // CHECK:         lnbwd.yield %[[H]], %[[R]]
 func.func @reuse_scaled_row_in_sum(%f_x: memref<?x512xf32>, %f_y: memref<?x512xf32>, %f_a: memref<?xf32>, %f_o0: memref<?x512xf32>, %f_o1: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%f_x, %f_y : memref<?x512xf32>, memref<?x512xf32>) scalars(%f_a : memref<?xf32>) outs rows(%f_o0 : memref<?x512xf32>) scalars(%f_o1 : memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%f_x[m, n] : memref<?x512xf32>, %f_y[m, n] : memref<?x512xf32>, %f_a[m] : memref<?xf32>) outs(%f_o0[m, n] : memref<?x512xf32>, %f_o1[m] : memref<?xf32>)
       attributes {operand_names = ["x", "y", "a", "o0", "o1"]} {
   ^row(%xr: vector<512xf32>, %yr: vector<512xf32>, %as: f32):
     %av = vector.broadcast %as : f32 to vector<512xf32>
@@ -195,7 +195,7 @@ func.func @reuse_scaled_row_in_sum(%f_x: memref<?x512xf32>, %f_y: memref<?x512xf
 // CHECK:         %[[Z:.*]] = arith.mulf %[[U]], %[[P]]
 // CHECK:         lnbwd.yield %[[P]], %[[Z]]
 func.func @common_scale(%f_x: memref<?x512xf32>, %f_y: memref<?x512xf32>, %f_s: memref<?xf32>, %f_t: memref<?xf32>, %f_o0: memref<?x512xf32>, %f_o1: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%f_x, %f_y : memref<?x512xf32>, memref<?x512xf32>) scalars(%f_s, %f_t : memref<?xf32>, memref<?xf32>) outs rows(%f_o0, %f_o1 : memref<?x512xf32>, memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%f_x[m, n] : memref<?x512xf32>, %f_y[m, n] : memref<?x512xf32>, %f_s[m] : memref<?xf32>, %f_t[m] : memref<?xf32>) outs(%f_o0[m, n] : memref<?x512xf32>, %f_o1[m, n] : memref<?x512xf32>)
       attributes {operand_names = ["x", "y", "s", "t", "o0", "o1"]} {
   ^row(%xr: vector<512xf32>, %yr: vector<512xf32>, %ss: f32, %ts: f32):
     %sv = vector.broadcast %ss : f32 to vector<512xf32>
@@ -220,7 +220,7 @@ func.func @common_scale(%f_x: memref<?x512xf32>, %f_y: memref<?x512xf32>, %f_s: 
 // CHECK:         %[[Z:.*]] = vector.fma %x, %x, %[[INNER]]
 // CHECK:         lnbwd.yield %[[Z]]
 func.func @fused_additions(%f_x: memref<?x512xf32>, %f_y: memref<?x512xf32>, %f_a: memref<?xf32>, %f_b: memref<?xf32>, %f_o0: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%f_x, %f_y : memref<?x512xf32>, memref<?x512xf32>) scalars(%f_a, %f_b : memref<?xf32>, memref<?xf32>) outs rows(%f_o0 : memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%f_x[m, n] : memref<?x512xf32>, %f_y[m, n] : memref<?x512xf32>, %f_a[m] : memref<?xf32>, %f_b[m] : memref<?xf32>) outs(%f_o0[m, n] : memref<?x512xf32>)
       attributes {operand_names = ["x", "y", "a", "b", "o0"]} {
   ^row(%xr: vector<512xf32>, %yr: vector<512xf32>, %as: f32, %bs: f32):
     %av = vector.broadcast %as : f32 to vector<512xf32>
@@ -243,7 +243,7 @@ func.func @fused_additions(%f_x: memref<?x512xf32>, %f_y: memref<?x512xf32>, %f_
 // CHECK-NEXT:    %[[W:.*]] = arith.mulf %x, %[[TWO]]
 // CHECK-NEXT:    lnbwd.yield %[[W]]
 func.func @zeros(%f_x: memref<?x512xf32>, %f_o0: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) outs rows(%f_o0 : memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%f_x[m, n] : memref<?x512xf32>) outs(%f_o0[m, n] : memref<?x512xf32>)
       attributes {operand_names = ["x", "o0"]} {
   ^row(%xr: vector<512xf32>):
     %zero = arith.constant dense<0.0> : vector<512xf32>
@@ -264,7 +264,7 @@ func.func @zeros(%f_x: memref<?x512xf32>, %f_o0: memref<?x512xf32>) {
 // CHECK-NOT:     vector.reduction
 // CHECK:         lnbwd.yield
 func.func @even_factor_stays_out(%f_x: memref<?x512xf32>, %f_t: memref<?xf32>, %f_y: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) scalars(%f_t : memref<?xf32>) outs rows(%f_y : memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%f_x[m, n] : memref<?x512xf32>, %f_t[m] : memref<?xf32>) outs(%f_y[m, n] : memref<?x512xf32>)
       attributes {operand_names = ["x", "t", "y"]} {
   ^row(%x: vector<512xf32>, %t: f32):
     %spread = vector.broadcast %t : f32 to vector<512xf32>
@@ -290,8 +290,8 @@ func.func @even_factor_stays_out(%f_x: memref<?x512xf32>, %f_t: memref<?xf32>, %
 // CHECK:         %[[P:.*]] = arith.mulf %[[XY]], %[[TV]]
 // CHECK:         lnbwd.yield %[[P]], %[[P]]
 func.func @equal_expressions(%f_x: memref<?x512xf32>, %f_y: memref<?x512xf32>, %f_t: memref<?xf32>, %f_p: memref<?x512xf32>, %f_q: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%f_x, %f_y : memref<?x512xf32>, memref<?x512xf32>) scalars(%f_t : memref<?xf32>)
-      outs rows(%f_p, %f_q : memref<?x512xf32>, memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%f_x[m, n] : memref<?x512xf32>, %f_y[m, n] : memref<?x512xf32>, %f_t[m] : memref<?xf32>)
+      outs(%f_p[m, n] : memref<?x512xf32>, %f_q[m, n] : memref<?x512xf32>)
       attributes {operand_names = ["x", "y", "t", "p", "q"]} {
   ^row(%x: vector<512xf32>, %y: vector<512xf32>, %t: f32):
     %tv = vector.broadcast %t : f32 to vector<512xf32>
@@ -313,7 +313,7 @@ func.func @equal_expressions(%f_x: memref<?x512xf32>, %f_y: memref<?x512xf32>, %
 // CHECK-NEXT:    %[[P:.*]] = arith.mulf %[[D]], %[[D]]
 // CHECK-NEXT:    vector.reduction <add>, %[[P]]
 func.func @square_of_a_difference(%f_x: memref<?x512xf32>, %f_m: memref<?xf32>, %f_o: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) scalars(%f_m : memref<?xf32>) outs scalars(%f_o : memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%f_x[m, n] : memref<?x512xf32>, %f_m[m] : memref<?xf32>) outs(%f_o[m] : memref<?xf32>)
       attributes {operand_names = ["x", "m", "o"]} {
   ^row(%x: vector<512xf32>, %m: f32):
     %mv = vector.broadcast %m : f32 to vector<512xf32>
@@ -333,7 +333,7 @@ func.func @square_of_a_difference(%f_x: memref<?x512xf32>, %f_m: memref<?xf32>, 
 // CHECK:         %[[X:.*]] = vector.extract %x[0]
 // CHECK:         lnbwd.yield %[[ZERO]], %[[X]]
 func.func @row_of_one_element(%f_x: memref<?x1xf32>, %f_y: memref<?x1xf32>, %f_m: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%f_x : memref<?x1xf32>) outs rows(%f_y : memref<?x1xf32>) scalars(%f_m : memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%f_x[m, n] : memref<?x1xf32>) outs(%f_y[m, n] : memref<?x1xf32>, %f_m[m] : memref<?xf32>)
       attributes {operand_names = ["x", "y", "m"]} {
   ^row(%x: vector<1xf32>):
     %sum = vector.reduction <add>, %x : vector<1xf32> into f32
@@ -357,7 +357,7 @@ func.func @row_of_one_element(%f_x: memref<?x1xf32>, %f_y: memref<?x1xf32>, %f_m
 // CHECK:         %[[Y:.*]] = arith.mulf %x, %[[SPREAD]]
 // CHECK:         lnbwd.yield %[[Y]], %[[ZERO]]
 func.func @rows_of_two_lengths(%f_x: memref<?x512xf32>, %f_w: memref<1x512xf32>, %f_y: memref<?x512xf32>, %f_z: memref<?x1xf32>) {
-  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) matrices(%f_w : memref<1x512xf32>) outs rows(%f_y, %f_z : memref<?x512xf32>, memref<?x1xf32>)
+  lnbwd.rowwise @k domain(m | n0, n1) ins(%f_x[m, n0] : memref<?x512xf32>, %f_w[n1, n0] : memref<1x512xf32>) outs(%f_y[m, n0] : memref<?x512xf32>, %f_z[m, n1] : memref<?x1xf32>)
       attributes {operand_names = ["x", "w", "y", "z"]} {
   ^row(%x: vector<512xf32>, %w: vector<1x512xf32>):
     %p = lnbwd.linear %x, %w : vector<512xf32>, vector<1x512xf32>

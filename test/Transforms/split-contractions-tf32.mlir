@@ -12,8 +12,8 @@
 // FUSED-LABEL: func @single(
 // FUSED:         lnbwd.product @k {{.*}} precision = #lnbwd.precision<tf32>{{.*}} epilogue
 func.func @single(%x: memref<?x64xf32>, %b: memref<96xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) columns(%b : memref<96xf32>) matrices(%w : memref<96x64xf32>)
-      outs rows(%y : memref<?x96xf32>) {
+  lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xf32>, %b[n1] : memref<96xf32>, %w[n1, n0] : memref<96x64xf32>)
+      outs(%y[m, n1] : memref<?x96xf32>) {
   ^row(%xr: vector<64xf32>, %br: vector<96xf32>, %wm: vector<96x64xf32>):
     %p = lnbwd.linear %xr, %wm : vector<64xf32>, vector<96x64xf32>
     %yr = arith.addf %p, %br : vector<96xf32>
@@ -26,7 +26,7 @@ func.func @single(%x: memref<?x64xf32>, %b: memref<96xf32>, %w: memref<96x64xf32
 // CHECK-LABEL: func @mixed(
 // CHECK-NOT:     precision
 func.func @mixed(%x: memref<?x64xbf16>, %w: memref<96x64xf32>, %y: memref<?x96xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xbf16>) matrices(%w : memref<96x64xf32>) outs rows(%y : memref<?x96xf32>) {
+  lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xbf16>, %w[n1, n0] : memref<96x64xf32>) outs(%y[m, n1] : memref<?x96xf32>) {
   ^row(%xr: vector<64xbf16>, %wm: vector<96x64xf32>):
     %p = lnbwd.linear %xr, %wm : vector<64xbf16>, vector<96x64xf32>
     lnbwd.yield %p : vector<96xf32>

@@ -6,11 +6,11 @@
 // CHECK:         %[[P:.*]] = memref.alloc(%[[M]]) : memref<?x96xf32>
 // CHECK:         lnbwd.product @k_matmul_0 lhs(%[[X]] : memref<?x64xbf16>) rhs(%{{.*}} : memref<96x64xbf16>)
 // CHECK-SAME:      outs(%[[P]] : memref<?x96xf32>) attributes {operand_names = ["x", "w", "matmul_0"], rhs_transposed}
-// CHECK:         lnbwd.rowwise @k rows(%[[P]] : memref<?x96xf32>) columns(%{{.*}} : memref<96xf32>)
+// CHECK:         lnbwd.rowwise @k domain(m | n) ins(%[[P]][m, n] : memref<?x96xf32>, %{{[^ ]+}}[n] : memref<96xf32>)
 // CHECK:         memref.dealloc %[[P]]
 func.func @linear(%x: memref<?x64xbf16>, %b: memref<96xf32>, %w: memref<96x64xbf16>, %y: memref<?x96xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xbf16>) columns(%b : memref<96xf32>) matrices(%w : memref<96x64xbf16>)
-      outs rows(%y : memref<?x96xf32>) attributes {operand_names = ["x", "b", "w", "y"]} {
+  lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xbf16>, %b[n1] : memref<96xf32>, %w[n1, n0] : memref<96x64xbf16>)
+      outs(%y[m, n1] : memref<?x96xf32>) attributes {operand_names = ["x", "b", "w", "y"]} {
   ^row(%xr: vector<64xbf16>, %br: vector<96xf32>, %wm: vector<96x64xbf16>):
     %p = lnbwd.linear %xr, %wm : vector<64xbf16>, vector<96x64xbf16>
     %yr = arith.addf %p, %br : vector<96xf32>
@@ -24,12 +24,12 @@ func.func @linear(%x: memref<?x64xbf16>, %b: memref<96xf32>, %w: memref<96x64xbf
 // A row that is computed first goes to memory, in its type; an outer sum of
 // float32 to its output.
 // CHECK-LABEL: func @computed(
-// CHECK:         lnbwd.rowwise @k_rows_0 {{.*}} outs rows(%[[R:.*]] : memref<?x64xf32>)
+// CHECK:         lnbwd.rowwise @k_rows_0 {{.*}} outs(%[[R:.*]][m, n] : memref<?x64xf32>)
 // CHECK:         lnbwd.product @k_matmul_0 lhs(%{{.*}} : memref<?x96xf32>) rhs(%[[R]] : memref<?x64xf32>)
 // CHECK-SAME:      outs(%{{.*}} : memref<96x64xf32>) attributes {lhs_transposed,
 // CHECK-NOT:     lnbwd.rowwise
 func.func @computed(%dy: memref<?x96xf32>, %x: memref<?x64xf32>, %dw: memref<96x64xf32>) {
-  lnbwd.rowwise @k rows(%dy, %x : memref<?x96xf32>, memref<?x64xf32>) outs outer_sums(%dw : memref<96x64xf32>)
+  lnbwd.rowwise @k domain(m | n0, n1) ins(%dy[m, n0] : memref<?x96xf32>, %x[m, n1] : memref<?x64xf32>) outs(%dw[n0, n1] add : memref<96x64xf32>)
       attributes {operand_names = ["dy", "x", "dw"]} {
   ^row(%dyr: vector<96xf32>, %xr: vector<64xf32>):
     %z = arith.addf %xr, %xr : vector<64xf32>
@@ -45,14 +45,14 @@ func.func @computed(%dy: memref<?x96xf32>, %x: memref<?x64xf32>, %dw: memref<96x
 // CHECK-LABEL: func @several(
 // CHECK:         lnbwd.product @k_matmul_0 {{.*}} outs(%[[A:[a-z0-9_]+]] :
 // CHECK:         lnbwd.product @k_matmul_1 {{.*}} outs(%[[B:[a-z0-9_]+]] :
-// CHECK:         lnbwd.rowwise @k_sum_0 rows(%[[A]], %[[B]] : memref<96x64xf32>, memref<96x64xf32>)
-// CHECK-SAME:      outs rows(%{{.*}} : memref<96x64xbf16>)
+// CHECK:         lnbwd.rowwise @k_sum_0 domain(m | n) ins(%[[A]][m, n] : memref<96x64xf32>, %[[B]][m, n] : memref<96x64xf32>)
+// CHECK-SAME:      outs(%{{[^ ]+}}[m, n] : memref<96x64xbf16>)
 // CHECK-SAME:      lnbwd.own_rows
 // CHECK:           arith.addf
 // CHECK:           arith.truncf
 func.func @several(%a: memref<?x96xf32>, %b: memref<?x64xf32>, %c: memref<?x96xf32>, %dw: memref<96x64xbf16>) {
-  lnbwd.rowwise @k rows(%a, %b, %c : memref<?x96xf32>, memref<?x64xf32>, memref<?x96xf32>)
-      outs outer_sums(%dw : memref<96x64xbf16>) attributes {operand_names = ["a", "b", "c", "dw"]} {
+  lnbwd.rowwise @k domain(m | n0, n1) ins(%a[m, n0] : memref<?x96xf32>, %b[m, n1] : memref<?x64xf32>, %c[m, n0] : memref<?x96xf32>)
+      outs(%dw[n0, n1] add : memref<96x64xbf16>) attributes {operand_names = ["a", "b", "c", "dw"]} {
   ^row(%ar: vector<96xf32>, %br: vector<64xf32>, %cr: vector<96xf32>):
     %o = vector.outerproduct %ar, %br : vector<96xf32>, vector<64xf32>
     %p = vector.outerproduct %cr, %br : vector<96xf32>, vector<64xf32>
@@ -67,12 +67,12 @@ func.func @several(%a: memref<?x96xf32>, %b: memref<?x64xf32>, %c: memref<?x96xf
 // A row sum of another length is a number for each row, from a program of its own.
 // CHECK-LABEL: func @two_lengths(
 // CHECK:         %[[S:.*]] = memref.alloc(%{{.*}}) {lnbwd.row_scalar} : memref<?xf32>
-// CHECK:         lnbwd.rowwise @k_row_sum_0 rows(%{{.*}} : memref<?x96xf32>) outs scalars(%[[S]] : memref<?xf32>)
-// CHECK:         lnbwd.rowwise @k_of_64 {{.*}} scalars(%[[S]] : memref<?xf32>) outs rows(%{{.*}} : memref<?x64xf32>)
-// CHECK:         lnbwd.rowwise @k_of_96 {{.*}} outs column_sums(%{{.*}} : memref<96xf32>)
+// CHECK:         lnbwd.rowwise @k_row_sum_0 domain(m | n) ins(%{{[^ ]+}}[m, n] : memref<?x96xf32>) outs(%[[S]][m] : memref<?xf32>)
+// CHECK:         lnbwd.rowwise @k_of_64 {{.*}} %[[S]][m] : memref<?xf32>) outs(%{{[^ ]+}}[m, n] : memref<?x64xf32>)
+// CHECK:         lnbwd.rowwise @k_of_96 {{.*}} outs(%{{[^ ]+}}[n] add : memref<96xf32>)
 func.func @two_lengths(%dy: memref<?x96xf32>, %w: memref<96x64xf32>, %dx: memref<?x64xf32>, %db: memref<96xf32>) {
-  lnbwd.rowwise @k rows(%dy : memref<?x96xf32>) matrices(%w : memref<96x64xf32>)
-      outs rows(%dx : memref<?x64xf32>) column_sums(%db : memref<96xf32>)
+  lnbwd.rowwise @k domain(m | n0, n1) ins(%dy[m, n0] : memref<?x96xf32>, %w[n0, n1] : memref<96x64xf32>)
+      outs(%dx[m, n1] : memref<?x64xf32>, %db[n0] add : memref<96xf32>)
       attributes {operand_names = ["dy", "w", "dx", "db"]} {
   ^row(%dyr: vector<96xf32>, %wm: vector<96x64xf32>):
     %s = vector.reduction <add>, %dyr : vector<96xf32> into f32
@@ -91,18 +91,18 @@ func.func @two_lengths(%dy: memref<?x96xf32>, %w: memref<96x64xf32>, %dx: memref
 // no more work; a row sum that the rows do not need is.
 // CHECK-LABEL: func @statistics(
 // CHECK-SAME:    %[[X:[a-z0-9]+]]: memref<?x64xf32>, %{{.*}}: memref<96x64xf32>, %[[Y:[a-z0-9]+]]: memref<?x96xf32>, %[[A:[a-z0-9]+]]: memref<?xf32>, %[[B:[a-z0-9]+]]: memref<?xf32>, %[[C:[a-z0-9]+]]: memref<?xf32>
-// CHECK:         lnbwd.rowwise @k_rows_0 rows(%[[X]] : {{[^)]*}}) outs rows(%[[R:.*]] : memref<?x64xf32>) scalars(%[[A]], %[[B]] : memref<?xf32>, memref<?xf32>)
+// CHECK:         lnbwd.rowwise @k_rows_0 domain(m | n) ins(%[[X]][m, n] : {{[^,]*}}) outs(%[[R:.*]][m, n] : memref<?x64xf32>, %[[A]][m] : memref<?xf32>, %[[B]][m] : memref<?xf32>)
 // CHECK:           %[[SUM:.*]] = vector.reduction <add>
 // CHECK-NOT:       vector.reduction
 // CHECK:           %[[HALF:.*]] = arith.mulf %[[SUM]]
 // CHECK:           lnbwd.yield %{{.*}}, %[[SUM]], %[[HALF]]
 // CHECK:         lnbwd.product @k_matmul_0 lhs(%[[R]]
-// CHECK:         lnbwd.rowwise @k_of_96 {{.*}} outs rows(%[[Y]]
-// CHECK:         lnbwd.rowwise @k_of_64 rows(%[[X]] : {{[^)]*}}) outs scalars(%[[C]] : memref<?xf32>)
+// CHECK:         lnbwd.rowwise @k_of_96 {{.*}} outs(%[[Y]][m, n]
+// CHECK:         lnbwd.rowwise @k_of_64 domain({{.*}}) ins(%[[X]][m, n] : {{[^,]*}}) outs(%[[C]][m] : memref<?xf32>)
 func.func @statistics(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>, %a: memref<?xf32>,
                       %b: memref<?xf32>, %c: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) matrices(%w : memref<96x64xf32>)
-      outs rows(%y : memref<?x96xf32>) scalars(%a, %b, %c : memref<?xf32>, memref<?xf32>, memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xf32>, %w[n1, n0] : memref<96x64xf32>)
+      outs(%y[m, n1] : memref<?x96xf32>, %a[m] : memref<?xf32>, %b[m] : memref<?xf32>, %c[m] : memref<?xf32>)
       attributes {operand_names = ["x", "w", "y", "a", "b", "c"]} {
   ^row(%xr: vector<64xf32>, %wm: vector<96x64xf32>):
     %over = arith.constant 5.000000e-01 : f32
@@ -124,13 +124,13 @@ func.func @statistics(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x
 // With no row sum left to write, there is one program of the product's rows,
 // which has the name.
 // CHECK-LABEL: func @all_statistics(
-// CHECK:         lnbwd.rowwise @k_rows_0 {{.*}} scalars(
+// CHECK:         lnbwd.rowwise @k_rows_0 {{.*}}[m] :
 // CHECK:         lnbwd.product
-// CHECK:         lnbwd.rowwise @k rows
+// CHECK:         lnbwd.rowwise @k domain
 // CHECK-NOT:     lnbwd.rowwise
 func.func @all_statistics(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>, %a: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) matrices(%w : memref<96x64xf32>)
-      outs rows(%y : memref<?x96xf32>) scalars(%a : memref<?xf32>)
+  lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xf32>, %w[n1, n0] : memref<96x64xf32>)
+      outs(%y[m, n1] : memref<?x96xf32>, %a[m] : memref<?xf32>)
       attributes {operand_names = ["x", "w", "y", "a"]} {
   ^row(%xr: vector<64xf32>, %wm: vector<96x64xf32>):
     %sum = vector.reduction <add>, %xr : vector<64xf32> into f32

@@ -5,7 +5,7 @@
 
 func.func @tensors(%x: tensor<?x2048xf32>, %y: tensor<?x2048xf32>) -> tensor<?x2048xf32> {
   // expected-error@+1 {{expected memrefs; run bufferization before}}
-  %0 = lnbwd.rowwise @k rows(%x : tensor<?x2048xf32>) outs rows(%y : tensor<?x2048xf32>)
+  %0 = lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : tensor<?x2048xf32>) outs(%y[m, n] : tensor<?x2048xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 4,
                                              workgroups_per_compute_unit = 0, column_tile = 256, row_splits = 2>}
       -> tensor<?x2048xf32> {
@@ -21,7 +21,7 @@ func.func @tensors(%x: tensor<?x2048xf32>, %y: tensor<?x2048xf32>) -> tensor<?x2
 
 func.func @no_sums(%x: memref<?x2048xf32>) {
   // expected-error@+1 {{expected row_splits 0: the program has no row sums that could be computed before}}
-  lnbwd.rowwise @k rows(%x : memref<?x2048xf32>) outs rows(%x : memref<?x2048xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x2048xf32>) outs(%x[m, n] : memref<?x2048xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 4,
                                              workgroups_per_compute_unit = 0, column_tile = 256, row_splits = 2>} {
   ^bb0(%xr: vector<2048xf32>):
@@ -34,7 +34,7 @@ func.func @no_sums(%x: memref<?x2048xf32>) {
 
 func.func @maximum(%x: memref<?x2048xf32>) {
   // expected-error@+1 {{expected row_splits 0: the program takes a row's largest element, and only sums can be split}}
-  lnbwd.rowwise @k rows(%x : memref<?x2048xf32>) outs rows(%x : memref<?x2048xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x2048xf32>) outs(%x[m, n] : memref<?x2048xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 4,
                                              workgroups_per_compute_unit = 0, column_tile = 256, row_splits = 2>} {
   ^bb0(%xr: vector<2048xf32>):
@@ -49,7 +49,7 @@ func.func @maximum(%x: memref<?x2048xf32>) {
 
 func.func @own_rows(%x: memref<16x2048xf32>) {
   // expected-error@+1 {{expected row_splits 0 for a program whose rows no launch chooses}}
-  lnbwd.rowwise @k rows(%x : memref<16x2048xf32>) outs rows(%x : memref<16x2048xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<16x2048xf32>) outs(%x[m, n] : memref<16x2048xf32>)
       attributes {lnbwd.own_rows,
                   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 4,
                                              workgroups_per_compute_unit = 1, column_tile = 256, row_splits = 2>} {
@@ -65,7 +65,7 @@ func.func @own_rows(%x: memref<16x2048xf32>) {
 
 func.func @many(%x: memref<?x2048xf32>) {
   // expected-error@+1 {{expected row_splits of at most 64, got 65}}
-  lnbwd.rowwise @k rows(%x : memref<?x2048xf32>) outs rows(%x : memref<?x2048xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x2048xf32>) outs(%x[m, n] : memref<?x2048xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 4,
                                              workgroups_per_compute_unit = 0, column_tile = 256, row_splits = 65>} {
   ^bb0(%xr: vector<2048xf32>):
@@ -82,7 +82,7 @@ func.func @many(%x: memref<?x2048xf32>) {
 // row has.
 func.func @narrow(%x: memref<?x2048xf32>) {
   // expected-error@+1 {{expected splits of a row length of 2048 that a workgroup can hold and that all have some of its columns, got row_splits 9; try another number of them}}
-  lnbwd.rowwise @k rows(%x : memref<?x2048xf32>) outs rows(%x : memref<?x2048xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x2048xf32>) outs(%x[m, n] : memref<?x2048xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 4,
                                              workgroups_per_compute_unit = 0, column_tile = 256, row_splits = 9>} {
   ^bb0(%xr: vector<2048xf32>):
@@ -98,7 +98,7 @@ func.func @narrow(%x: memref<?x2048xf32>) {
 // A program of split sums has as many tiles.
 func.func @tiles(%x: memref<?x2048xf32>, %s: memref<?x4xf32>) {
   // expected-error@+1 {{expected row_splits 0: the program has no row sums that could be computed before}}
-  lnbwd.rowwise @k rows(%x : memref<?x2048xf32>) outs scalars(%s : memref<?x4xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x2048xf32>) outs(%s[m, *] : memref<?x4xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 4,
                                              workgroups_per_compute_unit = 0, column_tile = 512, row_splits = 4>} {
   ^bb0(%xr: vector<2048xf32>):

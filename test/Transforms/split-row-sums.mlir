@@ -7,12 +7,12 @@
 // CHECK-SAME:      %[[X:[a-z0-9_]+]]: memref<?x8192xbf16>, %[[G:[a-z0-9_]+]]: memref<8192xbf16>,
 // CHECK:         %[[M:.*]] = memref.dim %[[X]], %{{.*}}
 // CHECK:         %[[P:.*]] = memref.alloc(%[[M]]) {lnbwd.row_scalar = 4 : i64} : memref<?x4xf32>
-// CHECK:         lnbwd.rowwise @k_row_sums rows(%[[X]] : memref<?x8192xbf16>) outs scalars(%[[P]] : memref<?x4xf32>)
+// CHECK:         lnbwd.rowwise @k_row_sums domain(m | n) ins(%[[X]][m, n] : memref<?x8192xbf16>) outs(%[[P]][m, *] : memref<?x4xf32>)
 // CHECK-SAME:      operand_names = ["x", "row_sum_0"]
 // CHECK-SAME:      #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, column_tile = 2048>
 // CHECK:           %[[S:.*]] = vector.reduction <add>
 // CHECK:           lnbwd.yield %[[S]] : f32
-// CHECK:         lnbwd.rowwise @k rows(%[[X]] : memref<?x8192xbf16>) columns(%[[G]] : memref<8192xbf16>) scalars(%[[P]] : memref<?x4xf32>) outs rows(
+// CHECK:         lnbwd.rowwise @k domain(m | n) ins(%[[X]][m, n] : memref<?x8192xbf16>, %[[G]][n] : memref<8192xbf16>, %[[P]][m, *] : memref<?x4xf32>) outs(
 // CHECK-SAME:      fixed_workgroups = 7 : i64, operand_names = ["x", "g", "row_sum_0", "y", "s"]
 // CHECK-SAME:      #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 1, column_tile = 512>
 // CHECK-NEXT:    ^bb0(%{{.*}}: vector<8192xbf16>, %{{.*}}: vector<8192xbf16>, %[[SUM:.*]]: f32):
@@ -20,8 +20,8 @@
 // CHECK:           vector.broadcast %[[SUM]]
 // CHECK:         memref.dealloc %[[P]]
 func.func @sums(%x: memref<?x8192xbf16>, %g: memref<8192xbf16>, %y: memref<?x8192xbf16>, %s: memref<8192xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x8192xbf16>) columns(%g : memref<8192xbf16>)
-      outs rows(%y : memref<?x8192xbf16>) column_sums(%s : memref<8192xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8192xbf16>, %g[n] : memref<8192xbf16>)
+      outs(%y[m, n] : memref<?x8192xbf16>, %s[n] add : memref<8192xf32>)
       attributes {fixed_workgroups = 7 : i64, operand_names = ["x", "g", "y", "s"],
                   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 0,
                                              workgroups_per_compute_unit = 1, column_tile = 512, row_splits = 4>} {
@@ -44,18 +44,17 @@ func.func @sums(%x: memref<?x8192xbf16>, %g: memref<8192xbf16>, %y: memref<?x819
 // CHECK-LABEL: func @two_phases(
 // CHECK-SAME:      %[[X:[a-z0-9_]+]]: memref<?x3x2048xf32>
 // CHECK:         %[[A:.*]] = memref.alloc(%{{.*}}) {lnbwd.row_scalar = 2 : i64} : memref<?x3x2xf32>
-// CHECK:         lnbwd.rowwise @k_row_sums rows(%[[X]] {{.*}}) outs scalars(%[[A]]
+// CHECK:         lnbwd.rowwise @k_row_sums {{.*}} ins(%[[X]][{{.*}}) outs(%[[A]][m0, m1, *]
 // CHECK:         %[[B:.*]] = memref.alloc(%{{.*}}) {lnbwd.row_scalar = 2 : i64} : memref<?x3x2xf32>
-// CHECK:         lnbwd.rowwise @k_row_sums_1 rows(%[[X]] {{.*}}) scalars(%[[A]] {{.*}}) outs scalars(%[[B]]
+// CHECK:         lnbwd.rowwise @k_row_sums_1 {{.*}} ins(%[[X]][{{.*}}, %[[A]][m0, m1, *]{{.*}}) outs(%[[B]][m0, m1, *]
 // CHECK:           vector.reduction <add>
 // CHECK-NOT:       vector.reduction
-// CHECK:         lnbwd.rowwise @k rows(%[[X]] {{.*}}) scalars(%[[A]], %[[B]] {{.*}}) outs rows(
-// CHECK-SAME:      scalars(
+// CHECK:         lnbwd.rowwise @k {{.*}} ins(%[[X]][{{.*}}, %[[A]][m0, m1, *]{{.*}}, %[[B]][m0, m1, *]{{.*}} outs(
 // CHECK-NOT:       vector.reduction
 // CHECK:         memref.dealloc %[[A]]
 // CHECK:         memref.dealloc %[[B]]
 func.func @two_phases(%x: memref<?x3x2048xf32>, %y: memref<?x3x2048xf32>, %t: memref<?x3xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x3x2048xf32>) outs rows(%y : memref<?x3x2048xf32>) scalars(%t : memref<?x3xf32>)
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x3x2048xf32>) outs(%y[m0, m1, n] : memref<?x3x2048xf32>, %t[m0, m1] : memref<?x3xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 4,
                                              workgroups_per_compute_unit = 0, column_tile = 256, row_splits = 2>} {
   ^bb0(%xr: vector<2048xf32>):

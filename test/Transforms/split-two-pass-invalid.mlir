@@ -16,8 +16,8 @@ func.func @f() {
 //--- in-place.mlir
 func.func @f(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memref<512xf32>) {
   // expected-error@+1 {{cannot be split into two passes: operand 1 (scale) is an output as well; give the output a buffer of its own}}
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) columns(%s : memref<512xf32>)
-      outs rows(%y : memref<?x512xf32>) column_sums(%s : memref<512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>, %s[n] : memref<512xf32>)
+      outs(%y[m, n] : memref<?x512xf32>, %s[n] add : memref<512xf32>)
       attributes {operand_names = ["x", "scale", "y", "sum"]} {
   ^bb0(%xr: vector<512xf32>, %sr: vector<512xf32>):
     %scaled = arith.mulf %xr, %sr : vector<512xf32>

@@ -5,21 +5,21 @@
 // Each half reads what it needs.
 // CHECK-LABEL: func @short_rows(
 // ALWAYS-SAME:     %[[X:[a-z0-9_]+]]: memref<?x512xf32>, %[[Y:[a-z0-9_]+]]: memref<?x512xf32>, %[[C:[a-z0-9_]+]]: memref<512xf32>, %[[S:[a-z0-9_]+]]: memref<512xf32>)
-// ALWAYS-NEXT:   lnbwd.rowwise @k_columns rows(%[[X]] : memref<?x512xf32>)
-// ALWAYS-SAME:     outs column_sums(%[[S]] : memref<512xf32>) attributes {operand_names = ["x", "sum"]} {
+// ALWAYS-NEXT:   lnbwd.rowwise @k_columns domain(m | n) ins(%[[X]][m, n] : memref<?x512xf32>)
+// ALWAYS-SAME:     outs(%[[S]][n] add : memref<512xf32>) attributes {operand_names = ["x", "sum"]} {
 // ALWAYS-NEXT:   ^bb0(%[[XR:[a-z0-9_]+]]: vector<512xf32>):
 // ALWAYS-NEXT:     lnbwd.yield %[[XR]]
-// ALWAYS:        lnbwd.rowwise @k_rows rows(%[[X]] : memref<?x512xf32>) columns(%[[C]] : memref<512xf32>)
-// ALWAYS-SAME:     outs rows(%[[Y]] : memref<?x512xf32>) attributes {operand_names = ["x", "gamma", "y"]} {
+// ALWAYS:        lnbwd.rowwise @k_rows domain(m | n) ins(%[[X]][m, n] : memref<?x512xf32>, %[[C]][n] : memref<512xf32>)
+// ALWAYS-SAME:     outs(%[[Y]][m, n] : memref<?x512xf32>) attributes {operand_names = ["x", "gamma", "y"]} {
 // ALWAYS:          arith.mulf
-// NEVER:         lnbwd.rowwise @k rows(
+// NEVER:         lnbwd.rowwise @k domain(m | n) ins(
 // NEVER-NOT:     lnbwd.rowwise
-// AUTO:          lnbwd.rowwise @k rows(
+// AUTO:          lnbwd.rowwise @k domain(m | n) ins(
 // AUTO-NOT:      lnbwd.rowwise
 // CHECK:         return
 func.func @short_rows(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %c: memref<512xf32>, %s: memref<512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) columns(%c : memref<512xf32>)
-      outs rows(%y : memref<?x512xf32>) column_sums(%s : memref<512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>, %c[n] : memref<512xf32>)
+      outs(%y[m, n] : memref<?x512xf32>, %s[n] add : memref<512xf32>)
       attributes {operand_names = ["x", "gamma", "y", "sum"]} {
   ^bb0(%xr: vector<512xf32>, %cr: vector<512xf32>):
     %scaled = arith.mulf %xr, %cr : vector<512xf32>
@@ -34,12 +34,12 @@ func.func @short_rows(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %c: memref<5
 // CHECK-LABEL: func @long_rows(
 // ALWAYS:        lnbwd.rowwise @k_columns
 // ALWAYS:        lnbwd.rowwise @k_rows
-// NEVER:         lnbwd.rowwise @k rows(
+// NEVER:         lnbwd.rowwise @k domain(m | n) ins(
 // AUTO:          lnbwd.rowwise @k_columns
 // AUTO:          lnbwd.rowwise @k_rows
 func.func @long_rows(%x: memref<?x1048576xf32>, %y: memref<?x1048576xf32>, %s: memref<1048576xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1048576xf32>)
-      outs rows(%y : memref<?x1048576xf32>) column_sums(%s : memref<1048576xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1048576xf32>)
+      outs(%y[m, n] : memref<?x1048576xf32>, %s[n] add : memref<1048576xf32>) {
   ^bb0(%xr: vector<1048576xf32>):
     %sum = vector.reduction <add>, %xr : vector<1048576xf32> into f32
     %spread = vector.broadcast %sum : f32 to vector<1048576xf32>
@@ -52,12 +52,12 @@ func.func @long_rows(%x: memref<?x1048576xf32>, %y: memref<?x1048576xf32>, %s: m
 
 // Row scalars go with the row blocks.
 // CHECK-LABEL: func @row_scalars(
-// ALWAYS:        lnbwd.rowwise @k_columns {{.*}} outs column_sums(
-// ALWAYS:        lnbwd.rowwise @k_rows {{.*}} outs scalars(
-// NEVER:         lnbwd.rowwise @k rows(
-// AUTO:          lnbwd.rowwise @k rows(
+// ALWAYS:        lnbwd.rowwise @k_columns {{.*}} outs({{.*}} add :
+// ALWAYS:        lnbwd.rowwise @k_rows {{.*}} outs(%{{[^ ]+}}[m] :
+// NEVER:         lnbwd.rowwise @k domain(m | n) ins(
+// AUTO:          lnbwd.rowwise @k domain(m | n) ins(
 func.func @row_scalars(%x: memref<?x512xf32>, %t: memref<?xf32>, %s: memref<512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs scalars(%t : memref<?xf32>) column_sums(%s : memref<512xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%t[m] : memref<?xf32>, %s[n] add : memref<512xf32>) {
   ^bb0(%xr: vector<512xf32>):
     %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
     lnbwd.yield %sum, %xr : f32, vector<512xf32>
@@ -72,11 +72,11 @@ func.func @row_scalars(%x: memref<?x512xf32>, %t: memref<?xf32>, %s: memref<512x
 // CHECK:         lnbwd.rowwise @rows_only
 // CHECK:         lnbwd.rowwise @columns_only
 func.func @one_kind(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memref<512xf32>) {
-  lnbwd.rowwise @rows_only rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>) {
+  lnbwd.rowwise @rows_only domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%y[m, n] : memref<?x512xf32>) {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
   }
-  lnbwd.rowwise @columns_only rows(%x : memref<?x512xf32>) outs column_sums(%s : memref<512xf32>) {
+  lnbwd.rowwise @columns_only domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%s[n] add : memref<512xf32>) {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
   }
@@ -87,9 +87,9 @@ func.func @one_kind(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memref<512
 
 // A program that is scheduled already stays whole.
 // CHECK-LABEL: func @scheduled(
-// CHECK:         lnbwd.rowwise @k rows(
+// CHECK:         lnbwd.rowwise @k domain(m | n) ins(
 func.func @scheduled(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memref<512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>) column_sums(%s : memref<512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%y[m, n] : memref<?x512xf32>, %s[n] add : memref<512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4,
                                              rows_per_workgroup = 32, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>):
@@ -103,10 +103,10 @@ func.func @scheduled(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memref<51
 // Rows may be written over rows that both halves read: the columns come first.
 // CHECK-LABEL: func @in_place(
 // CHECK-SAME:      %[[X:[a-z0-9_]+]]: memref<?x512xf32>
-// ALWAYS:        lnbwd.rowwise @k_columns rows(%[[X]]
-// ALWAYS:        lnbwd.rowwise @k_rows rows(%[[X]] {{.*}} outs rows(%[[X]]
+// ALWAYS:        lnbwd.rowwise @k_columns {{.*}} ins(%[[X]]
+// ALWAYS:        lnbwd.rowwise @k_rows {{.*}} ins(%[[X]]{{.*}} outs(%[[X]]
 func.func @in_place(%x: memref<?x512xf32>, %s: memref<512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>) column_sums(%s : memref<512xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%x[m, n] : memref<?x512xf32>, %s[n] add : memref<512xf32>) {
   ^bb0(%xr: vector<512xf32>):
     %twice = arith.addf %xr, %xr : vector<512xf32>
     lnbwd.yield %twice, %xr : vector<512xf32>, vector<512xf32>
@@ -122,18 +122,18 @@ func.func @in_place(%x: memref<?x512xf32>, %s: memref<512xf32>) {
 // CHECK-SAME:      %[[X:[a-z0-9_]+]]: memref<?x4x512xf32>
 // ALWAYS:        %[[M:.*]] = memref.dim %[[X]], %{{.*}}
 // ALWAYS:        %[[SUM:.*]] = memref.alloc(%[[M]]) {lnbwd.row_scalar} : memref<?x4xf32>
-// ALWAYS:        lnbwd.rowwise @k_statistics rows(%[[X]] {{.*}}) outs scalars(%[[SUM]] : memref<?x4xf32>)
+// ALWAYS:        lnbwd.rowwise @k_statistics domain({{.*}}) ins(%[[X]][m0, m1, n] : {{.*}}) outs(%[[SUM]][m0, m1] : memref<?x4xf32>)
 // ALWAYS-SAME:     operand_names = ["x", "row_sum_0"]
 // ALWAYS:          vector.reduction <add>, %x
-// ALWAYS:        lnbwd.rowwise @k_columns rows(%[[X]] {{.*}}) scalars(%[[SUM]] {{.*}}) outs column_sums(
+// ALWAYS:        lnbwd.rowwise @k_columns domain({{.*}}) ins(%[[X]][m0, m1, n] : {{.*}}, %[[SUM]][m0, m1] : {{.*}}) outs(
 // ALWAYS-SAME:     fixed_workgroups = 7
 // ALWAYS-NOT:      vector.reduction
-// ALWAYS:        lnbwd.rowwise @k_rows rows(%[[X]] {{.*}}) scalars(%[[SUM]] {{.*}}) outs rows(
+// ALWAYS:        lnbwd.rowwise @k_rows domain({{.*}}) ins(%[[X]][m0, m1, n] : {{.*}}, %[[SUM]][m0, m1] : {{.*}}) outs(
 // ALWAYS:          vector.reduction
 // ALWAYS-NOT:      vector.reduction
 // ALWAYS:        memref.dealloc %[[SUM]]
 func.func @row_sums(%x: memref<?x4x512xf32>, %y: memref<?x4x512xf32>, %s: memref<512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x4x512xf32>) outs rows(%y : memref<?x4x512xf32>) column_sums(%s : memref<512xf32>)
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x4x512xf32>) outs(%y[m0, m1, n] : memref<?x4x512xf32>, %s[n] add : memref<512xf32>)
       attributes {fixed_workgroups = 7 : i64, operand_names = ["x", "y", "s"]} {
   ^bb0(%xr: vector<512xf32>):
     %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
@@ -150,13 +150,13 @@ func.func @row_sums(%x: memref<?x4x512xf32>, %y: memref<?x4x512xf32>, %s: memref
 
 // Each half keeps its groups, as long as it has an operand of them.
 // CHECK-LABEL: func @groups(
-// ALWAYS:        lnbwd.rowwise @k_columns rows(%{{[^ ]+}} : memref<?x512xf32>) outs group_sums(%{{[^ ]+}} : memref<?x512xf32>)
-// ALWAYS:        lnbwd.rowwise @k_rows rows(%{{[^ ]+}} : memref<?x512xf32>) group_columns(%{{[^ ]+}} : memref<?x512xf32>) outs rows(
-// NEVER:         lnbwd.rowwise @k rows(
-// AUTO:          lnbwd.rowwise @k rows(
-func.func @groups(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %g: memref<?x512xf32>, %s: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) group_columns(%g : memref<?x512xf32>)
-      outs rows(%y : memref<?x512xf32>) group_sums(%s : memref<?x512xf32>) {
+// ALWAYS:        lnbwd.rowwise @k_columns domain(m0, m1 | n) ins(%{{[^ ]+}}[m0, m1, n] : memref<?x?x512xf32>) outs(%{{[^ ]+}}[m0, n] add : memref<?x512xf32>)
+// ALWAYS:        lnbwd.rowwise @k_rows domain(m0, m1 | n) ins(%{{[^ ]+}}[m0, m1, n] : memref<?x?x512xf32>, %{{[^ ]+}}[m0, n] : memref<?x512xf32>) outs(
+// NEVER:         lnbwd.rowwise @k domain(m0, m1 | n) ins(
+// AUTO:          lnbwd.rowwise @k domain(m0, m1 | n) ins(
+func.func @groups(%x: memref<?x?x512xf32>, %y: memref<?x?x512xf32>, %g: memref<?x512xf32>, %s: memref<?x512xf32>) {
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x512xf32>, %g[m0, n] : memref<?x512xf32>)
+      outs(%y[m0, m1, n] : memref<?x?x512xf32>, %s[m0, n] add : memref<?x512xf32>) {
   ^bb0(%xr: vector<512xf32>, %gr: vector<512xf32>):
     %scaled = arith.mulf %xr, %gr : vector<512xf32>
     lnbwd.yield %scaled, %xr : vector<512xf32>, vector<512xf32>
@@ -170,16 +170,16 @@ func.func @groups(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %g: memref<?x512
 // CHECK-LABEL: func @sums_alone(
 // CHECK-SAME:      %[[X:[a-z0-9_]+]]: memref<?x512xf32>
 // ALWAYS:        %[[SUM:.*]] = memref.alloc({{.*}}) {lnbwd.row_scalar} : memref<?xf32>
-// ALWAYS:        lnbwd.rowwise @k_statistics rows(%[[X]] {{.*}}) outs scalars(%[[SUM]] : memref<?xf32>)
-// ALWAYS:        lnbwd.rowwise @k_columns rows(%[[X]] {{.*}}) scalars(%[[SUM]] {{.*}}) outs column_sums(
+// ALWAYS:        lnbwd.rowwise @k_statistics domain({{.*}}) ins(%[[X]][m, n] : {{.*}}) outs(%[[SUM]][m] : memref<?xf32>)
+// ALWAYS:        lnbwd.rowwise @k_columns domain({{.*}}) ins(%[[X]][m, n] : {{.*}}, %[[SUM]][m] : {{.*}}) outs(
 // ALWAYS-NOT:      vector.reduction
 // ALWAYS:        memref.dealloc %[[SUM]]
 // ALWAYS-NOT:    lnbwd.rowwise
-// NEVER:         lnbwd.rowwise @k rows(
-// AUTO:          lnbwd.rowwise @k rows(
+// NEVER:         lnbwd.rowwise @k domain(m | n) ins(
+// AUTO:          lnbwd.rowwise @k domain(m | n) ins(
 // CHECK:         return
 func.func @sums_alone(%x: memref<?x512xf32>, %s: memref<512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs column_sums(%s : memref<512xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%s[n] add : memref<512xf32>) {
   ^bb0(%xr: vector<512xf32>):
     %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
     %spread = vector.broadcast %sum : f32 to vector<512xf32>
@@ -196,7 +196,7 @@ func.func @sums_alone(%x: memref<?x512xf32>, %s: memref<512xf32>) {
 // AUTO:          lnbwd.rowwise @k_statistics
 // AUTO:          lnbwd.rowwise @k_columns
 func.func @long_sums_alone(%x: memref<?x1048576xf32>, %s: memref<1048576xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1048576xf32>) outs column_sums(%s : memref<1048576xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1048576xf32>) outs(%s[n] add : memref<1048576xf32>) {
   ^bb0(%xr: vector<1048576xf32>):
     %sum = vector.reduction <add>, %xr : vector<1048576xf32> into f32
     %spread = vector.broadcast %sum : f32 to vector<1048576xf32>

@@ -129,8 +129,8 @@ def test_a_bundle_gives_each_device_its_entry():
 SQUARES = """
 func.func @squares(%x: memref<?x64xf32>, %g: memref<64xf32>, %y: memref<?x64xf32>,
                    %s: memref<?xf32>) {
-  lnbwd.rowwise @squares rows(%x : memref<?x64xf32>) columns(%g : memref<64xf32>)
-      outs rows(%y : memref<?x64xf32>) scalars(%s : memref<?xf32>)
+  lnbwd.rowwise @squares domain(m | n) ins(%x[m, n] : memref<?x64xf32>, %g[n] : memref<64xf32>)
+      outs(%y[m, n] : memref<?x64xf32>, %s[m] : memref<?xf32>)
       attributes {operand_names = ["x", "g", "y", "s"]} {
   ^row(%xr: vector<64xf32>, %gr: vector<64xf32>):
     %square = arith.mulf %xr, %xr : vector<64xf32>

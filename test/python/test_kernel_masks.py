@@ -15,8 +15,8 @@ pytestmark = pytest.mark.skipif(not compiler.available(), reason="no compiler in
 SOURCE = """
 func.func @keep(%x: memref<?x64xf32>, %m: memref<?x64xi8>, %y: memref<?x64xf32>,
                 %p: memref<?x64xi8>) {
-  lnbwd.rowwise @keep rows(%x, %m : memref<?x64xf32>, memref<?x64xi8>)
-      outs rows(%y, %p : memref<?x64xf32>, memref<?x64xi8>)
+  lnbwd.rowwise @keep domain(m | n) ins(%x[m, n] : memref<?x64xf32>, %m[m, n] : memref<?x64xi8>)
+      outs(%y[m, n] : memref<?x64xf32>, %p[m, n] : memref<?x64xi8>)
       attributes {operand_names = ["x", "mask", "y", "positive"]} {
   ^row(%xr: vector<64xf32>, %mr: vector<64xi8>):
     %zero = arith.constant dense<0> : vector<64xi8>

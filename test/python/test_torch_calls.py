@@ -27,8 +27,8 @@ N = 64
 SOURCE = f"""
 func.func @shifted(%x: memref<?x{N}xf32>, %b: memref<{N}xf32>, %y: memref<?x{N}xbf16>,
                    %db: memref<{N}xf32>) {{
-  lnbwd.rowwise @shifted rows(%x : memref<?x{N}xf32>) columns(%b : memref<{N}xf32>)
-      outs rows(%y : memref<?x{N}xbf16>) column_sums(%db : memref<{N}xf32>)
+  lnbwd.rowwise @shifted domain(m | n) ins(%x[m, n] : memref<?x{N}xf32>, %b[n] : memref<{N}xf32>)
+      outs(%y[m, n] : memref<?x{N}xbf16>, %db[n] add : memref<{N}xf32>)
       attributes {{operand_names = ["x", "b", "y", "db"]}} {{
   ^row(%xr: vector<{N}xf32>, %br: vector<{N}xf32>):
     %sum = arith.addf %xr, %br : vector<{N}xf32>

@@ -14,9 +14,10 @@ N = 64
 SOURCE = f"""
 func.func @scaled(%x: memref<?x{N}xf32>, %h: memref<?x{N}xbf16>, %r: memref<?xf32>,
                   %gamma: memref<{N}xf32>, %y: memref<?x{N}xbf16>, %dgamma: memref<{N}xf32>) {{
-  lnbwd.rowwise @scaled rows(%x, %h : memref<?x{N}xf32>, memref<?x{N}xbf16>)
-      columns(%gamma : memref<{N}xf32>) scalars(%r : memref<?xf32>)
-      outs rows(%y : memref<?x{N}xbf16>) column_sums(%dgamma : memref<{N}xf32>)
+  lnbwd.rowwise @scaled domain(m | n)
+      ins(%x[m, n] : memref<?x{N}xf32>, %h[m, n] : memref<?x{N}xbf16>,
+      %gamma[n] : memref<{N}xf32>, %r[m] : memref<?xf32>)
+      outs(%y[m, n] : memref<?x{N}xbf16>, %dgamma[n] add : memref<{N}xf32>)
       attributes {{operand_names = ["x", "h", "gamma", "r", "y", "dgamma"]}} {{
   ^row(%xr: vector<{N}xf32>, %hr: vector<{N}xbf16>, %g: vector<{N}xf32>, %s: f32):
     %wide = arith.extf %hr : vector<{N}xbf16> to vector<{N}xf32>
@@ -130,9 +131,9 @@ def test_vmap(device, columns):
     source = f"""
 func.func @k(%x: memref<?x{N}xf32>, %s: memref<?xf32>, %g: memref<{N}xf32>, %y: memref<?x{N}xf32>,
              %r: memref<?xf32>{f", %t: memref<{N}xf32>" if columns else ""}) {{
-  lnbwd.rowwise @k rows(%x : memref<?x{N}xf32>) columns(%g : memref<{N}xf32>)
-      scalars(%s : memref<?xf32>) outs rows(%y : memref<?x{N}xf32>) scalars(%r : memref<?xf32>)
-      {f"column_sums(%t : memref<{N}xf32>)" if columns else ""} {{
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x{N}xf32>, %g[n] : memref<{N}xf32>,
+      %s[m] : memref<?xf32>) outs(%y[m, n] : memref<?x{N}xf32>, %r[m] : memref<?xf32>
+      {f", %t[n] add : memref<{N}xf32>" if columns else ""}) {{
   ^row(%xr: vector<{N}xf32>, %gr: vector<{N}xf32>, %sr: f32):
     %sum = vector.reduction <add>, %xr : vector<{N}xf32> into f32
     %sv = vector.broadcast %sr : f32 to vector<{N}xf32>
@@ -218,10 +219,11 @@ def test_a_kernel_of_other_operands_is_refused(device):
 
 
 GROUPS_SOURCE = f"""
-func.func @groups(%x: memref<?x{N}xf32>, %s: memref<?x{N}xf32>, %y: memref<?x{N}xf32>,
+func.func @groups(%x: memref<?x?x{N}xf32>, %s: memref<?x{N}xf32>, %y: memref<?x?x{N}xf32>,
                   %ds: memref<?x{N}xf32>) {{
-  lnbwd.rowwise @groups rows(%x : memref<?x{N}xf32>) group_columns(%s : memref<?x{N}xf32>)
-      outs rows(%y : memref<?x{N}xf32>) group_sums(%ds : memref<?x{N}xf32>)
+  lnbwd.rowwise @groups domain(b, t | n)
+      ins(%x[b, t, n] : memref<?x?x{N}xf32>, %s[b, n] : memref<?x{N}xf32>)
+      outs(%y[b, t, n] : memref<?x?x{N}xf32>, %ds[b, n] add : memref<?x{N}xf32>)
       attributes {{operand_names = ["x", "s", "y", "ds"]}} {{
   ^row(%xr: vector<{N}xf32>, %sr: vector<{N}xf32>):
     %yr = arith.mulf %xr, %sr : vector<{N}xf32>
@@ -286,8 +288,8 @@ def test_a_program_with_masks(device):
     """They are tensors of booleans, and no other type stands for them."""
     source = f"""
 func.func @keep(%x: memref<?x{N}xf32>, %m: memref<?x{N}xi8>, %p: memref<?x{N}xi8>) {{
-  lnbwd.rowwise @keep rows(%x, %m : memref<?x{N}xf32>, memref<?x{N}xi8>)
-      outs rows(%p : memref<?x{N}xi8>) attributes {{operand_names = ["x", "m", "p"]}} {{
+  lnbwd.rowwise @keep domain(m | n) ins(%x[m, n] : memref<?x{N}xf32>, %m[m, n] : memref<?x{N}xi8>)
+      outs(%p[m, n] : memref<?x{N}xi8>) attributes {{operand_names = ["x", "m", "p"]}} {{
   ^row(%xr: vector<{N}xf32>, %mr: vector<{N}xi8>):
     %zero = arith.constant dense<0> : vector<{N}xi8>
     %none = arith.constant dense<0.0> : vector<{N}xf32>

@@ -33,8 +33,9 @@ def test_mlir():
     assert program.mlir() == f"""\
 func.func @{name}(%arg0: memref<?x48xbf16>, %arg1: memref<48xf32>, %out0: memref<?x48xbf16>, \
 %out1: memref<?xf32>) {{
-  lnbwd.rowwise @{name} rows(%arg0 : memref<?x48xbf16>) columns(%arg1 : memref<48xf32>) \
-outs rows(%out0 : memref<?x48xbf16>) scalars(%out1 : memref<?xf32>)
+  lnbwd.rowwise @{name} domain(m | n)
+      ins(%arg0[m, n] : memref<?x48xbf16>, %arg1[n] : memref<48xf32>)
+      outs(%out0[m, n] : memref<?x48xbf16>, %out1[m] : memref<?xf32>)
       attributes {{operand_names = ["arg0", "arg1", "out0", "out1"]}} {{
   ^row(%in0: vector<48xbf16>, %in1: vector<48xf32>):
     %0 = arith.extf %in0 : vector<48xbf16> to vector<48xf32>
@@ -156,10 +157,10 @@ def adaptive(groups=None, rows=None):
 def test_groups_as_mlir():
     program = adaptive(groups=3)
     text = program.mlir()
-    assert "group_columns(%arg4 : memref<3x48xf32>)" in text
-    assert ("column_sums(%out1 : memref<48xf32>) "
-            "group_sums(%out2, %out3 : memref<3x48xf32>, memref<3x48xbf16>)") in text
-    assert "group_columns(%arg4 : memref<?x48xf32>)" in adaptive().mlir()
+    assert "%arg4[b, n] : memref<3x48xf32>)" in text
+    assert ("%out1[n] add : memref<48xf32>, "
+            "%out2[b, n] add : memref<3x48xf32>, %out3[b, n] add : memref<3x48xbf16>)") in text
+    assert "%arg4[b, n] : memref<?x48xf32>)" in adaptive().mlir()
     assert program.name().startswith("rows48_map_columns_groups_")
     assert not root_mean_square().has_groups
 

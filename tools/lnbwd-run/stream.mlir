@@ -2,8 +2,8 @@
 // lnbwd-run --time compiles it for AMD's chips, and bench/ too, in several
 // schedules.
 func.func @stream(%a: memref<?x1024xf32>, %b: memref<?x1024xf32>, %c: memref<?x1024xf32>) {
-  lnbwd.rowwise @stream rows(%a, %b : memref<?x1024xf32>, memref<?x1024xf32>)
-      outs rows(%c : memref<?x1024xf32>) attributes {operand_names = ["a", "b", "c"]} {
+  lnbwd.rowwise @stream domain(m | n) ins(%a[m, n] : memref<?x1024xf32>, %b[m, n] : memref<?x1024xf32>)
+      outs(%c[m, n] : memref<?x1024xf32>) attributes {operand_names = ["a", "b", "c"]} {
   ^row(%x: vector<1024xf32>, %y: vector<1024xf32>):
     %sum = arith.addf %x, %y : vector<1024xf32>
     lnbwd.yield %sum : vector<1024xf32>

@@ -184,8 +184,9 @@ static std::string rowwiseSource(int columns) {
   std::string block = "memref<?x" + n + "xf32>",
               column = "memref<" + n + "xf32>", row = "vector<" + n + "xf32>";
   return "func.func @f(%x: " + block + ", %gamma: " + column +
-         ", %y: " + block + ") {\n lnbwd.rowwise @f rows(%x : " + block +
-         ") columns(%gamma : " + column + ") outs rows(%y : " + block +
+         ", %y: " + block +
+         ") {\n lnbwd.rowwise @f domain(m | n) ins(%x[m, n] : " + block +
+         ", %gamma[n] : " + column + ") outs(%y[m, n] : " + block +
          ") attributes {operand_names = [\"x\", \"gamma\", \"y\"]} {\n"
          " ^bb0(%a: " +
          row + ", %g: " + row + "):\n  %0 = arith.mulf %a, %g : " + row +

@@ -40,8 +40,8 @@ static std::string wrap(const std::string &body, const std::string &row,
                         const std::string &scalar) {
   return R"(func.func @f(%fx: memref<?x8xf32>, %fc: memref<8xf32>, %fs: memref<?xf32>,
                  %fy: memref<?x8xf32>, %fz: memref<?x8xf32>, %fm: memref<?xf32>) {
-  lnbwd.rowwise @f rows(%fx : memref<?x8xf32>) columns(%fc : memref<8xf32>) scalars(%fs : memref<?xf32>)
-      outs rows(%fy, %fz : memref<?x8xf32>, memref<?x8xf32>) scalars(%fm : memref<?xf32>)
+  lnbwd.rowwise @f domain(m | n) ins(%fx[m, n] : memref<?x8xf32>, %fc[n] : memref<8xf32>, %fs[m] : memref<?xf32>)
+      outs(%fy[m, n] : memref<?x8xf32>, %fz[m, n] : memref<?x8xf32>, %fm[m] : memref<?xf32>)
       attributes {operand_names = ["x", "c", "s", "y", "z", "m"]} {
   ^row(%x: vector<8xf32>, %c: vector<8xf32>, %s: f32):
     %over_n = arith.constant 0.125 : f32

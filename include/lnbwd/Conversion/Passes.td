@@ -48,8 +48,8 @@ def FewRowsToGPUPass
     Before:
 
     ```mlir
-    lnbwd.rowwise @k rows(%x : memref<?x8xf32>) columns(%b : memref<16xf32>)
-        matrices(%w : memref<16x8xf32>) outs rows(%y : memref<?x16xf32>) {
+    lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x8xf32>, %b[n1] : memref<16xf32>,
+        %w[n1, n0] : memref<16x8xf32>) outs(%y[m, n1] : memref<?x16xf32>) {
     ^row(%xr: vector<8xf32>, %br: vector<16xf32>, %wm: vector<16x8xf32>):
       %p = lnbwd.linear %xr, %wm : vector<8xf32>, vector<16x8xf32>
       %yr = arith.addf %p, %br : vector<16xf32>
@@ -121,7 +121,7 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
     Before:
 
     ```mlir
-    lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>)
+    lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%y[m, n] : memref<?x512xf32>)
         attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, ...>} {
     ^bb0(%xr: vector<512xf32>):
       %s = vector.reduction <add>, %xr : vector<512xf32> into f32

@@ -33,7 +33,7 @@ def RecordProgramPass
 
     ```mlir
     func.func @twice(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
-      lnbwd.rowwise @twice rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
+      lnbwd.rowwise @twice domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>) {
       ^row(%r: vector<64xf32>):
         %0 = arith.addf %r, %r : vector<64xf32>
         lnbwd.yield %0 : vector<64xf32>

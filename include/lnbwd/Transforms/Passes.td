@@ -53,7 +53,7 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
 
     ```mlir
     func.func @f(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
-      lnbwd.rowwise @square rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>)
+      lnbwd.rowwise @square domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%y[m, n] : memref<?x512xf32>)
           attributes {operand_names = ["x", "y"]} {
       ^row(%xr: vector<512xf32>):
         %yr = arith.mulf %xr, %xr : vector<512xf32>
@@ -67,8 +67,8 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
 
     ```mlir
     func.func @f_bwd(%dy: memref<?x512xf32>, %x: memref<?x512xf32>, %dx: memref<?x512xf32>) {
-      lnbwd.rowwise @square_bwd rows(%dy, %x : memref<?x512xf32>, memref<?x512xf32>)
-          outs rows(%dx : memref<?x512xf32>) attributes {operand_names = ["dy", "x", "dx"]} {
+      lnbwd.rowwise @square_bwd domain(m | n) ins(%dy[m, n] : memref<?x512xf32>, %x[m, n] : memref<?x512xf32>)
+          outs(%dx[m, n] : memref<?x512xf32>) attributes {operand_names = ["dy", "x", "dx"]} {
       ^row(%dyr: vector<512xf32>, %xr: vector<512xf32>):
         %two = arith.constant dense<2.0> : vector<512xf32>
         %twice = arith.mulf %dyr, %two : vector<512xf32>
@@ -170,8 +170,8 @@ def SimplifyContractionsPass : Pass<"lnbwd-simplify-contractions"> {
     Before:
 
     ```mlir
-    lnbwd.rowwise @k rows(%dy, %x : memref<?x96xf32>, memref<?x64xf32>)
-        columns(%gamma : memref<64xf32>) outs outer_sums(%dw : memref<96x64xf32>)
+    lnbwd.rowwise @k domain(m | n0, n1) ins(%dy[m, n0] : memref<?x96xf32>, %x[m, n1] : memref<?x64xf32>,
+        %gamma[n1] : memref<64xf32>) outs(%dw[n0, n1] add : memref<96x64xf32>)
         attributes {operand_names = ["dy", "x", "gamma", "dw"]} {
     ^row(%dyr: vector<96xf32>, %xr: vector<64xf32>, %g: vector<64xf32>):
       %z = arith.mulf %xr, %g : vector<64xf32>
@@ -184,15 +184,15 @@ def SimplifyContractionsPass : Pass<"lnbwd-simplify-contractions"> {
 
     ```mlir
     %t = memref.alloc() : memref<96x64xf32>
-    lnbwd.rowwise @k rows(%dy, %x : memref<?x96xf32>, memref<?x64xf32>)
-        outs outer_sums(%t : memref<96x64xf32>)
+    lnbwd.rowwise @k domain(m | n0, n1) ins(%dy[m, n0] : memref<?x96xf32>, %x[m, n1] : memref<?x64xf32>)
+        outs(%t[n0, n1] add : memref<96x64xf32>)
         attributes {operand_names = ["dy", "x", "outer_sum_0"]} {
     ^row(%dyr: vector<96xf32>, %xr: vector<64xf32>):
       %o = vector.outerproduct %dyr, %xr : vector<96xf32>, vector<64xf32>
       lnbwd.yield %o : vector<96x64xf32>
     }
-    lnbwd.rowwise @k_parameters rows(%t : memref<96x64xf32>)
-        columns(%gamma : memref<64xf32>) outs rows(%dw : memref<96x64xf32>)
+    lnbwd.rowwise @k_parameters domain(m | n) ins(%t[m, n] : memref<96x64xf32>,
+        %gamma[n] : memref<64xf32>) outs(%dw[m, n] : memref<96x64xf32>)
         attributes {lnbwd.own_rows, operand_names = ["outer_sum_0", "gamma", "dw"]} {
     ^row(%tr: vector<64xf32>, %g: vector<64xf32>):
       %r = arith.mulf %tr, %g fastmath<contract> : vector<64xf32>
@@ -235,8 +235,8 @@ def LowerToRowwisePass : Pass<"lnbwd-lower-to-rowwise"> {
     After (and canonicalisation):
 
     ```mlir
-    lnbwd.rowwise @layer_norm_bwd rows(%dy : memref<?x512xf32>)
-        outs column_sums(%dbeta : memref<512xf32>)
+    lnbwd.rowwise @layer_norm_bwd domain(m | n) ins(%dy[m, n] : memref<?x512xf32>)
+        outs(%dbeta[n] add : memref<512xf32>)
         attributes {operand_names = ["dy", "dbeta"]} {
     ^bb0(%dy: vector<512xf32>):
       lnbwd.yield %dy : vector<512xf32>
@@ -305,17 +305,17 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
     Before:
 
     ```mlir
-    lnbwd.rowwise @k rows(%x : memref<?x512xf32>)
-        outs rows(%y : memref<?x512xf32>) column_sums(%s : memref<512xf32>) {...}
+    lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>)
+        outs(%y[m, n] : memref<?x512xf32>, %s[n] add : memref<512xf32>) {...}
     ```
 
     After:
 
     ```mlir
-    lnbwd.rowwise @k_columns rows(%x : memref<?x512xf32>)
-        outs column_sums(%s : memref<512xf32>) {...}
-    lnbwd.rowwise @k_rows rows(%x : memref<?x512xf32>)
-        outs rows(%y : memref<?x512xf32>) {...}
+    lnbwd.rowwise @k_columns domain(m | n) ins(%x[m, n] : memref<?x512xf32>)
+        outs(%s[n] add : memref<512xf32>) {...}
+    lnbwd.rowwise @k_rows domain(m | n) ins(%x[m, n] : memref<?x512xf32>)
+        outs(%y[m, n] : memref<?x512xf32>) {...}
     ```
   }];
   let options = [
@@ -349,15 +349,15 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
     Before:
 
     ```mlir
-    lnbwd.rowwise @k rows(%x : memref<?x512xf32>)
-        outs rows(%y : memref<?x512xf32>) {...}
+    lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>)
+        outs(%y[m, n] : memref<?x512xf32>) {...}
     ```
 
     After:
 
     ```mlir
-    lnbwd.rowwise @k rows(%x : memref<?x512xf32>)
-        outs rows(%y : memref<?x512xf32>)
+    lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>)
+        outs(%y[m, n] : memref<?x512xf32>)
         attributes {schedule = #lnbwd.schedule<threads_per_row = 64, ...>} {...}
     ```
   }];
@@ -411,8 +411,8 @@ def SplitRowSumsPass : Pass<"lnbwd-split-row-sums"> {
     Before:
 
     ```mlir
-    lnbwd.rowwise @k rows(%x : memref<?x65536xf32>)
-        outs rows(%y : memref<?x65536xf32>)
+    lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x65536xf32>)
+        outs(%y[m, n] : memref<?x65536xf32>)
         attributes {schedule = #lnbwd.schedule<..., column_tile = 128, row_splits = 8>} {
     ^row(%xr: vector<65536xf32>):
       %s = vector.reduction <add>, %xr : vector<65536xf32> into f32
@@ -426,15 +426,15 @@ def SplitRowSumsPass : Pass<"lnbwd-split-row-sums"> {
 
     ```mlir
     %sums = memref.alloc(%m) {lnbwd.row_scalar = 8} : memref<?x8xf32>
-    lnbwd.rowwise @k_row_sums rows(%x : memref<?x65536xf32>)
-        outs scalars(%sums : memref<?x8xf32>)
+    lnbwd.rowwise @k_row_sums domain(m | n) ins(%x[m, n] : memref<?x65536xf32>)
+        outs(%sums[m, *] : memref<?x8xf32>)
         attributes {schedule = #lnbwd.schedule<..., column_tile = 8192>} {
     ^row(%xr: vector<65536xf32>):
       %s = vector.reduction <add>, %xr : vector<65536xf32> into f32
       lnbwd.yield %s : f32
     }
-    lnbwd.rowwise @k rows(%x : memref<?x65536xf32>) scalars(%sums : memref<?x8xf32>)
-        outs rows(%y : memref<?x65536xf32>)
+    lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x65536xf32>, %sums[m, *] : memref<?x8xf32>)
+        outs(%y[m, n] : memref<?x65536xf32>)
         attributes {schedule = #lnbwd.schedule<..., column_tile = 128>} {
     ^row(%xr: vector<65536xf32>, %s: f32):
       %v = vector.broadcast %s : f32 to vector<65536xf32>
@@ -472,8 +472,8 @@ def FinalizeColumnSumsPass : Pass<"lnbwd-finalize-column-sums"> {
     Before:
 
     ```mlir
-    lnbwd.rowwise @k rows(%x : memref<?x512xbf16>)
-        outs column_sums(%s : memref<512xbf16>)
+    lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xbf16>)
+        outs(%s[n] add : memref<512xbf16>)
         attributes {schedule = #lnbwd.schedule<...>} {...}
     ```
 
@@ -483,11 +483,11 @@ def FinalizeColumnSumsPass : Pass<"lnbwd-finalize-column-sums"> {
     %m = lnbwd.row_count %x : memref<?x512xbf16>
     %w = lnbwd.workgroup_count %m schedule <...>
     %p = memref.alloc(%w) : memref<?x512xf32>
-    lnbwd.rowwise @k rows(%x : memref<?x512xbf16>)
-        outs column_sums(%p : memref<?x512xf32>)
+    lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xbf16>)
+        outs(%p[*, n] add : memref<?x512xf32>)
         attributes {schedule = #lnbwd.schedule<...>} {...}
-    lnbwd.rowwise @k_finalize rows(%p : memref<?x512xf32>)
-        outs column_sums(%s : memref<512xbf16>)
+    lnbwd.rowwise @k_finalize domain(m | n) ins(%p[m, n] : memref<?x512xf32>)
+        outs(%s[n] add : memref<512xbf16>)
         attributes {schedule = #lnbwd.schedule<..., rows_per_workgroup = 0, ...>} {
     ^bb0(%r: vector<512xf32>):
       lnbwd.yield %r : vector<512xf32>

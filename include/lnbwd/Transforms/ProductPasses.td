@@ -40,8 +40,8 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
     Before:
 
     ```mlir
-    lnbwd.rowwise @k rows(%x : memref<?x64xf32>) columns(%b : memref<96xf32>)
-        matrices(%w : memref<96x64xf32>) outs rows(%y : memref<?x96xf32>) {
+    lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xf32>, %b[n1] : memref<96xf32>,
+        %w[n1, n0] : memref<96x64xf32>) outs(%y[m, n1] : memref<?x96xf32>) {
     ^row(%xr: vector<64xf32>, %br: vector<96xf32>, %wm: vector<96x64xf32>):
       %p = lnbwd.linear %xr, %wm : vector<64xf32>, vector<96x64xf32>
       %yr = arith.addf %p, %br : vector<96xf32>
@@ -56,8 +56,8 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
     %p = memref.alloc(%m) : memref<?x96xf32>
     lnbwd.product @k_matmul_0 lhs(%x : memref<?x64xf32>) rhs(%w : memref<96x64xf32>)
         outs(%p : memref<?x96xf32>) attributes {rhs_transposed, ...}
-    lnbwd.rowwise @k rows(%p : memref<?x96xf32>) columns(%b : memref<96xf32>)
-        outs rows(%y : memref<?x96xf32>) {
+    lnbwd.rowwise @k domain(m | n) ins(%p[m, n] : memref<?x96xf32>, %b[n] : memref<96xf32>)
+        outs(%y[m, n] : memref<?x96xf32>) {
     ^row(%pr: vector<96xf32>, %br: vector<96xf32>):
       %yr = arith.addf %pr, %br : vector<96xf32>
       lnbwd.yield %yr : vector<96xf32>
@@ -124,8 +124,8 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
     ```mlir
     lnbwd.product @k_matmul_0 lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>)
         outs(%p : memref<?x96xf32>) attributes {rhs_transposed}
-    lnbwd.rowwise @k rows(%p : memref<?x96xf32>) columns(%b : memref<96xf32>)
-        outs rows(%y : memref<?x96xbf16>) {
+    lnbwd.rowwise @k domain(m | n) ins(%p[m, n] : memref<?x96xf32>, %b[n] : memref<96xf32>)
+        outs(%y[m, n] : memref<?x96xbf16>) {
     ^row(%pr: vector<96xf32>, %br: vector<96xf32>):
       %sum = arith.addf %pr, %br : vector<96xf32>
       %yr = arith.truncf %sum : vector<96xf32> to vector<96xbf16>
@@ -149,8 +149,8 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
     Before, of a sum over the rows:
 
     ```mlir
-    lnbwd.rowwise @k_rows_0 rows(%x : memref<?x64xf32>) scalars(%rstd : memref<?xf32>)
-        outs rows(%xhat : memref<?x64xf32>) {
+    lnbwd.rowwise @k_rows_0 domain(m | n) ins(%x[m, n] : memref<?x64xf32>, %rstd[m] : memref<?xf32>)
+        outs(%xhat[m, n] : memref<?x64xf32>) {
     ^row(%xr: vector<64xf32>, %r: f32):
       %spread = vector.broadcast %r : f32 to vector<64xf32>
       %scaled = arith.mulf %xr, %spread : vector<64xf32>

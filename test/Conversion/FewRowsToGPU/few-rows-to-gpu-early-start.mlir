@@ -12,7 +12,7 @@
 // LATE: gpu.launch_func
 // LATE-NOT: dependent_launch
 func.func @f(%x: memref<?x8xf32>, %w: memref<16x8xf32>, %y: memref<?x16xf32>) {
-  lnbwd.rowwise @product rows(%x : memref<?x8xf32>) matrices(%w : memref<16x8xf32>) outs rows(%y : memref<?x16xf32>) {
+  lnbwd.rowwise @product domain(m | n0, n1) ins(%x[m, n0] : memref<?x8xf32>, %w[n1, n0] : memref<16x8xf32>) outs(%y[m, n1] : memref<?x16xf32>) {
   ^row(%xr: vector<8xf32>, %wm: vector<16x8xf32>):
     %p = lnbwd.linear %xr, %wm : vector<8xf32>, vector<16x8xf32>
     lnbwd.yield %p : vector<16xf32>

@@ -21,7 +21,7 @@
 // CHECK: gpu.launch_func @f_kernels::@product blocks in (%c1, %c1, %c1) threads in (%c256, %c1, %c1)
 // MANY: lnbwd.rowwise @product
 func.func @f(%x: memref<?x8xf32>, %w: memref<16x8xf32>, %y: memref<?x16xf32>) {
-  lnbwd.rowwise @product rows(%x : memref<?x8xf32>) matrices(%w : memref<16x8xf32>) outs rows(%y : memref<?x16xf32>) {
+  lnbwd.rowwise @product domain(m | n0, n1) ins(%x[m, n0] : memref<?x8xf32>, %w[n1, n0] : memref<16x8xf32>) outs(%y[m, n1] : memref<?x16xf32>) {
   ^row(%xr: vector<8xf32>, %wm: vector<16x8xf32>):
     %p = lnbwd.linear %xr, %wm : vector<8xf32>, vector<16x8xf32>
     lnbwd.yield %p : vector<16xf32>
@@ -44,7 +44,7 @@ func.func @f(%x: memref<?x8xf32>, %w: memref<16x8xf32>, %y: memref<?x16xf32>) {
 // CHECK: memref.store %[[TOTALS]]#1
 // MANY: lnbwd.rowwise @sums
 func.func @f(%x: memref<?x4xf32>, %s: memref<4xbf16>, %g: memref<4x4xf32>) {
-  lnbwd.rowwise @sums rows(%x : memref<?x4xf32>) outs column_sums(%s : memref<4xbf16>) outer_sums(%g : memref<4x4xf32>) {
+  lnbwd.rowwise @sums domain(m | n0, n1) ins(%x[m, n0] : memref<?x4xf32>) outs(%s[n0] add : memref<4xbf16>, %g[n1, n0] add : memref<4x4xf32>) {
   ^row(%xr: vector<4xf32>):
     %o = vector.outerproduct %xr, %xr : vector<4xf32>, vector<4xf32>
     lnbwd.yield %xr, %o : vector<4xf32>, vector<4x4xf32>
@@ -63,7 +63,7 @@ func.func @f(%x: memref<?x4xf32>, %s: memref<4xbf16>, %g: memref<4x4xf32>) {
 // CHECK: gpu.barrier
 // MANY: lnbwd.rowwise @phases
 func.func @f(%x: memref<?x64xf32>, %w: memref<4x64xf32>, %y: memref<?x4xf32>) {
-  lnbwd.rowwise @phases rows(%x : memref<?x64xf32>) matrices(%w : memref<4x64xf32>) outs rows(%y : memref<?x4xf32>) {
+  lnbwd.rowwise @phases domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xf32>, %w[n1, n0] : memref<4x64xf32>) outs(%y[m, n1] : memref<?x4xf32>) {
   ^row(%xr: vector<64xf32>, %wm: vector<4x64xf32>):
     %s = vector.reduction <add>, %xr : vector<64xf32> into f32
     %b = vector.broadcast %s : f32 to vector<64xf32>
@@ -81,7 +81,7 @@ func.func @f(%x: memref<?x64xf32>, %w: memref<4x64xf32>, %y: memref<?x4xf32>) {
 // CHECK: lnbwd.rowwise @plain
 // MANY: lnbwd.rowwise @plain
 func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
-  lnbwd.rowwise @plain rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
+  lnbwd.rowwise @plain domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>) {
   ^row(%xr: vector<64xf32>):
     %d = arith.addf %xr, %xr : vector<64xf32>
     lnbwd.yield %d : vector<64xf32>

@@ -6,7 +6,7 @@
 // CHECK:       func.func @alone
 // CHECK:         gpu.launch_func {{.*}} dynamic_shared_memory_size %c46720_i32
 func.func @alone(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1024xbf16>) outs rows(%o : memref<?x1024xbf16>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xbf16>) outs(%o[m, n] : memref<?x1024xbf16>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8,
                                              rows_per_workgroup = 8, workgroups_per_compute_unit = 4,
                                              stages = 2, dependent_launch = true>} {

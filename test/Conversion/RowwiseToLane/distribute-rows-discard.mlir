@@ -10,7 +10,7 @@
 // CHECK-NEXT:    gpu.return
 func.func @last(%s: memref<1024xf32>, %m: index) {
   %p = memref.alloc(%m) : memref<?x1024xf32>
-  lnbwd.rowwise @last rows(%p : memref<?x1024xf32>) outs column_sums(%s : memref<1024xf32>)
+  lnbwd.rowwise @last domain(m | n) ins(%p[m, n] : memref<?x1024xf32>) outs(%s[n] add : memref<1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 4, rows_per_workgroup = 0,
                                              workgroups_per_compute_unit = 1, column_tile = 32>} {
   ^bb0(%row: vector<1024xf32>):
@@ -29,13 +29,13 @@ func.func @last(%s: memref<1024xf32>, %m: index) {
 // CHECK:         lane.discard
 func.func @twice(%s: memref<1024xf32>, %m: index) {
   %p = memref.alloc(%m) : memref<?x1024xf32>
-  lnbwd.rowwise @first rows(%p : memref<?x1024xf32>) outs column_sums(%s : memref<1024xf32>)
+  lnbwd.rowwise @first domain(m | n) ins(%p[m, n] : memref<?x1024xf32>) outs(%s[n] add : memref<1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 4, rows_per_workgroup = 0,
                                              workgroups_per_compute_unit = 1, column_tile = 32>} {
   ^bb0(%row: vector<1024xf32>):
     lnbwd.yield %row : vector<1024xf32>
   }
-  lnbwd.rowwise @second rows(%p : memref<?x1024xf32>) outs column_sums(%s : memref<1024xf32>)
+  lnbwd.rowwise @second domain(m | n) ins(%p[m, n] : memref<?x1024xf32>) outs(%s[n] add : memref<1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 4, rows_per_workgroup = 0,
                                              workgroups_per_compute_unit = 1, column_tile = 32>} {
   ^bb0(%row: vector<1024xf32>):
@@ -52,7 +52,7 @@ func.func @twice(%s: memref<1024xf32>, %m: index) {
 // CHECK-NOT:     lane.discard
 // CHECK:       func.func @argument
 func.func @argument(%p: memref<?x1024xf32>, %s: memref<1024xf32>) {
-  lnbwd.rowwise @argument rows(%p : memref<?x1024xf32>) outs column_sums(%s : memref<1024xf32>)
+  lnbwd.rowwise @argument domain(m | n) ins(%p[m, n] : memref<?x1024xf32>) outs(%s[n] add : memref<1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 4, rows_per_workgroup = 0,
                                              workgroups_per_compute_unit = 1, column_tile = 32>} {
   ^bb0(%row: vector<1024xf32>):
@@ -69,7 +69,7 @@ func.func @argument(%p: memref<?x1024xf32>, %s: memref<1024xf32>) {
 // CHECK:       func.func @alone
 func.func @alone(%s: memref<1024xf32>, %m: index) {
   %p = memref.alloc(%m) : memref<?x1024xf32>
-  lnbwd.rowwise @alone rows(%p : memref<?x1024xf32>) outs column_sums(%s : memref<1024xf32>)
+  lnbwd.rowwise @alone domain(m | n) ins(%p[m, n] : memref<?x1024xf32>) outs(%s[n] add : memref<1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 1, vector_width = 4, rows_per_workgroup = 0,
                                              workgroups_per_compute_unit = 1, column_tile = 32>} {
   ^bb0(%row: vector<1024xf32>):

@@ -10,7 +10,7 @@
 // CHECK-NOT:     lane.launch_dependents
 // CHECK:         gpu.return
 func.func @early(%x: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%x[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8,
                                              workgroups_per_compute_unit = 4, dependent_launch = true, early_trigger = true>} {
   ^bb0(%xr: vector<512xf32>):
@@ -29,7 +29,7 @@ func.func @early(%x: memref<?x512xf32>) {
 // CHECK-NOT:     lane.launch_dependents
 // CHECK:         gpu.return
 func.func @late(%x: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%x[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8,
                                              workgroups_per_compute_unit = 4, early_trigger = true>} {
   ^bb0(%xr: vector<512xf32>):

@@ -18,7 +18,7 @@
 // CHECK-DAG:     %[[PR:[a-z0-9_]+]] = arith.muli %[[B]], %[[W]]
 // CHECK-DAG:     %[[PO:[a-z0-9_]+]] = arith.muli %[[PR]], %c512
 // CHECK-DAG:     memref.reinterpret_cast %[[P]] to offset: [%[[PO]]], sizes: [%[[W]], 512], strides: [512, 1]
-// CHECK:       func.func @groups(%[[HX:[a-z0-9_]+]]: memref<?x512xf32> {{{.*}}}, %[[HG:[a-z0-9_]+]]: memref<?x512xf32> {lnbwd.access = "read", lnbwd.kind = "group_column", lnbwd.name = "g"}
+// CHECK:       func.func @groups(%[[HX:[a-z0-9_]+]]: memref<?x?x512xf32> {{{.*}}}, %[[HG:[a-z0-9_]+]]: memref<?x512xf32> {lnbwd.access = "read", lnbwd.kind = "group_column", lnbwd.name = "g"}
 // CHECK-DAG:     %[[M:[a-z0-9_]+]] = lnbwd.row_count %[[HX]]
 // CHECK-DAG:     %[[COUNT:[a-z0-9_]+]] = lnbwd.group_count %[[HG]]
 // CHECK-DAG:     %[[HW:[a-z0-9_]+]] = lnbwd.workgroup_count %[[M]] groups %[[COUNT]] schedule
@@ -26,9 +26,9 @@
 // CHECK-DAG:     %[[ARG:[a-z0-9_]+]] = arith.index_cast %[[HT]]
 // CHECK:         gpu.launch_func @groups_kernels::@k blocks in (%[[HW]], %c1, %[[COUNT]]) threads in (%c64, %c1, %c1)
 // CHECK-SAME:      %[[ARG]] : i64
-func.func @groups(%x: memref<?x512xf32>, %g: memref<?x512xf32>, %s: memref<?xf32>, %p: memref<?x?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) group_columns(%g : memref<?x512xf32>) scalars(%s : memref<?xf32>)
-      outs group_sums(%p : memref<?x?x512xf32>)
+func.func @groups(%x: memref<?x?x512xf32>, %g: memref<?x512xf32>, %s: memref<?x?xf32>, %p: memref<?x?x512xf32>) {
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x512xf32>, %g[m0, n] : memref<?x512xf32>, %s[m0, m1] : memref<?x?xf32>)
+      outs(%p[m0, *, n] add : memref<?x?x512xf32>)
       attributes {operand_names = ["x", "g", "s", "p"],
                   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>, %gr: vector<512xf32>, %sr: f32):

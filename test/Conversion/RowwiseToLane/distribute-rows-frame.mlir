@@ -21,8 +21,8 @@
 // CHECK-NOT:       lnbwd.rowwise
 // CHECK:           gpu.launch_func @frame_kernels::@k blocks in (%[[W]], %[[ONE]], %[[ONE]]) threads in (%[[THREADS]], %[[ONE]], %[[ONE]])
 func.func @frame(%x: memref<?x512xf32>, %c: memref<512xf32>, %s: memref<?xf32>, %y: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) columns(%c : memref<512xf32>) scalars(%s : memref<?xf32>)
-      outs rows(%y : memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>, %c[n] : memref<512xf32>, %s[m] : memref<?xf32>)
+      outs(%y[m, n] : memref<?x512xf32>)
       attributes {operand_names = ["x", "gamma", "rstd", "y"], schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>, %cr: vector<512xf32>, %sr: f32):
     %scaled = arith.mulf %xr, %cr : vector<512xf32>
@@ -43,7 +43,7 @@ func.func @frame(%x: memref<?x512xf32>, %c: memref<512xf32>, %s: memref<?xf32>, 
 // CHECK:       func.func @leading_dimensions(
 // CHECK-SAME:    memref<?x4xf32> {lnbwd.access = "read", lnbwd.kind = "row_scalar"
 func.func @leading_dimensions(%x: memref<?x4x512xf32>, %s: memref<?x4xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x4x512xf32>) scalars(%s : memref<?x4xf32>) outs rows(%x : memref<?x4x512xf32>)
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x4x512xf32>, %s[m0, m1] : memref<?x4xf32>) outs(%x[m0, m1, n] : memref<?x4x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>, %sr: f32):
     %spread = vector.broadcast %sr : f32 to vector<512xf32>
@@ -60,7 +60,7 @@ func.func @leading_dimensions(%x: memref<?x4x512xf32>, %s: memref<?x4xf32>) {
 // CHECK:       func.func @static_rows(
 // CHECK-SAME:    memref<64xf32> {lnbwd.access = "write", lnbwd.kind = "row_scalar"
 func.func @static_rows(%x: memref<64x512xf32>, %s: memref<64xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<64x512xf32>) outs scalars(%s : memref<64xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<64x512xf32>) outs(%s[m] : memref<64xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>):
     %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
@@ -78,7 +78,7 @@ func.func @static_rows(%x: memref<64x512xf32>, %s: memref<64xf32>) {
 // CHECK:       func.func @one_row(
 // CHECK-SAME:    memref<512xf32> {lnbwd.access = "read", lnbwd.kind = "row_block"
 func.func @one_row(%x: memref<512xf32>, %s: memref<f32>) {
-  lnbwd.rowwise @k rows(%x : memref<512xf32>) outs scalars(%s : memref<f32>)
+  lnbwd.rowwise @k domain(| n) ins(%x[n] : memref<512xf32>) outs(%s[] : memref<f32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>):
     %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
@@ -94,7 +94,7 @@ func.func @one_row(%x: memref<512xf32>, %s: memref<f32>) {
 // CHECK:         gpu.func @k(%[[X:[a-z0-9]+]]: memref<1x512xf32, #gpu.address_space<global>>
 // CHECK:         memref.reinterpret_cast %[[X]] to offset: [0], sizes: [%{{.*}}, 512], strides: [640, 1]
 func.func @strided(%x: memref<?x512xf32, strided<[640, 1]>>, %y: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32, strided<[640, 1]>>) outs rows(%y : memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32, strided<[640, 1]>>) outs(%y[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
@@ -112,11 +112,11 @@ func.func @strided(%x: memref<?x512xf32, strided<[640, 1]>>, %y: memref<?x512xf3
 // CHECK:         gpu.launch_func @two_programs_kernels::@k
 // CHECK:         gpu.launch_func @two_programs_kernels::@[[SECOND]]
 func.func @two_programs(%x: memref<?x256xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%x : memref<?x256xf32>) attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%x[m, n] : memref<?x256xf32>) attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
     lnbwd.yield %xr : vector<256xf32>
   }
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%x : memref<?x256xf32>) attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%x[m, n] : memref<?x256xf32>) attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
     lnbwd.yield %xr : vector<256xf32>
   }
@@ -146,7 +146,7 @@ func.func @nothing_to_do() {
 // CHECK-DAG:     %[[ONE:[a-z0-9_]+]] = arith.constant 1 : index
 // CHECK:         gpu.launch_func {{.*}} blocks in (%{{[a-z0-9_]+}}, %[[FOUR]], %[[ONE]])
 func.func @column_tiles(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs column_sums(%p : memref<?x1024xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%p[*, n] add : memref<?x1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, column_tile = 256>} {
   ^bb0(%xr: vector<1024xf32>):
     lnbwd.yield %xr : vector<1024xf32>

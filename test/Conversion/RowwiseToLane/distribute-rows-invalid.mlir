@@ -5,7 +5,7 @@
 
 // One lane's element is not at hand in the others.
 func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%o[m, n] : memref<?x256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
     // expected-error@+1 {{cannot be distributed over lanes: expected an elementwise operation, a splat constant, vector.broadcast of a scalar, vector.reduction <add> or <maximumf> into f32 without an accumulator, or a pure operation on scalars}}
@@ -20,7 +20,7 @@ func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
 
 // Sums and the largest element are the only reductions.
 func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%o[m, n] : memref<?x256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
     // expected-error@+1 {{'vector.reduction' op cannot be distributed over lanes}}
@@ -34,7 +34,7 @@ func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
 // -----
 
 func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%o[m, n] : memref<?x256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
     %zero = arith.constant 0.0 : f32
@@ -50,7 +50,7 @@ func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
 
 // A constant that differs from column to column.
 func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%o[m, n] : memref<?x256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
     // expected-error@+1 {{'arith.constant' op cannot be distributed over lanes}}
@@ -65,7 +65,7 @@ func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
 
 // Control flow.
 func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%o[m, n] : memref<?x256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
     %true = arith.constant true
@@ -84,7 +84,7 @@ func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
 
 // Effects.
 func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%o[m, n] : memref<?x256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
     // expected-error@+1 {{'vector.print' op cannot be distributed over lanes}}
@@ -99,7 +99,7 @@ func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
 // A schedule that the chip cannot run.
 func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
   // expected-error@+1 {{expected at most 1024 threads in a workgroup on gfx942}}
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%o[m, n] : memref<?x256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 2048, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
     lnbwd.yield %xr : vector<256xf32>
@@ -111,7 +111,7 @@ func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
 
 func.func @no_schedule(%x: memref<?x256xf32>) {
   // expected-error@+1 {{expected a schedule; run lnbwd-select-schedule before}}
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%x : memref<?x256xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%x[m, n] : memref<?x256xf32>) {
   ^bb0(%xr: vector<256xf32>):
     lnbwd.yield %xr : vector<256xf32>
   }
@@ -122,7 +122,7 @@ func.func @no_schedule(%x: memref<?x256xf32>) {
 
 func.func @tensors(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
   // expected-error@+1 {{expected memrefs; run bufferization before}}
-  %0 = lnbwd.rowwise @k rows(%x : tensor<?x256xf32>) outs rows(%x : tensor<?x256xf32>) -> tensor<?x256xf32> {
+  %0 = lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : tensor<?x256xf32>) outs(%x[m, n] : tensor<?x256xf32>) -> tensor<?x256xf32> {
   ^bb0(%xr: vector<256xf32>):
     lnbwd.yield %xr : vector<256xf32>
   }
@@ -134,7 +134,7 @@ func.func @tensors(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
 // Two workgroups cannot write one sum.
 func.func @no_partial_sums(%x: memref<?x256xf32>, %s: memref<256xf32>) {
   // expected-error@+1 {{expected partial column sums, or one workgroup for all rows; run lnbwd-finalize-column-sums before}}
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs column_sums(%s : memref<256xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%s[n] add : memref<256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
     lnbwd.yield %xr : vector<256xf32>
@@ -147,7 +147,7 @@ func.func @no_partial_sums(%x: memref<?x256xf32>, %s: memref<256xf32>) {
 func.func @in_a_branch(%x: memref<?x256xf32>, %c: i1) {
   scf.if %c {
     // expected-error@+1 {{expected to be at the top level of its function: a launch plan has no loops or branches}}
-    lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%x : memref<?x256xf32>)
+    lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256xf32>) outs(%x[m, n] : memref<?x256xf32>)
         attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
     ^bb0(%xr: vector<256xf32>):
       lnbwd.yield %xr : vector<256xf32>
@@ -162,7 +162,7 @@ memref.global @table : memref<4x256xf32>
 func.func @neither_argument_nor_allocation(%x: memref<4x256xf32>) {
   %g = memref.get_global @table : memref<4x256xf32>
   // expected-error@+1 {{expected operand 1 (y) to be an argument of the function or a memref.alloc in it: a launch plan has no other buffers}}
-  lnbwd.rowwise @k rows(%x : memref<4x256xf32>) outs rows(%g : memref<4x256xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<4x256xf32>) outs(%g[m, n] : memref<4x256xf32>)
       attributes {operand_names = ["x", "y"], schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
     lnbwd.yield %xr : vector<256xf32>

@@ -4,7 +4,7 @@
 // CHECK-LABEL: gpu.func @once
 // CHECK:         lane.for_rows {{.*}} attributes {once}
 func.func @once(%x: memref<?x512xf32>) {
-  lnbwd.rowwise @once rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+  lnbwd.rowwise @once domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%x[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>} {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
@@ -23,17 +23,17 @@ func.func @once(%x: memref<?x512xf32>) {
 // CHECK-LABEL: gpu.func @ahead
 // CHECK-NOT:     once
 func.func @loops(%x: memref<?x512xf32>) {
-  lnbwd.rowwise @several rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+  lnbwd.rowwise @several domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%x[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 0>} {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
   }
-  lnbwd.rowwise @stay rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+  lnbwd.rowwise @stay domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%x[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
   }
-  lnbwd.rowwise @ahead rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+  lnbwd.rowwise @ahead domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%x[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, prefetch = 1>} {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>

@@ -14,7 +14,7 @@
 // CHECK:           lane.reduce [#vector.kind<add>] %{{.*}} at %[[LAYOUT]] iteration
 // CHECK:         gpu.launch_func @shared_kernels::@k clusters in (%c1, %c4, %c1) blocks in (%{{.*}}, %c4{{.*}}, %c1)
 func.func @shared(%x: memref<?x1024xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs rows(%x : memref<?x1024xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%x[m, n] : memref<?x1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, workgroups_per_row = 4>} {
   ^bb0(%xr: vector<1024xf32>):
     %s = vector.reduction <add>, %xr : vector<1024xf32> into f32
@@ -30,7 +30,7 @@ func.func @shared(%x: memref<?x1024xf32>) {
 // CHECK:         %[[NUMBER:.*]] = gpu.block_id y
 // CHECK:         arith.muli %[[NUMBER]], %c304
 func.func @ragged(%x: memref<?x1208xf32>) {
-  lnbwd.rowwise @r rows(%x : memref<?x1208xf32>) outs rows(%x : memref<?x1208xf32>)
+  lnbwd.rowwise @r domain(m | n) ins(%x[m, n] : memref<?x1208xf32>) outs(%x[m, n] : memref<?x1208xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, workgroups_per_row = 4>} {
   ^bb0(%xr: vector<1208xf32>):
     %s = vector.reduction <add>, %xr : vector<1208xf32> into f32

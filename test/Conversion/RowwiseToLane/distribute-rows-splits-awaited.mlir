@@ -19,14 +19,14 @@
 // CHECK:       func.func @parts
 func.func @parts(%x: memref<?x512xf32>, %t: memref<?xf32>, %m: index) {
   %s = memref.alloc(%m) {lnbwd.row_scalar = 2 : i64} : memref<?x2xf32>
-  lnbwd.rowwise @sums rows(%x : memref<?x512xf32>) outs scalars(%s : memref<?x2xf32>)
+  lnbwd.rowwise @sums domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%s[m, *] : memref<?x2xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 1,
                                              workgroups_per_compute_unit = 0, column_tile = 256, dependent_launch = true>} {
   ^bb0(%xr: vector<512xf32>):
     %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
     lnbwd.yield %sum : f32
   }
-  lnbwd.rowwise @rest rows(%x : memref<?x512xf32>) scalars(%s, %t : memref<?x2xf32>, memref<?xf32>) outs rows(%x : memref<?x512xf32>)
+  lnbwd.rowwise @rest domain(m | n) ins(%x[m, n] : memref<?x512xf32>, %s[m, *] : memref<?x2xf32>, %t[m] : memref<?xf32>) outs(%x[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 4,
                                              workgroups_per_compute_unit = 1, column_tile = 256, dependent_launch = true>} {
   ^bb0(%xr: vector<512xf32>, %sr: f32, %tr: f32):

@@ -2,7 +2,7 @@
 
 func.func @argument(%x: memref<?x512xf32>, %s: memref<?x2xf32>) {
   // expected-error@+1 {{expected the split row scalar 'sum' to be a memref.alloc in the function: a launch plan has no arguments of this kind}}
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs scalars(%s : memref<?x2xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%s[m, *] : memref<?x2xf32>)
       attributes {operand_names = ["x", "sum"],
                   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 1,
                                              workgroups_per_compute_unit = 0, column_tile = 256>} {
@@ -18,7 +18,7 @@ func.func @argument(%x: memref<?x512xf32>, %s: memref<?x2xf32>) {
 func.func @tiles(%x: memref<?x512xf32>, %m: index) {
   %s = memref.alloc(%m) {lnbwd.row_scalar = 3 : i64} : memref<?x3xf32>
   // expected-error@+1 {{expected as many column tiles as the row scalar 'sum' has parts, 3, got 2}}
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs scalars(%s : memref<?x3xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%s[m, *] : memref<?x3xf32>)
       attributes {operand_names = ["x", "sum"],
                   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 1,
                                              workgroups_per_compute_unit = 0, column_tile = 256>} {

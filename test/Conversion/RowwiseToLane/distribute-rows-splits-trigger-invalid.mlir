@@ -5,7 +5,7 @@
 func.func @parts(%x: memref<?x512xf32>, %m: index) {
   %s = memref.alloc(%m) {lnbwd.row_scalar = 2 : i64} : memref<?x2xf32>
   // expected-error@+1 {{expected early_trigger to be unset for a program that writes split row sums: the kernel after it reads rows as soon as it starts, and what is before both may write them}}
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs scalars(%s : memref<?x2xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%s[m, *] : memref<?x2xf32>)
       attributes {operand_names = ["x", "sum"],
                   schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 1,
                                              workgroups_per_compute_unit = 0, column_tile = 256, dependent_launch = true, early_trigger = true>} {

@@ -6,7 +6,7 @@
 // CHECK-NOT:     last_row_apart
 // CHECK:         lane.load %
 func.func @even(%x: memref<?x1024xbf16>) {
-  lnbwd.rowwise @even rows(%x : memref<?x1024xbf16>) outs rows(%x : memref<?x1024xbf16>)
+  lnbwd.rowwise @even domain(m | n) ins(%x[m, n] : memref<?x1024xbf16>) outs(%x[m, n] : memref<?x1024xbf16>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, stages = 2>} {
   ^bb0(%xr: vector<1024xbf16>):
     lnbwd.yield %xr : vector<1024xbf16>
@@ -19,7 +19,7 @@ func.func @even(%x: memref<?x1024xbf16>) {
 // CHECK-LABEL: gpu.func @odd(
 // CHECK:         lane.for_rows {{.*}} attributes {last_row_apart}
 func.func @odd(%x: memref<?x1001xbf16>) {
-  lnbwd.rowwise @odd rows(%x : memref<?x1001xbf16>) outs rows(%x : memref<?x1001xbf16>)
+  lnbwd.rowwise @odd domain(m | n) ins(%x[m, n] : memref<?x1001xbf16>) outs(%x[m, n] : memref<?x1001xbf16>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 1, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, stages = 2>} {
   ^bb0(%xr: vector<1001xbf16>):
     lnbwd.yield %xr : vector<1001xbf16>
@@ -33,7 +33,7 @@ func.func @odd(%x: memref<?x1001xbf16>) {
 // CHECK-LABEL: gpu.module @staged_sums_kernels
 // CHECK:         lane.for_rows {{.*}} attributes {sum_block = 8 : i64}
 func.func @staged_sums(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs column_sums(%p : memref<?x1024xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%p[*, n] add : memref<?x1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4,
                                              rows_per_workgroup = 8, workgroups_per_compute_unit = 1, stages = 2>} {
   ^bb0(%xr: vector<1024xf32>):
@@ -50,7 +50,7 @@ func.func @staged_sums(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
 // CHECK-NOT:     sum_block
 // CHECK:         gpu.return
 func.func @few_staged_sums(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs column_sums(%p : memref<?x1024xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%p[*, n] add : memref<?x1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4,
                                              rows_per_workgroup = 8, workgroups_per_compute_unit = 4, stages = 2>} {
   ^bb0(%xr: vector<1024xf32>):

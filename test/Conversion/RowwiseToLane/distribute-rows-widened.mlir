@@ -12,7 +12,7 @@
 // AMD:             %[[W:.*]] = arith.extf %[[G]]
 // CHECK:           arith.mulf %[[W]], %{{.*}} : vector<2x4xf32>
 func.func @several(%x: memref<?x512xbf16>, %g: memref<512xbf16>, %o: memref<?x512xf32>) {
-  lnbwd.rowwise @several rows(%x : memref<?x512xbf16>) columns(%g : memref<512xbf16>) outs rows(%o : memref<?x512xf32>)
+  lnbwd.rowwise @several domain(m | n) ins(%x[m, n] : memref<?x512xbf16>, %g[n] : memref<512xbf16>) outs(%o[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 2>} {
   ^bb0(%xr: vector<512xbf16>, %gr: vector<512xbf16>):
     %xw = arith.extf %xr : vector<512xbf16> to vector<512xf32>
@@ -37,7 +37,7 @@ func.func @several(%x: memref<?x512xbf16>, %g: memref<512xbf16>, %o: memref<?x51
 // CHECK:           arith.extf
 // CHECK:           arith.extf
 func.func @one(%x: memref<?x512xbf16>, %g: memref<512xbf16>, %o: memref<?x512xf32>) {
-  lnbwd.rowwise @one rows(%x : memref<?x512xbf16>) columns(%g : memref<512xbf16>) outs rows(%o : memref<?x512xf32>)
+  lnbwd.rowwise @one domain(m | n) ins(%x[m, n] : memref<?x512xbf16>, %g[n] : memref<512xbf16>) outs(%o[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 2>} {
   ^bb0(%xr: vector<512xbf16>, %gr: vector<512xbf16>):
     %xw = arith.extf %xr : vector<512xbf16> to vector<512xf32>
@@ -63,7 +63,7 @@ func.func @one(%x: memref<?x512xbf16>, %g: memref<512xbf16>, %o: memref<?x512xf3
 // CHECK:           arith.extf
 // CHECK:           arith.extf
 func.func @others(%x: memref<?x512xbf16>, %g: memref<512xbf16>, %o: memref<?x512xf32>) {
-  lnbwd.rowwise @alone rows(%x : memref<?x512xbf16>) columns(%g : memref<512xbf16>) outs rows(%o : memref<?x512xf32>)
+  lnbwd.rowwise @alone domain(m | n) ins(%x[m, n] : memref<?x512xbf16>, %g[n] : memref<512xbf16>) outs(%o[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 2>} {
   ^bb0(%xr: vector<512xbf16>, %gr: vector<512xbf16>):
     %xw = arith.extf %xr : vector<512xbf16> to vector<512xf32>
@@ -71,7 +71,7 @@ func.func @others(%x: memref<?x512xbf16>, %g: memref<512xbf16>, %o: memref<?x512
     %y = arith.mulf %xw, %gw : vector<512xf32>
     lnbwd.yield %y : vector<512xf32>
   }
-  lnbwd.rowwise @once rows(%x : memref<?x512xbf16>) columns(%g : memref<512xbf16>) outs rows(%o : memref<?x512xf32>)
+  lnbwd.rowwise @once domain(m | n) ins(%x[m, n] : memref<?x512xbf16>, %g[n] : memref<512xbf16>) outs(%o[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>} {
   ^bb0(%xr: vector<512xbf16>, %gr: vector<512xbf16>):
     %xw = arith.extf %xr : vector<512xbf16> to vector<512xf32>
@@ -90,7 +90,7 @@ func.func @others(%x: memref<?x512xbf16>, %g: memref<512xbf16>, %o: memref<?x512
 // CHECK:           arith.extf
 // CHECK:           arith.extf
 func.func @sums(%x: memref<?x512xbf16>, %g: memref<512xbf16>, %o: memref<?x512xf32>) {
-  lnbwd.rowwise @sums rows(%x : memref<?x512xbf16>) columns(%g : memref<512xbf16>) outs column_sums(%o : memref<?x512xf32>)
+  lnbwd.rowwise @sums domain(m | n) ins(%x[m, n] : memref<?x512xbf16>, %g[n] : memref<512xbf16>) outs(%o[*, n] add : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 2>} {
   ^bb0(%xr: vector<512xbf16>, %gr: vector<512xbf16>):
     %xw = arith.extf %xr : vector<512xbf16> to vector<512xf32>

@@ -40,8 +40,8 @@
 // SM90:          lane.launch_dependents
 // SM90-NEXT:     lane.combine_groups
 func.func @two_phases(%x: memref<?x512xbf16>, %c: memref<512xf32>, %s: memref<?xf32>, %y: memref<?x512xbf16>, %l: memref<?xf32>, %p: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xbf16>) columns(%c : memref<512xf32>) scalars(%s : memref<?xf32>)
-      outs rows(%y : memref<?x512xbf16>) scalars(%l : memref<?xf32>) column_sums(%p : memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xbf16>, %c[n] : memref<512xf32>, %s[m] : memref<?xf32>)
+      outs(%y[m, n] : memref<?x512xbf16>, %l[m] : memref<?xf32>, %p[*, n] add : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xbf16>, %cr: vector<512xf32>, %sr: f32):
     %wide = arith.extf %xr : vector<512xbf16> to vector<512xf32>
@@ -71,7 +71,7 @@ func.func @two_phases(%x: memref<?x512xbf16>, %c: memref<512xf32>, %s: memref<?x
 // SM90-LABEL:  gpu.module @elementwise_kernels
 // SM90:          lane.launch_dependents
 func.func @elementwise(%x: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%x[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>):
     %two = arith.constant dense<2.0> : vector<512xf32>
@@ -92,7 +92,7 @@ func.func @elementwise(%x: memref<?x512xf32>) {
 // CHECK:         lane.layout from %[[BEGIN]] : !layout
 // CHECK:         lane.store_sum %{{.*}}, %{{.*}} at %{{.*}} accumulate : !layout, vector<1x4xf32>, memref<1000xf32
 func.func @tiles(%x: memref<?x1000xf32>, %s: memref<1000xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1000xf32>) outs column_sums(%s : memref<1000xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1000xf32>) outs(%s[n] add : memref<1000xf32>)
       attributes {accumulate, schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 4, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 32>} {
   ^bb0(%xr: vector<1000xf32>):
     lnbwd.yield %xr : vector<1000xf32>
@@ -113,9 +113,9 @@ func.func @tiles(%x: memref<?x1000xf32>, %s: memref<1000xf32>) {
 // CHECK:         lane.load_columns %[[COLUMNS]]
 // CHECK:         lane.for_rows {{.*}} sums(
 // CHECK:         lane.store_sum %{{.*}}, %[[SUMS]][%[[W]]]
-func.func @groups(%x: memref<?x512xf32>, %c: memref<?x512xf32>, %s: memref<?x?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) group_columns(%c : memref<?x512xf32>)
-      outs group_sums(%s : memref<?x?x512xf32>)
+func.func @groups(%x: memref<?x?x512xf32>, %c: memref<?x512xf32>, %s: memref<?x?x512xf32>) {
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x512xf32>, %c[m0, n] : memref<?x512xf32>)
+      outs(%s[m0, *, n] add : memref<?x?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>, %cr: vector<512xf32>):
     %y = arith.mulf %xr, %cr : vector<512xf32>
@@ -136,17 +136,17 @@ func.func @groups(%x: memref<?x512xf32>, %c: memref<?x512xf32>, %s: memref<?x?x5
 // CHECK:         gpu.launch_func @in_order_kernels::@second
 // CHECK:         gpu.launch_func @in_order_kernels::@third
 func.func @in_order(%x: memref<?x512xf32>) {
-  lnbwd.rowwise @first rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+  lnbwd.rowwise @first domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%x[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
   }
-  lnbwd.rowwise @second rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+  lnbwd.rowwise @second domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%x[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
   }
-  lnbwd.rowwise @third rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+  lnbwd.rowwise @third domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%x[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>

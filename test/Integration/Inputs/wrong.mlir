@@ -2,8 +2,8 @@
 func.func @wrong(%dy: memref<?x64xf32>, %x: memref<?x64xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>,
                  %dx: memref<?x64xf32>)
     attributes {lnbwd.operation = #lnbwd.operation<name = "layer_norm_bwd">} {
-  lnbwd.rowwise @wrong rows(%dy, %x : memref<?x64xf32>, memref<?x64xf32>)
-      scalars(%mean, %rstd : memref<?xf32>, memref<?xf32>) outs rows(%dx : memref<?x64xf32>)
+  lnbwd.rowwise @wrong domain(m | n) ins(%dy[m, n] : memref<?x64xf32>, %x[m, n] : memref<?x64xf32>,
+      %mean[m] : memref<?xf32>, %rstd[m] : memref<?xf32>) outs(%dx[m, n] : memref<?x64xf32>)
       attributes {operand_names = ["dy", "x", "mean", "rstd", "dx"]} {
   ^bb0(%dyr: vector<64xf32>, %xr: vector<64xf32>, %m: f32, %r: f32):
     %spread_m = vector.broadcast %m : f32 to vector<64xf32>

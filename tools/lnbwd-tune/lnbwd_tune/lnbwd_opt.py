@@ -71,23 +71,14 @@ def compute_units(chip: str) -> int:
         return _SOME_COMPUTE_UNITS
 
 
-def _count(group: str | None) -> int:
-    return group.count("%") if group else 0
-
-
 def _program_of(ir: str, dtype: str) -> tuple[tuple[str, str | int], ...]:
     """The table's key of the one row program in printed IR."""
     header = ir[ir.index("lnbwd.rowwise"):]
     body = header[header.index("{\n"):]
-    inputs, _, outputs = header[:header.index("attributes")].partition(" outs ")
-
-    def group(name: str, text: str) -> int:
-        match = re.search(rf"\b{name}\(([^:]*):", text)
-        return _count(match[1] if match else None)
-
-    return (("element", dtype), ("rows", group("rows", inputs)),
-            ("row_outs", group("rows", outputs)), ("columns", group("columns", inputs)),
-            ("column_sums", group("column_sums", outputs)),
+    inputs, _, outputs = header[:header.index("attributes")].partition(" outs(")
+    return (("element", dtype), ("rows", inputs.count("[m, n]")),
+            ("row_outs", outputs.count("[m, n]")), ("columns", inputs.count("[n]")),
+            ("column_sums", outputs.count("[n] add")),
             ("row_sums", body.count("vector.reduction")))
 
 

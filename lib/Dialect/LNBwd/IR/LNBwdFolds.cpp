@@ -19,6 +19,7 @@
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 using namespace lnbwd;
@@ -35,42 +36,40 @@ RowwiseOp lnbwd::cloneWithOperands(RewriterBase &rewriter, RowwiseOp op,
   for (unsigned i : keepOutput.set_bits())
     keep.set(op.getNumDpsInputs() + i);
 
-  SmallVector<Attribute> names;
-  auto select = [&](OperandRange range) {
-    SmallVector<Value> kept;
-    unsigned index = range.empty() ? 0 : range.getBeginOperandIndex();
-    for (Value value : range) {
-      if (keep[index]) {
-        kept.push_back(value);
-        if (op.getOperandNames())
-          names.push_back((*op.getOperandNames())[index]);
-      }
-      ++index;
-    }
-    return kept;
-  };
-  SmallVector<Value> rows = select(op.getRows());
-  SmallVector<Value> columns = select(op.getColumns());
-  SmallVector<Value> groupColumns = select(op.getGroupColumns());
-  SmallVector<Value> scalars = select(op.getScalars());
-  SmallVector<Value> matrices = select(op.getMatrices());
-  SmallVector<Value> rowOuts = select(op.getRowOuts());
-  SmallVector<Value> scalarOuts = select(op.getScalarOuts());
-  SmallVector<Value> columnSums = select(op.getColumnSums());
-  SmallVector<Value> groupSums = select(op.getGroupSums());
-  SmallVector<Value> outerSums = select(op.getOuterSums());
+  SmallVector<Value> inputs, outputs;
+  SmallVector<AffineMap> maps;
+  SmallVector<Attribute> names, reductions;
+  for (unsigned i : keep.set_bits()) {
+    bool isOutput = i >= unsigned(op.getNumDpsInputs());
+    (isOutput ? outputs : inputs).push_back(op.getOperand(i));
+    maps.push_back(op.getMap(i));
+    if (op.getOperandNames())
+      names.push_back((*op.getOperandNames())[i]);
+    if (isOutput)
+      reductions.push_back(op.getReductions()[i - op.getNumDpsInputs()]);
+  }
+  // A row block has all row dimensions, and keeps them; those of a matrix's
+  // columns may have gone with it.
+  llvm::SmallBitVector unused(maps.front().getNumDims(), true);
+  for (AffineMap map : maps)
+    for (unsigned dim : unused.set_bits())
+      if (map.isFunctionOfDim(dim))
+        unused.reset(dim);
+  for (AffineMap &map : maps)
+    map = compressDims(map, unused);
   SmallVector<Type> types;
   if (op.hasPureTensorSemantics())
     for (unsigned i : keepOutput.set_bits())
       types.push_back(op.getResult(i).getType());
 
+  auto add = ReductionAttr::get(op.getContext(), Reduction::Add);
   auto slim = RowwiseOp::create(
-      rewriter, op.getLoc(), types, op.getEntry(), rows, columns, groupColumns,
-      scalars, matrices, rowOuts, scalarOuts, columnSums, groupSums, outerSums,
+      rewriter, op.getLoc(), types, op.getEntry(), inputs, outputs,
+      rewriter.getAffineMapArrayAttr(maps), op.getNumRowDims(),
+      rewriter.getArrayAttr(reductions),
       op.getOperandNames() ? rewriter.getArrayAttr(names) : ArrayAttr(),
-      op.getScheduleAttr(), op.getRowRank(),
-      op.getAccumulate() &&
-          !(columnSums.empty() && groupSums.empty() && outerSums.empty()),
+      op.getScheduleAttr(),
+      op.getAccumulate() && llvm::is_contained(reductions, add),
       op.getFixedWorkgroups());
   slim->setDiscardableAttrs(op->getDiscardableAttrDictionary());
 
@@ -92,18 +91,18 @@ RowwiseOp lnbwd::cloneWithOperands(RewriterBase &rewriter, RowwiseOp op,
   options.filter = [&](Operation *candidate) {
     return candidate->getBlock() == &from;
   };
-  SmallVector<Value> outputs;
+  SmallVector<Value> yielded;
   for (unsigned i : keepOutput.set_bits()) {
-    outputs.push_back(yield.getValues()[i]);
-    if (Operation *producer = outputs.back().getDefiningOp())
+    yielded.push_back(yield.getValues()[i]);
+    if (Operation *producer = yielded.back().getDefiningOp())
       (void)getBackwardSlice(producer, &live, options);
   }
   for (Operation &bodyOp : from.without_terminator())
     if (live.contains(&bodyOp))
       rewriter.clone(bodyOp, mapping);
-  for (Value &output : outputs)
+  for (Value &output : yielded)
     output = mapping.lookup(output);
-  YieldOp::create(rewriter, yield.getLoc(), outputs);
+  YieldOp::create(rewriter, yield.getLoc(), yielded);
   return slim;
 }
 

@@ -12,6 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OperandChecks.h"
+
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -20,6 +22,7 @@
 
 using namespace mlir;
 using namespace lnbwd;
+using namespace lnbwd::detail;
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdInterfaces.cpp.inc"
 

@@ -26,12 +26,7 @@
 using namespace mlir;
 using namespace lnbwd;
 using namespace lnbwd::detail;
-
-MutableOperandRange RowwiseOp::getDpsInitsMutable() {
-  return getTrailingOperands(getOperation(),
-                             getRowOuts().size() + getScalarOuts().size() +
-                                 getAllSums().size() + getOuterSums().size());
-}
+using Access = RowwiseOp::Access;
 
 void RowwiseOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
@@ -43,10 +38,15 @@ Value RowwiseOp::getRowBlock() {
   return getRows().empty() ? getRowOuts().front() : getRows().front();
 }
 
+int64_t RowwiseOp::getRowRank() {
+  Value block = getRowBlock();
+  return cast<ShapedType>(block.getType()).getRank() - int64_t(getNumRowDims());
+}
+
 /// The rows that a row program works through.
 static RowLayout getRows(RowwiseOp op) {
   return getRowLayout(cast<ShapedType>(op.getRowBlock().getType()),
-                      int64_t(op.getRowRank()));
+                      op.getRowRank());
 }
 
 std::optional<int64_t> RowwiseOp::getStaticRowCount() {
@@ -61,34 +61,31 @@ bool RowwiseOp::hasContractions() {
 
 Type RowwiseOp::getRegionType(unsigned index) {
   auto type = cast<ShapedType>(getOperand(index).getType());
-  auto isIn = [&](OperandRange range) {
-    return !range.empty() && index >= range.getBeginOperandIndex() &&
-           index < range.getBeginOperandIndex() + range.size();
-  };
-  if (isIn(getScalars()) || isIn(getScalarOuts()))
+  Access access = getAccess(index);
+  if (access == Access::Scalar)
     return type.getElementType();
-  bool isOuterSum = isIn(getOuterSums());
-  if (isOuterSum || isIn(getMatrices()))
-    return VectorType::get(type.getShape(), isOuterSum
-                                                ? Float32Type::get(getContext())
-                                                : type.getElementType());
-  int64_t length = getRowLayout(type, int64_t(getRowRank())).length;
-  bool isSum = isIn(getColumnSums()) || isIn(getGroupSums());
-  return VectorType::get({length}, isSum ? Float32Type::get(getContext())
-                                         : type.getElementType());
+  Type element = isAdded(*this, index) ? Type(Float32Type::get(getContext()))
+                                       : type.getElementType();
+  if (access == Access::Matrix)
+    return VectorType::get(type.getShape(), element);
+  int64_t length = 1;
+  for (auto [result, size] :
+       llvm::zip_equal(getMap(index).getResults(), type.getShape()))
+    if (auto dim = dyn_cast<AffineDimExpr>(result);
+        dim && int64_t(dim.getPosition()) >= int64_t(getNumRowDims()))
+      length *= size;
+  return VectorType::get({length}, element);
 }
 
 int64_t RowwiseOp::getRowStride(unsigned index) {
-  RowLayout layout = getRowLayout(cast<ShapedType>(getOperand(index).getType()),
-                                  int64_t(getRowRank()));
+  RowLayout layout =
+      getRowLayout(cast<ShapedType>(getOperand(index).getType()), getRowRank());
   return layout.stride.value_or(layout.length);
 }
 
 int64_t RowwiseOp::getScalarSplits(unsigned index) {
   auto type = cast<ShapedType>(getOperand(index).getType());
-  auto block = cast<ShapedType>(getRowBlock().getType());
-  bool isSplit = type.getRank() > block.getRank() - int64_t(getRowRank());
-  return isSplit ? type.getShape().back() : 0;
+  return isPartial(index) ? type.getShape().back() : 0;
 }
 
 bool RowwiseOp::hasSplitScalarOuts() {
@@ -109,15 +106,13 @@ Value RowwiseOp::getYielded(unsigned index) {
 }
 
 OperandRange RowwiseOp::getAllColumns() {
-  return getOperation()->getOperands().slice(
-      getRows().size(), getColumns().size() + getGroupColumns().size());
+  return getInputs().slice(getRows().size(),
+                           getColumns().size() + getGroupColumns().size());
 }
 
 OperandRange RowwiseOp::getAllSums() {
-  return getOperation()
-      ->getOperands()
-      .drop_back(getOuterSums().size())
-      .take_back(getColumnSums().size() + getGroupSums().size());
+  return getOutputs().slice(getRowOuts().size() + getScalarOuts().size(),
+                            getColumnSums().size() + getGroupSums().size());
 }
 
 Value RowwiseOp::getGroupOperand() {
@@ -146,14 +141,8 @@ std::optional<int64_t> RowwiseOp::getStaticGroupRows() {
 }
 
 bool RowwiseOp::hasPartialSums() {
-  auto rankIsAbove = [](int64_t rank) {
-    return [rank](Value value) {
-      return cast<ShapedType>(value.getType()).getRank() > rank;
-    };
-  };
-  auto rowRank = int64_t(getRowRank());
-  return llvm::any_of(getColumnSums(), rankIsAbove(rowRank)) ||
-         llvm::any_of(getGroupSums(), rankIsAbove(rowRank + 1));
+  OperandRange sums = getAllSums();
+  return !sums.empty() && isPartial(sums.getBeginOperandIndex());
 }
 
 Value lnbwd::getSummedRow(Operation *op) {
@@ -200,99 +189,219 @@ void RowwiseOp::getAsmBlockArgumentNames(Region &region,
       setName(arg, getOperandName(arg.getArgNumber()));
 }
 
-/// The shape that the row of an operand of type `type` must have: that of the
-/// first row block, or with contractions its own, a static length.
-static FailureOr<SmallVector<int64_t>>
-getExpectedRow(RowwiseOp op, StringRef name, ShapedType type,
-               ArrayRef<int64_t> rowShape) {
-  if (!op.hasContractions())
-    return llvm::to_vector(rowShape);
-  if (failed(verifyRowBlock(op, name, type, op.getRowRank())))
-    return failure();
-  return llvm::to_vector(type.getShape().take_back(1));
+//===----------------------------------------------------------------------===//
+// Verifier
+//===----------------------------------------------------------------------===//
+
+static constexpr StringRef accessNames[] = {
+    "a row block", "a column", "a group column", "a row scalar", "a matrix"};
+static constexpr StringRef sumNames[] = {"", "a column sum", "a group sum", "",
+                                         "an outer sum"};
+
+/// What operand `index` is, in the words of a diagnostic.
+static StringRef getAccessName(RowwiseOp op, unsigned index) {
+  auto access = size_t(op.getAccess(index));
+  return isAdded(op, index) ? sumNames[access] : accessNames[access];
 }
 
-/// The groups of rows: the shapes of group columns, and that all operands agree
-/// on a number of groups that divides the number of rows.
-static LogicalResult verifyGroups(RowwiseOp op, ArrayRef<int64_t> rowShape) {
-  for (Value value : op.getGroupColumns()) {
-    auto type = cast<ShapedType>(value.getType());
-    auto row = getExpectedRow(op, "a group column", type, rowShape);
-    if (failed(row))
-      return failure();
-    SmallVector<int64_t> shape{ShapedType::kDynamic};
-    llvm::append_range(shape, *row);
-    if (failed(verifyShape(op, "a group column", type, shape, op.getRowRank(),
-                           "one row for each group of rows")) ||
-        failed(verifyRowElement(op, "a group column", type)))
-      return failure();
-  }
-  std::optional<int64_t> groups;
-  for (OperandRange range : {op.getGroupColumns(), op.getGroupSums()})
-    for (Value value : range) {
-      auto type = cast<ShapedType>(value.getType());
-      if (type.getRank() == 0 || type.isDynamicDim(0))
+/// Each map has the dimensions of its operand, all of the domain, in its order.
+static LogicalResult verifyMaps(RowwiseOp op) {
+  auto numMaps = op.getIndexingMaps().size();
+  if (numMaps != op->getNumOperands())
+    return op.emitOpError("expected ")
+           << op->getNumOperands() << " indexing_maps, one for each operand, "
+           << "got " << numMaps;
+  if (op.getReductions().size() != op.getOutputs().size())
+    return op.emitOpError("expected ")
+           << op.getOutputs().size() << " reductions, one for each output, got "
+           << op.getReductions().size();
+  if (op.getOutputs().empty())
+    return op.emitOpError("expected at least one output");
+  unsigned numDims = op.getMap(0).getNumDims();
+  auto numRows = int64_t(op.getNumRowDims());
+  if (numRows < 0 || numRows >= int64_t(numDims))
+    return op.emitOpError("expected row dimensions and at least one column "
+                          "dimension, got ")
+           << numRows << " row dimensions of " << numDims << " in all";
+  for (unsigned index = 0; index < op->getNumOperands(); ++index) {
+    AffineMap map = op.getMap(index);
+    auto emitError = [&]() {
+      return op.emitOpError("operand ") << index << ": expected ";
+    };
+    if (map.getNumDims() != numDims || map.getNumSymbols() > 1)
+      return emitError() << "a map of the domain's " << numDims
+                         << " dimensions and at most one symbol, got "
+                         << AffineMapAttr::get(map);
+    int64_t last = -1;
+    unsigned numSymbols = 0;
+    for (AffineExpr result : map.getResults()) {
+      if (isa<AffineSymbolExpr>(result)) {
+        ++numSymbols;
         continue;
-      int64_t count = type.getDimSize(0);
-      if (groups && *groups != count)
-        return op.emitOpError("expected all group columns and group sums to "
-                              "have the same number of groups, got ")
-               << *groups << " and " << count;
-      groups = count;
+      }
+      auto dim = dyn_cast<AffineDimExpr>(result);
+      if (!dim)
+        return emitError() << "dimensions of the domain, got the map "
+                           << AffineMapAttr::get(map);
+      // A matrix may have them in any order.
+      bool mayBeMatrix = countRowDims(op, map) == 0 && map.getNumResults() == 2;
+      if (mayBeMatrix ? int64_t(dim.getPosition()) == last
+                      : int64_t(dim.getPosition()) <= last)
+        return emitError() << "the dimensions of the domain in its order, each "
+                              "once, got "
+                           << AffineMapAttr::get(map)
+                           << "; transpose the operand";
+      last = dim.getPosition();
     }
-  std::optional<int64_t> rows = op.getStaticRowCount();
-  if (groups && rows && (*groups == 0 ? *rows != 0 : *rows % *groups != 0))
-    return op.emitOpError("expected the number of rows to be a multiple of the "
-                          "number of groups, ")
-           << *groups << ", got " << *rows
-           << " rows; all groups have the same number of rows";
+    if (numSymbols != map.getNumSymbols())
+      return emitError() << "the dimension of partial sums once, got "
+                         << AffineMapAttr::get(map);
+    auto type = cast<ShapedType>(op->getOperand(index).getType());
+    if (type.getRank() != int64_t(map.getNumResults()))
+      return emitError() << map.getNumResults() << " dimensions, as its map has"
+                         << ", got " << type;
+  }
   return success();
 }
 
-/// Column sums and group sums: their shapes and elements, and that all are
-/// partial or none.
-static LogicalResult verifySums(RowwiseOp op, ArrayRef<int64_t> rowShape) {
-  int64_t rowRank = op.getRowRank();
-  // What tells partial sums, and how many dimensions more they have.
-  std::optional<bool> partial;
-  auto verify = [&](Value value, int64_t leading, StringRef name,
-                    StringRef rows) -> LogicalResult {
-    auto type = cast<ShapedType>(value.getType());
-    bool isPartial = type.getRank() == rowRank + leading + 1;
-    std::string what = (isPartial ? "a partial " : "a ") + name.str();
-    auto row = getExpectedRow(op, what, type, rowShape);
-    if (failed(row))
-      return failure();
-    SmallVector<int64_t> shape(size_t(leading + isPartial),
-                               ShapedType::kDynamic);
-    llvm::append_range(shape, *row);
-    std::string why = rows.str();
-    if (isPartial)
-      why = "one row for each workgroup" +
-            std::string(leading ? " of each group" : "");
-    if (failed(verifyShape(op, what, type, shape, rowRank, why)))
-      return failure();
-    if (isPartial && !type.getElementType().isF32())
-      return op.emitOpError("expected partial ")
-             << name << "s to be f32, got " << type;
-    if (!isPartial && failed(verifyRowElement(op, what, type)))
-      return failure();
-    if (op.getAccumulate() && !type.getElementType().isF32())
-      return op.emitOpError("expected ")
-             << name << "s that accumulate to be f32, got " << type;
-    if (partial && *partial != isPartial)
+/// The domain: each dimension has one size, that of a column is static. The
+/// number of rows may be dynamic here and static there.
+static LogicalResult verifyDomain(RowwiseOp op) {
+  unsigned numDims = op.getMap(0).getNumDims();
+  auto numRows = unsigned(op.getNumRowDims());
+  SmallVector<std::pair<int64_t, unsigned>> known(
+      numDims, {ShapedType::kDynamic, unsigned(-1)});
+  int64_t length = 1;
+  for (unsigned index = 0; index < op->getNumOperands(); ++index) {
+    auto type = cast<ShapedType>(op->getOperand(index).getType());
+    for (auto [result, size] :
+         llvm::zip_equal(op.getMap(index).getResults(), type.getShape())) {
+      auto expr = dyn_cast<AffineDimExpr>(result);
+      if (!expr)
+        continue;
+      unsigned dim = expr.getPosition();
+      bool isRow = dim < numRows;
+      if (!isRow && (ShapedType::isDynamic(size) || size < 1))
+        return op.emitOpError("operand ")
+               << index << ": expected column dimension '"
+               << getDimName(dim, numRows, numDims)
+               << "' to be static and at least 1 (a kernel is compiled for one "
+                  "row length), got "
+               << type;
+      auto &[expected, first] = known[dim];
+      if (ShapedType::isDynamic(expected)) {
+        expected = size;
+        first = index;
+        if (!isRow && size > maxRowLength / length)
+          return op.emitOpError("expected the columns of a row to be at most ")
+                 << maxRowLength << " together, got " << type;
+        if (!isRow)
+          length *= size;
+      } else if (!ShapedType::isDynamic(size) && size != expected) {
+        return op.emitOpError("operand ")
+               << index << ": expected dimension '"
+               << getDimName(dim, numRows, numDims) << "' to be " << expected
+               << ", as in operand " << first << ", got " << type;
+      }
+    }
+  }
+  for (unsigned dim = 0; dim < numDims; ++dim)
+    if (llvm::none_of(op.getIndexingMaps(), [&](Attribute map) {
+          return cast<AffineMapAttr>(map).getValue().isFunctionOfDim(dim);
+        }))
+      return op.emitOpError("expected an operand with dimension '")
+             << getDimName(dim, numRows, numDims) << "' of the domain";
+  return success();
+}
+
+/// The maps that there are kernels for, of which elements.
+static LogicalResult verifyAccesses(RowwiseOp op) {
+  bool hasContractions = false;
+  for (unsigned i = 0; i < op->getNumOperands(); ++i)
+    hasContractions |= op.getAccess(i) == Access::Matrix;
+  unsigned numDims = op.getMap(0).getNumDims();
+  int64_t numRows = op.getNumRowDims();
+  int64_t numColumns = int64_t(numDims) - numRows;
+  std::optional<bool> isPartialSum;
+  Access last = Access::Row;
+  for (unsigned index = 0; index < op->getNumOperands(); ++index) {
+    auto type = cast<ShapedType>(op->getOperand(index).getType());
+    AffineMap map = op.getMap(index);
+    Access access = op.getAccess(index);
+    bool isOutput = index >= op.getInputs().size();
+    bool added = isAdded(op, index);
+    StringRef name = getAccessName(op, index);
+    auto emitError = [&]() {
+      return op.emitOpError("operand ") << index << ": expected ";
+    };
+    int64_t rows = countRowDims(op, map);
+    int64_t columns = int64_t(getDims(map).size()) - rows;
+    if (isOutput && numRows > 0 && added == (rows == numRows))
+      return emitError() << (added ? "no 'add', since it has all row "
+                                     "dimensions and nothing is added up"
+                                   : "'add', which says how rows are combined "
+                                     "that its map does not tell apart");
+    if (access == Access::Scalar && rows != numRows)
+      return emitError() << "a row scalar to have all row dimensions, got "
+                         << type << " with " << AffineMapAttr::get(map);
+    if (access == Access::GroupColumn && (rows != 1 || !map.isFunctionOfDim(0)))
+      return emitError() << name << " to have the first row dimension, and of "
+                         << "the others none, got " << AffineMapAttr::get(map);
+    if (access == Access::Matrix
+            ? columns != 2
+            : access != Access::Scalar &&
+                  columns != (hasContractions ? 1 : numColumns))
+      return emitError() << name << " to have "
+                         << (access == Access::Matrix ? "two column dimensions"
+                             : hasContractions
+                                 ? "one column dimension in a program with "
+                                   "matrices"
+                                 : "all column dimensions")
+                         << ", got " << type << " with "
+                         << AffineMapAttr::get(map);
+    if (isOutput && index == op.getInputs().size())
+      last = Access::Row;
+    // In the order of the table: scalars come before sums.
+    auto place = [&](Access a) {
+      return isOutput && a == Access::Scalar ? 0.5 : double(size_t(a));
+    };
+    if (place(access) < place(last))
+      return emitError() << "operands in the order row blocks, columns, group "
+                            "columns, row scalars, matrices; row blocks, row "
+                            "scalars, column sums, group sums, outer sums; got "
+                         << name << " after " << getAccessName(op, index - 1);
+    last = access;
+
+    bool isSum = added && access != Access::Matrix;
+    if (op.isPartial(index)) {
+      bool isLeading = isa<AffineSymbolExpr>(map.getResult(unsigned(rows)));
+      bool isScalar = access == Access::Scalar;
+      if (!(isScalar || isSum) || !isLeading)
+        return emitError() << "partial sums to be '[..., *]' of a row scalar, "
+                              "'[*, n]' of a column sum or '[b, *, n]' of a "
+                              "group sum, got "
+                           << AffineMapAttr::get(map);
+      if (!type.getElementType().isF32())
+        return emitError() << "partial sums to be f32, got " << type;
+      if (isScalar && (!isa<MemRefType>(type) || type.getShape().back() < 1))
+        return emitError() << "a split row scalar to be a memref with a static "
+                              "number of partial sums, got "
+                           << type;
+    }
+    if (isSum &&
+        isPartialSum.value_or(op.isPartial(index)) != op.isPartial(index))
       return op.emitOpError("expected all column sums and group sums to be "
                             "partial or none");
-    partial = isPartial;
-    return success();
-  };
-  for (Value value : op.getColumnSums())
-    if (failed(verify(value, 0, "column sum", "one row")))
+    if (isSum)
+      isPartialSum = op.isPartial(index);
+    if (added && op.getAccumulate() && !type.getElementType().isF32())
+      return emitError() << "sums that accumulate to be f32, got " << type;
+    if (failed(access == Access::Row ? verifyRowElementOrByte(op, name, type)
+                                     : verifyRowElement(op, name, type)))
       return failure();
-  for (Value value : op.getGroupSums())
-    if (failed(verify(value, 1, "group sum", "one row for each group of rows")))
-      return failure();
-  if (op.getAccumulate() && (partial ? *partial : op.getOuterSums().empty()))
+  }
+  if (op.getAccumulate() &&
+      (isPartialSum ? *isPartialSum : op.getOuterSums().empty()))
     return op.emitOpError("expected column sums or group sums, and none "
                           "partial, to accumulate into");
   return success();
@@ -317,110 +426,17 @@ static LogicalResult verifyOperandNames(RowwiseOp op) {
   return success();
 }
 
-/// Matrices and outer sums: their shapes and elements.
-static LogicalResult verifyMatrices(RowwiseOp op) {
-  if (!op.hasContractions())
-    return success();
-  if (op.getRowRank() != 1)
-    return op.emitOpError("expected row_rank 1 in a program with matrices or "
-                          "outer sums, got ")
-           << op.getRowRank() << "; collapse the dimensions of a row";
-  auto verify = [&](Value value, StringRef name) -> LogicalResult {
-    auto type = cast<ShapedType>(value.getType());
-    if (type.getRank() != 2 || !type.hasStaticShape() ||
-        llvm::is_contained(type.getShape(), 0))
-      return op.emitOpError("expected ")
-             << name
-             << " to have two static dimensions of at least 1 (a kernel is "
-                "compiled for one size of them), got "
-             << type;
-    return verifyRowElement(op, name, type);
-  };
-  for (Value value : op.getMatrices())
-    if (failed(verify(value, "a matrix")))
-      return failure();
-  for (Value value : op.getOuterSums()) {
-    if (failed(verify(value, "an outer sum")))
-      return failure();
-    auto type = cast<ShapedType>(value.getType());
-    if (op.getAccumulate() && !type.getElementType().isF32())
-      return op.emitOpError("expected outer sums that accumulate to be f32, "
-                            "got ")
-             << type;
-  }
-  return success();
-}
-
-/// A row scalar: one number for each row, or one for each slice of its columns.
-static LogicalResult verifyScalar(RowwiseOp op, unsigned index,
-                                  ArrayRef<int64_t> leading) {
-  auto type = cast<ShapedType>(op->getOperand(index).getType());
-  SmallVector<int64_t> shape(leading);
-  bool isSplit = type.getRank() == int64_t(leading.size()) + 1;
-  if (isSplit) {
-    if (!isa<MemRefType>(type) || !type.getElementType().isF32() ||
-        type.getShape().back() < 1)
-      return op.emitOpError("expected a split row scalar to be a memref of "
-                            "f32 with a static number of them, got ")
-             << type;
-    shape.push_back(type.getShape().back());
-  }
-  if (failed(verifyShape(op, "a row scalar", type, shape, 0,
-                         "the leading dimensions of the row blocks")))
-    return failure();
-  return verifyRowElement(op, "a row scalar", type);
-}
-
 LogicalResult RowwiseOp::verify() {
+  if (failed(verifyMaps(*this)))
+    return failure();
   if (getRows().empty() && getRowOuts().empty())
     return emitOpError("expected at least one row block, read or written: it "
                        "gives the number of rows");
-  if (getDpsInits().empty())
-    return emitOpError("expected at least one output");
-
-  if (failed(verifyMatrices(*this)))
+  if (failed(verifyAccesses(*this)) || failed(verifyDomain(*this)))
     return failure();
-  int64_t rowRank = getRowRank();
-  auto first = cast<ShapedType>(getRowBlock().getType());
-  if (failed(verifyRowBlock(*this, "the first row block", first, rowRank,
-                            verifyRowElementOrByte)))
-    return failure();
-  ArrayRef<int64_t> rowShape = first.getShape().take_back(size_t(rowRank));
   SmallVector<Value> rowBlocks;
   for (ValueRange values : {ValueRange(getRows()), ValueRange(getRowOuts())})
-    for (Value value : values) {
-      auto type = cast<ShapedType>(value.getType());
-      SmallVector<int64_t> shape(first.getShape());
-      if (hasContractions() && type.getRank() > 0)
-        shape.back() = type.getShape().back();
-      if (failed(verifyShape(*this, "a row block", type, shape, rowRank,
-                             hasContractions()
-                                 ? "the leading dimensions of the first row "
-                                   "block, and a length of its own"
-                                 : "that of the first row block")) ||
-          failed(verifyRowBlock(*this, "a row block", type, rowRank,
-                                verifyRowElementOrByte)))
-        return failure();
-      rowBlocks.push_back(value);
-    }
-  for (Value value : getColumns()) {
-    auto type = cast<ShapedType>(value.getType());
-    auto row = getExpectedRow(*this, "a column operand", type, rowShape);
-    if (failed(row) ||
-        failed(verifyShape(*this, "a column operand", type, *row, rowRank,
-                           "one row")) ||
-        failed(verifyRowElement(*this, "a column operand", type)))
-      return failure();
-  }
-  for (OperandRange values : {getScalars(), getScalarOuts()})
-    for (auto [i, value] : llvm::enumerate(values))
-      if (failed(verifyScalar(*this,
-                              values.getBeginOperandIndex() + unsigned(i),
-                              first.getShape().drop_back(size_t(rowRank)))))
-        return failure();
-  if (failed(verifyGroups(*this, rowShape)) ||
-      failed(verifySums(*this, rowShape)))
-    return failure();
+    llvm::append_range(rowBlocks, values);
   auto fixed = int64_t(getFixedWorkgroups());
   if (fixed < 0 || fixed > std::numeric_limits<int32_t>::max())
     return emitOpError("expected fixed_workgroups from 0 to ")
@@ -435,7 +451,7 @@ LogicalResult RowwiseOp::verify() {
       failed(verifyTensorsOrMemRefs(*this)) ||
       failed(verifyDistinctOutputs(*this)))
     return failure();
-  return verifyLayouts(*this, rowRank, rowBlocks);
+  return verifyLayouts(*this, getRowRank(), rowBlocks);
 }
 
 /// A matrix is an operand of products, and an outer sum one of outer products:

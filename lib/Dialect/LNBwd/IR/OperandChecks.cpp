@@ -18,8 +18,6 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
 
-#include <limits>
-
 using namespace mlir;
 using namespace lnbwd;
 
@@ -179,9 +177,6 @@ LogicalResult lnbwd::detail::verifyShape(Operation *op, StringRef name,
       [&] { diag << ", "; });
   return diag << "] (" << explanation << "), got " << type;
 }
-
-/// Bounds what is computed from row lengths, with room to multiply.
-static constexpr int64_t maxRowLength = std::numeric_limits<int32_t>::max();
 
 LogicalResult lnbwd::detail::verifyRowBlock(Operation *op, StringRef name,
                                             ShapedType type, int64_t rowRank,

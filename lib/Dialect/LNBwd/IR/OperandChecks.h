@@ -16,6 +16,8 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
+#include <limits>
+
 namespace lnbwd::detail {
 
 /// Outputs are a consecutive range at the end of the operands. The segment
@@ -63,10 +65,36 @@ llvm::LogicalResult verifyShape(mlir::Operation *op, llvm::StringRef name,
                                 llvm::ArrayRef<int64_t> expected,
                                 int64_t rowDims, llvm::StringRef explanation);
 
+/// Bounds what is computed from row lengths, with room to multiply.
+inline constexpr int64_t maxRowLength = std::numeric_limits<int32_t>::max();
+
 /// A row block has at least the dimensions of a row, and these are static.
 llvm::LogicalResult
 verifyRowBlock(mlir::Operation *op, llvm::StringRef name, mlir::ShapedType type,
                int64_t rowRank, ElementCheck verifyElement = verifyRowElement);
+
+/// The dimensions of the domain of a row program that a map has, `*` left out.
+llvm::SmallVector<unsigned> getDims(mlir::AffineMap map);
+/// How many of them are row dimensions.
+unsigned countRowDims(RowwiseOp op, mlir::AffineMap map);
+/// Whether operand `index` is an output that rows are added up in.
+bool isAdded(RowwiseOp op, unsigned index);
+/// The name of dimension `dim` of a domain as it is printed.
+std::string getDimName(unsigned dim, unsigned numRows, unsigned numDims);
+
+/// The domain, operands and maps of a row program.
+mlir::ParseResult parseRowwiseOperands(
+    mlir::OpAsmParser &parser,
+    llvm::SmallVectorImpl<mlir::OpAsmParser::UnresolvedOperand> &inputs,
+    llvm::SmallVectorImpl<mlir::Type> &inputTypes,
+    llvm::SmallVectorImpl<mlir::OpAsmParser::UnresolvedOperand> &outputs,
+    llvm::SmallVectorImpl<mlir::Type> &outputTypes, mlir::ArrayAttr &maps,
+    mlir::IntegerAttr &numRowDims, mlir::ArrayAttr &reductions);
+void printRowwiseOperands(mlir::OpAsmPrinter &printer, RowwiseOp op,
+                          mlir::OperandRange inputs, mlir::TypeRange,
+                          mlir::OperandRange outputs, mlir::TypeRange,
+                          mlir::ArrayAttr maps, mlir::IntegerAttr numRowDims,
+                          mlir::ArrayAttr reductions);
 
 } // namespace lnbwd::detail
 

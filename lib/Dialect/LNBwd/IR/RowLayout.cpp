@@ -43,7 +43,8 @@ static std::optional<int64_t> getStride(MemRefType type, size_t leading,
   if (leading == 0)
     return length;
   // The innermost dimension with more than one row says how far they lie apart;
-  // those around it must go on at the same distance. One row has any.
+  // those around it must go on at the same distance; of a dynamic number of
+  // rows the stride is dynamic, too. One row has any.
   std::optional<int64_t> stride;
   int64_t expected = 0;
   for (size_t i = leading; i-- > 0;) {
@@ -51,7 +52,7 @@ static std::optional<int64_t> getStride(MemRefType type, size_t leading,
       continue;
     if (!stride)
       stride = strides[i];
-    else if (ShapedType::isDynamic(expected) || strides[i] != expected)
+    else if (strides[i] != expected)
       return std::nullopt;
     bool isKnown =
         !ShapedType::isDynamic(shape[i]) && !ShapedType::isDynamic(strides[i]);

@@ -136,7 +136,7 @@ func.func @f(%a: f32) -> f32 {
 // The number of rows of a matrix is known.
 func.func @own_rows(%x: memref<?x8xf32>, %y: memref<?x8xf32>) {
   // expected-error@+1 {{expected lnbwd.own_rows on a row program with a static number of rows and no groups; leave it out here}}
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs rows(%y : memref<?x8xf32>) attributes {lnbwd.own_rows} {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%y[m, n] : memref<?x8xf32>) attributes {lnbwd.own_rows} {
   ^row(%xr: vector<8xf32>):
     lnbwd.yield %xr : vector<8xf32>
   }

@@ -92,15 +92,15 @@ func.func @keeps_attributes(%rows: tensor<?x512xf32>, %column: tensor<512xf32>, 
 // An unused output of a row program goes, then the operations after it, then
 // the inputs that only they read, each with its name.
 // CHECK-LABEL: func @unused_row_output(
-// CHECK:         %[[S:[a-z0-9_]+]] = lnbwd.rowwise @k rows(%arg0 : tensor<?x512xf32>)
-// CHECK-SAME:      outs column_sums(%{{.*}} : tensor<512xf32>)
+// CHECK:         %[[S:[a-z0-9_]+]] = lnbwd.rowwise @k domain(m | n) ins(%arg0[m, n] : tensor<?x512xf32>)
+// CHECK-SAME:      outs(%{{[^ ]+}}[n] add : tensor<512xf32>)
 // CHECK-SAME:      attributes {operand_names = ["x", "sum"]} -> tensor<512xf32> {
 // CHECK-NEXT:    ^bb0(%[[X:[a-z0-9_]+]]: vector<512xf32>):
 // CHECK-NEXT:      lnbwd.yield %[[X]] : vector<512xf32>
 // CHECK:         return %[[S]]
 func.func @unused_row_output(%x: tensor<?x512xf32>, %c: tensor<512xf32>, %s: tensor<?xf32>) -> tensor<512xf32> {
-  %0:2 = lnbwd.rowwise @k rows(%x : tensor<?x512xf32>) columns(%c : tensor<512xf32>) scalars(%s : tensor<?xf32>)
-      outs rows(%x : tensor<?x512xf32>) column_sums(%c : tensor<512xf32>)
+  %0:2 = lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : tensor<?x512xf32>, %c[n] : tensor<512xf32>, %s[m] : tensor<?xf32>)
+      outs(%x[m, n] : tensor<?x512xf32>, %c[n] add : tensor<512xf32>)
       attributes {operand_names = ["x", "gamma", "rstd", "y", "sum"]}
       -> tensor<?x512xf32>, tensor<512xf32> {
   ^bb0(%xr: vector<512xf32>, %cr: vector<512xf32>, %sr: f32):
@@ -115,12 +115,12 @@ func.func @unused_row_output(%x: tensor<?x512xf32>, %c: tensor<512xf32>, %s: ten
 // -----
 
 // CHECK-LABEL: func @unread_inputs(
-// CHECK:         lnbwd.rowwise @k rows(%arg1 : memref<?x512xf32>) outs rows(
+// CHECK:         lnbwd.rowwise @k domain(m | n) ins(%arg1[m, n] : memref<?x512xf32>) outs(
 // CHECK-NEXT:    ^bb0(%[[Y:[a-z0-9_]+]]: vector<512xf32>):
 // CHECK-NEXT:      lnbwd.yield %[[Y]]
 func.func @unread_inputs(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x, %y : memref<?x512xf32>, memref<?x512xf32>) scalars(%s : memref<?xf32>)
-      outs rows(%y : memref<?x512xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>, %y[m, n] : memref<?x512xf32>, %s[m] : memref<?xf32>)
+      outs(%y[m, n] : memref<?x512xf32>) {
   ^bb0(%xr: vector<512xf32>, %yr: vector<512xf32>, %sr: f32):
     lnbwd.yield %yr : vector<512xf32>
   }
@@ -131,10 +131,10 @@ func.func @unread_inputs(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memre
 
 // One row block stays though it is not read: it says how many rows there are.
 // CHECK-LABEL: func @last_row_block_stays(
-// CHECK:         lnbwd.rowwise @k rows(%arg0 : memref<?x512xf32>) scalars(%arg2 : memref<?xf32>) outs scalars(
+// CHECK:         lnbwd.rowwise @k domain(m | n) ins(%arg0[m, n] : memref<?x512xf32>, %arg2[m] : memref<?xf32>) outs(
 func.func @last_row_block_stays(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memref<?xf32>, %t: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x, %y : memref<?x512xf32>, memref<?x512xf32>) scalars(%s : memref<?xf32>)
-      outs scalars(%t : memref<?xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>, %y[m, n] : memref<?x512xf32>, %s[m] : memref<?xf32>)
+      outs(%t[m] : memref<?xf32>) {
   ^bb0(%xr: vector<512xf32>, %yr: vector<512xf32>, %sr: f32):
     lnbwd.yield %sr : f32
   }
@@ -145,10 +145,10 @@ func.func @last_row_block_stays(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s
 
 // The schedule stays with the program.
 // CHECK-LABEL: func @keeps_schedule(
-// CHECK:         lnbwd.rowwise @k rows(%arg1 : memref<?x512xf32>)
+// CHECK:         lnbwd.rowwise @k domain(m | n) ins(%arg1[m, n] : memref<?x512xf32>)
 // CHECK-SAME:      schedule = #lnbwd.schedule<threads_per_row = 64,
 func.func @keeps_schedule(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x, %y : memref<?x512xf32>, memref<?x512xf32>) outs rows(%y : memref<?x512xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>, %y[m, n] : memref<?x512xf32>) outs(%y[m, n] : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4,
                                              rows_per_workgroup = 32, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>, %yr: vector<512xf32>):

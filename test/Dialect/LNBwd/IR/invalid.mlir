@@ -282,7 +282,7 @@ func.func @f(%dy: memref<?x8xf32>, %x: memref<*xf32>, %mean: memref<?xf32>, %rst
 
 func.func @f(%a0: memref<?xf32>, %a1: memref<?xf32>) {
   // expected-error@+1 {{expected at least one row block, read or written: it gives the number of rows}}
-  lnbwd.rowwise @k scalars(%a0 : memref<?xf32>) outs scalars(%a1 : memref<?xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m] : memref<?xf32>) outs(%a1[m] : memref<?xf32>) {
   ^bb0(%r0: f32):
     %y0 = ub.poison : f32
     lnbwd.yield %y0 : f32
@@ -294,7 +294,7 @@ func.func @f(%a0: memref<?xf32>, %a1: memref<?xf32>) {
 
 func.func @f(%a0: memref<?x8xf32>) {
   // expected-error@+1 {{expected at least one output}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs() {
   ^bb0(%r0: vector<8xf32>):
     lnbwd.yield
   }
@@ -304,8 +304,8 @@ func.func @f(%a0: memref<?x8xf32>) {
 // -----
 
 func.func @f(%a0: memref<f32>, %a1: memref<?x8xf32>) {
-  // expected-error@+1 {{expected the first row block to have at least one dimension, got 'memref<f32>'}}
-  lnbwd.rowwise @k rows(%a0 : memref<f32>) outs rows(%a1 : memref<?x8xf32>) {
+  // expected-error@+1 {{operand 0: expected 2 dimensions, as its map has, got 'memref<f32>'}}
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<f32>) outs(%a1[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -316,8 +316,8 @@ func.func @f(%a0: memref<f32>, %a1: memref<?x8xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x?xf32>, %a1: memref<?x8xf32>) {
-  // expected-error@+1 {{expected the last dimension of the first row block to be static and at least 1 (a kernel is compiled for one row length), got 'memref<?x?xf32>'}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x?xf32>) outs rows(%a1 : memref<?x8xf32>) {
+  // expected-error@+1 {{operand 0: expected column dimension 'n' to be static and at least 1 (a kernel is compiled for one row length), got 'memref<?x?xf32>'}}
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x?xf32>) outs(%a1[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -328,8 +328,8 @@ func.func @f(%a0: memref<?x?xf32>, %a1: memref<?x8xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xi1>, %a1: memref<?x8xf32>) {
-  // expected-error@+1 {{expected the elements of the first row block to be f16, bf16, f32 or i8, got 'i1'; booleans lie in memory as bytes of 0 and 1: take i8, and arith.cmpi ne with 0, or arith.extui on the way out}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xi1>) outs rows(%a1 : memref<?x8xf32>) {
+  // expected-error@+1 {{expected the elements of a row block to be f16, bf16, f32 or i8, got 'i1'; booleans lie in memory as bytes of 0 and 1: take i8, and arith.cmpi ne with 0, or arith.extui on the way out}}
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xi1>) outs(%a1[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xi1>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -340,8 +340,8 @@ func.func @f(%a0: memref<?x8xi1>, %a1: memref<?x8xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x9xf32>) {
-  // expected-error@+1 {{expected a row block to have the shape [?, 8] (that of the first row block), got 'memref<?x9xf32>'}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x9xf32>) {
+  // expected-error@+1 {{operand 1: expected dimension 'n' to be 8, as in operand 0, got 'memref<?x9xf32>'}}
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[m, n] : memref<?x9xf32>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -353,7 +353,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x9xf32>) {
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf64>) {
   // expected-error@+1 {{expected the elements of a row block to be f16, bf16, f32 or i8, got 'f64'}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf64>) {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[m, n] : memref<?x8xf64>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf64>
     lnbwd.yield %y0 : vector<8xf64>
@@ -364,8 +364,8 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf64>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?xf32>, %a2: memref<?x8xf32>) {
-  // expected-error@+1 {{expected a column operand to have the shape [8] (one row), got 'memref<?xf32>'}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) columns(%a1 : memref<?xf32>) outs rows(%a2 : memref<?x8xf32>) {
+  // expected-error@+1 {{operand 1: expected column dimension 'n' to be static and at least 1 (a kernel is compiled for one row length), got 'memref<?xf32>'}}
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>, %a1[n] : memref<?xf32>) outs(%a2[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>, %r1: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -376,8 +376,8 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?xf32>, %a2: memref<?x8xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<8xi1>, %a2: memref<?x8xf32>) {
-  // expected-error@+1 {{expected the elements of a column operand to be f16, bf16 or f32, got 'i1'}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) columns(%a1 : memref<8xi1>) outs rows(%a2 : memref<?x8xf32>) {
+  // expected-error@+1 {{expected the elements of a column to be f16, bf16 or f32, got 'i1'}}
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>, %a1[n] : memref<8xi1>) outs(%a2[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>, %r1: vector<8xi1>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -388,8 +388,8 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<8xi1>, %a2: memref<?x8xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<f32>, %a2: memref<?x8xf32>) {
-  // expected-error@+1 {{expected a row scalar to have the shape [?] (the leading dimensions of the row blocks), got 'memref<f32>'}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) scalars(%a1 : memref<f32>) outs rows(%a2 : memref<?x8xf32>) {
+  // expected-error@+1 {{operand 1: expected 1 dimensions, as its map has, got 'memref<f32>'}}
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>, %a1[m] : memref<f32>) outs(%a2[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>, %r1: f32):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -401,7 +401,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<f32>, %a2: memref<?x8xf32>) {
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?xi32>) {
   // expected-error@+1 {{expected the elements of a row scalar to be f16, bf16 or f32, got 'i32'}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs scalars(%a1 : memref<?xi32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[m] : memref<?xi32>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : i32
     lnbwd.yield %y0 : i32
@@ -412,8 +412,8 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?xi32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<9xf32>) {
-  // expected-error@+1 {{expected a column sum to have the shape [8] (one row), got 'memref<9xf32>'}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs column_sums(%a1 : memref<9xf32>) {
+  // expected-error@+1 {{operand 1: expected dimension 'n' to be 8, as in operand 0, got 'memref<9xf32>'}}
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[n] add : memref<9xf32>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -425,7 +425,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<9xf32>) {
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<8xf64>) {
   // expected-error@+1 {{expected the elements of a column sum to be f16, bf16 or f32, got 'f64'}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs column_sums(%a1 : memref<8xf64>) {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[n] add : memref<8xf64>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -436,8 +436,8 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<8xf64>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x4xf32>) {
-  // expected-error@+1 {{expected a partial column sum to have the shape [?, 8] (one row for each workgroup), got 'memref<?x4xf32>'}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs column_sums(%a1 : memref<?x4xf32>) {
+  // expected-error@+1 {{operand 1: expected dimension 'n' to be 8, as in operand 0, got 'memref<?x4xf32>'}}
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[*, n] add : memref<?x4xf32>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -448,8 +448,8 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x4xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf16>) {
-  // expected-error@+1 {{expected partial column sums to be f32, got 'memref<?x8xf16>'}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs column_sums(%a1 : memref<?x8xf16>) {
+  // expected-error@+1 {{operand 1: expected partial sums to be f32, got 'memref<?x8xf16>'}}
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[*, n] add : memref<?x8xf16>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -461,7 +461,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf16>) {
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<8xf32>, %a2: memref<?x8xf32>) {
   // expected-error@+1 {{expected all column sums and group sums to be partial or none}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs column_sums(%a1, %a2 : memref<8xf32>, memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[n] add : memref<8xf32>, %a2[*, n] add : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
     %y1 = ub.poison : vector<8xf32>
@@ -474,7 +474,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<8xf32>, %a2: memref<?x8xf32>) {
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
   // expected-error@+1 {{expected operand_names to name 2 operands, got 1}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf32>) attributes {operand_names = ["x"]} {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[m, n] : memref<?x8xf32>) attributes {operand_names = ["x"]} {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -486,7 +486,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
   // expected-error@+1 {{expected operand_names to differ, got 'x' for operands 0 and 1}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf32>) attributes {operand_names = ["x", "x"]} {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[m, n] : memref<?x8xf32>) attributes {operand_names = ["x", "x"]} {
   ^bb0(%r0: vector<8xf32>):
     lnbwd.yield %r0 : vector<8xf32>
   }
@@ -497,7 +497,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
   // expected-error@+1 {{attribute 'operand_names' failed to satisfy constraint: string array attribute}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf32>) attributes {operand_names = [1, 2]} {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[m, n] : memref<?x8xf32>) attributes {operand_names = [1, 2]} {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -509,7 +509,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
 
 func.func @f(%a0: memref<?x8xf32>, %a1: tensor<?x8xf32>) {
   // expected-error@+1 {{expected all operands to be tensors or all to be memrefs}}
-  %0 = lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[m, n] : tensor<?x8xf32>) -> tensor<?x8xf32> {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -521,7 +521,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: tensor<?x8xf32>) {
 
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x8xf32>) {
   // expected-error@+1 {{expected 1 results, one for each tensor output, got 0}}
-  lnbwd.rowwise @k rows(%a0 : tensor<?x8xf32>) outs rows(%a1 : tensor<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : tensor<?x8xf32>) outs(%a1[m, n] : tensor<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -533,7 +533,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x8xf32>) {
 
 func.func @f(%a0: memref<?x8xf32, strided<[8, 1], offset: 8>>, %a1: memref<?x8xf32>) {
   // expected-error@+1 {{expected a buffer that begins with its first row, got 'memref<?x8xf32, strided<[8, 1], offset: 8>>'; leave the offset out}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32, strided<[8, 1], offset: 8>>) outs rows(%a1 : memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32, strided<[8, 1], offset: 8>>) outs(%a1[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -545,7 +545,7 @@ func.func @f(%a0: memref<?x8xf32, strided<[8, 1], offset: 8>>, %a1: memref<?x8xf
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
   // expected-error@+1 {{expected the region to have 1 arguments, one for each input, got 2}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>, %r1: f32):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -557,7 +557,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
   // expected-error@+1 {{expected argument 0 of the region to be 'vector<8xf32>', got 'vector<4xf32>'}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<4xf32>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -569,7 +569,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?xf32>, %a2: memref<?x8xf32>) {
   // expected-error@+1 {{expected argument 1 of the region to be 'f32', got 'vector<8xf32>'}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) scalars(%a1 : memref<?xf32>) outs rows(%a2 : memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>, %a1[m] : memref<?xf32>) outs(%a2[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>, %r1: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
@@ -580,7 +580,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?xf32>, %a2: memref<?x8xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>):
     // expected-error@+1 {{expected 1 values, one for each output, got 0}}
     lnbwd.yield
@@ -591,7 +591,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : f32
     // expected-error@+1 {{expected value 0 to be 'vector<8xf32>', got 'f32'}}
@@ -604,7 +604,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
 
 // Column sums are yielded as float32 whatever the output's element.
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<8xf16>) {
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs column_sums(%a1 : memref<8xf16>) {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[n] add : memref<8xf16>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf16>
     // expected-error@+1 {{expected value 0 to be 'vector<8xf32>', got 'vector<8xf16>'}}
@@ -617,7 +617,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<8xf16>) {
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
   // expected-error@+1 {{expects region #0 to have 0 or 1 blocks}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>):
     cf.br ^bb1
   ^bb1:
@@ -637,7 +637,7 @@ func.func @f() {
 
 // A row program sees its operands only.
 func.func @f(%x: memref<?x8xf32>, %outside: vector<8xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs rows(%x : memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%x[m, n] : memref<?x8xf32>) {
   ^bb0(%r: vector<8xf32>):
     // expected-error@+1 {{use of undeclared SSA value name}}
     lnbwd.yield %outside : vector<8xf32>
@@ -997,8 +997,8 @@ func.func @f(%r: memref<?x4x8xf32>, %c: memref<8xf32>) {
 // -----
 
 func.func @f(%r: memref<?x8xf32>, %c: memref<8xbf16>) {
-  // expected-error@+1 {{expected column sums that accumulate to be f32, got 'memref<8xbf16>'}}
-  lnbwd.rowwise @k rows(%r : memref<?x8xf32>) outs column_sums(%c : memref<8xbf16>) attributes {accumulate} {
+  // expected-error@+1 {{operand 1: expected sums that accumulate to be f32, got 'memref<8xbf16>'}}
+  lnbwd.rowwise @k domain(m | n) ins(%r[m, n] : memref<?x8xf32>) outs(%c[n] add : memref<8xbf16>) attributes {accumulate} {
   ^bb0(%x: vector<8xf32>):
     lnbwd.yield %x : vector<8xf32>
   }
@@ -1009,7 +1009,7 @@ func.func @f(%r: memref<?x8xf32>, %c: memref<8xbf16>) {
 
 func.func @f(%r: memref<?x8xf32>) {
   // expected-error@+1 {{expected column sums or group sums, and none partial, to accumulate into}}
-  lnbwd.rowwise @k rows(%r : memref<?x8xf32>) outs rows(%r : memref<?x8xf32>) attributes {accumulate} {
+  lnbwd.rowwise @k domain(m | n) ins(%r[m, n] : memref<?x8xf32>) outs(%r[m, n] : memref<?x8xf32>) attributes {accumulate} {
   ^bb0(%x: vector<8xf32>):
     lnbwd.yield %x : vector<8xf32>
   }
@@ -1020,7 +1020,7 @@ func.func @f(%r: memref<?x8xf32>) {
 
 func.func @f(%r: memref<?x8xf32>) {
   // expected-error@+1 {{expected fixed_workgroups from 0 to 2147483647, got -1}}
-  lnbwd.rowwise @k rows(%r : memref<?x8xf32>) outs rows(%r : memref<?x8xf32>) attributes {fixed_workgroups = -1 : i64} {
+  lnbwd.rowwise @k domain(m | n) ins(%r[m, n] : memref<?x8xf32>) outs(%r[m, n] : memref<?x8xf32>) attributes {fixed_workgroups = -1 : i64} {
   ^bb0(%x: vector<8xf32>):
     lnbwd.yield %x : vector<8xf32>
   }
@@ -1047,7 +1047,7 @@ func.func @f(%x: memref<?x8xf32>, %gamma: memref<8xf32>) {
 
 func.func @f(%r: memref<?x8xf32>) {
   // expected-error@+1 {{has no option 'operand_name'}}
-  lnbwd.rowwise @k rows(%r : memref<?x8xf32>) outs rows(%r : memref<?x8xf32>) attributes {operand_name = ["x", "y"]} {
+  lnbwd.rowwise @k domain(m | n) ins(%r[m, n] : memref<?x8xf32>) outs(%r[m, n] : memref<?x8xf32>) attributes {operand_name = ["x", "y"]} {
   ^bb0(%x: vector<8xf32>):
     lnbwd.yield %x : vector<8xf32>
   }
@@ -1064,9 +1064,9 @@ func.func @f(%x: memref<?x8xf32>, %s: memref<?xf32>) {
 
 // -----
 
-func.func @f(%x: memref<?x8xf32>, %g: memref<8xf32>) {
-  // expected-error@+1 {{expected a group column to have the shape [?, 8] (one row for each group of rows), got 'memref<8xf32>'}}
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) group_columns(%g : memref<8xf32>) outs rows(%x : memref<?x8xf32>) {
+func.func @f(%x: memref<?x?x8xf32>, %g: memref<8xf32>) {
+  // expected-error@+1 {{operand 1: expected 2 dimensions, as its map has, got 'memref<8xf32>'}}
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x8xf32>, %g[m0, n] : memref<8xf32>) outs(%x[m0, m1, n] : memref<?x?x8xf32>) {
   ^bb0(%xr: vector<8xf32>, %gr: vector<8xf32>):
     lnbwd.yield %xr : vector<8xf32>
   }
@@ -1075,9 +1075,9 @@ func.func @f(%x: memref<?x8xf32>, %g: memref<8xf32>) {
 
 // -----
 
-func.func @f(%x: memref<?x8xf32>, %g: memref<?x4xf32>) {
-  // expected-error@+1 {{expected a group column to have the shape [?, 8] (one row for each group of rows), got 'memref<?x4xf32>'}}
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) group_columns(%g : memref<?x4xf32>) outs rows(%x : memref<?x8xf32>) {
+func.func @f(%x: memref<?x?x8xf32>, %g: memref<?x4xf32>) {
+  // expected-error@+1 {{operand 1: expected dimension 'n' to be 8, as in operand 0, got 'memref<?x4xf32>'}}
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x8xf32>, %g[m0, n] : memref<?x4xf32>) outs(%x[m0, m1, n] : memref<?x?x8xf32>) {
   ^bb0(%xr: vector<8xf32>, %gr: vector<8xf32>):
     lnbwd.yield %xr : vector<8xf32>
   }
@@ -1086,9 +1086,9 @@ func.func @f(%x: memref<?x8xf32>, %g: memref<?x4xf32>) {
 
 // -----
 
-func.func @f(%x: memref<?x8xf32>, %g: memref<?x8xi8>) {
+func.func @f(%x: memref<?x?x8xf32>, %g: memref<?x8xi8>) {
   // expected-error@+1 {{expected the elements of a group column to be f16, bf16 or f32, got 'i8'}}
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) group_columns(%g : memref<?x8xi8>) outs rows(%x : memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x8xf32>, %g[m0, n] : memref<?x8xi8>) outs(%x[m0, m1, n] : memref<?x?x8xf32>) {
   ^bb0(%xr: vector<8xf32>, %gr: vector<8xi8>):
     lnbwd.yield %xr : vector<8xf32>
   }
@@ -1097,9 +1097,9 @@ func.func @f(%x: memref<?x8xf32>, %g: memref<?x8xi8>) {
 
 // -----
 
-func.func @f(%x: memref<?x8xf32>, %g: memref<3x8xf32>, %s: memref<4x8xf32>) {
-  // expected-error@+1 {{expected all group columns and group sums to have the same number of groups, got 3 and 4}}
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) group_columns(%g : memref<3x8xf32>) outs group_sums(%s : memref<4x8xf32>) {
+func.func @f(%x: memref<?x?x8xf32>, %g: memref<3x8xf32>, %s: memref<4x8xf32>) {
+  // expected-error@+1 {{operand 2: expected dimension 'm0' to be 3, as in operand 1, got 'memref<4x8xf32>'}}
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x8xf32>, %g[m0, n] : memref<3x8xf32>) outs(%s[m0, n] add : memref<4x8xf32>) {
   ^bb0(%xr: vector<8xf32>, %gr: vector<8xf32>):
     lnbwd.yield %xr : vector<8xf32>
   }
@@ -1109,8 +1109,8 @@ func.func @f(%x: memref<?x8xf32>, %g: memref<3x8xf32>, %s: memref<4x8xf32>) {
 // -----
 
 func.func @f(%x: memref<2x5x8xf32>, %s: memref<4x8xf32>) {
-  // expected-error@+1 {{expected the number of rows to be a multiple of the number of groups, 4, got 10 rows; all groups have the same number of rows}}
-  lnbwd.rowwise @k rows(%x : memref<2x5x8xf32>) outs group_sums(%s : memref<4x8xf32>) {
+  // expected-error@+1 {{operand 1: expected dimension 'm0' to be 2, as in operand 0, got 'memref<4x8xf32>'}}
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<2x5x8xf32>) outs(%s[m0, n] add : memref<4x8xf32>) {
   ^bb0(%xr: vector<8xf32>):
     lnbwd.yield %xr : vector<8xf32>
   }
@@ -1119,9 +1119,9 @@ func.func @f(%x: memref<2x5x8xf32>, %s: memref<4x8xf32>) {
 
 // -----
 
-func.func @f(%x: memref<?x8xf32>, %s: memref<8xf32>) {
-  // expected-error@+1 {{expected a group sum to have the shape [?, 8] (one row for each group of rows), got 'memref<8xf32>'}}
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs group_sums(%s : memref<8xf32>) {
+func.func @f(%x: memref<?x?x8xf32>, %s: memref<8xf32>) {
+  // expected-error@+1 {{operand 1: expected 2 dimensions, as its map has, got 'memref<8xf32>'}}
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x8xf32>) outs(%s[m0, n] add : memref<8xf32>) {
   ^bb0(%xr: vector<8xf32>):
     lnbwd.yield %xr : vector<8xf32>
   }
@@ -1130,9 +1130,9 @@ func.func @f(%x: memref<?x8xf32>, %s: memref<8xf32>) {
 
 // -----
 
-func.func @f(%x: memref<?x8xf32>, %s: memref<?x?x4xf32>) {
-  // expected-error@+1 {{expected a partial group sum to have the shape [?, ?, 8] (one row for each workgroup of each group), got 'memref<?x?x4xf32>'}}
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs group_sums(%s : memref<?x?x4xf32>) {
+func.func @f(%x: memref<?x?x8xf32>, %s: memref<?x?x4xf32>) {
+  // expected-error@+1 {{operand 1: expected dimension 'n' to be 8, as in operand 0, got 'memref<?x?x4xf32>'}}
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x8xf32>) outs(%s[m0, *, n] add : memref<?x?x4xf32>) {
   ^bb0(%xr: vector<8xf32>):
     lnbwd.yield %xr : vector<8xf32>
   }
@@ -1141,9 +1141,9 @@ func.func @f(%x: memref<?x8xf32>, %s: memref<?x?x4xf32>) {
 
 // -----
 
-func.func @f(%x: memref<?x8xf32>, %s: memref<?x?x8xbf16>) {
-  // expected-error@+1 {{expected partial group sums to be f32, got 'memref<?x?x8xbf16>'}}
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs group_sums(%s : memref<?x?x8xbf16>) {
+func.func @f(%x: memref<?x?x8xf32>, %s: memref<?x?x8xbf16>) {
+  // expected-error@+1 {{operand 1: expected partial sums to be f32, got 'memref<?x?x8xbf16>'}}
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x8xf32>) outs(%s[m0, *, n] add : memref<?x?x8xbf16>) {
   ^bb0(%xr: vector<8xf32>):
     lnbwd.yield %xr : vector<8xf32>
   }
@@ -1152,9 +1152,9 @@ func.func @f(%x: memref<?x8xf32>, %s: memref<?x?x8xbf16>) {
 
 // -----
 
-func.func @f(%x: memref<?x8xf32>, %c: memref<8xf32>, %s: memref<?x?x8xf32>) {
+func.func @f(%x: memref<?x?x8xf32>, %c: memref<8xf32>, %s: memref<?x?x8xf32>) {
   // expected-error@+1 {{expected all column sums and group sums to be partial or none}}
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs column_sums(%c : memref<8xf32>) group_sums(%s : memref<?x?x8xf32>) {
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x8xf32>) outs(%c[n] add : memref<8xf32>, %s[m0, *, n] add : memref<?x?x8xf32>) {
   ^bb0(%xr: vector<8xf32>):
     lnbwd.yield %xr, %xr : vector<8xf32>, vector<8xf32>
   }
@@ -1163,9 +1163,9 @@ func.func @f(%x: memref<?x8xf32>, %c: memref<8xf32>, %s: memref<?x?x8xf32>) {
 
 // -----
 
-func.func @f(%x: memref<?x8xf32>, %s: memref<?x8xbf16>) {
-  // expected-error@+1 {{expected group sums that accumulate to be f32, got 'memref<?x8xbf16>'}}
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs group_sums(%s : memref<?x8xbf16>) attributes {accumulate} {
+func.func @f(%x: memref<?x?x8xf32>, %s: memref<?x8xbf16>) {
+  // expected-error@+1 {{operand 1: expected sums that accumulate to be f32, got 'memref<?x8xbf16>'}}
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x8xf32>) outs(%s[m0, n] add : memref<?x8xbf16>) attributes {accumulate} {
   ^bb0(%xr: vector<8xf32>):
     lnbwd.yield %xr : vector<8xf32>
   }
@@ -1219,8 +1219,8 @@ func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups 
 // -----
 
 func.func @f(%x: memref<?x8xf32>, %s: memref<?x2xf16>) {
-  // expected-error@+1 {{expected a split row scalar to be a memref of f32 with a static number of them, got 'memref<?x2xf16>'}}
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) scalars(%s : memref<?x2xf16>) outs rows(%x : memref<?x8xf32>) {
+  // expected-error@+1 {{operand 1: expected partial sums to be f32, got 'memref<?x2xf16>'}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>, %s[m, *] : memref<?x2xf16>) outs(%x[m, n] : memref<?x8xf32>) {
   ^bb0(%xr: vector<8xf32>, %sr: f16):
     lnbwd.yield %xr : vector<8xf32>
   }
@@ -1230,8 +1230,8 @@ func.func @f(%x: memref<?x8xf32>, %s: memref<?x2xf16>) {
 // -----
 
 func.func @f(%x: memref<?x8xf32>, %s: memref<?x?xf32>) {
-  // expected-error@+1 {{expected a split row scalar to be a memref of f32 with a static number of them, got 'memref<?x?xf32>'}}
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) scalars(%s : memref<?x?xf32>) outs rows(%x : memref<?x8xf32>) {
+  // expected-error@+1 {{operand 1: expected a split row scalar to be a memref with a static number of partial sums, got 'memref<?x?xf32>'}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>, %s[m, *] : memref<?x?xf32>) outs(%x[m, n] : memref<?x8xf32>) {
   ^bb0(%xr: vector<8xf32>, %sr: f32):
     lnbwd.yield %xr : vector<8xf32>
   }
@@ -1242,7 +1242,7 @@ func.func @f(%x: memref<?x8xf32>, %s: memref<?x?xf32>) {
 
 // What is written in parts is no number that a workgroup has.
 func.func @f(%x: memref<?x8xf32>, %s: memref<?x2xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs scalars(%s : memref<?x2xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%s[m, *] : memref<?x2xf32>) {
   ^bb0(%xr: vector<8xf32>):
     %sum = vector.reduction <add>, %xr : vector<8xf32> into f32
     %twice = arith.addf %sum, %sum : f32
@@ -1255,11 +1255,204 @@ func.func @f(%x: memref<?x8xf32>, %s: memref<?x2xf32>) {
 // -----
 
 func.func @f(%x: memref<?x8xf32>, %s: memref<?x2xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs scalars(%s : memref<?x2xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%s[m, *] : memref<?x2xf32>) {
   ^bb0(%xr: vector<8xf32>):
     %most = vector.reduction <maximumf>, %xr : vector<8xf32> into f32
     // expected-error@+1 {{expected value 0, a split row scalar, to be a vector.reduction <add> that has no other use}}
     lnbwd.yield %most : f32
+  }
+  return
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// Domain and maps
+//===----------------------------------------------------------------------===//
+
+func.func @f(%x: memref<?x8xf32>) {
+  // expected-error@+1 {{expected dimensions of different names, got two called 'm'}}
+  lnbwd.rowwise @k domain(m | m) ins(%x[m, m] : memref<?x8xf32>) outs(%x[m, m] : memref<?x8xf32>) {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>) {
+  // expected-error@+1 {{expected a dimension of the domain, m, n, or '*', got 'k'}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, k] : memref<?x8xf32>) outs(%x[m, n] : memref<?x8xf32>) {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %p: memref<?x?x8xf32>) {
+  // expected-error@+1 {{expected one '*', for the dimension of partial sums, got two}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%p[*, *, n] add : memref<?x?x8xf32>) {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?xf32>) {
+  // expected-error@+1 {{expected row dimensions and at least one column dimension, got 1 row dimensions of 1 in all}}
+  lnbwd.rowwise @k domain(m |) ins(%x[m] : memref<?xf32>) outs(%x[m] : memref<?xf32>) {
+  ^row(%r: f32):
+    lnbwd.yield %r : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %c: memref<8xf32>) {
+  // expected-error@+1 {{operand 1: expected 'add', which says how rows are combined that its map does not tell apart}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%c[n] : memref<8xf32>) {
+  ^row(%r: vector<8xf32>):
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %y: memref<?x8xf32>) {
+  // expected-error@+1 {{operand 1: expected no 'add', since it has all row dimensions and nothing is added up}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%y[m, n] add : memref<?x8xf32>) {
+  ^row(%r: vector<8xf32>):
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<8x?xf32>, %y: memref<?x8xf32>) {
+  // expected-error@+1 {{operand 0: expected the dimensions of the domain in its order, each once, got affine_map<(d0, d1) -> (d1, d0)>; transpose the operand}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[n, m] : memref<8x?xf32>) outs(%y[m, n] : memref<?x8xf32>) {
+  ^row(%r: vector<8xf32>):
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+// A table for each place in a sequence, the same for all sequences.
+func.func @f(%x: memref<?x?x8xf32>, %t: memref<?x8xf32>) {
+  // expected-error@+1 {{operand 1: expected a group column to have the first row dimension, and of the others none, got affine_map<(d0, d1, d2) -> (d1, d2)>}}
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x?x8xf32>, %t[t, n] : memref<?x8xf32>)
+      outs(%x[b, t, n] : memref<?x?x8xf32>) {
+  ^row(%r: vector<8xf32>, %s: vector<8xf32>):
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x4x8xf32>, %c: memref<4xf32>) {
+  // expected-error@+1 {{operand 1: expected a column to have all column dimensions, got 'memref<4xf32>' with affine_map<(d0, d1, d2) -> (d1)>}}
+  lnbwd.rowwise @k domain(m | c, s) ins(%x[m, c, s] : memref<?x4x8xf32>, %c[c] : memref<4xf32>)
+      outs(%x[m, c, s] : memref<?x4x8xf32>) {
+  ^row(%r: vector<32xf32>, %s: vector<4xf32>):
+    lnbwd.yield %r : vector<32xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x?x8xf32>, %s: memref<?xf32>) {
+  // expected-error@+1 {{operand 1: expected a row scalar to have all row dimensions, got 'memref<?xf32>' with affine_map<(d0, d1, d2) -> (d0)>}}
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x?x8xf32>, %s[b] : memref<?xf32>)
+      outs(%x[b, t, n] : memref<?x?x8xf32>) {
+  ^row(%r: vector<8xf32>, %n: f32):
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %s: memref<?xf32>, %c: memref<8xf32>) {
+  // expected-error@+1 {{operand 2: expected operands in the order row blocks, columns, group columns, row scalars, matrices; row blocks, row scalars, column sums, group sums, outer sums; got a column after a row scalar}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>, %s[m] : memref<?xf32>, %c[n] : memref<8xf32>)
+      outs(%x[m, n] : memref<?x8xf32>) {
+  ^row(%r: vector<8xf32>, %a: f32, %b: vector<8xf32>):
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+// Partial sums of a row block are nobody's.
+func.func @f(%x: memref<?x8xf32>, %y: memref<?x?x8xf32>) {
+  // expected-error@+1 {{operand 1: expected partial sums to be '[..., *]' of a row scalar, '[*, n]' of a column sum or '[b, *, n]' of a group sum, got affine_map<(d0, d1)[s0] -> (d0, s0, d1)>}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%y[m, *, n] : memref<?x?x8xf32>) {
+  ^row(%r: vector<8xf32>):
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>) {
+  // expected-error@+1 {{expected 2 indexing_maps, one for each operand, got 1}}
+  "lnbwd.rowwise"(%x, %x) <{entry = "k", indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>], num_row_dims = 1 : i64, operandSegmentSizes = array<i32: 1, 1>, reductions = [#lnbwd.reduction<none>]}> ({
+  ^row(%r: vector<8xf32>):
+    "lnbwd.yield"(%r) : (vector<8xf32>) -> ()
+  }) : (memref<?x8xf32>, memref<?x8xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>) {
+  // expected-error@+1 {{expected 1 reductions, one for each output, got 0}}
+  "lnbwd.rowwise"(%x, %x) <{entry = "k", indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], num_row_dims = 1 : i64, operandSegmentSizes = array<i32: 1, 1>, reductions = []}> ({
+  ^row(%r: vector<8xf32>):
+    "lnbwd.yield"(%r) : (vector<8xf32>) -> ()
+  }) : (memref<?x8xf32>, memref<?x8xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>) {
+  // expected-error@+1 {{operand 0: expected dimensions of the domain, got the map affine_map<(d0, d1) -> (d0 floordiv 2, d1)>}}
+  "lnbwd.rowwise"(%x, %x) <{entry = "k", indexing_maps = [affine_map<(d0, d1) -> (d0 floordiv 2, d1)>, affine_map<(d0, d1) -> (d0, d1)>], num_row_dims = 1 : i64, operandSegmentSizes = array<i32: 1, 1>, reductions = [#lnbwd.reduction<none>]}> ({
+  ^row(%r: vector<8xf32>):
+    "lnbwd.yield"(%r) : (vector<8xf32>) -> ()
+  }) : (memref<?x8xf32>, memref<?x8xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>) {
+  // expected-error@+1 {{operand 0: expected a map of the domain's 2 dimensions and at most one symbol, got affine_map<(d0, d1)[s0, s1] -> (d0, d1)>}}
+  "lnbwd.rowwise"(%x, %x) <{entry = "k", indexing_maps = [affine_map<(d0, d1)[s0, s1] -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], num_row_dims = 1 : i64, operandSegmentSizes = array<i32: 1, 1>, reductions = [#lnbwd.reduction<none>]}> ({
+  ^row(%r: vector<8xf32>):
+    "lnbwd.yield"(%r) : (vector<8xf32>) -> ()
+  }) : (memref<?x8xf32>, memref<?x8xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %y: memref<?x4xf32>, %w: memref<4x8xf32>) {
+  // expected-error@+1 {{expected an operand with dimension 'n2' of the domain}}
+  lnbwd.rowwise @k domain(m | o, k, unused) ins(%x[m, k] : memref<?x8xf32>, %w[o, k] : memref<4x8xf32>)
+      outs(%y[m, o] : memref<?x4xf32>) {
+  ^row(%r: vector<8xf32>, %m: vector<4x8xf32>):
+    %p = lnbwd.linear %r, %m : vector<8xf32>, vector<4x8xf32>
+    lnbwd.yield %p : vector<4xf32>
   }
   return
 }

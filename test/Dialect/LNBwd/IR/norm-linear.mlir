@@ -10,8 +10,8 @@
 // CHECK-SAME:      outs out(%{{[^)]*}} : memref<?x16xbf16>) mean(%{{[^)]*}} : memref<?xf32>) rstd(%{{[^)]*}} : memref<?xf32>)
 // What is multiplied is rounded as x is.
 // ROW-LABEL: func @forward(
-// ROW:         lnbwd.rowwise @layer_norm_linear rows(%{{[^)]*}} : memref<?x8xbf16>) columns(%{{[^)]*}} : memref<8xf32>, memref<8xf32>, memref<16xf32>)
-// ROW-SAME:      matrices(%{{[^)]*}} : memref<16x8xbf16>) outs rows(%{{[^)]*}} : memref<?x16xbf16>) scalars(
+// ROW:         lnbwd.rowwise @layer_norm_linear domain(m | n0, n1) ins(%{{[^ ]+}}[m, n0] : memref<?x8xbf16>, %{{[^ ]+}}[n0] : memref<8xf32>, %{{[^ ]+}}[n0] : memref<8xf32>, %{{[^ ]+}}[n1] : memref<16xf32>,
+// ROW-SAME:      %{{[^ ]+}}[n1, n0] : memref<16x8xbf16>) outs(%{{[^ ]+}}[m, n1] : memref<?x16xbf16>, %{{[^ ]+}}[m] :
 // ROW:           %[[Z:.*]] = arith.truncf %{{.*}} : vector<8xf32> to vector<8xbf16>
 // ROW:           %[[P:.*]] = lnbwd.linear %[[Z]], %w : vector<8xbf16>, vector<16x8xbf16>
 // ROW:           arith.addf %[[P]], %b
@@ -27,7 +27,7 @@ func.func @forward(%x: memref<?x8xbf16>, %gamma: memref<8xf32>, %beta: memref<8x
 // CHECK-LABEL: func @tensors(
 // CHECK:         lnbwd.rms_norm_linear x(%{{[^)]*}} : tensor<4x8xf32>) w(%{{[^)]*}} : tensor<16x8xf32>) outs out(%{{[^)]*}} : tensor<4x16xf32>) -> tensor<4x16xf32>
 // ROW-LABEL: func @tensors(
-// ROW:         lnbwd.rowwise @rms_norm_linear rows(%{{[^)]*}}) matrices(%{{[^)]*}}) outs rows(%{{[^)]*}})
+// ROW:         lnbwd.rowwise @rms_norm_linear domain(m | n0, n1) ins(%{{[^,]*}}[m, n0] : {{[^,]*}}, %{{[^,]*}}[n1, n0] : {{[^,]*}}) outs(%{{[^,]*}}[m, n1] : {{[^,]*}})
 func.func @tensors(%x: tensor<4x8xf32>, %w: tensor<16x8xf32>, %out: tensor<4x16xf32>) -> tensor<4x16xf32> {
   %0 = lnbwd.rms_norm_linear x(%x : tensor<4x8xf32>) w(%w : tensor<16x8xf32>)
       outs out(%out : tensor<4x16xf32>) -> tensor<4x16xf32>
@@ -39,8 +39,8 @@ func.func @tensors(%x: tensor<4x8xf32>, %w: tensor<16x8xf32>, %out: tensor<4x16x
 // CHECK-SAME:      beta(%{{[^)]*}}) w(%{{[^)]*}} : memref<16x8xbf16>) mean(%{{[^)]*}}) rstd(%{{[^)]*}})
 // CHECK-SAME:      outs dx(%{{[^)]*}} : memref<?x8xbf16>) dgamma(%{{[^)]*}}) dbeta(%{{[^)]*}}) dw(%{{[^)]*}} : memref<16x8xf32>) db(%{{[^)]*}} : memref<16xf32>)
 // ROW-LABEL: func @gradient(
-// ROW:         lnbwd.rowwise @layer_norm_linear_bwd rows(%{{[^)]*}} : memref<?x16xbf16>, memref<?x8xbf16>)
-// ROW-SAME:      column_sums(%{{[^)]*}} : memref<8xf32>, memref<8xf32>, memref<16xf32>) outer_sums(%{{[^)]*}} : memref<16x8xf32>)
+// ROW:         lnbwd.rowwise @layer_norm_linear_bwd domain(m | n0, n1) ins(%{{[^ ]+}}[m, n0] : memref<?x16xbf16>, %{{[^ ]+}}[m, n1] : memref<?x8xbf16>,
+// ROW-SAME:      %{{[^ ]+}}[n1] add : memref<8xf32>, %{{[^ ]+}}[n1] add : memref<8xf32>, %{{[^ ]+}}[n0] add : memref<16xf32>, %{{[^ ]+}}[n0, n1] add : memref<16x8xf32>)
 // ROW-SAME:      operand_names = ["dout", "x", "gamma", "beta", "mean", "rstd", "w", "dx", "dgamma", "dbeta", "db", "dw"]
 // ROW:           lnbwd.linear %dout, %w transposed : vector<16xbf16>, vector<16x8xbf16>
 // ROW:           vector.outerproduct
@@ -56,7 +56,7 @@ func.func @gradient(%dout: memref<?x16xbf16>, %x: memref<?x8xbf16>, %gamma: memr
 
 // The gradient of a weight reads gamma: it is not dropped where there is no dx.
 // ROW-LABEL: func @weight(
-// ROW:         lnbwd.rowwise @rms_norm_linear_bwd {{.*}} columns(%{{[^)]*}} : memref<8xf32>)
+// ROW:         lnbwd.rowwise @rms_norm_linear_bwd {{.*}} %{{[^,]*}}[n1] : memref<8xf32>
 func.func @weight(%dout: memref<?x16xf32>, %x: memref<?x8xf32>, %gamma: memref<8xf32>, %w: memref<16x8xf32>,
                   %rstd: memref<?xf32>, %dw: memref<16x8xf32>) {
   lnbwd.rms_norm_linear_bwd dout(%dout : memref<?x16xf32>) x(%x : memref<?x8xf32>) gamma(%gamma : memref<8xf32>)

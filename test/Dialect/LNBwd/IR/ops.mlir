@@ -123,28 +123,59 @@ func.func @dynamic_against_static(%dy: memref<8x7xf32>, %x: memref<?x7xf32>, %st
 
 // Arguments of the region may have the names of the buffers.
 // CHECK-LABEL: func @same_names(
-// CHECK:         lnbwd.rowwise @k rows(%[[X:[^ ]+]] : memref<?x8xf32>) outs rows(%[[X]] : memref<?x8xf32>) attributes {operand_names = ["x", "x"]} {
+// CHECK:         lnbwd.rowwise @k domain(m | n) ins(%[[X:[^ ]+]][m, n] : memref<?x8xf32>) outs(%[[X]][m, n] : memref<?x8xf32>) attributes {operand_names = ["x", "x"]} {
 // CHECK-NEXT:    ^bb0(%[[ROW:[^ ]+]]: vector<8xf32>):
 // CHECK-NEXT:      lnbwd.yield %[[ROW]] : vector<8xf32>
 func.func @same_names(%x: memref<?x8xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs rows(%x : memref<?x8xf32>) attributes {operand_names = ["x", "x"]} {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%x[m, n] : memref<?x8xf32>) attributes {operand_names = ["x", "x"]} {
   ^bb0(%x: vector<8xf32>):
     lnbwd.yield %x : vector<8xf32>
   }
   return
 }
 
+// Dimensions have the names that their place in the domain gives them.
+// CHECK-LABEL: func @domain(
+// CHECK:         lnbwd.rowwise @k domain(m0, m1 | n0, n1)
+// CHECK-SAME:      ins(%{{[^ ]+}}[m0, m1, n0, n1] : memref<?x?x4x8xf32>, %{{[^ ]+}}[n0, n1] : memref<4x8xf32>)
+// CHECK-SAME:      outs(%{{[^ ]+}}[m0, m1] : memref<?x?xf32>)
+func.func @domain(%x: memref<?x?x4x8xf32>, %g: memref<4x8xf32>, %s: memref<?x?xf32>) {
+  lnbwd.rowwise @k domain(batch, head | channel, place)
+      ins(%x[batch, head, channel, place] : memref<?x?x4x8xf32>, %g[channel, place] : memref<4x8xf32>)
+      outs(%s[batch, head] : memref<?x?xf32>) {
+  ^row(%xr: vector<32xf32>, %gr: vector<32xf32>):
+    %p = arith.mulf %xr, %gr : vector<32xf32>
+    %sum = vector.reduction <add>, %p : vector<32xf32> into f32
+    lnbwd.yield %sum : f32
+  }
+  return
+}
+
+// One row: columns are rows, and sums say that they are ones.
+// CHECK-LABEL: func @one_row(
+// CHECK:         lnbwd.rowwise @k domain(| n) ins(%{{[^ ]+}}[n] : memref<8xf32>)
+// CHECK-SAME:      outs(%{{[^ ]+}}[n] : memref<8xf32>, %{{[^ ]+}}[] : memref<f32>, %{{[^ ]+}}[n] add : memref<8xf32>)
+func.func @one_row(%x: memref<8xf32>, %y: memref<8xf32>, %s: memref<f32>, %c: memref<8xf32>) {
+  lnbwd.rowwise @k domain(| n) ins(%x[n] : memref<8xf32>)
+      outs(%y[n] : memref<8xf32>, %s[] : memref<f32>, %c[n] add : memref<8xf32>) {
+  ^row(%xr: vector<8xf32>):
+    %sum = vector.reduction <add>, %xr : vector<8xf32> into f32
+    lnbwd.yield %xr, %sum, %xr : vector<8xf32>, f32, vector<8xf32>
+  }
+  return
+}
+
 // CHECK-LABEL: func @all_operand_groups(
-// CHECK:         lnbwd.rowwise @k rows(%{{[^ ]+}}, %{{[^ ]+}} : memref<?x512xbf16>, memref<?x512xf32>)
-// CHECK-SAME:      columns(%{{[^ ]+}} : memref<512xf16>) scalars(%{{[^ ]+}} : memref<?xf32>)
-// CHECK-SAME:      outs rows(%{{[^ ]+}} : memref<?x512xf32>) scalars(%{{[^ ]+}} : memref<?xf32>)
-// CHECK-SAME:      column_sums(%{{[^ ]+}} : memref<512xf16>) {
+// CHECK:         lnbwd.rowwise @k domain(m | n) ins(%{{[^ ]+}}[m, n] : memref<?x512xbf16>, %{{[^ ]+}}[m, n] : memref<?x512xf32>,
+// CHECK-SAME:      %{{[^ ]+}}[n] : memref<512xf16>, %{{[^ ]+}}[m] : memref<?xf32>)
+// CHECK-SAME:      outs(%{{[^ ]+}}[m, n] : memref<?x512xf32>, %{{[^ ]+}}[m] : memref<?xf32>,
+// CHECK-SAME:      %{{[^ ]+}}[n] add : memref<512xf16>) {
 // CHECK-NEXT:    ^bb0(%{{[^ ]+}}: vector<512xbf16>, %[[Y:[a-z0-9_]+]]: vector<512xf32>, %{{[^ ]+}}: vector<512xf16>, %[[S:[a-z0-9_]+]]: f32):
 // CHECK-NEXT:      lnbwd.yield %[[Y]], %[[S]], %[[Y]] : vector<512xf32>, f32, vector<512xf32>
 func.func @all_operand_groups(%x: memref<?x512xbf16>, %y: memref<?x512xf32>, %c: memref<512xf16>, %s: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x, %y : memref<?x512xbf16>, memref<?x512xf32>) columns(%c : memref<512xf16>)
-      scalars(%s : memref<?xf32>)
-      outs rows(%y : memref<?x512xf32>) scalars(%s : memref<?xf32>) column_sums(%c : memref<512xf16>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xbf16>, %y[m, n] : memref<?x512xf32>, %c[n] : memref<512xf16>,
+      %s[m] : memref<?xf32>)
+      outs(%y[m, n] : memref<?x512xf32>, %s[m] : memref<?xf32>, %c[n] add : memref<512xf16>) {
   ^bb0(%xr: vector<512xbf16>, %yr: vector<512xf32>, %cr: vector<512xf16>, %sr: f32):
     lnbwd.yield %yr, %sr, %yr : vector<512xf32>, f32, vector<512xf32>
   }
@@ -152,9 +183,9 @@ func.func @all_operand_groups(%x: memref<?x512xbf16>, %y: memref<?x512xf32>, %c:
 }
 
 // CHECK-LABEL: func @row_program_on_tensors(
-// CHECK:         lnbwd.rowwise @k rows(%{{[^ ]+}} : tensor<?x512xf32>) outs scalars(%{{[^ ]+}} : tensor<?xf32>) -> tensor<?xf32> {
+// CHECK:         lnbwd.rowwise @k domain(m | n) ins(%{{[^ ]+}}[m, n] : tensor<?x512xf32>) outs(%{{[^ ]+}}[m] : tensor<?xf32>) -> tensor<?xf32> {
 func.func @row_program_on_tensors(%x: tensor<?x512xf32>, %s: tensor<?xf32>) -> tensor<?xf32> {
-  %0 = lnbwd.rowwise @k rows(%x : tensor<?x512xf32>) outs scalars(%s : tensor<?xf32>) -> tensor<?xf32> {
+  %0 = lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : tensor<?x512xf32>) outs(%s[m] : tensor<?xf32>) -> tensor<?xf32> {
   ^bb0(%xr: vector<512xf32>):
     %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
     lnbwd.yield %sum : f32
@@ -163,9 +194,9 @@ func.func @row_program_on_tensors(%x: tensor<?x512xf32>, %s: tensor<?xf32>) -> t
 }
 
 // CHECK-LABEL: func @output_only(
-// CHECK:         lnbwd.rowwise @k outs rows(%{{[^ ]+}} : memref<?x512xf32>) {
+// CHECK:         lnbwd.rowwise @k domain(m | n) outs(%{{[^ ]+}}[m, n] : memref<?x512xf32>) {
 func.func @output_only(%x: memref<?x512xf32>) {
-  lnbwd.rowwise @k outs rows(%x : memref<?x512xf32>) {
+  lnbwd.rowwise @k domain(m | n) outs(%x[m, n] : memref<?x512xf32>) {
     %zero = arith.constant dense<0.0> : vector<512xf32>
     lnbwd.yield %zero : vector<512xf32>
   }
@@ -173,9 +204,9 @@ func.func @output_only(%x: memref<?x512xf32>) {
 }
 
 // CHECK-LABEL: func @partial_column_sums(
-// CHECK:         outs column_sums(%{{[^ ]+}} : memref<?x512xf32>) {
+// CHECK:         outs(%{{[^ ]+}}[*, n] add : memref<?x512xf32>) {
 func.func @partial_column_sums(%x: memref<?x512xf32>, %p: memref<?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs column_sums(%p : memref<?x512xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%p[*, n] add : memref<?x512xf32>) {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
   }
@@ -187,7 +218,7 @@ func.func @partial_column_sums(%x: memref<?x512xf32>, %p: memref<?x512xf32>) {
 // CHECK:         attributes {operand_names = ["gradient", "sum"]} {
 // CHECK-NEXT:    ^bb0(%gradient: vector<8xf32>):
 func.func @named_operands(%x: memref<?x8xf32>, %p: memref<8xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs column_sums(%p : memref<8xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%p[n] add : memref<8xf32>)
       attributes {operand_names = ["gradient", "sum"]} {
   ^bb0(%xr: vector<8xf32>):
     lnbwd.yield %xr : vector<8xf32>
@@ -204,7 +235,7 @@ func.func @named_operands(%x: memref<?x8xf32>, %p: memref<8xf32>) {
 // CHECK:         attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8,
 // CHECK-SAME:      rows_per_workgroup = 32, workgroups_per_compute_unit = 4>}
 func.func @short_schedule(%x: memref<?x512xf16>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf16>) outs rows(%x : memref<?x512xf16>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf16>) outs(%x[m, n] : memref<?x512xf16>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8,
                                              rows_per_workgroup = 32, workgroups_per_compute_unit = 4,
                                              column_tile = 0, prefetch = 0, reload = false>} {
@@ -236,17 +267,17 @@ func.func @long_schedule() attributes {
 //===----------------------------------------------------------------------===//
 
 // CHECK-LABEL: func @in_parts(
-// CHECK:         lnbwd.rowwise @sums rows({{.*}}) outs scalars(%{{.*}} : memref<?x4x2xf32>)
-// CHECK:         lnbwd.rowwise @rest rows({{.*}}) scalars(%{{.*}} : memref<?x4x2xf32>) outs rows(
+// CHECK:         lnbwd.rowwise @sums domain({{.*}}) ins({{.*}}) outs(%{{[^ ]+}}[m0, m1, *] : memref<?x4x2xf32>)
+// CHECK:         lnbwd.rowwise @rest domain(m0, m1 | n) ins({{.*}}, %{{[^ ]+}}[m0, m1, *] : memref<?x4x2xf32>) outs(
 // CHECK-NEXT:    ^bb0(%{{.*}}: vector<512xf16>, %{{.*}}: f32):
 func.func @in_parts(%x: memref<?x4x512xf16>, %s: memref<?x4x2xf32>) {
-  lnbwd.rowwise @sums rows(%x : memref<?x4x512xf16>) outs scalars(%s : memref<?x4x2xf32>) {
+  lnbwd.rowwise @sums domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x4x512xf16>) outs(%s[m0, m1, *] : memref<?x4x2xf32>) {
   ^bb0(%xr: vector<512xf16>):
     %wide = arith.extf %xr : vector<512xf16> to vector<512xf32>
     %sum = vector.reduction <add>, %wide : vector<512xf32> into f32
     lnbwd.yield %sum : f32
   }
-  lnbwd.rowwise @rest rows(%x : memref<?x4x512xf16>) scalars(%s : memref<?x4x2xf32>) outs rows(%x : memref<?x4x512xf16>) {
+  lnbwd.rowwise @rest domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x4x512xf16>, %s[m0, m1, *] : memref<?x4x2xf32>) outs(%x[m0, m1, n] : memref<?x4x512xf16>) {
   ^bb0(%xr: vector<512xf16>, %sr: f32):
     lnbwd.yield %xr : vector<512xf16>
   }
@@ -329,10 +360,10 @@ func.func @rms_norm_bwd(%dy: memref<?x2x4x8xf32, strided<[80, 40, 8, 1]>>, %rows
 }
 
 // CHECK-LABEL: func @rowwise_options(
-// CHECK:         attributes {accumulate, row_rank = 2 : i64}
+// CHECK:         attributes {accumulate}
 func.func @rowwise_options(%rows: memref<?x4x8xf32>, %column: memref<4x8xf32>) {
-  lnbwd.rowwise @k rows(%rows : memref<?x4x8xf32>) outs column_sums(%column : memref<4x8xf32>)
-      attributes {accumulate, row_rank = 2 : i64} {
+  lnbwd.rowwise @k domain(m | n0, n1) ins(%rows[m, n0, n1] : memref<?x4x8xf32>) outs(%column[n0, n1] add : memref<4x8xf32>)
+      attributes {accumulate} {
   ^bb0(%r: vector<32xf32>):
     lnbwd.yield %r : vector<32xf32>
   }
@@ -351,17 +382,17 @@ func.func @row_count_of_several_dimensions(%rows: memref<?x4x8xf32>) -> index {
 //===----------------------------------------------------------------------===//
 
 // CHECK-LABEL: func @group_columns(
-// CHECK:         lnbwd.rowwise @k rows(%{{[^ ]+}} : memref<?x4x512xbf16>) columns(%{{[^ ]+}} : memref<512xf32>)
-// CHECK-SAME:      group_columns(%{{[^ ]+}}, %{{[^ ]+}} : memref<?x512xf32>, memref<?x512xbf16>) scalars(%{{[^ ]+}} : memref<?x4xf32>)
-// CHECK-SAME:      outs rows(%{{[^ ]+}} : memref<?x4x512xbf16>) column_sums(%{{[^ ]+}} : memref<512xf32>)
-// CHECK-SAME:      group_sums(%{{[^ ]+}}, %{{[^ ]+}} : memref<?x512xf32>, memref<?x512xbf16>) {
+// CHECK:         lnbwd.rowwise @k domain(m0, m1 | n) ins(%{{[^ ]+}}[m0, m1, n] : memref<?x4x512xbf16>, %{{[^ ]+}}[n] : memref<512xf32>,
+// CHECK-SAME:      %{{[^ ]+}}[m0, n] : memref<?x512xf32>, %{{[^ ]+}}[m0, n] : memref<?x512xbf16>, %{{[^ ]+}}[m0, m1] : memref<?x4xf32>)
+// CHECK-SAME:      outs(%{{[^ ]+}}[m0, m1, n] : memref<?x4x512xbf16>, %{{[^ ]+}}[n] add : memref<512xf32>,
+// CHECK-SAME:      %{{[^ ]+}}[m0, n] add : memref<?x512xf32>, %{{[^ ]+}}[m0, n] add : memref<?x512xbf16>) {
 // CHECK-NEXT:    ^bb0(%{{[^ ]+}}: vector<512xbf16>, %{{[^ ]+}}: vector<512xf32>, %{{[^ ]+}}: vector<512xf32>, %{{[^ ]+}}: vector<512xbf16>, %{{[^ ]+}}: f32):
 func.func @group_columns(%x: memref<?x4x512xbf16>, %c: memref<512xf32>, %g: memref<?x512xf32>, %h: memref<?x512xbf16>,
                          %s: memref<?x4xf32>, %dc: memref<512xf32>, %dg: memref<?x512xf32>, %dh: memref<?x512xbf16>) {
-  lnbwd.rowwise @k rows(%x : memref<?x4x512xbf16>) columns(%c : memref<512xf32>)
-      group_columns(%g, %h : memref<?x512xf32>, memref<?x512xbf16>) scalars(%s : memref<?x4xf32>)
-      outs rows(%x : memref<?x4x512xbf16>) column_sums(%dc : memref<512xf32>)
-           group_sums(%dg, %dh : memref<?x512xf32>, memref<?x512xbf16>) {
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x4x512xbf16>, %c[n] : memref<512xf32>,
+      %g[m0, n] : memref<?x512xf32>, %h[m0, n] : memref<?x512xbf16>, %s[m0, m1] : memref<?x4xf32>)
+      outs(%x[m0, m1, n] : memref<?x4x512xbf16>, %dc[n] add : memref<512xf32>,
+           %dg[m0, n] add : memref<?x512xf32>, %dh[m0, n] add : memref<?x512xbf16>) {
   ^row(%xr: vector<512xbf16>, %cr: vector<512xf32>, %gr: vector<512xf32>, %hr: vector<512xbf16>, %sr: f32):
     lnbwd.yield %hr, %cr, %gr, %gr : vector<512xbf16>, vector<512xf32>, vector<512xf32>, vector<512xf32>
   }
@@ -370,12 +401,12 @@ func.func @group_columns(%x: memref<?x4x512xbf16>, %c: memref<512xf32>, %g: memr
 
 // A row of several dimensions; the number of groups may be known.
 // CHECK-LABEL: func @groups_of_tensors(
-// CHECK:         lnbwd.rowwise @k rows(%{{[^ ]+}} : tensor<6x4x8xf32>) group_columns(%{{[^ ]+}} : tensor<3x4x8xf32>)
-// CHECK-SAME:      outs group_sums(%{{[^ ]+}} : tensor<?x4x8xf32>)
-// CHECK-SAME:      attributes {row_rank = 2 : i64} -> tensor<?x4x8xf32> {
-func.func @groups_of_tensors(%x: tensor<6x4x8xf32>, %g: tensor<3x4x8xf32>, %s: tensor<?x4x8xf32>) -> tensor<?x4x8xf32> {
-  %0 = lnbwd.rowwise @k rows(%x : tensor<6x4x8xf32>) group_columns(%g : tensor<3x4x8xf32>)
-      outs group_sums(%s : tensor<?x4x8xf32>) attributes {row_rank = 2 : i64} -> tensor<?x4x8xf32> {
+// CHECK:         lnbwd.rowwise @k domain(m0, m1 | n0, n1) ins(%{{[^ ]+}}[m0, m1, n0, n1] : tensor<3x2x4x8xf32>, %{{[^ ]+}}[m0, n0, n1] : tensor<3x4x8xf32>)
+// CHECK-SAME:      outs(%{{[^ ]+}}[m0, n0, n1] add : tensor<?x4x8xf32>)
+// CHECK-SAME:      -> tensor<?x4x8xf32> {
+func.func @groups_of_tensors(%x: tensor<3x2x4x8xf32>, %g: tensor<3x4x8xf32>, %s: tensor<?x4x8xf32>) -> tensor<?x4x8xf32> {
+  %0 = lnbwd.rowwise @k domain(m0, m1 | n0, n1) ins(%x[m0, m1, n0, n1] : tensor<3x2x4x8xf32>, %g[m0, n0, n1] : tensor<3x4x8xf32>)
+      outs(%s[m0, n0, n1] add : tensor<?x4x8xf32>) -> tensor<?x4x8xf32> {
   ^row(%xr: vector<32xf32>, %gr: vector<32xf32>):
     %p = arith.mulf %xr, %gr : vector<32xf32>
     lnbwd.yield %p : vector<32xf32>
@@ -385,10 +416,10 @@ func.func @groups_of_tensors(%x: tensor<6x4x8xf32>, %g: tensor<3x4x8xf32>, %s: t
 
 // Partial sums: of all workgroups, and group by group.
 // CHECK-LABEL: func @partial_group_sums(
-// CHECK:         outs column_sums(%{{[^ ]+}} : memref<?x512xf32>) group_sums(%{{[^ ]+}} : memref<?x?x512xf32>) {
-func.func @partial_group_sums(%x: memref<?x512xf32>, %p: memref<?x512xf32>, %q: memref<?x?x512xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>)
-      outs column_sums(%p : memref<?x512xf32>) group_sums(%q : memref<?x?x512xf32>) {
+// CHECK:         outs(%{{[^ ]+}}[*, n] add : memref<?x512xf32>, %{{[^ ]+}}[m0, *, n] add : memref<?x?x512xf32>) {
+func.func @partial_group_sums(%x: memref<?x?x512xf32>, %p: memref<?x512xf32>, %q: memref<?x?x512xf32>) {
+  lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x512xf32>)
+      outs(%p[*, n] add : memref<?x512xf32>, %q[m0, *, n] add : memref<?x?x512xf32>) {
   ^row(%xr: vector<512xf32>):
     lnbwd.yield %xr, %xr : vector<512xf32>, vector<512xf32>
   }

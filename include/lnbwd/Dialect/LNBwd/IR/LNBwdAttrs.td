@@ -118,6 +118,24 @@ def LNBwd_PrecisionAttr :
   let assemblyFormat = "`<` $value `>`";
 }
 
+def LNBwd_Reduction : I32EnumAttr<"Reduction",
+    "how an output combines the rows that its map does not tell apart", [
+    // There are none: it has all row dimensions.
+    I32EnumAttrCase<"None", 0, "none">,
+    // Added up in float32, in a fixed order.
+    I32EnumAttrCase<"Add", 1, "add">]> {
+  let cppNamespace = "::lnbwd";
+  let genSpecializedAttr = 0;
+}
+
+def LNBwd_ReductionAttr :
+    EnumAttr<LNBwd_Dialect, LNBwd_Reduction, "reduction"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def LNBwd_ReductionArrayAttr : TypedArrayAttrBase<LNBwd_ReductionAttr,
+    "array of reductions, one for each output">;
+
 def LNBwd_ProductLoopAttr : LNBwd_Attr<"ProductLoop", "product_loop"> {
   let summary = "The trip count of a kernel of a product";
   let description = [{

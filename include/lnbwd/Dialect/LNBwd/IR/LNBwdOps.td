@@ -31,42 +31,49 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
                               ["getAsmBlockArgumentNames"]>]> {
   let summary = "A program over each row of its operands";
   let description = [{
-    Runs its region once for each of the M rows. The region sees one row:
+    The domain has row dimensions and column dimensions, `domain(m | n)`. The
+    region runs once for each point of the row dimensions, and sees there, of
+    each operand, a vector over its column dimensions: a row. Rows are
+    independent of each other; nothing orders them.
 
-    | operand | shape | block argument | yielded value |
+    Each operand has a map, the dimensions of the domain that its own are, in
+    the order of the domain: `%gamma[n]`. What a map lacks, an input repeats and
+    an output adds up, which `add` says. `[*, n]` has, in place of `*`, a
+    dimension of partial sums, whose sum is meant.
+
+    | map, of `domain(b, m \| n)` | input | output | in the region |
     |---|---|---|---|
-    | `rows` | `[..., N]` | `vector<N x element>` | |
-    | `columns` | `[N]` | `vector<N x element>` | |
-    | `group_columns` | `[B, N]` | `vector<N x element>` | |
-    | `scalars` | `[...]`, or `[..., S]` of f32 | the element | |
-    | `matrices` | `[R, C]` | `vector<R x C x element>` | |
-    | `outs rows` | `[..., N]` | | `vector<N x element>` |
-    | `outs scalars` | `[...]`, or `[..., S]` of f32 | | the element |
-    | `outs column_sums` | `[N]`, or `[P, N]` of f32 | | `vector<N x f32>` |
-    | `outs group_sums` | `[B, N]`, or `[B, P, N]` of f32 | | `vector<N x f32>` |
-    | `outs outer_sums` | `[R, C]` | | `vector<R x C x f32>` |
+    | `[b, m, n]` | row block | row block | `vector<N x element>` |
+    | `[n]` | column | column sum | `vector<N x element>`; a sum is f32 |
+    | `[b, n]` | group column | group sum | `vector<N x element>`; a sum is f32 |
+    | `[b, m]` | row scalar | row scalar | the element |
+    | `[k, n]` | matrix | outer sum | `vector<K x N x element>`; a sum is f32 |
+    | `[*, n]`, `[b, *, n]` | | partial sums, f32 | `vector<N x f32>` |
+    | `[b, m, *]` | split row scalar | split row scalar | `f32` |
 
-    Elements are f16, bf16 or f32; those of row blocks may be i8 as well. All
-    operands have the same N, but for programs with matrices or outer sums. A
-    column sum is added up in float32, in a fixed order; with `accumulate`, to
-    what the output holds. What an operand may be is told kind by kind in
-    [row-programs.md](../row-programs.md).
+    A row of several column dimensions is one vector, its last dimension
+    innermost. A matrix has two column dimensions that no row block has both: the
+    program then multiplies matrices, and its row blocks have one column
+    dimension each. Column dimensions are static. Elements are f16, bf16 or f32;
+    those of row blocks may be i8 as well. A sum is added up in float32, in a
+    fixed order; with `accumulate`, to what the output holds. Operands come in
+    the order of the table. [row-programs.md](../row-programs.md) says what else
+    each of them may be.
 
     The region is straight-line: elementwise `arith` and `math` operations on
     `vector<N x ...>`, `vector.fma`, `vector.broadcast` of a scalar,
     `vector.reduction <add>` for a row sum and `<maximumf>` for a row's largest
-    element, splat constants, and any pure operation on scalars. Rows are
-    independent of each other; nothing orders them.
+    element, splat constants, and any pure operation on scalars.
 
     `entry` is the name of the kernel; `operand_names` names the operands, in
-    order, in the launch plan. The last `row_rank` dimensions of a row block are
-    its row. `fixed_workgroups`, if not 0, bounds the grid whatever the device.
+    order, in the launch plan. `fixed_workgroups`, if not 0, bounds the grid
+    whatever the device.
 
     Example (sum of squares of each row, and the columns' sums):
 
     ```mlir
-    lnbwd.rowwise @squares rows(%x : memref<?x512xf32>)
-        outs scalars(%ss : memref<?xf32>) column_sums(%cs : memref<512xf32>) {
+    lnbwd.rowwise @squares domain(m | n) ins(%x[m, n] : memref<?x512xf32>)
+        outs(%ss[m] : memref<?xf32>, %cs[n] add : memref<512xf32>) {
     ^row(%xr: vector<512xf32>):
       %sq = arith.mulf %xr, %xr : vector<512xf32>
       %s = vector.reduction <add>, %sq : vector<512xf32> into f32
@@ -77,9 +84,9 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     Example (a scale for each group of rows, and the gradient of such a shift):
 
     ```mlir
-    lnbwd.rowwise @scale rows(%x : memref<?x512xf32>)
-        group_columns(%scale : memref<?x512xf32>)
-        outs rows(%y : memref<?x512xf32>) group_sums(%ds : memref<?x512xf32>) {
+    lnbwd.rowwise @scale domain(b, t | n)
+        ins(%x[b, t, n] : memref<?x?x512xf32>, %scale[b, n] : memref<?x512xf32>)
+        outs(%y[b, t, n] : memref<?x?x512xf32>, %ds[b, n] add : memref<?x512xf32>) {
     ^row(%xr: vector<512xf32>, %s: vector<512xf32>):
       %yr = arith.mulf %xr, %s : vector<512xf32>
       lnbwd.yield %yr, %xr : vector<512xf32>, vector<512xf32>
@@ -89,52 +96,89 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     Example (a linear layer's gradients, of its rows and of its weight):
 
     ```mlir
-    lnbwd.rowwise @linear_bwd rows(%dy, %x : memref<?x96xf32>, memref<?x64xf32>)
-        matrices(%w : memref<96x64xf32>)
-        outs rows(%dx : memref<?x64xf32>) outer_sums(%dw : memref<96x64xf32>) {
+    lnbwd.rowwise @linear_bwd domain(m | o, k)
+        ins(%dy[m, o] : memref<?x96xf32>, %x[m, k] : memref<?x64xf32>,
+            %w[o, k] : memref<96x64xf32>)
+        outs(%dx[m, k] : memref<?x64xf32>, %dw[o, k] add : memref<96x64xf32>) {
     ^row(%dyr: vector<96xf32>, %xr: vector<64xf32>, %wm: vector<96x64xf32>):
       %dxr = lnbwd.linear %dyr, %wm transposed : vector<96xf32>, vector<96x64xf32>
       %dwm = vector.outerproduct %dyr, %xr : vector<96xf32>, vector<64xf32>
       lnbwd.yield %dxr, %dwm : vector<64xf32>, vector<96x64xf32>
     }
     ```
+
+    The dimensions are printed as `m0`, `m1`, ... and `n0`, `n1`, ..., without a
+    number where there is one. In the generic form, `indexing_maps` are affine
+    maps of the domain, whose first `num_row_dims` dimensions are rows; their
+    symbol is `*`.
   }];
   let arguments = (ins
     SymbolNameAttr:$entry,
-    Variadic<LNBwd_Shaped>:$rows,
-    Variadic<LNBwd_Shaped>:$columns,
-    Variadic<LNBwd_Shaped>:$group_columns,
-    Variadic<LNBwd_Shaped>:$scalars,
-    Variadic<LNBwd_Shaped>:$matrices,
-    Variadic<LNBwd_Shaped>:$row_outs,
-    Variadic<LNBwd_Shaped>:$scalar_outs,
-    Variadic<LNBwd_Shaped>:$column_sums,
-    Variadic<LNBwd_Shaped>:$group_sums,
-    Variadic<LNBwd_Shaped>:$outer_sums,
+    Variadic<LNBwd_Shaped>:$inputs,
+    Variadic<LNBwd_Shaped>:$outputs,
+    AffineMapArrayAttr:$indexing_maps,
+    I64Attr:$num_row_dims,
+    LNBwd_ReductionArrayAttr:$reductions,
     OptionalAttr<StrArrayAttr>:$operand_names,
     OptionalAttr<LNBwd_ScheduleAttr>:$schedule,
-    DefaultValuedAttr<I64Attr, "1">:$row_rank,
     UnitAttr:$accumulate,
     DefaultValuedAttr<I64Attr, "0">:$fixed_workgroups
   );
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
+  let builders = [
+    // Operands by what they are; the maps follow from that and from their
+    // types. The last `rowRank` dimensions of a row block are its row.
+    OpBuilder<(ins
+      "::mlir::TypeRange":$results, "::llvm::StringRef":$entry,
+      "::mlir::ValueRange":$rows, "::mlir::ValueRange":$columns,
+      "::mlir::ValueRange":$groupColumns, "::mlir::ValueRange":$scalars,
+      "::mlir::ValueRange":$matrices, "::mlir::ValueRange":$rowOuts,
+      "::mlir::ValueRange":$scalarOuts, "::mlir::ValueRange":$columnSums,
+      "::mlir::ValueRange":$groupSums, "::mlir::ValueRange":$outerSums,
+      "::mlir::ArrayAttr":$operandNames, "ScheduleAttr":$schedule,
+      CArg<"int64_t", "1">:$rowRank, CArg<"bool", "false">:$accumulate,
+      CArg<"int64_t", "0">:$fixedWorkgroups)>];
   let assemblyFormat = [{
-    $entry (`rows` `(` $rows^ `:` type($rows) `)`)?
-    (`columns` `(` $columns^ `:` type($columns) `)`)?
-    (`group_columns` `(` $group_columns^ `:` type($group_columns) `)`)?
-    (`scalars` `(` $scalars^ `:` type($scalars) `)`)?
-    (`matrices` `(` $matrices^ `:` type($matrices) `)`)?
-    `outs` (`rows` `(` $row_outs^ `:` type($row_outs) `)`)?
-    (`scalars` `(` $scalar_outs^ `:` type($scalar_outs) `)`)?
-    (`column_sums` `(` $column_sums^ `:` type($column_sums) `)`)?
-    (`group_sums` `(` $group_sums^ `:` type($group_sums) `)`)?
-    (`outer_sums` `(` $outer_sums^ `:` type($outer_sums) `)`)?
+    $entry custom<RowwiseOperands>($inputs, type($inputs), $outputs,
+      type($outputs), $indexing_maps, $num_row_dims, $reductions)
     attr-dict-with-keyword (`->` type($results)^)? custom<RowProgramBody>($body)
   }];
   let extraClassDeclaration = [{
-    ::mlir::MutableOperandRange getDpsInitsMutable();
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      return getOutputsMutable();
+    }
 
+    /// What an operand is, by its map.
+    enum class Access { Row, Column, GroupColumn, Scalar, Matrix };
+    Access getAccess(unsigned index);
+    ::mlir::AffineMap getMap(unsigned index);
+    /// Whether operand `index` has partial sums.
+    bool isPartial(unsigned index) { return getMap(index).getNumSymbols() != 0; }
+
+    ::mlir::OperandRange getRows() { return getInputsOf(Access::Row); }
+    ::mlir::OperandRange getColumns() { return getInputsOf(Access::Column); }
+    ::mlir::OperandRange getGroupColumns() {
+      return getInputsOf(Access::GroupColumn);
+    }
+    ::mlir::OperandRange getScalars() { return getInputsOf(Access::Scalar); }
+    ::mlir::OperandRange getMatrices() { return getInputsOf(Access::Matrix); }
+    ::mlir::OperandRange getRowOuts() { return getOutputsOf(Access::Row); }
+    ::mlir::OperandRange getScalarOuts() {
+      return getOutputsOf(Access::Scalar);
+    }
+    ::mlir::OperandRange getColumnSums() {
+      return getOutputsOf(Access::Column);
+    }
+    ::mlir::OperandRange getGroupSums() {
+      return getOutputsOf(Access::GroupColumn);
+    }
+    ::mlir::OperandRange getOuterSums() {
+      return getOutputsOf(Access::Matrix);
+    }
+
+    /// The number of column dimensions of a row block.
+    int64_t getRowRank();
     /// M: the number of rows, if the types say it.
     std::optional<int64_t> getStaticRowCount();
     /// N: the static number of columns; of a program with contractions that of
@@ -173,10 +217,19 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     /// Whether column sums and group sums are written as one partial sum of each
     /// workgroup.
     bool hasPartialSums();
+    /// Has column sums and group sums written to `partials`, one buffer for
+    /// each, instead.
+    void makeSumsPartial(::mlir::ValueRange partials);
     /// Whether the region sums over the row, or takes its largest element.
     bool hasRowSums();
     /// Bits of the widest element among row blocks, read or written.
     unsigned getRowElementBits();
+
+  private:
+    ::mlir::OperandRange getInputsOf(Access access);
+    ::mlir::OperandRange getOutputsOf(Access access);
+
+  public:
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
