@@ -7,44 +7,28 @@ if(NOT LLVM_ENABLE_ASSERTIONS)
   set(lnbwd_assertions NDEBUG)
 endif()
 
-# What most sources include of MLIR and LLVM, compiled once. Sources include what they use all the
-# same. Names in angle brackets, without a folder of this machine: ccache then finds what another
-# build folder has compiled.
-add_library(lnbwd-mlir-headers STATIC ${CMAKE_CURRENT_LIST_DIR}/LnbwdHeaders.cpp)
-target_precompile_headers(lnbwd-mlir-headers PRIVATE
-  <llvm/ADT/STLExtras.h>
-  <llvm/ADT/StringExtras.h>
-  <llvm/ADT/TypeSwitch.h>
-  <llvm/Support/MathExtras.h>
-  <llvm/Support/raw_ostream.h>
-  <mlir/Conversion/Passes.h>
-  <mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h>
-  <mlir/Dialect/Arith/IR/Arith.h>
-  <mlir/Dialect/Func/IR/FuncOps.h>
-  <mlir/Dialect/GPU/IR/GPUDialect.h>
-  <mlir/Dialect/LLVMIR/LLVMDialect.h>
-  <mlir/Dialect/LLVMIR/NVVMDialect.h>
-  <mlir/Dialect/LLVMIR/ROCDLDialect.h>
-  <mlir/Dialect/Math/IR/Math.h>
-  <mlir/Dialect/MemRef/IR/MemRef.h>
-  <mlir/Dialect/NVGPU/IR/NVGPUDialect.h>
-  <mlir/Dialect/SCF/IR/SCF.h>
-  <mlir/Dialect/Vector/IR/VectorOps.h>
-  <mlir/IR/Builders.h>
-  <mlir/IR/BuiltinOps.h>
-  <mlir/IR/IRMapping.h>
-  <mlir/IR/ImplicitLocOpBuilder.h>
-  <mlir/IR/Matchers.h>
-  <mlir/IR/PatternMatch.h>
-  <mlir/IR/TypeUtilities.h>
-  <mlir/Interfaces/SideEffectInterfaces.h>
-  <mlir/Pass/Pass.h>
-  <mlir/Transforms/DialectConversion.h>
-  <mlir/Transforms/GreedyPatternRewriteDriver.h>
-  <mlir/Transforms/Passes.h>
-)
+# LnbwdHeaders.h, compiled once, by its path in the sources. CMake's own precompiled headers would
+# not do: the compiler records the path of a header that CMake writes into the build folder. This
+# one is the same in all build folders of these sources, so that ccache shares it, and what is
+# compiled with it, and needs none of them later. Hence no CCACHE_BASEDIR either, by which the path
+# would lead through the build folder.
+add_library(lnbwd-mlir-headers OBJECT ${CMAKE_CURRENT_LIST_DIR}/LnbwdHeaders.h)
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/LnbwdHeaders.h PROPERTIES LANGUAGE CXX)
+string(REPLACE "CCACHE_BASEDIR=${LNBWD_ROOT}" "CCACHE_BASEDIR=" launcher "${CMAKE_CXX_COMPILER_LAUNCHER}")
+set_target_properties(lnbwd-mlir-headers PROPERTIES
+  CXX_COMPILER_LAUNCHER "${launcher}" INCLUDE_DIRECTORIES "" UNITY_BUILD OFF)
+target_include_directories(lnbwd-mlir-headers SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 target_link_libraries(lnbwd-mlir-headers PRIVATE lnbwd-mlir lnbwd_options)
 target_compile_definitions(lnbwd-mlir-headers PRIVATE ${lnbwd_assertions})
+target_compile_options(lnbwd-mlir-headers PRIVATE
+  -x c++-header $<$<CXX_COMPILER_ID:Clang>:-fpch-instantiate-templates>)
+# By its name compilers and ccache know that it is what they take in the header's place.
+set(lnbwd_headers ${PROJECT_BINARY_DIR}/LnbwdHeaders.h)
+file(CREATE_LINK ${CMAKE_CURRENT_LIST_DIR}/LnbwdHeaders.h ${lnbwd_headers} SYMBOLIC)
+add_custom_command(OUTPUT ${lnbwd_headers}.gch VERBATIM
+  COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_OBJECTS:lnbwd-mlir-headers> ${lnbwd_headers}.gch
+  DEPENDS $<TARGET_OBJECTS:lnbwd-mlir-headers>)
+add_custom_target(lnbwd-compiled-headers DEPENDS ${lnbwd_headers}.gch)
 
 # One static library a folder; MLIR and LLVM come from lnbwd-mlir (LnbwdLLVM).
 function(lnbwd_add_compiler_library name)
@@ -54,7 +38,8 @@ function(lnbwd_add_compiler_library name)
     LNBwdLaunchPlanPassIncGen LNBwdPassIncGen LNBwdLanePassIncGen LNBwdConversionPassIncGen)
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE lnbwd_options)
   target_link_libraries(${name} PUBLIC lnbwd-mlir)
-  target_precompile_headers(${name} REUSE_FROM lnbwd-mlir-headers)
+  add_dependencies(${name} lnbwd-compiled-headers)
+  target_compile_options(${name} PRIVATE "SHELL:-include ${lnbwd_headers}")
   target_compile_definitions(${name} PUBLIC ${lnbwd_assertions})
 endfunction()
 
