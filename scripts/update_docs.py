@@ -136,11 +136,10 @@ def one_pass_limits(tools: Tools) -> str:
         for n in lengths:
             spec = KernelSpec(LAYER_NORM_BWD, n, dtype, "any", dtype, dtype)
             functions.append(spec.mlir().replace(f"@{spec.op}", f"@f_{dtype}_{n}", 1))
+    lowered = tools.opt("-", "--lnbwd-lower-to-rowwise", stdin="".join(functions))
     limits: dict[tuple[int, ...], list[str]] = {}
     for chip in chip_lists.FACTS:
-        output = tools.opt("-", "--lnbwd-lower-to-rowwise",
-                           f"--lnbwd-split-two-pass=chip={chip}",
-                           stdin="".join(functions))
+        output = tools.opt("-", f"--lnbwd-split-two-pass=chip={chip}", stdin=lowered)
         whole = dict.fromkeys(dtypes, 0)
         for part in output.split("func.func @f_")[1:]:
             dtype, n = re.match(r"(\w+)_(\d+)\(", part).groups()

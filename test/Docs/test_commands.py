@@ -9,6 +9,7 @@ reason.
 """
 
 import ast
+import contextlib
 import os
 import pathlib
 import re
@@ -35,6 +36,7 @@ NOT_RUN = {
     "needs ROCm, or an emulator that is no package": [r"hipcc", r"\./launch_hip", r"rocjitsu"],
     "the reader's own program": [r"train\.py"],
     "needs Triton": [r"row_sum"],
+    "test_torch_rowwise.py runs it": [r"examples/row_function\.py"],
     "test_doors.py runs it": [r"lnbwd\.check --device sim"],
     "test_docs.py runs it with --check": [r"update-docs\.sh"],
     "test_pack.py runs it with --sample": [r"pack-gpu\.sh"],
@@ -87,9 +89,21 @@ def listed(reasons: dict[str, list[str]], command: str) -> bool:
     return any(re.search(pattern, command) for patterns in reasons.values() for pattern in patterns)
 
 
-@pytest.fixture
-def sources(monkeypatch):
-    """The sources, the build, and a Python with the package."""
+def files_of(folder: pathlib.Path) -> dict[pathlib.Path, tuple[int, int]]:
+    """Its files and links, each with what a change of it changes; but for what Python keeps."""
+    found = {}
+    for place, folders, names in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(place, name))]
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        for path in (pathlib.Path(place, name) for name in (*names, *links)):
+            status = path.lstat()
+            found[path] = (status.st_mtime_ns, status.st_size)
+    return found
+
+
+@pytest.fixture(scope="module")
+def copied():
+    """The sources, the build, and a Python with the package; and which files there are."""
     with tempfile.TemporaryDirectory(prefix="lnbwd-test-commands-") as name:
         folder = pathlib.Path(name)
         shutil.copytree(ROOT, folder, dirs_exist_ok=True, symlinks=True,
@@ -100,12 +114,28 @@ def sources(monkeypatch):
             path = folder / "env/bin" / program
             path.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
             path.chmod(0o755)
-        monkeypatch.setenv("PATH", str(folder / "env/bin"), prepend=os.pathsep)
-        monkeypatch.setenv("PYTHONPATH", str(folder / "python"))
-        monkeypatch.setenv("LNBWD_BUILD_DIR", str(BUILD))
-        monkeypatch.setenv("LNBWD_LIBRARY_DIR", str(BUILD / "lib"))
-        monkeypatch.setenv("LNBWD_CACHE_DIR", os.environ["LNBWD_TEST_CACHE"])
-        yield folder
+        yield folder, files_of(folder)
+
+
+@pytest.fixture
+def sources(copied, monkeypatch):
+    """The copy, in which a page finds nothing that the one before it has left."""
+    folder, files = copied
+    monkeypatch.setenv("PATH", str(folder / "env/bin"), prepend=os.pathsep)
+    monkeypatch.setenv("PYTHONPATH", str(folder / "python"))
+    monkeypatch.setenv("LNBWD_BUILD_DIR", str(BUILD))
+    monkeypatch.setenv("LNBWD_LIBRARY_DIR", str(BUILD / "lib"))
+    monkeypatch.setenv("LNBWD_CACHE_DIR", os.environ["LNBWD_TEST_CACHE"])
+    yield folder
+    left = files_of(folder)
+    for path in left.keys() - files.keys():
+        path.unlink()
+    for path in (path for path, seen in files.items() if left.get(path) != seen):
+        shutil.copy2(ROOT / path.relative_to(folder), path)
+    for place, _, _ in os.walk(folder, topdown=False):
+        with contextlib.suppress(OSError):  # One that has files.
+            os.rmdir(place)
+    assert files_of(folder) == files
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -10,12 +10,14 @@ pip), and those for a card.
 import os
 import pathlib
 import re
-import subprocess
 import sys
 
 import pytest
 import tomllib
 from pages import BUILD, PAGES, ROOT
+
+sys.path.append(str(ROOT / "test" / "python"))
+import loaded_python
 
 README = (ROOT / "README.md").read_text()
 DOORS = {name: (language, text) for name, language, text in re.findall(
@@ -25,9 +27,8 @@ DOORS = {name: (language, text) for name, language, text in re.findall(
 def run(folder: pathlib.Path, *arguments: str) -> str:
     environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"), LNBWD_BUILD_DIR=str(BUILD),
                        LNBWD_LIBRARY_DIR=str(BUILD / "lib"),
-                       LNBWD_CACHE_DIR=str(folder / "cache"))
-    result = subprocess.run([sys.executable, *arguments], cwd=folder, env=environment,
-                            capture_output=True, text=True)
+                       LNBWD_CACHE_DIR=os.environ["LNBWD_TEST_CACHE"])
+    result = loaded_python.run(arguments, cwd=folder, env=environment)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
