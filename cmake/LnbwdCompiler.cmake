@@ -29,6 +29,7 @@ add_custom_command(OUTPUT ${lnbwd_headers}.gch VERBATIM
   COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_OBJECTS:lnbwd-mlir-headers> ${lnbwd_headers}.gch
   DEPENDS $<TARGET_OBJECTS:lnbwd-mlir-headers>)
 add_custom_target(lnbwd-compiled-headers DEPENDS ${lnbwd_headers}.gch)
+add_dependencies(lnbwd-compiled-headers lnbwd-mlir-headers)
 
 # One static library a folder; MLIR and LLVM come from lnbwd-mlir (LnbwdLLVM).
 function(lnbwd_add_compiler_library name)

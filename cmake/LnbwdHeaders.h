@@ -1,5 +1,5 @@
-// What most sources include of MLIR and LLVM, compiled once (LnbwdCompiler.cmake). Sources include
-// what they use all the same.
+// What most sources include of MLIR and LLVM, compiled once
+// (LnbwdCompiler.cmake). Sources include what they use all the same.
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/TypeSwitch.h>

@@ -6,8 +6,8 @@ if(LNBWD_ENABLE_WERROR)
   target_compile_options(lnbwd_options INTERFACE -Werror)
 endif()
 # ccache, where it is. Paths below the sources count as relative to the build folder, so that build
-# folders side by side share objects, but for those with precompiled headers: their paths stand after
-# -Xclang, which ccache hashes as they are. The sloppiness is what it asks for with such headers.
+# folders side by side share objects (LnbwdCompiler.cmake: those with compiled headers too). The
+# sloppiness is what it asks for with such headers.
 find_program(LNBWD_CCACHE ccache DOC "ccache; empty: compile without")
 foreach(language C CXX)
   if(LNBWD_CCACHE AND NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
