@@ -6,19 +6,21 @@
 import json
 import os
 import pathlib
-import subprocess
 import sys
 
 import pytest
 
 pytest.importorskip("torch")
 
-PROGRAM = pathlib.Path(__file__).resolve().parents[2] / "bench" / "host_cost.py"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "test" / "python"))
+import loaded_python
+
+PROGRAM = ROOT / "bench" / "host_cost.py"
 
 
 def run(*arguments, **environment):
-    return subprocess.run([sys.executable, PROGRAM, *arguments], capture_output=True, text=True,
-                          env={**os.environ, **environment}, timeout=300, check=False)
+    return loaded_python.run([PROGRAM, *arguments], env={**os.environ, **environment}, timeout=300)
 
 
 @pytest.mark.parametrize("native", ["0", "1"])

@@ -80,8 +80,7 @@ def test_whole_grid(build, request, op, chip, dtype):
     ("layer_norm_linear_bwd", ("--outputs", "dx")),
     ("layer_norm_linear_bwd", ("--outputs", "dgamma,dbeta")),
     ("rms_norm_linear_bwd", ("--outputs", "db")),
-    *((op, ("--zero-centred-gamma",)) for op in OPS),
-    *((op, ("--dtype", "bf16", "--param-dtype", "f32")) for op in OPS),
+    *((op, ("--zero-centred-gamma", "--dtype", "bf16", "--param-dtype", "f32")) for op in OPS),
     ("layer_norm_linear", ("--init", "large-mean")),
     ("layer_norm_linear_bwd", ("--init", "large-mean")),
 ])

@@ -182,21 +182,24 @@ def run_script(tmp_path, **environment):
              "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"), **environment})
     assert done.returncode == 0, done.stderr
     first, *words = done.stdout.strip().splitlines()
-    return first, words
+    return first, words, "[lnbwd] taken: 6x64" in done.stderr
 
 
 @pytest.mark.skipif(bool(os.environ.get("LNBWD_TEST_INSTALLED")), reason="needs a build folder")
 def test_graphs_out_of_a_cache_without_a_compiler(tmp_path):
-    """A graph with regions, out of Inductor's cache, runs in an installation without kernels; one
-    that is compiled there has none."""
+    """A second process finds graph and kernel where the first has left them. A graph with regions,
+    out of Inductor's cache, runs in an installation without kernels; one that is compiled there has
+    none."""
     assert _library.find_library("lnbwd-compiler") is not None
-    first, words = run_script(tmp_path, LNBWD_CACHE_DIR=str(tmp_path / "kernels"))
-    assert (first, words) == ("compiler True taken 1 hits 0", [])
+    for expected, is_logged in (("compiler True taken 1 hits 0", True),
+                                ("compiler True taken 0 hits 1", False)):
+        assert run_script(tmp_path, LNBWD_CACHE_DIR=str(tmp_path / "kernels"),
+                          LNBWD_LOG="regions") == (expected, [], is_logged)
     for keeps_its_name, expected in ((True, "compiler False taken 0 hits 1"),
                                      (False, "compiler False taken 0 hits 0")):
         folder = tmp_path / f"libraries-{keeps_its_name}"
         folder.mkdir()
-        first, words = run_script(
+        first, words, _ = run_script(
             tmp_path, LNBWD_CACHE_DIR=str(tmp_path / "empty"),
             LNBWD_LIBRARY_DIR=str(broken_installation(folder, keeps_its_name)))
         assert first == expected
