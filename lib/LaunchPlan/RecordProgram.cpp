@@ -156,6 +156,8 @@ json::Object Recorder::describeOperand(RowwiseOp op, unsigned index) {
 static StringRef findObstacle(RowwiseOp op) {
   if (op.hasPartialSums())
     return "partial sums";
+  if (!op.getBody().getOps<IndexOp>().empty())
+    return "lnbwd.index";
   for (OperandRange scalars : {op.getScalars(), op.getScalarOuts()})
     for (unsigned i = 0; i < scalars.size(); ++i)
       if (op.getScalarSplits(scalars.getBeginOperandIndex() + i))

@@ -17,6 +17,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace lnbwd;
 
@@ -120,6 +122,26 @@ struct LowerInBounds : LayoutPattern<lane::InBoundsOp> {
   LogicalResult lower(lane::InBoundsOp op, const LaneLayout &layout,
                       PatternRewriter &rewriter) const override {
     rewriter.replaceOp(op, layout.accesses[op.getAccess()].inBounds);
+    return success();
+  }
+};
+
+struct LowerColumnIndex : LayoutPattern<lane::ColumnIndexOp> {
+  using LayoutPattern::LayoutPattern;
+  LogicalResult lower(lane::ColumnIndexOp op, const LaneLayout &layout,
+                      PatternRewriter &rewriter) const override {
+    if (!op.getAccess())
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    VectorType type = op.getType();
+    Value first = arith::IndexCastOp::create(
+        b, b.getI32Type(), layout.accesses[*op.getAccess()].loadColumn);
+    SmallVector<int32_t> steps(size_t(type.getNumElements()));
+    std::iota(steps.begin(), steps.end(), 0);
+    Value step = arith::ConstantOp::create(
+        b, DenseElementsAttr::get(type, ArrayRef<int32_t>(steps)));
+    Value spread = vector::BroadcastOp::create(b, type, first);
+    rewriter.replaceOpWithNewOp<arith::AddIOp>(op, spread, step);
     return success();
   }
 };
@@ -344,9 +366,9 @@ struct LowerBarrier : OpRewritePattern<lane::BarrierOp> {
 } // namespace
 
 void lnbwd::populateLaneToGPUPatterns(RewritePatternSet &patterns) {
-  patterns.add<LowerRow, LowerGroup, LowerLane, LowerInBounds, LowerLoad,
-               LowerLoadColumns, LowerStore, LowerStoreScalar, LowerLoadScalar,
-               LowerUndefinedRow, LowerForRows, LowerSingleIteration,
-               LowerEnteredForRows, LowerAccumulate, LowerBarrier>(
-      patterns.getContext());
+  patterns.add<LowerRow, LowerGroup, LowerLane, LowerInBounds, LowerColumnIndex,
+               LowerLoad, LowerLoadColumns, LowerStore, LowerStoreScalar,
+               LowerLoadScalar, LowerUndefinedRow, LowerForRows,
+               LowerSingleIteration, LowerEnteredForRows, LowerAccumulate,
+               LowerBarrier>(patterns.getContext());
 }

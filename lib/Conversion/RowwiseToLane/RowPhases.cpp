@@ -16,7 +16,8 @@ using namespace mlir;
 using namespace lnbwd;
 
 static bool isDistributable(Operation &op) {
-  return isRowElementOp(op) || (isPure(&op) && getSummedRow(&op));
+  return isRowElementOp(op) || isa<IndexOp>(op) ||
+         (isPure(&op) && getSummedRow(&op));
 }
 
 LogicalResult lnbwd::checkDistributable(RowwiseOp op) {

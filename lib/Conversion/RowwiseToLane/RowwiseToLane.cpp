@@ -118,6 +118,8 @@ private:
   }
   /// A value of the region as this lane has it: a scalar, or its part of a row.
   Value get(Value value);
+  /// The index of the row at work, or of this lane's columns of it.
+  Value getIndex(IndexOp index);
   Value getBuffer(unsigned output) {
     return kernel.buffers[op.getNumDpsInputs() + output];
   }
@@ -135,6 +137,8 @@ private:
   RowPhases phases;
   ImplicitLocOpBuilder b;
   Value layout;
+  /// The row at work; null ahead of the loop.
+  Value currentRow;
   /// Values of the region, as the row at work has them.
   DenseMap<Value, Value> known;
 };
@@ -248,6 +252,7 @@ void RowDistributor::write() {
 
 void RowDistributor::writeRow(Value row, MutableArrayRef<Value> sums,
                               Value iteration) {
+  currentRow = row;
   Block &body = op.getBody().front();
   auto layoutType = cast<lane::LayoutType>(layout.getType());
   size_t numRows = op.getRows().size(), numColumns = op.getAllColumns().size();
@@ -348,12 +353,53 @@ void RowDistributor::writePhase(unsigned phase, Value row,
   }
 }
 
+Value RowDistributor::getIndex(IndexOp index) {
+  auto dim = size_t(index.getDim()), numRows = size_t(op.getNumRowDims());
+  ArrayRef<int64_t> sizes =
+      cast<ShapedType>(op.getRowBlock().getType()).getShape();
+  bool isRow = dim < numRows;
+  Type type = index.getType();
+  if (!isRow)
+    type = cast<lane::LayoutType>(layout.getType())
+               .getFragmentType(b.getI32Type());
+  // The number along this dimension and those within it, and how many numbers
+  // of those one of this dimension has.
+  Value number;
+  bool isOutermost = dim == 0 || dim == numRows;
+  ArrayRef<int64_t> inner =
+      sizes.take_front(isRow ? numRows : sizes.size()).drop_front(dim + 1);
+  if (!isRow) {
+    number = lane::ColumnIndexOp::create(b, type, layout, IntegerAttr());
+  } else if (op.getGroupOperand() && dim == 0) {
+    number = gpu::BlockIdOp::create(b, gpu::Dimension::z);
+    inner = {};
+  } else {
+    number = currentRow;
+    isOutermost |= op.getGroupOperand() && dim == 1;
+  }
+  if (isRow)
+    number = arith::IndexCastOp::create(b, type, number);
+  auto splat = [&](int64_t size) -> Value {
+    TypedAttr attribute = b.getIntegerAttr(getElementTypeOrSelf(type), size);
+    if (auto vector = dyn_cast<VectorType>(type))
+      attribute = DenseElementsAttr::get(vector, Attribute(attribute));
+    return arith::ConstantOp::create(b, attribute);
+  };
+  if (int64_t within = ShapedType::getNumElements(inner); within != 1)
+    number = arith::DivUIOp::create(b, number, splat(within));
+  if (!isOutermost)
+    number = arith::RemUIOp::create(b, number, splat(sizes[dim]));
+  return number;
+}
+
 Value RowDistributor::get(Value value) {
   if (Value there = known.lookup(value))
     return there;
   Operation *producer = value.getDefiningOp();
   assert(producer && !getSummedRow(producer) &&
          "inputs are loaded, and sums exchanged, before they are used");
+  if (auto index = dyn_cast<IndexOp>(producer))
+    return known[value] = getIndex(index);
   auto layoutType = cast<lane::LayoutType>(layout.getType());
   auto getType = [&](Type type) -> Type {
     auto vector = dyn_cast<VectorType>(type);

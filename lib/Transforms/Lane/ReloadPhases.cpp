@@ -116,6 +116,8 @@ FailureOr<Value> Reloader::get(Value value) {
     result = lane::LoadColumnsOp::create(b, type, load.getMemories()[number],
                                          tile, /*each=*/true)
                  .getResult(0);
+  } else if (isa<lane::ColumnIndexOp>(producer)) {
+    result = lane::ColumnIndexOp::create(b, type, tile, b.getI64IntegerAttr(0));
   } else if (auto splat = constant
                               ? dyn_cast<SplatElementsAttr>(constant.getValue())
                               : SplatElementsAttr()) {

@@ -130,7 +130,8 @@ static bool isElementwise(Operation *op) {
   return op->getNumResults() == 1 && isPure(op) &&
          (OpTrait::hasElementwiseMappableTraits(op) ||
           isa<vector::FMAOp, vector::BroadcastOp, vector::BitCastOp,
-              arith::ConstantOp, lane::UndefinedRowOp>(op));
+              arith::ConstantOp, lane::UndefinedRowOp, lane::ColumnIndexOp>(
+              op));
 }
 
 namespace {
@@ -229,6 +230,10 @@ FailureOr<Value> Splitter::get(Value fragment, int64_t access) {
                             : SplatElementsAttr()) {
     result = arith::ConstantOp::create(b, producer->getLoc(),
                                        splat.resizeSplat(type));
+  } else if (auto columns = dyn_cast<lane::ColumnIndexOp>(producer)) {
+    result = lane::ColumnIndexOp::create(b, producer->getLoc(), type,
+                                         columns.getLayout(),
+                                         b.getI64IntegerAttr(access));
   } else if (constant) {
     return producer->emitOpError("expected a splat constant");
   } else {

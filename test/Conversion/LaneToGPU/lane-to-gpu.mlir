@@ -276,3 +276,24 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
+
+// CHECK-LABEL: gpu.func @column_index(
+// CHECK-DAG:     %[[STEPS:.*]] = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
+// CHECK-DAG:     %[[LANE:.*]] = gpu.thread_id x
+// CHECK:         %[[FIRST:.*]] = arith.muli %[[LANE]], %{{.*}} : index
+// CHECK:         %[[SECOND:.*]] = arith.addi %[[FIRST]], %{{.*}} : index
+// CHECK:         %[[NARROW:.*]] = arith.index_cast %[[SECOND]] : index to i32
+// CHECK:         %[[SPREAD:.*]] = vector.broadcast %[[NARROW]] : i32 to vector<4xi32>
+// CHECK:         arith.addi %[[SPREAD]], %[[STEPS]] : vector<4xi32>
+gpu.module @m {
+  gpu.func @column_index() {
+    %layout = lane.layout : !layout
+    %c = lane.column_index %layout access 1 : !layout -> vector<4xi32>
+    "test.use"(%c) : (vector<4xi32>) -> ()
+    gpu.return
+  }
+}

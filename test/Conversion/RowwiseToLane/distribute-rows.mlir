@@ -153,3 +153,49 @@ func.func @in_order(%x: memref<?x512xf32>) {
   }
   return
 }
+
+// -----
+
+// The index along a dimension of the domain: of rows from the row's number, of
+// columns from the lane's.
+// CHECK-LABEL: gpu.module @indices_kernels
+// CHECK:           %[[ROW:.*]] = lane.row
+// CHECK-DAG:       %[[NUMBER:.*]] = arith.index_cast %[[ROW]] : index to i32
+// CHECK-DAG:       %[[T:.*]] = arith.remui %{{.*}}, %{{.*}} : i32
+// CHECK-DAG:       %[[COLUMNS:.*]] = lane.column_index %{{.*}} : !layout -> vector<2x4xi32>
+// CHECK:           arith.remui %{{.*}}, %{{.*}} : vector<2x4xi32>
+func.func @indices(%y: memref<?x6x16x32xf32>) {
+  lnbwd.rowwise @k domain(b, t | c, s) outs(%y[b, t, c, s] : memref<?x6x16x32xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+    %t = lnbwd.index 1 : i32
+    %s = lnbwd.index 3 : vector<512xi32>
+    %tv = vector.broadcast %t : i32 to vector<512xi32>
+    %sum = arith.addi %s, %tv : vector<512xi32>
+    %f = arith.uitofp %sum : vector<512xi32> to vector<512xf32>
+    lnbwd.yield %f : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// With groups of rows, the first dimension is the group's.
+// CHECK-LABEL: gpu.module @indices_of_groups_kernels
+// CHECK:           %[[ROW:.*]] = lane.row
+// CHECK-DAG:       arith.index_cast %[[ROW]] : index to i64
+// CHECK-DAG:       %[[GROUP:.*]] = gpu.block_id z
+// CHECK-DAG:       arith.index_cast %{{.*}} : index to i64
+// CHECK-NOT:       arith.remui
+func.func @indices_of_groups(%g: memref<?x512xf32>, %y: memref<?x?x512xf32>, %s: memref<?x?xf32>) {
+  lnbwd.rowwise @k domain(b, t | n) ins(%g[b, n] : memref<?x512xf32>)
+      outs(%y[b, t, n] : memref<?x?x512xf32>, %s[b, t] : memref<?x?xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^row(%gr: vector<512xf32>):
+    %b = lnbwd.index 0 : i64
+    %t = lnbwd.index 1 : i64
+    %sum = arith.addi %b, %t : i64
+    %f = arith.uitofp %sum : i64 to f32
+    lnbwd.yield %gr, %f : vector<512xf32>, f32
+  }
+  return
+}

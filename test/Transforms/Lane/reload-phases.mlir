@@ -138,3 +138,29 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
+
+// Columns are those of the access at work.
+// CHECK-LABEL: gpu.func @columns(
+// CHECK:         scf.for %[[COLUMN:.*]] = %{{.*}} to
+// CHECK-NEXT:      %[[AT:.*]] = lane.layout from %[[COLUMN]] : ![[TILE:.*]]
+// CHECK-NEXT:      %[[C:.*]] = lane.column_index %[[AT]] access 0 : ![[TILE]] -> vector<4xi32>
+// CHECK-NEXT:      %[[F:.*]] = arith.uitofp %[[C]]
+// CHECK-NEXT:      lane.store %[[F]]
+gpu.module @m {
+  gpu.func @columns(%y: memref<?x512xf32>, %i: index)
+      attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 512, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>>} {
+    %layout = lane.layout : !layout
+    lane.for_rows %tile = %i to %i step %i at %layout : !layout {
+      %row = lane.row %tile at %layout : !layout
+      %c = lane.column_index %layout : !layout -> vector<2x4xi32>
+      %f = arith.uitofp %c : vector<2x4xi32> to vector<2x4xf32>
+      lane.store %f, %y[%row] at %layout : !layout, vector<2x4xf32>, memref<?x512xf32>
+      lane.yield
+    }
+    gpu.return
+  }
+}

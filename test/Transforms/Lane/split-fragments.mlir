@@ -170,3 +170,25 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
+
+// Each access has columns of its own.
+// CHECK-LABEL: gpu.func @columns
+// CHECK:         %[[C0:.*]] = lane.column_index %{{.*}} access 0 : !layout -> vector<4xi32>
+// CHECK:         %[[F0:.*]] = arith.uitofp %[[C0]]
+// CHECK:         lane.store %[[F0]], {{.*}} access 0
+// CHECK:         %[[C1:.*]] = lane.column_index %{{.*}} access 1 : !layout -> vector<4xi32>
+// CHECK:         %[[F1:.*]] = arith.uitofp %[[C1]]
+// CHECK:         lane.store %[[F1]], {{.*}} access 1
+gpu.module @m {
+  gpu.func @columns(%a: memref<?x512xf32>, %row: index) {
+    %layout = lane.layout : !layout
+    %c = lane.column_index %layout : !layout -> vector<2x4xi32>
+    %f = arith.uitofp %c : vector<2x4xi32> to vector<2x4xf32>
+    lane.store %f, %a[%row] at %layout : !layout, vector<2x4xf32>, memref<?x512xf32>
+    gpu.return
+  }
+}

@@ -457,6 +457,8 @@ LogicalResult RowwiseOp::verify() {
 /// A matrix is an operand of products, and an outer sum one of outer products:
 /// nothing is done with their elements.
 static LogicalResult verifyMatrixUses(RowwiseOp op) {
+  for (IndexOp index : op.getBody().getOps<IndexOp>())
+    return index.emitOpError("is not supported in a program with matrices");
   auto isMatrix = [](Type type) {
     auto vector = dyn_cast<VectorType>(type);
     return vector && vector.getRank() == 2;
@@ -485,6 +487,33 @@ static LogicalResult verifyMatrixUses(RowwiseOp op) {
              << index
              << " to be a sum of vector.outerproduct, got a matrix operand of "
                 "the row program";
+  return success();
+}
+
+/// Indices along dimensions whose sizes are known where they have to be.
+static LogicalResult verifyIndices(RowwiseOp op) {
+  ArrayRef<int64_t> sizes = cast<ShapedType>(op.getRowBlock().getType())
+                                .getShape()
+                                .take_front(op.getNumRowDims());
+  for (IndexOp index : op.getBody().getOps<IndexOp>()) {
+    auto dim = size_t(index.getDim());
+    if (dim >= sizes.size()) {
+      auto type = cast<VectorType>(index.getType());
+      if (type.getDimSize(0) != op.getRowLength())
+        return index.emitOpError("expected a vector of ")
+               << op.getRowLength() << " elements, those of a row, got "
+               << type;
+      continue;
+    }
+    // The first of groups of rows is known by itself.
+    if (dim == 0 && op.getGroupOperand())
+      continue;
+    for (int64_t size : sizes.drop_front(dim + 1))
+      if (ShapedType::isDynamic(size))
+        return index.emitOpError("expected static row dimensions after ")
+               << dim << ", got " << op.getRowBlock().getType()
+               << "; collapse them into one";
+  }
   return success();
 }
 
@@ -525,5 +554,27 @@ LogicalResult RowwiseOp::verifyRegions() {
              << ", a split row scalar, to be a vector.reduction <add> that "
                 "has no other use";
   }
-  return hasContractions() ? verifyMatrixUses(*this) : success();
+  return hasContractions() ? verifyMatrixUses(*this) : verifyIndices(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// IndexOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult IndexOp::verify() {
+  auto program = cast<RowwiseOp>(getOperation()->getParentOp());
+  // Its own verifier has not run yet.
+  if (program.getIndexingMaps().empty())
+    return success();
+  auto numRows = int64_t(program.getNumRowDims());
+  int64_t numDims = program.getMap(0).getNumDims(), dim = getDim();
+  if (dim >= numDims)
+    return emitOpError("expected one of the domain's ")
+           << numDims << " dimensions, got " << dim;
+  if (isa<VectorType>(getType()) != (dim >= numRows))
+    return emitOpError("expected ")
+           << (dim >= numRows ? "a vector over the row for a column dimension"
+                              : "i32 or i64 for a row dimension")
+           << ", got " << getType();
+  return success();
 }

@@ -26,7 +26,8 @@ bool lnbwd::hasRows(Operation &op) {
 }
 
 bool lnbwd::isRowElementOp(Operation &op) {
-  if (op.getNumRegions() != 0 || !isPure(&op))
+  // Not of its operands alone is where a row is.
+  if (op.getNumRegions() != 0 || !isPure(&op) || isa<IndexOp>(op))
     return false;
   if (!hasRows(op))
     return true;

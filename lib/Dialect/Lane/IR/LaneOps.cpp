@@ -123,6 +123,11 @@ LogicalResult InBoundsOp::verify() {
          << access << " of " << layout.getAccesses();
 }
 
+LogicalResult ColumnIndexOp::verify() {
+  return verifyFragment(*this, getType(), getLayout().getType(),
+                        getType().getElementType(), getAccess());
+}
+
 LogicalResult LoadColumnsOp::verify() {
   LayoutType layout = getLayout().getType();
   for (Type memory : getMemories().getTypes())

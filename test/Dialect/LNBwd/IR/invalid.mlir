@@ -1456,3 +1456,67 @@ func.func @f(%x: memref<?x8xf32>, %y: memref<?x4xf32>, %w: memref<4x8xf32>) {
   }
   return
 }
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// lnbwd.index
+//===----------------------------------------------------------------------===//
+
+func.func @f(%x: memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%x[m, n] : memref<?x8xf32>) {
+  ^row(%r: vector<8xf32>):
+    // expected-error@+1 {{expected one of the domain's 2 dimensions, got 2}}
+    %i = lnbwd.index 2 : i32
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%x[m, n] : memref<?x8xf32>) {
+  ^row(%r: vector<8xf32>):
+    // expected-error@+1 {{expected i32 or i64 for a row dimension, got 'vector<8xi32>'}}
+    %i = lnbwd.index 0 : vector<8xi32>
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%x[m, n] : memref<?x8xf32>) {
+  ^row(%r: vector<8xf32>):
+    // expected-error@+1 {{expected a vector over the row for a column dimension, got 'i32'}}
+    %i = lnbwd.index 1 : i32
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%x[m, n] : memref<?x8xf32>) {
+  ^row(%r: vector<8xf32>):
+    // expected-error@+1 {{expected a vector of 8 elements, those of a row, got 'vector<4xi32>'}}
+    %i = lnbwd.index 1 : vector<4xi32>
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x?x8xf32>) {
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x?x8xf32>) outs(%x[b, t, n] : memref<?x?x8xf32>) {
+  ^row(%r: vector<8xf32>):
+    // expected-error@+1 {{expected static row dimensions after 0, got 'memref<?x?x8xf32>'; collapse them into one}}
+    %i = lnbwd.index 0 : i32
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}

@@ -165,6 +165,22 @@ func.func @one_row(%x: memref<8xf32>, %y: memref<8xf32>, %s: memref<f32>, %c: me
   return
 }
 
+// CHECK-LABEL: func @indices(
+// CHECK:           lnbwd.index 0 : i64
+// CHECK:           lnbwd.index 1 : i32
+// CHECK:           lnbwd.index 2 : vector<8xi32>
+func.func @indices(%x: memref<?x4x8xf32>, %s: memref<?x4xf32>) {
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x4x8xf32>) outs(%s[b, t] : memref<?x4xf32>) {
+  ^row(%xr: vector<8xf32>):
+    %b = lnbwd.index 0 : i64
+    %t = lnbwd.index 1 : i32
+    %n = lnbwd.index 2 : vector<8xi32>
+    %f = arith.uitofp %t : i32 to f32
+    lnbwd.yield %f : f32
+  }
+  return
+}
+
 // CHECK-LABEL: func @all_operand_groups(
 // CHECK:         lnbwd.rowwise @k domain(m | n) ins(%{{[^ ]+}}[m, n] : memref<?x512xbf16>, %{{[^ ]+}}[m, n] : memref<?x512xf32>,
 // CHECK-SAME:      %{{[^ ]+}}[n] : memref<512xf16>, %{{[^ ]+}}[m] : memref<?xf32>)

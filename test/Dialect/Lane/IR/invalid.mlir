@@ -323,3 +323,11 @@ func.func @f() {
   %none = lane.undefined_row : vector<2x2x4xf32>
   return
 }
+
+// -----
+
+func.func @f(%layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected a fragment of 'vector<2x2xi32>', got 'vector<2xi32>'}}
+  %columns = lane.column_index %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2> -> vector<2xi32>
+  return
+}

@@ -254,6 +254,30 @@ def LNBwd_YieldOp : LNBwd_Op<"yield", [Pure, Terminator, ReturnLike,
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
+def LNBwd_IndexOp : LNBwd_Op<"index", [Pure, HasParent<"RowwiseOp">]> {
+  let summary = "Where the row at work, and each of its elements, is";
+  let description = [{
+    The index along dimension `dim` of the domain, from 0: a number for a row
+    dimension, one for each element of the row for a column dimension. Beyond
+    the range of the type, it is that number modulo 2^32. A dynamic row dimension
+    is the first one, or with groups of rows the first two.
+
+    Example (a causal mask for rows `[b, t]` and columns `[s]`):
+
+    ```mlir
+    %t = lnbwd.index 1 : i32
+    %s = lnbwd.index 2 : vector<512xi32>
+    %tv = vector.broadcast %t : i32 to vector<512xi32>
+    %seen = arith.cmpi ule, %s, %tv : vector<512xi32>
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$dim);
+  let results = (outs AnyTypeOf<[I32, I64, VectorOfRankAndType<[1], [I32]>]>
+                     :$result);
+  let assemblyFormat = "$dim attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def LNBwd_LinearOp : LNBwd_Op<"linear", [
     Pure, HasParent<"RowwiseOp">, InferTypeOpAdaptor]> {
   let summary = "A row times a matrix, as a linear layer has it";

@@ -92,6 +92,28 @@ def Lane_LaneOp : Lane_LayoutQueryOp<"lane"> {
   }];
 }
 
+def Lane_ColumnIndexOp : Lane_Op<"column_index", [Pure]> {
+  let summary = "The columns of a lane's fragment";
+  let description = [{
+    The index in the row of each element that this lane has, with `access` of
+    that access alone. Of elements out of bounds it is that of those which are
+    loaded in their place.
+
+    Example:
+
+    ```mlir
+    %columns = lane.column_index %layout : !lane.layout<...> -> vector<2x8xi32>
+    %some = lane.column_index %layout access 1 : !lane.layout<...> -> vector<8xi32>
+    ```
+  }];
+  let arguments = (ins Lane_Layout:$layout, OptionalAttr<I64Attr>:$access);
+  let results = (outs VectorOfRankAndType<[1, 2], [I32]>:$columns);
+  let assemblyFormat = [{
+    $layout (`access` $access^)? attr-dict `:` type($layout) `->` type($columns)
+  }];
+  let hasVerifier = 1;
+}
+
 def Lane_InBoundsOp : Lane_Op<"in_bounds", [Pure]> {
   let summary = "Whether the columns of an access are in bounds";
   let description = [{
