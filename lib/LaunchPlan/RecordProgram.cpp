@@ -121,23 +121,13 @@ private:
 
 /// What the region of `op` sees of operand `index`, or makes of it.
 static StringRef describeRole(RowwiseOp op, unsigned index) {
-  const std::pair<OperandRange, StringRef> roles[] = {
-      {op.getRows(), "row_block"},
-      {op.getColumns(), "column"},
-      {op.getGroupColumns(), "group_column"},
-      {op.getScalars(), "row_scalar"},
-      {op.getMatrices(), "matrix"},
-      {op.getRowOuts(), "row_block"},
-      {op.getScalarOuts(), "row_scalar"},
-      {op.getColumnSums(), "column_sum"},
-      {op.getGroupSums(), "group_sum"},
-      {op.getOuterSums(), "outer_sum"}};
-  for (const auto &[operands, role] : roles) {
-    if (index < operands.size())
-      return role;
-    index -= unsigned(operands.size());
-  }
-  llvm_unreachable("an operand is one of these");
+  // By RowwiseOp::Access.
+  static constexpr StringLiteral inputs[] = {
+      "row_block", "column", "group_column", "row_scalar", "matrix"};
+  static constexpr StringLiteral outputs[] = {
+      "row_block", "column_sum", "group_sum", "row_scalar", "outer_sum"};
+  bool isInput = int64_t(index) < op.getNumDpsInputs();
+  return (isInput ? inputs : outputs)[size_t(op.getAccess(index))];
 }
 
 json::Object Recorder::describeOperand(RowwiseOp op, unsigned index) {
@@ -158,10 +148,9 @@ static StringRef findObstacle(RowwiseOp op) {
     return "partial sums";
   if (!op.getBody().getOps<IndexOp>().empty())
     return "lnbwd.index";
-  for (OperandRange scalars : {op.getScalars(), op.getScalarOuts()})
-    for (unsigned i = 0; i < scalars.size(); ++i)
-      if (op.getScalarSplits(scalars.getBeginOperandIndex() + i))
-        return "split row scalars";
+  for (unsigned i = 0; i < op->getNumOperands(); ++i)
+    if (op.isPartial(i))
+      return "split row scalars";
   for (Value value : op->getOperands())
     if (!isa<BlockArgument>(value) && !value.getDefiningOp<memref::AllocOp>())
       return "views of buffers";

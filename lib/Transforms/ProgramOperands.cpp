@@ -24,32 +24,32 @@ ProgramOperands::Place ProgramOperands::add(Group group, Value buffer,
   return {group, unsigned(list.size()) - 1};
 }
 
+OperandGroups::Group OperandGroups::getGroup(RowwiseOp op, unsigned index) {
+  // By RowwiseOp::Access.
+  static constexpr Group inputs[] = {Rows, Columns, GroupColumns, Scalars,
+                                     Matrices};
+  static constexpr Group outputs[] = {RowOuts, ColumnSums, GroupSums,
+                                      ScalarOuts, OuterSums};
+  bool isInput = int64_t(index) < op.getNumDpsInputs();
+  return (isInput ? inputs : outputs)[size_t(op.getAccess(index))];
+}
+
 void ProgramOperands::addInputs(RowwiseOp op) {
-  std::array<OperandRange, RowOuts> groups{op.getRows(), op.getColumns(),
-                                           op.getGroupColumns(),
-                                           op.getScalars(), op.getMatrices()};
-  unsigned operand = 0;
-  for (auto [group, range] : llvm::enumerate(groups))
-    for (Value value : range) {
-      // Not `add`: an argument for each operand, as the region has it.
-      buffers[group].push_back(value);
-      names[group].push_back(op.getOperandName(operand++));
-    }
+  for (auto [i, value] : llvm::enumerate(op.getInputs())) {
+    // Not `add`: an argument for each operand, as the region has it.
+    Group group = getGroup(op, unsigned(i));
+    buffers[group].push_back(value);
+    names[group].push_back(op.getOperandName(unsigned(i)));
+  }
 }
 
 void ProgramOperands::addOutputs(RowwiseOp op,
                                  function_ref<bool(unsigned)> keep) {
-  std::array<OperandRange, groupCount - RowOuts> groups{
-      op.getRowOuts(), op.getScalarOuts(), op.getColumnSums(),
-      op.getGroupSums(), op.getOuterSums()};
-  unsigned output = 0;
-  for (auto [group, range] : llvm::enumerate(groups))
-    for (Value value : range) {
-      if (keep(output))
-        add(Group(RowOuts + group), value,
-            op.getOperandName(op.getNumDpsInputs() + output));
-      ++output;
-    }
+  for (auto [i, value] : llvm::enumerate(op.getOutputs())) {
+    unsigned operand = op.getNumDpsInputs() + unsigned(i);
+    if (keep(unsigned(i)))
+      add(getGroup(op, operand), value, op.getOperandName(operand));
+  }
 }
 
 /// Operands are known by their names, so that those of different buffers

@@ -37,6 +37,9 @@ struct OperandGroups {
     OuterSums
   };
   static constexpr size_t groupCount = OuterSums + 1;
+
+  /// The group of operand `index` of `op`.
+  static Group getGroup(RowwiseOp op, unsigned index);
 };
 
 /// Buffers and their names, group by group.

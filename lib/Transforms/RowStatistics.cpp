@@ -78,19 +78,13 @@ RowwiseOp ProgramParts::write(StringRef suffix, ArrayRef<Placed> given,
   P operands;
   SmallVector<std::pair<Value, P::Place>> inputs;
   llvm::DenseSet<Value> needed = findArguments(given, outputs);
-  unsigned number = 0;
-  auto addInputs = [&](P::Group group, size_t count) {
-    for (size_t i = 0; i < count; ++i, ++number) {
-      Value argument = op.getBody().getArgument(number);
-      if (group == P::Rows || needed.contains(argument))
-        inputs.emplace_back(argument, operands.add(group, op.getOperand(number),
-                                                   op.getOperandName(number)));
-    }
-  };
-  addInputs(P::Rows, op.getRows().size());
-  addInputs(P::Columns, op.getColumns().size());
-  addInputs(P::GroupColumns, op.getGroupColumns().size());
-  addInputs(P::Scalars, op.getScalars().size());
+  for (BlockArgument argument : op.getBody().getArguments()) {
+    unsigned number = argument.getArgNumber();
+    P::Group group = P::getGroup(op, number);
+    if (group == P::Rows || needed.contains(argument))
+      inputs.emplace_back(argument, operands.add(group, op.getOperand(number),
+                                                 op.getOperandName(number)));
+  }
   for (const Placed &known : given)
     inputs.emplace_back(known.value,
                         operands.add(P::Scalars, known.buffer, known.name));

@@ -269,18 +269,9 @@ LogicalResult ContractionSplitter::collect(Value value, Stage &stage) {
   };
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     unsigned number = argument.getArgNumber();
-    unsigned begin = 0;
-    std::pair<P::Group, size_t> groups[] = {
-        {P::Rows, op.getRows().size()},
-        {P::Columns, op.getColumns().size()},
-        {P::GroupColumns, op.getGroupColumns().size()},
-        {P::Scalars, op.getScalars().size()}};
-    for (auto [group, size] : groups) {
-      if (number < begin + size)
-        return add(group, getOperand(number));
-      begin += unsigned(size);
-    }
-    llvm_unreachable("matrices are operands of products alone");
+    P::Group group = P::getGroup(op, number);
+    assert(group != P::Matrices && "matrices are operands of products alone");
+    return add(group, getOperand(number));
   }
   Operation *producer = value.getDefiningOp();
   if (auto product = dyn_cast<LinearOp>(producer)) {
@@ -428,20 +419,14 @@ LogicalResult ContractionSplitter::split() {
       return failure();
 
   llvm::SmallMapVector<int64_t, SmallVector<StageOutput>, 4> stages;
-  std::pair<P::Group, size_t> groups[] = {
-      {P::RowOuts, op.getRowOuts().size()},
-      {P::ScalarOuts, op.getScalarOuts().size()},
-      {P::ColumnSums, op.getColumnSums().size()},
-      {P::GroupSums, op.getGroupSums().size()}};
-  unsigned output = 0;
-  for (auto [group, size] : groups)
-    for (size_t i = 0; i < size; ++i, ++output) {
-      Value value = op.getYielded(output);
-      int64_t length = isa<VectorType>(value.getType()) ? getRowLength(value)
-                                                        : getLengthFor(value);
-      stages[length].push_back(
-          {value, group, getOperand(op.getNumDpsInputs() + output)});
-    }
+  for (unsigned output = 0; output < firstOuter; ++output) {
+    unsigned operand = op.getNumDpsInputs() + output;
+    Value value = op.getYielded(output);
+    int64_t length = isa<VectorType>(value.getType()) ? getRowLength(value)
+                                                      : getLengthFor(value);
+    stages[length].push_back(
+        {value, P::getGroup(op, operand), getOperand(operand)});
+  }
   SmallVector<std::pair<int64_t, RowwiseOp>> programs;
   for (auto &[length, outputs] : stages) {
     llvm::erase_if(outputs, [&](const StageOutput &output) {

@@ -195,8 +195,6 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
   RowKernel frame{op, kernel, {}, {}, rows, workgroups};
   frame.parts.resize(numOperands);
   for (unsigned i = 0; i < numOperands; ++i) {
-    bool isPartial =
-        op.hasPartialSums() && i >= numOperands - op.getAllSums().size();
     OperandKind kind = getOperandKind(op, i);
     if (int64_t parts =
             kind == OperandKind::RowScalar ? op.getScalarSplits(i) : 0) {
@@ -218,7 +216,7 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
     Value count = rows, first = firstRow;
     if (kind == OperandKind::RowBlock)
       stride = op.getRowStride(i);
-    if (isPartial) {
+    if (op.isPartial(i)) {
       count = workgroups;
       first = firstOfGroup(workgroups);
     }
@@ -283,15 +281,13 @@ static LogicalResult check(RowwiseOp op, const ChipInfo &chip) {
                            [&] { return op.emitOpError(); })) ||
       failed(checkDistributable(op)))
     return failure();
-  for (OperandRange scalars : {op.getScalars(), op.getScalarOuts()})
-    for (auto [i, scalar] : llvm::enumerate(scalars)) {
-      unsigned index = scalars.getBeginOperandIndex() + unsigned(i);
-      if (op.getScalarSplits(index) && !scalar.getDefiningOp<memref::AllocOp>())
-        return op.emitOpError("expected the split row scalar '")
-               << op.getOperandName(index)
-               << "' to be a memref.alloc in the function: a launch plan has "
-                  "no arguments of this kind";
-    }
+  for (unsigned i = 0; i < op->getNumOperands(); ++i)
+    if (op.getAccess(i) == RowwiseOp::Access::Scalar && op.isPartial(i) &&
+        !op->getOperand(i).getDefiningOp<memref::AllocOp>())
+      return op.emitOpError("expected the split row scalar '")
+             << op.getOperandName(i)
+             << "' to be a memref.alloc in the function: a launch plan has no "
+                "arguments of this kind";
   // One workgroup has all rows of a group at most.
   bool isWhole = schedule->getRowsPerWorkgroup() == 0 &&
                  (op.getColumnSums().empty() || !op.getGroupOperand());
