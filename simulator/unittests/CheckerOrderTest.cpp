@@ -363,13 +363,14 @@ TEST_P(CheckerOrderTest, OtherOrdersAreTheSameForEachShuffle) {
   EXPECT_EQ(Compared, 5u);
 }
 
-/// Code that is not optimised is of one chip, and of all in a full run.
+/// Code that is not optimised is of one chip with each size of waves, and of
+/// all in a full run.
 static std::vector<std::tuple<std::string, std::string>> orderTargets() {
   std::vector<std::tuple<std::string, std::string>> Targets;
   for (const char *Chip : {"gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"})
     for (const char *Level : {"O0", "O2"})
       if (Level == llvm::StringRef("O2") || isFullRun() ||
-          Chip == llvm::StringRef("gfx942"))
+          llvm::is_contained({"gfx942", "gfx1201"}, llvm::StringRef(Chip)))
         Targets.push_back({Chip, Level});
   return Targets;
 }

@@ -10,13 +10,12 @@ import sys
 
 import pytest
 
-pytest.importorskip("torch")
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "test" / "python"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import loaded_python
 
-PROGRAM = ROOT / "bench" / "host_cost.py"
+pytest.importorskip("torch")
+
+PROGRAM = pathlib.Path(__file__).resolve().parents[2] / "bench" / "host_cost.py"
 
 
 def run(*arguments, **environment):

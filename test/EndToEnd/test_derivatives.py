@@ -312,7 +312,7 @@ def test_narrow_arithmetic(build, runtime, tmp_path, element, rounding):
             assert abs(np.sum(got * direction) - slope) <= 8 * rounding * size
 
 
-@pytest.mark.sample(chip=("sm_90", "gfx1201"), options=("", "simplify=false"),
+@pytest.mark.sample("each", chip=("sm_90", "gfx1201"), options=("", "simplify=false"),
                     name=("silu", "hyperbolic", "sigmoid of powers of two", "mish"))
 def test_rewritten_quotients_are_compiled(build, chip, options, name):
     """The rewrite uses nothing that only some chips have code for."""

@@ -60,7 +60,7 @@ def test_hard_rows(build, runtime, tmp_path, init):
     family.run_case(runtime, "sim", case, file, 9)
 
 
-@pytest.mark.sample(chip=("gfx942", "gfx1100"), dtype=("f32", "bf16"))
+@pytest.mark.sample("each", chip=("gfx942", "gfx1100"), dtype=("f32", "bf16"))
 def test_layer_norm_costs_what_it_costs_by_hand(build, runtime, tmp_path, chip, dtype):
     """The same loads and stores, and at most a tenth more vector instructions."""
     by_hand = family.compile_case(
@@ -118,7 +118,7 @@ TORCH = {"softmax": torch_softmax, "l2_normalize": torch_l2_normalize,
          "dynamic_tanh": torch_dynamic_tanh, "ada_layer_norm": torch_ada_layer_norm}
 
 
-@pytest.mark.sample(chip=("gfx90a", "gfx1201"), name=tuple(examples.PROGRAMS))
+@pytest.mark.sample("each", chip=("gfx90a", "gfx1201"), name=tuple(examples.PROGRAMS))
 def test_examples_agree_with_formulas(build, runtime, tmp_path, name, chip):
     """With x up to 100 as well, where an exponential would overflow."""
     files = examples.compile_example(build, name, chip, tmp_path)

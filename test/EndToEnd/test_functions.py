@@ -195,7 +195,7 @@ def test_ptx_of_erf(build):
 
 # ---- A program made of them ----
 
-@pytest.mark.sample(chip=("gfx942", "gfx1201"), rows=(1, 70), n=(768, 4096, 32768))
+@pytest.mark.sample("each", chip=("gfx942", "gfx1201"), rows=(1, 70), n=(768, 4096, 32768))
 def test_gelu_gradient(build, runtime, tmp_path, chip, n, rows):
     """Rows that go whole through registers, and tile by tile."""
     text = (pathlib.Path(__file__).parents[2] / "examples" / "gelu_bwd.mlir").read_text()

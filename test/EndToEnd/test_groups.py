@@ -114,7 +114,7 @@ def check_pair(runtime, chip, files, n, dtype, groups, group_rows):
             assert error <= allowed, (name, groups, group_rows, error, allowed)
 
 
-@pytest.mark.sample(chip=("gfx942", "gfx1100"), groups=GROUPS, group_rows=GROUP_ROWS,
+@pytest.mark.sample("each", chip=("gfx942", "gfx1100"), groups=GROUPS, group_rows=GROUP_ROWS,
                     row=((37, "f32"), (90, "bf16"), (512, "bf16"), (1000, "f32"), (4096, "bf16")))
 def test_shapes(build, runtime, tmp_path, chip, groups, group_rows, row):
     files = compile_pair(build, tmp_path, chip, *row)
@@ -168,7 +168,7 @@ def sums(n: int, attributes: str = "") -> str:
 """
 
 
-@pytest.mark.sample(chip=("gfx90a", "gfx1201"), accumulate=(False, True),
+@pytest.mark.sample("each", chip=("gfx90a", "gfx1201"), accumulate=(False, True),
                     options=("", "reproducible=true", "schedule=rows_per_workgroup=0",
                              "schedule=column_tile=0,unroll=1"))
 def test_both_kinds_of_sums(build, runtime, tmp_path, chip, options, accumulate):

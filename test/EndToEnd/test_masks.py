@@ -63,7 +63,7 @@ def runtime(build):
     return devices.Runtime(build)
 
 
-@pytest.mark.sample(chip=("gfx90a", "gfx942", "gfx1100", "gfx1201"),
+@pytest.mark.sample("each", chip=("gfx90a", "gfx942", "gfx1100", "gfx1201"),
                     row=((37, "f32"), (90, "bf16"), (512, "f32"), (1000, "bf16"), (1000, "f32"),
                          (4096, "f16"), (20480, "bf16")), has_row_sum=(False, True))
 def test_masks(build, runtime, tmp_path, chip, row, has_row_sum):

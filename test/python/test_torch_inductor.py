@@ -99,8 +99,12 @@ def test_models(device, name, precision, layers, activations):
     assert len([d for d in found if d.column_sums and not d.row_sums]) == activations
 
 
-@pytest.mark.parametrize("precision", ["autocast", "bf16"])
-@pytest.mark.parametrize("name", ["gpt2-small", "vit-large", "llama-1b"])
+@pytest.mark.parametrize("name,precision", [
+    pytest.param(name, precision, marks=[] if is_sample else [pytest.mark.full])
+    for name, precision, is_sample in (
+        ("gpt2-small", "autocast", True), ("gpt2-small", "bf16", False),
+        ("vit-large", "autocast", False), ("vit-large", "bf16", True),
+        ("llama-1b", "autocast", False), ("llama-1b", "bf16", True))])
 def test_every_norm_is_worth_it(device, name, precision):
     """With so many samples and tokens that what is one for all of them counts little. But the
     first, whose rows torch.compile gathers where it uses them, and whose gradient it scatters."""
