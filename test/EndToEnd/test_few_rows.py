@@ -45,10 +45,10 @@ def test_ragged(build, runtime, tmp_path, chip, dtype):
     check_program(build, runtime, tmp_path, program, chip, (5, 21), options="few-rows=always")
 
 
-@pytest.mark.parametrize("chip", ["gfx942", "gfx1201"])
+@pytest.mark.parametrize("chip", [pytest.param("gfx942", marks=pytest.mark.full), "gfx1201"])
 def test_more_elements(build, runtime, tmp_path, chip):
     """The same with five elements of a matrix for each work-item instead of three, which LLVM
-    compiles four times as long: on a chip of each wave size."""
+    compiles four times as long: on one chip, and with --full on one of each wave size."""
     program = linear_programs.build("layer_norm_linear", 70, 33)
     check_program(build, runtime, tmp_path, program, chip, (5, 21), options="few-rows=always")
 

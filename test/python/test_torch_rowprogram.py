@@ -376,7 +376,7 @@ def is_discontinuous(program):
 
 
 @pytest.mark.parametrize("seed", [
-    pytest.param(seed, marks=[] if seed < 8 else [pytest.mark.full]) for seed in range(24)])
+    pytest.param(seed, marks=[] if seed < 3 else [pytest.mark.full]) for seed in range(24)])
 @pytest.mark.compiler
 def test_random_programs(device, seed):
     program = random_program(seed)
