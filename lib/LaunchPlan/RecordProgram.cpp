@@ -89,6 +89,15 @@ static json::Object describeAttributes(Operation &op) {
         result["predicate"] =
             arith::stringifyCmpIPredicate(compare.getPredicate());
       })
+      .Case([&](IndexOp index) {
+        // By IndexOp::Number.
+        static constexpr StringLiteral numbers[] = {"row", "row_of_group",
+                                                    "group", "column"};
+        IndexOp::Formula formula = index.getFormula();
+        result["number"] = numbers[size_t(formula.number)];
+        result["divisor"] = formula.divisor;
+        result["modulus"] = formula.modulus;
+      })
       .Case([&](LinearOp linear) {
         if (linear.getTransposed())
           result["transposed"] = true;
@@ -146,8 +155,6 @@ json::Object Recorder::describeOperand(RowwiseOp op, unsigned index) {
 static StringRef findObstacle(RowwiseOp op) {
   if (op.hasPartialSums())
     return "partial sums";
-  if (!op.getBody().getOps<IndexOp>().empty())
-    return "lnbwd.index";
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
     if (op.isPartial(i))
       return "split row scalars";

@@ -254,7 +254,9 @@ static const Predicate *findPredicate(const RowOperation &operation) {
   static const Predicate ofIntegers[] = {
       {"eq", false, true, false, false},  {"ne", true, false, true, false},
       {"ugt", false, false, true, false}, {"uge", false, true, true, false},
-      {"ult", true, false, false, false}, {"ule", true, true, false, false}};
+      {"ult", true, false, false, false}, {"ule", true, true, false, false},
+      {"sgt", false, false, true, false}, {"sge", false, true, true, false},
+      {"slt", true, false, false, false}, {"sle", true, true, false, false}};
   auto find = [&](const auto &predicates) -> const Predicate * {
     for (const Predicate &predicate : predicates)
       if (operation.attributes.choice == predicate.name)
@@ -268,10 +270,24 @@ bool hasKnownPredicate(const RowOperation &operation) {
   return findPredicate(operation) != nullptr;
 }
 
+bool isSigned(const RowOperation &operation) {
+  return operation.name == "arith.cmpi" &&
+         operation.attributes.choice[0] == 's';
+}
+
+/// An integer of 32 bits with its sign.
+static double toSigned(double value) {
+  return static_cast<int32_t>(static_cast<uint32_t>(value));
+}
+
 /// A condition that a rounding decides has the error 1: it may be the other.
 static Bounded compare(const Bounded *x, const RowOperation &operation) {
   const Predicate &predicate = *findPredicate(operation);
   double a = x[0].value, b = x[1].value, error = x[0].error + x[1].error;
+  if (isSigned(operation)) {
+    a = toSigned(a);
+    b = toSigned(b);
+  }
   bool holds = a < b    ? predicate.isLess
                : a == b ? predicate.isEqual
                : a > b  ? predicate.isGreater
@@ -311,6 +327,52 @@ static Bounded bitXor(const Bounded *x, const RowOperation &) {
   return combineBits(x, [](unsigned a, unsigned b) { return a ^ b; });
 }
 
+/// Integers of 32 bits, modulo 2^32.
+template <typename Combine>
+static Bounded combineNumbers(const Bounded *x, Combine combine) {
+  auto result = combine(static_cast<uint32_t>(x[0].value),
+                        static_cast<uint32_t>(x[1].value));
+  bool isSure = x[0].error == 0 && x[1].error == 0;
+  return {static_cast<double>(result), isSure ? 0 : Bounded::kNoBound};
+}
+
+static Bounded addNumbers(const Bounded *x, const RowOperation &) {
+  return combineNumbers(x, [](uint32_t a, uint32_t b) { return a + b; });
+}
+
+static Bounded subtractNumbers(const Bounded *x, const RowOperation &) {
+  return combineNumbers(x, [](uint32_t a, uint32_t b) { return a - b; });
+}
+
+static Bounded multiplyNumbers(const Bounded *x, const RowOperation &) {
+  return combineNumbers(x, [](uint32_t a, uint32_t b) { return a * b; });
+}
+
+/// A division by 0 is undefined.
+static Bounded divideNumbers(const Bounded *x, const RowOperation &) {
+  return combineNumbers(x,
+                        [](uint32_t a, uint32_t b) { return b ? a / b : 0; });
+}
+
+static Bounded takeRemainder(const Bounded *x, const RowOperation &) {
+  return combineNumbers(x,
+                        [](uint32_t a, uint32_t b) { return b ? a % b : 0; });
+}
+
+/// An integer as a float: exact up to 24 bits.
+static Bounded toFloat(double value, const Bounded *x) {
+  double error = std::abs(value) > 0x1p24 ? rounding(value) : 0;
+  return settle(value, x[0].error + error, x, 1);
+}
+
+static Bounded fromUnsigned(const Bounded *x, const RowOperation &) {
+  return toFloat(x[0].value, x);
+}
+
+static Bounded fromSigned(const Bounded *x, const RowOperation &) {
+  return toFloat(toSigned(x[0].value), x);
+}
+
 const ElementwiseOperation *findElementwise(const std::string &name) {
   static const ElementwiseOperation operations[] = {
       {"arith.addf", 2, add},
@@ -330,7 +392,13 @@ const ElementwiseOperation *findElementwise(const std::string &name) {
       {"arith.xori", 2, bitXor, /*takesIntegers=*/true},
       {"arith.extf", 1, keep},
       {"arith.extui", 1, keep, /*takesIntegers=*/true},
-      {"arith.uitofp", 1, keep, /*takesIntegers=*/true},
+      {"arith.uitofp", 1, fromUnsigned, /*takesIntegers=*/true},
+      {"arith.sitofp", 1, fromSigned, true, /*takesNumbers=*/true},
+      {"arith.addi", 2, addNumbers, true, true},
+      {"arith.subi", 2, subtractNumbers, true, true},
+      {"arith.muli", 2, multiplyNumbers, true, true},
+      {"arith.divui", 2, divideNumbers, true, true},
+      {"arith.remui", 2, takeRemainder, true, true},
       {"arith.truncf", 1, truncate},
       {"vector.fma", 3, multiplyAdd},
       {"math.fma", 3, multiplyAdd},

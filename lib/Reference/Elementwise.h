@@ -31,10 +31,15 @@ struct ElementwiseOperation {
   Elementwise compute;
   /// Conditions and bytes, not floats.
   bool takesIntegers = false;
+  /// Of those, only integers of 32 bits.
+  bool takesNumbers = false;
 };
 
 /// The operation of that name, or null.
 const ElementwiseOperation *findElementwise(const std::string &name);
+
+/// Whether `operation` compares integers with their signs.
+bool isSigned(const RowOperation &operation);
 
 /// Whether `operation`, a comparison, has a predicate that is known.
 bool hasKnownPredicate(const RowOperation &operation);

@@ -48,8 +48,12 @@ std::optional<ValueType> parseValueType(const std::string &text) {
     type.element = Element::BF16;
   else if (element == "f32")
     type.element = Element::F32;
-  else if (element == "i1" || element == "i8" || element == "i32")
-    type.element = Element::Integer;
+  else if (element == "i1")
+    type.element = Element::I1;
+  else if (element == "i8")
+    type.element = Element::I8;
+  else if (element == "i32")
+    type.element = Element::I32;
   else
     return std::nullopt;
   return type.shape.size() <= 2 ? std::optional(type) : std::nullopt;

@@ -61,7 +61,7 @@ private:
     return *types[operation.operands[operand]];
   }
   static bool isInteger(const ValueType &type) {
-    return type.element == ValueType::Element::Integer;
+    return type.element >= ValueType::Element::I1;
   }
 
   void requireOperands(size_t count) const {
@@ -88,6 +88,10 @@ private:
       require(hasKnownPredicate(operation),
               "has the predicate '" + operation.attributes.choice +
                   "', which the reference does not know");
+    if (known.takesNumbers || isSigned(operation))
+      for (size_t i = 0; i < known.operands; ++i)
+        require(type(i).element == ValueType::Element::I32,
+                "expects integers of 32 bits");
     if (operation.name == "arith.truncf")
       require(operation.type.element == ValueType::Element::F16 ||
                   operation.type.element == ValueType::Element::BF16,
@@ -99,6 +103,12 @@ private:
     const std::string &name = operation.name;
     if (name == "arith.constant") {
       requireOperands(0);
+    } else if (name == "lnbwd.index") {
+      requireOperands(0);
+      require(operation.type.element == ValueType::Element::I32 &&
+                  operation.attributes.divisor > 0 &&
+                  operation.attributes.modulus >= 0,
+              "expects to make integers of 32 bits");
     } else if (name == "vector.broadcast") {
       requireOperands(1);
       require(type(0).shape.empty() || type(0).shape == shape,
@@ -290,7 +300,10 @@ static void compute(const RowOperation &operation,
       result[j] = known->compute(operands, operation);
     }
   } else if (operation.name == "arith.constant") {
-    result.assign(result.size(), {operation.attributes.value, 0});
+    double value = operation.attributes.value;
+    if (operation.type.element == ValueType::Element::I32)
+      value = static_cast<uint32_t>(static_cast<int64_t>(value));
+    result.assign(result.size(), {value, 0});
   } else if (operation.name == "vector.broadcast" ||
              operation.name == "vector.extract") {
     for (size_t j = 0; j < result.size(); ++j)
@@ -350,6 +363,8 @@ private:
   }
   int64_t groupOf(int64_t row) const { return row / (rows / groups); }
   void load(const ProgramOperand &input, int64_t row, Values &values) const;
+  void computeIndex(const RowOperation &operation, int64_t row,
+                    Values &values) const;
   void computeValues(int64_t row, bool isFirst, AllValues &values) const;
   size_t comparedValue(const ProgramOperand &output) const;
   void process(unsigned worker, int64_t begin, int64_t end,
@@ -375,7 +390,8 @@ void Interpreter::findVarying() {
   for (const ProgramOperand &input : program.inputs)
     varies.push_back(input.kind != Kind::Column && input.kind != Kind::Matrix);
   for (const RowOperation &operation : program.operations) {
-    bool doesVary = false;
+    bool doesVary = operation.name == "lnbwd.index" &&
+                    operation.attributes.choice != "column";
     for (size_t operand : operation.operands)
       doesVary = doesVary || varies[operand];
     varies.push_back(doesVary);
@@ -407,6 +423,24 @@ void Interpreter::load(const ProgramOperand &input, int64_t row,
     values[static_cast<size_t>(j)] = {array.at(place, j, length), 0};
 }
 
+void Interpreter::computeIndex(const RowOperation &operation, int64_t row,
+                               Values &values) const {
+  const OperationAttributes &attributes = operation.attributes;
+  int64_t number = row;
+  if (attributes.choice == "group")
+    number = groupOf(row);
+  else if (attributes.choice == "row_of_group")
+    number = row % (rows / groups);
+  for (size_t j = 0; j < values.size(); ++j) {
+    if (attributes.choice == "column")
+      number = static_cast<int64_t>(j);
+    int64_t index = number / attributes.divisor;
+    if (attributes.modulus)
+      index %= attributes.modulus;
+    values[j] = {static_cast<double>(static_cast<uint32_t>(index)), 0};
+  }
+}
+
 /// Computes what varies, and for the first row the rest as well.
 void Interpreter::computeValues(int64_t row, bool isFirst,
                                 AllValues &values) const {
@@ -419,6 +453,10 @@ void Interpreter::computeValues(int64_t row, bool isFirst,
     if (!isFirst && !varies[count + i])
       continue;
     const RowOperation &operation = program.operations[i];
+    if (operation.name == "lnbwd.index") {
+      computeIndex(operation, row, values[count + i]);
+      continue;
+    }
     operands.clear();
     for (size_t operand : operation.operands)
       operands.push_back(&values[operand]);

@@ -171,12 +171,15 @@ static RowOperation readOperation(const json &value) {
     for (const auto &[key, attribute] : value[i].items()) {
       if (key == "value")
         attributes.value = getNumber(attribute);
-      else if (key == "kind" || key == "predicate")
+      else if (key == "kind" || key == "predicate" || key == "number")
         attributes.choice = getText(attribute);
       else if (key == "approximate" || key == "transposed")
         (key == "approximate" ? attributes.approximate
                               : attributes.transposed) =
             attribute == json(true);
+      else if (key == "divisor" || key == "modulus")
+        (key == "divisor" ? attributes.divisor : attributes.modulus) =
+            static_cast<int64_t>(getIndex(attribute));
       else
         require(key == "position", "there is no attribute '" + key + "'");
     }

@@ -131,7 +131,8 @@ TEST(RowProgramTest, ReadsTypes) {
   EXPECT_EQ(typeOf("f32").shape, std::vector<int64_t>());
   EXPECT_EQ(typeOf("512xbf16").size(), 512);
   EXPECT_EQ(typeOf("96x64xf16").shape, (std::vector<int64_t>{96, 64}));
-  EXPECT_EQ(typeOf("7xi1").element, ValueType::Element::Integer);
+  EXPECT_EQ(typeOf("7xi1").element, ValueType::Element::I1);
+  EXPECT_EQ(typeOf("7xi32").element, ValueType::Element::I32);
   for (const char *text :
        {"", "f64", "x", "0xf32", "-1xf32", "2x2x2xf32", "9999999999999xf32",
         "99999999999999999999xf32", "2000000x2000000xf32", "4xf32x", "4 xf32"})
@@ -184,6 +185,42 @@ TEST(RowProgramTest, ComputesRowsScalarsAndSums) {
   for (int64_t j = 0; j < kColumns; ++j) {
     EXPECT_NEAR(run.outputs[5][j].value, sums[j], 1e-10);
     EXPECT_LT(run.outputs[5][j].error, 1e-3);
+  }
+}
+
+// Rows [2, 3] of 2 columns: 10 t + s - 9, which wraps below 0, and where it is
+// less than 0 and 1 with and without a sign.
+TEST(RowProgramTest, ComputesIndicesAndIntegers) {
+  Builder b;
+  (void)b.input(Kind::RowBlock, "2xf32", 0);
+  OperationAttributes index;
+  index.choice = "row";
+  index.modulus = 3;
+  size_t t = b.add("lnbwd.index", "i32", {}, index);
+  index = {};
+  index.choice = "column";
+  size_t s = b.add("lnbwd.index", "2xi32", {}, index);
+  size_t ten = b.add("arith.muli", "i32", {t, b.constant("i32", 10)});
+  size_t spread = b.add("vector.broadcast", "2xi32", {ten});
+  size_t sum = b.add("arith.addi", "2xi32", {spread, s});
+  size_t less = b.add("arith.addi", "2xi32", {sum, b.constant("2xi32", -9)});
+  size_t one = b.constant("2xi32", 1), half = b.constant("2xf32", 0.5);
+  b.output(Kind::RowBlock, "2xf32", 1, b.add("arith.sitofp", "2xf32", {less}));
+  b.output(Kind::RowBlock, "2xf32", 2, b.add("arith.uitofp", "2xf32", {less}));
+  for (const char *choice : {"slt", "ult"})
+    b.output(Kind::RowBlock, "2xf32", choice[0] == 's' ? 3 : 4,
+             b.add("arith.select", "2xf32",
+                   {b.choose("arith.cmpi", "2xi1", {less, one}, choice), half,
+                    b.constant("2xf32", 2)}));
+  Interpreted run(b.program, 6, {std::vector<float>(12), {}, {}, {}, {}});
+  const double values[] = {-9, -8, 1, 2, 11, 12};
+  for (size_t i = 0; i < 12; ++i) {
+    double value = values[i % 6];
+    EXPECT_EQ(run.outputs[1][i].value, value);
+    EXPECT_EQ(run.outputs[1][i].error, 0);
+    EXPECT_EQ(run.outputs[2][i].value, value + (value < 0 ? 0x1p32 : 0));
+    EXPECT_EQ(run.outputs[3][i].value, value < 1 ? 0.5 : 2);
+    EXPECT_EQ(run.outputs[4][i].value, 2);
   }
 }
 
@@ -523,7 +560,13 @@ TEST(RowProgramTest, NamesWhatItDoesNotKnow) {
             std::string::npos);
   EXPECT_NE(with("arith.cmpf", "4xi1", {x, x}, "ten").find("'ten'"),
             std::string::npos);
-  EXPECT_NE(with("arith.cmpi", "4xi1", {mask, mask}, "slt").find("'slt'"),
+  EXPECT_NE(with("arith.cmpi", "4xi1", {mask, mask}, "some").find("'some'"),
+            std::string::npos);
+  EXPECT_NE(with("arith.cmpi", "4xi1", {mask, mask}, "slt").find("32 bits"),
+            std::string::npos);
+  EXPECT_NE(with("arith.addi", "4xi8", {mask, mask}).find("32 bits"),
+            std::string::npos);
+  EXPECT_NE(with("lnbwd.index", "4xf32", {}, "row").find("32 bits"),
             std::string::npos);
   EXPECT_NE(with("vector.reduction", "f32", {x}, "mul").find("kind 'mul'"),
             std::string::npos);

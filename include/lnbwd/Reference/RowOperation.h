@@ -22,9 +22,9 @@
 
 namespace lnbwd::reference {
 
-/// A number, and how far from it float32 arithmetic may end up. Without a bound
-/// where it is infinite: a result that is beyond float32, or depends on a
-/// condition that a rounding decides.
+/// A number, of integers without a sign, and how far from it float32 arithmetic
+/// may end up. Without a bound where it is infinite: a result that is beyond
+/// float32, or depends on a condition that a rounding decides.
 struct Bounded {
   double value = 0;
   double error = 0;
@@ -35,7 +35,7 @@ struct Bounded {
 /// The type of a value: of a scalar, a row, or a matrix. A scalar is no row of
 /// length 1.
 struct ValueType {
-  enum class Element { F16, BF16, F32, Integer };
+  enum class Element { F16, BF16, F32, I1, I8, I32 };
   Element element = Element::F32;
   /// None, N, or R and C.
   std::vector<int64_t> shape;
@@ -54,12 +54,15 @@ std::optional<ValueType> parseValueType(const std::string &text);
 struct OperationAttributes {
   /// Of a constant.
   double value = 0;
-  /// Of a reduction: "add"; of a comparison: "olt".
+  /// Of a reduction: "add"; of a comparison: "olt"; of an index: the number
+  /// that it is made of.
   std::string choice;
   /// Computed less exactly, as the flags `afn` and `arcp` allow.
   bool approximate = false;
   /// Of a product with a matrix.
   bool transposed = false;
+  /// Of an index: what that number is divided by, and modulo what, if not 0.
+  int64_t divisor = 1, modulus = 0;
 };
 
 /// One operation of a program, whose result is a value of `type`.

@@ -354,41 +354,31 @@ void RowDistributor::writePhase(unsigned phase, Value row,
 }
 
 Value RowDistributor::getIndex(IndexOp index) {
-  auto dim = size_t(index.getDim()), numRows = size_t(op.getNumRowDims());
-  ArrayRef<int64_t> sizes =
-      cast<ShapedType>(op.getRowBlock().getType()).getShape();
-  bool isRow = dim < numRows;
+  using Number = IndexOp::Number;
+  IndexOp::Formula formula = index.getFormula();
   Type type = index.getType();
-  if (!isRow)
+  Value number;
+  if (formula.number == Number::Column) {
     type = cast<lane::LayoutType>(layout.getType())
                .getFragmentType(b.getI32Type());
-  // The number along this dimension and those within it, and how many numbers
-  // of those one of this dimension has.
-  Value number;
-  bool isOutermost = dim == 0 || dim == numRows;
-  ArrayRef<int64_t> inner =
-      sizes.take_front(isRow ? numRows : sizes.size()).drop_front(dim + 1);
-  if (!isRow) {
     number = lane::ColumnIndexOp::create(b, type, layout, IntegerAttr());
-  } else if (op.getGroupOperand() && dim == 0) {
-    number = gpu::BlockIdOp::create(b, gpu::Dimension::z);
-    inner = {};
   } else {
-    number = currentRow;
-    isOutermost |= op.getGroupOperand() && dim == 1;
-  }
-  if (isRow)
+    if (formula.number == Number::Group)
+      number = gpu::BlockIdOp::create(b, gpu::Dimension::z);
+    else
+      number = currentRow;
     number = arith::IndexCastOp::create(b, type, number);
+  }
   auto splat = [&](int64_t size) -> Value {
     TypedAttr attribute = b.getIntegerAttr(getElementTypeOrSelf(type), size);
     if (auto vector = dyn_cast<VectorType>(type))
       attribute = DenseElementsAttr::get(vector, Attribute(attribute));
     return arith::ConstantOp::create(b, attribute);
   };
-  if (int64_t within = ShapedType::getNumElements(inner); within != 1)
-    number = arith::DivUIOp::create(b, number, splat(within));
-  if (!isOutermost)
-    number = arith::RemUIOp::create(b, number, splat(sizes[dim]));
+  if (formula.divisor != 1)
+    number = arith::DivUIOp::create(b, number, splat(formula.divisor));
+  if (formula.modulus)
+    number = arith::RemUIOp::create(b, number, splat(formula.modulus));
   return number;
 }
 

@@ -578,3 +578,22 @@ LogicalResult IndexOp::verify() {
            << ", got " << getType();
   return success();
 }
+
+IndexOp::Formula IndexOp::getFormula() {
+  auto op = cast<RowwiseOp>(getOperation()->getParentOp());
+  auto dim = size_t(getDim()), numRows = size_t(op.getNumRowDims());
+  ArrayRef<int64_t> sizes =
+      cast<ShapedType>(op.getRowBlock().getType()).getShape();
+  bool isRow = dim < numRows, hasGroups = bool(op.getGroupOperand());
+  if (isRow && hasGroups && dim == 0)
+    return {Number::Group, 1, 0};
+  // Of a group, the second dimension is the outermost.
+  size_t outermost = isRow ? size_t(hasGroups) : numRows;
+  ArrayRef<int64_t> inner =
+      (isRow ? sizes.take_front(numRows) : sizes).drop_front(dim + 1);
+  Number number = !isRow      ? Number::Column
+                  : hasGroups ? Number::RowOfGroup
+                              : Number::Row;
+  return {number, ShapedType::getNumElements(inner),
+          dim == outermost ? 0 : sizes[dim]};
+}

@@ -275,6 +275,17 @@ def LNBwd_IndexOp : LNBwd_Op<"index", [Pure, HasParent<"RowwiseOp">]> {
   let results = (outs AnyTypeOf<[I32, I64, VectorOfRankAndType<[1], [I32]>]>
                      :$result);
   let assemblyFormat = "$dim attr-dict `:` type($result)";
+  let extraClassDeclaration = [{
+    /// How the index follows from a number: that of the row, of the row in its
+    /// group, of the group, or of the column. It is the number divided by
+    /// `divisor`, modulo `modulus` if that is not 0.
+    enum class Number { Row, RowOfGroup, Group, Column };
+    struct Formula {
+      Number number;
+      int64_t divisor, modulus;
+    };
+    Formula getFormula();
+  }];
   let hasVerifier = 1;
 }
 
