@@ -24,6 +24,8 @@ from torch import Tensor
 from . import functional, launching, linear, product_choice
 from .errors import LnbwdError
 from .launching import DEFAULT_CHIP
+from .operations import LAYER_NORM, RMS_NORM
+from .ops import NORMS
 
 __all__ = ["Row", "main", "run_checks"]
 
@@ -138,18 +140,17 @@ def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
         dtype = _DTYPES[name]
         for n in lengths:
             def layer(norm: Callable[..., Tensor], n: int = n) -> Callable[..., Tensor]:
-                return lambda input, weight, bias=None: (
-                    norm(input, (n,), weight, bias, 1e-5) if bias is not None
-                    else norm(input, (n,), weight, eps=1e-5))
+                return lambda input, **others: norm(input, (n,), eps=1e-5, **others)
 
             parameters = {"input": random(rows, n, dtype=dtype), "weight": random(n, dtype=dtype),
                           "bias": random(n, dtype=dtype)}
-            yield from _compare(f"LayerNorm, {rows} x {n}, {name}", layer(functional.layer_norm),
-                                layer(torch.nn.functional.layer_norm), parameters, None)
-            del parameters["bias"]
-            parameters = {k: t.detach().requires_grad_() for k, t in parameters.items()}
-            yield from _compare(f"RMSNorm, {rows} x {n}, {name}", layer(functional.rms_norm),
-                                layer(torch.nn.functional.rms_norm), parameters, None)
+            for title, norm in (("LayerNorm", LAYER_NORM), ("RMSNorm", RMS_NORM)):
+                count = 1 + NORMS[norm].count
+                given = {k: t.detach().requires_grad_()
+                         for k, t in tuple(parameters.items())[:count]}
+                yield from _compare(f"{title}, {rows} x {n}, {name}",
+                                    layer(getattr(functional, norm)),
+                                    layer(getattr(torch.nn.functional, norm)), given, None)
         n = lengths[0]
         parameters = {"input": random(rows, n, dtype=dtype), "ln_weight": random(n, dtype=dtype),
                       "ln_bias": random(n, dtype=dtype),

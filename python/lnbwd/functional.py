@@ -8,8 +8,7 @@ from __future__ import annotations
 import importlib
 import operator
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -18,14 +17,7 @@ from torch.overrides import handle_torch_function, has_torch_function_unary
 from . import aten, native
 from ._arguments import check_parameter, check_tensor, check_type
 from .operations import LAYER_NORM, RMS_NORM
-from .ops import (
-    Refused,
-    convert_parameter,
-    differentiable_layer_norm,
-    differentiable_rms_norm,
-    eager_layer_norm,
-    eager_rms_norm,
-)
+from .ops import NORMS, Norm, Refused, convert_parameter
 
 __all__ = ["layer_norm", "rms_norm"]
 
@@ -98,38 +90,22 @@ def checked_eps(eps: float | None) -> float:
     return float(eps)
 
 
-class _Norm(NamedTuple):
-    """What tells one norm from another."""
-
-    eager: Callable[..., Tensor]
-    # Under transforms of functions (torch.func), and where torch.compile traces: the result and
-    # the statistics.
-    differentiable: Callable[..., tuple[Tensor, ...]]
-    operator: str
-    # PyTorch's own, which lnbwd.override_aten gives to lnbwd's kernels.
-    aten: Callable[..., Tensor]
-    # Whether autocast on a GPU computes it in float32.
-    is_widened: bool
+_LAYER_NORM, _RMS_NORM = NORMS[LAYER_NORM], NORMS[RMS_NORM]
 
 
-_LAYER_NORM = _Norm(eager_layer_norm, differentiable_layer_norm, LAYER_NORM, torch.layer_norm,
-                    is_widened=True)
-_RMS_NORM = _Norm(eager_rms_norm, differentiable_rms_norm, RMS_NORM, torch.rms_norm,
-                  is_widened=False)
-
-
-def _normalise(norm: _Norm, input: Tensor, normalized_shape: Sequence[int] | int,
+def _normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
                parameters: tuple[Tensor | None, ...], eps: float | None) -> Tensor:
     """The norm of a tensor that is PyTorch's own; checks all arguments. Raises Refused where
     nothing can compute it."""
     failure = None
+    y: Tensor
     # The usual call, at the least cost; the words for what is refused are below.
     if type(normalized_shape) in _SHAPES and type(eps) is float and eps >= 0:
         normalized_shape = tuple(normalized_shape)  # type: ignore[arg-type]
         if (not is_compiling() and not transforms_are_active()
                 and not (norm.is_widened and is_autocast_enabled("cuda"))):
             try:
-                # (Under autocast PyTorch's rms_norm gives float32.)
+                # (Under autocast PyTorch's functions may give float32.)
                 if (overridden and not is_autocast_enabled("cuda")
                         and aten.serves(input, *parameters)):
                     return norm.aten(input, normalized_shape, *parameters, eps)
@@ -142,7 +118,7 @@ def _normalise(norm: _Norm, input: Tensor, normalized_shape: Sequence[int] | int
     shape = _check(input, normalized_shape, *parameters)
     eps = checked_eps(eps)
     if is_compiling():
-        y: Tensor = getattr(torch.ops.lnbwd, norm.operator)(input, shape, *parameters, eps)[0]
+        y = getattr(torch.ops.lnbwd, norm.name)(input, shape, *parameters, eps)[0]
         return y
     if norm.is_widened and is_autocast_enabled("cuda") and input.is_cuda:
         input = input.float() if input.dtype in _HALVES else input
@@ -150,7 +126,8 @@ def _normalise(norm: _Norm, input: Tensor, normalized_shape: Sequence[int] | int
                            for t in parameters)
     if transforms_are_active():
         try:
-            return norm.differentiable(input, shape, *parameters, eps)[0]
+            y = norm.differentiable(input, shape, *parameters, eps)[0]
+            return y
         except RuntimeError as error:
             raise native.original(error) from None
     converted = tuple(convert_parameter(t, input) for t in parameters)

@@ -363,7 +363,7 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
     """Compiles an operation to machine code, or takes it from the cache.
 
     Args:
-        op: a key of :data:`lnbwd.operations.OPERATIONS`: "rms_norm", or "rms_norm_bwd" for its
+        op: a key of :data:`lnbwd.operations.OPERATIONS`: "layer_norm", or "layer_norm_bwd" for its
             gradient.
         n: N, the length of a row. The number of rows is free at launch.
         dtype: the type of x, dy and dx: "f16", "bf16", "f32", or a torch.dtype.

@@ -23,6 +23,7 @@ from .errors import LnbwdError
 from .launching import check_device, dense, simulated_chip
 from .linear_passes import INPUTS, Layer, backward, find_layer, forward
 from .operations import LAYER_NORM, RMS_NORM
+from .ops import NORMS
 
 __all__ = ["layer_norm_linear", "rms_norm_linear"]
 
@@ -330,9 +331,8 @@ def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
     is_compiling = _is_compiling()
     if x.dtype == torch.float64 or (is_compiling and x.is_cpu and simulated_chip() is None):
         shape = x.shape[-1:]
-        z = (torch.nn.functional.layer_norm(x, shape, norm_weight, norm_bias, eps)
-             if norm == LAYER_NORM else
-             torch.nn.functional.rms_norm(x, shape, norm_weight, eps))
+        parameters = (norm_weight, norm_bias)[:NORMS[norm].count]
+        z = NORMS[norm].aten(x, shape, *parameters, eps)
         return torch.nn.functional.linear(z, weight, bias)
     check_device(x, "x")
     if not (is_compiling or _transforms_are_active()):

@@ -354,10 +354,10 @@ def _normalise(layer: Layer, known: Mapping[str, Tensor],
     """The normalised rows, and the statistics if they are wanted."""
     x, gamma, beta = known["x"], known.get("gamma"), known.get("beta")
     if layer.k == 0:
-        results: tuple[Tensor, ...] = (
-            ops.raw_layer_norm(x, (layer.k,), gamma, beta, layer.epsilon)
-            if layer.norm == LAYER_NORM else ops.raw_rms_norm(x, (layer.k,), gamma, layer.epsilon))
-        return results
+        norm = ops.NORMS[layer.norm]
+        empty: tuple[Tensor, ...] = norm.raw(x, (layer.k,), *(gamma, beta)[:norm.count],
+                                             layer.epsilon)
+        return empty
     rows = x.shape[0]
     text = layer.norm_text(rows, with_statistics)
     if not with_statistics and not regions_op.is_loaded(text, x) and is_capturing(x.device):
@@ -390,18 +390,14 @@ def _forward_by_torch(layer: Layer, known: Mapping[str, Tensor],
 def _norm_gradients(gradient: Gradient, known: Mapping[str, Tensor],
                     dz: Tensor) -> dict[str, Tensor]:
     """The gradients of the norm's inputs by our kernel of them."""
-    layer, x, gamma = gradient.layer, known["x"], known.get("gamma")
-    results: Sequence[Tensor]
-    names: tuple[str, ...] = ("x", "gamma", "beta")
-    if layer.norm == LAYER_NORM:
-        results = ops.raw_layer_norm_bwd(dz, x, known["mean"], known["rstd"], gamma,
-                                         known.get("beta"), (layer.k,),
-                                         [name in gradient.wanted for name in names])
-    else:
-        names = names[:2]
-        results = ops.raw_rms_norm_bwd(dz, x, known["rstd"], gamma, (layer.k,),
-                                       [name in gradient.wanted for name in names])
-    return {"d" + name: result for name, result in zip(names, results, strict=False)
+    layer = gradient.layer
+    norm = ops.NORMS[layer.norm]
+    names = ("x", "gamma", "beta")[:1 + norm.count]
+    results: Sequence[Tensor] = norm.raw_bwd(
+        dz, known["x"], *(known[name] for name in layer.statistics),
+        *(known.get(name) for name in names[1:]), (layer.k,),
+        [name in gradient.wanted for name in names])
+    return {"d" + name: result for name, result in zip(names, results, strict=True)
             if name in gradient.wanted}
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from . import _operations
-from ._operations import *  # noqa: F403 (the operations' names, RMS_NORM = "rms_norm")
+from ._operations import *  # noqa: F403 (the operations' names, LAYER_NORM = "layer_norm")
 
 __all__ = ["KINDS", "OPERATIONS", "ROLES", "Operand", "Operation", "Role", "buffer_type", "mlir"]
 __all__ += _operations.__all__
@@ -73,7 +73,7 @@ class Operation:
     """A named operation.
 
     Attributes:
-        name: without the dialect, "rms_norm".
+        name: without the dialect, "layer_norm".
         counterpart: the gradient of a forward pass, the forward pass of a gradient, by name.
         is_forward: whether it is a forward pass.
         operands: in the order of the launch plan's arguments, inputs first.

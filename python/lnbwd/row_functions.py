@@ -4,7 +4,7 @@
 """``lnbwd.rowwise``: a Python function over rows as an operation with a kernel and a gradient.
 
     @lnbwd.rowwise
-    def rms_norm(x: lnbwd.Rows, gamma: lnbwd.Columns, eps: float = 1e-5):
+    def normalised(x: lnbwd.Rows, gamma: lnbwd.Columns, eps: float = 1e-5):
         return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * gamma
 
 A call in eager mode looks up what was made for its types, row length and numbers; the first one
@@ -368,8 +368,8 @@ def rowwise(function: Any = None, /, *, saved: Sequence[str] | None = None) -> A
 
     Example:
         >>> @lnbwd.rowwise
-        ... def gated_rms_norm(x: lnbwd.Rows, z: lnbwd.Rows, gamma: lnbwd.Columns,
-        ...                    eps: float = 1e-5):
+        ... def gated_norm(x: lnbwd.Rows, z: lnbwd.Rows, gamma: lnbwd.Columns,
+        ...                eps: float = 1e-5):
         ...     h = x * torch.nn.functional.silu(z)
         ...     return h * torch.rsqrt(h.square().mean(-1, keepdim=True) + eps) * gamma
     """
