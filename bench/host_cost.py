@@ -40,15 +40,14 @@ if not os.environ.get("LNBWD_TEST_INSTALLED"):
 import torch  # noqa: E402
 
 import lnbwd  # noqa: E402
-import lnbwd.ops  # noqa: E402 (defines the operators)
-from lnbwd import launching, native  # noqa: E402
-from lnbwd.operations import LAYER_NORM, OPERATIONS, RMS_NORM  # noqa: E402
+from lnbwd import launching, native, norm_programs, regions_op  # noqa: E402
+from lnbwd.operations import LAYER_NORM, RMS_NORM  # noqa: E402
+from lnbwd.ops import NORMS  # noqa: E402
 from lnbwd.spec import ROWS_HINTS  # noqa: E402
 
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 EPSILON = 1e-5
 FULL = (True, True, True)
-NONE = (False, False, False)
 
 
 class NullKernel:
@@ -70,16 +69,15 @@ def use_null_kernels(n: int, dtype: torch.dtype) -> None:
     launching._launch_on_host_memory = (  # type: ignore[assignment]
         lambda kernel, rows, addresses, groups: kernel.launch(addresses, rows, 0, 0, 0))
     library = native.load()
-    for op in native.OPERATIONS:
-        bias = dtype if OPERATIONS[op].has("beta") else None
-        is_forward = OPERATIONS[op].is_forward
-        wants = NONE if is_forward else (True, True, bias is not None)
-        epsilon = EPSILON if is_forward else None
-        key = (op, n, dtype, dtype, bias, wants, epsilon)
-        for rows in ROWS_HINTS:
-            launching._loaded[(*key, chip, rows)] = NullKernel()  # type: ignore[assignment]
-            if library is not None:
-                native.add_kernel(*key, library.lnbwd_torch_simulated_device(), rows, None)
+    for norm in NORMS.values():
+        types = (dtype,) * (1 + norm.count)
+        for op, what in ((norm.name, EPSILON), (norm.gradient, FULL[:1 + norm.count])):
+            for rows in ROWS_HINTS:
+                text = norm_programs.name_of(op, n, types, what, rows)
+                regions_op._kernels[text, chip] = NullKernel()  # type: ignore[assignment]
+                if library is not None:
+                    native.add_program(text, library.lnbwd_torch_simulated_device(), None, [], [],
+                                       by_torch=False)
 
 
 class Clock:

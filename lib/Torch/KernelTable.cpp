@@ -1,4 +1,4 @@
-//===- KernelTable.cpp - Loaded kernels by what they compute --------------===//
+//===- KernelTable.cpp - Loaded row programs by their names ---------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -18,10 +18,11 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 #include <stdexcept>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
 namespace lnbwd::torch_operators {
 
@@ -42,29 +43,13 @@ enum LoadStatus : int {
   kInterrupted = 3, ///< by Ctrl-C, for one
 };
 
-/// Python's functions: they load what is asked for and add it to the table, or
-/// write a message.
-using NormLoader = int (*)(int32_t operation, int64_t rowLength,
-                           int32_t element, int32_t weight, int32_t bias,
-                           uint32_t wants, double epsilon, int32_t device,
-                           int64_t rows, char *message, size_t messageBytes);
-using RegionLoader = int (*)(const char *text, int32_t device, char *message,
-                             size_t messageBytes);
+/// Python's function: it loads the program that is asked for and adds it to the
+/// table, or writes a message.
+using Loader = int (*)(const char *text, int32_t device, char *message,
+                       size_t messageBytes);
 /// The callback that reports why there is no kernel, where PyTorch's is used
 /// instead.
 using RefusalListener = void (*)(const char *message);
-
-struct NormKeyHash {
-  size_t operator()(const NormKey &key) const {
-    size_t hash = std::hash<int64_t>()(key.rowLength);
-    for (int64_t part :
-         {static_cast<int64_t>(key.operation), int64_t(key.element),
-          int64_t(key.weight), int64_t(key.bias), int64_t(key.wants),
-          int64_t(key.device), key.rows})
-      hash = mix(hash, static_cast<size_t>(part));
-    return mix(hash, std::hash<double>()(key.epsilon));
-  }
-};
 
 /// Programs' texts may be long, and differ near their ends as anywhere: their
 /// last bytes and their length place them, and comparison decides.
@@ -78,33 +63,29 @@ struct TextHash {
 };
 
 /// A row program, and the text that it is found by.
-struct NamedRegion {
+struct NamedProgram {
   std::string text;
-  Region region;
+  RowProgram program;
 };
 
 struct Tables {
   std::shared_mutex mutex;
-  std::unordered_map<NormKey, std::unique_ptr<KernelHandle>, NormKeyHash>
-      kernels;
   /// By device, then by the program's text, which the value owns.
-  std::unordered_map<int32_t,
-                     std::unordered_map<std::string_view,
-                                        std::unique_ptr<NamedRegion>, TextHash>>
-      regions;
+  std::unordered_map<
+      int32_t, std::unordered_map<std::string_view,
+                                  std::unique_ptr<NamedProgram>, TextHash>>
+      programs;
   /// What was replaced: a launch on another thread may still use it.
-  std::vector<std::unique_ptr<KernelHandle>> replacedKernels;
-  std::vector<std::unique_ptr<NamedRegion>> replacedRegions;
+  std::vector<std::unique_ptr<NamedProgram>> replaced;
 
-  /// Kernels that could not be loaded where there was something else.
-  std::unordered_set<NormKey, NormKeyHash> refused;
+  /// Programs that could not be loaded where there was something else.
+  std::set<std::pair<int32_t, std::string>> refused;
 
   std::vector<std::string> simulatedChips;
   /// The chip of `with lnbwd.simulate()`; empty: the environment decides.
   std::string chosenChip;
 
-  NormLoader loadNorm = nullptr;
-  RegionLoader loadRegion = nullptr;
+  Loader load = nullptr;
   RefusalListener hearRefusal = nullptr;
 };
 
@@ -120,21 +101,29 @@ static Tables &tables() {
   throw std::runtime_error(message);
 }
 
-static const KernelHandle *lookUp(const NormKey &key) {
+const RowProgram *lookUpProgram(std::string_view text, int32_t device) {
   Tables &all = tables();
   std::shared_lock lock(all.mutex);
-  auto found = all.kernels.find(key);
-  return found == all.kernels.end() ? nullptr : found->second.get();
-}
-
-static const Region *lookUp(std::string_view text, int32_t device) {
-  Tables &all = tables();
-  std::shared_lock lock(all.mutex);
-  auto ofDevice = all.regions.find(device);
-  if (ofDevice == all.regions.end())
+  auto ofDevice = all.programs.find(device);
+  if (ofDevice == all.programs.end())
     return nullptr;
   auto found = ofDevice->second.find(text);
-  return found == ofDevice->second.end() ? nullptr : &found->second->region;
+  return found == ofDevice->second.end() ? nullptr : &found->second->program;
+}
+
+void addProgram(std::string text, int32_t device, RowProgram program) {
+  auto named = std::make_unique<NamedProgram>(
+      NamedProgram{std::move(text), std::move(program)});
+  Tables &all = tables();
+  std::unique_lock lock(all.mutex);
+  auto &ofDevice = all.programs[device];
+  auto replaced = ofDevice.find(named->text);
+  if (replaced != ofDevice.end()) {
+    all.replaced.push_back(std::move(replaced->second));
+    ofDevice.erase(replaced);
+  }
+  std::string_view key = named->text;
+  ofDevice.emplace(key, std::move(named));
 }
 
 /// The number of a chip, made when it is first met. The lock is held.
@@ -148,21 +137,20 @@ static int32_t chipNumber(Tables &all, const std::string &chip) {
   return -2 - static_cast<int32_t>(index);
 }
 
-/// Has Python load a kernel. No lock is held: Python takes its own, and adds
-/// the kernel.
-static int loadKernel(const NormKey &key, char *message) {
-  NormLoader load = tables().loadNorm;
+/// Has Python load a program. No lock is held: Python takes its own, and adds
+/// it.
+static int load(std::string_view text, int32_t device, char *message) {
+  Loader load = tables().load;
   if (!load)
-    fail("lnbwd: no kernel is loaded; import lnbwd before its operators run");
-  return load(static_cast<int32_t>(key.operation), key.rowLength, key.element,
-              key.weight, key.bias, key.wants, key.epsilon, key.device,
-              key.rows, message, kMessageBytes);
+    fail("lnbwd: no kernel is loaded; import lnbwd.regions_op before its "
+         "operators run");
+  return load(std::string(text).c_str(), device, message, kMessageBytes);
 }
 
-static const KernelHandle &lookUpLoaded(const NormKey &key) {
-  const KernelHandle *found = lookUp(key);
+static const RowProgram &lookUpLoaded(std::string_view text, int32_t device) {
+  const RowProgram *found = lookUpProgram(text, device);
   if (!found)
-    fail("lnbwd: the kernel that was just loaded is not in the table");
+    fail("lnbwd: the program that was just loaded is not in the table");
   return *found;
 }
 
@@ -176,28 +164,29 @@ int64_t rowsHint(int64_t rows) {
   return rows * rows > 2 * below * below ? 2 * below : below;
 }
 
-const KernelHandle &findKernel(const NormKey &key) {
-  if (const KernelHandle *found = lookUp(key))
+const RowProgram &findProgram(std::string_view text, int32_t device) {
+  if (const RowProgram *found = lookUpProgram(text, device))
     return *found;
   std::array<char, kMessageBytes> message{};
-  if (loadKernel(key, message.data()) != kLoaded)
+  if (load(text, device, message.data()) != kLoaded)
     fail(message.data());
-  return lookUpLoaded(key);
+  return lookUpLoaded(text, device);
 }
 
-const KernelHandle *tryToFindKernel(const NormKey &key) {
-  if (const KernelHandle *found = lookUp(key))
+const RowProgram *tryToFindProgram(std::string_view text, int32_t device) {
+  if (const RowProgram *found = lookUpProgram(text, device))
     return found;
   Tables &all = tables();
+  std::pair<int32_t, std::string> key(device, text);
   {
     std::shared_lock lock(all.mutex);
     if (all.refused.count(key) != 0)
       return nullptr;
   }
   std::array<char, kMessageBytes> message{};
-  switch (loadKernel(key, message.data())) {
+  switch (load(text, device, message.data())) {
   case kLoaded:
-    return &lookUpLoaded(key);
+    return &lookUpLoaded(text, device);
   case kNotNow:
     return nullptr;
   case kRefused: {
@@ -213,22 +202,6 @@ const KernelHandle *tryToFindKernel(const NormKey &key) {
   default:
     fail(message.data());
   }
-}
-
-const Region &findRegion(std::string_view text, int32_t device) {
-  if (const Region *found = lookUp(text, device))
-    return *found;
-  RegionLoader load = tables().loadRegion;
-  if (!load)
-    fail("lnbwd::region: import lnbwd.regions_op before the operator runs");
-  std::array<char, kMessageBytes> message{};
-  if (load(std::string(text).c_str(), device, message.data(), message.size()) !=
-      0)
-    fail(message.data());
-  const Region *found = lookUp(text, device);
-  if (!found)
-    fail("lnbwd::region: the program that was just loaded is not in the table");
-  return *found;
 }
 
 int32_t simulatedDevice() {
@@ -252,41 +225,14 @@ using namespace lnbwd::torch_operators;
 
 #define LNBWD_TORCH_API extern "C" __attribute__((visibility("default")))
 
-/// Sets the functions that are asked for what is not in the table, and the one
+/// Sets the function that is asked for what is not in the table, and the one
 /// that is told what could not be.
-LNBWD_TORCH_API void lnbwd_torch_set_loaders(NormLoader norm,
-                                             RegionLoader region,
-                                             RefusalListener refusal) {
+LNBWD_TORCH_API void lnbwd_torch_set_loader(Loader loader,
+                                            RefusalListener refusal) {
   Tables &all = tables();
   std::unique_lock lock(all.mutex);
-  all.loadNorm = norm;
-  all.loadRegion = region;
+  all.load = loader;
   all.hearRefusal = refusal;
-}
-
-/// Puts a kernel into the table, for a number of rows of rowsHint. The handles
-/// live as long as the process.
-LNBWD_TORCH_API void
-lnbwd_torch_add_kernel(int32_t operation, int64_t row_length, int32_t element,
-                       int32_t weight, int32_t bias, uint32_t wants,
-                       double epsilon, int32_t torch_device, int64_t rows,
-                       const lnbwd_kernel *kernel, const lnbwd_device *device,
-                       const lnbwd_program *program) {
-  Tables &all = tables();
-  NormKey key{static_cast<lnbwd::NamedOperation>(operation),
-              row_length,
-              element,
-              weight,
-              bias,
-              wants,
-              epsilon,
-              torch_device,
-              rows};
-  std::unique_lock lock(all.mutex);
-  auto &place = all.kernels[key];
-  if (place)
-    all.replacedKernels.push_back(std::move(place));
-  place = std::make_unique<KernelHandle>(KernelHandle{kernel, device, program});
 }
 
 /// What rowsHint makes of a number of rows.
@@ -296,32 +242,23 @@ LNBWD_TORCH_API int64_t lnbwd_torch_rows_hint(int64_t rows) {
 
 /// Puts a row program into the table: `operands` holds kind, element and row
 /// length of each operand in turn, `inputs` inputs before `outputs` outputs.
-/// `by_torch`: there is no kernel, and PyTorch computes it.
+/// The handles live as long as the process. `by_torch`: there is no kernel, and
+/// PyTorch computes it.
 LNBWD_TORCH_API void
-lnbwd_torch_add_region(const char *text, int32_t torch_device,
-                       const lnbwd_kernel *kernel, const lnbwd_device *device,
-                       const lnbwd_program *program, const int64_t *operands,
-                       size_t inputs, size_t outputs, int32_t by_torch) {
-  auto named = std::make_unique<NamedRegion>();
-  named->text = text;
-  named->region.isByTorch = by_torch != 0;
-  named->region.kernel = {kernel, device, program};
+lnbwd_torch_add_program(const char *text, int32_t torch_device,
+                        const lnbwd_kernel *kernel, const lnbwd_device *device,
+                        const lnbwd_program *program, const int64_t *operands,
+                        size_t inputs, size_t outputs, int32_t by_torch) {
+  RowProgram added;
+  added.isByTorch = by_torch != 0;
+  added.kernel = {kernel, device, program};
   for (size_t i = 0; i < inputs + outputs; ++i) {
     const int64_t *fields = operands + 3 * i;
-    (i < inputs ? named->region.inputs : named->region.outputs)
+    (i < inputs ? added.inputs : added.outputs)
         .push_back({static_cast<int32_t>(fields[0]),
                     static_cast<int32_t>(fields[1]), fields[2]});
   }
-  Tables &all = tables();
-  std::unique_lock lock(all.mutex);
-  auto &ofDevice = all.regions[torch_device];
-  auto replaced = ofDevice.find(named->text);
-  if (replaced != ofDevice.end()) {
-    all.replacedRegions.push_back(std::move(replaced->second));
-    ofDevice.erase(replaced);
-  }
-  std::string_view key = named->text;
-  ofDevice.emplace(key, std::move(named));
+  addProgram(text, torch_device, std::move(added));
 }
 
 /// Chooses the chip that CPU tensors are simulated on; empty: the environment's

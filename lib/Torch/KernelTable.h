@@ -1,4 +1,4 @@
-//===- KernelTable.h - Loaded kernels by what they compute ------*- C++ -*-===//
+//===- KernelTable.h - Loaded row programs by their names -------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,17 +7,17 @@
 //===----------------------------------------------------------------------===//
 //
 // What stands between an operator call and a launch: which kernel is loaded for
-// this operation, these types and this device. Python loads kernels (it knows
-// the caches and the compiler) and puts them here; a call that finds none asks
-// Python once. Entries stay for the life of the process: a captured graph may
-// refer to any of them.
+// this row program and this device. A program is known by a text; that of a
+// normalisation names the operation, its types and what else decides its kernel
+// (Norms.cpp). Python loads kernels (it knows the caches and the compiler) and
+// puts them here; a call that finds none asks Python once. Entries stay for the
+// life of the process: a captured graph may refer to any of them.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef LNBWD_LIB_TORCH_KERNELTABLE_H
 #define LNBWD_LIB_TORCH_KERNELTABLE_H
 
-#include "lnbwd/Operations/Operations.h"
 #include "lnbwd/Runtime/lnbwd_runtime.h"
 
 #include <cstdint>
@@ -26,34 +26,6 @@
 #include <vector>
 
 namespace lnbwd::torch_operators {
-
-/// The element type of a parameter that is not there.
-constexpr int32_t kNoElement = -1;
-
-/// Everything that decides which kernel runs a normalisation.
-struct NormKey {
-  NamedOperation operation;
-  int64_t rowLength;
-  int32_t element; ///< lnbwd_element of x
-  int32_t weight;  ///< of the scale, or kNoElement
-  int32_t bias;    ///< of the shift, or kNoElement
-  /// Bits 0 to 2: whether dx, dweight and dbias are computed.
-  uint32_t wants;
-  double epsilon; ///< of a forward pass; below 0: none
-  /// A GPU's index; below 0 a simulated chip (simulatedDevice).
-  int32_t device;
-  /// What rowsHint makes of M: kernels are chosen for a range of it, and right
-  /// for all.
-  int64_t rows;
-
-  bool operator==(const NormKey &other) const {
-    return operation == other.operation && rowLength == other.rowLength &&
-           element == other.element && weight == other.weight &&
-           bias == other.bias && wants == other.wants &&
-           epsilon == other.epsilon && device == other.device &&
-           rows == other.rows;
-  }
-};
 
 /// The number of rows that stands for `rows` in the choice of a schedule: the
 /// nearest power of two by ratio, 64 to 2^20 (python/lnbwd/spec.py has the same
@@ -78,7 +50,7 @@ struct Operand {
 
 /// A row program on a device: its operands in the order of the kernel's
 /// arguments, inputs first. A null kernel does nothing.
-struct Region {
+struct RowProgram {
   KernelHandle kernel;
   /// There is no kernel: PyTorch computes the program.
   bool isByTorch = false;
@@ -95,18 +67,22 @@ struct Region {
   }
 };
 
-/// The kernel for `key`, loaded by Python if it was not yet.
-/// Throws std::runtime_error with Python's words if it cannot be.
-const KernelHandle &findKernel(const NormKey &key);
+/// The row program of that name on a device, a GPU's index or below 0 a
+/// simulated chip (simulatedDevice); null if it is not in the table.
+const RowProgram *lookUpProgram(std::string_view text, int32_t device);
 
-/// The kernel for `key`, or null if there is none: Python was told why, once,
-/// and is not asked for it again, unless it said that it may work later. Throws
-/// std::runtime_error if loading was interrupted.
-const KernelHandle *tryToFindKernel(const NormKey &key);
+/// Puts a row program into the table. One of the same name is replaced, but
+/// stays for launches that have it.
+void addProgram(std::string text, int32_t device, RowProgram program);
 
 /// The row program that `text` names, loaded by Python if it was not yet.
 /// Throws std::runtime_error with Python's words if it cannot be.
-const Region &findRegion(std::string_view text, int32_t device);
+const RowProgram &findProgram(std::string_view text, int32_t device);
+
+/// The same, or null if there is none: Python was told why, once, and is not
+/// asked for it again, unless it said that it may work later. Throws
+/// std::runtime_error if loading was interrupted.
+const RowProgram *tryToFindProgram(std::string_view text, int32_t device);
 
 /// The number that stands for the simulated chip in `device` now, -2 or less;
 /// -1 if no chip is simulated, for which Python has the words.

@@ -1,4 +1,4 @@
-//===- Norms.h - Launches of normalisations ---------------------*- C++ -*-===//
+//===- Norms.h - Calls of normalisations ------------------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What PyTorch's operators and ours have in common behind their arguments:
-// which kernel it is, memory for its results, the launch.
+// What PyTorch's operators and ours have in common: their arguments, the name
+// of the row program that computes them, memory for the results, the launch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,68 +16,73 @@
 
 #include "KernelTable.h"
 #include "Tensors.h"
+#include "lnbwd/Operations/Operations.h"
 
 namespace lnbwd::torch_operators {
 
-/// What the launch of a normalisation needs beside its tensors.
-struct Norm {
-  NormKey key;
-  int64_t rows;
-};
-
-/// The number of a device in the kernels' tables.
+/// The number of a device in the table of programs.
 int32_t deviceNumber(AtenTensorHandle tensor);
 
-/// Whether kernels have x's type, and rows have elements.
-bool isComputedByKernels(AtenTensorHandle x, const std::vector<int64_t> &shape);
+/// A call of an operator: its arguments by what they are. Those that the
+/// operator does not have, or that were not given, are null.
+struct NormCall {
+  /// Takes the arguments off the operator's stack. PyTorch's own operators
+  /// (`isAten`) have normalized_shape at another place in a backward pass, and
+  /// RMSNorm's epsilon may be absent.
+  NormCall(NamedOperation operation, bool isAten, StableIValue *stack);
 
-/// Of a backward pass without gradients, and of a forward pass without epsilon.
-Norm describe(NamedOperation operation, const Tensor &x,
-              const std::vector<int64_t> &shape, const Tensor &weight,
-              const Tensor &bias);
+  /// Puts the arguments back, for another operator that takes the same.
+  void giveBack(StableIValue *stack);
 
-struct ForwardResults {
-  Tensor y;
-  Tensor mean; ///< null for RMSNorm
+  /// What keeps kernels from reading the arguments as they should be read;
+  /// empty: nothing. lnbwd.functional has the words for users.
+  std::string findMistake() const;
+
+  /// Whether kernels have x's type, and rows have elements.
+  bool isComputedByKernels() const { return element >= 0 && rowLength > 0; }
+
+  /// Whether the result of a place is asked for: y and the statistics are, and
+  /// of x, weight and bias the gradients in the mask, of what is there.
+  bool isWanted(size_t result) const;
+  bool isAnyWanted() const;
+
+  /// The row program that computes it, loaded by Python if it was not yet.
+  /// Where that cannot be: null for PyTorch's operators, which have another
+  /// kernel, and else std::runtime_error with Python's words.
+  const RowProgram *findProgram() const;
+
+  /// Launches the program, null where nothing is wanted, and puts the results
+  /// on the stack. For a gradient that is not wanted that is a tensor without
+  /// elements, or for PyTorch's operators one that is not defined.
+  void run(const RowProgram *program, StableIValue *stack) &&;
+
+  const NamedOperationInfo &info;
+  bool isAten;
+  bool hasMean;
+  size_t resultCount; ///< 3, or without a mean 2
+  Tensor dy;
+  Tensor x;
+  Tensor mean;
   Tensor rstd;
+  Tensor weight;
+  Tensor bias;
+  std::vector<int64_t> shape;
+  std::vector<bool> mask;
+  std::optional<double> givenEpsilon;
+  /// What a kernel of a forward pass adds: the one that was given, or else what
+  /// is put here; below 0 it is not known.
+  double epsilon = -1;
+
+  int32_t element;       ///< that of x (elementOf)
+  int64_t rowLength = 0; ///< N; 0 if x's shape does not end in `shape`, too
+  int64_t rows = 0;      ///< M
+
+private:
+  /// The name of the row program; python/lnbwd/norm_programs.py reads it.
+  std::string programName() const;
+
+  template <typename Visitor> void visitArguments(Visitor visit);
 };
-
-/// Puts y, mean if there is one and rstd on the stack, as an operator's
-/// results.
-void giveResults(StableIValue *stack, ForwardResults results);
-
-/// Puts x, normalized_shape and what there can be of weight and bias on the
-/// stack, as an operator's arguments; returns the place behind them.
-StableIValue *giveArguments(StableIValue *stack, bool hasBias, Tensor x,
-                            const std::vector<int64_t> &shape, Tensor weight,
-                            Tensor bias);
-
-/// Runs a forward pass; statistics come in the shape `statistics`.
-ForwardResults runForward(const KernelHandle &kernel, const Norm &norm,
-                          Tensor x, Tensor weight, Tensor bias,
-                          const std::vector<int64_t> &statistics);
-
-/// Null: not asked for (NormKey::wants).
-struct BackwardResults {
-  Tensor dx;
-  Tensor dweight;
-  Tensor dbias;
-};
-
-/// Runs a backward pass; `mean` is null for RMSNorm.
-BackwardResults runBackward(const KernelHandle &kernel, const Norm &norm,
-                            Tensor dy, Tensor x, Tensor mean, Tensor rstd,
-                            Tensor weight, const Tensor &bias);
-
-/// The gradients that are wanted, as bits of NormKey::wants.
-constexpr uint32_t kWantsX = 1;
-constexpr uint32_t kWantsWeight = 2;
-constexpr uint32_t kWantsBias = 4;
-
-/// The gradients that are asked for, of what is there. `mask` has a value for
-/// each of x, weight and, if there can be one, bias.
-uint32_t wantsOf(const std::vector<bool> &mask, const Tensor &weight,
-                 const Tensor &bias);
 
 } // namespace lnbwd::torch_operators
 

@@ -24,135 +24,21 @@
 
 namespace lnbwd::torch_operators {
 
-[[noreturn]] static void fail(const std::string &message) {
-  throw std::runtime_error("lnbwd: " + message);
-}
-
-/// Where a kernel would read or write beyond a tensor's end, or take its bits
-/// for another type, the call is refused.
-static void expect(const char *name, const Tensor &tensor, int32_t element,
-                   int64_t count, const Tensor &x) {
-  if (elementOf(tensor.get()) != element)
-    fail(std::string(name) + ": expected another element type; see lnbwd." +
-         getName(NamedOperation::LayerNorm) + ", which converts it");
-  if (elementCount(tensor.get()) != count)
-    fail(std::string(name) + ": expected " + std::to_string(count) +
-         " elements, got " + std::to_string(elementCount(tensor.get())));
-  if (deviceIndexOf(tensor.get()) != deviceIndexOf(x.get()))
-    fail(std::string(name) + ": expected a tensor on the device of x");
-}
-
-/// What every operator is called with, refused where it does not fit together.
-/// lnbwd.functional has the words for users.
-static void verify(AtenTensorHandle x, const std::vector<int64_t> &shape,
-                   AtenTensorHandle weight, AtenTensorHandle bias) {
-  if (shape.empty() || !endsIn(x, shape))
-    fail("x: expected a shape that ends in normalized_shape");
-  if ((elementOf(x) < 0 || elementOf(x) == LNBWD_ELEMENT_I8) && !isFloat64(x))
-    fail("x: expected float16, bfloat16, float32 or float64");
-  for (AtenTensorHandle parameter : {weight, bias}) {
-    if (!parameter)
-      continue;
-    const char *name = parameter == weight ? "weight" : "bias";
-    if (!hasShape(parameter, shape))
-      fail(std::string(name) + ": expected the shape normalized_shape");
-    if (isOnGPU(parameter) != isOnGPU(x) ||
-        deviceIndexOf(parameter) != deviceIndexOf(x))
-      fail(std::string(name) + ": expected a tensor on the device of x");
-    if (!haveSameType(parameter, x) &&
-        (isFloat64(x) || elementOf(parameter) != LNBWD_ELEMENT_F32))
-      fail(std::string(name) + ": expected the type of x or float32");
-  }
-}
-
-/// The operator in Python that does the same with PyTorch's operations.
-static std::string nameByTorch(NamedOperation operation) {
-  return std::string("lnbwd::_") + getName(operation) + "_by_torch";
-}
-
-/// (x, normalized_shape, weight?, bias?, eps) -> (y, mean, rstd), and without
-/// bias and mean for RMSNorm.
+/// An operator for a normalisation.
 template <NamedOperation operation>
-static void forward(StableIValue *stack, uint64_t, uint64_t) {
-  constexpr bool isLayerNorm = getInfo(operation).hasMean();
-  Arguments arguments(stack);
-  Tensor x = arguments.takeTensor();
-  std::vector<int64_t> shape = arguments.takeIntegers();
-  Tensor weight = arguments.takeOptionalTensor();
-  Tensor bias = isLayerNorm ? arguments.takeOptionalTensor() : Tensor();
-  double epsilon = arguments.takeDouble();
-
-  verify(x.get(), shape, weight.get(), bias.get());
-  if (!(epsilon >= 0))
-    fail("eps: expected a number that is 0 or more");
-  if (!isComputedByKernels(x.get(), shape)) {
-    *giveArguments(stack, isLayerNorm, std::move(x), shape, std::move(weight),
-                   std::move(bias)) = torch::stable::detail::from(epsilon);
-    return callOperator(nameByTorch(operation).c_str(), stack);
+static void normalise(StableIValue *stack, uint64_t, uint64_t) {
+  NormCall call(operation, /*isAten=*/false, stack);
+  std::string mistake = call.findMistake();
+  if (!mistake.empty())
+    throw std::runtime_error("lnbwd: " + mistake);
+  if (!call.isComputedByKernels()) {
+    // The operator in Python that does the same with PyTorch's operations.
+    call.giveBack(stack);
+    std::string name = std::string("lnbwd::_") + getName(operation);
+    return callOperator((name + "_by_torch").c_str(), stack);
   }
-  Norm norm = describe(operation, x, shape, weight, bias);
-  norm.key.epsilon = epsilon;
-  const KernelHandle &kernel = findKernel(norm.key);
-  const std::vector<int64_t> leading = leadingSizes(x.get(), shape.size());
-  giveResults(stack, runForward(kernel, norm, std::move(x), std::move(weight),
-                                std::move(bias), leading));
-}
-
-/// (dy, x, mean, rstd, weight?, bias?, normalized_shape, mask)
-/// -> (dx, dweight, dbias), and without mean, bias and dbias for RMSNorm.
-template <NamedOperation operation>
-static void backward(StableIValue *stack, uint64_t, uint64_t) {
-  constexpr bool isLayerNorm = getInfo(operation).hasMean();
-  Arguments arguments(stack);
-  Tensor dy = arguments.takeTensor();
-  Tensor x = arguments.takeTensor();
-  Tensor mean = isLayerNorm ? arguments.takeTensor() : Tensor();
-  Tensor rstd = arguments.takeTensor();
-  Tensor weight = arguments.takeOptionalTensor();
-  Tensor bias = isLayerNorm ? arguments.takeOptionalTensor() : Tensor();
-  std::vector<int64_t> shape = arguments.takeIntegers();
-  std::vector<bool> mask = arguments.takeBooleans();
-
-  verify(x.get(), shape, weight.get(), bias.get());
-  if (mask.size() != (isLayerNorm ? 3 : 2))
-    fail("mask: expected a truth value for each gradient, got " +
-         std::to_string(mask.size()));
-  if (!isComputedByKernels(x.get(), shape)) {
-    StableIValue *place = stack;
-    *place++ = give(std::move(dy));
-    *place++ = give(std::move(x));
-    if (isLayerNorm)
-      *place++ = give(std::move(mean));
-    *place++ = give(std::move(rstd));
-    *place++ = giveOptional(std::move(weight));
-    if (isLayerNorm)
-      *place++ = giveOptional(std::move(bias));
-    *place++ = give(shape);
-    *place = give(mask);
-    return callOperator(nameByTorch(operation).c_str(), stack);
-  }
-  Norm norm = describe(operation, x, shape, weight, bias);
-  expect("dy", dy, norm.key.element, elementCount(x.get()), x);
-  if (mean)
-    expect("mean", mean, LNBWD_ELEMENT_F32, norm.rows, x);
-  expect("rstd", rstd, LNBWD_ELEMENT_F32, norm.rows, x);
-  norm.key.wants = wantsOf(mask, weight, bias);
-
-  // What is not asked for is a tensor without elements.
-  const uint32_t wants = norm.key.wants;
-  Tensor noX = wants & kWantsX ? Tensor() : allocateEmpty(x);
-  Tensor noWeight = wants & kWantsWeight ? Tensor() : allocateEmpty(x);
-  Tensor noBias =
-      wants & kWantsBias || !isLayerNorm ? Tensor() : allocateEmpty(x);
-  BackwardResults results;
-  if (wants != 0)
-    results =
-        runBackward(findKernel(norm.key), norm, std::move(dy), std::move(x),
-                    std::move(mean), std::move(rstd), std::move(weight), bias);
-  *stack++ = give(std::move(wants & kWantsX ? results.dx : noX));
-  *stack++ = give(std::move(wants & kWantsWeight ? results.dweight : noWeight));
-  if (isLayerNorm)
-    *stack = give(std::move(wants & kWantsBias ? results.dbias : noBias));
+  const RowProgram *program = call.isAnyWanted() ? call.findProgram() : nullptr;
+  std::move(call).run(program, stack);
 }
 
 //===----------------------------------------------------------------------===//
@@ -167,7 +53,7 @@ struct RegionSize {
 
 /// B: that of the first group column among the inputs; where the outputs alone
 /// have groups, the first dimension of the first row block.
-static int64_t regionGroups(const Region &region,
+static int64_t regionGroups(const RowProgram &region,
                             const std::vector<Tensor> &inputs) {
   auto isGroupColumn = [](const Operand &operand) {
     return operand.kind == LNBWD_ARGUMENT_GROUP_COLUMN;
@@ -183,7 +69,7 @@ static int64_t regionGroups(const Region &region,
 }
 
 /// The sizes, after every input was checked against what the program takes.
-static RegionSize regionSize(const Region &region,
+static RegionSize regionSize(const RowProgram &region,
                              const std::vector<Tensor> &inputs) {
   if (inputs.size() != region.inputs.size())
     throw std::runtime_error("lnbwd::region: expected " +
@@ -230,7 +116,8 @@ static void region(StableIValue *stack, uint64_t, uint64_t) {
   String name = arguments.takeString();
   if (inputs.empty())
     throw std::runtime_error("lnbwd::region: expected inputs, got none");
-  const Region &program = findRegion(name.text, deviceNumber(inputs[0].get()));
+  const RowProgram &program =
+      findProgram(name.text, deviceNumber(inputs[0].get()));
   RegionSize size = regionSize(program, inputs);
   if (program.isByTorch) {
     stack[0] = give(std::move(inputs));
@@ -264,10 +151,10 @@ static void registerKernels(torch::stable::detail::StableLibrary &library) {
   auto add = [&](NamedOperation operation, auto *kernel) {
     library.impl((std::string("_") + getName(operation)).c_str(), kernel);
   };
-  add(NamedOperation::LayerNorm, forward<NamedOperation::LayerNorm>);
-  add(NamedOperation::LayerNormBwd, backward<NamedOperation::LayerNormBwd>);
-  add(NamedOperation::RmsNorm, forward<NamedOperation::RmsNorm>);
-  add(NamedOperation::RmsNormBwd, backward<NamedOperation::RmsNormBwd>);
+  add(NamedOperation::LayerNorm, normalise<NamedOperation::LayerNorm>);
+  add(NamedOperation::LayerNormBwd, normalise<NamedOperation::LayerNormBwd>);
+  add(NamedOperation::RmsNorm, normalise<NamedOperation::RmsNorm>);
+  add(NamedOperation::RmsNormBwd, normalise<NamedOperation::RmsNormBwd>);
   library.impl("_region", region);
 }
 

@@ -39,7 +39,7 @@ struct RegionCall {
   std::string text;
   Device device;
   /// Found by the first call, and again where another chip is simulated.
-  const Region *region = nullptr;
+  const RowProgram *program = nullptr;
   int32_t foundFor = 0;
 };
 
@@ -69,13 +69,13 @@ static bool addressOf(PyObject *tensor, void *&address) {
   return address || !PyErr_Occurred();
 }
 
-static const Region &find(RegionCall &call) {
+static const RowProgram &find(RegionCall &call) {
   int32_t number = call.device.isGPU() ? call.device.index : simulatedDevice();
-  if (!call.region || call.foundFor != number) {
-    call.region = &findRegion(call.text, number);
+  if (!call.program || call.foundFor != number) {
+    call.program = &findProgram(call.text, number);
     call.foundFor = number;
   }
-  return *call.region;
+  return *call.program;
 }
 
 /// Has PyTorch's operations compute the region, for which there is no kernel:
@@ -113,10 +113,10 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
   if (!call)
     return nullptr;
   try {
-    const Region &region = find(*call);
-    size_t inputs = region.inputs.size();
-    size_t tensors = inputs + region.outputs.size();
-    size_t numbers = region.hasGroups() ? 2 : 1;
+    const RowProgram &program = find(*call);
+    size_t inputs = program.inputs.size();
+    size_t tensors = inputs + program.outputs.size();
+    size_t numbers = program.hasGroups() ? 2 : 1;
     if (static_cast<size_t>(count) != numbers + tensors) {
       PyErr_Format(
           PyExc_TypeError,
@@ -126,7 +126,7 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
           inputs, tensors - inputs, count);
       return nullptr;
     }
-    if (region.isByTorch)
+    if (program.isByTorch)
       return computeByTorch(*call, arguments + numbers,
                             static_cast<Py_ssize_t>(tensors));
     int64_t rows = 0, groups = 1;
@@ -154,7 +154,7 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
         return nullptr;
     }
     WithoutInterpreterLock unlocked;
-    launch(region.kernel, rows, addresses, call->device, groups);
+    launch(program.kernel, rows, addresses, call->device, groups);
   } catch (const std::exception &error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
     return nullptr;

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from . import native
 from .errors import LnbwdError
-from .operations import LAYER_NORM, LAYER_NORM_BWD, RMS_NORM, RMS_NORM_BWD
+from .operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS, RMS_NORM, RMS_NORM_BWD
 
 __all__ = ["Override", "override_aten"]
 
@@ -133,7 +133,7 @@ class Override:
             _counts[device_type] -= 1
             if _counts[device_type] == 0:
                 active.discard(device_type)
-                native.override_aten(_KEYS[device_type], False)
+                native.override_aten(_KEYS[device_type], None)
 
     def __enter__(self) -> Override:
         return self
@@ -183,7 +183,8 @@ def override_aten(device_type: str = "cuda") -> Override:
                 for dtype in native.ELEMENT_NAMES:
                     if dtype.is_floating_point:
                         native.set_default_epsilon(dtype, _default_epsilon(dtype, device_type))
-            if not native.override_aten(_KEYS[device_type], True):
+            names = [_OPERATORS[op][0] for op in OPERATIONS if op in _OPERATORS]
+            if not native.override_aten(_KEYS[device_type], names):
                 raise LnbwdError("lnbwd.override_aten: PyTorch refuses other kernels for its "
                                  "operators; its words are on the standard error output")
         _counts[device_type] += 1

@@ -11,17 +11,15 @@ tensors run on the simulator, and only where that was asked for.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
-import threading
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
-from . import _chips, native, runtime, tuning
+from . import _chips, native, runtime
 from .errors import LnbwdError, RuntimeStatusError
-from .kernels import code_for_device, code_format
-from .spec import ROWS_HINTS, KernelSpec, rows_hint, rows_option
+from .kernels import code_for_device
+from .spec import Spec
 
 __all__ = ["simulate", "simulated_chip"]
 
@@ -29,9 +27,6 @@ DEFAULT_CHIP = _chips.SIMULATED
 """The chip that is simulated where none is named."""
 
 _simulated: list[str] = []
-_lock = threading.Lock()
-_Key = tuple[object, ...]
-_loaded: dict[_Key, runtime.Kernel] = {}
 
 
 def simulated_chip() -> str | None:
@@ -109,60 +104,15 @@ def open_device(device: torch.device) -> runtime.Device:
     return runtime.Device.open(_device_spec(index))
 
 
-def load_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
-                bias: torch.dtype | None, wants: tuple[bool, bool, bool], epsilon: float | None,
-                device: torch.device, rows: int = 0) -> runtime.Kernel:
-    """The kernel for a torch device, loaded now; it stays so for the life of the process.
+def load_code(make: Callable[[str, str], Spec], target: runtime.Device) -> runtime.Kernel:
+    """A kernel on a device, compiled or from a cache; ``make`` gives its spec for a chip and a
+    format.
 
-    The arguments are those of :func:`launch`.
+    Raises:
+        LnbwdError: there is no compiler, or it refuses the program.
     """
-    common: _Key = (op, n, dtype, weight, bias, wants, epsilon,
-                    simulated_chip() if device.type == "cpu" else device.index)
-    key = (*common, rows_hint(rows))
-    with _lock:
-        kernel = _loaded.get(key)
-    if kernel is not None:
-        return kernel
-    target = open_device(device)
-    if is_capturing(device):
-        # Nothing can be loaded; what was chosen for another number of rows is right for this one.
-        with _lock:
-            kernel = next((_loaded[other] for hint in sorted(ROWS_HINTS, key=_distance(rows))
-                           if (other := (*common, hint)) in _loaded), None)
-        if kernel is not None:
-            return kernel
-    check_capture(device, f"the kernel of {op} for rows of {n}")
-
-    x_name, weight_name, bias_name = (native.ELEMENT_NAMES[t] if t else ""
-                                      for t in (dtype, weight, bias))
-
-    def make(chip: str, format: str) -> KernelSpec:
-        return KernelSpec(op, n, x_name, chip, weight_name, bias_name, *wants, format=format,
-                          epsilon=epsilon, rows=rows_option(rows, chip))
-
-    with _lock:
-        # Where a chip's schedules do not depend on the number of rows, one kernel is for all.
-        wanted = make(target.chip, "")
-        kernel = next((loaded for hint in ROWS_HINTS
-                       if rows_option(hint, target.chip) == wanted.rows
-                       and (loaded := _loaded.get((*common, hint)))), None)
-        if kernel is not None:
-            _loaded[key] = kernel
-        else:
-            if tuning.is_on():
-                fastest = tuning.tuned(make(target.chip, code_format(target.chip)), target, rows)
-                code = code_for_device(lambda chip, format: dataclasses.replace(
-                    make(chip, format), schedule=fastest), target.chip)
-            else:
-                code = code_for_device(make, target.chip)
-            program = runtime.Program.for_chip(code, target.info.arch)
-            kernel = _loaded[key] = runtime.Kernel(target, program)
-    return kernel
-
-
-def _distance(rows: int) -> Callable[[int], float]:
-    """How far a hint is from a number of rows, by ratio."""
-    return lambda hint: max(hint, rows) / max(min(hint, rows), 1)
+    code = code_for_device(make, target.chip)
+    return runtime.Kernel(target, runtime.Program.for_chip(code, target.info.arch))
 
 
 def is_capturing(device: torch.device) -> bool:
@@ -189,16 +139,6 @@ def torch_device(number: int) -> torch.device:
         return torch.device("cuda", number)
     check_device(torch.empty(0))
     return torch.device("cpu")
-
-
-def _load_for_native(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
-                     bias: torch.dtype | None, wants: tuple[bool, bool, bool],
-                     epsilon: float | None, device: int, rows: int) -> None:
-    kernel = load_kernel(op, n, dtype, weight, bias, wants, epsilon, torch_device(device), rows)
-    native.add_kernel(op, n, dtype, weight, bias, wants, epsilon, device, rows, kernel)
-
-
-native.loaders["norm"] = _load_for_native
 
 
 def _public_stream(index: int) -> int:
@@ -244,28 +184,6 @@ def launch_kernel(kernel: runtime.Kernel, rows: int, tensors: Sequence[torch.Ten
         scratch = tensors[0].new_empty(size, dtype=torch.uint8)
         workspace = scratch.data_ptr()
     kernel.launch(addresses, rows, workspace, size, _raw_stream(index), groups)
-
-
-def launch(op: str, n: int, rows: int, dtype: torch.dtype, weight: torch.dtype | None,
-           bias: torch.dtype | None, wants: tuple[bool, bool, bool],
-           tensors: Sequence[torch.Tensor], epsilon: float | None = None) -> None:
-    """Runs the kernel of an operation on tensors in the order of its arguments, all dense and on
-    one device.
-
-    Args:
-        op: the operation.
-        n, rows: the row length and the number of rows.
-        dtype, weight, bias: types of x, of the scale and of the shift; None: there is none.
-        wants: whether dx, dweight and dbias are computed.
-        tensors: inputs, then outputs.
-        epsilon: of a forward pass.
-    """
-    first = tensors[0]
-    kernel = _loaded.get((op, n, dtype, weight, bias, wants, epsilon, device_key(first),
-                          rows_hint(rows)))
-    if kernel is None:
-        kernel = load_kernel(op, n, dtype, weight, bias, wants, epsilon, first.device, rows)
-    launch_kernel(kernel, rows, tensors)
 
 
 def _launch_on_host_memory(kernel: runtime.Kernel, rows: int, addresses: Sequence[int],

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,8 +24,9 @@ import torch
 from torch import Tensor
 
 from . import _chips, native, operations, ops, product_choice, regions_op, runtime, schedule
-from .kernels import code_for_device, derive_gradient
-from .launching import check_capture, device_key, is_capturing, launch_kernel, open_device
+from .compiler import Gradient as DerivedGradient
+from .kernels import derive_gradient
+from .launching import is_capturing, load_code
 from .operations import LAYER_NORM, OPERATIONS, ROLES, Operation
 from .rowprogram import Builder, Input, Output, RowProgram
 from .spec import DTYPES, GradientSpec, ProgramSpec, rows_hint
@@ -36,6 +38,13 @@ INPUTS = ("x", "w", "gamma", "beta", "b")
 
 _MAX_LAYERS = 4096
 _TYPES = {name: dtype for dtype, name in native.ELEMENT_NAMES.items()}
+
+
+class _Program(NamedTuple):
+    """A program of kernels of ours: its name, and those of its operands, in order."""
+
+    text: str
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -101,6 +110,30 @@ class Layer:
         return self._mlir(op, self._elements(op))
 
     @functools.cached_property
+    def _programs(self) -> dict[int, _Program]:
+        return {}
+
+    def program(self, rows: int) -> _Program:
+        """The forward pass by kernels of ours, for a call of so many rows."""
+        hint = rows_hint(rows)
+        program = self._programs.get(hint)
+        if program is None:
+            op = OPERATIONS[self.norm + "_linear"]
+            elements = self._elements(op)
+            program = self._programs[hint] = _register(
+                self.text, self, [o.name for o in op.operands if o.name in elements],
+                ("out", *self.statistics), hint)
+        return program
+
+    def operand(self, name: str) -> regions_op.Operand:
+        """What an operand is to the operator of row programs."""
+        role = ROLES[name]
+        element = "f32" if role.kind == "row_scalar" else dict(self.columns).get(
+            name if name in INPUTS else name.removeprefix("d"), self.dtype)
+        return regions_op.Operand(role.kind, _TYPES[element], 1 if role.kind == "row_scalar"
+                                  else math.prod(role.row(self.k, self.n)))
+
+    @functools.cached_property
     def _norms(self) -> dict[tuple[int, bool], str]:
         return {}
 
@@ -129,10 +162,8 @@ class Layer:
             return regions_op.make_kernel_from_mlir(source, options, rows=hint)(device)
 
         def operands(is_output: bool) -> list[regions_op.Operand]:
-            return [regions_op.Operand(role.kind, _TYPES[elements[role.name]],
-                                       1 if role.kind == "row_scalar" else self.k)
-                    for role in (operand.role for operand in OPERATIONS[self.norm].operands
-                                 if operand.is_output == is_output) if role.name in elements]
+            return [self.operand(operand.name) for operand in OPERATIONS[self.norm].operands
+                    if operand.is_output == is_output and operand.name in elements]
 
         return regions_op.register_program(f"{source}// {hint} rows, before a product\n",
                                            operands(False), operands(True), make_kernel).text
@@ -173,9 +204,27 @@ class Gradient:
         return GradientSpec(self.layer.text, self.wanted, ("out",), self.layer.statistics)
 
     @functools.cached_property
+    def _derived(self) -> DerivedGradient:
+        return derive_gradient(self.spec)
+
+    @property
     def text(self) -> str:
         """The derived gradient as MLIR."""
-        return derive_gradient(self.spec).mlir
+        return self._derived.mlir
+
+    @functools.cached_property
+    def _programs(self) -> dict[int, _Program]:
+        return {}
+
+    def program(self, rows: int) -> _Program:
+        """The gradient by kernels of ours, for a call of so many rows."""
+        hint = rows_hint(rows)
+        program = self._programs.get(hint)
+        if program is None:
+            program = self._programs[hint] = _register(
+                self.text, self.layer, self._derived.operands,
+                ["d" + name for name in self.wanted], hint)
+        return program
 
     @functools.cached_property
     def norm_inputs(self) -> tuple[str, ...]:
@@ -254,45 +303,38 @@ def find_layer(norm: str, k: int, n: int, dtype: torch.dtype, gamma: torch.dtype
 # --------------------------------------------------------------------------------------------------
 
 
-class _Loaded(NamedTuple):
-    kernel: runtime.Kernel
-    # The operands' names, in the order of a launch.
-    names: tuple[str, ...]
+def _register(source: str, layer: Layer, operands: Iterable[str], written: Collection[str],
+              hint: int) -> _Program:
+    """A program of kernels of ours for calls with so many rows.
+
+    Args:
+        source: the program as MLIR.
+        layer: the layer.
+        operands: the names of its arguments, in order.
+        written: those that are outputs.
+        hint: for calls with this :func:`lnbwd.spec.rows_hint`.
+    """
+    def make_kernel(device: runtime.Device) -> runtime.Kernel:
+        has_tf32 = layer.tf32 and _chips.has_tf32_products(device.chip)
+        # Of programs with matrices all chips' kernels depend on the number of rows: how a sum is
+        # taken apart, and whether one workgroup takes everything.
+        return load_code(lambda chip, format: ProgramSpec(
+            source, chip, "float32-products=tf32" if has_tf32 else "", format, hint), device)
+
+    names = tuple(operands)
+    inputs, outputs = ([layer.operand(name) for name in names if (name in written) == is_output]
+                       for is_output in (False, True))
+    text = f"{source}// {hint} rows{', tf32' if layer.tf32 else ''}\n"
+    return _Program(regions_op.register_program(text, inputs, outputs, make_kernel).text, names)
 
 
-_Key = tuple[str, bool, object, int]
-_loaded: dict[_Key, _Loaded] = {}
-_lock = threading.RLock()
-
-
-def _load(source: str, tf32: bool, device: torch.device, key: _Key, rows: int) -> _Loaded:
-    """The kernels of a program, loaded for a device."""
-    with _lock:
-        loaded = _loaded.get(key)
-        if loaded is not None:
-            return loaded
-        check_capture(device, "a kernel of a norm and a linear layer")
-        target = open_device(device)
-
-        def make(chip: str, format: str) -> ProgramSpec:
-            # Of programs with matrices all chips' kernels depend on it: how a sum is taken apart,
-            # and whether one workgroup takes everything.
-            options = "float32-products=tf32" if tf32 and _chips.has_tf32_products(chip) else ""
-            return ProgramSpec(source, chip, options, format=format, rows=rows_hint(rows))
-
-        program = runtime.Program.for_chip(code_for_device(make, target.chip), target.info.arch)
-        names = tuple(argument.name for argument in program.arguments)
-        loaded = _loaded[key] = _Loaded(runtime.Kernel(target, program), names)
-    return loaded
-
-
-def _run(source: str, tf32: bool, tensors: Mapping[str, Tensor]) -> None:
+def _run(program: _Program, tensors: Mapping[str, Tensor]) -> None:
     """Launches a program on tensors by the names of its operands."""
     x = tensors["x"]
-    rows = x.shape[0]
-    key = (source, tf32, device_key(x), rows_hint(rows))
-    loaded = _loaded.get(key) or _load(source, tf32, x.device, key, rows)
-    launch_kernel(loaded.kernel, rows, [tensors[name] for name in loaded.names])
+    try:
+        _call_of(program.text, x.device)(x.shape[0], *[tensors[name] for name in program.names])
+    except RuntimeError as error:
+        raise native.original(error) from None
 
 
 def _forward_by_kernels(layer: Layer, known: dict[str, Tensor], _: bool) -> dict[str, Tensor]:
@@ -302,13 +344,13 @@ def _forward_by_kernels(layer: Layer, known: dict[str, Tensor], _: bool) -> dict
     results = {"out": x.new_empty(rows, layer.n), "rstd": rstd}
     if layer.norm == LAYER_NORM:
         results["mean"] = torch.empty_like(rstd)
-    _run(layer.text, layer.tf32, known | results)
+    _run(layer.program(rows), known | results)
     return results
 
 
 def _backward_by_kernels(gradient: Gradient, known: dict[str, Tensor]) -> dict[str, Tensor]:
     gradients = {"d" + name: torch.empty_like(known[name]) for name in gradient.wanted}
-    _run(gradient.text, gradient.layer.tf32, known | gradients)
+    _run(gradient.program(known["x"].shape[0]), known | gradients)
     return gradients
 
 

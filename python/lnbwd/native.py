@@ -21,16 +21,13 @@ from typing import Any
 
 import torch
 
-from . import operations, runtime
+from . import runtime
 from ._library import find_library
 from .errors import LnbwdError
 
-__all__ = ["ELEMENT_NAMES", "OPERATIONS", "add_kernel", "add_region", "hear_refusals", "load",
-           "loaders", "make_region_call", "note_error", "original", "override_aten",
-           "set_default_epsilon", "set_simulated_chip"]
-
-OPERATIONS = tuple(operations.OPERATIONS)
-"""In the order of their numbers in the library."""
+__all__ = ["ELEMENT_NAMES", "add_program", "hear_refusals", "load", "load_program",
+           "make_region_call", "note_error", "original", "override_aten", "set_default_epsilon",
+           "set_simulated_chip"]
 
 ELEMENT_NAMES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32",
                  torch.bool: "i8"}
@@ -43,22 +40,21 @@ _ELEMENTS = sorted(ELEMENT_NAMES, key=lambda dtype: runtime.ELEMENTS.index(ELEME
 # What the library says where PyTorch's allocator failed it.
 _OUT_OF_MEMORY = "lnbwd: out of memory"
 
-_NormLoader = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32, ctypes.c_int32,
-    ctypes.c_uint32, ctypes.c_double, ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p,
-    ctypes.c_size_t)
-_RegionLoader = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int32, ctypes.c_void_p,
-                                 ctypes.c_size_t)
-
+_Loader = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int32, ctypes.c_void_p,
+                           ctypes.c_size_t)
 _RefusalListener = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 
-loaders: dict[str, Callable[..., None]] = {}
-"""Who loads a kernel ("norm") or a row program ("region"), and adds it to the table."""
+
+def load_program(text: str, device: int) -> None:
+    """Loads a row program for a device of the library's numbers, and adds it to the table.
+    :mod:`lnbwd.regions_op` puts its function here."""
+    raise LnbwdError("import lnbwd.regions_op before the operators run")
+
 
 _pending = threading.local()
 
 
-# What a loader returns; 0: the kernel is in the table.
+# What the loader returns; 0: the program is in the table.
 _REFUSED, _NOT_NOW, _INTERRUPTED = 1, 2, 3
 
 
@@ -76,22 +72,9 @@ def _report(error: BaseException, message: int, size: int) -> int:
     return _REFUSED if isinstance(error, Exception) else _INTERRUPTED
 
 
-def _load_norm(operation: int, n: int, element: int, weight: int, bias: int, wants: int,
-               epsilon: float, device: int, rows: int, message: int, size: int) -> int:
+def _load(text: bytes, device: int, message: int, size: int) -> int:
     try:
-        loaders["norm"](
-            OPERATIONS[operation], n, _ELEMENTS[element], *(None if e < 0 else _ELEMENTS[e]
-                                                           for e in (weight, bias)),
-            tuple(bool(wants >> bit & 1) for bit in range(3)), None if epsilon < 0 else epsilon,
-            device, rows)
-    except BaseException as error:
-        return _report(error, message, size)
-    return 0
-
-
-def _load_region(text: bytes, device: int, message: int, size: int) -> int:
-    try:
-        loaders["region"](text.decode(), device)
+        load_program(text.decode(), device)
     except BaseException as error:
         return _report(error, message, size)
     return 0
@@ -111,7 +94,7 @@ def _hear_refusal(message: bytes) -> None:
 
 
 # The library keeps their addresses, so that they live as long as the process.
-_norm_loader, _region_loader = _NormLoader(_load_norm), _RegionLoader(_load_region)
+_loader = _Loader(_load)
 _refusal_listener = _RefusalListener(_hear_refusal)
 
 
@@ -154,11 +137,9 @@ def load() -> ctypes.CDLL | None:
     p = ctypes.c_void_p
     i32, i64 = ctypes.c_int32, ctypes.c_int64
     for name, arguments in (
-            ("lnbwd_torch_set_loaders", [_NormLoader, _RegionLoader, _RefusalListener]),
-            ("lnbwd_torch_add_kernel", [i32, i64, i32, i32, i32, ctypes.c_uint32, ctypes.c_double,
-                                        i32, i64, p, p, p]),
-            ("lnbwd_torch_add_region", [ctypes.c_char_p, i32, p, p, p, p, ctypes.c_size_t,
-                                        ctypes.c_size_t, i32]),
+            ("lnbwd_torch_set_loader", [_Loader, _RefusalListener]),
+            ("lnbwd_torch_add_program", [ctypes.c_char_p, i32, p, p, p, p, ctypes.c_size_t,
+                                         ctypes.c_size_t, i32]),
             ("lnbwd_torch_note_error", [ctypes.c_char_p]),
             ("lnbwd_torch_set_simulated_chip", [ctypes.c_char_p])):
         function = getattr(library, name)
@@ -169,8 +150,8 @@ def load() -> ctypes.CDLL | None:
     library.lnbwd_torch_set_default_epsilon.restype = ctypes.c_int
     library.lnbwd_torch_set_default_epsilon.argtypes = [i32, ctypes.c_double]
     library.lnbwd_torch_override_aten.restype = ctypes.c_int
-    library.lnbwd_torch_override_aten.argtypes = [ctypes.c_char_p, ctypes.c_int]
-    library.lnbwd_torch_set_loaders(_norm_loader, _region_loader, _refusal_listener)
+    library.lnbwd_torch_override_aten.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p)]
+    library.lnbwd_torch_set_loader(_loader, _refusal_listener)
     return library
 
 
@@ -188,15 +169,22 @@ def note_error(words: str) -> None:
     library.lnbwd_torch_note_error(words.encode(errors="replace").replace(b"\0", b""))
 
 
-def override_aten(dispatch_key: str, is_on: bool) -> bool:
+def override_aten(dispatch_key: str, names: Sequence[str] | None) -> bool:
     """Puts our kernels into the places of PyTorch's norms for a dispatch key, or takes them out;
     whether PyTorch let it. PyTorch's warning of kernels that are overridden, which is what was
-    asked for, is not shown."""
+    asked for, is not shown.
+
+    Args:
+        dispatch_key: "CUDA" or "CPU".
+        names: ATen's names of the operators, in the order of :mod:`lnbwd.operations`; None takes
+            ours out.
+    """
     library = load()
     assert library is not None
+    given = names and (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
 
     def override() -> int:
-        result: int = library.lnbwd_torch_override_aten(dispatch_key.encode(), is_on)
+        result: int = library.lnbwd_torch_override_aten(dispatch_key.encode(), given)
         return result
 
     with warnings.catch_warnings():
@@ -232,41 +220,25 @@ def _handles(kernel: runtime.Kernel | None) -> list[Any]:
     return [kernel._handle, kernel.device._handle, kernel.program._handle]
 
 
-def add_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
-               bias: torch.dtype | None, wants: Sequence[bool], epsilon: float | None,
-               device: int, rows: int, kernel: runtime.Kernel | None) -> None:
-    """Puts a kernel into the library's table, which keeps it alive for ever.
+def add_program(text: str, device: int, kernel: runtime.Kernel | None,
+                inputs: Sequence[tuple[str, torch.dtype, int]],
+                outputs: Sequence[tuple[str, torch.dtype, int]], *, by_torch: bool) -> None:
+    """Puts a row program's kernel into the library's table, which keeps it alive for ever.
 
     Args:
-        op, n, dtype, weight, bias, wants, epsilon: what it computes.
+        text: the program's name.
         device: a GPU's index, or the library's number of the simulated chip.
-        rows: for calls with this :func:`lnbwd.spec.rows_hint`.
         kernel: the kernel; None: one that does nothing, for measurements of the host.
-    """
-    library = load()
-    assert library is not None
-    library.lnbwd_torch_add_kernel(
-        OPERATIONS.index(op), n, _ELEMENTS.index(dtype),
-        *(-1 if t is None else _ELEMENTS.index(t) for t in (weight, bias)),
-        sum(want << bit for bit, want in enumerate(wants)), -1.0 if epsilon is None else epsilon,
-        device, rows, *_handles(kernel))
-
-
-def add_region(text: str, device: int, kernel: runtime.Kernel | None,
-               inputs: Sequence[tuple[str, torch.dtype, int]],
-               outputs: Sequence[tuple[str, torch.dtype, int]], *,
-               by_torch: bool) -> None:
-    """Gives the library a row program's kernel; operands as kind, type and row length.
-
-    With ``by_torch`` there is no kernel, and PyTorch computes it (``lnbwd::_region_by_torch``).
+        inputs, outputs: kind, type and row length of each operand.
+        by_torch: there is no kernel, and PyTorch computes it (``lnbwd::_region_by_torch``).
     """
     library = load()
     assert library is not None
     fields = [value for kind, dtype, length in (*inputs, *outputs)
               for value in (_KINDS.index(kind), _ELEMENTS.index(dtype), length)]
-    library.lnbwd_torch_add_region(text.encode(), device, *_handles(kernel),
-                                   (ctypes.c_int64 * len(fields))(*fields), len(inputs),
-                                   len(outputs), by_torch)
+    library.lnbwd_torch_add_program(text.encode(), device, *_handles(kernel),
+                                    (ctypes.c_int64 * len(fields))(*fields), len(inputs),
+                                    len(outputs), by_torch)
 
 
 @functools.lru_cache(maxsize=1)

@@ -33,9 +33,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import native
+from . import native, regions_op
 from .errors import LnbwdError
-from .launching import check_device, dense, launch
+from .launching import check_device, dense
+from .norm_programs import name_of
 from .operations import LAYER_NORM, LAYER_NORM_BWD, RMS_NORM, RMS_NORM_BWD
 
 __all__ = ["NORMS", "Norm", "Refused", "convert_parameter"]
@@ -273,10 +274,19 @@ class Norm:
         outputs = [torch.empty_like(x, memory_format=torch.contiguous_format)]
         outputs += [x.new_empty(_statistics_shape(x, normalized_shape), dtype=torch.float32)
                     for _ in parameters]
-        dtypes = [None if p is None else p.dtype for p in (*parameters, None)]
-        launch(self.name, n, x.numel() // n, x.dtype, dtypes[0], dtypes[1], (False, False, False),
-               [*(dense(t) for t in (x, *parameters) if t is not None), *outputs], eps)
+        self._launch(self.name, n, x, parameters, float(eps), (x, *parameters), outputs)
         return tuple(outputs)
+
+    @staticmethod
+    def _launch(op: str, n: int, x: Tensor, parameters: Sequence[Tensor | None],
+                what: float | tuple[bool, ...], inputs: Sequence[Tensor | None],
+                outputs: Sequence[Tensor]) -> None:
+        """Runs the row program that :func:`name_of` names."""
+        rows = x.numel() // n
+        types = (x.dtype, *[None if p is None else p.dtype for p in parameters])
+        name = name_of(op, n, types, what, rows)
+        regions_op.launch_program(name, rows, [*[dense(t) for t in inputs if t is not None],
+                                               *outputs])
 
     def _backward(self, dy: Tensor, x: Tensor, *others: Any) -> Any:
         """The operator of the gradient."""
@@ -292,12 +302,9 @@ class Norm:
         outputs = [gradient for gradient, like in zip(gradients, wanted, strict=True)
                    if like is not None]
         if outputs:
-            wants = [like is not None for like in (*wanted, None)]
-            dtypes = [None if p is None else p.dtype for p in (*parameters, None)]
-            launch(self.gradient, math.prod(normalized_shape), statistics[0].numel(), x.dtype,
-                   dtypes[0], dtypes[1], (wants[0], wants[1], wants[2]),
-                   [*(dense(t) for t in (dy, x, parameters[0], *statistics) if t is not None),
-                    *outputs])
+            self._launch(self.gradient, math.prod(normalized_shape), x, parameters,
+                         tuple([like is not None for like in wanted]),
+                         (dy, x, parameters[0], *statistics), outputs)
         return tuple(gradients)
 
     # By PyTorch -----------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from __future__ import annotations
 import operator
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,13 +41,14 @@ from torch import Tensor
 
 from . import native, runtime
 from .errors import LnbwdError
-from .kernels import code_for_device
 from .launching import (
     check_capture,
     check_device,
     dense,
     device_key,
+    is_capturing,
     launch_kernel,
+    load_code,
     open_device,
     simulated_chip,
     torch_device,
@@ -111,6 +112,7 @@ class RegionProgram:
     outputs: tuple[Operand, ...]
     make_kernel: MakeKernel
     evaluate: Evaluate | None = None
+    stand_ins: Callable[[], Iterable[str]] | None = None
 
     @property
     def has_groups(self) -> bool:
@@ -124,11 +126,15 @@ _programs: dict[str, RegionProgram] = {}
 _kernels: dict[_Key, runtime.Kernel] = {}
 _without_kernel: set[_Key] = set()
 _has_warned = False
-_resolver: Callable[[str], RegionProgram | None] | None = None
+_Resolver = Callable[[str], RegionProgram | None]
+_resolver: _Resolver | None = None
+resolvers: list[_Resolver] = []
+"""Those of this package, which are asked before the one of :func:`set_resolver`."""
 
 
 def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Operand],
-                     make_kernel: MakeKernel, evaluate: Evaluate | None = None) -> RegionProgram:
+                     make_kernel: MakeKernel, evaluate: Evaluate | None = None,
+                     stand_ins: Callable[[], Iterable[str]] | None = None) -> RegionProgram:
     """Says what ``text`` stands for in ``lnbwd::region``, in this process.
 
     Registering a text again replaces what it stood for; kernels that are loaded stay.
@@ -141,13 +147,15 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
             runs on (:func:`make_kernel_from_mlir` makes one).
         evaluate: computes the outputs, in their order, by PyTorch's operations; called where there
             is no kernel. Without it, that is an error.
+        stand_ins: gives programs that compute the same, the best first. Where a kernel is asked for
+            while a CUDA graph is captured, so that none can be loaded, one of theirs does.
 
     Raises:
         ValueError: no input says what M is, there is no output, or the text has a zero character.
     """
     if "\0" in text:
         raise ValueError("text: expected no zero characters in it")
-    program = RegionProgram(text, tuple(inputs), tuple(outputs), make_kernel, evaluate)
+    program = RegionProgram(text, tuple(inputs), tuple(outputs), make_kernel, evaluate, stand_ins)
     if all(operand.kind in ("column", "group_column") for operand in program.inputs):
         raise ValueError("inputs: expected a row block or a row scalar among them, which says what "
                          "M, the number of rows, is; got columns alone")
@@ -177,7 +185,7 @@ def operand(kind: str, dtype: str, length: int) -> Operand:
     return Operand(_KINDS[kind], _TYPES[dtype], 1 if kind == "scalar" else length)
 
 
-def set_resolver(resolver: Callable[[str], RegionProgram | None] | None) -> None:
+def set_resolver(resolver: _Resolver | None) -> None:
     """Sets the function that is asked, once a text, for programs that nobody registered.
 
     It gets the text and gives what :func:`register_program` returns, or None if it does not know
@@ -190,8 +198,9 @@ def set_resolver(resolver: Callable[[str], RegionProgram | None] | None) -> None
 def find_program(text: str) -> RegionProgram:
     """What a text stands for. Raises LnbwdError if nobody knows."""
     program = _programs.get(text)
-    if program is None and _resolver is not None:
-        program = _resolver(text)
+    if program is None:
+        asked = (resolve(text) for resolve in (*resolvers, _resolver) if resolve is not None)
+        program = next((found for found in asked if found is not None), None)
         if program is not None:
             with _lock:
                 program = _programs.setdefault(text, program)
@@ -214,11 +223,9 @@ def make_kernel_from_mlir(source: str, pipeline_options: str = "",
             (:func:`lnbwd.spec.rows_hint`), which is right for any number.
     """
     def make_kernel(device: runtime.Device) -> runtime.Kernel:
-        code = code_for_device(
-            lambda chip, format: ProgramSpec(
-                source, chip, pipeline_options, format,
-                0 if rows is None else rows_option(rows, chip)), device.chip)
-        return runtime.Kernel(device, runtime.Program.for_chip(code, device.info.arch))
+        return load_code(lambda chip, format: ProgramSpec(
+            source, chip, pipeline_options, format,
+            0 if rows is None else rows_option(rows, chip)), device)
 
     return make_kernel
 
@@ -283,8 +290,11 @@ def _find_kernel(program: RegionProgram, key: _Key,
     kernel = _kernels.get(key)
     if kernel is not None or key in _without_kernel:
         return kernel
-    if isinstance(key[1], int):
-        _check_capture(program, torch.device("cuda", key[1]))
+    if isinstance(key[1], int) and is_capturing(device := torch.device("cuda", key[1])):
+        for other in program.stand_ins() if program.stand_ins else ():
+            if (other, key[1]) in _kernels:
+                return _kernels[other, key[1]]
+        _check_capture(program, device)
     try:
         return _load(program, find_device(), key)
     except LnbwdError as error:
@@ -302,16 +312,16 @@ def _find_kernel(program: RegionProgram, key: _Key,
         return None
 
 
-def _load_for_native(text: str, number: int) -> None:
+def _load_for_native(text: str, device: int) -> None:
     program = find_program(text)
-    key = (text, simulated_chip() if number < 0 else number)
-    kernel = _find_kernel(program, key, lambda: torch_device(number))
+    key = (text, simulated_chip() if device < 0 else device)
+    kernel = _find_kernel(program, key, lambda: torch_device(device))
     inputs, outputs = ([(o.kind, o.dtype, o.row_length) for o in group]
                        for group in (program.inputs, program.outputs))
-    native.add_region(text, number, kernel, inputs, outputs, by_torch=kernel is None)
+    native.add_program(text, device, kernel, inputs, outputs, by_torch=kernel is None)
 
 
-native.loaders["region"] = _load_for_native
+native.load_program = _load_for_native
 
 
 def _groups(program: RegionProgram, inputs: Sequence[Tensor]) -> int | None:
@@ -374,6 +384,16 @@ def _kernel_for(program: RegionProgram, first: Tensor) -> runtime.Kernel | None:
 
     key = (program.text, device_key(first))
     return _kernels.get(key) or _find_kernel(program, key, find_device)
+
+
+def launch_program(text: str, rows: int, tensors: Sequence[Tensor]) -> None:
+    """Runs the kernel of a program without groups of rows on its operands, all dense and on one
+    device. Raises the errors of :func:`load_kernel`."""
+    first = tensors[0]
+    kernel = (_kernels.get((text, device_key(first)))
+              or _kernel_for(find_program(text), first))
+    assert kernel is not None, "it is not evaluated"
+    launch_kernel(kernel, rows, tensors)
 
 
 def run_region(inputs: list[Tensor], text: str) -> list[Tensor]:

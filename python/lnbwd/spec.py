@@ -11,6 +11,7 @@ import functools
 import hashlib
 import json
 import operator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -235,13 +236,12 @@ class KernelSpec:
             options.append(f"rows={self.rows}")
         return " ".join(options)
 
-    def mlir(self) -> str:
-        """The function that is compiled, as MLIR text."""
+    def operands(self) -> Iterator[tuple[operations.Operand, str]]:
+        """The operands that there are, in the order of the kernel's arguments, and their types."""
         columns = {"gamma": self.weight_dtype, "beta": self.bias_dtype,
                    "dgamma": self.weight_dtype if self.want_dweight else "",
                    "dbeta": self.bias_dtype if self.want_dbias else ""}
         op = OPERATIONS[self.op]
-        types = {}
         for operand in op.operands:
             role = operand.role
             element = columns[role.name] if role.kind == "column" else self.dtype
@@ -250,8 +250,12 @@ class KernelSpec:
             is_wanted = op.is_forward or self.want_dx or role.kind != "row_block"
             if (element and is_read and (is_wanted or not operand.is_output)
                     and not role.has_own_element):
-                types[role.name] = operations.buffer_type(
-                    role.kind, "f32" if role.kind == "row_scalar" else element, [self.n])
+                yield operand, "f32" if role.kind == "row_scalar" else element
+
+    def mlir(self) -> str:
+        """The function that is compiled, as MLIR text."""
+        types = {operand.name: operations.buffer_type(operand.role.kind, element, [self.n])
+                 for operand, element in self.operands()}
         epsilon = [] if self.epsilon is None else [f"epsilon = {self.epsilon:.17e} : f64"]
         return operations.mlir(self.op, types, epsilon)
 

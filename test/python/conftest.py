@@ -106,7 +106,7 @@ def record_kernels():
     if not path or torch is None:
         yield
         return
-    from lnbwd import kernels, launching, regions_op
+    from lnbwd import kernels, launching
 
     code_for_device = kernels.code_for_device
     wanted = {}
@@ -117,11 +117,9 @@ def record_kernels():
         wanted[json.dumps({**fields, "chip": "", "format": ""})] = True
         return code_for_device(make, chip)
 
-    for module in (launching, regions_op):
-        module.code_for_device = record
+    launching.code_for_device = record
     yield
-    for module in (launching, regions_op):
-        module.code_for_device = code_for_device
+    launching.code_for_device = code_for_device
     pathlib.Path(path).write_text(json.dumps([json.loads(text) for text in wanted]))
 
 

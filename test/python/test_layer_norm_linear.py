@@ -10,7 +10,14 @@ torch = pytest.importorskip("torch")
 import types  # noqa: E402
 
 import lnbwd  # noqa: E402
-from lnbwd import compiler, linear_passes, operations, product_choice, regions_op  # noqa: E402
+from lnbwd import (  # noqa: E402
+    compiler,
+    launching,
+    linear_passes,
+    operations,
+    product_choice,
+    regions_op,
+)
 from lnbwd.kernels import code_for_device  # noqa: E402
 from lnbwd.spec import ProgramSpec, rows_hint  # noqa: E402
 
@@ -182,7 +189,7 @@ def test_a_second_call_writes_and_derives_nothing(way, monkeypatch):
         check(*make((5,), 24, 10), 2e-6)
         monkeypatch.setattr(operations, "mlir", refuse)
         monkeypatch.setattr(linear_passes, "derive_gradient", refuse)
-        monkeypatch.setattr(linear_passes, "code_for_device", refuse)
+        monkeypatch.setattr(launching, "code_for_device", refuse)
         monkeypatch.setattr(regions_op, "make_kernel_from_mlir", refuse)
         check(*make((7,), 24, 10), 2e-6)
 

@@ -35,13 +35,13 @@ def launched(monkeypatch):
     """The operations whose kernels were asked for since the test began. (Those that were loaded
     before are asked for again, under another epsilon or shape.)"""
     asked = []
-    load = native.loaders["norm"]
+    load = native.load_program
 
-    def record(op, *arguments):
-        asked.append(op)
-        load(op, *arguments)
+    def record(text, device):
+        asked.append(text.partition(" ")[0])
+        load(text, device)
 
-    monkeypatch.setitem(native.loaders, "norm", record)
+    monkeypatch.setattr(native, "load_program", record)
     return asked
 
 
@@ -152,7 +152,7 @@ def test_what_cannot_be_compiled_is_pytorchs_own_with_one_warning(device, overri
         asked.append(arguments)
         raise lnbwd.CompileError("refused on purpose", "with words")
 
-    monkeypatch.setitem(native.loaders, "norm", refuse)
+    monkeypatch.setattr(native, "load_program", refuse)
     n = 136
     tensors = operands(device, n)
     with warnings.catch_warnings(record=True) as caught:
@@ -170,16 +170,16 @@ def test_what_cannot_be_loaded_now_is_tried_again(device, override, launched, mo
     """While a graph is being captured PyTorch's kernel is taken, and ours once that is over."""
     n = 144
     x, w, b = operands(device, n)
-    record = native.loaders["norm"]
+    record = native.load_program
 
     def not_now(*_):
         raise native.NotNowError("a graph is being captured")
 
-    monkeypatch.setitem(native.loaders, "norm", not_now)
+    monkeypatch.setattr(native, "load_program", not_now)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         first = F.layer_norm(x, (n,), w, b)
-    monkeypatch.setitem(native.loaders, "norm", record)
+    monkeypatch.setattr(native, "load_program", record)
     assert not launched
     second = F.layer_norm(x, (n,), w, b)
     assert launched == ["layer_norm"]

@@ -11,7 +11,18 @@ import pytest
 import torch
 
 import lnbwd
-from lnbwd import _contest, cache, errors, kernels, launching, native, schedule, tuning
+from lnbwd import (
+    _contest,
+    cache,
+    errors,
+    kernels,
+    launching,
+    native,
+    norm_programs,
+    regions_op,
+    schedule,
+    tuning,
+)
 from lnbwd.spec import KernelSpec
 
 pytestmark = [pytest.mark.compiler, pytest.mark.simulator]
@@ -19,10 +30,15 @@ pytestmark = [pytest.mark.compiler, pytest.mark.simulator]
 CHIP, ROWS, N = "gfx942", 3, 64
 
 
+def load_kernel(n, rows):
+    types = (torch.float32, torch.float32)
+    name = norm_programs.name_of("rms_norm_bwd", n, types, (True, True), rows)
+    return regions_op.load_kernel(regions_op.find_program(name), torch.device("cpu"))
+
+
 def load(rows=ROWS):
     """What the first call of a backward pass with M = ``rows`` does."""
-    return launching.load_kernel("rms_norm_bwd", N, torch.float32, torch.float32, None,
-                                 (True, True, False), None, torch.device("cpu"), rows)
+    return load_kernel(N, rows)
 
 
 # What there is to choose from is the same whatever the times are: it is compiled once.
@@ -44,7 +60,8 @@ def tune(monkeypatch, tmp_path):
 
         def begin(self):
             """Forgets what a process has in memory."""
-            monkeypatch.setattr(launching, "_loaded", {})
+            monkeypatch.setattr(regions_op, "_kernels", {})
+            monkeypatch.setattr(norm_programs, "_loaded", {})
             monkeypatch.setattr(kernels, "_memory", {})
 
         def measure(self, device, codes, rows):
@@ -180,7 +197,8 @@ def test_the_simulators_counts_choose_a_kernel_that_is_right(monkeypatch, tmp_pa
     monkeypatch.setattr(tuning, "_enabled", True)
     monkeypatch.setattr(kernels, "_cache", cache.KernelCache(tmp_path))
     monkeypatch.setattr(kernels, "_memory", {})
-    monkeypatch.setattr(launching, "_loaded", {})
+    monkeypatch.setattr(regions_op, "_kernels", {})
+    monkeypatch.setattr(norm_programs, "_loaded", {})
     monkeypatch.setattr(tuning, "CANDIDATES", 4)
     generator = torch.Generator().manual_seed(0)
     x, weight, dy = (torch.randn(*size, generator=generator) for size in ((5, 80), (80,), (5, 80)))
@@ -190,8 +208,7 @@ def test_the_simulators_counts_choose_a_kernel_that_is_right(monkeypatch, tmp_pa
         expected = torch.autograd.grad(torch.nn.functional.rms_norm(x, (80,), weight, 1e-6),
                                        (x, weight), dy)
         # Operators of C++ may have kernels of an earlier test loaded; this has not.
-        kernel = launching.load_kernel("rms_norm_bwd", 80, torch.float32, torch.float32, None,
-                                       (True, True, False), None, torch.device("cpu"), 5)
+        kernel = load_kernel(80, 5)
         rstd = (x.detach().square().mean(1) + 1e-6).rsqrt()
         dx, dgamma = torch.empty(5, 80), torch.empty(80)
         given = {"dy": dy, "x": x.detach(), "gamma": weight.detach(), "rstd": rstd, "dx": dx,

@@ -13,7 +13,7 @@ from captured import operands, reasons, run_captured, taken
 
 import lnbwd.inductor
 from conftest import BUILD, HAS_GPU, ROOT
-from lnbwd import _library, regions_op
+from lnbwd import _library, launching, regions_op
 from lnbwd.errors import CacheWarning, LibraryError
 from lnbwd.inductor.graph_pass import register
 from lnbwd.rowprogram import Builder, Input, Output
@@ -57,7 +57,7 @@ def refuse(*_):
 
 @pytest.mark.parametrize("operator", ["region", "python"])
 def test_pytorch_takes_the_place_of_kernels(monkeypatch, recwarn, operator):
-    monkeypatch.setattr(regions_op, "code_for_device", refuse)
+    monkeypatch.setattr(launching, "code_for_device", refuse)
     call = torch.ops.lnbwd.region if operator == "region" else regions_op.run_region
     for factor in (0.25, 0.75):
         program, inputs = example(factor + (operator == "python"))
@@ -72,7 +72,7 @@ def test_pytorch_takes_the_place_of_kernels(monkeypatch, recwarn, operator):
 
 def test_outputs_are_new_tensors(monkeypatch):
     """Even those that are an input, so that nothing that is written later changes them."""
-    monkeypatch.setattr(regions_op, "code_for_device", refuse)
+    monkeypatch.setattr(launching, "code_for_device", refuse)
     b = Builder(N)
     x = b.add("input", 0)
     program = b.finish(None, [Input("row", "f32")], [Output("row", "f32", x)])
@@ -97,7 +97,7 @@ def test_without_the_simulator():
 
 
 def test_a_pass_without_kernels_leaves_the_graph(monkeypatch, recwarn):
-    monkeypatch.setattr(regions_op, "code_for_device", refuse)
+    monkeypatch.setattr(launching, "code_for_device", refuse)
 
     def function(x, factor):
         return x * factor - (x * factor).mean(-1, keepdim=True)

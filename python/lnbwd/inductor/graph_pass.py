@@ -112,7 +112,7 @@ def resolve(text: str) -> regions_op.RegionProgram | None:
         return None
 
 
-regions_op.set_resolver(resolve)
+regions_op.resolvers.append(resolve)
 
 
 _has_warned = False
