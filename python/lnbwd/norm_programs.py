@@ -8,8 +8,8 @@
 
 That is the operation, N, the types of x, scale and shift ("-": there is none), the epsilon of a
 forward pass or which of dx, dgamma and dbeta a gradient computes, and the number of rows that the
-schedule is chosen for (:func:`lnbwd.spec.rows_hint`). The operators in C++ write the same
-(lib/Torch/Norms.cpp).
+schedule is chosen for (:func:`lnbwd.spec.rows_hint`). The operators in C++ ask for programs by such
+names, too (lib/Torch/Norms.cpp).
 """
 
 from __future__ import annotations

@@ -18,7 +18,14 @@ import torch
 
 import lnbwd
 from conftest import HAS_GPU, ROOT
-from lnbwd import _library, functional, launching, native  # noqa: F401 (defines the operators)
+from lnbwd import (
+    _library,
+    functional,  # noqa: F401 (defines the operators)
+    launching,
+    native,
+    norm_programs,
+    regions_op,
+)
 
 has_library = pytest.mark.skipif(_library.find_library("lnbwd-torch") is None,
                                  reason="built without PyTorch's headers")
@@ -176,6 +183,23 @@ def test_a_capture_loads_no_kernel(monkeypatch):
                                                r"once before the capture"):
         launching.check_capture(torch.device("cuda", 0), "the kernel of layer_norm")
     launching.check_capture(torch.device("cpu"), "the kernel of layer_norm")
+
+
+def test_a_kernel_for_other_rows_serves_a_capture(monkeypatch):
+    """The one for the number of rows that is nearest by ratio, if any is loaded."""
+    def name(rows):
+        return norm_programs.name_of("rms_norm", 64, (torch.float32, None), 1e-5, rows)
+
+    def find(rows):
+        return regions_op._find_kernel(regions_op.find_program(name(rows)), (name(rows), 0), None)
+
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    monkeypatch.setattr(regions_op, "_kernels", {(name(64), 0): "few", (name(4096), 0): "many",
+                                                 (name(512), 1): "another device's"})
+    assert [find(rows) for rows in (64, 128, 2048, 1 << 20)] == ["few", "few", "many", "many"]
+    monkeypatch.setattr(regions_op, "_kernels", {})
+    with pytest.raises(native.NotNowError, match="run the same step once before the capture"):
+        find(128)
 
 
 @pytest.mark.gpu
