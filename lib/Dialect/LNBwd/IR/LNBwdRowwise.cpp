@@ -91,7 +91,7 @@ int64_t RowwiseOp::getScalarSplits(unsigned index) {
 bool RowwiseOp::hasSplitScalarOuts() {
   OperandRange outs = getScalarOuts();
   return llvm::any_of(llvm::seq<size_t>(0, outs.size()), [&](size_t i) {
-    return getScalarSplits(outs.getBeginOperandIndex() + unsigned(i)) != 0;
+    return isPartial(outs.getBeginOperandIndex() + unsigned(i));
   });
 }
 
@@ -361,9 +361,10 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                          << AffineMapAttr::get(map);
     if (isOutput && index == op.getInputs().size())
       last = Access::Row;
-    // In the order of the table: scalars come before sums.
+    // Inputs come in the order of Access, of outputs scalars before sums.
+    static constexpr int outputPlaces[] = {0, 2, 3, 1, 4};
     auto place = [&](Access a) {
-      return isOutput && a == Access::Scalar ? 0.5 : double(size_t(a));
+      return isOutput ? outputPlaces[size_t(a)] : int(a);
     };
     if (place(access) < place(last))
       return emitError() << "operands in the order row blocks, columns, group "
@@ -563,9 +564,6 @@ LogicalResult RowwiseOp::verifyRegions() {
 
 LogicalResult IndexOp::verify() {
   auto program = cast<RowwiseOp>(getOperation()->getParentOp());
-  // Its own verifier has not run yet.
-  if (program.getIndexingMaps().empty())
-    return success();
   auto numRows = int64_t(program.getNumRowDims());
   int64_t numDims = program.getMap(0).getNumDims(), dim = getDim();
   if (dim >= numDims)
