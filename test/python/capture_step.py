@@ -13,8 +13,8 @@ faulthandler; the last line is the verdict, and the exit code is 1 if a case fai
     torch           torch's norms, to know what is PyTorch's own
     patched         our kernels, called once before the capture
     python          the same with the operators in Python
-    cold            without that first call: an error that says what to do, and no crash; the step
-                    works afterwards
+    cold            our modules without that first call: an error that says what to do, and no
+                    crash; the step works afterwards. (PyTorch's modules use PyTorch's kernels then)
     garbage         objects of lnbwd.runtime in a cycle, dropped before: PyTorch collects them as
                     the capture begins, and a collection during it finds nothing of ours
     threads         another thread that loads kernels while a graph is captured
@@ -39,9 +39,9 @@ WIDTH, TOKENS, LAYERS = 384, 512, 6
 class Layer(torch.nn.Module):
     """An attention block with two norms before its halves."""
 
-    def __init__(self):
+    def __init__(self, norms):
         super().__init__()
-        self.first, self.second = torch.nn.LayerNorm(WIDTH), torch.nn.RMSNorm(WIDTH, eps=1e-6)
+        self.first, self.second = norms.LayerNorm(WIDTH), norms.RMSNorm(WIDTH, eps=1e-6)
         self.qkv, self.out = torch.nn.Linear(WIDTH, 3 * WIDTH), torch.nn.Linear(WIDTH, WIDTH)
         self.up = torch.nn.Linear(WIDTH, 4 * WIDTH)
         self.down = torch.nn.Linear(4 * WIDTH, WIDTH)
@@ -56,9 +56,9 @@ class Layer(torch.nn.Module):
 class Step:
     """A model with its optimizer and its input."""
 
-    def __init__(self, patched):
+    def __init__(self, patched, norms=torch.nn):
         torch.manual_seed(0)
-        self.model = torch.nn.Sequential(*(Layer() for _ in range(LAYERS))).cuda()
+        self.model = torch.nn.Sequential(*(Layer(norms) for _ in range(LAYERS))).cuda()
         if patched:
             import lnbwd
 
@@ -123,7 +123,7 @@ def run(case, graphs):
     reference = Step(case != "torch")
     losses = [float(reference()) for _ in range(5)] if case != "cold" else None
     for index in range(graphs):
-        step = Step(case != "torch")
+        step = Step(False, lnbwd.nn) if case == "cold" else Step(case != "torch")
         if case == "cold":
             try:
                 capture(step)
