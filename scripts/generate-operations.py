@@ -25,6 +25,7 @@ DECLARATION = DIALECT / "LNBwdNorms.td"
 CPP = SOURCE / "include" / "lnbwd" / "Operations" / "Operations.h.inc"
 PYTHON = SOURCE / "python" / "lnbwd" / "_operations.py"
 PAGE = SOURCE / "docs" / "reference" / "operations.md"
+DIMENSIONS = ("hasGroups", "hasRows", "hasColumns")
 # The first line of what is made; "edit." is on the next.
 MADE = "Made by scripts/generate-operations.py from LNBwdNorms.td and LNBwdRoles.td: do not"
 
@@ -87,8 +88,11 @@ def cpp(declared: Declaration) -> str:
         lines += [f"enum class {name} {{", *(f"  {value}," for value in values), "};",
                   f"inline constexpr size_t k{name}Count = {len(values)};"]
     lines += ["#endif // LNBWD_OPERATION_ENUMS", "", "#ifdef LNBWD_OPERATION_TABLES"]
-    kinds = ", ".join(quoted(kind) for kind in declared.kinds)
-    lines += [f"inline constexpr const char *kKindNames[] = {{{kinds}}};"]
+    lines += ["inline constexpr KindInfo kKinds[] = {"]
+    lines += [f"    {{{quoted(kind)}, "
+              f"{', '.join('true' if kind[has] else 'false' for has in DIMENSIONS)}}},"
+              for kind in declared.kinds]
+    lines += ["};"]
     lines += ["inline constexpr RoleInfo kRoles[] = {"]
     lines += [f"    {{{quoted(r)}, OperandKind::{camel(declared.kind_of(r)['name'])}, "
               f"{'true' if r['hasOwnElement'] else 'false'}, "
@@ -129,7 +133,10 @@ def python(declared: Declaration) -> str:
              f'"""{MADE} edit.', "",
              ":mod:`lnbwd.operations` gives these tables a form.", '"""', "", "__all__ = [",
              *(f'    "{o["name"].upper()}",' for o in declared.operations), "]", "",
-             f"KINDS = ({', '.join(quoted(k) for k in declared.kinds)})", "",
+             "# Name, whether it has the groups of rows, the rows of a group, columns.",
+             "KINDS = (",
+             *(f"    ({quoted(k)}, {', '.join(str(bool(k[has])) for has in DIMENSIONS)}),"
+               for k in declared.kinds), ")", "",
              "# Name, kind, whether the element is one of its own, how long a row is.", "ROLES = ("]
     lines += [f"    ({quoted(r)}, {quoted(declared.kind_of(r))}, {bool(r['hasOwnElement'])}, "
               f'"{declared.extent_of(r)}"),'

@@ -90,8 +90,12 @@ static std::string getObstacle(RowwiseOp op) {
   llvm::raw_string_ostream os(text);
   if (!op.hasPureBufferSemantics())
     os << "expected memrefs; run bufferization before";
-  else if (op.getGroupOperand())
-    os << "expected neither group columns nor group sums";
+  else if (op.hasGroups())
+    os << "expected no groups of rows";
+  else if (llvm::any_of(op.getScalars(), [](Value scalar) {
+             return cast<ShapedType>(scalar.getType()).getRank() == 0;
+           }))
+    os << "expected a number for each row, none for all";
   else if (op.hasPartialSums() || op.getAccumulate())
     os << "expected sums that are neither partial nor accumulate";
   for (unsigned i = 0; i < op.getOuterSums().size() && text.empty(); ++i)

@@ -131,7 +131,7 @@ ScheduleAttr lnbwd::chooseSplitSchedule(RowwiseOp op, int64_t splits,
 /// sums and finalising kernel are the gain.
 static bool isMeasuredKind(RowwiseOp op, const ProgramCosts &program) {
   return program.phases == 1 && !op.getColumnSums().empty() &&
-         !op.getRowOuts().empty() && !op.getGroupOperand() && !hasOwnRows(op);
+         !op.getRowOuts().empty() && !op.hasGroups() && !hasOwnRows(op);
 }
 
 /// Rows up to which splits are taken.

@@ -205,7 +205,7 @@ void LegalityChecks::checkStages() {
     if (stride != length)
       os << "expected " << field::stages
          << " 0 for rows that lie apart: a bulk copy takes neighbouring rows";
-    else if (op.getGroupOperand() && rowBytes % bulkCopyUnit != 0)
+    else if (op.hasGroups() && rowBytes % bulkCopyUnit != 0)
       os << "expected " << field::stages << " 0 for groups of rows of "
          << rowBytes << " bytes: a bulk copy begins at a multiple of "
          << bulkCopyUnit << ", and not every group does";

@@ -89,7 +89,7 @@ struct Candidate {
       : mostGroups(std::numeric_limits<int64_t>::max()) {
     fields.threadsPerRow = threadsPerRow;
     fields.vectorWidth = vectorWidth;
-    if (op.getGroupOperand())
+    if (op.hasGroups())
       if (std::optional<int64_t> rows = op.getStaticGroupRows())
         mostGroups = std::max<int64_t>(1, *rows);
   }

@@ -220,8 +220,7 @@ static const CostParameters *getParametersFor(RowwiseOp op,
       op.hasRowSums() || !op.getScalarOuts().empty() ||
       !op.getRowOuts().empty() ||
       op.getRowLength() <= chip.waveSize * chooseVectorWidth(op);
-  return op.getGroupOperand() || !needsWholeRows ? nullptr
-                                                 : getCostParameters(chip);
+  return op.hasGroups() || !needsWholeRows ? nullptr : getCostParameters(chip);
 }
 
 /// `fields` with early rows where kernels of `op` have them. It may have them
@@ -275,7 +274,7 @@ static const IterationParameters *
 getIterationParametersFor(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
   bool isKnown = rows > 0 || op.getStaticRowCount().value_or(0) > 0;
   return isKnown && op.hasRowSums() && !op.getAllSums().empty() &&
-                 !op.getGroupOperand()
+                 !op.hasGroups()
              ? getIterationParameters(chip)
              : nullptr;
 }

@@ -304,7 +304,7 @@ TunedSchedules::load(StringRef option, MLIRContext *context,
 std::optional<size_t> TunedSchedules::find(RowwiseOp op, const ChipInfo &chip,
                                            int64_t rows) const {
   // What was tuned were programs whose rows all go to any workgroup.
-  if (op.getGroupOperand())
+  if (op.hasGroups())
     return std::nullopt;
   ProgramKey key = ProgramKey::of(op);
   std::optional<int64_t> count = op.getStaticRowCount();

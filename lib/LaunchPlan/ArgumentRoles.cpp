@@ -20,15 +20,13 @@ using namespace lnbwd;
 
 OperandKind lnbwd::getOperandKind(RowwiseOp op, unsigned index) {
   using Access = RowwiseOp::Access;
-  Access access = op.getAccess(index);
-  if (access == Access::Scalar)
-    return OperandKind::RowScalar;
   // Partial sums are rows of a row block. To a launcher, a matrix is a buffer
   // whose size no launch chooses.
-  if (access == Access::Row || op.isPartial(index))
-    return OperandKind::RowBlock;
-  return access == Access::GroupColumn ? OperandKind::GroupColumn
-                                       : OperandKind::Column;
+  bool hasColumns = op.getAccess(index) != Access::Scalar;
+  if (op.isPartial(index))
+    return findKind(true, true, hasColumns);
+  return findKind(op.variesWithGroup(index), op.variesWithinGroup(index),
+                  hasColumns);
 }
 
 /// An argument that several operands share, such as a dx over dy, has one name;

@@ -34,8 +34,8 @@ LaunchCounts lnbwd::makeLaunchCounts(OpBuilder &builder, RowwiseOp op) {
   }
   counts.rows =
       RowCountOp::create(builder, loc, op.getRowBlock(), op.getRowRank());
-  if (Value operand = op.getGroupOperand())
-    counts.groups = GroupCountOp::create(builder, loc, operand);
+  if (int64_t dims = op.getNumGroupDims())
+    counts.groups = GroupCountOp::create(builder, loc, op.getRowBlock(), dims);
   counts.workgroups =
       WorkgroupCountOp::create(builder, loc, counts.rows, counts.groups,
                                *op.getSchedule(), op.getFixedWorkgroups());

@@ -122,7 +122,8 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
   auto rowRank =
       function.getArgAttrOfType<IntegerAttr>(number, argumentRowRankAttr);
   // A matrix is a column of all its elements: its size is no launch's choice.
-  int64_t rank = kind == OperandKind::RowScalar ? 0
+  const KindInfo &info = getInfo(kind);
+  int64_t rank = !info.hasColumns ? 0
                  : kind == OperandKind::Column && type.hasStaticShape()
                      ? type.getRank()
                  : rowRank ? rowRank.getInt()
@@ -135,8 +136,7 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
       {"element", getElementName(type.getElementType())},
       {"row_length", rows.length},
   };
-  if (kind == OperandKind::RowBlock && !type.getLayout().isIdentity() &&
-      rows.stride)
+  if (info.hasRows && !type.getLayout().isIdentity() && rows.stride)
     argument["row_stride"] = *rows.stride;
   arguments.push_back(std::move(argument));
   return success();

@@ -130,13 +130,19 @@ private:
 
 /// What the region of `op` sees of operand `index`, or makes of it.
 static StringRef describeRole(RowwiseOp op, unsigned index) {
-  // By RowwiseOp::Access.
-  static constexpr StringLiteral inputs[] = {
-      "row_block", "column", "group_column", "row_scalar", "matrix"};
-  static constexpr StringLiteral outputs[] = {
-      "row_block", "column_sum", "group_sum", "row_scalar", "outer_sum"};
   bool isInput = int64_t(index) < op.getNumDpsInputs();
-  return (isInput ? inputs : outputs)[size_t(op.getAccess(index))];
+  switch (op.getAccess(index)) {
+  case RowwiseOp::Access::Matrix:
+    return isInput ? "matrix" : "outer_sum";
+  case RowwiseOp::Access::Column:
+    return isInput ? "column" : "column_sum";
+  case RowwiseOp::Access::GroupColumn:
+    return isInput ? "group_column" : "group_sum";
+  case RowwiseOp::Access::Row:
+  case RowwiseOp::Access::Scalar:
+    break;
+  }
+  return getName(getOperandKind(op, index));
 }
 
 json::Object Recorder::describeOperand(RowwiseOp op, unsigned index) {

@@ -23,7 +23,6 @@
 namespace lnbwd::reference {
 
 using Values = std::vector<Bounded>;
-using Kind = ProgramOperandKind;
 
 //===----------------------------------------------------------------------===//
 // What a program may say
@@ -151,27 +150,24 @@ private:
 };
 } // namespace
 
-/// How many dimensions the value of an operand has.
-static size_t rankOf(Kind kind) {
-  switch (kind) {
-  case Kind::RowScalar:
-    return 0;
-  case Kind::Matrix:
-  case Kind::OuterSum:
-    return 2;
-  case Kind::RowBlock:
-  case Kind::Column:
-  case Kind::GroupColumn:
-  case Kind::ColumnSum:
-  case Kind::GroupSum:
-    break;
-  }
-  return 1;
+std::optional<ProgramOperandKind> findProgramKind(std::string_view name) {
+  constexpr OperandKind column = OperandKind::Column;
+  if (name == "matrix")
+    return ProgramOperandKind{column, false, true};
+  if (name == "column_sum")
+    return ProgramOperandKind{column, true, false};
+  if (name == "group_sum")
+    return ProgramOperandKind{OperandKind::GroupColumn, true, false};
+  if (name == "outer_sum")
+    return ProgramOperandKind{column, true, true};
+  if (std::optional<OperandKind> kind = findKind(name))
+    return ProgramOperandKind{*kind};
+  return std::nullopt;
 }
 
-static bool isSum(Kind kind) {
-  return kind == Kind::ColumnSum || kind == Kind::GroupSum ||
-         kind == Kind::OuterSum;
+/// How many dimensions the value of an operand has.
+static size_t rankOf(const ProgramOperandKind &kind) {
+  return kind.isMatrix ? 2 : size_t(kind.info().hasColumns);
 }
 
 void checkRowProgram(const RowProgram &program, size_t buffers) {
@@ -183,7 +179,7 @@ void checkRowProgram(const RowProgram &program, size_t buffers) {
                                   "' is not what its kind says");
   };
   for (const ProgramOperand &input : program.inputs) {
-    checkOperand(input, !isSum(input.kind));
+    checkOperand(input, !input.kind.isSum);
     types.push_back(&input.type);
   }
   for (size_t i = 0; i < program.operations.size(); ++i) {
@@ -191,8 +187,8 @@ void checkRowProgram(const RowProgram &program, size_t buffers) {
     types.push_back(&program.operations[i].type);
   }
   for (const ProgramOperand &output : program.outputs)
-    checkOperand(output, (isSum(output.kind) || output.kind == Kind::RowBlock ||
-                          output.kind == Kind::RowScalar) &&
+    checkOperand(output, (output.kind.isSum || (output.kind.info().hasGroups &&
+                                                output.kind.info().hasRows)) &&
                              output.value < types.size() &&
                              *types[output.value] == output.type);
 }
@@ -388,7 +384,7 @@ private:
 
 void Interpreter::findVarying() {
   for (const ProgramOperand &input : program.inputs)
-    varies.push_back(input.kind != Kind::Column && input.kind != Kind::Matrix);
+    varies.push_back(input.kind.info().hasGroups || input.kind.info().hasRows);
   for (const RowOperation &operation : program.operations) {
     bool doesVary = operation.name == "lnbwd.index" &&
                     operation.attributes.choice != "column";
@@ -401,10 +397,11 @@ void Interpreter::findVarying() {
 void Interpreter::load(const ProgramOperand &input, int64_t row,
                        Values &values) const {
   int64_t length = input.type.size();
+  const KindInfo &kind = input.kind.info();
   int64_t place = 0;
-  if (input.kind == Kind::RowBlock || input.kind == Kind::RowScalar)
-    place = row;
-  else if (input.kind == Kind::GroupColumn)
+  if (kind.hasRows)
+    place = kind.hasGroups ? row : row % (rows / groups);
+  else if (kind.hasGroups)
     place = groupOf(row);
   if (const Values &kept = written[input.buffer]; !kept.empty()) {
     if (static_cast<size_t>((place + 1) * length) > kept.size())
@@ -484,11 +481,11 @@ void Interpreter::process(unsigned worker, int64_t begin, int64_t end,
     values[i].resize(static_cast<size_t>(typeOf(i).size()));
   for (size_t o = 0; o < program.outputs.size(); ++o) {
     const ProgramOperand &output = program.outputs[o];
-    bool isOfGroups = output.kind == Kind::GroupSum;
+    bool isOfGroups = output.kind.info().hasGroups;
     partials[o].firstGroup = isOfGroups ? groupOf(begin) : 0;
     int64_t count =
         isOfGroups ? groupOf(end - 1) - partials[o].firstGroup + 1 : 1;
-    if (isSum(output.kind))
+    if (output.kind.isSum)
       partials[o].sums.resize(static_cast<size_t>(count * output.type.size()));
   }
   for (int64_t row = begin; row < end; ++row) {
@@ -497,15 +494,14 @@ void Interpreter::process(unsigned worker, int64_t begin, int64_t end,
       const ProgramOperand &output = program.outputs[o];
       const Values &value = values[output.value];
       auto first = static_cast<size_t>(row) * value.size();
-      if (isSum(output.kind)) {
-        int64_t group = output.kind == Kind::GroupSum
+      if (output.kind.isSum) {
+        int64_t group = output.kind.info().hasGroups
                             ? groupOf(row) - partials[o].firstGroup
                             : 0;
         Sum *sum =
             partials[o].sums.data() + static_cast<size_t>(group) * value.size();
         for (const Bounded &term : value)
-          output.kind == Kind::OuterSum ? (sum++)->addInOrder(term)
-                                        : (sum++)->add(term);
+          output.kind.isMatrix ? (sum++)->addInOrder(term) : (sum++)->add(term);
         continue;
       }
       if (isRead[output.buffer])
@@ -525,9 +521,8 @@ void Interpreter::finishSum(const ProgramOperand &output,
   for (size_t j = 0; j < sums.size(); ++j) {
     // An outer sum is put together of two such chains.
     Bounded &sum = sumOut[j];
-    sum = output.kind == Kind::OuterSum
-              ? sums[j].inOrder(/*chains=*/2)
-              : sums[j].inTree(static_cast<size_t>(rows));
+    sum = output.kind.isMatrix ? sums[j].inOrder(/*chains=*/2)
+                               : sums[j].inTree(static_cast<size_t>(rows));
     if (!program.accumulate || !before.data)
       continue;
     const Bounded terms[] = {sum, {before[j], 0}};
@@ -540,9 +535,9 @@ void Interpreter::finishSum(const ProgramOperand &output,
 void Interpreter::checkGroups() const {
   bool hasGroups = false;
   for (const ProgramOperand &input : program.inputs)
-    hasGroups = hasGroups || input.kind == Kind::GroupColumn;
+    hasGroups = hasGroups || input.kind.info().tellsGroups();
   for (const ProgramOperand &output : program.outputs)
-    hasGroups = hasGroups || output.kind == Kind::GroupSum;
+    hasGroups = hasGroups || output.kind.info().tellsGroups();
   if (hasGroups && (groups < 1 ? rows != 0 : rows % groups != 0))
     throw std::invalid_argument(
         "'" + program.name + "': expected a multiple of the " +
@@ -557,8 +552,8 @@ void Interpreter::run() {
   bool isInOrder = false;
   for (size_t o = 0; o < count; ++o) {
     const ProgramOperand &output = program.outputs[o];
-    isInOrder = isInOrder || output.kind == Kind::OuterSum;
-    if (!isSum(output.kind) && isRead[output.buffer])
+    isInOrder = isInOrder || output.kind.isMatrix;
+    if (!output.kind.isSum && isRead[output.buffer])
       out[o].resize(static_cast<size_t>(rows * output.type.size()));
   }
   // A matrix of sums for each piece would take too much.
@@ -574,8 +569,8 @@ void Interpreter::run() {
     });
   for (size_t o = 0; o < count; ++o) {
     const ProgramOperand &output = program.outputs[o];
-    if (isSum(output.kind)) {
-      int64_t number = output.kind == Kind::GroupSum ? groups : 1;
+    if (output.kind.isSum) {
+      int64_t number = output.kind.info().hasGroups ? groups : 1;
       auto length = static_cast<size_t>(output.type.size());
       std::vector<Sum> sums(static_cast<size_t>(number) * length);
       for (const std::vector<PartialSums> &partial : partials) {

@@ -61,8 +61,7 @@ public:
 
   /// Whether an argument is read by each workgroup, and not by row.
   static bool isColumn(const json::Object &argument) {
-    return llvm::is_contained<StringRef>({"column", "group_column"},
-                                         *argument.getString("kind"));
+    return !getInfo(*findKind(*argument.getString("kind"))).hasRows;
   }
 
   /// The bytes of a parameter in a kernel of `kernelRows` rows and `workgroups`

@@ -146,12 +146,6 @@ const std::array<std::pair<const char *, lnbwd_access>, 3> accesses = {{
     {"write", LNBWD_ACCESS_WRITE},
     {"read_write", LNBWD_ACCESS_READ_WRITE},
 }};
-const std::array<std::pair<const char *, lnbwd_argument_kind>, 4> kinds = {{
-    {"row_block", LNBWD_ARGUMENT_ROW_BLOCK},
-    {"column", LNBWD_ARGUMENT_COLUMN},
-    {"row_scalar", LNBWD_ARGUMENT_ROW_SCALAR},
-    {"group_column", LNBWD_ARGUMENT_GROUP_COLUMN},
-}};
 const std::array<std::pair<const char *, lnbwd_element>, 4> elements = {{
     {"f16", LNBWD_ELEMENT_F16},
     {"bf16", LNBWD_ELEMENT_BF16},
@@ -180,8 +174,8 @@ static void readTrue(PlanReader &reader, const char *key) {
 static void readGroups(PlanReader &reader, const char *key, const Plan &plan) {
   readTrue(reader, key);
   if (!plan.groupArgument())
-    fail(reader.at(key), "expected an argument of the kind group_column, which "
-                         "has the groups, got none");
+    fail(reader.at(key), "expected an argument of a kind that has the groups, "
+                         "such as group_column, got none");
 }
 
 static PlanExtent readExtent(const json &value, const std::string &where,
@@ -276,22 +270,33 @@ static PlanKernel readKernel(const json &value, const std::string &where,
   return kernel;
 }
 
+static lnbwd_argument_kind readKind(const json &value,
+                                    const std::string &where) {
+  std::array<std::pair<const char *, lnbwd_argument_kind>, kOperandKindCount>
+      kinds;
+  for (size_t i = 0; i < kinds.size(); ++i)
+    kinds[i] = {kKinds[i].name, static_cast<lnbwd_argument_kind>(i)};
+  return readChoice(value, where, kinds);
+}
+
 static PlanArgument readArgument(const json &value, const std::string &where) {
   PlanReader reader(value, where);
   PlanArgument argument;
   argument.name = reader.string("name");
   argument.access =
       readChoice(reader.get("access"), reader.at("access"), accesses);
-  argument.kind = readChoice(reader.get("kind"), reader.at("kind"), kinds);
+  argument.kind = readKind(reader.get("kind"), reader.at("kind"));
   argument.element =
       readChoice(reader.get("element"), reader.at("element"), elements);
   argument.rowLength = reader.integer("row_length", 1);
-  if (argument.kind == LNBWD_ARGUMENT_ROW_SCALAR && argument.rowLength != 1)
-    fail(reader.at("row_length"), "expected 1 for a row_scalar, got " +
+  const KindInfo &kind = argument.kindInfo();
+  if (!kind.hasColumns && argument.rowLength != 1)
+    fail(reader.at("row_length"), std::string("expected 1 for a ") + kind.name +
+                                      ", got " +
                                       std::to_string(argument.rowLength));
   argument.rowStride = argument.rowLength;
   if (value.contains("row_stride")) {
-    if (argument.kind != LNBWD_ARGUMENT_ROW_BLOCK)
+    if (!kind.hasRows || !kind.hasColumns)
       fail(reader.at("row_stride"), "expected a row_block to have it");
     argument.rowStride = reader.integer("row_stride", argument.rowLength);
   }
@@ -435,7 +440,7 @@ int64_t elementSize(lnbwd_element element) {
 
 const PlanArgument *Plan::groupArgument() const {
   for (const PlanArgument &argument : arguments)
-    if (argument.kind == LNBWD_ARGUMENT_GROUP_COLUMN)
+    if (argument.kindInfo().tellsGroups())
       return &argument;
   return nullptr;
 }
@@ -482,12 +487,9 @@ int64_t Plan::workgroupCount(size_t index, LaunchSize size,
 
 int64_t Plan::argumentBytes(size_t index, LaunchSize size) const {
   const PlanArgument &argument = arguments[index];
-  int64_t elements = argument.rowLength;
-  if (argument.kind == LNBWD_ARGUMENT_GROUP_COLUMN)
-    elements = checkedMultiply(size.groups, elements, argument.name.c_str());
-  else if (argument.kind != LNBWD_ARGUMENT_COLUMN)
-    elements =
-        checkedMultiply(size.rows, argument.rowStride, argument.name.c_str());
+  int64_t elements =
+      checkedMultiply(argument.kindInfo().countRows(size.rows, size.groups),
+                      argument.rowStride, argument.name.c_str());
   return checkedMultiply(elements, elementSize(argument.element),
                          argument.name.c_str());
 }

@@ -15,6 +15,7 @@
 #ifndef LNBWD_LIB_RUNTIME_PLAN_H
 #define LNBWD_LIB_RUNTIME_PLAN_H
 
+#include "lnbwd/Operations/Operations.h"
 #include "lnbwd/Runtime/lnbwd_runtime.h"
 
 #include <array>
@@ -59,8 +60,12 @@ struct PlanArgument {
   lnbwd_argument_kind kind;
   lnbwd_element element;
   int64_t rowLength;
-  /// Elements from one row of a row block to the next.
+  /// Elements from one row to the next.
   int64_t rowStride;
+
+  const KindInfo &kindInfo() const {
+    return getInfo(static_cast<OperandKind>(kind));
+  }
 };
 
 /// What the kernels compute together, if the plan says so.

@@ -18,6 +18,7 @@
 #ifndef LNBWD_LIB_TORCH_KERNELTABLE_H
 #define LNBWD_LIB_TORCH_KERNELTABLE_H
 
+#include "lnbwd/Operations/Operations.h"
 #include "lnbwd/Runtime/lnbwd_runtime.h"
 
 #include <cstdint>
@@ -46,6 +47,10 @@ struct Operand {
   int32_t kind; ///< lnbwd_argument_kind
   int32_t element;
   int64_t rowLength;
+
+  const KindInfo &kindInfo() const {
+    return getInfo(static_cast<OperandKind>(kind));
+  }
 };
 
 /// A row program on a device: its operands in the order of the kernel's
@@ -61,7 +66,7 @@ struct RowProgram {
   bool hasGroups() const {
     for (const auto *operands : {&inputs, &outputs})
       for (const Operand &operand : *operands)
-        if (operand.kind == LNBWD_ARGUMENT_GROUP_COLUMN)
+        if (operand.kindInfo().tellsGroups())
           return true;
     return false;
   }

@@ -51,21 +51,35 @@ struct RegionSize {
   int64_t groups = 1;
 };
 
-/// B: that of the first group column among the inputs; where the outputs alone
-/// have groups, the first dimension of the first row block.
-static int64_t regionGroups(const RowProgram &region,
+/// M and B: of the first inputs with all rows, of groups, and of the rows of a
+/// group; where the outputs alone have groups, B is the first dimension of the
+/// first row block.
+static RegionSize countRows(const RowProgram &region,
                             const std::vector<Tensor> &inputs) {
-  auto isGroupColumn = [](const Operand &operand) {
-    return operand.kind == LNBWD_ARGUMENT_GROUP_COLUMN;
+  auto find = [&](bool hasGroups, bool hasRows) -> int64_t {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const KindInfo &kind = region.inputs[i].kindInfo();
+      if (kind.hasGroups == hasGroups && kind.hasRows == hasRows)
+        return elementCount(inputs[i].get()) / region.inputs[i].rowLength;
+    }
+    return -1;
   };
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (isGroupColumn(region.inputs[i]))
-      return elementCount(inputs[i].get()) / region.inputs[i].rowLength;
-  if (std::any_of(region.outputs.begin(), region.outputs.end(), isGroupColumn))
+  RegionSize size;
+  size.rows = find(true, true);
+  if (!region.hasGroups())
+    return size;
+  int64_t groups = find(true, false), rowsOfGroup = find(false, true);
+  if (groups >= 0)
+    size.groups = groups;
+  else if (rowsOfGroup >= 0)
+    size.groups = rowsOfGroup ? size.rows / rowsOfGroup : 0;
+  else
     for (size_t i = 0; i < inputs.size(); ++i)
-      if (region.inputs[i].kind == LNBWD_ARGUMENT_ROW_BLOCK)
-        return leadingSizes(inputs[i].get(), 0).front();
-  return 1;
+      if (region.inputs[i].kind == LNBWD_ARGUMENT_ROW_BLOCK) {
+        size.groups = leadingSizes(inputs[i].get(), 0).front();
+        break;
+      }
+  return size;
 }
 
 /// The sizes, after every input was checked against what the program takes.
@@ -75,13 +89,7 @@ static RegionSize regionSize(const RowProgram &region,
     throw std::runtime_error("lnbwd::region: expected " +
                              std::to_string(region.inputs.size()) +
                              " inputs, got " + std::to_string(inputs.size()));
-  RegionSize size;
-  int64_t &rows = size.rows;
-  for (int32_t kind : {LNBWD_ARGUMENT_ROW_BLOCK, LNBWD_ARGUMENT_ROW_SCALAR})
-    for (size_t i = 0; i < inputs.size() && rows < 0; ++i)
-      if (region.inputs[i].kind == kind)
-        rows = elementCount(inputs[i].get()) / region.inputs[i].rowLength;
-  size.groups = regionGroups(region, inputs);
+  RegionSize size = countRows(region, inputs);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Operand &operand = region.inputs[i];
     AtenTensorHandle tensor = inputs[i].get();
@@ -95,16 +103,13 @@ static RegionSize regionSize(const RowProgram &region,
     if (deviceIndexOf(tensor) != deviceIndexOf(inputs[0].get()))
       throw std::runtime_error(input +
                                ": expected a tensor on the device of input 0");
-    int64_t expected = operand.rowLength;
-    if (operand.kind == LNBWD_ARGUMENT_GROUP_COLUMN)
-      expected *= size.groups;
-    else if (operand.kind != LNBWD_ARGUMENT_COLUMN)
-      expected *= rows;
+    const KindInfo &kind = operand.kindInfo();
+    int64_t expected =
+        kind.countRows(size.rows, size.groups) * operand.rowLength;
     if (elementCount(tensor) != expected)
-      throw std::runtime_error(
-          input + " (" + getName(static_cast<OperandKind>(operand.kind)) +
-          "): expected " + std::to_string(expected) + " elements, got " +
-          std::to_string(elementCount(tensor)));
+      throw std::runtime_error(input + " (" + kind.name + "): expected " +
+                               std::to_string(expected) + " elements, got " +
+                               std::to_string(elementCount(tensor)));
   }
   return size;
 }
@@ -127,12 +132,11 @@ static void region(StableIValue *stack, uint64_t, uint64_t) {
 
   std::vector<Tensor> outputs;
   for (const Operand &operand : program.outputs) {
+    const KindInfo &kind = operand.kindInfo();
     std::vector<int64_t> sizes;
-    if (operand.kind == LNBWD_ARGUMENT_GROUP_COLUMN)
-      sizes.push_back(size.groups);
-    else if (operand.kind != LNBWD_ARGUMENT_COLUMN)
-      sizes.push_back(size.rows);
-    if (operand.kind != LNBWD_ARGUMENT_ROW_SCALAR)
+    if (kind.hasGroups || kind.hasRows)
+      sizes.push_back(kind.countRows(size.rows, size.groups));
+    if (kind.hasColumns)
       sizes.push_back(operand.rowLength);
     outputs.push_back(allocate(sizes, dtypeOf(operand.element), inputs[0]));
   }

@@ -118,6 +118,7 @@ private:
     else
       simplifier.canonicalize(op);
   }
+  LogicalResult checkShared(RowwiseOp op);
   bool isWanted(RowwiseOp op, unsigned input) {
     return wrt.empty() ? !holdsBytes(op.getOperand(input))
                        : llvm::is_contained(wrt, op.getOperandName(input));
@@ -407,6 +408,22 @@ static LogicalResult checkBytes(RowwiseOp op, ArrayRef<std::string> wrt) {
   return success();
 }
 
+/// What several groups of rows share, or all rows a number, would have a sum
+/// for its gradient that no row program has.
+LogicalResult Differentiate::checkShared(RowwiseOp op) {
+  for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
+    bool isShared = op.getAccess(i) == RowwiseOp::Access::Row ||
+                    op.getAccess(i) == RowwiseOp::Access::Scalar;
+    if (isShared && !op.variesWithGroup(i) && isWanted(op, i))
+      return op.emitOpError("expected the option wrt to name inputs that have "
+                            "all row dimensions, or columns, got ")
+             << op.getOperandName(i) << " with "
+             << AffineMapAttr::get(op.getMap(i))
+             << "; name others, or repeat it for all rows";
+  }
+  return success();
+}
+
 LogicalResult Differentiate::differentiate(func::FuncOp function) {
   // What is derived from a named operation has a name as well.
   NamedOperationAttr named = describeNamedOperation(function);
@@ -420,7 +437,7 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
     return programs[1].emitOpError("expected one forward operation in a "
                                    "function that is differentiated");
   RowwiseOp forward = programs.front();
-  if (failed(checkBytes(forward, wrt)))
+  if (failed(checkBytes(forward, wrt)) || failed(checkShared(forward)))
     return failure();
   if (!forward.getAllSums().empty() || !forward.getOuterSums().empty())
     return forward.emitOpError("expected no column sums, group sums or outer "

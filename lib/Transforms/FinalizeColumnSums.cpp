@@ -117,7 +117,7 @@ static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
 /// all rows of a column sum, or of a group for a group sum, it has the whole.
 static bool needsPartials(RowwiseOp op) {
   return op.getSchedule()->getRowsPerWorkgroup() != 0 ||
-         (op.getGroupOperand() && !op.getColumnSums().empty());
+         (op.hasGroups() && !op.getColumnSums().empty());
 }
 
 namespace {

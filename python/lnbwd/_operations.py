@@ -19,7 +19,17 @@ __all__ = [
     "RMS_NORM_LINEAR_BWD",
 ]
 
-KINDS = ("row_block", "column", "row_scalar", "group_column")
+# Name, whether it has the groups of rows, the rows of a group, columns.
+KINDS = (
+    ("row_block", True, True, True),
+    ("column", False, False, True),
+    ("row_scalar", True, True, False),
+    ("group_column", True, False, True),
+    ("repeated_row_block", False, True, True),
+    ("repeated_row_scalar", False, True, False),
+    ("group_scalar", True, False, False),
+    ("number", False, False, False),
+)
 
 # Name, kind, whether the element is one of its own, how long a row is.
 ROLES = (

@@ -17,8 +17,35 @@ from ._operations import *  # noqa: F403 (the operations' names, LAYER_NORM = "l
 __all__ = ["KINDS", "OPERATIONS", "ROLES", "Operand", "Operation", "Role", "buffer_type", "mlir"]
 __all__ += _operations.__all__
 
-KINDS = _operations.KINDS
-"""What an operand is to a kernel, in the order of their numbers in the runtime's interface."""
+
+@dataclass(frozen=True)
+class Kind:
+    """What an operand is to a kernel of B groups of rows, M in all: the dimensions that it has.
+
+    Attributes:
+        name: "row_block".
+        has_groups, has_rows, has_columns: whether it has the groups, the rows of a group, columns.
+    """
+
+    name: str
+    has_groups: bool
+    has_rows: bool
+    has_columns: bool
+
+    @property
+    def tells_groups(self) -> bool:
+        """Whether there are groups where such an operand is."""
+        return self.has_groups != self.has_rows
+
+    def count_rows(self, rows: int, groups: int = 1) -> int:
+        """The number of its rows, for M ``rows`` in B ``groups``."""
+        if self.has_rows:
+            return rows if self.has_groups or groups <= 0 else rows // groups
+        return groups if self.has_groups else 1
+
+
+KINDS = {kind[0]: Kind(*kind) for kind in _operations.KINDS}
+"""All kinds by name, in the order of their numbers in the runtime's interface."""
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ can be had, and the program can be computed otherwise (``evaluate``), it is, wit
 
 The inputs are passed in the order of the program's arguments, the outputs follow them there. A row
 block's tensor has any shape of M·N elements, a row scalar's M, a column's N, a group column's B·N;
-outputs come as ``[M, N]``, ``[M]``, ``[N]`` and ``[B, N]``. M is that of the first row block among
-the inputs, or else of the first row scalar. B, the number of groups of rows, is that of the first
-group column among the inputs; where outputs alone are of groups, it is the first dimension of the
-first row block.
+outputs come as ``[M, N]``, ``[M]``, ``[N]`` and ``[B, N]``. M is that of the first row block or
+row scalar among the inputs. B, the number of groups of rows, is that of the first group column, or
+M over the rows of the first repeated row block or scalar; where outputs alone are of groups, it is
+the first dimension of the first row block.
 """
 
 from __future__ import annotations
@@ -53,17 +53,16 @@ from .launching import (
     simulated_chip,
     torch_device,
 )
-from .rowprogram import RowProgram
+from .operations import KINDS, Kind
+from .rowprogram import KIND_NAMES, RowProgram
 from .spec import ProgramSpec, rows_option
 
 __all__ = ["Operand", "RegionProgram", "compute_by_torch", "find_program", "is_loaded",
            "load_kernel", "make_kernel_from_mlir", "operand", "raw_region", "region_call",
            "register_program", "register_row_program", "set_resolver"]
 
-# What row programs call types and kinds.
+# What row programs call types.
 _TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i8": torch.bool}
-_KINDS = {"row": "row_block", "scalar": "row_scalar", "column": "column", "column_sum": "column",
-          "group_column": "group_column", "group_sum": "group_column"}
 
 MakeKernel = Callable[[runtime.Device], runtime.Kernel]
 """Gives the kernel for a device: compiles it, or takes it from a cache."""
@@ -77,28 +76,39 @@ class Operand:
     """One tensor of a row program.
 
     Attributes:
-        kind: "row_block" (M x row_length), "column" (row_length), "row_scalar" (M) or
-            "group_column" (B x row_length, a row for each group of M / B rows).
+        kind: which dimensions it has, a name in :data:`lnbwd.operations.KINDS`: "row_block" (M x
+            row_length), "column" (row_length), "row_scalar" (M), "group_column" (B x row_length, a
+            row for each group of M / B rows), "repeated_row_block" (M / B x row_length), ...
         dtype: the type of its elements: float16, bfloat16 or float32; for a row block also bool, a
             mask.
-        row_length: N; 1 for row scalars.
+        row_length: N; 1 where there are no columns.
     """
 
     kind: str
     dtype: torch.dtype
     row_length: int
 
+    @property
+    def dims(self) -> Kind:
+        """The dimensions that it has."""
+        return KINDS[self.kind]
+
+    @property
+    def has_all_rows(self) -> bool:
+        """Whether it has a row, or a number, for each of the M rows."""
+        return self.dims.has_groups and self.dims.has_rows
+
     def __post_init__(self) -> None:
-        if self.kind not in runtime.KINDS:
-            raise ValueError(f"kind: expected {', '.join(runtime.KINDS)}, got {self.kind!r}")
+        if self.kind not in KINDS:
+            raise ValueError(f"kind: expected {', '.join(KINDS)}, got {self.kind!r}")
         if self.dtype not in native.ELEMENT_NAMES:
             raise ValueError("dtype: expected float16, bfloat16 or float32, or bool for a row "
                              f"block, got {self.dtype}")
-        if self.dtype == torch.bool and self.kind != "row_block":
+        if self.dtype == torch.bool and not (self.dims.has_rows and self.dims.has_columns):
             raise ValueError("dtype: expected float16, bfloat16 or float32 for a "
                              f"{self.kind}, got {self.dtype}: masks are row blocks")
-        if self.row_length < 1 or (self.kind == "row_scalar" and self.row_length != 1):
-            allowed = "1" if self.kind == "row_scalar" else "1 or more"
+        if self.row_length < 1 or (not self.dims.has_columns and self.row_length != 1):
+            allowed = "1 or more" if self.dims.has_columns else "1"
             raise ValueError(f"row_length: expected {allowed} for a {self.kind}, got "
                              f"{self.row_length}")
 
@@ -117,7 +127,7 @@ class RegionProgram:
     @property
     def has_groups(self) -> bool:
         """Whether the rows are groups."""
-        return any(operand.kind == "group_column" for operand in (*self.inputs, *self.outputs))
+        return any(operand.dims.tells_groups for operand in (*self.inputs, *self.outputs))
 
 
 _Key = tuple[str, object]
@@ -156,12 +166,11 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
     if "\0" in text:
         raise ValueError("text: expected no zero characters in it")
     program = RegionProgram(text, tuple(inputs), tuple(outputs), make_kernel, evaluate, stand_ins)
-    if all(operand.kind in ("column", "group_column") for operand in program.inputs):
+    if not any(operand.has_all_rows for operand in program.inputs):
         raise ValueError("inputs: expected a row block or a row scalar among them, which says what "
                          "M, the number of rows, is; got columns alone")
-    kinds = {operand.kind for operand in program.inputs}
-    if (any(operand.kind == "group_column" for operand in program.outputs)
-            and not kinds & {"group_column", "row_block"}):
+    if program.has_groups and not any(operand.dims.tells_groups or operand.kind == "row_block"
+                                      for operand in program.inputs):
         raise ValueError("inputs: expected a group column or a row block among them, which says "
                          "how many groups of rows there are, got none")
     if not program.outputs:
@@ -182,7 +191,8 @@ def register_row_program(program: RowProgram) -> RegionProgram:
 
 def operand(kind: str, dtype: str, length: int) -> Operand:
     """The tensor of an input or output of a row program over rows of ``length`` elements."""
-    return Operand(_KINDS[kind], _TYPES[dtype], 1 if kind == "scalar" else length)
+    name = KIND_NAMES[kind]
+    return Operand(name, _TYPES[dtype], length if KINDS[name].has_columns else 1)
 
 
 def set_resolver(resolver: _Resolver | None) -> None:
@@ -324,29 +334,26 @@ def _load_for_native(text: str, device: int) -> None:
 native.load_program = _load_for_native
 
 
-def _groups(program: RegionProgram, inputs: Sequence[Tensor]) -> int | None:
-    """B, or None where the program has no groups of rows."""
-    for operand, tensor in zip(program.inputs, inputs, strict=True):
-        if operand.kind == "group_column":
-            return tensor.numel() // operand.row_length
-    if any(operand.kind == "group_column" for operand in program.outputs):
-        for operand, tensor in zip(program.inputs, inputs, strict=True):
-            if operand.kind == "row_block":
-                return tensor.shape[0]
-    return None
+def _groups(program: RegionProgram, inputs: Sequence[Tensor], rows: int) -> int | None:
+    """B of M ``rows``, or None where the program has no groups of rows."""
+    if not program.has_groups:
+        return None
+    pairs = list(zip(program.inputs, inputs, strict=True))
+    for operand, tensor in pairs:
+        if operand.dims.tells_groups:
+            count = tensor.numel() // operand.row_length
+            return count if operand.dims.has_groups else rows // max(count, 1)
+    return next(tensor.shape[0] for operand, tensor in pairs if operand.kind == "row_block")
 
 
 def _sizes(program: RegionProgram, inputs: Sequence[Tensor]) -> tuple[int, int | None]:
     """M and B, after the inputs were checked; each an int, or a symbol while a graph is traced."""
     if len(inputs) != len(program.inputs):
         raise ValueError(f"lnbwd::region: expected {len(program.inputs)} inputs, got {len(inputs)}")
-    rows = None
-    for kind in ("row_block", "row_scalar"):
-        for operand, tensor in zip(program.inputs, inputs, strict=True):
-            if rows is None and operand.kind == kind:
-                rows = tensor.numel() // operand.row_length
-    assert rows is not None
-    groups = _groups(program, inputs)
+    rows = next(tensor.numel() // operand.row_length
+                for operand, tensor in zip(program.inputs, inputs, strict=True)
+                if operand.has_all_rows)
+    groups = _groups(program, inputs, rows)
     for index, (operand, tensor) in enumerate(zip(program.inputs, inputs, strict=True)):
         if tensor.dtype != operand.dtype:
             raise TypeError(f"lnbwd::region: input {index}: expected {operand.dtype}, got "
@@ -354,9 +361,7 @@ def _sizes(program: RegionProgram, inputs: Sequence[Tensor]) -> tuple[int, int |
         if tensor.device != inputs[0].device:
             raise ValueError(f"lnbwd::region: input {index}: expected a tensor on "
                              f"{inputs[0].device} like input 0, got one on {tensor.device}")
-        count = {"column": 1, "group_column": groups}.get(operand.kind, rows)
-        assert count is not None
-        expected = operand.row_length * count
+        expected = operand.row_length * operand.dims.count_rows(rows, groups or 0)
         if tensor.numel() != expected:
             raise ValueError(f"lnbwd::region: input {index} ({operand.kind}): expected {expected} "
                              f"elements, got {tensor.numel()}")
@@ -365,12 +370,9 @@ def _sizes(program: RegionProgram, inputs: Sequence[Tensor]) -> tuple[int, int |
 
 def _allocate(program: RegionProgram, rows: int, groups: int | None, like: Tensor) -> list[Tensor]:
     def shape(operand: Operand) -> tuple[int, ...]:
-        if operand.kind == "column":
-            return (operand.row_length,)
-        if operand.kind == "group_column":
-            assert groups is not None
-            return (groups, operand.row_length)
-        return (rows, operand.row_length) if operand.kind == "row_block" else (rows,)
+        kind = operand.dims
+        count = (kind.count_rows(rows, groups or 0),) if kind.has_groups or kind.has_rows else ()
+        return (*count, operand.row_length) if kind.has_columns else count
 
     return [like.new_empty(shape(o), dtype=o.dtype) for o in program.outputs]
 
@@ -469,12 +471,11 @@ def compute_by_torch(text: str, *tensors: Tensor) -> None:
     program = find_program(text)
     assert program.evaluate is not None
     inputs, outputs = list(tensors[:len(program.inputs)]), tensors[len(program.inputs):]
-    kinds = [operand.kind for operand in program.inputs]
-    if program.has_groups and "group_column" not in kinds:
+    if program.has_groups and not any(operand.dims.tells_groups for operand in program.inputs):
         # The shapes of what compiled graphs hand over do not matter, but here.
         groups = next(output.numel() // operand.row_length for output, operand in zip(
-            outputs, program.outputs, strict=True) if operand.kind == "group_column")
-        place = kinds.index("row_block")
+            outputs, program.outputs, strict=True) if operand.dims.tells_groups)
+        place = [operand.kind for operand in program.inputs].index("row_block")
         inputs[place] = inputs[place].reshape(groups, -1, program.inputs[place].row_length)
     # An output may be an input's buffer, and a value an input itself.
     read = {tensor.data_ptr() for tensor in inputs}
@@ -496,11 +497,10 @@ def _region_vmap(info: Any, in_dims: tuple[Any, ...], inputs: list[Tensor],
     program, size = find_program(text), info.batch_size
     dims = in_dims[0]
     columns = [dim for operand, dim in zip(program.inputs, dims, strict=True)
-               if operand.kind == "column"]
-    kinds = {operand.kind for operand in (*program.inputs, *program.outputs)}
-    if (all(dim is None for dim in columns) and "group_column" not in kinds
-            and all(o.kind != "column" for o in program.outputs)):
-        rows = [tensor if operand.kind == "column"
+               if not operand.has_all_rows]
+    if (all(dim is None for dim in columns) and not program.has_groups
+            and all(operand.has_all_rows for operand in program.outputs)):
+        rows = [tensor if not operand.has_all_rows
                 else tensor.expand(size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
                 for operand, tensor, dim in zip(program.inputs, inputs, dims, strict=True)]
         outputs = [out.reshape(size, out.shape[0] // size, *out.shape[1:])

@@ -27,6 +27,8 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .operations import KINDS, Kind
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -69,11 +71,17 @@ _CHEAP_BESIDE_ONE = _CHEAP - {"exp"}
 @dataclasses.dataclass(frozen=True)
 class Input:
     """A tensor that is read: ``kind`` is "row" [M, N], "column" [N], "group_column" [B, N], of
-    which group b of M / B rows uses row b, or "scalar" [M]; ``dtype`` "f16", "bf16" or "f32", or
-    for a row "i8": a mask, of bytes that are 0 or 1."""
+    which group b of M / B rows uses row b, "scalar" [M], or what all groups share, "repeated_row"
+    [M / B, N] and "repeated_scalar" [M / B], or all rows, "number" [1]; ``dtype`` "f16", "bf16" or
+    "f32", or for a row "i8": a mask, of bytes that are 0 or 1."""
 
     kind: str
     dtype: str
+
+    @property
+    def dims(self) -> Kind:
+        """The dimensions that it has."""
+        return KINDS[KIND_NAMES[self.kind]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,8 +95,20 @@ class Output:
     dtype: str
     value: int
 
+    @property
+    def dims(self) -> Kind:
+        """The dimensions that it has."""
+        return KINDS[KIND_NAMES[self.kind]]
 
-INPUT_KINDS = ("row", "column", "group_column", "scalar")
+
+KIND_NAMES = {"row": "row_block", "repeated_row": "repeated_row_block", "column": "column",
+              "group_column": "group_column", "scalar": "row_scalar",
+              "repeated_scalar": "repeated_row_scalar", "number": "number",
+              "column_sum": "column", "group_sum": "group_column"}
+"""What :data:`lnbwd.operations.KINDS` calls the kinds of inputs and outputs."""
+
+INPUT_KINDS = ("row", "repeated_row", "column", "group_column", "scalar", "repeated_scalar",
+               "number")
 """Kinds of inputs, in the order in which a program has them."""
 
 OUTPUT_KINDS = ("row", "scalar", "column_sum", "group_sum")
@@ -129,8 +149,8 @@ class RowProgram:
     @property
     def has_groups(self) -> bool:
         """Whether the rows are groups."""
-        return (any(i.kind == "group_column" for i in self.inputs)
-                or any(o.kind == "group_sum" for o in self.outputs))
+        return (any(i.dims.tells_groups for i in self.inputs)
+                or any(o.dims.tells_groups for o in self.outputs))
 
     @property
     def has_row_sums(self) -> bool:
@@ -184,7 +204,7 @@ class RowProgram:
         result: list[bool] = []
         for node in self.nodes:
             if node[0] == "input":
-                result.append(self.inputs[node[1]].kind != "scalar")
+                result.append(self.inputs[node[1]].dims.has_columns)
             elif node[0] == "constant" or node[0] in SUMS:
                 result.append(False)
             else:
@@ -488,54 +508,48 @@ class _Writer:
 
     def write(self) -> str:
         program = self.program
-        rows = ["?" if program.rows is None else str(program.rows)]
-        groups = "?" if program.groups is None else str(program.groups)
-        if program.has_groups:
-            per_group = ("?" if program.rows is None or not program.groups
-                         else str(program.rows // program.groups))
-            rows = [groups, per_group]
-        n = str(program.length)
-        # The row dimensions that an operand of a kind has; the domain's names of them.
-        dims = ["b", "t"] if program.has_groups else ["m"]
-        maps = {"row": (len(dims), True), "scalar": (len(dims), False),
-                "group_column": (1, True), "group_sum": (1, True)}
+        per_group = (None if program.rows is None or not program.groups
+                     else program.rows // program.groups)
+        sizes = {"m": program.rows, "b": program.groups, "t": per_group, "n": program.length}
+        rows = ["b", "t"] if program.has_groups else ["m"]
 
-        def memory(kind: str, dtype: str) -> str:
-            count, has_columns = maps.get(kind, (0, True))
-            return f"memref<{'x'.join([*rows[:count], *[n] * has_columns, dtype])}>"
+        def dims(value: Input | Output) -> list[str]:
+            kind = value.dims
+            of_rows = ([*["b"] * kind.has_groups, *["t"] * kind.has_rows] if program.has_groups
+                       else rows * kind.has_rows)
+            return of_rows + ["n"] * kind.has_columns
 
-        def operands(values: list[tuple[str, str, str]], order: tuple[str, ...]) -> str:
-            texts = []
-            for wanted in order:
-                count, has_columns = maps.get(wanted, (0, True))
-                place = ", ".join([*dims[:count], *["n"] * has_columns])
-                texts += [f"{name}[{place}]{' add' if wanted in SUM_KINDS else ''} : {type_}"
-                          for name, type_, kind in values if kind == wanted]
-            return ", ".join(texts)
+        def memory(value: Input | Output) -> str:
+            known = ["?" if sizes[dim] is None else str(sizes[dim]) for dim in dims(value)]
+            return f"memref<{'x'.join([*known, value.dtype])}>"
 
-        inputs = [(f"%arg{i}", memory(v.kind, v.dtype), v.kind)
-                  for i, v in enumerate(program.inputs)]
-        outputs = [(f"%out{i}", memory(v.kind, v.dtype), v.kind)
-                   for i, v in enumerate(program.outputs)]
+        def operands(values: Sequence[tuple[str, str, Input | Output]],
+                     order: tuple[str, ...]) -> str:
+            return ", ".join(
+                f"{name}[{', '.join(dims(v))}]{' add' if wanted in SUM_KINDS else ''} : {type_}"
+                for wanted in order for name, type_, v in values if v.kind == wanted)
+
+        inputs = [(f"%arg{i}", memory(v), v) for i, v in enumerate(program.inputs)]
+        outputs = [(f"%out{i}", memory(v), v) for i, v in enumerate(program.outputs)]
         for index in range(len(program.nodes)):
             if program.nodes[index][0] != "constant":
                 self.names[index] = self.node(index)
         results, types = [], []
         for output in program.outputs:
-            is_row = output.kind != "scalar"
+            is_row = output.dims.has_columns
             dtype = "f32" if output.kind in SUM_KINDS else output.dtype
             results.append(self.value(output.value, is_row) if dtype == "f32"
                            else self.rounded(output.value, dtype, is_row))
             types.append(self.type(dtype, is_row))
 
         signature = ", ".join(f"{name}: {type_}" for name, type_, _ in inputs + outputs)
-        arguments = ", ".join(f"%in{i}: {self.type(v.dtype, v.kind != 'scalar')}"
+        arguments = ", ".join(f"%in{i}: {self.type(v.dtype, v.dims.has_columns)}"
                               for i, v in enumerate(program.inputs))
         names = ", ".join(f'"{name[1:]}"' for name, _, _ in inputs + outputs)
         name = program.name()
         return "\n".join([
             f"func.func @{name}({signature}) {{",
-            f"  lnbwd.rowwise @{name} domain({', '.join(dims)} | n)"
+            f"  lnbwd.rowwise @{name} domain({', '.join(rows)} | n)"
             + (f"\n      ins({ins})" if (ins := operands(inputs, INPUT_KINDS)) else ""),
             f"      outs({operands(outputs, OUTPUT_KINDS)})",
             f"      attributes {{operand_names = [{names}]}} {{",
@@ -552,15 +566,15 @@ class _Writer:
 # --------------------------------------------------------------------------------------------------
 
 
-def _count_groups(program: RowProgram, inputs: Sequence[Tensor]) -> int:
-    """B, 1 where the rows are no groups."""
-    for kind, given in zip((i.kind for i in program.inputs), inputs, strict=True):
-        if kind == "group_column":
-            return given.numel() // program.length
+def _count_groups(program: RowProgram, inputs: Sequence[Tensor], rows: int) -> int:
+    """B of M ``rows``, 1 where the rows are no groups."""
+    for kind, given in zip((i.dims for i in program.inputs), inputs, strict=True):
+        if kind.tells_groups:
+            count = given.numel() // (program.length if kind.has_columns else 1)
+            return count if kind.has_groups else rows // max(count, 1)
     if program.has_groups:
-        for kind, given in zip((i.kind for i in program.inputs), inputs, strict=True):
-            if kind == "row":
-                return given.shape[0]
+        return next(given.shape[0] for i, given in zip(program.inputs, inputs, strict=True)
+                    if i.kind == "row")
     return 1
 
 
@@ -570,17 +584,17 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
 
     types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i8": torch.bool}
     wide = dtype or torch.float32
-    shapes = {"row": (-1, program.length), "column": (1, program.length), "scalar": (-1, 1),
-              "group_column": (-1, program.length)}
-    tensors = [tensor.detach().reshape(shapes[i.kind]).to(torch.bool if i.dtype == "i8" else wide)
+    tensors = [tensor.detach().reshape(-1, program.length if i.dims.has_columns else 1).to(
+                   torch.bool if i.dtype == "i8" else wide)
                for i, tensor in zip(program.inputs, inputs, strict=True)]
     counts = [t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
-              if i.kind in ("row", "scalar")]
+              if i.dims.has_groups and i.dims.has_rows]
     rows = max(counts) if counts else 1
-    groups = _count_groups(program, inputs)
+    groups = _count_groups(program, inputs, rows)
     for place, given in enumerate(program.inputs):
-        if given.kind == "group_column":
-            tensors[place] = tensors[place].repeat_interleave(rows // max(groups, 1), 0)
+        if given.dims.tells_groups:
+            tensors[place] = (tensors[place].repeat(groups, 1) if given.dims.has_rows else
+                              tensors[place].repeat_interleave(rows // max(groups, 1), 0))
     functions: dict[str, Any] = {
         "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div,
         "max": torch.maximum, "min": torch.minimum, "and": torch.logical_and,

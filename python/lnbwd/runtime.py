@@ -40,7 +40,7 @@ _REMEDY = ("install the package with 'pip install .' in a checkout, or build the
 
 _ACCESS = ("read", "write", "read_write")
 
-KINDS = operations.KINDS
+KINDS = tuple(operations.KINDS)
 """Shapes of arguments, in the order of lnbwd_argument_kind."""
 
 ELEMENTS = ("f16", "bf16", "f32", "i8")
@@ -169,8 +169,9 @@ class Argument:
     Attributes:
         name: the operand's name, "dgamma".
         access: "read", "write" (every element is written) or "read_write".
-        kind: "row_block" (M x row_length), "column" (row_length), "row_scalar" (M) or
-            "group_column" (B x row_length: a row for each of B groups of M / B rows).
+        kind: which dimensions it has, a name in :data:`lnbwd.operations.KINDS`: "row_block" (M x
+            row_length), "column" (row_length), "row_scalar" (M), "group_column" (B x row_length: a
+            row for each of B groups of M / B rows), "repeated_row_block" (M / B x row_length), ...
         element: "f16", "bf16", "f32", or "i8": a byte, of a mask 0 or 1.
         row_length: elements of a row; 1 for row scalars.
     """
@@ -250,7 +251,7 @@ class Program(_Handle):
     @property
     def has_groups(self) -> bool:
         """Whether the rows are groups, so that sizes and launches depend on their number, too."""
-        return any(argument.kind == "group_column" for argument in self.arguments)
+        return any(operations.KINDS[argument.kind].tells_groups for argument in self.arguments)
 
     def argument_size(self, index: int, rows: int, groups: int | None = None) -> int:
         """The size in bytes of argument ``index`` for M = ``rows`` in B = ``groups``."""

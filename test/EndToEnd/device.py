@@ -19,6 +19,9 @@ import pathlib
 
 import numpy as np
 
+import reference  # noqa: F401 (with which the package is found)
+from lnbwd import operations
+
 GUARD_BYTES = 4096
 GUARD = 0x5A
 ELEMENT_BYTES = {"f16": 2, "bf16": 2, "f32": 4, "i8": 1}
@@ -165,8 +168,8 @@ class Kernel:
     def count(self, rows: int) -> dict[str, int]:
         """What lnbwd-run --time counts on the simulator, for zeros, since no value changes a count;
         without checks, which change none either, and without a predicted time."""
-        sizes = {argument["name"]: (argument["row_length"] if argument["kind"] == "column"
-                                    else rows * argument["row_length"])
+        sizes = {argument["name"]: (operations.KINDS[argument["kind"]].count_rows(rows)
+                                    * argument["row_length"])
                  for argument in self.plan["arguments"]}
         elements = {argument["name"]: ELEMENT_BYTES[argument["element"]]
                     for argument in self.plan["arguments"]}
@@ -187,8 +190,7 @@ class Kernel:
                     continue
                 length, element = argument["row_length"], argument["element"]
                 stride = argument.get("row_stride", length)
-                elements = {"column": length, "group_column": groups * length}.get(
-                    argument["kind"], rows * stride)
+                elements = operations.KINDS[argument["kind"]].count_rows(rows, groups) * stride
                 size = elements * ELEMENT_BYTES[element]
                 kind = KINDS[ELEMENT_BYTES[element]]
                 if argument["access"] == "write":

@@ -108,7 +108,7 @@ func.func @accumulate(%x: memref<?x4x128xf32>, %s: memref<4x128xf32>) {
 // CHECK-LABEL: func @groups(
 // CHECK-SAME:      %[[X:[a-z0-9_]+]]: memref<?x?x512xf32>, %[[C:[a-z0-9_]+]]: memref<512xf32>, %[[G:[a-z0-9_]+]]: memref<?x512xbf16>)
 // CHECK:         %[[M:[a-z0-9_]+]] = lnbwd.row_count %[[X]]
-// CHECK:         %[[B:[a-z0-9_]+]] = lnbwd.group_count %[[G]]
+// CHECK:         %[[B:[a-z0-9_]+]] = lnbwd.group_count %[[X]]
 // CHECK:         %[[W:[a-z0-9_]+]] = lnbwd.workgroup_count %[[M]] groups %[[B]] schedule
 // CHECK:         %[[P:[a-z0-9_]+]] = arith.muli %[[W]], %[[B]]
 // CHECK:         %[[PC:[a-z0-9_]+]] = memref.alloc(%[[P]]) : memref<?x512xf32>

@@ -185,6 +185,33 @@ def test_pytorch_computes_a_call_without_a_kernel(device):
     torch.testing.assert_close(sums, x.reshape(3, 4, 64).sum(1))
 
 
+def test_what_groups_share(device):
+    """A row block, a row scalar and a number that all groups share, without a group column."""
+    builder = Builder(96)
+    x, table, slope, scale = (builder.add("input", i) for i in range(4))
+    row = builder.add("add", builder.add("mul", builder.add("mul", x, slope), scale), table)
+    total = builder.add("row_sum", row)
+    program = builder.finish(
+        None, [Input("row", "f32"), Input("repeated_row", "bf16"), Input("repeated_scalar", "f32"),
+               Input("number", "f32")],
+        [Output("row", "f32", builder.add("mul", row, total)), Output("scalar", "f32", total)])
+    register(program.text())
+    random = torch.Generator().manual_seed(1)
+    inputs = [torch.randn(shape, generator=random).to(device, dtype) for shape, dtype in (
+        ((2, 3, 5, 96), torch.float32), ((5, 96), torch.bfloat16), ((5,), torch.float32),
+        ((1,), torch.float32))]
+    x, table, slope, scale = (tensor.double() for tensor in inputs)
+    expected = x * slope[:, None] * scale + table
+    total = expected.sum(-1, keepdim=True)
+    evaluated = regions_op.find_program(program.text()).evaluate(inputs)
+    for y, sums in (regions_op.raw_region(inputs, program.text()), evaluated):
+        torch.testing.assert_close(y.reshape(x.shape).double(), expected * total, rtol=1e-5,
+                                   atol=1e-4)
+        torch.testing.assert_close(sums.reshape(total.shape).double(), total, rtol=1e-5, atol=1e-4)
+    with pytest.raises((RuntimeError, ValueError), match=r"repeated_row_scalar\): expected 4"):
+        regions_op.raw_region([inputs[0], inputs[1][:4], *inputs[2:]], program.text())
+
+
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_generated_code_says_the_number_of_groups(device, dynamic):
     def function(x, condition):

@@ -211,8 +211,8 @@ static const std::vector<Option> &runOptions() {
   static const std::vector<Option> options = {
       {"--m", "M", "number of rows (1024)", set(&Options::rows, int64_t(0))},
       {"--groups", "B",
-       "number of groups of rows, a divisor of M, where the kernel has group "
-       "columns (1)",
+       "number of groups of rows, a divisor of M, where the kernel has groups "
+       "(1)",
        set(&Options::groups, int64_t(0))},
       {"--device", "D",
        "sim, sim:CHIP, hip, hip:I, cuda or cuda:I (sim for gfx chips, cuda "

@@ -37,17 +37,13 @@ static FloatFormat formatOf(lnbwd_element element) {
   return FloatFormat::F32;
 }
 
+/// The runtime's kinds are the tables'.
+static OperandKind kindOf(const Argument &argument) {
+  return static_cast<OperandKind>(argument.kind);
+}
+
 int64_t Argument::countRows(const Problem &problem) const {
-  switch (kind) {
-  case LNBWD_ARGUMENT_COLUMN:
-    return 1;
-  case LNBWD_ARGUMENT_GROUP_COLUMN:
-    return problem.groups;
-  case LNBWD_ARGUMENT_ROW_BLOCK:
-  case LNBWD_ARGUMENT_ROW_SCALAR:
-    break;
-  }
-  return problem.rows;
+  return getInfo(kindOf(*this)).countRows(problem.rows, problem.groups);
 }
 
 const Argument *Problem::find(Role role) const {
@@ -67,7 +63,7 @@ ConstArray Problem::input(size_t index) const {
   static const char none[4] = {};
   const char *data = contents[index].empty() ? none : contents[index].data();
   return {argument.format, data,
-          argument.kind == LNBWD_ARGUMENT_ROW_BLOCK ? argument.rowStride : 0};
+          argument.rowStride != argument.rowLength ? argument.rowStride : 0};
 }
 
 FloatFormat Problem::format() const {
@@ -110,11 +106,6 @@ static Operation describeOperation(const lnbwd_operation_info &info) {
   if (info.epsilon >= 0)
     operation.epsilon = info.epsilon;
   return operation;
-}
-
-/// The runtime's kinds are the tables'.
-static OperandKind kindOf(const Argument &argument) {
-  return static_cast<OperandKind>(argument.kind);
 }
 
 /// Notes which argument operand `index` of the operation is.
@@ -211,7 +202,7 @@ static void describeSizes(Problem &problem) {
     hasMatrix = hasMatrix || argument.kind == LNBWD_ARGUMENT_COLUMN;
   for (size_t i = 0; i < problem.arguments.size(); ++i) {
     const Argument &argument = problem.arguments[i];
-    if (argument.kind == LNBWD_ARGUMENT_ROW_SCALAR)
+    if (!getInfo(kindOf(argument)).hasColumns)
       continue;
     int64_t length = expected[i] ? expected[i] : problem.columns;
     if (problem.columns == 0)

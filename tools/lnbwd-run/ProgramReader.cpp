@@ -79,49 +79,26 @@ static double getNumber(const json &value) {
 }
 
 static ProgramOperandKind getKind(const json &value) {
-  static const std::pair<const char *, ProgramOperandKind> kinds[] = {
-      {"row_block", ProgramOperandKind::RowBlock},
-      {"column", ProgramOperandKind::Column},
-      {"group_column", ProgramOperandKind::GroupColumn},
-      {"row_scalar", ProgramOperandKind::RowScalar},
-      {"matrix", ProgramOperandKind::Matrix},
-      {"column_sum", ProgramOperandKind::ColumnSum},
-      {"group_sum", ProgramOperandKind::GroupSum},
-      {"outer_sum", ProgramOperandKind::OuterSum}};
   std::string text = getText(value);
-  for (const auto &[name, kind] : kinds)
-    if (text == name)
-      return kind;
+  if (std::optional<ProgramOperandKind> kind = reference::findProgramKind(text))
+    return *kind;
   unexpectedInProgram("there is no operand of the kind '" + text + "'");
 }
 
 /// Whether an operand of a program is what the plan's argument is.
 static bool fits(const ProgramOperand &operand, const Argument &argument,
                  std::optional<int64_t> ownRows) {
-  int64_t size = operand.type.size();
-  auto isA = [&](lnbwd_argument_kind kind, int64_t length) {
-    return argument.kind == kind && argument.rowLength == length;
-  };
-  switch (operand.kind) {
-  case ProgramOperandKind::RowBlock:
-  case ProgramOperandKind::RowScalar:
-    // To a launch, what has its own rows is a matrix.
-    if (ownRows)
-      return *ownRows >= 0 && *ownRows <= INT64_MAX / size &&
-             isA(LNBWD_ARGUMENT_COLUMN, *ownRows * size);
-    return operand.kind == ProgramOperandKind::RowBlock
-               ? isA(LNBWD_ARGUMENT_ROW_BLOCK, size)
-               : isA(LNBWD_ARGUMENT_ROW_SCALAR, 1);
-  case ProgramOperandKind::GroupColumn:
-  case ProgramOperandKind::GroupSum:
-    return isA(LNBWD_ARGUMENT_GROUP_COLUMN, size);
-  case ProgramOperandKind::Column:
-  case ProgramOperandKind::Matrix:
-  case ProgramOperandKind::ColumnSum:
-  case ProgramOperandKind::OuterSum:
-    break;
+  int64_t length = operand.type.size();
+  OperandKind kind = operand.kind.kind;
+  // To a launch, what has its own rows is a matrix.
+  if (ownRows && operand.kind.info().hasRows) {
+    if (*ownRows < 0 || *ownRows > INT64_MAX / length)
+      return false;
+    kind = OperandKind::Column;
+    length *= *ownRows;
   }
-  return isA(LNBWD_ARGUMENT_COLUMN, size);
+  return static_cast<OperandKind>(argument.kind) == kind &&
+         argument.rowLength == length;
 }
 
 static ProgramOperand readOperand(const json &value, const Problem &problem,

@@ -250,8 +250,8 @@ compareWithPrograms(const Problem &problem,
   inputs.buffers.resize(problem.buffers);
 
   auto isSum = [](const Argument &argument) {
-    return argument.kind == LNBWD_ARGUMENT_COLUMN ||
-           argument.kind == LNBWD_ARGUMENT_GROUP_COLUMN;
+    const KindInfo &kind = getInfo(static_cast<OperandKind>(argument.kind));
+    return kind.hasColumns && !kind.hasRows;
   };
   std::vector<Comparer> comparers;
   for (size_t i = 0; i < inputs.arguments; ++i) {

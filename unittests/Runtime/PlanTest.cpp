@@ -208,13 +208,43 @@ TEST(PlanTest, RefusesSizesThatAreNoGroups) {
   parsePlan(examplePlan().dump()).checkSize({60, 7});
 }
 
+TEST(PlanTest, KnowsSizesByTheDimensionsOfAKind) {
+  // 60 rows in 6 groups, of a row length of 48, in f32.
+  const std::pair<const char *, int64_t> kinds[] = {
+      {"row_block", 60 * 48},
+      {"column", 48},
+      {"row_scalar", 60},
+      {"group_column", 6 * 48},
+      {"repeated_row_block", 10 * 48},
+      {"repeated_row_scalar", 10},
+      {"group_scalar", 6},
+      {"number", 1}};
+  for (auto [kind, elements] : kinds) {
+    json text = groupedPlan();
+    json &argument = text["arguments"][0];
+    bool hasColumns = elements % 48 == 0;
+    argument["kind"] = kind;
+    argument["element"] = "f32";
+    argument["row_length"] = hasColumns ? 48 : 1;
+    EXPECT_EQ(parsePlan(text.dump()).argumentBytes(0, {60, 6}), 4 * elements)
+        << kind;
+    if (!hasColumns)
+      EXPECT_CONTAINS(refusalWith("/arguments/0",
+                                  [&] {
+                                    argument["row_length"] = 48;
+                                    return argument;
+                                  }()),
+                      std::string("expected 1 for a ") + kind);
+  }
+}
+
 TEST(PlanTest, RefusesGroupsWithoutGroupColumns) {
   for (const char *place :
        {"/workgroup_counts/0/per_group", "/kernels/0/grid/2",
         "/workspace/0/rows", "/kernels/0/parameters/8"}) {
     json value = groupedPlan()[json::json_pointer(place)];
     EXPECT_CONTAINS(refusalWith(place, value),
-                    "expected an argument of the kind group_column")
+                    "expected an argument of a kind that has the groups")
         << place;
   }
 }

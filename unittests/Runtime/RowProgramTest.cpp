@@ -23,7 +23,15 @@
 #include <stdexcept>
 
 using namespace lnbwd::reference;
-using Kind = ProgramOperandKind;
+
+namespace Kind {
+constexpr ProgramOperandKind RowBlock, Column{OperandKind::Column},
+    GroupColumn{OperandKind::GroupColumn}, RowScalar{OperandKind::RowScalar},
+    Matrix{OperandKind::Column, false, true},
+    ColumnSum{OperandKind::Column, true},
+    GroupSum{OperandKind::GroupColumn, true},
+    OuterSum{OperandKind::Column, true, true};
+} // namespace Kind
 
 static ValueType typeOf(const std::string &text) {
   std::optional<ValueType> type = parseValueType(text);
@@ -40,7 +48,8 @@ public:
 
   Builder() { program.name = "p"; }
 
-  size_t input(Kind kind, const std::string &type, size_t buffer) {
+  size_t input(ProgramOperandKind kind, const std::string &type,
+               size_t buffer) {
     program.inputs.push_back({kind, typeOf(type), buffer, 0});
     return program.inputs.size() - 1;
   }
@@ -65,7 +74,8 @@ public:
   size_t sum(size_t row) {
     return choose("vector.reduction", "f32", {row}, "add");
   }
-  void output(Kind kind, const std::string &type, size_t buffer, size_t value) {
+  void output(ProgramOperandKind kind, const std::string &type, size_t buffer,
+              size_t value) {
     program.outputs.push_back({kind, typeOf(type), buffer, value});
   }
 };

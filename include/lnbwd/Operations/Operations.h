@@ -17,6 +17,7 @@
 #define LNBWD_OPERATIONS_OPERATIONS_H
 
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <string_view>
@@ -26,6 +27,25 @@ namespace lnbwd {
 #define LNBWD_OPERATION_ENUMS
 #include "lnbwd/Operations/Operations.h.inc"
 #undef LNBWD_OPERATION_ENUMS
+
+/// What an operand is to a kernel of B groups of rows, M in all: the dimensions
+/// that it has.
+struct KindInfo {
+  const char *name;
+  bool hasGroups;
+  /// The rows of a group.
+  bool hasRows;
+  bool hasColumns;
+
+  /// Whether there are groups where such an operand is.
+  constexpr bool tellsGroups() const { return hasGroups != hasRows; }
+  /// The number of its rows, for M `rows` in B `groups`.
+  constexpr int64_t countRows(int64_t rows, int64_t groups) const {
+    if (hasRows)
+      return hasGroups || groups <= 0 ? rows : rows / groups;
+    return hasGroups ? groups : 1;
+  }
+};
 
 /// What an operand is, in every operation that has it.
 struct RoleInfo {
@@ -101,10 +121,11 @@ constexpr const NamedOperationInfo &getInfo(NamedOperation operation) {
 constexpr const char *getName(NamedOperation operation) {
   return getInfo(operation).name;
 }
-/// "row_block".
-constexpr const char *getName(OperandKind kind) {
-  return kKindNames[static_cast<size_t>(kind)];
+constexpr const KindInfo &getInfo(OperandKind kind) {
+  return kKinds[static_cast<size_t>(kind)];
 }
+/// "row_block".
+constexpr const char *getName(OperandKind kind) { return getInfo(kind).name; }
 
 /// The role, operation or kind of that name; none if there is no such.
 constexpr std::optional<Role> findRole(std::string_view name) {
@@ -121,9 +142,17 @@ constexpr std::optional<NamedOperation> findOperation(std::string_view name) {
 }
 constexpr std::optional<OperandKind> findKind(std::string_view name) {
   for (size_t i = 0; i < kOperandKindCount; ++i)
-    if (name == kKindNames[i])
+    if (name == kKinds[i].name)
       return static_cast<OperandKind>(i);
   return std::nullopt;
+}
+/// The kind that has those dimensions.
+constexpr OperandKind findKind(bool hasGroups, bool hasRows, bool hasColumns) {
+  size_t i = 0;
+  while (kKinds[i].hasGroups != hasGroups || kKinds[i].hasRows != hasRows ||
+         kKinds[i].hasColumns != hasColumns)
+    ++i;
+  return static_cast<OperandKind>(i);
 }
 
 } // namespace lnbwd

@@ -16,31 +16,36 @@
 #ifndef LNBWD_REFERENCE_ROWPROGRAM_H
 #define LNBWD_REFERENCE_ROWPROGRAM_H
 
+#include "lnbwd/Operations/Operations.h"
 #include "lnbwd/Reference/Reference.h"
 #include "lnbwd/Reference/RowOperation.h"
 
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lnbwd::reference {
 
-/// What an operand of a program is, the words of docs/runtime.md.
-enum class ProgramOperandKind {
-  RowBlock,
-  Column,
-  GroupColumn,
-  RowScalar,
-  Matrix,
-  ColumnSum,
-  GroupSum,
-  OuterSum
+/// What an operand of a program is.
+struct ProgramOperandKind {
+  /// The dimensions that it has.
+  OperandKind kind = OperandKind::RowBlock;
+  /// Whether what it lacks is added up: an output.
+  bool isSum = false;
+  /// Whether it has two dimensions of columns.
+  bool isMatrix = false;
+
+  const KindInfo &info() const { return getInfo(kind); }
 };
+
+/// The kind by its word in docs/runtime.md; none if there is no such.
+std::optional<ProgramOperandKind> findProgramKind(std::string_view name);
 
 /// An input or output of a program.
 struct ProgramOperand {
-  ProgramOperandKind kind = ProgramOperandKind::RowBlock;
+  ProgramOperandKind kind;
   ValueType type;
   /// The buffer that it is: arguments come first, then what the function
   /// allocates.

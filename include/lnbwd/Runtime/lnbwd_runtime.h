@@ -17,11 +17,11 @@
 |*   output parameters alone, and lnbwd_last_error() gives the calling thread
 |*   one line that says what was expected, what came and what to do.
 |* - Sizes are bytes unless a name says otherwise. M is the number of rows.
-|* - Of a program with arguments of the kind LNBWD_ARGUMENT_GROUP_COLUMN the
-rows
-|*   are B groups of M / B neighbouring ones each. Its sizes and launches depend
-|*   on B as well, and have functions of their own, ending with _grouped; those
-|*   take programs without groups, too, and do not look at B then.
+|* - Of a program with arguments whose size depends on B or on M / B
+|*   (lnbwd_argument_kind) the rows are B groups of M / B neighbouring ones
+|*   each. Its sizes and launches depend on B as well, and have functions of
+|*   their own, ending with _grouped; those take programs without groups, too,
+|*   and do not look at B then.
 |* - Handles may be used from several threads at once, but not be destroyed
 |*   while another thread uses them. A kernel keeps its device and its program
 |*   alive: the three may be destroyed in any order.
@@ -115,12 +115,17 @@ typedef enum lnbwd_access {
   LNBWD_ACCESS_READ_WRITE = 2
 } lnbwd_access;
 
-/** The shape of an argument. */
+/** The shape of an argument, row-major and dense, for M rows in B groups. */
 typedef enum lnbwd_argument_kind {
-  LNBWD_ARGUMENT_ROW_BLOCK = 0,   /**< M x row_length, row-major, dense */
-  LNBWD_ARGUMENT_COLUMN = 1,      /**< row_length */
-  LNBWD_ARGUMENT_ROW_SCALAR = 2,  /**< M */
-  LNBWD_ARGUMENT_GROUP_COLUMN = 3 /**< B x row_length, row-major, dense */
+  LNBWD_ARGUMENT_ROW_BLOCK = 0,           /**< M x row_length */
+  LNBWD_ARGUMENT_COLUMN = 1,              /**< row_length */
+  LNBWD_ARGUMENT_ROW_SCALAR = 2,          /**< M */
+  LNBWD_ARGUMENT_GROUP_COLUMN = 3,        /**< B x row_length */
+  LNBWD_ARGUMENT_REPEATED_ROW_BLOCK = 4,  /**< M / B x row_length: each group
+                                               has the same rows */
+  LNBWD_ARGUMENT_REPEATED_ROW_SCALAR = 5, /**< M / B */
+  LNBWD_ARGUMENT_GROUP_SCALAR = 6,        /**< B */
+  LNBWD_ARGUMENT_NUMBER = 7               /**< 1 */
 } lnbwd_argument_kind;
 
 /** The type of an argument's elements. */

@@ -41,16 +41,12 @@ void lnbwd::markLoop(Operation *loop) {
 
 /// The first row of operand `index`, whatever its rank.
 static SmallVector<int64_t> getFirstRow(RowwiseOp op, unsigned index) {
-  switch (getOperandKind(op, index)) {
-  case OperandKind::RowBlock:
-    return {1, op.getRowLength()};
-  case OperandKind::RowScalar:
+  const KindInfo &kind = lnbwd::getInfo(getOperandKind(op, index));
+  if (!kind.hasColumns)
     return {1};
-  case OperandKind::Column:
-  case OperandKind::GroupColumn:
+  if (!kind.hasRows)
     return {op.getRowLength()};
-  }
-  llvm_unreachable("all kinds are listed");
+  return {1, op.getRowLength()};
 }
 
 Value lnbwd::toParameter(OpBuilder &b, Location loc, Value buffer,
@@ -74,21 +70,21 @@ Value lnbwd::toParameter(OpBuilder &b, Location loc, Value buffer,
 /// `firstRow`, which may be null, it begins there; of a group column, that row
 /// is all there is.
 static Value fromParameter(OpBuilder &b, Location loc, Value parameter,
-                           OperandKind kind, int64_t stride, Value count,
+                           const KindInfo &kind, int64_t stride, Value count,
                            Value firstRow) {
-  if (kind == OperandKind::Column)
+  if (!kind.hasRows && !firstRow)
     return parameter;
   auto type = cast<MemRefType>(parameter.getType());
   SmallVector<int64_t> shape(type.getShape());
   SmallVector<OpFoldResult> sizes;
   SmallVector<int64_t> strides{1};
-  if (kind == OperandKind::GroupColumn) {
+  if (!kind.hasRows) {
     sizes = {b.getIndexAttr(shape[0])};
   } else {
     shape[0] = ShapedType::kDynamic;
     sizes = {count};
   }
-  if (kind == OperandKind::RowBlock) {
+  if (kind.hasColumns && kind.hasRows) {
     sizes.push_back(b.getIndexAttr(shape[1]));
     strides.insert(strides.begin(), stride);
   }
@@ -163,12 +159,12 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
   bool scalarsToo = chip.backend == Backend::AMDGPU && !loadsAhead;
   for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
     OperandKind kind = getOperandKind(op, i);
+    bool isScalar = !lnbwd::getInfo(kind).hasColumns;
     // So that loads of neighbouring parts become one.
-    if (kind == OperandKind::RowScalar && op.getScalarSplits(i))
+    if (isScalar && op.getScalarSplits(i))
       kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                         b.getI64IntegerAttr(accessBytes));
-    if (kind == OperandKind::RowBlock ||
-        (kind == OperandKind::RowScalar && !scalarsToo))
+    if (kind == OperandKind::RowBlock || (isScalar && !scalarsToo))
       continue;
     for (StringRef name : {LLVM::LLVMDialect::getNoAliasAttrName(),
                            LLVM::LLVMDialect::getReadonlyAttrName()})
@@ -186,7 +182,7 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
   Value rows = toIndex(kernel.getArgument(numOperands));
   Value workgroups = toIndex(kernel.getArgument(numOperands + 1));
   Value group;
-  if (op.getGroupOperand())
+  if (op.hasGroups())
     group = gpu::BlockIdOp::create(b, loc, gpu::Dimension::z);
   auto firstOfGroup = [&](Value perGroup) -> Value {
     return group ? arith::MulIOp::create(b, loc, group, perGroup) : Value();
@@ -195,9 +191,8 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
   RowKernel frame{op, kernel, {}, {}, rows, workgroups};
   frame.parts.resize(numOperands);
   for (unsigned i = 0; i < numOperands; ++i) {
-    OperandKind kind = getOperandKind(op, i);
-    if (int64_t parts =
-            kind == OperandKind::RowScalar ? op.getScalarSplits(i) : 0) {
+    const KindInfo &kind = lnbwd::getInfo(getOperandKind(op, i));
+    if (int64_t parts = kind.hasColumns ? 0 : op.getScalarSplits(i)) {
       // All parts are read, and each workgroup writes that of its columns.
       SmallVector<OpFoldResult> accessed;
       if (i >= op.getNumDpsInputs())
@@ -212,18 +207,15 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
       frame.buffers.push_back(frame.parts[i].front());
       continue;
     }
-    int64_t stride = 1;
-    Value count = rows, first = firstRow;
-    if (kind == OperandKind::RowBlock)
-      stride = op.getRowStride(i);
+    int64_t stride = kind.hasColumns ? op.getRowStride(i) : 1;
+    Value count = rows;
+    Value first = kind.hasRows ? firstRow : group;
     if (op.isPartial(i)) {
       count = workgroups;
       first = firstOfGroup(workgroups);
     }
-    if (kind == OperandKind::GroupColumn) {
-      stride = op.getRowLength();
-      first = group;
-    }
+    if (!kind.hasGroups)
+      first = Value();
     frame.buffers.push_back(fromParameter(b, loc, kernel.getArgument(i), kind,
                                           stride, count, first));
   }
@@ -290,7 +282,7 @@ static LogicalResult check(RowwiseOp op, const ChipInfo &chip) {
                 "arguments of this kind";
   // One workgroup has all rows of a group at most.
   bool isWhole = schedule->getRowsPerWorkgroup() == 0 &&
-                 (op.getColumnSums().empty() || !op.getGroupOperand());
+                 (op.getColumnSums().empty() || !op.hasGroups());
   if (!op.getAllSums().empty() && !op.hasPartialSums() && !isWhole)
     return op.emitOpError(
         "expected partial column sums, or one workgroup for all rows; run "

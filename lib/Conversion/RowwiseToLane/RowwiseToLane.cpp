@@ -79,6 +79,10 @@ private:
     return column && column.getArgNumber() >= numRows &&
            column.getArgNumber() < numRows + op.getAllColumns().size();
   }
+  /// Whether a scalar is the same for all rows.
+  bool isNumber(size_t operand) {
+    return !op.variesWithGroup(operand) && !op.variesWithinGroup(operand);
+  }
   /// Whether row scalars are split, from the kernel before this one.
   bool hasSplitScalars() {
     auto *first =
@@ -92,7 +96,7 @@ private:
   /// over its groups are after all loads.
   SmallVector<Value> getDeadRows() {
     if (schedule.getRowsPerWorkgroup() || schedule.getRowGroups() == 1 ||
-        op.getColumnSums().empty() || op.getGroupOperand())
+        op.getColumnSums().empty() || op.hasGroups())
       return {};
     SmallVector<Value> dead;
     for (auto [rows, buffer] : llvm::zip(op.getRows(), kernel.buffers))
@@ -191,6 +195,10 @@ void RowDistributor::write() {
     for (auto [i, part] : llvm::enumerate(columns.getFragments()))
       known[body.getArgument(numRows + i)] = part;
   }
+  for (size_t i = 0; i < op.getScalars().size(); ++i)
+    if (size_t operand = numRows + numColumns + i; isNumber(operand))
+      known[body.getArgument(operand)] =
+          memref::LoadOp::create(b, kernel.buffers[operand], index(0));
   bool isOneTile = schedule.takesOneTile(int64_t(op.getFixedWorkgroups()));
   if (!isOneTile && widensAhead())
     for (Operation &bodyOp : body)
@@ -272,7 +280,7 @@ void RowDistributor::writeRow(Value row, MutableArrayRef<Value> sums,
     for (size_t i = 0; i < op.getScalars().size(); ++i) {
       size_t operand = numRows + numColumns + i;
       ArrayRef<Value> parts = kernel.parts[operand];
-      if (!wants(!parts.empty()))
+      if (isNumber(operand) || !wants(!parts.empty()))
         continue;
       if (parts.empty())
         known[body.getArgument(operand)] =

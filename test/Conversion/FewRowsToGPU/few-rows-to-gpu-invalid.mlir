@@ -13,7 +13,7 @@ func.func @accumulate(%x: memref<?x8xf32>, %g: memref<8x8xf32>) {
 // -----
 
 func.func @groups(%x: memref<?x?x8xf32>, %s: memref<?x8xf32>, %g: memref<8x8xf32>) {
-  // expected-error@+1 {{cannot be taken by one workgroup (few-rows=always): expected neither group columns nor group sums}}
+  // expected-error@+1 {{cannot be taken by one workgroup (few-rows=always): expected no groups of rows}}
   lnbwd.rowwise @k domain(m0, m1 | n0, n1) ins(%x[m0, m1, n0] : memref<?x?x8xf32>, %s[m0, n0] : memref<?x8xf32>) outs(%g[n1, n0] add : memref<8x8xf32>) {
   ^row(%xr: vector<8xf32>, %sr: vector<8xf32>):
     %o = vector.outerproduct %xr, %sr : vector<8xf32>, vector<8xf32>

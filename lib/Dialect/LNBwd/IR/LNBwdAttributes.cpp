@@ -43,7 +43,7 @@ static bool isLaunch(Operation *op) {
 
 static bool isOverMatrix(Operation *op) {
   auto program = dyn_cast<RowwiseOp>(op);
-  return program && program.getStaticRowCount() && !program.getGroupOperand();
+  return program && program.getStaticRowCount() && !program.hasGroups();
 }
 
 static bool isNamedOperation(Attribute value) {
@@ -164,7 +164,8 @@ struct ArgumentAttribute {
 static const ArgumentAttribute argumentAttributes[] = {
     {argumentNameAttr, isName, "a name, a string"},
     {argumentKindAttr, isKind,
-     "\"row_block\", \"row_scalar\", \"column\" or \"group_column\""},
+     "a kind of operand, such as \"row_block\", \"row_scalar\", \"column\" or "
+     "\"group_column\""},
     {argumentAccessAttr, isAccess, "\"read\", \"write\" or \"read_write\""},
     {argumentAliasesAttr, isNames, "names, an array of strings"},
     {argumentRowRankAttr, isRowRank, "a 64-bit number of at least 1"},

@@ -97,10 +97,10 @@ private:
                           operand.isOutput && op.getAccumulate());
     case OperandKind::RowScalar:
       return verifyStatistic(role.name, type);
-    case OperandKind::GroupColumn:
+    default:
       break;
     }
-    llvm_unreachable("named operations have no group columns");
+    llvm_unreachable("named operations have no groups of rows");
   }
   /// The weight of the linear layer, which says how long rows after it are.
   LogicalResult verifyProduct() {

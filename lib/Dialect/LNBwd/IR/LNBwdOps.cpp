@@ -48,10 +48,9 @@ static void printRowProgramBody(OpAsmPrinter &printer, Operation *,
 
 LogicalResult GroupCountOp::verify() {
   auto type = cast<ShapedType>(getSource().getType());
-  if (type.getRank() < 2)
-    return emitOpError(
-               "expected a group column or group sum, of two dimensions "
-               "or more, got ")
-           << type;
+  if (int64_t(getDims()) < 1 || type.getRank() <= int64_t(getDims()))
+    return emitOpError("expected rows behind the 1 or more dimensions of the "
+                       "groups, got ")
+           << getDims() << " of " << type;
   return success();
 }

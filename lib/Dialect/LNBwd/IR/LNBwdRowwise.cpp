@@ -35,7 +35,11 @@ void RowwiseOp::getEffects(
 }
 
 Value RowwiseOp::getRowBlock() {
-  return getRows().empty() ? getRowOuts().front() : getRows().front();
+  for (unsigned i = 0; i < getNumOperands(); ++i)
+    if (getAccess(i) == Access::Row &&
+        countRowDims(*this, getMap(i)) == getNumRowDims())
+      return getOperand(i);
+  return {};
 }
 
 int64_t RowwiseOp::getRowRank() {
@@ -115,21 +119,36 @@ OperandRange RowwiseOp::getAllSums() {
                             getColumnSums().size() + getGroupSums().size());
 }
 
-Value RowwiseOp::getGroupOperand() {
-  for (OperandRange range : {getGroupColumns(), getGroupSums()})
-    if (!range.empty())
-      return range.front();
-  return {};
+int64_t RowwiseOp::getNumGroupDims() {
+  auto all = int64_t(getNumRowDims());
+  for (unsigned i = 0; i < getNumOperands(); ++i) {
+    AffineMap map = getMap(i);
+    if (int64_t count = countRowDims(*this, map); count > 0 && count < all)
+      return map.isFunctionOfDim(0) ? count : all - count;
+  }
+  return 0;
+}
+
+bool RowwiseOp::variesWithGroup(unsigned index) {
+  return getNumRowDims() == 0 ? getAccess(index) == Access::Row
+                              : getMap(index).isFunctionOfDim(0);
+}
+
+bool RowwiseOp::variesWithinGroup(unsigned index) {
+  return getNumRowDims() == 0
+             ? getAccess(index) == Access::Row
+             : getMap(index).isFunctionOfDim(unsigned(getNumRowDims()) - 1);
 }
 
 std::optional<int64_t> RowwiseOp::getStaticGroupCount() {
-  if (!getGroupOperand())
-    return 1;
-  for (OperandRange range : {getGroupColumns(), getGroupSums()})
-    for (Value value : range)
-      if (auto type = cast<ShapedType>(value.getType()); !type.isDynamicDim(0))
-        return type.getDimSize(0);
-  return std::nullopt;
+  int64_t count = 1;
+  auto type = cast<ShapedType>(getRowBlock().getType());
+  for (int64_t size : type.getShape().take_front(size_t(getNumGroupDims()))) {
+    if (ShapedType::isDynamic(size))
+      return std::nullopt;
+    count *= size;
+  }
+  return count;
 }
 
 std::optional<int64_t> RowwiseOp::getStaticGroupRows() {
@@ -320,7 +339,7 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
     hasContractions |= op.getAccess(i) == Access::Matrix;
   unsigned numDims = op.getMap(0).getNumDims();
-  int64_t numRows = op.getNumRowDims();
+  int64_t numRows = op.getNumRowDims(), numGroups = op.getNumGroupDims();
   int64_t numColumns = int64_t(numDims) - numRows;
   std::optional<bool> isPartialSum;
   Access last = Access::Row;
@@ -341,12 +360,31 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                                      "dimensions and nothing is added up"
                                    : "'add', which says how rows are combined "
                                      "that its map does not tell apart");
-    if (access == Access::Scalar && rows != numRows)
-      return emitError() << "a row scalar to have all row dimensions, got "
+    if (access == Access::Scalar && rows != numRows &&
+        (isOutput || (rows > 0 && map.isFunctionOfDim(0))))
+      return emitError() << "a row scalar to have all row dimensions, or of an "
+                            "input the last ones or none, got "
                          << type << " with " << AffineMapAttr::get(map);
-    if (access == Access::GroupColumn && (rows != 1 || !map.isFunctionOfDim(0)))
+    bool isOfRows = access == Access::Row || access == Access::Scalar;
+    if (hasContractions && isOfRows && rows != numRows)
+      return emitError() << name << " to have all row dimensions in a program "
+                         << "with matrices, got " << AffineMapAttr::get(map);
+    bool isLeading = rows > 0 && map.isFunctionOfDim(0);
+    for (int64_t dim = 0; rows > 0 && rows < numRows && dim < numRows; ++dim)
+      if (map.isFunctionOfDim(unsigned(dim)) !=
+          (isLeading ? dim < numGroups : dim >= numGroups))
+        return emitError() << "all row dimensions, none, or, as other operands "
+                              "have it, the first "
+                           << numGroups << " or all but the first " << numGroups
+                           << ", got " << AffineMapAttr::get(map);
+    if (access == Access::GroupColumn && isOutput && rows != 1)
       return emitError() << name << " to have the first row dimension, and of "
                          << "the others none, got " << AffineMapAttr::get(map);
+    if (access == Access::Row && added)
+      return emitError() << "rows to be added up over the last row dimensions "
+                            "or all, got "
+                         << AffineMapAttr::get(map)
+                         << "; write rows, and add them up afterwards";
     if (access == Access::Matrix
             ? columns != 2
             : access != Access::Scalar &&
@@ -430,7 +468,7 @@ static LogicalResult verifyOperandNames(RowwiseOp op) {
 LogicalResult RowwiseOp::verify() {
   if (failed(verifyMaps(*this)))
     return failure();
-  if (getRows().empty() && getRowOuts().empty())
+  if (!getRowBlock())
     return emitOpError("expected at least one row block, read or written: it "
                        "gives the number of rows");
   if (failed(verifyAccesses(*this)) || failed(verifyDomain(*this)))
@@ -506,10 +544,10 @@ static LogicalResult verifyIndices(RowwiseOp op) {
                << type;
       continue;
     }
-    // The first of groups of rows is known by itself.
-    if (dim == 0 && op.getGroupOperand())
-      continue;
-    for (int64_t size : sizes.drop_front(dim + 1))
+    // Groups are numbered by themselves.
+    auto numGroupDims = size_t(op.getNumGroupDims());
+    size_t end = dim < numGroupDims ? numGroupDims : sizes.size();
+    for (int64_t size : sizes.slice(dim + 1, end - dim - 1))
       if (ShapedType::isDynamic(size))
         return index.emitOpError("expected static row dimensions after ")
                << dim << ", got " << op.getRowBlock().getType()
@@ -582,16 +620,20 @@ IndexOp::Formula IndexOp::getFormula() {
   auto dim = size_t(getDim()), numRows = size_t(op.getNumRowDims());
   ArrayRef<int64_t> sizes =
       cast<ShapedType>(op.getRowBlock().getType()).getShape();
-  bool isRow = dim < numRows, hasGroups = bool(op.getGroupOperand());
-  if (isRow && hasGroups && dim == 0)
-    return {Number::Group, 1, 0};
-  // Of a group, the second dimension is the outermost.
-  size_t outermost = isRow ? size_t(hasGroups) : numRows;
-  ArrayRef<int64_t> inner =
-      (isRow ? sizes.take_front(numRows) : sizes).drop_front(dim + 1);
-  Number number = !isRow      ? Number::Column
-                  : hasGroups ? Number::RowOfGroup
-                              : Number::Row;
+  // The number is made of the dimensions from `outermost` to `end`.
+  auto numGroupDims = size_t(op.getNumGroupDims());
+  size_t outermost = numGroupDims, end = numRows;
+  Number number = numGroupDims ? Number::RowOfGroup : Number::Row;
+  if (dim >= numRows) {
+    number = Number::Column;
+    outermost = numRows;
+    end = sizes.size();
+  } else if (dim < numGroupDims) {
+    number = Number::Group;
+    outermost = 0;
+    end = numGroupDims;
+  }
+  ArrayRef<int64_t> inner = sizes.slice(dim + 1, end - dim - 1);
   return {number, ShapedType::getNumElements(inner),
           dim == outermost ? 0 : sizes[dim]};
 }

@@ -56,7 +56,9 @@ Access RowwiseOp::getAccess(unsigned index) {
   if (numRows == dims.size() && !isAdded(*this, index))
     return Access::Scalar;
   if (numRows > 0)
-    return numRows == getNumRowDims() ? Access::Row : Access::GroupColumn;
+    return map.isFunctionOfDim(unsigned(getNumRowDims()) - 1)
+               ? Access::Row
+               : Access::GroupColumn;
   // Of a domain of one row, columns are rows.
   if (getNumRowDims() == 0 && !isAdded(*this, index))
     return Access::Row;
@@ -115,24 +117,26 @@ public:
       lengths.push_back(length);
   }
 
-  /// Row blocks, columns and group columns, inputs or sums, after `leading` of
-  /// the row dimensions.
-  void addRow(ShapedType type, int64_t leading) {
-    SmallVector<AffineExpr> exprs = getRowDims(leading);
-    bool isPartial = type.getRank() > leading + rowRank;
-    if (isPartial)
-      exprs.push_back(getAffineSymbolExpr(0, context));
+  /// Row blocks, columns and group columns, inputs or sums: of the row
+  /// dimensions they have as many as their rank says, the last ones if they
+  /// vary from row to row of a group, else the first.
+  void addRow(ShapedType type, bool hasLast) {
+    int64_t count = type.getRank() - rowRank;
+    SmallVector<AffineExpr> exprs =
+        getRowDims(hasLast ? numRowDims - count : 0, count);
     if (lengths.empty())
       for (int64_t i = 0; i < rowRank; ++i)
         exprs.push_back(getColumnDim(i));
     else
       exprs.push_back(getColumnDim(getLengthIndex(type.getShape().back())));
-    add(exprs, isPartial);
+    add(exprs, false);
   }
 
+  /// Row scalars have the last row dimensions, all or fewer.
   void addScalar(ShapedType type) {
-    SmallVector<AffineExpr> exprs = getRowDims(numRowDims);
     bool isSplit = type.getRank() > numRowDims;
+    int64_t count = std::min(type.getRank(), numRowDims);
+    SmallVector<AffineExpr> exprs = getRowDims(numRowDims - count, count);
     if (isSplit)
       exprs.push_back(getAffineSymbolExpr(0, context));
     add(exprs, isSplit);
@@ -163,9 +167,9 @@ public:
   }
 
 private:
-  SmallVector<AffineExpr> getRowDims(int64_t count) {
+  SmallVector<AffineExpr> getRowDims(int64_t first, int64_t count) {
     SmallVector<AffineExpr> exprs;
-    for (int64_t i = 0; i < count; ++i)
+    for (int64_t i = first; i < first + count; ++i)
       exprs.push_back(getAffineDimExpr(unsigned(i), context));
     return exprs;
   }
@@ -199,8 +203,10 @@ void RowwiseOp::build(OpBuilder &builder, OperationState &state,
                       int64_t fixedWorkgroups) {
   MLIRContext *context = builder.getContext();
   auto typeOf = [](Value value) { return cast<ShapedType>(value.getType()); };
-  int64_t numRowDims =
-      typeOf(rows.empty() ? rowOuts.front() : rows.front()).getRank() - rowRank;
+  int64_t numRowDims = 0;
+  for (ValueRange values : {rows, rowOuts})
+    for (Value value : values)
+      numRowDims = std::max(numRowDims, typeOf(value).getRank() - rowRank);
   MapBuilder maps(context, numRowDims, rowRank);
   if (!matrices.empty() || !outerSums.empty())
     for (ValueRange values : {rows, rowOuts})
@@ -216,9 +222,7 @@ void RowwiseOp::build(OpBuilder &builder, OperationState &state,
       else if (access == Access::Matrix)
         maps.addMatrix(typeOf(value));
       else
-        maps.addRow(typeOf(value), access == Access::Row           ? numRowDims
-                                   : access == Access::GroupColumn ? 1
-                                                                   : 0);
+        maps.addRow(typeOf(value), /*hasLast=*/access == Access::Row);
       (isOutput ? outputs : inputs).push_back(value);
       bool isAdded = access != Access::Row && access != Access::Scalar;
       if (isOutput)

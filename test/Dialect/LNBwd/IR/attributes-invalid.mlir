@@ -3,12 +3,12 @@
 // Attributes of this dialect on other operations, each with a value that it
 // cannot have, or where it does not belong.
 
-// expected-error@+1 {{'func.func' op expected lnbwd.kind of argument 0 to be "row_block", "row_scalar", "column" or "group_column", got "rowblock"}}
+// expected-error@+1 {{'func.func' op expected lnbwd.kind of argument 0 to be a kind of operand, such as "row_block", "row_scalar", "column" or "group_column", got "rowblock"}}
 func.func private @f(memref<?x8xf32> {lnbwd.kind = "rowblock"})
 
 // -----
 
-// expected-error@+1 {{expected lnbwd.kind of argument 1 to be "row_block", "row_scalar", "column" or "group_column", got 1 : i64}}
+// expected-error@+1 {{expected lnbwd.kind of argument 1 to be a kind of operand, such as "row_block", "row_scalar", "column" or "group_column", got 1 : i64}}
 func.func private @f(memref<?x8xf32>, memref<?x8xf32> {lnbwd.kind = 1})
 
 // -----

@@ -1175,7 +1175,7 @@ func.func @f(%x: memref<?x?x8xf32>, %s: memref<?x8xbf16>) {
 // -----
 
 func.func @f(%c: memref<8xf32>) -> index {
-  // expected-error@+1 {{expected a group column or group sum, of two dimensions or more, got 'memref<8xf32>'}}
+  // expected-error@+1 {{expected rows behind the 1 or more dimensions of the groups, got 1 of 'memref<8xf32>'}}
   %b = lnbwd.group_count %c : memref<8xf32>
   return %b : index
 }
@@ -1341,11 +1341,35 @@ func.func @f(%x: memref<8x?xf32>, %y: memref<?x8xf32>) {
 
 // -----
 
-// A table for each place in a sequence, the same for all sequences.
+// Of a table for each place in a sequence, the gradient.
 func.func @f(%x: memref<?x?x8xf32>, %t: memref<?x8xf32>) {
-  // expected-error@+1 {{operand 1: expected a group column to have the first row dimension, and of the others none, got affine_map<(d0, d1, d2) -> (d1, d2)>}}
-  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x?x8xf32>, %t[t, n] : memref<?x8xf32>)
-      outs(%x[b, t, n] : memref<?x?x8xf32>) {
+  // expected-error@+1 {{operand 1: expected rows to be added up over the last row dimensions or all, got affine_map<(d0, d1, d2) -> (d1, d2)>; write rows, and add them up afterwards}}
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x?x8xf32>) outs(%t[t, n] add : memref<?x8xf32>) {
+  ^row(%r: vector<8xf32>):
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x4x?x8xf32>, %t: memref<?x8xf32>, %g: memref<4x?x8xf32>) {
+  // expected-error@+1 {{operand 2: expected all row dimensions, none, or, as other operands have it, the first 2 or all but the first 2, got affine_map<(d0, d1, d2, d3) -> (d1, d2, d3)>}}
+  lnbwd.rowwise @k domain(b, h, t | n) ins(%x[b, h, t, n] : memref<?x4x?x8xf32>, %t[t, n] : memref<?x8xf32>, %g[h, t, n] : memref<4x?x8xf32>)
+      outs(%x[b, h, t, n] : memref<?x4x?x8xf32>) {
+  ^row(%r: vector<8xf32>, %s: vector<8xf32>, %u: vector<8xf32>):
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+// Heads of a group alone: neither the first dimensions nor the last.
+func.func @f(%x: memref<?x4x?x8xf32>, %g: memref<4x8xf32>) {
+  // expected-error@+1 {{operand 1: expected all row dimensions, none, or, as other operands have it, the first 2 or all but the first 2, got affine_map<(d0, d1, d2, d3) -> (d1, d3)>}}
+  lnbwd.rowwise @k domain(b, h, t | n) ins(%x[b, h, t, n] : memref<?x4x?x8xf32>, %g[h, n] : memref<4x8xf32>)
+      outs(%x[b, h, t, n] : memref<?x4x?x8xf32>) {
   ^row(%r: vector<8xf32>, %s: vector<8xf32>):
     lnbwd.yield %r : vector<8xf32>
   }
@@ -1367,7 +1391,7 @@ func.func @f(%x: memref<?x4x8xf32>, %c: memref<4xf32>) {
 // -----
 
 func.func @f(%x: memref<?x?x8xf32>, %s: memref<?xf32>) {
-  // expected-error@+1 {{operand 1: expected a row scalar to have all row dimensions, got 'memref<?xf32>' with affine_map<(d0, d1, d2) -> (d0)>}}
+  // expected-error@+1 {{operand 1: expected a row scalar to have all row dimensions, or of an input the last ones or none, got 'memref<?xf32>' with affine_map<(d0, d1, d2) -> (d0)>}}
   lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x?x8xf32>, %s[b] : memref<?xf32>)
       outs(%x[b, t, n] : memref<?x?x8xf32>) {
   ^row(%r: vector<8xf32>, %n: f32):
@@ -1517,6 +1541,19 @@ func.func @f(%x: memref<?x?x8xf32>) {
     // expected-error@+1 {{expected static row dimensions after 0, got 'memref<?x?x8xf32>'; collapse them into one}}
     %i = lnbwd.index 0 : i32
     lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %w: memref<6x8xf32>, %c: memref<f32>, %y: memref<?x6xf32>) {
+  // expected-error@+1 {{operand 1: expected a row scalar to have all row dimensions in a program with matrices, got affine_map<(d0, d1, d2) -> ()>}}
+  lnbwd.rowwise @k domain(m | o, n) ins(%x[m, n] : memref<?x8xf32>, %c[] : memref<f32>, %w[o, n] : memref<6x8xf32>)
+      outs(%y[m, o] : memref<?x6xf32>) {
+  ^row(%xr: vector<8xf32>, %cr: f32, %wr: vector<6x8xf32>):
+    %yr = lnbwd.linear %xr, %wr : vector<8xf32>, vector<6x8xf32>
+    lnbwd.yield %yr : vector<6xf32>
   }
   return
 }

@@ -442,6 +442,23 @@ func.func @partial_group_sums(%x: memref<?x?x512xf32>, %p: memref<?x512xf32>, %q
   return
 }
 
+// What several leading dimensions make up is a group; groups share a table, a
+// number for each of their rows, and one for all.
+// CHECK-LABEL: func @shared(
+// CHECK:         lnbwd.rowwise @k domain(m0, m1, m2 | n)
+// CHECK-SAME:      ins(%{{[^ ]+}}[m0, m1, m2, n] : memref<?x4x?x512xf32>, %{{[^ ]+}}[m2, n] : memref<?x512xbf16>,
+// CHECK-SAME:          %{{[^ ]+}}[m0, m1, n] : memref<?x4x512xf32>, %{{[^ ]+}}[m2] : memref<?xf32>, %{{[^ ]+}}[] : memref<f32>)
+func.func @shared(%x: memref<?x4x?x512xf32>, %t: memref<?x512xbf16>, %g: memref<?x4x512xf32>, %s: memref<?xf32>, %c: memref<f32>) {
+  lnbwd.rowwise @k domain(b, h, t | n)
+      ins(%x[b, h, t, n] : memref<?x4x?x512xf32>, %t[t, n] : memref<?x512xbf16>, %g[b, h, n] : memref<?x4x512xf32>,
+          %s[t] : memref<?xf32>, %c[] : memref<f32>)
+      outs(%x[b, h, t, n] : memref<?x4x?x512xf32>) {
+  ^row(%xr: vector<512xf32>, %tr: vector<512xbf16>, %gr: vector<512xf32>, %sr: f32, %cr: f32):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  return
+}
+
 // CHECK-LABEL: func @group_numbers(
 // CHECK:         %[[B:[a-z0-9_]+]] = lnbwd.group_count %{{[^ ]+}} : memref<?x512xf32>
 // CHECK:         lnbwd.workgroup_count %{{[^ ]+}} groups %[[B]] schedule <threads_per_row = 64,

@@ -43,7 +43,7 @@ def LNBwd_Dialect : Dialect {
     | `lnbwd.operation` | a function | `#lnbwd.operation`: what its kernels compute together |
     | `lnbwd.program` | a function | the same operation by operation, for the launch plan, JSON in a string |
     | `lnbwd.name`, `lnbwd.aliases` | an argument of a function | the operand's name in the launch plan, a string; the names of the others that it is, an array of strings |
-    | `lnbwd.kind` | an argument of a function | `"row_block"`, `"row_scalar"`, `"column"` or `"group_column"` |
+    | `lnbwd.kind` | an argument of a function | the dimensions that it has, as a launch plan says it: `"row_block"`, `"row_scalar"`, `"column"`, `"group_column"`, ... |
     | `lnbwd.access` | an argument of a function | `"read"`, `"write"` or `"read_write"` |
     | `lnbwd.row_rank` | an argument of a function | how many dimensions a row has, 64-bit, 1 up to the argument's |
     | `lnbwd.rejected_schedules` | a module | by row programs' entries, arrays of `#lnbwd.schedule` that they must not be given |

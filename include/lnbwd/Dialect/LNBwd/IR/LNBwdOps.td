@@ -47,6 +47,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     | `[n]` | column | column sum | `vector<N x element>`; a sum is f32 |
     | `[b, n]` | group column | group sum | `vector<N x element>`; a sum is f32 |
     | `[b, m]` | row scalar | row scalar | the element |
+    | `[m, n]`, `[m]` | row block, row scalar that groups share | | as those |
+    | `[]` | number | | the element |
     | `[k, n]` | matrix | outer sum | `vector<K x N x element>`; a sum is f32 |
     | `[*, n]`, `[b, *, n]` | | partial sums, f32 | `vector<N x f32>` |
     | `[b, m, *]` | split row scalar | split row scalar | `f32` |
@@ -207,10 +209,15 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     /// Column sums and group sums: what adds up the rows of a workgroup, in
     /// vectors of N elements. Outer sums are not among them.
     ::mlir::OperandRange getAllSums();
-    /// An operand whose first dimension is the groups, B; null if all rows are
-    /// one group.
-    ::mlir::Value getGroupOperand();
-    /// B, if the types say it, or 1 where all rows are one group.
+    /// The leading row dimensions that make up the groups: operands have all
+    /// row dimensions, none, those, or the others. 0: all rows are one group.
+    int64_t getNumGroupDims();
+    bool hasGroups() { return getNumGroupDims() != 0; }
+    /// Whether operand `index` differs from group to group, and from row to row
+    /// of a group. Where all rows are one group, it does both or neither.
+    bool variesWithGroup(unsigned index);
+    bool variesWithinGroup(unsigned index);
+    /// B, if a row block's type says it, or 1 where all rows are one group.
     std::optional<int64_t> getStaticGroupCount();
     /// M / B: the number of rows of a group, if the types say it.
     std::optional<int64_t> getStaticGroupRows();
@@ -348,18 +355,20 @@ def LNBwd_RowCountOp : LNBwd_Op<"row_count", [Pure]> {
 }
 
 def LNBwd_GroupCountOp : LNBwd_Op<"group_count", [Pure]> {
-  let summary = "The number of groups of a group column or group sum";
+  let summary = "The number of groups of rows of a row block";
   let description = [{
-    The first dimension of `source`: B of the launch plan. Like
-    `lnbwd.row_count` it is not folded where it is static.
+    The product of the leading `dims` dimensions of `source`, by default the
+    first: B of the launch plan. Like `lnbwd.row_count` it is not folded where it
+    is static.
 
     Example:
 
     ```mlir
-    %b = lnbwd.group_count %scale : memref<?x4096xbf16>
+    %b = lnbwd.group_count %x : memref<?x197x4096xbf16>
     ```
   }];
-  let arguments = (ins LNBwd_Shaped:$source);
+  let arguments = (ins LNBwd_Shaped:$source,
+                       DefaultValuedAttr<I64Attr, "1">:$dims);
   let results = (outs Index:$count);
   let assemblyFormat = "$source attr-dict `:` type($source)";
   let hasVerifier = 1;

@@ -26,16 +26,29 @@ def LNBwd_Shaped : AnyTypeOf<[AnyRankedTensor, AnyMemRef],
 // Kinds
 //===----------------------------------------------------------------------===//
 
-/// What an operand of a row program is to the kernel. The order is that of
-/// lnbwd_argument_kind.
-class LNBwd_OperandKind<string kindName, string dimensions> {
+/// What an operand of a row program is to the kernel: which dimensions of B
+/// groups of T rows of N columns it has. All combinations are here; what a
+/// kernel, a launch or a reference does with an operand goes by the dimensions.
+/// The order is that of lnbwd_argument_kind.
+class LNBwd_OperandKind<string kindName, string dimensions, bit ofGroups,
+                        bit ofRows, bit ofColumns> {
   string name = kindName;
   string shape = dimensions;
+  bit hasGroups = ofGroups;
+  /// The rows of a group.
+  bit hasRows = ofRows;
+  bit hasColumns = ofColumns;
 }
-def LNBwd_RowBlock : LNBwd_OperandKind<"row_block", "[..., N]">;
-def LNBwd_Column : LNBwd_OperandKind<"column", "[N]">;
-def LNBwd_RowScalar : LNBwd_OperandKind<"row_scalar", "[...]">;
-def LNBwd_GroupColumn : LNBwd_OperandKind<"group_column", "[B, N]">;
+def LNBwd_RowBlock : LNBwd_OperandKind<"row_block", "[..., N]", 1, 1, 1>;
+def LNBwd_Column : LNBwd_OperandKind<"column", "[N]", 0, 0, 1>;
+def LNBwd_RowScalar : LNBwd_OperandKind<"row_scalar", "[...]", 1, 1, 0>;
+def LNBwd_GroupColumn : LNBwd_OperandKind<"group_column", "[B, N]", 1, 0, 1>;
+def LNBwd_RepeatedRowBlock
+    : LNBwd_OperandKind<"repeated_row_block", "[T, N]", 0, 1, 1>;
+def LNBwd_RepeatedRowScalar
+    : LNBwd_OperandKind<"repeated_row_scalar", "[T]", 0, 1, 0>;
+def LNBwd_GroupScalar : LNBwd_OperandKind<"group_scalar", "[B]", 1, 0, 0>;
+def LNBwd_Number : LNBwd_OperandKind<"number", "[]", 0, 0, 0>;
 
 //===----------------------------------------------------------------------===//
 // Roles
