@@ -74,9 +74,11 @@ SUMS_OF_ROWS = ("amax", "amin", "log_softmax", "logsumexp", "mean", "norm", "sof
                 "var")
 """Those over the last dimension."""
 
+_NUMBERS = (aten.arange.default, aten.arange.start, aten.arange.start_step)
+
 _SUPPORTED = (f"+, -, *, /, ** with a constant exponent, comparisons, {', '.join(FUNCTIONS)}; over "
-              f"the last dimension {', '.join(SUMS_OF_ROWS)}; chunk of parameters; and what "
-              "torch.nn.functional makes of these (silu, gelu, ...)")
+              f"the last dimension {', '.join(SUMS_OF_ROWS)}; chunk of parameters; arange; and "
+              "what torch.nn.functional makes of these (silu, gelu, ...)")
 
 _RANDOM = ("draws random numbers, which is not supported in row functions; draw them outside and "
            "pass them as a parameter annotated lnbwd.Rows")
@@ -283,7 +285,7 @@ def _run(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
     # whose gradient is 0 where they are.
     table = {op: rule for op, rule in {**get_decompositions([aten.glu]),
                                        **select_decomp_table()}.items()
-             if op not in SOFTMAXES and op is not NORM}
+             if op not in SOFTMAXES and op is not NORM and op not in _NUMBERS}
     environment = ShapeEnv()
     mode = FakeTensorMode(shape_env=environment)
     arguments = _fake_arguments(signature, mode)
@@ -390,6 +392,15 @@ def _cut(graph: torch.fx.Graph, signature: Signature) -> tuple[int, Signature]:
     return count, dataclasses.replace(signature, kinds=kinds, dtypes=dtypes, length=length)
 
 
+def _column_numbers(conversion: Conversion, node: Node) -> int:
+    """The number of each column, which torch.arange of the row length gives."""
+    length = conversion.domain.length
+    if (node.target is not aten.arange.default or node.args[0] != length
+            or node.meta["val"].dtype != torch.float32 or length > 2 ** 24):
+        raise UnsupportedOperation(f"{node.target} gives other numbers")
+    return conversion.builder.add("index")
+
+
 def _convert(conversion: Conversion, node: Node, label: _Label, order: Mapping[Node, int],
              has_detached: bool) -> None:
     """Makes the value of a node, with what its label says."""
@@ -397,6 +408,9 @@ def _convert(conversion: Conversion, node: Node, label: _Label, order: Mapping[N
         raise Unsupported("reads a tensor that is no parameter; expected parameters and numbers")
     if isinstance(node.target, torch._ops.OpOverload):
         _make_functional(node, order)
+    if node.target in _NUMBERS:
+        conversion.values[node] = _column_numbers(conversion, node)
+        return
     if conversion.domain in (is_column_sum(node), is_group_sum(node)):
         raise Unsupported("sums over the rows; expected no operation that mixes rows")
     check(node, conversion.domain)
@@ -465,6 +479,9 @@ def _why(node: Node, call: str) -> str:
         return _RANDOM
     if node.target in (*_SPLITS, aten.slice.Tensor):
         return _PARTS
+    if call == "arange":
+        return ("gives other numbers than those of the columns; expected "
+                "torch.arange(x.shape[-1], dtype=torch.float32), of 2^24 at most")
     if call in SUMS_OF_ROWS:
         return "goes over more than a row; expected the last dimension alone, dim=-1"
     return f"is not supported in row functions; supported are: {_SUPPORTED}"

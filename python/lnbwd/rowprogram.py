@@ -129,7 +129,8 @@ class RowProgram:
         rows: M where it is known, for the choice of a schedule; None: any.
         inputs: in the order of :data:`INPUT_KINDS`.
         nodes: the operations in order. Each is a tuple of its name and its operands, indices of
-            earlier nodes: ``("input", i)``, ``("constant", number)``, ``("round", value, dtype)``,
+            earlier nodes: ``("input", i)``, ``("constant", number)``, ``("index",)``, the number of
+            each column from 0, exact below 2^24, ``("round", value, dtype)``,
             ``("detach", value)``, a constant to whoever derives the gradient,
             ``("select", condition, value, value)``, ``("not", condition)``, and those of
             :data:`UNARY`, :data:`BINARY`, :data:`COMPARISONS`, :data:`LOGIC`, :data:`SUMS`.
@@ -205,6 +206,8 @@ class RowProgram:
         for node in self.nodes:
             if node[0] == "input":
                 result.append(self.inputs[node[1]].dims.has_columns)
+            elif node[0] == "index":
+                result.append(True)
             elif node[0] == "constant" or node[0] in SUMS:
                 result.append(False)
             else:
@@ -439,6 +442,10 @@ class _Writer:
                                            + (f"dense<{number}>" if is_row else number)
                                            + f" : {type_}")
             return self.wide[key]
+        if node[0] == "index" and index not in self.names:
+            self.names[index] = self.emit(
+                f"arith.uitofp {self.column_numbers()} : {self.type('i32', True)} to "
+                + self.type("f32", True))
         if is_row and not self.rows[index]:
             key = (index, True)
             if key not in self.wide:
@@ -461,6 +468,27 @@ class _Writer:
                 + self.type(dtype, is_row))
         return self.narrow[key]
 
+    def column_numbers(self) -> str:
+        """The number of each column, as integers."""
+        dim = 2 if self.program.has_groups else 1
+        return self.emit(f"lnbwd.index {dim} : {self.type('i32', True)}")
+
+    def is_column(self, index: int) -> str:
+        """Which column has the number that a row scalar is, whatever it is. Integers are compared:
+        the numbers of a row's columns as floats would take as many registers as the row does."""
+        value = self.value(index, False)
+        none, end = (self.emit(f"arith.constant {_float(number)} : f32")
+                     for number in (-1, self.program.length))
+        value = self.emit(f"arith.maxnumf {value}, {none} : f32")
+        value = self.emit(f"arith.minnumf {value}, {end} : f32")
+        whole = self.emit(f"math.floor {value} : f32")
+        is_whole = self.emit(f"arith.cmpf oeq, {whole}, {value} : f32")
+        value = self.emit(f"arith.select {is_whole}, {value}, {none} : f32")
+        number = self.emit(f"arith.fptosi {value} : f32 to i32")
+        type_ = self.type("i32", True)
+        wide = self.emit(f"vector.broadcast {number} : i32 to {type_}")
+        return self.emit(f"arith.cmpi eq, {self.column_numbers()}, {wide} : {type_}")
+
     def node(self, index: int) -> str:
         name, *operands = self.program.nodes[index]
         is_row = self.rows[index]
@@ -482,6 +510,10 @@ class _Writer:
             value = self.value(operands[0], True)
             return self.emit(f"vector.reduction <{SUMS[name]}>, {value} : "
                              f"{self.type('f32', True)} into f32")
+        if name == "eq" and is_row:
+            for column, other in (operands, reversed(operands)):
+                if self.program.nodes[column][0] == "index" and not self.rows[other]:
+                    return self.is_column(other)
         values = [self.value(operand, is_row) for operand in operands]
         if name == "detach":
             # A product with 1, which folds away; an input cannot carry the attribute itself.
@@ -532,7 +564,7 @@ class _Writer:
         inputs = [(f"%arg{i}", memory(v), v) for i, v in enumerate(program.inputs)]
         outputs = [(f"%out{i}", memory(v), v) for i, v in enumerate(program.outputs)]
         for index in range(len(program.nodes)):
-            if program.nodes[index][0] != "constant":
+            if program.nodes[index][0] not in ("constant", "index"):
                 self.names[index] = self.node(index)
         results, types = [], []
         for output in program.outputs:
@@ -608,6 +640,8 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
             # Made on the device: a copy from the host would end the capture of a CUDA graph.
             value = torch.full((1, 1), operands[0], dtype=torch.float32,
                                device=tensors[0].device).to(wide)
+        elif name == "index":
+            value = torch.arange(program.length, device=tensors[0].device).to(wide)[None]
         elif name == "round":
             value = values[operands[0]]
             if rounds:

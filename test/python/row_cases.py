@@ -107,9 +107,14 @@ def parts(x: Rows, g: Columns, s: Scalars):
     return F.silu(a * left) * b + s, (a * right).sum(-1)
 
 
+def numbered(x: Rows, s: Scalars):
+    place = torch.arange(x.shape[-1], dtype=torch.float32, device=x.device)
+    return torch.where(place < 24 + 8 * s, x * s, 0.0), (x * place).mean(-1)
+
+
 FUNCTIONS = [gated_rms_norm, layer_norm_with_sum, softmax, softmax_by_hand, logarithms, statistics,
              swiglu, scaled_gelu, library_norms, conditions, in_place, twice_and_itself, add_column,
-             powers, steps_and_waves, norms, extremes, parts]
+             powers, steps_and_waves, norms, extremes, parts, numbered]
 
 
 def tensors_of(function, leading, dtypes=(F32,), n=N, seed=0):

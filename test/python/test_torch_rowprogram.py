@@ -321,6 +321,34 @@ def test_constants(device, number):
         number != number and got.isnan().all())
 
 
+@pytest.mark.parametrize("kind", ["column", "group_column"])
+@pytest.mark.compiler
+def test_numbers_of_columns(device, kind):
+    b = Builder(N)
+    x, scale = b.add("input", 0), b.add("input", 1)
+    value = b.add("add", b.add("mul", x, b.add("index")), scale)
+    program = b.finish(None, [Input("row", "f32"), Input(kind, "f32")],
+                       [Output("row", "f32", value)])
+    inputs = [torch.full((6, N), 2.0, device=device), torch.ones((2, N)[kind == "column":],
+                                                                 device=device)]
+    want = (1 + 2 * torch.arange(N, device=device)).expand(6, N).float()
+    assert torch.equal(run(program, inputs)[0], want)
+    assert torch.equal(program.evaluate(inputs)[0], want)
+
+
+@pytest.mark.compiler
+def test_the_column_of_a_number(device):
+    b = Builder(N)
+    is_column = b.add("eq", b.add("input", 0), b.add("index"))
+    value = b.add("select", is_column, b.constant(1), b.constant(0))
+    program = b.finish(None, [Input("scalar", "f32")], [Output("row", "f32", value)])
+    numbers = torch.tensor([0, 7, N - 1, N, 2.5, -0.0, -1, -0.5, 1e30, float("inf"), float("nan"),
+                            float("-inf")], device=device)
+    want = (numbers[:, None] == torch.arange(N, device=device)).float()
+    assert torch.equal(run(program, [numbers])[0], want)
+    assert torch.equal(program.evaluate([numbers])[0], want)
+
+
 def run(program, inputs):
     text = program.text()
     register(text)

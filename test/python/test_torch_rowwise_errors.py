@@ -163,6 +163,14 @@ def depends_on_nothing(x: Rows):  # HERE: none of its results depends on its row
     return torch.zeros_like(x)
 
 
+def numbers_in_integers(x: Rows):
+    return x * torch.arange(48)  # HERE: arange gives other numbers than those of the columns; expe
+
+
+def numbers_from_one(x: Rows):
+    return x * torch.arange(1.0, 49.0)  # HERE: arange gives other numbers than those of the colum
+
+
 REFUSED = [sums_rows, transposes, multiplies, rolls, accumulates, takes_the_mean_of_all, regroups,
            splits, splits_what_it_computed, takes_unequal_parts, takes_parts_between,
            takes_no_part, takes_every_other, branches, reads_an_element, counts_rows,
@@ -170,7 +178,7 @@ REFUSED = [sums_rows, transposes, multiplies, rolls, accumulates, takes_the_mean
            changes_its_argument, takes_a_power,
            takes_an_infinite_power, raises_a_number, takes_the_place_of_the_largest, widens,
            has_another_length, returns_nothing, returns_a_number, returns_a_list, returns_a_column,
-           returns_a_condition, depends_on_nothing]
+           returns_a_condition, depends_on_nothing, numbers_in_integers, numbers_from_one]
 
 
 def expected_words(function):
