@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
@@ -21,12 +22,13 @@ from .errors import LnbwdError, RuntimeStatusError
 from .kernels import code_for_device
 from .spec import Spec
 
-__all__ = ["simulate", "simulated_chip"]
+__all__ = ["falls_back", "simulate", "simulated_chip"]
 
 DEFAULT_CHIP = _chips.SIMULATED
 """The chip that is simulated where none is named."""
 
 _simulated: list[str] = []
+_has_warned = False
 
 
 def simulated_chip() -> str | None:
@@ -38,6 +40,21 @@ def simulated_chip() -> str | None:
     if chosen in ("", "0"):
         return None
     return DEFAULT_CHIP if chosen == "1" else chosen
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def falls_back(what: str = "a module of lnbwd") -> bool:
+    """Whether a module, or what else it is, computes by PyTorch on the CPU, which it says once."""
+    global _has_warned
+    if simulated_chip() is not None:
+        return False
+    if not _has_warned:
+        _has_warned = True
+        warnings.warn(f"{what} is on the CPU, for which there are no kernels: it "
+                      "computes by PyTorch, as all others on the CPU will. Move the model to a "
+                      "GPU for kernels, or have them simulated in 'with lnbwd.simulate():'",
+                      UserWarning, stacklevel=3)
+    return True
 
 
 @contextlib.contextmanager

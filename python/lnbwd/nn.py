@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,28 +20,10 @@ from .functional import (
     layer_norm,
     rms_norm,
 )
-from .launching import simulated_chip
+from .launching import falls_back
 from .linear import layer_norm_linear
 
 __all__ = ["LayerNorm", "LayerNormLinear", "RMSNorm"]
-
-_has_warned = False
-
-
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def falls_back(what: str = "a module of lnbwd") -> bool:
-    """Whether a module, or what else it is, computes by PyTorch on the CPU, which it says once."""
-    global _has_warned
-    if simulated_chip() is not None:
-        return False
-    if not _has_warned:
-        _has_warned = True
-        warnings.warn(f"{what} is on the CPU, for which there are no kernels: it "
-                      "computes by PyTorch, as all others on the CPU will. Move the model to a "
-                      "GPU for kernels, or have them simulated in 'with lnbwd.simulate():'",
-                      UserWarning, stacklevel=3)
-    return True
-
 
 def _is_served(input: Tensor, weight: Tensor | None, bias: Tensor | None = None) -> bool:
     """Whether PyTorch's own module runs our kernels (lnbwd.override_aten), on these."""

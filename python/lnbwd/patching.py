@@ -18,6 +18,7 @@ from torch import Tensor
 
 from . import aten, native, nn
 from .functional import know_distributed_tensors, layer_norm, rms_norm
+from .launching import falls_back
 from .recognition import Recipe, recognise
 
 __all__ = ["Patch", "patch", "unpatch"]
@@ -48,7 +49,7 @@ class _Patched:
         pair = (x.dtype, None if parameter is None else parameter.dtype)
         kind = next((out for *types, out in recipe.types if tuple(types) == pair), None)
         if kind is None or (recipe.channels_first and x.dim() != 4) or (
-                x.is_cpu and nn.falls_back()):
+                x.is_cpu and falls_back()):
             return self._lnbwd_original.forward(self, x)
         epsilon = (getattr(self, recipe.epsilon) if isinstance(recipe.epsilon, str)
                    else recipe.epsilon)

@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 
 from .errors import place_of, refusal
-from .nn import falls_back
+from .launching import falls_back
 
 __all__ = ["Columns", "RowFunction", "Rows", "Scalars", "rowwise"]
 

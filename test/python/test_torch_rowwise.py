@@ -35,7 +35,7 @@ from row_cases import (
 
 import lnbwd
 import lnbwd.inductor
-from lnbwd import Columns, Rows, Scalars, compiler, kernels, nn, regions_op, row_tracing
+from lnbwd import Columns, Rows, Scalars, compiler, kernels, launching, regions_op, row_tracing
 
 pytestmark = pytest.mark.compiler
 ULP = {F32: 0.0, BF16: 2.0 ** -8, F16: 2.0 ** -11, F64: 0.0}
@@ -679,7 +679,7 @@ def test_float64_is_pytorchs(device):
 @pytest.mark.simulator
 def test_on_the_cpu_it_is_pytorchs(monkeypatch):
     monkeypatch.delenv("LNBWD_SIMULATE", raising=False)
-    monkeypatch.setattr(nn, "_has_warned", False)
+    monkeypatch.setattr(launching, "_has_warned", False)
     function = lnbwd.rowwise(gated_rms_norm)
     tensors = tensors_of(gated_rms_norm, (3,))
     with pytest.warns(UserWarning, match=r"a function of lnbwd.rowwise is on the CPU"):
