@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import importlib
+import math
 import operator
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -16,10 +17,12 @@ from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from . import aten, native
 from ._arguments import check_parameter, check_tensor, check_type
+from .launching import falls_back
 from .operations import LAYER_NORM, RMS_NORM
 from .ops import NORMS, Norm, Refused, convert_parameter
+from .row_functions import Rows, Scalars, rowwise
 
-__all__ = ["layer_norm", "rms_norm"]
+__all__ = ["cross_entropy", "geglu", "layer_norm", "log_softmax", "rms_norm", "softmax", "swiglu"]
 
 _HALVES = (torch.float16, torch.bfloat16)
 _TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -60,17 +63,21 @@ def checked_sizes(normalized_shape: Sequence[int] | int) -> list[int]:
                         f"{normalized_shape!r}") from None
 
 
+def _check_dense(name: str, value: Tensor) -> None:
+    check_tensor(name, value)
+    check_type(name, value, _TYPES, f"; convert it by {name}.float()")
+    if value.is_nested:
+        raise TypeError(f"{name}: expected a dense tensor, got a nested one; take its "
+                        f"{name}.values()")
+    if value.layout != torch.strided:
+        raise TypeError(f"{name}: expected a dense tensor, got one of layout {value.layout}; "
+                        f"convert it by {name}.to_dense()")
+
+
 def _check(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None,
            bias: Tensor | None = None) -> list[int]:
     """The normalised dimensions, after all arguments have been checked."""
-    check_tensor("input", input)
-    check_type("input", input, _TYPES, "; convert it by input.float()")
-    if input.is_nested:
-        raise TypeError("input: expected a dense tensor, got a nested one; normalise its "
-                        "input.values()")
-    if input.layout != torch.strided:
-        raise TypeError(f"input: expected a dense tensor, got one of layout {input.layout}; "
-                        "convert it by input.to_dense()")
+    _check_dense("input", input)
     shape = checked_sizes(normalized_shape)
     if not shape:
         raise ValueError("normalized_shape: expected one dimension or more, got none")
@@ -192,3 +199,195 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
         return _normalise(_RMS_NORM, input, normalized_shape, (weight,), eps)
     except Refused as refused:
         raise native.original(refused) from None
+
+
+def _widened(input: Tensor) -> torch.dtype:
+    """The type of a result that PyTorch computes in float32 under autocast."""
+    is_widened = input.dtype in _HALVES and input.is_cuda and is_autocast_enabled("cuda")
+    return torch.float32 if is_widened else input.dtype
+
+
+@rowwise
+def _softmax(input: Rows, dtype: str | None) -> Tensor:
+    return torch.softmax(input, -1, dtype=getattr(torch, dtype or "", None))
+
+
+@rowwise
+def _log_softmax(input: Rows, dtype: str | None) -> Tensor:
+    return torch.log_softmax(input, -1, dtype=getattr(torch, dtype or "", None))
+
+
+def _along(function: Callable[..., Tensor], input: Tensor, dim: int,
+           dtype: torch.dtype | None) -> Tensor:
+    """A function of rows, along any dimension."""
+    _check_dense("input", input)
+    rank = input.dim()
+    if not isinstance(dim, int) or not -rank <= dim < rank:
+        raise (ValueError if isinstance(dim, int) else TypeError)(
+            f"dim: expected a whole number from {-rank} to {rank - 1} for an input of the shape "
+            f"{list(input.shape)}, got {dim!r}")
+    if dtype not in (None, *_TYPES):
+        raise TypeError(f"dtype: expected a floating-point type or None, got {dtype}")
+    dtype = dtype or _widened(input)
+    rows = input.movedim(dim, -1) if dim not in (-1, rank - 1) else input
+    result = (function(rows.double(), None) if dtype == torch.float64 else
+              function(rows, str(dtype).removeprefix("torch.")))
+    return result if rows is input else result.movedim(-1, dim)
+
+
+def softmax(input: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
+    """Softmax, as torch.softmax, by kernels for the result and its gradient.
+
+    Args:
+        input: of 1 to 6 dimensions, float16, bfloat16 or float32 (float64: computed by PyTorch).
+        dim: the dimension whose sums are 1, of one element or more. Any other than the last is
+            copied to be the last, unless it is dense there by its strides (channels_last).
+        dtype: the result's type; None: input's, or float32 under autocast on a GPU. input is not
+            rounded to it first.
+
+    Returns:
+        A tensor of input's shape, whose last dimension in memory is ``dim``. A row with a NaN or
+        inf, or of -inf alone, gives NaN.
+
+    Raises:
+        TypeError, ValueError: an argument has a wrong type or shape; the message names it.
+        LnbwdError: the compiler refuses the row length on this device.
+
+    CPU tensors outside of :func:`lnbwd.simulate` are computed by PyTorch, after one warning. Under
+    torch.compile PyTorch's operations are traced. This holds for all functions below.
+    """
+    return _along(_softmax, input, dim, dtype)
+
+
+def log_softmax(input: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
+    """The logarithm of :func:`softmax`, as torch.log_softmax; arguments, result and errors are as
+    there. An element of -inf gives -inf."""
+    return _along(_log_softmax, input, dim, dtype)
+
+
+@rowwise(saved=("largest", "total"))
+def _cross_entropy(input: Rows, target: Scalars, ignore_index: int,
+                   label_smoothing: float) -> Tensor:
+    logits = input.float()
+    largest = logits.amax(-1, keepdim=True).detach()
+    shifted = logits - largest
+    total = shifted.exp().sum(-1, keepdim=True)
+    classes = torch.arange(input.shape[-1], dtype=torch.float32, device=input.device)
+    loss = total.log() - (1 - label_smoothing) * torch.where(classes == target, shifted, 0).sum(
+        -1, keepdim=True)
+    if label_smoothing:
+        loss = loss - label_smoothing * shifted.mean(-1, keepdim=True)
+    is_ignored = target == ignore_index
+    is_right = is_ignored | ((target >= 0) & (target < input.shape[-1]))
+    return torch.where(is_ignored, 0, loss * torch.where(is_right, 1, math.nan))
+
+
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *,
+                  ignore_index: int = -100, reduction: str = "mean",
+                  label_smoothing: float = 0.0) -> Tensor:
+    """Cross entropy, as torch.nn.functional.cross_entropy, by kernels for the result and its
+    gradient. Losses are computed and summed in float32.
+
+    Args:
+        input: logits ``[..., V]``, one row for each target; float16, bfloat16 or float32 (float64:
+            computed by PyTorch). V is from 1 to 2^24. PyTorch's form ``[B, V, ...]`` of more than
+            two dimensions is refused.
+        target: classes ``[...]``, int64, from 0 to V - 1 or ``ignore_index``; others give NaN.
+            A kernel takes them as float32, which is exact for these numbers.
+        weight: not supported: None.
+        ignore_index: the target whose rows have the loss 0 and do not count in the mean.
+        reduction: "mean", "sum" or "none".
+        label_smoothing: from 0 to 1: the part of each target that is spread over all classes.
+
+    Returns:
+        A number, or with "none" the losses ``[...]``; of input's type, under autocast on a GPU
+        float32.
+
+    Raises:
+        TypeError, ValueError, LnbwdError: as :func:`softmax`.
+    """
+    _check_dense("input", input)
+    check_tensor("target", target)
+    if weight is not None:
+        raise ValueError("weight: expected None, got class weights, which are not supported; "
+                         "multiply the losses of reduction='none' by weight[target], or call "
+                         "torch.nn.functional.cross_entropy")
+    if target.dtype != torch.int64:
+        raise TypeError(f"target: expected classes of type int64, got {target.dtype}; convert "
+                        "classes by target.long(). Class probabilities are not supported: call "
+                        "torch.nn.functional.cross_entropy")
+    # A target that fits PyTorch's form, too, could be meant as that.
+    if input.dim() == 0 or target.shape != input.shape[:-1] or (
+            input.dim() > 2 and target.shape == (input.shape[0], *input.shape[2:])):
+        raise ValueError(f"target: expected the shape {list(input.shape[:-1])} for logits "
+                         f"[..., V], input being {list(input.shape)}, got {list(target.shape)}. "
+                         "Of logits [B, V, ...] pass input.movedim(1, -1).flatten(0, -2) and "
+                         "target.flatten(), of [..., V] input.flatten(0, -2) and target.flatten()")
+    if target.device != input.device:
+        raise ValueError(f"target: expected a tensor on {input.device} like input, got one on "
+                         f"{target.device}; move it by target.to(input.device)")
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"reduction: expected 'mean', 'sum' or 'none', got {reduction!r}")
+    if not 0 <= label_smoothing <= 1:
+        raise ValueError(f"label_smoothing: expected a number from 0 to 1, got {label_smoothing}")
+    classes = target.reshape(-1)
+    rows = input.reshape(classes.numel(), input.shape[-1])
+    if (is_compiling() or input.dtype == torch.float64
+            or (input.is_cpu and falls_back("lnbwd.functional.cross_entropy"))):
+        losses = torch.nn.functional.cross_entropy(
+            rows, classes, ignore_index=ignore_index, reduction=reduction,
+            label_smoothing=label_smoothing)
+        return losses.view(target.shape) if reduction == "none" else losses
+    losses = _cross_entropy(rows, classes[:, None].float(), ignore_index, float(label_smoothing))
+    if reduction == "none":
+        losses = losses.view(target.shape)
+    else:
+        losses = losses.sum()
+        if reduction == "mean":
+            losses = losses / (classes != ignore_index).sum()
+    return losses.to(_widened(input))
+
+
+@rowwise
+def _swiglu(a: Rows, b: Rows) -> Tensor:
+    return torch.nn.functional.silu(a) * b
+
+
+@rowwise
+def _geglu(a: Rows, b: Rows, approximate: str) -> Tensor:
+    return torch.nn.functional.gelu(a, approximate=approximate) * b
+
+
+def _check_pair(a: Tensor, b: Tensor) -> None:
+    _check_dense("a", a)
+    _check_dense("b", b)
+    check_parameter("b", b, a.shape, "a", a, _TYPES, " of a")
+
+
+def swiglu(a: Tensor, b: Tensor) -> Tensor:
+    """``silu(a) * b``, by kernels for the result and its gradient. It is rounded once.
+
+    Args:
+        a, b: of one shape of 1 to 6 dimensions; float16, bfloat16 or float32 (float64: computed by
+            PyTorch), in any mix.
+
+    Returns:
+        A dense tensor of that shape, of the type that PyTorch gives the product.
+
+    Raises:
+        TypeError, ValueError, LnbwdError: as :func:`softmax`.
+    """
+    _check_pair(a, b)
+    return _swiglu(a, b)
+
+
+def geglu(a: Tensor, b: Tensor, approximate: str = "none") -> Tensor:
+    """``gelu(a, approximate) * b``; otherwise as :func:`swiglu`.
+
+    Args:
+        approximate: "none" (by erf) or "tanh", as of torch.nn.functional.gelu.
+    """
+    _check_pair(a, b)
+    if approximate not in ("none", "tanh"):
+        raise ValueError(f"approximate: expected 'none' or 'tanh', got {approximate!r}")
+    return _geglu(a, b, approximate)

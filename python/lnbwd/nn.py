@@ -15,15 +15,18 @@ from .aten import active, serves
 from .functional import (
     checked_eps,
     checked_sizes,
+    cross_entropy,
     is_autocast_enabled,
     is_compiling,
     layer_norm,
+    log_softmax,
     rms_norm,
+    softmax,
 )
 from .launching import falls_back
 from .linear import layer_norm_linear
 
-__all__ = ["LayerNorm", "LayerNormLinear", "RMSNorm"]
+__all__ = ["CrossEntropyLoss", "LayerNorm", "LayerNormLinear", "LogSoftmax", "RMSNorm", "Softmax"]
 
 def _is_served(input: Tensor, weight: Tensor | None, bias: Tensor | None = None) -> bool:
     """Whether PyTorch's own module runs our kernels (lnbwd.override_aten), on these."""
@@ -77,6 +80,31 @@ class RMSNorm(torch.nn.RMSNorm):
                 or (x.is_cpu and falls_back())):
             return super().forward(x)
         return rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+
+class Softmax(torch.nn.Softmax):
+    """torch.nn.Softmax by lnbwd's kernels."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """See :func:`lnbwd.functional.softmax`."""
+        return softmax(input, self.dim)  # type: ignore[arg-type]
+
+
+class LogSoftmax(torch.nn.LogSoftmax):
+    """torch.nn.LogSoftmax by lnbwd's kernels."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """See :func:`lnbwd.functional.log_softmax`."""
+        return log_softmax(input, self.dim)  # type: ignore[arg-type]
+
+
+class CrossEntropyLoss(torch.nn.CrossEntropyLoss):
+    """torch.nn.CrossEntropyLoss by lnbwd's kernels, without class weights."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """See :func:`lnbwd.functional.cross_entropy`."""
+        return cross_entropy(input, target, self.weight, ignore_index=self.ignore_index,
+                             reduction=self.reduction, label_smoothing=self.label_smoothing)
 
 
 class LayerNormLinear(torch.nn.Module):

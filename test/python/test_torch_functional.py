@@ -1,0 +1,209 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Softmaxes, cross entropy and gated activations beside PyTorch's in float64."""
+
+import math
+import warnings
+
+import pytest
+import torch
+import torch.nn.functional as F
+from row_cases import BF16, F16, F32, F64
+
+from lnbwd import functional, launching, nn
+
+pytestmark = pytest.mark.compiler
+EPSILON = {F32: 2e-6, BF16: 2.0 ** -8, F16: 2.0 ** -11}
+INF, NAN = math.inf, math.nan
+
+
+def random(*shape, dtype=F32, seed=0):
+    return 3 * torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def assert_same(ours, theirs, inputs, *others, **options):
+    """Results and gradients of the tensors ``inputs``, which a gradient of random numbers gives."""
+    results = []
+    for function, cast in ((ours, lambda t: t), (theirs, torch.Tensor.double)):
+        leaves = [cast(t.detach()).requires_grad_() for t in inputs]
+        y = function(*leaves, *others, **options)
+        dy = random(*y.shape, dtype=BF16, seed=7).to(y)
+        results.append([y.detach(), *torch.autograd.grad(y, leaves, dy)])
+    for got, want, like in zip(*results, [None, *inputs], strict=True):
+        assert got.shape == want.shape
+        assert like is None or got.dtype == like.dtype
+        size = want.nan_to_num(0, 0, 0).abs().max().item()
+        torch.testing.assert_close(got.double(), want, rtol=0, equal_nan=True,
+                                   atol=EPSILON[got.dtype] * max(size, 1e-30))
+    return results[0]
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("dtype,shape,dim", [(F32, (2, 3, 37), -1), (BF16, (2, 5, 3), 1),
+                                             (F16, (64,), 0)])
+def test_softmax(device, name, dtype, shape, dim):
+    ours, theirs = getattr(functional, name), getattr(torch, name)
+    y, _ = assert_same(ours, theirs, [random(*shape, dtype=dtype).to(device)], dim)
+    assert y.dtype == dtype
+    module = {"softmax": nn.Softmax, "log_softmax": nn.LogSoftmax}[name](dim)
+    assert torch.equal(module(random(*shape, dtype=dtype).to(device)), y)
+
+
+def test_the_type_of_a_softmax(device):
+    x = random(3, 40, dtype=BF16).to(device)
+    y, _ = assert_same(lambda x: functional.softmax(x, -1, F32),
+                       lambda x: torch.softmax(x, -1), [x])
+    assert y.dtype == F32
+    assert functional.log_softmax(x.float(), -1, BF16).dtype == BF16
+    torch.testing.assert_close(functional.softmax(x, -1, F64), torch.softmax(x, -1, F64))
+
+
+def test_a_dimension_that_is_dense_is_not_copied(device):
+    x = random(2, 8, 3, 4).to(device).contiguous(memory_format=torch.channels_last)
+    y, dx = assert_same(functional.softmax, torch.softmax, [x], 1)
+    assert y.stride() == dx.stride() == x.stride()
+
+
+ROWS = torch.tensor([[1, 2, 3, 4.0], [-INF, 1, 2, -INF], [-INF] * 4, [INF, 0, 1, 2],
+                     [NAN, 0, 1, 2], [-1e30, 1e30, 0, 1], [1e4, 1e4 + 1, 0, 1e4]])
+
+
+def assert_same_on_strange_rows(device, ours, theirs, *arguments, **options):
+    results = []
+    for function in (ours, theirs):
+        x = ROWS.to(device, copy=True).requires_grad_()
+        y = function(x, *arguments, **options)
+        y.backward(torch.arange(y.numel(), dtype=F32, device=device).view(y.shape) / 8)
+        results.append((y.detach(), x.grad))
+    torch.testing.assert_close(*results, rtol=2e-6, atol=2e-6, equal_nan=True)
+
+
+def test_softmax_of_strange_rows(device):
+    assert_same_on_strange_rows(device, functional.softmax, torch.softmax, -1)
+    assert_same_on_strange_rows(device, functional.log_softmax, torch.log_softmax, -1)
+
+
+def losses(x, t, **options):
+    return F.cross_entropy(x.flatten(0, -2), t.flatten(), **options)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("dtype,n,options", [
+    (F32, 37, {}), (BF16, 131, {"ignore_index": 3, "label_smoothing": 0.125}),
+    (F16, 1, {"ignore_index": 2 ** 40})])
+def test_cross_entropy(device, dtype, n, reduction, options):
+    x = random(3, 4, n, dtype=dtype).to(device)
+    t = torch.randint(n, (3, 4), generator=torch.Generator().manual_seed(1)).to(device)
+    t[0, :2] = options.get("ignore_index", -100)
+
+    def theirs(x, t, **options):
+        loss = losses(x, t, **options)
+        return loss.view(t.shape) if reduction == "none" else loss
+
+    y, _ = assert_same(functional.cross_entropy, theirs, [x], t, reduction=reduction, **options)
+    assert y.dtype == dtype
+    assert torch.equal(nn.CrossEntropyLoss(reduction=reduction, **options)(x, t), y)
+
+
+def test_a_large_vocabulary(device):
+    x, t = random(2, 50257, dtype=BF16).to(device), torch.tensor([50256, 0], device=device)
+    assert_same(functional.cross_entropy, losses, [x.float()], t)
+    assert_same(functional.cross_entropy, losses, [x], t)
+
+
+def test_cross_entropy_of_strange_rows(device):
+    for t in ([1] * len(ROWS), [0, 0, 3, 0, -100, -100, 2]):
+        for smoothing in (0, 0.25):
+            assert_same_on_strange_rows(
+                device, functional.cross_entropy, F.cross_entropy, torch.tensor(t, device=device),
+                reduction="none", label_smoothing=smoothing)
+    x = random(4, 7).to(device).requires_grad_()
+    loss = functional.cross_entropy(x, torch.tensor([7, -1, 2, -100], device=device),
+                                    reduction="none")
+    loss.sum().backward()
+    assert loss.isnan().tolist() == x.grad[:, 0].isnan().tolist() == [True, True, False, False]
+    nothing = torch.full((4,), -100, device=device)
+    assert functional.cross_entropy(x, nothing).isnan()
+    assert functional.cross_entropy(x[:0], nothing[:0]).isnan()
+    assert functional.cross_entropy(x[:0], nothing[:0], reduction="sum") == 0
+    one = torch.tensor(2, device=device)
+    torch.testing.assert_close(functional.cross_entropy(x[0], one), F.cross_entropy(x[0], one))
+
+
+@pytest.mark.parametrize("dtypes", [(F32, F32), (BF16, BF16), (F16, F32)])
+@pytest.mark.parametrize("ours,theirs", [
+    (functional.swiglu, lambda a, b: F.silu(a) * b), (functional.geglu, lambda a, b: F.gelu(a) * b),
+    (lambda a, b: functional.geglu(a, b, approximate="tanh"),
+     lambda a, b: F.gelu(a, approximate="tanh") * b)], ids=["swiglu", "geglu", "geglu_tanh"])
+def test_gated_activations(device, ours, theirs, dtypes):
+    a, b = (random(2, 3, 44, dtype=dtype, seed=i).to(device) for i, dtype in enumerate(dtypes))
+    y, *_ = assert_same(ours, theirs, [a, b])
+    assert y.dtype == torch.promote_types(*dtypes)
+
+
+X, T = torch.zeros(4, 8), torch.zeros(4, dtype=torch.int64)
+
+
+@pytest.mark.parametrize("call,kind,words", [
+    (lambda f: f.softmax([1.0], 0), TypeError, "input: expected a tensor, got list"),
+    (lambda f: f.softmax(T, 0), TypeError, "input: expected float16, .*input.float"),
+    (lambda f: f.softmax(X, 2), ValueError, "dim: expected a whole number from -2 to 1 .*got 2"),
+    (lambda f: nn.Softmax()(X), TypeError, "dim: expected a whole number .*got None"),
+    (lambda f: f.log_softmax(X, 0, torch.int64), TypeError, "dtype: expected a floating-point"),
+    (lambda f: f.cross_entropy(X, X), TypeError, "target: expected .*int64, .*probabilities are"),
+    (lambda f: f.cross_entropy(X, T[:3]), ValueError, r"target: expected the shape \[4\] .*\[3\]"),
+    (lambda f: f.cross_entropy(torch.zeros(4, 8, 3), torch.zeros(4, 3, dtype=torch.int64)),
+     ValueError, r"expected the shape \[4, 8\] .*pass input.movedim\(1, -1\)"),
+    (lambda f: f.cross_entropy(torch.zeros(4, 4, 4), torch.zeros(4, 4, dtype=torch.int64)),
+     ValueError, r"of \[..., V\] input.flatten\(0, -2\)"),
+    (lambda f: f.cross_entropy(X, T, torch.ones(8)), ValueError, "weight: expected None.*multiply"),
+    (lambda f: f.cross_entropy(X, T, reduction="max"), ValueError, "reduction: expected 'mean', "),
+    (lambda f: f.cross_entropy(X, T, label_smoothing=2), ValueError, "label_smoothing: expected a"),
+    (lambda f: f.swiglu(X, X[:1]), ValueError, r"b: expected the shape \[4, 8\] of a, got \[1, 8"),
+    (lambda f: f.swiglu(X, None), TypeError, "b: expected a tensor, got NoneType"),
+    (lambda f: f.geglu(X, X, "erf"), ValueError, "approximate: expected 'none' or 'tanh'")])
+def test_wrong_arguments_are_named(call, kind, words):
+    with pytest.raises(kind, match=words):
+        call(functional)
+
+
+def everything(x, t):
+    return (functional.softmax(x, -1).square().sum() + functional.log_softmax(x, 0).mean()
+            + functional.cross_entropy(x, t, label_smoothing=0.1) + functional.swiglu(x, x).mean()
+            + functional.geglu(x, x).mean())
+
+
+def test_torch_compile_traces_the_operations(device):
+    x, t = random(4, 40).to(device), T.to(device)
+    graphs = []
+    compiled = torch.compile(everything, fullgraph=True,
+                             backend=lambda g, _: graphs.append(g) or g.forward)
+    torch.testing.assert_close(compiled(x, t), everything(x, t))
+    assert "lnbwd" not in graphs[0].code
+
+
+@pytest.mark.simulator
+def test_on_the_cpu_it_is_pytorchs(monkeypatch):
+    monkeypatch.delenv("LNBWD_SIMULATE", raising=False)
+    monkeypatch.setattr(launching, "_has_warned", False)
+    x = random(4, 40).requires_grad_()
+    with pytest.warns(UserWarning, match="is on the CPU, for which there are no kernels"):
+        everything(x, T).backward()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for dtype in (F32, F64):
+            assert torch.equal(functional.cross_entropy(x.to(dtype), T), losses(x.to(dtype), T))
+
+
+def test_transforms_and_double_gradients(device):
+    x, t = random(3, 4, 16).to(device), torch.zeros(3, 4, dtype=torch.int64, device=device)
+    got = torch.vmap(torch.func.grad(functional.cross_entropy))(x, t)
+    torch.testing.assert_close(got, torch.vmap(torch.func.grad(F.cross_entropy))(x, t))
+
+    def penalty(function, x):
+        (g,) = torch.autograd.grad(function(x[0], t[0]), x, create_graph=True)
+        return torch.autograd.grad(g.square().sum(), x)[0]
+
+    x.requires_grad_()
+    torch.testing.assert_close(penalty(functional.cross_entropy, x), penalty(F.cross_entropy, x))
