@@ -35,7 +35,7 @@ from lnbwd_bench.timing import Candidate, SlotCounter, summary, time_interleaved
 
 Function = Callable[..., Tensor]
 
-# PyTorch's function and ours, of how many rows they are ("t" for classes), and the shapes.
+# PyTorch's function and ours, their operands (rows "r", images "i", classes "t"), and the shapes.
 WIDE = ("8192x4096", "16384x11008")
 FUNCTIONS: dict[str, tuple[Function, Function, str, tuple[str, ...]]] = {
     "softmax": (functools.partial(torch.softmax, dim=-1),
@@ -44,6 +44,7 @@ FUNCTIONS: dict[str, tuple[Function, Function, str, tuple[str, ...]]] = {
                     functools.partial(functional.log_softmax, dim=-1), "r", ("8192x4096",)),
     "cross_entropy": (F.cross_entropy, functional.cross_entropy, "rt",
                       ("8192x32000", "8192x50257", "4096x128256")),
+    "instance_norm": (F.instance_norm, functional.instance_norm, "i", ("8192x4096", "8192x1024")),
     "swiglu": (lambda a, b: F.silu(a) * b, functional.swiglu, "rr", WIDE),
     "geglu": (lambda a, b: F.gelu(a) * b, functional.geglu, "rr", WIDE),
     "geglu_tanh": (lambda a, b: F.gelu(a, approximate="tanh") * b,
@@ -53,7 +54,8 @@ FUNCTIONS: dict[str, tuple[Function, Function, str, tuple[str, ...]]] = {
 def make(kinds: str, m: int, n: int, dtype: torch.dtype, device: Any) -> list[Tensor]:
     """Random operands; the rows want a gradient."""
     return [torch.randint(n, (m,), device=device) if kind == "t" else
-            torch.randn(m, n, device=device).to(dtype).requires_grad_() for kind in kinds]
+            torch.randn((1, m, n) if kind == "i" else (m, n), device=device).to(
+                dtype).requires_grad_() for kind in kinds]
 
 
 def forward(function: Function, inputs: list[Tensor], dy: Tensor | None) -> list[Tensor]:

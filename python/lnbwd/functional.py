@@ -22,7 +22,8 @@ from .operations import LAYER_NORM, RMS_NORM
 from .ops import NORMS, Norm, Refused, convert_parameter
 from .row_functions import Rows, Scalars, rowwise
 
-__all__ = ["cross_entropy", "geglu", "layer_norm", "log_softmax", "rms_norm", "softmax", "swiglu"]
+__all__ = ["cross_entropy", "geglu", "instance_norm", "layer_norm", "log_softmax", "rms_norm",
+           "softmax", "swiglu"]
 
 _HALVES = (torch.float16, torch.bfloat16)
 _TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -391,3 +392,47 @@ def geglu(a: Tensor, b: Tensor, approximate: str = "none") -> Tensor:
     if approximate not in ("none", "tanh"):
         raise ValueError(f"approximate: expected 'none' or 'tanh', got {approximate!r}")
     return _geglu(a, b, approximate)
+
+
+@rowwise
+def _instance_norm(input: Rows, weight: Scalars | None, bias: Scalars | None,
+                   eps: float) -> Tensor:
+    y = torch.nn.functional.layer_norm(input, (input.shape[-1],), eps=eps)
+    y = y if weight is None else y * weight
+    return (y if bias is None else y + bias).to(input.dtype)
+
+
+def instance_norm(input: Tensor, running_mean: None = None, running_var: None = None,
+                  weight: Tensor | None = None, bias: Tensor | None = None,
+                  use_input_stats: bool = True, momentum: float = 0.1,
+                  eps: float = 1e-5) -> Tensor:
+    """Instance norm, as torch.nn.functional.instance_norm, by kernels for the result and its
+    gradient. Each length of a channel compiles a kernel.
+
+    Args:
+        input: ``[B, C, ...]`` of three dimensions or more, float16, bfloat16 or float32 (float64:
+            computed by PyTorch). It is copied if a channel is not dense (channels_last).
+        running_mean, running_var, use_input_stats, momentum: running statistics are not supported:
+            None, None, True, and a number that has no effect.
+        weight, bias: the scale and the shift of each channel, ``[C]``; None: 1 and 0.
+        eps: added to the variance, 0 or more.
+
+    Returns:
+        A dense tensor of input's shape and type.
+
+    Raises:
+        TypeError, ValueError, LnbwdError: as :func:`softmax`.
+    """
+    _check_dense("input", input)
+    if running_mean is not None or running_var is not None or not use_input_stats:
+        raise ValueError("running_mean, running_var: expected None and use_input_stats=True, for "
+                         "running statistics are not supported; call "
+                         "torch.nn.functional.instance_norm")
+    if input.dim() < 3:
+        raise ValueError("input: expected the shape [B, C, ...] of three dimensions or more, got "
+                         f"{list(input.shape)}; input[None] adds B")
+    for name, parameter in (("weight", weight), ("bias", bias)):
+        check_parameter(name, parameter, [input.shape[1]], "input", input, _TYPES, " (channels)")
+    scale, shift = (None if t is None else t.expand(input.shape[:2])[..., None]
+                    for t in (weight, bias))
+    return _instance_norm(input.flatten(2), scale, shift, checked_eps(eps)).view(input.shape)

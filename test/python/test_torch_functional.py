@@ -142,6 +142,19 @@ def test_gated_activations(device, ours, theirs, dtypes):
     assert y.dtype == torch.promote_types(*dtypes)
 
 
+@pytest.mark.parametrize("dtype,shape,has_parameters", [(F32, (2, 3, 5, 4), True),
+                                                        (BF16, (2, 3, 37), False)])
+def test_instance_norm(device, dtype, shape, has_parameters):
+    inputs = [random(*shape, dtype=dtype).to(device) + 1]
+    inputs += [random(shape[1], seed=i).to(device) for i in (1, 2)] * has_parameters
+
+    def norm(function):
+        return lambda x, weight=None, bias=None: function(x, weight=weight, bias=bias, eps=1e-3)
+
+    y, *_ = assert_same(norm(functional.instance_norm), norm(F.instance_norm), inputs)
+    assert y.dtype == dtype
+
+
 X, T = torch.zeros(4, 8), torch.zeros(4, dtype=torch.int64)
 
 
@@ -162,6 +175,9 @@ X, T = torch.zeros(4, 8), torch.zeros(4, dtype=torch.int64)
     (lambda f: f.cross_entropy(X, T, label_smoothing=2), ValueError, "label_smoothing: expected a"),
     (lambda f: f.swiglu(X, X[:1]), ValueError, r"b: expected the shape \[4, 8\] of a, got \[1, 8"),
     (lambda f: f.swiglu(X, None), TypeError, "b: expected a tensor, got NoneType"),
+    (lambda f: f.instance_norm(X), ValueError, r"input: expected the shape \[B, C, ...\] of three"),
+    (lambda f: f.instance_norm(X[None], X), ValueError, "running_mean, running_var: expected None"),
+    (lambda f: f.instance_norm(X[None], weight=X[0]), ValueError, r"weight: .* \[4\] \(channels"),
     (lambda f: f.geglu(X, X, "erf"), ValueError, "approximate: expected 'none' or 'tanh'")])
 def test_wrong_arguments_are_named(call, kind, words):
     with pytest.raises(kind, match=words):
@@ -171,7 +187,7 @@ def test_wrong_arguments_are_named(call, kind, words):
 def everything(x, t):
     return (functional.softmax(x, -1).square().sum() + functional.log_softmax(x, 0).mean()
             + functional.cross_entropy(x, t, label_smoothing=0.1) + functional.swiglu(x, x).mean()
-            + functional.geglu(x, x).mean())
+            + functional.geglu(x, x).mean() + functional.instance_norm(x[None]).square().sum())
 
 
 def test_torch_compile_traces_the_operations(device):
