@@ -4,25 +4,27 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Makes the tables of named operations from their one declaration.
 
-  scripts/generate-operations.py          rewrites what is stale
-  scripts/generate-operations.py --check  names what is stale and exits with 1
+  scripts/generate-operations.py                rewrites what is stale
+  scripts/generate-operations.py --check        names what is stale and exits with 1
+  scripts/generate-operations.py --header FILE  writes C++'s tables of those in Python
 
 LNBwdNorms.td and LNBwdRoles.td declare the operations; llvm-tblgen prints them as JSON, and this
-program writes them down for those who have no LLVM: the runner and the operators of PyTorch in C++,
-the Python package, and people. What it writes is kept in the repository, since the runtime and the
-package build where there is no LLVM (docs/adding.md says more).
+program writes them down for the Python package and for people. That is kept in the repository,
+since the runtime and the package build where there is no LLVM; CMake has the tables of C++ made
+of Python's (docs/adding.md says more).
 """
 
 from __future__ import annotations
 
+import runpy
 import sys
 from pathlib import Path
+from typing import Any
 
 import tablegen_records
 from tablegen_records import DIALECT, SOURCE, Record
 
 DECLARATION = DIALECT / "LNBwdNorms.td"
-CPP = SOURCE / "include" / "lnbwd" / "Operations" / "Operations.h.inc"
 PYTHON = SOURCE / "python" / "lnbwd" / "_operations.py"
 PAGE = SOURCE / "docs" / "reference" / "operations.md"
 DIMENSIONS = ("hasGroups", "hasRows", "hasColumns")
@@ -78,44 +80,41 @@ def camel(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("_"))
 
 
-def cpp(declared: Declaration) -> str:
-    """The tables of lnbwd/Operations/Operations.h."""
-    lines = [f"// {MADE}", "// edit. clang-format off", "", "#ifdef LNBWD_OPERATION_ENUMS"]
-    for name, values in (("OperandKind", [camel(k["name"]) for k in declared.kinds]),
-                         ("Extent", [camel(e["name"]) for e in declared.extents]),
-                         ("Role", [camel(r["name"]) for r in declared.roles]),
-                         ("NamedOperation", [o["enumerator"] for o in declared.operations])):
-        lines += [f"enum class {name} {{", *(f"  {value}," for value in values), "};",
+def cpp(tables: dict[str, Any]) -> str:
+    """The tables of lnbwd/Operations/Operations.h, of those of lnbwd._operations."""
+    roles, operations = tables["ROLES"], tables["OPERATIONS"]
+
+    def flag(value: object) -> str:
+        return "true" if value else "false"
+
+    lines = ["// Made by scripts/generate-operations.py.", "", "#ifdef LNBWD_OPERATION_ENUMS"]
+    for name, values in (("OperandKind", [kind[0] for kind in tables["KINDS"]]),
+                         ("Extent", tables["EXTENTS"]),
+                         ("Role", [role[0] for role in roles]),
+                         ("NamedOperation", [operation[0] for operation in operations])):
+        lines += [f"enum class {name} {{ {', '.join(map(camel, values))} }};",
                   f"inline constexpr size_t k{name}Count = {len(values)};"]
     lines += ["#endif // LNBWD_OPERATION_ENUMS", "", "#ifdef LNBWD_OPERATION_TABLES"]
-    lines += ["inline constexpr KindInfo kKinds[] = {"]
-    lines += [f"    {{{quoted(kind)}, "
-              f"{', '.join('true' if kind[has] else 'false' for has in DIMENSIONS)}}},"
-              for kind in declared.kinds]
-    lines += ["};"]
+    kinds = (f'    {{"{name}", {", ".join(map(flag, has))}}},' for name, *has in tables["KINDS"])
+    lines += ["inline constexpr KindInfo kKinds[] = {", *kinds, "};"]
     lines += ["inline constexpr RoleInfo kRoles[] = {"]
-    lines += [f"    {{{quoted(r)}, OperandKind::{camel(declared.kind_of(r)['name'])}, "
-              f"{'true' if r['hasOwnElement'] else 'false'}, "
-              f"Extent::{camel(declared.extent_of(r))}}}," for r in declared.roles]
+    lines += [f'    {{"{name}", OperandKind::{camel(kind)}, {flag(own)}, '
+              f"Extent::{camel(extent)}}}," for name, kind, own, extent in roles]
     lines += ["};"]
-    for operation in declared.operations:
-        operands = [*((o, False) for o in operation["inputs"]),
-                    *((o, True) for o in operation["outputs"])]
-        lines += [f"inline constexpr OperandInfo k{operation['enumerator']}Operands[] = {{"]
-        lines += [f"    {{Role::{camel(o['role']['name'])}, {'true' if is_output else 'false'}, "
-                  f"{'true' if o['is_optional'] else 'false'}}}," for o, is_output in operands]
+    rows = []
+    for name, counterpart, is_forward, _, *groups in operations:
+        table = f"k{camel(name)}Operands"
+        lines += [f"inline constexpr OperandInfo {table}[] = {{"]
+        lines += [f"    {{Role::{camel(role)}, {flag(is_output)}, {flag(optional)}}},"
+                  for is_output, group in enumerate(groups) for role, optional in group]
         lines += ["};"]
-    lines += ["inline constexpr NamedOperationInfo kOperations[] = {"]
-    for operation in declared.operations:
-        other = operation["counterpart"]
-        counterpart = f"NamedOperation::{other['enumerator']}" if other else "std::nullopt"
-        lines += [f"    {{NamedOperation::{operation['enumerator']}, {quoted(operation)}, "
-                  f"{'false' if operation['gradientOf'] else 'true'},",
-                  f"     {counterpart}, k{operation['enumerator']}Operands, "
-                  f"std::size(k{operation['enumerator']}Operands)}},"]
-    lines += ["};", "#endif // LNBWD_OPERATION_TABLES", "", "#ifdef LNBWD_OPERATION_REFERENCE"]
-    lines += [f"LNBWD_OPERATION_REFERENCE({o['enumerator']}, {o['reference']})"
-              for o in declared.operations]
+        other = f"NamedOperation::{camel(counterpart)}" if counterpart else "std::nullopt"
+        rows += [f'    {{NamedOperation::{camel(name)}, "{name}", {flag(is_forward)},',
+                 f"     {other}, {table}, std::size({table})}},"]
+    lines += ["inline constexpr NamedOperationInfo kOperations[] = {", *rows, "};",
+              "#endif // LNBWD_OPERATION_TABLES", "", "#ifdef LNBWD_OPERATION_REFERENCE"]
+    lines += [f"LNBWD_OPERATION_REFERENCE({camel(operation[0])}, {operation[3]})"
+              for operation in operations]
     lines += ["#endif // LNBWD_OPERATION_REFERENCE", ""]
     return "\n".join(lines)
 
@@ -136,18 +135,19 @@ def python(declared: Declaration) -> str:
              "# Name, whether it has the groups of rows, the rows of a group, columns.",
              "KINDS = (",
              *(f"    ({quoted(k)}, {', '.join(str(bool(k[has])) for has in DIMENSIONS)}),"
-               for k in declared.kinds), ")", "",
+               for k in declared.kinds), ")",
+             f"EXTENTS = ({', '.join(quoted(e) for e in declared.extents)})", "",
              "# Name, kind, whether the element is one of its own, how long a row is.", "ROLES = ("]
     lines += [f"    ({quoted(r)}, {quoted(declared.kind_of(r))}, {bool(r['hasOwnElement'])}, "
               f'"{declared.extent_of(r)}"),'
               for r in declared.roles]
     lines += [")", "", *(f"{o['name'].upper()} = {quoted(o)}" for o in declared.operations)]
-    lines += ["", "# Name, counterpart, whether it is a forward pass, inputs and outputs: role, "
-              "whether it may be", "# absent.", "OPERATIONS = ("]
+    lines += ["", "# Name, counterpart, whether it is a forward pass, lib/Reference's formula, "
+              "inputs and outputs:", "# role, whether it may be absent.", "OPERATIONS = ("]
     for operation in declared.operations:
         other = operation["counterpart"]
         lines += [f"    ({operation['name'].upper()}, {other['name'].upper() if other else None}, "
-                  f"{not operation['gradientOf']},"]
+                  f"{not operation['gradientOf']}, \"{operation['reference']}\","]
         for end, group in ((",", "inputs"), ("),", "outputs")):
             entries = [f"({quoted(o['role'])}, {o['is_optional']})" for o in operation[group]]
             text = "     ("
@@ -194,8 +194,13 @@ def main() -> int:
     """The command."""
     def make(records: Record) -> dict[Path, str]:
         declared = Declaration(records)
-        return {CPP: cpp(declared), PYTHON: python(declared), PAGE: page(declared)}
+        return {PYTHON: python(declared), PAGE: page(declared)}
 
+    if sys.argv[1:2] == ["--header"]:
+        header = Path(sys.argv[2])
+        header.parent.mkdir(parents=True, exist_ok=True)
+        header.write_text(cpp(runpy.run_path(str(PYTHON))))
+        return 0
     return tablegen_records.run("Makes the tables of named operations.", DECLARATION, make)
 
 

@@ -30,6 +30,7 @@ KINDS = (
     ("group_scalar", True, False, False),
     ("number", False, False, False),
 )
+EXTENTS = ("row", "output", "matrix")
 
 # Name, kind, whether the element is one of its own, how long a row is.
 ROLES = (
@@ -68,39 +69,39 @@ RMS_NORM_LINEAR = "rms_norm_linear"
 LAYER_NORM_LINEAR_BWD = "layer_norm_linear_bwd"
 RMS_NORM_LINEAR_BWD = "rms_norm_linear_bwd"
 
-# Name, counterpart, whether it is a forward pass, inputs and outputs: role, whether it may be
-# absent.
+# Name, counterpart, whether it is a forward pass, lib/Reference's formula, inputs and outputs:
+# role, whether it may be absent.
 OPERATIONS = (
-    (LAYER_NORM, LAYER_NORM_BWD, True,
+    (LAYER_NORM, LAYER_NORM_BWD, True, "norm",
      (("x", False), ("residual", True), ("gamma", True), ("beta", True),),
      (("y", True), ("sum", True), ("mean", True), ("rstd", True),)),
-    (RMS_NORM, RMS_NORM_BWD, True,
+    (RMS_NORM, RMS_NORM_BWD, True, "norm",
      (("x", False), ("residual", True), ("gamma", True),),
      (("y", True), ("sum", True), ("rstd", True),)),
-    (LAYER_NORM_BWD, LAYER_NORM, False,
+    (LAYER_NORM_BWD, LAYER_NORM, False, "normGradient",
      (("dy", False), ("x", True), ("y", True), ("gamma", True), ("beta", True), ("mean", True),
       ("rstd", True), ("dsum", True),),
      (("dx", True), ("dresidual", True), ("dgamma", True), ("dbeta", True),)),
-    (RMS_NORM_BWD, RMS_NORM, False,
+    (RMS_NORM_BWD, RMS_NORM, False, "normGradient",
      (("dy", False), ("x", True), ("y", True), ("gamma", True), ("rstd", True), ("dsum", True),),
      (("dx", True), ("dresidual", True), ("dgamma", True),)),
-    (GATED_RMS_NORM, GATED_RMS_NORM_BWD, True,
+    (GATED_RMS_NORM, GATED_RMS_NORM_BWD, True, "gatedNorm",
      (("x", False), ("z", False), ("gamma", True),),
      (("y", True), ("rstd", True),)),
-    (GATED_RMS_NORM_BWD, GATED_RMS_NORM, False,
+    (GATED_RMS_NORM_BWD, GATED_RMS_NORM, False, "gatedNormGradient",
      (("dy", False), ("x", False), ("z", False), ("gamma", True), ("rstd", True),),
      (("dx", True), ("dz", True), ("dgamma", True),)),
-    (LAYER_NORM_LINEAR, LAYER_NORM_LINEAR_BWD, True,
+    (LAYER_NORM_LINEAR, LAYER_NORM_LINEAR_BWD, True, "normLinear",
      (("x", False), ("gamma", True), ("beta", True), ("w", False), ("b", True),),
      (("out", True), ("mean", True), ("rstd", True),)),
-    (RMS_NORM_LINEAR, RMS_NORM_LINEAR_BWD, True,
+    (RMS_NORM_LINEAR, RMS_NORM_LINEAR_BWD, True, "normLinear",
      (("x", False), ("gamma", True), ("w", False), ("b", True),),
      (("out", True), ("rstd", True),)),
-    (LAYER_NORM_LINEAR_BWD, LAYER_NORM_LINEAR, False,
+    (LAYER_NORM_LINEAR_BWD, LAYER_NORM_LINEAR, False, "normLinearGradient",
      (("dout", False), ("x", False), ("gamma", True), ("beta", True), ("w", False),
       ("mean", False), ("rstd", False),),
      (("dx", True), ("dgamma", True), ("dbeta", True), ("dw", True), ("db", True),)),
-    (RMS_NORM_LINEAR_BWD, RMS_NORM_LINEAR, False,
+    (RMS_NORM_LINEAR_BWD, RMS_NORM_LINEAR, False, "normLinearGradient",
      (("dout", False), ("x", False), ("gamma", True), ("w", False), ("rstd", False),),
      (("dx", True), ("dgamma", True), ("dw", True), ("db", True),)),
 )

@@ -137,7 +137,7 @@ OPERATIONS = {
     name: Operation(name, counterpart, is_forward, (
         *(Operand(ROLES[role], False, optional) for role, optional in inputs),
         *(Operand(ROLES[role], True, optional) for role, optional in outputs)))
-    for name, counterpart, is_forward, inputs, outputs in _operations.OPERATIONS}
+    for name, counterpart, is_forward, _, inputs, outputs in _operations.OPERATIONS}
 """All operations by name."""
 
 

@@ -9,7 +9,7 @@
 // Which named operations there are, and which operands each has: what
 // LNBwdNorms.td declares, for all of C++. Free of LLVM, since the runner and
 // the operators of PyTorch are. scripts/generate-operations.py writes the
-// tables.
+// tables while CMake configures.
 //
 //===----------------------------------------------------------------------===//
 
