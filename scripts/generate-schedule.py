@@ -4,10 +4,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Makes what C++ and Python know of a schedule's fields from their one declaration.
 
-  scripts/generate-schedule.py          rewrites what is stale
-  scripts/generate-schedule.py --check  names what is stale and exits with 1
+  scripts/generate-schedule.py                        rewrites what is stale
+  scripts/generate-schedule.py --check                names what is stale and exits with 1
+  scripts/generate-schedule.py --header RECORDS FILE  writes C++'s tables
 
-LNBwdSchedule.td declares the fields. docs/adding.md says more.
+LNBwdSchedule.td declares the fields; RECORDS are those of llvm-tblgen, as JSON. CMake has the
+tables of C++ made. docs/adding.md says more.
 """
 
 from __future__ import annotations
@@ -21,7 +23,6 @@ import tablegen_records
 from tablegen_records import DIALECT, SOURCE, Record
 
 DECLARATION = DIALECT / "LNBwdSchedule.td"
-CPP = DIALECT / "LNBwdSchedule.h.inc"
 PYTHON = SOURCE / "python" / "lnbwd" / "_schedule.py"
 MADE = "Made by scripts/generate-schedule.py from LNBwdSchedule.td: do not edit."
 
@@ -58,7 +59,7 @@ def cpp(fields: list[Record]) -> str:
     def numbers(values: list[int]) -> str:
         return "{" + ", ".join(map(str, values)) + "}"
 
-    lines = [f"// {MADE}", "// clang-format off", "", "#ifdef LNBWD_SCHEDULE_TABLES",
+    lines = [f"// {MADE}", "", "#ifdef LNBWD_SCHEDULE_TABLES",
              "namespace field {"]
     lines += [f'inline constexpr llvm::StringLiteral {camel(f)} = "{f["name"]}";' for f in fields]
     lines += ["} // namespace field", "namespace allowed {"]
@@ -118,9 +119,13 @@ def python(fields: list[Record]) -> str:
 
 def main() -> int:
     """The command."""
+    if sys.argv[1:2] == ["--header"]:
+        records, header = map(Path, sys.argv[2:])
+        header.write_text(cpp(read(json.loads(records.read_text()))))
+        return 0
+
     def make(records: Record) -> dict[Path, str]:
-        fields = read(records)
-        return {CPP: cpp(fields), PYTHON: python(fields)}
+        return {PYTHON: python(read(records))}
 
     return tablegen_records.run("Makes the tables of a schedule's fields.", DECLARATION, make)
 

@@ -22,8 +22,7 @@ from lnbwd import schedule  # noqa: E402
 
 LLVM = pathlib.Path(os.environ.get("LNBWD_LLVM_DIR", "/usr/lib/llvm-22"))
 # The declaration, and what is made from it.
-TABLES = {"include/lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.td",
-          "include/lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc", "python/lnbwd/_schedule.py"}
+TABLES = {"include/lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.td", "python/lnbwd/_schedule.py"}
 # Keys of a launch plan (docs/runtime.md), which outlive the fields that they came from; the
 # attribute lnbwd.dependent_launch of a launch, and the word of #lane.part for operations of a row
 # that is read again.

@@ -8,7 +8,7 @@
 //
 // What LNBwdSchedule.td declares, for C++: the names of the fields, which
 // messages have from here, and what each may be. scripts/generate-schedule.py
-// writes the tables. Beside them, LNBwdSchedule.h.inc has
+// writes the tables in the build. Beside them, LNBwdSchedule.h.inc has
 //
 //   LNBWD_SCHEDULE_PARAMETERS   the attribute's parameters as those of a
 //   function LNBWD_SCHEDULE_FIELD(type, member, getter, start)
