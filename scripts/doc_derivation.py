@@ -110,40 +110,68 @@ OPERATIONS = {
 }
 
 
-def operations(tools: Tools) -> str:
-    """What can be differentiated, and what each vendor's backend has code for: tried out."""
-
-    def holds(*arguments, stdin: str) -> bool:
-        try:
-            tools.opt("-", *arguments, "-o", tools.scratch / "out", stdin=stdin)
-        except Stop:
-            return False
-        return True
-
-    rows: dict[tuple[str, ...], list[str]] = {}
-    for name, (text, note) in OPERATIONS.items():
-        row = "vector<64xf32>"
+def function_of(names: list[str]) -> str:
+    """A function with a row program for each of these of OPERATIONS."""
+    buffer = "memref<?x64xf32>"
+    lines = [f"func.func @f(%fx: {buffer}, %fz: {buffer}, %fy: {buffer}) {{"]
+    for i, name in enumerate(names):
+        text = OPERATIONS[name][0]
         result = "%s" if "%y =" in text else "%y"
-        buffer = "memref<?x64xf32>"
-        program = f"""func.func @f(%fx: {buffer}, %fz: {buffer}, %fy: {buffer}) {{
-  lnbwd.rowwise @f domain(m | n) ins(%fx[m, n] : {buffer}, %fz[m, n] : {buffer})
-      outs(%fy[m, n] : {buffer}) {{
+        lines += f"""  lnbwd.rowwise @f{i} domain(m | n)
+      ins(%fx[m, n] : {buffer}, %fz[m, n] : {buffer}) outs(%fy[m, n] : {buffer}) {{
   ^row(%x: $, %z: $):
     %c = arith.cmpf olt, %x, %z : $
     %k = arith.constant dense<2.5> : $
     {result} = {text}
     lnbwd.yield %y : $
-  }}
-  return
-}}
-""".replace("$", row).replace("!", "vector<64xi1>")
-        answers = [holds("--lnbwd-differentiate", stdin=program)]
-        for chip, output in ((CHIP, "hsaco"), (chip_lists.GPU, "ptx")):
-            answers.append(holds(f"--lnbwd-pipeline=chip={chip}", f"--emit={output}",
-                                 stdin=program))
-        names = [f"`{part}`" for part in name.split(" / ")]
-        cells = (note, *("yes" if answer else "no" for answer in answers))
-        rows.setdefault(cells, []).extend(names)
+  }}""".replace("$", "vector<64xf32>").replace("!", "vector<64xi1>").split("\n")
+    return "\n".join([*lines, "  return", "}", ""])
+
+
+def operations(tools: Tools) -> str:
+    """What can be differentiated, and what each vendor's backend has code for: tried out."""
+    def run(*arguments, stdin: str) -> str:
+        """The errors."""
+        try:
+            tools.opt("-", *arguments, "-o", tools.scratch / "out", stdin=stdin)
+        except Stop as problem:
+            return str(problem)
+        return ""
+
+    # Many programs in one run, whose start takes longer than one of them. Passes name the lines
+    # of all that they do not take; what emits code stops at the first, and names none.
+    def passed(*arguments) -> list[str]:
+        programs = {name: function_of([name]) for name in OPERATIONS}
+        errors = run("--split-input-file", *arguments,
+                     stdin="// -----\n".join(programs.values()))
+        refused = {int(line) for line in re.findall(r"^<stdin>:(\d+):\d+: error", errors,
+                                                    re.MULTILINE)}
+        if bool(errors) != bool(refused):
+            raise Stop(f"no line is named in: {errors}")
+        names, first = [], 1
+        for name, program in programs.items():
+            end = first + program.count("\n") + 1
+            if refused.isdisjoint(range(first, end)):
+                names.append(name)
+            first = end
+        return names
+
+    def emitted(names: list[str], *arguments) -> list[str]:
+        if not run(*arguments, stdin=function_of(names)):
+            return names
+        if len(names) == 1:
+            return []
+        half = len(names) // 2
+        return emitted(names[:half], *arguments) + emitted(names[half:], *arguments)
+
+    answers = [passed("--lnbwd-differentiate")]
+    for chip, output in ((CHIP, "hsaco"), (chip_lists.GPU, "ptx")):
+        pipeline = f"--lnbwd-pipeline=chip={chip}"
+        answers.append(emitted(passed(pipeline), pipeline, f"--emit={output}"))
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for name, (_, note) in OPERATIONS.items():
+        cells = (note, *("yes" if name in holding else "no" for holding in answers))
+        rows.setdefault(cells, []).extend(f"`{part}`" for part in name.split(" / "))
     lines = ["| operations | derivative | where it has none, it is | AMD | NVIDIA |",
              "|---|---|---|---|---|"]
     lines += [f"| {', '.join(names)} | {derivative} | {note} | {amd} | {nvidia} |"

@@ -130,25 +130,34 @@ def chip_models(tools: Tools) -> str:
 def one_pass_limits(tools: Tools) -> str:
     """The largest row length, of multiples of 512, that the model runs whole."""
     dtypes = ("f16", "bf16", "f32")
-    lengths = range(512, 32769, 512)
-    functions = []
-    for dtype in dtypes:
-        for n in lengths:
-            spec = KernelSpec(LAYER_NORM_BWD, n, dtype, "any", dtype, dtype)
-            functions.append(spec.mlir().replace(f"@{spec.op}", f"@f_{dtype}_{n}", 1))
-    lowered = tools.opt("-", "--lnbwd-lower-to-rowwise", stdin="".join(functions))
-    limits: dict[tuple[int, ...], list[str]] = {}
-    for chip in chip_lists.FACTS:
-        output = tools.opt("-", f"--lnbwd-split-two-pass=chip={chip}", stdin=lowered)
+    step, stride, longest = 512, 4096, 32768
+
+    def longest_whole(chip: str, tried: dict[str, range]) -> dict[str, int]:
+        functions = []
+        for dtype, lengths in tried.items():
+            for n in lengths:
+                spec = KernelSpec(LAYER_NORM_BWD, n, dtype, "any", dtype, dtype)
+                functions.append(spec.mlir().replace(f"@{spec.op}", f"@f_{dtype}_{n}", 1))
+        output = tools.opt("-", "--lnbwd-lower-to-rowwise", f"--lnbwd-split-two-pass=chip={chip}",
+                           stdin="".join(functions))
         whole = dict.fromkeys(dtypes, 0)
         for part in output.split("func.func @f_")[1:]:
             dtype, n = re.match(r"(\w+)_(\d+)\(", part).groups()
             if f"@{LAYER_NORM_BWD}_columns" not in part:
                 whole[dtype] = max(whole[dtype], int(n))
+        return whole
+
+    limits: dict[tuple[int, ...], list[str]] = {}
+    for chip in chip_lists.FACTS:
+        # A few lengths first, then those between the last that was whole and the next.
+        whole = longest_whole(chip, dict.fromkeys(dtypes, range(stride, longest + 1, stride)))
+        whole = longest_whole(chip, {
+            dtype: range(n or step, min(n + stride, longest + 1), step)
+            for dtype, n in whole.items()})
         limits.setdefault(tuple(whole.values()), []).append(f"`{chip}`")
     lines = ["| chips | f16 | bf16 | f32 |", "|---|---|---|---|"]
     for values, names in limits.items():
-        shown = (f"{value} or more" if value == lengths[-1] else str(value) for value in values)
+        shown = (f"{value} or more" if value == longest else str(value) for value in values)
         lines.append(f"| {', '.join(names)} | {' | '.join(shown)} |")
     return "\n".join(lines) + "\n"
 
