@@ -279,7 +279,11 @@ TEST(Launch, UnknownInstruction) {
 }
 
 // Workgroups that wait for each other: none may starve.
+// Not checked for races, under which the first one polls alone for a million
+// instructions; CheckerOrderTest has such kernels.
 TEST(Launch, WorkgroupsThatWaitForEachOther) {
+  const unsigned Before = lnbwdSimGetChecks();
+  lnbwdSimSetChecks(Before & ~unsigned(LNBWD_SIM_CHECK_RACES));
   for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     useChip(Chip);
@@ -308,6 +312,7 @@ TEST(Launch, WorkgroupsThatWaitForEachOther) {
     unsetenv("LNBWD_SIM_MAX_INSTRUCTIONS");
     EXPECT_EQ(Count.read()[0], chipNamed(Chip).WaveSize == 32 ? 32u : 16u);
   }
+  lnbwdSimSetChecks(Before);
 }
 
 TEST(Launch, ModulesAndFiles) {

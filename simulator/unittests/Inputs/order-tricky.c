@@ -35,13 +35,14 @@ ALONE(sense_reversing_barrier) {
   }
 }
 
+/* Twice only: nearly all of its instructions poll, and the one above has more
+   rounds. */
 ALONE(many_arrive) {
-  for (u32 k = 0; k < 3; ++k) {
-    data[GROUP * ITEMS + ITEM] = k + ITEM;
-    grid_barrier(flags, 2 * k + 1);
-    out[GROUP * ITEMS + ITEM] = data[(GROUP + 1) % GROUPS * ITEMS + ITEM];
-    grid_barrier(flags, 2 * k + 2);
-  }
+  data[GROUP * ITEMS + ITEM] = ITEM;
+  grid_barrier(flags, 1);
+  out[GROUP * ITEMS + ITEM] = data[(GROUP + 1) % GROUPS * ITEMS + ITEM];
+  grid_barrier(flags, 2);
+  data[GROUP * ITEMS + ITEM] = 0;
 }
 
 SHARED static double doubles[8];
