@@ -139,20 +139,6 @@ openObject(StringRef object) {
       llvm::MemoryBufferRef(object, "object"));
 }
 
-llvm::Expected<std::string> lnbwd::readCode(StringRef object) {
-  auto file = openObject(object);
-  if (!file)
-    return file.takeError();
-  for (const llvm::object::SectionRef &section : (*file)->sections())
-    if (section.isText()) {
-      llvm::Expected<StringRef> contents = section.getContents();
-      if (!contents)
-        return contents.takeError();
-      return contents->str();
-    }
-  return std::string();
-}
-
 namespace {
 /// An instruction with what the search for its part needs.
 struct Decoded {

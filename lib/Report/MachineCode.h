@@ -22,8 +22,6 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 
-#include <string>
-
 namespace lnbwd {
 
 enum class InstructionClass {
@@ -75,9 +73,6 @@ notePartsAsLines(mlir::ModuleOp module);
 llvm::Expected<llvm::SmallVector<Instruction>>
 readInstructions(llvm::StringRef object, llvm::StringRef kernel,
                  llvm::ArrayRef<KernelPart> parts, const ChipInfo &chip);
-
-/// The bytes of an object's section of code; empty if it has none.
-llvm::Expected<std::string> readCode(llvm::StringRef object);
 
 } // namespace lnbwd
 

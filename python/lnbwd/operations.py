@@ -123,11 +123,6 @@ class Operation:
         return any(operand.name == name for operand in self.operands)
 
     @property
-    def has_mean(self) -> bool:
-        """Whether the mean is subtracted, so that there is a shift as well."""
-        return self.has("mean")
-
-    @property
     def has_product(self) -> bool:
         """Whether a linear layer follows the norm."""
         return self.has("w")

@@ -335,7 +335,7 @@ def option_cases(operation, chip, dtype):
         if has_residual:
             yield Case(op, chip, dtype, 512, residual=dtype, in_place=True)
             yield Case(op, chip, dtype, 65536, residual=dtype, in_place=True)
-        if operation.has_mean:
+        if operation.has("mean"):
             yield Case(op, chip, "f32", 256, init="constant")
         return
     yield Case(op, chip, dtype, 1024, statistics="recomputed")

@@ -79,7 +79,6 @@ public:
   const std::vector<void *> &pointers() const { return argumentPointers; }
   void *workspacePointer() const { return workspace.data(); }
   size_t workspaceSize() const { return workspace.size(); }
-  const std::vector<GuardedBuffer> &argumentBuffers() const { return buffers; }
 
 private:
   /// How the kernel uses the buffer of an argument.
