@@ -178,16 +178,16 @@ def limited(tmp_path, monkeypatch, registers):
 
 def test_a_shape_whose_first_choice_spills_is_tuned_around_the_next(tmp_path, monkeypatch):
     shape = Shape(512, 1024, "f32")
-    first = lnbwd_opt.select(shape, "gfx90a").schedule
+    first = lnbwd_opt.select(shape, "gfx942").schedule
     limited(tmp_path, monkeypatch, 64)
-    result = run("compile", "--to", tmp_path / "to", "--chip", "gfx90a", "--shapes", "512x1024:f32",
+    result = run("compile", "--to", tmp_path / "to", "--chip", "gfx942", "--shapes", "512x1024:f32",
                  "--candidates", 1)
     assert result.returncode == 0 and "note" not in result.stdout, result.stdout + result.stderr
     problem, = candidates.read_manifest(tmp_path / "to")["problems"]
     model = problem["candidates"][0]
     assert model["is_model"] and model["schedule"] != first
     # It is what the compiler takes by itself, and does not spill.
-    taken, spill = lnbwd_opt.compile_model(shape, "gfx90a", "hsaco", tmp_path / "code")
+    taken, spill = lnbwd_opt.compile_model(shape, "gfx942", "hsaco", tmp_path / "code")
     assert (taken, spill) == (model["schedule"], "")
 
 
