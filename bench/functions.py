@@ -13,9 +13,9 @@ graphs, interleaved in one process. Results and gradients are compared with floa
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import functools
-import json
 import pathlib
 import sys
 from collections.abc import Callable
@@ -30,6 +30,7 @@ from torch import Tensor  # noqa: E402
 
 from lnbwd import functional, simulate  # noqa: E402
 from lnbwd_bench.machine import DTYPES, DryMachine, GpuMachine  # noqa: E402
+from lnbwd_bench.results import write_json  # noqa: E402
 from lnbwd_bench.shapes import parse_shape  # noqa: E402
 from lnbwd_bench.timing import Candidate, SlotCounter, summary, time_interleaved  # noqa: E402
 
@@ -130,16 +131,12 @@ def main() -> int:
             del first, sets, candidates, call
             machine.release_memory()
     if options.out:
-        options.out.write_text(json.dumps(
-            {"date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
-             "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
-             "machine": machine.describe(), "repetitions": options.repetitions,
-             "results": results}, indent=1) + "\n")
+        now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+        write_json({"date": now, "machine": machine.describe(), "results": results,
+                    "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]]}, options.out)
     return 0
 
 
 if __name__ == "__main__":
-    if "--dry-run" in sys.argv:
-        with simulate():
-            sys.exit(main())
-    sys.exit(main())
+    with simulate() if "--dry-run" in sys.argv else contextlib.nullcontext():
+        sys.exit(main())

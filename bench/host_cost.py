@@ -7,13 +7,11 @@
     python bench/host_cost.py                       # on the GPU that PyTorch has
     python bench/host_cost.py --device cpu          # with kernels that do nothing
 
-The operator alone, below autograd, ATen's beside ours as torch.ops knows them; one call of the
-function, with its backward pass; and a chain of modules, as in a model. "overridden" is the chain
-of torch's own modules with lnbwd.override_aten(), "patched" that of torch's modules after
-lnbwd.patch, which calls it, too, on a GPU; "ours" has our modules alone. A time is that of the
-host, from the call to its return, per norm: the device is waited for before, not within, so that
-rows are to be few enough for the device to keep up. Ours and torch take turns in one run; the table
-has medians, the ratio, and how many microseconds lie between.
+Of a chain of modules, as in a model. "overridden" is the chain of torch's own modules with
+lnbwd.override_aten(), "patched" that of torch's modules after lnbwd.patch, which calls it, too, on
+a GPU; "ours" has our modules alone. A time is that of the host, from the call to its return, per
+norm: the device is waited for before, not within, so that rows are to be few enough for the device
+to keep up. They take turns in one run; the table has medians, ratios and differences.
 
 On the CPU ours launches a kernel that does nothing, and torch computes one short row: what is left
 is what surrounds a launch. The launch itself, some 3 microseconds on a GPU, is missing on both
@@ -106,17 +104,6 @@ class Clock:
                 for name, rows in times.items()}
 
 
-def repeated(function: Callable[[], object], count: int) -> Callable[[], list[float]]:
-    """Calls it ``count`` times; microseconds a call."""
-    def run() -> list[float]:
-        start = time.perf_counter()
-        for _ in range(count):
-            function()
-        return [(time.perf_counter() - start) / count * 1e6]
-
-    return run
-
-
 def forward_and_backward(function: Callable[[], torch.Tensor], count: int, dy: torch.Tensor,
                          leaves: list[torch.Tensor],
                          wait: Callable[[], None]) -> Callable[[], list[float]]:
@@ -145,37 +132,6 @@ def overridden(function: Callable[[], list[float]], device: torch.device) -> Cal
     return run
 
 
-def operator_cases(op: str, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor,
-                   dy: torch.Tensor) -> dict[str, dict[str, Callable[[], object]]]:
-    """The operators as torch.ops has them, below autograd."""
-    shape = [x.shape[-1]]
-    x, weight, bias = x.detach(), weight.detach(), bias.detach()
-    if op == LAYER_NORM:
-        theirs, ours = torch.ops.aten.native_layer_norm.default, torch.ops.lnbwd._layer_norm.default
-        theirs_bwd = torch.ops.aten.native_layer_norm_backward.default
-        ours_bwd = torch.ops.lnbwd._layer_norm_bwd.default
-        _, mean, rstd = theirs(x, shape, weight, bias, EPSILON)
-        _, ours_mean, ours_rstd = ours(x, shape, weight, bias, EPSILON)
-        return {
-            "forward": {"torch": lambda: theirs(x, shape, weight, bias, EPSILON),
-                        "ours": lambda: ours(x, shape, weight, bias, EPSILON)},
-            "backward": {"torch": lambda: theirs_bwd(dy, x, shape, mean, rstd, weight, bias, FULL),
-                         "ours": lambda: ours_bwd(dy, x, ours_mean, ours_rstd, weight, bias, shape,
-                                                  FULL)}}
-    fused = torch.ops.aten._fused_rms_norm.default
-    fused_bwd = torch.ops.aten._fused_rms_norm_backward.default
-    ours, ours_bwd = torch.ops.lnbwd._rms_norm.default, torch.ops.lnbwd._rms_norm_bwd.default
-    _, rstd = fused(x, shape, weight, EPSILON)
-    _, ours_rstd = ours(x, shape, weight, EPSILON)
-    cases: dict[str, dict[str, Callable[[], object]]] = {
-        "forward": {"torch": lambda: fused(x, shape, weight, EPSILON),
-                    "ours": lambda: ours(x, shape, weight, EPSILON)},
-        "backward": {"ours": lambda: ours_bwd(dy, x, ours_rstd, weight, shape, FULL[:2])}}
-    if x.is_cuda:  # There is none for the CPU.
-        cases["backward"]["torch"] = lambda: fused_bwd(dy, x, shape, rstd, weight, FULL[:2])
-    return cases
-
-
 def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str, object]]:
     """All rows of the table: op, case, pass, and microseconds by name."""
     clock = Clock(device, options.repetitions)
@@ -190,20 +146,6 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
 
     for op in (LAYER_NORM, RMS_NORM):
         x, dy = tensor(options.rows, n).requires_grad_(), tensor(options.rows, n)
-        weight, bias = tensor(n).requires_grad_(), tensor(n).requires_grad_()
-        with torch.no_grad():
-            for name, functions in operator_cases(op, x, weight, bias, dy).items():
-                got = clock.compare({who: repeated(f, options.calls)
-                                     for who, f in functions.items()})
-                add(op, "operator", name, {who: times[0] for who, times in got.items()})
-        call = {"torch": getattr(torch.nn.functional, op), "ours": getattr(lnbwd, op)}
-        parameters = (weight, bias) if op == LAYER_NORM else (weight,)
-        functions = {who: forward_and_backward(
-            lambda f=f, x=x, parameters=parameters: f(x, (n,), *parameters, EPSILON), 1, dy,
-            [x, *parameters], clock.wait) for who, f in call.items()}
-        got = clock.compare({who: f for who, f in functions.items()})
-        for index, name in enumerate(("forward", "backward")):
-            add(op, "call", name, {who: times[index] for who, times in got.items()})
         kind = "LayerNorm" if op == LAYER_NORM else "RMSNorm"
         chains = {}
         for who, module in (("torch", torch.nn), ("ours", lnbwd.nn), ("patched", torch.nn)):
@@ -254,7 +196,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--n", type=int, help="N (default: 768; 64 on the CPU)")
     parser.add_argument("--dtype", default="f32", choices=TYPES)
     parser.add_argument("--norms", type=int, default=24, help="modules of the chain")
-    parser.add_argument("--calls", type=int, default=100, help="calls of an operator a time")
     parser.add_argument("--repetitions", type=int, default=100, help="times of each case")
     parser.add_argument("--json", type=pathlib.Path, help="write the figures to this file")
     options = parser.parse_args(arguments)
@@ -265,7 +206,7 @@ def main(arguments: list[str] | None = None) -> int:
     is_gpu = options.device == "cuda"
     options.rows = options.rows or (512 if is_gpu else 1)
     options.n = options.n or (768 if is_gpu else 64)
-    for name in ("rows", "n", "norms", "calls", "repetitions"):
+    for name in ("rows", "n", "norms", "repetitions"):
         if getattr(options, name) < 1:
             parser.error(f"--{name}: expected 1 or more, got {getattr(options, name)}")
     torch.set_num_threads(1)

@@ -182,7 +182,7 @@ LAYERS = {
     "Support": set(),
     "Operations": set(),
     "Reference": {"Operations"},
-    "Runtime": {"Chips", "Simulator/SimulatorAPI.h"},
+    "Runtime": {"Chips", "Operations", "Simulator/SimulatorAPI.h"},
     "Dialect": {"Operations"},
     "Interfaces": set(),
     "Target": {"Chips", "Dialect", "Operations"},
