@@ -91,8 +91,7 @@ BULK_COPY_PROGRAM_MODES = ("stages", "cluster", "cluster-stages")
 BULK_COPY_LENGTHS = (("bf16", 1001), ("f32", 1022))
 # Sizes of layers, N to O, and what is done with row programs around products.
 LAYERS = (("bf16", 768, 2304), ("f32", 96, 100))
-FUSIONS = {"apart": "few-rows=never epilogues=never prologues=never", "fused": "few-rows=never",
-           "rows": "rows=16"}
+FUSIONS = {"apart": "epilogues=never prologues=never", "fused": ""}
 # What may not grow at all; everything else may grow by --allowed percent.
 HARD = ("scratch_bytes", "spilled_vector_registers", "spilled_scalar_registers", "shared_bytes")
 # The same of NVIDIA kernels, where ptxas says it.

@@ -79,11 +79,6 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   pm.addPass(createCSEPass());
   addBufferization(pm);
   pm.addNestedPass<func::FuncOp>(createRecordProgramPass());
-  // One workgroup has no schedule: who sets one asks for the other kernels.
-  std::string fewRows = options.fewRows;
-  if (fewRows == "auto" && !options.schedule.empty())
-    fewRows = "never";
-  pm.addPass(createFewRowsToGPUPass({options.chip, fewRows, options.rows}));
   pm.addPass(createSimplifyContractionsPass());
   pm.addPass(createSplitContractionsPass({options.float32Products}));
   pm.addPass(createFuseProductsPass(

@@ -33,8 +33,6 @@ ProductReport lnbwd::getProductReport(KernelInfoAttr info, int64_t launchedRows,
   if (report.step)
     report.iterations = llvm::divideCeil(sum, report.step);
   report.tileColumns = info.getSchedule().getColumnTile();
-  if (!report.tileColumns)
-    return report;
   report.tileRows = info.getSchedule().getRowsPerWorkgroup();
   int64_t rows = int64_t(elements) / info.getRowLength();
   report.tiles =

@@ -336,8 +336,7 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
     kernel.dynamicSharedMemoryBytes = *entry.getInteger("dynamic_shared_bytes");
     auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(kernel.name);
     auto info = function->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
-    bool hasLoop = info && info.getProduct();
-    bool isProduct = hasLoop && info.getSchedule().getColumnTile();
+    bool isProduct = info && info.getProduct();
     // The last two parameters are the kernel's rows and its workgroups; a
     // product has the rows alone.
     int64_t kernelRows =
@@ -348,8 +347,6 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
       for (const json::Value &parameter : parameters)
         kernel.plannedBytes +=
             reader.getBytes(parameter, kernelRows, workgroups);
-    if (hasLoop && !isProduct)
-      kernel.product = getProductReport(info, kernelRows, /*elements=*/0);
 
     for (const KernelResources &resources : emission.kernels)
       if (resources.name == kernel.name)
@@ -362,7 +359,7 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
       launch = KernelRuns{info.getSchedule(),  (*chip)->waveSize, kernelRows,
                           info.getRowLength(), workgroups,        tiles,
                           kernel.product};
-    if (info && !info.getProduct()) {
+    if (info && !isProduct) {
       llvm::raw_string_ostream os(kernel.schedule);
       os << info.getSchedule();
     }

@@ -60,17 +60,14 @@ static llvm::format_object<double> micros(double seconds) {
 }
 
 static void printLoop(const ProductReport &product, llvm::raw_ostream &os) {
-  if (product.tileRows)
-    startLine(os, "tiles") << product.tiles << " of " << product.tileRows
-                           << " x " << product.tileColumns << "\n";
+  startLine(os, "tiles") << product.tiles << " of " << product.tileRows << " x "
+                         << product.tileColumns << "\n";
   if (!product.step)
     startLine(os, "adds") << product.parts
                           << " partial results of each element\n";
   else
     startLine(os, "loop") << product.iterations << " iterations of "
-                          << product.step
-                          << (product.tileRows ? " elements of the sum, in "
-                                               : " rows, in ")
+                          << product.step << " elements of the sum, in "
                           << product.parts
                           << (product.parts == 1 ? " part\n" : " parts\n");
 }

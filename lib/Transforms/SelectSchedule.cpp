@@ -62,9 +62,7 @@ public:
     if (!schedule.empty() && !hasPrograms) {
       emitError(getOptionLoc(&getContext(), "schedule"))
           << "expected row programs whose schedules '" << schedule
-          << "' can be set in, got none; leave schedule out, or "
-             "few-rows=always, "
-             "by which one workgroup takes them";
+          << "' can be set in, got none; leave schedule out";
       signalPassFailure();
     }
   }

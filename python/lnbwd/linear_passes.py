@@ -317,7 +317,7 @@ def _register(source: str, layer: Layer, operands: Iterable[str], written: Colle
     def make_kernel(device: runtime.Device) -> runtime.Kernel:
         has_tf32 = layer.tf32 and _chips.has_tf32_products(device.chip)
         # Of programs with matrices all chips' kernels depend on the number of rows: how a sum is
-        # taken apart, and whether one workgroup takes everything.
+        # taken apart.
         return load_code(lambda chip, format: ProgramSpec(
             source, chip, "float32-products=tf32" if has_tf32 else "", format, hint), device)
 

@@ -195,7 +195,7 @@ def test_normalised_rows(build, runtime, tmp_path, chip, op, dtype):
     for mode in ("always", "never"):
         file = tmp_path / f"{mode}.hsaco"
         compiling.compile_to(file, build, named(op, length, outputs, dtype), chip,
-                             f"prologues={mode} few-rows=never")
+                             f"prologues={mode}")
         kernels[mode] = devices.Kernel(runtime.open("sim", chip), file)
     assert names_of(kernels["always"]) == [op + "_rows_0_statistics", op]
     assert names_of(kernels["never"]) == [op + "_rows_0", op]

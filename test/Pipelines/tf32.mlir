@@ -2,18 +2,15 @@
 // RUN: lnbwd-opt %s --lnbwd-pipeline=chip=gfx942 --emit=isa | FileCheck %s --check-prefix=EXACT
 // RUN: not lnbwd-opt %s --lnbwd-pipeline="chip=gfx90a float32-products=tf32" --emit=isa 2>&1 | FileCheck %s --check-prefix=CHIP
 // RUN: not lnbwd-opt %s --lnbwd-pipeline="chip=gfx942 float32-products=fast" 2>&1 | FileCheck %s --check-prefix=MODE
-// RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx90a float32-products=tf32 few-rows=always" --emit=isa | FileCheck %s --check-prefix=ONE
 
 // What is asked for of a pipeline is asked for of its products; nothing is
-// rounded that was not asked for, and nothing is left exact in silence but by
-// the one workgroup that takes a whole program.
+// rounded that was not asked for, and nothing is left exact in silence.
 // CHECK: v_mfma_f32_16x16x8_xf32
 // EXACT-NOT: _xf32
 // EXACT: v_mfma_f32_16x16x4_f32
 // EXACT-NOT: _xf32
 // CHIP: error: {{.*}}cannot have the precision tf32: gfx90a has no matrix instruction that rounds float32 to it, expected one of gfx942,
 // MODE: error: loc("option float32-products"): expected float32-products to be exact or tf32, got 'fast'
-// ONE-NOT: v_mfma
 func.func @k(%x: memref<?x64xf32>, %b: memref<96xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>) {
   lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xf32>, %b[n1] : memref<96xf32>, %w[n1, n0] : memref<96x64xf32>)
       outs(%y[m, n1] : memref<?x96xf32>) attributes {operand_names = ["x", "b", "w", "y"]} {

@@ -18,8 +18,6 @@ from lnbwd import (  # noqa: E402
     product_choice,
     regions_op,
 )
-from lnbwd.kernels import code_for_device  # noqa: E402
-from lnbwd.spec import ProgramSpec, rows_hint  # noqa: E402
 
 CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 
@@ -113,20 +111,6 @@ def test_tf32_is_asked_for_as_pytorch_is(chip, allowing_tf32):
     differ = [not torch.equal(*pair) for pair in
               zip(results["high"], results["highest"], strict=True)]
     assert any(differ) == (chip == "gfx942")
-
-
-@pytest.mark.parametrize("chip", CHIPS)
-def test_few_rows_are_one_kernel(chip):
-    """Of either pass; other row counts of other sizes are not."""
-    def kernels_of(text, rows):
-        def make(chip, form):
-            return ProgramSpec(text, chip, format=form, rows=rows_hint(rows))
-        return code_for_device(make, chip).count(b'"grid"')
-
-    layer = linear_passes.find_layer("layer_norm", 8, 16, *[torch.float32] * 4, 1e-5)
-    assert kernels_of(layer.text, 16) == 1
-    assert kernels_of(layer.gradient(linear_passes.INPUTS).text, 16) == 1
-    assert kernels_of(layer.text, 4096) > 1
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [

@@ -62,12 +62,6 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
                      "where a row does not fit the registers), always or "
                      "never"),
       llvm::cl::init("auto")};
-  Option<std::string> fewRows{
-      *this, "few-rows",
-      llvm::cl::desc("When one workgroup takes a whole program with matrices, "
-                     "in one kernel: auto (where rows are known to be few and "
-                     "short, and no schedule is set), always or never"),
-      llvm::cl::init("auto")};
   Option<std::string> epilogues{
       *this, "epilogues",
       llvm::cl::desc("When a product of matrices takes the row program after "
@@ -86,8 +80,7 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
                      "(nothing but sums is rounded), or tf32 (factors are "
                      "rounded to 10 bits of significand after the first), "
                      "which is an error where the chip has no instruction for "
-                     "it. One workgroup that takes a whole program, few-rows, "
-                     "multiplies exactly"),
+                     "it"),
       llvm::cl::init("exact")};
   Option<bool> reproducible{
       *this, "reproducible",

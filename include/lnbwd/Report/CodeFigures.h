@@ -59,17 +59,16 @@ struct CodeFigures {
 };
 
 /// The loop of a kernel that is no row program of its own: the tiles of a
-/// product, the parts of its sums, or, in one workgroup, some rows at once.
+/// product, or the parts of its sums.
 struct ProductReport {
-  /// Elements of a tile of the result; 0 rows: one workgroup processes a whole
-  /// row program.
+  /// Elements of a tile of the result.
   int64_t tileRows = 0;
   int64_t tileColumns = 0;
   /// Tiles of the result, and in how many parts each is summed up.
   int64_t tiles = 1;
   int64_t parts = 1;
-  /// Elements of the sum, or rows, of an iteration, and the iterations of a
-  /// tile over all its parts; both 0 where a kernel only adds the parts.
+  /// Elements of the sum of an iteration, and the iterations of a tile over all
+  /// its parts; both 0 where a kernel only adds the parts.
   int64_t step = 0;
   int64_t iterations = 0;
   /// The share of the tiles' elements that the result has.

@@ -305,7 +305,8 @@ void lnbwd::recordAccess(Value buffer, StringRef access) {
                       StringAttr::get(function.getContext(), access));
 }
 
-void lnbwd::recordArgumentAccess(RowwiseOp op) {
+/// Notes the same for all operands of a row program.
+static void recordArgumentAccess(RowwiseOp op) {
   for (OpOperand &operand : op->getOpOperands()) {
     StringRef access = op.isDpsInit(&operand) ? "write" : "read";
     if (op.getAccumulate() && op.isDpsInit(&operand) &&

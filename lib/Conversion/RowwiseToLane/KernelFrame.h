@@ -64,9 +64,6 @@ mlir::Value toParameter(mlir::OpBuilder &b, mlir::Location loc,
 /// accesses it: "read", "write" or "read_write".
 void recordAccess(mlir::Value buffer, llvm::StringRef access);
 
-/// Notes the same for all operands of a row program.
-void recordArgumentAccess(RowwiseOp op);
-
 /// A GPU module for the kernels of `function`.
 mlir::gpu::GPUModuleOp makeKernelModule(mlir::func::FuncOp function);
 

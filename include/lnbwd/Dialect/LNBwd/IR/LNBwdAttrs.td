@@ -141,9 +141,8 @@ def LNBwd_ProductLoopAttr : LNBwd_Attr<"ProductLoop", "product_loop"> {
   let description = [{
     `parts` workgroups reduce over `sum` elements (0: the number of rows),
     `step` of them per iteration; with 0 `step` they add `parts` partial
-    results. If the schedule beside it has no `column_tile`, one workgroup
-    processes all rows, `step` per iteration. Matrix instructions multiply as
-    `multiplied`; without it there are none.
+    results. Matrix instructions multiply as `multiplied`; without it there are
+    none.
 
     Example:
 
