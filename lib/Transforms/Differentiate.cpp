@@ -17,13 +17,13 @@
 #include "Adjoints.h"
 #include "DerivativeRules.h"
 #include "NamedOperations.h"
-#include "ProgramOperands.h"
 #include "RowAlgebra.h"
 #include "RowPrograms.h"
 #include "SavedProducts.h"
 #include "StableExponentials.h"
 #include "lnbwd/LaunchPlan/ArgumentRoles.h"
 
+#include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
 #include "lnbwd/Transforms/Passes.h"
 
@@ -55,42 +55,17 @@ static bool holdsBytes(Value operand) {
 
 namespace {
 
-/// The operands of the gradient, in order, each an argument of its function.
-class GradientOperands : public OperandGroups {
-public:
-  /// Adds an operand named `name`, of the type of `like`, as a memref.
-  unsigned add(Group group, const Twine &name, Value like) {
-    auto type = cast<ShapedType>(like.getType());
-    auto memref = dyn_cast<MemRefType>(type);
-    if (!memref)
-      memref = MemRefType::get(type.getShape(), type.getElementType());
-    groups[group].push_back({name.str(), memref});
-    return unsigned(groups[group].size()) - 1;
-  }
-  unsigned size(Group group) const { return unsigned(groups[group].size()); }
-  /// The place of an operand among all.
-  unsigned place(Group group, unsigned index) const {
-    for (unsigned g = 0; g < group; ++g)
-      index += size(Group(g));
-    return index;
-  }
-  SmallVector<Type> types() const {
-    SmallVector<Type> result;
-    for (const auto &group : groups)
-      for (const auto &entry : group)
-        result.push_back(entry.second);
-    return result;
-  }
-  SmallVector<StringRef> names() const {
-    SmallVector<StringRef> result;
-    for (const auto &group : groups)
-      for (const auto &entry : group)
-        result.push_back(entry.first);
-    return result;
-  }
-
-private:
-  SmallVector<std::pair<std::string, MemRefType>> groups[groupCount];
+/// The operands of the gradient: what each is to the forward program.
+struct GradientOperands {
+  using Place = ProgramOperands::Place;
+  ProgramOperands all;
+  /// The forward inputs, and the gradients of those of which one is wanted.
+  SmallVector<Place> inputs;
+  SmallVector<std::optional<Place>> gradients;
+  /// Of each forward output its adjoint, the saved value, and the output
+  /// itself, which goes in the end.
+  SmallVector<std::optional<Place>> adjoints, saved;
+  SmallVector<Place> outputs;
 };
 
 class Differentiate : public lnbwd::impl::DifferentiatePassBase<Differentiate> {
@@ -108,9 +83,9 @@ private:
   LogicalResult differentiate(func::FuncOp function);
   LogicalResult checkNames(RowwiseOp op);
   LogicalResult checkSeeds(RowwiseOp op);
-  LogicalResult fillGradient(RowwiseOp forward, RowwiseOp gradient);
-  LogicalResult useSavedValues(RowwiseOp forward, RowwiseOp gradient);
-  SmallVector<Value> getSavedRows(RowwiseOp forward, RowwiseOp gradient);
+  GradientOperands makeOperands(RowwiseOp forward);
+  LogicalResult fillGradient(RowwiseOp forward, RowwiseOp gradient,
+                             GradientOperands &operands);
 
   void simplifyProgram(RowwiseOp op) const {
     if (simplify)
@@ -138,12 +113,6 @@ private:
       return llvm::is_contained(
           of, op.getOperandName(op.getNumDpsInputs() + index));
     return index < op.getRowOuts().size() || !isSaved(op, index);
-  }
-  unsigned countAdjointRows(RowwiseOp op) {
-    unsigned count = 0;
-    for (unsigned i = 0; i < op.getRowOuts().size(); ++i)
-      count += hasAdjoint(op, i);
-    return count;
   }
 
   /// Whether the row scalars of the program at hand are the statistics of a
@@ -207,46 +176,60 @@ LogicalResult Differentiate::checkSeeds(RowwiseOp op) {
                  "not depend on";
 }
 
+GradientOperands Differentiate::makeOperands(RowwiseOp forward) {
+  GradientOperands operands{
+      ProgramOperands(unsigned(forward.getNumRowDims())), {}, {}, {}, {}, {}};
+  auto add = [&](unsigned index, bool isOutput, const Twine &prefix) {
+    auto type = cast<ShapedType>(forward.getOperand(index).getType());
+    if (!isa<MemRefType>(type))
+      type = MemRefType::get(type.getShape(), type.getElementType());
+    return operands.all.add(isOutput, type, forward.getMap(index),
+                            (prefix + forward.getOperandName(index)).str());
+  };
+  auto addIf = [&](bool isThere, unsigned index, bool isOutput,
+                   StringRef prefix) -> std::optional<GradientOperands::Place> {
+    if (!isThere)
+      return std::nullopt;
+    return add(index, isOutput, prefix);
+  };
+  auto numInputs = unsigned(forward.getNumDpsInputs());
+  auto numOutputs = unsigned(forward.getNumDpsInits());
+  for (unsigned i = 0; i < numOutputs; ++i)
+    operands.adjoints.push_back(
+        addIf(hasAdjoint(forward, i), numInputs + i, false, "d"));
+  for (unsigned i = 0; i < numInputs; ++i)
+    operands.inputs.push_back(add(i, false, ""));
+  for (unsigned i = 0; i < numOutputs; ++i)
+    operands.saved.push_back(
+        addIf(isSaved(forward, i), numInputs + i, false, ""));
+  for (unsigned i = 0; i < numInputs; ++i)
+    operands.gradients.push_back(addIf(isWanted(forward, i), i, true, "d"));
+  for (unsigned i = 0; i < numOutputs; ++i)
+    operands.outputs.push_back(add(numInputs + i, true, "forward "));
+  return operands;
+}
+
 /// Copies the forward region, seeds the outputs' adjoints, and yields those of
-/// the inputs, then the forward outputs.
-LogicalResult Differentiate::fillGradient(RowwiseOp forward,
-                                          RowwiseOp gradient) {
+/// the inputs, and the forward outputs.
+LogicalResult Differentiate::fillGradient(RowwiseOp forward, RowwiseOp gradient,
+                                          GradientOperands &operands) {
   Block &from = forward.getBody().front();
   Block &to = gradient.getBody().front();
   OpBuilder b = OpBuilder::atBlockEnd(&to);
   Location loc = forward.getLoc();
   RowBuilder rows(b, loc, forward.getRowLength());
 
-  // Block arguments of the gradient: adjoints, then the forward inputs, group
-  // by group; see differentiate().
-  unsigned numRowOuts = unsigned(forward.getRowOuts().size());
-  unsigned numScalarOuts = unsigned(forward.getScalarOuts().size());
-  unsigned numAdjointRows = countAdjointRows(forward);
-  unsigned numAdjointScalars = 0;
-  for (unsigned i = 0; i < numScalarOuts; ++i)
-    numAdjointScalars += hasAdjoint(forward, numRowOuts + i);
   IRMapping mapping;
-  unsigned next = numAdjointRows, source = 0;
-  for (unsigned i = 0; i < forward.getRows().size(); ++i)
-    mapping.map(from.getArgument(source++), to.getArgument(next++));
-  next = unsigned(gradient.getRows().size());
-  for (unsigned i = 0; i < forward.getAllColumns().size(); ++i)
-    mapping.map(from.getArgument(source++), to.getArgument(next++));
-  unsigned firstAdjointScalar = next;
-  next += numAdjointScalars;
-  for (unsigned i = 0; i < forward.getScalars().size(); ++i)
-    mapping.map(from.getArgument(source++), to.getArgument(next++));
-  // Saved scalars are between these and the matrices.
-  next = to.getNumArguments() - unsigned(forward.getMatrices().size());
-  for (unsigned i = 0; i < forward.getMatrices().size(); ++i)
-    mapping.map(from.getArgument(source++), to.getArgument(next++));
-
+  for (auto [argument, place] :
+       llvm::zip_equal(from.getArguments(), operands.inputs))
+    mapping.map(argument, operands.all.getArgument(place));
   for (Operation &op : from)
     b.clone(op, mapping);
   SmallVector<Value> wanted;
-  for (unsigned i = 0; i < forward.getNumDpsInputs(); ++i)
-    if (isWanted(forward, i))
-      wanted.push_back(mapping.lookup<Value>(from.getArgument(i)));
+  for (auto [argument, place] :
+       llvm::zip_equal(from.getArguments(), operands.gradients))
+    if (place)
+      wanted.push_back(mapping.lookup<Value>(argument));
 
   stabiliseExponentials(to, findActiveValues(to, wanted));
   SmallVector<Operation *> operations;
@@ -257,57 +240,40 @@ LogicalResult Differentiate::fillGradient(RowwiseOp forward,
   yield->erase();
 
   Adjoints adjoints(b, to, wanted, annotate);
-  unsigned adjointRow = 0, adjointScalar = firstAdjointScalar;
-  for (auto [i, output] : llvm::enumerate(outputs)) {
-    if (!hasAdjoint(forward, unsigned(i)))
-      continue;
-    unsigned &place = i < numRowOuts ? adjointRow : adjointScalar;
-    adjoints.add(output, rows.widen(to.getArgument(place++)));
-  }
+  for (auto [output, place] : llvm::zip_equal(outputs, operands.adjoints))
+    if (place)
+      adjoints.add(output, rows.widen(operands.all.getArgument(*place)));
   if (failed(adjoints.propagate(operations)))
     return failure();
 
-  // Outputs: rows, scalars and columns of which gradients are wanted; between
-  // them the forward outputs.
-  SmallVector<Value> results;
-  auto addGradients = [&](OperandRange range, bool isSum) {
-    for (unsigned i = 0; i < range.size(); ++i) {
-      unsigned input = range.getBeginOperandIndex() + i;
-      if (!isWanted(forward, input))
-        continue;
-      Value argument = mapping.lookup<Value>(from.getArgument(input));
-      Value adjoint = adjoints.get(argument);
-      Type element = getElementTypeOrSelf(argument.getType());
-      if (!isSum && !element.isF32())
-        adjoint = arith::TruncFOp::create(b, loc, argument.getType(), adjoint);
-      results.push_back(adjoint);
-    }
-  };
-  if (!forward.getRows().empty())
-    addGradients(forward.getRows(), false);
-  llvm::append_range(results, ArrayRef(outputs).take_front(numRowOuts));
-  if (!forward.getScalars().empty())
-    addGradients(forward.getScalars(), false);
-  llvm::append_range(results, ArrayRef(outputs).drop_front(numRowOuts));
-  if (!forward.getAllColumns().empty())
-    addGradients(forward.getAllColumns(), true);
-  if (!forward.getMatrices().empty())
-    addGradients(forward.getMatrices(), true);
-  YieldOp::create(b, loc, results);
+  for (auto [argument, place] :
+       llvm::zip_equal(from.getArguments(), operands.gradients)) {
+    if (!place)
+      continue;
+    Value adjoint = adjoints.get(mapping.lookup<Value>(argument));
+    // Sums are rounded once all rows are in them.
+    Type type = gradient.getRegionType(unsigned(gradient.getNumDpsInputs()) +
+                                       operands.all.getOutput(*place));
+    if (adjoint.getType() != type)
+      adjoint = arith::TruncFOp::create(b, loc, type, adjoint);
+    operands.all.setResult(*place, adjoint);
+  }
+  for (auto [output, place] : llvm::zip_equal(outputs, operands.outputs))
+    operands.all.setResult(place, output);
+  operands.all.yield(b, loc);
   return success();
 }
 
 /// What the gradient's region computes of saved row outputs, before it is
 /// rounded to their type.
-SmallVector<Value> Differentiate::getSavedRows(RowwiseOp forward,
-                                               RowwiseOp gradient) {
-  unsigned numRowOuts = unsigned(forward.getRowOuts().size());
-  unsigned first = unsigned(gradient.getRowOuts().size()) - numRowOuts;
+static SmallVector<Value> getSavedRows(RowwiseOp gradient,
+                                       const GradientOperands &operands) {
   SmallVector<Value> rows;
-  for (unsigned i = 0; i < numRowOuts; ++i) {
-    if (!isSaved(forward, i))
+  for (auto [saved, output] :
+       llvm::zip_equal(operands.saved, operands.outputs)) {
+    Value value = gradient.getYielded(operands.all.getOutput(output));
+    if (!saved || !isa<VectorType>(value.getType()))
       continue;
-    Value value = gradient.getYielded(first + i);
     if (auto narrow = value.getDefiningOp<arith::TruncFOp>())
       value = narrow.getIn();
     if (value.getDefiningOp())
@@ -317,42 +283,22 @@ SmallVector<Value> Differentiate::getSavedRows(RowwiseOp forward,
 }
 
 /// Puts the arguments that hold saved values in the place of the values.
-LogicalResult Differentiate::useSavedValues(RowwiseOp forward,
-                                            RowwiseOp gradient) {
-  Block &body = gradient.getBody().front();
-  auto yield = cast<YieldOp>(body.getTerminator());
-  OpBuilder b = OpBuilder::atBlockBegin(&body);
-  unsigned numRowOuts = unsigned(forward.getRowOuts().size());
-  unsigned numOuts = numRowOuts + unsigned(forward.getScalarOuts().size());
-  // Saved rows follow the forward rows; saved scalars end the scalars.
-  unsigned savedRow =
-      countAdjointRows(forward) + unsigned(forward.getRows().size());
-  unsigned savedScalar =
-      body.getNumArguments() - unsigned(gradient.getMatrices().size());
-  for (unsigned i = numRowOuts; i < numOuts; ++i)
-    savedScalar -= isSaved(forward, i);
-  // Where forward outputs stand among the yielded values.
-  unsigned firstRow = unsigned(gradient.getRowOuts().size()) - numRowOuts;
-  unsigned firstScalar =
-      unsigned(gradient.getRowOuts().size() + gradient.getScalarOuts().size()) -
-      unsigned(forward.getScalarOuts().size());
-  for (unsigned i = 0; i < numOuts; ++i) {
-    if (!isSaved(forward, i))
+static void useSavedValues(RowwiseOp gradient, GradientOperands &operands) {
+  OpBuilder b = OpBuilder::atBlockBegin(&gradient.getBody().front());
+  for (auto [saved, output] :
+       llvm::zip_equal(operands.saved, operands.outputs)) {
+    if (!saved)
       continue;
-    bool isRow = i < numRowOuts;
-    Value argument = body.getArgument(isRow ? savedRow++ : savedScalar++);
-    Value value =
-        yield.getValues()[isRow ? firstRow + i : firstScalar + i - numRowOuts];
+    Value argument = operands.all.getArgument(*saved);
+    Value value = gradient.getYielded(operands.all.getOutput(output));
     if (auto narrow = value.getDefiningOp<arith::TruncFOp>()) {
       value = narrow.getIn();
-      argument =
-          arith::ExtFOp::create(b, forward.getLoc(), value.getType(), argument);
+      argument = arith::ExtFOp::create(b, gradient.getLoc(), value.getType(),
+                                       argument);
     }
-    if (isa<BlockArgument>(value) || matchPattern(value, m_Constant()))
-      continue;
-    value.replaceAllUsesWith(argument);
+    if (!isa<BlockArgument>(value) && !matchPattern(value, m_Constant()))
+      value.replaceAllUsesWith(argument);
   }
-  return success();
 }
 
 /// The named operation of which the derived function is a form, if there is
@@ -446,88 +392,34 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   if (failed(checkNames(forward)) || failed(checkSeeds(forward)))
     return failure();
 
-  using G = GradientOperands;
-  G operands;
-  unsigned numInputs = forward.getNumDpsInputs();
-  auto nameOf = [&](OperandRange range, unsigned i) {
-    return forward.getOperandName(range.getBeginOperandIndex() + i);
-  };
-  auto addAll = [&](G::Group group, OperandRange range, StringRef prefix,
-                    function_ref<bool(unsigned)> isThere) {
-    for (unsigned i = 0; i < range.size(); ++i)
-      if (isThere(range.getBeginOperandIndex() + i))
-        operands.add(group, prefix + nameOf(range, i), range[i]);
-  };
-  auto always = [](unsigned) { return true; };
-  auto saves = [&](unsigned operand) {
-    return isSaved(forward, operand - numInputs);
-  };
-  auto seeds = [&](unsigned operand) {
-    return hasAdjoint(forward, operand - numInputs);
-  };
-  auto wants = [&](unsigned operand) { return isWanted(forward, operand); };
-  addAll(G::Rows, forward.getRowOuts(), "d", seeds);
-  addAll(G::Rows, forward.getRows(), "", always);
-  addAll(G::Rows, forward.getRowOuts(), "", saves);
-  addAll(G::Columns, forward.getColumns(), "", always);
-  addAll(G::GroupColumns, forward.getGroupColumns(), "", always);
-  addAll(G::Scalars, forward.getScalarOuts(), "d", seeds);
-  addAll(G::Scalars, forward.getScalars(), "", always);
-  addAll(G::Scalars, forward.getScalarOuts(), "", saves);
-  addAll(G::Matrices, forward.getMatrices(), "", always);
-  addAll(G::RowOuts, forward.getRows(), "d", wants);
-  addAll(G::RowOuts, forward.getRowOuts(), "forward ", always);
-  addAll(G::ScalarOuts, forward.getScalars(), "d", wants);
-  addAll(G::ScalarOuts, forward.getScalarOuts(), "forward ", always);
-  addAll(G::ColumnSums, forward.getColumns(), "d", wants);
-  addAll(G::GroupSums, forward.getGroupColumns(), "d", wants);
-  addAll(G::OuterSums, forward.getMatrices(), "d", wants);
-
   IRRewriter rewriter(&getContext());
   rewriter.setInsertionPointAfter(function);
   Location loc = function.getLoc();
   auto backward =
       func::FuncOp::create(rewriter, loc, (function.getName() + "_bwd").str(),
-                           rewriter.getFunctionType(operands.types(), {}));
+                           rewriter.getFunctionType({}, {}));
   Block *entry = backward.addEntryBlock();
   rewriter.setInsertionPointToEnd(entry);
-  ValueRange arguments = entry->getArguments();
-  auto take = [&](G::Group group) {
-    return arguments.slice(operands.place(group, 0), operands.size(group));
-  };
-  auto gradient = RowwiseOp::create(
-      rewriter, forward.getLoc(), TypeRange(),
-      (forward.getEntry() + "_bwd").str(), take(G::Rows), take(G::Columns),
-      take(G::GroupColumns), take(G::Scalars), take(G::Matrices),
-      take(G::RowOuts), take(G::ScalarOuts), take(G::ColumnSums),
-      take(G::GroupSums), take(G::OuterSums),
-      rewriter.getStrArrayAttr(operands.names()), ScheduleAttr(),
-      forward.getRowRank(), /*accumulate=*/false);
+  GradientOperands operands = makeOperands(forward);
+  RowwiseOp gradient = operands.all.create(
+      rewriter, forward.getLoc(), (forward.getEntry() + "_bwd").str(), {},
+      [&](Type type) { return entry->addArgument(type, loc); });
+  backward.setFunctionType(
+      rewriter.getFunctionType(entry->getArgumentTypes(), {}));
   func::ReturnOp::create(rewriter, loc);
-  {
-    OpBuilder::InsertionGuard guard(rewriter);
-    Block *body = rewriter.createBlock(&gradient.getBody());
-    for (unsigned i = 0; i < gradient.getNumDpsInputs(); ++i)
-      body->addArgument(gradient.getRegionType(i),
-                        gradient.getOperand(i).getLoc());
-    if (failed(fillGradient(forward, gradient)))
-      return failure();
-  }
+  if (failed(fillGradient(forward, gradient, operands)))
+    return failure();
   if (!annotate) {
     simplifyProgram(gradient);
     if (simplify && forward.hasContractions())
-      useSavedProducts(gradient, getSavedRows(forward, gradient));
+      useSavedProducts(gradient, getSavedRows(gradient, operands));
   }
-  if (failed(useSavedValues(forward, gradient)))
-    return failure();
+  useSavedValues(gradient, operands);
 
   // The forward outputs have served.
   llvm::BitVector keep(gradient.getNumDpsInits(), true);
-  unsigned numRowOuts = operands.size(G::RowOuts);
-  for (unsigned i = 0; i < forward.getRowOuts().size(); ++i)
-    keep.reset(numRowOuts - 1 - i);
-  for (unsigned i = 0; i < forward.getScalarOuts().size(); ++i)
-    keep.reset(numRowOuts + operands.size(G::ScalarOuts) - 1 - i);
+  for (GradientOperands::Place place : operands.outputs)
+    keep.reset(operands.all.getOutput(place));
   rewriter.setInsertionPoint(gradient);
   RowwiseOp final = cloneWithOperands(
       rewriter, gradient, llvm::BitVector(gradient.getNumDpsInputs(), true),

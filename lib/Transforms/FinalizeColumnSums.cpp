@@ -21,6 +21,7 @@
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleModel.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
+#include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"
 
@@ -80,36 +81,31 @@ static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
 static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
                              ValueRange partials, OperandRange sums) {
   Location loc = op.getLoc();
-  SmallVector<Attribute> names;
-  auto nameOf = [&](unsigned i) {
-    return op.getOperandName(sums.getBeginOperandIndex() + i);
-  };
-  for (unsigned i = 0; i < partials.size(); ++i)
-    names.push_back(builder.getStringAttr(nameOf(i) + "_partials"));
-  for (unsigned i = 0; i < partials.size(); ++i)
-    names.push_back(builder.getStringAttr(nameOf(i)));
+  unsigned first = sums.getBeginOperandIndex();
   bool isOfGroups = sums == op.getGroupSums();
-  auto none = ValueRange();
-  auto finalize = RowwiseOp::create(
-      builder, loc, TypeRange(),
-      (op.getEntry() + (isOfGroups ? "_finalize_groups" : "_finalize")).str(),
-      /*rows=*/partials, /*columns=*/none, /*group_columns=*/none,
-      /*scalars=*/none, /*matrices=*/none, /*row_outs=*/none,
-      /*scalar_outs=*/none,
-      /*column_sums=*/isOfGroups ? none : ValueRange(sums),
-      /*group_sums=*/isOfGroups ? ValueRange(sums) : none,
-      /*outer_sums=*/none,
-      op.getOperandNames() ? builder.getArrayAttr(names) : ArrayAttr(),
-      ScheduleAttr(), op.getRowRank(), op.getAccumulate());
+  // Of a group sum, the groups and their partial sums are the rows.
+  unsigned numRows = isOfGroups ? 2 : 1;
+  auto rowRank = unsigned(op.getRowRank());
+  auto all = AffineMap::getMultiDimIdentityMap(numRows + rowRank,
+                                               builder.getContext());
+  AffineMap summed = all.dropResult(numRows - 1);
+  ProgramOperands operands(numRows);
+  SmallVector<ProgramOperands::Place> inputs, outputs;
+  for (auto [i, partial, sum] : llvm::enumerate(partials, sums)) {
+    std::string name = op.getOperandName(first + unsigned(i));
+    inputs.push_back(operands.addInput(partial, all, name + "_partials"));
+    outputs.push_back(operands.addOutput(sum, summed, name, Reduction::Add));
+  }
+  RowwiseOp finalize = operands.create(
+      builder, loc,
+      (op.getEntry() + (isOfGroups ? "_finalize_groups" : "_finalize")).str());
+  finalize.setAccumulate(op.getAccumulate());
   if (hasOwnRows(op))
     setOwnRows(finalize);
-  OpBuilder::InsertionGuard guard(builder);
-  auto row = VectorType::get({op.getRowLength()}, builder.getF32Type());
-  SmallVector<Type> types(partials.size(), row);
-  SmallVector<Location> locs(partials.size(), loc);
-  Block *body = builder.createBlock(&finalize.getBody(),
-                                    finalize.getBody().end(), types, locs);
-  YieldOp::create(builder, loc, body->getArguments());
+  OpBuilder body = OpBuilder::atBlockEnd(&finalize.getBody().front());
+  for (auto [input, output] : llvm::zip_equal(inputs, outputs))
+    operands.setResult(output, operands.getArgument(input));
+  operands.yield(body, loc);
   return finalize;
 }
 

@@ -13,7 +13,8 @@
 
 #include "RowStatistics.h"
 #include "ContractionTerms.h"
-#include "ProgramOperands.h"
+
+#include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
@@ -36,10 +37,9 @@ class ProgramParts {
 public:
   explicit ProgramParts(RowwiseOp op) : op(op), b(op) {}
 
-  /// Writes a program that computes `outputs`, of which the first is a row
-  /// block if `hasRowBlock`, and reads `given`.
+  /// Writes a program that computes `outputs`, and reads `given`.
   RowwiseOp write(StringRef suffix, ArrayRef<Placed> given,
-                  ArrayRef<Placed> outputs, bool hasRowBlock);
+                  ArrayRef<Placed> outputs);
   Value allocateNumber();
 
 private:
@@ -74,25 +74,25 @@ llvm::DenseSet<Value> ProgramParts::findArguments(ArrayRef<Placed> given,
 }
 
 RowwiseOp ProgramParts::write(StringRef suffix, ArrayRef<Placed> given,
-                              ArrayRef<Placed> outputs, bool hasRowBlock) {
+                              ArrayRef<Placed> outputs) {
   P operands;
   SmallVector<std::pair<Value, P::Place>> inputs;
   llvm::DenseSet<Value> needed = findArguments(given, outputs);
   for (BlockArgument argument : op.getBody().getArguments()) {
     unsigned number = argument.getArgNumber();
-    P::Group group = P::getGroup(op, number);
-    if (group == P::Rows || needed.contains(argument))
-      inputs.emplace_back(argument, operands.add(group, op.getOperand(number),
-                                                 op.getOperandName(number)));
+    if (op.getAccess(number) == RowwiseOp::Access::Row ||
+        needed.contains(argument))
+      inputs.emplace_back(
+          argument, operands.addInput(op.getOperand(number),
+                                      op.getMap(number).isFunctionOfDim(0),
+                                      op.getOperandName(number)));
   }
   for (const Placed &known : given)
     inputs.emplace_back(known.value,
-                        operands.add(P::Scalars, known.buffer, known.name));
+                        operands.addInput(known.buffer, true, known.name));
   SmallVector<P::Place> places;
-  for (auto [i, output] : llvm::enumerate(outputs))
-    places.push_back(
-        operands.add(i == 0 && hasRowBlock ? P::RowOuts : P::ScalarOuts,
-                     output.buffer, output.name));
+  for (const Placed &output : outputs)
+    places.push_back(operands.addOutput(output.buffer, true, output.name));
 
   RowwiseOp program =
       operands.create(b, op.getLoc(), (op.getEntry() + suffix).str());
@@ -100,11 +100,10 @@ RowwiseOp ProgramParts::write(StringRef suffix, ArrayRef<Placed> given,
   OpBuilder body = OpBuilder::atBlockEnd(&program.getBody().front());
   IRMapping mapping;
   for (auto [value, place] : inputs)
-    mapping.map(value, operands.getArgument(program, place));
-  SmallVector<Value> results(operands.countOutputs());
+    mapping.map(value, operands.getArgument(place));
   for (auto [output, place] : llvm::zip_equal(outputs, places))
-    results[operands.getOutput(place)] = copySlice(body, output.value, mapping);
-  YieldOp::create(body, op.getLoc(), results);
+    operands.setResult(place, copySlice(body, output.value, mapping));
+  operands.yield(body, op.getLoc());
   return program;
 }
 
@@ -135,10 +134,8 @@ StatisticsPrograms lnbwd::takeStatisticsApart(RowwiseOp op,
   };
   for (unsigned i = 0; i < op.getScalarOuts().size(); ++i)
     outputs.push_back(getOutput(i + 1));
-  programs.statistics =
-      parts.write("_statistics", /*given=*/{}, outputs, /*hasRowBlock=*/false);
-  programs.rest =
-      parts.write(/*suffix=*/"", given, getOutput(0), /*hasRowBlock=*/true);
+  programs.statistics = parts.write("_statistics", /*given=*/{}, outputs);
+  programs.rest = parts.write(/*suffix=*/"", given, getOutput(0));
   op.erase();
   return programs;
 }

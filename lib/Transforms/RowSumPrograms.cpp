@@ -13,6 +13,7 @@
 
 #include "RowSumPrograms.h"
 
+#include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/LaunchPlan/LaunchCounts.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -54,58 +55,62 @@ RowSumPrograms lnbwd::hoistRowSums(RewriterBase &rewriter, RowwiseOp op,
   Block &body = op.getBody().front();
   auto yield = cast<YieldOp>(body.getTerminator());
   SmallVector<Value> buffers = allocate(rewriter, op, sums.size(), parts);
-  SmallVector<std::string> names;
-  for (size_t i = 0; i < sums.size(); ++i)
-    names.push_back("row_sum_" + std::to_string(allocations.size() + i));
+  size_t first = allocations.size();
   llvm::append_range(allocations, buffers);
+  auto rowMap = AffineMap::getMultiDimMapWithTargets(
+      op.getMap(0).getNumDims(),
+      llvm::to_vector(llvm::seq<unsigned>(0, unsigned(op.getNumRowDims()))),
+      op.getContext());
+  if (parts)
+    rowMap =
+        AffineMap::get(rowMap.getNumDims(), 1,
+                       llvm::to_vector(llvm::concat<const AffineExpr>(
+                           rowMap.getResults(),
+                           ArrayRef(getAffineSymbolExpr(0, op.getContext())))),
+                       op.getContext());
 
   auto makeProgram = [&](StringRef suffix, bool computesSums) {
-    SmallVector<Value> scalars(op.getScalars());
-    SmallVector<std::string> operandNames;
-    unsigned numInputs = op.getNumDpsInputs();
+    ProgramOperands operands(unsigned(op.getNumRowDims()));
+    SmallVector<ProgramOperands::Place> inputs, given, outputs;
+    auto numInputs = unsigned(op.getNumDpsInputs());
     for (unsigned i = 0; i < numInputs; ++i)
-      operandNames.push_back(op.getOperandName(i));
-    llvm::append_range(operandNames, names);
-    if (!computesSums) {
-      llvm::append_range(scalars, buffers);
-      for (unsigned i = numInputs; i < op->getNumOperands(); ++i)
-        operandNames.push_back(op.getOperandName(i));
+      inputs.push_back(operands.addInput(op.getOperand(i), op.getMap(i),
+                                         op.getOperandName(i)));
+    for (auto [i, buffer] : llvm::enumerate(buffers)) {
+      std::string name = "row_sum_" + std::to_string(first + i);
+      if (computesSums)
+        outputs.push_back(
+            operands.addOutput(buffer, rowMap, name, Reduction::None));
+      else
+        given.push_back(operands.addInput(buffer, rowMap, name));
     }
-    auto none = ValueRange();
-    auto program = RowwiseOp::create(
-        rewriter, loc, TypeRange(), (op.getEntry() + suffix).str(),
-        op.getRows(), op.getColumns(), op.getGroupColumns(), scalars,
-        /*matrices=*/none, computesSums ? none : ValueRange(op.getRowOuts()),
-        computesSums ? ValueRange(buffers) : ValueRange(op.getScalarOuts()),
-        computesSums ? none : ValueRange(op.getColumnSums()),
-        computesSums ? none : ValueRange(op.getGroupSums()),
-        /*outer_sums=*/none,
-        rewriter.getStrArrayAttr(
-            SmallVector<StringRef>(operandNames.begin(), operandNames.end())),
-        ScheduleAttr(), op.getRowRank(), op.getAccumulate() && !computesSums,
-        computesSums ? 0 : op.getFixedWorkgroups());
+    for (unsigned i = numInputs; i < op->getNumOperands() && !computesSums; ++i)
+      outputs.push_back(operands.addOutput(
+          op.getOperand(i), op.getMap(i), op.getOperandName(i),
+          cast<ReductionAttr>(op.getReductions()[i - numInputs]).getValue()));
+    RowwiseOp program =
+        operands.create(rewriter, loc, (op.getEntry() + suffix).str());
     program->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    if (!computesSums) {
+      program.setAccumulate(op.getAccumulate());
+      program.setFixedWorkgroups(op.getFixedWorkgroups());
+    }
     OpBuilder::InsertionGuard guard(rewriter);
-    Block *copy = rewriter.createBlock(&program.getBody());
+    rewriter.setInsertionPointToStart(&program.getBody().front());
     IRMapping mapping;
-    for (BlockArgument argument : body.getArguments())
-      mapping.map(argument,
-                  copy->addArgument(argument.getType(), argument.getLoc()));
+    for (auto [argument, place] : llvm::zip_equal(body.getArguments(), inputs))
+      mapping.map(argument, operands.getArgument(place));
     if (!computesSums)
-      for (Operation *sum : sums)
-        mapping.map(sum->getResult(0),
-                    copy->addArgument(rewriter.getF32Type(), sum->getLoc()));
+      for (auto [sum, place] : llvm::zip_equal(sums, given))
+        mapping.map(sum->getResult(0), operands.getArgument(place));
     for (Operation &bodyOp : body.without_terminator())
       if (computesSums || !llvm::is_contained(sums, &bodyOp))
         rewriter.clone(bodyOp, mapping);
-    SmallVector<Value> outputs;
-    if (computesSums)
-      for (Operation *sum : sums)
-        outputs.push_back(mapping.lookup(sum->getResult(0)));
-    else
-      for (Value value : yield.getValues())
-        outputs.push_back(mapping.lookupOrDefault(value));
-    YieldOp::create(rewriter, yield.getLoc(), outputs);
+    for (auto [i, place] : llvm::enumerate(outputs))
+      operands.setResult(
+          place, mapping.lookupOrDefault(computesSums ? sums[i]->getResult(0)
+                                                      : yield.getValues()[i]));
+    operands.yield(rewriter, yield.getLoc());
     return program;
   };
   RowSumPrograms programs;

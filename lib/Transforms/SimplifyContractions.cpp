@@ -16,11 +16,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "ContractionTerms.h"
-#include "ProgramOperands.h"
 #include "RowPrograms.h"
 #include "RowReader.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
+#include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -304,9 +304,9 @@ void ParameterSplitter::addColumns(
     SmallVectorImpl<std::pair<Value, ProgramOperands::Place>> &columns) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     unsigned number = argument.getArgNumber();
-    columns.emplace_back(argument, operands.add(ProgramOperands::Columns,
-                                                op.getOperand(number),
-                                                op.getOperandName(number)));
+    columns.emplace_back(
+        argument, operands.addInput(op.getOperand(number), /*hasRows=*/false,
+                                    op.getOperandName(number)));
     return;
   }
   for (Value operand : value.getDefiningOp()->getOperands())
@@ -319,8 +319,9 @@ void ParameterSplitter::hoist(LinearOp product, unsigned index) {
   using P = ProgramOperands;
   P operands;
   auto matrix = cast<BlockArgument>(product.getMatrix());
-  P::Place weight = operands.add(P::Rows, op.getOperand(matrix.getArgNumber()),
-                                 op.getOperandName(matrix.getArgNumber()));
+  P::Place weight =
+      operands.addInput(op.getOperand(matrix.getArgNumber()), /*hasRows=*/true,
+                        op.getOperandName(matrix.getArgNumber()));
   Value buffer = allocate(product.getType().getShape());
   std::string name = "product_" + std::to_string(index);
   Value row = product.getRow(), column = getNarrow(row);
@@ -329,30 +330,31 @@ void ParameterSplitter::hoist(LinearOp product, unsigned index) {
   P::Place scalar{};
   if (isTransposed) {
     unsigned number = cast<BlockArgument>(column).getArgNumber();
-    scalar = operands.add(P::Scalars, op.getOperand(number),
-                          op.getOperandName(number));
+    scalar = operands.addInput(op.getOperand(number), /*hasRows=*/true,
+                               op.getOperandName(number));
   } else {
     addColumns(row, operands, columns);
   }
-  operands.add(isTransposed ? P::ColumnSums : P::ScalarOuts, buffer, name);
+  P::Place output = operands.addOutput(buffer, /*hasRows=*/!isTransposed, name);
   RowwiseOp program = operands.create(
       b, loc, (op.getEntry() + "_product_" + Twine(index)).str());
   setOwnRows(program);
   OpBuilder body = OpBuilder::atBlockEnd(&program.getBody().front());
   RowBuilder rows(body, loc, product.getMatrix().getType().getDimSize(1));
-  Value weights = rows.widen(operands.getArgument(program, weight));
+  Value weights = rows.widen(operands.getArgument(weight));
   Value result;
   if (isTransposed) {
-    Value factor = rows.widen(operands.getArgument(program, scalar));
+    Value factor = rows.widen(operands.getArgument(scalar));
     result = rows.mul(weights, rows.spread(factor));
   } else {
     IRMapping mapping;
     for (auto [value, place] : columns)
-      mapping.map(value, operands.getArgument(program, place));
+      mapping.map(value, operands.getArgument(place));
     Value factor = rows.widen(copySlice(body, row, mapping));
     result = rows.rowSum(rows.mul(weights, factor));
   }
-  YieldOp::create(body, loc, result);
+  operands.setResult(output, result);
+  operands.yield(body, loc);
   products[index].second = buffer;
 }
 
@@ -360,18 +362,26 @@ void ParameterSplitter::hoist(LinearOp product, unsigned index) {
 void ParameterSplitter::writeProgram() {
   using P = ProgramOperands;
   P operands;
-  operands.addInputs(op);
-  SmallVector<P::Place> columns;
-  for (auto [index, entry] : llvm::enumerate(products))
-    columns.push_back(operands.add(P::Columns, entry.second,
-                                   "product_" + std::to_string(index)));
-  auto isKept = [&](unsigned output) {
-    return llvm::none_of(parameters, [&](const ParameterOutput &parameter) {
-      return parameter.output == output;
-    });
+  auto numInputs = unsigned(op.getNumDpsInputs());
+  auto hasRows = [&](unsigned operand) {
+    return op.getMap(operand).isFunctionOfDim(0);
   };
-  operands.addOutputs(op, isKept);
-  SmallVector<P::Place> places;
+  SmallVector<P::Place> inputs, columns, places;
+  for (unsigned i = 0; i < numInputs; ++i)
+    inputs.push_back(
+        operands.addInput(op.getOperand(i), hasRows(i), op.getOperandName(i)));
+  for (auto [index, entry] : llvm::enumerate(products))
+    columns.push_back(operands.addInput(entry.second, /*hasRows=*/false,
+                                        "product_" + std::to_string(index)));
+  SmallVector<std::pair<unsigned, P::Place>> kept;
+  for (unsigned i = 0; i < unsigned(op.getNumDpsInits()); ++i)
+    if (llvm::none_of(parameters, [&](const ParameterOutput &parameter) {
+          return parameter.output == i;
+        }))
+      kept.emplace_back(i,
+                        operands.addOutput(op.getOperand(numInputs + i),
+                                           hasRows(numInputs + i),
+                                           op.getOperandName(numInputs + i)));
   for (auto [index, sum] : llvm::enumerate(sums)) {
     int64_t length = cast<VectorType>(sum.u.getType()).getDimSize(0);
     SmallVector<int64_t> shape{length};
@@ -381,46 +391,28 @@ void ParameterSplitter::writeProgram() {
     sum.buffer = allocate(shape);
     sum.name =
         (sum.isOuter() ? "outer_sum_" : "column_sum_") + std::to_string(index);
-    places.push_back(operands.add(sum.isOuter() ? P::OuterSums : P::ColumnSums,
-                                  sum.buffer, sum.name));
+    places.push_back(
+        operands.addOutput(sum.buffer, /*hasRows=*/false, sum.name));
   }
   RowwiseOp program = operands.create(b, loc, op.getEntry());
   program->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   program.setFixedWorkgroups(op.getFixedWorkgroups());
   program.setAccumulate(op.getAccumulate());
 
-  // The region's arguments group by group: a product's column ends the columns.
   Block &from = op.getBody().front();
   OpBuilder body = OpBuilder::atBlockEnd(&program.getBody().front());
   IRMapping mapping;
-  unsigned endOfColumns =
-      unsigned(op.getRows().size() + op.getColumns().size());
-  for (BlockArgument argument : from.getArguments()) {
-    unsigned number = argument.getArgNumber();
-    if (number >= endOfColumns)
-      number += unsigned(products.size());
-    mapping.map(argument, program.getBody().getArgument(number));
-  }
+  for (auto [argument, place] : llvm::zip_equal(from.getArguments(), inputs))
+    mapping.map(argument, operands.getArgument(place));
   for (auto [entry, place] : llvm::zip_equal(products, columns))
-    mapping.map(entry.first.getResult(), operands.getArgument(program, place));
+    mapping.map(entry.first.getResult(), operands.getArgument(place));
   for (Operation &bodyOp : from.without_terminator())
     if (!mapping.contains(&bodyOp) &&
         !(bodyOp.getNumResults() && mapping.contains(bodyOp.getResult(0))))
       body.clone(bodyOp, mapping);
 
-  SmallVector<Value> results(operands.countOutputs());
-  unsigned numOutputs = unsigned(op.getNumDpsInits()), kept = 0;
-  // What is kept comes first in each group, and the new sums end theirs.
-  SmallVector<bool> isNew(results.size());
-  for (P::Place place : places)
-    isNew[operands.getOutput(place)] = true;
-  for (unsigned i = 0; i < numOutputs; ++i) {
-    if (!isKept(i))
-      continue;
-    while (isNew[kept])
-      ++kept;
-    results[kept++] = mapping.lookup(getYielded(i));
-  }
+  for (auto [index, place] : kept)
+    operands.setResult(place, mapping.lookup(getYielded(index)));
   for (auto [sum, place] : llvm::zip_equal(sums, places)) {
     auto shape = cast<MemRefType>(sum.buffer.getType()).getShape();
     RowBuilder rows(body, loc, shape.back());
@@ -438,9 +430,9 @@ void ParameterSplitter::writeProgram() {
     } else if (Value scale = buildRowPart(rows, row)) {
       result = rows.mul(u, scale);
     }
-    results[operands.getOutput(place)] = result;
+    operands.setResult(place, result);
   }
-  YieldOp::create(body, loc, results);
+  operands.yield(body, loc);
 }
 
 /// One term for one row of the matrices: an outer sum's row, or a column sum's
@@ -471,21 +463,22 @@ void ParameterSplitter::writeParameters(VectorType shape) {
       continue;
     for (const ParameterTerm &term : parameter.terms) {
       const NewSum &sum = sums[term.sum];
-      sumPlaces[term.sum] = operands.add(sum.isOuter() ? P::Rows : P::Scalars,
-                                         sum.buffer, sum.name);
+      sumPlaces[term.sum] =
+          operands.addInput(sum.buffer, /*hasRows=*/true, sum.name);
       for (Value factor : term.factors.invariants)
         addColumns(factor, operands, columns);
     }
     if (parameter.matrix) {
       unsigned number = cast<BlockArgument>(parameter.matrix).getArgNumber();
       matrices.emplace_back(parameter.matrix,
-                            operands.add(P::Rows, op.getOperand(number),
-                                         op.getOperandName(number)));
+                            operands.addInput(op.getOperand(number),
+                                              /*hasRows=*/true,
+                                              op.getOperandName(number)));
     }
-    outputs.emplace_back(
-        &parameter, operands.add(parameter.matrix ? P::ColumnSums : P::RowOuts,
-                                 getOutputBuffer(parameter.output),
-                                 getOutputName(parameter.output)));
+    outputs.emplace_back(&parameter,
+                         operands.addOutput(getOutputBuffer(parameter.output),
+                                            /*hasRows=*/!parameter.matrix,
+                                            getOutputName(parameter.output)));
   }
   RowwiseOp program =
       operands.create(b, loc, (op.getEntry() + "_parameters").str());
@@ -495,15 +488,14 @@ void ParameterSplitter::writeParameters(VectorType shape) {
   RowBuilder rows(body, loc, row.getDimSize(0));
   IRMapping mapping;
   for (auto [value, place] : columns)
-    mapping.map(value, operands.getArgument(program, place));
+    mapping.map(value, operands.getArgument(place));
   for (auto [value, place] : matrices)
-    mapping.map(value, operands.getArgument(program, place));
+    mapping.map(value, operands.getArgument(place));
   SmallVector<Value> sumValues(sums.size());
   for (auto [value, place] : llvm::zip_equal(sumValues, sumPlaces))
     if (place)
-      value = operands.getArgument(program, *place);
+      value = operands.getArgument(*place);
 
-  SmallVector<Value> results(operands.countOutputs());
   for (auto [parameter, place] : outputs) {
     Value matrix;
     if (parameter->matrix)
@@ -517,9 +509,9 @@ void ParameterSplitter::writeParameters(VectorType shape) {
         getElementTypeOrSelf(getOutputBuffer(parameter->output).getType());
     if (!matrix && !element.isF32())
       total = arith::TruncFOp::create(body, loc, row.clone(element), total);
-    results[operands.getOutput(place)] = total;
+    operands.setResult(place, total);
   }
-  YieldOp::create(body, loc, results);
+  operands.yield(body, loc);
 }
 
 void ParameterSplitter::split() {

@@ -16,10 +16,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "ContractionTerms.h"
-#include "ProgramOperands.h"
 #include "RowPrograms.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
+#include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowElements.h"
 #include "lnbwd/Target/OptionLocation.h"
 #include "lnbwd/Transforms/ProductPasses.h"
@@ -55,13 +55,15 @@ struct Stage {
   P operands;
   SmallVector<std::pair<Value, P::Place>> inputs;
   llvm::DenseSet<Value> visited;
+  bool hasRowBlock = false;
 };
 
 /// An output of a stage.
 struct StageOutput {
   Value value;
-  P::Group group;
   Named to;
+  /// Whether it is no sum over the rows.
+  bool hasRows = true;
 };
 
 class ContractionSplitter {
@@ -200,7 +202,7 @@ FailureOr<Named> ContractionSplitter::getRows(Value row) {
   Named out{allocate({ShapedType::kDynamic, length},
                      getElementTypeOrSelf(row.getType())),
             "rows_" + std::to_string(numStages)};
-  SmallVector<StageOutput> outputs{{row, P::RowOuts, out}};
+  SmallVector<StageOutput> outputs{{row, out}};
   addScalarOutputs(row, outputs);
   if (failed(write(length, outputs, "_rows_" + std::to_string(numStages++))))
     return failure();
@@ -242,8 +244,8 @@ void ContractionSplitter::addScalarOutputs(
         llvm::append_range(pending, producer->getOperands());
     }
     if (hasSum && isThere && written.insert(buffer).second)
-      outputs.push_back({op.getYielded(output), P::ScalarOuts,
-                         getOperand(op.getNumDpsInputs() + output)});
+      outputs.push_back(
+          {op.getYielded(output), getOperand(op.getNumDpsInputs() + output)});
   }
 }
 
@@ -253,7 +255,7 @@ FailureOr<Named> ContractionSplitter::getScalar(Value sum) {
   Named out{allocate({ShapedType::kDynamic}, b.getF32Type()),
             "row_sum_" + std::to_string(numStages)};
   int64_t length = getRowLength(getSummedRow(sum.getDefiningOp()));
-  if (failed(write(length, {{sum, P::ScalarOuts, out}},
+  if (failed(write(length, {{sum, out}},
                    "_row_sum_" + std::to_string(numStages++))))
     return failure();
   return made[sum] = out;
@@ -262,26 +264,27 @@ FailureOr<Named> ContractionSplitter::getScalar(Value sum) {
 LogicalResult ContractionSplitter::collect(Value value, Stage &stage) {
   if (!stage.visited.insert(value).second)
     return success();
-  auto add = [&](P::Group group, const Named &operand) {
+  auto add = [&](bool isOfRows, const Named &operand) {
     stage.inputs.emplace_back(
-        value, stage.operands.add(group, operand.buffer, operand.name));
+        value, stage.operands.addInput(operand.buffer, isOfRows, operand.name));
+    stage.hasRowBlock |= isOfRows && isa<VectorType>(value.getType());
     return success();
   };
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     unsigned number = argument.getArgNumber();
-    P::Group group = P::getGroup(op, number);
-    assert(group != P::Matrices && "matrices are operands of products alone");
-    return add(group, getOperand(number));
+    assert(op.getAccess(number) != RowwiseOp::Access::Matrix &&
+           "matrices are operands of products alone");
+    return add(op.getMap(number).isFunctionOfDim(0), getOperand(number));
   }
   Operation *producer = value.getDefiningOp();
   if (auto product = dyn_cast<LinearOp>(producer)) {
     FailureOr<Named> rows = getProduct(product);
-    return failed(rows) ? failure() : add(P::Rows, *rows);
+    return failed(rows) ? failure() : add(true, *rows);
   }
   if (Value row = getSummedRow(producer);
       row && getRowLength(row) != stage.length) {
     FailureOr<Named> scalar = getScalar(value);
-    return failed(scalar) ? failure() : add(P::Scalars, *scalar);
+    return failed(scalar) ? failure() : add(true, *scalar);
   }
   for (Value operand : producer->getOperands())
     if (failed(collect(operand, stage)))
@@ -294,29 +297,26 @@ FailureOr<RowwiseOp> ContractionSplitter::write(int64_t length,
                                                 StringRef suffix) {
   Stage stage;
   stage.length = length;
-  bool hasRowBlock = false;
   for (const StageOutput &output : outputs) {
     if (failed(collect(output.value, stage)))
       return failure();
-    hasRowBlock |= output.group == P::RowOuts;
+    stage.hasRowBlock |=
+        output.hasRows && isa<VectorType>(output.value.getType());
   }
-  for (auto [value, place] : stage.inputs)
-    hasRowBlock |= place.group == P::Rows;
   // Something has to say how many rows there are.
-  for (unsigned i = 0; i < op.getRows().size() && !hasRowBlock; ++i) {
+  for (unsigned i = 0; i < op.getRows().size() && !stage.hasRowBlock; ++i) {
     BlockArgument argument = op.getBody().getArgument(i);
     if (getRowLength(argument) != length)
       continue;
     (void)collect(argument, stage);
-    hasRowBlock = true;
   }
-  if (!hasRowBlock)
+  if (!stage.hasRowBlock)
     return op.emitOpError("cannot be lowered: expected a row block of ")
            << length << " columns for what has as many";
   SmallVector<P::Place> places;
   for (const StageOutput &output : outputs)
-    places.push_back(
-        stage.operands.add(output.group, output.to.buffer, output.to.name));
+    places.push_back(stage.operands.addOutput(output.to.buffer, output.hasRows,
+                                              output.to.name));
   RowwiseOp program =
       stage.operands.create(b, loc, (op.getEntry() + suffix).str());
   program->setDiscardableAttrs(op->getDiscardableAttrDictionary());
@@ -325,12 +325,10 @@ FailureOr<RowwiseOp> ContractionSplitter::write(int64_t length,
   OpBuilder body = OpBuilder::atBlockEnd(&program.getBody().front());
   IRMapping mapping;
   for (auto [value, place] : stage.inputs)
-    mapping.map(value, stage.operands.getArgument(program, place));
-  SmallVector<Value> results(stage.operands.countOutputs());
+    mapping.map(value, stage.operands.getArgument(place));
   for (auto [output, place] : llvm::zip_equal(outputs, places))
-    results[stage.operands.getOutput(place)] =
-        copySlice(body, output.value, mapping);
-  YieldOp::create(body, loc, results);
+    stage.operands.setResult(place, copySlice(body, output.value, mapping));
+  stage.operands.yield(body, loc);
   return program;
 }
 
@@ -370,11 +368,11 @@ LogicalResult ContractionSplitter::writeOuterSum(unsigned output) {
              "matmul_" + std::to_string(numProducts)};
     addProduct(*lhs, *rhs, out, /*lhsTransposed=*/true,
                /*rhsTransposed=*/false);
-    places.push_back(operands.add(P::Rows, out.buffer, out.name));
+    places.push_back(operands.addInput(out.buffer, true, out.name));
   }
   if (isWhole)
     return success();
-  operands.add(P::RowOuts, to.buffer, to.name);
+  P::Place result = operands.addOutput(to.buffer, true, to.name);
   RowwiseOp program =
       operands.create(b, loc, (op.getEntry() + "_sum_" + Twine(output)).str());
   setOwnRows(program);
@@ -383,14 +381,15 @@ LogicalResult ContractionSplitter::writeOuterSum(unsigned output) {
   RowBuilder rows(body, loc, row.getDimSize(0));
   Value sum;
   for (P::Place place : places) {
-    Value term = operands.getArgument(program, place);
+    Value term = operands.getArgument(place);
     sum = sum ? rows.add(sum, term) : term;
   }
   if (!sum)
     sum = arith::ConstantOp::create(body, loc, body.getZeroAttr(row));
   if (Type element = type.getElementType(); !element.isF32())
     sum = arith::TruncFOp::create(body, loc, row.clone(element), sum);
-  YieldOp::create(body, loc, sum);
+  operands.setResult(result, sum);
+  operands.yield(body, loc);
   return success();
 }
 
@@ -425,7 +424,7 @@ LogicalResult ContractionSplitter::split() {
     int64_t length = isa<VectorType>(value.getType()) ? getRowLength(value)
                                                       : getLengthFor(value);
     stages[length].push_back(
-        {value, P::getGroup(op, operand), getOperand(operand)});
+        {value, getOperand(operand), op.getMap(operand).isFunctionOfDim(0)});
   }
   SmallVector<std::pair<int64_t, RowwiseOp>> programs;
   for (auto &[length, outputs] : stages) {

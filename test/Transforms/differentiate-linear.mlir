@@ -5,11 +5,11 @@
 // matrix an outer sum, that of the bias a column sum. What is multiplied is
 // rounded to the type of the row, as it is in the forward pass; the rest is not.
 // CHECK-LABEL: func @linear_bwd(
-// CHECK:         lnbwd.rowwise @linear_bwd domain(m | n0, n1) ins(%{{[^ ]+}}[m, n0] : memref<?x96xf32>, %{{[^ ]+}}[m, n1] : memref<?x64xbf16>,
-// CHECK-SAME:      %{{[^ ]+}}[n0, n1] : memref<96x64xbf16>)
-// CHECK-SAME:      outs(%{{[^ ]+}}[m, n1] : memref<?x64xbf16>,
-// CHECK-SAME:      %{{[^ ]+}}[n0] add : memref<96xf32>,
-// CHECK-SAME:      %{{[^ ]+}}[n0, n1] add : memref<96x64xbf16>)
+// CHECK:         lnbwd.rowwise @linear_bwd domain(m | n0, n1) ins(%{{[^ ]+}}[m, n1] : memref<?x96xf32>, %{{[^ ]+}}[m, n0] : memref<?x64xbf16>,
+// CHECK-SAME:      %{{[^ ]+}}[n1, n0] : memref<96x64xbf16>)
+// CHECK-SAME:      outs(%{{[^ ]+}}[m, n0] : memref<?x64xbf16>,
+// CHECK-SAME:      %{{[^ ]+}}[n1] add : memref<96xf32>,
+// CHECK-SAME:      %{{[^ ]+}}[n1, n0] add : memref<96x64xbf16>)
 // CHECK-SAME:      operand_names = ["dy", "x", "w", "dx", "db", "dw"]
 // CHECK-DAG:       %[[NARROW:.*]] = arith.truncf %dy
 // CHECK-DAG:       %[[DY:.*]] = arith.extf %[[NARROW]]

@@ -354,7 +354,7 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
       return op.emitOpError("operand ") << index << ": expected ";
     };
     int64_t rows = countRowDims(op, map);
-    int64_t columns = int64_t(getDims(map).size()) - rows;
+    int64_t columns = countDims(map, numRows, numDims);
     if (isOutput && numRows > 0 && added == (rows == numRows))
       return emitError() << (added ? "no 'add', since it has all row "
                                      "dimensions and nothing is added up"
@@ -399,12 +399,7 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                          << AffineMapAttr::get(map);
     if (isOutput && index == op.getInputs().size())
       last = Access::Row;
-    // Inputs come in the order of Access, of outputs scalars before sums.
-    static constexpr int outputPlaces[] = {0, 2, 3, 1, 4};
-    auto place = [&](Access a) {
-      return isOutput ? outputPlaces[size_t(a)] : int(a);
-    };
-    if (place(access) < place(last))
+    if (getAccessOrder(access, isOutput) < getAccessOrder(last, isOutput))
       return emitError() << "operands in the order row blocks, columns, group "
                             "columns, row scalars, matrices; row blocks, row "
                             "scalars, column sums, group sums, outer sums; got "

@@ -6,14 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the operands of `lnbwd.rowwise` are by their maps, how maps are built
-// from operands of which that is known, and their syntax.
+// What the operands of `lnbwd.rowwise` are by their maps, and their syntax.
 //
 //===----------------------------------------------------------------------===//
 
 #include "OperandChecks.h"
 
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -29,17 +27,16 @@ AffineMap RowwiseOp::getMap(unsigned index) {
   return cast<AffineMapAttr>(getIndexingMaps()[index]).getValue();
 }
 
-SmallVector<unsigned> lnbwd::detail::getDims(AffineMap map) {
-  SmallVector<unsigned> dims;
-  for (AffineExpr result : map.getResults())
-    if (auto dim = dyn_cast<AffineDimExpr>(result))
-      dims.push_back(dim.getPosition());
-  return dims;
+unsigned lnbwd::detail::countDims(AffineMap map, int64_t begin, int64_t end) {
+  return unsigned(llvm::count_if(map.getResults(), [&](AffineExpr result) {
+    auto dim = dyn_cast<AffineDimExpr>(result);
+    return dim && int64_t(dim.getPosition()) >= begin &&
+           int64_t(dim.getPosition()) < end;
+  }));
 }
 
 unsigned lnbwd::detail::countRowDims(RowwiseOp op, AffineMap map) {
-  return unsigned(llvm::count_if(
-      getDims(map), [&](unsigned dim) { return dim < op.getNumRowDims(); }));
+  return countDims(map, 0, int64_t(op.getNumRowDims()));
 }
 
 bool lnbwd::detail::isAdded(RowwiseOp op, unsigned index) {
@@ -49,31 +46,44 @@ bool lnbwd::detail::isAdded(RowwiseOp op, unsigned index) {
                  .getValue() == Reduction::Add;
 }
 
-Access RowwiseOp::getAccess(unsigned index) {
-  AffineMap map = getMap(index);
-  SmallVector<unsigned> dims = getDims(map);
-  unsigned numRows = countRowDims(*this, map);
-  if (numRows == dims.size() && !isAdded(*this, index))
+/// Whether a row block has all dimensions that `map`, of columns, has.
+static bool isOfRows(AffineMap map, int64_t numRowDims,
+                     ArrayRef<Attribute> maps) {
+  return llvm::any_of(maps, [&](Attribute other) {
+    AffineMap rows = cast<AffineMapAttr>(other).getValue();
+    return rows != map && countDims(rows, 0, numRowDims) == numRowDims &&
+           llvm::all_of(map.getResults(), [&](AffineExpr result) {
+             auto dim = dyn_cast<AffineDimExpr>(result);
+             return !dim || rows.isFunctionOfDim(dim.getPosition());
+           });
+  });
+}
+
+Access lnbwd::detail::getAccess(AffineMap map, bool isAdded, int64_t numRowDims,
+                                ArrayRef<Attribute> maps) {
+  unsigned numRows = countDims(map, 0, numRowDims);
+  unsigned numColumns = countDims(map, numRowDims, map.getNumDims());
+  if (numColumns == 0 && !isAdded)
     return Access::Scalar;
   if (numRows > 0)
-    return map.isFunctionOfDim(unsigned(getNumRowDims()) - 1)
-               ? Access::Row
-               : Access::GroupColumn;
+    return map.isFunctionOfDim(unsigned(numRowDims) - 1) ? Access::Row
+                                                         : Access::GroupColumn;
   // Of a domain of one row, columns are rows.
-  if (getNumRowDims() == 0 && !isAdded(*this, index))
+  if (numRowDims == 0 && !isAdded)
     return Access::Row;
-  bool isOfRows = dims.size() < 2 ||
-                  llvm::any_of(
-                      getIndexingMaps(),
-                      [&](Attribute other) {
-                        AffineMap rows = cast<AffineMapAttr>(other).getValue();
-                        return rows != map &&
-                               countRowDims(*this, rows) == getNumRowDims() &&
-                               llvm::all_of(dims, [&](unsigned dim) {
-                                 return rows.isFunctionOfDim(dim);
-                               });
-                      });
-  return isOfRows ? Access::Column : Access::Matrix;
+  return numColumns < 2 || isOfRows(map, numRowDims, maps) ? Access::Column
+                                                           : Access::Matrix;
+}
+
+Access RowwiseOp::getAccess(unsigned index) {
+  return detail::getAccess(getMap(index), isAdded(*this, index),
+                           int64_t(getNumRowDims()),
+                           getIndexingMaps().getValue());
+}
+
+int lnbwd::detail::getAccessOrder(Access access, bool isOutput) {
+  static constexpr int outputs[] = {0, 2, 3, 1, 4};
+  return isOutput ? outputs[size_t(access)] : int(access);
 }
 
 /// Those of `range` that are accessed in one way: they follow each other.
@@ -97,152 +107,6 @@ OperandRange RowwiseOp::getInputsOf(Access access) {
 
 OperandRange RowwiseOp::getOutputsOf(Access access) {
   return select(*this, getOutputs(), access);
-}
-
-//===----------------------------------------------------------------------===//
-// Maps of operands by what they are
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Makes the maps of operands of which it is known what they are.
-class MapBuilder {
-public:
-  MapBuilder(MLIRContext *context, int64_t numRowDims, int64_t rowRank)
-      : context(context), numRowDims(numRowDims), rowRank(rowRank) {}
-
-  /// Where rows have lengths of their own, there is a column dimension for
-  /// each length.
-  void addLength(int64_t length) {
-    if (!llvm::is_contained(lengths, length))
-      lengths.push_back(length);
-  }
-
-  /// Row blocks, columns and group columns, inputs or sums: of the row
-  /// dimensions they have as many as their rank says, the last ones if they
-  /// vary from row to row of a group, else the first.
-  void addRow(ShapedType type, bool hasLast) {
-    int64_t count = type.getRank() - rowRank;
-    SmallVector<AffineExpr> exprs =
-        getRowDims(hasLast ? numRowDims - count : 0, count);
-    if (lengths.empty())
-      for (int64_t i = 0; i < rowRank; ++i)
-        exprs.push_back(getColumnDim(i));
-    else
-      exprs.push_back(getColumnDim(getLengthIndex(type.getShape().back())));
-    add(exprs, false);
-  }
-
-  /// Row scalars have the last row dimensions, all or fewer.
-  void addScalar(ShapedType type) {
-    bool isSplit = type.getRank() > numRowDims;
-    int64_t count = std::min(type.getRank(), numRowDims);
-    SmallVector<AffineExpr> exprs = getRowDims(numRowDims - count, count);
-    if (isSplit)
-      exprs.push_back(getAffineSymbolExpr(0, context));
-    add(exprs, isSplit);
-  }
-
-  void addMatrix(ShapedType type) {
-    int64_t rows = getLengthIndex(type.getDimSize(0));
-    int64_t columns = getLengthIndex(type.getDimSize(1));
-    // Of a square matrix, the two are not the same dimension.
-    if (rows == columns) {
-      if (!squares.contains(columns)) {
-        squares[columns] = int64_t(lengths.size());
-        lengths.push_back(type.getDimSize(0));
-      }
-      rows = squares[columns];
-    }
-    add({getColumnDim(rows), getColumnDim(columns)}, false);
-  }
-
-  ArrayAttr build() {
-    int64_t numDims =
-        numRowDims + (lengths.empty() ? rowRank : int64_t(lengths.size()));
-    SmallVector<AffineMap> maps;
-    for (auto &[exprs, isPartial] : results)
-      maps.push_back(
-          AffineMap::get(unsigned(numDims), isPartial ? 1 : 0, exprs, context));
-    return Builder(context).getAffineMapArrayAttr(maps);
-  }
-
-private:
-  SmallVector<AffineExpr> getRowDims(int64_t first, int64_t count) {
-    SmallVector<AffineExpr> exprs;
-    for (int64_t i = first; i < first + count; ++i)
-      exprs.push_back(getAffineDimExpr(unsigned(i), context));
-    return exprs;
-  }
-  AffineExpr getColumnDim(int64_t index) {
-    return getAffineDimExpr(unsigned(numRowDims + index), context);
-  }
-  int64_t getLengthIndex(int64_t length) {
-    addLength(length);
-    return llvm::find(lengths, length) - lengths.begin();
-  }
-  void add(ArrayRef<AffineExpr> exprs, bool isPartial) {
-    results.emplace_back(SmallVector<AffineExpr>(exprs), isPartial);
-  }
-
-  MLIRContext *context;
-  int64_t numRowDims, rowRank;
-  SmallVector<int64_t> lengths;
-  llvm::SmallDenseMap<int64_t, int64_t> squares;
-  SmallVector<std::pair<SmallVector<AffineExpr>, bool>> results;
-};
-} // namespace
-
-void RowwiseOp::build(OpBuilder &builder, OperationState &state,
-                      TypeRange results, StringRef entry, ValueRange rows,
-                      ValueRange columns, ValueRange groupColumns,
-                      ValueRange scalars, ValueRange matrices,
-                      ValueRange rowOuts, ValueRange scalarOuts,
-                      ValueRange columnSums, ValueRange groupSums,
-                      ValueRange outerSums, ArrayAttr operandNames,
-                      ScheduleAttr schedule, int64_t rowRank, bool accumulate,
-                      int64_t fixedWorkgroups) {
-  MLIRContext *context = builder.getContext();
-  auto typeOf = [](Value value) { return cast<ShapedType>(value.getType()); };
-  int64_t numRowDims = 0;
-  for (ValueRange values : {rows, rowOuts})
-    for (Value value : values)
-      numRowDims = std::max(numRowDims, typeOf(value).getRank() - rowRank);
-  MapBuilder maps(context, numRowDims, rowRank);
-  if (!matrices.empty() || !outerSums.empty())
-    for (ValueRange values : {rows, rowOuts})
-      for (Value value : values)
-        maps.addLength(typeOf(value).getShape().back());
-
-  SmallVector<Value> inputs, outputs;
-  SmallVector<Attribute> reductions;
-  auto add = [&](ValueRange values, Access access, bool isOutput) {
-    for (Value value : values) {
-      if (access == Access::Scalar)
-        maps.addScalar(typeOf(value));
-      else if (access == Access::Matrix)
-        maps.addMatrix(typeOf(value));
-      else
-        maps.addRow(typeOf(value), /*hasLast=*/access == Access::Row);
-      (isOutput ? outputs : inputs).push_back(value);
-      bool isAdded = access != Access::Row && access != Access::Scalar;
-      if (isOutput)
-        reductions.push_back(ReductionAttr::get(
-            context, isAdded ? Reduction::Add : Reduction::None));
-    }
-  };
-  add(rows, Access::Row, false);
-  add(columns, Access::Column, false);
-  add(groupColumns, Access::GroupColumn, false);
-  add(scalars, Access::Scalar, false);
-  add(matrices, Access::Matrix, false);
-  add(rowOuts, Access::Row, true);
-  add(scalarOuts, Access::Scalar, true);
-  add(columnSums, Access::Column, true);
-  add(groupSums, Access::GroupColumn, true);
-  add(outerSums, Access::Matrix, true);
-  build(builder, state, results, entry, inputs, outputs, maps.build(),
-        uint64_t(numRowDims), builder.getArrayAttr(reductions), operandNames,
-        schedule, accumulate, uint64_t(fixedWorkgroups));
 }
 
 void RowwiseOp::makeSumsPartial(ValueRange partials) {

@@ -73,12 +73,18 @@ llvm::LogicalResult
 verifyRowBlock(mlir::Operation *op, llvm::StringRef name, mlir::ShapedType type,
                int64_t rowRank, ElementCheck verifyElement = verifyRowElement);
 
-/// The dimensions of the domain of a row program that a map has, `*` left out.
-llvm::SmallVector<unsigned> getDims(mlir::AffineMap map);
-/// How many of them are row dimensions.
+/// How many dimensions of the domain from `begin` to `end` a map has.
+unsigned countDims(mlir::AffineMap map, int64_t begin, int64_t end);
+/// How many row dimensions it has.
 unsigned countRowDims(RowwiseOp op, mlir::AffineMap map);
 /// Whether operand `index` is an output that rows are added up in.
 bool isAdded(RowwiseOp op, unsigned index);
+/// What an operand with `map` is, among operands with `maps`.
+RowwiseOp::Access getAccess(mlir::AffineMap map, bool isAdded,
+                            int64_t numRowDims,
+                            llvm::ArrayRef<mlir::Attribute> maps);
+/// Operands come in the order of this number, the inputs and the outputs.
+int getAccessOrder(RowwiseOp::Access access, bool isOutput);
 /// The name of dimension `dim` of a domain as it is printed.
 std::string getDimName(unsigned dim, unsigned numRows, unsigned numDims);
 

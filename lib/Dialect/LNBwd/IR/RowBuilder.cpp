@@ -8,6 +8,8 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
 
+#include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -104,8 +106,6 @@ Value RowBuilder::outer(Value lhs, Value rhs) {
   return vector::OuterProductOp::create(b, type, lhs, rhs, Value());
 }
 
-void RowBuilder::yield(ValueRange values) { YieldOp::create(b, values); }
-
 //===----------------------------------------------------------------------===//
 // RowBody
 //===----------------------------------------------------------------------===//
@@ -123,65 +123,71 @@ void RowBody::set(Role output, Value value) {
 
 void RowBody::replace(PatternRewriter &rewriter, NormOpInterface op,
                       bool textbook) {
-  // A row program has its operands group by group, in the order of the roles of
-  // each; so are the names.
-  using Roles = SmallVector<Role, 4>;
-  SmallVector<StringRef> names;
-  auto select = [&](OperandKind kind, bool isOutput, Roles &roles,
-                    bool isMatrix = false) {
-    SmallVector<Value> values;
-    for (const OperandInfo &operand : op.getInfo()) {
-      const RoleInfo &role = lnbwd::getInfo(operand.role);
-      Value value =
-          isOutput ? op.getOutput(operand.role) : op.getInput(operand.role);
-      if (operand.isOutput != isOutput || role.kind != kind || !value ||
-          (role.extent == Extent::Matrix) != isMatrix)
-        continue;
-      roles.push_back(operand.role);
-      names.push_back(role.name);
-      values.push_back(value);
-    }
-    return values;
+  // The domain: of a row block, then that of a row after the linear layer.
+  auto rowRank = unsigned(op.getRowRank());
+  unsigned numRowDims = 0;
+  bool hasLinear = false;
+  using Roles = SmallVector<std::pair<Role, ProgramOperands::Place>, 8>;
+  for (const OperandInfo &operand : op.getInfo()) {
+    const RoleInfo &role = lnbwd::getInfo(operand.role);
+    Value value = operand.isOutput ? op.getOutput(operand.role)
+                                   : op.getInput(operand.role);
+    if (!value)
+      continue;
+    hasLinear |= role.extent != Extent::Row;
+    if (role.kind == OperandKind::RowBlock)
+      numRowDims =
+          unsigned(cast<ShapedType>(value.getType()).getRank()) - rowRank;
+  }
+  auto getMap = [&](const RoleInfo &role) {
+    SmallVector<unsigned> dims;
+    const KindInfo &kind = lnbwd::getInfo(role.kind);
+    if (kind.hasRows)
+      llvm::append_range(dims, llvm::seq<unsigned>(0, numRowDims));
+    if (kind.hasColumns && role.extent != Extent::Row)
+      dims.push_back(numRowDims + rowRank);
+    if (kind.hasColumns && role.extent != Extent::Output)
+      llvm::append_range(dims, llvm::seq(numRowDims, numRowDims + rowRank));
+    return AffineMap::getMultiDimMapWithTargets(
+        numRowDims + rowRank + hasLinear, dims, op.getContext());
   };
+  ProgramOperands operands(numRowDims);
   Roles inputs, outputs;
-  SmallVector<Value> rows = select(OperandKind::RowBlock, false, inputs);
-  SmallVector<Value> columns = select(OperandKind::Column, false, inputs);
-  SmallVector<Value> scalars = select(OperandKind::RowScalar, false, inputs);
-  SmallVector<Value> matrices =
-      select(OperandKind::Column, false, inputs, /*isMatrix=*/true);
-  SmallVector<Value> rowOuts = select(OperandKind::RowBlock, true, outputs);
-  SmallVector<Value> scalarOuts = select(OperandKind::RowScalar, true, outputs);
-  SmallVector<Value> columnSums = select(OperandKind::Column, true, outputs);
-  SmallVector<Value> outerSums =
-      select(OperandKind::Column, true, outputs, /*isMatrix=*/true);
+  for (const OperandInfo &operand : op.getInfo()) {
+    const RoleInfo &role = lnbwd::getInfo(operand.role);
+    if (Value value = op.getInput(operand.role); value && !operand.isOutput)
+      inputs.emplace_back(operand.role,
+                          operands.addInput(value, getMap(role), role.name));
+    if (Value value = op.getOutput(operand.role); value && operand.isOutput)
+      outputs.emplace_back(operand.role,
+                           operands.addOutput(value, getMap(role), role.name,
+                                              lnbwd::getInfo(role.kind).hasRows
+                                                  ? Reduction::None
+                                                  : Reduction::Add));
+  }
   Location loc = op.getLoc();
-  auto program = RowwiseOp::create(
-      rewriter, loc, op->getResultTypes(), op->getName().stripDialect(), rows,
-      columns, /*group_columns=*/ValueRange(), scalars, matrices, rowOuts,
-      scalarOuts, columnSums, /*group_sums=*/ValueRange(), outerSums,
-      rewriter.getStrArrayAttr(names), ScheduleAttr(), int64_t(op.getRowRank()),
-      op.getAccumulate() && !columnSums.empty());
+  RowwiseOp program = operands.create(
+      rewriter, loc, op->getName().stripDialect(), op->getResultTypes());
+  program.setAccumulate(op.getAccumulate() && !program.getColumnSums().empty());
 
   {
     OpBuilder::InsertionGuard guard(rewriter);
-    Block *block = rewriter.createBlock(&program.getBody());
+    rewriter.setInsertionPointToStart(&program.getBody().front());
     RowBody body(op, textbook);
-    for (auto [index, role] : llvm::enumerate(inputs)) {
-      Type type = program.getRegionType(unsigned(index));
-      body.arguments[static_cast<size_t>(role)] = block->addArgument(type, loc);
-    }
+    for (auto [role, place] : inputs)
+      body.arguments[static_cast<size_t>(role)] = operands.getArgument(place);
     // Of a gradient the first row block may be after the linear layer.
     Value row = body.get(op.getInput(Role::X) ? Role::X : Role::Y);
     body.rowLength = cast<VectorType>(row.getType()).getDimSize(0);
     RowBuilder builder(rewriter, loc, body.rowLength);
     body.builder = &builder;
     op.buildBody(builder, body);
-    SmallVector<Value> results;
-    for (Role role : outputs) {
-      results.push_back(body.outputs[static_cast<size_t>(role)]);
-      assert(results.back() && "the body sets each output that is wanted");
+    for (auto [role, place] : outputs) {
+      Value result = body.outputs[static_cast<size_t>(role)];
+      assert(result && "the body sets each output that is wanted");
+      operands.setResult(place, result);
     }
-    builder.yield(results);
+    operands.yield(rewriter, loc);
   }
   rewriter.replaceOp(op, program.getResults());
 }

@@ -128,19 +128,6 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
   );
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
-  let builders = [
-    // Operands by what they are; the maps follow from that and from their
-    // types. The last `rowRank` dimensions of a row block are its row.
-    OpBuilder<(ins
-      "::mlir::TypeRange":$results, "::llvm::StringRef":$entry,
-      "::mlir::ValueRange":$rows, "::mlir::ValueRange":$columns,
-      "::mlir::ValueRange":$groupColumns, "::mlir::ValueRange":$scalars,
-      "::mlir::ValueRange":$matrices, "::mlir::ValueRange":$rowOuts,
-      "::mlir::ValueRange":$scalarOuts, "::mlir::ValueRange":$columnSums,
-      "::mlir::ValueRange":$groupSums, "::mlir::ValueRange":$outerSums,
-      "::mlir::ArrayAttr":$operandNames, "ScheduleAttr":$schedule,
-      CArg<"int64_t", "1">:$rowRank, CArg<"bool", "false">:$accumulate,
-      CArg<"int64_t", "0">:$fixedWorkgroups)>];
   let assemblyFormat = [{
     $entry custom<RowwiseOperands>($inputs, type($inputs), $outputs,
       type($outputs), $indexing_maps, $num_row_dims, $reductions)

@@ -61,8 +61,6 @@ public:
   /// The matrix of all products of an element of `lhs` and one of `rhs`.
   mlir::Value outer(mlir::Value lhs, mlir::Value rhs);
 
-  void yield(mlir::ValueRange values);
-
 private:
   mlir::ImplicitLocOpBuilder b;
   mlir::VectorType rowType;
