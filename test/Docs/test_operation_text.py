@@ -45,7 +45,7 @@ OPTIONS = {
 def written(tmp_path):
     """A function that gives what lnbwd-run has the compiler compile."""
     compiler, text = tmp_path / "compiler", tmp_path / "text"
-    compiler.write_text(f'#!/bin/sh\ncp "$1" "{text}"\nexit 1\n')
+    compiler.write_text(f'#!/bin/sh\ncat >"{text}"\nexit 1\n')
     compiler.chmod(0o755)
 
     def run(op, *options):

@@ -49,6 +49,13 @@ inline ProgramHandle loadProgram(const std::string &path) {
   return ProgramHandle(program);
 }
 
+/// From the bytes of a compiled file.
+inline ProgramHandle readProgram(const std::string &bytes) {
+  lnbwd_program *program = nullptr;
+  check(lnbwd_program_from_memory(bytes.data(), bytes.size(), &program));
+  return ProgramHandle(program);
+}
+
 inline DeviceHandle openDevice(const std::string &spec,
                                const std::string &chip) {
   lnbwd_device *device = nullptr;

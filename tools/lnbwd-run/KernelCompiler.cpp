@@ -10,8 +10,6 @@
 
 #include "Failure.h"
 
-#include "lnbwd/Support/OutputFile.h"
-
 #include <algorithm>
 #include <cerrno>
 #include <climits>
@@ -19,48 +17,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <spawn.h>
-#include <sys/stat.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
-extern char **environ;
-
 namespace lnbwd::run {
-
-/// Files that lie in the temporary folder.
-constexpr const char *kInputName = "/kernel.mlir";
-constexpr const char *kOutputName = "/kernel.out";
-
-constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-
-// What the signal handler needs, in memory that it may touch.
-static char folderToRemove[PATH_MAX];
-static char inputToRemove[PATH_MAX];
-static char outputToRemove[PATH_MAX];
-static volatile pid_t compilerToStop = 0;
-
-/// Ends the compiler, removes the files and lets the signal take its course.
-static void cleanUpAndDie(int signal) {
-  if (compilerToStop > 0) {
-    kill(compilerToStop, SIGKILL);
-    waitpid(compilerToStop, nullptr, 0);
-  }
-  unlink(inputToRemove);
-  unlink(outputToRemove);
-  rmdir(folderToRemove);
-  struct sigaction action{};
-  action.sa_handler = SIG_DFL;
-  sigaction(signal, &action, nullptr);
-  raise(signal);
-}
-
-static void copyPath(char (&to)[PATH_MAX], const std::string &path) {
-  if (path.size() >= sizeof(to))
-    throw Failure(BadInput, "the temporary folder's path is too long");
-  std::memcpy(to, path.c_str(), path.size() + 1);
-}
 
 static std::string executableFolder() {
   char path[PATH_MAX];
@@ -89,50 +52,66 @@ static std::string findCompiler() {
                               "a compiled kernel file");
 }
 
-static void writeFile(const std::string &path, const std::string &contents) {
-  if (std::error_code error = writeOutputFile(path, contents))
-    throw Failure(BadInput, "cannot write '" + path + "': " + error.message());
-}
+namespace {
+/// A file in memory: whatever ends this program leaves nothing behind.
+class MemoryFile {
+public:
+  MemoryFile() : descriptor(memfd_create("lnbwd-run", MFD_CLOEXEC)) {}
+  ~MemoryFile() { close(descriptor); }
+  MemoryFile(const MemoryFile &) = delete;
+  MemoryFile &operator=(const MemoryFile &) = delete;
 
-static std::string readFile(const std::string &path) {
-  std::FILE *file = std::fopen(path.c_str(), "rb");
-  if (!file)
-    throw Failure(BadInput,
-                  "cannot open '" + path + "': " + std::strerror(errno));
-  std::string contents;
-  char buffer[1 << 16];
-  while (size_t count = std::fread(buffer, 1, sizeof(buffer), file))
-    contents.append(buffer, count);
-  std::fclose(file);
-  return contents;
-}
+  const int descriptor;
+};
+} // namespace
 
-/// Runs a program and waits for it; its messages go where ours do.
-static void runCompiler(const std::vector<std::string> &command) {
+/// Runs a program on `input` and returns what it writes; its messages go where
+/// ours do.
+static std::string runCompiler(const std::vector<std::string> &command,
+                               const std::string &input) {
   std::vector<char *> arguments;
   arguments.reserve(command.size() + 1);
   for (const std::string &argument : command)
     arguments.push_back(const_cast<char *>(argument.c_str()));
   arguments.push_back(nullptr);
-  pid_t child = 0;
-  int error = posix_spawn(&child, command[0].c_str(), nullptr, nullptr,
-                          arguments.data(), environ);
-  if (error != 0)
+  MemoryFile in, out;
+  auto fail = [&] {
     throw Failure(BadInput,
-                  "cannot start '" + command[0] + "': " + std::strerror(error));
-  compilerToStop = child;
+                  "cannot start '" + command[0] + "': " + std::strerror(errno));
+  };
+  if (pwrite(in.descriptor, input.data(), input.size(), 0) !=
+      static_cast<ssize_t>(input.size()))
+    fail();
+  pid_t child = fork();
+  if (child < 0)
+    fail();
+  if (child == 0) {
+    // An interrupt ends the compiler with this program.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(in.descriptor, STDIN_FILENO);
+    dup2(out.descriptor, STDOUT_FILENO);
+    execv(arguments[0], arguments.data());
+    std::perror(arguments[0]);
+    _exit(127);
+  }
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  compilerToStop = 0;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-    return;
-  throw Failure(BadInput,
-                "the compiler could not compile this kernel (" +
-                    (WIFSIGNALED(status)
-                         ? "signal " + std::to_string(WTERMSIG(status))
-                         : "exit code " + std::to_string(WEXITSTATUS(status))) +
-                    "); its message is above");
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    throw Failure(
+        BadInput,
+        "the compiler could not compile this kernel (" +
+            (WIFSIGNALED(status)
+                 ? "signal " + std::to_string(WTERMSIG(status))
+                 : "exit code " + std::to_string(WEXITSTATUS(status))) +
+            "); its message is above");
+  std::string output(lseek(out.descriptor, 0, SEEK_END), '\0');
+  if (pread(out.descriptor, output.data(), output.size(), 0) !=
+      static_cast<ssize_t>(output.size()))
+    throw Failure(BadInput,
+                  std::string("cannot read what the compiler wrote: ") +
+                      std::strerror(errno));
+  return output;
 }
 
 std::string kernelMlir(const Options &options) {
@@ -198,55 +177,15 @@ std::string kernelMlir(const Options &options) {
          (attributes.empty() ? "" : "}") + "\n  return\n}\n";
 }
 
-TemporaryFolder::TemporaryFolder() {
-  const char *place = std::getenv("TMPDIR");
-  std::string pattern =
-      std::string(place && *place ? place : "/tmp") + "/lnbwd-run-XXXXXX";
-  if (!mkdtemp(pattern.data()))
-    throw Failure(BadInput, "cannot make a temporary folder '" + pattern +
-                                "': " + std::strerror(errno));
-  folder = pattern;
-  copyPath(folderToRemove, folder);
-  copyPath(inputToRemove, folder + kInputName);
-  copyPath(outputToRemove, folder + kOutputName);
-  for (int signal : kSignals) {
-    struct sigaction action{};
-    action.sa_handler = cleanUpAndDie;
-    sigaction(signal, &action, nullptr);
-  }
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  for (int signal : kSignals)
-    std::signal(signal, SIG_DFL);
-  unlink(inputToRemove);
-  unlink(outputToRemove);
-  rmdir(folder.c_str());
-}
-
 std::string compileMlir(const std::string &mlir, const std::string &chip,
-                        const std::string &schedule,
-                        const TemporaryFolder &folder) {
-  std::string compiler = findCompiler();
-  std::string input = folder.path() + kInputName;
-  std::string output = folder.path() + kOutputName;
-  writeFile(input, mlir);
+                        const std::string &schedule) {
   std::string pipeline = "chip=" + chip;
   if (!schedule.empty())
     pipeline += " schedule=" + schedule;
   bool isAmd = chip.compare(0, 3, "gfx") == 0;
-  runCompiler({compiler, input, "--lnbwd-pipeline=" + pipeline,
-               isAmd ? "--emit=hsaco" : "--emit=ptx", "-o", output});
-  return output;
-}
-
-std::string compileKernel(const Options &options,
-                          const TemporaryFolder &folder) {
-  std::string output =
-      compileMlir(kernelMlir(options), options.chip, options.schedule, folder);
-  if (!options.keepFile.empty())
-    writeFile(options.keepFile, readFile(output));
-  return output;
+  return runCompiler({findCompiler(), "-", "--lnbwd-pipeline=" + pipeline,
+                      isAmd ? "--emit=hsaco" : "--emit=ptx"},
+                     mlir);
 }
 
 } // namespace lnbwd::run

@@ -19,34 +19,13 @@ namespace lnbwd::run {
 /// lnbwd.operations.mlir writes (docs/adding.md says why there are two).
 std::string kernelMlir(const Options &options);
 
-/// A folder of its own for temporary files; it and all in it are removed when
-/// the object dies, and also when the process is interrupted.
-class TemporaryFolder {
-public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder &) = delete;
-  TemporaryFolder &operator=(const TemporaryFolder &) = delete;
-
-  const std::string &path() const { return folder; }
-
-private:
-  std::string folder;
-};
-
 /// Whether there is an lnbwd-opt to compile with.
 bool hasCompiler();
 
 /// Compiles MLIR by lnbwd-opt for a chip, with a schedule if it is not empty,
-/// and returns the path of the result in `folder`.
+/// and returns the bytes of the compiled file.
 std::string compileMlir(const std::string &mlir, const std::string &chip,
-                        const std::string &schedule,
-                        const TemporaryFolder &folder);
-
-/// Compiles the kernel by lnbwd-opt and returns the path of the result in
-/// `folder`. Leaves a copy where --keep says.
-std::string compileKernel(const Options &options,
-                          const TemporaryFolder &folder);
+                        const std::string &schedule);
 
 } // namespace lnbwd::run
 

@@ -139,13 +139,9 @@ ProgramHandle loadStream(const Options &options, const std::string &chip) {
   if (chip.compare(0, 3, "gfx") == 0) {
     if (!hasCompiler())
       return nullptr;
-    TemporaryFolder folder;
-    return loadProgram(compileMlir(kStreamMlir, chip, "", folder));
+    return readProgram(compileMlir(kStreamMlir, chip, ""));
   }
-  std::string ptx = streamKernelPtx();
-  lnbwd_program *program = nullptr;
-  check(lnbwd_program_from_memory(ptx.data(), ptx.size(), &program));
-  return ProgramHandle(program);
+  return readProgram(streamKernelPtx());
 }
 
 } // namespace lnbwd::run

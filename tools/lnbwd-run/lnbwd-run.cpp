@@ -113,14 +113,21 @@ static void reconcileEpsilon(const Problem &problem, Options &options) {
   options.epsilon = *problem.operation.epsilon;
 }
 
+/// Compiles the kernel of the options, and leaves it where --keep says.
+static ProgramHandle compileKernel(const Options &options) {
+  std::string code =
+      compileMlir(kernelMlir(options), options.chip, options.schedule);
+  if (!options.keepFile.empty())
+    if (std::error_code error = lnbwd::writeOutputFile(options.keepFile, code))
+      throw Failure(BadInput, "cannot write '" + options.keepFile +
+                                  "': " + error.message());
+  return readProgram(code);
+}
+
 static int run(Options options) {
-  ProgramHandle program;
-  if (options.kernelFile.empty()) {
-    TemporaryFolder folder;
-    program = loadProgram(compileKernel(options, folder));
-  } else {
-    program = loadProgram(options.kernelFile);
-  }
+  ProgramHandle program = options.kernelFile.empty()
+                              ? compileKernel(options)
+                              : loadProgram(options.kernelFile);
   Problem problem =
       describeProblem(program.get(), options.rows, options.groups);
   if (options.verify) {
