@@ -136,8 +136,8 @@ size_t GuardedLaunch::checkMemory(const lnbwd_device *device,
 
 GuardedLaunch::GuardedLaunch(const lnbwd_device *device,
                              const lnbwd_kernel *kernel, const Problem &problem,
-                             const SimulatorChecks &checks)
-    : device(device), kernel(kernel), problem(problem), checks(checks),
+                             const Simulator &simulator)
+    : device(device), kernel(kernel), problem(problem), simulator(simulator),
       workspace(device, "workspace", checkMemory(device, kernel, problem)) {
   for (const Argument &argument : problem.arguments) {
     buffers.emplace_back(device, argument.name,
@@ -187,6 +187,16 @@ std::vector<char> GuardedLaunch::takeRows(size_t index,
   return rows;
 }
 
+// A driver's complaint is about what the kernel does.
+void GuardedLaunch::launch() const {
+  check(lnbwd_kernel_launch_grouped(kernel, argumentPointers.data(),
+                                    argumentPointers.size(), problem.rows,
+                                    problem.groups, workspace.data(),
+                                    workspace.size(), nullptr),
+        WrongNumbers);
+  check(lnbwd_synchronize(device, nullptr), WrongNumbers);
+}
+
 std::vector<std::vector<char>>
 GuardedLaunch::run(uint16_t pattern, std::vector<std::string> &complaints) {
   workspace.fill(pattern);
@@ -197,19 +207,13 @@ GuardedLaunch::run(uint16_t pattern, std::vector<std::string> &complaints) {
       buffers[i].upload(problem.contents[i].data());
   }
   // The pattern is not for the kernel to read.
-  checks.describe(workspace.data(), workspace.size(), "workspace",
-                  LNBWD_ACCESS_WRITE);
+  simulator.describe(workspace.data(), workspace.size(), "workspace",
+                     LNBWD_ACCESS_WRITE);
   for (size_t i = 0; i < buffers.size(); ++i)
-    checks.describe(buffers[i].data(), buffers[i].size(),
-                    problem.arguments[i].name, accessOf(i));
+    simulator.describe(buffers[i].data(), buffers[i].size(),
+                       problem.arguments[i].name, accessOf(i));
 
-  // From here on a driver's complaint is about what the kernel does.
-  check(lnbwd_kernel_launch_grouped(kernel, argumentPointers.data(),
-                                    argumentPointers.size(), problem.rows,
-                                    problem.groups, workspace.data(),
-                                    workspace.size(), nullptr),
-        WrongNumbers);
-  check(lnbwd_synchronize(device, nullptr), WrongNumbers);
+  launch();
 
   auto complain = [&](const std::string &complaint) {
     // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.

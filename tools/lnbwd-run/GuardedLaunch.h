@@ -15,9 +15,9 @@
 #ifndef LNBWD_TOOLS_LNBWD_RUN_GUARDEDLAUNCH_H
 #define LNBWD_TOOLS_LNBWD_RUN_GUARDEDLAUNCH_H
 
-#include "Checks.h"
 #include "Handles.h"
 #include "Problem.h"
+#include "Simulator.h"
 
 #include <string>
 #include <vector>
@@ -60,7 +60,7 @@ class GuardedLaunch {
 public:
   /// Allocates all buffers; throws if the device's memory does not suffice.
   GuardedLaunch(const lnbwd_device *device, const lnbwd_kernel *kernel,
-                const Problem &problem, const SimulatorChecks &checks);
+                const Problem &problem, const Simulator &simulator);
 
   /// The sum of all allocations of such a run, in bytes; checked against the
   /// device before anything is allocated or computed. Returns the workspace's
@@ -68,16 +68,18 @@ public:
   static size_t checkMemory(const lnbwd_device *device,
                             const lnbwd_kernel *kernel, const Problem &problem);
 
-  /// Launches once and waits. `pattern` is what the outputs and the workspace
-  /// hold before; what is read and written starts with its input. Complaints
-  /// about guard bands and inputs are added to `complaints`. Returns the
-  /// outputs' contents, by argument, without what lies between rows.
+  /// Launches once and waits.
+  void launch() const;
+
+  /// Launches once with every trap set. `pattern` is what the outputs and the
+  /// workspace hold before; what is read and written starts with its input.
+  /// Complaints about guard bands and inputs are added to `complaints`. Returns
+  /// the outputs' contents, by argument, without what lies between rows.
   std::vector<std::vector<char>> run(uint16_t pattern,
                                      std::vector<std::string> &complaints);
 
-  /// The arguments' device pointers, and the workspace.
+  /// The arguments' device pointers.
   const std::vector<void *> &pointers() const { return argumentPointers; }
-  void *workspacePointer() const { return workspace.data(); }
   size_t workspaceSize() const { return workspace.size(); }
 
 private:
@@ -92,7 +94,7 @@ private:
   const lnbwd_device *device;
   const lnbwd_kernel *kernel;
   const Problem &problem;
-  const SimulatorChecks &checks;
+  const Simulator &simulator;
   std::vector<GuardedBuffer> buffers;
   GuardedBuffer workspace;
   std::vector<void *> argumentPointers;

@@ -58,6 +58,10 @@ struct Argument {
 
   /// M, B or 1.
   int64_t countRows(const struct Problem &problem) const;
+  /// The operation's name of an output, or the argument's if there is none.
+  std::string outputName() const {
+    return output ? getInfo(*output).name : name;
+  }
   bool isInput() const { return access != LNBWD_ACCESS_WRITE; }
   bool isOutput() const { return access != LNBWD_ACCESS_READ; }
 };

@@ -111,43 +111,18 @@ private:
 
 } // namespace
 
-/// Whether an output is a sum over all rows.
-static bool isColumnSum(Role role) {
-  return getInfo(role).kind == OperandKind::Column;
+/// Whether an output is a sum over rows.
+static bool isSum(const Argument &argument) {
+  const KindInfo &kind = getInfo(static_cast<OperandKind>(argument.kind));
+  return kind.hasColumns && !kind.hasRows;
 }
 
 /// What float32 arithmetic cannot avoid where the result is a small difference
 /// of terms of size `terms`: a few roundings of those. rstd has the rounding of
 /// its variance besides.
-static double roundingFloor(Role role, double terms) {
-  double units = isColumnSum(role) || role == Role::Rstd ? 8 : 4;
+static double roundingFloor(const Argument &argument, double terms) {
+  double units = isSum(argument) || argument.output == Role::Rstd ? 8 : 4;
   return units * reference::unitRoundoff(FloatFormat::F32) * terms;
-}
-
-/// `relative` is the allowed error beside the largest reference value, `floor`
-/// what is allowed of small ones, too, and `absolute` what comes on top.
-static OutputReport makeReport(const std::string &name,
-                               const Argument &argument,
-                               const Comparison &comparison, double relative,
-                               double floor, double absolute = 0) {
-  OutputReport report;
-  report.name = name;
-  report.format = argument.format;
-  report.elements = argument.elements;
-  report.compared = true;
-  report.largestReference = comparison.largestReference;
-  report.nonFiniteMismatches = comparison.nonFiniteMismatches;
-  report.undecided = comparison.undecided;
-  double allowed = std::max(relative * comparison.largestReference, floor) +
-                   absolute + reference::smallestSubnormal(argument.format);
-  // An element that is wrong, or else the one that is farthest off.
-  const Difference &shown = comparison.worst.excess() > allowed
-                                ? comparison.worst
-                                : comparison.largest;
-  report.maxAbsoluteError = shown.error;
-  report.allowedError = allowed + shown.bound;
-  report.worstIndex = shown.index;
-  return report;
 }
 
 double OutputReport::relativeError() const {
@@ -163,7 +138,7 @@ bool OutputReport::isValid() const {
          (!compared || maxAbsoluteError <= allowedError);
 }
 
-static double tolerance(bool isSum, FloatFormat format) {
+double tolerance(bool isSum, FloatFormat format) {
   switch (format) {
   case FloatFormat::F16:
     return 6e-4;
@@ -176,10 +151,6 @@ static double tolerance(bool isSum, FloatFormat format) {
   return isSum ? 1e-6 : 5e-7;
 }
 
-double tolerance(Role role, FloatFormat format) {
-  return tolerance(isColumnSum(role), format);
-}
-
 namespace {
 
 /// Compares the outputs as the reference gets to them. Rows are never kept.
@@ -187,50 +158,72 @@ class Comparisons {
 public:
   Comparisons(const Problem &problem,
               const std::vector<std::vector<char>> &outputs)
-      : problem(problem), perWorker(reference::workerCount(problem.rows)) {
-    for (std::vector<Comparison> &comparisons : perWorker)
-      comparisons.resize(kRoleCount);
+      : problem(problem),
+        // Programs with their own rows may have more of them than a launch.
+        perWorker(reference::workerCount(INT64_MAX),
+                  std::vector<Comparison>(outputs.size())) {
     for (size_t i = 0; i < outputs.size(); ++i) {
       const Argument &argument = problem.arguments[i];
-      if (argument.output)
-        comparers[static_cast<size_t>(*argument.output)].emplace(
-            argument.format, tolerance(*argument.output, argument.format),
-            outputs[i].data());
+      comparers.emplace_back(argument.format,
+                             tolerance(isSum(argument), argument.format),
+                             outputs[i].data());
     }
   }
 
-  /// `count` values of an output, the first being element `first`.
-  void compare(unsigned worker, Role role, size_t first, const double *values,
-               int64_t count) {
-    auto place = static_cast<size_t>(role);
-    if (!comparers[place])
-      return;
-    for (int64_t j = 0; j < count; ++j)
-      comparers[place]->compare(first + j, values[j], /*bound=*/0,
-                                perWorker[worker][place]);
+  /// Compares an element of argument `index`.
+  void compare(unsigned worker, size_t index, size_t element,
+               const Bounded &expected) {
+    comparers[index].compare(element, expected.value, expected.error,
+                             perWorker[worker][index]);
   }
-  Comparison total(Role role) const {
-    Comparison result;
-    for (const std::vector<Comparison> &comparisons : perWorker)
-      result.add(comparisons[static_cast<size_t>(role)]);
-    return result;
+  /// The `row`th of the rows of an operand, if the kernel writes it.
+  void compare(unsigned worker, Role role, int64_t row,
+               const std::vector<double> &values) {
+    std::optional<size_t> index = problem.place(role);
+    for (size_t j = 0; index && j < values.size(); ++j)
+      compare(worker, *index, static_cast<size_t>(row) * values.size() + j,
+              {values[j], 0});
   }
+
   /// The reports of all outputs, in the arguments' order.
   std::vector<OutputReport> reports(const reference::Result &expected) const {
     std::vector<OutputReport> result;
-    for (const Argument &argument : problem.arguments)
-      if (argument.output)
-        result.push_back(makeReport(
-            getInfo(*argument.output).name, argument, total(*argument.output),
-            tolerance(*argument.output, argument.format),
-            roundingFloor(*argument.output, expected.terms[*argument.output]),
-            expected.factorRounding[*argument.output]));
+    for (size_t i = 0; i < comparers.size(); ++i)
+      if (problem.arguments[i].isOutput())
+        result.push_back(report(i, expected));
     return result;
   }
 
 private:
+  OutputReport report(size_t index, const reference::Result &expected) const {
+    const Argument &argument = problem.arguments[index];
+    Comparison total;
+    for (const std::vector<Comparison> &comparisons : perWorker)
+      total.add(comparisons[index]);
+    OutputReport report(argument);
+    report.compared = true;
+    report.largestReference = total.largestReference;
+    report.nonFiniteMismatches = total.nonFiniteMismatches;
+    report.undecided = total.undecided;
+    double allowed =
+        tolerance(isSum(argument), argument.format) * total.largestReference;
+    if (argument.output)
+      allowed =
+          std::max(allowed,
+                   roundingFloor(argument, expected.terms[*argument.output])) +
+          expected.factorRounding[*argument.output];
+    allowed += reference::smallestSubnormal(argument.format);
+    // An element that is wrong, or else the one that is farthest off.
+    const Difference &shown =
+        total.worst.excess() > allowed ? total.worst : total.largest;
+    report.maxAbsoluteError = shown.error;
+    report.allowedError = allowed + shown.bound;
+    report.worstIndex = shown.index;
+    return report;
+  }
+
   const Problem &problem;
-  std::array<std::optional<Comparer>, kRoleCount> comparers;
+  std::vector<Comparer> comparers;
   std::vector<std::vector<Comparison>> perWorker;
 };
 
@@ -238,9 +231,8 @@ private:
 
 /// Interprets the plan's programs. Their numbers say themselves how far off a
 /// kernel may be.
-static std::vector<OutputReport>
-compareWithPrograms(const Problem &problem,
-                    const std::vector<std::vector<char>> &outputs) {
+static void compareWithPrograms(const Problem &problem,
+                                Comparisons &comparisons) {
   reference::ProgramInputs inputs;
   inputs.rows = problem.rows;
   inputs.groups = problem.groups;
@@ -248,69 +240,36 @@ compareWithPrograms(const Problem &problem,
   for (size_t i = 0; i < inputs.arguments; ++i)
     inputs.buffers.push_back(problem.input(i));
   inputs.buffers.resize(problem.buffers);
-
-  auto isSum = [](const Argument &argument) {
-    const KindInfo &kind = getInfo(static_cast<OperandKind>(argument.kind));
-    return kind.hasColumns && !kind.hasRows;
-  };
-  std::vector<Comparer> comparers;
-  for (size_t i = 0; i < inputs.arguments; ++i) {
-    const Argument &argument = problem.arguments[i];
-    comparers.emplace_back(argument.format,
-                           tolerance(isSum(argument), argument.format),
-                           outputs[i].data());
-  }
-  // A program with its own rows may have more of them than a launch, and so
-  // more workers.
-  std::vector<std::vector<Comparison>> perWorker(
-      reference::workerCount(INT64_MAX),
-      std::vector<Comparison>(inputs.arguments));
   interpret(problem.programs, inputs,
             [&](unsigned worker, size_t argument, size_t first,
                 const std::vector<Bounded> &values) {
               for (size_t j = 0; j < values.size(); ++j)
-                comparers[argument].compare(first + j, values[j].value,
-                                            values[j].error,
-                                            perWorker[worker][argument]);
+                comparisons.compare(worker, argument, first + j, values[j]);
             });
-  std::vector<OutputReport> reports;
-  for (size_t i = 0; i < inputs.arguments; ++i) {
-    const Argument &argument = problem.arguments[i];
-    if (!argument.isOutput())
-      continue;
-    Comparison total;
-    for (const std::vector<Comparison> &comparisons : perWorker)
-      total.add(comparisons[i]);
-    reports.push_back(makeReport(argument.name, argument, total,
-                                 tolerance(isSum(argument), argument.format),
-                                 /*floor=*/0));
-  }
-  return reports;
 }
 
 std::vector<OutputReport>
 compareWithReference(const Problem &problem,
                      const std::vector<std::vector<char>> &outputs) {
-  if (!problem.operation.isKnown())
-    return compareWithPrograms(problem, outputs);
   Comparisons comparisons(problem, outputs);
-  auto compare = [&](unsigned worker, Role role, int64_t row,
-                     const std::vector<double> &values) {
-    comparisons.compare(worker, role, static_cast<size_t>(row) * values.size(),
-                        values.data(), static_cast<int64_t>(values.size()));
-  };
+  reference::Result expected;
+  if (!problem.operation.isKnown()) {
+    compareWithPrograms(problem, comparisons);
+    return comparisons.reports(expected);
+  }
   std::vector<Role> rows, sums;
   for (const OperandInfo &operand : *problem.operation.info)
     if (operand.isOutput)
-      (isColumnSum(operand.role) ? sums : rows).push_back(operand.role);
-  reference::Result expected = evaluate(
+      (getInfo(operand.role).kind == OperandKind::Column ? sums : rows)
+          .push_back(operand.role);
+  expected = evaluate(
       describeReference(problem),
-      [&](unsigned worker, int64_t row, const reference::RowOutputs &outputs) {
+      [&](unsigned worker, int64_t row, const reference::RowOutputs &values) {
         for (Role role : rows)
-          compare(worker, role, row, outputs[role]);
+          comparisons.compare(worker, role, row, values[role]);
       });
   for (Role role : sums)
-    compare(0, role, 0, expected.sums[role]);
+    comparisons.compare(0, role, 0, expected.sums[role]);
   return comparisons.reports(expected);
 }
 

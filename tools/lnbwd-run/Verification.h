@@ -23,9 +23,13 @@ namespace lnbwd::run {
 
 /// How one output compares.
 struct OutputReport {
+  explicit OutputReport(const Argument &argument)
+      : name(argument.outputName()), format(argument.format),
+        elements(argument.elements) {}
+
   std::string name;
   reference::FloatFormat format;
-  size_t elements = 0;
+  size_t elements;
   /// The largest |reference|, |output - reference|, and what is allowed of it.
   double largestReference = 0;
   double maxAbsoluteError = 0;
@@ -52,9 +56,9 @@ struct OutputReport {
   bool isValid() const;
 };
 
-/// The largest relative error that is allowed of an output, of the largest
-/// reference value.
-double tolerance(Role role, reference::FloatFormat format);
+/// The largest relative error that is allowed of an output, a sum over rows or
+/// not, of the largest reference value.
+double tolerance(bool isSum, reference::FloatFormat format);
 
 /// Compares all outputs of a problem that has an operation or programs;
 /// `outputs` are their contents by argument, without what lies between rows.

@@ -12,15 +12,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Checks.h"
 #include "Failure.h"
 #include "GuardedLaunch.h"
 #include "KernelCompiler.h"
 #include "Options.h"
-#include "PredictedTime.h"
 #include "Problem.h"
 #include "ProgramReader.h"
 #include "RunReport.h"
+#include "Simulator.h"
 #include "StreamKernel.h"
 #include "Timing.h"
 #include "Verification.h"
@@ -34,28 +33,23 @@
 
 using namespace lnbwd::run;
 
-/// The operation's name of an output, or the argument's if there is none.
-static std::string outputName(const Argument &argument) {
-  return argument.output ? getInfo(*argument.output).name : argument.name;
-}
-
 /// Runs once, or with --verify twice and compares; fills in the outputs.
 static void runAndCheck(GuardedLaunch &guarded, const Problem &problem,
-                        const Options &options, SimulatorChecks &checks,
+                        const Options &options, Simulator &simulator,
                         RunReport &report) {
-  checks.resetCounts();
+  simulator.resetCounts();
   auto outputs = guarded.run(kFirstPoison, report.complaints);
-  report.checkedCounts = checks.counts();
+  report.checkedCounts = simulator.counts();
   if (options.time && report.device.is_simulated)
-    report.counters = checks.counters();
+    report.counters = simulator.counters();
   if (options.shuffleSeed != 0) {
-    checks.shuffle(options.shuffleSeed);
+    simulator.shuffle(options.shuffleSeed);
     auto shuffled = guarded.run(kFirstPoison, report.complaints);
-    checks.shuffle(0);
+    simulator.shuffle(0);
     for (size_t i = 0; i < outputs.size(); ++i)
       if (outputs[i] != shuffled[i])
         report.complaints.push_back(
-            "the output '" + outputName(problem.arguments[i]) +
+            "the output '" + problem.arguments[i].outputName() +
             "' depends on the order of waves and workgroups: it differs with "
             "--shuffle-waves " +
             std::to_string(options.shuffleSeed));
@@ -63,18 +57,13 @@ static void runAndCheck(GuardedLaunch &guarded, const Problem &problem,
   std::vector<std::vector<char>> again;
   if (options.verify) {
     // The simulator's checks have had the same instructions in the same order.
-    checks.end();
+    simulator.endChecks();
     again = guarded.run(kSecondPoison, report.complaints);
     report.outputs = compareWithReference(problem, outputs);
   } else {
     for (const Argument &argument : problem.arguments)
-      if (argument.isOutput()) {
-        OutputReport output;
-        output.name = outputName(argument);
-        output.format = argument.format;
-        output.elements = argument.elements;
-        report.outputs.push_back(output);
-      }
+      if (argument.isOutput())
+        report.outputs.emplace_back(argument);
   }
   size_t next = 0;
   for (size_t i = 0; i < problem.arguments.size(); ++i) {
@@ -157,8 +146,8 @@ static int run(Options options) {
   // Before the host computes inputs that the device could not hold.
   GuardedLaunch::checkMemory(device.get(), kernel.get(), problem);
   fillProblem(problem, options);
-  SimulatorChecks checks(device.get(), options.check);
-  GuardedLaunch guarded(device.get(), kernel.get(), problem, checks);
+  Simulator simulator(device.get(), options.check);
+  GuardedLaunch guarded(device.get(), kernel.get(), problem, simulator);
 
   RunReport report;
   report.operation = lnbwd_program_name(program.get());
@@ -168,18 +157,13 @@ static int run(Options options) {
   report.workspaceBytes = guarded.workspaceSize();
   report.device = info;
   if (!options.predict)
-    runAndCheck(guarded, problem, options, checks, report);
-  if (options.predict && !report.device.is_simulated)
+    runAndCheck(guarded, problem, options, simulator, report);
+  else if (!info.is_simulated)
     throw UsageFailure("--predict: expected the simulator (--device sim), got "
                        "a device that can be measured (--time)");
-  if (options.predict) {
-    report.prediction =
-        predictTime(device.get(), kernel.get(), problem, guarded,
-                    options.timeOptions, options.traceFile);
-  } else if (options.time && report.device.is_simulated) {
-    report.prediction =
-        predictTime(device.get(), kernel.get(), problem, guarded,
-                    options.timeOptions, options.traceFile);
+  if (info.is_simulated && (options.predict || options.time)) {
+    report.prediction = simulator.predict(
+        [&] { guarded.launch(); }, options.timeOptions, options.traceFile);
   } else if (options.time) {
     if (!options.timeOptions.empty() || !options.traceFile.empty())
       throw UsageFailure("--time-options, --trace: expected the simulator "

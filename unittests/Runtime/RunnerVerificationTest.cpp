@@ -28,6 +28,10 @@ using namespace lnbwd;
 using namespace lnbwd::run;
 using namespace lnbwd::reference;
 
+static double tolerance(Role role, FloatFormat format) {
+  return tolerance(getInfo(role).kind == OperandKind::Column, format);
+}
+
 /// Adds the argument that is an operand of the operation.
 static void add(Problem &problem, Role role, FloatFormat format,
                 lnbwd_argument_kind kind, bool isOutput = false,
@@ -221,7 +225,7 @@ TEST(VerificationTest, TheTolerancesFollowFromTheTypes) {
 }
 
 TEST(VerificationTest, AReportIsOnlyValidIfAllOfItIs) {
-  OutputReport report;
+  OutputReport report{Argument()};
   EXPECT_TRUE(report.isValid());
   report.unwritten = 1;
   EXPECT_FALSE(report.isValid());
