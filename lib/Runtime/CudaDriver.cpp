@@ -27,7 +27,8 @@ namespace {
 // The driver's types; handles are pointers to what only it knows.
 using CUresult = int;
 using CUdevice = int;
-using CUdeviceptr = unsigned long long;
+// A number of 64 bits, passed as a pointer is.
+using CUdeviceptr = void *;
 using CUcontext = void *;
 using CUmodule = void *;
 using CUfunction = void *;
@@ -79,78 +80,68 @@ struct CUlaunchConfig {
   unsigned attributeCount;
 };
 
-/// A function of the driver; one that older drivers have not may be null.
-template <typename... Arguments> struct Function {
-  CUresult (*pointer)(Arguments...);
-  Function(void *symbol)
-      : pointer(reinterpret_cast<decltype(pointer)>(symbol)) {}
-  operator decltype(pointer)() const { return pointer; }
-};
+// Every function that is used, by its exported name, with its parameters.
+#define LNBWD_CUDA_FUNCTIONS(FUNCTION)                                         \
+  FUNCTION(cuInit, unsigned)                                                   \
+  FUNCTION(cuGetErrorName, CUresult, const char **)                            \
+  FUNCTION(cuGetErrorString, CUresult, const char **)                          \
+  FUNCTION(cuDriverGetVersion, int *)                                          \
+  FUNCTION(cuDeviceGetCount, int *)                                            \
+  FUNCTION(cuDeviceGet, CUdevice *, int)                                       \
+  FUNCTION(cuDeviceGetName, char *, int, CUdevice)                             \
+  FUNCTION(cuDeviceGetAttribute, int *, int, CUdevice)                         \
+  FUNCTION(cuDeviceTotalMem_v2, size_t *, CUdevice)                            \
+  FUNCTION(cuDevicePrimaryCtxRetain, CUcontext *, CUdevice)                    \
+  FUNCTION(cuDevicePrimaryCtxRelease_v2, CUdevice)                             \
+  FUNCTION(cuCtxGetCurrent, CUcontext *)                                       \
+  FUNCTION(cuCtxSetCurrent, CUcontext)                                         \
+  FUNCTION(cuMemGetInfo_v2, size_t *, size_t *)                                \
+  FUNCTION(cuModuleLoadDataEx, CUmodule *, const void *, unsigned, int *,      \
+           void **)                                                            \
+  FUNCTION(cuModuleUnload, CUmodule)                                           \
+  FUNCTION(cuModuleGetFunction, CUfunction *, CUmodule, const char *)          \
+  FUNCTION(cuFuncSetAttribute, CUfunction, int, int)                           \
+  FUNCTION(cuLaunchKernel, CUfunction, unsigned, unsigned, unsigned, unsigned, \
+           unsigned, unsigned, unsigned, CUstream, void **, void **)           \
+  FUNCTION(cuMemAlloc_v2, CUdeviceptr *, size_t)                               \
+  FUNCTION(cuMemFree_v2, CUdeviceptr)                                          \
+  FUNCTION(cuMemcpyHtoD_v2, CUdeviceptr, const void *, size_t)                 \
+  FUNCTION(cuMemcpyDtoH_v2, void *, const void *, size_t)                      \
+  FUNCTION(cuMemcpyDtoDAsync_v2, CUdeviceptr, const void *, size_t, CUstream)  \
+  FUNCTION(cuMemsetD8Async, CUdeviceptr, unsigned char, size_t, CUstream)      \
+  FUNCTION(cuStreamSynchronize, CUstream)                                      \
+  FUNCTION(cuEventCreate, CUevent *, unsigned)                                 \
+  FUNCTION(cuEventDestroy_v2, CUevent)                                         \
+  FUNCTION(cuEventRecord, CUevent, CUstream)                                   \
+  FUNCTION(cuEventSynchronize, CUevent)                                        \
+  FUNCTION(cuEventElapsedTime, float *, CUevent, CUevent)
 
-/// The driver's functions, by their exported names.
+// Those that are null in older drivers: since CUDA 11.8, and the last 10.1.
+#define LNBWD_CUDA_NEWER_FUNCTIONS(FUNCTION)                                   \
+  FUNCTION(cuLaunchKernelEx, const CUlaunchConfig *, CUfunction, void **,      \
+           void **)                                                            \
+  FUNCTION(cuOccupancyMaxActiveClusters, int *, CUfunction,                    \
+           const CUlaunchConfig *)                                             \
+  FUNCTION(cuThreadExchangeStreamCaptureMode, int *)
+
+/// The driver's functions.
 struct CudaLibrary {
   DynamicLibrary library;
-  Function<unsigned> init{library.required("cuInit")};
-  Function<CUresult, const char **> getErrorName{
-      library.required("cuGetErrorName")};
-  Function<CUresult, const char **> getErrorString{
-      library.required("cuGetErrorString")};
-  Function<int *> driverGetVersion{library.required("cuDriverGetVersion")};
-  Function<int *> deviceGetCount{library.required("cuDeviceGetCount")};
-  Function<CUdevice *, int> deviceGet{library.required("cuDeviceGet")};
-  Function<char *, int, CUdevice> deviceGetName{
-      library.required("cuDeviceGetName")};
-  Function<int *, int, CUdevice> deviceGetAttribute{
-      library.required("cuDeviceGetAttribute")};
-  Function<size_t *, CUdevice> deviceTotalMem{
-      library.required("cuDeviceTotalMem_v2")};
-  Function<CUcontext *, CUdevice> primaryContextRetain{
-      library.required("cuDevicePrimaryCtxRetain")};
-  Function<CUdevice> primaryContextRelease{
-      library.required("cuDevicePrimaryCtxRelease_v2")};
-  Function<CUcontext *> contextGetCurrent{library.required("cuCtxGetCurrent")};
-  Function<CUcontext> contextSetCurrent{library.required("cuCtxSetCurrent")};
-  Function<size_t *, size_t *> memGetInfo{library.required("cuMemGetInfo_v2")};
-  Function<CUmodule *, const void *, unsigned, int *, void **> moduleLoadDataEx{
-      library.required("cuModuleLoadDataEx")};
-  Function<CUmodule> moduleUnload{library.required("cuModuleUnload")};
-  Function<CUfunction *, CUmodule, const char *> moduleGetFunction{
-      library.required("cuModuleGetFunction")};
-  Function<CUfunction, int, int> functionSetAttribute{
-      library.required("cuFuncSetAttribute")};
-  Function<CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
-           unsigned, unsigned, CUstream, void **, void **>
-      launchKernel{library.required("cuLaunchKernel")};
-  /// Since CUDA 11.8; null in older drivers.
-  Function<const CUlaunchConfig *, CUfunction, void **, void **> launchKernelEx{
-      library.symbol("cuLaunchKernelEx")};
-  /// Since CUDA 11.8; null in older drivers.
-  Function<int *, CUfunction, const CUlaunchConfig *>
-      occupancyMaxActiveClusters{
-          library.symbol("cuOccupancyMaxActiveClusters")};
-  /// Since CUDA 10.1; null in older drivers.
-  Function<int *> exchangeCaptureMode{
-      library.symbol("cuThreadExchangeStreamCaptureMode")};
-  Function<CUdeviceptr *, size_t> memAlloc{library.required("cuMemAlloc_v2")};
-  Function<CUdeviceptr> memFree{library.required("cuMemFree_v2")};
-  Function<CUdeviceptr, const void *, size_t> copyHostToDevice{
-      library.required("cuMemcpyHtoD_v2")};
-  Function<void *, CUdeviceptr, size_t> copyDeviceToHost{
-      library.required("cuMemcpyDtoH_v2")};
-  Function<CUdeviceptr, CUdeviceptr, size_t, CUstream> copyDeviceToDeviceAsync{
-      library.required("cuMemcpyDtoDAsync_v2")};
-  Function<CUdeviceptr, unsigned char, size_t, CUstream> memsetAsync{
-      library.required("cuMemsetD8Async")};
-  Function<CUstream> streamSynchronize{library.required("cuStreamSynchronize")};
-  Function<CUevent *, unsigned> eventCreate{library.required("cuEventCreate")};
-  Function<CUevent> eventDestroy{library.required("cuEventDestroy_v2")};
-  Function<CUevent, CUstream> eventRecord{library.required("cuEventRecord")};
-  Function<CUevent> eventSynchronize{library.required("cuEventSynchronize")};
-  Function<float *, CUevent, CUevent> eventElapsedTime{
-      library.required("cuEventElapsedTime")};
+#define LNBWD_DECLARE(NAME, ...) CUresult (*NAME)(__VA_ARGS__) = nullptr;
+  LNBWD_CUDA_FUNCTIONS(LNBWD_DECLARE)
+  LNBWD_CUDA_NEWER_FUNCTIONS(LNBWD_DECLARE)
+#undef LNBWD_DECLARE
 
   CudaLibrary(const std::vector<std::string> &names, const std::string &remedy)
-      : library(names, remedy) {}
+      : library("LNBWD_CUDA_LIBRARY", names, remedy) {
+#define LNBWD_LOAD(NAME, ...) library.load(this->NAME, #NAME);
+    LNBWD_CUDA_FUNCTIONS(LNBWD_LOAD)
+#undef LNBWD_LOAD
+#define LNBWD_LOOK_UP(NAME, ...)                                               \
+  NAME = reinterpret_cast<decltype(NAME)>(library.symbol(#NAME));
+    LNBWD_CUDA_NEWER_FUNCTIONS(LNBWD_LOOK_UP)
+#undef LNBWD_LOOK_UP
+  }
 
   /// While it lives, this thread may give memory and modules back although a
   /// graph is being captured: what a garbage collector frees meanwhile is no
@@ -164,8 +155,8 @@ struct CudaLibrary {
 
   private:
     void exchange() {
-      if (cuda.exchangeCaptureMode)
-        cuda.exchangeCaptureMode(&mode);
+      if (cuda.cuThreadExchangeStreamCaptureMode)
+        cuda.cuThreadExchangeStreamCaptureMode(&mode);
     }
 
     const CudaLibrary &cuda;
@@ -175,8 +166,8 @@ struct CudaLibrary {
   std::string describe(const std::string &call, CUresult error) const {
     const char *name = nullptr;
     const char *words = nullptr;
-    getErrorName(error, &name);
-    getErrorString(error, &words);
+    cuGetErrorName(error, &name);
+    cuGetErrorString(error, &words);
     std::string message = call + " failed: ";
     message += name ? name : ("error " + std::to_string(error)).c_str();
     if (words)
@@ -186,11 +177,11 @@ struct CudaLibrary {
 
   void check(const char *call, CUresult error) const {
     if (error != kSuccess)
-      fail(call, error, "");
+      fail(call, error);
   }
 
   [[noreturn]] void fail(const std::string &call, CUresult error,
-                         const std::string &details) const {
+                         const std::string &details = "") const {
     lnbwd_status status = LNBWD_ERROR_DRIVER;
     if (error == kErrorOutOfMemory)
       status = LNBWD_ERROR_OUT_OF_MEMORY;
@@ -202,31 +193,22 @@ struct CudaLibrary {
   }
 };
 
-} // namespace
-
-static CUdeviceptr devicePointer(const void *pointer) {
-  return reinterpret_cast<CUdeviceptr>(pointer);
-}
-
-namespace {
-
 class CudaDriver final : public Driver {
 public:
   CudaDriver(std::shared_ptr<const CudaLibrary> library, int index);
-  ~CudaDriver() override { cuda->primaryContextRelease(device); }
+  ~CudaDriver() override { cuda->cuDevicePrimaryCtxRelease_v2(device); }
 
   MemoryInfo memory() const override {
-    Current current(*this);
-    size_t free = 0;
-    size_t total = 0;
-    cuda->check("cuMemGetInfo", cuda->memGetInfo(&free, &total));
-    return {free, total};
+    MemoryInfo result{};
+    call("cuMemGetInfo", cuda->cuMemGetInfo_v2, &result.freeBytes,
+         &result.totalBytes);
+    return result;
   }
   void *symbol(const char *name) const override {
     return cuda->library.symbol(name);
   }
   void makeCurrent() const override {
-    cuda->check("cuCtxSetCurrent", cuda->contextSetCurrent(context));
+    cuda->check("cuCtxSetCurrent", cuda->cuCtxSetCurrent(context));
   }
   void *loadModule(const std::string &code) const override;
   void unloadModule(void *module) const noexcept override;
@@ -236,63 +218,54 @@ public:
                            uint32_t clusterSize) const override;
   void launch(void *function, const char *name, const LaunchConfig &config,
               void **parameters, void *stream) const override;
-  void *allocate(size_t bytes) const override;
+  void *allocate(size_t bytes) const override {
+    void *pointer = nullptr;
+    call("cuMemAlloc of " + std::to_string(bytes) + " bytes",
+         cuda->cuMemAlloc_v2, &pointer, bytes);
+    return pointer;
+  }
   void release(void *pointer) const override {
-    Current current(*this);
     CudaLibrary::AllowFreeing allow(*cuda);
-    cuda->check("cuMemFree", cuda->memFree(devicePointer(pointer)));
+    call("cuMemFree", cuda->cuMemFree_v2, pointer);
   }
   void copyToDevice(void *destination, const void *source,
                     size_t bytes) const override {
-    Current current(*this);
-    cuda->check("cuMemcpyHtoD", cuda->copyHostToDevice(
-                                    devicePointer(destination), source, bytes));
+    call("cuMemcpyHtoD", cuda->cuMemcpyHtoD_v2, destination, source, bytes);
   }
   void copyToHost(void *destination, const void *source,
                   size_t bytes) const override {
-    Current current(*this);
-    cuda->check("cuMemcpyDtoH", cuda->copyDeviceToHost(
-                                    destination, devicePointer(source), bytes));
+    call("cuMemcpyDtoH", cuda->cuMemcpyDtoH_v2, destination, source, bytes);
   }
   void copyOnDevice(void *destination, const void *source, size_t bytes,
                     void *stream) const override {
-    Current current(*this);
-    cuda->check("cuMemcpyDtoDAsync", cuda->copyDeviceToDeviceAsync(
-                                         devicePointer(destination),
-                                         devicePointer(source), bytes, stream));
+    call("cuMemcpyDtoDAsync", cuda->cuMemcpyDtoDAsync_v2, destination, source,
+         bytes, stream);
   }
   void setBytes(void *pointer, int value, size_t bytes,
                 void *stream) const override {
-    Current current(*this);
-    cuda->check("cuMemsetD8Async",
-                cuda->memsetAsync(devicePointer(pointer),
-                                  static_cast<unsigned char>(value), bytes,
-                                  stream));
+    call("cuMemsetD8Async", cuda->cuMemsetD8Async, pointer,
+         static_cast<unsigned char>(value), bytes, stream);
   }
   void synchronize(void *stream) const override {
-    Current current(*this);
-    cuda->check("cuStreamSynchronize", cuda->streamSynchronize(stream));
+    call("cuStreamSynchronize", cuda->cuStreamSynchronize, stream);
   }
   void *createEvent() const override {
-    Current current(*this);
     CUevent event = nullptr;
-    cuda->check("cuEventCreate", cuda->eventCreate(&event, 0));
+    call("cuEventCreate", cuda->cuEventCreate, &event, 0);
     return event;
   }
   void destroyEvent(void *event) const noexcept override {
     CudaLibrary::AllowFreeing allow(*cuda);
-    cuda->eventDestroy(event);
+    cuda->cuEventDestroy_v2(event);
   }
   void recordEvent(void *event, void *stream) const override {
-    Current current(*this);
-    cuda->check("cuEventRecord", cuda->eventRecord(event, stream));
+    call("cuEventRecord", cuda->cuEventRecord, event, stream);
   }
   double elapsedMilliseconds(void *start, void *stop) const override {
-    Current current(*this);
     float milliseconds = 0;
-    cuda->check("cuEventSynchronize", cuda->eventSynchronize(stop));
-    cuda->check("cuEventElapsedTime",
-                cuda->eventElapsedTime(&milliseconds, start, stop));
+    call("cuEventSynchronize", cuda->cuEventSynchronize, stop);
+    call("cuEventElapsedTime", cuda->cuEventElapsedTime, &milliseconds, start,
+         stop);
     return milliseconds;
   }
 
@@ -301,14 +274,14 @@ private:
   class Current {
   public:
     explicit Current(const CudaDriver &driver) : cuda(*driver.cuda) {
-      cuda.check("cuCtxGetCurrent", cuda.contextGetCurrent(&previous));
+      cuda.check("cuCtxGetCurrent", cuda.cuCtxGetCurrent(&previous));
       changed = previous != driver.context;
       if (changed)
-        cuda.check("cuCtxSetCurrent", cuda.contextSetCurrent(driver.context));
+        cuda.check("cuCtxSetCurrent", cuda.cuCtxSetCurrent(driver.context));
     }
     ~Current() {
       if (changed)
-        cuda.contextSetCurrent(previous);
+        cuda.cuCtxSetCurrent(previous);
     }
     Current(const Current &) = delete;
     Current &operator=(const Current &) = delete;
@@ -319,10 +292,18 @@ private:
     bool changed = false;
   };
 
+  /// Calls a function with the context current, and throws where it fails.
+  template <typename Name, typename Function, typename... Arguments>
+  void call(const Name &name, Function function, Arguments... arguments) const {
+    Current current(*this);
+    if (CUresult error = function(arguments...); error != kSuccess)
+      cuda->fail(name, error);
+  }
+
   int attribute(int which) const {
     int value = 0;
     cuda->check("cuDeviceGetAttribute",
-                cuda->deviceGetAttribute(&value, which, device));
+                cuda->cuDeviceGetAttribute(&value, which, device));
     return value;
   }
 
@@ -335,12 +316,12 @@ private:
 
 CudaDriver::CudaDriver(std::shared_ptr<const CudaLibrary> library, int index)
     : cuda(std::move(library)) {
-  cuda->check("cuDeviceGet", cuda->deviceGet(&device, index));
+  cuda->check("cuDeviceGet", cuda->cuDeviceGet(&device, index));
   char name[256] = "";
   cuda->check("cuDeviceGetName",
-              cuda->deviceGetName(name, sizeof(name), device));
+              cuda->cuDeviceGetName(name, sizeof(name), device));
   int version = 0;
-  cuda->check("cuDriverGetVersion", cuda->driverGetVersion(&version));
+  cuda->check("cuDriverGetVersion", cuda->cuDriverGetVersion(&version));
   deviceInfo.name = name;
   deviceInfo.arch = "sm_" +
                     std::to_string(attribute(kAttributeCapabilityMajor)) +
@@ -356,11 +337,11 @@ CudaDriver::CudaDriver(std::shared_ptr<const CudaLibrary> library, int index)
                               attribute(kAttributeMaxGridZ)};
   deviceInfo.maxWorkItems = std::numeric_limits<int64_t>::max();
   size_t total = 0;
-  cuda->check("cuDeviceTotalMem", cuda->deviceTotalMem(&total, device));
+  cuda->check("cuDeviceTotalMem", cuda->cuDeviceTotalMem_v2(&total, device));
   deviceInfo.memoryBytes = total;
   // Last, so that nothing can throw after it: the destructor gives it back.
   cuda->check("cuDevicePrimaryCtxRetain",
-              cuda->primaryContextRetain(&context, device));
+              cuda->cuDevicePrimaryCtxRetain(&context, device));
 }
 
 void *CudaDriver::loadModule(const std::string &code) const {
@@ -371,7 +352,7 @@ void *CudaDriver::loadModule(const std::string &code) const {
   void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
   CUmodule module = nullptr;
   CUresult error =
-      cuda->moduleLoadDataEx(&module, code.c_str(), 2, options, values);
+      cuda->cuModuleLoadDataEx(&module, code.c_str(), 2, options, values);
   if (error == kSuccess)
     return module;
   log.back() = 0;
@@ -386,29 +367,29 @@ void *CudaDriver::loadModule(const std::string &code) const {
 
 void CudaDriver::unloadModule(void *module) const noexcept {
   CUcontext previous = nullptr;
-  if (cuda->contextGetCurrent(&previous) != kSuccess ||
-      cuda->contextSetCurrent(context) != kSuccess)
+  if (cuda->cuCtxGetCurrent(&previous) != kSuccess ||
+      cuda->cuCtxSetCurrent(context) != kSuccess)
     return;
   CudaLibrary::AllowFreeing allow(*cuda);
-  cuda->moduleUnload(module);
-  cuda->contextSetCurrent(previous);
+  cuda->cuModuleUnload(module);
+  cuda->cuCtxSetCurrent(previous);
 }
 
 void *CudaDriver::findFunction(void *module, const std::string &name,
                                uint32_t dynamicSharedBytes) const {
   Current current(*this);
   CUfunction function = nullptr;
-  CUresult error = cuda->moduleGetFunction(&function, module, name.c_str());
+  CUresult error = cuda->cuModuleGetFunction(&function, module, name.c_str());
   if (error != kSuccess)
     cuda->fail("cuModuleGetFunction of '" + name + "'", error,
                "; the plan launches it, the code does not have it");
   // The default limit counts what the kernel declares as well, so it is raised
   // for every launch that asks for more than nothing.
   if (dynamicSharedBytes > 0)
-    cuda->check(
-        "cuFuncSetAttribute (dynamic shared memory)",
-        cuda->functionSetAttribute(function, kFunctionMaxDynamicSharedBytes,
-                                   static_cast<int>(dynamicSharedBytes)));
+    cuda->check("cuFuncSetAttribute (dynamic shared memory)",
+                cuda->cuFuncSetAttribute(function,
+                                         kFunctionMaxDynamicSharedBytes,
+                                         static_cast<int>(dynamicSharedBytes)));
   return function;
 }
 
@@ -425,7 +406,7 @@ static CUlaunchConfig makeLaunchConfig(const LaunchConfig &config, void *stream,
 
 int64_t CudaDriver::residentClusters(void *function, const LaunchConfig &config,
                                      uint32_t clusterSize) const {
-  if (!cuda->occupancyMaxActiveClusters)
+  if (!cuda->cuOccupancyMaxActiveClusters)
     return 0;
   Current current(*this);
   CUlaunchAttribute attribute = {};
@@ -437,7 +418,7 @@ int64_t CudaDriver::residentClusters(void *function, const LaunchConfig &config,
   int count = 0;
   cuda->check(
       "cuOccupancyMaxActiveClusters",
-      cuda->occupancyMaxActiveClusters(&count, function, &launchConfig));
+      cuda->cuOccupancyMaxActiveClusters(&count, function, &launchConfig));
   return count;
 }
 
@@ -446,17 +427,18 @@ void CudaDriver::launch(void *function, const char *name,
                         void *stream) const {
   Current current(*this);
   CUresult error;
-  if (config.dependentLaunch && cuda->launchKernelEx) {
+  if (config.dependentLaunch && cuda->cuLaunchKernelEx) {
     CUlaunchAttribute attribute = {};
     attribute.id = kLaunchAttributeProgrammaticStreamSerialization;
     attribute.value.programmaticStreamSerializationAllowed = 1;
     CUlaunchConfig launchConfig = makeLaunchConfig(config, stream, attribute);
-    error = cuda->launchKernelEx(&launchConfig, function, parameters, nullptr);
+    error =
+        cuda->cuLaunchKernelEx(&launchConfig, function, parameters, nullptr);
   } else {
-    error = cuda->launchKernel(function, config.grid[0], config.grid[1],
-                               config.grid[2], config.block[0], config.block[1],
-                               config.block[2], config.dynamicSharedBytes,
-                               stream, parameters, nullptr);
+    error = cuda->cuLaunchKernel(
+        function, config.grid[0], config.grid[1], config.grid[2],
+        config.block[0], config.block[1], config.block[2],
+        config.dynamicSharedBytes, stream, parameters, nullptr);
   }
   if (error != kSuccess)
     cuda->fail(std::string("launch of '") + name + "'", error,
@@ -465,27 +447,15 @@ void CudaDriver::launch(void *function, const char *name,
                    : "");
 }
 
-void *CudaDriver::allocate(size_t bytes) const {
-  Current current(*this);
-  CUdeviceptr pointer = 0;
-  CUresult error = cuda->memAlloc(&pointer, bytes);
-  if (error != kSuccess)
-    cuda->fail("cuMemAlloc of " + std::to_string(bytes) + " bytes", error, "");
-  return reinterpret_cast<void *>(pointer);
-}
-
 std::shared_ptr<Driver> openCudaDevice(int index) {
-  std::string chosen = environment("LNBWD_CUDA_LIBRARY");
-  std::vector<std::string> names = {"libcuda.so.1", "libcuda.so"};
-  if (!chosen.empty())
-    names = {chosen};
   auto library = std::make_shared<CudaLibrary>(
-      names, "install NVIDIA's driver, which brings libcuda.so.1, or set "
-             "LNBWD_CUDA_LIBRARY to it");
-  CUresult error = library->init(0);
+      std::vector<std::string>{"libcuda.so.1", "libcuda.so"},
+      "install NVIDIA's driver, which brings libcuda.so.1, or set "
+      "LNBWD_CUDA_LIBRARY to it");
+  CUresult error = library->cuInit(0);
   int count = 0;
   if (error == kSuccess)
-    error = library->deviceGetCount(&count);
+    error = library->cuDeviceGetCount(&count);
   if (error != kSuccess)
     throw Error(LNBWD_ERROR_NO_DEVICE, library->library.name() +
                                            " is there but offers no device: " +

@@ -41,8 +41,8 @@ struct DeviceInfo {
 };
 
 struct MemoryInfo {
-  uint64_t freeBytes;
-  uint64_t totalBytes;
+  size_t freeBytes;
+  size_t totalBytes;
 };
 
 /// One kernel launch. `parameters` are addresses of the values.

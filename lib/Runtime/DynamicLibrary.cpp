@@ -15,8 +15,11 @@
 
 namespace lnbwd::runtime {
 
-DynamicLibrary::DynamicLibrary(const std::vector<std::string> &names,
+DynamicLibrary::DynamicLibrary(const char *variable,
+                               std::vector<std::string> names,
                                const std::string &remedy) {
+  if (std::string chosen = environment(variable); !chosen.empty())
+    names = {chosen};
   for (int flags :
        {RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD, RTLD_NOW | RTLD_LOCAL}) {
     for (const std::string &name : names) {

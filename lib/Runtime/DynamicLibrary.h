@@ -18,11 +18,12 @@ namespace lnbwd::runtime {
 /// threads and exit handlers of their own and do not survive being unloaded.
 class DynamicLibrary {
 public:
-  /// Opens the first of `names` that there is. One that the process has loaded
+  /// Opens the library that the environment's `variable` names, or else the
+  /// first of `names` that there is. One that the process has loaded
   /// already is preferred, so that a program which came with a driver of its
   /// own does not get a second one. Throws LNBWD_ERROR_NO_DEVICE with all that
   /// was tried, followed by `remedy`.
-  DynamicLibrary(const std::vector<std::string> &names,
+  DynamicLibrary(const char *variable, std::vector<std::string> names,
                  const std::string &remedy);
 
   /// The name by which the library was found.
@@ -33,15 +34,16 @@ public:
   }
   /// A function or variable of the library, or null.
   void *symbol(const char *symbolName) const;
-  /// The same; throws LNBWD_ERROR_NO_DEVICE if there is none.
-  void *required(const char *symbolName) const;
-  /// Sets `function` to the one so named, which there must be.
+  /// Sets `function` to the one so named; throws LNBWD_ERROR_NO_DEVICE if there
+  /// is none.
   template <typename Function>
   void load(Function &function, const char *symbolName) const {
     function = reinterpret_cast<Function>(required(symbolName));
   }
 
 private:
+  void *required(const char *symbolName) const;
+
   void *handle = nullptr;
   std::string foundName;
 };

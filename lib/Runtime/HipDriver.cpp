@@ -85,8 +85,9 @@ struct HipLibrary {
   /// Of the simulator: what was behind the last error. Null elsewhere.
   const char *(*simulatorMessage)() = nullptr;
 
-  HipLibrary(const std::vector<std::string> &names, const std::string &remedy)
-      : library(names, remedy) {
+  HipLibrary(const char *variable, const std::vector<std::string> &names,
+             const std::string &remedy)
+      : library(variable, names, remedy) {
 #define LNBWD_LOAD(NAME) library.load(this->NAME, #NAME);
     LNBWD_HIP_FUNCTIONS(LNBWD_LOAD)
 #undef LNBWD_LOAD
@@ -171,7 +172,12 @@ public:
   HipDriver(std::shared_ptr<const HipLibrary> library, int index,
             bool isSimulated);
 
-  MemoryInfo memory() const override;
+  MemoryInfo memory() const override {
+    MemoryInfo result{};
+    call("hipMemGetInfo", hip->hipMemGetInfo, &result.freeBytes,
+         &result.totalBytes);
+    return result;
+  }
   void *symbol(const char *name) const override {
     return hip->library.symbol(name);
   }
@@ -195,7 +201,12 @@ public:
   }
   void launch(void *function, const char *name, const LaunchConfig &config,
               void **parameters, void *stream) const override;
-  void *allocate(size_t bytes) const override;
+  void *allocate(size_t bytes) const override {
+    void *pointer = nullptr;
+    call("hipMalloc of " + std::to_string(bytes) + " bytes", hip->hipMalloc,
+         &pointer, bytes);
+    return pointer;
+  }
   void release(void *pointer) const override {
     call("hipFree", hip->hipFree, pointer);
   }
@@ -330,14 +341,6 @@ HipDriver::HipDriver(std::shared_ptr<const HipLibrary> library, int index,
   deviceInfo.memoryBytes = memory().totalBytes;
 }
 
-MemoryInfo HipDriver::memory() const {
-  Current current(*this);
-  size_t free = 0;
-  size_t total = 0;
-  hip->check("hipMemGetInfo", hip->hipMemGetInfo(&free, &total));
-  return {free, total};
-}
-
 void HipDriver::launch(void *function, const char *name,
                        const LaunchConfig &config, void **parameters,
                        void *stream) const {
@@ -352,31 +355,11 @@ void HipDriver::launch(void *function, const char *name,
                error);
 }
 
-void *HipDriver::allocate(size_t bytes) const {
-  Current current(*this);
-  void *pointer = nullptr;
-  hipError_t error = hip->hipMalloc(&pointer, bytes);
-  if (error != hipSuccess)
-    hip->check(("hipMalloc of " + std::to_string(bytes) + " bytes").c_str(),
-               error);
-  return pointer;
-}
-
-/// The names under which a library is looked for: the one of the environment
-/// alone if it is set.
-static std::vector<std::string> libraryNames(const char *variable,
-                                             std::vector<std::string> usual) {
-  std::string chosen = environment(variable);
-  if (!chosen.empty())
-    return {chosen};
-  return usual;
-}
-
 std::shared_ptr<Driver> openHipDevice(int index) {
   auto library = std::make_shared<HipLibrary>(
-      libraryNames("LNBWD_HIP_LIBRARY",
-                   {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6",
-                    "libamdhip64.so.5"}),
+      "LNBWD_HIP_LIBRARY",
+      std::vector<std::string>{"libamdhip64.so", "libamdhip64.so.7",
+                               "libamdhip64.so.6", "libamdhip64.so.5"},
       "install ROCm's HIP runtime (libamdhip64) or set LNBWD_HIP_LIBRARY to "
       "it, or run on the simulator (device 'sim')");
   int count = library->deviceCount(
@@ -394,13 +377,12 @@ std::shared_ptr<Driver> openSimulatedDevice(const std::string &chip) {
   const char *fileName = "liblnbwd-hip-sim.so";
   std::string folder = ownFolder();
   auto library = std::make_shared<HipLibrary>(
-      libraryNames(
-          "LNBWD_SIM_LIBRARY",
-          {folder + fileName, folder + "../lib/" + fileName, fileName}),
+      "LNBWD_SIM_LIBRARY",
+      std::vector<std::string>{folder + fileName, folder + "../lib/" + fileName,
+                               fileName},
       "the simulator's library liblnbwd-hip-sim.so belongs beside the "
       "runtime's; build it (LNBWD_ENABLE_SIMULATOR), install it (cmake "
-      "--install "
-      "BUILD --component simulator) or set LNBWD_SIM_LIBRARY to it");
+      "--install BUILD --component simulator) or set LNBWD_SIM_LIBRARY to it");
   // The simulator says itself what is wrong, such as a variable's value.
   int count = library->deviceCount(
       environment("LNBWD_SIM_LIBRARY").empty()
