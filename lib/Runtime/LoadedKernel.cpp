@@ -52,9 +52,9 @@ void LoadedKernel::boundClusters() {
   clusterBounds.fill(0);
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     const PlanKernel &kernel = plan.kernels[i];
-    if (!kernel.grid[0].isWorkgroupCount)
+    if (kernel.grid[0].kind != PlanValue::Kind::WorkgroupCount)
       continue;
-    auto rule = static_cast<size_t>(kernel.grid[0].value);
+    auto rule = static_cast<size_t>(kernel.grid[0].index);
     auto clusterSize =
         static_cast<uint32_t>(plan.workgroupCounts[rule].workgroupsPerRow);
     if (clusterSize == 1 || plan.workgroupCounts[rule].maxWorkgroups != 0)
@@ -186,9 +186,8 @@ LaunchConfig LoadedKernel::configure(const PlanKernel &kernel, LaunchSize size,
   config.dynamicSharedBytes = kernel.dynamicSharedBytes;
   config.dependentLaunch = kernel.dependentLaunch;
   for (size_t i = 0; i < 3; ++i) {
-    int64_t count =
-        Plan::evaluate(kernel.grid[i], size, sizes.workgroupCounts.data(),
-                       "the number of workgroups");
+    int64_t count = kernel.grid[i].evaluate(size, sizes.workgroupCounts.data(),
+                                            "the number of workgroups");
     int64_t limit =
         std::min(info.maxWorkgroups[i], info.maxWorkItems / kernel.block[i]);
     if (count > limit)
@@ -240,31 +239,15 @@ void LoadedKernel::launch(void *const *arguments, size_t argumentCount,
     std::array<uint64_t, kMaxParameters> values;
     std::array<void *, kMaxParameters> addresses;
     for (size_t p = 0; p < kernel.parameters.size(); ++p) {
-      const PlanParameter &parameter = kernel.parameters[p];
-      switch (parameter.kind) {
-      case PlanParameter::Kind::Argument:
+      const PlanValue &parameter = kernel.parameters[p];
+      if (parameter.kind == PlanValue::Kind::Argument)
         values[p] = reinterpret_cast<uint64_t>(arguments[parameter.index]);
-        break;
-      case PlanParameter::Kind::Workspace:
+      else if (parameter.kind == PlanValue::Kind::Workspace)
         values[p] = reinterpret_cast<uint64_t>(workspace) +
                     launchSizes.workspaceOffsets[parameter.index];
-        break;
-      case PlanParameter::Kind::Rows:
-        values[p] = static_cast<uint64_t>(size.rows);
-        break;
-      case PlanParameter::Kind::RowsPerGroup:
-        values[p] = static_cast<uint64_t>(size.rowsPerGroup());
-        break;
-      case PlanParameter::Kind::WorkgroupCount:
-        values[p] =
-            static_cast<uint64_t>(launchSizes.workgroupCounts[parameter.index]);
-        break;
-      case PlanParameter::Kind::Constant:
-        values[p] = parameter.index;
-        break;
-      }
-      if (parameter.timesGroups)
-        values[p] *= static_cast<uint64_t>(size.groups);
+      else
+        values[p] = static_cast<uint64_t>(parameter.evaluate(
+            size, launchSizes.workgroupCounts.data(), "a parameter"));
       addresses[p] = &values[p];
     }
     driver->launch(functions[i], kernel.name.c_str(), configs[i],

@@ -109,12 +109,30 @@ public:
       fail(where, "the key '" + std::string(key) + "' is missing");
     return *it;
   }
+  bool has(const char *key) const { return value.contains(key); }
   std::string at(const char *key) const { return where + "." + key; }
 
   std::string string(const char *key) { return readString(get(key), at(key)); }
   int64_t integer(const char *key, int64_t minimum,
                   int64_t maximum = kMaxInt64) {
     return readInteger(get(key), at(key), minimum, maximum);
+  }
+  /// The same, or `otherwise` if there is no such key.
+  int64_t integerOr(const char *key, int64_t otherwise, int64_t minimum,
+                    int64_t maximum = kMaxInt64) {
+    return has(key) ? integer(key, minimum, maximum) : otherwise;
+  }
+  /// An index into a list of `count` entries.
+  int64_t index(const char *key, size_t count) {
+    if (count == 0)
+      fail(at(key), "refers to a list that is empty");
+    return integer(key, 0, static_cast<int64_t>(count) - 1);
+  }
+  /// Whether there is a key, whose value can only be true.
+  bool flag(const char *key) {
+    if (has(key) && get(key) != json(true))
+      fail(at(key), "expected true, got " + describe(get(key)));
+    return has(key);
   }
   const json &array(const char *key, size_t minimum, size_t maximum) {
     return readArray(get(key), at(key), minimum, maximum);
@@ -155,85 +173,61 @@ const std::array<std::pair<const char *, lnbwd_element>, 4> elements = {{
 
 } // namespace
 
-/// Reads the index of a {"key": index} object.
-static size_t readIndex(PlanReader &reader, const char *key, size_t count) {
-  if (count == 0)
-    fail(reader.at(key), "refers to a list that is empty");
-  return static_cast<size_t>(
-      reader.integer(key, 0, static_cast<int64_t>(count) - 1));
-}
-
-/// Reads a key whose value can only be true. `groups` has to do with groups of
-/// rows, so that the plan has to have some.
-static void readTrue(PlanReader &reader, const char *key) {
-  const json &value = reader.get(key);
-  if (value != json(true))
-    fail(reader.at(key), "expected true, got " + describe(value));
-}
-
-static void readGroups(PlanReader &reader, const char *key, const Plan &plan) {
-  readTrue(reader, key);
-  if (!plan.groupArgument())
+/// Reads a flag that has to do with groups of rows, so that the plan has to
+/// have some.
+static bool readGroups(PlanReader &reader, const char *key, const Plan &plan) {
+  bool isSet = reader.flag(key);
+  if (isSet && !plan.groupArgument())
     fail(reader.at(key), "expected an argument of a kind that has the groups, "
                          "such as group_column, got none");
+  return isSet;
 }
 
-static PlanExtent readExtent(const json &value, const std::string &where,
-                             const Plan &plan, int64_t minimum,
-                             int64_t maximum) {
-  if (!value.is_object())
-    return {false, readInteger(value, where, minimum, maximum)};
+static PlanValue readParameter(const json &value, const std::string &where,
+                               const Plan &plan) {
+  using Kind = PlanValue::Kind;
   PlanReader reader(value, where);
-  PlanExtent extent{false, 1};
-  extent.timesGroups = value.contains("groups");
-  if (extent.timesGroups)
-    readGroups(reader, "groups", plan);
-  if (!extent.timesGroups || value.contains("workgroup_count")) {
-    extent.isWorkgroupCount = true;
-    extent.value = static_cast<int64_t>(
-        readIndex(reader, "workgroup_count", plan.workgroupCounts.size()));
-  }
-  reader.finish();
-  return extent;
-}
-
-static PlanParameter readParameter(const json &value, const std::string &where,
-                                   const Plan &plan) {
-  PlanReader reader(value, where);
-  PlanParameter parameter{PlanParameter::Kind::Rows, 0};
-  if (value.contains("argument")) {
-    parameter.kind = PlanParameter::Kind::Argument;
-    parameter.index = readIndex(reader, "argument", plan.arguments.size());
-  } else if (value.contains("workspace")) {
-    parameter.kind = PlanParameter::Kind::Workspace;
-    parameter.index = readIndex(reader, "workspace", plan.workspaces.size());
-  } else if (value.contains("workgroup_count")) {
-    parameter.kind = PlanParameter::Kind::WorkgroupCount;
-    parameter.index =
-        readIndex(reader, "workgroup_count", plan.workgroupCounts.size());
-    parameter.timesGroups = value.contains("groups");
-    if (parameter.timesGroups)
-      readGroups(reader, "groups", plan);
-  } else if (value.contains("rows_per_group")) {
-    parameter.kind = PlanParameter::Kind::RowsPerGroup;
-    readGroups(reader, "rows_per_group", plan);
-  } else if (value.contains("constant")) {
-    parameter.kind = PlanParameter::Kind::Constant;
-    parameter.index =
-        static_cast<size_t>(reader.integer("constant", 0, kMaxInt64));
-  } else if (value.contains("rows")) {
-    readTrue(reader, "rows");
-  } else if (value.contains("groups")) {
-    parameter = {PlanParameter::Kind::Constant, 1, /*timesGroups=*/true};
-    readGroups(reader, "groups", plan);
-  } else {
+  PlanValue parameter;
+  if (reader.has("argument"))
+    parameter = {Kind::Argument,
+                 reader.index("argument", plan.arguments.size())};
+  else if (reader.has("workspace"))
+    parameter = {Kind::Workspace,
+                 reader.index("workspace", plan.workspaces.size())};
+  else if (reader.has("workgroup_count"))
+    parameter = {Kind::WorkgroupCount,
+                 reader.index("workgroup_count", plan.workgroupCounts.size()),
+                 readGroups(reader, "groups", plan)};
+  else if (readGroups(reader, "rows_per_group", plan))
+    parameter.kind = Kind::RowsPerGroup;
+  else if (reader.has("constant"))
+    parameter.index = reader.integer("constant", 0);
+  else if (reader.flag("rows"))
+    parameter.kind = Kind::Rows;
+  else if (readGroups(reader, "groups", plan))
+    parameter = {Kind::Constant, 1, /*timesGroups=*/true};
+  else
     fail(where, "expected one of the keys 'argument', 'workspace', 'rows', "
                 "'rows_per_group', 'workgroup_count', 'constant', 'groups', "
                 "got " +
                     describe(value));
-  }
   reader.finish();
   return parameter;
+}
+
+/// Reads a number of workgroups, or of a workspace's rows.
+static PlanValue readCount(const json &value, const std::string &where,
+                           const Plan &plan, int64_t minimum, int64_t maximum,
+                           bool mayBeRows = false) {
+  using Kind = PlanValue::Kind;
+  if (!value.is_object())
+    return {Kind::Constant, readInteger(value, where, minimum, maximum)};
+  bool isKnown = value.contains("workgroup_count") ||
+                 value.contains("groups") ||
+                 (mayBeRows && value.contains("rows"));
+  if (!isKnown)
+    fail(where, "the key 'workgroup_count' is missing");
+  return readParameter(value, where, plan);
 }
 
 static PlanKernel readKernel(const json &value, const std::string &where,
@@ -246,7 +240,7 @@ static PlanKernel readKernel(const json &value, const std::string &where,
   int64_t workItems = 1;
   for (size_t i = 0; i < 3; ++i) {
     kernel.grid[i] =
-        readExtent(grid[i], indexed(reader.at("grid"), i), plan, 1, kMaxInt32);
+        readCount(grid[i], indexed(reader.at("grid"), i), plan, 1, kMaxInt32);
     kernel.block[i] = static_cast<uint32_t>(
         readInteger(block[i], indexed(reader.at("block"), i), 1, 1024));
     workItems *= kernel.block[i];
@@ -258,10 +252,7 @@ static PlanKernel readKernel(const json &value, const std::string &where,
       reader.integer("dynamic_shared_bytes", 0, kMaxInt32));
   // Plans of the previous version have the second name.
   for (const char *key : {"dependent_launch", "early_start"})
-    if (value.contains(key)) {
-      readTrue(reader, key);
-      kernel.dependentLaunch = true;
-    }
+    kernel.dependentLaunch |= reader.flag(key);
   const json &parameters = reader.array("parameters", 0, kMaxParameters);
   for (size_t i = 0; i < parameters.size(); ++i)
     kernel.parameters.push_back(readParameter(
@@ -294,12 +285,10 @@ static PlanArgument readArgument(const json &value, const std::string &where) {
     fail(reader.at("row_length"), std::string("expected 1 for a ") + kind.name +
                                       ", got " +
                                       std::to_string(argument.rowLength));
-  argument.rowStride = argument.rowLength;
-  if (value.contains("row_stride")) {
-    if (!kind.hasRows || !kind.hasColumns)
-      fail(reader.at("row_stride"), "expected a row_block to have it");
-    argument.rowStride = reader.integer("row_stride", argument.rowLength);
-  }
+  if (reader.has("row_stride") && (!kind.hasRows || !kind.hasColumns))
+    fail(reader.at("row_stride"), "expected a row_block to have it");
+  argument.rowStride =
+      reader.integerOr("row_stride", argument.rowLength, argument.rowLength);
   reader.finish();
   return argument;
 }
@@ -317,17 +306,11 @@ static PlanOperation readOperation(const json &value, const std::string &where,
            "expected a number of 0 or more, got " + describe(epsilon));
     operation.epsilon = epsilon.get<double>();
   }
-  if (value.contains("zero_centred_gamma")) {
-    const json &flag = reader.get("zero_centred_gamma");
-    if (flag != json(true))
-      fail(reader.at("zero_centred_gamma"),
-           "expected true, got " + describe(flag));
-    operation.zeroCentredGamma = true;
-  }
+  operation.zeroCentredGamma = reader.flag("zero_centred_gamma");
   PlanReader operands(reader.get("operands"), reader.at("operands"));
   for (const auto &item : reader.get("operands").items())
     operation.operands.emplace_back(
-        item.key(), readIndex(operands, item.key().c_str(), arguments));
+        item.key(), operands.index(item.key().c_str(), arguments));
   reader.finish();
   return operation;
 }
@@ -375,24 +358,16 @@ static Plan readPlan(const json &document, const std::string &text) {
   if (document.contains("program"))
     (void)reader.array("program", 1, std::numeric_limits<size_t>::max());
 
-  if (document.contains("separate_buffers")) {
-    readTrue(reader, "separate_buffers");
-    plan.separateBuffers = true;
-  }
+  plan.separateBuffers = reader.flag("separate_buffers");
 
   const json &counts = reader.array("workgroup_counts", 0, kMaxWorkgroupCounts);
   for (size_t i = 0; i < counts.size(); ++i) {
     PlanReader count(counts[i], indexed("plan.workgroup_counts", i));
     int64_t rows = count.integer("rows_per_workgroup", 1);
     int64_t limit = count.integer("workgroups_per_compute_unit", 0, kMaxInt32);
-    int64_t most = 0, perRow = 1;
-    if (counts[i].contains("max_workgroups"))
-      most = count.integer("max_workgroups", 1, kMaxInt32);
-    if (counts[i].contains("workgroups_per_row"))
-      perRow = count.integer("workgroups_per_row", 1, kMaxInt32);
-    bool perGroup = counts[i].contains("per_group");
-    if (perGroup)
-      readGroups(count, "per_group", plan);
+    int64_t most = count.integerOr("max_workgroups", 0, 1, kMaxInt32);
+    int64_t perRow = count.integerOr("workgroups_per_row", 1, 1, kMaxInt32);
+    bool perGroup = readGroups(count, "per_group", plan);
     count.finish();
     plan.workgroupCounts.push_back({rows, limit, most, perRow, perGroup});
   }
@@ -404,15 +379,8 @@ static Plan readPlan(const json &document, const std::string &text) {
     workspace.element =
         readChoice(space.get("element"), space.at("element"), elements);
     workspace.rowLength = space.integer("row_length", 1);
-    const json &extent = space.get("rows");
-    if (extent.is_object() && extent.contains("rows")) {
-      PlanReader rows(extent, space.at("rows"));
-      readTrue(rows, "rows");
-      rows.finish();
-      workspace.rows = {false, 0, /*isRows=*/true};
-    } else {
-      workspace.rows = readExtent(extent, space.at("rows"), plan, 0, kMaxInt64);
-    }
+    workspace.rows = readCount(space.get("rows"), space.at("rows"), plan, 0,
+                               kMaxInt64, /*mayBeRows=*/true);
     space.finish();
     plan.workspaces.push_back(workspace);
   }
@@ -494,20 +462,22 @@ int64_t Plan::argumentBytes(size_t index, LaunchSize size) const {
                          argument.name.c_str());
 }
 
-int64_t Plan::evaluate(const PlanExtent &extent, LaunchSize size,
-                       const int64_t *workgroupCounts, const char *what) {
-  int64_t count = extent.value;
-  if (extent.isRows)
+int64_t PlanValue::evaluate(LaunchSize size, const int64_t *workgroupCounts,
+                            const char *what) const {
+  int64_t count = index;
+  if (kind == Kind::Rows)
     count = size.rows;
-  else if (extent.isWorkgroupCount)
-    count = workgroupCounts[extent.value];
-  return extent.timesGroups ? checkedMultiply(count, size.groups, what) : count;
+  else if (kind == Kind::RowsPerGroup)
+    count = size.rowsPerGroup();
+  else if (kind == Kind::WorkgroupCount)
+    count = workgroupCounts[index];
+  return timesGroups ? checkedMultiply(count, size.groups, what) : count;
 }
 
 int64_t Plan::workspaceBytes(size_t index, LaunchSize size,
                              const int64_t *workgroupCounts) const {
   const PlanWorkspace &workspace = workspaces[index];
-  int64_t count = evaluate(workspace.rows, size, workgroupCounts, "workspace");
+  int64_t count = workspace.rows.evaluate(size, workgroupCounts, "workspace");
   return checkedMultiply(
       checkedMultiply(count, workspace.rowLength, "workspace"),
       elementSize(workspace.element), "workspace");

@@ -91,22 +91,8 @@ struct PlanWorkgroupCount {
   bool perGroup = false;
 };
 
-/// A number, or the workgroup count of an index, in either case of each group
-/// or of all; of a workspace also M.
-struct PlanExtent {
-  bool isWorkgroupCount;
-  int64_t value;
-  bool isRows = false;
-  bool timesGroups = false;
-};
-
-struct PlanWorkspace {
-  lnbwd_element element;
-  int64_t rowLength;
-  PlanExtent rows;
-};
-
-struct PlanParameter {
+/// What a launch passes or counts by: a buffer, or a number that is known then.
+struct PlanValue {
   enum class Kind {
     Argument,
     Workspace,
@@ -115,22 +101,33 @@ struct PlanParameter {
     WorkgroupCount,
     Constant
   };
-  Kind kind;
+  Kind kind = Kind::Constant;
   /// Of the argument, workspace or workgroup count; 0 for Rows and
   /// RowsPerGroup; the number itself for Constant.
-  size_t index;
+  int64_t index = 0;
   /// Of a workgroup count or constant: times the number of groups.
   bool timesGroups = false;
+
+  /// The number that it is, given the workgroup counts; `what` it counts, for
+  /// the message if that is over 63 bits.
+  int64_t evaluate(LaunchSize size, const int64_t *workgroupCounts,
+                   const char *what) const;
+};
+
+struct PlanWorkspace {
+  lnbwd_element element;
+  int64_t rowLength;
+  PlanValue rows;
 };
 
 struct PlanKernel {
   std::string name;
-  std::array<PlanExtent, 3> grid;
+  std::array<PlanValue, 3> grid;
   std::array<uint32_t, 3> block;
   /// Whether it may start before the preceding kernel has ended.
   bool dependentLaunch = false;
   uint32_t dynamicSharedBytes;
-  std::vector<PlanParameter> parameters;
+  std::vector<PlanValue> parameters;
 };
 
 struct Plan {
@@ -159,9 +156,6 @@ struct Plan {
                          int64_t computeUnits) const;
   /// Bytes of argument `index`; throws if over 63 bits.
   int64_t argumentBytes(size_t index, LaunchSize size) const;
-  /// The number that `extent` is, given the workgroup counts.
-  static int64_t evaluate(const PlanExtent &extent, LaunchSize size,
-                          const int64_t *workgroupCounts, const char *what);
   /// Bytes of workspace `index`, given the workgroup counts.
   int64_t workspaceBytes(size_t index, LaunchSize size,
                          const int64_t *workgroupCounts) const;

@@ -484,8 +484,9 @@ def test_each_pass_is_tested(name):
 
 def test_every_key_of_the_plan_has_its_meaning():
     source = (ROOT / "lib/Runtime/Plan.cpp").read_text()
-    keys = set(re.findall(r'(?:contains|integer|string|array|get)\("(\w+)"', source))
-    keys |= set(re.findall(r'(?:readTrue|readGroups)\(\w+, "(\w+)"', source))
+    readers = "contains|integer|integerOr|index|flag|has|string|array|get"
+    keys = set(re.findall(rf'(?:{readers})\("(\w+)"', source))
+    keys |= set(re.findall(r'readGroups\(\w+, "(\w+)"', source))
     assert len(keys) > 30  # Else they are read in another way now.
     # On one page, the one of the launch plan.
     missing = [[key for key in sorted(keys) if not re.search(rf"`{key}(\[i\])?`", text)]

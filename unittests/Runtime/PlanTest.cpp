@@ -56,13 +56,13 @@ TEST(PlanTest, ReadsTheExample) {
   EXPECT_EQ(plan.arguments[5].access, LNBWD_ACCESS_WRITE);
   EXPECT_EQ(plan.arguments[5].element, LNBWD_ELEMENT_BF16);
   ASSERT_EQ(plan.kernels.size(), 2U);
-  EXPECT_TRUE(plan.kernels[0].grid[0].isWorkgroupCount);
-  EXPECT_EQ(plan.kernels[1].grid[1].value, 2);
+  EXPECT_EQ(plan.kernels[0].grid[0].kind, PlanValue::Kind::WorkgroupCount);
+  EXPECT_EQ(plan.kernels[1].grid[1].index, 2);
   EXPECT_EQ(plan.kernels[1].block[1], 2U);
   EXPECT_EQ(plan.kernels[1].dynamicSharedBytes, 512U);
-  EXPECT_EQ(plan.kernels[0].parameters[7].kind, PlanParameter::Kind::Workspace);
-  EXPECT_EQ(plan.kernels[0].parameters[7].index, 1U);
-  EXPECT_EQ(plan.kernels[0].parameters[8].kind, PlanParameter::Kind::Rows);
+  EXPECT_EQ(plan.kernels[0].parameters[7].kind, PlanValue::Kind::Workspace);
+  EXPECT_EQ(plan.kernels[0].parameters[7].index, 1);
+  EXPECT_EQ(plan.kernels[0].parameters[8].kind, PlanValue::Kind::Rows);
 }
 
 TEST(PlanTest, ReadsBytes) {
@@ -77,8 +77,8 @@ TEST(PlanTest, ReadsConstants) {
   json text = examplePlan();
   text["kernels"][1]["parameters"][4] = {{"constant", 5000000000}};
   Plan plan = parsePlan(text.dump());
-  EXPECT_EQ(plan.kernels[1].parameters[4].kind, PlanParameter::Kind::Constant);
-  EXPECT_EQ(plan.kernels[1].parameters[4].index, 5000000000U);
+  EXPECT_EQ(plan.kernels[1].parameters[4].kind, PlanValue::Kind::Constant);
+  EXPECT_EQ(plan.kernels[1].parameters[4].index, 5000000000);
 }
 
 TEST(PlanTest, ReadsTheOperation) {
@@ -134,7 +134,7 @@ TEST(PlanTest, ReadsAWorkspaceOfOneNumberForEachRow) {
   text["workspace"][0]["rows"] = {{"rows", true}};
   text["workspace"][0]["row_length"] = 1;
   Plan plan = parsePlan(text.dump());
-  EXPECT_TRUE(plan.workspaces[0].rows.isRows);
+  EXPECT_EQ(plan.workspaces[0].rows.kind, PlanValue::Kind::Rows);
   const int64_t counts[] = {7, 7};
   EXPECT_EQ(plan.workspaceBytes(0, 1000, counts), 4000);
   EXPECT_CONTAINS(refusalWith("/workspace/0/rows", json{{"rows", 1}}),
@@ -170,15 +170,14 @@ TEST(PlanTest, ReadsGroupsOfRows) {
   EXPECT_EQ(plan.workgroupCount(0, {0, 0}, 304), 1);
   const int64_t counts[] = {3};
   EXPECT_EQ(plan.workspaceBytes(0, {60, 6}, counts), 3 * 6 * 4096 * 4);
-  auto evaluate = [&](const PlanExtent &extent) {
-    return Plan::evaluate(extent, {60, 6}, counts, "");
+  auto evaluate = [&](const PlanValue &value) {
+    return value.evaluate({60, 6}, counts, "");
   };
   EXPECT_EQ(evaluate(plan.kernels[0].grid[0]), 3);
   EXPECT_EQ(evaluate(plan.kernels[0].grid[2]), 6);
   EXPECT_EQ(evaluate(plan.kernels[1].grid[0]), 18);
-  EXPECT_EQ(plan.kernels[0].parameters[8].kind,
-            PlanParameter::Kind::RowsPerGroup);
-  EXPECT_EQ(plan.kernels[1].parameters[4].kind, PlanParameter::Kind::Constant);
+  EXPECT_EQ(plan.kernels[0].parameters[8].kind, PlanValue::Kind::RowsPerGroup);
+  EXPECT_EQ(plan.kernels[1].parameters[4].kind, PlanValue::Kind::Constant);
   EXPECT_TRUE(plan.kernels[1].parameters[4].timesGroups);
 }
 
