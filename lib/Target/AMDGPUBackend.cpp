@@ -200,11 +200,13 @@ FailureOr<Emission> AMDGPUBackend::emit(gpu::GPUModuleOp module,
   }
   Emission emission;
   emission.object.assign(binary->begin(), binary->end());
-  llvm::Expected<SmallVector<KernelResources>> kernels =
+  llvm::Expected<llvm::StringMap<KernelResources>> kernels =
       readAMDGPUResources(emission.object);
   if (!kernels)
     return module.emitError() << llvm::toString(kernels.takeError());
-  emission.kernels = std::move(*kernels);
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+    if (auto found = kernels->find(function.getName()); found != kernels->end())
+      emission.kernels.push_back(found->second);
   if (format == EmitFormat::LLVM)
     emission.contents = std::move(serializer.llvmText);
   else if (format == EmitFormat::ISA)

@@ -6,21 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// AMD code objects carry a note of MessagePack with one map for each kernel;
-// NVIDIA's assembler prints the figures.
+// AMD code objects carry a note of MessagePack with one map for each kernel,
+// which LLVM reads; NVIDIA's assembler prints the figures.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Target/KernelResources.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/BinaryFormat/ELF.h"
-#include "llvm/BinaryFormat/MsgPackDocument.h"
-#include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Frontend/Offloading/Utility.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace lnbwd;
-namespace msgpack = llvm::msgpack;
 
 std::string KernelResources::describeSpills() const {
   llvm::SmallVector<std::string> parts;
@@ -62,91 +59,29 @@ Occupancy lnbwd::getOccupancy(const KernelResources &resources, int64_t threads,
 // AMD
 //===----------------------------------------------------------------------===//
 
-static llvm::Error damaged(const llvm::Twine &what) {
-  return llvm::createStringError("the code object's metadata is damaged: " +
-                                 what);
-}
-
-static llvm::Expected<int64_t> readNumber(msgpack::MapDocNode map,
-                                          llvm::StringRef key) {
-  auto entry = map.find(key);
-  // Chips without such registers have no count of them.
-  if (entry == map.end())
-    return 0;
-  if (entry->second.getKind() == msgpack::Type::UInt)
-    return int64_t(entry->second.getUInt());
-  if (entry->second.getKind() == msgpack::Type::Int)
-    return entry->second.getInt();
-  return damaged("expected '" + key + "' to be a number");
-}
-
-static llvm::Expected<KernelResources> readKernel(msgpack::DocNode &node) {
-  if (!node.isMap())
-    return damaged("expected a kernel to be a map");
-  msgpack::MapDocNode map = node.getMap();
-  KernelResources kernel;
-  auto name = map.find(".name");
-  if (name == map.end() || !name->second.isString())
-    return damaged("expected a kernel to have a name");
-  kernel.name = name->second.getString().str();
-  std::pair<llvm::StringRef, int64_t *> fields[] = {
-      {".vgpr_count", &kernel.vectorRegisters},
-      {".agpr_count", &kernel.accumulationRegisters},
-      {".sgpr_count", &kernel.scalarRegisters},
-      {".vgpr_spill_count", &kernel.spilledVectorRegisters},
-      {".sgpr_spill_count", &kernel.spilledScalarRegisters},
-      {".private_segment_fixed_size", &kernel.scratchBytes},
-      {".group_segment_fixed_size", &kernel.sharedMemoryBytes},
-  };
-  for (auto [key, field] : fields) {
-    llvm::Expected<int64_t> value = readNumber(map, key);
-    if (!value)
-      return value.takeError();
-    *field = *value;
-  }
-  return kernel;
-}
-
-llvm::Expected<llvm::SmallVector<KernelResources>>
+llvm::Expected<llvm::StringMap<KernelResources>>
 lnbwd::readAMDGPUResources(llvm::StringRef object) {
-  using ELF = llvm::object::ELF64LE;
-  llvm::Expected<llvm::object::ELFFile<ELF>> file =
-      llvm::object::ELFFile<ELF>::create(object);
-  if (!file)
-    return file.takeError();
-  llvm::Expected<llvm::object::ELFFile<ELF>::Elf_Phdr_Range> headers =
-      file->program_headers();
-  if (!headers)
-    return headers.takeError();
-  for (const auto &header : *headers) {
-    if (header.p_type != llvm::ELF::PT_NOTE)
-      continue;
-    llvm::Error problem = llvm::Error::success();
-    for (const auto &note : file->notes(header, problem)) {
-      if (note.getName() != "AMDGPU" ||
-          note.getType() != llvm::ELF::NT_AMDGPU_METADATA)
-        continue;
-      msgpack::Document document;
-      if (!document.readFromBlob(note.getDescAsStringRef(header.p_align),
-                                 /*Multi=*/false) ||
-          !document.getRoot().isMap())
-        return damaged("expected a map");
-      msgpack::DocNode &list = document.getRoot().getMap()["amdhsa.kernels"];
-      if (!list.isArray())
-        return damaged("expected a list 'amdhsa.kernels'");
-      llvm::SmallVector<KernelResources> kernels;
-      for (msgpack::DocNode &node : list.getArray()) {
-        llvm::Expected<KernelResources> kernel = readKernel(node);
-        if (!kernel)
-          return kernel.takeError();
-        kernels.push_back(std::move(*kernel));
-      }
-      return kernels;
-    }
-    if (problem)
-      return problem;
-  }
-  return damaged("expected a note of AMDGPU metadata");
+  using Metadata = llvm::offloading::amdgpu::AMDGPUKernelMetaData;
+  llvm::StringMap<Metadata> metadata;
+  uint16_t abiVersion = 0;
+  if (llvm::Error error = llvm::offloading::amdgpu::getAMDGPUMetaDataFromImage(
+          llvm::MemoryBufferRef(object, "object"), metadata, abiVersion))
+    return error;
+  // Chips without such registers have no count of them.
+  auto orNone = [](uint32_t count) {
+    return count == Metadata::KInvalidValue ? 0 : int64_t(count);
+  };
+  llvm::StringMap<KernelResources> kernels;
+  for (const auto &[name, kernel] : metadata)
+    kernels[name] = {name.str(),
+                     orNone(kernel.VGPRCount),
+                     orNone(kernel.AGPRCount),
+                     orNone(kernel.SGPRCount),
+                     orNone(kernel.VGPRSpillCount),
+                     orNone(kernel.SGPRSpillCount),
+                     orNone(kernel.PrivateSegmentSize),
+                     orNone(kernel.GroupSegmentList)};
+  return kernels;
 }
 
 //===----------------------------------------------------------------------===//

@@ -17,6 +17,7 @@
 #include "lnbwd/Target/ChipInfo.h"
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 
 #include <string>
@@ -62,8 +63,9 @@ struct Occupancy {
 Occupancy getOccupancy(const KernelResources &resources, int64_t threads,
                        int64_t dynamicSharedMemoryBytes, const ChipInfo &chip);
 
-/// Reads the metadata note of an AMD code object.
-llvm::Expected<llvm::SmallVector<KernelResources>>
+/// Reads the metadata note of an AMD code object: what its kernels take, by
+/// name.
+llvm::Expected<llvm::StringMap<KernelResources>>
 readAMDGPUResources(llvm::StringRef object);
 
 /// Reads what `ptxas -v` has written.
