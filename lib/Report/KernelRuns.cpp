@@ -192,26 +192,21 @@ CodeFigures lnbwd::evaluate(ArrayRef<Instruction> code,
       issues /= copies;
     }
     double waves = issues * launch.getWaves(part);
-    auto count = [&](double InstructionCounts::*field) {
-      figures.instructions.*field += waves;
+    auto count = [&](InstructionClass kind) {
+      figures.instructions[kind] += waves;
       if (launch.product && isRowLoop(part))
-        figures.loopInstructions.*field += waves;
+        figures.loopInstructions[kind] += waves;
     };
+    count(instruction.kind);
     switch (instruction.kind) {
     case InstructionClass::Matrix:
-      count(&InstructionCounts::matrix);
       figures.matrixMultiplyAdds += waves * double(instruction.multiplyAdds);
       break;
     case InstructionClass::VectorALU:
-      count(&InstructionCounts::vectorALU);
       if (instruction.isDual)
-        count(&InstructionCounts::dualIssue);
-      break;
-    case InstructionClass::ScalarALU:
-      count(&InstructionCounts::scalarALU);
+        count(InstructionClass::DualIssue);
       break;
     case InstructionClass::VectorMemory: {
-      count(&InstructionCounts::vectorMemory);
       // Of a wave that works on one row, one lane loads the row's scalars.
       bool once = part.scalars && instruction.isBounded &&
                   launch.schedule.getThreadsPerRow() % launch.waveSize == 0;
@@ -236,27 +231,20 @@ CodeFigures lnbwd::evaluate(ArrayRef<Instruction> code,
       break;
     }
     case InstructionClass::ScalarMemory:
-      count(&InstructionCounts::scalarMemory);
       // Kernel arguments are not what the operation reads.
       if (part.kind != lane::PartKind::Setup)
         figures.bytesRead += waves * double(instruction.bytes);
       break;
     case InstructionClass::LDS:
-      count(&InstructionCounts::lds);
       (instruction.isStore ? figures.sharedBytesWritten
                            : figures.sharedBytesRead) +=
           runs * launch.getLanes(part) * double(instruction.bytes);
       break;
     case InstructionClass::Barrier:
-      count(&InstructionCounts::barrier);
       if (isRowLoop(part))
         rowBarriers += runs;
       break;
-    case InstructionClass::Wait:
-      count(&InstructionCounts::wait);
-      break;
-    case InstructionClass::Other:
-      count(&InstructionCounts::other);
+    default:
       break;
     }
   }

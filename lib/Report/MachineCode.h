@@ -16,6 +16,7 @@
 
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/ISA/InstructionRecord.h"
+#include "lnbwd/Report/CodeFigures.h"
 #include "lnbwd/Target/ChipInfo.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -23,18 +24,6 @@
 #include "llvm/Support/Error.h"
 
 namespace lnbwd {
-
-enum class InstructionClass {
-  Matrix,
-  VectorALU,
-  ScalarALU,
-  VectorMemory,
-  ScalarMemory,
-  LDS,
-  Barrier,
-  Wait,
-  Other,
-};
 
 /// The part of a kernel that an instruction is of, as `lane.part` has it.
 struct KernelPart {

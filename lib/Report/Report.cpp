@@ -187,7 +187,7 @@ static void predict(KernelReport &kernel, const KernelRuns *launch,
     kernel.imbalance = mean > 0 ? most * perUnit / mean : 1;
   }
   if (kernel.code) {
-    double clocks = kernel.code->instructions.vectorALU *
+    double clocks = kernel.code->instructions[InstructionClass::VectorALU] *
                     double(chip.waveSize) /
                     double(chip.limits.vectorLanesPerClock) / units;
     kernel.vectorTime =
@@ -389,7 +389,7 @@ std::optional<double> Report::getVectorPerElement() const {
   for (const KernelReport &kernel : kernels) {
     if (!kernel.code)
       return std::nullopt;
-    instructions += kernel.code->instructions.vectorALU;
+    instructions += kernel.code->instructions[InstructionClass::VectorALU];
   }
   return instructions * double(chip->waveSize) /
          (double(rows) * double(rowLength));

@@ -23,23 +23,23 @@ namespace {
 struct CountField {
   llvm::StringRef text;
   llvm::StringRef key;
-  double InstructionCounts::*field;
+  InstructionClass kind;
   /// Left out of the text where there are none.
   bool isRare = false;
 };
 } // namespace
 
 static constexpr CountField countFields[] = {
-    {"matrix", "matrix", &InstructionCounts::matrix, true},
-    {"vector ALU", "vector_alu", &InstructionCounts::vectorALU},
-    {"  of two operations", "dual_issue", &InstructionCounts::dualIssue, true},
-    {"scalar ALU", "scalar_alu", &InstructionCounts::scalarALU},
-    {"vector memory", "vector_memory", &InstructionCounts::vectorMemory},
-    {"scalar memory", "scalar_memory", &InstructionCounts::scalarMemory},
-    {"LDS", "lds", &InstructionCounts::lds},
-    {"barriers", "barrier", &InstructionCounts::barrier},
-    {"waits", "wait", &InstructionCounts::wait},
-    {"others", "other", &InstructionCounts::other},
+    {"matrix", "matrix", InstructionClass::Matrix, true},
+    {"vector ALU", "vector_alu", InstructionClass::VectorALU},
+    {"  of two operations", "dual_issue", InstructionClass::DualIssue, true},
+    {"scalar ALU", "scalar_alu", InstructionClass::ScalarALU},
+    {"vector memory", "vector_memory", InstructionClass::VectorMemory},
+    {"scalar memory", "scalar_memory", InstructionClass::ScalarMemory},
+    {"LDS", "lds", InstructionClass::LDS},
+    {"barriers", "barrier", InstructionClass::Barrier},
+    {"waits", "wait", InstructionClass::Wait},
+    {"others", "other", InstructionClass::Other},
 };
 
 //===----------------------------------------------------------------------===//
@@ -91,7 +91,7 @@ static void printInstructions(const CodeFigures &code,
           : product      ? "of waves\n"
                          : "of lanes, an element of the row blocks\n");
   for (const CountField &field : countFields) {
-    double count = code.instructions.*field.field;
+    double count = code.instructions[field.kind];
     if (!count && field.isRare)
       continue;
     llvm::raw_ostream &line = startLine(os, ("  " + field.text).str());
@@ -99,7 +99,7 @@ static void printInstructions(const CodeFigures &code,
       line << decimal(count / elements) << "\n";
     else if (iterations > 0)
       line << llvm::format("%.0f, ", count)
-           << decimal(code.loopInstructions.*field.field / iterations) << "\n";
+           << decimal(code.loopInstructions[field.kind] / iterations) << "\n";
     else
       line << llvm::format("%.0f\n", count);
   }
@@ -214,7 +214,7 @@ static void printCounts(llvm::StringRef key, const InstructionCounts &counts,
                         json::OStream &stream) {
   stream.attributeObject(key, [&] {
     for (const CountField &field : countFields)
-      stream.attribute(field.key, counts.*field.field);
+      stream.attribute(field.key, counts[field.kind]);
   });
 }
 

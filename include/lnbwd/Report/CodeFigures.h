@@ -15,30 +15,33 @@
 #define LNBWD_REPORT_CODEFIGURES_H
 
 #include "mlir/IR/Types.h"
+#include "llvm/ADT/EnumeratedArray.h"
 
 #include <cstdint>
 
 namespace lnbwd {
 
-/// Instructions that the waves of a launch execute, by class.
-struct InstructionCounts {
-  /// Sums of products over the lanes of a wave; not among `vectorALU`.
-  double matrix = 0;
-  double vectorALU = 0;
-  /// Those of the above that do two operations at once (`v_dual_`).
-  double dualIssue = 0;
-  double scalarALU = 0;
-  double vectorMemory = 0;
-  double scalarMemory = 0;
-  double lds = 0;
-  double barrier = 0;
-  double wait = 0;
-  double other = 0;
+enum class InstructionClass {
+  Matrix, ///< sums of products over the lanes of a wave; not the vector ALU's
+  VectorALU,
+  DualIssue, ///< those of the vector ALU that do two operations (`v_dual_`),
+             ///< which are counted twice
+  ScalarALU,
+  VectorMemory,
+  ScalarMemory,
+  LDS,
+  Barrier,
+  Wait,
+  Other,
 };
+
+/// Instructions that the waves of a launch execute, by class.
+using InstructionCounts =
+    llvm::EnumeratedArray<double, InstructionClass, InstructionClass::Other>;
 
 /// What the machine code of one kernel does in one launch.
 struct CodeFigures {
-  InstructionCounts instructions;
+  InstructionCounts instructions = InstructionCounts(0);
   /// Bytes that lanes ask for; a wave's scalar loads count once.
   double bytesRead = 0;
   double bytesWritten = 0;
@@ -46,7 +49,7 @@ struct CodeFigures {
   int64_t narrowestRowAccess = 0;
   int64_t widestRowAccess = 0;
   /// Of the loop of a kernel with a ProductReport.
-  InstructionCounts loopInstructions;
+  InstructionCounts loopInstructions = InstructionCounts(0);
   /// Multiplications and additions by matrix instructions, in pairs.
   double matrixMultiplyAdds = 0;
   /// Bytes of workgroup memory that lanes ask for.
