@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 
 namespace lnbwd::reference {
 
@@ -99,20 +100,14 @@ static Bounded divide(const Bounded *x, const RowOperation &operation) {
   return settle(value, error, x, 2);
 }
 
-static Bounded maximum(const Bounded *x, const RowOperation &operation) {
+/// maxnumf and minnumf take the number beside a NaN, maximumf and minimumf the
+/// NaN.
+template <double (*Pick)(double, double)>
+static Bounded extreme(const Bounded *x, const RowOperation &operation) {
   double a = x[0].value, b = x[1].value;
-  // maxnumf takes the number beside a NaN, maximumf the NaN.
-  bool takesNaN = operation.name == "arith.maximumf";
+  bool takesNaN = operation.name.find("imumf") != std::string::npos;
   double value =
-      takesNaN && (std::isnan(a) || std::isnan(b)) ? a + b : std::fmax(a, b);
-  return {value, std::max(x[0].error, x[1].error)};
-}
-
-static Bounded minimum(const Bounded *x, const RowOperation &operation) {
-  double a = x[0].value, b = x[1].value;
-  bool takesNaN = operation.name == "arith.minimumf";
-  double value =
-      takesNaN && (std::isnan(a) || std::isnan(b)) ? a + b : std::fmin(a, b);
+      takesNaN && (std::isnan(a) || std::isnan(b)) ? a + b : Pick(a, b);
   return {value, std::max(x[0].error, x[1].error)};
 }
 
@@ -142,11 +137,7 @@ static Bounded truncate(const Bounded *x, const RowOperation &operation) {
   FloatFormat format = operation.type.element == ValueType::Element::F16
                            ? FloatFormat::F16
                            : FloatFormat::BF16;
-  auto round = [&](double value) -> double {
-    uint32_t narrow = 0;
-    storeElement(format, &narrow, 0, static_cast<float>(value));
-    return loadElement(format, &narrow, 0);
-  };
+  auto round = [&](double value) { return roundTo(format, value); };
   return settle(round(x[0].value), spread(x[0], round), x, 1);
 }
 
@@ -309,54 +300,26 @@ static Bounded select(const Bounded *x, const RowOperation &) {
 
 /// Bits of conditions and bytes.
 template <typename Combine>
-static Bounded combineBits(const Bounded *x, Combine combine) {
-  auto bits = combine(static_cast<unsigned>(x[0].value),
-                      static_cast<unsigned>(x[1].value));
+static Bounded combineBits(const Bounded *x, const RowOperation &) {
+  auto bits = Combine()(static_cast<unsigned>(x[0].value),
+                        static_cast<unsigned>(x[1].value));
   return {static_cast<double>(bits), std::max(x[0].error, x[1].error)};
-}
-
-static Bounded bitAnd(const Bounded *x, const RowOperation &) {
-  return combineBits(x, [](unsigned a, unsigned b) { return a & b; });
-}
-
-static Bounded bitOr(const Bounded *x, const RowOperation &) {
-  return combineBits(x, [](unsigned a, unsigned b) { return a | b; });
-}
-
-static Bounded bitXor(const Bounded *x, const RowOperation &) {
-  return combineBits(x, [](unsigned a, unsigned b) { return a ^ b; });
 }
 
 /// Integers of 32 bits, modulo 2^32.
 template <typename Combine>
-static Bounded combineNumbers(const Bounded *x, Combine combine) {
-  auto result = combine(static_cast<uint32_t>(x[0].value),
-                        static_cast<uint32_t>(x[1].value));
+static Bounded combineNumbers(const Bounded *x, const RowOperation &) {
+  uint32_t result = Combine()(static_cast<uint32_t>(x[0].value),
+                              static_cast<uint32_t>(x[1].value));
   bool isSure = x[0].error == 0 && x[1].error == 0;
   return {static_cast<double>(result), isSure ? 0 : Bounded::kNoBound};
 }
 
-static Bounded addNumbers(const Bounded *x, const RowOperation &) {
-  return combineNumbers(x, [](uint32_t a, uint32_t b) { return a + b; });
-}
-
-static Bounded subtractNumbers(const Bounded *x, const RowOperation &) {
-  return combineNumbers(x, [](uint32_t a, uint32_t b) { return a - b; });
-}
-
-static Bounded multiplyNumbers(const Bounded *x, const RowOperation &) {
-  return combineNumbers(x, [](uint32_t a, uint32_t b) { return a * b; });
-}
-
-/// A division by 0 is undefined.
-static Bounded divideNumbers(const Bounded *x, const RowOperation &) {
-  return combineNumbers(x,
-                        [](uint32_t a, uint32_t b) { return b ? a / b : 0; });
-}
-
-static Bounded takeRemainder(const Bounded *x, const RowOperation &) {
-  return combineNumbers(x,
-                        [](uint32_t a, uint32_t b) { return b ? a % b : 0; });
+/// A division by 0 is undefined: it gives 0, as the product does.
+template <typename Divide>
+static Bounded divideNumbers(const Bounded *x, const RowOperation &operation) {
+  return x[1].value != 0 ? combineNumbers<Divide>(x, operation)
+                         : combineNumbers<std::multiplies<>>(x, operation);
 }
 
 /// An integer as a float: exact up to 24 bits.
@@ -380,25 +343,25 @@ const ElementwiseOperation *findElementwise(const std::string &name) {
       {"arith.mulf", 2, multiply},
       {"arith.divf", 2, divide},
       {"arith.negf", 1, negate},
-      {"arith.maximumf", 2, maximum},
-      {"arith.maxnumf", 2, maximum},
-      {"arith.minimumf", 2, minimum},
-      {"arith.minnumf", 2, minimum},
+      {"arith.maximumf", 2, extreme<std::fmax>},
+      {"arith.maxnumf", 2, extreme<std::fmax>},
+      {"arith.minimumf", 2, extreme<std::fmin>},
+      {"arith.minnumf", 2, extreme<std::fmin>},
       {"arith.cmpf", 2, compare},
       {"arith.cmpi", 2, compare, /*takesIntegers=*/true},
       {"arith.select", 3, select},
-      {"arith.andi", 2, bitAnd, /*takesIntegers=*/true},
-      {"arith.ori", 2, bitOr, /*takesIntegers=*/true},
-      {"arith.xori", 2, bitXor, /*takesIntegers=*/true},
+      {"arith.andi", 2, combineBits<std::bit_and<>>, /*takesIntegers=*/true},
+      {"arith.ori", 2, combineBits<std::bit_or<>>, /*takesIntegers=*/true},
+      {"arith.xori", 2, combineBits<std::bit_xor<>>, /*takesIntegers=*/true},
       {"arith.extf", 1, keep},
       {"arith.extui", 1, keep, /*takesIntegers=*/true},
       {"arith.uitofp", 1, fromUnsigned, /*takesIntegers=*/true},
       {"arith.sitofp", 1, fromSigned, true, /*takesNumbers=*/true},
-      {"arith.addi", 2, addNumbers, true, true},
-      {"arith.subi", 2, subtractNumbers, true, true},
-      {"arith.muli", 2, multiplyNumbers, true, true},
-      {"arith.divui", 2, divideNumbers, true, true},
-      {"arith.remui", 2, takeRemainder, true, true},
+      {"arith.addi", 2, combineNumbers<std::plus<>>, true, true},
+      {"arith.subi", 2, combineNumbers<std::minus<>>, true, true},
+      {"arith.muli", 2, combineNumbers<std::multiplies<>>, true, true},
+      {"arith.divui", 2, divideNumbers<std::divides<>>, true, true},
+      {"arith.remui", 2, divideNumbers<std::modulus<>>, true, true},
       {"arith.truncf", 1, truncate},
       {"vector.fma", 3, multiplyAdd},
       {"math.fma", 3, multiplyAdd},

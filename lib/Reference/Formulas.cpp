@@ -17,7 +17,21 @@
 #include <cmath>
 #include <limits>
 
-namespace lnbwd::reference::formulas {
+namespace lnbwd::reference {
+
+double RowInputs::gamma(int64_t column) const {
+  if (!has(Role::Gamma))
+    return 1;
+  double gamma = values[Role::Gamma][column];
+  return zeroCentredGamma ? 1 + gamma : gamma;
+}
+
+void RowOutputs::raise(Role role, double size) {
+  if (std::isfinite(size))
+    terms[role] = std::max(terms[role], std::abs(size));
+}
+
+namespace formulas {
 
 using Values = std::vector<double>;
 
@@ -266,4 +280,6 @@ void gatedNormGradient(const RowInputs &in, RowOutputs &out) {
   }
 }
 
-} // namespace lnbwd::reference::formulas
+} // namespace formulas
+
+} // namespace lnbwd::reference
