@@ -9,7 +9,6 @@
 #include "GuardedLaunch.h"
 
 #include <algorithm>
-#include <cinttypes>
 #include <cstdio>
 #include <cstring>
 
@@ -17,8 +16,6 @@ namespace lnbwd::run {
 
 constexpr size_t kGuardBytes = 4096;
 constexpr char kGuardByte = '\x5a';
-/// Buffers travel to and from the device in pieces of this size.
-constexpr size_t kStagingBytes = size_t(64) << 20;
 
 static std::string gibibytes(double bytes) {
   char text[32];
@@ -26,55 +23,24 @@ static std::string gibibytes(double bytes) {
   return text;
 }
 
-/// Says where a guard band was written to; empty if nowhere.
-static std::string damage(const std::vector<char> &guard, const char *where,
-                          const std::string &name) {
-  size_t count = 0;
-  size_t first = guard.size();
-  for (size_t i = 0; i < guard.size(); ++i) {
-    if (guard[i] == kGuardByte)
-      continue;
-    first = std::min(first, i);
-    ++count;
-  }
-  if (count == 0)
-    return {};
-  return std::to_string(count) + " bytes " + where + " '" + name +
-         "' were overwritten, the first at byte " + std::to_string(first) +
-         " of the guard band";
-}
-
 GuardedBuffer::GuardedBuffer(const lnbwd_device *device, std::string name,
                              size_t bytes)
     : device(device), name(std::move(name)), bytes(bytes),
-      memory(device, allocationSize(bytes)) {}
-
-size_t GuardedBuffer::allocationSize(size_t bytes) {
-  return bytes + 2 * kGuardBytes;
-}
+      memory(device, bytes + 2 * kGuardBytes) {}
 
 void *GuardedBuffer::data() const { return memory.data() + kGuardBytes; }
 
-void GuardedBuffer::uploadGuards() const {
+void GuardedBuffer::upload(const char *contents) const {
   std::vector<char> guard(kGuardBytes, kGuardByte);
   check(lnbwd_copy_to_device(device, memory.data(), guard.data(), kGuardBytes));
+  check(lnbwd_copy_to_device(device, data(), contents, bytes));
   check(lnbwd_copy_to_device(device, memory.data() + kGuardBytes + bytes,
                              guard.data(), kGuardBytes));
 }
 
-void GuardedBuffer::upload(const char *contents) const {
-  uploadGuards();
-  check(lnbwd_copy_to_device(device, data(), contents, bytes));
-}
-
 void GuardedBuffer::fill(uint16_t pattern) const {
-  uploadGuards();
-  std::vector<uint16_t> staging(std::min(bytes, kStagingBytes) / 2 + 1,
-                                pattern);
-  for (size_t offset = 0; offset < bytes; offset += kStagingBytes)
-    check(lnbwd_copy_to_device(device, static_cast<char *>(data()) + offset,
-                               staging.data(),
-                               std::min(kStagingBytes, bytes - offset)));
+  std::vector<uint16_t> contents(bytes / 2 + 1, pattern);
+  upload(reinterpret_cast<const char *>(contents.data()));
 }
 
 std::vector<char> GuardedBuffer::download() const {
@@ -84,32 +50,25 @@ std::vector<char> GuardedBuffer::download() const {
 }
 
 std::string GuardedBuffer::describeGuardDamage() const {
-  std::vector<char> guard(kGuardBytes);
-  check(lnbwd_copy_to_host(device, guard.data(), memory.data(), kGuardBytes));
-  std::string before = damage(guard, "before", name);
-  check(lnbwd_copy_to_host(device, guard.data(),
-                           memory.data() + kGuardBytes + bytes, kGuardBytes));
-  std::string after = damage(guard, "after", name);
-  return before.empty() || after.empty() ? before + after
-                                         : before + "; " + after;
-}
-
-std::string GuardedBuffer::describeChange(const char *expected) const {
-  std::vector<char> staging(std::min(bytes, kStagingBytes));
-  for (size_t offset = 0; offset < bytes; offset += kStagingBytes) {
-    size_t count = std::min(kStagingBytes, bytes - offset);
-    check(lnbwd_copy_to_host(device, staging.data(),
-                             static_cast<char *>(data()) + offset, count));
-    if (std::memcmp(staging.data(), expected + offset, count) == 0)
-      continue;
-    size_t first = std::mismatch(staging.begin(), staging.begin() + count,
-                                 expected + offset)
-                       .first -
-                   staging.begin();
-    return "the input '" + name + "' was changed, first at byte " +
-           std::to_string(offset + first);
+  std::string complaint;
+  for (const char *where : {"before", "after"}) {
+    size_t offset = *where == 'b' ? 0 : kGuardBytes + bytes;
+    std::vector<char> guard(kGuardBytes);
+    check(lnbwd_copy_to_host(device, guard.data(), memory.data() + offset,
+                             kGuardBytes));
+    auto isDamaged = [](char byte) { return byte != kGuardByte; };
+    // NOLINTBEGIN(llvm-use-ranges): the runner is free of LLVM.
+    auto first = std::find_if(guard.begin(), guard.end(), isDamaged);
+    if (first != guard.end())
+      complaint +=
+          (complaint.empty() ? "" : "; ") +
+          std::to_string(std::count_if(first, guard.end(), isDamaged)) +
+          " bytes " + where + " '" + name +
+          "' were overwritten, the first at byte " +
+          std::to_string(first - guard.begin()) + " of the guard band";
+    // NOLINTEND(llvm-use-ranges)
   }
-  return {};
+  return complaint;
 }
 
 size_t GuardedLaunch::checkMemory(const lnbwd_device *device,
@@ -226,7 +185,13 @@ GuardedLaunch::run(uint16_t pattern, std::vector<std::string> &complaints) {
   for (size_t i = 0; i < buffers.size(); ++i) {
     complain(buffers[i].describeGuardDamage());
     if (accessOf(i) == LNBWD_ACCESS_READ) {
-      complain(buffers[i].describeChange(problem.contents[i].data()));
+      const std::vector<char> now = buffers[i].download();
+      auto changed =
+          std::mismatch(now.begin(), now.end(), problem.contents[i].begin());
+      if (changed.first != now.end())
+        complain("the input '" + problem.arguments[i].name +
+                 "' was changed, first at byte " +
+                 std::to_string(changed.first - now.begin()));
       continue;
     }
     if (!problem.arguments[i].isOutput())

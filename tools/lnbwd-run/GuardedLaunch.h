@@ -29,9 +29,6 @@ class GuardedBuffer {
 public:
   GuardedBuffer(const lnbwd_device *device, std::string name, size_t bytes);
 
-  /// What guard bands add to a buffer of `bytes`.
-  static size_t allocationSize(size_t bytes);
-
   void *data() const;
   size_t size() const { return bytes; }
 
@@ -43,12 +40,8 @@ public:
   std::vector<char> download() const;
   /// Says where the guard bands were written to; empty if nowhere.
   std::string describeGuardDamage() const;
-  /// Says where the contents differ from `expected`; empty if nowhere.
-  std::string describeChange(const char *expected) const;
 
 private:
-  void uploadGuards() const;
-
   const lnbwd_device *device;
   std::string name;
   size_t bytes;

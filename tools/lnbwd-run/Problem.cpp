@@ -23,20 +23,6 @@ namespace lnbwd::run {
                               "; compile the kernel again");
 }
 
-static FloatFormat formatOf(lnbwd_element element) {
-  switch (element) {
-  case LNBWD_ELEMENT_F16:
-    return FloatFormat::F16;
-  case LNBWD_ELEMENT_BF16:
-    return FloatFormat::BF16;
-  case LNBWD_ELEMENT_I8:
-    return FloatFormat::I8;
-  case LNBWD_ELEMENT_F32:
-    break;
-  }
-  return FloatFormat::F32;
-}
-
 /// The runtime's kinds are the tables'.
 static OperandKind kindOf(const Argument &argument) {
   return static_cast<OperandKind>(argument.kind);
@@ -226,7 +212,8 @@ Problem describeProblem(const lnbwd_program *program, int64_t rows,
     check(lnbwd_program_argument(program, i, &info));
     Argument argument;
     argument.name = info.name;
-    argument.format = formatOf(info.element);
+    // The runtime's elements are the formats.
+    argument.format = static_cast<FloatFormat>(info.element);
     argument.kind = info.kind;
     argument.access = info.access;
     argument.rowLength = info.row_length;

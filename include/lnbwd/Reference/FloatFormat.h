@@ -19,8 +19,8 @@
 
 namespace lnbwd::reference {
 
-/// I8 is that of masks: a byte, 1 for a positive number and 0 for others. No
-/// named operation has such.
+/// As lnbwd_element has them. I8 is that of masks: a byte, 1 for a positive
+/// number and 0 for others. No named operation has such.
 enum class FloatFormat { F16, BF16, F32, I8 };
 
 /// "f16", "bf16", "f32", "i8".
