@@ -10,33 +10,33 @@
 
 #include "Failure.h"
 #include "KernelCompiler.h"
-#include "StreamProgram.h"
 
 #include "lnbwd/Chips/ChipNames.h"
 
 namespace lnbwd::run {
 
-constexpr int kVectorsPerWorkItem = 4;
-/// Bytes of one of the vectors that M counts in PTX.
-constexpr int kVectorBytes = 16;
+/// The stream as a row program.
+constexpr const char *kStreamMlir =
+#include "stream.mlir.inc"
+    ;
 
 constexpr const char *kPlan =
     R"(// lnbwd-plan: {"format": "lnbwd-plan", "version": 1, "producer": "lnbwd-run", "name": "stream", "chip": ")" LNBWD_OLDEST_PTX_TARGET
     R"(", "wave_size": 32, "arguments": [{"name": "a", "access": "read", "kind": "row_block", "element": "f32", "row_length": 4}, {"name": "b", "access": "read", "kind": "row_block", "element": "f32", "row_length": 4}, {"name": "c", "access": "write", "kind": "row_block", "element": "f32", "row_length": 4}], "workgroup_counts": [{"rows_per_workgroup": 1024, "workgroups_per_compute_unit": 0}], "workspace": [], "kernels": [{"name": "stream", "grid": [{"workgroup_count": 0}, 1, 1], "block": [256, 1, 1], "dynamic_shared_bytes": 0, "parameters": [{"argument": 0}, {"argument": 1}, {"argument": 2}, {"rows": true}]}]}
 )";
 
-constexpr const char *kHead = R"(.version 6.0
+constexpr const char *kKernel = R"(.version 6.0
 .target )" LNBWD_OLDEST_PTX_TARGET R"(
 .address_size 64
 
 .visible .entry stream(.param .u64 a, .param .u64 b, .param .u64 c,
                        .param .u64 vectors)
 {
-  .reg .u64 %a, %b, %c, %count, %index, %offset, %block;
+  .reg .u64 %a, %b, %c, %count, %index, %offset;
   .reg .u32 %t, %g;
-)";
+  .reg .pred %p<4>;
+  .reg .b64 %x<8>, %y<8>;
 
-constexpr const char *kAddresses = R"(
   ld.param.u64 %a, [a];
   ld.param.u64 %b, [b];
   ld.param.u64 %c, [c];
@@ -47,58 +47,44 @@ constexpr const char *kAddresses = R"(
   mov.u32 %t, %tid.x;
   mov.u32 %g, %ctaid.x;
   cvt.u64.u32 %index, %t;
-  mul.wide.u32 %block, %g, 1024;
-  add.u64 %index, %index, %block;
+  mad.wide.u32 %index, %g, 1024, %index;
   shl.b64 %offset, %index, 4;
   add.u64 %a, %a, %offset;
   add.u64 %b, %b, %offset;
   add.u64 %c, %c, %offset;
+  add.u64 %offset, %index, 0;
+  setp.lt.s64 %p0, %offset, %count;
+  @%p0 ld.global.v2.b64 {%x0, %x1}, [%a+0];
+  @%p0 ld.global.v2.b64 {%y0, %y1}, [%b+0];
+  add.u64 %offset, %index, 256;
+  setp.lt.s64 %p1, %offset, %count;
+  @%p1 ld.global.v2.b64 {%x2, %x3}, [%a+4096];
+  @%p1 ld.global.v2.b64 {%y2, %y3}, [%b+4096];
+  add.u64 %offset, %index, 512;
+  setp.lt.s64 %p2, %offset, %count;
+  @%p2 ld.global.v2.b64 {%x4, %x5}, [%a+8192];
+  @%p2 ld.global.v2.b64 {%y4, %y5}, [%b+8192];
+  add.u64 %offset, %index, 768;
+  setp.lt.s64 %p3, %offset, %count;
+  @%p3 ld.global.v2.b64 {%x6, %x7}, [%a+12288];
+  @%p3 ld.global.v2.b64 {%y6, %y7}, [%b+12288];
+  xor.b64 %x0, %x0, %y0;
+  xor.b64 %x1, %x1, %y1;
+  @%p0 st.global.v2.b64 [%c+0], {%x0, %x1};
+  xor.b64 %x2, %x2, %y2;
+  xor.b64 %x3, %x3, %y3;
+  @%p1 st.global.v2.b64 [%c+4096], {%x2, %x3};
+  xor.b64 %x4, %x4, %y4;
+  xor.b64 %x5, %x5, %y5;
+  @%p2 st.global.v2.b64 [%c+8192], {%x4, %x5};
+  xor.b64 %x6, %x6, %y6;
+  xor.b64 %x7, %x7, %y7;
+  @%p3 st.global.v2.b64 [%c+12288], {%x6, %x7};
+  ret;
+}
 )";
 
-static std::string number(int value) { return std::to_string(value); }
-
-/// The registers of one vector: "{%x0_0, %x0_1, %x0_2, %x0_3}".
-static std::string vectorOf(const char *name, int vector) {
-  std::string text = "{";
-  for (int i = 0; i < 4; ++i)
-    text += (i ? ", %" : "%") + std::string(name) + number(vector) + "_" +
-            number(i);
-  return text + "}";
-}
-
-std::string streamKernelPtx() {
-  std::string text = std::string(kPlan) + kHead;
-  for (int v = 0; v < kVectorsPerWorkItem; ++v) {
-    text += "  .reg .pred %p" + number(v) + ";\n";
-    for (const char *name : {"x", "y"})
-      for (int i = 0; i < 4; ++i)
-        text += "  .reg .b32 %" + std::string(name) + number(v) + "_" +
-                number(i) + ";\n";
-  }
-  text += kAddresses;
-  for (int v = 0; v < kVectorsPerWorkItem; ++v) {
-    std::string v256 = number(v * 256);
-    std::string bytes = number(v * 256 * kVectorBytes);
-    std::string guard = "@%p" + number(v) + " ";
-    text += "  add.u64 %offset, %index, " + v256 + ";\n";
-    text += "  setp.lt.s64 %p" + number(v) + ", %offset, %count;\n";
-    text += "  " + guard + "ld.global.v4.b32 " + vectorOf("x", v) + ", [%a+" +
-            bytes + "];\n";
-    text += "  " + guard + "ld.global.v4.b32 " + vectorOf("y", v) + ", [%b+" +
-            bytes + "];\n";
-  }
-  for (int v = 0; v < kVectorsPerWorkItem; ++v) {
-    std::string bytes = number(v * 256 * kVectorBytes);
-    for (int i = 0; i < 4; ++i) {
-      std::string suffix = number(v) + "_" + number(i);
-      text +=
-          "  xor.b32 %x" + suffix + ", %x" + suffix + ", %y" + suffix + ";\n";
-    }
-    text += "  @%p" + number(v) + " st.global.v4.b32 [%c+" + bytes + "], " +
-            vectorOf("x", v) + ";\n";
-  }
-  return text + "  ret;\n}\n";
-}
+std::string streamKernelPtx() { return std::string(kPlan) + kKernel; }
 
 /// Refuses a program that does not read two arrays and write a third, all of
 /// one size.
