@@ -86,23 +86,22 @@ static std::string formatTime(const TimeReport &time) {
       time.medianMicroseconds, time.minMicroseconds, time.repeats,
       time.launchesPerRepeat);
   text += print("        %.1f GB/s of the minimal %s bytes; launches rotate "
-                "among %d sets of %s bytes\n",
+                "among %zu sets of %s bytes\n",
                 time.gigabytesPerSecond,
                 grouped(static_cast<uint64_t>(time.minimalBytes)).c_str(),
                 time.bufferSets,
                 grouped(static_cast<uint64_t>(time.bufferSetBytes)).c_str());
-  if (!time.stream || time.stream->gigabytesPerSecond == 0)
+  if (time.stream.gigabytesPerSecond == 0)
     return text;
-  text +=
-      print("stream  %.1f GB/s (%s): the kernel reaches %.1f %%\n",
-            time.stream->gigabytesPerSecond, time.stream->method.c_str(),
-            100 * time.gigabytesPerSecond / time.stream->gigabytesPerSecond);
-  if (time.stream->sameSizeGigabytesPerSecond != 0)
+  text += print("stream  %.1f GB/s (%s): the kernel reaches %.1f %%\n",
+                time.stream.gigabytesPerSecond, time.stream.method.c_str(),
+                100 * time.gigabytesPerSecond / time.stream.gigabytesPerSecond);
+  if (time.stream.sameSizeGigabytesPerSecond != 0)
     text += print("        %.1f GB/s over arrays of this size: the kernel "
                   "reaches %.1f %%\n",
-                  time.stream->sameSizeGigabytesPerSecond,
+                  time.stream.sameSizeGigabytesPerSecond,
                   100 * time.gigabytesPerSecond /
-                      time.stream->sameSizeGigabytesPerSecond);
+                      time.stream.sameSizeGigabytesPerSecond);
   return text;
 }
 
@@ -177,14 +176,14 @@ static ordered_json timeJson(const TimeReport &time) {
   json["buffer_set_bytes"] = time.bufferSetBytes;
   json["minimal_bytes"] = time.minimalBytes;
   json["gb_per_s"] = time.gigabytesPerSecond;
-  if (time.stream && time.stream->gigabytesPerSecond != 0) {
-    json["stream_gb_per_s"] = time.stream->gigabytesPerSecond;
-    json["stream_method"] = time.stream->method;
+  if (time.stream.gigabytesPerSecond != 0) {
+    json["stream_gb_per_s"] = time.stream.gigabytesPerSecond;
+    json["stream_method"] = time.stream.method;
     json["share_of_stream"] =
-        time.gigabytesPerSecond / time.stream->gigabytesPerSecond;
-    if (time.stream->sameSizeGigabytesPerSecond != 0)
+        time.gigabytesPerSecond / time.stream.gigabytesPerSecond;
+    if (time.stream.sameSizeGigabytesPerSecond != 0)
       json["stream_same_size_gb_per_s"] =
-          time.stream->sameSizeGigabytesPerSecond;
+          time.stream.sameSizeGigabytesPerSecond;
   }
   return json;
 }

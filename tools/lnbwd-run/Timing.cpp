@@ -33,19 +33,8 @@ constexpr double kTotalMicroseconds = 4e6;
 constexpr double kMinRotationBytes = double(1 << 30);
 constexpr size_t kAlignment = 512;
 
-namespace {
-
 /// Enqueues launch number `index`.
 using Launch = std::function<void(size_t index)>;
-
-struct Measurement {
-  double medianMicroseconds;
-  double minMicroseconds;
-  int repeats;
-  int launchesPerRepeat;
-};
-
-} // namespace
 
 static double elapsedMicroseconds(const EventHandle &start,
                                   const EventHandle &stop) {
@@ -182,6 +171,31 @@ static double rate(double bytes, double microseconds) {
   return bytes / microseconds / 1e3;
 }
 
+namespace {
+/// Arrays larger than any cache.
+class LargeArrays {
+public:
+  LargeArrays(const lnbwd_device *device, size_t count)
+      : bytes(sizeOf(device)), memory(device, count * bytes) {
+    if (bytes != 0)
+      check(lnbwd_memset(device, memory.data(), 0x3c, count * bytes, nullptr));
+  }
+  size_t size() const { return bytes; }
+  char *operator[](size_t index) const { return memory.data() + index * bytes; }
+
+private:
+  static size_t sizeOf(const lnbwd_device *device) {
+    uint64_t free = 0;
+    check(lnbwd_device_memory(device, &free, nullptr));
+    return std::min<size_t>(size_t(1) << 30, free / 4) / kAlignment *
+           kAlignment;
+  }
+
+  size_t bytes;
+  DeviceMemory memory;
+};
+} // namespace
+
 /// The stream kernel over arrays larger than any cache, and over the kernel's
 /// own arrays.
 static StreamReport measureStreamKernel(const lnbwd_device *device,
@@ -192,11 +206,12 @@ static StreamReport measureStreamKernel(const lnbwd_device *device,
   size_t rowBytes = 0;
   check(lnbwd_program_argument_size(program, 0, 1, &rowBytes));
 
-  auto measureArrays = [&](const std::function<void *(size_t, Role)> &array,
-                           int64_t rows) {
+  // `array` gives the address of array `place` for a launch.
+  auto measureArrays = [&](const std::function<void *(size_t, size_t)> &array,
+                           size_t bytes) {
+    auto rows = static_cast<int64_t>(bytes / rowBytes);
     Measurement measurement = measure(device, [&](size_t index) {
-      void *arguments[] = {array(index, Role::Dy), array(index, Role::X),
-                           array(index, Role::Dx)};
+      void *arguments[] = {array(index, 0), array(index, 1), array(index, 2)};
       check(lnbwd_kernel_launch(kernel.get(), arguments, 3, rows, nullptr, 0,
                                 nullptr));
     });
@@ -206,58 +221,44 @@ static StreamReport measureStreamKernel(const lnbwd_device *device,
 
   StreamReport report;
   report.method = "two reads and one write by a kernel";
-  const Argument *dx = problem.find(Role::Dx);
   // Three arrays of one size.
-  auto isLikeDx = [&](Role role) {
-    const Argument *argument = problem.find(role);
-    return argument && argument->bytes == dx->bytes;
-  };
-  if (dx && isLikeDx(Role::X) && isLikeDx(Role::Dy) && dx->bytes >= rowBytes) {
-    auto ownArray = [&](size_t index, Role role) {
-      size_t i = problem.find(role) - problem.arguments.data();
-      return sets.arguments(index)[i];
-    };
-    report.sameSizeGigabytesPerSecond =
-        measureArrays(ownArray, static_cast<int64_t>(dx->bytes / rowBytes));
-  }
+  const Role roles[] = {Role::Dy, Role::X, Role::Dx};
+  const Argument *dx = problem.find(Role::Dx);
+  // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.
+  bool areAlike =
+      std::all_of(std::begin(roles), std::end(roles), [&](Role role) {
+        const Argument *argument = problem.find(role);
+        return dx && argument && argument->bytes == dx->bytes;
+      });
+  if (areAlike && dx->bytes >= rowBytes)
+    report.sameSizeGigabytesPerSecond = measureArrays(
+        [&](size_t index, size_t place) {
+          return sets.arguments(index)[*problem.place(roles[place])];
+        },
+        dx->bytes);
 
-  uint64_t free = 0;
-  check(lnbwd_device_memory(device, &free, nullptr));
-  size_t bytes =
-      std::min<size_t>(size_t(1) << 30, free / 4) / kAlignment * kAlignment;
-  if (bytes < rowBytes)
-    return report;
-  DeviceMemory arrays(device, 3 * bytes);
-  check(lnbwd_memset(device, arrays.data(), 0x3c, 3 * bytes, nullptr));
-  auto largeArray = [&](size_t, Role role) -> void * {
-    size_t place = role == Role::Dy ? 0 : role == Role::X ? 1 : 2;
-    return arrays.data() + place * bytes;
-  };
-  report.gigabytesPerSecond =
-      measureArrays(largeArray, static_cast<int64_t>(bytes / rowBytes));
+  LargeArrays arrays(device, 3);
+  if (arrays.size() >= rowBytes)
+    report.gigabytesPerSecond = measureArrays(
+        [&](size_t, size_t place) { return arrays[place]; }, arrays.size());
   return report;
 }
 
 /// Where no kernel for it is at hand: the driver's own copy.
 static StreamReport measureCopy(const lnbwd_device *device) {
-  uint64_t free = 0;
-  check(lnbwd_device_memory(device, &free, nullptr));
-  size_t bytes =
-      std::min<size_t>(size_t(1) << 30, free / 4) / kAlignment * kAlignment;
   StreamReport report;
   report.method = "one read and one write by the driver's copy, in place of a "
                   "two-reads-one-write kernel, which --stream or lnbwd-opt "
                   "beside lnbwd-run gives";
-  if (bytes == 0)
+  LargeArrays arrays(device, 2);
+  if (arrays.size() == 0)
     return report;
-  DeviceMemory arrays(device, 2 * bytes);
-  check(lnbwd_memset(device, arrays.data(), 0x3c, 2 * bytes, nullptr));
   Measurement measurement = measure(device, [&](size_t) {
-    check(lnbwd_copy_on_device(device, arrays.data() + bytes, arrays.data(),
-                               bytes, nullptr));
+    check(lnbwd_copy_on_device(device, arrays[1], arrays[0], arrays.size(),
+                               nullptr));
   });
-  report.gigabytesPerSecond =
-      rate(2.0 * static_cast<double>(bytes), measurement.medianMicroseconds);
+  report.gigabytesPerSecond = rate(2.0 * static_cast<double>(arrays.size()),
+                                   measurement.medianMicroseconds);
   return report;
 }
 
@@ -268,7 +269,8 @@ TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
   check(lnbwd_device_get_info(device, &info));
   BufferSets sets(device, problem, guarded, info.l2_bytes);
 
-  Measurement measurement = measure(device, [&](size_t index) {
+  TimeReport report;
+  static_cast<Measurement &>(report) = measure(device, [&](size_t index) {
     const std::vector<void *> &arguments = sets.arguments(index);
     check(lnbwd_kernel_launch_grouped(kernel, arguments.data(),
                                       arguments.size(), problem.rows,
@@ -276,12 +278,7 @@ TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
                                       guarded.workspaceSize(), nullptr),
           WrongNumbers);
   });
-  TimeReport report;
-  report.medianMicroseconds = measurement.medianMicroseconds;
-  report.minMicroseconds = measurement.minMicroseconds;
-  report.repeats = measurement.repeats;
-  report.launchesPerRepeat = measurement.launchesPerRepeat;
-  report.bufferSets = static_cast<int>(sets.size());
+  report.bufferSets = sets.size();
   report.bufferSetBytes = static_cast<double>(sets.bytesOfSet());
   report.minimalBytes = problem.minimalBytes();
   report.gigabytesPerSecond =

@@ -12,7 +12,6 @@
 #include "GuardedLaunch.h"
 #include "Problem.h"
 
-#include <optional>
 #include <string>
 
 namespace lnbwd::run {
@@ -26,21 +25,24 @@ struct StreamReport {
   double sameSizeGigabytesPerSecond = 0;
 };
 
-/// Times of a real device.
-struct TimeReport {
-  /// Of one launch of all kernels of the plan, over `repeats` measurements of
-  /// `launchesPerRepeat` launches each.
+/// Times of one launch, over `repeats` measurements of `launchesPerRepeat`
+/// launches each.
+struct Measurement {
   double medianMicroseconds = 0;
   double minMicroseconds = 0;
   int repeats = 0;
   int launchesPerRepeat = 0;
+};
+
+/// Times of a real device, of all kernels of the plan.
+struct TimeReport : Measurement {
   /// Copies of all buffers that the launches rotated among, and their size.
-  int bufferSets = 0;
+  size_t bufferSets = 0;
   double bufferSetBytes = 0;
   /// Every argument once, over the median time.
   double minimalBytes = 0;
   double gigabytesPerSecond = 0;
-  std::optional<StreamReport> stream;
+  StreamReport stream;
 };
 
 /// Measures launches on a real device. `stream` is the program to compare with
