@@ -21,6 +21,7 @@
 #include <functional>
 #include <limits>
 #include <set>
+#include <sstream>
 #include <vector>
 
 using lnbwd::reference::FloatFormat;
@@ -94,80 +95,62 @@ static int64_t parseInteger(const std::string &option, const std::string &text,
   return value;
 }
 
-static uint64_t parseSeed(const std::string &option, const std::string &text) {
+using String = const std::string &;
+
+static std::optional<uint64_t> findSeed(String text) {
   uint64_t value = 0;
   const char *end = text.data() + text.size();
   auto [position, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || position != end)
-    throw UsageFailure(option +
-                       ": expected an integer from 0 to 2^64 - 1, "
-                       "got '" +
-                       text + "'");
+    return std::nullopt;
   return value;
 }
 
-static double parseEpsilon(const std::string &option, const std::string &text) {
+static std::optional<double> findEpsilon(String text) {
   char *end = nullptr;
   double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != 0 || !std::isfinite(value) || value < 0)
-    throw UsageFailure(option + ": expected a number of 0 or more, got '" +
-                       text + "'");
+  if (*end != 0 || !std::isfinite(value) || value < 0)
+    return std::nullopt;
   return value;
 }
 
-static FloatFormat parseFormat(const std::string &option,
-                               const std::string &text) {
+static std::optional<FloatFormat> findFormat(String text) {
   for (FloatFormat format :
        {FloatFormat::F16, FloatFormat::BF16, FloatFormat::F32})
     if (text == reference::formatName(format))
       return format;
-  throw UsageFailure(option + ": expected f16, bf16 or f32, got '" + text +
-                     "'");
+  return std::nullopt;
 }
 
-static Init parseInit(const std::string &option, const std::string &text) {
-  std::string names;
-  for (const InitDescription &init : initDescriptions()) {
+static std::optional<Init> findInit(String text) {
+  for (const InitDescription &init : initDescriptions())
     if (text == init.name)
       return init.init;
-    names += (names.empty() ? "" : ", ") + std::string(init.name);
-  }
-  throw UsageFailure(option + ": expected one of " + names + ", got '" + text +
-                     "'");
+  return std::nullopt;
 }
 
-static std::string parseStatistics(const std::string &option,
-                                   const std::string &text) {
-  for (const char *choice : {"saved", "recomputed", "output"})
-    if (text == choice)
-      return text;
-  throw UsageFailure(option +
-                     ": expected one of saved, recomputed, output, got '" +
-                     text + "'");
+static std::optional<std::string> findStatistics(String text) {
+  bool isKnown = text == "saved" || text == "recomputed" || text == "output";
+  return isKnown ? std::optional(text) : std::nullopt;
 }
 
-static NamedOperation parseOperation(const std::string &option,
-                                     const std::string &text) {
-  if (std::optional<NamedOperation> operation = findOperation(text))
-    return *operation;
-  throw UsageFailure(option + ": expected one of " + operationNames(", ") +
-                     ", got '" + text + "'");
-}
-
-static std::vector<std::string> parseList(const std::string &,
-                                          const std::string &text) {
+static std::optional<std::vector<std::string>> findList(String text) {
   std::vector<std::string> names;
-  for (size_t begin = 0; begin <= text.size();) {
-    size_t end = std::min(text.find(',', begin), text.size());
-    names.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  std::istringstream stream(text + ",");
+  for (std::string name; std::getline(stream, name, ',');)
+    names.push_back(name);
+  return names;
+}
+
+/// The names of all ways to fill inputs.
+static std::string initNames() {
+  std::string names;
+  for (const InitDescription &init : initDescriptions())
+    names += (names.empty() ? "" : ", ") + std::string(init.name);
   return names;
 }
 
 namespace {
-
-using String = const std::string &;
 
 /// One option: its name, the name of its value ("" if it takes none), what it
 /// does, and what sets it.
@@ -199,11 +182,16 @@ static auto set(int64_t Options::*member, int64_t least) {
   };
 }
 
-/// Sets what a function reads from the value.
-template <typename Member, typename Parse>
-static auto set(Member Options::*member, Parse parse) {
+/// Sets what a function finds for the value, if it is what is expected.
+template <typename Member, typename Find>
+static auto set(Member Options::*member, Find find,
+                const std::string &expected) {
   return [=](Options &o, String name, String value) {
-    o.*member = parse(name, value);
+    auto found = find(value);
+    if (!found)
+      throw UsageFailure(name + ": expected " + expected + ", got '" + value +
+                         "'");
+    o.*member = *found;
   };
 }
 
@@ -219,14 +207,11 @@ static const std::vector<Option> &runOptions() {
        "for sm ones)",
        set(&Options::device)},
       {"--init", "HOW", "how the inputs are filled, see below (normal)",
-       set(&Options::init, parseInit)},
+       set(&Options::init, findInit, "one of " + initNames())},
       {"--seed", "S", "seed of the random inputs (1)",
-       set(&Options::seed, parseSeed)},
+       set(&Options::seed, findSeed, "an integer from 0 to 2^64 - 1")},
       {"--eps", "E", "epsilon of rstd = 1/sqrt(variance + epsilon) (1e-5)",
-       [](Options &o, String name, String value) {
-         o.epsilon = parseEpsilon(name, value);
-         o.epsilonGiven = true;
-       }},
+       set(&Options::epsilon, findEpsilon, "a number of 0 or more")},
       {"--in-place", "", "lay dx over dy, or the sum over the residual",
        set(&Options::inPlace)},
       {"--verify", "", "compare with a float64 reference on the host",
@@ -253,11 +238,7 @@ static const std::vector<Option> &runOptions() {
       {"--shuffle-waves", "SEED",
        "on the simulator: run again in another order of waves and workgroups, "
        "and compare bit by bit",
-       [](Options &o, String name, String value) {
-         o.shuffleSeed = parseSeed(name, value);
-         if (o.shuffleSeed == 0)
-           throw UsageFailure(name + ": expected a seed of 1 or more, got '0'");
-       }},
+       set(&Options::shuffleSeed, findSeed, "an integer from 0 to 2^64 - 1")},
       {"--json", "", "print one JSON object instead of a table",
        set(&Options::json)},
       {"--help", "", "print this text", set(&Options::help)},
@@ -275,13 +256,17 @@ static const std::vector<Option> &compileOptions() {
        set(&Options::outputColumns, int64_t(1))},
       {"--op", "OP",
        operationNames(" or ") + " (" + getName(Options().operation) + ")",
-       set(&Options::operation, parseOperation)},
+       set(
+           &Options::operation,
+           [](String text) { return lnbwd::findOperation(text); },
+           "one of " + operationNames(", "))},
       {"--statistics", "HOW",
        "of a gradient: saved, recomputed from x, or from the output (saved)",
-       set(&Options::statistics, parseStatistics)},
+       set(&Options::statistics, findStatistics,
+           "one of saved, recomputed, output")},
       {"--residual", "T",
        "with a residual and the sum, or dsum and dresidual, of that type",
-       set(&Options::residualFormat, parseFormat)},
+       set(&Options::residualFormat, findFormat, "f16, bf16 or f32")},
       {"--zero-centred-gamma", "", "1 + gamma in the place of gamma",
        set(&Options::zeroCentredGamma)},
       {"--accumulate", "", "add dgamma and dbeta, of f32, to what is there",
@@ -291,11 +276,11 @@ static const std::vector<Option> &compileOptions() {
       {"--dtype", "T",
        "type of x, y, dy and dx, and of w, out and dout: f16, bf16 or f32 "
        "(f32)",
-       set(&Options::format, parseFormat)},
+       set(&Options::format, findFormat, "f16, bf16 or f32")},
       {"--param-dtype", "T",
        "type of gamma, beta, dgamma and dbeta, and of b, db and dw (that of "
        "--dtype)",
-       set(&Options::parameterFormat, parseFormat)},
+       set(&Options::parameterFormat, findFormat, "f16, bf16 or f32")},
       {"--chip", "CHIP",
        "chip to compile for, e.g. " LNBWD_DEFAULT_SIMULATED_CHIP
        " or " LNBWD_DEFAULT_GPU,
@@ -308,7 +293,7 @@ static const std::vector<Option> &compileOptions() {
       {"--outputs", "LIST",
        "which outputs to compute, as in dx,dgamma (all; mean, rstd and sum are "
        "outputs too)",
-       set(&Options::outputs, parseList)},
+       set(&Options::outputs, findList, "a list")},
       {"--keep", "FILE", "leave the compiled kernel in FILE",
        set(&Options::keepFile)},
   };
@@ -332,17 +317,9 @@ static bool isNumber(const std::string &text) {
 static void applyExampleArguments(const std::vector<std::string> &arguments,
                                   Options &options) {
   options.verify = parseInteger("first argument (verify)", arguments[0], 0, 1);
-  switch (parseInteger("second argument (init)", arguments[1], 0, 2)) {
-  case 0:
-    options.init = Init::Zeros;
-    break;
-  case 1:
-    options.init = Init::Integers;
-    break;
-  default:
-    options.init = Init::Uniform;
-    break;
-  }
+  constexpr Init inits[] = {Init::Zeros, Init::Integers, Init::Uniform};
+  options.init =
+      inits[parseInteger("second argument (init)", arguments[1], 0, 2)];
   options.time = parseInteger("third argument (time)", arguments[2], 0, 1);
 }
 
@@ -428,10 +405,14 @@ static void completeOptions(const std::vector<std::string> &positional,
                        std::to_string(positional.size()) + " arguments");
   }
 
+  options.epsilonGiven = given.count("--eps") != 0;
   for (const char *name : {"--time-options", "--trace"})
     if (given.count(name) && !options.time && !options.predict)
       throw UsageFailure(std::string(name) +
                          ": expected --time or --predict, too");
+  if (given.count("--shuffle-waves") && options.shuffleSeed == 0)
+    throw UsageFailure(
+        "--shuffle-waves: expected a seed of 1 or more, got '0'");
   if (given.count("--stream") && !options.time)
     throw UsageFailure("--stream: expected --time, too");
   for (const char *name : {"--time", "--verify", "--check", "--shuffle-waves"})
