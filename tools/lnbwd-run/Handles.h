@@ -34,46 +34,19 @@ template <auto Destroy> struct Destroyer {
   template <typename T> void operator()(T *handle) const { Destroy(handle); }
 };
 
-using ProgramHandle =
-    std::unique_ptr<lnbwd_program, Destroyer<lnbwd_program_destroy>>;
-using DeviceHandle =
-    std::unique_ptr<lnbwd_device, Destroyer<lnbwd_device_close>>;
-using KernelHandle =
-    std::unique_ptr<lnbwd_kernel, Destroyer<lnbwd_kernel_destroy>>;
-using EventHandle =
-    std::unique_ptr<lnbwd_event, Destroyer<lnbwd_event_destroy>>;
+template <typename T, auto Destroy>
+using Handle = std::unique_ptr<T, Destroyer<Destroy>>;
+using ProgramHandle = Handle<lnbwd_program, lnbwd_program_destroy>;
+using DeviceHandle = Handle<lnbwd_device, lnbwd_device_close>;
+using KernelHandle = Handle<lnbwd_kernel, lnbwd_kernel_destroy>;
+using EventHandle = Handle<lnbwd_event, lnbwd_event_destroy>;
 
-inline ProgramHandle loadProgram(const std::string &path) {
-  lnbwd_program *program = nullptr;
-  check(lnbwd_program_from_file(path.c_str(), &program));
-  return ProgramHandle(program);
-}
-
-/// From the bytes of a compiled file.
-inline ProgramHandle readProgram(const std::string &bytes) {
-  lnbwd_program *program = nullptr;
-  check(lnbwd_program_from_memory(bytes.data(), bytes.size(), &program));
-  return ProgramHandle(program);
-}
-
-inline DeviceHandle openDevice(const std::string &spec,
-                               const std::string &chip) {
-  lnbwd_device *device = nullptr;
-  check(lnbwd_device_open(spec.c_str(), chip.c_str(), &device));
-  return DeviceHandle(device);
-}
-
-inline KernelHandle loadKernel(const lnbwd_device *device,
-                               const lnbwd_program *program) {
-  lnbwd_kernel *kernel = nullptr;
-  check(lnbwd_kernel_load(device, program, &kernel));
-  return KernelHandle(kernel);
-}
-
-inline EventHandle createEvent(const lnbwd_device *device) {
-  lnbwd_event *event = nullptr;
-  check(lnbwd_event_create(device, &event));
-  return EventHandle(event);
+/// What a function of the runtime makes of its arguments.
+template <typename Result, typename Function, typename... Arguments>
+Result make(Function *function, Arguments... arguments) {
+  typename Result::pointer made = nullptr;
+  check(function(arguments..., &made));
+  return Result(made);
 }
 
 /// Device memory.

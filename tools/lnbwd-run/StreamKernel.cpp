@@ -118,16 +118,18 @@ static void checkStream(const lnbwd_program *program, const std::string &chip,
 
 ProgramHandle loadStream(const Options &options, const std::string &chip) {
   if (!options.streamFile.empty()) {
-    ProgramHandle program = loadProgram(options.streamFile);
+    auto program = make<ProgramHandle>(lnbwd_program_from_file,
+                                       options.streamFile.c_str());
     checkStream(program.get(), chip, options.streamFile);
     return program;
   }
-  if (chip.compare(0, 3, "gfx") == 0) {
-    if (!hasCompiler())
-      return nullptr;
-    return readProgram(compileMlir(kStreamMlir, chip, ""));
-  }
-  return readProgram(streamKernelPtx());
+  bool isAmd = chip.compare(0, 3, "gfx") == 0;
+  if (isAmd && !hasCompiler())
+    return nullptr;
+  std::string code =
+      isAmd ? compileMlir(kStreamMlir, chip, "") : streamKernelPtx();
+  return make<ProgramHandle>(lnbwd_program_from_memory, code.data(),
+                             code.size());
 }
 
 } // namespace lnbwd::run

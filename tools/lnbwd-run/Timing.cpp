@@ -51,8 +51,8 @@ static Measurement measure(const lnbwd_device *device, const Launch &launch) {
       launch(index++);
   };
   // Warm up, then find out how long a launch takes, roughly.
-  EventHandle start = createEvent(device);
-  EventHandle stop = createEvent(device);
+  auto start = make<EventHandle>(lnbwd_event_create, device);
+  auto stop = make<EventHandle>(lnbwd_event_create, device);
   enqueue(5);
   check(lnbwd_event_record(start.get(), nullptr));
   enqueue(5);
@@ -67,7 +67,7 @@ static Measurement measure(const lnbwd_device *device, const Launch &launch) {
                  double(kMinRepeats), double(kRepeats)));
   std::vector<EventHandle> events;
   for (int i = 0; i <= result.repeats; ++i)
-    events.push_back(createEvent(device));
+    events.push_back(make<EventHandle>(lnbwd_event_create, device));
 
   // The first batch only keeps the device busy while the host runs ahead.
   enqueue(2 * result.launchesPerRepeat);
@@ -202,7 +202,7 @@ static StreamReport measureStreamKernel(const lnbwd_device *device,
                                         const lnbwd_program *program,
                                         const Problem &problem,
                                         const BufferSets &sets) {
-  KernelHandle kernel = loadKernel(device, program);
+  auto kernel = make<KernelHandle>(lnbwd_kernel_load, device, program);
   size_t rowBytes = 0;
   check(lnbwd_program_argument_size(program, 0, 1, &rowBytes));
 

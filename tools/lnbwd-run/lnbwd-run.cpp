@@ -110,13 +110,15 @@ static ProgramHandle compileKernel(const Options &options) {
     if (std::error_code error = lnbwd::writeOutputFile(options.keepFile, code))
       throw Failure(BadInput, "cannot write '" + options.keepFile +
                                   "': " + error.message());
-  return readProgram(code);
+  return make<ProgramHandle>(lnbwd_program_from_memory, code.data(),
+                             code.size());
 }
 
 static int run(Options options) {
   ProgramHandle program = options.kernelFile.empty()
                               ? compileKernel(options)
-                              : loadProgram(options.kernelFile);
+                              : make<ProgramHandle>(lnbwd_program_from_file,
+                                                    options.kernelFile.c_str());
   Problem problem =
       describeProblem(program.get(), options.rows, options.groups);
   if (options.verify) {
@@ -132,8 +134,10 @@ static int run(Options options) {
   std::string spec = options.device;
   if (spec.empty())
     spec = chip.compare(0, 3, "gfx") == 0 ? "sim" : "cuda";
-  DeviceHandle device = openDevice(spec, chip);
-  KernelHandle kernel = loadKernel(device.get(), program.get());
+  auto device =
+      make<DeviceHandle>(lnbwd_device_open, spec.c_str(), chip.c_str());
+  auto kernel =
+      make<KernelHandle>(lnbwd_kernel_load, device.get(), program.get());
   lnbwd_device_info info;
   check(lnbwd_device_get_info(device.get(), &info));
   if (!options.streamFile.empty() && info.is_simulated)
