@@ -16,11 +16,29 @@
 
 #include "Error.h"
 #include "Json.h"
-#include "TargetId.h"
 
 using nlohmann::json;
 
 namespace lnbwd::runtime {
+
+std::string baseChip(const std::string &targetId) {
+  return targetId.substr(0, targetId.find(':'));
+}
+
+bool isCompatible(const std::string &code, const std::string &device) {
+  if (baseChip(code) != baseChip(device))
+    return false;
+  for (size_t begin = code.find(':'), end; begin != std::string::npos;
+       begin = end) {
+    end = code.find(':', begin + 1);
+    std::string setting = code.substr(begin, end - begin);
+    setting.back() = setting.back() == '+' ? '-' : '+';
+    if (setting.size() > 1 &&
+        (device + ":").find(setting + ":") != std::string::npos)
+      return false;
+  }
+  return true;
+}
 
 /// The type of the note with the kernels' metadata (NT_AMDGPU_METADATA).
 constexpr unsigned kMetadataNote = 32;

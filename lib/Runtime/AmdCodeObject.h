@@ -6,7 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Whether a code object is what its launch plan says.
+// Whether a code object is what its launch plan says, and target ids: what a
+// code object is for, and what a device is, a chip with settings behind it that
+// are on or off ("CHIP:sramecc+:xnack-").
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +21,14 @@
 #include <string>
 
 namespace lnbwd::runtime {
+
+/// A chip's name without the settings that may follow it in a target id.
+std::string baseChip(const std::string &targetId);
+
+/// Whether AMD code for one target id runs on a device with another: the chip
+/// is the same, and no setting that the code names ("xnack+") is the opposite
+/// on the device.
+bool isCompatible(const std::string &code, const std::string &device);
 
 /// Checks that the AMD code object is for the plan's chip, with the settings
 /// that the plan names, and has the plan's kernels with the plan's parameters.

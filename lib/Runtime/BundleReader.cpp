@@ -26,13 +26,7 @@ public:
 
   std::string_view slice(uint64_t offset, uint64_t size,
                          const char *what) const {
-    if (offset > bytes.size() || size > bytes.size() - offset)
-      throw Error(LNBWD_ERROR_INVALID_PROGRAM,
-                  std::string("the offload bundle is cut off or damaged: ") +
-                      what + " (" + std::to_string(size) + " bytes at offset " +
-                      std::to_string(offset) + ") exceeds the file's " +
-                      std::to_string(bytes.size()) + " bytes");
-    return bytes.substr(offset, size);
+    return checkedSlice(bytes, offset, size, "offload bundle", what);
   }
   std::string_view take(uint64_t size, const char *what) {
     std::string_view result = slice(position, size, what);

@@ -20,13 +20,7 @@ bool ElfFile::isElf(std::string_view bytes) {
 
 std::string_view ElfFile::slice(uint64_t offset, uint64_t size,
                                 const char *what) const {
-  if (offset > bytes.size() || size > bytes.size() - offset)
-    throw Error(LNBWD_ERROR_INVALID_PROGRAM,
-                std::string("the ELF file is cut off or damaged: ") + what +
-                    " (" + std::to_string(size) + " bytes at offset " +
-                    std::to_string(offset) + ") exceeds the file's " +
-                    std::to_string(bytes.size()) + " bytes");
-  return bytes.substr(offset, size);
+  return checkedSlice(bytes, offset, size, "ELF file", what);
 }
 
 template <typename T> T ElfFile::read(uint64_t offset, const char *what) const {

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace lnbwd::runtime {
 
@@ -54,6 +55,20 @@ inline int64_t checkedAdd(int64_t a, int64_t b, const char *what) {
                 std::string(what) + ": " + std::to_string(a) + " + " +
                     std::to_string(b) + " does not fit in 63 bits");
   return result;
+}
+
+/// `size` bytes from `offset` on, which `what` takes in a `file`; throws if the
+/// file ends before.
+inline std::string_view checkedSlice(std::string_view bytes, uint64_t offset,
+                                     uint64_t size, const char *file,
+                                     const char *what) {
+  if (offset > bytes.size() || size > bytes.size() - offset)
+    throw Error(LNBWD_ERROR_INVALID_PROGRAM,
+                std::string("the ") + file + " is cut off or damaged: " + what +
+                    " (" + std::to_string(size) + " bytes at offset " +
+                    std::to_string(offset) + ") exceeds the file's " +
+                    std::to_string(bytes.size()) + " bytes");
+  return bytes.substr(offset, size);
 }
 
 /// ceil(a / b) for a >= 0, b > 0, without the overflow of a + b - 1.

@@ -20,11 +20,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AmdCodeObject.h"
 #include "Driver.h"
 #include "DynamicLibrary.h"
 #include "Error.h"
-#include "Program.h"
-#include "TargetId.h"
 
 #ifndef __HIP_PLATFORM_AMD__
 #define __HIP_PLATFORM_AMD__

@@ -12,7 +12,6 @@
 #include "BundleReader.h"
 #include "ElfFile.h"
 #include "Error.h"
-#include "TargetId.h"
 
 #include <cctype>
 #include <cerrno>
