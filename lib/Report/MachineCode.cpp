@@ -133,12 +133,6 @@ FailureOr<SmallVector<KernelPart>> lnbwd::notePartsAsLines(ModuleOp module) {
 // Disassembly
 //===----------------------------------------------------------------------===//
 
-static llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>>
-openObject(StringRef object) {
-  return llvm::object::ObjectFile::createELFObjectFile(
-      llvm::MemoryBufferRef(object, "object"));
-}
-
 namespace {
 /// An instruction with what the search for its part needs.
 struct Decoded {
@@ -224,42 +218,32 @@ static void fillParts(MutableArrayRef<Decoded> code,
 llvm::Expected<SmallVector<Instruction>>
 lnbwd::readInstructions(StringRef object, StringRef kernel,
                         ArrayRef<KernelPart> parts, const ChipInfo &chip) {
-  auto file = openObject(object);
-  if (!file)
-    return file.takeError();
   auto disassembler = isa::Disassembler::create(chip.name, chip.waveSize);
   if (!disassembler)
     return disassembler.takeError();
-  std::unique_ptr<llvm::DWARFContext> lines =
-      llvm::DWARFContext::create(**file);
+  // What was just emitted can be read.
+  using llvm::cantFail;
+  std::unique_ptr<llvm::object::ObjectFile> file =
+      cantFail(llvm::object::ObjectFile::createELFObjectFile(
+          llvm::MemoryBufferRef(object, "object")));
+  std::unique_ptr<llvm::DWARFContext> lines = llvm::DWARFContext::create(*file);
 
-  for (const llvm::object::ELFSymbolRef symbol :
-       llvm::object::ELFObjectFileBase::elf_symbol_iterator_range(
-           llvm::cast<llvm::object::ELFObjectFileBase>(file->get())
-               ->symbols())) {
-    llvm::Expected<StringRef> name = symbol.getName();
-    if (!name)
-      return name.takeError();
-    if (*name != kernel || symbol.getELFType() != llvm::ELF::STT_FUNC)
+  for (const llvm::object::SymbolRef &symbol : file->symbols()) {
+    if (cantFail(symbol.getName()) != kernel ||
+        cantFail(symbol.getType()) != llvm::object::SymbolRef::ST_Function)
       continue;
-    llvm::Expected<uint64_t> address = symbol.getAddress();
-    if (!address)
-      return address.takeError();
-    llvm::Expected<llvm::object::section_iterator> section =
-        symbol.getSection();
-    if (!section)
-      return section.takeError();
-    llvm::Expected<StringRef> contents = (*section)->getContents();
-    if (!contents)
-      return contents.takeError();
-    ArrayRef<uint8_t> bytes = llvm::arrayRefFromStringRef(*contents).slice(
-        *address - (*section)->getAddress(), symbol.getSize());
+    uint64_t address = cantFail(symbol.getAddress());
+    llvm::object::section_iterator section = cantFail(symbol.getSection());
+    ArrayRef<uint8_t> bytes =
+        llvm::arrayRefFromStringRef(cantFail(section->getContents()))
+            .slice(address - section->getAddress(),
+                   llvm::object::ELFSymbolRef(symbol).getSize());
 
     SmallVector<Decoded> code;
     std::map<uint64_t, std::vector<size_t>> sources;
     for (uint64_t offset = 0; offset < bytes.size();) {
       isa::Disassembled inst;
-      uint64_t here = *address + offset;
+      uint64_t here = address + offset;
       if (!(*disassembler)->read(bytes.slice(offset), here, inst))
         return llvm::createStringError("cannot disassemble kernel '" + kernel +
                                        "' at " + llvm::Twine(offset));
@@ -268,7 +252,7 @@ lnbwd::readInstructions(StringRef object, StringRef kernel,
                                     (*disassembler)->describe(inst.Opcode));
       Decoded decoded{here, classify(record, isa::isDual(text))};
       std::optional<llvm::DILineInfo> line =
-          lines->getLineInfoForAddress({here, (*section)->getIndex()});
+          lines->getLineInfoForAddress({here, section->getIndex()});
       if (line && line->Line) {
         decoded.instruction.part = parts[line->Line - 1];
         decoded.hasPart = true;
