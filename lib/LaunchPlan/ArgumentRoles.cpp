@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/LaunchPlan/ArgumentRoles.h"
-#include "lnbwd/LaunchPlan/ProductRoles.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -95,7 +94,7 @@ LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
   return success();
 }
 
-LogicalResult lnbwd::recordProductRoles(ProductOp op) {
+LogicalResult lnbwd::recordArgumentRoles(ProductOp op) {
   bool sumsRows = op.getLhsTransposed();
   // Of a sum over the rows, nothing that is as large as the result has rows.
   auto result = [&](OperandKind kind) {

@@ -12,8 +12,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Backends.h"
-
 #include "BackendSupport.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -216,7 +214,7 @@ FailureOr<Emission> AMDGPUBackend::emit(gpu::GPUModuleOp module,
   return emission;
 }
 
-const TargetBackend &lnbwd::getAMDGPUBackend() {
+const TargetBackend &TargetBackend::getAMDGPU() {
   static const AMDGPUBackend backend;
   return backend;
 }

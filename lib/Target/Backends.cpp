@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Backends.h"
+#include "lnbwd/Target/TargetBackend.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -23,9 +23,9 @@ using namespace lnbwd;
 const TargetBackend &TargetBackend::get(Backend backend) {
   switch (backend) {
   case Backend::AMDGPU:
-    return getAMDGPUBackend();
+    return getAMDGPU();
   case Backend::NVPTX:
-    return getNVPTXBackend();
+    return getNVPTX();
   }
   llvm_unreachable("all backends are listed");
 }

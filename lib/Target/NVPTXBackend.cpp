@@ -11,8 +11,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Backends.h"
-
 #include "BackendSupport.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
@@ -251,7 +249,7 @@ FailureOr<Emission> NVPTXBackend::emit(gpu::GPUModuleOp module,
   return emission;
 }
 
-const TargetBackend &lnbwd::getNVPTXBackend() {
+const TargetBackend &TargetBackend::getNVPTX() {
   static const NVPTXBackend backend;
   return backend;
 }

@@ -16,6 +16,7 @@
 #define LNBWD_LAUNCHPLAN_ARGUMENTROLES_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 
 namespace lnbwd {
 
@@ -26,6 +27,10 @@ OperandKind getOperandKind(RowwiseOp op, unsigned index);
 /// operands of `op`. A name that is noted already stays; a kind or row rank
 /// that is noted and is not that of the operand is an error.
 mlir::LogicalResult recordArgumentRoles(RowwiseOp op);
+
+/// The same for the operands of a product. A matrix is a column to the
+/// launcher: what no launch chooses the size of.
+mlir::LogicalResult recordArgumentRoles(ProductOp op);
 
 } // namespace lnbwd
 

@@ -102,6 +102,10 @@ public:
   virtual mlir::FailureOr<Emission> emit(mlir::gpu::GPUModuleOp module,
                                          EmitFormat format,
                                          const EmitOptions &options) const = 0;
+
+private:
+  static const TargetBackend &getAMDGPU();
+  static const TargetBackend &getNVPTX();
 };
 
 /// The format of this name ("mlir", "isa", ...).

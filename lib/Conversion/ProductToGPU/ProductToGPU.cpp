@@ -18,7 +18,7 @@
 #include "lnbwd/Analysis/ProductTiling.h"
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
-#include "lnbwd/LaunchPlan/ProductRoles.h"
+#include "lnbwd/LaunchPlan/ArgumentRoles.h"
 #include "lnbwd/Target/PassOptions.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
@@ -77,7 +77,7 @@ private:
       if (!op.getTiling() && op.getPrecision() == Precision::TF32)
         return op.emitOpError("expected a tiling with the precision tf32, got "
                               "none; run lnbwd-select-tiling before");
-      if (failed(recordProductRoles(op)))
+      if (failed(recordArgumentRoles(op)))
         return failure();
       recordAccess(op.getLhs(), "read");
       recordAccess(op.getRhs(), "read");
