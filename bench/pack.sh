@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Packs the benchmark, and lnbwd-tune, for a machine that has a GPU, Python and
-# PyTorch but neither the compiler nor a network: the runtime library, our
-# kernels, compiled here, the Python sources and the wheels of the peers.
+# PyTorch but neither the compiler nor a network: the runtime library and
+# lnbwd-run, our kernels, compiled here, the Python sources and the wheels of the
+# peers.
 #
 #   bench/pack.sh FOLDER [arguments of operations.py compile]
 #
@@ -19,15 +20,18 @@ export LNBWD_BUILD_DIR=${LNBWD_BUILD_DIR:-$source_dir/build}
 python=${PYTHON:-python3}
 
 case ${1:-} in
-'' | -*) sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
+'' | -*) sed -n '2,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
 esac
 folder=$1
 shift
 library=$LNBWD_BUILD_DIR/lib/liblnbwd-runtime.so.0
-if [ ! -e "$library" ]; then
-  echo "error: $library is not there: build lnbwd-runtime and lnbwd-opt first" >&2
-  exit 1
-fi
+runner=$LNBWD_BUILD_DIR/bin/lnbwd-run
+for needed in "$library" "$runner"; do
+  if [ ! -e "$needed" ]; then
+    echo "error: $needed is not there: build lnbwd-run and lnbwd-opt first" >&2
+    exit 1
+  fi
+done
 
 rm -rf "$folder/python" "$folder/bench" "$folder/tools" "$folder/kernels"
 mkdir -p "$folder/python/lnbwd" "$folder/wheels" "$folder/bench"
@@ -37,6 +41,8 @@ mkdir -p "$folder/tools"
 cp -R "$source_dir/tools/lnbwd-tune" "$folder/tools/"
 mkdir -p "$folder/python/lnbwd/lib"
 cp -L "$library" "$folder/python/lnbwd/lib/"
+mkdir -p "$folder/python/lnbwd/bin"
+cp -L "$runner" "$folder/python/lnbwd/bin/"
 cp "$source_dir/lib/Chips/Chips.json" "$folder/python/lnbwd/chips.json"
 find "$folder" -name __pycache__ -prune -exec rm -rf {} +
 "$python" "$source_dir/bench/operations.py" compile --out "$folder/kernels" "$@"

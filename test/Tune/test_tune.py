@@ -11,13 +11,12 @@ import subprocess
 import sys
 import zipfile
 
-import numpy as np
 import pytest
 
 from lnbwd import errors
 from lnbwd_bench.our_kernels import find_compiler, operation
 from lnbwd_bench.shapes import Shape
-from lnbwd_tune import candidates, gradients, lnbwd_opt, measure, table
+from lnbwd_tune import candidates, lnbwd_opt, measure, table
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tools" / "lnbwd-tune" / "lnbwd-tune"
@@ -259,56 +258,6 @@ def test_wrong_command_lines_are_refused(arguments, message):
 def test_a_folder_without_candidates_is_an_error(tmp_path):
     result = run("measure", tmp_path, "--results", tmp_path / "r.json")
     assert result.returncode == 1 and "lnbwd-tune compile" in result.stderr
-
-
-@pytest.mark.parametrize("dtype", ["bf16", "f16", "f32"])
-def test_the_reference_is_the_gradient_of_layer_norm(dtype):
-    """Against finite differences of the forward pass in float64."""
-    inputs = gradients.make_inputs(Shape(5, 12, dtype), 5)
-    expected = gradients.reference(inputs, dtype)
-    x, dy, gamma = (gradients.widen(inputs[name], dtype) for name in ("x", "dy", "gamma"))
-
-    def loss(x, gamma, beta):
-        mean, variance = x.mean(1, keepdims=True), x.var(1, keepdims=True)
-        return (dy * (gamma * (x - mean) / np.sqrt(variance + 1e-5) + beta)).sum()
-
-    def difference(index, place):
-        step = 1e-5
-        arguments = [x, gamma, np.zeros(12)]
-        values = []
-        for sign in (1, -1):
-            moved = arguments[index].copy()
-            moved[place] += sign * step
-            values.append(loss(*arguments[:index], moved, *arguments[index + 1:]))
-        return (values[0] - values[1]) / (2 * step)
-
-    # The statistics are rounded to float32, which the differences do not know.
-    for place in ((0, 0), (3, 7), (4, 11)):
-        assert expected.outputs["dx"][place] == pytest.approx(difference(0, place), abs=1e-4)
-    for column in (0, 11):
-        assert expected.outputs["dgamma"][column] == pytest.approx(difference(1, column), abs=1e-4)
-        assert expected.outputs["dbeta"][column] == pytest.approx(difference(2, column), abs=1e-4)
-
-
-def test_bf16_is_rounded_to_nearest_even():
-    values = np.array([1.0, 1 + 2 ** -8, 1 + 3 * 2 ** -8, 1 + 2 ** -8 + 2 ** -20, -2.5],
-                      dtype=np.float32)
-    assert gradients.widen(gradients.round_to(values, "bf16"), "bf16").tolist() == [
-        1.0, 1.0, 1 + 2 ** -6, 1 + 2 ** -7, -2.5]
-
-
-def test_an_element_that_was_not_written_is_found():
-    inputs = gradients.make_inputs(Shape(5, 12, "f32"), 5)
-    expected = gradients.reference(inputs, "f32")
-    outputs = {name: gradients.round_to(values.astype(np.float32), "f32")
-               for name, values in expected.outputs.items()}
-    assert gradients.complaint(outputs, expected, "f32") == ""
-    outputs["dgamma"][3] = gradients.poison((1,), "f32")[0]
-    assert gradients.complaint(outputs, expected, "f32") == \
-        "dgamma: 1 elements were not written"
-    outputs["dgamma"][3] = gradients.round_to(
-        np.float32(expected.outputs["dgamma"][3:4] + 1), "f32")[0]
-    assert "above the allowed" in gradients.complaint(outputs, expected, "f32")
 
 
 def test_version():

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the candidates on a device: first whether they are right, then which is fastest.
 
-All of it goes through the runtime's own interface, so that the device's machine needs Python, numpy
-and the runtime library alone.
+lnbwd-run says whether they are right. The rest goes through the runtime's own interface, so that
+the device's machine needs Python, these two and no compiler.
 
 How they are timed, :mod:`lnbwd._contest` says; the model's own choice stays to the end. On a
 simulated device nothing is timed: how long they take on a card is predicted.
@@ -12,25 +12,30 @@ simulated device nothing is timed: how long they take on a card is predicted.
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import datetime
 import functools
 import json
+import os
 import pathlib
+import random
 import statistics
+import subprocess
+import tempfile
 import time
 import zipfile
+from collections.abc import Callable
 from typing import Any, Protocol
 
-import numpy as np
-
-from lnbwd import _chips, errors, runtime
+from lnbwd import _chips, runtime
 from lnbwd._contest import Contest, Rotation
 from lnbwd._files import read_document, write_whole
+from lnbwd._library import library_folders
 from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape
 
-from . import gradients, prediction
+from . import prediction
 from .candidates import ARCHIVE, read_manifest
 from .lnbwd_opt import TuneError
 
@@ -49,57 +54,54 @@ SIMULATED = "sim:"
 _DEVICES = {"nvidia": "cuda", "amd": "hip"}
 
 
-class Problem(Rotation):
+def _rotation(device: runtime.Device, shape: Shape, rotate_bytes: int) -> Rotation:
     """Buffers of one problem on the device, in sets that launches rotate among. A simulated device
-    has one set, with values in the rows of the check alone."""
+    has one set, of no values: what it predicts does not depend on them."""
+    size = shape.m * shape.n * shape.element_bytes
+    scalar, column = 4 * shape.m, shape.n * shape.element_bytes
+    simulated = device.info.is_simulated
+    rotation = Rotation(device, shape.m,
+                        {"dy": size, "x": size, "gamma": column, "mean": scalar, "rstd": scalar,
+                         "dx": size, "dgamma": column, "dbeta": column},
+                        1 if simulated else max(2, -(-rotate_bytes // (2 * size)) + 1))
+    for buffers in rotation.sets if not simulated else []:
+        for name, width in (("dy", shape.element_bytes), ("x", shape.element_bytes),
+                            ("gamma", shape.element_bytes), ("mean", 4), ("rstd", 4)):
+            # Random numbers of every type: all bytes but the one with the exponent.
+            block = bytearray(random.Random(1).randbytes(1 << 16))
+            block[width - 1::width] = b"\x3f" * (len(block) // width)
+            count = buffers[name].size
+            buffers[name].upload((block * (count // len(block) + 1))[:count])
+    return rotation
 
-    def __init__(self, device: runtime.Device, shape: Shape, rotate_bytes: int) -> None:
-        self.shape = shape
-        simulated = device.info.is_simulated
-        size = shape.m * shape.n * shape.element_bytes
-        scalar, column = 4 * shape.m, shape.n * shape.element_bytes
-        super().__init__(device, shape.m,
-                         {"dy": size, "x": size, "gamma": column, "mean": scalar, "rstd": scalar,
-                          "dx": size, "dgamma": column, "dbeta": column},
-                         1 if simulated else max(2, -(-rotate_bytes // (2 * size)) + 1))
-        elements, least = ((_SIMULATED_CHECK_ELEMENTS, _SIMULATED_CHECK_ROWS) if simulated
-                           else (_CHECK_ELEMENTS, _CHECK_ROWS))
-        self.check_rows = min(shape.m, max(elements // shape.n, least) - 3)
-        self.inputs = gradients.make_inputs(shape, self.check_rows)
-        self.reference = gradients.reference(self.inputs, shape.dtype)
-        for name, values in self.inputs.items():
-            rows = shape.m if name != "gamma" else shape.n
-            repeated = values if simulated else np.resize(values, (rows, *values.shape[1:]))
-            for buffers in self.sets:
-                buffers[name].upload(np.ascontiguousarray(repeated))
 
-    def _run_once(self, kernel: runtime.Kernel, fill: int) -> dict[str, np.ndarray[Any, Any]]:
-        """The outputs of the check's rows, from poisoned memory."""
-        shape, rows, buffers = self.shape, self.check_rows, self.sets[0]
-        for name in gradients.OUTPUTS:
-            size = (rows, shape.n) if name == "dx" else (shape.n,)
-            buffers[name].upload(gradients.poison(size, shape.dtype))
-        self.workspace(0, kernel.workspace_size(rows)).fill(fill)
-        self.launch(kernel, rows, 0)
-        self.device.synchronize()
-        outputs = {}
-        for name in gradients.OUTPUTS:
-            size = (rows, shape.n) if name == "dx" else (shape.n,)
-            outputs[name] = np.empty(size, gradients.poison((1,), shape.dtype).dtype)
-            buffers[name].download(outputs[name])
-        return outputs
+def _find_checker() -> pathlib.Path:
+    """lnbwd-run, which lies beside the libraries' folder.
 
-    def complaint(self, kernel: runtime.Kernel) -> str:
-        """What is wrong with a candidate's numbers; "" if nothing is."""
-        first = self._run_once(kernel, 0xFF)
-        problem = gradients.complaint(first, self.reference, self.shape.dtype)
-        if problem:
-            return problem
-        again = self._run_once(kernel, 0x5A)
-        for name in gradients.OUTPUTS:
-            if not np.array_equal(first[name], again[name]):
-                return f"{name}: two runs gave different bits"
+    Raises:
+        TuneError: it is not there.
+    """
+    places = [folder.parent / "bin" / "lnbwd-run" for folder in library_folders()]
+    for path in places:
+        if path.exists():
+            return path
+    raise TuneError("lnbwd-run, which checks the candidates, was not found: expected "
+                    f"{' or '.join(map(str, places))}; build it")
+
+
+def _complaint(checker: pathlib.Path, code: pathlib.Path, rows: int, device: str) -> str:
+    """What is wrong with a candidate's numbers; "" if nothing is."""
+    result = subprocess.run([checker, code, f"--m={rows}", "--verify", "--json",
+                             f"--device={device}"], capture_output=True, text=True, check=False)
+    if result.returncode == 0:
         return ""
+    if not result.stdout:
+        return result.stderr.strip() or f"lnbwd-run ended with {result.returncode}"
+    report = json.loads(result.stdout)
+    return "; ".join(report["complaints"] + [
+        f"{one['name']}: error {one['max_abs_error']}, allowed {one['allowed_abs_error']}, "
+        f"{one['unwritten']} elements were not written"
+        for one in report["outputs"] if not one["valid"]])
 
 
 def measure(folder: pathlib.Path, device_name: str, budget: float, output: pathlib.Path,
@@ -128,7 +130,8 @@ def measure(folder: pathlib.Path, device_name: str, budget: float, output: pathl
                         f"with --chip {device_name.removeprefix(SIMULATED)}, or take --device sim")
     if device_name.startswith("sim"):
         prediction.allow_large_buffers()
-    device = runtime.Device.open(device_name or _DEVICES[_chips.vendor(chip)], chip)
+    device_name = device_name or _DEVICES[_chips.vendor(chip)]
+    device = runtime.Device.open(device_name, chip)
     info = device.info
     document: dict[str, Any] = {
         "format": FORMAT, "version": VERSION, "chip": chip,
@@ -145,6 +148,9 @@ def measure(folder: pathlib.Path, device_name: str, budget: float, output: pathl
         raise TuneError(f"--time-options: {info.name} is measured; they are for a simulated device")
     else:
         timer = MeasuringTimer(device)
+    checker = _find_checker()
+    check_elements, check_rows = ((_SIMULATED_CHECK_ELEMENTS, _SIMULATED_CHECK_ROWS)
+                                  if info.is_simulated else (_CHECK_ELEMENTS, _CHECK_ROWS))
     # HIP with the simulator behind it is there to try the program out.
     is_tried_out = device.is_stand_in and not info.is_simulated
     rotate = 1 << 12 if is_tried_out else 5 * max(device.cache_bytes, 1 << 25)
@@ -160,13 +166,12 @@ def measure(folder: pathlib.Path, device_name: str, budget: float, output: pathl
                 continue
             left = len(manifest["problems"]) - place
             deadline = time.monotonic() + ((budget - elapsed) / left if budget else 1e9)
+            rows = min(shape.m, max(check_elements // shape.n, check_rows) - 3)
+            check = functools.partial(_complaint, checker, rows=rows, device=device_name)
             progress.say(f"{shape} inputs")
-            problem = Problem(device, shape, rotate)
-            try:
+            with contextlib.closing(_rotation(device, shape, rotate)) as rotation:
                 document["problems"].append(
-                    _measure_problem(problem, entry, archive, timer, deadline, progress))
-            finally:
-                problem.close()
+                    _measure_problem(rotation, entry, archive, check, timer, deadline, progress))
             document["seconds"] = round(time.monotonic() - start, 1)
             write(document, output)
     return document, notes
@@ -175,16 +180,16 @@ def measure(folder: pathlib.Path, device_name: str, budget: float, output: pathl
 class Timer(Protocol):
     """How long candidates take."""
 
-    def time(self, problem: Problem, kernels: dict[int, runtime.Kernel], model: int,
-             deadline: float, progress: Progress) -> dict[int, dict[str, Any]]:
+    def time(self, rotation: Rotation, kernels: dict[int, runtime.Kernel], model: int,
+             deadline: float, say: Callable[[str], None]) -> dict[int, dict[str, Any]]:
         """What the results say of each candidate's time, by its place among the problem's.
 
         Args:
-            problem: the buffers.
+            rotation: the buffers.
             kernels: the candidates whose numbers are right, by their places.
             model: the place of the cost model's own choice.
             deadline: of ``time.monotonic()``, when to come to an end.
-            progress: the bar.
+            say: takes what is being done.
         """
 
     def close(self) -> None:
@@ -196,64 +201,59 @@ class MeasuringTimer:
 
     def __init__(self, device: runtime.Device) -> None:
         self._filler = device.allocate(1 << 10 if device.is_stand_in else _FILLER_BYTES)
+        self.close = self._filler.close
 
-    def time(self, problem: Problem, kernels: dict[int, runtime.Kernel], model: int,
-             deadline: float, progress: Progress) -> dict[int, dict[str, Any]]:
+    def time(self, rotation: Rotation, kernels: dict[int, runtime.Kernel], model: int,
+             deadline: float, say: Callable[[str], None]) -> dict[int, dict[str, Any]]:
         """See :class:`Timer`."""
-        progress.say(f"{problem.shape} timing")
-        contest = Contest(problem, self._filler)
+        say("timing")
+        contest = Contest(rotation, self._filler)
         contest.run(kernels, model, deadline)
         return {index: {"median_us": statistics.median(times), "min_us": min(times),
                         "batches": len(times)} for index, times in contest.times.items()}
 
-    def close(self) -> None:
-        """See :class:`Timer`."""
-        self._filler.close()
 
-
-class PredictingTimer:
+class PredictingTimer(prediction.Predictor):
     """Predicts the times of launches on a simulated device; the model's choice comes first, in case
     that time runs out."""
 
-    def __init__(self, device: runtime.Device, options: str) -> None:
-        self._predictor = prediction.Predictor(device, options)
-        self.about = self._predictor.about
-
-    def time(self, problem: Problem, kernels: dict[int, runtime.Kernel], model: int,
-             deadline: float, progress: Progress) -> dict[int, dict[str, Any]]:
+    def time(self, rotation: Rotation, kernels: dict[int, runtime.Kernel], model: int,
+             deadline: float, say: Callable[[str], None]) -> dict[int, dict[str, Any]]:
         """See :class:`Timer`."""
         times: dict[int, dict[str, Any]] = {}
         for index in sorted(kernels, key=lambda index: (index != model, index)):
             if times and time.monotonic() > deadline:
                 break
-            progress.say(f"{problem.shape} predicting {len(times) + 1} of {len(kernels)}")
-            times[index] = self._predictor.predict(
-                functools.partial(problem.launch_next, kernels[index]))
+            say(f"predicting {len(times) + 1} of {len(kernels)}")
+            times[index] = self.predict(functools.partial(rotation.launch_next, kernels[index]))
         return times
 
     def close(self) -> None:
         """See :class:`Timer`."""
 
 
-def _measure_problem(problem: Problem, entry: dict[str, Any], archive: zipfile.ZipFile,
-                     timer: Timer, deadline: float, progress: Progress) -> dict[str, Any]:
+def _measure_problem(rotation: Rotation, entry: dict[str, Any], archive: zipfile.ZipFile,
+                     check: Callable[[pathlib.Path], str], timer: Timer, deadline: float,
+                     progress: Progress) -> dict[str, Any]:
     """The results of one problem."""
     candidates = [dict(candidate) for candidate in entry["candidates"]]
+    shape = Shape(entry["m"], entry["n"], entry["dtype"])
     kernels: dict[int, runtime.Kernel] = {}
     model = next(index for index, candidate in enumerate(candidates) if candidate["is_model"])
-    for index, candidate in enumerate(candidates):
-        progress.say(f"{problem.shape} checking")
-        try:
-            program = runtime.Program.from_bytes(archive.read(candidate.pop("file")))
-            kernel = runtime.Kernel(problem.device, program)
-            candidate["complaint"] = problem.complaint(kernel)
-        except errors.LnbwdError as error:
-            candidate["complaint"] = str(error)
-        if not candidate["complaint"]:
-            kernels[index] = kernel
-        progress.step()
+    progress.say(f"{shape} checking")
+    with tempfile.TemporaryDirectory(prefix="lnbwd-tune-") as scratch, \
+            concurrent.futures.ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        files = [pathlib.Path(archive.extract(candidate.pop("file"), scratch))
+                 for candidate in candidates]
+        for index, complaint in enumerate(pool.map(check, files)):
+            candidates[index]["complaint"] = complaint
+            if not complaint:
+                kernels[index] = runtime.Kernel(rotation.device,
+                                                runtime.Program.from_file(files[index]))
+            progress.step()
     if model in kernels:
-        for index, times in timer.time(problem, kernels, model, deadline, progress).items():
+        for index, times in timer.time(rotation, kernels, model, deadline,
+                                       lambda text: progress.say(f"{shape} {text}")).items():
             candidates[index].update(times)
     for kernel in kernels.values():
         kernel.close()
