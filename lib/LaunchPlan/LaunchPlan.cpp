@@ -174,29 +174,26 @@ int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
 FailureOr<int64_t> PlanBuilder::addWorkspace(memref::AllocOp alloc) {
   auto [known, inserted] =
       knownAllocs.try_emplace(alloc, int64_t(workspace.size()));
+  int64_t index = known->second;
   if (!inserted)
-    return known->second;
+    return index;
   auto type = alloc.getType();
+  size_t leading = alloc.getDynamicSizes().size();
+  auto add = [&](int64_t rowLength, json::Value rows) {
+    workspace.push_back(
+        json::Object{{"element", getElementName(type.getElementType())},
+                     {"row_length", rowLength},
+                     {"rows", std::move(rows)}});
+    return index;
+  };
   if (Attribute isOfRows = alloc->getAttr(rowScalarAttr)) {
     auto parts = dyn_cast<IntegerAttr>(isOfRows);
-    workspace.push_back(json::Object{
-        {"element", getElementName(type.getElementType())},
-        {"row_length", parts ? parts.getInt() : 1},
-        {"rows", json::Object{{"rows", true}}},
-    });
-    return known->second;
+    return add(parts ? parts.getInt() : 1, json::Object{{"rows", true}});
   }
   // What is computed once for all rows has the same size in every launch.
-  if (type.hasStaticShape()) {
-    workspace.push_back(json::Object{
-        {"element", getElementName(type.getElementType())},
-        {"row_length", type.getNumElements()},
-        {"rows", 1},
-    });
-    return known->second;
-  }
+  if (type.hasStaticShape())
+    return add(type.getNumElements(), 1);
   // Group by group, the workgroups are a dimension of their own.
-  size_t leading = alloc.getDynamicSizes().size();
   if (leading < 1 || leading > 2 || type.getRank() <= int64_t(leading) ||
       !llvm::all_of(type.getShape().take_front(leading), ShapedType::isDynamic))
     return alloc.emitOpError("expected a workspace of one row for each "
@@ -206,13 +203,8 @@ FailureOr<int64_t> PlanBuilder::addWorkspace(memref::AllocOp alloc) {
   FailureOr<json::Value> rows = makeCount(alloc, alloc);
   if (failed(rows))
     return failure();
-  workspace.push_back(json::Object{
-      {"element", getElementName(type.getElementType())},
-      {"row_length",
-       ShapedType::getNumElements(type.getShape().drop_front(leading))},
-      {"rows", std::move(*rows)},
-  });
-  return known->second;
+  return add(ShapedType::getNumElements(type.getShape().drop_front(leading)),
+             std::move(*rows));
 }
 
 /// What a number is at launch, if a plan can express it. Of an allocation, its

@@ -12,6 +12,9 @@
 
 #include "lnbwd/Reference/RowOperation.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace lnbwd::reference {
 
 constexpr int64_t kMaxElements = int64_t(1) << 40;
@@ -40,23 +43,14 @@ std::optional<ValueType> parseValueType(const std::string &text) {
     elements *= length;
     type.shape.push_back(length);
   }
-  using Element = ValueType::Element;
-  const std::string element = text.substr(begin);
-  if (element == "f16")
-    type.element = Element::F16;
-  else if (element == "bf16")
-    type.element = Element::BF16;
-  else if (element == "f32")
-    type.element = Element::F32;
-  else if (element == "i1")
-    type.element = Element::I1;
-  else if (element == "i8")
-    type.element = Element::I8;
-  else if (element == "i32")
-    type.element = Element::I32;
-  else
+  // In the order of the elements.
+  const std::string names[] = {"f16", "bf16", "f32", "i1", "i8", "i32"};
+  const auto *found =
+      std::find(std::begin(names), std::end(names), text.substr(begin));
+  if (found == std::end(names) || type.shape.size() > 2)
     return std::nullopt;
-  return type.shape.size() <= 2 ? std::optional(type) : std::nullopt;
+  type.element = static_cast<ValueType::Element>(found - names);
+  return type;
 }
 
 } // namespace lnbwd::reference

@@ -21,6 +21,11 @@ constexpr int64_t kWorkspaceAlignment = 256;
   throw Error(LNBWD_ERROR_INVALID_ARGUMENT, message);
 }
 
+static std::string describe(const Plan &plan, size_t index) {
+  return "argument " + std::to_string(index) + " ('" +
+         plan.arguments[index].name + "')";
+}
+
 static bool isAligned(const void *pointer, uintptr_t alignment) {
   return reinterpret_cast<uintptr_t>(pointer) % alignment == 0;
 }
@@ -113,12 +118,10 @@ void LoadedKernel::checkArguments(void *const *arguments, size_t argumentCount,
     // This also finds the sizes that do not fit in 63 bits.
     int64_t bytes = plan.argumentBytes(i, size);
     if (!arguments[i] && bytes != 0)
-      invalid("argument " + std::to_string(i) + " ('" + plan.arguments[i].name +
-              "'): expected " + std::to_string(bytes) +
+      invalid(describe(plan, i) + ": expected " + std::to_string(bytes) +
               " bytes of device memory, got a null pointer");
     if (!isAligned(arguments[i], kArgumentAlignment))
-      invalid("argument " + std::to_string(i) + " ('" + plan.arguments[i].name +
-              "'): expected a pointer aligned to " +
+      invalid(describe(plan, i) + ": expected a pointer aligned to " +
               std::to_string(kArgumentAlignment) + " bytes, got one " +
               std::to_string(reinterpret_cast<uintptr_t>(arguments[i]) %
                              kArgumentAlignment) +
@@ -161,10 +164,6 @@ static bool overlap(const Plan &plan, size_t first, size_t second, uintptr_t a,
 void LoadedKernel::checkSeparate(void *const *arguments,
                                  LaunchSize size) const {
   const Plan &plan = program->plan;
-  auto describe = [&](size_t i) {
-    return "argument " + std::to_string(i) + " ('" + plan.arguments[i].name +
-           "')";
-  };
   for (size_t i = 0; i < plan.arguments.size(); ++i) {
     if (plan.arguments[i].access == LNBWD_ACCESS_READ)
       continue;
@@ -172,7 +171,8 @@ void LoadedKernel::checkSeparate(void *const *arguments,
       if (i != j &&
           overlap(plan, i, j, reinterpret_cast<uintptr_t>(arguments[i]),
                   reinterpret_cast<uintptr_t>(arguments[j]), size))
-        invalid(describe(i) + ", which is written, overlaps " + describe(j) +
+        invalid(describe(plan, i) + ", which is written, overlaps " +
+                describe(plan, j) +
                 ": expected a buffer of its own; the kernels of '" + plan.name +
                 "' read rows after others are written");
   }
