@@ -26,7 +26,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from lnbwd import _chips, runtime
 from lnbwd._contest import Contest, Rotation
@@ -140,14 +140,14 @@ def measure(folder: pathlib.Path, device_name: str, budget: float, output: pathl
         "problems": []}
     notes: list[str] = []
     start = time.monotonic()
-    timer: Timer
+    filler = device.allocate(1 << 10 if device.is_stand_in else _FILLER_BYTES)
+    timer: Timer = functools.partial(_time, filler)
     if info.is_simulated:
-        timer = PredictingTimer(device, timing)
-        document["prediction"] = timer.about
+        predictor = prediction.Predictor(device, timing)
+        document["prediction"] = predictor.about
+        timer = functools.partial(_predict, predictor)
     elif timing:
         raise TuneError(f"--time-options: {info.name} is measured; they are for a simulated device")
-    else:
-        timer = MeasuringTimer(device)
     checker = _find_checker()
     check_elements, check_rows = ((_SIMULATED_CHECK_ELEMENTS, _SIMULATED_CHECK_ROWS)
                                   if info.is_simulated else (_CHECK_ELEMENTS, _CHECK_ROWS))
@@ -156,7 +156,7 @@ def measure(folder: pathlib.Path, device_name: str, budget: float, output: pathl
     rotate = 1 << 12 if is_tried_out else 5 * max(device.cache_bytes, 1 << 25)
     progress = Progress(sum(len(problem["candidates"]) for problem in manifest["problems"]),
                         "kernel")
-    with zipfile.ZipFile(folder / ARCHIVE) as archive, contextlib.closing(timer), \
+    with zipfile.ZipFile(folder / ARCHIVE) as archive, contextlib.closing(filler), \
             contextlib.closing(progress):
         for place, entry in enumerate(manifest["problems"]):
             shape = Shape(entry["m"], entry["n"], entry["dtype"])
@@ -177,59 +177,35 @@ def measure(folder: pathlib.Path, device_name: str, budget: float, output: pathl
     return document, notes
 
 
-class Timer(Protocol):
-    """How long candidates take."""
-
-    def time(self, rotation: Rotation, kernels: dict[int, runtime.Kernel], model: int,
-             deadline: float, say: Callable[[str], None]) -> dict[int, dict[str, Any]]:
-        """What the results say of each candidate's time, by its place among the problem's.
-
-        Args:
-            rotation: the buffers.
-            kernels: the candidates whose numbers are right, by their places.
-            model: the place of the cost model's own choice.
-            deadline: of ``time.monotonic()``, when to come to an end.
-            say: takes what is being done.
-        """
-
-    def close(self) -> None:
-        """Gives memory back."""
+# What the results say of the time of each candidate whose numbers are right, by its place among the
+# problem's. Takes the buffers, these candidates, the place of the cost model's own choice, when of
+# ``time.monotonic()`` to come to an end, and what to tell of it.
+Timer = Callable[[Rotation, dict[int, runtime.Kernel], int, float, Callable[[str], None]],
+                 dict[int, dict[str, Any]]]
 
 
-class MeasuringTimer:
-    """Times launches on a device."""
-
-    def __init__(self, device: runtime.Device) -> None:
-        self._filler = device.allocate(1 << 10 if device.is_stand_in else _FILLER_BYTES)
-        self.close = self._filler.close
-
-    def time(self, rotation: Rotation, kernels: dict[int, runtime.Kernel], model: int,
-             deadline: float, say: Callable[[str], None]) -> dict[int, dict[str, Any]]:
-        """See :class:`Timer`."""
-        say("timing")
-        contest = Contest(rotation, self._filler)
-        contest.run(kernels, model, deadline)
-        return {index: {"median_us": statistics.median(times), "min_us": min(times),
-                        "batches": len(times)} for index, times in contest.times.items()}
+def _time(filler: runtime.Buffer, rotation: Rotation, kernels: dict[int, runtime.Kernel],
+          model: int, deadline: float, say: Callable[[str], None]) -> dict[int, dict[str, Any]]:
+    """A :data:`Timer` of launches on a device."""
+    say("timing")
+    contest = Contest(rotation, filler)
+    contest.run(kernels, model, deadline)
+    return {index: {"median_us": statistics.median(times), "min_us": min(times),
+                    "batches": len(times)} for index, times in contest.times.items()}
 
 
-class PredictingTimer(prediction.Predictor):
-    """Predicts the times of launches on a simulated device; the model's choice comes first, in case
+def _predict(predictor: prediction.Predictor, rotation: Rotation,
+             kernels: dict[int, runtime.Kernel], model: int, deadline: float,
+             say: Callable[[str], None]) -> dict[int, dict[str, Any]]:
+    """A :data:`Timer` of launches on a simulated device; the model's choice comes first, in case
     that time runs out."""
-
-    def time(self, rotation: Rotation, kernels: dict[int, runtime.Kernel], model: int,
-             deadline: float, say: Callable[[str], None]) -> dict[int, dict[str, Any]]:
-        """See :class:`Timer`."""
-        times: dict[int, dict[str, Any]] = {}
-        for index in sorted(kernels, key=lambda index: (index != model, index)):
-            if times and time.monotonic() > deadline:
-                break
-            say(f"predicting {len(times) + 1} of {len(kernels)}")
-            times[index] = self.predict(functools.partial(rotation.launch_next, kernels[index]))
-        return times
-
-    def close(self) -> None:
-        """See :class:`Timer`."""
+    times: dict[int, dict[str, Any]] = {}
+    for index in sorted(kernels, key=lambda index: (index != model, index)):
+        if times and time.monotonic() > deadline:
+            break
+        say(f"predicting {len(times) + 1} of {len(kernels)}")
+        times[index] = predictor.predict(functools.partial(rotation.launch_next, kernels[index]))
+    return times
 
 
 def _measure_problem(rotation: Rotation, entry: dict[str, Any], archive: zipfile.ZipFile,
@@ -252,8 +228,8 @@ def _measure_problem(rotation: Rotation, entry: dict[str, Any], archive: zipfile
                                                 runtime.Program.from_file(files[index]))
             progress.step()
     if model in kernels:
-        for index, times in timer.time(rotation, kernels, model, deadline,
-                                       lambda text: progress.say(f"{shape} {text}")).items():
+        for index, times in timer(rotation, kernels, model, deadline,
+                                  lambda text: progress.say(f"{shape} {text}")).items():
             candidates[index].update(times)
     for kernel in kernels.values():
         kernel.close()
