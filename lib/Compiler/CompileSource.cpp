@@ -13,7 +13,7 @@
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Pipelines/StageDumper.h"
 #include "lnbwd/Report/Report.h"
-#include "lnbwd/Target/OptionLocation.h"
+#include "lnbwd/Target/PassOptions.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/InitAllDialects.h"

@@ -13,7 +13,7 @@
 
 #include "lnbwd/LaunchPlan/LaunchPlan.h"
 #include "lnbwd/LaunchPlan/Passes.h"
-#include "lnbwd/Target/OptionLocation.h"
+#include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Target/TargetBackend.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

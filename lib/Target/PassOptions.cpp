@@ -12,8 +12,6 @@
 
 #include "lnbwd/Target/PassOptions.h"
 
-#include "lnbwd/Target/OptionLocation.h"
-
 #include "mlir/IR/Operation.h"
 
 using namespace mlir;

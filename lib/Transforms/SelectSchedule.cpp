@@ -21,7 +21,6 @@
 #include "lnbwd/Analysis/TunedSchedules.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
-#include "lnbwd/Target/OptionLocation.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"
 

@@ -21,7 +21,7 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowElements.h"
-#include "lnbwd/Target/OptionLocation.h"
+#include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/ProductPasses.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -16,7 +16,16 @@
 
 #include "lnbwd/Target/ChipInfo.h"
 
+#include "mlir/IR/Location.h"
+
 namespace lnbwd {
+
+/// Where an error of an option is: no line of the source is at fault. Printed
+/// as "option NAME".
+mlir::Location getOptionLoc(mlir::MLIRContext *context, llvm::StringRef option);
+
+/// The name of the option if `location` is one of getOptionLoc's, else empty.
+llvm::StringRef getOption(mlir::Location location);
 
 /// The chip that the option `chip` names.
 mlir::FailureOr<const ChipInfo *> getChipOption(mlir::Operation *root,
