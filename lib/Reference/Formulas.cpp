@@ -31,8 +31,6 @@ void RowOutputs::raise(Role role, double size) {
     terms[role] = std::max(terms[role], std::abs(size));
 }
 
-namespace formulas {
-
 using Values = std::vector<double>;
 
 namespace {
@@ -89,7 +87,7 @@ static void normalise(const RowInputs &in, const Values &x, RowOutputs &out) {
 
 /// LayerNorm and RMSNorm. What float32 makes of x + residual is what is
 /// normalised; the sum is rounded and nothing else.
-void norm(const RowInputs &in, RowOutputs &out) {
+static void norm(const RowInputs &in, RowOutputs &out) {
   Values sum = in[Role::X];
   for (int64_t j = 0; in.has(Role::Residual) && j < in.columns; ++j)
     sum[j] = static_cast<float>(sum[j] + in[Role::Residual][j]);
@@ -152,7 +150,7 @@ static NormGradient differentiate(const RowInputs &in, const Values &dy,
 }
 
 /// The gradients of LayerNorm and RMSNorm.
-void normGradient(const RowInputs &in, RowOutputs &out) {
+static void normGradient(const RowInputs &in, RowOutputs &out) {
   Statistics statistics;
   // A kernel of dbeta alone needs no xhat.
   Values xhat(in.columns);
@@ -190,7 +188,7 @@ static double sizeOfSerialSum(double squaredPartialSums) {
 }
 
 /// LayerNorm or RMSNorm and a linear layer: out = W z + b, z rounded as x is.
-void normLinear(const RowInputs &in, RowOutputs &out) {
+static void normLinear(const RowInputs &in, RowOutputs &out) {
   const Values &x = in[Role::X], &weight = in[Role::W];
   Statistics statistics = computeStatistics(in, x);
   Values z(in.columns);
@@ -221,7 +219,7 @@ void normLinear(const RowInputs &in, RowOutputs &out) {
 }
 
 /// Its gradients: those of the norm, of dz = W^T dout.
-void normLinearGradient(const RowInputs &in, RowOutputs &out) {
+static void normLinearGradient(const RowInputs &in, RowOutputs &out) {
   const Values &x = in[Role::X], &dout = in[Role::Dout], &weight = in[Role::W];
   Statistics statistics = statisticsOf(in, x);
   Values xhat(in.columns), dz(in.columns), squares(in.columns);
@@ -257,13 +255,13 @@ static Values gate(const RowInputs &in) {
 
 /// RMSNorm of x * silu(z). The gate has roundings of its own, as many as the
 /// norm.
-void gatedNorm(const RowInputs &in, RowOutputs &out) {
+static void gatedNorm(const RowInputs &in, RowOutputs &out) {
   normalise(in, gate(in), out);
   out.raise(Role::Y, 2 * out.terms[Role::Y]);
 }
 
 /// Its gradients: those of the norm, through the product.
-void gatedNormGradient(const RowInputs &in, RowOutputs &out) {
+static void gatedNormGradient(const RowInputs &in, RowOutputs &out) {
   Values xhat = gate(in);
   double rstd = statisticsOf(in, xhat).rstd;
   for (double &value : xhat)
@@ -280,6 +278,15 @@ void gatedNormGradient(const RowInputs &in, RowOutputs &out) {
   }
 }
 
-} // namespace formulas
+Formula formulaOf(NamedOperation operation) {
+  switch (operation) {
+#define LNBWD_OPERATION_REFERENCE(OPERATION, FORMULA)                          \
+  case NamedOperation::OPERATION:                                              \
+    return FORMULA;
+#include "lnbwd/Operations/Operations.h.inc"
+#undef LNBWD_OPERATION_REFERENCE
+  }
+  return nullptr;
+}
 
 } // namespace lnbwd::reference

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The functions that LNBwdNorms.td names as references.
+// The formulas that LNBwdNorms.td names as references.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,16 +15,14 @@
 
 #include "lnbwd/Reference/Rows.h"
 
-namespace lnbwd::reference::formulas {
+namespace lnbwd::reference {
 
 /// A formula for one row. The outputs have their sizes already.
 using Formula = void (*)(const RowInputs &in, RowOutputs &out);
 
-#define LNBWD_OPERATION_REFERENCE(OPERATION, FORMULA)                          \
-  void FORMULA(const RowInputs &in, RowOutputs &out);
-#include "lnbwd/Operations/Operations.h.inc"
-#undef LNBWD_OPERATION_REFERENCE
+/// That of an operation.
+Formula formulaOf(NamedOperation operation);
 
-} // namespace lnbwd::reference::formulas
+} // namespace lnbwd::reference
 
 #endif // LNBWD_LIB_REFERENCE_FORMULAS_H

@@ -17,17 +17,6 @@
 
 namespace lnbwd::reference {
 
-static formulas::Formula formulaOf(NamedOperation operation) {
-  switch (operation) {
-#define LNBWD_OPERATION_REFERENCE(OPERATION, FORMULA)                          \
-  case NamedOperation::OPERATION:                                              \
-    return formulas::FORMULA;
-#include "lnbwd/Operations/Operations.h.inc"
-#undef LNBWD_OPERATION_REFERENCE
-  }
-  return nullptr;
-}
-
 namespace {
 
 /// The column sums over the rows of one piece.
@@ -89,7 +78,7 @@ public:
 private:
   const Inputs &inputs;
   const NamedOperationInfo &info;
-  formulas::Formula formula;
+  Formula formula;
   RowInputs in;
   RowOutputs out;
 };
