@@ -158,20 +158,14 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
                 in_order(lnbwd_opt.ranked(shape, chip, _RANKED), center.get("schedule", "")))
             progress.step()
             taken = 0
-            exhausted = False
-            while taken < count and not exhausted:
-                batch = []
-                for fields in wanted:
-                    batch.append(fields)
-                    if len(batch) == min(2 * jobs, count - taken):
-                        break
-                exhausted = not batch
-                futures = []
-                for index, fields in enumerate(batch):
-                    output = pathlib.Path(scratch) / str(index)
-                    futures.append((output, pool.submit(_compile_one, shape, chip, emit, seen,
-                                                        fields, output)))
-                for output, future in futures:
+            while taken < count:
+                batch = list(itertools.islice(wanted, min(2 * jobs, count - taken)))
+                if not batch:
+                    break
+                outputs = [pathlib.Path(scratch) / str(index) for index in range(len(batch))]
+                futures = [pool.submit(_compile_one, shape, chip, emit, seen, fields, output)
+                           for fields, output in zip(batch, outputs, strict=True)]
+                for output, future in zip(outputs, futures, strict=True):
                     try:
                         selection = future.result()
                     except Refused as error:
