@@ -26,15 +26,15 @@ static std::string gibibytes(double bytes) {
 GuardedBuffer::GuardedBuffer(const lnbwd_device *device, std::string name,
                              size_t bytes)
     : device(device), name(std::move(name)), bytes(bytes),
-      memory(device, bytes + 2 * kGuardBytes) {}
+      memory(allocate(device, bytes + 2 * kGuardBytes)) {}
 
-void *GuardedBuffer::data() const { return memory.data() + kGuardBytes; }
+void *GuardedBuffer::data() const { return memory.get() + kGuardBytes; }
 
 void GuardedBuffer::upload(const char *contents) const {
   std::vector<char> guard(kGuardBytes, kGuardByte);
-  check(lnbwd_copy_to_device(device, memory.data(), guard.data(), kGuardBytes));
+  check(lnbwd_copy_to_device(device, memory.get(), guard.data(), kGuardBytes));
   check(lnbwd_copy_to_device(device, data(), contents, bytes));
-  check(lnbwd_copy_to_device(device, memory.data() + kGuardBytes + bytes,
+  check(lnbwd_copy_to_device(device, memory.get() + kGuardBytes + bytes,
                              guard.data(), kGuardBytes));
 }
 
@@ -54,7 +54,7 @@ std::string GuardedBuffer::describeGuardDamage() const {
   for (const char *where : {"before", "after"}) {
     size_t offset = *where == 'b' ? 0 : kGuardBytes + bytes;
     std::vector<char> guard(kGuardBytes);
-    check(lnbwd_copy_to_host(device, guard.data(), memory.data() + offset,
+    check(lnbwd_copy_to_host(device, guard.data(), memory.get() + offset,
                              kGuardBytes));
     auto isDamaged = [](char byte) { return byte != kGuardByte; };
     // NOLINTBEGIN(llvm-use-ranges): the runner is free of LLVM.

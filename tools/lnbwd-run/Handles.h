@@ -49,25 +49,17 @@ Result make(Function *function, Arguments... arguments) {
   return Result(made);
 }
 
-/// Device memory.
-class DeviceMemory {
-public:
-  DeviceMemory(const lnbwd_device *device, size_t bytes) : device(device) {
-    check(lnbwd_malloc(device, bytes, &pointer));
-  }
-  ~DeviceMemory() { lnbwd_free(device, pointer); }
-  DeviceMemory(DeviceMemory &&other) noexcept
-      : device(other.device), pointer(other.pointer) {
-    other.pointer = nullptr;
-  }
-  DeviceMemory &operator=(DeviceMemory &&) = delete;
-
-  char *data() const { return static_cast<char *>(pointer); }
-
-private:
+struct MemoryDestroyer {
   const lnbwd_device *device;
-  void *pointer = nullptr;
+  void operator()(char *memory) const { lnbwd_free(device, memory); }
 };
+using DeviceMemory = std::unique_ptr<char, MemoryDestroyer>;
+
+inline DeviceMemory allocate(const lnbwd_device *device, size_t bytes) {
+  void *memory = nullptr;
+  check(lnbwd_malloc(device, bytes, &memory));
+  return {static_cast<char *>(memory), {device}};
+}
 
 } // namespace lnbwd::run
 

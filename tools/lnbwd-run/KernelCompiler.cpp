@@ -12,11 +12,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -25,19 +25,13 @@
 
 namespace lnbwd::run {
 
-static std::string executableFolder() {
-  char path[PATH_MAX];
-  ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
-  if (length <= 0)
-    return {};
-  std::string text(path, static_cast<size_t>(length));
-  return text.substr(0, text.rfind('/') + 1);
-}
-
 /// Where the compiler has to be.
 static std::string compilerPath() {
   const char *chosen = std::getenv("LNBWD_OPT");
-  return chosen && *chosen ? chosen : executableFolder() + "lnbwd-opt";
+  if (chosen && *chosen)
+    return chosen;
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() /
+         "lnbwd-opt";
 }
 
 bool hasCompiler() { return access(compilerPath().c_str(), X_OK) == 0; }

@@ -104,9 +104,9 @@ public:
              const GuardedLaunch &guarded, uint64_t l2Bytes)
       : setBytes(sizeOfSet(problem, guarded)),
         count(countSets(device, l2Bytes, setBytes)),
-        memory(device, setBytes * count), pointers(count) {
+        memory(allocate(device, setBytes * count)), pointers(count) {
     for (size_t set = 0; set < count; ++set) {
-      char *address = memory.data() + set * setBytes;
+      char *address = memory.get() + set * setBytes;
       for (size_t i = 0; i < problem.arguments.size(); ++i) {
         pointers[set].push_back(address);
         if (problem.arguments[i].placedOver)
@@ -176,12 +176,12 @@ namespace {
 class LargeArrays {
 public:
   LargeArrays(const lnbwd_device *device, size_t count)
-      : bytes(sizeOf(device)), memory(device, count * bytes) {
+      : bytes(sizeOf(device)), memory(allocate(device, count * bytes)) {
     if (bytes != 0)
-      check(lnbwd_memset(device, memory.data(), 0x3c, count * bytes, nullptr));
+      check(lnbwd_memset(device, memory.get(), 0x3c, count * bytes, nullptr));
   }
   size_t size() const { return bytes; }
-  char *operator[](size_t index) const { return memory.data() + index * bytes; }
+  char *operator[](size_t index) const { return memory.get() + index * bytes; }
 
 private:
   static size_t sizeOf(const lnbwd_device *device) {

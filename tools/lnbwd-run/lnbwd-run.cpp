@@ -205,15 +205,12 @@ int main(int argc, char **argv) {
     return run(options);
   } catch (const Failure &failure) {
     return complain(failure.exitCode(), failure.what());
-  } catch (const std::bad_alloc &) {
-    return complain(BadInput,
-                    "this machine's memory does not suffice; take a smaller "
-                    "--m");
-  } catch (const std::length_error &) {
-    return complain(BadInput,
-                    "this machine's memory does not suffice; take a smaller "
-                    "--m");
   } catch (const std::exception &error) {
-    return complain(BadInput, error.what());
+    bool isMemory = dynamic_cast<const std::bad_alloc *>(&error) ||
+                    dynamic_cast<const std::length_error *>(&error);
+    return complain(BadInput,
+                    isMemory ? "this machine's memory does not suffice; take a "
+                               "smaller --m"
+                             : error.what());
   }
 }
