@@ -215,13 +215,16 @@ lnbwd_status lnbwd_program_argument(const lnbwd_program *program, size_t index,
   });
 }
 
-static lnbwd_status argumentSize(const lnbwd_program *program, size_t index,
-                                 LaunchSize size, size_t *bytes) {
+lnbwd_status lnbwd_program_argument_size_grouped(const lnbwd_program *program,
+                                                 size_t index, int64_t rows,
+                                                 int64_t groups,
+                                                 size_t *bytes) {
   return guarded([&] {
     require(program, "program");
     require(bytes, "bytes");
     const Plan &plan = program->program->plan;
     requireIndex(index, plan.arguments.size());
+    LaunchSize size(rows, groups);
     plan.checkSize(size);
     *bytes = static_cast<size_t>(plan.argumentBytes(index, size));
   });
@@ -230,14 +233,8 @@ static lnbwd_status argumentSize(const lnbwd_program *program, size_t index,
 lnbwd_status lnbwd_program_argument_size(const lnbwd_program *program,
                                          size_t index, int64_t rows,
                                          size_t *bytes) {
-  return argumentSize(program, index, rows, bytes);
-}
-
-lnbwd_status lnbwd_program_argument_size_grouped(const lnbwd_program *program,
-                                                 size_t index, int64_t rows,
-                                                 int64_t groups,
-                                                 size_t *bytes) {
-  return argumentSize(program, index, LaunchSize(rows, groups), bytes);
+  return lnbwd_program_argument_size_grouped(program, index, rows,
+                                             LaunchSize::kNoGroups, bytes);
 }
 
 lnbwd_status lnbwd_program_argument_row_stride(const lnbwd_program *program,
@@ -336,43 +333,21 @@ lnbwd_status lnbwd_kernel_load(const lnbwd_device *device,
 
 void lnbwd_kernel_destroy(lnbwd_kernel *kernel) { delete kernel; }
 
-static lnbwd_status workspaceSize(const lnbwd_kernel *kernel, LaunchSize size,
-                                  size_t *bytes) {
+lnbwd_status lnbwd_kernel_workspace_size_grouped(const lnbwd_kernel *kernel,
+                                                 int64_t rows, int64_t groups,
+                                                 size_t *bytes) {
   return guarded([&] {
     require(kernel, "kernel");
     require(bytes, "bytes");
-    *bytes = static_cast<size_t>(kernel->kernel.workspaceSize(size));
+    *bytes = static_cast<size_t>(
+        kernel->kernel.workspaceSize(LaunchSize(rows, groups)));
   });
 }
 
 lnbwd_status lnbwd_kernel_workspace_size(const lnbwd_kernel *kernel,
                                          int64_t rows, size_t *bytes) {
-  return workspaceSize(kernel, rows, bytes);
-}
-
-lnbwd_status lnbwd_kernel_workspace_size_grouped(const lnbwd_kernel *kernel,
-                                                 int64_t rows, int64_t groups,
-                                                 size_t *bytes) {
-  return workspaceSize(kernel, LaunchSize(rows, groups), bytes);
-}
-
-static lnbwd_status launch(const lnbwd_kernel *kernel, void *const *arguments,
-                           size_t argumentCount, LaunchSize size,
-                           void *workspace, size_t workspaceBytes,
-                           void *stream) {
-  return guarded([&] {
-    require(kernel, "kernel");
-    kernel->kernel.launch(arguments, argumentCount, size, workspace,
-                          workspaceBytes, stream);
-  });
-}
-
-lnbwd_status lnbwd_kernel_launch(const lnbwd_kernel *kernel,
-                                 void *const *arguments, size_t argument_count,
-                                 int64_t rows, void *workspace,
-                                 size_t workspace_bytes, void *stream) {
-  return launch(kernel, arguments, argument_count, rows, workspace,
-                workspace_bytes, stream);
+  return lnbwd_kernel_workspace_size_grouped(kernel, rows,
+                                             LaunchSize::kNoGroups, bytes);
 }
 
 lnbwd_status lnbwd_kernel_launch_grouped(const lnbwd_kernel *kernel,
@@ -380,8 +355,20 @@ lnbwd_status lnbwd_kernel_launch_grouped(const lnbwd_kernel *kernel,
                                          size_t argument_count, int64_t rows,
                                          int64_t groups, void *workspace,
                                          size_t workspace_bytes, void *stream) {
-  return launch(kernel, arguments, argument_count, LaunchSize(rows, groups),
-                workspace, workspace_bytes, stream);
+  return guarded([&] {
+    require(kernel, "kernel");
+    kernel->kernel.launch(arguments, argument_count, LaunchSize(rows, groups),
+                          workspace, workspace_bytes, stream);
+  });
+}
+
+lnbwd_status lnbwd_kernel_launch(const lnbwd_kernel *kernel,
+                                 void *const *arguments, size_t argument_count,
+                                 int64_t rows, void *workspace,
+                                 size_t workspace_bytes, void *stream) {
+  return lnbwd_kernel_launch_grouped(kernel, arguments, argument_count, rows,
+                                     LaunchSize::kNoGroups, workspace,
+                                     workspace_bytes, stream);
 }
 
 lnbwd_status lnbwd_malloc(const lnbwd_device *device, size_t bytes,
