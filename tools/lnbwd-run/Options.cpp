@@ -323,6 +323,11 @@ static void applyExampleArguments(const std::vector<std::string> &arguments,
   options.time = parseInteger("third argument (time)", arguments[2], 0, 1);
 }
 
+static void refuseIf(bool isWrong, const std::string &message) {
+  if (isWrong)
+    throw UsageFailure(message);
+}
+
 /// Refuses options that the operation does not have, and outputs likewise.
 static void checkOperation(const std::set<std::string> &given,
                            const Options &options) {
@@ -332,48 +337,39 @@ static void checkOperation(const std::set<std::string> &given,
     names += (names.empty() ? "" : ",") + name;
   for (const std::string &output : options.outputs)
     // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.
-    if (std::find(known.begin(), known.end(), output) == known.end())
-      throw UsageFailure("--outputs: expected some of " + names +
-                         " separated by commas, got '" + output + "'");
+    refuseIf(std::find(known.begin(), known.end(), output) == known.end(),
+             "--outputs: expected some of " + names +
+                 " separated by commas, got '" + output + "'");
   const NamedOperationInfo &info = getInfo(options.operation);
-  for (const char *name : {"--statistics", "--accumulate"})
-    if (info.isForward && given.count(name))
-      throw UsageFailure(std::string(name) + " is for a gradient, and --op " +
-                         info.name + " is a forward pass");
-  if (!info.isForward && options.statistics == "output" &&
-      !info.hasInput(Role::Y))
-    throw UsageFailure(std::string("--statistics: expected saved or "
-                                   "recomputed for ") +
-                       info.name +
-                       ", which does not read its output, got "
-                       "output");
-  if (info.hasProduct()) {
-    if (options.statistics != "saved")
-      throw UsageFailure(std::string("--statistics: expected saved for ") +
-                         info.name + ", which takes mean and rstd, got " +
-                         options.statistics);
-    for (const char *name : {"--accumulate", "--row-stride"})
-      if (given.count(name))
-        throw UsageFailure(std::string(name) + ": " + info.name +
-                           " cannot do that; leave it out");
-    if (options.outputColumns == 0)
-      throw UsageFailure(
-          std::string("expected --o, the number of outputs of ") + info.name +
-          ", got none");
-  } else if (given.count("--o")) {
-    throw UsageFailure(std::string("--o: ") + info.name +
-                       " has no linear layer; leave it out");
-  }
+  const std::string op = info.name;
+  for (const std::string name : {"--statistics", "--accumulate"})
+    refuseIf(info.isForward && given.count(name),
+             name + " is for a gradient, and --op " + op +
+                 " is a forward pass");
+  refuseIf(!info.isForward && options.statistics == "output" &&
+               !info.hasInput(Role::Y),
+           "--statistics: expected saved or recomputed for " + op +
+               ", which does not read its output, got output");
+  const bool hasProduct = info.hasProduct();
+  refuseIf(hasProduct && options.statistics != "saved",
+           "--statistics: expected saved for " + op +
+               ", which takes mean and rstd, got " + options.statistics);
+  for (const std::string name : {"--accumulate", "--row-stride"})
+    refuseIf(hasProduct && given.count(name),
+             name + ": " + op + " cannot do that; leave it out");
+  refuseIf(hasProduct && options.outputColumns == 0,
+           "expected --o, the number of outputs of " + op + ", got none");
+  refuseIf(!hasProduct && given.count("--o"),
+           "--o: " + op + " has no linear layer; leave it out");
   bool hasResidual = false;
   for (const OperandInfo &operand : info)
     hasResidual = hasResidual || getInfo(operand.role).hasOwnElement;
-  if (options.residualFormat && !hasResidual)
-    throw UsageFailure(std::string("--residual: ") + info.name +
-                       " has none; leave it out");
-  if (options.rowStride != 0 && options.rowStride < options.columns)
-    throw UsageFailure("--row-stride: expected at least the " +
-                       std::to_string(options.columns) + " of --n, got " +
-                       std::to_string(options.rowStride));
+  refuseIf(options.residualFormat && !hasResidual,
+           "--residual: " + op + " has none; leave it out");
+  refuseIf(options.rowStride != 0 && options.rowStride < options.columns,
+           "--row-stride: expected at least the " +
+               std::to_string(options.columns) + " of --n, got " +
+               std::to_string(options.rowStride));
 }
 
 /// Fills in what the combination of options leaves open, and refuses those
@@ -386,10 +382,9 @@ static void completeOptions(const std::vector<std::string> &positional,
     allNumbers = allNumbers && isNumber(text);
   bool isExample = positional.size() == 3 && allNumbers;
   if (isExample) {
-    for (const char *name : {"--verify", "--init", "--time"})
-      if (given.count(name))
-        throw UsageFailure(std::string(name) + " cannot be combined with the "
-                                               "three positional arguments");
+    for (const std::string name : {"--verify", "--init", "--time"})
+      refuseIf(given.count(name), name + " cannot be combined with the three "
+                                         "positional arguments");
     applyExampleArguments(positional, options);
     if (!given.count("--m"))
       options.rows = kExampleRows;
@@ -397,48 +392,44 @@ static void completeOptions(const std::vector<std::string> &positional,
       options.columns = kExampleColumns;
     if (!given.count("--chip"))
       options.chip = LNBWD_DEFAULT_SIMULATED_CHIP;
-  } else if (positional.size() == 1) {
+  } else if (!positional.empty()) {
+    refuseIf(positional.size() > 1,
+             "expected one kernel file, or the three numbers 'verify init "
+             "time', got " +
+                 std::to_string(positional.size()) + " arguments");
     options.kernelFile = positional[0];
-  } else if (positional.size() > 1) {
-    throw UsageFailure("expected one kernel file, or the three numbers "
-                       "'verify init time', got " +
-                       std::to_string(positional.size()) + " arguments");
   }
 
   options.epsilonGiven = given.count("--eps") != 0;
-  for (const char *name : {"--time-options", "--trace"})
-    if (given.count(name) && !options.time && !options.predict)
-      throw UsageFailure(std::string(name) +
-                         ": expected --time or --predict, too");
-  if (given.count("--shuffle-waves") && options.shuffleSeed == 0)
-    throw UsageFailure(
-        "--shuffle-waves: expected a seed of 1 or more, got '0'");
-  if (given.count("--stream") && !options.time)
-    throw UsageFailure("--stream: expected --time, too");
-  for (const char *name : {"--time", "--verify", "--check", "--shuffle-waves"})
-    if (given.count(name) && options.predict)
-      throw UsageFailure(std::string(name) +
-                         " executes every workgroup, which --predict does not; "
-                         "leave one of them out");
+  for (const std::string name : {"--time-options", "--trace"})
+    refuseIf(given.count(name) && !options.time && !options.predict,
+             name + ": expected --time or --predict, too");
+  refuseIf(given.count("--shuffle-waves") && options.shuffleSeed == 0,
+           "--shuffle-waves: expected a seed of 1 or more, got '0'");
+  refuseIf(given.count("--stream") && !options.time,
+           "--stream: expected --time, too");
+  for (const std::string name :
+       {"--time", "--verify", "--check", "--shuffle-waves"})
+    refuseIf(given.count(name) && options.predict,
+             name + " executes every workgroup, which --predict does not; "
+                    "leave one of them out");
   if (!options.kernelFile.empty()) {
-    if (std::filesystem::path(options.kernelFile).extension() == ".mlir")
-      throw UsageFailure(
-          "expected a compiled kernel, got '" + options.kernelFile +
-          "'; compile it: lnbwd-opt " + options.kernelFile +
-          " --lnbwd-pipeline=\"chip=" LNBWD_DEFAULT_SIMULATED_CHIP
-          "\" --emit=hsaco -o K.hsaco");
+    const std::string &file = options.kernelFile;
+    refuseIf(std::filesystem::path(file).extension() == ".mlir",
+             "expected a compiled kernel, got '" + file +
+                 "'; compile it: lnbwd-opt " + file +
+                 " --lnbwd-pipeline=\"chip=" LNBWD_DEFAULT_SIMULATED_CHIP
+                 "\" --emit=hsaco -o K.hsaco");
     for (const Option &option : compileOptions())
-      if (given.count(option.name))
-        throw UsageFailure(std::string(option.name) +
-                           " is for compiling a kernel, and '" +
-                           options.kernelFile + "' is compiled already");
+      refuseIf(given.count(option.name),
+               std::string(option.name) + " is for compiling a kernel, and '" +
+                   file + "' is compiled already");
     return;
   }
-  if (options.columns == 0 || options.chip.empty())
-    throw UsageFailure(
-        "expected a kernel file, or --n and --chip to compile "
-        "one, got " +
-        std::string(options.columns == 0 ? "no --n" : "no --chip"));
+  refuseIf(options.columns == 0 || options.chip.empty(),
+           std::string("expected a kernel file, or --n and --chip to compile "
+                       "one, got ") +
+               (options.columns == 0 ? "no --n" : "no --chip"));
   if (!given.count("--param-dtype"))
     options.parameterFormat = options.format;
   checkOperation(given, options);
