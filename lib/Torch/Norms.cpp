@@ -1,20 +1,37 @@
-//===- Norms.cpp - Calls of normalisations --------------------------------===//
+//===- Norms.cpp - PyTorch's norms ----------------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The operators of LayerNorm and RMSNorm, from the dispatcher to the launch:
+// ours (python/lnbwd/ops.py), and the same kernels in the places of PyTorch's
+// own on a kind of device, when Python asks for it (python/lnbwd/aten.py). All
+// that surrounds a kernel is PyTorch's then, derivatives in C++ included. What
+// no kernel that is loaded computes goes on to Python: for PyTorch's operators
+// to lnbwd::_original_*, which hold PyTorch's kernels.
+//
+//===----------------------------------------------------------------------===//
 
-#include "Norms.h"
-
+#include "KernelTable.h"
 #include "TensorLaunch.h"
+#include "Tensors.h"
+#include "lnbwd/Operations/Operations.h"
 
+#include <algorithm>
 #include <array>
-#include <charconv>
 #include <iterator>
+#include <map>
+#include <mutex>
+#include <stdexcept>
 
 namespace lnbwd::torch_operators {
+
+/// What PyTorch's kernels need an epsilon for that was not given, by the
+/// lnbwd_element of the rows, which masks are none of; below 0: not known.
+static std::array<double, LNBWD_ELEMENT_F32 + 1> defaultEpsilons = {-1, -1, -1};
 
 static int64_t product(const std::vector<int64_t> &sizes) {
   int64_t result = 1;
@@ -23,15 +40,63 @@ static int64_t product(const std::vector<int64_t> &sizes) {
   return result;
 }
 
-int32_t deviceNumber(AtenTensorHandle tensor) {
-  return isOnGPU(tensor) ? deviceIndexOf(tensor) : simulatedDevice();
-}
-
 //===----------------------------------------------------------------------===//
 // Arguments
 //===----------------------------------------------------------------------===//
 
 namespace {
+
+/// A call of an operator: its arguments by what they are. Those that the
+/// operator does not have, or that were not given, are null.
+struct NormCall {
+  /// Takes the arguments off the operator's stack. PyTorch's own operators
+  /// (`isAten`) have normalized_shape at another place in a backward pass, and
+  /// RMSNorm's epsilon may be absent.
+  NormCall(NamedOperation operation, bool isAten, StableIValue *stack);
+
+  /// Puts the arguments back, for another operator that takes the same.
+  void giveBack(StableIValue *stack);
+
+  /// Whether a kernel may read the arguments as they are. Python has the words
+  /// for what is wrong, and PyTorch computes what no kernel does.
+  bool isSound() const;
+
+  /// Whether the result of a place is asked for: y and the statistics are, and
+  /// of x, weight and bias the gradients in the mask, of what is there.
+  bool isWanted(size_t result) const;
+  bool isAnyWanted() const;
+
+  /// The row program that computes it, or null if it is not loaded yet.
+  const RowProgram *findProgram() const;
+
+  /// Launches the program, and puts the results on the stack. For a gradient
+  /// that is not wanted that is a tensor without elements, or for PyTorch's
+  /// operators one that is not defined.
+  void run(const RowProgram &program, StableIValue *stack) &&;
+
+  const NamedOperationInfo &info;
+  bool isAten;
+  bool hasMean;
+  size_t resultCount; ///< 3, or without a mean 2
+  Tensor dy;
+  Tensor x;
+  Tensor mean;
+  Tensor rstd;
+  Tensor weight;
+  Tensor bias;
+  std::vector<int64_t> shape;
+  std::vector<bool> mask;
+  std::optional<double> givenEpsilon;
+  /// What a kernel of a forward pass adds; below 0 it is not known.
+  double epsilon = -1;
+
+  int32_t element;       ///< that of x (elementOf)
+  int64_t rowLength = 0; ///< N; 0 if x's shape does not end in `shape`, too
+  int64_t rows = 0;      ///< M
+
+private:
+  template <typename Visitor> void visitArguments(Visitor visit);
+};
 
 /// Takes each argument off a stack.
 struct Taker {
@@ -101,8 +166,10 @@ NormCall::NormCall(NamedOperation operation, bool isAten, StableIValue *stack)
       resultCount(hasMean ? 3 : 2) {
   Arguments arguments(stack);
   visitArguments(Taker{arguments});
-  epsilon = givenEpsilon.value_or(-1);
   element = elementOf(x.get());
+  bool hasDefault =
+      element >= 0 && static_cast<size_t>(element) < defaultEpsilons.size();
+  epsilon = givenEpsilon.value_or(hasDefault ? defaultEpsilons[element] : -1);
   if (!shape.empty() && endsIn(x.get(), shape))
     rowLength = product(shape);
   if (rowLength > 0)
@@ -115,57 +182,31 @@ void NormCall::giveBack(StableIValue *stack) { visitArguments(Giver{stack}); }
 // Questions
 //===----------------------------------------------------------------------===//
 
-std::string NormCall::findMistake() const {
+bool NormCall::isSound() const {
+  if (element < 0 || element == LNBWD_ELEMENT_I8 || rowLength == 0)
+    return false;
   const int32_t device = deviceIndexOf(x.get());
-  if (shape.empty() || !endsIn(x.get(), shape))
-    return "x: expected a shape that ends in normalized_shape";
-  if ((element < 0 || element == LNBWD_ELEMENT_I8) && !isFloat64(x.get()))
-    return "x: expected float16, bfloat16, float32 or float64";
   for (const Tensor *parameter : {&weight, &bias}) {
     if (!*parameter)
       continue;
-    auto fail = [&](const char *words) {
-      return std::string(parameter == &weight ? "weight: " : "bias: ") + words;
-    };
-    if (!hasShape(parameter->get(), shape))
-      return fail("expected the shape normalized_shape");
-    if (deviceIndexOf(parameter->get()) != device)
-      return fail("expected a tensor on the device of x");
-    if (!haveSameType(parameter->get(), x.get()) &&
-        (isFloat64(x.get()) ||
-         elementOf(parameter->get()) != LNBWD_ELEMENT_F32))
-      return fail("expected the type of x or float32");
+    int32_t type = elementOf(parameter->get());
+    // PyTorch's operators take parameters of x's type alone.
+    if (!hasShape(parameter->get(), shape) ||
+        deviceIndexOf(parameter->get()) != device ||
+        (type != element && (isAten || type != LNBWD_ELEMENT_F32)))
+      return false;
   }
   if (info.isForward)
-    return epsilon >= 0 ? "" : "eps: expected a number that is 0 or more";
-  if (mask.size() != resultCount)
-    return "mask: expected a truth value for each gradient, got " +
-           std::to_string(mask.size());
-  if (!isComputedByKernels())
-    return "";
-
-  // Where a kernel would read or write beyond a tensor's end, or take its bits
-  // for another type.
-  auto findMistakeOf = [&](const char *name, const Tensor &tensor,
-                           int32_t expectedElement,
-                           int64_t count) -> std::string {
-    if (!tensor)
-      return "";
-    if (elementOf(tensor.get()) != expectedElement)
-      return std::string(name) + ": expected another element type; see lnbwd." +
-             getName(NamedOperation::LayerNorm) + ", which converts it";
-    if (elementCount(tensor.get()) != count)
-      return std::string(name) + ": expected " + std::to_string(count) +
-             " elements, got " + std::to_string(elementCount(tensor.get()));
-    if (deviceIndexOf(tensor.get()) != device)
-      return std::string(name) + ": expected a tensor on the device of x";
-    return "";
+    return epsilon >= 0 && (rows != 0 || !isAten);
+  auto fits = [&](const Tensor &tensor, int32_t type, int64_t count) {
+    return !tensor || (elementOf(tensor.get()) == type &&
+                       elementCount(tensor.get()) == count &&
+                       deviceIndexOf(tensor.get()) == device);
   };
-  std::string mistake = findMistakeOf("dy", dy, element, elementCount(x.get()));
-  if (mistake.empty())
-    mistake = findMistakeOf("mean", mean, LNBWD_ELEMENT_F32, rows);
-  return mistake.empty() ? findMistakeOf("rstd", rstd, LNBWD_ELEMENT_F32, rows)
-                         : mistake;
+  return mask.size() == resultCount && isAnyWanted() &&
+         (rows != 0 || !isAten) && fits(dy, element, elementCount(x.get())) &&
+         fits(mean, LNBWD_ELEMENT_F32, rows) &&
+         fits(rstd, LNBWD_ELEMENT_F32, rows);
 }
 
 bool NormCall::isWanted(size_t result) const {
@@ -182,37 +223,9 @@ bool NormCall::isAnyWanted() const {
   return false;
 }
 
-std::string NormCall::programName() const {
-  static const char *const elements[] = {"f16", "bf16", "f32"};
-  auto elementName = [&](const Tensor &tensor) {
-    return tensor ? elements[elementOf(tensor.get())] : "-";
-  };
-  std::string name;
-  name.reserve(128);
-  auto add = [&](auto number) {
-    std::array<char, 32> digits;
-    auto end =
-        std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-    name.append(" ").append(digits.data(), end);
-  };
-  name.append(info.name);
-  add(rowLength);
-  for (const Tensor *tensor : {&x, &weight, &bias})
-    name.append(" ").append(elementName(*tensor));
-  if (info.isForward) {
-    add(epsilon);
-  } else {
-    name.append(" ");
-    for (size_t result = 0; result < resultCount; ++result)
-      name.append(isWanted(result) ? "1" : "0");
-  }
-  add(rowsHint(rows));
-  return name;
-}
-
 namespace {
-/// All that a program's name says, as bytes: hot calls find the program by
-/// these, for a name takes longer to write than to look up. Without padding.
+/// All that decides a program, as bytes, by which it is found
+/// (python/lnbwd/norm_programs.py). Without padding.
 struct NormKey {
   int64_t rowLength;
   int64_t rows;
@@ -226,34 +239,27 @@ struct NormKey {
 const RowProgram *NormCall::findProgram() const {
   NormKey key = {rowLength,
                  rowsHint(rows),
-                 epsilon,
+                 info.isForward ? epsilon : -1,
                  0,
                  static_cast<uint8_t>(info.operation),
                  {-1, -1, -1}};
   static_assert(sizeof(key) == 3 * 8 + 4 + 4);
-  for (size_t result = 0; result < resultCount; ++result)
-    key.wants |= isWanted(result) << result;
+  if (!info.isForward)
+    for (size_t result = 0; result < resultCount; ++result)
+      key.wants |= isWanted(result) << result;
   const Tensor *tensors[] = {&x, &weight, &bias};
   for (size_t i = 0; i < std::size(tensors); ++i)
     if (*tensors[i])
       key.elements[i] = static_cast<int8_t>(elementOf(tensors[i]->get()));
-  std::string_view bytes(reinterpret_cast<const char *>(&key), sizeof(key));
-  int32_t device = deviceNumber(x.get());
-  if (const RowProgram *known = lookUpProgram(bytes, device))
-    return known;
-  const RowProgram *found =
-      isAten ? tryToFindProgram(programName(), device)
-             : &torch_operators::findProgram(programName(), device);
-  if (found)
-    addProgram(std::string(bytes), device, *found);
-  return found;
+  return lookUpProgram({reinterpret_cast<const char *>(&key), sizeof(key)},
+                       deviceNumber(x.get()));
 }
 
 //===----------------------------------------------------------------------===//
 // The launch
 //===----------------------------------------------------------------------===//
 
-void NormCall::run(const RowProgram *program, StableIValue *stack) && {
+void NormCall::run(const RowProgram &program, StableIValue *stack) && {
   const Device device = deviceOf(x.get());
   std::vector<int64_t> statistics;
   if (info.isForward) {
@@ -271,25 +277,108 @@ void NormCall::run(const RowProgram *program, StableIValue *stack) && {
     else if (!isAten)
       results[i] = allocateEmpty(x);
   }
-  if (program) {
-    std::array<bool, 3> areWanted{};
-    for (size_t i = 0; i < resultCount; ++i)
-      areWanted[i] = isWanted(i);
-    LaunchTensors tensors;
-    tensors.input(std::move(dy));
-    tensors.input(std::move(x));
-    tensors.input(std::move(weight));
-    if (info.isForward)
-      tensors.input(std::move(bias));
-    tensors.input(std::move(mean));
-    tensors.input(std::move(rstd));
-    for (size_t i = 0; i < resultCount; ++i)
-      if (areWanted[i])
-        tensors.output(results[i]);
-    launch(program->kernel, rows, tensors.addresses(), device);
-  }
+  std::array<bool, 3> areWanted{};
+  for (size_t i = 0; i < resultCount; ++i)
+    areWanted[i] = isWanted(i);
+  LaunchTensors tensors;
+  tensors.input(std::move(dy));
+  tensors.input(std::move(x));
+  tensors.input(std::move(weight));
+  if (info.isForward)
+    tensors.input(std::move(bias));
+  tensors.input(std::move(mean));
+  tensors.input(std::move(rstd));
+  for (size_t i = 0; i < resultCount; ++i)
+    if (areWanted[i])
+      tensors.output(results[i]);
+  launch(program, rows, tensors.addresses(), device);
   for (size_t i = 0; i < resultCount; ++i)
     *stack++ = giveOrUndefined(std::move(results[i]));
 }
 
+//===----------------------------------------------------------------------===//
+// The operators
+//===----------------------------------------------------------------------===//
+
+template <NamedOperation operation, bool isAten>
+static void normalise(StableIValue *stack, uint64_t, uint64_t) {
+  NormCall call(operation, isAten, stack);
+  if (call.isSound())
+    if (const RowProgram *program = call.findProgram())
+      return std::move(call).run(*program, stack);
+  call.giveBack(stack);
+  std::string name = getName(operation);
+  callPython(isAten ? "lnbwd::_original_" + name
+                    : "lnbwd::_" + name + "_in_python",
+             stack, call.resultCount);
+}
+
+template <bool isAten>
+static void registerNorms(torch::stable::detail::StableLibrary &library,
+                          const std::array<const char *, 4> &names) {
+  library.impl(names[0], normalise<NamedOperation::LayerNorm, isAten>)
+      .impl(names[1], normalise<NamedOperation::RmsNorm, isAten>)
+      .impl(names[2], normalise<NamedOperation::LayerNormBwd, isAten>)
+      .impl(names[3], normalise<NamedOperation::RmsNormBwd, isAten>);
+}
+
+static void registerOurs(torch::stable::detail::StableLibrary &library) {
+  registerNorms<false>(library, {"_layer_norm", "_rms_norm", "_layer_norm_bwd",
+                                 "_rms_norm_bwd"});
+}
+
 } // namespace lnbwd::torch_operators
+
+STABLE_TORCH_LIBRARY_IMPL(lnbwd, CUDA, library) {
+  lnbwd::torch_operators::registerOurs(library);
+}
+
+STABLE_TORCH_LIBRARY_IMPL(lnbwd, CPU, library) {
+  lnbwd::torch_operators::registerOurs(library);
+}
+
+//===----------------------------------------------------------------------===//
+// Python's side. C's names and typedefs, not those of the C++ code:
+// NOLINTBEGIN(readability-identifier-naming)
+//===----------------------------------------------------------------------===//
+
+using namespace lnbwd::torch_operators;
+
+#define LNBWD_TORCH_API extern "C" __attribute__((visibility("default")))
+
+/// Overrides PyTorch's kernels for a dispatch key, "CUDA" or "CPU": of the
+/// operators of these names, in the order of NamedOperation. Null takes ours
+/// out again. 0: done; else PyTorch refused it.
+LNBWD_TORCH_API int lnbwd_torch_override_aten(const char *dispatch_key,
+                                              const char *const *names) {
+  using torch::stable::detail::StableLibrary;
+  static std::mutex mutex;
+  static auto *libraries =
+      new std::map<std::string, std::unique_ptr<StableLibrary>>();
+  std::lock_guard lock(mutex);
+  auto &library = (*libraries)[dispatch_key];
+  library.reset();
+  if (!names)
+    return 0;
+  try {
+    library = std::make_unique<StableLibrary>(StableLibrary::Kind::IMPL, "aten",
+                                              dispatch_key, __FILE__, __LINE__);
+    registerNorms<true>(*library, {names[0], names[1], names[2], names[3]});
+  } catch (const std::exception &) {
+    library.reset();
+    return 1;
+  }
+  return 0;
+}
+
+/// Says what epsilon stands for one that was not given; below 0: not known.
+/// Gives 0, or 1 for elements that no rows are of.
+LNBWD_TORCH_API int lnbwd_torch_set_default_epsilon(int32_t element,
+                                                    double epsilon) {
+  if (element < 0 || static_cast<size_t>(element) >= defaultEpsilons.size())
+    return 1;
+  defaultEpsilons[element] = epsilon;
+  return 0;
+}
+
+// NOLINTEND(readability-identifier-naming)

@@ -38,7 +38,7 @@ using Object = std::unique_ptr<PyObject, ObjectDeleter>;
 struct RegionCall {
   std::string text;
   Device device;
-  /// Found by the first call, and again where another chip is simulated.
+  /// Found once it is loaded, and again where another chip is simulated.
   const RowProgram *program = nullptr;
   int32_t foundFor = 0;
 };
@@ -69,22 +69,21 @@ static bool addressOf(PyObject *tensor, void *&address) {
   return address || !PyErr_Occurred();
 }
 
-static const RowProgram &find(RegionCall &call) {
+static const RowProgram *find(RegionCall &call) {
   int32_t number = call.device.isGPU() ? call.device.index : simulatedDevice();
   if (!call.program || call.foundFor != number) {
-    call.program = &findProgram(call.text, number);
+    call.program = lookUpProgram(call.text, number);
     call.foundFor = number;
   }
-  return *call.program;
+  return call.program;
 }
 
-/// Has PyTorch's operations compute the region, for which there is no kernel:
-/// `arguments` are the tensors.
-static PyObject *computeByTorch(const RegionCall &call,
-                                PyObject *const *arguments, Py_ssize_t count) {
+/// Has Python do what is not done here, or say what is wrong.
+static PyObject *callInPython(const RegionCall &call,
+                              PyObject *const *arguments, Py_ssize_t count) {
   Object module(PyImport_ImportModule("lnbwd.regions_op"));
   Object function(module
-                      ? PyObject_GetAttrString(module.get(), "compute_by_torch")
+                      ? PyObject_GetAttrString(module.get(), "call_in_python")
                       : nullptr);
   Object list(function ? PyTuple_New(1 + count) : nullptr);
   PyObject *text = list ? PyUnicode_FromString(call.text.c_str()) : nullptr;
@@ -98,12 +97,6 @@ static PyObject *computeByTorch(const RegionCall &call,
   return PyObject_CallObject(function.get(), list.get());
 }
 
-/// Reads a number; false: Python has an exception.
-static bool readNumber(PyObject *object, int64_t &number) {
-  number = PyLong_AsLongLong(object);
-  return number != -1 || !PyErr_Occurred();
-}
-
 /// (rows, *inputs, *outputs) -> None, with the number of groups behind that of
 /// rows where the program has such.
 static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
@@ -113,48 +106,28 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
   if (!call)
     return nullptr;
   try {
-    const RowProgram &program = find(*call);
-    size_t inputs = program.inputs.size();
-    size_t tensors = inputs + program.outputs.size();
-    size_t numbers = program.hasGroups() ? 2 : 1;
-    if (static_cast<size_t>(count) != numbers + tensors) {
-      PyErr_Format(
-          PyExc_TypeError,
-          "lnbwd: a region's call: expected the %s, %zu inputs and %zu "
-          "outputs, got %zd arguments",
-          numbers == 2 ? "numbers of rows and groups" : "number of rows",
-          inputs, tensors - inputs, count);
-      return nullptr;
+    const RowProgram *program = find(*call);
+    size_t numbers = program && program->hasGroups() ? 2 : 1;
+    if (!program || static_cast<size_t>(count) != numbers +
+                                                      program->inputs.size() +
+                                                      program->outputs.size())
+      return callInPython(*call, arguments, count);
+    int64_t sizes[] = {0, 1}; // M and B
+    for (size_t i = 0; i < numbers; ++i) {
+      sizes[i] = PyLong_AsLongLong(arguments[i]);
+      if (sizes[i] == -1 && PyErr_Occurred())
+        return nullptr;
     }
-    if (program.isByTorch)
-      return computeByTorch(*call, arguments + numbers,
-                            static_cast<Py_ssize_t>(tensors));
-    int64_t rows = 0, groups = 1;
-    if (!readNumber(arguments[0], rows) ||
-        (numbers == 2 && !readNumber(arguments[1], groups)))
-      return nullptr;
-    std::vector<void *> addresses(tensors);
-    std::vector<Object> copies;
-    for (size_t i = 0; i < tensors; ++i) {
-      PyObject *tensor = arguments[numbers + i];
-      if (!addressOf(tensor, addresses[i]))
+    std::vector<void *> addresses(static_cast<size_t>(count) - numbers);
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      if (!addressOf(arguments[numbers + i], addresses[i]))
         return nullptr;
-      if (isAligned(addresses[i]))
-        continue;
-      if (i >= inputs) {
-        PyErr_SetString(PyExc_ValueError,
-                        "lnbwd: a region's call: expected outputs at addresses "
-                        "that are multiples of 16");
-        return nullptr;
-      }
-      // A view into the middle of another tensor: a copy is where kernels
-      // take it.
-      copies.emplace_back(PyObject_CallMethod(tensor, "clone", nullptr));
-      if (!copies.back() || !addressOf(copies.back().get(), addresses[i]))
-        return nullptr;
+      // A view into the middle of another tensor.
+      if (!isAligned(addresses[i]))
+        return callInPython(*call, arguments, count);
     }
     WithoutInterpreterLock unlocked;
-    launch(program.kernel, rows, addresses, call->device, groups);
+    launch(*program, sizes[0], addresses, call->device, sizes[1]);
   } catch (const std::exception &error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
     return nullptr;

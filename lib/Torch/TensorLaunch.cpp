@@ -18,6 +18,10 @@ static void check(lnbwd_status status) {
                              lnbwd_status_name(status) + "]");
 }
 
+int32_t deviceNumber(AtenTensorHandle tensor) {
+  return isOnGPU(tensor) ? deviceIndexOf(tensor) : simulatedDevice();
+}
+
 namespace {
 
 /// Memory of the simulated device.
@@ -42,7 +46,7 @@ private:
 
 } // namespace
 
-static void launchSimulated(const KernelHandle &kernel, int64_t rows,
+static void launchSimulated(const RowProgram &program, int64_t rows,
                             int64_t groups,
                             const std::vector<void *> &addresses) {
   std::vector<SimulatedBuffer> buffers;
@@ -50,38 +54,38 @@ static void launchSimulated(const KernelHandle &kernel, int64_t rows,
   std::vector<lnbwd_argument_info> infos(addresses.size());
   std::vector<size_t> sizes(addresses.size());
   for (size_t i = 0; i < addresses.size(); ++i) {
-    check(lnbwd_program_argument(kernel.program, i, &infos[i]));
-    check(lnbwd_program_argument_size_grouped(kernel.program, i, rows, groups,
+    check(lnbwd_program_argument(program.program, i, &infos[i]));
+    check(lnbwd_program_argument_size_grouped(program.program, i, rows, groups,
                                               &sizes[i]));
-    pointers.push_back(buffers.emplace_back(kernel.device, sizes[i]).get());
+    pointers.push_back(buffers.emplace_back(program.device, sizes[i]).get());
     if (infos[i].access != LNBWD_ACCESS_WRITE && sizes[i] != 0)
-      check(lnbwd_copy_to_device(kernel.device, pointers[i], addresses[i],
+      check(lnbwd_copy_to_device(program.device, pointers[i], addresses[i],
                                  sizes[i]));
   }
   size_t bytes = 0;
-  check(
-      lnbwd_kernel_workspace_size_grouped(kernel.kernel, rows, groups, &bytes));
-  SimulatedBuffer workspace(kernel.device, bytes);
-  check(lnbwd_kernel_launch_grouped(kernel.kernel, pointers.data(),
+  check(lnbwd_kernel_workspace_size_grouped(program.kernel, rows, groups,
+                                            &bytes));
+  SimulatedBuffer workspace(program.device, bytes);
+  check(lnbwd_kernel_launch_grouped(program.kernel, pointers.data(),
                                     pointers.size(), rows, groups,
                                     workspace.get(), bytes, nullptr));
-  check(lnbwd_synchronize(kernel.device, nullptr));
+  check(lnbwd_synchronize(program.device, nullptr));
   for (size_t i = 0; i < addresses.size(); ++i)
     if (infos[i].access != LNBWD_ACCESS_READ && sizes[i] != 0)
-      check(lnbwd_copy_to_host(kernel.device, addresses[i], pointers[i],
+      check(lnbwd_copy_to_host(program.device, addresses[i], pointers[i],
                                sizes[i]));
 }
 
-void launch(const KernelHandle &kernel, int64_t rows,
+void launch(const RowProgram &program, int64_t rows,
             const std::vector<void *> &addresses, Device device,
             int64_t groups) {
-  if (!kernel.kernel)
+  if (!program.kernel)
     return;
   if (!device.isGPU())
-    return launchSimulated(kernel, rows, groups, addresses);
+    return launchSimulated(program, rows, groups, addresses);
   size_t bytes = 0;
-  check(
-      lnbwd_kernel_workspace_size_grouped(kernel.kernel, rows, groups, &bytes));
+  check(lnbwd_kernel_workspace_size_grouped(program.kernel, rows, groups,
+                                            &bytes));
   // Freed on return, which is sound: PyTorch gives the memory to later work of
   // the stream.
   Tensor workspace;
@@ -89,7 +93,7 @@ void launch(const KernelHandle &kernel, int64_t rows,
     workspace = allocate({static_cast<int64_t>(bytes)},
                          aoti_torch_dtype_uint8(), device);
   check(lnbwd_kernel_launch_grouped(
-      kernel.kernel, addresses.data(), addresses.size(), rows, groups,
+      program.kernel, addresses.data(), addresses.size(), rows, groups,
       workspace ? dataOf(workspace.get()) : nullptr, bytes,
       currentStream(device.index)));
 }

@@ -14,13 +14,16 @@
 
 namespace lnbwd::torch_operators {
 
+/// The number of a tensor's device in the table of programs.
+int32_t deviceNumber(AtenTensorHandle tensor);
+
 /// Runs a kernel on tensors in the order of its arguments, given by their
 /// addresses, all dense and on one device: on a GPU on PyTorch's current stream
 /// with a workspace of PyTorch's allocator, on the CPU on the simulator, to
 /// which they are copied and back. Of a row program with groups of rows,
 /// `groups` is their number.
 /// Throws std::runtime_error with the runtime's words.
-void launch(const KernelHandle &kernel, int64_t rows,
+void launch(const RowProgram &program, int64_t rows,
             const std::vector<void *> &addresses, Device device,
             int64_t groups = 1);
 

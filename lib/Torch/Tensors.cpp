@@ -179,14 +179,6 @@ int32_t elementOf(AtenTensorHandle tensor) {
   return -2;
 }
 
-bool haveSameType(AtenTensorHandle first, AtenTensorHandle second) {
-  return dtypeNumber(first) == dtypeNumber(second);
-}
-
-bool isFloat64(AtenTensorHandle tensor) {
-  return dtypeNumber(tensor) == aoti_torch_dtype_float64();
-}
-
 static int64_t rankOf(AtenTensorHandle tensor) {
   int64_t rank = 0;
   check(aoti_torch_get_dim(tensor, &rank), "gave no tensor's rank");
@@ -330,30 +322,29 @@ void *currentStream(int32_t device) {
   return stream;
 }
 
-void callOperator(const char *name, StableIValue *stack) {
-  check(torch_call_dispatcher(name, "", stack, TORCH_ABI_VERSION),
-        "failed in an operation of its own that lnbwd called; its words are on "
-        "the standard error output");
-}
-
 /// The words of the last error of an operator in Python, on this thread.
 static std::string &notedError() {
   thread_local std::string words;
   return words;
 }
 
-void callOriginal(const char *name, StableIValue *stack) {
+void callPython(const std::string &name, StableIValue *stack, size_t results) {
   notedError().clear();
-  if (torch_call_dispatcher(name, "", stack, TORCH_ABI_VERSION) != 0)
-    throw std::runtime_error(notedError().empty()
-                                 ? "lnbwd: an operation of PyTorch failed; its "
-                                   "words are on the standard error output"
-                                 : notedError());
+  if (torch_call_dispatcher(name.c_str(), "", stack, TORCH_ABI_VERSION) != 0)
+    throw std::runtime_error("lnbwd: an operator in Python failed; its words "
+                             "are on the standard error output");
+  if (notedError().empty())
+    return;
+  if (results == 0)
+    Arguments(stack).takeTensors();
+  for (size_t i = 0; i < results; ++i)
+    asTensor(stack[i]);
+  throw std::runtime_error(notedError());
 }
 
 } // namespace lnbwd::torch_operators
 
-/// Leaves words for callOriginal, on the thread that calls it.
+/// Leaves words for callPython, on the thread that calls it.
 // NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" __attribute__((visibility("default"))) void
 lnbwd_torch_note_error(const char *words) {

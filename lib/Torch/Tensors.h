@@ -69,9 +69,6 @@ private:
 int32_t dtypeOf(int32_t element);
 /// The lnbwd_element of a tensor, or -2 if it has another type.
 int32_t elementOf(AtenTensorHandle tensor);
-/// Whether two tensors have one type.
-bool haveSameType(AtenTensorHandle first, AtenTensorHandle second);
-bool isFloat64(AtenTensorHandle tensor);
 /// Whether the shape ends in `sizes`, and whether it is `sizes`.
 bool endsIn(AtenTensorHandle tensor, const std::vector<int64_t> &sizes);
 bool hasShape(AtenTensorHandle tensor, const std::vector<int64_t> &sizes);
@@ -121,12 +118,11 @@ StableIValue give(const std::vector<bool> &booleans);
 StableIValue give(String string);
 StableIValue give(std::vector<Tensor> tensors);
 
-/// Runs another operator on the arguments on a stack, and leaves its results
-/// there.
-void callOperator(const char *name, StableIValue *stack);
-/// Runs another operator, one in Python that leaves the words of an error
-/// behind (lnbwd_torch_note_error), which are then those of the exception.
-void callOriginal(const char *name, StableIValue *stack);
+/// Runs an operator in Python on the arguments on a stack, and leaves its
+/// results there: that many tensors, or for 0 a list of them. It notes the
+/// words of an error (lnbwd_torch_note_error), and returns anything: PyTorch
+/// would print an exception. Here they are those of a std::runtime_error.
+void callPython(const std::string &name, StableIValue *stack, size_t results);
 
 } // namespace lnbwd::torch_operators
 

@@ -6,15 +6,24 @@ came instead, and what to do."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
 
+KERNEL_TYPES = (torch.float16, torch.bfloat16, torch.float32)
+"""The types that kernels compute."""
+
+TYPES = (*KERNEL_TYPES, torch.float64)
+"""Those that functions take."""
+
+_WHOLE = (int, torch.SymInt)
+
 
 def _spell(types: Sequence[torch.dtype]) -> str:
-    *most, last = (str(kind).removeprefix("torch.") for kind in types)
-    return f"{', '.join(most)} or {last}"
+    *most, last = dict.fromkeys(str(kind).removeprefix("torch.") for kind in types)
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def check_tensor(name: str, value: object, or_none: bool = False) -> None:
@@ -50,3 +59,58 @@ def check_parameter(name: str, parameter: Tensor | None, shape: Sequence[int], x
         raise ValueError(f"{name}: expected a tensor on {x.device} like {x_name}, got one on "
                          f"{parameter.device}; move it by {name}.to({x_name}.device)")
     check_type(name, parameter, types)
+
+
+def check_dense(name: str, value: Tensor, types: Sequence[torch.dtype] = TYPES) -> None:
+    """Raises TypeError for what is no dense tensor of one of the types."""
+    check_tensor(name, value)
+    check_type(name, value, types, f"; convert it by {name}.float()")
+    if value.is_nested:
+        raise TypeError(f"{name}: expected a dense tensor, got a nested one; take its "
+                        f"{name}.values()")
+    if value.layout != torch.strided:
+        raise TypeError(f"{name}: expected a dense tensor, got one of layout {value.layout}; "
+                        f"convert it by {name}.to_dense()")
+
+
+def check_sizes(normalized_shape: Sequence[int] | int) -> list[int]:
+    """The normalised dimensions as a list; whole numbers of NumPy's types are taken, too."""
+    try:
+        sizes = normalized_shape if isinstance(normalized_shape, Iterable) else [normalized_shape]
+        return [size if isinstance(size, _WHOLE) else operator.index(size) for size in sizes]
+    except TypeError:
+        raise TypeError("normalized_shape: expected whole numbers, or one, got "
+                        f"{normalized_shape!r}") from None
+
+
+def check_eps(eps: float | None) -> float:
+    """The number, which is 0 or more."""
+    if eps is None or isinstance(eps, (str, Tensor)):
+        raise TypeError(f"eps: expected a number that is 0 or more, got {eps!r}")
+    if not eps >= 0:
+        raise ValueError(f"eps: expected a number that is 0 or more, got {eps}")
+    return float(eps)
+
+
+def check_norm(name: str, x: Tensor, normalized_shape: Sequence[int] | int,
+               parameters: Sequence[Tensor | None], types: Sequence[torch.dtype] = TYPES,
+               parameter_types: Sequence[torch.dtype] = TYPES) -> list[int]:
+    """The normalised dimensions, after the arguments of a norm were checked.
+
+    Args:
+        name, x: the tensor that is normalised.
+        normalized_shape: the dimensions.
+        parameters: weight and bias, as many as the norm has.
+        types, parameter_types: those of their elements.
+    """
+    check_dense(name, x, types)
+    shape = check_sizes(normalized_shape)
+    if not shape:
+        raise ValueError("normalized_shape: expected one dimension or more, got none")
+    if list(x.shape[-len(shape):]) != shape or len(shape) > x.dim():
+        raise ValueError(f"{name}: expected a shape that ends in {shape} (normalized_shape), got "
+                         f"{list(x.shape)}")
+    for parameter_name, parameter in zip(("weight", "bias"), parameters, strict=False):
+        check_parameter(parameter_name, parameter, shape, name, x, parameter_types,
+                        " (normalized_shape)")
+    return shape

@@ -20,9 +20,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import native
+from . import native, regions_op
 from .errors import LnbwdError
+from .launching import device_key
 from .operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS, RMS_NORM, RMS_NORM_BWD
+from .ops import NORMS, Norm
 
 __all__ = ["Override", "override_aten"]
 
@@ -45,6 +47,7 @@ _counts = {"cuda": 0, "cpu": 0}
 active: set[str] = set()
 """The kinds of devices on which PyTorch's norms have our kernels now."""
 _originals: dict[tuple[str, str], Any] = {}
+_refused: set[tuple[str, object]] = set()
 _library: torch.library.Library | None = None
 
 
@@ -55,18 +58,48 @@ def serves(input: Tensor, weight: Tensor | None, bias: Tensor | None = None) -> 
             and (bias is None or bias.dtype == input.dtype))
 
 
-def _call_original(name: str, arguments: tuple[Any, ...]) -> Any:
-    """PyTorch's kernel. An error's words are left for C++, which has no other way to them."""
-    key = _KEYS[next(a for a in arguments if isinstance(a, Tensor)).device.type]
+def _program(norm: Norm, arguments: tuple[Any, ...]) -> str | None:
+    """The row program of a call, if there is one; other calls, wrong arguments included, are
+    PyTorch's, whose kernels take parameters of x's type alone."""
+    what: Any
+    x, shape, *parameters, what = arguments[len(arguments) > 3 + norm.count:]
+    if len(parameters) > norm.count:
+        parameters = parameters[norm.count:]
+        what = [want and like is not None for want, like in zip(what, (x, *parameters),
+                                                                strict=True)]
+    else:
+        what = float(_default_epsilon(x.dtype, x.device.type) if what is None else what)
+    if x.numel() == 0 or what == [False] * (1 + norm.count) or device_key(x) is None or (
+            not serves(x, *parameters)):
+        return None
     try:
-        kernel = _originals[name, key]
-        if kernel is None:
-            raise RuntimeError(f"aten::{_OPERATORS[name][0]}: PyTorch has no kernel for {key}")
-        keys = torch._C.DispatchKeySet(torch._C.DispatchKey.__members__[key])
-        return kernel.call_boxed(keys, *arguments)
-    except Exception as error:
-        native.note_error(str(error))
-        raise
+        return norm.program(x, shape, parameters, what)
+    except (TypeError, ValueError):
+        return None
+
+
+def _compute(norm: Norm, name: str, arguments: tuple[Any, ...]) -> Any:
+    """What C++ leaves to Python: a call whose kernel is not loaded yet, and then is, or one of
+    PyTorch's kernel."""
+    x = arguments[name == norm.gradient]
+    key = _KEYS[x.device.type]
+    aten = f"aten::{_OPERATORS[name][0]}"
+    kernel = _originals[name, key]
+    program = _program(norm, arguments)
+    if program is not None and (program, device_key(x)) not in _refused:
+        try:
+            regions_op.load_kernel(regions_op.find_program(program), x.device)
+            kernel = torch.library.get_kernel(aten, key)
+        except native.NotNowError:
+            pass
+        except LnbwdError as error:
+            _refused.add((program, device_key(x)))
+            warnings.warn("lnbwd.override_aten: PyTorch's own kernel computes what ours cannot: "
+                          f"{error}", RuntimeWarning, stacklevel=2)
+    if kernel is None:
+        raise RuntimeError(f"{aten}: PyTorch has no kernel for {key}")
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.__members__[key])
+    return kernel.call_boxed(keys, *arguments)
 
 
 def _define() -> None:
@@ -75,13 +108,15 @@ def _define() -> None:
     if _library is not None:
         return
     library = torch.library.Library("lnbwd", "FRAGMENT")
-    for name, (_, schema) in _OPERATORS.items():
-        library.define(f"_original_{name}{schema}")
+    for norm in NORMS.values():
+        for name in (norm.name, norm.gradient):
+            library.define(f"_original_{name}{_OPERATORS[name][1]}")
 
-        def run(*arguments: Any, _name: str = name) -> Any:
-            return _call_original(_name, arguments)
+            def run(*arguments: Any, _norm: Norm = norm, _name: str = name) -> Any:
+                return _compute(_norm, _name, arguments)
 
-        library.impl(f"_original_{name}", run, "CompositeExplicitAutograd")
+            library.impl(f"_original_{name}", native.called_from_library(run, 1 + norm.count),
+                         "CompositeExplicitAutograd")
     _library = library
 
 
@@ -108,14 +143,6 @@ def _default_epsilon(dtype: torch.dtype, device_type: str) -> float:
         if abs(found - candidate) < 1e-2 * candidate:
             return candidate
     return -1.0
-
-
-def _refused(message: str) -> None:
-    warnings.warn(f"lnbwd.override_aten: PyTorch's own kernel computes what ours cannot: {message}",
-                  RuntimeWarning, stacklevel=2)
-
-
-native.hear_refusals(_refused)
 
 
 class Override:

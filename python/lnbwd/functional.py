@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import importlib
 import math
-import operator
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from . import aten, native
-from ._arguments import check_parameter, check_tensor, check_type
+from ._arguments import TYPES, check_dense, check_eps, check_norm, check_parameter, check_tensor
 from .launching import falls_back
 from .operations import LAYER_NORM, RMS_NORM
+from .operators import transforms_are_active
 from .ops import NORMS, Norm, Refused, convert_parameter
 from .row_functions import Rows, Scalars, rowwise
 
@@ -26,14 +26,10 @@ __all__ = ["cross_entropy", "geglu", "instance_norm", "layer_norm", "log_softmax
            "softmax", "swiglu"]
 
 _HALVES = (torch.float16, torch.bfloat16)
-_TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-
-
-_WHOLE = (int, torch.SymInt)
 # What normalized_shape usually is; other kinds are turned into a list.
 _SHAPES = (tuple, torch.Size, list)
 
-_EPSILONS = {kind: torch.finfo(kind).eps for kind in _TYPES}
+_EPSILONS = {kind: torch.finfo(kind).eps for kind in TYPES}
 
 
 def know_distributed_tensors() -> bool:
@@ -50,52 +46,7 @@ know_distributed_tensors()
 
 is_compiling = torch.compiler.is_compiling
 is_autocast_enabled = torch.is_autocast_enabled
-transforms_are_active = torch._C._are_functorch_transforms_active
 overridden = aten.active
-
-
-def checked_sizes(normalized_shape: Sequence[int] | int) -> list[int]:
-    """The normalised dimensions as a list; whole numbers of NumPy's types are taken, too."""
-    try:
-        sizes = normalized_shape if isinstance(normalized_shape, Iterable) else [normalized_shape]
-        return [size if isinstance(size, _WHOLE) else operator.index(size) for size in sizes]
-    except TypeError:
-        raise TypeError("normalized_shape: expected whole numbers, or one, got "
-                        f"{normalized_shape!r}") from None
-
-
-def _check_dense(name: str, value: Tensor) -> None:
-    check_tensor(name, value)
-    check_type(name, value, _TYPES, f"; convert it by {name}.float()")
-    if value.is_nested:
-        raise TypeError(f"{name}: expected a dense tensor, got a nested one; take its "
-                        f"{name}.values()")
-    if value.layout != torch.strided:
-        raise TypeError(f"{name}: expected a dense tensor, got one of layout {value.layout}; "
-                        f"convert it by {name}.to_dense()")
-
-
-def _check(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None,
-           bias: Tensor | None = None) -> list[int]:
-    """The normalised dimensions, after all arguments have been checked."""
-    _check_dense("input", input)
-    shape = checked_sizes(normalized_shape)
-    if not shape:
-        raise ValueError("normalized_shape: expected one dimension or more, got none")
-    if list(input.shape[-len(shape):]) != shape or len(shape) > input.dim():
-        raise ValueError(f"input: expected a shape that ends in {shape} (normalized_shape), got "
-                         f"{list(input.shape)}")
-    for name, parameter in (("weight", weight), ("bias", bias)):
-        check_parameter(name, parameter, shape, "input", input, _TYPES, " (normalized_shape)")
-    return shape
-
-
-def checked_eps(eps: float | None) -> float:
-    if eps is None or isinstance(eps, (str, Tensor)):
-        raise TypeError(f"eps: expected a number that is 0 or more, got {eps!r}")
-    if not eps >= 0:
-        raise ValueError(f"eps: expected a number that is 0 or more, got {eps}")
-    return float(eps)
 
 
 _LAYER_NORM, _RMS_NORM = NORMS[LAYER_NORM], NORMS[RMS_NORM]
@@ -121,10 +72,13 @@ def _normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
             except Refused as refused:
                 failure = refused.__cause__
             except (RuntimeError, TypeError, AttributeError):
-                _check(input, normalized_shape, *parameters)
+                check_norm("input", input, normalized_shape, parameters)
                 raise
-    shape = _check(input, normalized_shape, *parameters)
-    eps = checked_eps(eps)
+    shape = check_norm("input", input, normalized_shape, parameters)
+    eps = check_eps(eps)
+    if input.dtype == torch.float64 or 0 in shape:  # No kernel computes it.
+        return norm.aten(input, shape, *(None if t is None else t.to(input.dtype)
+                                         for t in parameters), eps)
     if is_compiling():
         y = getattr(torch.ops.lnbwd, norm.name)(input, shape, *parameters, eps)[0]
         return y
@@ -221,13 +175,13 @@ def _log_softmax(input: Rows, dtype: str | None) -> Tensor:
 def _along(function: Callable[..., Tensor], input: Tensor, dim: int,
            dtype: torch.dtype | None) -> Tensor:
     """A function of rows, along any dimension."""
-    _check_dense("input", input)
+    check_dense("input", input)
     rank = input.dim()
     if not isinstance(dim, int) or not -rank <= dim < rank:
         raise (ValueError if isinstance(dim, int) else TypeError)(
             f"dim: expected a whole number from {-rank} to {rank - 1} for an input of the shape "
             f"{list(input.shape)}, got {dim!r}")
-    if dtype not in (None, *_TYPES):
+    if dtype not in (None, *TYPES):
         raise TypeError(f"dtype: expected a floating-point type or None, got {dtype}")
     dtype = dtype or _widened(input)
     rows = input.movedim(dim, -1) if dim not in (-1, rank - 1) else input
@@ -307,7 +261,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *
     Raises:
         TypeError, ValueError, LnbwdError: as :func:`softmax`.
     """
-    _check_dense("input", input)
+    check_dense("input", input)
     check_tensor("target", target)
     if weight is not None:
         raise ValueError("weight: expected None, got class weights, which are not supported; "
@@ -360,9 +314,9 @@ def _geglu(a: Rows, b: Rows, approximate: str) -> Tensor:
 
 
 def _check_pair(a: Tensor, b: Tensor) -> None:
-    _check_dense("a", a)
-    _check_dense("b", b)
-    check_parameter("b", b, a.shape, "a", a, _TYPES, " of a")
+    check_dense("a", a)
+    check_dense("b", b)
+    check_parameter("b", b, a.shape, "a", a, TYPES, " of a")
 
 
 def swiglu(a: Tensor, b: Tensor) -> Tensor:
@@ -423,7 +377,7 @@ def instance_norm(input: Tensor, running_mean: None = None, running_var: None = 
     Raises:
         TypeError, ValueError, LnbwdError: as :func:`softmax`.
     """
-    _check_dense("input", input)
+    check_dense("input", input)
     if running_mean is not None or running_var is not None or not use_input_stats:
         raise ValueError("running_mean, running_var: expected None and use_input_stats=True, for "
                          "running statistics are not supported; call "
@@ -432,7 +386,7 @@ def instance_norm(input: Tensor, running_mean: None = None, running_var: None = 
         raise ValueError("input: expected the shape [B, C, ...] of three dimensions or more, got "
                          f"{list(input.shape)}; input[None] adds B")
     for name, parameter in (("weight", weight), ("bias", bias)):
-        check_parameter(name, parameter, [input.shape[1]], "input", input, _TYPES, " (channels)")
+        check_parameter(name, parameter, [input.shape[1]], "input", input, TYPES, " (channels)")
     scale, shift = (None if t is None else t.expand(input.shape[:2])[..., None]
                     for t in (weight, bias))
-    return _instance_norm(input.flatten(2), scale, shift, checked_eps(eps)).view(input.shape)
+    return _instance_norm(input.flatten(2), scale, shift, check_eps(eps)).view(input.shape)

@@ -147,17 +147,6 @@ def check_capture(device: torch.device, what: str) -> None:
             "torch.compile(mode='reduce-overhead') do)")
 
 
-def torch_device(number: int) -> torch.device:
-    """The device of a number of the C++ operators: a GPU's index, or below 0 the simulated chip.
-
-    Raises LnbwdError where CPU tensors have no simulator.
-    """
-    if number >= 0:
-        return torch.device("cuda", number)
-    check_device(torch.empty(0))
-    return torch.device("cpu")
-
-
 def _public_stream(index: int) -> int:
     return int(torch.cuda.current_stream(index).cuda_stream)
 

@@ -23,6 +23,7 @@ from .errors import LnbwdError
 from .launching import check_device, dense, simulated_chip
 from .linear_passes import INPUTS, Layer, backward, find_layer, forward
 from .operations import LAYER_NORM, RMS_NORM
+from .operators import transforms_are_active
 from .ops import NORMS
 
 __all__ = ["layer_norm_linear", "rms_norm_linear"]
@@ -30,7 +31,6 @@ __all__ = ["layer_norm_linear", "rms_norm_linear"]
 _TYPES = (torch.float16, torch.bfloat16, torch.float32)
 _GRADIENTS = tuple("d" + name for name in INPUTS)
 _is_compiling = torch.compiler.is_compiling
-_transforms_are_active = torch._C._are_functorch_transforms_active
 
 # --------------------------------------------------------------------------------------------------
 # The operators: those with an underscore lie below autograd
@@ -335,7 +335,7 @@ def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
         z = NORMS[norm].aten(x, shape, *parameters, eps)
         return torch.nn.functional.linear(z, weight, bias)
     check_device(x, "x")
-    if not (is_compiling or _transforms_are_active()):
+    if not (is_compiling or transforms_are_active()):
         if _is_plain(x, weight) and not _is_derived(x, weight, norm_weight, norm_bias, bias):
             out = forward(*_describe(_flat(x), weight, norm_weight, norm_bias, bias, norm,
                                      float(eps)), with_statistics=False)["out"]

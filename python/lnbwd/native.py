@@ -4,9 +4,9 @@
 """The operators' kernels in C++ (lib/Torch), where the package has them.
 
 ``liblnbwd-torch.so`` registers them with PyTorch's dispatcher when it is loaded. It keeps a table
-of loaded kernels; a call that finds none asks this module, once, which asks the part of the package
-that knows the caches and the compiler. LNBWD_NATIVE=0 in the environment, read at the import of
-lnbwd's operators, leaves the library out; the operators are Python then.
+of loaded kernels; a call that finds none is computed by the operator in Python
+(:mod:`lnbwd.operators`), which adds the kernel. LNBWD_NATIVE=0 in the environment, read at the
+import of lnbwd's operators, leaves the library out; the operators are Python then.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ from . import runtime
 from ._library import find_library
 from .errors import LnbwdError
 
-__all__ = ["ELEMENT_NAMES", "add_program", "hear_refusals", "load", "load_program",
-           "make_region_call", "note_error", "original", "override_aten", "set_default_epsilon",
-           "set_simulated_chip"]
+__all__ = ["ELEMENT_NAMES", "add_program", "called_from_library", "load", "make_region_call",
+           "original", "override_aten", "set_default_epsilon", "set_simulated_chip"]
 
 ELEMENT_NAMES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32",
                  torch.bool: "i8"}
@@ -40,67 +39,41 @@ _ELEMENTS = sorted(ELEMENT_NAMES, key=lambda dtype: runtime.ELEMENTS.index(ELEME
 # What the library says where PyTorch's allocator failed it.
 _OUT_OF_MEMORY = "lnbwd: out of memory"
 
-_Loader = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int32, ctypes.c_void_p,
-                           ctypes.c_size_t)
-_RefusalListener = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
-
-
-def load_program(text: str, device: int) -> None:
-    """Loads a row program for a device of the library's numbers, and adds it to the table.
-    :mod:`lnbwd.regions_op` puts its function here."""
-    raise LnbwdError("import lnbwd.regions_op before the operators run")
-
-
 _pending = threading.local()
-
-
-# What the loader returns; 0: the program is in the table.
-_REFUSED, _NOT_NOW, _INTERRUPTED = 1, 2, 3
 
 
 class NotNowError(LnbwdError):
     """A kernel cannot be loaded at this moment."""
 
 
-def _report(error: BaseException, message: int, size: int) -> int:
-    """Leaves an exception's words in the library's buffer, and itself for :func:`original`."""
-    words = str(error).encode(errors="replace")[:size - 1]
-    _pending.error, _pending.words = error, words.decode(errors="ignore")
-    ctypes.memmove(message, words + b"\0", len(words) + 1)
-    if isinstance(error, NotNowError):
-        return _NOT_NOW
-    return _REFUSED if isinstance(error, Exception) else _INTERRUPTED
+def called_from_library(function: Callable[..., Any], results: int) -> Callable[..., Any]:
+    """An operator's function as C++ calls it: an error is left there, and for :func:`original`, for
+    PyTorch would print it on the way.
 
+    Args:
+        function: the function.
+        results: how many tensors it gives; 0: a list of them.
+    """
+    def call(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except BaseException as given:
+            # One may have come through another operator.
+            error = original(given) if type(given) is RuntimeError else given
+            words = str(error).replace("\0", "") or type(error).__name__
+            # (Frames would keep the call's tensors.)
+            _pending.error, _pending.words = error.with_traceback(None), words
+            library = load()
+            assert library is not None
+            library.lnbwd_torch_note_error(words.encode(errors="replace"))
+            return tuple(torch.empty(0) for _ in range(results)) if results else []
 
-def _load(text: bytes, device: int, message: int, size: int) -> int:
-    try:
-        load_program(text.decode(), device)
-    except BaseException as error:
-        return _report(error, message, size)
-    return 0
-
-
-_refusals: list[Callable[[str], None]] = []
-
-
-def hear_refusals(listener: Callable[[str], None]) -> None:
-    """Sets the function that is told why a kernel could not be where PyTorch's took its place."""
-    _refusals.append(listener)
-
-
-def _hear_refusal(message: bytes) -> None:
-    for listener in _refusals:
-        listener(message.decode(errors="replace"))
-
-
-# The library keeps their addresses, so that they live as long as the process.
-_loader = _Loader(_load)
-_refusal_listener = _RefusalListener(_hear_refusal)
+    return call
 
 
 def original(error: BaseException) -> BaseException:
-    """The exception behind one that came out of an operator: what Python raised while a kernel was
-    loaded for C++, PyTorch's own for memory, the cause that was noted, or else ``error`` itself."""
+    """The exception behind one that came out of an operator: what Python raised where C++ called
+    it, PyTorch's own for memory, the cause that was noted, or else ``error`` itself."""
     if isinstance(error.__cause__, Exception):
         error = error.__cause__
     pending: BaseException | None = getattr(_pending, "error", None)
@@ -137,9 +110,8 @@ def load() -> ctypes.CDLL | None:
     p = ctypes.c_void_p
     i32, i64 = ctypes.c_int32, ctypes.c_int64
     for name, arguments in (
-            ("lnbwd_torch_set_loader", [_Loader, _RefusalListener]),
-            ("lnbwd_torch_add_program", [ctypes.c_char_p, i32, p, p, p, p, ctypes.c_size_t,
-                                         ctypes.c_size_t, i32]),
+            ("lnbwd_torch_add_program", [ctypes.c_char_p, ctypes.c_size_t, i32, p, p, p, p,
+                                         ctypes.c_size_t, ctypes.c_size_t]),
             ("lnbwd_torch_note_error", [ctypes.c_char_p]),
             ("lnbwd_torch_set_simulated_chip", [ctypes.c_char_p])):
         function = getattr(library, name)
@@ -151,7 +123,6 @@ def load() -> ctypes.CDLL | None:
     library.lnbwd_torch_set_default_epsilon.argtypes = [i32, ctypes.c_double]
     library.lnbwd_torch_override_aten.restype = ctypes.c_int
     library.lnbwd_torch_override_aten.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p)]
-    library.lnbwd_torch_set_loader(_loader, _refusal_listener)
     return library
 
 
@@ -160,13 +131,6 @@ def set_simulated_chip(chip: str) -> None:
     library = load()
     if library is not None:
         library.lnbwd_torch_set_simulated_chip(chip.encode())
-
-
-def note_error(words: str) -> None:
-    """Leaves an exception's words for C++ that is waiting for an operator in Python."""
-    library = load()
-    assert library is not None
-    library.lnbwd_torch_note_error(words.encode(errors="replace").replace(b"\0", b""))
 
 
 def override_aten(dispatch_key: str, names: Sequence[str] | None) -> bool:
@@ -208,37 +172,35 @@ def set_default_epsilon(dtype: torch.dtype, epsilon: float) -> None:
                          f"{dtype}")
 
 
-# What the library's tables point to, which are never cleared.
+# What the library's table points to, which is never cleared.
 _held: list[runtime.Kernel] = []
 
 
-def _handles(kernel: runtime.Kernel | None) -> list[Any]:
-    """A kernel as the library takes it, which is kept alive from here on."""
-    if kernel is None:
-        return [None, None, None]
-    _held.append(kernel)
-    return [kernel._handle, kernel.device._handle, kernel.program._handle]
-
-
-def add_program(text: str, device: int, kernel: runtime.Kernel | None,
-                inputs: Sequence[tuple[str, torch.dtype, int]],
-                outputs: Sequence[tuple[str, torch.dtype, int]], *, by_torch: bool) -> None:
-    """Puts a row program's kernel into the library's table, which keeps it alive for ever.
+def add_program(name: bytes, device: object, kernel: runtime.Kernel | None,
+                operands: Sequence[tuple[str, torch.dtype, int]], inputs: int) -> None:
+    """Puts a row program's kernel into the library's table, if there is one, which keeps it alive
+    for ever.
 
     Args:
-        text: the program's name.
-        device: a GPU's index, or the library's number of the simulated chip.
+        name: what the library finds it by.
+        device: a GPU's index; else the chip that is simulated now.
         kernel: the kernel; None: one that does nothing, for measurements of the host.
-        inputs, outputs: kind, type and row length of each operand.
-        by_torch: there is no kernel, and PyTorch computes it (``lnbwd::_region_by_torch``).
+        operands: kind, type and row length of each operand, the inputs first.
+        inputs: how many of them are inputs.
     """
     library = load()
-    assert library is not None
-    fields = [value for kind, dtype, length in (*inputs, *outputs)
+    if library is None:
+        return
+    number = device if isinstance(device, int) else library.lnbwd_torch_simulated_device()
+    fields = [value for kind, dtype, length in operands
               for value in (_KINDS.index(kind), _ELEMENTS.index(dtype), length)]
-    library.lnbwd_torch_add_program(text.encode(), device, *_handles(kernel),
-                                    (ctypes.c_int64 * len(fields))(*fields), len(inputs),
-                                    len(outputs), by_torch)
+    handles: list[int | None] = [None, None, None]
+    if kernel is not None:
+        _held.append(kernel)
+        handles = [kernel._handle, kernel.device._handle, kernel.program._handle]
+    library.lnbwd_torch_add_program(name, len(name), number, *handles,
+                                    (ctypes.c_int64 * len(fields))(*fields), inputs,
+                                    len(operands) - inputs)
 
 
 @functools.lru_cache(maxsize=1)

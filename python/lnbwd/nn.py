@@ -11,10 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ._arguments import check_eps, check_sizes
 from .aten import active, serves
 from .functional import (
-    checked_eps,
-    checked_sizes,
     cross_entropy,
     is_autocast_enabled,
     is_compiling,
@@ -51,7 +50,7 @@ class LayerNorm(torch.nn.LayerNorm):
 
     def __init__(self, normalized_shape: Sequence[int] | int, eps: float = 1e-5,
                  *arguments: Any, **options: Any) -> None:
-        super().__init__(checked_sizes(normalized_shape), checked_eps(eps), *arguments, **options)
+        super().__init__(check_sizes(normalized_shape), check_eps(eps), *arguments, **options)
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalises ``input``; see :func:`lnbwd.layer_norm`."""
@@ -69,8 +68,8 @@ class RMSNorm(torch.nn.RMSNorm):
 
     def __init__(self, normalized_shape: Sequence[int] | int, eps: float | None = None,
                  *arguments: Any, **options: Any) -> None:
-        super().__init__(checked_sizes(normalized_shape),
-                         None if eps is None else checked_eps(eps), *arguments, **options)
+        super().__init__(check_sizes(normalized_shape),
+                         None if eps is None else check_eps(eps), *arguments, **options)
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalises ``x``; see :func:`lnbwd.rms_norm`."""

@@ -8,14 +8,15 @@
 
 That is the operation, N, the types of x, scale and shift ("-": there is none), the epsilon of a
 forward pass or which of dx, dgamma and dbeta a gradient computes, and the number of rows that the
-schedule is chosen for (:func:`lnbwd.spec.rows_hint`). The operators in C++ ask for programs by such
-names, too (lib/Torch/Norms.cpp).
+schedule is chosen for (:func:`lnbwd.spec.rows_hint`). The operators in C++ find programs by the
+same as bytes (lib/Torch/Norms.cpp).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import struct
 import threading
 from collections.abc import Iterable
 
@@ -91,8 +92,12 @@ def _resolve(text: str) -> regions_op.RegionProgram | None:
                 for operand, name in make(_chips.SIMULATED, "").operands()
                 if operand.is_output == is_output for kind in (operand.role.kind,)]
 
+    wanted = 0 if is_forward else int(what[::-1], 2)
+    elements = [runtime.ELEMENTS.index(name) if name in runtime.ELEMENTS else -1 for name in types]
+    key = struct.pack("=qqdIB3b", int(n), rows, float(what) if is_forward else -1, wanted,
+                      list(OPERATIONS).index(op), *elements)
     return regions_op.register_program(text, operands(False), operands(True), make_kernel,
-                                       stand_ins=stand_ins)
+                                       stand_ins=stand_ins, key=key)
 
 
 regions_op.resolvers.append(_resolve)

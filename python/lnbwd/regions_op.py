@@ -29,6 +29,7 @@ the first dimension of the first row block.
 
 from __future__ import annotations
 
+import functools
 import operator
 import threading
 import warnings
@@ -39,7 +40,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import native, runtime
+from . import native, operators, runtime
 from .errors import LnbwdError
 from .launching import (
     check_capture,
@@ -51,13 +52,12 @@ from .launching import (
     load_code,
     open_device,
     simulated_chip,
-    torch_device,
 )
 from .operations import KINDS, Kind
 from .rowprogram import KIND_NAMES, RowProgram
 from .spec import ProgramSpec, rows_option
 
-__all__ = ["Operand", "RegionProgram", "compute_by_torch", "find_program", "is_loaded",
+__all__ = ["Operand", "RegionProgram", "call_in_python", "find_program", "is_loaded",
            "load_kernel", "make_kernel_from_mlir", "operand", "raw_region", "region_call",
            "register_program", "register_row_program", "set_resolver"]
 
@@ -123,6 +123,8 @@ class RegionProgram:
     make_kernel: MakeKernel
     evaluate: Evaluate | None = None
     stand_ins: Callable[[], Iterable[str]] | None = None
+    key: bytes = b""
+    """What the library in C++ finds it by."""
 
     @property
     def has_groups(self) -> bool:
@@ -144,7 +146,8 @@ resolvers: list[_Resolver] = []
 
 def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Operand],
                      make_kernel: MakeKernel, evaluate: Evaluate | None = None,
-                     stand_ins: Callable[[], Iterable[str]] | None = None) -> RegionProgram:
+                     stand_ins: Callable[[], Iterable[str]] | None = None,
+                     key: bytes = b"") -> RegionProgram:
     """Says what ``text`` stands for in ``lnbwd::region``, in this process.
 
     Registering a text again replaces what it stood for; kernels that are loaded stay.
@@ -159,13 +162,15 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
             is no kernel. Without it, that is an error.
         stand_ins: gives programs that compute the same, the best first. Where a kernel is asked for
             while a CUDA graph is captured, so that none can be loaded, one of theirs does.
+        key: what the library in C++ finds it by; empty: the text.
 
     Raises:
         ValueError: no input says what M is, there is no output, or the text has a zero character.
     """
     if "\0" in text:
         raise ValueError("text: expected no zero characters in it")
-    program = RegionProgram(text, tuple(inputs), tuple(outputs), make_kernel, evaluate, stand_ins)
+    program = RegionProgram(text, tuple(inputs), tuple(outputs), make_kernel, evaluate, stand_ins,
+                            key or text.encode())
     if not any(operand.has_all_rows for operand in program.inputs):
         raise ValueError("inputs: expected a row block or a row scalar among them, which says what "
                          "M, the number of rows, is; got columns alone")
@@ -263,11 +268,9 @@ def load_kernel(program: RegionProgram, device: torch.device) -> runtime.Kernel:
     Raises:
         LnbwdError: there is no device, no compiler, or the compiler refuses the program.
     """
-    index = torch.cuda.current_device() if device.type == "cuda" and device.index is None else (
-        device.index)
-    key = (program.text, simulated_chip() if device.type == "cpu" else index)
-    _check_capture(program, device)
-    return _kernels.get(key) or _load(program, device, key)
+    where: object = simulated_chip() if device.type == "cpu" else (
+        torch.cuda.current_device() if device.index is None else device.index)
+    return _kernels.get((program.text, where)) or _load(program, device, where)
 
 
 def is_loaded(text: str, like: Tensor) -> bool:
@@ -275,40 +278,36 @@ def is_loaded(text: str, like: Tensor) -> bool:
     return (text, device_key(like)) in _kernels
 
 
-def _check_capture(program: RegionProgram, device: torch.device) -> None:
+def _load(program: RegionProgram, device: torch.device, where: object) -> runtime.Kernel:
     check_capture(device, f"the row program {program.text[:40]!r}")
-
-
-def _load(program: RegionProgram, device: torch.device, key: _Key) -> runtime.Kernel:
     kernel = program.make_kernel(open_device(device))
     _check_kernel(program, kernel)
     with _lock:
-        return _kernels.setdefault(key, kernel)
+        kernel = _kernels.setdefault((program.text, where), kernel)
+    native.add_program(program.key, where, kernel, [
+        (o.kind, o.dtype, o.row_length) for o in (*program.inputs, *program.outputs)],
+        len(program.inputs))
+    return kernel
 
 
-def _find_kernel(program: RegionProgram, key: _Key,
-                 find_device: Callable[[], torch.device]) -> runtime.Kernel | None:
-    """The kernel of a program, or None, after one warning, where PyTorch's operations take its
-    place.
-
-    Args:
-        program: the program.
-        key: its text, and what the kernel is for.
-        find_device: gives the device, or raises LnbwdError where no kernel can run.
-    """
+def find_kernel(program: RegionProgram, first: Tensor) -> runtime.Kernel | None:
+    """The kernel of a program for tensors that are where ``first`` is, or None, after one warning,
+    where PyTorch's operations take its place. Raises the errors of :func:`load_kernel`."""
     global _has_warned
+    where = device_key(first)
+    key = (program.text, where)
     kernel = _kernels.get(key)
     if kernel is not None or key in _without_kernel:
         return kernel
-    if isinstance(key[1], int) and is_capturing(device := torch.device("cuda", key[1])):
-        for other in program.stand_ins() if program.stand_ins else ():
-            if (other, key[1]) in _kernels:
-                return _kernels[other, key[1]]
-        _check_capture(program, device)
+    if is_capturing(first.device) and program.stand_ins:
+        loaded = (_kernels.get((other, where)) for other in program.stand_ins())
+        if (kernel := next(filter(None, loaded), None)) is not None:
+            return kernel
     try:
-        return _load(program, find_device(), key)
+        check_device(first)
+        return _load(program, first.device, where)
     except LnbwdError as error:
-        if program.evaluate is None:
+        if program.evaluate is None or isinstance(error, native.NotNowError):
             raise
         with _lock:
             _without_kernel.add(key)
@@ -320,18 +319,6 @@ def _find_kernel(program: RegionProgram, key: _Key,
                           "installation without kernels is Inductor's alone", RuntimeWarning,
                           stacklevel=2)
         return None
-
-
-def _load_for_native(text: str, device: int) -> None:
-    program = find_program(text)
-    key = (text, simulated_chip() if device < 0 else device)
-    kernel = _find_kernel(program, key, lambda: torch_device(device))
-    inputs, outputs = ([(o.kind, o.dtype, o.row_length) for o in group]
-                       for group in (program.inputs, program.outputs))
-    native.add_program(text, device, kernel, inputs, outputs, by_torch=kernel is None)
-
-
-native.load_program = _load_for_native
 
 
 def _groups(program: RegionProgram, inputs: Sequence[Tensor], rows: int) -> int | None:
@@ -377,46 +364,34 @@ def _allocate(program: RegionProgram, rows: int, groups: int | None, like: Tenso
     return [like.new_empty(shape(o), dtype=o.dtype) for o in program.outputs]
 
 
-def _kernel_for(program: RegionProgram, first: Tensor) -> runtime.Kernel | None:
-    """The kernel for tensors that are where ``first`` is; None: PyTorch computes."""
-    def find_device() -> torch.device:
-        if not first.is_cuda:
-            check_device(first, "inputs[0]")
-        return first.device
-
-    key = (program.text, device_key(first))
-    return _kernels.get(key) or _find_kernel(program, key, find_device)
-
-
-def launch_program(text: str, rows: int, tensors: Sequence[Tensor]) -> None:
-    """Runs the kernel of a program without groups of rows on its operands, all dense and on one
-    device. Raises the errors of :func:`load_kernel`."""
-    first = tensors[0]
-    kernel = (_kernels.get((text, device_key(first)))
-              or _kernel_for(find_program(text), first))
-    assert kernel is not None, "it is not evaluated"
-    launch_kernel(kernel, rows, tensors)
-
-
-def run_region(inputs: list[Tensor], text: str) -> list[Tensor]:
+def run_region(inputs: Sequence[Tensor], text: str) -> list[Tensor]:
     """The operator, in Python."""
     program = find_program(text)
     rows, groups = _sizes(program, inputs)
-    kernel = _kernel_for(program, inputs[0])
-    if kernel is None:
-        return _region_by_torch(inputs, text)
     outputs = _allocate(program, rows, groups, inputs[0])
-    launch_kernel(kernel, rows, [*map(dense, inputs), *outputs], groups)
+    _run(program, rows, groups, inputs, outputs)
     return outputs
 
 
-def _region_by_torch(inputs: list[Tensor], text: str) -> list[Tensor]:
-    program = find_program(text)
+def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence[Tensor],
+         outputs: Sequence[Tensor]) -> None:
+    """Computes the outputs, which are dense, by a kernel or by PyTorch's operations."""
+    kernel = find_kernel(program, inputs[0])
+    if kernel is not None:
+        launch_kernel(kernel, rows, [*map(dense, inputs), *outputs], groups)
+        return
     assert program.evaluate is not None
-    outputs = _allocate(program, *_sizes(program, inputs), inputs[0])
-    for output, value in zip(outputs, program.evaluate(inputs), strict=True):
-        output.copy_(value)  # Which may be an input itself.
-    return outputs
+    inputs = list(inputs)
+    if groups is not None and not any(operand.dims.tells_groups for operand in program.inputs):
+        # The shapes of what compiled graphs hand over do not matter, but here.
+        place = [operand.kind for operand in program.inputs].index("row_block")
+        inputs[place] = inputs[place].reshape(groups, -1, program.inputs[place].row_length)
+    # An output may be an input's buffer, and a value an input itself.
+    read = {tensor.data_ptr() for tensor in inputs}
+    values = [value.clone() if value.data_ptr() in read else value
+              for value in program.evaluate(inputs)]
+    for output, value in zip(outputs, values, strict=True):
+        output.copy_(value.view(output.shape))
 
 
 def region_call(text: str, device: str) -> Callable[..., None]:
@@ -435,54 +410,25 @@ def region_call(text: str, device: str) -> Callable[..., None]:
     and a ValueError if it is an output.
     """
     where = torch.device(device)
-    return native.make_region_call(text, where) or _PythonCall(text)
+    return (native.make_region_call(text, where)
+            or functools.partial(call_in_python, text))
 
 
-class _PythonCall:
-    """A call of a region without the library in C++."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __call__(self, *arguments: Any) -> None:
-        program = find_program(self._text)
-        inputs = len(program.inputs)
-        numbers = 2 if program.has_groups else 1
-        if len(arguments) != numbers + inputs + len(program.outputs):
-            what = "numbers of rows and groups" if program.has_groups else "number of rows"
-            raise TypeError(f"lnbwd: a region's call: expected the {what}, {inputs} inputs "
-                            f"and {len(program.outputs)} outputs, got {len(arguments)} arguments")
-        tensors = arguments[numbers:]
-        outputs = tensors[inputs:]
-        if any(t.data_ptr() & 15 for t in outputs):
-            raise ValueError("lnbwd: a region's call: expected outputs at addresses that are "
-                             "multiples of 16")
-        kernel = _kernel_for(program, tensors[0])
-        if kernel is None:
-            compute_by_torch(self._text, *tensors)
-            return
-        aligned = (t.clone() if t.data_ptr() & 15 else t for t in tensors[:inputs])
-        rows, *groups = map(operator.index, arguments[:numbers])
-        launch_kernel(kernel, rows, [*aligned, *outputs], groups[0] if groups else None)
-
-
-def compute_by_torch(text: str, *tensors: Tensor) -> None:
-    """What :func:`region_call`'s functions do, ``(*inputs, *outputs)``, by PyTorch's operations."""
+def call_in_python(text: str, *arguments: Any) -> None:
+    """What :func:`region_call`'s functions do, in Python."""
     program = find_program(text)
-    assert program.evaluate is not None
-    inputs, outputs = list(tensors[:len(program.inputs)]), tensors[len(program.inputs):]
-    if program.has_groups and not any(operand.dims.tells_groups for operand in program.inputs):
-        # The shapes of what compiled graphs hand over do not matter, but here.
-        groups = next(output.numel() // operand.row_length for output, operand in zip(
-            outputs, program.outputs, strict=True) if operand.dims.tells_groups)
-        place = [operand.kind for operand in program.inputs].index("row_block")
-        inputs[place] = inputs[place].reshape(groups, -1, program.inputs[place].row_length)
-    # An output may be an input's buffer, and a value an input itself.
-    read = {tensor.data_ptr() for tensor in inputs}
-    values = [value.clone() if value.data_ptr() in read else value
-              for value in program.evaluate(inputs)]
-    for output, value in zip(outputs, values, strict=True):
-        output.copy_(value.view(output.shape))
+    inputs = len(program.inputs)
+    numbers = 2 if program.has_groups else 1
+    if len(arguments) != numbers + inputs + len(program.outputs):
+        what = "numbers of rows and groups" if program.has_groups else "number of rows"
+        raise TypeError(f"lnbwd: a region's call: expected the {what}, {inputs} inputs and "
+                        f"{len(program.outputs)} outputs, got {len(arguments)} arguments")
+    tensors = arguments[numbers:]
+    if any(t.data_ptr() & 15 for t in tensors[inputs:]):
+        raise ValueError("lnbwd: a region's call: expected outputs at addresses that are multiples "
+                         "of 16")
+    rows, *groups = map(operator.index, arguments[:numbers])
+    _run(program, rows, groups[0] if groups else None, tensors[:inputs], tensors[inputs:])
 
 
 def _fake_region(inputs: list[Tensor], text: str) -> list[Tensor]:
@@ -543,23 +489,8 @@ def _region_by_hand(inputs: list[Tensor], text: str) -> list[Tensor]:
     return list(_Region.apply(text, *inputs))  # type: ignore[no-untyped-call]
 
 
-_library = torch.library.Library("lnbwd", "FRAGMENT")
-for _name in ("region", "_region"):
-    _library.define(_name + "(Tensor[] inputs, str program) -> Tensor[]",
-                    tags=(torch.Tag.pt2_compliant_tag,))
-if not native.load():
-    for _key in ("CPU", "CUDA"):
-        _library.impl("_region", run_region, _key)
-torch.library.register_fake("lnbwd::_region", _fake_region, lib=_library)
-_library.define("_region_by_torch(Tensor[] inputs, str program) -> Tensor[]")
-_library.impl("_region_by_torch", _region_by_torch, "CompositeExplicitAutograd")
-torch.library.register_vmap("lnbwd::_region", _region_vmap, lib=_library)
-_library.impl("_region", torch.library.fallthrough_kernel, "Autograd")
-# The second key is torch.func's: its transforms are to see the autograd.Function.
-for _key in ("CompositeImplicitAutograd", "FuncTorchDynamicLayerFrontMode"):
-    _library.impl("region", _region_by_hand, _key)
-
-# Without a frame of Python in between.
-raw_region: Callable[[Sequence[Tensor], str], list[Tensor]] = getattr(
-    torch.ops.lnbwd._region.default, "_op", torch.ops.lnbwd._region.default)
+_SCHEMA = "(Tensor[] inputs, str program) -> Tensor[]"
+raw_region: Callable[[Sequence[Tensor], str], list[Tensor]] = operators.define_kernel(
+    "region", _SCHEMA, run_region, _fake_region, results=0, vmap=_region_vmap)[1]
 """lnbwd::_region."""
+operators.define("region", _SCHEMA, _region_by_hand)

@@ -24,13 +24,13 @@ from torch import Tensor
 from . import compiler, native, regions_op
 from .errors import CompileError, LnbwdError, refusal
 from .kernels import derive_gradient
+from .operators import transforms_are_active
 from .row_tracing import Signature, Trace
 from .rowprogram import RowProgram
 from .spec import GradientSpec
 
 __all__ = ["Plan"]
 
-_transforms_are_active = torch._C._are_functorch_transforms_active
 _is_grad_enabled = torch.is_grad_enabled
 _vjp: Any = torch.func.vjp
 
@@ -236,7 +236,7 @@ class Plan:
             tensors = [part for tensor, count in zip(tensors, self.parts, strict=True)
                        for part in tensor.chunk(count, -1)]
         try:
-            if _transforms_are_active():
+            if transforms_are_active():
                 results = _transformed(self, *tensors)
             else:
                 results = _apply_eager(self, _is_grad_enabled(), *tensors)
@@ -293,7 +293,7 @@ def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         return tuple(result)
     at_hand = (*grads, *ctx.saved_tensors)
     outputs: Sequence[Tensor]
-    if torch.is_grad_enabled() or _transforms_are_active():
+    if torch.is_grad_enabled() or transforms_are_active():
         if ctx.saves:
             plan.check_kept()
         outputs = _differentiable_backward(plan, of, needs, ctx.saves, ctx.shape, *at_hand)

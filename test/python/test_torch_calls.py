@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Regions as Inductor's generated code calls them: the function, and the code."""
 
+import functools
 import gc
 import itertools
 import logging
@@ -50,7 +51,7 @@ def call(request, device):
         regions_op.make_kernel_from_mlir(SOURCE))
     where = str(device)
     if request.param == "python":
-        return regions_op._PythonCall(PROGRAM)
+        return functools.partial(regions_op.call_in_python, PROGRAM)
     if native.make_region_call(PROGRAM, device) is None:
         pytest.skip("the package has no library for this")
     return regions_op.region_call(PROGRAM, where)
@@ -101,7 +102,7 @@ def test_wrong_arguments_of_a_call(device, call):
 
 def test_a_call_of_what_nobody_knows(device):
     for unknown in (regions_op.region_call("nobody", str(device)),
-                    regions_op._PythonCall("nobody")):
+                    functools.partial(regions_op.call_in_python, "nobody")):
         with pytest.raises(RuntimeError, match="'nobody' is not registered in this process"):
             unknown(5, *tensors(device))
 

@@ -15,9 +15,8 @@ import pytest
 import torch
 
 import lnbwd
-import lnbwd.regions_op
 from conftest import HAS_GPU
-from lnbwd import aten, native
+from lnbwd import aten, native, regions_op
 
 F = torch.nn.functional
 pytestmark = [pytest.mark.compiler,
@@ -35,13 +34,13 @@ def launched(monkeypatch):
     """The operations whose kernels were asked for since the test began. (Those that were loaded
     before are asked for again, under another epsilon or shape.)"""
     asked = []
-    load = native.load_program
+    load = regions_op._load
 
-    def record(text, device):
-        asked.append(text.partition(" ")[0])
-        load(text, device)
+    def record(program, *where):
+        asked.append(program.text.partition(" ")[0])
+        return load(program, *where)
 
-    monkeypatch.setattr(native, "load_program", record)
+    monkeypatch.setattr(regions_op, "_load", record)
     return asked
 
 
@@ -152,7 +151,7 @@ def test_what_cannot_be_compiled_is_pytorchs_own_with_one_warning(device, overri
         asked.append(arguments)
         raise lnbwd.CompileError("refused on purpose", "with words")
 
-    monkeypatch.setattr(native, "load_program", refuse)
+    monkeypatch.setattr(regions_op, "_load", refuse)
     n = 136
     tensors = operands(device, n)
     with warnings.catch_warnings(record=True) as caught:
@@ -170,16 +169,16 @@ def test_what_cannot_be_loaded_now_is_tried_again(device, override, launched, mo
     """While a graph is being captured PyTorch's kernel is taken, and ours once that is over."""
     n = 144
     x, w, b = operands(device, n)
-    record = native.load_program
+    record = regions_op._load
 
     def not_now(*_):
         raise native.NotNowError("a graph is being captured")
 
-    monkeypatch.setattr(native, "load_program", not_now)
+    monkeypatch.setattr(regions_op, "_load", not_now)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         first = F.layer_norm(x, (n,), w, b)
-    monkeypatch.setattr(native, "load_program", record)
+    monkeypatch.setattr(regions_op, "_load", record)
     assert not launched
     second = F.layer_norm(x, (n,), w, b)
     assert launched == ["layer_norm"]
