@@ -69,7 +69,7 @@ def compile_all(options: argparse.Namespace) -> None:
             hint = spec.rows_hint(m)
             specs += [spec.ProgramSpec(text, chip, format=form, rows=hint)
                       for text in (layer.text, gradient.text)]
-            specs += [spec.ProgramSpec(program(hint).mlir(), chip, format=form, rows=rows)
+            specs += [spec.ProgramSpec(program(hint)[0].mlir(), chip, format=form, rows=rows)
                       for program in (gradient.bias_program, gradient.rows_program)]
             specs += [spec.KernelSpec(LAYER_NORM, k, dtype, chip, dtype, dtype, False, False,
                                       False, format=form, epsilon=EPSILON, rows=rows),

@@ -11,39 +11,38 @@ operators, and the functions for users.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from ._arguments import check_parameter, check_tensor, check_type
+from ._arguments import KERNEL_TYPES, check_eps, check_parameter, check_tensor, check_type
 from .errors import LnbwdError
 from .launching import check_device, dense, simulated_chip
 from .linear_passes import INPUTS, Layer, backward, find_layer, forward
 from .operations import LAYER_NORM, RMS_NORM
-from .operators import transforms_are_active
+from .operators import (
+    define,
+    define_kernel,
+    differentiable,
+    eager,
+    gradients_like,
+    refuse_forward_mode,
+    transforms_are_active,
+)
 from .ops import NORMS
 
 __all__ = ["layer_norm_linear", "rms_norm_linear"]
 
-_TYPES = (torch.float16, torch.bfloat16, torch.float32)
 _GRADIENTS = tuple("d" + name for name in INPUTS)
+_MOST_KNOWN = 4096
 _is_compiling = torch.compiler.is_compiling
 
 # --------------------------------------------------------------------------------------------------
 # The operators: those with an underscore lie below autograd
 # --------------------------------------------------------------------------------------------------
-
-_ARGUMENTS = "Tensor x, Tensor w, Tensor? gamma, Tensor? beta, Tensor? b"
-_library = torch.library.Library("lnbwd", "FRAGMENT")
-for _prefix in ("", "_"):
-    _library.define(f"{_prefix}norm_linear({_ARGUMENTS}, str norm, float eps) -> (Tensor, Tensor, "
-                    "Tensor)", tags=(torch.Tag.pt2_compliant_tag,))
-    _library.define(f"{_prefix}norm_linear_bwd(Tensor dout, {_ARGUMENTS}, Tensor mean, Tensor rstd,"
-                    " str norm, float eps, bool[] mask) -> (Tensor, Tensor, Tensor, Tensor, "
-                    "Tensor)", tags=(torch.Tag.pt2_compliant_tag,))
 
 
 def _allows_tf32() -> bool:
@@ -73,9 +72,10 @@ def _describe(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None, b
     return layer, known
 
 
-def _run(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None, b: Tensor | None,
-         norm: str, eps: float) -> tuple[Tensor, ...]:
-    results = forward(*_describe(x, w, gamma, beta, b, norm, eps))
+def _run(x: Tensor, *others: Any) -> tuple[Tensor, ...]:
+    """The operator of the forward pass."""
+    check_device(x, "x")
+    results = forward(*_describe(x, *others))
     mean = results.get("mean")
     return results["out"], x.new_empty(0) if mean is None else mean, results["rstd"]
 
@@ -94,19 +94,11 @@ def _gradients(dout: Tensor, tensors: Sequence[Any], norm: str, eps: float,
 
 
 def _run_bwd(dout: Tensor, *others: Any) -> tuple[Tensor, ...]:
+    """The operator of the gradient."""
+    check_device(dout, "dout")
     gradients = _gradients(dout, others[:7], *others[7:])
     return tuple(gradients[name] if name in gradients else dout.new_empty(0)
                  for name in _GRADIENTS)
-
-
-def _norm_linear_kernel(x: Tensor, *others: Any) -> tuple[Tensor, ...]:
-    check_device(x, "x")
-    return _run(x, *others)
-
-
-def _norm_linear_bwd_kernel(dout: Tensor, x: Tensor, *others: Any) -> tuple[Tensor, ...]:
-    check_device(x, "x")
-    return _run_bwd(dout, x, *others)
 
 
 def _fake_norm_linear(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None,
@@ -117,23 +109,18 @@ def _fake_norm_linear(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor |
     return x.new_empty(rows, w.shape[0]), mean, x.new_empty(rows, dtype=torch.float32)
 
 
-def _fake_norm_linear_bwd(dout: Tensor, x: Tensor, w: Tensor, gamma: Tensor | None,
-                          beta: Tensor | None, b: Tensor | None, mean: Tensor, rstd: Tensor,
-                          norm: str, eps: float, mask: Sequence[bool]) -> tuple[Tensor, ...]:
-    return tuple(x.new_empty(0) if tensor is None or not want
-                 else torch.empty_like(tensor, memory_format=torch.contiguous_format)
-                 for tensor, want in zip((x, w, gamma, beta, b), mask, strict=True))
+def _fake_norm_linear_bwd(dout: Tensor, *others: Any) -> tuple[Tensor, ...]:
+    return gradients_like(dout, others[:5], others[-1])
 
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    x, w, gamma, beta, b, ctx.norm, ctx.eps = inputs
-    _, mean, rstd = output
-    ctx.mark_non_differentiable(mean, rstd)
+    *tensors, ctx.norm, ctx.eps = inputs
+    ctx.mark_non_differentiable(*output[1:])
     ctx.set_materialize_grads(False)
-    ctx.save_for_backward(x, w, gamma, beta, b, mean, rstd)
+    ctx.save_for_backward(*tensors, *output[1:])
 
 
-def _derive(operator: Callable[..., tuple[Tensor, ...]], ctx: Any, dout: Tensor,
+def _derive(operator: Any, ctx: Any, dout: Tensor,
             tensors: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
     """The gradients of the operator's tensors, by one of its gradient's."""
     mask = [bool(needed and tensor is not None)
@@ -146,7 +133,7 @@ def _derive(operator: Callable[..., tuple[Tensor, ...]], ctx: Any, dout: Tensor,
 def _backward(ctx: Any, dout: Tensor | None, *_: Any) -> tuple[Tensor | None, ...]:
     if dout is None:
         return (None,) * 7
-    return (*_derive(torch.ops.lnbwd.norm_linear_bwd, ctx, dout, ctx.saved_tensors), None, None)
+    return (*_derive(_gradient_function, ctx, dout, ctx.saved_tensors), None, None)
 
 
 def _refuse_second(ctx: Any, *gradients: Any) -> None:
@@ -154,20 +141,21 @@ def _refuse_second(ctx: Any, *gradients: Any) -> None:
                      "use PyTorch's norm and linear functions where it is needed")
 
 
-for _name, _kernel, _fake, _formula, _keep in (
-        ("norm_linear", _norm_linear_kernel, _fake_norm_linear, _backward, _setup),
-        ("norm_linear_bwd", _norm_linear_bwd_kernel, _fake_norm_linear_bwd, _refuse_second, None)):
-    for _prefix in ("", "_"):
-        for _key in ("CPU", "CUDA"):
-            _library.impl(_prefix + _name, _kernel, _key)
-        torch.library.register_fake(f"lnbwd::{_prefix}{_name}", _fake, lib=_library)
-    _library.impl(f"_{_name}", torch.library.fallthrough_kernel, "Autograd")
-    torch.library.register_autograd(f"lnbwd::{_name}", _formula, setup_context=_keep, lib=_library)
-
+_ARGUMENTS = "Tensor x, Tensor w, Tensor? gamma, Tensor? beta, Tensor? b"
+_SCHEMA = f"({_ARGUMENTS}, str norm, float eps) -> (Tensor, Tensor, Tensor)"
+_SCHEMA_BWD = (f"(Tensor dout, {_ARGUMENTS}, Tensor mean, Tensor rstd, str norm, float eps, "
+               "bool[] mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)")
 # Without a frame of Python in between.
-_raw, _raw_bwd = (getattr(_op, "_op", _op) for _op in (torch.ops.lnbwd._norm_linear.default,
-                                                       torch.ops.lnbwd._norm_linear_bwd.default))
-
+_raw = define_kernel("norm_linear", _SCHEMA, _run, _fake_norm_linear, results=3,
+                     is_native=False)[1]
+_raw_bwd = define_kernel("norm_linear_bwd", _SCHEMA_BWD, _run_bwd, _fake_norm_linear_bwd,
+                         results=5, is_native=False)[1]
+_refuse = refuse_forward_mode("a norm with a linear layer", "PyTorch's norm and linear functions")
+_function = differentiable("norm_linear", _raw, _setup, _backward, _refuse)
+_gradient_function = differentiable("norm_linear_bwd", _raw_bwd, lambda ctx, inputs, output: None,
+                                    _refuse_second, _refuse)
+define("norm_linear", _SCHEMA, _function)
+define("norm_linear_bwd", _SCHEMA_BWD, _gradient_function)
 
 _plain = (Tensor, torch.nn.Parameter)
 _modes = torch._C._len_torch_dispatch_stack
@@ -215,7 +203,7 @@ class _EagerNormLinear(torch.autograd.Function):
         if torch.is_grad_enabled() or not _is_plain(dout, others[0]):
             # Where a graph of the gradient is wanted, the operator's formula says that there is
             # none.
-            operator = torch.ops.lnbwd.norm_linear_bwd if torch.is_grad_enabled() else _raw_bwd
+            operator = _gradient_function if torch.is_grad_enabled() else _raw_bwd
             dx, *gradients = _derive(operator, ctx, _flat(dout), (flat, *others))
         else:
             named = _gradients(_flat(dout), (flat, *others), ctx.norm, ctx.eps,
@@ -224,8 +212,10 @@ class _EagerNormLinear(torch.autograd.Function):
         return (dx if dx is None or x is flat else dx.view(x.shape), *gradients, None, None)
 
 
-# torch.autograd.Function.apply without its Python half, which is for torch.func.
-_eager: Callable[..., Tensor] = super(torch.autograd.Function, _EagerNormLinear).apply
+    jvp = staticmethod(_refuse)
+
+
+_eager = eager(_EagerNormLinear)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -233,30 +223,26 @@ _eager: Callable[..., Tensor] = super(torch.autograd.Function, _EagerNormLinear)
 # --------------------------------------------------------------------------------------------------
 
 
-def _is_sound(x: object, normalized_shape: object, norm_weight: object, norm_bias: object,
-              weight: object, bias: object, eps: float) -> bool:
-    """Whether :func:`_check` has nothing to say, and kernels take the types, in less time."""
-    if not (isinstance(x, Tensor) and isinstance(weight, Tensor)):
-        return False
-    dtype, device = x.dtype, x.device
-    row, size = x.shape[-1:], weight.shape
-    if not (dtype in _TYPES and weight.dtype == dtype and weight.device == device
-            and (normalized_shape == row or (normalized_shape,) == row) and size[1:] == row
-            and eps >= 0):
-        return False
-    for parameter, shape in ((norm_weight, row), (norm_bias, row), (bias, size[:1])):
-        if parameter is not None and not (
-                isinstance(parameter, Tensor) and parameter.shape == shape
-                and parameter.dtype in _TYPES and parameter.device == device):
-            return False
-    return True
+# What was checked, and is of types that kernels take.
+_sound: set[Any] = set()
 
 
-def _check(norm: str, x: Tensor, normalized_shape: Sequence[int] | int, norm_weight: Tensor | None,
-           norm_bias: Tensor | None, weight: Tensor, bias: Tensor | None, eps: float) -> None:
-    """Raises TypeError or ValueError for what does not fit; the message names it."""
+def _check(norm: str, normalized_shape: Sequence[int] | int, eps: float,
+           tensors: Sequence[Tensor | None]) -> None:
+    """Raises TypeError or ValueError for what does not fit; the message names it. ``tensors`` are
+    x, weight, the norm's weight and bias, and bias."""
+    key: Any
+    try:
+        key = (norm, normalized_shape, eps,
+               *[t if t is None else (t.shape, t.dtype, t.device) for t in tensors])
+        if key in _sound:
+            return
+    except (AttributeError, TypeError):
+        key = None
+    x, weight, norm_weight, norm_bias, bias = tensors
     check_tensor("x", x)
     check_tensor("weight", weight)
+    assert x is not None and weight is not None
     shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     if len(shape) != 1 or x.dim() < 1 or x.shape[-1] != shape[0]:
         raise ValueError("normalized_shape: expected the last dimension of x, one number, got "
@@ -264,11 +250,10 @@ def _check(norm: str, x: Tensor, normalized_shape: Sequence[int] | int, norm_wei
     if weight.dim() != 2 or weight.shape[1] != shape[0]:
         raise ValueError(f"weight: expected the shape [N, {shape[0]}], as many columns as "
                          f"normalized_shape says, got {list(weight.shape)}")
-    if not eps >= 0:
-        raise ValueError(f"eps: expected a number that is 0 or more, got {eps}")
+    check_eps(eps)
     if x.dtype == torch.float64:
         return  # PyTorch computes it, and says the rest.
-    check_type("x", x, _TYPES)
+    check_type("x", x, KERNEL_TYPES)
     if weight.dtype != x.dtype:
         raise TypeError(f"weight: expected the type of x, {x.dtype}, got {weight.dtype}; convert "
                         "one of them, or leave autocast to torch.nn's own modules")
@@ -276,7 +261,11 @@ def _check(norm: str, x: Tensor, normalized_shape: Sequence[int] | int, norm_wei
     for name, parameter, expected in (
             (scale, norm_weight, shape), ("ln_bias", norm_bias, shape),
             ("weight", weight, weight.shape), ("bias", bias, weight.shape[:1])):
-        check_parameter(name, parameter, expected, "x", x, _TYPES)
+        check_parameter(name, parameter, expected, "x", x, KERNEL_TYPES)
+    if key is not None:
+        if len(_sound) >= _MOST_KNOWN:
+            _sound.clear()
+        _sound.add(key)
 
 
 def layer_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, ln_weight: Tensor | None,
@@ -326,21 +315,22 @@ def rms_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, norm_weigh
 def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
                  norm_weight: Tensor | None, norm_bias: Tensor | None, weight: Tensor,
                  bias: Tensor | None, eps: float) -> Tensor:
-    if not _is_sound(x, normalized_shape, norm_weight, norm_bias, weight, bias, eps):
-        _check(norm, x, normalized_shape, norm_weight, norm_bias, weight, bias, eps)
+    tensors = (x, weight, norm_weight, norm_bias, bias)
+    _check(norm, normalized_shape, eps, tensors)
     is_compiling = _is_compiling()
-    if x.dtype == torch.float64 or (is_compiling and x.is_cpu and simulated_chip() is None):
-        shape = x.shape[-1:]
+    if x.dtype == torch.float64 or x.shape[-1] == 0 or (
+            is_compiling and x.is_cpu and simulated_chip() is None):
         parameters = (norm_weight, norm_bias)[:NORMS[norm].count]
-        z = NORMS[norm].aten(x, shape, *parameters, eps)
+        z = NORMS[norm].aten(x, x.shape[-1:], *parameters, eps)
         return torch.nn.functional.linear(z, weight, bias)
-    check_device(x, "x")
+    arguments = (*tensors, norm, float(eps))
+    y: Tensor
     if not (is_compiling or transforms_are_active()):
-        if _is_plain(x, weight) and not _is_derived(x, weight, norm_weight, norm_bias, bias):
-            out = forward(*_describe(_flat(x), weight, norm_weight, norm_bias, bias, norm,
-                                     float(eps)), with_statistics=False)["out"]
-            return out if x.dim() == 2 else out.view(*x.shape[:-1], weight.shape[0])
-        return _eager(x, weight, norm_weight, norm_bias, bias, norm, float(eps))
-    y: Tensor = torch.ops.lnbwd.norm_linear(x.reshape(-1, x.shape[-1]), weight, norm_weight,
-                                            norm_bias, bias, norm, float(eps))[0]
-    return y.reshape(*x.shape[:-1], weight.shape[0])
+        if not _is_plain(x, weight) or _is_derived(*tensors):
+            y = _eager(*arguments)
+            return y
+        check_device(x, "x")
+        y = forward(*_describe(_flat(x), *arguments[1:]), with_statistics=False)["out"]
+    else:
+        y = torch.ops.lnbwd.norm_linear(_flat(x), *arguments[1:])[0]
+    return y if x.dim() == 2 else y.view(*x.shape[:-1], weight.shape[0])

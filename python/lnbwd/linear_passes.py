@@ -16,7 +16,7 @@ import dataclasses
 import functools
 import math
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ from .kernels import derive_gradient
 from .launching import is_capturing, load_code
 from .operations import LAYER_NORM, OPERATIONS, ROLES, Operation
 from .rowprogram import Builder, Input, Output, RowProgram
-from .spec import DTYPES, GradientSpec, ProgramSpec, rows_hint
+from .spec import DTYPES, GradientSpec, ProgramSpec, rows_hint, rows_option
 
 __all__ = ["INPUTS", "Layer", "backward", "find_layer", "forward"]
 
@@ -38,16 +38,17 @@ INPUTS = ("x", "w", "gamma", "beta", "b")
 
 _MAX_LAYERS = 4096
 _TYPES = {name: dtype for dtype, name in native.ELEMENT_NAMES.items()}
+_kept = functools.lru_cache(_MAX_LAYERS)
 
 
 class _Program(NamedTuple):
-    """A program of kernels of ours: its name, and those of its operands, in order."""
+    """A program that is registered: its name, and those of its operands, in order."""
 
     text: str
-    names: tuple[str, ...]
+    names: Sequence[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Layer:
     """What the kernels of a call depend on.
 
@@ -83,105 +84,95 @@ class Layer:
         """The numbers for each row that the forward pass puts out."""
         return ("mean", "rstd") if self.norm == LAYER_NORM else ("rstd",)
 
-    @functools.cached_property
-    def names(self) -> tuple[str, ...]:
-        """Those of :data:`INPUTS` that are there."""
-        present = {"x", "w", *dict(self.columns)}
-        return tuple(name for name in INPUTS if name in present)
+    def _element(self, name: str) -> str:
+        return "f32" if ROLES[name].kind == "row_scalar" else dict(self.columns).get(
+            name if name in INPUTS else name.removeprefix("d"), self.dtype)
 
-    def _elements(self, op: Operation) -> dict[str, str]:
-        """The types of an operation's operands, of those that the layer has."""
-        columns = dict(self.columns)
-        return {operand.name: "f32" if operand.role.kind == "row_scalar"
-                else columns.get(operand.name, self.dtype) for operand in op.operands
-                if operand.name not in ("gamma", "beta", "b", "residual", "sum")
-                or operand.name in columns}
+    def _names(self, op: Operation, with_statistics: bool = True) -> list[str]:
+        """The operands of an operation that the layer has."""
+        absent = {"gamma", "beta", "b", "residual", "sum"} - set(dict(self.columns))
+        return [operand.name for operand in op.operands if operand.name not in absent
+                and (with_statistics or operand.name not in self.statistics)]
 
-    def _mlir(self, op: Operation, elements: Mapping[str, str]) -> str:
-        types = {name: operations.buffer_type(ROLES[name].kind, element,
-                                              ROLES[name].row(self.k, self.n))
-                 for name, element in elements.items()}
+    def _mlir(self, op: Operation, names: Iterable[str]) -> str:
+        types = {name: operations.buffer_type(ROLES[name].kind, self._element(name),
+                                              ROLES[name].row(self.k, self.n)) for name in names}
         return operations.mlir(op.name, types, [f"epsilon = {self.epsilon:.17e} : f64"])
 
     @functools.cached_property
     def text(self) -> str:
         """The forward pass, of out and the statistics, as MLIR."""
         op = OPERATIONS[self.norm + "_linear"]
-        return self._mlir(op, self._elements(op))
+        return self._mlir(op, self._names(op))
 
-    @functools.cached_property
-    def _programs(self) -> dict[int, _Program]:
-        return {}
-
-    def program(self, rows: int) -> _Program:
-        """The forward pass by kernels of ours, for a call of so many rows."""
-        hint = rows_hint(rows)
-        program = self._programs.get(hint)
-        if program is None:
-            op = OPERATIONS[self.norm + "_linear"]
-            elements = self._elements(op)
-            program = self._programs[hint] = _register(
-                self.text, self, [o.name for o in op.operands if o.name in elements],
-                ("out", *self.statistics), hint)
-        return program
+    def norm_source(self, with_statistics: bool) -> str:
+        """The norm alone as MLIR."""
+        op = OPERATIONS[self.norm]
+        return self._mlir(op, self._names(op, with_statistics))
 
     def operand(self, name: str) -> regions_op.Operand:
         """What an operand is to the operator of row programs."""
         role = ROLES[name]
-        element = "f32" if role.kind == "row_scalar" else dict(self.columns).get(
-            name if name in INPUTS else name.removeprefix("d"), self.dtype)
-        return regions_op.Operand(role.kind, _TYPES[element], 1 if role.kind == "row_scalar"
-                                  else math.prod(role.row(self.k, self.n)))
+        return regions_op.Operand(role.kind, _TYPES[self._element(name)], 1 if role.kind ==
+                                  "row_scalar" else math.prod(role.row(self.k, self.n)))
 
-    @functools.cached_property
-    def _norms(self) -> dict[tuple[int, bool], str]:
-        return {}
+    def register(self, source: str, names: Sequence[str], written: Iterable[str], note: str,
+                 spec: Callable[[str], tuple[str, int]]) -> _Program:
+        """A program of kernels of ours.
 
-    def norm_text(self, rows: int, with_statistics: bool) -> str:
-        """The norm alone, in front of PyTorch's product, for a call of so many rows, as the text
-        that :mod:`lnbwd.regions_op` knows it by."""
-        key = (rows_hint(rows), with_statistics)
-        text = self._norms.get(key)
-        if text is None:
-            text = self._norms[key] = self._register_norm(*key)
-        return text
-
-    def norm_source(self, with_statistics: bool) -> str:
-        """The norm alone as MLIR."""
-        return self._mlir(OPERATIONS[self.norm], self._norm_elements(with_statistics))
-
-    def _norm_elements(self, with_statistics: bool) -> dict[str, str]:
-        return {name: element for name, element in self._elements(OPERATIONS[self.norm]).items()
-                if with_statistics or name not in self.statistics}
-
-    def _register_norm(self, hint: int, with_statistics: bool) -> str:
-        source, elements = self.norm_source(with_statistics), self._norm_elements(with_statistics)
-
+        Args:
+            source: the program as MLIR.
+            names: of its arguments, in order; ``written`` are outputs.
+            note: tells it from others of the same source.
+            spec: gives, for a chip, the options of lnbwd-pipeline and the number of rows that the
+                schedule is chosen for.
+        """
         def make_kernel(device: runtime.Device) -> runtime.Kernel:
-            options = before_product(device.chip, self.k, DTYPES[self.dtype], hint)
-            return regions_op.make_kernel_from_mlir(source, options, rows=hint)(device)
+            def make(chip: str, format: str) -> ProgramSpec:
+                options, rows = spec(chip)
+                return ProgramSpec(source, chip, options, format, rows)
 
-        def operands(is_output: bool) -> list[regions_op.Operand]:
-            return [self.operand(operand.name) for operand in OPERATIONS[self.norm].operands
-                    if operand.is_output == is_output and operand.name in elements]
+            return load_code(make, device)
 
-        return regions_op.register_program(f"{source}// {hint} rows, before a product\n",
-                                           operands(False), operands(True), make_kernel).text
+        is_output = set(written).__contains__
+        inputs, outputs = ([self.operand(name) for name in names if is_output(name) == group]
+                           for group in (False, True))
+        return _Program(regions_op.register_program(f"{source}// {note}\n", inputs, outputs,
+                                                    make_kernel).text, names)
 
-    @functools.cached_property
-    def _gradients(self) -> dict[tuple[str, ...], Gradient]:
-        return {}
+    def register_whole(self, source: str, names: Sequence[str], written: Iterable[str],
+                       hint: int) -> _Program:
+        """A pass with its products, for calls of so many rows. All chips' kernels depend on their
+        number: how a sum is taken apart."""
+        def spec(chip: str) -> tuple[str, int]:
+            has_tf32 = self.tf32 and _chips.has_tf32_products(chip)
+            return "float32-products=tf32" if has_tf32 else "", hint
 
-    def gradient(self, wanted: Sequence[str]) -> Gradient:
+        return self.register(source, names, written,
+                             f"{hint} rows{', tf32' if self.tf32 else ''}", spec)
+
+    @_kept
+    def program(self, hint: int) -> _Program:
+        """The forward pass by kernels of ours."""
+        return self.register_whole(self.text, self._names(OPERATIONS[self.norm + "_linear"]),
+                                   ("out", *self.statistics), hint)
+
+    @_kept
+    def norm_program(self, hint: int, with_statistics: bool) -> _Program:
+        """The norm alone, in front of PyTorch's product."""
+        return self.register(
+            self.norm_source(with_statistics), self._names(OPERATIONS[self.norm], with_statistics),
+            ("y", *self.statistics), f"{hint} rows, before a product",
+            lambda chip: (before_product(chip, self.k, DTYPES[self.dtype], hint),
+                          rows_option(hint, chip)))
+
+    @_kept
+    def gradient(self, wanted: tuple[str, ...]) -> Gradient:
         """The gradient with respect to some inputs, given the statistics."""
-        key = tuple(wanted)
-        gradient = self._gradients.get(key)
-        if gradient is None:
-            gradient = self._gradients.setdefault(key, Gradient(self, key))
-        return gradient
+        return Gradient(self, wanted)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gradient:
     """A layer's gradient.
 
@@ -213,49 +204,34 @@ class Gradient:
         return self._derived.mlir
 
     @functools.cached_property
-    def _programs(self) -> dict[int, _Program]:
-        return {}
-
-    def program(self, rows: int) -> _Program:
-        """The gradient by kernels of ours, for a call of so many rows."""
-        hint = rows_hint(rows)
-        program = self._programs.get(hint)
-        if program is None:
-            program = self._programs[hint] = _register(
-                self.text, self.layer, self._derived.operands,
-                ["d" + name for name in self.wanted], hint)
-        return program
-
-    @functools.cached_property
     def norm_inputs(self) -> tuple[str, ...]:
         """Those of the wanted inputs that are the norm's own."""
         return tuple(name for name in ("x", "gamma", "beta") if name in self.wanted)
 
-    @functools.cached_property
-    def _texts(self) -> dict[tuple[str, int], str]:
-        return {}
+    @_kept
+    def program(self, hint: int) -> _Program:
+        """The gradient by kernels of ours."""
+        return self.layer.register_whole(self.text, self._derived.operands,
+                                         ["d" + name for name in self.wanted], hint)
 
-    def text_of(self, program: Callable[[int], RowProgram], rows: int) -> str:
-        """One of the programs below for a call of so many rows, as the text that
-        :mod:`lnbwd.regions_op` knows it by."""
-        key = (program.__name__, rows_hint(rows))
-        text = self._texts.get(key)
-        if text is None:
-            text = self._texts[key] = regions_op.register_row_program(program(key[1])).text
-        return text
+    @_kept
+    def row_program(self, which: str, hint: int) -> _Program:
+        """One of the programs below."""
+        program, names = getattr(self, which)(hint)
+        return _Program(regions_op.register_row_program(program).text, names)
 
-    def bias_program(self, hint: int) -> RowProgram:
-        """The column sums of dout, its schedule chosen for so many rows."""
+    def bias_program(self, hint: int) -> tuple[RowProgram, list[str]]:
+        """The column sums of dout, its schedule chosen for so many rows, and its operands."""
         layer = self.layer
         build = Builder(layer.n)
         output = Output("column_sum", dict(layer.columns)["b"], build.add("input", 0))
         program = build.finish(None, [Input("row", layer.dtype)], [output])
-        return dataclasses.replace(program, expected_rows=hint)
+        return dataclasses.replace(program, expected_rows=hint), ["dout", "db"]
 
-    def rows_program(self, hint: int) -> RowProgram:
-        """What is after the product dz, its schedule chosen for so many rows: of dz, x, gamma,
-        beta and the statistics it makes z again, and the gradients of the norm's inputs, in one
-        pass over the rows."""
+    def rows_program(self, hint: int) -> tuple[RowProgram, list[str]]:
+        """What is after the product dz, its schedule chosen for so many rows, and its operands: of
+        dz, x, gamma, beta and the statistics it makes z again, and the gradients of the norm's
+        inputs, in one pass over the rows."""
         layer = self.layer
         columns = [(name, dtype) for name, dtype in layer.columns if name != "b"]
         inputs = [("dz", Input("row", layer.dtype)), ("x", Input("row", layer.dtype)),
@@ -279,13 +255,14 @@ class Gradient:
         if layer.norm == LAYER_NORM:
             inner = build.add("sub", inner, mean(weighted))
         sums = {"gamma": mul(value["dz"], xhat), "beta": value["dz"]}
-        outputs = [Output("row", layer.dtype, z)]
+        outputs = {"z": Output("row", layer.dtype, z)}
         if "x" in self.wanted:
-            outputs.append(Output("row", layer.dtype, mul(value["rstd"], inner)))
-        outputs += [Output("column_sum", dtype, sums[name]) for name, dtype in columns
-                    if name in self.wanted]
-        program = build.finish(None, [given for _, given in inputs], outputs)
-        return dataclasses.replace(program, expected_rows=hint)
+            outputs["dx"] = Output("row", layer.dtype, mul(value["rstd"], inner))
+        outputs |= {"d" + name: Output("column_sum", dtype, sums[name]) for name, dtype in columns
+                    if name in self.wanted}
+        program = build.finish(None, [given for _, given in inputs], list(outputs.values()))
+        return (dataclasses.replace(program, expected_rows=hint),
+                [*(name for name, _ in inputs), *outputs])
 
 
 @functools.lru_cache(_MAX_LAYERS)
@@ -299,61 +276,38 @@ def find_layer(norm: str, k: int, n: int, dtype: torch.dtype, gamma: torch.dtype
 
 
 # --------------------------------------------------------------------------------------------------
-# By kernels of ours
+# The ways
 # --------------------------------------------------------------------------------------------------
 
 
-def _register(source: str, layer: Layer, operands: Iterable[str], written: Collection[str],
-              hint: int) -> _Program:
-    """A program of kernels of ours for calls with so many rows.
-
-    Args:
-        source: the program as MLIR.
-        layer: the layer.
-        operands: the names of its arguments, in order.
-        written: those that are outputs.
-        hint: for calls with this :func:`lnbwd.spec.rows_hint`.
-    """
-    def make_kernel(device: runtime.Device) -> runtime.Kernel:
-        has_tf32 = layer.tf32 and _chips.has_tf32_products(device.chip)
-        # Of programs with matrices all chips' kernels depend on the number of rows: how a sum is
-        # taken apart.
-        return load_code(lambda chip, format: ProgramSpec(
-            source, chip, "float32-products=tf32" if has_tf32 else "", format, hint), device)
-
-    names = tuple(operands)
-    inputs, outputs = ([layer.operand(name) for name in names if (name in written) == is_output]
-                       for is_output in (False, True))
-    text = f"{source}// {hint} rows{', tf32' if layer.tf32 else ''}\n"
-    return _Program(regions_op.register_program(text, inputs, outputs, make_kernel).text, names)
+_call_of = functools.lru_cache(_MAX_LAYERS)(
+    lambda text, device: regions_op.region_call(text, str(device)))
 
 
 def _run(program: _Program, tensors: Mapping[str, Tensor]) -> None:
     """Launches a program on tensors by the names of its operands."""
-    x = tensors["x"]
-    _call_of(program.text, x.device)(x.shape[0], *[tensors[name] for name in program.names])
+    first = tensors[program.names[0]]
+    _call_of(program.text, first.device)(first.shape[0], *[tensors[name] for name in program.names])
+
+
+def _statistics(layer: Layer, x: Tensor) -> dict[str, Tensor]:
+    rstd = x.new_empty(x.shape[0], dtype=torch.float32)
+    return {"rstd": rstd} if layer.norm != LAYER_NORM else {
+        "mean": torch.empty_like(rstd), "rstd": rstd}
 
 
 def _forward_by_kernels(layer: Layer, known: dict[str, Tensor], _: bool) -> dict[str, Tensor]:
     x = known["x"]
-    rows = x.shape[0]
-    rstd = x.new_empty(rows, dtype=torch.float32)
-    results = {"out": x.new_empty(rows, layer.n), "rstd": rstd}
-    if layer.norm == LAYER_NORM:
-        results["mean"] = torch.empty_like(rstd)
-    _run(layer.program(rows), known | results)
+    results = _statistics(layer, x)
+    results["out"] = x.new_empty(x.shape[0], layer.n)
+    _run(layer.program(rows_hint(x.shape[0])), known | results)
     return results
 
 
 def _backward_by_kernels(gradient: Gradient, known: dict[str, Tensor]) -> dict[str, Tensor]:
     gradients = {"d" + name: torch.empty_like(known[name]) for name in gradient.wanted}
-    _run(gradient.program(known["x"].shape[0]), known | gradients)
+    _run(gradient.program(rows_hint(known["x"].shape[0])), known | gradients)
     return gradients
-
-
-# --------------------------------------------------------------------------------------------------
-# By PyTorch's products
-# --------------------------------------------------------------------------------------------------
 
 
 # The chip that the fields below were measured on; rows up to which each set of them has a workgroup
@@ -388,41 +342,28 @@ def before_product(chip: str, k: int, element_bytes: int, rows: int) -> str:
     return f"schedule={schedule.overrides(fields)}"
 
 
-def _normalise(layer: Layer, known: Mapping[str, Tensor],
-               with_statistics: bool = False) -> tuple[Tensor, ...]:
-    """The normalised rows, and the statistics if they are wanted."""
-    x, gamma, beta = known["x"], known.get("gamma"), known.get("beta")
-    if layer.k == 0:
-        norm = ops.NORMS[layer.norm]
-        empty = x.new_zeros(x.shape[0], dtype=torch.float32)
-        return (torch.empty_like(x), *[empty] * norm.count)
-    rows = x.shape[0]
-    text = layer.norm_text(rows, with_statistics)
-    if not with_statistics and not regions_op.is_loaded(text, x) and is_capturing(x.device):
+def _normalise(layer: Layer, known: dict[str, Tensor],
+               with_statistics: bool = False) -> dict[str, Tensor]:
+    """The normalised rows, "y", and the statistics if they are wanted."""
+    x = known["x"]
+    hint = rows_hint(x.shape[0])
+    program = layer.norm_program(hint, with_statistics)
+    if (not with_statistics and is_capturing(x.device)
+            and not regions_op.is_loaded(program.text, x)):
         # Nothing can be loaded; the kernel of a training step does as well.
-        with_statistics, text = True, layer.norm_text(rows, True)
-    outputs = [torch.empty_like(x)]
-    if with_statistics:
-        outputs.append(x.new_empty(rows, dtype=torch.float32))
-        if layer.norm == LAYER_NORM:
-            outputs.append(torch.empty_like(outputs[1]))
-    inputs = [x] if gamma is None else [x, gamma]
-    if beta is not None:
-        inputs.append(beta)
-    _call_of(text, x.device)(rows, *inputs, *outputs)
-    return tuple(outputs)
+        with_statistics, program = True, layer.norm_program(hint, True)
+    results = {"y": torch.empty_like(x), **(_statistics(layer, x) if with_statistics else {})}
+    _run(program, known | results)
+    return results
 
 
-def _forward_by_torch(layer: Layer, known: Mapping[str, Tensor],
+def _forward_by_torch(layer: Layer, known: dict[str, Tensor],
                       with_statistics: bool) -> dict[str, Tensor]:
-    z, *statistics = _normalise(layer, known, with_statistics)
-    b = known.get("b")
+    results = _normalise(layer, known, with_statistics)
+    b, z = known.get("b"), results.pop("y")
     if b is not None and b.dtype != z.dtype:
         b = b.to(z.dtype)
-    results = {"out": torch.nn.functional.linear(z, known["w"], b)}
-    if with_statistics:
-        results |= zip(layer.statistics, statistics, strict=True)
-    return results
+    return {"out": torch.nn.functional.linear(z, known["w"], b), **results}
 
 
 def _norm_gradients(gradient: Gradient, known: Mapping[str, Tensor],
@@ -439,15 +380,14 @@ def _norm_gradients(gradient: Gradient, known: Mapping[str, Tensor],
             if name in gradient.wanted}
 
 
-def _bias_gradient(gradient: Gradient, known: Mapping[str, Tensor], db: Tensor) -> None:
+def _bias_gradient(gradient: Gradient, known: dict[str, Tensor], db: Tensor) -> None:
     """The column sums of dout, added up in float32 and rounded once. By kernels of ours: PyTorch's
     sum over the rows takes longer than the product beside it where rows are some hundred."""
-    dout = known["dout"]
-    rows = dout.shape[0]
-    _call_of(gradient.text_of(gradient.bias_program, rows), dout.device)(rows, dout, db)
+    _run(gradient.row_program("bias_program", rows_hint(known["dout"].shape[0])),
+         known | {"db": db})
 
 
-def _backward_by_torch(gradient: Gradient, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _backward_by_torch(gradient: Gradient, known: dict[str, Tensor]) -> dict[str, Tensor]:
     """One kernel after another. What makes dx of dz reads x, and so makes z as well, which the
     product after it multiplies: x is read once."""
     layer, wanted, dout = gradient.layer, gradient.wanted, known["dout"]
@@ -457,24 +397,17 @@ def _backward_by_torch(gradient: Gradient, known: Mapping[str, Tensor]) -> dict[
         _bias_gradient(gradient, known, gradients["db"])
     if not gradient.norm_inputs:
         if "w" in wanted:
-            gradients["dw"] = dout.t() @ _normalise(layer, known)[0]
+            gradients["dw"] = dout.t() @ _normalise(layer, known)["y"]
         return gradients
     dz = dout @ known["w"]
     if "w" not in wanted:
         return gradients | _norm_gradients(gradient, known, dz)
-    x = known["x"]
-    outputs = {"z": torch.empty_like(x),
+    outputs = {"z": torch.empty_like(known["x"]),
                **{"d" + name: torch.empty_like(known[name]) for name in gradient.norm_inputs}}
-    inputs = (known[name] for name in ("x", "gamma", "beta", *layer.statistics) if name in known)
-    rows = x.shape[0]
-    call = _call_of(gradient.text_of(gradient.rows_program, rows), x.device)
-    call(rows, dz, *inputs, *outputs.values())
+    _run(gradient.row_program("rows_program", rows_hint(dout.shape[0])),
+         known | outputs | {"dz": dz})
     gradients["dw"] = dout.t() @ outputs.pop("z")
     return gradients | outputs
-
-
-_call_of = functools.lru_cache(_MAX_LAYERS)(
-    lambda text, device: regions_op.region_call(text, str(device)))
 
 
 _streams = threading.local()
@@ -490,49 +423,28 @@ def _side_stream(device: torch.device) -> torch.cuda.Stream:
     return stream
 
 
-class _Branch:
-    """What is started in a ``with`` statement runs beside what the current stream gets after it,
-    until :meth:`join`. On a simulated device all is done in order."""
-
-    def __init__(self, device: torch.device) -> None:
-        self._side = None
-        if device.type == "cuda":
-            self._current, self._side = torch.cuda.current_stream(device), _side_stream(device)
-            self._context = torch.cuda.stream(self._side)
-
-    def __enter__(self) -> None:
-        if self._side is not None:
-            self._side.wait_stream(self._current)
-            self._context.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        if self._side is not None:
-            self._context.__exit__(*error)
-
-    def join(self) -> None:
-        """Has the current stream wait for the branch."""
-        if self._side is not None:
-            self._current.wait_stream(self._side)
-
-
-def _backward_by_branches(gradient: Gradient, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _backward_by_branches(gradient: Gradient, known: dict[str, Tensor]) -> dict[str, Tensor]:
     """What dw and db need, and what the norm's gradients need, side by side: neither waits for the
-    other, and where rows are few none of the products fills the device. It reads x once more."""
+    other, and where rows are few none of the products fills the device. It reads x once more. On a
+    simulated device all is done in order."""
     wanted, dout = gradient.wanted, known["dout"]
     if not gradient.norm_inputs or ("w" not in wanted and "b" not in wanted):
         return _backward_by_torch(gradient, known)
     # All that outlives the branch is memory of the current stream, which waits for the branch.
     gradients = {"d" + name: torch.empty_like(known[name]) for name in ("w", "b") if name in wanted}
-    branch = _Branch(dout.device)
+    side = _side_stream(dout.device) if dout.is_cuda else None
+    if side is not None:
+        side.wait_stream(torch.cuda.current_stream(dout.device))
     try:
-        with branch:
+        with torch.cuda.stream(side):
             if "w" in wanted:
-                torch.mm(dout.t(), _normalise(gradient.layer, known)[0], out=gradients["dw"])
+                torch.mm(dout.t(), _normalise(gradient.layer, known)["y"], out=gradients["dw"])
             if "b" in wanted:
                 _bias_gradient(gradient, known, gradients["db"])
         gradients |= _norm_gradients(gradient, known, dout @ known["w"])
     finally:
-        branch.join()
+        if side is not None:
+            torch.cuda.current_stream(dout.device).wait_stream(side)
     return gradients
 
 
@@ -577,6 +489,6 @@ def backward(layer: Layer, known: dict[str, Tensor],
     Returns:
         "dx", "dw", ..., those that are wanted.
     """
-    x, gradient = known["x"], layer.gradient(wanted)
+    x, gradient = known["x"], layer.gradient(tuple(wanted))
     way = product_choice.choose(gradient.name, x.device, x.shape[0], _BACKWARD, gradient, known)
     return _BACKWARD[way](gradient, known)
