@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import sys
-import textwrap
 from pathlib import Path
 
 import tablegen_records
@@ -99,20 +98,16 @@ def python(fields: list[Record]) -> str:
              f'"""{MADE}', "", ":mod:`lnbwd.schedule` gives this table a form.", '"""', "",
              "__all__ = [", *(f'    "{f["name"].upper()}",' for f in fields), "]", ""]
     lines += [f'{f["name"].upper()} = "{f["name"]}"' for f in fields]
-    lines += ["", "# Name, whether it is a flag, unit, least value, all values (none: no bound), "
-              "what they are,", "# default (None: must be given), vendors, meaning.",
-              "FIELDS: tuple[tuple[str, bool, str, int, tuple[int, ...], str, int | None, "
-              "tuple[str, ...],", "                     str], ...] = ("]
+    lines += ["", "# Name, whether it is a flag, least value, all values (none: no bound), what "
+              "they are,", "# default (None: must be given).",
+              "FIELDS: tuple[tuple[str, bool, int, tuple[int, ...], str, int | None], ...] = ("]
     for f in fields:
-        meaning = f["text"] + (f"; {f['defaultText']}" if f["defaultText"] else "")
         default = int(f["defaultValue"]) if f["defaultValue"] else None
-        lines += [f"    ({f['name'].upper()}, {bool(f['isFlag'])}, {quoted(f['unit'])}, "
-                  f"{f['values']['least']},",
-                  f"     {tuple_of(f['values']['allowed'])}, {quoted(f['values']['text'])}, "
-                  f"{default}, {tuple_of(f['vendors'])},"]
-        parts = textwrap.wrap(meaning, 84, drop_whitespace=False, break_long_words=False)
-        lines += [f"     {quoted(part)}" for part in parts]
-        lines[-1] += "),"
+        row = [f"    ({f['name'].upper()}, {bool(f['isFlag'])}, {f['values']['least']}, "
+               f"{tuple_of(f['values']['allowed'])},",
+               f"{quoted(f['values']['text'])}, {default}),"]
+        line = " ".join(row)
+        lines += [line] if len(line) <= 100 else [row[0], "     " + row[1]]
     lines += [")", ""]
     return "\n".join(lines)
 

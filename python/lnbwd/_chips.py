@@ -54,7 +54,7 @@ def is_nvidia(chip: str) -> bool:
 
 
 def vendor(chip: str) -> str:
-    """"nvidia" or "amd", as the tables of fields have it."""
+    """"nvidia" or "amd"."""
     return "nvidia" if is_nvidia(chip) else "amd"
 
 

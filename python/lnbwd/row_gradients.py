@@ -24,7 +24,7 @@ from torch import Tensor
 from . import compiler, native, regions_op
 from .errors import CompileError, LnbwdError, refusal
 from .kernels import derive_gradient
-from .operators import transforms_are_active
+from .operators import differentiable, eager, refuse_forward_mode, transforms_are_active
 from .row_tracing import Signature, Trace
 from .rowprogram import RowProgram
 from .spec import GradientSpec
@@ -272,11 +272,8 @@ class Plan:
                              "expected saved=() in lnbwd.rowwise")
 
 
-def _refuse_forward_mode(ctx: Any, *tangents: Any) -> None:
-    raise LnbwdError("forward-mode differentiation (torch.autograd.forward_ad, torch.func.jvp, "
-                     "jacfwd) of a function of lnbwd.rowwise: there is none; use reverse mode "
-                     "(torch.func.vjp, grad, jacrev), or the undecorated function (its attribute "
-                     "'function')")
+_refuse = refuse_forward_mode("a function of lnbwd.rowwise",
+                              "the undecorated function (its attribute 'function')")
 
 
 def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
@@ -331,95 +328,79 @@ class _EagerForward(torch.autograd.Function):
         return tuple(results)
 
     backward = staticmethod(_backward)
-    jvp = staticmethod(_refuse_forward_mode)
+    jvp = staticmethod(_refuse)
 
 
-class _TransformedForward(torch.autograd.Function):
-    """The forward pass inside of torch.func's transforms, which may be nested: nothing but its
-    arguments is kept."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(plan: Plan, *tensors: Tensor) -> tuple[Tensor, ...]:
-        forward = plan.inference()
-        outputs = regions_op.raw_region([tensors[place] for place in forward.inputs], forward.text)
-        return tuple(plan.shaped([outputs[place] for place in forward.results],
-                                 tensors[plan.first].shape))
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        plan, *tensors = inputs
-        _, kept = plan.training(saves=False)
-        ctx.save_for_backward(*(tensors[place] for place in kept))
-        ctx.plan, ctx.shape, ctx.saves = plan, tensors[plan.first].shape, False
-        ctx.set_materialize_grads(False)
-
-    backward = staticmethod(_backward)
-    jvp = staticmethod(_refuse_forward_mode)
+# Inside of torch.func's transforms, which may be nested, nothing but its arguments is kept.
 
 
-class _Backward(torch.autograd.Function):
-    """The gradient as a function that has one itself, of PyTorch's operations.
-
-    Arguments: the plan, of which results and with respect to which tensors, whether something was
-    saved, the shape of the first rows; then what :class:`_Gradient` calls at hand. Results: the
-    gradients that are wanted.
-    """
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(plan: Plan, of: tuple[bool, ...], wrt: tuple[bool, ...], saves: bool,
-                shape: torch.Size, *at_hand: Tensor | None) -> tuple[Tensor, ...]:
-        gradient = plan.gradient(of, wrt, saves)
-        inputs = [at_hand[place] for place in gradient.inputs]
-        outputs = regions_op.raw_region(inputs, gradient.name)  # type: ignore[arg-type]
-        return tuple(plan.shaped_gradients(gradient, outputs, shape))
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.plan, ctx.of, ctx.wrt, ctx.saves, ctx.shape, *at_hand = inputs
-        ctx.save_for_backward(*at_hand)
-        ctx.set_materialize_grads(False)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        plan: Plan = ctx.plan
-        count = len(ctx.of)
-        at_hand = ctx.saved_tensors
-        _, kept = plan.training(ctx.saves)
-        like = next(grad for grad in at_hand if grad is not None)
-        first = [grad.float() for grad in at_hand[:count] if grad is not None]
-        held = [at_hand[count + place].float() for place in range(len(kept))]
-
-        def derivative(*values: Tensor) -> tuple[Tensor, ...]:
-            tensors = [like.new_zeros(plan.shape_of(place, ctx.shape), dtype=torch.float32)
-                       for place in range(plan.count)]
-            for place, tensor in zip(kept, values[len(first):], strict=True):
-                tensors[place] = tensor
-            return plan.first_derivative(ctx.of, ctx.wrt, values[:len(first)], tensors)
-
-        outputs, pull = _vjp(derivative, *first, *held)
-        wanted = [place for place in range(plan.count) if ctx.wrt[place - plan.count]]
-        order = plan.gradient(ctx.of, ctx.wrt, ctx.saves).outputs
-        found = iter(pull(tuple(
-            torch.zeros_like(output) if place not in order or grads[order.index(place)] is None
-            else grads[order.index(place)].to(output.dtype)  # type: ignore[union-attr]
-            for place, output in zip(wanted, outputs, strict=True))))
-        result: list[Tensor | None] = []
-        for place, tensor in enumerate(at_hand):
-            if tensor is None or place >= count + len(kept):
-                result.append(None)
-            else:
-                result.append(next(found).to(tensor.dtype))
-        return (None, None, None, None, None, *result)
-
-    jvp = staticmethod(_refuse_forward_mode)
+def _forward(plan: Plan, *tensors: Tensor) -> tuple[Tensor, ...]:
+    forward = plan.inference()
+    outputs = regions_op.raw_region([tensors[place] for place in forward.inputs], forward.text)
+    return tuple(plan.shaped([outputs[place] for place in forward.results],
+                             tensors[plan.first].shape))
 
 
-# torch.autograd.Function.apply without its Python half, 3 microseconds that are for torch.func.
-_apply_eager: Callable[..., tuple[Tensor, ...]] = super(torch.autograd.Function,
-                                                        _EagerForward).apply
-_transformed: Callable[..., tuple[Tensor, ...]] = _TransformedForward.apply
-_differentiable_backward: Callable[..., tuple[Tensor, ...]] = _Backward.apply
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    plan, *tensors = inputs
+    _, kept = plan.training(saves=False)
+    ctx.save_for_backward(*(tensors[place] for place in kept))
+    ctx.plan, ctx.shape, ctx.saves = plan, tensors[plan.first].shape, False
+    ctx.set_materialize_grads(False)
+
+
+# The gradient as a function that has one itself, of PyTorch's operations. Arguments: the plan, of
+# which results and with respect to which tensors, whether something was saved, the shape of the
+# first rows; then what _Gradient calls at hand. Results: the gradients that are wanted.
+
+
+def _gradient(plan: Plan, of: tuple[bool, ...], wrt: tuple[bool, ...], saves: bool,
+              shape: torch.Size, *at_hand: Tensor | None) -> tuple[Tensor, ...]:
+    gradient = plan.gradient(of, wrt, saves)
+    inputs = [at_hand[place] for place in gradient.inputs]
+    outputs = regions_op.raw_region(inputs, gradient.name)  # type: ignore[arg-type]
+    return tuple(plan.shaped_gradients(gradient, outputs, shape))
+
+
+def _keep_all(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.plan, ctx.of, ctx.wrt, ctx.saves, ctx.shape, *at_hand = inputs
+    ctx.save_for_backward(*at_hand)
+    ctx.set_materialize_grads(False)
+
+
+def _second_derivative(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+    plan: Plan = ctx.plan
+    count = len(ctx.of)
+    at_hand = ctx.saved_tensors
+    _, kept = plan.training(ctx.saves)
+    like = next(grad for grad in at_hand if grad is not None)
+    first = [grad.float() for grad in at_hand[:count] if grad is not None]
+    held = [at_hand[count + place].float() for place in range(len(kept))]
+
+    def derivative(*values: Tensor) -> tuple[Tensor, ...]:
+        tensors = [like.new_zeros(plan.shape_of(place, ctx.shape), dtype=torch.float32)
+                   for place in range(plan.count)]
+        for place, tensor in zip(kept, values[len(first):], strict=True):
+            tensors[place] = tensor
+        return plan.first_derivative(ctx.of, ctx.wrt, values[:len(first)], tensors)
+
+    outputs, pull = _vjp(derivative, *first, *held)
+    wanted = [place for place in range(plan.count) if ctx.wrt[place - plan.count]]
+    order = plan.gradient(ctx.of, ctx.wrt, ctx.saves).outputs
+    found = iter(pull(tuple(
+        torch.zeros_like(output) if place not in order or grads[order.index(place)] is None
+        else grads[order.index(place)].to(output.dtype)  # type: ignore[union-attr]
+        for place, output in zip(wanted, outputs, strict=True))))
+    result: list[Tensor | None] = []
+    for place, tensor in enumerate(at_hand):
+        if tensor is None or place >= count + len(kept):
+            result.append(None)
+        else:
+            result.append(next(found).to(tensor.dtype))
+    return (None, None, None, None, None, *result)
+
+
+_apply_eager: Callable[..., tuple[Tensor, ...]] = eager(_EagerForward)
+_transformed = differentiable("_TransformedForward", _forward, _keep, _backward, _refuse)
+_differentiable_backward = differentiable("_Backward", _gradient, _keep_all, _second_derivative,
+                                          _refuse)

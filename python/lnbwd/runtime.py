@@ -76,8 +76,6 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "lnbwd_program_format": (ctypes.c_char_p, [_P]),
     "lnbwd_program_argument_count": (ctypes.c_size_t, [_P]),
     "lnbwd_program_argument": (ctypes.c_int, [_P, ctypes.c_size_t, ctypes.POINTER(_ArgumentInfo)]),
-    "lnbwd_program_argument_size": (ctypes.c_int, [_P, ctypes.c_size_t, ctypes.c_int64,
-                                                   ctypes.POINTER(ctypes.c_size_t)]),
     "lnbwd_program_argument_size_grouped": (
         ctypes.c_int, [_P, ctypes.c_size_t, ctypes.c_int64, ctypes.c_int64,
                        ctypes.POINTER(ctypes.c_size_t)]),
@@ -90,12 +88,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "lnbwd_device_symbol": (_P, [_P, ctypes.c_char_p]),
     "lnbwd_kernel_load": (ctypes.c_int, [_P, _P, ctypes.POINTER(_P)]),
     "lnbwd_kernel_destroy": (None, [_P]),
-    "lnbwd_kernel_workspace_size": (ctypes.c_int, [_P, ctypes.c_int64,
-                                                   ctypes.POINTER(ctypes.c_size_t)]),
     "lnbwd_kernel_workspace_size_grouped": (
         ctypes.c_int, [_P, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_size_t)]),
-    "lnbwd_kernel_launch": (ctypes.c_int, [_P, _P, ctypes.c_size_t, ctypes.c_int64, _P,
-                                           ctypes.c_size_t, _P]),
     "lnbwd_kernel_launch_grouped": (ctypes.c_int, [_P, _P, ctypes.c_size_t, ctypes.c_int64,
                                                    ctypes.c_int64, _P, ctypes.c_size_t, _P]),
     "lnbwd_malloc": (ctypes.c_int, [_P, ctypes.c_size_t, ctypes.POINTER(_P)]),
@@ -137,6 +131,9 @@ def _check(status: int) -> None:
     if status:
         _raise(status)
 
+
+# LaunchSize::kNoGroups (lib/Runtime/Plan.h).
+_NO_GROUPS = -1 << 63
 
 # The Infinity Cache of the largest card, an MI300X.
 _MOST_AMD_CACHE = 256 << 20
@@ -256,12 +253,9 @@ class Program(_Handle):
     def argument_size(self, index: int, rows: int, groups: int | None = None) -> int:
         """The size in bytes of argument ``index`` for M = ``rows`` in B = ``groups``."""
         size = ctypes.c_size_t()
-        if groups is None:
-            _check(_library().lnbwd_program_argument_size(self._handle, index, rows,
-                                                          ctypes.byref(size)))
-        else:
-            _check(_library().lnbwd_program_argument_size_grouped(self._handle, index, rows, groups,
-                                                                  ctypes.byref(size)))
+        _check(_library().lnbwd_program_argument_size_grouped(
+            self._handle, index, rows, _NO_GROUPS if groups is None else groups,
+            ctypes.byref(size)))
         return size.value
 
 
@@ -531,7 +525,7 @@ class Kernel(_Handle):
         self.program = program
         self._count = len(program.arguments)
         self._pack = struct.Struct(f"{self._count}P").pack  # A C array; faster than ctypes'.
-        self._launch = _library().lnbwd_kernel_launch
+        self._launch = _library().lnbwd_kernel_launch_grouped
         self._sizes: dict[tuple[int, int | None], int] = {}
 
     def workspace_size(self, rows: int, groups: int | None = None) -> int:
@@ -541,11 +535,8 @@ class Kernel(_Handle):
         if known is not None:
             return known
         size = ctypes.c_size_t()
-        if groups is None:
-            _check(_library().lnbwd_kernel_workspace_size(self._handle, rows, ctypes.byref(size)))
-        else:
-            _check(_library().lnbwd_kernel_workspace_size_grouped(self._handle, rows, groups,
-                                                                  ctypes.byref(size)))
+        _check(_library().lnbwd_kernel_workspace_size_grouped(
+            self._handle, rows, _NO_GROUPS if groups is None else groups, ctypes.byref(size)))
         if len(self._sizes) > 4096:
             self._sizes.clear()
         self._sizes[rows, groups] = size.value
@@ -573,12 +564,8 @@ class Kernel(_Handle):
             raise ValueError(f"arguments: expected {self._count} addresses ("
                              + ", ".join(a.name for a in self.program.arguments)
                              + f"), got {len(arguments)}")
-        if groups is None:
-            status = self._launch(self._handle, self._pack(*arguments), self._count, rows,
-                                  workspace, workspace_bytes, stream)
-        else:
-            status = _library().lnbwd_kernel_launch_grouped(
-                self._handle, self._pack(*arguments), self._count, rows, groups, workspace,
-                workspace_bytes, stream)
+        status = self._launch(self._handle, self._pack(*arguments), self._count, rows,
+                              _NO_GROUPS if groups is None else groups, workspace,
+                              workspace_bytes, stream)
         if status:
             _raise(status)

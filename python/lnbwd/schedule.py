@@ -24,29 +24,23 @@ __all__ += _schedule.__all__
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a schedule.
+    """A field of a schedule. LNBwdSchedule.td says what it is (docs/reference/dialect.md).
 
     Attributes:
         name: as a schedule spells it.
         is_flag: whether it is true or false; as a number, 1 or 0.
-        unit: what it counts; "" for a flag.
         least: its least value.
         allowed: all its values; empty: all whole numbers from ``least``.
         values: those in words, "at least 1".
         default: its value where it is left out; None: it must be given.
-        vendors: "amd", "nvidia": whose chips take other values than the default.
-        text: one sentence on what it is.
     """
 
     name: str
     is_flag: bool
-    unit: str
     least: int
     allowed: tuple[int, ...]
     values: str
     default: int | None
-    vendors: tuple[str, ...]
-    text: str
 
     def takes(self, value: int) -> bool:
         """Whether the field can be ``value`` on some chip, for some program."""
