@@ -4,26 +4,24 @@
 """Compiled kernels on disk, shared by all processes.
 
 One file a kernel and compiler: ``<folder>/v1/<chip>/<digest of the spec>/<compiler>.kernel``.
-Derived gradients, which are MLIR, lie beside in ``<folder>/v1/any``, and results of
-:mod:`lnbwd.tuning`, which are JSON, among their chip's kernels. A
-file is a line of JSON (what it is, with a checksum of the code), and the code. It is written under
-another name and renamed, so that a reader sees it whole or not at all; writers never wait for one
-another. What fails a check is reported once, and compiled anew. A folder that cannot be written
-is reported once, and work goes on without.
+Derived gradients, which are MLIR, lie beside in ``<folder>/v1/any``, and results of measurements,
+which are JSON, among their chip's kernels. A file is a line of JSON (what it is, with a checksum of
+the code), and the code. It is written whole or not at all; writers never wait for one another. What
+fails a check is reported once, and compiled anew. A folder that cannot be written is reported once,
+and work goes on without.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import pathlib
 import re
-import tempfile
 import threading
 import warnings
 
+from ._files import write_whole
 from .errors import CacheWarning
 from .spec import Cached, GradientSpec, KernelSpec
 
@@ -145,18 +143,10 @@ class KernelCache:
                   "sha256": hashlib.sha256(code).hexdigest(), "compiler": compiler,
                   "spec": spec.to_json()}
         folder = self._entry_folder(spec)
-        temporary = None
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=folder)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(json.dumps(header).encode() + b"\n" + code)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, folder / f"{compiler}.kernel")
+            write_whole(folder / f"{compiler}.kernel", json.dumps(header).encode() + b"\n" + code)
         except OSError as error:
-            if temporary is not None:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
             self._warn("write", f"the kernel cache {self.folder} cannot be written: {error}; "
                                 "kernels are compiled again in every process. Set LNBWD_CACHE_DIR "
                                 "to a folder with room, or to 'off'.")

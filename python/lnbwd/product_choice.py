@@ -28,7 +28,7 @@ import torch
 from . import compiler, kernels
 from .errors import LnbwdError
 from .launching import is_capturing, open_device
-from .spec import ChoiceSpec, rows_hint
+from .spec import MeasurementSpec, rows_hint
 
 __all__ = ["BRANCHES", "KERNEL", "TORCH", "choose", "forced", "use_product"]
 
@@ -50,7 +50,7 @@ class _Choice(NamedTuple):
     captured: str
 
 
-_known: dict[ChoiceSpec, _Choice] = {}
+_known: dict[MeasurementSpec, _Choice] = {}
 # The same without what takes the host long to find out: by program, device and range of rows.
 _found: dict[tuple[str, int | None, int], _Choice] = {}
 _lock = threading.RLock()
@@ -239,7 +239,8 @@ def _find(source: str, device: torch.device, hint: int, ways: Ways) -> _Choice |
     """The ways of a shape that this process has not had on this device: of another device like it,
     from the cache, or measured. None: a graph is being captured, and nothing is known."""
     target = open_device(device)
-    spec = ChoiceSpec(source, target.chip, target.info.name, torch.__version__, hint)
+    spec = MeasurementSpec("choice", source, target.chip, target.info.name, hint,
+                           torch.__version__)
     times: dict[str, float] = {}
     with _lock:
         choice = _known.get(spec)

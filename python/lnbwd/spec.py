@@ -18,8 +18,8 @@ from typing import ClassVar
 from . import _chips, operations
 from .operations import OPERATIONS
 
-__all__ = ["DTYPES", "OPS", "ROWS_HINTS", "ChoiceSpec", "GradientSpec", "KernelSpec", "ProgramSpec",
-           "TuningSpec", "rows_hint", "rows_option"]
+__all__ = ["DTYPES", "OPS", "ROWS_HINTS", "GradientSpec", "KernelSpec", "MeasurementSpec",
+           "ProgramSpec", "rows_hint", "rows_option"]
 
 DTYPES = {"f16": 2, "bf16": 2, "f32": 4}
 """Element types of a kernel's buffers, with their size in bytes."""
@@ -280,36 +280,6 @@ Spec = KernelSpec | ProgramSpec
 
 
 @dataclass(frozen=True)
-class TuningSpec:
-    """A search for the fastest schedule of a kernel; the caches keep its result as they keep
-    kernels.
-
-    Attributes:
-        kernel: the kernel, its schedule being the compiler's.
-        device: the name of the device that it was measured on.
-        rows: the number of rows that it was measured with.
-    """
-
-    kernel: KernelSpec
-    device: str
-    rows: int
-
-    @property
-    def chip(self) -> str:
-        """The kernel's."""
-        return self.kernel.chip
-
-    def digest(self) -> str:
-        """Names the search, as :meth:`KernelSpec.digest` does a kernel."""
-        return _digest("tuning", self.kernel.digest(), self.device, str(self.rows))
-
-    def to_json(self) -> dict[str, object]:
-        """The fields, for people."""
-        return {"op": "tuning", "kernel": self.kernel.to_json(), "device": self.device,
-                "rows": self.rows}
-
-
-@dataclass(frozen=True)
 class GradientSpec:
     """A gradient that is derived, MLIR for any chip; the caches keep it as they keep kernels.
 
@@ -337,33 +307,35 @@ class GradientSpec:
 
 
 @dataclass(frozen=True)
-class ChoiceSpec:
-    """A measurement of whose product is faster (:mod:`lnbwd.product_choice`); the caches keep its
-    result as they keep kernels.
+class MeasurementSpec:
+    """What was measured on a device; the caches keep the result, JSON, as they keep kernels.
 
     Attributes:
-        source: the program of our kernels.
-        chip: what they are compiled for.
-        device: the name of the device that it was measured on.
-        torch: PyTorch's version, which has the other product.
-        rows: the range of numbers of rows.
+        kind: what for: "tuning" (:mod:`lnbwd.tuning`), "choice" (:mod:`lnbwd.product_choice`) or
+            "times" (:mod:`lnbwd.inductor.measuring`).
+        source: the program, or what names it.
+        chip: what it is compiled for.
+        device: the name of the device.
+        rows: the number of rows, or that of their range.
+        torch: PyTorch's version, if its kernels were measured, too.
     """
 
+    kind: str
     source: str
     chip: str
     device: str
-    torch: str
     rows: int
+    torch: str = ""
 
     def digest(self) -> str:
         """Names the measurement, as :meth:`KernelSpec.digest` does a kernel."""
-        return _digest("choice", self.source, self.device, self.torch, str(self.rows))
+        return _digest(self.kind, self.source, self.device, self.torch, str(self.rows))
 
     def to_json(self) -> dict[str, object]:
         """The fields but the source, for people."""
-        return {"op": "choice", "chip": self.chip, "device": self.device, "torch": self.torch,
+        return {"op": self.kind, "chip": self.chip, "device": self.device, "torch": self.torch,
                 "rows": self.rows}
 
 
-Cached = KernelSpec | ProgramSpec | GradientSpec | TuningSpec | ChoiceSpec
+Cached = KernelSpec | ProgramSpec | GradientSpec | MeasurementSpec
 """Whatever the cache on disk keeps something by."""

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from . import compiler, kernels, runtime, schedule
 from ._contest import Contest, Rotation
 from .errors import CompileError, LnbwdError
-from .spec import KernelSpec, TuningSpec, rows_hint
+from .spec import KernelSpec, MeasurementSpec, rows_hint
 
 __all__ = ["autotune", "is_on", "tuned"]
 
@@ -211,7 +211,7 @@ def tuned(spec: KernelSpec, device: runtime.Device, rows: int) -> str:
     """
     if spec.schedule:
         return spec.schedule
-    search = TuningSpec(spec, device.info.name, rows_hint(rows))
+    search = MeasurementSpec("tuning", spec.digest(), spec.chip, device.info.name, rows_hint(rows))
     cache = kernels.kernel_cache()
     identity = compiler.compiler_id()
     known = _read(cache.load(search, identity))

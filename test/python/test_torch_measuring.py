@@ -14,7 +14,8 @@ import torch
 from captured import operands, reasons, run_captured, taken
 
 import lnbwd.inductor
-from lnbwd.errors import LnbwdError
+from lnbwd.cache import KernelCache
+from lnbwd.errors import CacheWarning, LnbwdError
 from lnbwd.inductor import measuring
 from lnbwd.inductor.graph_pass import RegionPass, pass_
 from lnbwd.inductor.measuring import Measurements, Times
@@ -50,7 +51,7 @@ def test_times_decide(device, tmp_path, function, is_worth, ours, theirs):
     x, = operands(device, "r")
     timer = Timer(ours, theirs)
     got, _ = run_captured(function, x, region_pass=RegionPass(
-        measurements=Measurements(timer, tmp_path)))
+        measurements=Measurements(timer, KernelCache(tmp_path))))
     torch.testing.assert_close(got, function(x), rtol=1e-5, atol=1e-5)
     assert len(timer.asked) == 1 and timer.asked[0].rows == 6
     decision, = lnbwd.inductor.decisions(clear=True)
@@ -66,17 +67,20 @@ def test_times_are_kept(device, tmp_path):
     """In the process, and on disk for the next one; a damaged file is measured again."""
     x, = operands(device, "r")
     timer = Timer(1.0, 2.0)
-    first = RegionPass(measurements=Measurements(timer, tmp_path))
+    first = RegionPass(measurements=Measurements(timer, KernelCache(tmp_path)))
     for region_pass, count in ((first, 1), (first, 1),
-                               (RegionPass(measurements=Measurements(timer, tmp_path)), 1)):
+                               (RegionPass(measurements=Measurements(
+                                   timer, KernelCache(tmp_path))), 1)):
         run_captured(centre, x, region_pass=region_pass)
         assert len(timer.asked) == count
     assert len(taken()) == 3
     for text in ("", "[]", "{", '{"format": "other"}'):
-        file, = tmp_path.rglob("*.json")
+        file, = tmp_path.rglob("*.kernel")
         file.write_text(text)
         timer.asked.clear()
-        run_captured(centre, x, region_pass=RegionPass(measurements=Measurements(timer, tmp_path)))
+        with pytest.warns(CacheWarning, match="is damaged"):
+            run_captured(centre, x, region_pass=RegionPass(
+                measurements=Measurements(timer, KernelCache(tmp_path))))
         assert len(timer.asked) == 1
         assert '"theirs": 2.0' in file.read_text()
     # Another program has times of its own.
@@ -86,9 +90,11 @@ def test_times_are_kept(device, tmp_path):
 
 def test_a_folder_that_cannot_be_written(device, tmp_path):
     x, = operands(device, "r")
-    (tmp_path / "times").write_text("a file")
+    (tmp_path / "v1").write_text("a file")
     timer = Timer(1.0, 2.0)
-    run_captured(centre, x, region_pass=RegionPass(measurements=Measurements(timer, tmp_path)))
+    with pytest.warns(CacheWarning, match="cannot be"):
+        run_captured(centre, x, region_pass=RegionPass(
+            measurements=Measurements(timer, KernelCache(tmp_path))))
     assert len(timer.asked) == 1 and len(taken()) == 1
 
 
@@ -100,16 +106,16 @@ def test_an_estimate_where_there_are_no_times(device, tmp_path):
     for function, count in ((centre, 1), (bias_gradient, 0)):
         lnbwd.inductor.decisions(clear=True)
         run_captured(function, x,
-                     region_pass=RegionPass(measurements=Measurements(fail, tmp_path)))
+                     region_pass=RegionPass(measurements=Measurements(fail, KernelCache(tmp_path))))
         assert len(taken()) == count and "bytes an element" in (
             [d.reason for d in taken()] + reasons())[0]
-    assert not list(tmp_path.rglob("*.json"))
+    assert not list(tmp_path.rglob("*.kernel"))
     # M is a symbol: no one number of rows stands for all.
     timer = Timer(2.0, 1.0)
     torch._dynamo.mark_dynamic(x, 0)
     lnbwd.inductor.decisions(clear=True)
     run_captured(centre, x, dynamic=None,
-                 region_pass=RegionPass(measurements=Measurements(timer, tmp_path)))
+                 region_pass=RegionPass(measurements=Measurements(timer, KernelCache(tmp_path))))
     assert not timer.asked and len(taken()) == 1
 
 
@@ -122,7 +128,7 @@ def test_what_the_program_has_not_is_estimated(device, tmp_path):
     x, = operands(device, "r")
     timer = Timer(1.0, 2.0)
     run_captured(function, x[:, 1].contiguous(), x, region_pass=RegionPass(
-        measurements=Measurements(timer, tmp_path)))
+        measurements=Measurements(timer, KernelCache(tmp_path))))
     assert not timer.asked and "bytes an element" in reasons()[0]
 
 

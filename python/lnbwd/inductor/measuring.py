@@ -5,13 +5,11 @@
 
 With ``mode="max-autotune"`` an estimate does not decide which of the two is taken. Each program is
 timed by itself, on random tensors, in a process of its own: a compilation within a compilation
-would share the state of the one around it. Times are kept on disk beside the kernel cache, by the
-program's text, the chip, and the versions of both compilers.
+would share the state of the one around it. Times are kept in the kernel cache.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
@@ -26,16 +24,16 @@ import torch
 from torch import Tensor
 
 from .. import compiler, launching, regions_op
-from .._files import write_whole
+from ..cache import KernelCache
 from ..errors import LnbwdError
 from ..kernels import kernel_cache
 from ..rowprogram import RowProgram
+from ..spec import MeasurementSpec
 
 __all__ = ["Measurements", "Times", "measure"]
 
 log = logging.getLogger("lnbwd.regions")
 
-_FORMAT = "lnbwd-times 1"
 _SECONDS = 600
 
 
@@ -56,14 +54,12 @@ class Measurements:
 
     Args:
         timer: measures a program; None: a process for each on its device, if that is a GPU.
-        folder: where times are kept; None: beside the kernel cache, if there is one.
+        cache: where times are kept; None: in the kernel cache.
     """
 
-    def __init__(self, timer: Timer | None = None,
-                 folder: str | os.PathLike[str] | None = None) -> None:
-        self._timer = timer
-        self._folder = None if folder is None else pathlib.Path(folder)
-        self._known: dict[str, Times] = {}
+    def __init__(self, timer: Timer | None = None, cache: KernelCache | None = None) -> None:
+        self._timer, self._cache = timer, cache
+        self._known: dict[MeasurementSpec, Times] = {}
 
     def find(self, program: RowProgram, device: torch.device) -> Times | None:
         """The times of a program on a device; None where there are none to be had: the number of
@@ -71,46 +67,29 @@ class Measurements:
         """
         if program.rows is None or (self._timer is None and device.type != "cuda"):
             return None
-        text = program.text()
-        chip = launching.open_device(device).chip
-        key = hashlib.sha256("\0".join((
-            text, chip, str(compiler.compiler_id()), torch.__version__)).encode()).hexdigest()
-        path = self._path(chip, key)
-        times = self._known.get(key) or _read(path, text)
+        text, target = program.text(), launching.open_device(device)
+        spec = MeasurementSpec("times", text, target.chip, target.info.name, program.rows,
+                               torch.__version__)
+        cache, identity = self._cache or kernel_cache(), compiler.compiler_id()
+        times = self._known.get(spec) or _read(cache.load(spec, identity))
         if times is None:
             try:
                 times = (self._timer or time_in_process)(text, device)
             except LnbwdError as error:
                 log.info("not measured: %s: %s", program.name(), error)
                 return None
-            _write(path, text, times)
-        self._known[key] = times
+            if identity is not None:
+                cache.store(spec, identity, json.dumps(asdict(times)).encode())
+        self._known[spec] = times
         return times
 
-    def _path(self, chip: str, key: str) -> pathlib.Path | None:
-        folder = self._folder or kernel_cache().folder
-        return None if folder is None else folder / "times" / chip / f"{key}.json"
 
-
-def _read(path: pathlib.Path | None, text: str) -> Times | None:
-    """Times from a file; None if there is none, or it is damaged."""
+def _read(data: bytes | None) -> Times | None:
+    """Times from the cache; None if there are none that can be used."""
     try:
-        fields = json.loads(path.read_text()) if path is not None else {}
-        if fields.get("format") != _FORMAT or fields.get("program") != text:
-            return None
-        return Times(float(fields["ours"]), float(fields["theirs"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None if data is None else Times(**json.loads(data))
+    except (ValueError, TypeError):
         return None
-
-
-def _write(path: pathlib.Path | None, text: str, times: Times) -> None:
-    if path is None:
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps({"format": _FORMAT, "program": text, **asdict(times)}) + "\n")
-    except OSError as error:
-        log.info("times are not kept: %s", error)
 
 
 def time_in_process(text: str, device: torch.device) -> Times:
