@@ -17,7 +17,8 @@ from torch.fx import Node
 
 from .convert import is_computed_in_place, is_constant, is_reduction, is_view, sources
 
-__all__ = ["separated_sources", "separated_users", "blocks_read", "is_fused", "is_in_memory"]
+__all__ = ["blocks_read", "is_fused", "is_in_memory", "made_of", "separated_sources",
+           "separated_users"]
 
 aten = torch.ops.aten
 
@@ -82,25 +83,41 @@ def _other_users(node: Node, inside: Collection[Node] = ()) -> list[Node]:
     return result
 
 
-def _is_read_again(node: Node) -> bool:
-    """Whether torch.compile rather keeps a node than computing it anew in another kernel: it is
-    computed of many tensors (``config.realize_reads_threshold``)."""
+def made_of(node: Node,
+            is_made: Callable[[Node], bool | None]) -> tuple[set[Node], set[Node]] | None:
+    """The nodes that a node is computed by, itself among them, and those that they read; None: by
+    too many.
+
+    Args:
+        node: the node.
+        is_made: whether a node is computed, and not read; None: it is neither.
+    """
+    nodes: set[Node] = set()
     leaves: set[Node] = set()
-    seen: set[Node] = set()
     stack = [node]
     while stack:
         current = stack.pop()
-        if current in seen or is_constant(current):
+        if current in nodes or current in leaves or (made := is_made(current)) is None:
             continue
-        seen.add(current)
-        if current is not node and (not _is_fused(current) or is_reduction(current) or not all(
-                _is_fused(user) for user in _other_users(current))):
-            leaves.add(current)
-        else:
+        (nodes if made else leaves).add(current)
+        if made:
             stack += sources(current)
-        if len(leaves) > _MOST_READS or len(seen) > _MOST_NODES:
-            return True
-    return False
+        if len(nodes) > _MOST_NODES:
+            return None
+    return nodes, leaves
+
+
+def _is_read_again(node: Node) -> bool:
+    """Whether torch.compile rather keeps a node than computing it anew in another kernel: it is
+    computed of many tensors (``config.realize_reads_threshold``)."""
+    def is_made(current: Node) -> bool | None:
+        if is_constant(current):
+            return None
+        return current is node or (_is_fused(current) and not is_reduction(current) and all(
+            map(_is_fused, _other_users(current))))
+
+    found = made_of(node, is_made)
+    return found is None or len(found[1]) > _MOST_READS
 
 
 def separated_users(inside: Collection[Node]) -> set[Node]:
@@ -150,21 +167,15 @@ def is_in_memory(node: Node, inside: Collection[Node] = (),
 def blocks_read(node: Node, inside: Collection[Node] = ()) -> set[Node]:
     """The tensors in memory that a node is computed of in place by torch.compile; itself, if it is
     not. Random numbers and constants are none."""
-    result: set[Node] = set()
-    seen: set[Node] = set()
     base = _base(node)
-    stack = [base]
-    while stack:
-        current = stack.pop()
-        if current in seen or is_constant(current):
-            continue
-        seen.add(current)
-        if len(seen) > _MOST_NODES:
-            return {node}
-        if _is_alias(current):
-            stack.append(_base(current))
-        elif is_fused(current) and (current is base or not is_in_memory(current, inside)):
-            stack += sources(current)
-        elif isinstance(current.meta.get("val"), torch.Tensor):
-            result.add(current)
-    return result
+
+    def is_made(current: Node) -> bool | None:
+        if is_constant(current):
+            return None
+        if _is_alias(current) or (is_fused(current) and (
+                current is base or not is_in_memory(current, inside))):
+            return True
+        return False if isinstance(current.meta.get("val"), torch.Tensor) else None
+
+    found = made_of(base, is_made)
+    return {node} if found is None else found[1]

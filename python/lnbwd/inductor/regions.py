@@ -45,16 +45,12 @@ from .convert import (
     sources,
     sum_kind,
 )
-from .fusion import is_fused, is_in_memory, separated_users
+from .fusion import is_fused, is_in_memory, made_of, separated_users
 
 __all__ = ["Region", "find_regions", "normalised"]
 
 MIN_LENGTH, MAX_LENGTH = 16, 16384
 """The rows that are looked at: shorter ones fill no wave, longer ones no workgroup holds."""
-
-
-_MOST_SHARED = 64
-"""Nodes of others that a region computes for one that it reads."""
 
 
 @dataclass
@@ -419,39 +415,21 @@ def _share_nodes(region: Region) -> list[Node]:
         return sum(node.meta["val"].element_size() * (1 if is_in_memory(node, inside) else 2)
                    for node in nodes if is_row(node))
 
-    def made_of(node: Node) -> tuple[set[Node], set[Node]] | None:
-        """The nodes that a node is computed by, itself among them, and what they read."""
-        nodes: set[Node] = set()
-        leaves: set[Node] = set()
-        stack = [node]
-        while stack:
-            current = stack.pop()
-            if (current in nodes or current in leaves or current in inside or current in shared
-                    or is_constant(current)):
-                continue
-            if is_shareable(current) and (current is node or not is_in_memory(current, inside)):
-                nodes.add(current)
-                stack += sources(current)
-            elif _is_readable(current, domain):
-                leaves.add(current)
-            else:
-                return None
-            if len(nodes) > _MOST_SHARED:
-                return None
-        return nodes, leaves
-
     def read() -> list[Node]:
         used = [source for node in [*region.nodes, *shared] for source in sources(node)]
         return [node for node in dict.fromkeys(used)
                 if node not in inside and node not in shared and is_row(node)]
 
     for node in read():
-        found = made_of(node)
-        if found is None or node not in found[0]:
-            continue
-        nodes, leaves = found
-        if size(leaves - set(read())) < size([node]):
-            shared |= nodes
+        def is_made(current: Node, node: Node = node) -> bool | None:
+            if current in inside or current in shared or is_constant(current):
+                return None
+            return is_shareable(current) and (current is node or not is_in_memory(current, inside))
+
+        nodes, leaves = made_of(node, is_made) or (set(), set())
+        if (node in nodes and all(_is_readable(leaf, domain) for leaf in leaves)
+                and size(leaves - set(read())) < size([node])):
+            shared.update(nodes)
     return [node for node in region.nodes[0].graph.nodes if node in shared]
 
 
@@ -461,27 +439,19 @@ def _left_outside(region: Region) -> set[Node]:
     inside = set(region.nodes)
     result: set[Node] = set()
 
-    def made_of(node: Node) -> set[Node] | None:
-        """The nodes of the region that a node is computed by of what is in memory anyway."""
-        nodes: set[Node] = set()
-        stack = [node]
-        while stack:
-            current = stack.pop()
-            if current in nodes or current not in inside or (
-                    current is not node and is_in_memory(current, inside, region.unfused)):
-                continue
-            if not is_fused(current) or region.domain.role(current.meta["val"]) != "row" or (
-                    len(nodes) >= _MOST_SHARED):
-                return None
-            nodes.add(current)
-            stack += sources(current)
-        return nodes
-
     for node in region.nodes:
         if (region.domain.role(node.meta.get("val")) == "row" and is_fused(node)
                 and any(user not in inside for user in node.users)
                 and not is_in_memory(node, inside, region.unfused)):
-            result |= made_of(node) or set()
+            def is_made(current: Node, node: Node = node) -> bool | None:
+                if current not in inside or (current is not node and is_in_memory(
+                        current, inside, region.unfused)):
+                    return None
+                return is_fused(current) and region.domain.role(current.meta["val"]) == "row"
+
+            nodes, others = made_of(node, is_made) or (set(), set())
+            if not others:
+                result |= nodes
     return result
 
 
