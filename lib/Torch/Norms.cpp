@@ -61,11 +61,6 @@ struct NormCall {
   /// for what is wrong, and PyTorch computes what no kernel does.
   bool isSound() const;
 
-  /// Whether the result of a place is asked for: y and the statistics are, and
-  /// of x, weight and bias the gradients in the mask, of what is there.
-  bool isWanted(size_t result) const;
-  bool isAnyWanted() const;
-
   /// The row program that computes it, or null if it is not loaded yet.
   const RowProgram *findProgram() const;
 
@@ -93,6 +88,9 @@ struct NormCall {
   int32_t element;       ///< that of x (elementOf)
   int64_t rowLength = 0; ///< N; 0 if x's shape does not end in `shape`, too
   int64_t rows = 0;      ///< M
+  /// Which results are asked for: y and the statistics are, and of x, weight
+  /// and bias the gradients in the mask, of what is there.
+  std::array<bool, 3> isWanted{};
 
 private:
   template <typename Visitor> void visitArguments(Visitor visit);
@@ -174,6 +172,9 @@ NormCall::NormCall(NamedOperation operation, bool isAten, StableIValue *stack)
     rowLength = product(shape);
   if (rowLength > 0)
     rows = elementCount(x.get()) / rowLength;
+  const Tensor *likes[] = {&x, &weight, &bias};
+  for (size_t i = 0; i < resultCount; ++i)
+    isWanted[i] = info.isForward || (i < mask.size() && mask[i] && *likes[i]);
 }
 
 void NormCall::giveBack(StableIValue *stack) { visitArguments(Giver{stack}); }
@@ -203,24 +204,11 @@ bool NormCall::isSound() const {
                        elementCount(tensor.get()) == count &&
                        deviceIndexOf(tensor.get()) == device);
   };
-  return mask.size() == resultCount && isAnyWanted() &&
+  return mask.size() == resultCount &&
+         std::count(isWanted.begin(), isWanted.end(), true) != 0 &&
          (rows != 0 || !isAten) && fits(dy, element, elementCount(x.get())) &&
          fits(mean, LNBWD_ELEMENT_F32, rows) &&
          fits(rstd, LNBWD_ELEMENT_F32, rows);
-}
-
-bool NormCall::isWanted(size_t result) const {
-  if (info.isForward)
-    return true;
-  const Tensor *parameters[] = {&x, &weight, &bias};
-  return mask[result] && *parameters[result];
-}
-
-bool NormCall::isAnyWanted() const {
-  for (size_t result = 0; result < resultCount; ++result)
-    if (isWanted(result))
-      return true;
-  return false;
 }
 
 namespace {
@@ -246,7 +234,7 @@ const RowProgram *NormCall::findProgram() const {
   static_assert(sizeof(key) == 3 * 8 + 4 + 4);
   if (!info.isForward)
     for (size_t result = 0; result < resultCount; ++result)
-      key.wants |= isWanted(result) << result;
+      key.wants |= isWanted[result] << result;
   const Tensor *tensors[] = {&x, &weight, &bias};
   for (size_t i = 0; i < std::size(tensors); ++i)
     if (*tensors[i])
@@ -272,14 +260,11 @@ void NormCall::run(const RowProgram &program, StableIValue *stack) && {
   for (size_t i = 0; i < resultCount; ++i) {
     if (info.isForward && i > 0)
       results[i] = allocate(statistics, dtypeOf(LNBWD_ELEMENT_F32), device);
-    else if (isWanted(i))
+    else if (isWanted[i])
       results[i] = allocateLike(*likes[i]);
     else if (!isAten)
       results[i] = allocateEmpty(x);
   }
-  std::array<bool, 3> areWanted{};
-  for (size_t i = 0; i < resultCount; ++i)
-    areWanted[i] = isWanted(i);
   LaunchTensors tensors;
   tensors.input(std::move(dy));
   tensors.input(std::move(x));
@@ -289,7 +274,7 @@ void NormCall::run(const RowProgram &program, StableIValue *stack) && {
   tensors.input(std::move(mean));
   tensors.input(std::move(rstd));
   for (size_t i = 0; i < resultCount; ++i)
-    if (areWanted[i])
+    if (isWanted[i])
       tensors.output(results[i]);
   launch(program, rows, tensors.addresses(), device);
   for (size_t i = 0; i < resultCount; ++i)
@@ -315,16 +300,21 @@ static void normalise(StableIValue *stack, uint64_t, uint64_t) {
 
 template <bool isAten>
 static void registerNorms(torch::stable::detail::StableLibrary &library,
-                          const std::array<const char *, 4> &names) {
-  library.impl(names[0], normalise<NamedOperation::LayerNorm, isAten>)
-      .impl(names[1], normalise<NamedOperation::RmsNorm, isAten>)
-      .impl(names[2], normalise<NamedOperation::LayerNormBwd, isAten>)
-      .impl(names[3], normalise<NamedOperation::RmsNormBwd, isAten>);
+                          const std::array<std::string, 4> &names) {
+  library.impl(names[0].c_str(), normalise<NamedOperation::LayerNorm, isAten>)
+      .impl(names[1].c_str(), normalise<NamedOperation::RmsNorm, isAten>)
+      .impl(names[2].c_str(), normalise<NamedOperation::LayerNormBwd, isAten>)
+      .impl(names[3].c_str(), normalise<NamedOperation::RmsNormBwd, isAten>);
 }
 
 static void registerOurs(torch::stable::detail::StableLibrary &library) {
-  registerNorms<false>(library, {"_layer_norm", "_rms_norm", "_layer_norm_bwd",
-                                 "_rms_norm_bwd"});
+  auto name = [](NamedOperation operation) {
+    return std::string("_") + getName(operation);
+  };
+  registerNorms<false>(library, {name(NamedOperation::LayerNorm),
+                                 name(NamedOperation::RmsNorm),
+                                 name(NamedOperation::LayerNormBwd),
+                                 name(NamedOperation::RmsNormBwd)});
 }
 
 } // namespace lnbwd::torch_operators
@@ -348,9 +338,11 @@ using namespace lnbwd::torch_operators;
 
 /// Overrides PyTorch's kernels for a dispatch key, "CUDA" or "CPU": of the
 /// operators of these names, in the order of NamedOperation. Null takes ours
-/// out again. 0: done; else PyTorch refused it.
+/// out again. `epsilons` stand for those that are not given, for each
+/// lnbwd_element of rows; below 0: not known. 0: done; else PyTorch refused it.
 LNBWD_TORCH_API int lnbwd_torch_override_aten(const char *dispatch_key,
-                                              const char *const *names) {
+                                              const char *const *names,
+                                              const double *epsilons) {
   using torch::stable::detail::StableLibrary;
   static std::mutex mutex;
   static auto *libraries =
@@ -360,6 +352,7 @@ LNBWD_TORCH_API int lnbwd_torch_override_aten(const char *dispatch_key,
   library.reset();
   if (!names)
     return 0;
+  std::copy_n(epsilons, defaultEpsilons.size(), defaultEpsilons.begin());
   try {
     library = std::make_unique<StableLibrary>(StableLibrary::Kind::IMPL, "aten",
                                               dispatch_key, __FILE__, __LINE__);
@@ -368,16 +361,6 @@ LNBWD_TORCH_API int lnbwd_torch_override_aten(const char *dispatch_key,
     library.reset();
     return 1;
   }
-  return 0;
-}
-
-/// Says what epsilon stands for one that was not given; below 0: not known.
-/// Gives 0, or 1 for elements that no rows are of.
-LNBWD_TORCH_API int lnbwd_torch_set_default_epsilon(int32_t element,
-                                                    double epsilon) {
-  if (element < 0 || static_cast<size_t>(element) >= defaultEpsilons.size())
-    return 1;
-  defaultEpsilons[element] = epsilon;
   return 0;
 }
 

@@ -19,7 +19,8 @@ static void check(lnbwd_status status) {
 }
 
 int32_t deviceNumber(AtenTensorHandle tensor) {
-  return isOnGPU(tensor) ? deviceIndexOf(tensor) : simulatedDevice();
+  int32_t index = deviceIndexOf(tensor);
+  return index < 0 ? simulatedDevice() : index;
 }
 
 namespace {

@@ -213,19 +213,6 @@ int64_t elementCount(AtenTensorHandle tensor) {
   return count;
 }
 
-int32_t deviceIndexOf(AtenTensorHandle tensor) {
-  int32_t index = 0;
-  check(aoti_torch_get_device_index(tensor, &index), "gave no tensor's device");
-  return isOnGPU(tensor) ? index : -1;
-}
-
-bool isOnGPU(AtenTensorHandle tensor) {
-  int32_t type = 0;
-  check(aoti_torch_get_device_type(tensor, &type),
-        "gave no tensor's kind of device");
-  return type == aoti_torch_device_type_cuda();
-}
-
 Device deviceOf(AtenTensorHandle tensor) {
   Device device{};
   check(aoti_torch_get_device_type(tensor, &device.type),
@@ -233,6 +220,11 @@ Device deviceOf(AtenTensorHandle tensor) {
   check(aoti_torch_get_device_index(tensor, &device.index),
         "gave no tensor's device");
   return device;
+}
+
+int32_t deviceIndexOf(AtenTensorHandle tensor) {
+  Device device = deviceOf(tensor);
+  return device.isGPU() ? device.index : -1;
 }
 
 void *dataOf(AtenTensorHandle tensor) {

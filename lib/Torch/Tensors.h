@@ -77,7 +77,6 @@ std::vector<int64_t> leadingSizes(AtenTensorHandle tensor, size_t count);
 int64_t elementCount(AtenTensorHandle tensor);
 /// The GPU's index, or below 0 for the CPU.
 int32_t deviceIndexOf(AtenTensorHandle tensor);
-bool isOnGPU(AtenTensorHandle tensor);
 void *dataOf(AtenTensorHandle tensor);
 
 /// Where tensors are.

@@ -11,9 +11,9 @@ serves models as they are. What no kernel of ours computes goes on to the kernel
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
-import types
 import warnings
 from typing import Any
 
@@ -133,10 +133,10 @@ def _keep_originals(key: str) -> None:
 def _default_epsilon(dtype: torch.dtype, device_type: str) -> float:
     """What PyTorch's RMSNorm adds where no epsilon is given, which differs between its releases:
     the type's, or that of float32. It is found out by rows of zeros; below 0 if it is neither."""
-    zeros = torch.zeros(1, 16, dtype=dtype, device=device_type)
     try:
+        zeros = torch.zeros(1, 16, dtype=dtype, device=device_type)
         rstd = torch.ops.aten._fused_rms_norm.default(zeros, [16], None, None)[1]
-    except RuntimeError:
+    except (RuntimeError, AssertionError):  # There may be no such device.
         return -1.0
     found = float(rstd.double().item()) ** -2
     for candidate in (torch.finfo(dtype).eps, torch.finfo(torch.float32).eps):
@@ -145,7 +145,7 @@ def _default_epsilon(dtype: torch.dtype, device_type: str) -> float:
     return -1.0
 
 
-class Override:
+class Override(contextlib.AbstractContextManager["Override"]):
     """What :func:`override_aten` returns; a context manager, too, which ends it."""
 
     def __init__(self, device_type: str) -> None:
@@ -162,11 +162,7 @@ class Override:
                 active.discard(device_type)
                 native.override_aten(_KEYS[device_type], None)
 
-    def __enter__(self) -> Override:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: types.TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self.undo()
 
 
@@ -206,12 +202,9 @@ def override_aten(device_type: str = "cuda") -> Override:
         if _counts[device_type] == 0:
             _define()
             _keep_originals(_KEYS[device_type])
-            if device_type == "cpu" or torch.cuda.is_available():
-                for dtype in native.ELEMENT_NAMES:
-                    if dtype.is_floating_point:
-                        native.set_default_epsilon(dtype, _default_epsilon(dtype, device_type))
             names = [_OPERATORS[op][0] for op in OPERATIONS if op in _OPERATORS]
-            if not native.override_aten(_KEYS[device_type], names):
+            if not native.override_aten(_KEYS[device_type], names,
+                                        lambda dtype: _default_epsilon(dtype, device_type)):
                 raise LnbwdError("lnbwd.override_aten: PyTorch refuses other kernels for its "
                                  "operators; its words are on the standard error output")
         _counts[device_type] += 1

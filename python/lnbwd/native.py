@@ -26,7 +26,7 @@ from ._library import find_library
 from .errors import LnbwdError
 
 __all__ = ["ELEMENT_NAMES", "add_program", "called_from_library", "load", "make_region_call",
-           "original", "override_aten", "set_default_epsilon", "set_simulated_chip"]
+           "original", "override_aten", "set_simulated_chip"]
 
 ELEMENT_NAMES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32",
                  torch.bool: "i8"}
@@ -119,10 +119,9 @@ def load() -> ctypes.CDLL | None:
     library.lnbwd_torch_simulated_device.restype = i32
     library.lnbwd_torch_rows_hint.restype = i64
     library.lnbwd_torch_rows_hint.argtypes = [i64]
-    library.lnbwd_torch_set_default_epsilon.restype = ctypes.c_int
-    library.lnbwd_torch_set_default_epsilon.argtypes = [i32, ctypes.c_double]
     library.lnbwd_torch_override_aten.restype = ctypes.c_int
-    library.lnbwd_torch_override_aten.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p)]
+    library.lnbwd_torch_override_aten.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p),
+                                                  ctypes.POINTER(ctypes.c_double)]
     return library
 
 
@@ -133,7 +132,8 @@ def set_simulated_chip(chip: str) -> None:
         library.lnbwd_torch_set_simulated_chip(chip.encode())
 
 
-def override_aten(dispatch_key: str, names: Sequence[str] | None) -> bool:
+def override_aten(dispatch_key: str, names: Sequence[str] | None,
+                  find_epsilon: Callable[[torch.dtype], float] = lambda dtype: -1.0) -> bool:
     """Puts our kernels into the places of PyTorch's norms for a dispatch key, or takes them out;
     whether PyTorch let it. PyTorch's warning of kernels that are overridden, which is what was
     asked for, is not shown.
@@ -142,13 +142,17 @@ def override_aten(dispatch_key: str, names: Sequence[str] | None) -> bool:
         dispatch_key: "CUDA" or "CPU".
         names: ATen's names of the operators, in the order of :mod:`lnbwd.operations`; None takes
             ours out.
+        find_epsilon: gives what PyTorch's RMSNorm adds to rows of a type where no epsilon is given;
+            below 0: it is not known, and such calls are PyTorch's.
     """
     library = load()
     assert library is not None
     given = names and (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
+    types = [dtype for dtype in _ELEMENTS if dtype.is_floating_point]
+    epsilons = (ctypes.c_double * len(types))(*map(find_epsilon, types))
 
     def override() -> int:
-        result: int = library.lnbwd_torch_override_aten(dispatch_key.encode(), given)
+        result: int = library.lnbwd_torch_override_aten(dispatch_key.encode(), given, epsilons)
         return result
 
     with warnings.catch_warnings():
@@ -156,20 +160,6 @@ def override_aten(dispatch_key: str, names: Sequence[str] | None) -> bool:
         # This function calls another, and does nothing else here: warnings of PyTorch's C++ within
         # a call of its Python interface become Python's, and lines on standard error elsewhere.
         return bool(torch._C._disabled_torch_function_impl(override, (), (), {}) == 0)
-
-
-def set_default_epsilon(dtype: torch.dtype, epsilon: float) -> None:
-    """Says what PyTorch's RMSNorm adds to rows of a type where no epsilon is given; below 0: it
-    is not known, and such calls are PyTorch's.
-
-    Raises:
-        ValueError: no rows are of that type: a mask's.
-    """
-    library = load()
-    assert library is not None
-    if library.lnbwd_torch_set_default_epsilon(_ELEMENTS.index(dtype), epsilon) != 0:
-        raise ValueError(f"dtype: expected a type of rows, float16, bfloat16 or float32, got "
-                         f"{dtype}")
 
 
 # What the library's table points to, which is never cleared.

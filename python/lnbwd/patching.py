@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import itertools
-import types
 import warnings
 import weakref
 from collections.abc import Mapping
@@ -109,7 +109,7 @@ def _undo_overrides(model: torch.nn.Module) -> None:
         override.undo()
 
 
-class Patch:
+class Patch(contextlib.AbstractContextManager["Patch"]):
     """What :func:`patch` did to a model; a context manager that undoes it at its end.
 
     Attributes:
@@ -136,11 +136,7 @@ class Patch:
             if original is not None:
                 module.__class__ = original
 
-    def __enter__(self) -> Patch:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: types.TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self.undo()
 
     def __str__(self) -> str:

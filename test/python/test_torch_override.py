@@ -44,15 +44,9 @@ def launched(monkeypatch):
     return asked
 
 
-def test_masks_have_no_epsilon():
-    """The library keeps epsilons for the types of rows, and writes nothing beside them."""
-    with pytest.raises(ValueError, match="expected a type of rows, float16, bfloat16 or float32, "
-                                         "got torch\\.bool"):
-        native.set_default_epsilon(torch.bool, -1.0)
-
-
 def test_errors_after_an_override(override, device):
-    """C++'s exceptions reach Python, which what stands beside the epsilons' table decides."""
+    """C++'s exceptions reach Python, which what stands beside the epsilons' table decides: masks
+    have none."""
     text = "no program of this name"
     call = native.make_region_call(text, device)
     with pytest.raises(RuntimeError, match="is not registered in this process"):
