@@ -64,7 +64,7 @@ def use_null_kernels(n: int, dtype: torch.dtype) -> None:
     """Puts kernels that do nothing into the tables, for CPU tensors from here on."""
     chip = launching.DEFAULT_CHIP
     os.environ["LNBWD_SIMULATE"] = chip
-    launching._launch_on_host_memory = (  # type: ignore[assignment]
+    launching.launch_on_host_memory = (
         lambda kernel, rows, addresses, groups: kernel.launch(addresses, rows, 0, 0, 0))
     for norm in NORMS.values():
         types = (dtype,) * (1 + norm.count)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 import sys
@@ -26,16 +27,4 @@ def _execute(name: str) -> int:
     os.execv(program, [name, *sys.argv[1:]])
 
 
-def opt() -> int:
-    """lnbwd-opt: the compiler's command line."""
-    return _execute("lnbwd-opt")
-
-
-def run() -> int:
-    """lnbwd-run: runs a compiled kernel, checks and times it."""
-    return _execute("lnbwd-run")
-
-
-def sim() -> int:
-    """lnbwd-sim: runs a kernel of any AMD code object on the simulator."""
-    return _execute("lnbwd-sim")
+opt, run, sim = (functools.partial(_execute, name) for name in _REMEDY)

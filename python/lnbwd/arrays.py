@@ -60,19 +60,10 @@ def run_kernel(kernel: runtime.Kernel, inputs: Mapping[str, Any]) -> dict[str, A
             rows = count
         arrays[a.name] = array
     assert rows is not None
-    device = kernel.device
     outputs = {a.name: np.empty(
         (rows, a.row_length) if a.kind == "row_block"
         else (a.row_length,) if a.kind == "column" else (rows,), _TYPES[a.element])
         for a in arguments if a.access == "write"}
-    buffers = {a.name: device.allocate(kernel.program.argument_size(index, rows))
-               for index, a in enumerate(arguments)}
-    for name, array in arrays.items():
-        buffers[name].upload_from(array.ctypes.data, array.nbytes)
-    size = kernel.workspace_size(rows)
-    workspace = device.allocate(size)
-    kernel.launch([buffers[a.name].pointer for a in arguments], rows, workspace.pointer, size)
-    device.synchronize()
-    for name, array in outputs.items():
-        buffers[name].download_to(array.ctypes.data, array.nbytes)
+    arrays |= outputs
+    runtime.launch_on_host_memory(kernel, rows, [arrays[a.name].ctypes.data for a in arguments])
     return outputs

@@ -105,14 +105,14 @@ def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
     """
     generator = torch.Generator().manual_seed(0)
 
-    def random(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    def random(*shape: int, dtype: torch.dtype) -> Tensor:
         values = torch.randn(shape, generator=generator).to(dtype)
         return values.to(device).requires_grad_()
 
-    def tutorial(norm: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def two(norm: Callable[..., Tensor]) -> Callable[..., Tensor]:
         def run(input: Tensor, ln_weight: Tensor, ln_bias: Tensor, weight: Tensor,
                 bias: Tensor) -> Tensor:
-            hidden = norm(input, (8,), ln_weight, ln_bias, 1e-5)
+            hidden = norm(input, tuple(ln_weight.shape), ln_weight, ln_bias, 1e-5)
             return torch.nn.functional.linear(hidden, weight, bias)
         return run
 
@@ -121,21 +121,18 @@ def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
         return linear.layer_norm_linear(input, tuple(ln_weight.shape), ln_weight, ln_bias, weight,
                                         bias)
 
-    def both(input: Tensor, ln_weight: Tensor, ln_bias: Tensor, weight: Tensor,
-             bias: Tensor) -> Tensor:
-        hidden = torch.nn.functional.layer_norm(input, ln_weight.shape, ln_weight, ln_bias, 1e-5)
-        return torch.nn.functional.linear(hidden, weight, bias)
+    def operands(leading: Sequence[int], n: int, outputs: int,
+                 dtype: torch.dtype) -> dict[str, Tensor]:
+        shapes = {"input": (*leading, n), "ln_weight": (n,), "ln_bias": (n,),
+                  "weight": (outputs, n), "bias": (outputs,)}
+        return {name: random(*shape, dtype=dtype) for name, shape in shapes.items()}
 
+    both = two(torch.nn.functional.layer_norm)
     sizes = "batch 4, sequence 4, hidden 8, output 16"
-    yield from _compare(
-        f"LayerNorm + Linear, {sizes}",
-        tutorial(functional.layer_norm), tutorial(torch.nn.functional.layer_norm),
-        {"input": random(4, 4, 8), "ln_weight": random(8), "ln_bias": random(8),
-         "weight": random(16, 8), "bias": random(16)}, _TUTORIAL_ALLOWED)
-    yield from _compare(
-        f"LayerNorm + Linear in one, {sizes}", one_operation, both,
-        {"input": random(4, 4, 8), "ln_weight": random(8), "ln_bias": random(8),
-         "weight": random(16, 8), "bias": random(16)}, _TUTORIAL_ALLOWED)
+    for title, function in (("LayerNorm + Linear", two(functional.layer_norm)),
+                            ("LayerNorm + Linear in one", one_operation)):
+        yield from _compare(f"{title}, {sizes}", function, both,
+                            operands((4, 4), 8, 16, torch.float32), _TUTORIAL_ALLOWED)
     for name in dtypes:
         dtype = _DTYPES[name]
         for n in lengths:
@@ -152,12 +149,9 @@ def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
                                     layer(getattr(functional, norm)),
                                     layer(getattr(torch.nn.functional, norm)), given, None)
         n = lengths[0]
-        parameters = {"input": random(rows, n, dtype=dtype), "ln_weight": random(n, dtype=dtype),
-                      "ln_bias": random(n, dtype=dtype),
-                      "weight": random(_OUTPUTS, n, dtype=dtype),
-                      "bias": random(_OUTPUTS, dtype=dtype)}
         yield from _compare(f"LayerNorm + Linear in one, {rows} x {n} to {_OUTPUTS}, {name}",
-                            one_operation, both, parameters, None, max(rows, n, _OUTPUTS))
+                            one_operation, both, operands((rows,), n, _OUTPUTS, dtype), None,
+                            max(rows, n, _OUTPUTS))
 
 
 def _words(text: str) -> list[str]:

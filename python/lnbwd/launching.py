@@ -20,6 +20,7 @@ import torch
 from . import _chips, native, runtime
 from .errors import LnbwdError, RuntimeStatusError
 from .kernels import code_for_device
+from .runtime import launch_on_host_memory
 from .spec import Spec
 
 __all__ = ["falls_back", "simulate", "simulated_chip"]
@@ -147,12 +148,8 @@ def check_capture(device: torch.device, what: str) -> None:
             "torch.compile(mode='reduce-overhead') do)")
 
 
-def _public_stream(index: int) -> int:
-    return int(torch.cuda.current_stream(index).cuda_stream)
-
-
-# The stream's number, without making an object of it.
-_raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", _public_stream)
+# The stream's number, without making an object of it; a build for the CPU has none.
+_raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
 
 def device_key(tensor: torch.Tensor) -> object:
@@ -181,7 +178,7 @@ def launch_kernel(kernel: runtime.Kernel, rows: int, tensors: Sequence[torch.Ten
     addresses = [t.data_ptr() for t in tensors]
     index = tensors[0].get_device()
     if index < 0:
-        _launch_on_host_memory(kernel, rows, addresses, groups)
+        launch_on_host_memory(kernel, rows, addresses, groups)
         return
     size = kernel.workspace_size(rows, groups)
     workspace = 0
@@ -189,24 +186,5 @@ def launch_kernel(kernel: runtime.Kernel, rows: int, tensors: Sequence[torch.Ten
         # Freed on return, which is sound: PyTorch gives the memory to later work of the stream.
         scratch = tensors[0].new_empty(size, dtype=torch.uint8)
         workspace = scratch.data_ptr()
+    assert _raw_stream is not None
     kernel.launch(addresses, rows, workspace, size, _raw_stream(index), groups)
-
-
-def _launch_on_host_memory(kernel: runtime.Kernel, rows: int, addresses: Sequence[int],
-                           groups: int | None) -> None:
-    device = kernel.device
-    arguments = kernel.program.arguments
-    sizes = [kernel.program.argument_size(index, rows, groups)
-             for index in range(len(arguments))]
-    buffers = [device.allocate(size) for size in sizes]
-    for argument, address, size, buffer in zip(arguments, addresses, sizes, buffers, strict=True):
-        if argument.access != "write" and size:
-            buffer.upload_from(address, size)
-    workspace_size = kernel.workspace_size(rows, groups)
-    workspace = device.allocate(workspace_size)
-    kernel.launch([b.pointer for b in buffers], rows, workspace.pointer, workspace_size,
-                  groups=groups)
-    device.synchronize()
-    for argument, address, size, buffer in zip(arguments, addresses, sizes, buffers, strict=True):
-        if argument.access != "read" and size:
-            buffer.download_to(address, size)

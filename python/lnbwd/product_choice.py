@@ -50,8 +50,7 @@ class _Choice(NamedTuple):
     captured: str
 
 
-_known: dict[MeasurementSpec, _Choice] = {}
-# The same without what takes the host long to find out: by program, device and range of rows.
+# By program, device and range of rows.
 _found: dict[tuple[str, int | None, int], _Choice] = {}
 _lock = threading.RLock()
 
@@ -238,31 +237,28 @@ def choose(source: str, device: torch.device, rows: int, ways: Ways, *arguments:
 def _find(source: str, device: torch.device, hint: int, ways: Ways) -> _Choice | None:
     """The ways of a shape that this process has not had on this device: of another device like it,
     from the cache, or measured. None: a graph is being captured, and nothing is known."""
-    target = open_device(device)
-    spec = MeasurementSpec("choice", source, target.chip, target.info.name, hint,
-                           torch.__version__)
-    times: dict[str, float] = {}
+    key = (source, device.index, hint)
     with _lock:
-        choice = _known.get(spec)
+        if key in _found:
+            return _found[key]
+        if is_capturing(device):
+            return None
+        target = open_device(device)
+        spec = MeasurementSpec("choice", source, target.chip, target.info.name, hint,
+                               torch.__version__)
+        cache, identity = kernels.kernel_cache(), compiler.compiler_id()
+        choice = _read(cache.load(spec, identity))
         if choice is None:
-            if is_capturing(device):
-                return None
-            cache, identity = kernels.kernel_cache(), compiler.compiler_id()
-            choice = _read(cache.load(spec, identity))
-            if choice is None:
-                times = _measure(ways, device)
-                captured: Mapping[str, float] = {}
-                if max(times.values()) <= _LONGEST_IN_GRAPHS_US:
-                    captured = _measure_captured({way: ways[way] for way in _of_graphs(times)},
-                                                 device)
-                of_graphs = captured or {way: times[way] for way in _of_graphs(times)}
-                choice = _Choice(_fastest(times), _fastest(of_graphs))
-                if identity is not None:
-                    cache.store(spec, identity, json.dumps(
-                        {**choice._asdict(), "called_us": times,
-                         "captured_us": captured}).encode())
-            _known[spec] = choice
-        if not times and choice.captured != choice.called and not is_capturing(device):
+            times = _measure(ways, device)
+            captured: Mapping[str, float] = {}
+            if max(times.values()) <= _LONGEST_IN_GRAPHS_US:
+                captured = _measure_captured({way: ways[way] for way in _of_graphs(times)}, device)
+            of_graphs = captured or {way: times[way] for way in _of_graphs(times)}
+            choice = _Choice(_fastest(times), _fastest(of_graphs))
+            if identity is not None:
+                cache.store(spec, identity, json.dumps({
+                    **choice._asdict(), "called_us": times, "captured_us": captured}).encode())
+        elif choice.captured != choice.called:
             ways[choice.captured]()  # A graph that is captured later finds its kernels loaded.
-        _found[source, device.index, hint] = choice
+        _found[key] = choice
         return choice

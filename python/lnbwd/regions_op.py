@@ -54,7 +54,7 @@ from .launching import (
     simulated_chip,
 )
 from .operations import KINDS, Kind
-from .rowprogram import KIND_NAMES, RowProgram
+from .rowprogram import KIND_NAMES, RowProgram, count_groups
 from .spec import ProgramSpec, rows_option
 
 __all__ = ["Operand", "RegionProgram", "call_in_python", "find_program", "is_loaded",
@@ -139,9 +139,9 @@ _kernels: dict[_Key, runtime.Kernel] = {}
 _without_kernel: set[_Key] = set()
 _has_warned = False
 _Resolver = Callable[[str], RegionProgram | None]
-_resolver: _Resolver | None = None
 resolvers: list[_Resolver] = []
-"""Those of this package, which are asked before the one of :func:`set_resolver`."""
+"""What is asked for programs that nobody registered, this package's own first."""
+_set: list[_Resolver] = []
 
 
 def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Operand],
@@ -206,16 +206,15 @@ def set_resolver(resolver: _Resolver | None) -> None:
     It gets the text and gives what :func:`register_program` returns, or None if it does not know
     the text either. That is how a process runs a compiled graph that another one left on disk.
     """
-    global _resolver
-    _resolver = resolver
+    _set[:] = [resolver] if resolver else []
 
 
 def find_program(text: str) -> RegionProgram:
     """What a text stands for. Raises LnbwdError if nobody knows."""
     program = _programs.get(text)
     if program is None:
-        asked = (resolve(text) for resolve in (*resolvers, _resolver) if resolve is not None)
-        program = next((found for found in asked if found is not None), None)
+        asked = (resolve(text) for resolve in (*resolvers, *_set))
+        program = next(filter(None, asked), None)
         if program is not None:
             with _lock:
                 program = _programs.setdefault(text, program)
@@ -321,18 +320,6 @@ def find_kernel(program: RegionProgram, first: Tensor) -> runtime.Kernel | None:
         return None
 
 
-def _groups(program: RegionProgram, inputs: Sequence[Tensor], rows: int) -> int | None:
-    """B of M ``rows``, or None where the program has no groups of rows."""
-    if not program.has_groups:
-        return None
-    pairs = list(zip(program.inputs, inputs, strict=True))
-    for operand, tensor in pairs:
-        if operand.dims.tells_groups:
-            count = tensor.numel() // operand.row_length
-            return count if operand.dims.has_groups else rows // max(count, 1)
-    return next(tensor.shape[0] for operand, tensor in pairs if operand.kind == "row_block")
-
-
 def _sizes(program: RegionProgram, inputs: Sequence[Tensor]) -> tuple[int, int | None]:
     """M and B, after the inputs were checked; each an int, or a symbol while a graph is traced."""
     if len(inputs) != len(program.inputs):
@@ -340,7 +327,8 @@ def _sizes(program: RegionProgram, inputs: Sequence[Tensor]) -> tuple[int, int |
     rows = next(tensor.numel() // operand.row_length
                 for operand, tensor in zip(program.inputs, inputs, strict=True)
                 if operand.has_all_rows)
-    groups = _groups(program, inputs, rows)
+    length = max(operand.row_length for operand in program.inputs)
+    groups = count_groups(program.inputs, inputs, rows, length) if program.has_groups else None
     for index, (operand, tensor) in enumerate(zip(program.inputs, inputs, strict=True)):
         if tensor.dtype != operand.dtype:
             raise TypeError(f"lnbwd::region: input {index}: expected {operand.dtype}, got "
@@ -459,38 +447,25 @@ def _region_vmap(info: Any, in_dims: tuple[Any, ...], inputs: list[Tensor],
     return outputs, [0] * len(outputs)
 
 
-class _Region(torch.autograd.Function):
-    """The operator as it is called by hand: without a derivative."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(text: str, *inputs: Tensor) -> tuple[Tensor, ...]:
-        return tuple(raw_region(list(inputs), text))
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        pass
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[None, ...]:
-        raise LnbwdError("lnbwd::region: expected no derivative to be asked of it: a row program "
-                         "that is called by hand has none. Call it on tensors that need no "
-                         "gradient (tensor.detach()), inside of an autograd.Function of your own "
-                         "that has a backward pass, or have lnbwd.rowwise derive one")
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Tensor) -> None:
-        raise LnbwdError("lnbwd::region: expected no forward-mode differentiation (torch.autograd."
-                         "forward_ad, torch.func.jvp, jacfwd): a row program has none")
+def _refuse_derivative(ctx: Any, *grads: Tensor) -> None:
+    raise LnbwdError("lnbwd::region: expected no derivative to be asked of it: a row program that "
+                     "is called by hand has none. Call it on tensors that need no gradient "
+                     "(tensor.detach()), inside of an autograd.Function of your own that has a "
+                     "backward pass, or have lnbwd.rowwise derive one")
 
 
-def _region_by_hand(inputs: list[Tensor], text: str) -> list[Tensor]:
-    return list(_Region.apply(text, *inputs))  # type: ignore[no-untyped-call]
+def _refuse_tangent(ctx: Any, *tangents: Tensor) -> None:
+    raise LnbwdError("lnbwd::region: expected no forward-mode differentiation (torch.autograd."
+                     "forward_ad, torch.func.jvp, jacfwd): a row program has none")
+
+
+_by_hand = operators.differentiable(
+    "region", lambda text, *inputs: tuple(raw_region(list(inputs), text)),
+    lambda ctx, inputs, output: None, _refuse_derivative, _refuse_tangent)
 
 
 _SCHEMA = "(Tensor[] inputs, str program) -> Tensor[]"
 raw_region: Callable[[Sequence[Tensor], str], list[Tensor]] = operators.define_kernel(
     "region", _SCHEMA, run_region, _fake_region, results=0, vmap=_region_vmap)[1]
 """lnbwd::_region."""
-operators.define("region", _SCHEMA, _region_by_hand)
+operators.define("region", _SCHEMA, lambda inputs, text: list(_by_hand(text, *inputs)))

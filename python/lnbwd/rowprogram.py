@@ -598,16 +598,15 @@ class _Writer:
 # --------------------------------------------------------------------------------------------------
 
 
-def _count_groups(program: RowProgram, inputs: Sequence[Tensor], rows: int) -> int:
-    """B of M ``rows``, 1 where the rows are no groups."""
-    for kind, given in zip((i.dims for i in program.inputs), inputs, strict=True):
-        if kind.tells_groups:
-            count = given.numel() // (program.length if kind.has_columns else 1)
-            return count if kind.has_groups else rows // max(count, 1)
-    if program.has_groups:
-        return next(given.shape[0] for i, given in zip(program.inputs, inputs, strict=True)
-                    if i.kind == "row")
-    return 1
+def count_groups(operands: Sequence[Any], inputs: Sequence[Tensor], rows: int, length: int) -> int:
+    """B of M ``rows`` of ``length`` elements, from what each input is; where outputs alone are of
+    groups, it is the first dimension of the first row block."""
+    for operand, given in zip(operands, inputs, strict=True):
+        if operand.dims.tells_groups:
+            count = given.numel() // (length if operand.dims.has_columns else 1)
+            return count if operand.dims.has_groups else rows // max(count, 1)
+    return next(given.shape[0] for operand, given in zip(operands, inputs, strict=True)
+                if operand.kind in ("row", "row_block"))
 
 
 def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
@@ -622,7 +621,8 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
     counts = [t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
               if i.dims.has_groups and i.dims.has_rows]
     rows = max(counts) if counts else 1
-    groups = _count_groups(program, inputs, rows)
+    groups = count_groups(
+        program.inputs, inputs, rows, program.length) if program.has_groups else 1
     for place, given in enumerate(program.inputs):
         if given.dims.tells_groups:
             tensors[place] = (tensors[place].repeat(groups, 1) if given.dims.has_rows else

@@ -132,6 +132,13 @@ def _check(status: int) -> None:
         _raise(status)
 
 
+def _make(function: Any, *arguments: Any) -> Any:
+    """The handle that a function of the library gives by its last argument."""
+    handle = _P()
+    _check(function(*arguments, ctypes.byref(handle)))
+    return handle.value
+
+
 # LaunchSize::kNoGroups (lib/Runtime/Plan.h).
 _NO_GROUPS = -1 << 63
 
@@ -215,10 +222,7 @@ class Program(_Handle):
         Raises:
             RuntimeStatusError: the bytes are no compiled kernel, are cut off or damaged.
         """
-        handle = _P()
-        _check(_library().lnbwd_program_from_memory(code, len(code), ctypes.byref(handle)))
-        assert handle.value is not None
-        return Program(handle.value)
+        return Program(_make(_library().lnbwd_program_from_memory, code, len(code)))
 
     @staticmethod
     def for_chip(code: bytes, chip: str) -> Program:
@@ -231,19 +235,12 @@ class Program(_Handle):
         Raises:
             RuntimeStatusError: no entry is for this chip; the message names those there are.
         """
-        handle = _P()
-        _check(_library().lnbwd_program_for_chip(code, len(code), chip.encode(),
-                                                 ctypes.byref(handle)))
-        assert handle.value is not None
-        return Program(handle.value)
+        return Program(_make(_library().lnbwd_program_for_chip, code, len(code), chip.encode()))
 
     @staticmethod
     def from_file(path: str | os.PathLike[str]) -> Program:
         """Reads a file that holds a compiled kernel."""
-        handle = _P()
-        _check(_library().lnbwd_program_from_file(os.fsencode(path), ctypes.byref(handle)))
-        assert handle.value is not None
-        return Program(handle.value)
+        return Program(_make(_library().lnbwd_program_from_file, os.fsencode(path)))
 
     @property
     def has_groups(self) -> bool:
@@ -345,11 +342,8 @@ class Device(_Handle):
         with cls._lock:
             device = cls._opened.get(key)
             if device is None or device._handle is None:
-                handle = _P()
-                _check(_library().lnbwd_device_open(spec.encode(), chip.encode(),
-                                                    ctypes.byref(handle)))
-                assert handle.value is not None
-                device = cls._opened[key] = cls(handle.value, spec)
+                device = cls._opened[key] = cls(
+                    _make(_library().lnbwd_device_open, spec.encode(), chip.encode()), spec)
             return device
 
     @property
@@ -391,10 +385,7 @@ class Device(_Handle):
 
     def create_event(self) -> Event:
         """An event that notes the device's time when it is reached in a stream."""
-        handle = _P()
-        _check(_library().lnbwd_event_create(self._handle, ctypes.byref(handle)))
-        assert handle.value is not None
-        return Event(handle.value)
+        return Event(_make(_library().lnbwd_event_create, self._handle))
 
     def reset_counters(self) -> None:
         """Sets the simulator's counters to zero. On a real device: does nothing."""
@@ -441,13 +432,11 @@ class Buffer(_Handle):
     """
 
     def __init__(self, device: Device, size: int) -> None:
-        handle = _P()
         super().__init__(None)
-        _check(_library().lnbwd_malloc(device._handle, size, ctypes.byref(handle)))
-        self._handle = handle.value
+        self._handle = _make(_library().lnbwd_malloc, device._handle, size)
         self.device = device
         self.size = size
-        self.pointer: int = handle.value or 0
+        self.pointer: int = self._handle or 0
 
     def close(self) -> None:
         """Frees the memory. Calling it twice is allowed."""
@@ -457,45 +446,43 @@ class Buffer(_Handle):
 
     def upload(self, data: Any, offset: int = 0) -> None:
         """Copies ``data`` (bytes, or anything with the buffer protocol) into the memory."""
-        view = memoryview(data)
-        if not view.c_contiguous:
-            raise ValueError("data: expected contiguous memory; pass a contiguous copy")
-        view = view.cast("B") if view.nbytes else view
-        if offset < 0 or offset + view.nbytes > self.size:
-            raise ValueError(f"data: expected at most {self.size - offset} bytes, "
-                             f"got {view.nbytes}")
-        if view.nbytes == 0:
-            return
+        view = self._bytes(data, offset)
         array = ctypes.c_char * view.nbytes
         source = array.from_buffer_copy(view) if view.readonly else array.from_buffer(view)
-        _check(_library().lnbwd_copy_to_device(self.device._handle, self.pointer + offset,
-                                               ctypes.cast(source, _P), view.nbytes))
+        if view.nbytes:
+            self.upload_from(ctypes.addressof(source), view.nbytes, offset)
 
     def download(self, data: Any, offset: int = 0) -> None:
         """Fills ``data`` (a writable buffer) from the memory."""
-        view = memoryview(data)
-        if not view.c_contiguous or view.readonly:
+        view = self._bytes(data, offset)
+        if view.readonly:
             raise ValueError("data: expected writable contiguous memory")
-        view = view.cast("B") if view.nbytes else view
+        if view.nbytes:
+            target = (ctypes.c_char * view.nbytes).from_buffer(view)
+            self.download_to(ctypes.addressof(target), view.nbytes, offset)
+
+    def _bytes(self, data: Any, offset: int) -> memoryview:
+        view = memoryview(data)
+        if not view.c_contiguous:
+            raise ValueError("data: expected contiguous memory; pass a contiguous copy")
         if offset < 0 or offset + view.nbytes > self.size:
             raise ValueError(f"data: expected at most {self.size - offset} bytes, "
                              f"got {view.nbytes}")
-        if view.nbytes:
-            target = (ctypes.c_char * view.nbytes).from_buffer(view)
-            _check(_library().lnbwd_copy_to_host(self.device._handle, ctypes.cast(target, _P),
-                                                 self.pointer + offset, view.nbytes))
+        return view.cast("B") if view.nbytes else view
 
-    def upload_from(self, address: int, size: int) -> None:
+    def upload_from(self, address: int, size: int, offset: int = 0) -> None:
         """Copies ``size`` bytes of host memory at ``address`` into the memory."""
-        if size > self.size:
-            raise ValueError(f"size: expected at most {self.size} bytes, got {size}")
-        _check(_library().lnbwd_copy_to_device(self.device._handle, self.pointer, address, size))
+        if size + offset > self.size:
+            raise ValueError(f"size: expected at most {self.size - offset} bytes, got {size}")
+        _check(_library().lnbwd_copy_to_device(self.device._handle, self.pointer + offset, address,
+                                               size))
 
-    def download_to(self, address: int, size: int) -> None:
+    def download_to(self, address: int, size: int, offset: int = 0) -> None:
         """Copies ``size`` bytes of the memory to host memory at ``address``."""
-        if size > self.size:
-            raise ValueError(f"size: expected at most {self.size} bytes, got {size}")
-        _check(_library().lnbwd_copy_to_host(self.device._handle, address, self.pointer, size))
+        if size + offset > self.size:
+            raise ValueError(f"size: expected at most {self.size - offset} bytes, got {size}")
+        _check(_library().lnbwd_copy_to_host(self.device._handle, address, self.pointer + offset,
+                                             size))
 
     def fill(self, value: int, stream: int = 0) -> None:
         """Enqueues setting each byte to ``value`` (0 to 255)."""
@@ -517,10 +504,7 @@ class Kernel(_Handle):
 
     def __init__(self, device: Device, program: Program) -> None:
         super().__init__(None)
-        handle = _P()
-        _check(_library().lnbwd_kernel_load(device._handle, program._handle,
-                                            ctypes.byref(handle)))
-        self._handle = handle.value
+        self._handle = _make(_library().lnbwd_kernel_load, device._handle, program._handle)
         self.device = device
         self.program = program
         self._count = len(program.arguments)
@@ -569,3 +553,23 @@ class Kernel(_Handle):
                               workspace_bytes, stream)
         if status:
             _raise(status)
+
+
+def launch_on_host_memory(kernel: Kernel, rows: int, addresses: Sequence[int],
+                          groups: int | None = None) -> None:
+    """Runs a kernel on arguments in the host's memory, which are copied, and waits for it;
+    otherwise as :meth:`Kernel.launch`."""
+    device, program = kernel.device, kernel.program
+    sizes = [program.argument_size(index, rows, groups) for index in range(len(addresses))]
+    buffers = [device.allocate(size) for size in sizes]
+    every = list(zip(program.arguments, addresses, sizes, buffers, strict=True))
+    for argument, address, size, buffer in every:
+        if argument.access != "write" and size:
+            buffer.upload_from(address, size)
+    size = kernel.workspace_size(rows, groups)
+    workspace = device.allocate(size)
+    kernel.launch([b.pointer for b in buffers], rows, workspace.pointer, size, groups=groups)
+    device.synchronize()
+    for argument, address, size, buffer in every:
+        if argument.access != "read" and size:
+            buffer.download_to(address, size)

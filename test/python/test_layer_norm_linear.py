@@ -398,7 +398,6 @@ def test_two_runs_are_the_same_bits(way):
 
 
 def forget(monkeypatch):
-    monkeypatch.setattr(product_choice, "_known", {})
     monkeypatch.setattr(product_choice, "_found", {})
 
 
@@ -510,7 +509,7 @@ def test_nothing_is_measured_while_a_graph_is_captured(measured, monkeypatch):
     monkeypatch.setattr(product_choice, "is_capturing", lambda device: True)
     assert choose() == "torch"
     assert not measured
-    assert not product_choice._known
+    assert not product_choice._found
 
 
 def test_a_graph_has_branches_where_there_are_any(measured, monkeypatch):
