@@ -44,9 +44,9 @@ public:
 #undef LNBWD_SCHEDULE_CHECK
 
 private:
-  /// Calls `visit` with each row block's type and the elements between its
-  /// rows, until something was found.
-  void forEachRowBlock(function_ref<void(ShapedType, int64_t)> visit);
+  /// Calls `visit` with each row block's number among the operands, its type
+  /// and the elements between its rows, until something was found.
+  void forEachRowBlock(function_ref<void(unsigned, ShapedType, int64_t)> visit);
 
   RowwiseOp op;
   ScheduleAttr schedule;
@@ -57,12 +57,13 @@ private:
 } // namespace
 
 void LegalityChecks::forEachRowBlock(
-    function_ref<void(ShapedType, int64_t)> visit) {
+    function_ref<void(unsigned, ShapedType, int64_t)> visit) {
   uint64_t before = os.tell();
   for (OperandRange rows : {op.getRows(), op.getRowOuts()})
     for (auto [index, value] : llvm::enumerate(rows)) {
-      visit(cast<ShapedType>(value.getType()),
-            op.getRowStride(rows.getBeginOperandIndex() + unsigned(index)));
+      unsigned operand = rows.getBeginOperandIndex() + unsigned(index);
+      visit(operand, cast<ShapedType>(value.getType()),
+            op.getRowStride(operand));
       if (os.tell() != before)
         return;
     }
@@ -96,8 +97,9 @@ void LegalityChecks::checkVectorWidth() {
        << field::vectorWidth << " " << width << " of " << op.getRowElementBits()
        << "-bit elements: " << bytes << " bytes";
   else
-    forEachRowBlock([&](ShapedType, int64_t stride) {
-      if (stride % width != 0)
+    forEachRowBlock([&](unsigned operand, ShapedType, int64_t stride) {
+      // What is no row in memory takes accesses of its own.
+      if (op.getPlace(operand).isPlain() && stride % width != 0)
         os << "expected " << field::vectorWidth
            << " to divide the distance between rows, " << stride << ", got "
            << width;
@@ -200,9 +202,9 @@ void LegalityChecks::checkStages() {
   uint64_t before = os.tell();
   int64_t workgroups = schedule.getWorkgroupsPerRow();
   bool areRowsAligned = true;
-  forEachRowBlock([&](ShapedType type, int64_t stride) {
+  forEachRowBlock([&](unsigned operand, ShapedType type, int64_t stride) {
     int64_t rowBytes = stride * type.getElementTypeBitWidth() / 8;
-    if (stride != length)
+    if (stride != length || !op.getPlace(operand).isPlain())
       os << "expected " << field::stages
          << " 0 for rows that lie apart: a bulk copy takes neighbouring rows";
     else if (op.hasGroups() && rowBytes % bulkCopyUnit != 0)

@@ -69,8 +69,11 @@ int64_t lnbwd::chooseVectorWidth(RowwiseOp op) {
   };
   divides(op.getRowLength());
   for (OperandRange rows : {op.getRows(), op.getRowOuts()})
-    for (unsigned i = 0; i < rows.size(); ++i)
-      divides(op.getRowStride(rows.getBeginOperandIndex() + i));
+    for (unsigned i = 0; i < rows.size(); ++i) {
+      unsigned operand = rows.getBeginOperandIndex() + i;
+      if (op.getPlace(operand).isPlain())
+        divides(op.getRowStride(operand));
+    }
   return width;
 }
 

@@ -24,7 +24,13 @@ OperandKind lnbwd::getOperandKind(RowwiseOp op, unsigned index) {
   bool hasColumns = op.getAccess(index) != Access::Scalar;
   if (op.isPartial(index))
     return findKind(true, true, hasColumns);
-  return findKind(op.variesWithGroup(index), op.variesWithinGroup(index),
+  using RowDims = RowwiseOp::RowDims;
+  RowDims rows = op.getRowDims(index);
+  // Of static size, whatever the number of rows.
+  if (rows == RowDims::Some)
+    return OperandKind::Column;
+  return findKind(rows == RowDims::All || rows == RowDims::OfGroup,
+                  rows == RowDims::All || rows == RowDims::WithinGroup,
                   hasColumns);
 }
 
@@ -88,7 +94,7 @@ LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
         hasOwnRows(op) ? OperandKind::Column : getOperandKind(op, i);
     bool hasRows = kind != OperandKind::RowScalar && !hasOwnRows(op);
     if (failed(recordRole(op, i, op.getOperandName(i), kind,
-                          hasRows ? int64_t(op.getRowRank()) : 0)))
+                          hasRows ? op.countColumnDims(i) : 0)))
       return failure();
   }
   return success();

@@ -149,6 +149,20 @@ json::Object Recorder::describeOperand(RowwiseOp op, unsigned index) {
   Value value = op->getOperand(index);
   json::Object result{{"kind", describeRole(op, index)},
                       {"type", describeType(op.getRegionType(index))}};
+  RowwiseOp::Place place = op.getPlace(index);
+  auto describePlace = [&](StringRef key,
+                           ArrayRef<RowwiseOp::PlaceTerm> terms) {
+    if (terms.empty())
+      return;
+    json::Array all;
+    for (const RowwiseOp::PlaceTerm &term : terms)
+      all.push_back(json::Array{term.divisor, term.modulus, term.factor});
+    result[key] = std::move(all);
+  };
+  describePlace("row", place.row);
+  describePlace("column", place.column);
+  if (!place.isPlain())
+    result["row_length"] = op.getOwnRowLength(index);
   if (auto argument = dyn_cast<BlockArgument>(value))
     result["argument"] = int64_t(argument.getArgNumber());
   else

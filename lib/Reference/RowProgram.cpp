@@ -165,16 +165,20 @@ std::optional<ProgramOperandKind> findProgramKind(std::string_view name) {
   return std::nullopt;
 }
 
-/// How many dimensions the value of an operand has.
-static size_t rankOf(const ProgramOperandKind &kind) {
-  return kind.isMatrix ? 2 : size_t(kind.info().hasColumns);
+/// Whether the value of an operand has as many dimensions as its kind says.
+static bool hasRightRank(const ProgramOperand &operand) {
+  size_t rank = operand.type.shape.size();
+  // Some rows of one buffer may be of one number each.
+  if (!operand.row.empty())
+    return rank <= 1;
+  const ProgramOperandKind &kind = operand.kind;
+  return rank == (kind.isMatrix ? 2 : size_t(kind.info().hasColumns));
 }
 
 void checkRowProgram(const RowProgram &program, size_t buffers) {
   std::vector<const ValueType *> types;
   auto checkOperand = [&](const ProgramOperand &operand, bool isRightPlace) {
-    if (!isRightPlace || operand.buffer >= buffers ||
-        operand.type.shape.size() != rankOf(operand.kind))
+    if (!isRightPlace || operand.buffer >= buffers || !hasRightRank(operand))
       throw std::invalid_argument("an operand of '" + program.name +
                                   "' is not what its kind says");
   };
@@ -384,7 +388,8 @@ private:
 
 void Interpreter::findVarying() {
   for (const ProgramOperand &input : program.inputs)
-    varies.push_back(input.kind.info().hasGroups || input.kind.info().hasRows);
+    varies.push_back(input.kind.info().hasGroups || input.kind.info().hasRows ||
+                     !input.row.empty());
   for (const RowOperation &operation : program.operations) {
     bool doesVary = operation.name == "lnbwd.index" &&
                     operation.attributes.choice != "column";
@@ -394,30 +399,44 @@ void Interpreter::findVarying() {
   }
 }
 
+int64_t locate(const std::vector<PlaceTerm> &terms, int64_t number) {
+  if (terms.empty())
+    return number;
+  int64_t place = 0;
+  for (const PlaceTerm &term : terms) {
+    int64_t index = number / term.divisor;
+    place += (term.modulus ? index % term.modulus : index) * term.factor;
+  }
+  return place;
+}
+
 void Interpreter::load(const ProgramOperand &input, int64_t row,
                        Values &values) const {
-  int64_t length = input.type.size();
+  int64_t length = input.rowLength();
   const KindInfo &kind = input.kind.info();
   int64_t place = 0;
-  if (kind.hasRows)
+  if (!input.row.empty())
+    place = locate(input.row, row);
+  else if (kind.hasRows)
     place = kind.hasGroups ? row : row % (rows / groups);
   else if (kind.hasGroups)
     place = groupOf(row);
-  if (const Values &kept = written[input.buffer]; !kept.empty()) {
-    if (static_cast<size_t>((place + 1) * length) > kept.size())
-      throw std::invalid_argument("'" + program.name +
-                                  "' reads more than was written");
-    auto first = kept.begin() + static_cast<std::ptrdiff_t>(place * length);
-    std::copy(first, first + static_cast<std::ptrdiff_t>(length),
-              values.begin());
-    return;
-  }
+  const Values &kept = written[input.buffer];
+  if (!kept.empty() && static_cast<size_t>((place + 1) * length) > kept.size())
+    throw std::invalid_argument("'" + program.name +
+                                "' reads more than was written");
   const ConstArray &array = inputs.buffers[input.buffer];
-  if (!array.data)
+  if (kept.empty() && !array.data)
     throw std::invalid_argument("'" + program.name +
                                 "' reads a buffer that nothing was written to");
-  for (int64_t j = 0; j < length; ++j)
-    values[static_cast<size_t>(j)] = {array.at(place, j, length), 0};
+  for (size_t j = 0; j < values.size(); ++j) {
+    auto number = static_cast<int64_t>(j);
+    int64_t column = locate(input.column, number);
+    if (kept.empty())
+      values[j] = {array.at(place, column, length), 0};
+    else
+      values[j] = kept[static_cast<size_t>(place * length + column)];
+  }
 }
 
 void Interpreter::computeIndex(const RowOperation &operation, int64_t row,

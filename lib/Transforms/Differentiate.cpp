@@ -358,9 +358,13 @@ static LogicalResult checkBytes(RowwiseOp op, ArrayRef<std::string> wrt) {
 /// for its gradient that no row program has.
 LogicalResult Differentiate::checkShared(RowwiseOp op) {
   for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
-    bool isShared = op.getAccess(i) == RowwiseOp::Access::Row ||
-                    op.getAccess(i) == RowwiseOp::Access::Scalar;
-    if (isShared && !op.variesWithGroup(i) && isWanted(op, i))
+    using RowDims = RowwiseOp::RowDims;
+    RowDims rows = op.getRowDims(i);
+    bool isSum = op.getAccess(i) == RowwiseOp::Access::Scalar
+                     ? rows != RowDims::All
+                     : rows == RowDims::WithinGroup || rows == RowDims::Some ||
+                           !op.getPlace(i).isPlain();
+    if (isSum && isWanted(op, i))
       return op.emitOpError("expected the option wrt to name inputs that have "
                             "all row dimensions, or columns, got ")
              << op.getOperandName(i) << " with "

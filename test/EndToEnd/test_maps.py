@@ -1,7 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What groups of rows share: attention's softmax with a mask for each place in a sequence."""
+"""Operands that lack dimensions: attention's softmax with a mask for each place in a sequence,
+norms whose weights are repeated along a row or over rows."""
 
 import subprocess
 
@@ -59,13 +60,140 @@ def test_a_masked_softmax(build, tmp_path, chip, n, options):
                                e / e.sum(-1, keepdims=True), rtol=3e-5)
 
 
-def test_the_reference_and_the_gradient(build, tmp_path):
-    (tmp_path / "f.mlir").write_text(source(512))
-    run = build / "bin" / "lnbwd-run"
+def check_against_reference(build, tmp_path, text: str, *arguments: str) -> None:
+    (tmp_path / "f.mlir").write_text(text)
     for name, options in (("forward", []), ("gradient", ["--lnbwd-differentiate=wrt=x"])):
         file = tmp_path / f"{name}.hsaco"
         subprocess.run([build / "bin" / "lnbwd-opt", tmp_path / "f.mlir", *options,
                         "--lnbwd-pipeline=chip=gfx942", "--emit=hsaco", "-o", file], check=True)
-        result = subprocess.run([run, file, "--m=30", "--groups=6", "--verify", "--check"],
-                                check=True, capture_output=True, text=True)
+        result = subprocess.run([build / "bin" / "lnbwd-run", file, "--verify", "--check",
+                                 *arguments], check=True, capture_output=True, text=True)
         assert "verdict valid" in result.stdout
+
+
+def test_the_reference_and_the_gradient(build, tmp_path):
+    check_against_reference(build, tmp_path, source(512), "--m=30", "--groups=6")
+
+
+class Domain:
+    """A domain with the sizes of its dimensions and operands that have some of them. A dimension
+    whose name is a capital letter is dynamic in the program."""
+
+    def __init__(self, rows: str, columns: str, operands: list[str], **sizes: int):
+        self.rows, self.columns, self.operands, self.sizes = rows, columns, operands, sizes
+
+    def length(self, dims: str) -> int:
+        return int(np.prod([self.sizes[dim.lower()] for dim in dims], dtype=int))
+
+    def type(self, dims: str) -> str:
+        shape = "".join("?x" if dim.isupper() else f"{self.sizes[dim]}x" for dim in dims)
+        return f"memref<{shape}f32>"
+
+    def source(self) -> str:
+        """y = (x - its row's mean) times each operand in turn, plus it"""
+        every, n = self.rows + self.columns, self.length(self.columns)
+        row = f"vector<{n}xf32>"
+        names = [f"p{i}" for i in range(len(self.operands))]
+
+        def use(name: str, dims: str) -> str:
+            return f"%{name}[{', '.join(dims.lower())}] : {self.type(dims)}"
+        inputs = sorted(zip(names, self.operands, strict=True), key=lambda pair: self.order(pair[1]))
+        arguments, body, value = [f"%xr: {row}"], [], "%c"
+        for name, dims in inputs:
+            is_scalar = not set(dims) & set(self.columns)
+            arguments.append(f"%{name}r: {'f32' if is_scalar else row}")
+            vector = f"%{name}r"
+            if is_scalar:
+                body.append(f"%{name}v = vector.broadcast %{name}r : f32 to {row}")
+                vector = f"%{name}v"
+            body += [f"%{name}m = arith.mulf {value}, {vector} : {row}",
+                     f"%{name}a = arith.addf %{name}m, {vector} : {row}"]
+            value = f"%{name}a"
+        mean = [f"%s = vector.reduction <add>, %xr : {row} into f32",
+                f"%n = arith.constant {1 / n:.9e} : f32", "%mean = arith.mulf %s, %n : f32",
+                f"%mv = vector.broadcast %mean : f32 to {row}", f"%c = arith.subf %xr, %mv : {row}"]
+        text = "\n    ".join(mean + body)
+        block = self.type(every)
+        quoted = ", ".join(f'"{name}"' for name in ["x", *(name for name, _ in inputs), "y"])
+        parameters = "".join(f"%{name}: {self.type(dims)}, " for name, dims in inputs)
+        return f"""func.func @f(%x: {block}, {parameters}%y: {block}) {{
+  lnbwd.rowwise @f domain({', '.join(self.rows.lower())} | {', '.join(self.columns)})
+      ins({', '.join([use('x', every), *(use(*pair) for pair in inputs)])})
+      outs({use('y', every)}) attributes {{operand_names = [{quoted}]}} {{
+  ^row({', '.join(arguments)}):
+    {text}
+    lnbwd.yield {value} : {row}
+  }}
+  return
+}}
+"""
+
+    def order(self, dims: str) -> int:
+        """Row blocks, columns, group columns, row scalars."""
+        if not set(dims) & set(self.columns):
+            return 3
+        rows = [dim for dim in dims if dim in self.rows]
+        if not rows:
+            return 1
+        return 2 if self.rows.startswith("".join(rows)) and len(rows) < len(self.rows) else 0
+
+    def spread(self, array: np.ndarray, dims: str) -> np.ndarray:
+        every = self.rows + self.columns
+        return array.reshape([self.sizes[dim.lower()] if dim in dims else 1 for dim in every])
+
+    def evaluate(self, x: np.ndarray, operands: list[np.ndarray]) -> np.ndarray:
+        x = self.spread(x, self.rows + self.columns)
+        axes = tuple(range(len(self.rows), x.ndim))
+        y = x - x.mean(axis=axes, keepdims=True)
+        order = sorted(range(len(operands)), key=lambda i: self.order(self.operands[i]))
+        for i in order:
+            operand = self.spread(operands[i], self.operands[i])
+            y = y * operand + operand
+        return y
+
+
+# Weights of channels and of groups of them; of places in a row; tables of places in a sequence,
+# numbers of heads; what a sample has for each channel, and its number; group means.
+GROUP_NORM = {"rows": "Bg", "columns": "cs", "operands": ["gc", "c", "Bgc"], "b": 5, "g": 3}
+IMAGE = {"rows": "M", "columns": "chw", "operands": ["c", "hw", "cw", "Mc"], "m": 70, "c": 6}
+HEAD_NORM = {"rows": "Bth", "columns": "d", "operands": ["td", "th", "h", "t"], "b": 3, "t": 7}
+SAMPLE = {"rows": "BT", "columns": "cs", "operands": ["Bc", "B", "T", "Ts", "c"], "b": 3, "t": 11}
+
+
+@pytest.mark.parametrize("chip, domain, options", [
+    ("gfx942", {**GROUP_NORM, "c": 4, "s": 49}, ""),
+    ("gfx1100", {**GROUP_NORM, "c": 4, "s": 64}, ""),
+    ("gfx90a", {**GROUP_NORM, "c": 3, "s": 2}, "schedule=prefetch=1,row_groups=2"),
+    ("gfx950", {**GROUP_NORM, "c": 8, "s": 512}, "two-pass=always"),
+    ("gfx942", {**IMAGE, "h": 4, "w": 8}, "schedule=prefetch=1"),
+    ("gfx1201", {**IMAGE, "h": 3, "w": 5}, "schedule=unroll=2"),
+    ("gfx950", {**IMAGE, "h": 8, "w": 12}, "schedule=row_groups=4,prefetch=1"),
+    ("gfx942", {**IMAGE, "h": 16, "w": 32}, "schedule=row_splits=4"),
+    ("gfx942", {**HEAD_NORM, "h": 4, "d": 64}, "schedule=prefetch=1"),
+    ("gfx1100", {**HEAD_NORM, "h": 3, "d": 37}, ""),
+    ("gfx90a", {**HEAD_NORM, "h": 2, "d": 128}, "schedule=row_groups=4"),
+    ("gfx942", {**SAMPLE, "c": 4, "s": 24}, "schedule=prefetch=1"),
+    ("gfx1201", {**SAMPLE, "c": 5, "s": 7}, "")])
+def test_operands_that_lack_dimensions(build, tmp_path, chip, domain, options):
+    domain = Domain(**domain)
+    file = tmp_path / "f.hsaco"
+    compiling.compile_to(file, build, domain.source(), chip, options)
+    kernel = devices.Kernel(devices.Runtime(build).open("sim", chip), file)
+    random = np.random.default_rng(1)
+    every = domain.rows + domain.columns
+    arrays = [random.standard_normal(domain.length(dims)) for dims in [every, *domain.operands]]
+    inputs = {name: devices.encode(array, "f32")
+              for name, array in zip(["x", *(f"p{i}" for i in range(len(domain.operands)))], arrays,
+                                     strict=True)}
+    groups = {"groups": domain.sizes["b"]} if domain.operands is SAMPLE["operands"] else {}
+    outputs = kernel.launch(domain.length(domain.rows), inputs, **groups)
+    y = domain.evaluate(arrays[0], arrays[1:])
+    np.testing.assert_allclose(devices.decode(outputs["y"], "f32").reshape(y.shape), y,
+                               rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("domain", [
+    {**GROUP_NORM, "c": 4, "s": 20}, {**HEAD_NORM, "h": 4, "d": 64}])
+def test_the_reference_of_operands_that_lack_dimensions(build, tmp_path, domain):
+    domain = Domain(**domain)
+    check_against_reference(build, tmp_path, domain.source(), f"--m={domain.length(domain.rows)}")

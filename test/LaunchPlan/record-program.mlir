@@ -105,3 +105,18 @@ func.func private @declared(%x: memref<?x8xf32>)
 func.func @nothing(%x: memref<?x8xf32>) {
   return
 }
+
+// -----
+
+// Where an operand that lacks dimensions has its elements.
+// CHECK-LABEL: func.func @places(
+// CHECK-SAME:    {"argument":1,"column":{{.*}}4,0,1{{.*}},"kind":"column","row":{{.*}}1,8,1{{.*}},"row_length":2,"type":"8xf32"}
+func.func @places(%x: memref<?x8x2x4xf32>, %g: memref<8x2xf32>) {
+  lnbwd.rowwise @k domain(b, g | c, s) ins(%x[b, g, c, s] : memref<?x8x2x4xf32>, %g[g, c] : memref<8x2xf32>)
+      outs(%x[b, g, c, s] : memref<?x8x2x4xf32>) {
+  ^row(%xr: vector<8xf32>, %gr: vector<8xf32>):
+    %y = arith.mulf %xr, %gr : vector<8xf32>
+    lnbwd.yield %y : vector<8xf32>
+  }
+  return
+}

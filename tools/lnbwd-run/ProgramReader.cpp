@@ -15,6 +15,7 @@
 
 #include "Failure.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -85,11 +86,45 @@ static ProgramOperandKind getKind(const json &value) {
   unexpectedInProgram("there is no operand of the kind '" + text + "'");
 }
 
+/// The largest number that a sum of terms can be, each with a modulus.
+static int64_t getLast(const std::vector<PlaceTerm> &terms) {
+  int64_t last = 0;
+  for (const PlaceTerm &term : terms)
+    last += (term.modulus - 1) * term.factor;
+  return last;
+}
+
+/// The terms under `key`, if it is there: numbers of which no sum is beyond
+/// what buffers can have.
+static std::vector<PlaceTerm> readPlace(const json &value, const char *key) {
+  std::vector<PlaceTerm> terms;
+  if (!value.contains(key))
+    return terms;
+  constexpr size_t most = size_t(1) << 31;
+  for (const json &item : getArray(value, key)) {
+    require(item.is_array() && item.size() == 3,
+            "expected a divisor, a modulus and a factor, got " + item.dump());
+    size_t numbers[3];
+    for (size_t i = 0; i < 3; ++i)
+      numbers[i] = getIndex(item[i]);
+    require(terms.size() < 16 && numbers[0] >= 1 && numbers[0] < most &&
+                numbers[1] < most && numbers[2] < most,
+            "expected up to 16 terms below 2^31, got " + value[key].dump());
+    terms.push_back({static_cast<int64_t>(numbers[0]),
+                     static_cast<int64_t>(numbers[1]),
+                     static_cast<int64_t>(numbers[2])});
+  }
+  return terms;
+}
+
 /// Whether an operand of a program is what the plan's argument is.
 static bool fits(const ProgramOperand &operand, const Argument &argument,
                  std::optional<int64_t> ownRows) {
-  int64_t length = operand.type.size();
+  int64_t length = operand.rowLength();
   OperandKind kind = operand.kind.kind;
+  // What has but some row dimensions is one row of all its elements.
+  if (!operand.row.empty())
+    length = (getLast(operand.row) + 1) * length;
   // To a launch, what has its own rows is a matrix.
   if (ownRows && operand.kind.info().hasRows) {
     if (*ownRows < 0 || *ownRows > INT64_MAX / length)
@@ -106,6 +141,20 @@ static ProgramOperand readOperand(const json &value, const Problem &problem,
   ProgramOperand operand;
   operand.kind = getKind(get(value, "kind"));
   operand.type = getType(get(value, "type"));
+  operand.row = readPlace(value, "row");
+  operand.column = readPlace(value, "column");
+  if (value.contains("row_length"))
+    operand.ownLength = static_cast<int64_t>(getIndex(value["row_length"]));
+  int64_t length = operand.rowLength();
+  require(length >= 1 && length < int64_t(1) << 31 &&
+              std::all_of(
+                  operand.row.begin(), operand.row.end(),
+                  [](const PlaceTerm &term) { return term.modulus; }),
+          "expected a bounded place in a buffer, got " + value.dump());
+  for (int64_t j = 0; j < operand.type.size(); ++j)
+    require(locate(operand.column, j) < length,
+            "expected columns within a row of " + std::to_string(length) +
+                ", got " + value.dump());
   size_t arguments = problem.arguments.size();
   if (!value.contains("argument")) {
     operand.buffer = getIndex(get(value, "buffer"));

@@ -43,6 +43,15 @@ struct ProgramOperandKind {
 /// The kind by its word in docs/runtime.md; none if there is no such.
 std::optional<ProgramOperandKind> findProgramKind(std::string_view name);
 
+/// A number divided by `divisor`, modulo `modulus` if that is not 0, times
+/// `factor`.
+struct PlaceTerm {
+  int64_t divisor = 1, modulus = 0, factor = 1;
+};
+
+/// The sum of `terms` for `number`; that itself where there are none.
+int64_t locate(const std::vector<PlaceTerm> &terms, int64_t number);
+
 /// An input or output of a program.
 struct ProgramOperand {
   ProgramOperandKind kind;
@@ -52,6 +61,14 @@ struct ProgramOperand {
   size_t buffer = 0;
   /// Of an output: the value.
   size_t value = 0;
+  /// Of an input: the row of its own that a row of the program has, and the
+  /// column that a column has, as sums; the same number where there are no
+  /// terms.
+  std::vector<PlaceTerm> row = {}, column = {};
+  /// The elements of a row of its own, if they are not those of `type`.
+  std::optional<int64_t> ownLength = {};
+
+  int64_t rowLength() const { return ownLength.value_or(type.size()); }
 };
 
 /// One row program.

@@ -56,11 +56,100 @@ Value lnbwd::emitIsFirstGroup(ImplicitLocOpBuilder &b,
                                emitIndex(b, 0));
 }
 
-Value lnbwd::emitLoad(ImplicitLocOpBuilder &b, VectorType type, Value memory,
+/// `expr` of `indices`, which are not negative.
+static Value emitIndexExpr(ImplicitLocOpBuilder &b, AffineExpr expr,
+                           ValueRange indices) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return indices[dim.getPosition()];
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return emitIndex(b, constant.getValue());
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Value lhs = emitIndexExpr(b, binary.getLHS(), indices);
+  Value rhs = emitIndexExpr(b, binary.getRHS(), indices);
+  switch (binary.getKind()) {
+  case AffineExprKind::Add:
+    return arith::AddIOp::create(b, lhs, rhs);
+  case AffineExprKind::Mul:
+    return arith::MulIOp::create(b, lhs, rhs);
+  case AffineExprKind::FloorDiv:
+    return arith::DivUIOp::create(b, lhs, rhs);
+  default:
+    assert(binary.getKind() == AffineExprKind::Mod && "no view has others");
+    return arith::RemUIOp::create(b, lhs, rhs);
+  }
+}
+
+/// How many neighbouring columns of a view are one place after the other, or
+/// one place: the columns that begin at a multiple of it.
+static int64_t getPiece(AffineMap map) {
+  int64_t piece = 0;
+  unsigned column = map.getNumDims() - 1;
+  map.walkExprs([&](AffineExpr expr) {
+    auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+    auto constant = binary ? dyn_cast<AffineConstantExpr>(binary.getRHS())
+                           : AffineConstantExpr();
+    if (constant && binary.getKind() != AffineExprKind::Mul &&
+        binary.isFunctionOfDim(column))
+      piece = std::gcd(piece, constant.getValue());
+  });
+  return piece;
+}
+
+/// How far the place of the second column is behind that of the first.
+static int64_t getColumnStep(AffineMap map) {
+  auto locate = [&](int64_t column) {
+    auto index = IndexType::get(map.getContext());
+    SmallVector<Attribute> at(map.getNumDims(), IntegerAttr::get(index, 0));
+    at.back() = IntegerAttr::get(index, column);
+    SmallVector<Attribute> place;
+    (void)map.constantFold(at, place);
+    return cast<IntegerAttr>(place.back()).getInt();
+  };
+  return locate(1) - locate(0);
+}
+
+Value lnbwd::emitLoadBy(ImplicitLocOpBuilder &b, Type type, Value memory,
+                        ValueRange indices, BufferLoad load) {
+  auto view = memory.getDefiningOp<lane::ViewOp>();
+  if (!view)
+    return load(type, memory, indices);
+  AffineMap map = cast<MemRefType>(memory.getType()).getLayout().getAffineMap();
+  auto loadAt = [&](Type type, ValueRange indices) {
+    SmallVector<Value> place;
+    for (AffineExpr expr : map.getResults())
+      place.push_back(emitIndexExpr(b, expr, indices));
+    return load(type, view.getMemory(), place);
+  };
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector)
+    return loadAt(type, indices);
+  Type element = vector.getElementType();
+  int64_t width = vector.getNumElements();
+  // Side by side, or one for all of them; else one by one.
+  if (getPiece(map) % width == 0)
+    return getColumnStep(map) == 1 ? loadAt(type, indices)
+                                   : vector::BroadcastOp::create(
+                                         b, vector, loadAt(element, indices));
+  SmallVector<Value> elements, at(indices);
+  for (int64_t i = 0; i < width; ++i) {
+    at.back() = arith::AddIOp::create(b, indices.back(), emitIndex(b, i));
+    elements.push_back(loadAt(element, at));
+  }
+  return vector::FromElementsOp::create(b, vector, elements);
+}
+
+Value lnbwd::emitLoad(ImplicitLocOpBuilder &b, Type type, Value memory,
                       ValueRange indices) {
-  return vector::LoadOp::create(b, type, memory, indices,
-                                /*nontemporal=*/false,
-                                lane::getAccessAlignment(type));
+  return emitLoadBy(b, type, memory, indices,
+                    [&](Type type, Value memory, ValueRange indices) -> Value {
+                      auto vector = dyn_cast<VectorType>(type);
+                      if (!vector)
+                        return memref::LoadOp::create(b, memory, indices);
+                      return vector::LoadOp::create(
+                          b, vector, memory, indices,
+                          /*nontemporal=*/false,
+                          lane::getAccessAlignment(vector));
+                    });
 }
 
 void lnbwd::emitStore(ImplicitLocOpBuilder &b, Value vector, Value memory,
@@ -192,8 +281,9 @@ struct LowerLoadScalar : OpRewritePattern<lane::LoadScalarOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(lane::LoadScalarOp op,
                                 PatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<memref::LoadOp>(op, op.getMemory(),
-                                                op.getRow());
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    rewriter.replaceOp(
+        op, emitLoad(b, op.getScalar().getType(), op.getMemory(), op.getRow()));
     return success();
   }
 };

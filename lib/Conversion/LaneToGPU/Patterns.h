@@ -56,8 +56,16 @@ mlir::Value emitBoth(mlir::ImplicitLocOpBuilder &b, mlir::Value lhs,
 /// Whether a lane is of the first group; null where there is no other.
 mlir::Value emitIsFirstGroup(mlir::ImplicitLocOpBuilder &b,
                              const LaneLayout &layout);
-/// A lane's vector of `memory` at `indices`.
-mlir::Value emitLoad(mlir::ImplicitLocOpBuilder &b, mlir::VectorType type,
+/// Loads a value of this type from the buffer at the indices.
+using BufferLoad =
+    llvm::function_ref<mlir::Value(mlir::Type, mlir::Value, mlir::ValueRange)>;
+/// A lane's vector, or a scalar, of `memory` at `indices`: of a view by as few
+/// calls of `load` as bring the elements, else by one.
+mlir::Value emitLoadBy(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
+                       mlir::Value memory, mlir::ValueRange indices,
+                       BufferLoad load);
+/// As `emitLoadBy`, by plain loads.
+mlir::Value emitLoad(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
                      mlir::Value memory, mlir::ValueRange indices);
 void emitStore(mlir::ImplicitLocOpBuilder &b, mlir::Value vector,
                mlir::Value memory, mlir::ValueRange indices);

@@ -128,9 +128,46 @@ static Value emitLoadPredicated(ImplicitLocOpBuilder &b, Type type,
   Value bounded = amdgpu::FatRawBufferCastOp::create(
       b, part, bytes, /*cacheSwizzleStride=*/Value(), /*boundsCheck=*/true,
       /*resetOffset=*/true);
-  if (auto vector = dyn_cast<VectorType>(type))
-    return emitLoad(b, vector, bounded, offset);
-  return memref::LoadOp::create(b, bounded, offset);
+  return emitLoad(b, type, bounded, offset);
+}
+
+/// The same of row `group` of the tile that begins with row `tile`, of which
+/// the first `count` rows are in bounds; of a row at `column`.
+static Value emitRowLoadPredicated(ImplicitLocOpBuilder &b, Type type,
+                                   Value memory, Value tile, Value count,
+                                   Value group, Value column = {}) {
+  auto multiply = [&](Value lhs, int64_t rhs) -> Value {
+    return rhs == 1 ? lhs : arith::MulIOp::create(b, lhs, emitIndex(b, rhs));
+  };
+  // Of a view whose rows are not those of the kernel, all is in bounds.
+  MemRefLayoutAttrInterface layout =
+      cast<MemRefType>(memory.getType()).getLayout();
+  bool hasRows = !isa<AffineMapAttr>(layout) ||
+                 isa<AffineDimExpr>(layout.getAffineMap().getResult(0));
+  Value row = hasRows ? group : arith::AddIOp::create(b, tile, group);
+  SmallVector<Value> indices{row};
+  if (column)
+    indices.push_back(column);
+  return emitLoadBy(
+      b, type, memory, indices,
+      [&](Type type, Value buffer, ValueRange place) -> Value {
+        if (!hasRows) {
+          Value size =
+              emitIndex(b, cast<MemRefType>(buffer.getType()).getNumElements());
+          Value inBounds =
+              arith::CmpIOp::create(b, arith::CmpIPredicate::ult, group, count);
+          Value offset =
+              arith::SelectOp::create(b, inBounds, place.front(), size);
+          return emitLoadPredicated(b, type, buffer, emitIndex(b, 0), size,
+                                    offset);
+        }
+        int64_t stride = getRowStride(buffer);
+        Value offset = multiply(place.front(), stride);
+        if (column)
+          offset = arith::AddIOp::create(b, offset, place.back());
+        Value size = multiply(count, stride), begin = multiply(tile, stride);
+        return emitLoadPredicated(b, type, buffer, begin, size, offset);
+      });
 }
 
 namespace {
@@ -145,16 +182,10 @@ struct LowerLoadPredicated : LayoutPattern<lane::LoadPredicatedOp> {
     SmallVector<Value> loaded;
     for (auto [memory, part] :
          llvm::zip_equal(op.getMemories(), op.getFragments())) {
-      int64_t stride = getRowStride(memory);
-      auto multiply = [&](Value rows) -> Value {
-        return arith::MulIOp::create(b, rows, emitIndex(b, stride));
-      };
-      Value element =
-          arith::AddIOp::create(b, multiply(layout.group),
-                                layout.accesses[*op.getAccess()].loadColumn);
-      Value count = multiply(op.getCount()), begin = multiply(op.getTile());
-      loaded.push_back(
-          emitLoadPredicated(b, part.getType(), memory, begin, count, element));
+      Value column = layout.accesses[*op.getAccess()].loadColumn;
+      loaded.push_back(emitRowLoadPredicated(b, part.getType(), memory,
+                                             op.getTile(), op.getCount(),
+                                             layout.group, column));
     }
     rewriter.replaceOp(op, loaded);
     return success();
@@ -179,15 +210,9 @@ struct LowerLoadScalarPredicated : LayoutPattern<lane::LoadScalarPredicatedOp> {
       group = arith::SelectOp::create(b, isFirst, group,
                                       emitIndex(b, layout.type.getGroups()));
     }
-    int64_t stride = getRowStride(op.getMemory());
-    auto multiply = [&](Value rows) -> Value {
-      return stride == 1 ? rows
-                         : arith::MulIOp::create(b, rows, emitIndex(b, stride));
-    };
-    Value offset = multiply(group), count = multiply(op.getCount());
-    rewriter.replaceOp(
-        op, emitLoadPredicated(b, op.getScalar().getType(), op.getMemory(),
-                               multiply(op.getTile()), count, offset));
+    rewriter.replaceOp(op, emitRowLoadPredicated(b, op.getScalar().getType(),
+                                                 op.getMemory(), op.getTile(),
+                                                 op.getCount(), group));
     return success();
   }
 

@@ -39,14 +39,31 @@ void lnbwd::markLoop(Operation *loop) {
       [&](Operation *op) { op->setLoc(lane::notePart(op->getLoc(), part)); });
 }
 
-/// The first row of operand `index`, whatever its rank.
+/// The first row of operand `index`, whatever its rank; all there is where that
+/// has but some row dimensions.
 static SmallVector<int64_t> getFirstRow(RowwiseOp op, unsigned index) {
+  if (op.getRowDims(index) == RowwiseOp::RowDims::Some)
+    return {cast<MemRefType>(op->getOperand(index).getType()).getNumElements()};
   const KindInfo &kind = lnbwd::getInfo(getOperandKind(op, index));
   if (!kind.hasColumns)
     return {1};
   if (!kind.hasRows)
-    return {op.getRowLength()};
-  return {1, op.getRowLength()};
+    return {op.getOwnRowLength(index)};
+  return {1, op.getOwnRowLength(index)};
+}
+
+/// `buffer`, which has its own dimensions, with the shape of the kernel's rows.
+static Value addView(OpBuilder &b, RowwiseOp op, unsigned index, Value buffer) {
+  AffineMap map = op.getAccessMap(index);
+  if (map.isIdentity())
+    return buffer;
+  auto type = cast<MemRefType>(buffer.getType());
+  SmallVector<int64_t> shape(map.getNumDims(), ShapedType::kDynamic);
+  if (op.countColumnDims(index) > 0)
+    shape.back() = op.getRowLength();
+  auto view =
+      MemRefType::get(shape, type.getElementType(), map, type.getMemorySpace());
+  return lane::ViewOp::create(b, op.getLoc(), view, buffer);
 }
 
 Value lnbwd::toParameter(OpBuilder &b, Location loc, Value buffer,
@@ -216,8 +233,9 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
     }
     if (!kind.hasGroups)
       first = Value();
-    frame.buffers.push_back(fromParameter(b, loc, kernel.getArgument(i), kind,
-                                          stride, count, first));
+    Value buffer = fromParameter(b, loc, kernel.getArgument(i), kind, stride,
+                                 count, first);
+    frame.buffers.push_back(addView(b, op, i, buffer));
   }
   return frame;
 }

@@ -79,9 +79,11 @@ private:
     return column && column.getArgNumber() >= numRows &&
            column.getArgNumber() < numRows + op.getAllColumns().size();
   }
-  /// Whether a scalar is the same for all rows.
+  /// Whether a scalar is the same for all rows of the workgroup.
   bool isNumber(size_t operand) {
-    return !op.variesWithGroup(operand) && !op.variesWithinGroup(operand);
+    RowwiseOp::RowDims rows = op.getRowDims(operand);
+    return rows == RowwiseOp::RowDims::None ||
+           rows == RowwiseOp::RowDims::OfGroup;
   }
   /// Whether row scalars are split, from the kernel before this one.
   bool hasSplitScalars() {

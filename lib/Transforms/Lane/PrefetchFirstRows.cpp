@@ -59,7 +59,10 @@ static LogicalResult prefetch(IRRewriter &rewriter, lane::ForRowsOp loop,
     if (!row || row.getTile() != loop.getTile())
       return load.emitOpError("expected to load the row that lane.row gives "
                               "for the tile of its loop");
-    memories.insert_range(load.getMemories());
+    // What a view repeats has come before.
+    memories.insert_range(llvm::make_filter_range(
+        load.getMemories(),
+        [](Value memory) { return !memory.getDefiningOp<lane::ViewOp>(); }));
   }
   if (memories.empty())
     return success();

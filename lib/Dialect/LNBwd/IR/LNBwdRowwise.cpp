@@ -35,11 +35,36 @@ void RowwiseOp::getEffects(
 }
 
 Value RowwiseOp::getRowBlock() {
+  bool hasMatrices = hasContractions();
+  unsigned numColumns = getMap(0).getNumDims() - unsigned(getNumRowDims());
   for (unsigned i = 0; i < getNumOperands(); ++i)
-    if (getAccess(i) == Access::Row &&
-        countRowDims(*this, getMap(i)) == getNumRowDims())
+    if (getAccess(i) == Access::Row && getRowDims(i) == RowDims::All &&
+        (hasMatrices || countColumnDims(i) == numColumns))
       return getOperand(i);
   return {};
+}
+
+unsigned RowwiseOp::countColumnDims(unsigned index) {
+  AffineMap map = getMap(index);
+  return countDims(map, int64_t(getNumRowDims()), map.getNumDims());
+}
+
+SmallVector<int64_t> RowwiseOp::getDimSizes() {
+  SmallVector<int64_t> sizes(getMap(0).getNumDims(), ShapedType::kDynamic);
+  for (unsigned i = 0; i < getNumOperands(); ++i)
+    for (auto [result, size] :
+         llvm::zip_equal(getMap(i).getResults(),
+                         cast<ShapedType>(getOperand(i).getType()).getShape()))
+      if (auto dim = dyn_cast<AffineDimExpr>(result);
+          dim && !ShapedType::isDynamic(size))
+        sizes[dim.getPosition()] = size;
+  return sizes;
+}
+
+int64_t RowwiseOp::getOwnRowLength(unsigned index) {
+  auto type = cast<ShapedType>(getOperand(index).getType());
+  return ShapedType::getNumElements(
+      type.getShape().take_back(countColumnDims(index)));
 }
 
 int64_t RowwiseOp::getRowRank() {
@@ -72,18 +97,13 @@ Type RowwiseOp::getRegionType(unsigned index) {
                                        : type.getElementType();
   if (access == Access::Matrix)
     return VectorType::get(type.getShape(), element);
-  int64_t length = 1;
-  for (auto [result, size] :
-       llvm::zip_equal(getMap(index).getResults(), type.getShape()))
-    if (auto dim = dyn_cast<AffineDimExpr>(result);
-        dim && int64_t(dim.getPosition()) >= int64_t(getNumRowDims()))
-      length *= size;
+  int64_t length = hasContractions() ? getOwnRowLength(index) : getRowLength();
   return VectorType::get({length}, element);
 }
 
 int64_t RowwiseOp::getRowStride(unsigned index) {
-  RowLayout layout =
-      getRowLayout(cast<ShapedType>(getOperand(index).getType()), getRowRank());
+  RowLayout layout = getRowLayout(cast<ShapedType>(getOperand(index).getType()),
+                                  countColumnDims(index));
   return layout.stride.value_or(layout.length);
 }
 
@@ -117,27 +137,6 @@ OperandRange RowwiseOp::getAllColumns() {
 OperandRange RowwiseOp::getAllSums() {
   return getOutputs().slice(getRowOuts().size() + getScalarOuts().size(),
                             getColumnSums().size() + getGroupSums().size());
-}
-
-int64_t RowwiseOp::getNumGroupDims() {
-  auto all = int64_t(getNumRowDims());
-  for (unsigned i = 0; i < getNumOperands(); ++i) {
-    AffineMap map = getMap(i);
-    if (int64_t count = countRowDims(*this, map); count > 0 && count < all)
-      return map.isFunctionOfDim(0) ? count : all - count;
-  }
-  return 0;
-}
-
-bool RowwiseOp::variesWithGroup(unsigned index) {
-  return getNumRowDims() == 0 ? getAccess(index) == Access::Row
-                              : getMap(index).isFunctionOfDim(0);
-}
-
-bool RowwiseOp::variesWithinGroup(unsigned index) {
-  return getNumRowDims() == 0
-             ? getAccess(index) == Access::Row
-             : getMap(index).isFunctionOfDim(unsigned(getNumRowDims()) - 1);
 }
 
 std::optional<int64_t> RowwiseOp::getStaticGroupCount() {
@@ -339,8 +338,9 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
     hasContractions |= op.getAccess(i) == Access::Matrix;
   unsigned numDims = op.getMap(0).getNumDims();
-  int64_t numRows = op.getNumRowDims(), numGroups = op.getNumGroupDims();
+  int64_t numRows = op.getNumRowDims();
   int64_t numColumns = int64_t(numDims) - numRows;
+  SmallVector<int64_t> sizes = op.getDimSizes();
   std::optional<bool> isPartialSum;
   Access last = Access::Row;
   for (unsigned index = 0; index < op->getNumOperands(); ++index) {
@@ -360,23 +360,32 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                                      "dimensions and nothing is added up"
                                    : "'add', which says how rows are combined "
                                      "that its map does not tell apart");
-    if (access == Access::Scalar && rows != numRows &&
-        (isOutput || (rows > 0 && map.isFunctionOfDim(0))))
-      return emitError() << "a row scalar to have all row dimensions, or of an "
-                            "input the last ones or none, got "
+    if (access == Access::Scalar && rows != numRows && isOutput)
+      return emitError() << "a row scalar that is written to have all row "
+                            "dimensions, got "
                          << type << " with " << AffineMapAttr::get(map);
     bool isOfRows = access == Access::Row || access == Access::Scalar;
     if (hasContractions && isOfRows && rows != numRows)
       return emitError() << name << " to have all row dimensions in a program "
                          << "with matrices, got " << AffineMapAttr::get(map);
-    bool isLeading = rows > 0 && map.isFunctionOfDim(0);
-    for (int64_t dim = 0; rows > 0 && rows < numRows && dim < numRows; ++dim)
-      if (map.isFunctionOfDim(unsigned(dim)) !=
-          (isLeading ? dim < numGroups : dim >= numGroups))
+    if (op.getRowDims(index) == RowwiseOp::RowDims::Some) {
+      if (op.hasGroups())
         return emitError() << "all row dimensions, none, or, as other operands "
                               "have it, the first "
-                           << numGroups << " or all but the first " << numGroups
-                           << ", got " << AffineMapAttr::get(map);
+                           << op.getNumGroupDims() << " or all but the first "
+                           << op.getNumGroupDims() << ", got "
+                           << AffineMapAttr::get(map);
+      // Which of its elements a row has follows from the number of the row.
+      if (map.isFunctionOfDim(0))
+        return emitError() << "all row dimensions, none, the first ones, or "
+                              "some others, got "
+                           << AffineMapAttr::get(map);
+      if (llvm::is_contained(ArrayRef(sizes).slice(1, size_t(numRows) - 1),
+                             ShapedType::kDynamic))
+        return emitError() << "row dimensions but the first to be static where "
+                              "an operand has only some of them, got "
+                           << type << " with " << AffineMapAttr::get(map);
+    }
     if (access == Access::GroupColumn && isOutput && rows != 1)
       return emitError() << name << " to have the first row dimension, and of "
                          << "the others none, got " << AffineMapAttr::get(map);
@@ -385,9 +394,10 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                             "or all, got "
                          << AffineMapAttr::get(map)
                          << "; write rows, and add them up afterwards";
+    bool mayLackColumns = !isOutput && !hasContractions;
     if (access == Access::Matrix
             ? columns != 2
-            : access != Access::Scalar &&
+            : access != Access::Scalar && !mayLackColumns &&
                   columns != (hasContractions ? 1 : numColumns))
       return emitError() << name << " to have "
                          << (access == Access::Matrix ? "two column dimensions"

@@ -59,6 +59,38 @@ static bool isOfRows(AffineMap map, int64_t numRowDims,
   });
 }
 
+/// Whether `map` has all dimensions from `begin` to `end`.
+static bool hasDims(AffineMap map, int64_t begin, int64_t end) {
+  return int64_t(countDims(map, begin, end)) == end - begin;
+}
+
+/// How many row dimensions all those operands have that have the first alone.
+static int64_t getLeadingDims(ArrayRef<Attribute> maps, int64_t numRowDims) {
+  // Sums are taken group by group; what is read can be found in any case.
+  for (Attribute attribute : llvm::reverse(maps)) {
+    AffineMap map = cast<AffineMapAttr>(attribute).getValue();
+    int64_t count = countDims(map, 0, numRowDims);
+    if (count > 0 && count < numRowDims && hasDims(map, 0, count))
+      return count;
+  }
+  return 0;
+}
+
+int64_t RowwiseOp::getNumGroupDims() {
+  auto all = int64_t(getNumRowDims());
+  if (int64_t count = getLeadingDims(getIndexingMaps().getValue(), all))
+    return count;
+  // What all groups share is found by the row's number if the rows of a group
+  // are known.
+  for (unsigned i = 0; i < getNumOperands(); ++i) {
+    int64_t count = countRowDims(*this, getMap(i));
+    if (count > 0 && count < all && hasDims(getMap(i), all - count, all) &&
+        !cast<ShapedType>(getOperand(i).getType()).hasStaticShape())
+      return all - count;
+  }
+  return 0;
+}
+
 Access lnbwd::detail::getAccess(AffineMap map, bool isAdded, int64_t numRowDims,
                                 ArrayRef<Attribute> maps) {
   unsigned numRows = countDims(map, 0, numRowDims);
@@ -66,8 +98,10 @@ Access lnbwd::detail::getAccess(AffineMap map, bool isAdded, int64_t numRowDims,
   if (numColumns == 0 && !isAdded)
     return Access::Scalar;
   if (numRows > 0)
-    return map.isFunctionOfDim(unsigned(numRowDims) - 1) ? Access::Row
-                                                         : Access::GroupColumn;
+    return numRows == getLeadingDims(maps, numRowDims) &&
+                   hasDims(map, 0, numRows)
+               ? Access::GroupColumn
+               : Access::Row;
   // Of a domain of one row, columns are rows.
   if (numRowDims == 0 && !isAdded)
     return Access::Row;
@@ -79,6 +113,88 @@ Access RowwiseOp::getAccess(unsigned index) {
   return detail::getAccess(getMap(index), isAdded(*this, index),
                            int64_t(getNumRowDims()),
                            getIndexingMaps().getValue());
+}
+
+RowwiseOp::RowDims RowwiseOp::getRowDims(unsigned index) {
+  AffineMap map = getMap(index);
+  auto all = int64_t(getNumRowDims()), groups = getNumGroupDims();
+  int64_t count = countRowDims(*this, map);
+  // Of a domain of one row, columns are rows.
+  if (all == 0)
+    return getAccess(index) == Access::Row ? RowDims::All : RowDims::None;
+  if (count == all)
+    return RowDims::All;
+  if (count == 0)
+    return RowDims::None;
+  if (count == groups && hasDims(map, 0, groups))
+    return RowDims::OfGroup;
+  return count == all - groups && hasDims(map, groups, all)
+             ? RowDims::WithinGroup
+             : RowDims::Some;
+}
+
+/// Where the dimensions of `map` among the `sizes.size()` from `begin` on lead:
+/// the index of a dense buffer that has these alone.
+static SmallVector<RowwiseOp::PlaceTerm> locate(AffineMap map, unsigned begin,
+                                                ArrayRef<int64_t> sizes) {
+  SmallVector<RowwiseOp::PlaceTerm> terms;
+  int64_t inner = 1, factor = 1;
+  // Neighbouring dimensions are one.
+  for (size_t last = sizes.size(); last-- > 0;) {
+    bool isThere = map.isFunctionOfDim(begin + unsigned(last));
+    int64_t size = sizes[last];
+    while (last > 0 &&
+           map.isFunctionOfDim(begin + unsigned(last) - 1) == isThere)
+      size *= sizes[--last];
+    if (isThere) {
+      terms.push_back({inner, last == 0 ? 0 : size, factor});
+      factor *= size;
+    }
+    inner *= size;
+  }
+  return terms;
+}
+
+RowwiseOp::Place RowwiseOp::getPlace(unsigned index) {
+  auto numRows = unsigned(getNumRowDims());
+  SmallVector<int64_t> sizes = getDimSizes();
+  Place place;
+  if (getRowDims(index) == RowDims::Some)
+    place.row = locate(getMap(index), 0, ArrayRef(sizes).take_front(numRows));
+  if (countColumnDims(index) > 0 && !hasContractions() &&
+      getOwnRowLength(index) != getRowLength())
+    place.column =
+        locate(getMap(index), numRows, ArrayRef(sizes).drop_front(numRows));
+  return place;
+}
+
+AffineMap RowwiseOp::getAccessMap(unsigned index) {
+  MLIRContext *context = getContext();
+  Place place = getPlace(index);
+  auto sum = [](ArrayRef<PlaceTerm> terms, AffineExpr number) {
+    if (terms.empty())
+      return number;
+    AffineExpr result = getAffineConstantExpr(0, number.getContext());
+    for (const PlaceTerm &term : terms) {
+      AffineExpr index = number.floorDiv(term.divisor);
+      result =
+          result + (term.modulus ? index % term.modulus : index) * term.factor;
+    }
+    return result;
+  };
+  bool hasColumns = countColumnDims(index) > 0;
+  // Of a number for each row there is the row alone.
+  bool hasRow = !hasColumns || getAccess(index) == Access::Row;
+  SmallVector<AffineExpr> results;
+  if (hasRow)
+    results.push_back(sum(place.row, getAffineDimExpr(0, context)));
+  if (hasColumns)
+    results.push_back(
+        sum(place.column, getAffineDimExpr(hasRow ? 1 : 0, context)));
+  auto numDims = unsigned(results.size());
+  if (!place.row.empty() && hasColumns)
+    results = {results[0] * getOwnRowLength(index) + results[1]};
+  return AffineMap::get(numDims, 0, results, context);
 }
 
 int lnbwd::detail::getAccessOrder(Access access, bool isOutput) {

@@ -128,6 +128,22 @@ LogicalResult ColumnIndexOp::verify() {
                         getType().getElementType(), getAccess());
 }
 
+LogicalResult ViewOp::verify() {
+  auto memory = cast<MemRefType>(getMemory().getType());
+  auto view = cast<MemRefType>(getView().getType());
+  AffineMap map = view.getLayout().getAffineMap();
+  if (view.getElementType() != memory.getElementType() ||
+      view.getMemorySpace() != memory.getMemorySpace())
+    return emitOpError("expected a view of the elements and the memory space "
+                       "of ")
+           << memory << ", got " << view;
+  if (!isa<AffineMapAttr>(view.getLayout()) || map.getNumSymbols() ||
+      map.getNumResults() != memory.getRank())
+    return emitOpError("expected a layout without symbols that gives the ")
+           << memory.getRank() << " indices of " << memory << ", got " << view;
+  return success();
+}
+
 LogicalResult LoadColumnsOp::verify() {
   LayoutType layout = getLayout().getType();
   for (Type memory : getMemories().getTypes())

@@ -1365,9 +1365,9 @@ func.func @f(%x: memref<?x4x?x8xf32>, %t: memref<?x8xf32>, %g: memref<4x?x8xf32>
 
 // -----
 
-// Heads of a group alone: neither the first dimensions nor the last.
+// Which head a row is of would take a division by a dynamic size.
 func.func @f(%x: memref<?x4x?x8xf32>, %g: memref<4x8xf32>) {
-  // expected-error@+1 {{operand 1: expected all row dimensions, none, or, as other operands have it, the first 2 or all but the first 2, got affine_map<(d0, d1, d2, d3) -> (d1, d3)>}}
+  // expected-error@+1 {{operand 1: expected row dimensions but the first to be static where an operand has only some of them, got 'memref<4x8xf32>' with affine_map<(d0, d1, d2, d3) -> (d1, d3)>}}
   lnbwd.rowwise @k domain(b, h, t | n) ins(%x[b, h, t, n] : memref<?x4x?x8xf32>, %g[h, n] : memref<4x8xf32>)
       outs(%x[b, h, t, n] : memref<?x4x?x8xf32>) {
   ^row(%r: vector<8xf32>, %s: vector<8xf32>):
@@ -1379,10 +1379,10 @@ func.func @f(%x: memref<?x4x?x8xf32>, %g: memref<4x8xf32>) {
 // -----
 
 func.func @f(%x: memref<?x4x8xf32>, %c: memref<4xf32>) {
-  // expected-error@+1 {{operand 1: expected a column to have all column dimensions, got 'memref<4xf32>' with affine_map<(d0, d1, d2) -> (d1)>}}
-  lnbwd.rowwise @k domain(m | c, s) ins(%x[m, c, s] : memref<?x4x8xf32>, %c[c] : memref<4xf32>)
-      outs(%x[m, c, s] : memref<?x4x8xf32>) {
-  ^row(%r: vector<32xf32>, %s: vector<4xf32>):
+  // expected-error@+1 {{operand 1: expected a column sum to have all column dimensions, got 'memref<4xf32>' with affine_map<(d0, d1, d2) -> (d1)>}}
+  lnbwd.rowwise @k domain(m | c, s) ins(%x[m, c, s] : memref<?x4x8xf32>)
+      outs(%c[c] add : memref<4xf32>) {
+  ^row(%r: vector<32xf32>):
     lnbwd.yield %r : vector<32xf32>
   }
   return
@@ -1390,10 +1390,11 @@ func.func @f(%x: memref<?x4x8xf32>, %c: memref<4xf32>) {
 
 // -----
 
-func.func @f(%x: memref<?x?x8xf32>, %s: memref<?xf32>) {
-  // expected-error@+1 {{operand 1: expected a row scalar to have all row dimensions, or of an input the last ones or none, got 'memref<?xf32>' with affine_map<(d0, d1, d2) -> (d0)>}}
-  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x?x8xf32>, %s[b] : memref<?xf32>)
-      outs(%x[b, t, n] : memref<?x?x8xf32>) {
+func.func @f(%x: memref<?x4x16x8xf32>, %s: memref<?x16xf32>) {
+  // expected-error@+1 {{operand 1: expected all row dimensions, none, the first ones, or some others, got affine_map<(d0, d1, d2, d3) -> (d0, d2)>}}
+  lnbwd.rowwise @k domain(b, h, t | n)
+      ins(%x[b, h, t, n] : memref<?x4x16x8xf32>, %s[b, t] : memref<?x16xf32>)
+      outs(%x[b, h, t, n] : memref<?x4x16x8xf32>) {
   ^row(%r: vector<8xf32>, %n: f32):
     lnbwd.yield %r : vector<8xf32>
   }

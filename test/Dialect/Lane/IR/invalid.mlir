@@ -331,3 +331,19 @@ func.func @f(%layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, wid
   %columns = lane.column_index %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2> -> vector<2xi32>
   return
 }
+
+// -----
+
+func.func @f(%m: memref<8xf32>) {
+  // expected-error@+1 {{expected a view of the elements and the memory space of 'memref<8xf32>', got}}
+  %v = lane.view %m : memref<8xf32> to memref<64xbf16, affine_map<(d0) -> (d0 floordiv 8)>>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<8xf32>) {
+  // expected-error@+1 {{expected a layout without symbols that gives the 1 indices of 'memref<8xf32>', got}}
+  %v = lane.view %m : memref<8xf32> to memref<?x64xf32, affine_map<(d0, d1) -> (d0, d1 floordiv 8)>>
+  return
+}

@@ -212,3 +212,13 @@ func.func @column_index(%layout: !layout) {
   %some = lane.column_index %layout access 1 : !layout -> vector<2xi32>
   return
 }
+
+// -----
+
+// CHECK:       #[[MAP:.*]] = affine_map<(d0) -> (d0 floordiv 49)>
+// CHECK-LABEL: func.func @view
+// CHECK:         lane.view %{{.*}} : memref<8xf32> to memref<392xf32, #[[MAP]]>
+func.func @view(%m: memref<8xf32>) {
+  %v = lane.view %m : memref<8xf32> to memref<392xf32, affine_map<(d0) -> (d0 floordiv 49)>>
+  return
+}

@@ -33,8 +33,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
   let description = [{
     The domain has row dimensions and column dimensions, `domain(m | n)`. The
     region runs once for each point of the row dimensions, and sees there, of
-    each operand, a vector over its column dimensions: a row. Rows are
-    independent of each other; nothing orders them.
+    each operand with column dimensions, a vector over all of them: a row. Rows
+    are independent of each other; nothing orders them.
 
     Each operand has a map, the dimensions of the domain that its own are, in
     the order of the domain: `%gamma[n]`. What a map lacks, an input repeats and
@@ -48,13 +48,14 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     | `[b, n]` | group column | group sum | `vector<N x element>`; a sum is f32 |
     | `[b, m]` | row scalar | row scalar | the element |
     | `[m, n]`, `[m]` | row block, row scalar that groups share | | as those |
-    | `[]` | number | | the element |
+    | `[b]`, `[]` | number of a group, number | | the element |
     | `[k, n]` | matrix | outer sum | `vector<K x N x element>`; a sum is f32 |
     | `[*, n]`, `[b, *, n]` | | partial sums, f32 | `vector<N x f32>` |
     | `[b, m, *]` | split row scalar | split row scalar | `f32` |
 
     A row of several column dimensions is one vector, its last dimension
-    innermost. A matrix has two column dimensions that no row block has both: the
+    innermost. An input may lack some of them, and is repeated along these: a
+    scale `[c]` of `domain(m | c, s)` is a column of C x S elements. A matrix has two column dimensions that no row block has both: the
     program then multiplies matrices, and its row blocks have one column
     dimension each. Column dimensions are static. Elements are f16, bf16 or f32;
     those of row blocks may be i8 as well. A sum is added up in float32, in a
@@ -200,10 +201,33 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     /// row dimensions, none, those, or the others. 0: all rows are one group.
     int64_t getNumGroupDims();
     bool hasGroups() { return getNumGroupDims() != 0; }
-    /// Whether operand `index` differs from group to group, and from row to row
-    /// of a group. Where all rows are one group, it does both or neither.
-    bool variesWithGroup(unsigned index);
-    bool variesWithinGroup(unsigned index);
+    /// Which row dimensions an operand has: all, none, those of the groups, the
+    /// others, or some that are neither.
+    enum class RowDims { All, None, OfGroup, WithinGroup, Some };
+    RowDims getRowDims(unsigned index);
+    /// A number divided by `divisor`, modulo `modulus` if that is not 0, times
+    /// `factor`.
+    struct PlaceTerm {
+      int64_t divisor, modulus, factor;
+    };
+    /// Which row of an operand's own a row of the program has, and which of its
+    /// columns a column, as sums of terms; none where it is the same number.
+    struct Place {
+      ::llvm::SmallVector<PlaceTerm> row, column;
+      bool isPlain() { return row.empty() && column.empty(); }
+    };
+    Place getPlace(unsigned index);
+    /// The same as a map from (row, column) of what has rows, (column) of what
+    /// has one for a workgroup, or (row) of a row scalar to the indices of the
+    /// kernel's buffer: the operand's own (row, column), (column) or (row); one
+    /// index in all where it has but `Some` row dimensions.
+    ::mlir::AffineMap getAccessMap(unsigned index);
+    /// The number of column dimensions of operand `index`, and of its elements
+    /// for each row.
+    unsigned countColumnDims(unsigned index);
+    int64_t getOwnRowLength(unsigned index);
+    /// The sizes of the domain's dimensions, dynamic where no type says them.
+    ::llvm::SmallVector<int64_t> getDimSizes();
     /// B, if a row block's type says it, or 1 where all rows are one group.
     std::optional<int64_t> getStaticGroupCount();
     /// M / B: the number of rows of a group, if the types say it.

@@ -198,6 +198,26 @@ def Lane_PrefetchRowsOp : Lane_Op<"prefetch_rows"> {
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
+def Lane_ViewOp : Lane_Op<"view", [Pure]> {
+  let summary = "A buffer as if it had an element for each of a row";
+  let description = [{
+    `memory` by the rows and columns of the kernel: the layout of the result
+    says which element of `memory` each is. For what is repeated along a row, or
+    over rows. The loads of rows, columns and row scalars take it.
+
+    Example (a scale for each of 8 channels of 49 elements):
+
+    ```mlir
+    %scales = lane.view %scale : memref<8xf32>
+        to memref<392xf32, affine_map<(d0) -> (d0 floordiv 49)>>
+    ```
+  }];
+  let arguments = (ins AnyMemRef:$memory);
+  let results = (outs AnyMemRef:$view);
+  let assemblyFormat = "$memory attr-dict `:` type($memory) `to` type($view)";
+  let hasVerifier = 1;
+}
+
 def Lane_LoadColumnsOp : Lane_Op<"load_columns", [
     MemoryEffects<[MemRead]>]> {
   let summary = "Load column operands, once per workgroup";

@@ -1,0 +1,60 @@
+// RUN: lnbwd-opt %s --split-input-file --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-split-fragments,lnbwd-convert-lane-to-gpu{chip=sm_90}),canonicalize,cse))' | FileCheck %s
+
+!layout = !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 4>
+!memory = memref<?x128xf32, #gpu.address_space<global>>
+gpu.module @kernels {
+  // What four columns share is loaded once.
+  // CHECK-LABEL: gpu.func @repeated
+  // CHECK:         %[[CHANNEL:.*]] = arith.divui %{{.*}}, %c16
+  // CHECK:         %[[ONE:.*]] = memref.load %{{.*}}[%[[CHANNEL]]] : memref<8xf32,
+  // CHECK:         vector.broadcast %[[ONE]] : f32 to vector<4xf32>
+  gpu.func @repeated(%g: memref<8xf32, #gpu.address_space<global>>, %y: !memory, %row: index) kernel {
+    %layout = lane.layout : !layout
+    %view = lane.view %g : memref<8xf32, #gpu.address_space<global>>
+        to memref<128xf32, affine_map<(d0) -> (d0 floordiv 16)>, #gpu.address_space<global>>
+    %f = lane.load_columns %view at %layout : !layout,
+        memref<128xf32, affine_map<(d0) -> (d0 floordiv 16)>, #gpu.address_space<global>> -> vector<1x4xf32>
+    lane.store %f, %y[%row] at %layout : !layout, vector<1x4xf32>, !memory
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 4>
+!memory = memref<?x128xf32, #gpu.address_space<global>>
+gpu.module @kernels {
+  // Four columns within 16 lie side by side.
+  // CHECK-LABEL: gpu.func @side_by_side
+  // CHECK:         %[[PLACE:.*]] = arith.remui %{{.*}}, %c16
+  // CHECK:         vector.load %{{.*}}[%[[PLACE]]] {{.*}}: memref<16xf32, {{.*}}, vector<4xf32>
+  gpu.func @side_by_side(%g: memref<16xf32, #gpu.address_space<global>>, %y: !memory, %row: index) kernel {
+    %layout = lane.layout : !layout
+    %view = lane.view %g : memref<16xf32, #gpu.address_space<global>>
+        to memref<128xf32, affine_map<(d0) -> (d0 mod 16)>, #gpu.address_space<global>>
+    %f = lane.load_columns %view at %layout : !layout,
+        memref<128xf32, affine_map<(d0) -> (d0 mod 16)>, #gpu.address_space<global>> -> vector<1x4xf32>
+    lane.store %f, %y[%row] at %layout : !layout, vector<1x4xf32>, !memory
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 4>
+!memory = memref<?x128xf32, #gpu.address_space<global>>
+gpu.module @kernels {
+  // Pieces of two: each column by itself.
+  // CHECK-LABEL: gpu.func @apart
+  // CHECK-COUNT-4: memref.load
+  // CHECK:         vector.from_elements
+  gpu.func @apart(%g: memref<?x64xf32, #gpu.address_space<global>>, %y: !memory, %row: index) kernel {
+    %layout = lane.layout : !layout
+    %view = lane.view %g : memref<?x64xf32, #gpu.address_space<global>>
+        to memref<?x128xf32, affine_map<(d0, d1) -> (d0, d1 floordiv 2)>, #gpu.address_space<global>>
+    %f = lane.load %view[%row] at %layout : !layout,
+        memref<?x128xf32, affine_map<(d0, d1) -> (d0, d1 floordiv 2)>, #gpu.address_space<global>> -> vector<1x4xf32>
+    lane.store %f, %y[%row] at %layout : !layout, vector<1x4xf32>, !memory
+    gpu.return
+  }
+}

@@ -1,0 +1,68 @@
+// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --canonicalize --cse --split-input-file | FileCheck %s
+
+// Weights of the channels of each group: the row says the group, the column the
+// channel.
+// CHECK:       #[[MAP:.*]] = affine_map<(d0, d1) -> ((d0 mod 8) * 4 + d1 floordiv 49)>
+// CHECK-LABEL: gpu.func @groups
+// CHECK-SAME:    memref<1x196xf32, {{[^>]*>}}>, %[[G:[a-z0-9_]+]]: memref<32xf32,
+// CHECK:         %[[V:.*]] = lane.view %[[G]] : memref<32xf32, #gpu.address_space<global>> to memref<?x196xf32, #[[MAP]], #gpu.address_space<global>>
+// CHECK:         lane.load %{{.*}}, %[[V]][%{{.*}}]
+// CHECK:       func.func @f({{.*}}lnbwd.kind = "column"
+func.func @f(%x: memref<?x8x4x49xf32>, %g: memref<8x4xf32>) {
+  lnbwd.rowwise @groups domain(b, g | c, s) ins(%x[b, g, c, s] : memref<?x8x4x49xf32>, %g[g, c] : memref<8x4xf32>)
+      outs(%x[b, g, c, s] : memref<?x8x4x49xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^row(%xr: vector<196xf32>, %gr: vector<196xf32>):
+    %y = arith.mulf %xr, %gr : vector<196xf32>
+    lnbwd.yield %y : vector<196xf32>
+  }
+  return
+}
+
+// -----
+
+// Weights of channels and of places, the same for all rows, and a mean for each
+// channel of a row.
+// CHECK:       #[[ROW:.*]] = affine_map<(d0, d1) -> (d0, d1 floordiv 32)>
+// CHECK:       #[[CHANNEL:.*]] = affine_map<(d0) -> (d0 floordiv 32)>
+// CHECK:       #[[PLACE:.*]] = affine_map<(d0) -> (d0 mod 4 + (d0 floordiv 32) * 4)>
+// CHECK-LABEL: gpu.func @image
+// CHECK-DAG:     lane.view %{{.*}} : memref<3xf32, {{[^>]*>}}> to memref<96xf32, #[[CHANNEL]],
+// CHECK-DAG:     lane.view %{{.*}} : memref<12xf32, {{[^>]*>}}> to memref<96xf32, #[[PLACE]],
+// CHECK-DAG:     lane.view %{{.*}} : memref<?x3xf32, {{[^>]*>}}> to memref<?x96xf32, #[[ROW]],
+func.func @f(%x: memref<?x3x8x4xf32>, %m: memref<?x3xf32>, %c: memref<3xf32>, %p: memref<3x4xf32>) {
+  lnbwd.rowwise @image domain(m | c, h, w)
+      ins(%x[m, c, h, w] : memref<?x3x8x4xf32>, %m[m, c] : memref<?x3xf32>, %c[c] : memref<3xf32>, %p[c, w] : memref<3x4xf32>)
+      outs(%x[m, c, h, w] : memref<?x3x8x4xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^row(%xr: vector<96xf32>, %mr: vector<96xf32>, %cr: vector<96xf32>, %pr: vector<96xf32>):
+    %d = arith.subf %xr, %mr : vector<96xf32>
+    %e = arith.mulf %d, %cr : vector<96xf32>
+    %y = arith.addf %e, %pr : vector<96xf32>
+    lnbwd.yield %y : vector<96xf32>
+  }
+  return
+}
+
+// -----
+
+// Tables of places in a sequence and a number for each head: no groups.
+// CHECK:       #[[TABLE:.*]] = affine_map<(d0, d1) -> (((d0 floordiv 4) mod 16) * 64 + d1)>
+// CHECK:       #[[HEAD:.*]] = affine_map<(d0) -> (d0 mod 4)>
+// CHECK-LABEL: gpu.func @heads
+// CHECK-DAG:     lane.view %{{.*}} : memref<1024xf32, {{[^>]*>}}> to memref<?x64xf32, #[[TABLE]],
+// CHECK-DAG:     %[[S:.*]] = lane.view %{{.*}} : memref<4xf32, {{[^>]*>}}> to memref<?xf32, #[[HEAD]],
+// CHECK:         lane.load_scalar %[[S]]
+func.func @f(%x: memref<?x16x4x64xf32>, %t: memref<16x64xf32>, %s: memref<4xf32>) {
+  lnbwd.rowwise @heads domain(b, t, h | d)
+      ins(%x[b, t, h, d] : memref<?x16x4x64xf32>, %t[t, d] : memref<16x64xf32>, %s[h] : memref<4xf32>)
+      outs(%x[b, t, h, d] : memref<?x16x4x64xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 1, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^row(%xr: vector<64xf32>, %tr: vector<64xf32>, %sr: f32):
+    %sv = vector.broadcast %sr : f32 to vector<64xf32>
+    %d = arith.mulf %xr, %tr : vector<64xf32>
+    %y = arith.mulf %d, %sv : vector<64xf32>
+    lnbwd.yield %y : vector<64xf32>
+  }
+  return
+}
