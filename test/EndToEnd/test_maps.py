@@ -97,7 +97,8 @@ class Domain:
 
         def use(name: str, dims: str) -> str:
             return f"%{name}[{', '.join(dims.lower())}] : {self.type(dims)}"
-        inputs = sorted(zip(names, self.operands, strict=True), key=lambda pair: self.order(pair[1]))
+        inputs = sorted(zip(names, self.operands, strict=True),
+                        key=lambda pair: self.order(pair[1]))
         arguments, body, value = [f"%xr: {row}"], [], "%c"
         for name, dims in inputs:
             is_scalar = not set(dims) & set(self.columns)
