@@ -54,7 +54,7 @@ from .launching import (
     simulated_chip,
 )
 from .operations import KINDS, Kind
-from .rowprogram import KIND_NAMES, RowProgram, count_groups
+from .rowprogram import KIND_NAMES, Input, Output, RowProgram, count_groups
 from .spec import ProgramSpec, rows_option
 
 __all__ = ["Operand", "RegionProgram", "call_in_python", "find_program", "is_loaded",
@@ -189,15 +189,14 @@ def register_row_program(program: RowProgram) -> RegionProgram:
     """Registers a row program under its own text, from which another process can make it again.
     """
     return register_program(
-        program.text(), [operand(i.kind, i.dtype, program.length) for i in program.inputs],
-        [operand(o.kind, o.dtype, program.length) for o in program.outputs],
+        program.text(), [operand(i, program.length) for i in program.inputs],
+        [operand(o, program.length) for o in program.outputs],
         make_kernel_from_mlir(program.mlir(), rows=program.expected_rows), program.evaluate)
 
 
-def operand(kind: str, dtype: str, length: int) -> Operand:
+def operand(value: Input | Output, length: int) -> Operand:
     """The tensor of an input or output of a row program over rows of ``length`` elements."""
-    name = KIND_NAMES[kind]
-    return Operand(name, _TYPES[dtype], length if KINDS[name].has_columns else 1)
+    return Operand(KIND_NAMES[value.kind], _TYPES[value.dtype], value.row_length(length))
 
 
 def set_resolver(resolver: _Resolver | None) -> None:

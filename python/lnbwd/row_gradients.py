@@ -174,10 +174,10 @@ class Plan:
             name = f"{forward.program.name()}_bwd {digest}"
             operands: dict[str, regions_op.Operand] = {}
             for place, i in enumerate(forward.program.inputs):
-                operands[f"arg{place}"] = regions_op.operand(i.kind, i.dtype, self.length)
+                operands[f"arg{place}"] = regions_op.operand(i, self.length)
             for place, o in enumerate(forward.program.outputs):
-                operands[f"out{place}"] = operands[f"dout{place}"] = regions_op.operand(
-                    o.kind, o.dtype, self.length)
+                operand = regions_op.operand(o, self.length)
+                operands[f"out{place}"] = operands[f"dout{place}"] = operand
             inputs = [operands[name] for name in reads]
             if any(operand.kind != "column" for operand in inputs):
                 regions_op.register_program(

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import math
 import struct
@@ -72,16 +73,34 @@ _CHEAP_BESIDE_ONE = _CHEAP - {"exp"}
 class Input:
     """A tensor that is read: ``kind`` is "row" [M, N], "column" [N], "group_column" [B, N], of
     which group b of M / B rows uses row b, "scalar" [M], or what all groups share, "repeated_row"
-    [M / B, N] and "repeated_scalar" [M / B], or all rows, "number" [1]; ``dtype`` "f16", "bf16" or
-    "f32", or for a row "i8": a mask, of bytes that are 0 or 1."""
+    [M / B, N] and "repeated_scalar" [M / B], or all rows, "number" [1]; or a "part", which has some
+    of the dimensions of a row block and is repeated along the others. ``dtype`` is "f16", "bf16" or
+    "f32", or for a row "i8": a mask, of bytes that are 0 or 1.
+
+    ``parts`` are the dimensions of a part, outermost first: of each the number of elements of a row
+    block from one index to the next, and its size. GroupNorm's weight of C channels of S elements
+    is ``((S, C),)``, whatever the number of channels in a row."""
 
     kind: str
     dtype: str
+    parts: tuple[tuple[int, int], ...] = ()
 
     @property
     def dims(self) -> Kind:
         """The dimensions that it has."""
         return KINDS[KIND_NAMES[self.kind]]
+
+    def is_row(self, length: int) -> bool:
+        """Whether it differs along a row of ``length`` elements."""
+        if self.parts:
+            return any(distance < length for distance, _ in self.parts)
+        return self.dims.has_columns
+
+    def row_length(self, length: int) -> int:
+        """The elements that it has for each row of its own; of a part, all."""
+        if self.parts:
+            return math.prod(size for _, size in self.parts)
+        return length if self.dims.has_columns else 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,15 +119,19 @@ class Output:
         """The dimensions that it has."""
         return KINDS[KIND_NAMES[self.kind]]
 
+    def row_length(self, length: int) -> int:
+        """The elements that it has for each row of its own."""
+        return length if self.dims.has_columns else 1
+
 
 KIND_NAMES = {"row": "row_block", "repeated_row": "repeated_row_block", "column": "column",
               "group_column": "group_column", "scalar": "row_scalar",
-              "repeated_scalar": "repeated_row_scalar", "number": "number",
+              "repeated_scalar": "repeated_row_scalar", "number": "number", "part": "column",
               "column_sum": "column", "group_sum": "group_column"}
 """What :data:`lnbwd.operations.KINDS` calls the kinds of inputs and outputs."""
 
 INPUT_KINDS = ("row", "repeated_row", "column", "group_column", "scalar", "repeated_scalar",
-               "number")
+               "number", "part")
 """Kinds of inputs, in the order in which a program has them."""
 
 OUTPUT_KINDS = ("row", "scalar", "column_sum", "group_sum")
@@ -116,6 +139,18 @@ OUTPUT_KINDS = ("row", "scalar", "column_sum", "group_sum")
 
 SUM_KINDS = ("column_sum", "group_sum")
 """Kinds of outputs that sum over rows."""
+
+
+def cut(length: int, parts: Iterable[tuple[int, int]]) -> list[int] | None:
+    """The sizes of which the elements of row blocks are made so that rows and ``parts`` are whole
+    dimensions: for each dimension, innermost first, the elements from one index to the next, and at
+    the end those of one index of the outermost, whose size is not known. None: there are no such
+    dimensions."""
+    parts = list(parts)
+    cuts = sorted({1, length, *(d for d, _ in parts), *(d * size for d, size in parts)})
+    if any(outer % inner for inner, outer in itertools.pairwise(cuts)):
+        return None
+    return cuts
 
 Node = tuple[Any, ...]
 
@@ -158,6 +193,37 @@ class RowProgram:
         """Whether something is summed, or its largest taken, over the row."""
         return any(node[0] in SUMS for node in self.nodes)
 
+    def row_dims(self) -> list[tuple[str, int, int | None]]:
+        """The row dimensions of its domain, outermost first: of each its name, the elements of a
+        row block from one index to the next, and its size where that is known.
+
+        Raises:
+            ValueError: parts and groups of rows do not go together, or parts among each other.
+        """
+        cuts = cut(self.length, (part for i in self.inputs for part in i.parts))
+        if cuts is None or (self.has_groups and cuts[-1] != self.length):
+            raise ValueError(f"expected parts of row blocks that are dimensions of {self.length} "
+                             f"columns and of rows without groups, got {self.inputs}")
+        if self.has_groups:
+            known = None if self.rows is None or not self.groups else self.rows // self.groups
+            return [("b", self.length * (known or 1), self.groups), ("t", self.length, known)]
+        outer = [d for d in cuts if d >= self.length]
+        sizes = [after // d for d, after in itertools.pairwise(outer)]
+        sizes.append(None if self.rows is None  # type: ignore[arg-type]
+                     else self.rows * self.length // outer[-1])
+        names = ["m"] if len(outer) == 1 else [f"m{i}" for i in range(len(outer))]
+        return list(zip(names, reversed(outer), reversed(sizes), strict=True))
+
+    def column_dims(self) -> list[tuple[str, int, int | None]]:
+        """The column dimensions, as :meth:`row_dims` gives the others."""
+        cuts = cut(self.length, (part for i in self.inputs for part in i.parts)) or [1, self.length]
+        inner = [d for d in cuts if d <= self.length]
+        pairs = [(d, after // d) for d, after in itertools.pairwise(inner)]
+        if not pairs:
+            pairs = [(1, 1)]  # Rows of one element.
+        names = ["n"] if len(pairs) == 1 else [f"n{i}" for i in range(len(pairs))]
+        return [(name, d, size) for name, (d, size) in zip(names, reversed(pairs), strict=True)]
+
     def text(self) -> str:
         """The program as a line of JSON, which :meth:`from_text` reads."""
         groups = {"groups": self.groups} if self.has_groups else {}
@@ -165,7 +231,7 @@ class RowProgram:
             groups["expected_rows"] = self.expected_rows
         return json.dumps({
             "format": _FORMAT, "length": self.length, "rows": self.rows, **groups,
-            "inputs": [[i.kind, i.dtype] for i in self.inputs],
+            "inputs": [[i.kind, i.dtype, *i.parts] for i in self.inputs],
             "nodes": [list(node) for node in self.nodes],
             "outputs": [[o.kind, o.dtype, o.value] for o in self.outputs]}, separators=(",", ":"))
 
@@ -181,7 +247,9 @@ class RowProgram:
             if fields["format"] != _FORMAT:
                 raise ValueError(f"expected the format {_FORMAT!r}, got {fields['format']!r}")
             return RowProgram(
-                fields["length"], fields["rows"], tuple(Input(*i) for i in fields["inputs"]),
+                fields["length"], fields["rows"],
+                tuple(Input(kind, dtype, tuple((d, size) for d, size in parts))
+                      for kind, dtype, *parts in fields["inputs"]),
                 tuple(tuple(node) for node in fields["nodes"]),
                 tuple(Output(*o) for o in fields["outputs"]), fields.get("groups"),
                 fields.get("expected_rows"))
@@ -205,7 +273,7 @@ class RowProgram:
         result: list[bool] = []
         for node in self.nodes:
             if node[0] == "input":
-                result.append(self.inputs[node[1]].dims.has_columns)
+                result.append(self.inputs[node[1]].is_row(self.length))
             elif node[0] == "index":
                 result.append(True)
             elif node[0] == "constant" or node[0] in SUMS:
@@ -470,8 +538,16 @@ class _Writer:
 
     def column_numbers(self) -> str:
         """The number of each column, as integers."""
-        dim = 2 if self.program.has_groups else 1
-        return self.emit(f"lnbwd.index {dim} : {self.type('i32', True)}")
+        type_ = self.type("i32", True)
+        first = len(self.program.row_dims())
+        total = ""
+        for place, (_, distance, _) in enumerate(self.program.column_dims()):
+            index = self.emit(f"lnbwd.index {first + place} : {type_}")
+            if distance > 1:
+                step = self.emit(f"arith.constant dense<{distance}> : {type_}")
+                index = self.emit(f"arith.muli {index}, {step} : {type_}")
+            total = self.emit(f"arith.addi {total}, {index} : {type_}") if total else index
+        return total
 
     def is_column(self, index: int) -> str:
         """Which column has the number that a row scalar is, whatever it is. Integers are compared:
@@ -540,26 +616,36 @@ class _Writer:
 
     def write(self) -> str:
         program = self.program
-        per_group = (None if program.rows is None or not program.groups
-                     else program.rows // program.groups)
-        sizes = {"m": program.rows, "b": program.groups, "t": per_group, "n": program.length}
-        rows = ["b", "t"] if program.has_groups else ["m"]
+        rows, columns = program.row_dims(), program.column_dims()
+        sizes = {name: size for name, _, size in (*rows, *columns)}
 
         def dims(value: Input | Output) -> list[str]:
+            if isinstance(value, Input) and value.parts:
+                return [name for name, distance, _ in (*rows, *columns)
+                        if any(d <= distance < d * size for d, size in value.parts)]
             kind = value.dims
-            of_rows = ([*["b"] * kind.has_groups, *["t"] * kind.has_rows] if program.has_groups
-                       else rows * kind.has_rows)
-            return of_rows + ["n"] * kind.has_columns
+            found = ([*["b"] * kind.has_groups, *["t"] * kind.has_rows] if program.has_groups
+                     else [name for name, _, _ in rows] * kind.has_rows)
+            return found + [name for name, _, _ in columns] * kind.has_columns
 
         def memory(value: Input | Output) -> str:
             known = ["?" if sizes[dim] is None else str(sizes[dim]) for dim in dims(value)]
             return f"memref<{'x'.join([*known, value.dtype])}>"
 
+        def kind(value: Input | Output) -> str:
+            """The kind of which a part is one to the compiler, which orders operands by kinds."""
+            if not isinstance(value, Input) or not value.parts:
+                return value.kind
+            if not value.is_row(program.length):
+                return "scalar"
+            of_rows = any(d * size > program.length for d, size in value.parts)
+            return "row" if of_rows else "column"
+
         def operands(values: Sequence[tuple[str, str, Input | Output]],
                      order: tuple[str, ...]) -> str:
             return ", ".join(
                 f"{name}[{', '.join(dims(v))}]{' add' if wanted in SUM_KINDS else ''} : {type_}"
-                for wanted in order for name, type_, v in values if v.kind == wanted)
+                for wanted in order for name, type_, v in values if kind(v) == wanted)
 
         inputs = [(f"%arg{i}", memory(v), v) for i, v in enumerate(program.inputs)]
         outputs = [(f"%out{i}", memory(v), v) for i, v in enumerate(program.outputs)]
@@ -575,13 +661,15 @@ class _Writer:
             types.append(self.type(dtype, is_row))
 
         signature = ", ".join(f"{name}: {type_}" for name, type_, _ in inputs + outputs)
-        arguments = ", ".join(f"%in{i}: {self.type(v.dtype, v.dims.has_columns)}"
-                              for i, v in enumerate(program.inputs))
+        arguments = ", ".join(
+            f"%in{i}: {self.type(v.dtype, v.is_row(program.length))}" for wanted in INPUT_KINDS
+            for i, v in enumerate(program.inputs) if kind(v) == wanted)
         names = ", ".join(f'"{name[1:]}"' for name, _, _ in inputs + outputs)
         name = program.name()
         return "\n".join([
             f"func.func @{name}({signature}) {{",
-            f"  lnbwd.rowwise @{name} domain({', '.join(rows)} | n)"
+            f"  lnbwd.rowwise @{name} domain({', '.join(n for n, _, _ in rows)} | "
+            + ", ".join(n for n, _, _ in columns) + ")"
             + (f"\n      ins({ins})" if (ins := operands(inputs, INPUT_KINDS)) else ""),
             f"      outs({operands(outputs, OUTPUT_KINDS)})",
             f"      attributes {{operand_names = [{names}]}} {{",
@@ -615,7 +703,7 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
 
     types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i8": torch.bool}
     wide = dtype or torch.float32
-    tensors = [tensor.detach().reshape(-1, program.length if i.dims.has_columns else 1).to(
+    tensors = [tensor.detach().reshape(-1, i.row_length(program.length)).to(
                    torch.bool if i.dtype == "i8" else wide)
                for i, tensor in zip(program.inputs, inputs, strict=True)]
     counts = [t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
@@ -624,7 +712,14 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
     groups = count_groups(
         program.inputs, inputs, rows, program.length) if program.has_groups else 1
     for place, given in enumerate(program.inputs):
-        if given.dims.tells_groups:
+        if given.parts:
+            step = 1 if given.is_row(program.length) else program.length
+            element = torch.arange(0, rows * program.length, step, device=tensors[place].device)
+            index = torch.zeros_like(element)
+            for distance, size in given.parts:
+                index = index * size + element // distance % size
+            tensors[place] = tensors[place].reshape(-1)[index].reshape(rows, -1)
+        elif given.dims.tells_groups:
             tensors[place] = (tensors[place].repeat(groups, 1) if given.dims.has_rows else
                               tensors[place].repeat_interleave(rows // max(groups, 1), 0))
     functions: dict[str, Any] = {

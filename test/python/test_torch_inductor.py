@@ -131,13 +131,13 @@ def test_every_norm_is_worth_it(device, name, precision):
 
 @pytest.mark.parametrize("dtype", [F32, BF16])
 def test_what_no_region_computes_is_kept(device, dtype):
-    """The sum with learned positions is in memory for the first norm, and kept for the region of
-    its gradient, which would have it written again."""
+    """The sum with positions whose elements lie apart is in memory for the first norm, and kept for
+    the region of its gradient, which would have it written again."""
     def function(x, positions, gamma):
-        return torch.nn.functional.layer_norm(x + positions, (64,), gamma).sin()
+        return torch.nn.functional.layer_norm(x + positions.t(), (64,), gamma).sin()
 
     x, gamma = (t.to(dtype) for t in operands(device, "r", "c", leading=(16, 9)))
-    positions, = (t.to(dtype) for t in operands(device, "r", leading=(9,)))
+    positions, = (t.to(dtype).t().contiguous() for t in operands(device, "r", leading=(9,)))
     arguments = [t.requires_grad_() for t in (x, positions, gamma)]
     captured = Captured(True)
     torch.compile(function, backend=captured.backend)(*arguments).sum().backward()

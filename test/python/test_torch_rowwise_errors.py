@@ -50,7 +50,7 @@ def takes_the_mean_of_all(x: Rows):
 
 
 def regroups(x: Rows):
-    return x.view(-1, 8).softmax(-1).view(x.shape)  # HERE: view gives float32 [6*M, 8]
+    return x.view(-1, 8).softmax(-1).view(x.shape)  # HERE: softmax does not go over the row
 
 
 def splits(x: Rows):

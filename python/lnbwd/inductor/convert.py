@@ -7,7 +7,10 @@ A *domain* says which tensors are rows: M rows of N elements. In it a tensor is 
 (``[..., N]`` of M·N elements), a row scalar (``[..., 1]`` of M), a column (``[N]``) or, where the
 rows are B groups of neighbours, as the samples of a batch are, a group column (``[B, N]``, spread
 over ``[B, T, N]`` as ``[B, 1, N]``), and what moves elements between these shapes without changing
-their order is no operation at all.
+their order is no operation at all. What an operation spreads over a row block in another way is a
+*part*: GroupNorm's weight, ``[1, C, 1, 1]`` over ``[B, C, H, W]``, where a row has some channels.
+What is computed for each row and each of its channels, ``[B, G, C / G, 1]``, is a *lead*: to the
+program, a row of equal neighbours.
 
 Which value is rounded when: as in torch.compile's own kernels. All is computed in float32, and a
 value is rounded to its type where it is written; within a kernel it is rounded only if Inductor's
@@ -16,6 +19,7 @@ option ``emulate_precision_casts`` asks for that.
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -28,11 +32,11 @@ from torch._inductor import inductor_prims
 from torch.fx import Node
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from ..rowprogram import COMPARISONS, CONDITIONS, Builder, Input
+from ..rowprogram import COMPARISONS, CONDITIONS, Builder, Input, cut
 
 __all__ = ["Conversion", "Domain", "Unsupported", "UnsupportedOperation", "is_column_sum",
-           "is_computed_in_place", "is_constant", "is_group_sum", "is_random", "is_reduction",
-           "is_supported", "row_sum_axis", "sources", "sum_kind"]
+           "is_computed_in_place", "is_constant", "is_group_sum", "is_misplaced", "is_random",
+           "is_reduction", "is_supported", "row_sum_axis", "sources", "spread_over", "sum_kind"]
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -81,22 +85,109 @@ class Domain:
     groups: Number | None = field(default=None, compare=False)
 
     def role(self, value: Any) -> str | None:
-        """What a tensor is here: "row", "scalar", "column", "group_column", or None."""
+        """What a tensor is here: "row", "scalar", "column", "group_column", "lead", or None."""
         if not isinstance(value, torch.Tensor) or value.dim() == 0:
             return None
-        count, last = value.numel(), value.shape[-1]
-        if same(last, self.length):
-            if same(count, self.rows * self.length):
-                return "row"
+        count = value.numel()
+        # Of rows of one element, what has no dimension for it is a number for each row.
+        if same(count, self.rows * self.length) and (self.length > 1 or same(value.shape[-1], 1)):
+            return "row"
+        if self._has_rows(value):
             if same(count, self.length):
                 return "column"
             if self.groups is not None and same(count, self.groups * self.length):
                 return "group_column"
             return None
-        return "scalar" if same(count, self.rows) else None
+        if same(count, self.rows):
+            return "scalar"
+        return "lead" if self._repeats(value) else None
+
+    def _repeats(self, value: torch.Tensor) -> int | None:
+        """How many neighbours in a row each element of a lead stands for; None of anything else."""
+        sizes = list(itertools.accumulate(reversed(value.shape), operator.mul))
+        count = sizes[-1]
+        if isinstance(count, int) and isinstance(self.rows, int) and self.rows:
+            sizes.append(count // self.rows)
+        for size in sizes:
+            if (isinstance(size, int) and 1 < size < self.length and self.length % size == 0
+                    and same(count, self.rows * size)):
+                return self.length // size
+        return None
+
+    def _has_rows(self, value: torch.Tensor) -> bool:
+        """Whether the last dimensions of a tensor are a row."""
+        size: Number = 1
+        for last in reversed(value.shape):
+            size = size * last
+            if same(size, self.length):
+                return True
+            if same(last, 1) or not isinstance(size, int) or size > self.length:
+                return False
+        return False
+
+    def place(self, value: torch.Tensor, over: torch.Tensor) -> Input | None:
+        """What a tensor is that is spread over a row block or a lead; None: nothing that a program
+        has."""
+        runs = _runs(value, over)
+        if runs is None or value.dtype not in ELEMENTS:
+            return None
+        dtype = ELEMENTS[value.dtype]
+        if not runs:
+            kind = "column" if self.length == 1 else "scalar" if same(self.rows, 1) else None
+            return Input(kind, dtype) if kind and value.dim() > 0 else None
+        if self.role(over) == "lead":
+            repeats = self._repeats(over) or 1
+            runs = [(distance * repeats, size) for distance, size in runs]
+        (distance, size), others = runs[-1], runs[:-1]
+        if not others and same(distance, 1) and same(size, self.rows * self.length):
+            return Input("row", dtype)
+        if not others and same(distance, 1) and same(size, self.length):
+            return Input("column", dtype)
+        if not others and same(distance, self.length) and same(size, self.rows):
+            return Input("scalar", dtype)
+        if (len(others) == 1 and same(distance, 1) and same(size, self.length)
+                and self.groups is not None and same(others[0][1], self.groups)
+                and same(others[0][0] * others[0][1], self.rows * self.length)):
+            return Input("group_column", dtype)
+        whole = self.rows * self.length
+        if not others and isinstance(distance, int) and distance < self.length and (
+                self.length % distance == 0 and same(distance * size, whole)):
+            return Input("lead", dtype)
+        # The number of what is outermost is the launch's to choose.
+        parts = tuple((d, n) for d, n in runs if isinstance(d, int) and isinstance(n, int)
+                      and not same(d * n, whole))
+        if len(parts) < len(runs) or cut(self.length, parts) is None:
+            return None
+        return Input("part", dtype, parts)
 
     def __str__(self) -> str:
         return f"{self.rows}x{self.length}"
+
+
+def _runs(value: torch.Tensor, over: torch.Tensor) -> list[tuple[Number, Number]] | None:
+    """The dimensions of ``over`` that ``value`` has which is spread over it, neighbours joined,
+    outermost first: of each the elements of ``over`` from one index to the next, and its size. None
+    if it cannot be spread."""
+    if value.dim() > over.dim():
+        return None
+    runs: list[tuple[Number, Number]] = []
+    distance: Number = 1
+    is_joined = False
+    for place in range(1, over.dim() + 1):
+        size = over.shape[-place]
+        own = value.shape[-place] if place <= value.dim() else 1
+        if same(size, 1):
+            continue
+        if same(own, size):
+            if is_joined:
+                runs[0] = (runs[0][0], runs[0][1] * size)
+            else:
+                runs.insert(0, (distance, size))
+        elif not same(own, 1):
+            return None
+        is_joined = same(own, size)
+        distance = distance * size
+    return runs
 
 
 # --------------------------------------------------------------------------------------------------
@@ -130,7 +221,7 @@ _LOGIC = {aten.logical_and.default: "and", aten.logical_or.default: "or",
 _VIEWS = {aten.reshape.default, aten.view.default, aten._unsafe_view.default, aten.expand.default,
           aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default,
           aten.alias.default, aten.detach.default, aten.clone.default,
-          aten.lift_fresh_copy.default}
+          aten.lift_fresh_copy.default, aten.as_strided.default}
 
 _CONSTANTS = {aten.full.default: 1, aten.scalar_tensor.default: 0}
 
@@ -211,23 +302,24 @@ def _dims(node: Node) -> tuple[list[int], int] | None:
 
 
 def row_sum_axis(node: Node) -> Domain | None:
-    """The domain of a sum (or a mean, a variance, a largest element) over the last dimension."""
+    """The domain of a sum (or a mean, a variance, a largest element) over the last dimensions."""
     if node.op != "call_function" or node.target not in _ROW_SUMS:
         return None
     found = _dims(node)
-    if found is None or found[0] != [found[1] - 1] or found[1] < 2:
+    if found is None or not found[0] or found[0] != list(range(found[0][0], found[1])):
         return None
-    return _domain(node.args[0].meta["val"])  # type: ignore[union-attr]
+    return _domain(node.args[0].meta["val"], len(found[0]))  # type: ignore[union-attr]
 
 
 def is_column_sum(node: Node) -> Domain | None:
-    """The domain of a sum over all dimensions but the last."""
+    """The domain of a sum over the first dimensions."""
     if node.op != "call_function" or node.target is not aten.sum.dim_IntList:
         return None
     found = _dims(node)
-    if found is None or found[1] < 2 or found[0] != list(range(found[1] - 1)):
+    if found is None or not found[0] or found[0] != list(range(len(found[0]))):
         return None
-    return _domain(node.args[0].meta["val"])  # type: ignore[union-attr]
+    return _domain(node.args[0].meta["val"],  # type: ignore[union-attr]
+                   found[1] - len(found[0]))
 
 
 def is_group_sum(node: Node) -> Domain | None:
@@ -252,14 +344,16 @@ def sum_kind(node: Node, domain: Domain) -> str | None:
     return None
 
 
-def _domain(value: torch.Tensor) -> Domain | None:
-    length = value.shape[-1]
-    if not isinstance(length, int):
+def _domain(value: torch.Tensor, columns: int = 1) -> Domain | None:
+    """Rows that are the last ``columns`` dimensions of a tensor; none of one row alone."""
+    first = value.dim() - columns
+    length = product(value.shape[first:])
+    if not isinstance(length, int) or first < 1 or columns < 1:
         return None
-    rows = product(value.shape[:-1])
+    rows = product(value.shape[:first])
     if same(rows, 1) or same(rows, 0):
         return None
-    groups = value.shape[0] if value.dim() > 2 else None
+    groups = value.shape[0] if first > 1 else None
     if groups is not None and (same(groups, 1) or same(groups, rows)):
         groups = None
     return Domain(rows, length, groups)
@@ -286,27 +380,44 @@ class Conversion:
         self.values: dict[Node, Any] = {}
         self.inputs: dict[Node, Input] = {}
         self.masks: set[int] = set()
+        self.over: torch.Tensor | None = None
+        """The row block that the operands of the node at hand are spread over."""
 
     def read(self, node: Node) -> int:
         """A node from outside, as an input."""
+        value = node.meta.get("val")
+        if isinstance(value, torch.SymInt):
+            raise Unsupported("computes with the number of rows")
+        role = self.domain.role(value)
+        place = None
+        if isinstance(value, torch.Tensor) and self.over is not None:
+            place = self.domain.place(value, self.over)
+        elif role is not None:
+            place = Input(role, ELEMENTS.get(value.dtype, ""))  # type: ignore[union-attr]
+        if place is None:
+            raise Unsupported(f"reads {_describe(value)}, which is neither a row block, a row "
+                              f"scalar, a column nor a part of {self.domain}")
+        if place.kind == "lead":
+            raise Unsupported("reads a number for each part of a row")
+        assert isinstance(value, torch.Tensor)
         if node not in self.inputs:
-            value = node.meta.get("val")
-            role = self.domain.role(value)
-            if isinstance(value, torch.SymInt):
-                raise Unsupported("computes with the number of rows")
-            if role is None:
-                raise Unsupported(f"reads {_describe(value)}, which is neither a row block, a row "
-                                  f"scalar nor a column of {self.domain}")
-            assert isinstance(value, torch.Tensor)
-            if value.dtype not in (ELEMENTS if role == "row" else DTYPES):
-                raise Unsupported(f"reads a {role} of {value.dtype}")
+            if value.dtype not in (ELEMENTS if place.kind == "row" else DTYPES):
+                raise Unsupported(f"reads a {place.kind} of {value.dtype}")
             # The operator copies what is not dense, which of group columns is little.
-            if not value.is_contiguous() and role != "group_column":
+            if not value.is_contiguous() and place.kind != "group_column":
                 raise Unsupported("reads a tensor whose rows are not dense")
-            self.inputs[node] = Input(role, ELEMENTS[value.dtype])
+            parts = [part for i in (*self.inputs.values(), place) for part in i.parts]
+            of_groups = any(i.kind == "group_column" for i in (*self.inputs.values(), place))
+            if cut(self.domain.length, parts) is None or (of_groups and any(
+                    d * size > self.domain.length for d, size in parts)):
+                raise Unsupported(f"reads {_describe(value)}, which is no part of rows that have "
+                                  f"the other parts")
+            self.inputs[node] = place
             self.values[node] = self.builder.add("input", len(self.inputs) - 1)
             if value.dtype == torch.bool:
                 self.masks.add(self.values[node])
+        elif self.inputs[node] != place:
+            raise Unsupported(f"reads {_describe(value)} in two ways")
         return int(self.values[node])
 
     def value(self, argument: Any) -> int:
@@ -315,7 +426,9 @@ class Conversion:
             return self.builder.constant(argument)
         if not isinstance(argument, Node):
             raise Unsupported(f"has the argument {argument}")
-        if argument in self.values:
+        if argument in self.values and argument not in self.inputs:
+            if self.over is not None and is_misplaced(argument, self.over, self.domain):
+                raise Unsupported(f"spreads {argument.name} in its own way")
             return int(self.values[argument])
         if is_constant(argument):
             return self.builder.constant(
@@ -349,6 +462,7 @@ class Conversion:
         """
         if node.op != "call_function":
             raise Unsupported(f"is a {node.op}")
+        self.over = spread_over(node, self.domain)
         for names, make in _HANDLERS:
             if node.target in names:
                 value = make(self, node)
@@ -368,6 +482,27 @@ class Conversion:
     def mean(self, value: int) -> int:
         """The mean of a row."""
         return self.multiply(self.builder.add("row_sum", value), 1 / self.domain.length)
+
+
+def spread_over(node: Node, domain: Domain) -> torch.Tensor | None:
+    """The row block, or the lead, that a node makes of operands that are spread over it; None where
+    it makes something else, or keeps the elements in their order."""
+    value = node.meta.get("val")
+    is_spread = node.target not in _VIEWS or node.target is aten.expand.default
+    if (node.target in _ROW_SUMS or not is_spread
+            or domain.role(value) not in ("row", "lead")):
+        return None
+    return value
+
+
+def is_misplaced(source: Node, over: torch.Tensor, domain: Domain) -> bool:
+    """Whether a node that is spread over a row block is not there what its shape says alone: a
+    weight of as many channels as there are rows."""
+    value = source.meta.get("val")
+    if not isinstance(value, torch.Tensor):
+        return False
+    place = domain.place(value, over)
+    return place is None or place.kind != domain.role(value)
 
 
 def _describe(value: Any) -> str:
@@ -426,6 +561,11 @@ def _select(c: Conversion, node: Node) -> int:
 
 
 def _view(c: Conversion, node: Node) -> int:
+    if node.target is aten.as_strided.default:
+        source = node.args[0].meta["val"]  # type: ignore[union-attr]
+        if not (source.is_contiguous() and node.meta["val"].is_contiguous()
+                and same(source.numel(), node.meta["val"].numel())):
+            raise Unsupported("takes some elements of a tensor")
     value = c.value(node.args[0])
     return c.condition(node.args[0]) if node.meta["val"].dtype == torch.bool else value
 
@@ -561,7 +701,8 @@ def _softmax(c: Conversion, node: Node) -> int:
     largest element. None of them depends on what is taken off, so it counts as a constant."""
     b = c.builder
     found = _dims(node)
-    if found is None or found[0] != [found[1] - 1]:
+    if found is None or found[0] != [found[1] - 1] or (
+            node.args[0].meta["val"].shape[-1] != c.domain.length):  # type: ignore[union-attr]
         raise Unsupported("does not go over the row")
     value = _check_row(c, node)
     largest = b.add("detach", b.add("row_max", value))
@@ -656,10 +797,16 @@ def check(node: Node, domain: Domain) -> None:
         if not isinstance(source_value, torch.Tensor):
             raise Unsupported("takes a tuple")
         kind = domain.role(source_value)
+        over = spread_over(node, domain)
+        if over is not None:
+            place = domain.place(source_value, over)
+            kind = place.kind if place else None
+            if place and place.kind != "lead":
+                trial.inputs[source] = place
         if kind is None:
             raise Unsupported(f"reads {_describe(source_value)}")
-        if not is_sum and kind != role and not _spreads(source_value, kind, results[0], role,
-                                                        domain):
+        if over is None and not is_sum and kind != role and (role, kind) != (
+                "group_column", "column"):
             raise Unsupported(f"makes a {role} of a {kind}")
         if source_value.dtype == torch.bool:
             trial.values[source] = trial.builder.add("eq", trial.builder.constant(0),
@@ -669,22 +816,3 @@ def check(node: Node, domain: Domain) -> None:
         else:
             trial.values[source] = trial.builder.add("input", len(trial.values))
     trial.convert(node)
-
-
-def _spreads(value: torch.Tensor, kind: str, result: torch.Tensor, role: str | None,
-             domain: Domain) -> bool:
-    """Whether an operation may make a ``role`` of a ``kind``: rows take all, scalars and columns
-    are made of their kind, group columns of columns, too."""
-    if role == "group_column":
-        return kind == "column"
-    if role != "row":
-        return False
-    if kind == "scalar":
-        return same(value.shape[-1], 1)
-    if kind == "group_column":
-        # [B, 1, N] over [B, T, N]: of another shape it might be spread over something else.
-        assert domain.groups is not None
-        return (value.dim() == result.dim() and same(value.shape[0], domain.groups)
-                and same(result.shape[0], domain.groups)
-                and all(same(size, 1) for size in value.shape[1:-1]))
-    return True

@@ -37,12 +37,14 @@ from .convert import (
     is_computed_in_place,
     is_constant,
     is_group_sum,
+    is_misplaced,
     is_random,
     is_supported,
     is_view,
     row_sum_axis,
     same,
     sources,
+    spread_over,
     sum_kind,
 )
 from .fusion import is_fused, is_in_memory, made_of, separated_users
@@ -112,11 +114,11 @@ def _region(domain: Domain, nodes: Iterable[Node], order: dict[Node, int]) -> Re
 
 
 def _join(regions: list[Region], order: dict[Node, int]) -> list[Region]:
-    """The regions, those with sums over all rows alone joined with one that reads the same rows:
-    the gradient of a shift sums what the gradient of its norm reads."""
-    result = [region for region in regions if region.row_sums or not region.column_sums]
+    """The regions, those with sums alone joined with one that reads the same rows: the gradient of
+    a shift sums what the gradient of its norm reads."""
+    result = [region for region in regions if not _has_sums_alone(region)]
     for region in regions:
-        if region.row_sums or not region.column_sums:
+        if not _has_sums_alone(region):
             continue
         read = _rows_read(region)
         for place, other in enumerate(result):
@@ -128,6 +130,14 @@ def _join(regions: list[Region], order: dict[Node, int]) -> list[Region]:
         else:
             result.append(region)
     return result
+
+
+def _has_sums_alone(region: Region) -> bool:
+    """Whether a region gives no row block to others, but sums of such."""
+    inside = set(region.nodes)
+    return bool(region.row_sums or region.column_sums) and not any(
+        region.domain.role(node.meta.get("val")) == "row"
+        and any(user not in inside for user in node.users) for node in region.nodes)
 
 
 def _rows_read(region: Region) -> set[Node]:
@@ -170,9 +180,21 @@ def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
             check(node, domain)
         except Unsupported:
             continue
+        over = spread_over(node, domain)
+        misplaced = [source for source in sources(node) if source in result
+                     and over is not None and is_misplaced(source, over, domain)]
+        # A weight of as many channels as there are rows is read where it is used.
+        if not any(read in result for source in misplaced for read in sources(source)):
+            result.difference_update(misplaced)
+            misplaced = []
         if (all(source in result for source in sources(node)
-                if not _is_readable(source, domain)) and not _is_drawn(node)):
+                if not _is_readable(source, domain)) and not _is_drawn(node) and not misplaced):
             result.add(node)
+    # What is no output has its users inside.
+    for node in reversed(graph.nodes):
+        if node in result and domain.role(node.meta["val"]) == "lead" and not (
+                node.users and all(user in result for user in node.users)):
+            result.remove(node)
     return result
 
 
@@ -185,7 +207,7 @@ def _is_readable(node: Node, domain: Domain) -> bool:
     if not isinstance(value, torch.Tensor):
         return False
     role = domain.role(value)
-    return ((value.is_contiguous() or role == "group_column")
+    return role != "lead" and ((value.is_contiguous() or role == "group_column")
             and value.dtype in (ELEMENTS if role == "row" else DTYPES))
 
 
@@ -488,6 +510,8 @@ def convert(region: Region) -> None:
         if role in ("column", "group_column") or (role == "scalar" and value.dtype == torch.bool):
             continue
         assert role is not None
+        if role == "lead":
+            raise Unsupported(f"{node.name} gives a number for each part of a row")
         # What is read is there already, in whatever shape.
         source = conversion.builder.nodes[conversion.values[node]]
         if (source[0] == "input" and kind is None

@@ -1,0 +1,107 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Regions with operands that lack dimensions of their rows, and rows of several dimensions: the
+group norm of images, a layer norm over channels and places, learned positions, masks that heads
+share."""
+
+import pytest
+import torch
+from captured import taken
+from torch import nn
+
+import lnbwd
+from lnbwd.rowprogram import Builder, Input, Output, RowProgram
+
+pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
+
+
+class PositionNorm(nn.Module):
+    """A norm of what learned positions are added to."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(64)
+        self.positions = nn.Parameter(torch.randn(1, 16, 64))
+
+    def forward(self, x):
+        return self.norm(x + self.positions)
+
+
+class MaskedSoftmax(nn.Module):
+    """The softmax of attention's heads, with a mask and a slope for each head."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mask", torch.randn(1, 1, 16, 32))
+        self.register_buffer("slope", torch.rand(3, 1, 1))
+
+    def forward(self, x):
+        return torch.softmax(x * self.slope + self.mask, -1)
+
+
+def image(*shape):
+    return torch.randn(shape)
+
+
+# The model, its input, and the row sums of the regions that are taken, forward and backward. What
+# is left of the gradients of a weight and a group norm sums over few rows.
+CASES = {
+    "group norm": (lambda: nn.GroupNorm(4, 16), image(3, 16, 6, 10), [1, 2]),
+    "of a group": (lambda: nn.Sequential(nn.GroupNorm(2, 8), nn.SiLU()), image(5, 8, 16, 16), [1]),
+    "as many channels as rows": (lambda: nn.GroupNorm(4, 16), image(4, 16, 4, 8), [1, 2]),
+    "layer norm": (lambda: nn.LayerNorm([4, 8, 8]), image(5, 4, 8, 8), [1, 2]),
+    "positions": (PositionNorm, image(3, 16, 64), [1, 2]),
+    "softmax": (MaskedSoftmax, image(2, 3, 16, 32), [2, 1]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operands_that_lack_dimensions(device, name):
+    make, x, row_sums = CASES[name]
+    torch.manual_seed(3)
+    model = make().to(device)
+    x = x.to(device).requires_grad_()
+    compiled = torch.compile(model, backend="lnbwd")
+    tensors = [x, *model.parameters()]
+    weight = torch.randn_like(x)
+    wanted = torch.autograd.grad((model(x) * weight).sum(), tensors)
+    y = compiled(x)
+    torch.testing.assert_close(y, model(x), rtol=1e-5, atol=1e-5)
+    found = torch.autograd.grad((y * weight).sum(), tensors)
+    for gradient, expected in zip(found, wanted, strict=True):
+        torch.testing.assert_close(gradient, expected, rtol=1e-4, atol=1e-4)
+    assert [region.row_sums for region in taken()] == row_sums
+
+
+def test_parts_as_text_and_by_pytorch():
+    groups, channels, places = 4, 2, 12
+    length = channels * places
+    b = Builder(length)
+    x, scale, shift = (b.add("input", place) for place in range(3))
+    mean = b.add("mul", b.add("row_sum", x), b.constant(1 / length))
+    y = b.add("add", b.add("mul", b.add("sub", x, mean), scale), shift)
+    program = b.finish(None, [
+        Input("row", "f32"), Input("part", "f32", ((places, groups * channels),)),
+        Input("part", "f32", ((length, groups),))], [Output("row", "f32", y)])
+    assert RowProgram.from_text(program.text()) == program
+    x, scale, shift = (torch.randn(size) for size in (3 * groups * length, groups * channels,
+                                                      groups))
+    rows = x.reshape(-1, length)
+    centred = (rows - rows.mean(1, True)).reshape(3, groups, channels, places)
+    expected = centred * scale.reshape(1, groups, channels, 1) + shift.reshape(1, groups, 1, 1)
+    result, = program.evaluate([x, scale, shift])
+    torch.testing.assert_close(result, expected.reshape(-1, length))
+    with lnbwd.simulate():
+        lnbwd.regions_op.register_row_program(program)
+        result, = torch.ops.lnbwd._region([rows, scale, shift], program.text())
+    torch.testing.assert_close(result, expected.reshape(-1, length), rtol=1e-5, atol=1e-5)
+
+
+def test_parts_that_are_no_dimensions_are_refused():
+    b = Builder(24)
+    y = b.add("mul", b.add("input", 0), b.add("input", 1))
+    program = b.finish(None, [Input("row", "f32"), Input("part", "f32", ((5, 3),))],
+                       [Output("row", "f32", y)])
+    with pytest.raises(ValueError, match="expected parts of row blocks that are dimensions of 24"):
+        program.mlir()
