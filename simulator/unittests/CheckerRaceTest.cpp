@@ -33,6 +33,19 @@ TEST_P(CheckerTest, LdsRace) {
   }
 }
 
+TEST_P(CheckerTest, FindingsPartByPart) {
+  lnbwdSimSetChecks(LNBWD_SIM_CHECK_RACES);
+  run(exchange("WAITL\n"), 1, 128);
+  const std::string Json = lnbwdSimGetFindingsJson();
+  EXPECT_SAYS(Json, "\"check\":\"races\"");
+  EXPECT_SAYS(Json, "\"chip\":\"" + Chip + "\"");
+  EXPECT_SAYS(Json, "\"other\":{\"at\":\"k+0x");
+  EXPECT_SAYS(Json, "\"where\":{\"at\":\"k+0x");
+  EXPECT_SAYS(Json, "\"workgroup\":[0,0,0]");
+  EXPECT_CLEAN(run(exchange("WAITL\nBARRIER\n"), 1, 128));
+  EXPECT_STREQ(lnbwdSimGetFindingsJson(), "[]");
+}
+
 TEST_P(CheckerTest, LdsWriteAfterRead) {
   // One wave writes, whose place the wave before it in time has read.
   std::string Again = std::string("\nv_readfirstlane_b32 s8, v0\n") +

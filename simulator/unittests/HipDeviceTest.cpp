@@ -14,6 +14,7 @@
 #include "HipTester.h"
 
 #include <cstdlib>
+#include <dlfcn.h>
 #include <map>
 #include <thread>
 
@@ -133,6 +134,75 @@ TEST(HipMemory, AllocateCopyFill) {
   EXPECT_EQ(A.memoryType, hipMemoryTypeHost);
   EXPECT_EQ(hipFree(P), hipErrorInvalidValue);
   EXPECT_HIP(hipHostFree(P));
+}
+
+TEST(HipMemory, RegisteredHostMemory) {
+  std::vector<float> Host(64, 1.0f);
+  const size_t Bytes = Host.size() * sizeof(float);
+  EXPECT_HIP(hipHostRegister(Host.data(), Bytes, 0));
+  EXPECT_EQ(hipHostRegister(Host.data() + 1, 4, 0),
+            hipErrorHostMemoryAlreadyRegistered);
+  EXPECT_EQ(hipHostRegister(nullptr, 4, 0), hipErrorInvalidValue);
+  void *Device = nullptr;
+  EXPECT_HIP(hipHostGetDevicePointer(&Device, Host.data(), 0));
+  EXPECT_EQ(Device, Host.data());
+  // Nothing beyond it belongs to it, and HIP does not free it.
+  EXPECT_EQ(hipHostGetDevicePointer(&Device, Host.data() + 64, 0),
+            hipErrorInvalidValue);
+  EXPECT_EQ(hipHostFree(Host.data()), hipErrorInvalidValue);
+  EXPECT_HIP(hipMemset(Host.data(), 0, Bytes));
+  EXPECT_EQ(Host.back(), 0.0f);
+  EXPECT_HIP(hipHostUnregister(Host.data()));
+  EXPECT_EQ(hipHostUnregister(Host.data()), hipErrorHostMemoryNotRegistered);
+  EXPECT_EQ(hipHostGetDevicePointer(&Device, Host.data(), 0),
+            hipErrorInvalidValue);
+}
+
+TEST(HipMemory, PointerAttributes) {
+  Buffer<float> B(16);
+  auto *Inside = static_cast<char *>(B.get()) + 8;
+  void *Device = nullptr, *Start = nullptr;
+  size_t Size = 0;
+  EXPECT_HIP(hipPointerGetAttribute(
+      &Device, HIP_POINTER_ATTRIBUTE_DEVICE_POINTER, Inside));
+  EXPECT_EQ(Device, Inside);
+  EXPECT_HIP(hipPointerGetAttribute(
+      &Start, HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR, Inside));
+  EXPECT_EQ(Start, B.get());
+  EXPECT_HIP(
+      hipPointerGetAttribute(&Size, HIP_POINTER_ATTRIBUTE_RANGE_SIZE, Inside));
+  EXPECT_EQ(Size, 64u);
+  EXPECT_EQ(hipPointerGetAttribute(&Device, HIP_POINTER_ATTRIBUTE_HOST_POINTER,
+                                   Inside),
+            hipErrorInvalidValue);
+  float Stack = 0;
+  EXPECT_EQ(hipPointerGetAttribute(
+                &Device, HIP_POINTER_ATTRIBUTE_DEVICE_POINTER, &Stack),
+            hipErrorInvalidValue);
+}
+
+/// As a client does that knows no more than the library's name.
+TEST(HipDevice, FunctionsByName) {
+  void *Library = dlopen(nullptr, RTLD_LAZY);
+  auto Lookup = reinterpret_cast<hipError_t (*)(const char *, void **, int,
+                                                uint64_t, int *)>(
+      dlsym(Library, "hipGetProcAddress"));
+  ASSERT_TRUE(Lookup);
+  int Version = 0, Status = -1;
+  EXPECT_HIP(hipDriverGetVersion(&Version));
+  EXPECT_GE(Version, 60000000);
+  void *Function = nullptr, *Old = nullptr;
+  EXPECT_HIP(Lookup("hipMalloc", &Function, Version, 0, &Status));
+  EXPECT_EQ(Status, 0);
+  EXPECT_EQ(Function, dlsym(Library, "hipMalloc"));
+  EXPECT_HIP(Lookup("hipGetDeviceProperties", &Function, Version, 0, nullptr));
+  EXPECT_EQ(Function, dlsym(Library, "hipGetDevicePropertiesR0600"));
+  EXPECT_HIP(Lookup("hipGetDeviceProperties", &Old, 500, 0, nullptr));
+  EXPECT_NE(Function, Old);
+  EXPECT_EQ(Lookup("hipNoSuchFunction", &Function, Version, 0, &Status),
+            hipErrorInvalidValue);
+  EXPECT_EQ(Status, 1);
+  EXPECT_EQ(Function, nullptr);
 }
 
 TEST(HipDevice, StreamsAndEvents) {

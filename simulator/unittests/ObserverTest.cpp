@@ -34,7 +34,7 @@ public:
   }
   bool before(const Inst *I) override {
     if (C.Before++ == C.StopAt)
-      return faultCheck(W, I, 5, "that is enough");
+      return faultCheck(W, "limits", I, 5, "that is enough");
     return true;
   }
   void after(const Inst *) override { ++C.After; }

@@ -47,7 +47,7 @@ bool GlobalChecker::problemFault(const Inst *I, const Effects &E, int Lane,
                        : "this part of it is read-only to kernels";
     break;
   }
-  return faultCheck(W, I, Lane, Text);
+  return faultCheck(W, "memory", I, Lane, Text);
 }
 
 bool GlobalChecker::partlyWritten(const Inst *I, const Effects &E,
@@ -239,7 +239,7 @@ bool GlobalChecker::globalLanes(const Inst *I, const Effects &E,
     for (unsigned L : LaneMask(Mask)) {
       int Lane = int(L);
       if (A[Lane] & (Align - 1))
-        return faultCheck(W, I, Lane,
+        return faultCheck(W, "alignment", I, Lane,
                           std::to_string(Bytes) + " bytes at " + hex(A[Lane]) +
                               ": the address is not aligned to " +
                               std::to_string(Align));
@@ -280,7 +280,7 @@ bool GlobalChecker::scalarLoad(const Inst *I, const Effects &E,
   const uint64_t Align = I->ElementBytes;
   if (L.memory() && (Asked & (Align - 1)))
     return faultCheck(
-        W, I, -1,
+        W, "memory", I, -1,
         "scalar load from " + hex(Asked) + ": the address is not aligned to " +
             std::to_string(Align) + ", and hardware ignores the bits below");
   if (L.counts())

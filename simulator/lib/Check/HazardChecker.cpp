@@ -83,7 +83,7 @@ bool HazardChecker::checkRule(unsigned Rule, const Inst *I, const Effects &E,
     if (Since >= Needs)
       return true;
     return faultCheck(
-        W, I, -1,
+        W, "hazards", I, -1,
         std::string("a hazard: ") + R.What + "; " + W.L->Code->text(Before.I) +
             " at " + W.L->Symbols->symbolize(Before.I->Address) + " needs " +
             std::to_string(Needs) + " wait state" + (Needs == 1 ? "" : "s") +
@@ -104,7 +104,7 @@ void HazardChecker::dropOverwritten() { Scalars += SharedExpires; }
 bool HazardChecker::newerFault(const Inst *I, const Inst *First,
                                const std::string &What,
                                const std::string &Remedy) {
-  return faultCheck(W, I, -1,
+  return faultCheck(W, "hazards", I, -1,
                     "a hazard: " + What + "; after " + W.L->Code->text(First) +
                         " at " + W.L->Symbols->symbolize(First->Address) + " " +
                         Remedy + " is missing");

@@ -84,7 +84,7 @@ static bool isFollowed(const Inst *I, unsigned Bytes) {
 bool LdsChecker::access(const Inst *I, uint32_t Address, unsigned Bytes,
                         unsigned Lane, MemoryAccess Access) {
   auto Fault = [&](uint32_t Where, const std::string &Text) {
-    return faultCheck(W, I, int(Lane),
+    return faultCheck(W, "memory", I, int(Lane),
                       std::string("LDS ") +
                           (Access == MemoryAccess::Load    ? "read"
                            : Access == MemoryAccess::Store ? "write"

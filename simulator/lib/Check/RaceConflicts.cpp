@@ -515,7 +515,7 @@ bool RaceChecker::collisions(const Inst *I, const Effects &E, const uint64_t *A,
     if ((Same || IsAtomic) && !Lost)
       continue;
     const unsigned First = std::min(One, Two), Second = std::max(One, Two);
-    return noteFinding(W, I, int(Second), "lanes", [&] {
+    return noteFinding(W, "races", I, nullptr, int(Second), "lanes", [&] {
       return std::string("a race: lanes ") + std::to_string(First) + " and " +
              std::to_string(Second) + " of the wave " +
              (Lost ? "both load, change and store one address without an "

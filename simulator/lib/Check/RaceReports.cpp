@@ -70,7 +70,9 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address,
                              : C.Narrow ? " narrow"
                              : C.Wrote  ? " written"
                                         : "");
-  return noteFinding(W, R.I, Lane, Group, [&] {
+  const auto &List = L.TheEffects.MemoryInstructions;
+  const Inst *Other = Where.id() < List.size() ? List[Where.id()] : nullptr;
+  return noteFinding(W, "races", R.I, Other, Lane, Group, [&] {
     const char *Verb = R.Access == MemoryAccess::Load    ? "read"
                        : R.Access == MemoryAccess::Store ? "write"
                                                          : "atomic";
@@ -88,9 +90,8 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address,
             waveName(C.Other, R.isLds()) + " has " +
             (C.Wrote ? "written" : "read") + " it" +
             (R.isLds() ? "" : " in the same launch");
-    const auto &List = L.TheEffects.MemoryInstructions;
-    if (Where.id() < List.size())
-      Text += ", with " + describeInstruction(W, List[Where.id()]);
+    if (Other)
+      Text += ", with " + describeInstruction(W, Other);
     const bool Mine = Where.wave() - First < NumWaves;
     const uint32_t Issued = Mine ? All.Local[Where.wave() - First].Issued
                                  : All.Remote.at(Where.wave()).Issued;

@@ -48,7 +48,7 @@ bool RegisterChecker::requireVector(const Inst *I, RegisterSpan S,
     uint64_t Missing = Exec & ~Vectors.defined(S.First + K);
     if (!Missing)
       continue;
-    return faultCheck(W, I, __builtin_ctzll(Missing),
+    return faultCheck(W, "registers", I, __builtin_ctzll(Missing),
                       std::string(Use) + " is not defined: " +
                           explain(Why[S.First + K], S.First + K, false));
   }
@@ -59,7 +59,7 @@ bool RegisterChecker::requireScalar(const Inst *I, RegisterSpan S,
                                     const char *Use) {
   for (unsigned K = 0; K < S.Count; ++K)
     if (ScalarMissing[S.First + K])
-      return faultCheck(W, I, -1,
+      return faultCheck(W, "registers", I, -1,
                         std::string(Use) + " is not defined: " +
                             explain(ScalarWhy[S.First + K], S.First + K, true));
   return true;
@@ -147,7 +147,7 @@ bool RegisterChecker::checkStored(const Inst *I, const Effects &E,
     const unsigned Lane = unsigned(__builtin_ctzll(Left));
     unsigned Culprit = 0;
     if (!mayStore(I, E, Lane, Culprit))
-      return faultCheck(W, I, int(Lane),
+      return faultCheck(W, "registers", I, int(Lane),
                         "the value stored is not defined: " +
                             explain(Why[Culprit], Culprit, false));
   }
@@ -343,7 +343,7 @@ bool RegisterChecker::scratch(const Inst *I, const Effects &E,
   if (L.memory() && Misaligned)
     for (unsigned Lane : LaneMask(Mask))
       if (A[Lane] & (Align - 1))
-        return faultCheck(W, I, int(Lane),
+        return faultCheck(W, "registers", I, int(Lane),
                           "scratch access of " + std::to_string(Bytes) +
                               " bytes at " + std::to_string(A[Lane]) +
                               " is not aligned to " + std::to_string(Align));

@@ -116,7 +116,7 @@ void RegisterChecker::defineScalar(RegisterSpan S, uint32_t Missing,
 }
 
 bool RegisterChecker::newExec(const Inst *I, const Source &Reason) {
-  return faultCheck(W, I, -1,
+  return faultCheck(W, "registers", I, -1,
                     "the new EXEC is not defined: " +
                         explain(Reason, Reason.Register, Reason.Scalar));
 }

@@ -106,7 +106,7 @@ bool SymbolBorders::fault(const Inst *I, int Lane, uint64_t Address,
       Text += ", in '" + S.Name + "'";
       break;
     }
-  return faultCheck(W, I, Lane, Text);
+  return faultCheck(W, "memory", I, Lane, Text);
 }
 
 bool SymbolBorders::check(const Inst *I, const Effects &E, const uint64_t *A,

@@ -216,10 +216,10 @@ bool WaitChecker::pendingFault(const Inst *I, unsigned Register, bool Scalar,
               W.L->Symbols->symbolize(Ev.I->Address) +
               " has been waited for: a wait for " + Name + " of " +
               (Most ? "at most " : "") + std::to_string(Most) + " is missing";
-      return faultCheck(W, I, -1, Text);
+      return faultCheck(W, "waits", I, -1, Text);
     }
   }
-  return faultCheck(W, I, -1, Text + "it has been waited for");
+  return faultCheck(W, "waits", I, -1, Text + "it has been waited for");
 }
 
 bool WaitChecker::checkPending(const Inst *I, const Effects &E) {
@@ -281,7 +281,7 @@ bool WaitChecker::unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
           return Address < P.End && Address + Bytes > P.Begin;
         }))
       continue;
-    return faultCheck(W, I, int(Lane),
+    return faultCheck(W, "waits", I, int(Lane),
                       "LDS access of " + std::to_string(Bytes) + " bytes at " +
                           std::to_string(Address) + " before what " +
                           W.L->Code->text(Ev.I) + " at " +

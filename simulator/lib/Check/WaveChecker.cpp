@@ -50,10 +50,10 @@ bool WaveChecker::limitFault(const Inst *I, const Effects &E) {
            std::to_string(Limit);
   };
   if (E.MaxVgpr > L.VgprLimit)
-    return faultCheck(W, I, -1, Text("v", E.MaxVgpr, L.VgprLimit));
+    return faultCheck(W, "limits", I, -1, Text("v", E.MaxVgpr, L.VgprLimit));
   if (E.MaxAgpr > L.AgprLimit)
-    return faultCheck(W, I, -1, Text("a", E.MaxAgpr, L.AgprLimit));
-  return faultCheck(W, I, -1, Text("s", E.MaxSgpr, L.SgprLimit));
+    return faultCheck(W, "limits", I, -1, Text("a", E.MaxAgpr, L.AgprLimit));
+  return faultCheck(W, "limits", I, -1, Text("s", E.MaxSgpr, L.SgprLimit));
 }
 
 bool WaveChecker::leftAtOnce(const Inst *I) const {

@@ -15,7 +15,9 @@
 #include "Core/HostServices.h"
 #include "Core/Launch.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 using namespace lnbwd::sim;
 
@@ -45,10 +47,20 @@ static void end(Wave &W) {
   W.PC = nullptr;
 }
 
-static const Inst *stop(Wave &W, const Inst *I, int Lane, LaunchFailure Kind,
-                        const std::string &Text, uint64_t LdsNeeded = 0) {
+static FindingParts partsOf(const Wave &W, const char *Check, const Inst *I,
+                            const Inst *Other, int Lane,
+                            const std::string &Cause) {
+  FindingParts Parts = {Check, I, Other, {}, W.Index, Lane, Cause};
+  std::copy(std::begin(W.WG->Id), std::end(W.WG->Id), Parts.Workgroup);
+  return Parts;
+}
+
+static const Inst *stop(Wave &W, const char *Check, const Inst *I, int Lane,
+                        LaunchFailure Kind, const std::string &Text,
+                        uint64_t LdsNeeded = 0) {
   end(W);
-  W.L->fail(Kind, message(W, I, Lane, Text), LdsNeeded);
+  W.L->fail(Kind, message(W, I, Lane, Text),
+            partsOf(W, Check, I, nullptr, Lane, Text), LdsNeeded);
   return nullptr;
 }
 
@@ -63,18 +75,18 @@ static std::string hex(uint64_t X) {
 
 const Inst *lnbwd::sim::fault(Wave &W, const Inst *I, int Lane,
                               const char *Text) {
-  return stop(W, I, Lane, LaunchFailure::BadInstruction, Text);
+  return stop(W, "", I, Lane, LaunchFailure::BadInstruction, Text);
 }
 
 const Inst *lnbwd::sim::faultTrap(Wave &W, const Inst *I, unsigned Number) {
   const std::string Reason = W.L->Symbols->trapReason(I->Address);
-  return stop(W, I, -1, LaunchFailure::BadInstruction,
+  return stop(W, "", I, -1, LaunchFailure::BadInstruction,
               "the kernel executed s_trap " + std::to_string(Number) +
                   (Reason.empty() ? "" : ", for '" + Reason + "'"));
 }
 
 const Inst *lnbwd::sim::faultNotExecutable(Wave &W, const Inst *I) {
-  return stop(W, I, -1, LaunchFailure::BadInstruction,
+  return stop(W, "", I, -1, LaunchFailure::BadInstruction,
               W.L->Code->text(I) +
                   " cannot be executed: " + W.L->Code->problem(I));
 }
@@ -83,7 +95,7 @@ const Inst *lnbwd::sim::faultAddress(Wave &W, const Inst *I, int Lane,
                                      uint64_t Address, unsigned Bytes,
                                      bool Write) {
   if (const HostService *S = hostServiceAt(Address))
-    return stop(W, I, Lane, LaunchFailure::IllegalAddress,
+    return stop(W, "memory", I, Lane, LaunchFailure::IllegalAddress,
                 std::string(S->What) +
                     " in a kernel is not simulated: the access goes to the "
                     "host's buffer (" +
@@ -93,7 +105,7 @@ const Inst *lnbwd::sim::faultAddress(Wave &W, const Inst *I, int Lane,
     if (Address >= R.Begin && Address < R.End)
       Freed = &R;
   return stop(
-      W, I, Lane, LaunchFailure::IllegalAddress,
+      W, "memory", I, Lane, LaunchFailure::IllegalAddress,
       std::string(Write ? "write" : "read") + " of " + std::to_string(Bytes) +
           " bytes at " + hex(Address) +
           (Freed ? " is a use after free: it was in " +
@@ -110,7 +122,7 @@ const Inst *lnbwd::sim::faultAddress(Wave &W, const Inst *I, int Lane,
 
 const Inst *lnbwd::sim::faultLds(Wave &W, const Inst *I, int Lane,
                                  uint64_t Address, unsigned Bytes) {
-  return stop(W, I, Lane, LaunchFailure::IllegalAddress,
+  return stop(W, "memory", I, Lane, LaunchFailure::IllegalAddress,
               "LDS access of " + std::to_string(Bytes) + " bytes at " +
                   hex(Address) + " is outside of the workgroup's " +
                   std::to_string(W.WG->LdsSize) + " bytes",
@@ -119,15 +131,15 @@ const Inst *lnbwd::sim::faultLds(Wave &W, const Inst *I, int Lane,
 
 const Inst *lnbwd::sim::faultScratch(Wave &W, const Inst *I, int Lane,
                                      uint64_t Address, unsigned Bytes) {
-  return stop(W, I, Lane, LaunchFailure::IllegalAddress,
+  return stop(W, "memory", I, Lane, LaunchFailure::IllegalAddress,
               "scratch access of " + std::to_string(Bytes) + " bytes at " +
                   hex(Address) + " is outside of the lane's " +
                   std::to_string(W.ScratchSize) + " bytes");
 }
 
-bool lnbwd::sim::faultCheck(Wave &W, const Inst *I, int Lane,
+bool lnbwd::sim::faultCheck(Wave &W, const char *Check, const Inst *I, int Lane,
                             const std::string &Text) {
-  stop(W, I, Lane, LaunchFailure::CheckFailed, Text);
+  stop(W, Check, I, Lane, LaunchFailure::CheckFailed, Text);
   return false;
 }
 
@@ -137,11 +149,16 @@ bool lnbwd::sim::stopLaunch(Wave &W) {
   return false;
 }
 
-bool lnbwd::sim::noteFinding(Wave &W, const Inst *I, int Lane,
+bool lnbwd::sim::noteFinding(Wave &W, const char *Check, const Inst *I,
+                             const Inst *Other, int Lane,
                              const std::string &Group,
                              llvm::function_ref<std::string()> Text) {
   if (W.L->find(std::to_string(I->Address) + ": " + Group,
-                [&] { return message(W, I, Lane, Text()); }))
+                [&](FindingParts &Parts) {
+                  const std::string Cause = Text();
+                  Parts = partsOf(W, Check, I, Other, Lane, Cause);
+                  return message(W, I, Lane, Cause);
+                }))
     return true;
   end(W);
   return false;

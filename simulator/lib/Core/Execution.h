@@ -36,9 +36,10 @@ const Inst *faultLds(Wave &W, const Inst *I, int Lane, uint64_t Address,
 const Inst *faultScratch(Wave &W, const Inst *I, int Lane, uint64_t Address,
                          unsigned Bytes);
 
-/// Ends the wave for what an observer has found. Returns false, for observers
-/// to return.
-bool faultCheck(Wave &W, const Inst *I, int Lane, const std::string &Text);
+/// Ends the wave for what an observer has found; `Check` is the name of the
+/// check. Returns false, for observers to return.
+bool faultCheck(Wave &W, const char *Check, const Inst *I, int Lane,
+                const std::string &Text);
 
 /// Ends the wave and the launch without an error. Returns false as well.
 bool stopLaunch(Wave &W);
@@ -46,7 +47,9 @@ bool stopLaunch(Wave &W);
 /// Keeps what an observer has found and lets the wave go on. False: it was the
 /// last finding that is wanted, and the wave has ended. Group distinguishes
 /// findings apart beside the instruction; Text is asked for the first of each.
-bool noteFinding(Wave &W, const Inst *I, int Lane, const std::string &Group,
+/// `Other` is the second instruction that is to blame, or null.
+bool noteFinding(Wave &W, const char *Check, const Inst *I, const Inst *Other,
+                 int Lane, const std::string &Group,
                  llvm::function_ref<std::string()> Text);
 /// "v_add_u32 v0, v1, v2 at k+0x40 (file:line:column)" of an instruction.
 std::string describeInstruction(const Wave &W, const Inst *I);

@@ -44,6 +44,13 @@ struct DataSymbol {
   std::string Name;
 };
 
+/// A place in the source, of a function that may be inlined.
+struct SourceFrame {
+  std::string File; ///< with its folder, as far as the code object says it
+  unsigned Line = 0, Column = 0;
+  std::string Function;
+};
+
 /// Names of addresses, for diagnostics.
 class Symbolizer {
 public:
@@ -53,6 +60,8 @@ public:
   /// "file:line:column" of an address, and where the functions around it were
   /// inlined, or nothing if that is not known.
   virtual std::string sourceLine(uint64_t Address) const = 0;
+  /// The same, function by function, the innermost first.
+  virtual std::vector<SourceFrame> sourceFrames(uint64_t Address) const = 0;
   /// What a trap was put there for, or nothing if that is not known.
   virtual std::string trapReason(uint64_t Address) const = 0;
   /// The variables that there are symbols of, sorted by address; of several

@@ -37,18 +37,19 @@ bool Launch::stopped() {
 }
 
 void Launch::fail(LaunchFailure Kind, const std::string &Text,
-                  uint64_t LdsNeededForIt) {
+                  const FindingParts &Parts, uint64_t LdsNeededForIt) {
   std::lock_guard<std::mutex> Guard(Lock);
   if (Failure == LaunchFailure::None) {
     Failure = Kind;
     LdsNeeded = LdsNeededForIt;
     Error = inThisOrder(Text);
+    ErrorParts = Parts;
   }
   Stop.store(true);
 }
 
 bool Launch::find(const std::string &Group,
-                  llvm::function_ref<std::string()> Text) {
+                  llvm::function_ref<std::string(FindingParts &)> Text) {
   std::lock_guard<std::mutex> Guard(Lock);
   auto Known = llvm::find_if(
       Findings, [&](const Finding &F) { return F.Group == Group; });
@@ -56,7 +57,9 @@ bool Launch::find(const std::string &Group,
     // The others have stopped, or are about to.
     if (Findings.size() >= MostFindings)
       return false;
-    Findings.push_back({Group, inThisOrder(Text()), 0});
+    FindingParts Parts;
+    const std::string First = inThisOrder(Text(Parts));
+    Findings.push_back({Group, First, std::move(Parts), 0});
     Known = Findings.end() - 1;
     if (Findings.size() == MostFindings)
       Stop.store(true);

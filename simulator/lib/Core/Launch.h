@@ -62,11 +62,23 @@ struct InstructionLimit {
   }
 };
 
+/// What a message says of an instruction of a wave, part by part.
+struct FindingParts {
+  std::string Check;       ///< the check that reports it; empty: none is needed
+  const Inst *I = nullptr; ///< null: no instruction is to blame
+  const Inst *Other = nullptr; ///< of two that race, the earlier one
+  uint32_t Workgroup[3] = {};
+  unsigned Wave = 0;
+  int Lane = -1;
+  std::string Cause;
+};
+
 /// What an observer has found that does not stop the launch: said once, however
 /// often it happens.
 struct Finding {
-  std::string Group; ///< the text without what differs from case to case
-  std::string Text;  ///< the first case, as an error is worded
+  std::string Group;  ///< the text without what differs from case to case
+  std::string Text;   ///< the first case, as an error is worded
+  FindingParts Parts; ///< of the first case
   uint64_t Count = 0;
 };
 
@@ -125,6 +137,7 @@ struct Launch {
   std::mutex Lock; ///< of what follows
   LaunchFailure Failure = LaunchFailure::None;
   std::string Error;
+  FindingParts ErrorParts;
   /// Bytes of LDS that the access needed that failed for being outside; 0: it
   /// was something else that failed.
   uint64_t LdsNeeded = 0;
@@ -139,10 +152,11 @@ struct Launch {
   void count(const lnbwd_sim_counters &Part);
   /// Keeps the first error and has all threads stop.
   void fail(LaunchFailure Kind, const std::string &Text,
-            uint64_t LdsNeededForIt = 0);
+            const FindingParts &Parts = {}, uint64_t LdsNeededForIt = 0);
   /// Keeps what was found. False: that was as much as is wanted, and all
   /// threads are to stop.
-  bool find(const std::string &Group, llvm::function_ref<std::string()> Text);
+  bool find(const std::string &Group,
+            llvm::function_ref<std::string(FindingParts &)> Text);
   /// What is to be said of a launch with findings: all of them, and what
   /// stopped it besides.
   std::string report() const;

@@ -99,9 +99,32 @@ void *DeviceMemory::allocate(size_t Size, int Device, BufferKind Kind) {
   return reinterpret_cast<void *>(Begin);
 }
 
+bool DeviceMemory::adopt(void *Pointer, size_t Size, int Device) {
+  const uint64_t Begin = reinterpret_cast<uint64_t>(Pointer);
+  auto Next = Buffers.lower_bound(Begin);
+  if (Next != Buffers.end() && Next->first - Begin < Size)
+    return false;
+  uint64_t Other;
+  if (find(Begin, Other))
+    return false;
+  Buffer &B = Buffers[Begin];
+  B = {nullptr, Size, Device, BufferKind::Host, nullptr};
+  if (MakeNotes)
+    B.Notes = MakeNotes(Begin, Size, B.Kind);
+  return true;
+}
+
+bool DeviceMemory::abandon(void *Pointer) {
+  auto It = Buffers.find(reinterpret_cast<uint64_t>(Pointer));
+  if (It == Buffers.end() || It->second.Storage)
+    return false;
+  Buffers.erase(It);
+  return true;
+}
+
 bool DeviceMemory::release(void *Pointer, BufferKind Kind) {
   auto It = Buffers.find(reinterpret_cast<uint64_t>(Pointer));
-  if (It == Buffers.end() || It->second.Kind != Kind)
+  if (It == Buffers.end() || It->second.Kind != Kind || !It->second.Storage)
     return false;
   if (MakeNotes) {
     const BufferNotes *Notes = It->second.Notes.get();

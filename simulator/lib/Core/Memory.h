@@ -75,7 +75,7 @@ using NotesMaker = std::function<std::shared_ptr<BufferNotes>(
 class DeviceMemory {
 public:
   struct Buffer {
-    void *Storage;
+    void *Storage; ///< null: the host's own memory
     size_t Size;
     int Device;
     BufferKind Kind;
@@ -89,6 +89,11 @@ public:
   /// Returns null if the host has no memory left. The result is aligned to 256
   /// bytes and at least 256 bytes away from every other buffer.
   void *allocate(size_t Size, int Device, BufferKind Kind);
+  /// Makes memory of the host's a buffer, with its contents. False if a part of
+  /// it is in a buffer already.
+  bool adopt(void *Pointer, size_t Size, int Device);
+  /// Takes that back. False if Pointer is not the start of such a buffer.
+  bool abandon(void *Pointer);
   /// False if Pointer is not the start of a buffer of that kind.
   bool release(void *Pointer, BufferKind Kind);
   /// The buffer that holds the address and its start, or null.

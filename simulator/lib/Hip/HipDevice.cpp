@@ -93,6 +93,10 @@ static hipError_t finishInitialization() {
   return finish(Problem.empty() ? hipSuccess : hipErrorInvalidValue, Problem);
 }
 
+/// The version of HIP that programs are told: 6.4, the oldest whose functions
+/// current clients ask for. The headers' own may be older.
+constexpr int OfferedVersion = 60400000;
+
 extern "C" {
 
 hipError_t hipInit(unsigned int Flags) {
@@ -104,14 +108,14 @@ hipError_t hipInit(unsigned int Flags) {
 hipError_t hipDriverGetVersion(int *Version) {
   if (!Version)
     return finish(hipErrorInvalidValue, "hipDriverGetVersion: null pointer");
-  *Version = HIP_VERSION;
+  *Version = OfferedVersion;
   return finish(hipSuccess);
 }
 
 hipError_t hipRuntimeGetVersion(int *Version) {
   if (!Version)
     return finish(hipErrorInvalidValue, "hipRuntimeGetVersion: null pointer");
-  *Version = HIP_VERSION;
+  *Version = OfferedVersion;
   return finish(hipSuccess);
 }
 

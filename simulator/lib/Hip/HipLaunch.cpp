@@ -336,6 +336,7 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
   std::string Summary;
   {
     std::lock_guard<std::mutex> Guard(state().Lock);
+    state().Findings = findingsJson(L);
     if (Checks)
       state().Summary = Summary = Checker->summary();
     L.addCounters(state().Counters[F->Owner->Device]);
@@ -366,6 +367,10 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
                                  unsigned int BlockZ, unsigned int DynamicLds,
                                  hipStream_t Stream, void **Parameters,
                                  void **Extra) {
+  {
+    std::lock_guard<std::mutex> Guard(state().Lock);
+    state().Findings = "[]";
+  }
   const hipError_t Code =
       launchKernel(Function, GridX, GridY, GridZ, BlockX, BlockY, BlockZ,
                    DynamicLds, Stream, Parameters, Extra);

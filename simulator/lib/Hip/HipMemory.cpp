@@ -230,6 +230,51 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t *Attributes,
   return finish(hipSuccess);
 }
 
+hipError_t hipPointerGetAttribute(void *Data, hipPointer_attribute Attribute,
+                                  hipDeviceptr_t Pointer) {
+  hipPointerAttribute_t Known;
+  if (!Data)
+    return finish(hipErrorInvalidValue, "hipPointerGetAttribute: null pointer");
+  if (const hipError_t Code = hipPointerGetAttributes(&Known, Pointer))
+    return Code;
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  uint64_t Begin = 0;
+  const DeviceMemory::Buffer *B =
+      state().Memory.find(reinterpret_cast<uint64_t>(Pointer), Begin);
+  switch (Attribute) {
+  case HIP_POINTER_ATTRIBUTE_MEMORY_TYPE:
+    *static_cast<unsigned *>(Data) = unsigned(Known.memoryType);
+    break;
+  case HIP_POINTER_ATTRIBUTE_DEVICE_POINTER:
+    *static_cast<void **>(Data) = Known.devicePointer;
+    break;
+  case HIP_POINTER_ATTRIBUTE_HOST_POINTER:
+    if (!Known.hostPointer)
+      return finish(hipErrorInvalidValue,
+                    "hipPointerGetAttribute: the host has no pointer to it");
+    *static_cast<void **>(Data) = Known.hostPointer;
+    break;
+  case HIP_POINTER_ATTRIBUTE_IS_MANAGED:
+    *static_cast<bool *>(Data) = Known.isManaged;
+    break;
+  case HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+    *static_cast<int *>(Data) = Known.device;
+    break;
+  case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    *static_cast<uint64_t *>(Data) = Begin;
+    break;
+  case HIP_POINTER_ATTRIBUTE_RANGE_SIZE:
+    *static_cast<size_t *>(Data) = B->Size;
+    break;
+  default:
+    return finish(hipErrorInvalidValue,
+                  "hipPointerGetAttribute: the simulator does not have "
+                  "attribute " +
+                      std::to_string(int(Attribute)));
+  }
+  return finish(hipSuccess);
+}
+
 hipError_t hipMemcpy(void *To, const void *From, size_t Bytes,
                      hipMemcpyKind Kind) {
   return copyKind("hipMemcpy", To, From, Bytes, Kind);

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 // First, since it says what of the headers is exported.
-#include "Hip/HipState.h"
+#include "Hip/HipLookup.h"
 
 #include "Load/CodeTarget.h"
 #include "Load/OffloadBundle.h"
@@ -214,6 +214,31 @@ int lnbwdSimChooseDevice(const char *Path, const char *ChipName) {
   if (!Chip)
     return Fail("'" + std::string(Path) + "' " + Error);
   return numberOf(int(Chip - Chips));
+}
+
+hipError_t
+hipModuleLaunchCooperativeKernel(hipFunction_t Function, unsigned int GridX,
+                                 unsigned int GridY, unsigned int GridZ,
+                                 unsigned int BlockX, unsigned int BlockY,
+                                 unsigned int BlockZ, unsigned int DynamicLds,
+                                 hipStream_t Stream, void **Parameters) {
+  const ihipModuleSymbol_t *F = checkFunction(Function);
+  if (!F)
+    return finish(hipErrorInvalidDeviceFunction,
+                  "hipModuleLaunchCooperativeKernel: the function does not "
+                  "exist");
+  const SimulatedChip &Chip = Chips[F->Owner->Device];
+  const uint64_t Most =
+      uint64_t(occupancy(Chip, *F->TheKernel, BlockX * BlockY * BlockZ,
+                         DynamicLds)) *
+      (Chip.ComputeUnits / unitsOfMultiprocessor(Chip));
+  if (uint64_t(GridX) * GridY * GridZ > Most)
+    return finishFault(hipErrorCooperativeLaunchTooLarge,
+                       "hipModuleLaunchCooperativeKernel: the device holds " +
+                           std::to_string(Most) +
+                           " workgroups of this kernel at a time");
+  return hipModuleLaunchKernel(Function, GridX, GridY, GridZ, BlockX, BlockY,
+                               BlockZ, DynamicLds, Stream, Parameters, nullptr);
 }
 
 hipError_t hipModuleUnload(hipModule_t Module) {

@@ -80,6 +80,24 @@ hipError_t hipHostAlloc(void **Pointer, size_t Size, unsigned Flags) {
 }
 hipError_t hipFreeHost(void *Pointer) { return hipHostFree(Pointer); }
 
+hipError_t hipHostRegister(void *Pointer, size_t Size, unsigned) {
+  if (!Pointer || !Size)
+    return finish(hipErrorInvalidValue, "hipHostRegister: nothing to register");
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  if (!state().Memory.adopt(Pointer, Size, currentDevice()))
+    return finishFault(hipErrorHostMemoryAlreadyRegistered,
+                       "hipHostRegister: a part of the memory is registered "
+                       "already, or was allocated by HIP");
+  return finish(hipSuccess);
+}
+hipError_t hipHostUnregister(void *Pointer) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  if (!state().Memory.abandon(Pointer))
+    return finishFault(hipErrorHostMemoryNotRegistered,
+                       "hipHostUnregister: the memory is not registered");
+  return finish(hipSuccess);
+}
+
 hipError_t hipHostGetDevicePointer(void **Device, void *Host, unsigned) {
   hipPointerAttribute_t Attributes;
   if (!Device)

@@ -83,6 +83,8 @@ struct ihipModule_t {
 
 namespace lnbwd::sim {
 
+struct Launch;
+
 /// All state of the process; Lock guards it.
 struct HipState {
   /// Checks and order as the environment says.
@@ -118,8 +120,9 @@ struct HipState {
   unsigned Checks = 0;
   uint64_t Shuffle = 0;
   unsigned MostFindings = 1;
-  std::string Summary;     ///< of the last checked launch
-  bool OtherOrders = true; ///< for checked launches, besides the usual one
+  std::string Summary;         ///< of the last checked launch
+  std::string Findings = "[]"; ///< of the last launch, as JSON
+  bool OtherOrders = true;     ///< for checked launches, besides the usual one
 };
 
 HipState &state();
@@ -148,6 +151,9 @@ void report(const char *Kind, const std::string &Text);
 /// without anything to execute.
 void reportAlways(const char *Kind, const std::string &Text);
 bool isReported();
+
+/// What a launch reports, as JSON.
+std::string findingsJson(const Launch &L);
 
 /// The device of a number that a program uses, or -1; and its number.
 int deviceNumbered(int Number);

@@ -70,6 +70,11 @@ std::string CodeObject::sourceLine(uint64_t Address) const {
   return Lines ? Lines->at(Address - Contents.Base) : "";
 }
 
+std::vector<SourceFrame> CodeObject::sourceFrames(uint64_t Address) const {
+  return Lines ? Lines->frames(Address - Contents.Base)
+               : std::vector<SourceFrame>();
+}
+
 std::string CodeObject::trapReason(uint64_t Address) const {
   return Lines ? Lines->trapReason(Address - Contents.Base) : "";
 }

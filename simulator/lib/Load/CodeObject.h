@@ -61,6 +61,7 @@ public:
   }
   std::string symbolize(uint64_t Address) const override;
   std::string sourceLine(uint64_t Address) const override;
+  std::vector<SourceFrame> sourceFrames(uint64_t Address) const override;
   std::string trapReason(uint64_t Address) const override;
   llvm::ArrayRef<DataSymbol> dataSymbols() const override {
     return Contents.Data;

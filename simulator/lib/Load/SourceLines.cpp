@@ -139,9 +139,12 @@ struct SourceLines::Impl {
   std::unique_ptr<object::ObjectFile> File;
   std::unique_ptr<DWARFContext> Dwarf; ///< null once it has crashed
 
-  DIInliningInfo frames(uint64_t Address) const;
+  DIInliningInfo frames(uint64_t Address,
+                        DILineInfoSpecifier::FileLineInfoKind Files) const;
   std::string ask(uint64_t Address,
-                  function_ref<std::string(const DIInliningInfo &)> Answer);
+                  function_ref<std::string(const DIInliningInfo &)> Answer,
+                  DILineInfoSpecifier::FileLineInfoKind Files =
+                      DILineInfoSpecifier::FileLineInfoKind::RelativeFilePath);
 };
 
 SourceLines::SourceLines() : TheImpl(std::make_unique<Impl>()) {}
@@ -177,10 +180,10 @@ std::unique_ptr<SourceLines> SourceLines::load(ArrayRef<uint8_t> Bytes) {
   return Lines;
 }
 
-DIInliningInfo SourceLines::Impl::frames(uint64_t Address) const {
-  DILineInfoSpecifier How(
-      DILineInfoSpecifier::FileLineInfoKind::RelativeFilePath,
-      DINameKind::ShortName);
+DIInliningInfo
+SourceLines::Impl::frames(uint64_t Address,
+                          DILineInfoSpecifier::FileLineInfoKind Files) const {
+  DILineInfoSpecifier How(Files, DINameKind::ShortName);
   for (const object::SectionRef &S : File->sections())
     if (S.isText() && Address >= S.getAddress() &&
         Address - S.getAddress() < S.getSize())
@@ -228,15 +231,16 @@ static std::string trapReasonOf(const DIInliningInfo &Frames) {
   return "";
 }
 
-std::string SourceLines::Impl::ask(
-    uint64_t Address,
-    function_ref<std::string(const DIInliningInfo &)> Answer) {
+std::string
+SourceLines::Impl::ask(uint64_t Address,
+                       function_ref<std::string(const DIInliningInfo &)> Answer,
+                       DILineInfoSpecifier::FileLineInfoKind Files) {
   std::lock_guard<std::mutex> Guard(Lock);
   if (!Dwarf)
     return "";
   std::string Text;
   CrashGuard Crash;
-  if (Crash.survives([&] { Text = Answer(frames(Address)); }))
+  if (Crash.survives([&] { Text = Answer(frames(Address, Files)); }))
     return Text;
   // It may hold a lock of its own: it is neither asked again nor destroyed.
   (void)Dwarf.release();
@@ -245,6 +249,25 @@ std::string SourceLines::Impl::ask(
 
 std::string SourceLines::at(uint64_t Address) const {
   return TheImpl->ask(Address, locationOf);
+}
+
+std::vector<SourceFrame> SourceLines::frames(uint64_t Address) const {
+  std::vector<SourceFrame> List;
+  TheImpl->ask(
+      Address,
+      [&](const DIInliningInfo &Frames) {
+        for (uint32_t K = 0; K < Frames.getNumberOfFrames(); ++K) {
+          const DILineInfo &F = Frames.getFrame(K);
+          if (F.Line && F.FileName != DILineInfo::BadString)
+            List.push_back({F.FileName, F.Line, F.Column,
+                            F.FunctionName == DILineInfo::BadString
+                                ? ""
+                                : F.FunctionName});
+        }
+        return std::string();
+      },
+      DILineInfoSpecifier::FileLineInfoKind::AbsoluteFilePath);
+  return List;
 }
 
 std::string SourceLines::trapReason(uint64_t Address) const {

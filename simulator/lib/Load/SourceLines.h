@@ -13,11 +13,14 @@
 #ifndef LNBWD_LIB_SIMULATOR_LOAD_SOURCELINES_H
 #define LNBWD_LIB_SIMULATOR_LOAD_SOURCELINES_H
 
+#include "Core/InstructionTable.h"
+
 #include "llvm/ADT/ArrayRef.h"
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace lnbwd::sim {
 
@@ -29,6 +32,8 @@ public:
   /// "file:line:column" of an address in the file, or nothing. Where functions
   /// were inlined: "file:line:column in function, inlined at file:line:column".
   std::string at(uint64_t Address) const;
+  /// The same, function by function, with the files' folders.
+  std::vector<SourceFrame> frames(uint64_t Address) const;
   /// "category: reason" of the __builtin_verbose_trap there, or nothing.
   std::string trapReason(uint64_t Address) const;
 

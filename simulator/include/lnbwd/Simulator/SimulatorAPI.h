@@ -101,6 +101,17 @@ void lnbwdSimSetMaxFindings(unsigned count);
  *  left out, in a line of text. Valid until the thread's next call. */
 const char *lnbwdSimGetCheckSummary(void);
 
+/** What the last launch of the process reported, as a JSON array. A member has
+ *  "message", the text of lnbwdSimLastErrorMessage, "chip", "kernel", "check"
+ *  (its name; empty for what needs no check), "count" and "stops" (whether the
+ *  launch ended there, so that its outputs are not complete). If an
+ *  instruction is to blame, there are "cause", "workgroup", "wave", perhaps
+ *  "lane", and "where", and of two that race "other": "instruction", "at" (an
+ *  offset in a function) and "source", the innermost function first ("file",
+ *  "line", "column", "function"). Empty also for a launch that was refused.
+ *  Valid until the thread's next call. */
+const char *lnbwdSimGetFindingsJson(void);
+
 enum {
   LNBWD_SIM_BUFFER_READ_ONLY = 1, /**< kernels must not write to it */
   LNBWD_SIM_BUFFER_UNWRITTEN = 2  /**< its contents count as never written */

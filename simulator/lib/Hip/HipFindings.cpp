@@ -1,0 +1,80 @@
+//===- HipFindings.cpp - What launches report, part by part ---------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The findings of a launch as JSON, for clients that show them in their own
+// way.
+//
+//===----------------------------------------------------------------------===//
+
+// First, since it says what of the headers is exported.
+#include "Hip/HipState.h"
+
+#include "Core/Launch.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+#include <utility>
+
+using namespace lnbwd::sim;
+namespace json = llvm::json;
+
+/// The members that describe an instruction.
+static json::Object describe(const Launch &L, const Inst *I) {
+  json::Array Frames;
+  for (const SourceFrame &F : L.Symbols->sourceFrames(I->Address))
+    Frames.push_back(json::Object{{"file", json::fixUTF8(F.File)},
+                                  {"line", F.Line},
+                                  {"column", F.Column},
+                                  {"function", json::fixUTF8(F.Function)}});
+  return json::Object{{"instruction", json::fixUTF8(L.Code->text(I))},
+                      {"at", json::fixUTF8(L.Symbols->symbolize(I->Address))},
+                      {"source", std::move(Frames)}};
+}
+
+static json::Object describe(const Launch &L, const std::string &Message,
+                             const FindingParts &Parts, uint64_t Count,
+                             bool Stops) {
+  json::Object O{{"chip", L.Chip->Chip},
+                 {"kernel", json::fixUTF8(L.TheKernel->shownName())},
+                 {"message", json::fixUTF8(Message)},
+                 {"check", Parts.Check},
+                 {"count", int64_t(Count)},
+                 {"stops", Stops}};
+  if (!Parts.I)
+    return O;
+  O["cause"] = json::fixUTF8(Parts.Cause);
+  O["workgroup"] =
+      json::Array{Parts.Workgroup[0], Parts.Workgroup[1], Parts.Workgroup[2]};
+  O["wave"] = Parts.Wave;
+  if (Parts.Lane >= 0)
+    O["lane"] = Parts.Lane;
+  O["where"] = describe(L, Parts.I);
+  if (Parts.Other)
+    O["other"] = describe(L, Parts.Other);
+  return O;
+}
+
+std::string lnbwd::sim::findingsJson(const Launch &L) {
+  json::Array List;
+  // The launch was stopped behind the last one of as many as are gathered.
+  const bool Full = L.Findings.size() >= L.MostFindings;
+  for (const Finding &F : L.Findings)
+    List.push_back(describe(L, F.Text, F.Parts, F.Count,
+                            Full && &F == &L.Findings.back()));
+  if (!L.Error.empty())
+    List.push_back(describe(L, L.Error, L.ErrorParts, 1, /*Stops=*/true));
+  return llvm::formatv("{0}", json::Value(std::move(List))).str();
+}
+
+extern "C" const char *lnbwdSimGetFindingsJson(void) {
+  static thread_local std::string Text;
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  Text = state().Findings;
+  return Text.c_str();
+}
