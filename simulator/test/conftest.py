@@ -11,7 +11,7 @@ import pytest
 
 SIMULATOR = pathlib.Path(__file__).resolve().parents[1]
 ROOT = SIMULATOR.parent
-sys.path[:0] = [str(SIMULATOR / "bench"), str(SIMULATOR / "scripts")]
+sys.path[:0] = [str(SIMULATOR / folder) for folder in ("bench", "scripts", "python")]
 BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve()
 os.environ.setdefault("LNBWD_SIM_CHECK", "all")
 

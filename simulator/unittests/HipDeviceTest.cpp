@@ -49,6 +49,11 @@ TEST(HipDevice, Properties) {
     EXPECT_STREQ(P.gcnArchName, It->second.Arch);
     EXPECT_EQ(P.multiProcessorCount, It->second.Units);
     EXPECT_EQ(P.warpSize, It->second.WaveSize);
+    EXPECT_EQ(P.major, int(Chips[D].Generation));
+    EXPECT_EQ(P.minor, It->first == "gfx942"    ? 4
+                       : It->first == "gfx950"  ? 5
+                       : It->first == "gfx1030" ? 3
+                                                : 0);
     EXPECT_EQ(P.maxThreadsPerBlock, 1024);
     EXPECT_EQ(P.sharedMemPerBlock, It->second.LdsBytes);
     EXPECT_NE(std::string(P.name).find("(simulated)"), std::string::npos);

@@ -17,9 +17,12 @@
 #include "Core/Environment.h"
 #include "Hip/DeviceProperties.h"
 
+#include "llvm/ADT/StringRef.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string>
 
 using namespace lnbwd::sim;
@@ -195,6 +198,8 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t *Properties, int Device) {
   P.memoryBusWidth = int(C.MemoryBusBits);
   P.totalConstMem = deviceMemoryBytes();
   P.major = int(C.Generation);
+  // gfx942 is 9.4; the last digit is the stepping.
+  P.minor = int(*std::prev(llvm::StringRef(C.Chip).end(), 2) - '0');
   const unsigned Units = unitsOfMultiprocessor(C);
   P.multiProcessorCount = int(C.ComputeUnits / Units);
   P.l2CacheSize = int(C.L2Bytes);

@@ -1,0 +1,269 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Findings as tests and CI show them: text, suppressions, SARIF, annotations.
+
+Nothing here needs PyTorch, Triton or pytest.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import importlib
+import linecache
+import os
+import pathlib
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+# pytest needs tomli, too, where Python has no tomllib.
+tomllib = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+RULES: dict[str, str] = {
+    "memory": "An access outside of every buffer, or a read of memory that was never written",
+    "registers": "A value that nothing has computed is stored, used as an address, or decides",
+    "races": "Two accesses to the same bytes that nothing orders",
+    "waits": "A result is used before the wait for it",
+    "hazards": "Two instructions too close to each other",
+    "limits": "More than the chip has, or than the kernel allocates",
+    "alignment": "An access that is not aligned to its element",
+    "execution": "The launch cannot go on, or was refused",
+}
+"""The checks, as rules of a report; ``execution`` is what needs no check."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of the source."""
+
+    file: str
+    line: int
+    column: int = 0
+    function: str = ""
+
+    def text(self) -> str:
+        """The line itself, if the file is there."""
+        return linecache.getline(self.file, self.line).strip()
+
+
+@dataclass(frozen=True)
+class Access:
+    """An instruction that is to blame, and the lines it comes from, the innermost first."""
+
+    instruction: str
+    at: str
+    frames: tuple[Place, ...] = ()
+
+    @property
+    def place(self) -> Place | None:
+        """The line of the user's: the innermost one that is not in Triton itself."""
+        for frame in self.frames:
+            if "/triton/language/" not in frame.file:
+                return frame
+        return self.frames[-1] if self.frames else None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a launch reported once, however often it happened."""
+
+    chip: str
+    kernel: str
+    check: str
+    message: str
+    cause: str
+    count: int = 1
+    stops: bool = False
+    wave: str = ""
+    where: Access | None = None
+    other: Access | None = None
+    grid: tuple[int, ...] = ()
+    test: str = ""
+    suppressed: str | None = None
+    """Why it does not count."""
+
+    @property
+    def place(self) -> Place | None:
+        """The line to show it at."""
+        return self.where.place if self.where else None
+
+    def describe(self) -> str:
+        """Some lines of text."""
+        times = f" ({self.count} times)" if self.count > 1 else ""
+        lines = [f"{self.chip} {self.check}: {self.cause}{times}"]
+        for title, access in (("at", self.where), ("with", self.other)):
+            if access is None:
+                continue
+            if access.place is not None:
+                lines.append(f"  {title} {_relative(access.place.file)}:{access.place.line}: "
+                             f"{access.place.text()}".rstrip())
+                title = "  "
+            lines.append(f"  {title} {access.at}: {access.instruction}")
+        lines.append(f"  kernel {self.kernel}" + (f", grid {self.grid}" if self.grid else "")
+                     + (f", {self.wave}" if self.wave else ""))
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A form that JSON has, for reports of other processes."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Finding:
+        """The finding of such a form."""
+        def access(entry: Mapping[str, Any] | None) -> Access | None:
+            return None if entry is None else Access(
+                entry["instruction"], entry["at"],
+                tuple(Place(**frame) for frame in entry["frames"]))
+        return Finding(**{**data, "where": access(data["where"]), "other": access(data["other"]),
+                          "grid": tuple(data["grid"])})
+
+
+def _relative(file: str) -> str:
+    path = os.path.relpath(file) if os.path.isabs(file) else file
+    return file if path.startswith("..") else path
+
+
+def parse(entry: Mapping[str, Any], grid: tuple[int, ...] = (), test: str = "") -> Finding:
+    """A finding of ``lnbwdSimGetFindingsJson``."""
+    def access(part: Mapping[str, Any] | None) -> Access | None:
+        return None if part is None else Access(
+            part["instruction"], part["at"],
+            tuple(Place(frame["file"], frame["line"], frame["column"], frame["function"])
+                  for frame in part["source"]))
+    wave = ""
+    if "workgroup" in entry:
+        wave = f"workgroup {tuple(entry['workgroup'])}, wave {entry['wave']}"
+        wave += f", lane {entry['lane']}" if "lane" in entry else ""
+    return Finding(entry["chip"], entry["kernel"], entry["check"] or "execution",
+                   entry["message"], entry.get("cause", entry["message"]), entry["count"],
+                   entry["stops"], wave, access(entry.get("where")), access(entry.get("other")),
+                   grid, test)
+
+
+class SuppressionError(ValueError):
+    """A file of suppressions is not as it should be."""
+
+
+@dataclass
+class Suppression:
+    """What a finding has to match, by patterns of the shell, and why it does not count."""
+
+    reason: str
+    patterns: dict[str, str]
+    used: int = 0
+
+    def matches(self, finding: Finding) -> bool:
+        """Whether all patterns fit; ``source`` is matched with "FILE:LINE"."""
+        place = finding.place
+        values = {"check": finding.check, "chip": finding.chip, "kernel": finding.kernel,
+                  "message": finding.message,
+                  "source": f"{place.file}:{place.line}" if place else ""}
+        return all(fnmatch.fnmatchcase(values[key], pattern)
+                   for key, pattern in self.patterns.items())
+
+    def __str__(self) -> str:
+        return ", ".join(f"{key} {pattern!r}" for key, pattern in self.patterns.items())
+
+
+_KEYS = ("check", "chip", "kernel", "message", "source")
+
+
+def read_suppressions(path: pathlib.Path) -> list[Suppression]:
+    """Those of a TOML file: tables ``[[suppress]]`` with a reason and patterns."""
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8")).get("suppress", [])
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise SuppressionError(f"{path}: {error}") from error
+    result = []
+    for number, table in enumerate(tables, 1):
+        where = f"{path}: [[suppress]] {number}"
+        patterns = {key: value for key, value in table.items() if key != "reason"}
+        unknown = sorted(set(patterns) - set(_KEYS))
+        if unknown:
+            raise SuppressionError(f"{where}: expected {', '.join(_KEYS)} and reason, "
+                                   f"got {', '.join(unknown)}")
+        if not str(table.get("reason", "")).strip():
+            raise SuppressionError(f"{where}: expected a reason, got none")
+        if not patterns:
+            raise SuppressionError(f"{where}: expected one of {', '.join(_KEYS)}, got none")
+        result.append(Suppression(table["reason"], {k: str(v) for k, v in patterns.items()}))
+    return result
+
+
+def suppress(finding: Finding, suppressions: Iterable[Suppression]) -> Finding:
+    """The finding, with the reason of the first suppression that it matches."""
+    for entry in suppressions:
+        if entry.matches(finding):
+            entry.used += 1
+            return Finding(**{**vars(finding), "suppressed": entry.reason})
+    return finding
+
+
+def annotation(finding: Finding, level: str = "error") -> str:
+    """A line that GitHub shows in the source (a workflow command)."""
+    def escape(text: str, more: str = "") -> str:
+        for char in "%\r\n" + more:
+            text = text.replace(char, f"%{ord(char):02X}")
+        return text
+    properties = []
+    if finding.place is not None:
+        properties = [f"file={escape(_relative(finding.place.file), ',:')}",
+                      f"line={finding.place.line}"]
+        if finding.place.column:
+            properties.append(f"col={finding.place.column}")
+    properties.append("title=" + escape(f"{finding.chip} {finding.check}", ",:"))
+    return f"::{level} {','.join(properties)}::{escape(finding.describe())}"
+
+
+def _location(place: Place, message: str = "") -> dict[str, Any]:
+    region: dict[str, Any] = {"startLine": place.line}
+    if place.column:
+        region["startColumn"] = place.column
+    path = pathlib.PurePath(_relative(place.file)).as_posix()
+    uri = ("file://" if path.startswith("/") else "") + path
+    result: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": uri},
+                                                   "region": region}}
+    if message:
+        result["message"] = {"text": message}
+    return result
+
+
+def _result(finding: Finding) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "ruleId": finding.check, "level": "error",
+        "message": {"text": finding.describe()},
+        "properties": {"chip": finding.chip, "kernel": finding.kernel, "test": finding.test,
+                       "count": finding.count},
+    }
+    if finding.place is not None:
+        result["locations"] = [_location(finding.place)]
+    if finding.other is not None and finding.other.place is not None:
+        result["relatedLocations"] = [_location(finding.other.place, finding.other.instruction)]
+    if finding.suppressed is not None:
+        result["suppressions"] = [{"kind": "external", "justification": finding.suppressed}]
+    return result
+
+
+def sarif(runs: Sequence[Sarif]) -> dict[str, Any]:
+    """A SARIF 2.1.0 log with a run for each chip."""
+    return {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
+            "runs": [run.to_dict() for run in runs]}
+
+
+@dataclass
+class Sarif:
+    """What a SARIF log says of one chip."""
+
+    chip: str
+    findings: list[Finding] = field(default_factory=list)
+    properties: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A run of the log."""
+        rules = [{"id": name, "shortDescription": {"text": text}} for name, text in RULES.items()]
+        return {"tool": {"driver": {"name": "lnbwd-sim", "rules": rules}},
+                "automationDetails": {"id": f"lnbwd-sim/{self.chip}/"},
+                "properties": {"chip": self.chip, **self.properties},
+                "results": [_result(finding) for finding in self.findings]}

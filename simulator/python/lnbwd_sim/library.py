@@ -1,0 +1,135 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The simulator's library, as far as tests in Python need it."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import pathlib
+from dataclasses import dataclass
+from typing import Any
+
+from . import LIBRARY
+
+CHECK_ALL = 63 + 128
+"""LNBWD_SIM_CHECK_ALL of SimulatorAPI.h."""
+_UNWRITTEN = 2
+"""LNBWD_SIM_BUFFER_UNWRITTEN."""
+_MOST_FINDINGS = 20
+
+
+class SimulatorError(RuntimeError):
+    """A function of HIP failed."""
+
+
+class _PropertiesR0600(ctypes.Structure):
+    """The layout of hipDeviceProp_t since ROCm 6, as far as it is read."""
+
+    _fields_ = [("name", ctypes.c_char * 256), ("_uuid", ctypes.c_char * 28),
+                ("_pad", ctypes.c_char * 4), ("total_memory", ctypes.c_size_t),
+                ("shared_memory_per_block", ctypes.c_size_t), ("regs_per_block", ctypes.c_int),
+                ("warp_size", ctypes.c_int), ("_pitch", ctypes.c_size_t),
+                ("max_threads_per_block", ctypes.c_int), ("_dims", ctypes.c_int * 6),
+                ("clock_rate", ctypes.c_int), ("_const", ctypes.c_size_t),
+                ("major", ctypes.c_int), ("minor", ctypes.c_int), ("_texture", ctypes.c_size_t * 2),
+                ("_overlap", ctypes.c_int), ("multi_processor_count", ctypes.c_int),
+                ("_rest", ctypes.c_char * 4096)]
+
+
+@dataclass(frozen=True)
+class Properties:
+    """What a program asks of a device; the names are those of ``torch.cuda``."""
+
+    name: str
+    major: int
+    minor: int
+    total_memory: int
+    multi_processor_count: int
+    shared_memory_per_block: int
+    warp_size: int
+    gcnArchName: str
+
+
+def library_path() -> pathlib.Path:
+    """The library: LNBWD_SIM_LIBRARY, or the one in the package."""
+    return pathlib.Path(os.environ.get("LNBWD_SIM_LIBRARY") or LIBRARY)
+
+
+class Library:
+    """The library with one device of a chip."""
+
+    def __init__(self, chip: str, checks: int = CHECK_ALL) -> None:
+        path = library_path()
+        if not path.exists():
+            raise SimulatorError(f"expected the simulator's library at {path}; "
+                                 "install lnbwd-sim, or set LNBWD_SIM_LIBRARY")
+        # Read when the library is loaded: the program sees this device alone.
+        os.environ["LNBWD_SIM_CHIP"] = chip
+        self.chip = chip
+        self._library = ctypes.CDLL(str(path))
+        for name in ("lnbwdSimLastErrorMessage", "lnbwdSimGetFindingsJson",
+                     "lnbwdSimGetCheckSummary"):
+            getattr(self._library, name).restype = ctypes.c_char_p
+        count = ctypes.c_int()
+        self._call("hipGetDeviceCount", ctypes.byref(count))
+        self._library.lnbwdSimSetChecks(ctypes.c_uint(checks))
+        self._library.lnbwdSimSetMaxFindings(ctypes.c_uint(_MOST_FINDINGS))
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        if getattr(self._library, name)(*arguments):
+            raise SimulatorError(self.message())
+
+    def message(self) -> str:
+        """The text behind the last error."""
+        return bytes(self._library.lnbwdSimLastErrorMessage()).decode()
+
+    def findings(self) -> list[dict[str, Any]]:
+        """What the last launch reported (lnbwdSimGetFindingsJson)."""
+        found: list[dict[str, Any]] = json.loads(self._library.lnbwdSimGetFindingsJson())
+        return found
+
+    def summary(self) -> str:
+        """What the last launch was checked for, and what was left out."""
+        return bytes(self._library.lnbwdSimGetCheckSummary()).decode()
+
+    def register(self, pointer: int, size: int) -> None:
+        """Makes memory of the process a buffer of the device, with its contents."""
+        self._call("hipHostRegister", ctypes.c_void_p(pointer), ctypes.c_size_t(size),
+                   ctypes.c_uint(0))
+
+    def unregister(self, pointer: int) -> None:
+        """Takes that back."""
+        self._call("hipHostUnregister", ctypes.c_void_p(pointer))
+
+    def describe(self, pointer: int, size: int, name: str, unwritten: bool = False) -> None:
+        """Names a buffer in findings; ``unwritten``: its contents count as never written."""
+        self._library.lnbwdSimDescribeBuffer(ctypes.c_void_p(pointer), ctypes.c_uint64(size),
+                                             name.encode(),
+                                             ctypes.c_uint(_UNWRITTEN if unwritten else 0))
+
+    def properties(self) -> Properties:
+        """Those of the device."""
+        raw = _PropertiesR0600()
+        self._call("hipGetDevicePropertiesR0600", ctypes.byref(raw), ctypes.c_int(0))
+        name = raw.name.decode()
+        # gcnArchName is behind what the structure above names.
+        arch = bytes(raw)[1160:1160 + 256].split(b"\0")[0].decode()
+        return Properties(name, raw.major, raw.minor, raw.total_memory, raw.multi_processor_count,
+                          raw.shared_memory_per_block, raw.warp_size, arch)
+
+    def microseconds(self) -> float:
+        """What time it is on the device's clock, which launches and copies move on."""
+        first, now = ctypes.c_void_p(), ctypes.c_void_p()
+        elapsed = ctypes.c_float()
+        if not hasattr(self, "_start"):
+            self._call("hipEventCreate", ctypes.byref(first))
+            self._call("hipEventRecord", first, None)
+            self._start = first
+        self._call("hipEventCreate", ctypes.byref(now))
+        self._call("hipEventRecord", now, None)
+        self._call("hipEventElapsedTime", ctypes.byref(elapsed), self._start, now)
+        self._call("hipEventDestroy", now)
+        return elapsed.value * 1e3

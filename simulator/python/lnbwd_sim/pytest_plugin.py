@@ -1,0 +1,314 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The pytest plugin: ``pytest --amdgpu gfx942`` runs a file's Triton kernels on a simulated chip.
+
+docs/pytest.md describes the options.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import pytest
+
+from .fidelity import Fidelity
+from .findings import (
+    Finding,
+    Sarif,
+    Suppression,
+    SuppressionError,
+    annotation,
+    parse,
+    read_suppressions,
+    sarif,
+    suppress,
+)
+
+_SESSION = pytest.StashKey["Session"]()
+_LIST = "lnbwd_sim_findings"
+
+
+class KernelFault(RuntimeError):
+    """A launch with findings."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of the plugin."""
+    group = parser.getgroup("amdgpu", "Triton kernels on a simulated AMD chip")
+    group.addoption("--amdgpu", action="append", metavar="CHIP[,CHIP]",
+                    help="run kernels on this simulated chip (gfx942, gfx1201, ...) under all "
+                         "checks; with several, one run for each")
+    group.addoption("--amdgpu-suppressions", type=pathlib.Path, metavar="FILE",
+                    help="a TOML file with [[suppress]] tables: findings that do not count, "
+                         "and why")
+    group.addoption("--amdgpu-sarif", type=pathlib.Path, metavar="FILE",
+                    help="write the findings as SARIF")
+    group.addoption("--amdgpu-annotations", action="store_true",
+                    default=bool(os.environ.get("GITHUB_ACTIONS")),
+                    help="print ::error lines for GitHub; by default where GITHUB_ACTIONS is set")
+    group.addoption("--amdgpu-autotune", choices=("first", "all"), default="first",
+                    help="the configuration of autotuned kernels: the first that fits the chip "
+                         "(the default), or each test once for each configuration")
+
+
+def _chips(config: pytest.Config) -> list[str]:
+    given: list[str] = config.getoption("--amdgpu") or []
+    return [chip for part in given for chip in part.split(",") if chip]
+
+
+@dataclasses.dataclass
+class Session:
+    """What the plugin keeps during a run on one chip."""
+
+    chip: str
+    suppressions: list[Suppression]
+    coverage: pathlib.Path
+    fidelity: Fidelity = dataclasses.field(default_factory=Fidelity)
+    findings: list[Finding] = dataclasses.field(default_factory=list)
+    """All of the run."""
+    current: list[Finding] = dataclasses.field(default_factory=list)
+    """Those of the present test."""
+    test: str = ""
+    rounds: Any = None
+
+    def report(self, entries: list[dict[str, Any]], problem: str, grid: tuple[int, ...]) -> None:
+        """Takes the findings of a launch; raises unless all are suppressed."""
+        if not entries:
+            entries = [{"chip": self.chip, "kernel": "", "check": "", "message": problem,
+                        "count": 1, "stops": True}]
+        found = [suppress(parse(entry, grid, self.test), self.suppressions) for entry in entries]
+        self.current += found
+        counted = [f for f in found if f.suppressed is None]
+        stopped = [f for f in found if f.suppressed is not None and f.stops]
+        if counted:
+            raise KernelFault("\n" + "\n".join(f.describe() for f in counted))
+        if stopped:
+            raise KernelFault("a suppressed finding has stopped the launch, so its results are "
+                              "not complete:\n" + stopped[0].describe())
+
+
+# Several chips: a process for each.
+
+def _with_suffix(argument: str, option: str, chip: str) -> str | None:
+    """The argument with the chip in the name of its file."""
+    if not argument.startswith(option + "="):
+        return None
+    path = pathlib.Path(argument[len(option) + 1:])
+    return f"{option}={path.with_name(f'{path.stem}-{chip}{path.suffix}')}"
+
+
+def command_lines(arguments: list[str], chips: list[str], sarif_of: dict[str, pathlib.Path]
+                  ) -> Iterator[tuple[str, list[str]]]:
+    """The arguments of the run of each chip."""
+    rest: list[str] = []
+    skip = False
+    for number, argument in enumerate(arguments):
+        if skip:
+            skip = False
+        elif argument in ("--amdgpu", "--amdgpu-sarif"):
+            skip = True
+        elif argument in ("--junitxml", "--junit-xml"):
+            rest.append(f"--junitxml={arguments[number + 1]}")
+            skip = True
+        elif not argument.startswith(("--amdgpu=", "--amdgpu-sarif=")):
+            rest.append(argument)
+    for chip in chips:
+        own = [_with_suffix(a, "--junitxml", chip) or _with_suffix(a, "--junit-xml", chip) or a
+               for a in rest]
+        more = [f"--amdgpu={chip}"]
+        if chip in sarif_of:
+            more.append(f"--amdgpu-sarif={sarif_of[chip]}")
+        yield chip, more + own
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Runs pytest once for each of several chips."""
+    chips = _chips(config)
+    if len(chips) < 2:
+        return None
+    log: pathlib.Path | None = config.getoption("--amdgpu-sarif")
+    worst = 0
+    with tempfile.TemporaryDirectory() as folder:
+        files = {chip: pathlib.Path(folder) / f"{chip}.sarif" for chip in chips} if log else {}
+        for chip, arguments in command_lines(list(config.invocation_params.args), chips, files):
+            print(f"==== {chip} ====", flush=True)
+            code = subprocess.run([sys.executable, "-m", "pytest", *arguments],
+                                  cwd=config.invocation_params.dir, check=False).returncode
+            worst = max(worst, code)
+        if log:
+            runs = [run for file in files.values() if file.exists()
+                    for run in json.loads(file.read_text(encoding="utf-8"))["runs"]]
+            log.write_text(json.dumps({**sarif([]), "runs": runs}, indent=1), encoding="utf-8")
+    return worst
+
+
+# One chip.
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes the simulated chip the GPU of PyTorch and Triton, before tests are imported."""
+    chips = _chips(config)
+    if len(chips) != 1:
+        return
+    file: pathlib.Path | None = config.getoption("--amdgpu-suppressions")
+    try:
+        suppressions = read_suppressions(file) if file else []
+    except SuppressionError as error:
+        raise pytest.UsageError(str(error)) from error
+    handle, name = tempfile.mkstemp(prefix="lnbwd-sim-", suffix=".coverage")
+    os.close(handle)
+    session = Session(chips[0], suppressions, pathlib.Path(name))
+    config.stash[_SESSION] = session
+    os.environ["LNBWD_SIM_COVERAGE"] = name
+    try:
+        from . import torch_device, triton_driver
+        from .library import Library, SimulatorError
+    except ModuleNotFoundError as error:
+        raise pytest.UsageError(f"--amdgpu needs {error.name}, which is not installed; "
+                                "pip install triton torch") from error
+    try:
+        library = Library(session.chip)
+    except SimulatorError as error:
+        raise pytest.UsageError(f"--amdgpu: {error}") from error
+    device = torch_device.activate(library)
+    session.rounds = triton_driver.AutotuneRounds(config.getoption("--amdgpu-autotune") == "all")
+    triton_driver.activate(library, device, session.report, session.rounds,
+                           session.fidelity.kernels)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Removes the temporary file."""
+    if _SESSION in config.stash:
+        config.stash[_SESSION].coverage.unlink(missing_ok=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Findings belong to the test that runs."""
+    session = item.config.stash.get(_SESSION, None)
+    if session is not None:
+        session.test = item.nodeid
+        session.current.clear()
+        if session.rounds is not None:
+            session.rounds.index, session.rounds.most = 0, 1
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """With --amdgpu-autotune=all, calls the test once more for each further configuration."""
+    result = yield
+    session = pyfuncitem.config.stash.get(_SESSION, None)
+    if session is None or session.rounds is None:
+        return result
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    while session.rounds.index + 1 < session.rounds.most:
+        session.rounds.index += 1
+        try:
+            pyfuncitem.obj(**arguments)
+        except Exception as error:
+            error.add_note(f"with configuration {session.rounds.index} of the autotuned kernels") \
+                if hasattr(error, "add_note") else None
+            raise
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]
+                              ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test with findings fails, also if it caught the exception."""
+    report = yield
+    session = item.config.stash.get(_SESSION, None)
+    if session is None or not session.current:
+        return report
+    found, session.current = session.current, []
+    setattr(report, _LIST, [finding.to_dict() for finding in found])
+    counted = [finding for finding in found if finding.suppressed is None]
+    if counted and report.outcome == "passed":
+        report.outcome = "failed"
+        report.longrepr = "\n".join(finding.describe() for finding in counted)
+    elif counted and call.excinfo is not None and call.excinfo.errisinstance(KernelFault):
+        # The launch and what was found; the frames between belong to Triton.
+        here = [entry for entry in call.excinfo.traceback if entry.path == item.path]
+        if here:
+            report.longrepr = (f"{here[-1].path}:{here[-1].lineno + 1}: "
+                               f"{str(here[-1].statement).strip()}\n{call.excinfo.value}")
+    return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Gathers the findings, also those of other processes (pytest-xdist)."""
+    if _active is not None:
+        _active.findings += [Finding.from_dict(data) for data in getattr(report, _LIST, [])]
+
+
+_active: Session | None = None
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Findings go to the run that has begun."""
+    global _active
+    _active = session.config.stash.get(_SESSION, None)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hands what a worker of pytest-xdist executed to the process that reports."""
+    if _active is None:
+        return
+    # Findings of the import of a file.
+    _active.findings += _active.current
+    _active.current = []
+    _active.fidelity.read(_active.coverage)
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["lnbwd_sim_fidelity"] = json.dumps({
+            "executed": sorted(_active.fidelity.executed),
+            "missing": sorted(_active.fidelity.missing),
+            "kernels": {k: sorted(v) for k, v in _active.fidelity.kernels.items()}})
+        return
+    log: pathlib.Path | None = session.config.getoption("--amdgpu-sarif")
+    if log:
+        run = Sarif(_active.chip, _active.findings, {"fidelity": _active.fidelity.to_dict()})
+        log.write_text(json.dumps(sarif([run]), indent=1), encoding="utf-8")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: Any) -> None:
+    """Takes what a worker of pytest-xdist executed."""
+    output = getattr(node, "workeroutput", None) or {}
+    if _active is not None and "lnbwd_sim_fidelity" in output:
+        _active.fidelity.merge(json.loads(output["lnbwd_sim_fidelity"]))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter,
+                            config: pytest.Config) -> None:
+    """The findings of all tests, once each, and what the simulator executed."""
+    if _active is None:
+        return
+    write = terminalreporter.write_line
+    terminalreporter.section(f"simulated {_active.chip}")
+    counted = [f for f in _active.findings if f.suppressed is None]
+    dropped = [f for f in _active.findings if f.suppressed is not None]
+    for finding in counted:
+        place = f"{finding.place.file}:{finding.place.line}: " if finding.place else ""
+        write(f"{place}{finding.check}: kernel {finding.kernel}, in {finding.test or 'import'}")
+    for finding in dropped:
+        write(f"suppressed: {finding.check}: kernel {finding.kernel}: {finding.suppressed}")
+    for entry in _active.suppressions:
+        if not entry.used and not dropped:
+            write(f"suppression matched nothing: {entry}")
+    write(f"{len(counted)} findings, {len(dropped)} suppressed")
+    for line in _active.fidelity.lines():
+        write(line)
+    if config.getoption("--amdgpu-annotations"):
+        for finding in counted:
+            write(annotation(finding))

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Runs tests of Triton kernels on simulated AMD chips, as action.yml does:
+#
+#   amdgpu-test.sh CHIPS TESTS [SARIF]     e.g. gfx942,gfx1201 test/kernels out.sarif
+#
+# AMDGPU_PACKAGE is what pip installs; by default this checkout's simulator.
+set -euo pipefail
+chips=${1:?expected chips, separated by commas}
+tests=${2:?expected a folder or file of tests}
+sarif=${3:-amdgpu.sarif}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+python3 -m pip install "${AMDGPU_PACKAGE:-${here}[triton]}"
+python3 -m pytest --amdgpu "$chips" --amdgpu-sarif "$sarif" --junitxml=amdgpu.xml "$tests"

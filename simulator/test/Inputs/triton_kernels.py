@@ -1,0 +1,98 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tests of Triton kernels as somebody with a card writes them; test_pytest_plugin.py runs them."""
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = o < n
+    tl.store(out + o, tl.load(x + o, mask=mask) + tl.load(y + o, mask=mask), mask=mask)
+
+
+@triton.jit
+def add_one_more(x, out, n, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    values = tl.load(x + o, mask=o <= n)
+    tl.store(out + o, values, mask=o < n)
+
+
+@triton.jit
+def reverse(x, y, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    tl.store(y + o, tl.load(x + o))
+    tl.store(x + o, tl.load(y + BLOCK - 1 - o))
+
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"])
+@triton.jit
+def scale(x, out, n, BLOCK: tl.constexpr):
+    o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + o, 2 * tl.load(x + o, mask=o < n), mask=o < n)
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        out = torch.empty_like(x)
+        scale[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, out, x.numel())
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        assert grad.is_cuda
+        out = torch.zeros(grad.shape, device="cuda")
+        scale[lambda meta: (triton.cdiv(grad.numel(), meta["BLOCK"]),)](grad, out, grad.numel())
+        return out
+
+
+def test_right():
+    x, y = (torch.rand(1000, device="cuda") for _ in range(2))
+    out = torch.empty_like(x)
+    add[(triton.cdiv(1000, 256),)](x, y, out, 1000, BLOCK=256)
+    torch.testing.assert_close(out, x + y)
+    assert out.is_cuda and out.device == triton.runtime.driver.active.get_active_torch_device()
+
+
+def test_autograd_and_autotuner():
+    x = torch.rand(200, device="cuda", requires_grad=True)
+    weight = torch.rand(200, device="cuda")
+    (Double.apply(x) * weight).sum().backward()
+    torch.testing.assert_close(x.grad, 2 * weight)
+
+
+def test_copies():
+    x = torch.ones(4, device="cuda")
+    host = x.cpu()
+    x += 1
+    assert host.sum() == 4 and x.sum() == 8 and not host.is_cuda
+    with pytest.raises(TypeError, match="type tensor to numpy"):
+        x.numpy()
+    with pytest.raises(ValueError, match="cpu tensor"):
+        add[(1,)](host, host, host, 4, BLOCK=64)
+
+
+def test_out_of_bounds():
+    x, out = torch.rand(100, device="cuda"), torch.empty(100, device="cuda")
+    add_one_more[(1,)](x, out, 100, BLOCK=128)
+
+
+def test_never_written():
+    x, out = torch.empty(64, device="cuda"), torch.empty(64, device="cuda")
+    add[(1,)](x, x, out, 64, BLOCK=64)
+
+
+def test_race():
+    x, y = torch.rand(256, device="cuda"), torch.zeros(256, device="cuda")
+    reverse[(1,)](x, y, BLOCK=256)
+
+
+def test_finding_that_is_caught():
+    with pytest.raises(RuntimeError):
+        test_race()

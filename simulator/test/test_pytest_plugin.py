@@ -1,0 +1,136 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The pytest plugin: its reports, and Triton's kernels where Triton is installed."""
+
+import ctypes
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from lnbwd_sim import findings
+from lnbwd_sim.fidelity import Fidelity, is_rounded
+from lnbwd_sim.pytest_plugin import command_lines
+
+INPUTS = pathlib.Path(__file__).resolve().parent / "Inputs"
+PYTHON = pathlib.Path(__file__).resolve().parents[1] / "python"
+
+
+def entry():
+    frame = {"file": "/lib/triton/language/standard.py", "line": 3, "column": 1, "function": "sum"}
+    mine = {"file": str(INPUTS / "triton_kernels.py"), "line": 30, "column": 5, "function": ""}
+    return {"chip": "gfx942", "kernel": "reverse", "check": "races", "message": "whole",
+            "cause": "a race: 50 %", "count": 2, "stops": False, "workgroup": [0, 0, 0], "wave": 1,
+            "lane": 4,
+            "where": {"instruction": "ds_write", "at": "reverse+0x4", "source": [frame, mine]},
+            "other": {"instruction": "ds_read", "at": "reverse+0x8", "source": [mine]}}
+
+
+def test_finding_is_at_the_line_of_the_kernel():
+    finding = findings.parse(entry(), grid=(1, 1, 1))
+    assert finding.place.line == 30
+    text = finding.describe()
+    for part in ("races: a race", "(2 times)", "triton_kernels.py:30: tl.store(x + o",
+                 "reverse+0x8: ds_read", "wave 1, lane 4"):
+        assert part in text
+    assert findings.Finding.from_dict(json.loads(json.dumps(finding.to_dict()))) == finding
+
+
+def test_annotation_is_one_escaped_line():
+    line = findings.annotation(findings.parse(entry()))
+    assert line.startswith("::error file=") and ",line=30,col=5," in line
+    assert "\n" not in line and "50 %25" in line
+
+
+def test_suppressions(tmp_path):
+    file = tmp_path / "suppressions.toml"
+    file.write_text('[[suppress]]\nkernel = "rev*"\nsource = "*kernels.py:30"\nreason = "known"\n')
+    entries = findings.read_suppressions(file)
+    finding = findings.suppress(findings.parse(entry()), entries)
+    assert finding.suppressed == "known" and entries[0].used == 1
+    log = findings.sarif([findings.Sarif("gfx942", [finding])])
+    result = log["runs"][0]["results"][0]
+    assert result["suppressions"] == [{"kind": "external", "justification": "known"}]
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 30
+    assert result["relatedLocations"]
+    for text, problem in (('[[suppress]]\nkernel = "a"', "expected a reason"),
+                          ('[[suppress]]\nreason = "a"', "expected one of"),
+                          ('[[suppress]]\nreason = "a"\nwave = 1', "got wave"),
+                          ("[", "suppressions")):
+        file.write_text(text)
+        with pytest.raises(findings.SuppressionError, match=problem):
+            findings.read_suppressions(file)
+
+
+def test_a_run_for_each_chip():
+    given = ["--amdgpu", "gfx942,gfx1201", "--junitxml", "out.xml", "-q", "--amdgpu-sarif=x.sarif"]
+    lines = dict(command_lines(given, ["gfx942", "gfx1201"], {"gfx942": pathlib.Path("a.sarif")}))
+    assert lines["gfx942"] == ["--amdgpu=gfx942", "--amdgpu-sarif=a.sarif",
+                               "--junitxml=out-gfx942.xml", "-q"]
+    assert lines["gfx1201"] == ["--amdgpu=gfx1201", "--junitxml=out-gfx1201.xml", "-q"]
+
+
+def test_fidelity(tmp_path):
+    file = tmp_path / "coverage"
+    file.write_text("gfx942 v_exp_f32 executed\ngfx942 v_add_f32 executed\ngfx942 x missing\n")
+    fidelity = Fidelity(kernels={"softmax": {"v_exp_f32"}, "copy": {"v_add_f32"}})
+    fidelity.read(file)
+    assert fidelity.to_dict() == {"exact": 1, "rounded": ["v_exp_f32"], "not_modelled": ["x"],
+                                  "kernels_with_rounded": {"softmax": ["v_exp_f32"]}}
+    assert is_rounded("v_mfma_f32_32x32x8_f16") and not is_rounded("v_mfma_i32_16x16x32_i8")
+
+
+CLIENT = """
+import ctypes, sys
+from lnbwd_sim.library import Library
+library = Library("gfx942")
+memory = (ctypes.c_float * 100)()
+library.register(ctypes.addressof(memory), 400)
+library.describe(ctypes.addressof(memory), 400, "x", unwritten=True)
+library.unregister(ctypes.addressof(memory))
+known = library.properties()
+assert (known.major, known.minor, known.warp_size) == (9, 4, 64), known
+assert known.gcnArchName.startswith("gfx942") and library.findings() == []
+"""
+
+
+def environment(build, **more):
+    return {**os.environ, "LNBWD_SIM_LIBRARY": str(build / "lib" / "liblnbwd-hip-sim.so"),
+            "PYTHONPATH": str(PYTHON), **more}
+
+
+def test_library(build):
+    if not (build / "lib" / "liblnbwd-hip-sim.so").exists():
+        pytest.skip("needs the simulator")
+    # A process of its own: the chip is chosen when the library is loaded.
+    subprocess.run([sys.executable, "-c", CLIENT], env=environment(build), check=True)
+    assert ctypes.sizeof(ctypes.c_void_p) == 8
+
+
+@pytest.mark.skipif(not all(map(importlib.util.find_spec, ("torch", "triton"))),
+                    reason="needs PyTorch and Triton")
+@pytest.mark.parametrize("chip", ["gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"])
+def test_triton_kernels(chip, build, tmp_path):
+    log = tmp_path / "log.sarif"
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "lnbwd_sim.pytest_plugin", "-p", "no:cacheprovider",
+         "-v", "--amdgpu", chip, "--amdgpu-sarif", log, "--amdgpu-autotune=all",
+         INPUTS / "triton_kernels.py"],
+        env=environment(build, TRITON_CACHE_DIR=str(tmp_path / "cache")),
+        capture_output=True, text=True, check=False)
+    assert run.returncode == 1, run.stdout + run.stderr
+    for test in ("right", "autograd_and_autotuner", "copies"):
+        assert f"::test_{test} PASSED" in run.stdout, run.stdout
+    for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught"):
+        assert f"::test_{test} FAILED" in run.stdout, run.stdout
+    results = json.loads(log.read_text())["runs"][0]["results"]
+    texts = {r["properties"]["test"].split("::")[1]: r["message"]["text"] for r in results}
+    assert "the nearest buffer 'x'" in texts["test_out_of_bounds"]
+    assert "values = tl.load(x + o, mask=o <= n)" in texts["test_out_of_bounds"]
+    assert "buffer 'x, y' of 256 bytes: the memory was never written" in texts["test_never_written"]
+    races = [r for r in results if r["properties"]["test"].endswith("test_race")]
+    assert races and all(r["ruleId"] == "races" and r["relatedLocations"] for r in races)
