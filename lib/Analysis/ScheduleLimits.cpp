@@ -142,9 +142,10 @@ static StageLayout getStageLayout(RowwiseOp op, ScheduleAttr schedule) {
                      getWorkgroupColumns(op, schedule),
                      schedule.getRowGroups(),
                      {}};
-  for (Value rows : op.getRows())
-    layout.elementBytes.push_back(
-        cast<ShapedType>(rows.getType()).getElementTypeBitWidth() / 8);
+  for (auto [i, rows] : llvm::enumerate(op.getRows()))
+    if (op.getPlace(unsigned(i)).isPlain())
+      layout.elementBytes.push_back(
+          cast<ShapedType>(rows.getType()).getElementTypeBitWidth() / 8);
   return layout;
 }
 

@@ -266,16 +266,25 @@ void RowDistributor::writeRow(Value row, MutableArrayRef<Value> sums,
   Block &body = op.getBody().front();
   auto layoutType = cast<lane::LayoutType>(layout.getType());
   size_t numRows = op.getRows().size(), numColumns = op.getAllColumns().size();
-  if (numRows) {
+  // Views apart from rows in memory, which may come through workgroup memory.
+  for (bool ofViews : {false, true}) {
+    SmallVector<size_t> loaded;
     SmallVector<Type> types;
-    for (Value rows : op.getRows())
-      types.push_back(
-          layoutType.getFragmentType(getElementTypeOrSelf(rows.getType())));
-    auto load = lane::LoadOp::create(
-        b, types, ArrayRef(kernel.buffers).take_front(numRows), row, layout,
-        /*access=*/IntegerAttr());
-    for (auto [i, part] : llvm::enumerate(load.getFragments()))
-      known[body.getArgument(i)] = part;
+    SmallVector<Value> memories;
+    for (size_t i = 0; i < numRows; ++i) {
+      Value memory = kernel.buffers[i];
+      if (bool(memory.getDefiningOp<lane::ViewOp>()) != ofViews)
+        continue;
+      loaded.push_back(i);
+      types.push_back(layoutType.getFragmentType(getElementTypeOrSelf(memory)));
+      memories.push_back(memory);
+    }
+    if (loaded.empty())
+      continue;
+    auto load = lane::LoadOp::create(b, types, memories, row, layout,
+                                     /*access=*/IntegerAttr());
+    for (auto [i, part] : llvm::zip_equal(loaded, load.getFragments()))
+      known[body.getArgument(unsigned(i))] = part;
   }
   SmallVector<std::pair<BlockArgument, SmallVector<Value>>> inParts;
   auto loadScalars = [&](function_ref<bool(bool)> wants) {

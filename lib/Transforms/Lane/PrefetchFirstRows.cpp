@@ -60,9 +60,10 @@ static LogicalResult prefetch(IRRewriter &rewriter, lane::ForRowsOp loop,
       return load.emitOpError("expected to load the row that lane.row gives "
                               "for the tile of its loop");
     // What a view repeats has come before.
-    memories.insert_range(llvm::make_filter_range(
-        load.getMemories(),
-        [](Value memory) { return !memory.getDefiningOp<lane::ViewOp>(); }));
+    memories.insert_range(
+        llvm::make_filter_range(load.getMemories(), [](Value memory) {
+          return !memory.getDefiningOp<lane::ViewOp>();
+        }));
   }
   if (memories.empty())
     return success();

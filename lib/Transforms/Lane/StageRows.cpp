@@ -177,7 +177,12 @@ void Stager::refill() {
 /// The loads of the rows of `loop`; a failure where they cannot be staged.
 static FailureOr<lane::LoadOp> getLoad(lane::ForRowsOp loop) {
   SmallVector<lane::LoadOp> loads;
-  loop.walk([&](lane::LoadOp load) { loads.push_back(load); });
+  loop.walk([&](lane::LoadOp load) {
+    // What views repeat stays in a cache.
+    if (load.getMemories().empty() ||
+        !load.getMemories().front().getDefiningOp<lane::ViewOp>())
+      loads.push_back(load);
+  });
   if (loads.empty())
     return lane::LoadOp();
   lane::LoadOp load = loads.front();

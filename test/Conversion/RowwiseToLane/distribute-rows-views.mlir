@@ -6,7 +6,8 @@
 // CHECK-LABEL: gpu.func @groups
 // CHECK-SAME:    memref<1x196xf32, {{[^>]*>}}>, %[[G:[a-z0-9_]+]]: memref<32xf32,
 // CHECK:         %[[V:.*]] = lane.view %[[G]] : memref<32xf32, #gpu.address_space<global>> to memref<?x196xf32, #[[MAP]], #gpu.address_space<global>>
-// CHECK:         lane.load %{{.*}}, %[[V]][%{{.*}}]
+// CHECK:         lane.load %{{[a-z0-9_]+}}[%{{.*}}]
+// CHECK:         lane.load %[[V]][%{{.*}}]
 // CHECK:       func.func @f({{.*}}lnbwd.kind = "column"
 func.func @f(%x: memref<?x8x4x49xf32>, %g: memref<8x4xf32>) {
   lnbwd.rowwise @groups domain(b, g | c, s) ins(%x[b, g, c, s] : memref<?x8x4x49xf32>, %g[g, c] : memref<8x4xf32>)
