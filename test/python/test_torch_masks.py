@@ -190,3 +190,27 @@ def test_random_numbers_are_compared_outside(device):
     assert decision.reason == "it would move 13 bytes an element, torch.compile's kernels 12"
     assert 0 < mask.sum() < mask.numel()
     assert any("gt" in str(n.target) for n in captured.graphs[0].nodes)
+
+
+def safe_softmax(x, mask):
+    """0 where all of a row is masked."""
+    scores = torch.where(mask, x * 0.5, -torch.inf)
+    seen = torch.any(scores != -torch.inf, -1, keepdim=True)
+    return torch.where(seen, torch.softmax(scores, -1), 0.0)
+
+
+def centre_unless_zero(x, mask):
+    return torch.where(x.any(-1, keepdim=True), x - x.mean(-1, keepdim=True), 1.0) * mask
+
+
+@pytest.mark.parametrize("function, row_sums", [(safe_softmax, 3), (centre_unless_zero, 2)])
+def test_whether_any_element_of_a_row(device, function, row_sums):
+    torch.manual_seed(2)
+    x, mask = torch.randn(6, 16, 64, device=device), torch.rand(6, 16, 64, device=device) > 0.3
+    mask[0, 3] = False
+    x[1, 2], x[1, 3], x[1, 4] = 0, 0, -0.0
+    x[1, 3, 5] = torch.nan
+    y = torch.compile(function, backend="lnbwd")(x, mask)
+    torch.testing.assert_close(y, function(x, mask), equal_nan=True)
+    region, = taken()
+    assert region.row_sums == row_sums

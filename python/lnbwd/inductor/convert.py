@@ -228,14 +228,14 @@ _CONSTANTS = {aten.full.default: 1, aten.scalar_tensor.default: 0}
 # The place of the dimensions among their arguments.
 _ROW_SUMS: dict[Any, int] = {aten.sum.dim_IntList: 1, aten.mean.dim: 1, aten.var_mean.correction: 1,
              aten.var.correction: 1, aten.amax.default: 1, aten.amin.default: 1,
+             aten.any.dim: 1, aten.any.dims: 1,
              aten.logsumexp.default: 1, aten.linalg_vector_norm.default: 2}
 
 NORM = aten.linalg_vector_norm.default
 """A norm of the row, which graphs of torch.compile have no more: it decomposes it."""
 
-_REDUCTIONS = {*_ROW_SUMS, aten.sum.default, aten.mean.default, aten.amin.default, aten.any.default,
-               aten.any.dim, aten.any.dims, aten.prod.dim_int, aten.argmax.default,
-               aten.argmin.default}
+_REDUCTIONS = {*_ROW_SUMS, aten.sum.default, aten.mean.default, aten.any.default,
+               aten.prod.dim_int, aten.argmax.default, aten.argmin.default}
 """All that reduce a tensor along dimensions, row programs or not."""
 
 SOFTMAXES = {aten._softmax.default, aten._log_softmax.default, aten.logsumexp.default}
@@ -647,6 +647,13 @@ def _row_sum(c: Conversion, node: Node) -> Any:
     value = _check_row(c, node)
     if node.target is aten.amax.default:
         return c.builder.add("row_max", value)
+    if node.target in (aten.any.dim, aten.any.dims):
+        zero = c.builder.constant(0)
+        if not c.is_condition(c.value(node.args[0])):
+            # A NaN is not 0.
+            value = c.builder.add("select", c.builder.add("eq", value, zero), zero,
+                                  c.builder.constant(1))
+        return c.builder.add("ne", c.builder.add("row_max", value), zero)
     if node.target is aten.amin.default:
         return c.builder.add("neg", c.builder.add("row_max", c.builder.add("neg", value)))
     if node.target is NORM:
