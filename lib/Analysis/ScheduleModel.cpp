@@ -305,11 +305,51 @@ static ScheduleAttr chooseTiles(RowwiseOp op, int64_t width,
   return schedule;
 }
 
+/// Column sums alone of so few rows that a workgroup takes all of them, of a
+/// tile of columns: there are no partial sums, and no kernel that adds them up.
+/// Null where the tiles are too few for the rows. Of the grid of tiles, groups
+/// and rows that was measured on an H200, 48 to 6400 rows of 768 to 16384
+/// columns, this is the best or within a tenth of it; the other schedules took
+/// up to four times as long.
+static ScheduleAttr chooseTilesOfAllRows(RowwiseOp op, const ChipInfo &chip,
+                                         bool allowRejected, int64_t rows) {
+  bool hasSumsAlone = !op.hasRowSums() && !op.getAllSums().empty() &&
+                      op.getRowOuts().empty() && op.getScalarOuts().empty();
+  if (!hasSumsAlone || op.hasGroups() || rows == 0)
+    return {};
+  ScheduleFields fields;
+  fields.vectorWidth = std::min<int64_t>(chooseVectorWidth(op), 2);
+  fields.threadsPerRow = 16;
+  fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
+  int64_t tiles = llvm::divideCeil(op.getRowLength(), fields.columnTile);
+  constexpr int64_t mostRowsForEachTile = 44, leastRowsForEachGroup = 4,
+                    leastGroups = 8;
+  if (rows > mostRowsForEachTile * tiles)
+    return {};
+  // Two workgroups of the most threads fill a compute unit.
+  int64_t threads = tiles > 2 * chip.computeUnits
+                        ? chip.maxThreadsPerWorkgroup / 2
+                        : chip.maxThreadsPerWorkgroup;
+  fields.rowGroups = std::clamp(int64_t(llvm::PowerOf2Ceil(llvm::divideCeil(
+                                    rows, leastRowsForEachGroup))),
+                                leastGroups, threads / fields.threadsPerRow);
+  fields.unroll = independentRows;
+  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+  ScheduleAttr schedule = fields.get(op.getContext());
+  bool isLegal =
+      getObstacle(op, schedule, chip, RegisterBound::Estimate).empty() &&
+      (allowRejected || !isRejected(op, schedule));
+  return isLegal ? schedule : ScheduleAttr();
+}
+
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
                                    bool allowRejected, int64_t rows) {
   MLIRContext *context = op.getContext();
   int64_t length = op.getRowLength();
   int64_t width = chooseVectorWidth(op);
+  if (ScheduleAttr schedule =
+          chooseTilesOfAllRows(op, chip, allowRejected, rows))
+    return schedule;
   if (ScheduleAttr schedule =
           chooseSplitsWhereFaster(op, chip, allowRejected, rows))
     return schedule;

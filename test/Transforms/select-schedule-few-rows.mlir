@@ -1,0 +1,19 @@
+// RUN: lnbwd-opt %s --lnbwd-select-schedule='chip=sm_90 rows=100' | FileCheck %s --check-prefix=FEW
+// RUN: lnbwd-opt %s --lnbwd-select-schedule='chip=sm_90 rows=100000' | FileCheck %s --check-prefix=MANY
+// RUN: lnbwd-opt %s --lnbwd-select-schedule='chip=gfx942 rows=100' | FileCheck %s --check-prefix=FEW
+// RUN: lnbwd-opt %s --lnbwd-pipeline='chip=sm_90 rows=100' --emit=ptx -o - | FileCheck %s --check-prefix=KERNEL
+
+// Sums of few rows: a workgroup takes all rows of its columns, and nothing is
+// added up afterwards.
+// FEW:      rows_per_workgroup = 0, {{.*}}column_tile = 32
+// MANY:     rows_per_workgroup = 16
+// KERNEL:   .entry f(
+// KERNEL-NOT: .entry
+func.func @f(%x: memref<?x4096xbf16>, %s: memref<4096xf32>) {
+  lnbwd.rowwise @f domain(m | n) ins(%x[m, n] : memref<?x4096xbf16>) outs(%s[n] add : memref<4096xf32>) {
+  ^row(%xr: vector<4096xbf16>):
+    %a = arith.extf %xr : vector<4096xbf16> to vector<4096xf32>
+    lnbwd.yield %a : vector<4096xf32>
+  }
+  return
+}
