@@ -36,12 +36,9 @@ static constexpr std::pair<llvm::StringLiteral, double IterationParameters::*>
     parameterNames[] = {
         {"launch_us", &IterationParameters::launchUs},
         {"element_us", &IterationParameters::elementUs},
-        {"wave_us", &IterationParameters::waveUs},
-        {"unrolled_us", &IterationParameters::unrolledUs},
         {"bandwidth_tb_per_s", &IterationParameters::bandwidth},
         {"unit_bandwidth_tb_per_s", &IterationParameters::unitBandwidth},
         {"load_us", &IterationParameters::loadUs},
-        {"iteration_us", &IterationParameters::iterationUs},
         {"exchange_us", &IterationParameters::exchangeUs},
         {"issue_share", &IterationParameters::issueShare},
         {"beside_exponent", &IterationParameters::besideExponent},
@@ -52,7 +49,6 @@ static constexpr std::pair<llvm::StringLiteral, double IterationParameters::*>
         {"moved_instructions", &IterationParameters::movedInstructions},
         {"combine_us", &IterationParameters::combineUs},
         {"combined_us", &IterationParameters::combinedUs},
-        {"drained_share", &IterationParameters::drainedShare},
         {"partial_us", &IterationParameters::partialUs},
         {"partial_write_tb_per_s", &IterationParameters::partialWriteBandwidth},
         {"partial_read_tb_per_s", &IterationParameters::partialReadBandwidth},
@@ -122,8 +118,7 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
 
   // An iteration: its work, and its rows, which come meanwhile if they were
   // asked for ahead.
-  double work =
-      p.iterationUs + (isExchanged ? p.exchangeUs : 0) + p.issueShare * issued;
+  double work = (isExchanged ? p.exchangeUs : 0) + p.issueShare * issued;
   double comes = p.loadUs + moved / iterations;
   double iteration =
       schedule.prefetch
@@ -135,10 +130,8 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
   if (groups > 1)
     end += p.combineUs * std::log2(groups) + p.combinedUs * elements;
   double total = p.launchUs + p.elementUs * elements +
-                 p.waveUs * ofUnit * waves +
-                 p.unrolledUs * (tilesPerIteration - 1) +
                  overlap(p.limitExponent, {issuing, iterations * iteration}) +
-                 std::max(0.0, end - p.drainedShare * moved / iterations);
+                 end;
 
   // A row of partial sums of each workgroup, written and read.
   double partialRow = program.sums * program.length * floatBytes;

@@ -25,18 +25,17 @@ namespace lnbwd {
 /// CostParameters.json, which has the same names.
 struct IterationParameters {
   /// A launch with its finalising one, whatever they do; what each element of a
-  /// lane, each wave of a compute unit and a second tile of rows add to its
-  /// start.
-  double launchUs, elementUs, waveUs, unrolledUs;
+  /// lane adds to its start.
+  double launchUs, elementUs;
   /// Device memory in 10^12 bytes a second, and the part of it that a compute
   /// unit can have to itself.
   double bandwidth, unitBandwidth;
   /// What an iteration waits for its rows beside the time that they take to
-  /// come. The work of one tile of rows; more where waves exchange sums; the
+  /// come. The work of one tile of rows: where waves exchange sums, and the
   /// part of its own instructions that it waits for. How fast neighbours hide a
   /// workgroup's work where nothing is loaded ahead, as an exponent of their
   /// number.
-  double loadUs, iterationUs, exchangeUs, issueShare, besideExponent;
+  double loadUs, exchangeUs, issueShare, besideExponent;
   /// Instructions of a wave for a tile of rows: in any case, and for an
   /// operation on an element of 16 bits and of more.
   double rowInstructions, narrowInstructions, wideInstructions;
@@ -44,10 +43,8 @@ struct IterationParameters {
   /// that each further one takes to be moved.
   double reachedRegisters, movedInstructions;
   /// The combination of rows side by side: each doubling of them, and each
-  /// element of a lane; how much of the time in which an iteration's rows come
-  /// and go is still before the memory when a workgroup has done its last
-  /// iteration, so that the combination costs nothing meanwhile.
-  double combineUs, combinedUs, drainedShare;
+  /// element of a lane.
+  double combineUs, combinedUs;
   /// A partial row of sums, from the first kernel to the second: the least time
   /// for one, the rates at which they are written and read, in 10^12 bytes a
   /// second.
