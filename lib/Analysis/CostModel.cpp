@@ -106,7 +106,6 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"unrolled_us", &CostParameters::unrolledUs},
         {"cluster_start_us", &CostParameters::clusterStartUs},
         {"combine_us", &CostParameters::combineUs},
-        {"wave_share", &CostParameters::waveShare},
         {"crowding", &CostParameters::crowding},
         {"stream_share", &CostParameters::streamShare},
         {"stay_share", &CostParameters::stayShare},
@@ -467,7 +466,7 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
   Residency residency = estimateResidency(program, schedule, chip, p, shape,
                                           registers, stageBytes);
   double workgroups = residency.grid * split;
-  double waves = residency.waves + residency.rest * std::min(p.waveShare, 1.0);
+  double waves = residency.waves + residency.rest;
   double iterations =
       std::ceil(program.rows / (residency.grid * groups) - iterationTolerance);
 

@@ -76,8 +76,6 @@ struct CostParameters {
   /// Such a bound for columns where several rows lie side by side whose
   /// accesses have one element: by measured times, like the two above.
   double apartNarrowColumns;
-  /// How much of a whole wave the last wave of workgroups costs.
-  double waveShare;
   /// What 128 KiB in flight on a compute unit add to the time of the memory,
   /// and what each doubling of its workgroups adds.
   double crowding, streamShare;
