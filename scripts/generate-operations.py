@@ -38,6 +38,7 @@ class Declaration:
     def __init__(self, records: Record) -> None:
         self._records = records
         self.kinds = self._all("LNBwd_OperandKind")
+        self.elements = self._all("LNBwd_Element")
         self.extents = self._all("LNBwd_Extent")
         self.roles = self._all("LNBwd_Role")
         self.operations = self._all("LNBwd_NormOp")
@@ -64,6 +65,11 @@ class Declaration:
         return {"role": self._records[record["role"]["def"]],
                 "is_optional": bool(record["isOptional"])}
 
+    def use_of(self, element: Record) -> str:
+        """The name of what an element type is to a row program."""
+        name: str = self._records[element["use"]["def"]]["name"]
+        return name
+
     def kind_of(self, role: Record) -> Record:
         """The record of a role's kind."""
         kind: Record = self._records[role["kind"]["def"]]
@@ -89,14 +95,21 @@ def cpp(tables: dict[str, Any]) -> str:
 
     lines = ["// Made by scripts/generate-operations.py.", "", "#ifdef LNBWD_OPERATION_ENUMS"]
     for name, values in (("OperandKind", [kind[0] for kind in tables["KINDS"]]),
+                         ("ElementUse", dict.fromkeys(e[2] for e in tables["ELEMENTS"])),
                          ("Extent", tables["EXTENTS"]),
                          ("Role", [role[0] for role in roles]),
                          ("NamedOperation", [operation[0] for operation in operations])):
         lines += [f"enum class {name} {{ {', '.join(map(camel, values))} }};",
                   f"inline constexpr size_t k{name}Count = {len(values)};"]
-    lines += ["#endif // LNBWD_OPERATION_ENUMS", "", "#ifdef LNBWD_OPERATION_TABLES"]
+    elements = tables["ELEMENTS"]
+    lines += [f"enum class Element {{ {', '.join(e[0].upper() for e in elements)} }};",
+              "#endif // LNBWD_OPERATION_ENUMS", "", "#ifdef LNBWD_OPERATION_TABLES"]
     kinds = (f'    {{"{name}", {", ".join(map(flag, has))}}},' for name, *has in tables["KINDS"])
     lines += ["inline constexpr KindInfo kKinds[] = {", *kinds, "};"]
+    lines += ["inline constexpr ElementInfo kElements[] = {"]
+    lines += [f'    {{"{name}", {size}, ElementUse::{camel(use)}}},'
+              for name, size, use, *_ in elements]
+    lines += ["};"]
     lines += ["inline constexpr RoleInfo kRoles[] = {"]
     lines += [f'    {{"{name}", OperandKind::{camel(kind)}, {flag(own)}, '
               f"Extent::{camel(extent)}}}," for name, kind, own, extent in roles]
@@ -136,6 +149,10 @@ def python(declared: Declaration) -> str:
              "KINDS = (",
              *(f"    ({quoted(k)}, {', '.join(str(bool(k[has])) for has in DIMENSIONS)}),"
                for k in declared.kinds), ")",
+             "# Name, bytes, what row programs make of it, PyTorch's name, NumPy's.",
+             "ELEMENTS = (",
+             *(f"    ({quoted(e)}, {e['bytes']}, \"{declared.use_of(e)}\", \"{e['torch']}\", "
+               f"\"{e['numpy']}\")," for e in declared.elements), ")",
              f"EXTENTS = ({', '.join(quoted(e) for e in declared.extents)})", "",
              "# Name, kind, whether the element is one of its own, how long a row is.", "ROLES = ("]
     lines += [f"    ({quoted(r)}, {quoted(declared.kind_of(r))}, {bool(r['hasOwnElement'])}, "

@@ -81,16 +81,6 @@ private:
 };
 } // namespace
 
-static StringRef getElementName(Type type) {
-  if (type.isF16())
-    return "f16";
-  if (type.isBF16())
-    return "bf16";
-  if (type.isInteger(8))
-    return "i8";
-  return "f32";
-}
-
 /// What a buffer is to the launcher follows from its shape: the row length is
 /// static and the number of rows is not.
 static OperandKind getKind(MemRefType type) {
@@ -103,13 +93,12 @@ static OperandKind getKind(MemRefType type) {
 
 LogicalResult PlanBuilder::addArgument(unsigned number) {
   auto type = dyn_cast<MemRefType>(function.getArgumentTypes()[number]);
-  auto isElement = [](Type element) {
-    return element.isF16() || element.isBF16() || element.isF32() ||
-           element.isInteger(8);
-  };
-  if (!type || !isElement(type.getElementType()))
+  std::optional<Element> element =
+      type ? getElement(type.getElementType()) : std::nullopt;
+  if (!element || !getInfo(*element).bytes)
     return function.emitError("expected argument ")
-           << number << " to be a memref of f16, bf16, f32 or i8, got "
+           << number
+           << " to be a memref of f16, bf16, f32, i8, i32 or i64, got "
            << function.getArgumentTypes()[number];
   auto text = [&](StringRef attribute, std::string otherwise) {
     auto attr = function.getArgAttrOfType<StringAttr>(number, attribute);
@@ -133,7 +122,7 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
       {"name", text(argumentNameAttr, "argument" + std::to_string(number))},
       {"access", text(argumentAccessAttr, "read")},
       {"kind", getName(kind)},
-      {"element", getElementName(type.getElementType())},
+      {"element", getName(*element)},
       {"row_length", rows.length},
   };
   if (info.hasRows && !type.getLayout().isIdentity() && rows.stride)
@@ -181,7 +170,7 @@ FailureOr<int64_t> PlanBuilder::addWorkspace(memref::AllocOp alloc) {
   size_t leading = alloc.getDynamicSizes().size();
   auto add = [&](int64_t rowLength, json::Value rows) {
     workspace.push_back(
-        json::Object{{"element", getElementName(type.getElementType())},
+        json::Object{{"element", getName(*getElement(type.getElementType()))},
                      {"row_length", rowLength},
                      {"rows", std::move(rows)}});
     return index;

@@ -134,9 +134,7 @@ static Bounded step(const Bounded *x, const RowOperation &) {
 }
 
 static Bounded truncate(const Bounded *x, const RowOperation &operation) {
-  FloatFormat format = operation.type.element == ValueType::Element::F16
-                           ? FloatFormat::F16
-                           : FloatFormat::BF16;
+  FloatFormat format = operation.type.element;
   auto round = [&](double value) { return roundTo(format, value); };
   return settle(round(x[0].value), spread(x[0], round), x, 1);
 }
@@ -322,6 +320,43 @@ static Bounded divideNumbers(const Bounded *x, const RowOperation &operation) {
                          : combineNumbers<std::multiplies<>>(x, operation);
 }
 
+/// The low 32 bits of a number of 64.
+static Bounded truncateBits(const Bounded *x, const RowOperation &) {
+  return {static_cast<double>(
+              static_cast<uint32_t>(static_cast<int64_t>(x[0].value))),
+          x[0].error};
+}
+
+/// A shift by 32 bits or more is undefined.
+struct ShiftRight {
+  uint32_t operator()(uint32_t a, uint32_t b) const { return a >> (b & 31); }
+};
+struct ShiftSignRight {
+  uint32_t operator()(uint32_t a, uint32_t b) const {
+    return static_cast<uint32_t>(static_cast<int32_t>(a) >> (b & 31));
+  }
+};
+
+/// The first word of Philox4x32-10 of the counter (x[1], 0, 0, 0).
+static Bounded drawBits(const Bounded *x, const RowOperation &) {
+  auto seed = static_cast<uint64_t>(static_cast<int64_t>(x[0].value));
+  uint32_t key[] = {static_cast<uint32_t>(seed),
+                    static_cast<uint32_t>(seed >> 32)};
+  uint32_t counter[] = {static_cast<uint32_t>(x[1].value), 0, 0, 0};
+  for (int round = 0; round < 10; ++round) {
+    uint64_t first = uint64_t(0xD2511F53) * counter[0];
+    uint64_t second = uint64_t(0xCD9E8D57) * counter[2];
+    counter[0] = static_cast<uint32_t>(second >> 32) ^ counter[1] ^ key[0];
+    counter[1] = static_cast<uint32_t>(second);
+    counter[2] = static_cast<uint32_t>(first >> 32) ^ counter[3] ^ key[1];
+    counter[3] = static_cast<uint32_t>(first);
+    key[0] += 0x9E3779B9;
+    key[1] += 0xBB67AE85;
+  }
+  bool isSure = x[0].error == 0 && x[1].error == 0;
+  return {static_cast<double>(counter[0]), isSure ? 0 : Bounded::kNoBound};
+}
+
 /// An integer as a float: exact up to 24 bits.
 static Bounded toFloat(double value, const Bounded *x) {
   double error = std::abs(value) > 0x1p24 ? rounding(value) : 0;
@@ -362,6 +397,10 @@ const ElementwiseOperation *findElementwise(const std::string &name) {
       {"arith.muli", 2, combineNumbers<std::multiplies<>>, true, true},
       {"arith.divui", 2, divideNumbers<std::divides<>>, true, true},
       {"arith.remui", 2, divideNumbers<std::modulus<>>, true, true},
+      {"arith.shrui", 2, combineNumbers<ShiftRight>, true, true},
+      {"arith.shrsi", 2, combineNumbers<ShiftSignRight>, true, true},
+      {"arith.trunci", 1, truncateBits, true},
+      {"lnbwd.philox", 2, drawBits, true},
       {"arith.truncf", 1, truncate},
       {"vector.fma", 3, multiplyAdd},
       {"math.fma", 3, multiplyAdd},

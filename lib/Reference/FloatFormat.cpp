@@ -29,23 +29,18 @@ namespace {
 /// What is asked of a format. Half a unit above the largest number a tie goes
 /// to even, here infinity.
 struct FormatFacts {
-  const char *name;
   double unitRoundoff, smallestSubnormal, overflowThreshold;
 };
 } // namespace
 
-/// In the order of the formats; those of bytes nobody asks for.
-static constexpr FormatFacts facts[] = {
-    {"f16", 0x1p-11, 0x1p-24, 0x1p16 - 0x1p4},
-    {"bf16", 0x1p-8, 0x1p-133, 0x1p128 - 0x1p119},
-    {"f32", 0x1p-24, 0x1p-149, 0x1p128 - 0x1p103},
-    {"i8", 0x1p-24, 0x1p-149, 0x1p128 - 0x1p103}};
-
 static const FormatFacts &factsOf(FloatFormat format) {
-  return facts[static_cast<size_t>(format)];
+  static constexpr FormatFacts facts[] = {
+      {0x1p-11, 0x1p-24, 0x1p16 - 0x1p4},
+      {0x1p-8, 0x1p-133, 0x1p128 - 0x1p119},
+      {0x1p-24, 0x1p-149, 0x1p128 - 0x1p103}};
+  bool isFloat = getInfo(format).isFloat();
+  return facts[static_cast<size_t>(isFloat ? format : FloatFormat::F32)];
 }
-
-const char *formatName(FloatFormat format) { return factsOf(format).name; }
 
 double unitRoundoff(FloatFormat format) { return factsOf(format).unitRoundoff; }
 
@@ -105,39 +100,55 @@ float f16ToFloat(uint16_t bits) {
   return floatOf(sign | ((exponent + 112) << 23) | (mantissa << 13));
 }
 
-float loadElement(FloatFormat format, const void *array, size_t index) {
-  const char *address =
-      static_cast<const char *>(array) + index * formatSize(format);
-  if (format == FloatFormat::F32) {
-    float value;
-    std::memcpy(&value, address, sizeof(value));
-    return value;
-  }
-  if (format == FloatFormat::I8)
-    return static_cast<float>(static_cast<unsigned char>(*address));
-  uint16_t bits;
-  std::memcpy(&bits, address, sizeof(bits));
-  return format == FloatFormat::BF16 ? bf16ToFloat(bits) : f16ToFloat(bits);
+template <typename T> static T load(const char *address) {
+  T value;
+  std::memcpy(&value, address, sizeof(value));
+  return value;
 }
 
-void storeElement(FloatFormat format, void *array, size_t index, float value) {
+double loadElement(FloatFormat format, const void *array, size_t index) {
+  const char *address =
+      static_cast<const char *>(array) + index * formatSize(format);
+  switch (format) {
+  case FloatFormat::F16:
+    return f16ToFloat(load<uint16_t>(address));
+  case FloatFormat::BF16:
+    return bf16ToFloat(load<uint16_t>(address));
+  case FloatFormat::F32:
+    return load<float>(address);
+  case FloatFormat::I32:
+    return load<int32_t>(address);
+  case FloatFormat::I64:
+    return static_cast<double>(load<int64_t>(address));
+  default:
+    return load<uint8_t>(address);
+  }
+}
+
+void storeElement(FloatFormat format, void *array, size_t index, double value) {
   char *address = static_cast<char *>(array) + index * formatSize(format);
-  if (format == FloatFormat::F32) {
-    std::memcpy(address, &value, sizeof(value));
-    return;
+  auto store = [&](auto element) {
+    std::memcpy(address, &element, sizeof(element));
+  };
+  switch (format) {
+  case FloatFormat::F16:
+    return store(floatToF16(static_cast<float>(value)));
+  case FloatFormat::BF16:
+    return store(floatToBF16(static_cast<float>(value)));
+  case FloatFormat::F32:
+    return store(static_cast<float>(value));
+  case FloatFormat::I32:
+    return store(static_cast<int32_t>(value));
+  case FloatFormat::I64:
+    return store(static_cast<int64_t>(value));
+  default:
+    return store(static_cast<uint8_t>(value > 0));
   }
-  if (format == FloatFormat::I8) {
-    *address = value > 0 ? 1 : 0;
-    return;
-  }
-  uint16_t bits =
-      format == FloatFormat::BF16 ? floatToBF16(value) : floatToF16(value);
-  std::memcpy(address, &bits, sizeof(bits));
 }
 
 double roundTo(FloatFormat format, double value) {
-  uint32_t element = 0;
-  storeElement(format, &element, 0, static_cast<float>(value));
+  uint64_t element = 0;
+  storeElement(format, &element, 0, value);
   return loadElement(format, &element, 0);
 }
 

@@ -12,9 +12,6 @@
 
 #include "lnbwd/Reference/RowOperation.h"
 
-#include <algorithm>
-#include <iterator>
-
 namespace lnbwd::reference {
 
 constexpr int64_t kMaxElements = int64_t(1) << 40;
@@ -43,13 +40,10 @@ std::optional<ValueType> parseValueType(const std::string &text) {
     elements *= length;
     type.shape.push_back(length);
   }
-  // In the order of the elements.
-  const std::string names[] = {"f16", "bf16", "f32", "i1", "i8", "i32"};
-  const auto *found =
-      std::find(std::begin(names), std::end(names), text.substr(begin));
-  if (found == std::end(names) || type.shape.size() > 2)
+  std::optional<Element> element = findElement(text.substr(begin));
+  if (!element || type.shape.size() > 2)
     return std::nullopt;
-  type.element = static_cast<ValueType::Element>(found - names);
+  type.element = *element;
   return type;
 }
 

@@ -60,7 +60,7 @@ private:
     return *types[operation.operands[operand]];
   }
   static bool isInteger(const ValueType &type) {
-    return type.element >= ValueType::Element::I1;
+    return !getInfo(type.element).isFloat();
   }
 
   void requireOperands(size_t count) const {
@@ -72,9 +72,11 @@ private:
   void checkElementwise(const ElementwiseOperation &known) const {
     requireOperands(known.operands);
     bool isSelect = operation.name == "arith.select";
+    bool isDraw = operation.name == "lnbwd.philox";
     bool isPower = operation.name == "math.fpowi";
     for (size_t i = 0; i < known.operands; ++i) {
-      bool mayBeScalar = isSelect && i == 0 && type(i).shape.empty();
+      bool mayBeScalar =
+          (isSelect || isDraw) && i == 0 && type(i).shape.empty();
       require(type(i).shape == operation.type.shape || mayBeScalar,
               "has operands of another shape than its result");
       bool takesInteger =
@@ -89,11 +91,18 @@ private:
                   "', which the reference does not know");
     if (known.takesNumbers || isSigned(operation))
       for (size_t i = 0; i < known.operands; ++i)
-        require(type(i).element == ValueType::Element::I32,
-                "expects integers of 32 bits");
+        require(type(i).element == Element::I32, "expects integers of 32 bits");
+    if (isDraw)
+      require(type(0).element == Element::I64 &&
+                  type(1).element == Element::I32,
+              "expects a seed of 64 bits and counters of 32 bits");
+    if (operation.name == "arith.trunci")
+      require(type(0).element == Element::I64 &&
+                  operation.type.element == Element::I32,
+              "expects to make integers of 32 bits of such of 64");
     if (operation.name == "arith.truncf")
-      require(operation.type.element == ValueType::Element::F16 ||
-                  operation.type.element == ValueType::Element::BF16,
+      require(operation.type.element == Element::F16 ||
+                  operation.type.element == Element::BF16,
               "expects to make f16 or bf16");
   }
 
@@ -104,7 +113,7 @@ private:
       requireOperands(0);
     } else if (name == "lnbwd.index") {
       requireOperands(0);
-      require(operation.type.element == ValueType::Element::I32 &&
+      require(operation.type.element == Element::I32 &&
                   operation.attributes.divisor > 0 &&
                   operation.attributes.modulus >= 0,
               "expects to make integers of 32 bits");
@@ -301,7 +310,7 @@ static void compute(const RowOperation &operation,
     }
   } else if (operation.name == "arith.constant") {
     double value = operation.attributes.value;
-    if (operation.type.element == ValueType::Element::I32)
+    if (operation.type.element == Element::I32)
       value = static_cast<uint32_t>(static_cast<int64_t>(value));
     result.assign(result.size(), {value, 0});
   } else if (operation.name == "vector.broadcast" ||
@@ -432,10 +441,15 @@ void Interpreter::load(const ProgramOperand &input, int64_t row,
   for (size_t j = 0; j < values.size(); ++j) {
     auto number = static_cast<int64_t>(j);
     int64_t column = locate(input.column, number);
-    if (kept.empty())
-      values[j] = {array.at(place, column, length), 0};
-    else
+    if (!kept.empty())
       values[j] = kept[static_cast<size_t>(place * length + column)];
+    else if (double value = array.at(place, column, length);
+             input.type.element == Element::I32)
+      values[j] = {static_cast<double>(
+                       static_cast<uint32_t>(static_cast<int32_t>(value))),
+                   0};
+    else
+      values[j] = {value, 0};
   }
 }
 

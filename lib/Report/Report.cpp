@@ -99,10 +99,7 @@ public:
   }
 
   static int64_t getElementBytes(const json::Object &buffer) {
-    return llvm::StringSwitch<int64_t>(buffer.getString("element").value_or(""))
-        .Case("f32", 4)
-        .Case("i8", 1)
-        .Default(2);
+    return int64_t(getInfo(*findElement(*buffer.getString("element"))).bytes);
   }
 
   static double getRowBytes(const json::Object &buffer) {

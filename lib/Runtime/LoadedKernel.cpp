@@ -120,11 +120,16 @@ void LoadedKernel::checkArguments(void *const *arguments, size_t argumentCount,
     if (!arguments[i] && bytes != 0)
       invalid(describe(plan, i) + ": expected " + std::to_string(bytes) +
               " bytes of device memory, got a null pointer");
-    if (!isAligned(arguments[i], kArgumentAlignment))
+    // A number may be an element of another tensor.
+    const PlanArgument &argument = plan.arguments[i];
+    auto alignment = argument.kind == LNBWD_ARGUMENT_NUMBER
+                         ? static_cast<uintptr_t>(elementSize(argument.element))
+                         : kArgumentAlignment;
+    if (!isAligned(arguments[i], alignment))
       invalid(describe(plan, i) + ": expected a pointer aligned to " +
-              std::to_string(kArgumentAlignment) + " bytes, got one " +
+              std::to_string(alignment) + " bytes, got one " +
               std::to_string(reinterpret_cast<uintptr_t>(arguments[i]) %
-                             kArgumentAlignment) +
+                             alignment) +
               " bytes beyond that");
   }
   if (plan.separateBuffers)

@@ -164,12 +164,6 @@ const std::array<std::pair<const char *, lnbwd_access>, 3> accesses = {{
     {"write", LNBWD_ACCESS_WRITE},
     {"read_write", LNBWD_ACCESS_READ_WRITE},
 }};
-const std::array<std::pair<const char *, lnbwd_element>, 4> elements = {{
-    {"f16", LNBWD_ELEMENT_F16},
-    {"bf16", LNBWD_ELEMENT_BF16},
-    {"f32", LNBWD_ELEMENT_F32},
-    {"i8", LNBWD_ELEMENT_I8},
-}};
 
 } // namespace
 
@@ -270,6 +264,20 @@ static lnbwd_argument_kind readKind(const json &value,
   return readChoice(value, where, kinds);
 }
 
+static_assert(static_cast<int>(Element::F32) == LNBWD_ELEMENT_F32 &&
+              static_cast<int>(Element::I64) == LNBWD_ELEMENT_I64);
+
+static lnbwd_element readElement(PlanReader &reader) {
+  static const auto elements = [] {
+    std::array<std::pair<const char *, lnbwd_element>, LNBWD_ELEMENT_I64 + 1>
+        result;
+    for (size_t i = 0; i < result.size(); ++i)
+      result[i] = {kElements[i].name, static_cast<lnbwd_element>(i)};
+    return result;
+  }();
+  return readChoice(reader.get("element"), reader.at("element"), elements);
+}
+
 static PlanArgument readArgument(const json &value, const std::string &where) {
   PlanReader reader(value, where);
   PlanArgument argument;
@@ -277,8 +285,7 @@ static PlanArgument readArgument(const json &value, const std::string &where) {
   argument.access =
       readChoice(reader.get("access"), reader.at("access"), accesses);
   argument.kind = readKind(reader.get("kind"), reader.at("kind"));
-  argument.element =
-      readChoice(reader.get("element"), reader.at("element"), elements);
+  argument.element = readElement(reader);
   argument.rowLength = reader.integer("row_length", 1);
   const KindInfo &kind = argument.kindInfo();
   if (!kind.hasColumns && argument.rowLength != 1)
@@ -376,8 +383,7 @@ static Plan readPlan(const json &document, const std::string &text) {
   for (size_t i = 0; i < workspaces.size(); ++i) {
     PlanReader space(workspaces[i], indexed("plan.workspace", i));
     PlanWorkspace workspace;
-    workspace.element =
-        readChoice(space.get("element"), space.at("element"), elements);
+    workspace.element = readElement(space);
     workspace.rowLength = space.integer("row_length", 1);
     workspace.rows = readCount(space.get("rows"), space.at("rows"), plan, 0,
                                kMaxInt64, /*mayBeRows=*/true);
@@ -394,16 +400,7 @@ static Plan readPlan(const json &document, const std::string &text) {
 }
 
 int64_t elementSize(lnbwd_element element) {
-  switch (element) {
-  case LNBWD_ELEMENT_F32:
-    return 4;
-  case LNBWD_ELEMENT_F16:
-  case LNBWD_ELEMENT_BF16:
-    return 2;
-  case LNBWD_ELEMENT_I8:
-    break;
-  }
-  return 1;
+  return static_cast<int64_t>(getInfo(static_cast<Element>(element)).bytes);
 }
 
 const PlanArgument *Plan::groupArgument() const {

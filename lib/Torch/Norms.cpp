@@ -184,7 +184,7 @@ void NormCall::giveBack(StableIValue *stack) { visitArguments(Giver{stack}); }
 //===----------------------------------------------------------------------===//
 
 bool NormCall::isSound() const {
-  if (element < 0 || element == LNBWD_ELEMENT_I8 || rowLength == 0)
+  if (element < 0 || element > LNBWD_ELEMENT_F32 || rowLength == 0)
     return false;
   const int32_t device = deviceIndexOf(x.get());
   for (const Tensor *parameter : {&weight, &bias}) {

@@ -158,9 +158,8 @@ StableIValue give(std::vector<Tensor> tensors) {
 int32_t dtypeOf(int32_t element) {
   static const int32_t numbers[] = {
       aoti_torch_dtype_float16(), aoti_torch_dtype_bfloat16(),
-      aoti_torch_dtype_float32(), aoti_torch_dtype_bool()};
-  static_assert(LNBWD_ELEMENT_F16 == 0 && LNBWD_ELEMENT_BF16 == 1 &&
-                LNBWD_ELEMENT_F32 == 2 && LNBWD_ELEMENT_I8 == 3);
+      aoti_torch_dtype_float32(), aoti_torch_dtype_bool(),
+      aoti_torch_dtype_int32(),   aoti_torch_dtype_int64()};
   return numbers[element];
 }
 
@@ -172,8 +171,7 @@ static int32_t dtypeNumber(AtenTensorHandle tensor) {
 
 int32_t elementOf(AtenTensorHandle tensor) {
   int32_t dtype = dtypeNumber(tensor);
-  for (int32_t element : {LNBWD_ELEMENT_F16, LNBWD_ELEMENT_BF16,
-                          LNBWD_ELEMENT_F32, LNBWD_ELEMENT_I8})
+  for (int32_t element = 0; element <= LNBWD_ELEMENT_I64; ++element)
     if (dtype == dtypeOf(element))
       return element;
   return -2;
@@ -246,7 +244,9 @@ Tensor makeDense(Tensor tensor) {
   bool isContiguous = false;
   check(aoti_torch_is_contiguous(tensor.get(), &isContiguous),
         "gave no tensor's layout");
-  if (isContiguous && isAligned(dataOf(tensor.get())))
+  // A number may be an element of another tensor.
+  if (isContiguous &&
+      (rankOf(tensor.get()) == 0 || isAligned(dataOf(tensor.get()))))
     return tensor;
   using torch::headeronly::MemoryFormat;
   StableIValue stack[] = {

@@ -30,6 +30,16 @@ KINDS = (
     ("group_scalar", True, False, False),
     ("number", False, False, False),
 )
+# Name, bytes, what row programs make of it, PyTorch's name, NumPy's.
+ELEMENTS = (
+    ("f16", 2, "float", "float16", "float16"),
+    ("bf16", 2, "float", "bfloat16", "uint16"),
+    ("f32", 4, "float", "float32", "float32"),
+    ("i8", 1, "mask", "bool", "uint8"),
+    ("i32", 4, "integer", "int32", "int32"),
+    ("i64", 8, "integer", "int64", "int64"),
+    ("i1", 0, "condition", "bool", "bool"),
+)
 EXTENTS = ("row", "output", "matrix")
 
 # Name, kind, whether the element is one of its own, how long a row is.

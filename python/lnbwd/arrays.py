@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import runtime
+from .operations import ELEMENTS
 
 __all__ = ["run_kernel"]
 
-# bfloat16 has no type in NumPy: its bits travel in uint16.
-_TYPES = {"f16": "float16", "bf16": "uint16", "f32": "float32", "i8": "uint8"}
+_TYPES = {name: element.numpy for name, element in ELEMENTS.items()}
 
 
 def _import_numpy() -> Any:

@@ -159,8 +159,8 @@ def device_key(tensor: torch.Tensor) -> object:
 
 
 def dense(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor with dense rows, at an address that kernels take."""
-    if tensor.is_contiguous() and not tensor.data_ptr() & 15:
+    """The tensor with dense rows, at an address that kernels take: of a number, any."""
+    if tensor.is_contiguous() and (not tensor.dim() or not tensor.data_ptr() & 15):
         return tensor
     return tensor.clone(memory_format=torch.contiguous_format)
 

@@ -37,7 +37,6 @@ INPUTS = ("x", "w", "gamma", "beta", "b")
 """What a gradient may be wanted of, in the order of the operator's results."""
 
 _MAX_LAYERS = 4096
-_TYPES = {name: dtype for dtype, name in native.ELEMENT_NAMES.items()}
 _kept = functools.lru_cache(_MAX_LAYERS)
 
 
@@ -113,7 +112,7 @@ class Layer:
     def operand(self, name: str) -> regions_op.Operand:
         """What an operand is to the operator of row programs."""
         role = ROLES[name]
-        return regions_op.Operand(role.kind, _TYPES[self._element(name)], 1 if role.kind ==
+        return regions_op.Operand(role.kind, native.TYPES[self._element(name)], 1 if role.kind ==
                                   "row_scalar" else math.prod(role.row(self.k, self.n)))
 
     def register(self, source: str, names: Sequence[str], written: Iterable[str], note: str,

@@ -24,17 +24,22 @@ import torch
 from . import runtime
 from ._library import find_library
 from .errors import LnbwdError
+from .operations import ELEMENTS
 
-__all__ = ["ELEMENT_NAMES", "add_program", "called_from_library", "load", "make_region_call",
-           "original", "override_aten", "set_simulated_chip"]
+__all__ = ["ELEMENT_NAMES", "TYPES", "add_program", "called_from_library", "load",
+           "make_region_call", "original", "override_aten", "set_simulated_chip"]
 
-ELEMENT_NAMES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32",
-                 torch.bool: "i8"}
-"""The types that kernels have, and what they call them; booleans in row programs alone."""
+TYPES: dict[str, torch.dtype] = {
+    name: getattr(torch, element.torch) for name, element in ELEMENTS.items()}
+"""The types that kernels have, in the order of their numbers in the runtime's interface; those that
+are no floats in row programs alone."""
+
+ELEMENT_NAMES = {dtype: name for name, dtype in TYPES.items()}
+"""What kernels call the types."""
 
 # In the order of their numbers in the runtime's interface.
 _KINDS = runtime.KINDS
-_ELEMENTS = sorted(ELEMENT_NAMES, key=lambda dtype: runtime.ELEMENTS.index(ELEMENT_NAMES[dtype]))
+_ELEMENTS = list(TYPES.values())
 
 # What the library says where PyTorch's allocator failed it.
 _OUT_OF_MEMORY = "lnbwd: out of memory"

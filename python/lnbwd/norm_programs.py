@@ -25,13 +25,12 @@ import torch
 from . import _chips, regions_op, runtime, tuning
 from .kernels import code_format
 from .launching import load_code
-from .native import ELEMENT_NAMES
+from .native import ELEMENT_NAMES, TYPES
 from .operations import OPERATIONS
 from .spec import OPS, ROWS_HINTS, KernelSpec, rows_hint, rows_option
 
 __all__ = ["name_of"]
 
-_TYPES = {name: dtype for dtype, name in ELEMENT_NAMES.items()}
 _lock = threading.Lock()
 # Several names stand for one kernel where a chip's schedules do not depend on the number of rows.
 _loaded: dict[tuple[KernelSpec, runtime.Device], runtime.Kernel] = {}
@@ -88,7 +87,7 @@ def _resolve(text: str) -> regions_op.RegionProgram | None:
         return (f"{text.rpartition(' ')[0]} {other}" for other in others)
 
     def operands(is_output: bool) -> list[regions_op.Operand]:
-        return [regions_op.Operand(kind, _TYPES[name], 1 if kind == "row_scalar" else int(n))
+        return [regions_op.Operand(kind, TYPES[name], 1 if kind == "row_scalar" else int(n))
                 for operand, name in make(_chips.SIMULATED, "").operands()
                 if operand.is_output == is_output for kind in (operand.role.kind,)]
 

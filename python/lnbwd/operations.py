@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from . import _operations
 from ._operations import *  # noqa: F403 (the operations' names, LAYER_NORM = "layer_norm")
 
-__all__ = ["KINDS", "OPERATIONS", "ROLES", "Operand", "Operation", "Role", "buffer_type", "mlir"]
+__all__ = ["ELEMENTS", "KINDS", "OPERATIONS", "ROLES", "Element", "Operand", "Operation", "Role",
+           "buffer_type", "mlir"]
 __all__ += _operations.__all__
 
 
@@ -46,6 +47,34 @@ class Kind:
 
 KINDS = {kind[0]: Kind(*kind) for kind in _operations.KINDS}
 """All kinds by name, in the order of their numbers in the runtime's interface."""
+
+
+@dataclass(frozen=True)
+class Element:
+    """A type of elements.
+
+    Attributes:
+        name: MLIR's, "bf16".
+        bytes: of one element.
+        use: "float", "mask": a byte of a row block for each boolean, or "integer", of what is read
+            and has no columns.
+        torch, numpy: what PyTorch and NumPy call it; NumPy has the bits of bfloat16 alone.
+    """
+
+    name: str
+    bytes: int
+    use: str
+    torch: str
+    numpy: str
+
+    def is_of(self, kind: Kind) -> bool:
+        """Whether operands of that kind may have such elements."""
+        return {"float": True, "mask": kind.has_rows and kind.has_columns,
+                "integer": not kind.has_columns}[self.use]
+
+
+ELEMENTS = {element[0]: Element(*element) for element in _operations.ELEMENTS if element[1]}
+"""Those in memory by name, in the order of their numbers in the runtime's interface."""
 
 
 @dataclass(frozen=True)

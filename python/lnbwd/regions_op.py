@@ -53,16 +53,13 @@ from .launching import (
     open_device,
     simulated_chip,
 )
-from .operations import KINDS, Kind
+from .operations import ELEMENTS, KINDS, Kind
 from .rowprogram import KIND_NAMES, Input, Output, RowProgram, count_groups
 from .spec import ProgramSpec, rows_option
 
 __all__ = ["Operand", "RegionProgram", "call_in_python", "find_program", "is_loaded",
            "load_kernel", "make_kernel_from_mlir", "operand", "raw_region", "region_call",
            "register_program", "register_row_program", "set_resolver"]
-
-# What row programs call types.
-_TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i8": torch.bool}
 
 MakeKernel = Callable[[runtime.Device], runtime.Kernel]
 """Gives the kernel for a device: compiles it, or takes it from a cache."""
@@ -80,7 +77,7 @@ class Operand:
             row_length), "column" (row_length), "row_scalar" (M), "group_column" (B x row_length, a
             row for each group of M / B rows), "repeated_row_block" (M / B x row_length), ...
         dtype: the type of its elements: float16, bfloat16 or float32; for a row block also bool, a
-            mask.
+            mask; for what has no columns also int32 or int64, which are read.
         row_length: N; 1 where there are no columns.
     """
 
@@ -101,15 +98,13 @@ class Operand:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"kind: expected {', '.join(KINDS)}, got {self.kind!r}")
-        if self.dtype not in native.ELEMENT_NAMES:
-            raise ValueError("dtype: expected float16, bfloat16 or float32, or bool for a row "
-                             f"block, got {self.dtype}")
-        if self.dtype == torch.bool and not (self.dims.has_rows and self.dims.has_columns):
-            raise ValueError("dtype: expected float16, bfloat16 or float32 for a "
-                             f"{self.kind}, got {self.dtype}: masks are row blocks")
+        allowed = [dtype for name, dtype in native.TYPES.items() if ELEMENTS[name].is_of(self.dims)]
+        if self.dtype not in allowed:
+            raise ValueError(f"dtype: expected {', '.join(map(str, allowed))} for a {self.kind}, "
+                             f"got {self.dtype}")
         if self.row_length < 1 or (not self.dims.has_columns and self.row_length != 1):
-            allowed = "1 or more" if self.dims.has_columns else "1"
-            raise ValueError(f"row_length: expected {allowed} for a {self.kind}, got "
+            wanted = "1 or more" if self.dims.has_columns else "1"
+            raise ValueError(f"row_length: expected {wanted} for a {self.kind}, got "
                              f"{self.row_length}")
 
 
@@ -196,7 +191,7 @@ def register_row_program(program: RowProgram) -> RegionProgram:
 
 def operand(value: Input | Output, length: int) -> Operand:
     """The tensor of an input or output of a row program over rows of ``length`` elements."""
-    return Operand(KIND_NAMES[value.kind], _TYPES[value.dtype], value.row_length(length))
+    return Operand(KIND_NAMES[value.kind], native.TYPES[value.dtype], value.row_length(length))
 
 
 def set_resolver(resolver: _Resolver | None) -> None:

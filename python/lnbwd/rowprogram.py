@@ -28,7 +28,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .operations import KINDS, Kind
+from .operations import ELEMENTS, KINDS, Kind
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -61,6 +61,9 @@ CONDITIONS = frozenset((*COMPARISONS, *LOGIC, "not"))
 SUMS = {"row_sum": "add", "row_max": "maximumf"}
 """What makes a row scalar of a row, and the kind of ``vector.reduction``."""
 
+RANDOM_STEP = 4.6566127342e-10
+"""What 31 random bits are multiplied by, as Triton has it."""
+
 _CONTRACTED = ("add", "sub", "mul")
 
 # Functions that have a cheaper form (docs/numerics.md): one whose error is small beside its result,
@@ -75,7 +78,7 @@ class Input:
     which group b of M / B rows uses row b, "scalar" [M], or what all groups share, "repeated_row"
     [M / B, N] and "repeated_scalar" [M / B], or all rows, "number" [1]; or a "part", which has some
     of the dimensions of a row block and is repeated along the others. ``dtype`` is "f16", "bf16" or
-    "f32", or for a row "i8": a mask, of bytes that are 0 or 1.
+    "f32", for a row "i8": a mask, of bytes that are 0 or 1, or for a number "i64": a seed.
 
     ``parts`` are the dimensions of a part, outermost first: of each the number of elements of a row
     block from one index to the next, and its size. GroupNorm's weight of C channels of S elements
@@ -165,7 +168,8 @@ class RowProgram:
         inputs: in the order of :data:`INPUT_KINDS`.
         nodes: the operations in order. Each is a tuple of its name and its operands, indices of
             earlier nodes: ``("input", i)``, ``("constant", number)``, ``("index",)``, the number of
-            each column from 0, exact below 2^24, ``("round", value, dtype)``,
+            each column from 0, exact below 2^24, ``("random", seed)``, a number from [0, 1) for
+            each element of a row block, ``("round", value, dtype)``,
             ``("detach", value)``, a constant to whoever derives the gradient,
             ``("select", condition, value, value)``, ``("not", condition)``, and those of
             :data:`UNARY`, :data:`BINARY`, :data:`COMPARISONS`, :data:`LOGIC`, :data:`SUMS`.
@@ -274,7 +278,7 @@ class RowProgram:
         for node in self.nodes:
             if node[0] == "input":
                 result.append(self.inputs[node[1]].is_row(self.length))
-            elif node[0] == "index":
+            elif node[0] in ("index", "random"):
                 result.append(True)
             elif node[0] == "constant" or node[0] in SUMS:
                 result.append(False)
@@ -549,6 +553,30 @@ class _Writer:
             total = self.emit(f"arith.addi {total}, {index} : {type_}") if total else index
         return total
 
+    def random(self, seed: str) -> str:
+        """The numbers that Triton's ``tl.rand`` makes of a seed and the element's number: 31 of the
+        bits as an integer, times a number just below 2^-31."""
+        program, type_ = self.program, self.type("i32", True)
+
+        def splat(number: int | str, type_: str = type_) -> str:
+            return self.emit(f"arith.constant dense<{number}> : {type_}")
+
+        if program.has_groups and not (program.rows and program.groups):
+            raise ValueError("expected a known number of rows in a group where numbers are random")
+        number = self.column_numbers()
+        for dim, (_, distance, _) in enumerate(program.row_dims()):
+            row = self.emit(f"lnbwd.index {dim} : i32")
+            factor = self.emit(f"arith.constant {distance} : i32")
+            first = self.emit(f"arith.muli {row}, {factor} : i32")
+            first = self.emit(f"vector.broadcast {first} : i32 to {type_}")
+            number = self.emit(f"arith.addi {number}, {first} : {type_}")
+        bits = self.emit(f"lnbwd.philox {seed}, {number} : {type_}")
+        sign = self.emit(f"arith.shrsi {bits}, {splat(31)} : {type_}")
+        bits = self.emit(f"arith.xori {bits}, {sign} : {type_}")
+        wide = self.type("f32", True)
+        value = self.emit(f"arith.sitofp {bits} : {type_} to {wide}")
+        return self.emit(f"arith.mulf {value}, {splat(_float(RANDOM_STEP), wide)} : {wide}")
+
     def is_column(self, index: int) -> str:
         """Which column has the number that a row scalar is, whatever it is. Integers are compared:
         the numbers of a row's columns as floats would take as many registers as the row does."""
@@ -571,7 +599,7 @@ class _Writer:
         type_ = self.type("f32", is_row)
         if name == "input":
             dtype = self.program.inputs[operands[0]].dtype
-            if dtype == "f32":
+            if dtype in ("f32", "i64"):
                 return f"%in{operands[0]}"
             if dtype == "i8":
                 byte = self.type("i8", True)
@@ -586,6 +614,8 @@ class _Writer:
             value = self.value(operands[0], True)
             return self.emit(f"vector.reduction <{SUMS[name]}>, {value} : "
                              f"{self.type('f32', True)} into f32")
+        if name == "random":
+            return self.random(self.names[operands[0]])
         if name == "eq" and is_row:
             for column, other in (operands, reversed(operands)):
                 if self.program.nodes[column][0] == "index" and not self.rows[other]:
@@ -701,10 +731,10 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
               rounds: bool) -> list[Tensor]:
     import torch
 
-    types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i8": torch.bool}
+    types = {name: getattr(torch, element.torch) for name, element in ELEMENTS.items()}
     wide = dtype or torch.float32
     tensors = [tensor.detach().reshape(-1, i.row_length(program.length)).to(
-                   torch.bool if i.dtype == "i8" else wide)
+                   wide if ELEMENTS[i.dtype].use == "float" else types[i.dtype])
                for i, tensor in zip(program.inputs, inputs, strict=True)]
     counts = [t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
               if i.dims.has_groups and i.dims.has_rows]
@@ -737,6 +767,8 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
                                device=tensors[0].device).to(wide)
         elif name == "index":
             value = torch.arange(program.length, device=tensors[0].device).to(wide)[None]
+        elif name == "random":
+            value = _draw(values[operands[0]], rows, program.length).to(wide)
         elif name == "round":
             value = values[operands[0]]
             if rounds:
@@ -764,3 +796,27 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
             value = value.expand(rows, 1).reshape(-1)
         outputs.append(value.to(types[output.dtype]) if rounds else value)
     return outputs
+
+
+def _draw(seed: Tensor, rows: int, length: int) -> Tensor:
+    """The random numbers of all elements: of the first word of Philox4x32-10 (Salmon et al.,
+    "Parallel random numbers: as easy as 1, 2, 3", 2011)."""
+    import torch
+
+    def multiply(factor: int, word: Tensor) -> tuple[Tensor, Tensor]:
+        """The high and the low half of a product of 32-bit numbers, which 64 bits with a sign do
+        not hold."""
+        low = (factor & 0xFFFF) * word
+        high = (factor >> 16) * word + (low >> 16)
+        return high >> 16, (high & 0xFFFF) << 16 | low & 0xFFFF
+
+    element = torch.arange(rows * length, device=seed.device).reshape(rows, length)
+    words = [element & 0xFFFFFFFF, *[torch.zeros_like(element)] * 3]
+    key = [seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF]
+    for _ in range(10):
+        (high, low), (other_high, other_low) = (
+            multiply(0xD2511F53, words[0]), multiply(0xCD9E8D57, words[2]))
+        words = [other_high ^ words[1] ^ key[0], other_low, high ^ words[3] ^ key[1], low]
+        key = [key[0] + 0x9E3779B9 & 0xFFFFFFFF, key[1] + 0xBB67AE85 & 0xFFFFFFFF]
+    bits = words[0].to(torch.int32)
+    return (bits ^ bits >> 31).to(torch.float32) * RANDOM_STEP

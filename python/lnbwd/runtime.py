@@ -43,7 +43,7 @@ _ACCESS = ("read", "write", "read_write")
 KINDS = tuple(operations.KINDS)
 """Shapes of arguments, in the order of lnbwd_argument_kind."""
 
-ELEMENTS = ("f16", "bf16", "f32", "i8")
+ELEMENTS = tuple(operations.ELEMENTS)
 """Element types, in the order of lnbwd_element."""
 
 

@@ -49,11 +49,9 @@ static double largeMean(FloatFormat format) {
     return 1e3;
   case FloatFormat::BF16:
     return 1e2;
-  case FloatFormat::F32:
-  case FloatFormat::I8:
-    break;
+  default:
+    return 1e4;
   }
-  return 1e4;
 }
 
 static double inputX(Init init, FloatFormat format, double random) {
@@ -107,6 +105,9 @@ static double value(Init init, uint64_t seed, std::optional<Role> input,
   default:
     break;
   }
+  // What float64, in which the reference computes, has exactly.
+  if (getInfo(format).use == ElementUse::Integer)
+    return static_cast<double>(bits >> (format == Element::I64 ? 11 : 33));
   if (input == Role::Gamma)
     return options.gammaCentre + 0.25 * normal(bits);
   if (input == Role::Beta)
@@ -152,8 +153,7 @@ void fillInput(Init init, uint64_t seed, std::optional<Role> input,
       for (int64_t j = 0; j < columns; ++j)
         reference::storeElement(
             format, array, static_cast<size_t>(row * stride + j),
-            static_cast<float>(
-                value(init, seed, input, format, row * columns + j, options)));
+            value(init, seed, input, format, row * columns + j, options));
   });
   if (init != Init::NonFinite || input != options.nonFinite || rows == 0)
     return;
@@ -166,7 +166,8 @@ void fillInput(Init init, uint64_t seed, std::optional<Role> input,
 
 void fillGaps(FloatFormat format, int64_t rowLength, int64_t rowStride,
               std::vector<char> &contents) {
-  auto elements = static_cast<int64_t>(contents.size() / formatSize(format));
+  auto elements =
+      static_cast<int64_t>(contents.size() / reference::formatSize(format));
   for (int64_t row = 0; row < elements && rowStride > rowLength;
        row += rowStride)
     for (int64_t j = row + rowLength; j < row + rowStride; ++j)

@@ -66,7 +66,7 @@ double Problem::minimalBytes() const {
   double bytes = 0;
   for (const Argument &argument : arguments) {
     double size = static_cast<double>(argument.elements) *
-                  static_cast<double>(formatSize(argument.format));
+                  static_cast<double>(reference::formatSize(argument.format));
     bytes += argument.access == LNBWD_ACCESS_READ_WRITE ? 2 * size : size;
   }
   return bytes;
@@ -316,7 +316,7 @@ static void fillDerived(Problem &problem, const std::vector<Role> &roles,
   reference::ConstArray &x = forward.arrays[Role::X];
   if (!x.data) {
     otherX.resize(static_cast<size_t>(problem.rows) * problem.columns *
-                  formatSize(problem.format()));
+                  reference::formatSize(problem.format()));
     fillInput(options.init, options.seed, Role::X, problem.format(),
               problem.rows, problem.columns, otherX.data());
     x = {problem.format(), otherX.data()};
@@ -328,9 +328,10 @@ static void fillDerived(Problem &problem, const std::vector<Role> &roles,
                char *contents = problem.contents[*problem.place(role)].data();
                const std::vector<double> &values = outputs[role];
                for (size_t j = 0; j < values.size(); ++j)
-                 storeElement(argument.format, contents,
-                              static_cast<size_t>(row * argument.rowStride) + j,
-                              static_cast<float>(values[j]));
+                 reference::storeElement(
+                     argument.format, contents,
+                     static_cast<size_t>(row * argument.rowStride) + j,
+                     static_cast<float>(values[j]));
              }
            });
 }

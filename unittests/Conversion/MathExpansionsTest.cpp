@@ -402,6 +402,17 @@ TEST(MathExpansions, Powers) {
       infinity, powerEnd);
 }
 
+// The known answers of Random123, the authors' library.
+TEST(MathExpansions, Philox) {
+  Evaluator<AMD> evaluator;
+  MathExpansions<Evaluator<AMD>> math(evaluator);
+  EXPECT_EQ(math.philox({0, 0, 0, 0}, {0, 0}), 0x6627e8d5u);
+  EXPECT_EQ(math.philox({~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}), 0x408f276du);
+  EXPECT_EQ(math.philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+                        {0xa4093822, 0x299f31d0}),
+            0xd16cfe09u);
+}
+
 TEST(MathExpansions, Approximate) {
   checkApproximate(
       "erf", [](auto &math, float x) { return math.erf(x); },

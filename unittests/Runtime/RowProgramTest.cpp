@@ -141,8 +141,8 @@ TEST(RowProgramTest, ReadsTypes) {
   EXPECT_EQ(typeOf("f32").shape, std::vector<int64_t>());
   EXPECT_EQ(typeOf("512xbf16").size(), 512);
   EXPECT_EQ(typeOf("96x64xf16").shape, (std::vector<int64_t>{96, 64}));
-  EXPECT_EQ(typeOf("7xi1").element, ValueType::Element::I1);
-  EXPECT_EQ(typeOf("7xi32").element, ValueType::Element::I32);
+  EXPECT_EQ(typeOf("7xi1").element, Element::I1);
+  EXPECT_EQ(typeOf("7xi32").element, Element::I32);
   for (const char *text :
        {"", "f64", "x", "0xf32", "-1xf32", "2x2x2xf32", "9999999999999xf32",
         "99999999999999999999xf32", "2000000x2000000xf32", "4xf32x", "4 xf32"})

@@ -273,6 +273,8 @@ def ExpandMathPass : Pass<"lnbwd-expand-math"> {
     Any other function is an error that names it, but for `math.fma` and
     `copysign`, which are left alone.
 
+    `lnbwd.philox` becomes its ten rounds of integer multiplications.
+
     Before:
 
     ```mlir

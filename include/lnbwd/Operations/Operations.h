@@ -47,6 +47,23 @@ struct KindInfo {
   }
 };
 
+/// A type of elements.
+struct ElementInfo {
+  /// MLIR's.
+  const char *name;
+  /// In memory; 0 for conditions.
+  size_t bytes;
+  ElementUse use;
+
+  constexpr bool isFloat() const { return use == ElementUse::Float; }
+  /// Whether operands of that kind may have such elements.
+  constexpr bool isOf(const KindInfo &kind) const {
+    return isFloat() ||
+           (use == ElementUse::Mask && kind.hasRows && kind.hasColumns) ||
+           (use == ElementUse::Integer && !kind.hasColumns);
+  }
+};
+
 /// What an operand is, in every operation that has it.
 struct RoleInfo {
   const char *name;
@@ -126,8 +143,14 @@ constexpr const KindInfo &getInfo(OperandKind kind) {
 }
 /// "row_block".
 constexpr const char *getName(OperandKind kind) { return getInfo(kind).name; }
+constexpr const ElementInfo &getInfo(Element element) {
+  return kElements[static_cast<size_t>(element)];
+}
+/// "bf16".
+constexpr const char *getName(Element element) { return getInfo(element).name; }
 
-/// The role, operation or kind of that name; none if there is no such.
+/// The role, operation, kind or element type of that name; none if there is no
+/// such.
 constexpr std::optional<Role> findRole(std::string_view name) {
   for (size_t i = 0; i < kRoleCount; ++i)
     if (name == kRoles[i].name)
@@ -144,6 +167,12 @@ constexpr std::optional<OperandKind> findKind(std::string_view name) {
   for (size_t i = 0; i < kOperandKindCount; ++i)
     if (name == kKinds[i].name)
       return static_cast<OperandKind>(i);
+  return std::nullopt;
+}
+constexpr std::optional<Element> findElement(std::string_view name) {
+  for (size_t i = 0; i < std::size(kElements); ++i)
+    if (name == kElements[i].name)
+      return static_cast<Element>(i);
   return std::nullopt;
 }
 /// The kind that has those dimensions.

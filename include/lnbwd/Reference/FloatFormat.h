@@ -14,25 +14,27 @@
 #ifndef LNBWD_REFERENCE_FLOATFORMAT_H
 #define LNBWD_REFERENCE_FLOATFORMAT_H
 
+#include "lnbwd/Operations/Operations.h"
+
 #include <cstddef>
 #include <cstdint>
 
 namespace lnbwd::reference {
 
-/// As lnbwd_element has them. I8 is that of masks: a byte, 1 for a positive
-/// number and 0 for others. No named operation has such.
-enum class FloatFormat { F16, BF16, F32, I8 };
+/// I8 is that of masks: a byte, 1 for a positive number and 0 for others. No
+/// named operation has such, or integers.
+using FloatFormat = Element;
 
 /// "f16", "bf16", "f32", "i8".
-const char *formatName(FloatFormat format);
+constexpr const char *formatName(FloatFormat format) { return getName(format); }
 
 /// Bytes of one element.
 constexpr size_t formatSize(FloatFormat format) {
-  return format == FloatFormat::F32 ? 4 : format == FloatFormat::I8 ? 1 : 2;
+  return getInfo(format).bytes;
 }
 
 /// The largest relative error of one rounding: 2^-11, 2^-8, 2^-24. This and
-/// what follows are not asked of bytes.
+/// what follows are those of float32 for what is no float.
 double unitRoundoff(FloatFormat format);
 /// The smallest positive (subnormal) number.
 double smallestSubnormal(FloatFormat format);
@@ -45,9 +47,9 @@ uint16_t floatToF16(float value);
 float f16ToFloat(uint16_t bits);
 
 /// Element `index` of an array of that format.
-float loadElement(FloatFormat format, const void *array, size_t index);
-/// Rounds `value` into element `index`.
-void storeElement(FloatFormat format, void *array, size_t index, float value);
+double loadElement(FloatFormat format, const void *array, size_t index);
+/// Rounds `value`, for floats to float32 first, into element `index`.
+void storeElement(FloatFormat format, void *array, size_t index, double value);
 /// What is left of `value` in that format: rounded to float32, then to it.
 double roundTo(FloatFormat format, double value);
 

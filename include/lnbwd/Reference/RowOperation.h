@@ -13,6 +13,8 @@
 #ifndef LNBWD_REFERENCE_ROWOPERATION_H
 #define LNBWD_REFERENCE_ROWOPERATION_H
 
+#include "lnbwd/Operations/Operations.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -35,7 +37,6 @@ struct Bounded {
 /// The type of a value: of a scalar, a row, or a matrix. A scalar is no row of
 /// length 1.
 struct ValueType {
-  enum class Element { F16, BF16, F32, I1, I8, I32 };
   Element element = Element::F32;
   /// None, N, or R and C.
   std::vector<int64_t> shape;

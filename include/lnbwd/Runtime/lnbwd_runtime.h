@@ -133,7 +133,9 @@ typedef enum lnbwd_element {
   LNBWD_ELEMENT_F16 = 0,
   LNBWD_ELEMENT_BF16 = 1,
   LNBWD_ELEMENT_F32 = 2,
-  LNBWD_ELEMENT_I8 = 3 /**< a byte; of a mask 0 or 1 */
+  LNBWD_ELEMENT_I8 = 3,  /**< a byte; of a mask 0 or 1 */
+  LNBWD_ELEMENT_I32 = 4, /**< of a row scalar or a number that is read */
+  LNBWD_ELEMENT_I64 = 5  /**< of a row scalar or a number that is read */
 } lnbwd_element;
 
 /** One argument of a program. The name lives as long as the program. */

@@ -14,6 +14,7 @@
 #include "MathExpansions.h"
 
 #include "lnbwd/Conversion/Passes.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/PassOptions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -153,6 +154,15 @@ public:
   Value mulHighBits(Value lhs, Value rhs) {
     return arith::MulUIExtendedOp::create(b, lhs, rhs).getHigh();
   }
+  /// The 32 bits of a scalar of 64 from `first`, for all elements.
+  Value half(Value x, int64_t first) {
+    Value shift = arith::ConstantOp::create(b, b.getI64IntegerAttr(first));
+    Value low = arith::TruncIOp::create(b, b.getI32Type(),
+                                        arith::ShRUIOp::create(b, x, shift));
+    return isa<VectorType>(type)
+               ? vector::BroadcastOp::create(b, type, low).getResult()
+               : low;
+  }
   Value funnelShift(Value high, Value low, Value count) {
     return LLVM::FshrOp::create(b, high, low, count);
   }
@@ -257,7 +267,8 @@ static bool isByReciprocal(arith::DivFOp op) {
 
 /// What `op` computes, in operations that the chip has; null if it stays.
 Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
-  if (op->getNumResults() != 1 || !isFloat32(op->getResult(0).getType()))
+  if (op->getNumResults() != 1 ||
+      (!isFloat32(op->getResult(0).getType()) && !isa<PhiloxOp>(op)))
     return {};
   OperationBuilder builder(op, hardware);
   auto flags = dyn_cast<arith::ArithFastMathInterface>(op);
@@ -269,6 +280,12 @@ Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
   bool isExact = !isApproximate && !isa<VectorType>(op->getResult(0).getType());
   Value x = op->getNumOperands() ? op->getOperand(0) : Value();
   return TypeSwitch<Operation *, Value>(op)
+      .Case([&](PhiloxOp philox) {
+        return expansions.philox({philox.getCounter(), builder.bitsConstant(0),
+                                  builder.bitsConstant(0),
+                                  builder.bitsConstant(0)},
+                                 {builder.half(x, 0), builder.half(x, 32)});
+      })
       .Case([&](arith::DivFOp div) {
         return isByReciprocal(div) ? expansions.quotient(x, div.getRhs())
                                    : Value();
@@ -343,7 +360,7 @@ void ExpandMath::runOnOperation() {
     if (isa<arith::DivFOp>(op))
       divisions.push_back(op);
     else if (isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
-             isa<arith::MaxNumFOp, arith::MinNumFOp>(op))
+             isa<arith::MaxNumFOp, arith::MinNumFOp, PhiloxOp>(op))
       functions.push_back(op);
   });
   numFunctions += functions.size();

@@ -22,6 +22,7 @@
 #ifndef LNBWD_LIB_CONVERSION_GPUTOVENDOR_MATHEXPANSIONS_H
 #define LNBWD_LIB_CONVERSION_GPUTOVENDOR_MATHEXPANSIONS_H
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -251,6 +252,25 @@ public:
     error = b.add(error, wholeError);
     Value end = b.mul(c, b.log2(split.scaled));
     return exp2OfSum(b.select(split.isOrdinary, sum, end), error);
+  }
+
+  /// The first word of Philox4x32-10 (Salmon et al., "Parallel random numbers:
+  /// as easy as 1, 2, 3", 2011).
+  Bits philox(std::array<Bits, 4> counter, std::array<Bits, 2> key) {
+    Bits first = b.bitsConstant(0xD2511F53),
+         second = b.bitsConstant(0xCD9E8D57);
+    Bits step = b.bitsConstant(0x9E3779B9), other = b.bitsConstant(0xBB67AE85);
+    for (int round = 0; round < 10; ++round) {
+      Bits even = counter[0], odd = counter[2];
+      Bits high = b.mulHighBits(odd, second);
+      counter[0] = b.xorBits(b.xorBits(high, counter[1]), key[0]);
+      counter[1] = b.mulBits(odd, second);
+      high = b.mulHighBits(even, first);
+      counter[2] = b.xorBits(b.xorBits(high, counter[3]), key[1]);
+      counter[3] = b.mulBits(even, first);
+      key = {b.addBits(key[0], step), b.addBits(key[1], other)};
+    }
+    return counter[0];
   }
 
   /// The largest exponent that is no whole number for which pow multiplies.

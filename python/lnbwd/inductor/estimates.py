@@ -22,14 +22,13 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from ..operations import ELEMENTS
 from ..rowprogram import SUM_KINDS, RowProgram
 from .convert import Domain
 from .fusion import blocks_read, is_fused, is_in_memory, separated_sources
 from .regions import Region
 
 __all__ = ["Estimate", "estimate"]
-
-_BYTES = {"f16": 2, "bf16": 2, "f32": 4, "i8": 1}
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def estimate(region: Region) -> Estimate:
     for place, (node, operand) in enumerate(zip(region.inputs, program.inputs, strict=True)):
         if operand.kind != "row":
             continue
-        size = _BYTES[operand.dtype]
+        size = ELEMENTS[operand.dtype].bytes
         ours += size
         is_kept = is_in_memory(node, inside)
         if is_kept and is_fused(node) and before is None:
@@ -86,7 +85,7 @@ def estimate(region: Region) -> Estimate:
     written = {}
     for nodes, output in zip(region.outputs, program.outputs, strict=True):
         if output.kind == "row":
-            size = _BYTES[output.dtype]
+            size = ELEMENTS[output.dtype].bytes
             ours += size
             if any(is_in_memory(node, inside, region.unfused) for node in nodes):
                 theirs += size

@@ -85,8 +85,9 @@ static LogicalResult verifyRegionOperands(ProductOp op, StringRef region,
   auto of = [&](StringRef name) { return (name + " of the " + region).str(); };
   for (Value value : rows)
     if (failed(expect(value, "rows", matrix.getShape())) ||
-        failed(lnbwd::detail::verifyRowElementOrByte(
-            op, of("rows"), cast<MemRefType>(value.getType()))))
+        failed(lnbwd::detail::verifyRowElement(
+            op, of("rows"), cast<MemRefType>(value.getType()),
+            OperandKind::RowBlock)))
       return failure();
   for (Value value : columns)
     if (failed(expect(value, "columns", matrix.getShape().drop_front())) ||

@@ -440,8 +440,12 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
       isPartialSum = op.isPartial(index);
     if (added && op.getAccumulate() && !type.getElementType().isF32())
       return emitError() << "sums that accumulate to be f32, got " << type;
-    if (failed(access == Access::Row ? verifyRowElementOrByte(op, name, type)
-                                     : verifyRowElement(op, name, type)))
+    // Integers are read and not written.
+    OperandKind kind = access == Access::Row ? OperandKind::RowBlock
+                       : access == Access::Scalar && !isOutput
+                           ? OperandKind::RowScalar
+                           : OperandKind::Column;
+    if (failed(verifyRowElement(op, name, type, kind)))
       return failure();
   }
   if (op.getAccumulate() &&

@@ -115,28 +115,27 @@ LogicalResult lnbwd::detail::verifyLayouts(DestinationStyleOpInterface op,
   return success();
 }
 
-static bool isRowElement(Type type) {
-  return type.isF16() || type.isBF16() || type.isF32();
+std::optional<Element> lnbwd::getElement(Type type) {
+  std::string name;
+  llvm::raw_string_ostream(name) << type;
+  return findElement(name);
 }
 
 LogicalResult lnbwd::detail::verifyRowElement(Operation *op, StringRef name,
-                                              ShapedType type) {
-  if (isRowElement(type.getElementType()))
+                                              ShapedType type,
+                                              OperandKind kind) {
+  std::optional<Element> element = getElement(type.getElementType());
+  if (element && getInfo(*element).isOf(getInfo(kind)))
     return success();
-  return op->emitOpError("expected the elements of ")
-         << name << " to be f16, bf16 or f32, got " << type.getElementType();
-}
-
-LogicalResult lnbwd::detail::verifyRowElementOrByte(Operation *op,
-                                                    StringRef name,
-                                                    ShapedType type) {
-  Type element = type.getElementType();
-  if (isRowElement(element) || element.isSignlessInteger(8))
-    return success();
-  InFlightDiagnostic diag = op->emitOpError("expected the elements of ")
-                            << name << " to be f16, bf16, f32 or i8, got "
-                            << element;
-  if (element.isInteger(1))
+  SmallVector<StringRef> names;
+  for (const ElementInfo &info : kElements)
+    if (info.isOf(getInfo(kind)))
+      names.push_back(info.name);
+  InFlightDiagnostic diag =
+      op->emitOpError("expected the elements of ")
+      << name << " to be " << llvm::join(ArrayRef(names).drop_back(), ", ")
+      << " or " << names.back() << ", got " << type.getElementType();
+  if (element == Element::I1)
     diag << "; booleans lie in memory as bytes of 0 and 1: take i8, and "
             "arith.cmpi ne with 0, or arith.extui on the way out";
   return diag;
@@ -179,8 +178,7 @@ LogicalResult lnbwd::detail::verifyShape(Operation *op, StringRef name,
 }
 
 LogicalResult lnbwd::detail::verifyRowBlock(Operation *op, StringRef name,
-                                            ShapedType type, int64_t rowRank,
-                                            ElementCheck verifyElement) {
+                                            ShapedType type, int64_t rowRank) {
   if (rowRank < 1)
     return op->emitOpError("expected a row to have at least one dimension, got "
                            "row_rank ")
@@ -208,5 +206,5 @@ LogicalResult lnbwd::detail::verifyRowBlock(Operation *op, StringRef name,
              << (rowRank == 1 ? "" : " together") << ", got " << type;
     length *= dim;
   }
-  return verifyElement(op, name, type);
+  return verifyRowElement(op, name, type);
 }

@@ -48,15 +48,12 @@ llvm::LogicalResult verifyLayouts(mlir::DestinationStyleOpInterface op,
                                   int64_t rowRank,
                                   llvm::ArrayRef<mlir::Value> rowBlocks);
 
-/// f16, bf16 or f32. Errors call the operand `name`, here and below.
+/// An element that an operand of that kind may have: a float unless it is a row
+/// block, which may be a mask, or a row scalar or number, which may be an
+/// integer. Errors call the operand `name`, here and below.
 llvm::LogicalResult verifyRowElement(mlir::Operation *op, llvm::StringRef name,
-                                     mlir::ShapedType type);
-/// The row blocks of a row program may be bytes as well.
-llvm::LogicalResult verifyRowElementOrByte(mlir::Operation *op,
-                                           llvm::StringRef name,
-                                           mlir::ShapedType type);
-using ElementCheck = llvm::LogicalResult (*)(mlir::Operation *, llvm::StringRef,
-                                             mlir::ShapedType);
+                                     mlir::ShapedType type,
+                                     OperandKind kind = OperandKind::Column);
 
 /// The shape is `expected`, as `explanation` says why. The last `rowDims`
 /// dimensions are those of a row.
@@ -69,9 +66,8 @@ llvm::LogicalResult verifyShape(mlir::Operation *op, llvm::StringRef name,
 inline constexpr int64_t maxRowLength = std::numeric_limits<int32_t>::max();
 
 /// A row block has at least the dimensions of a row, and these are static.
-llvm::LogicalResult
-verifyRowBlock(mlir::Operation *op, llvm::StringRef name, mlir::ShapedType type,
-               int64_t rowRank, ElementCheck verifyElement = verifyRowElement);
+llvm::LogicalResult verifyRowBlock(mlir::Operation *op, llvm::StringRef name,
+                                   mlir::ShapedType type, int64_t rowRank);
 
 /// How many dimensions of the domain from `begin` to `end` a map has.
 unsigned countDims(mlir::AffineMap map, int64_t begin, int64_t end);

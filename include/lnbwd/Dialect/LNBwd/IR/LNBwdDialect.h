@@ -103,6 +103,9 @@ inline constexpr llvm::StringLiteral detachAttr = "lnbwd.detach";
 /// a derivative of.
 inline constexpr llvm::StringLiteral adjointAttr = "lnbwd.adjoint";
 
+/// The element type of the tables that is `type`; none if it is no such.
+std::optional<Element> getElement(mlir::Type type);
+
 /// Inserts a copy of `op` that has only the inputs and outputs that are set in
 /// `keepInput` and `keepOutput`, and of the region what those outputs need.
 RowwiseOp cloneWithOperands(mlir::RewriterBase &rewriter, RowwiseOp op,

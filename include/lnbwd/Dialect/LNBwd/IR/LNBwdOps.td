@@ -307,6 +307,33 @@ def LNBwd_IndexOp : LNBwd_Op<"index", [Pure, HasParent<"RowwiseOp">]> {
   let hasVerifier = 1;
 }
 
+def LNBwd_PhiloxOp : LNBwd_Op<"philox", [
+    Pure, AllTypesMatch<["counter", "bits"]>] # ElementwiseMappable.traits> {
+  let summary = "Random bits of a seed and counters";
+  let description = [{
+    The first of the four words that Philox4x32-10 (Salmon et al., "Parallel
+    random numbers: as easy as 1, 2, 3", 2011) makes of the counter (c, 0, 0, 0)
+    and the seed's halves as its key, the low one first: what Triton's
+    `tl.randint(seed, c)` is. It has no derivative.
+
+    Example (bits for each element of a tensor [M, 512]):
+
+    ```mlir
+    %row = lnbwd.index 0 : i32
+    %column = lnbwd.index 1 : vector<512xi32>
+    %length = arith.constant 512 : i32
+    %first = arith.muli %row, %length : i32
+    %firsts = vector.broadcast %first : i32 to vector<512xi32>
+    %counter = arith.addi %firsts, %column : vector<512xi32>
+    %bits = lnbwd.philox %seed, %counter : vector<512xi32>
+    ```
+  }];
+  let arguments = (ins I64:$seed,
+                       AnyTypeOf<[I32, VectorOfNonZeroRankOf<[I32]>]>:$counter);
+  let results = (outs AnyTypeOf<[I32, VectorOfNonZeroRankOf<[I32]>]>:$bits);
+  let assemblyFormat = "$seed `,` $counter attr-dict `:` type($counter)";
+}
+
 def LNBwd_LinearOp : LNBwd_Op<"linear", [
     Pure, HasParent<"RowwiseOp">, InferTypeOpAdaptor]> {
   let summary = "A row times a matrix, as a linear layer has it";

@@ -51,6 +51,38 @@ def LNBwd_GroupScalar : LNBwd_OperandKind<"group_scalar", "[B]", 1, 0, 0>;
 def LNBwd_Number : LNBwd_OperandKind<"number", "[]", 0, 0, 0>;
 
 //===----------------------------------------------------------------------===//
+// Element types
+//===----------------------------------------------------------------------===//
+
+/// What elements are to a row program: floats, of any operand; masks, of row
+/// blocks, a byte for each boolean; integers, of row scalars and numbers that
+/// are read; conditions, in regions alone.
+class LNBwd_ElementUse<string useName> { string name = useName; }
+def LNBwd_Float : LNBwd_ElementUse<"float">;
+def LNBwd_Mask : LNBwd_ElementUse<"mask">;
+def LNBwd_Integer : LNBwd_ElementUse<"integer">;
+def LNBwd_Condition : LNBwd_ElementUse<"condition">;
+
+/// An element type by MLIR's name. The order of those in memory is that of
+/// lnbwd_element.
+class LNBwd_Element<string elementName, int numBytes, LNBwd_ElementUse elementUse,
+                    string torchName, string numpyName = torchName> {
+  string name = elementName;
+  int bytes = numBytes;
+  LNBwd_ElementUse use = elementUse;
+  /// PyTorch's and NumPy's, which has no bfloat16: its bits are integers there.
+  string torch = torchName;
+  string numpy = numpyName;
+}
+def LNBwd_F16 : LNBwd_Element<"f16", 2, LNBwd_Float, "float16">;
+def LNBwd_BF16 : LNBwd_Element<"bf16", 2, LNBwd_Float, "bfloat16", "uint16">;
+def LNBwd_F32 : LNBwd_Element<"f32", 4, LNBwd_Float, "float32">;
+def LNBwd_I8 : LNBwd_Element<"i8", 1, LNBwd_Mask, "bool", "uint8">;
+def LNBwd_I32 : LNBwd_Element<"i32", 4, LNBwd_Integer, "int32">;
+def LNBwd_I64 : LNBwd_Element<"i64", 8, LNBwd_Integer, "int64">;
+def LNBwd_I1 : LNBwd_Element<"i1", 0, LNBwd_Condition, "bool">;
+
+//===----------------------------------------------------------------------===//
 // Roles
 //===----------------------------------------------------------------------===//
 

@@ -1,0 +1,33 @@
+// RUN: lnbwd-opt %s --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: lnbwd-opt %s --split-input-file --verify-diagnostics | lnbwd-opt --split-input-file --verify-diagnostics | FileCheck %s
+
+// A seed is a number of 64 bits, a row scalar may be an integer as well.
+// CHECK-LABEL: func.func @draw
+// CHECK: ^{{.*}}(%{{.*}}: vector<8xf32>, %[[TARGET:.*]]: i32, %[[SEED:.*]]: i64):
+// CHECK: lnbwd.philox %[[SEED]], %{{.*}} : vector<8xi32>
+// CHECK: lnbwd.philox %[[SEED]], %[[TARGET]] : i32
+func.func @draw(%x: memref<?x8xf32>, %t: memref<?xi32>, %s: memref<i64>, %y: memref<?x8xf32>) {
+  lnbwd.rowwise @draw domain(m | n) ins(%x[m, n] : memref<?x8xf32>, %t[m] : memref<?xi32>, %s[] : memref<i64>) outs(%y[m, n] : memref<?x8xf32>) {
+  ^row(%xr: vector<8xf32>, %target: i32, %seed: i64):
+    %c = lnbwd.index 1 : vector<8xi32>
+    %bits = lnbwd.philox %seed, %c : vector<8xi32>
+    %one = lnbwd.philox %seed, %target : i32
+    %ones = vector.broadcast %one : i32 to vector<8xi32>
+    %sum = arith.addi %bits, %ones : vector<8xi32>
+    %f = arith.uitofp %sum : vector<8xi32> to vector<8xf32>
+    %r = arith.addf %xr, %f : vector<8xf32>
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %s: memref<8xi64>, %y: memref<?x8xf32>) {
+  // expected-error@+1 {{expected the elements of a column to be f16, bf16 or f32, got 'i64'}}
+  lnbwd.rowwise @f domain(m | n) ins(%x[m, n] : memref<?x8xf32>, %s[n] : memref<8xi64>) outs(%y[m, n] : memref<?x8xf32>) {
+  ^row(%xr: vector<8xf32>, %seed: vector<8xi64>):
+    lnbwd.yield %xr : vector<8xf32>
+  }
+  return
+}
