@@ -8,13 +8,8 @@ process alone: a library that one process writes anew while another has it mappe
 Kernels are written once and by renaming, and shared.
 """
 
-import json
 import os
-import resource
-import sys
 import tempfile
-
-import pytest
 
 os.environ.setdefault("LNBWD_SIM_CHECK", "all")
 _folders = []  # Those that are removed when this process ends.
@@ -55,28 +50,3 @@ def pytest_collection_modifyitems(config, items):
         left_out = [item for item in items if item.get_closest_marker("full")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("full")]
-
-
-def _processor_seconds():
-    """Those of this process, and of its children that have ended."""
-    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    own, children = (usage.ru_utime + usage.ru_stime for usage in used)
-    # Its children's children are of test/python/loaded_python.py.
-    return own, children + getattr(sys.modules.get("loaded_python"), "seconds_used", 0.0)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item):
-    """With LNBWD_TEST_TIMES, what each test takes of the processor is added to that file, a line of
-    JSON each (scripts/test-times.py): its name, and the seconds of this process and of those that
-    it started and waited for."""
-    path = os.environ.get("LNBWD_TEST_TIMES")
-    if not path:
-        return (yield)
-    before = _processor_seconds()
-    result = yield
-    own, children = (after - started for after, started
-                     in zip(_processor_seconds(), before, strict=True))
-    with open(path, "a") as times:
-        times.write(json.dumps([item.nodeid, own, children]) + "\n")
-    return result

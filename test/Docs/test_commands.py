@@ -43,7 +43,6 @@ NOT_RUN = {
     "installs, or builds": [
         r"demo\.sh", r"/test\.sh", r"pip install", r"apt-get", r"\bdnf\b", r"debootstrap",
         r"test-wheel\.sh", r"^cmake", r"^ninja", r"bench/pack\.sh"],
-    "reads what the command before it leaves": [r"test-times\.py"],
 }
 SLOW = {
     "run with --full": [r"pytest test/EndToEnd", r"ROUNDTRIP=1 \S*lit",

@@ -20,15 +20,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 
 _SECONDS = 600
 # Read when something is compiled or at a thread pool's start, not when PyTorch is imported.
 _READ_LATER = {"TORCHINDUCTOR_CACHE_DIR"}
 _server: _Server | None = None
-seconds_used = 0.0
-"""Of the processor, by the server and all programs that have ended."""
 
 
 class _Server:
@@ -69,7 +66,6 @@ class Program:
 
     def wait(self, seconds: float = _SECONDS) -> subprocess.CompletedProcess[str]:
         """What subprocess.run would give. One that takes longer is killed, which is an error."""
-        global seconds_used
         assert _server is not None and not self._has_ended
         _server.ask(wait=self._pid)
         is_late = not _server.has_answer(seconds)
@@ -77,7 +73,6 @@ class Program:
             os.kill(self._pid, signal.SIGKILL)
         answer = _server.answer()
         self._has_ended = True
-        seconds_used += answer["seconds"]
         out, err = ((pathlib.Path(self._folder.name) / name).read_text()
                     for name in ("out", "err"))
         self._folder.cleanup()
@@ -96,7 +91,7 @@ def start(arguments: Sequence[object], *, env: dict[str, str] | None = None, inp
           cwd: str | os.PathLike[str] | None = None) -> Program:
     """Starts a program, given as Python takes it: ["-c", TEXT, ...], ["-m", MODULE, ...] or
     [FILE, ...]."""
-    global _server, seconds_used
+    global _server
     if _server is None:
         _server = _Server()
     environment = dict(os.environ if env is None else env)
@@ -110,7 +105,6 @@ def start(arguments: Sequence[object], *, env: dict[str, str] | None = None, inp
     _server.ask(arguments=words, environment=environment, folder=folder.name,
                 cwd=os.fspath(cwd) if cwd is not None else os.getcwd())
     answer = _server.answer()
-    seconds_used += answer["seconds"]
     return Program(words, answer["pid"], folder)
 
 
@@ -136,20 +130,17 @@ def close() -> None:
 
 def _serve() -> dict | None:
     """Answers requests until there are no more; in a fork, gives what it is to run."""
-    used = 0.0
     with os.fdopen(os.dup(1), "w") as answers:
         for line in sys.stdin:
             request = json.loads(line)
             if "wait" in request:
-                _, status, usage = os.wait4(request["wait"], 0)
-                answer = {"code": os.waitstatus_to_exitcode(status),
-                          "seconds": usage.ru_utime + usage.ru_stime}
+                _, status = os.waitpid(request["wait"], 0)
+                answer = {"code": os.waitstatus_to_exitcode(status)}
             else:
                 pid = os.fork()
                 if pid == 0:
                     return request
-                answer = {"pid": pid, "seconds": time.process_time() - used}
-                used = time.process_time()
+                answer = {"pid": pid}
             answers.write(json.dumps(answer) + "\n")
             answers.flush()
     return None

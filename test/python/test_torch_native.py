@@ -64,8 +64,7 @@ def test_the_operators_in_python(tests):
          *(str(ROOT / "test" / "python" / name) for name in
            ("test_torch_integration.py", "test_torch_regions.py", "test_torch_native.py")),
          "-k", tests],
-        # What they take is this test's.
-        env={**os.environ, "LNBWD_NATIVE": "0", "LNBWD_TEST_TIMES": ""})
+        env={**os.environ, "LNBWD_NATIVE": "0"})
     assert result.returncode == 0, result.stdout[-3000:]
 
 
