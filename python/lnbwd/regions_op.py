@@ -100,8 +100,9 @@ class Operand:
             raise ValueError(f"kind: expected {', '.join(KINDS)}, got {self.kind!r}")
         allowed = [dtype for name, dtype in native.TYPES.items() if ELEMENTS[name].is_of(self.dims)]
         if self.dtype not in allowed:
-            raise ValueError(f"dtype: expected {', '.join(map(str, allowed))} for a {self.kind}, "
-                             f"got {self.dtype}")
+            names = ", ".join(str(dtype).removeprefix("torch.") for dtype in allowed)
+            remedy = ": masks are row blocks" if self.dtype == torch.bool else ""
+            raise ValueError(f"dtype: expected {names} for a {self.kind}, got {self.dtype}{remedy}")
         if self.row_length < 1 or (not self.dims.has_columns and self.row_length != 1):
             wanted = "1 or more" if self.dims.has_columns else "1"
             raise ValueError(f"row_length: expected {wanted} for a {self.kind}, got "
