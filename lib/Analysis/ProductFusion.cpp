@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Counts bytes. What both forms move alike, the rows that the program reads and
-// writes, is left out.
+// A result that does not go to memory and back saves more than the numbers
+// that tiles read again cost: no sizes are asked for. An operand is made again
+// by each tile that reads it, so it matters how many do.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,51 +20,6 @@
 
 using namespace mlir;
 using namespace lnbwd;
-
-static double getBytes(OperandRange operands) {
-  double bytes = 0;
-  for (Value operand : operands)
-    bytes += cast<ShapedType>(operand.getType()).getElementTypeBitWidth() / 8.;
-  return bytes;
-}
-
-/// The tiles that `product` has, or will have; null for none.
-static TilingAttr getTiling(ProductOp product, const ChipInfo &chip,
-                            int64_t rows) {
-  TilingAttr tiling = product.getTiling().value_or(TilingAttr());
-  return tiling ? tiling : chooseTiling(product, chip, rows);
-}
-
-FusionBytes lnbwd::getEpilogueBytes(ProductOp product, RowwiseOp program,
-                                    const ChipInfo &chip, int64_t rows) {
-  TilingAttr tiling = getTiling(product, chip, rows);
-  ProductOp::Sizes sizes = product.getSizes();
-  if (!ShapedType::isDynamic(sizes.rows))
-    rows = sizes.rows;
-  else if (!rows)
-    rows = usualProductRows;
-  int64_t tileRows = tiling ? tiling.getRows() : plainTileSize;
-  int64_t tileColumns = tiling ? tiling.getColumns() : plainTileSize;
-  bool isSplit = tiling && tiling.getSplits() > 1;
-
-  constexpr double floatBytes = 4;
-  double scalars = getBytes(program.getScalars()) * double(rows);
-  double columns = getBytes(program.getColumns()) * double(sizes.columns);
-  // The result goes to memory and back, and what the rows share is read once;
-  // fused, each tile reads it. Of a split sum the kernel that adds them has
-  // the epilogue, and a row's number is read for each element.
-  FusionBytes bytes;
-  bytes.apart =
-      2 * floatBytes * double(rows) * double(sizes.columns) + scalars + columns;
-  double rowTiles = double(llvm::divideCeil(rows, tileRows));
-  double columnTiles = double(llvm::divideCeil(sizes.columns, tileColumns));
-  if (isSplit) {
-    rowTiles = double(rows);
-    columnTiles = 1;
-  }
-  bytes.fused = scalars * columnTiles + columns * rowTiles;
-  return bytes;
-}
 
 /// Whether elements are multiplied as 16 bits, and rows of both matrices are
 /// whole blocks of them.
@@ -78,12 +34,8 @@ static bool hasWholeBlocks(ProductOp product, const ChipInfo &chip) {
          isWhole(product.getLhs()) && isWhole(product.getRhs());
 }
 
-bool lnbwd::isEpilogueFaster(ProductOp product, RowwiseOp program,
-                             const ChipInfo &chip, int64_t rows) {
-  if (chip.backend != Backend::AMDGPU && !hasWholeBlocks(product, chip))
-    return false;
-  FusionBytes bytes = getEpilogueBytes(product, program, chip, rows);
-  return bytes.fused < bytes.apart;
+bool lnbwd::isEpilogueFaster(ProductOp product, const ChipInfo &chip) {
+  return chip.backend == Backend::AMDGPU || hasWholeBlocks(product, chip);
 }
 
 //===----------------------------------------------------------------------===//
@@ -127,73 +79,25 @@ SmallVector<Value> lnbwd::getRowNumbers(RowwiseOp program) {
   return numbers;
 }
 
-namespace {
-/// Tiles of the result.
-struct TileCounts {
-  int64_t rows, columns;
-};
-} // namespace
-
-static int64_t getRowCount(int64_t size, int64_t rows) {
-  if (!ShapedType::isDynamic(size))
-    return size;
-  return rows ? rows : usualProductRows;
-}
-
-static TileCounts countTiles(ProductOp product, const ChipInfo &chip,
-                             int64_t rows) {
-  TilingAttr tiling = getTiling(product, chip, rows);
-  ProductOp::Sizes sizes = product.getSizes();
-  auto count = [](int64_t size, int64_t tile) {
-    return int64_t(llvm::divideCeil(size, tile));
-  };
-  return {count(getRowCount(sizes.rows, rows),
-                tiling ? tiling.getRows() : plainTileSize),
-          count(sizes.columns, tiling ? tiling.getColumns() : plainTileSize)};
-}
-
-int64_t lnbwd::countOperandReads(ProductOp product, const ChipInfo &chip,
+/// How often the tiles of `product` read its row operand.
+static int64_t countOperandReads(ProductOp product, const ChipInfo &chip,
                                  int64_t rows) {
-  TileCounts tiles = countTiles(product, chip, rows);
-  return product.getLhsTransposed() ? tiles.rows : tiles.columns;
-}
-
-FusionBytes lnbwd::getPrologueBytes(ProductOp product, RowwiseOp program,
-                                    const ChipInfo &chip, int64_t rows) {
-  TileCounts tiles = countTiles(product, chip, rows);
-  auto type = cast<MemRefType>(product.getRowOperand().getType());
-  auto numRows = double(rows ? rows : usualProductRows);
-  auto numColumns = double(type.getDimSize(1));
-  double scalars = getBytes(program.getScalars()) * numRows;
-  double columns = getBytes(program.getColumns()) * numColumns;
-  size_t numNumbers = getRowNumbers(program).size();
-  double numbers = 4 * double(numNumbers) * numRows;
-  // What is multiplied is read by the tiles in both forms.
-  FusionBytes bytes;
-  bytes.apart = double(countSavedPasses(numNumbers)) * numRows * numColumns *
-                    double(type.getElementTypeBitWidth()) / 8. +
-                scalars + columns;
-  // Of the operand's two sides the one that is summed over is read by all
-  // tiles, the other by those that share it.
-  auto all = double(tiles.rows * tiles.columns);
-  auto reads = double(product.getLhsTransposed() ? tiles.rows : tiles.columns);
-  scalars += numbers;
-  if (product.getLhsTransposed())
-    bytes.fused = scalars * all + columns * reads;
-  else
-    bytes.fused = scalars * reads + columns * all;
-  bytes.fused += numbers;
-  return bytes;
+  TilingAttr tiling = product.getTiling().value_or(TilingAttr());
+  if (!tiling)
+    tiling = chooseTiling(product, chip, rows);
+  ProductOp::Sizes sizes = product.getSizes();
+  bool isSummed = product.getLhsTransposed();
+  int64_t tile = plainTileSize;
+  if (tiling)
+    tile = isSummed ? tiling.getRows() : tiling.getColumns();
+  return int64_t(llvm::divideCeil(isSummed ? sizes.rows : sizes.columns, tile));
 }
 
 bool lnbwd::isPrologueFaster(ProductOp product, RowwiseOp program,
                              const ChipInfo &chip, int64_t rows) {
   // Where fragments take twice the registers, code with a prologue spills.
-  if (chip.backend != Backend::AMDGPU ||
-      chip.matrixUnit == MatrixUnit::ReplicatedWMMA ||
-      countOperandReads(product, chip, rows) >
-          prologuesPerPass * countSavedPasses(getRowNumbers(program).size()))
-    return false;
-  FusionBytes bytes = getPrologueBytes(product, program, chip, rows);
-  return bytes.fused < bytes.apart;
+  return chip.backend == Backend::AMDGPU &&
+         chip.matrixUnit != MatrixUnit::ReplicatedWMMA &&
+         countOperandReads(product, chip, rows) <=
+             prologuesPerPass * countSavedPasses(getRowNumbers(program).size());
 }

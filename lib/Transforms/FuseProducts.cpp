@@ -357,7 +357,7 @@ private:
                << obstacle.text;
       return success();
     }
-    if (epilogues == "auto" && !isEpilogueFaster(product, program, info, rows))
+    if (epilogues == "auto" && !isEpilogueFaster(product, info))
       return success();
     fuse(product, program);
     for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))

@@ -110,14 +110,13 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
     prologue.
 
     `epilogues` says when: with `auto` where it is expected to be faster, which
-    on AMD's chips, and on NVIDIA's for 16-bit rows of whole blocks of 16 bytes,
-    is where fewer bytes go through memory (the numbers of a row are read by each
-    tile), and nowhere else; with `always` a program that reads a product and does
-    not fit is an error; with `never` there are none. `prologues` says the same of
-    prologues: with `auto` on AMD's chips, but RDNA 3's, which have too few
-    registers for them, where fewer bytes go through memory and the operand is
-    read by at most two rows or columns of tiles, or by one if there are row
-    sums; with `always` an operand that does not fit is an error.
+    is on AMD's chips, and on NVIDIA's for 16-bit rows of whole blocks of 16
+    bytes; with `always` a program that reads a product and does not fit is an
+    error; with `never` there are none. `prologues` says the same of prologues:
+    with `auto` on AMD's chips, but RDNA 3's, which have too few registers for
+    them, where the operand is read by at most two rows or columns of tiles, or
+    by one if there are row sums; with `always` an operand that does not fit is
+    an error.
 
     Before:
 
