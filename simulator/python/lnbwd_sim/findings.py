@@ -152,7 +152,6 @@ class Suppression:
 
     reason: str
     patterns: dict[str, str]
-    used: int = 0
 
     def matches(self, finding: Finding) -> bool:
         """Whether all patterns fit; ``source`` is matched with "FILE:LINE"."""
@@ -196,7 +195,6 @@ def suppress(finding: Finding, suppressions: Iterable[Suppression]) -> Finding:
     """The finding, with the reason of the first suppression that it matches."""
     for entry in suppressions:
         if entry.matches(finding):
-            entry.used += 1
             return Finding(**{**vars(finding), "suppressed": entry.reason})
     return finding
 
@@ -237,8 +235,10 @@ def _result(finding: Finding) -> dict[str, Any]:
         "properties": {"chip": finding.chip, "kernel": finding.kernel, "test": finding.test,
                        "count": finding.count},
     }
-    if finding.place is not None:
-        result["locations"] = [_location(finding.place)]
+    # GitHub shows no result that has no place: without debug information, it is the test's.
+    place = finding.place or (Place(finding.test.split("::")[0], 1) if finding.test else None)
+    if place is not None:
+        result["locations"] = [_location(place)]
     if finding.other is not None and finding.other.place is not None:
         result["relatedLocations"] = [_location(finding.other.place, finding.other.instruction)]
     if finding.suppressed is not None:

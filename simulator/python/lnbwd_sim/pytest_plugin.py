@@ -304,8 +304,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter,
     for finding in dropped:
         write(f"suppressed: {finding.check}: kernel {finding.kernel}: {finding.suppressed}")
     for entry in _active.suppressions:
-        if not entry.used and not dropped:
-            write(f"suppression matched nothing: {entry}")
+        if not any(entry.matches(finding) for finding in _active.findings):
+            write(f"suppression without a finding: {entry}")
     write(f"{len(counted)} findings, {len(dropped)} suppressed")
     for line in _active.fidelity.lines():
         write(line)
