@@ -28,6 +28,7 @@
 #include "mlir/IR/TypeUtilities.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace lnbwd;
@@ -65,7 +66,24 @@ static void addProduct(AdjointBuilder &b) {
     b.addToAdjoint(1, b.mul(g, b.x()));
 }
 
+/// 1 / (1 + e), e = exp(u): -g s (1 - s) goes to u itself, s being the quotient
+/// and 1 - s = e s, of which e may be infinite where s is 0.
+static bool addLogistic(AdjointBuilder &b) {
+  Value exponential = getLogisticExponential(b.getOperand(0), b.getOperand(1));
+  if (!exponential)
+    return false;
+  Value s = b.result();
+  Value finite =
+      arith::MinimumFOp::create(b.getBuilder(), exponential,
+                                b.constant(std::numeric_limits<float>::max()));
+  Value slope = b.mul(b.mul(b.getAdjoint(), s), b.mul(finite, s));
+  b.addToAdjoint(exponential.getDefiningOp()->getOperand(0), b.negate(slope));
+  return true;
+}
+
 static void addQuotient(AdjointBuilder &b) {
+  if (addLogistic(b))
+    return;
   Value g = b.getAdjoint();
   if (b.isActive(0))
     b.addToAdjoint(0, b.div(g, b.y()));

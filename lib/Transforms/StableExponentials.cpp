@@ -291,6 +291,23 @@ Value ExponentialSums::join(ArrayRef<Term> terms, Value shift) {
 // The rewrite
 //===----------------------------------------------------------------------===//
 
+/// exp(u), if `value` is a row 1 + exp(u). Of row scalars the quotients are
+/// joined later, n / d * e / d to n e / (d d), and those products overflow.
+static Value getExponentialAboveOne(Value value) {
+  auto sum = value.getDefiningOp<arith::AddFOp>();
+  for (unsigned i : {0, 1})
+    if (sum && isa<VectorType>(value.getType()) &&
+        getNumber(sum->getOperand(1 - i)) == 1.0 &&
+        sum->getOperand(i).getDefiningOp<math::ExpOp>())
+      return sum->getOperand(i);
+  return {};
+}
+
+Value lnbwd::getLogisticExponential(Value numerator, Value divisor) {
+  return getNumber(numerator) == 1.0 ? getExponentialAboveOne(divisor)
+                                     : Value();
+}
+
 /// `op` in other words; null if it is right as it is.
 static Value stabilise(Operation *op) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
@@ -305,7 +322,19 @@ static Value stabilise(Operation *op) {
   if (inner.size() < fewest || !mayOverflow)
     return {};
   if (isQuotient) {
+    Value divisor = op->getOperand(1);
+    if (getLogisticExponential(op->getOperand(0), divisor))
+      return {};
     Terms outer = sums.split(op->getOperand(0));
+    if (Value exponential = getExponentialAboveOne(divisor);
+        exponential && !hasExponential(outer)) {
+      // The sum's 1 is at hand.
+      auto sum = divisor.getDefiningOp<arith::AddFOp>();
+      Value one = sum.getLhs() == exponential ? sum.getRhs() : sum.getLhs();
+      auto flags = cast<arith::DivFOp>(op).getFastmath();
+      Value quotient = arith::DivFOp::create(b, one, divisor, flags);
+      return arith::MulFOp::create(b, op->getOperand(0), quotient, flags);
+    }
     Terms all = inner;
     llvm::append_range(all, outer);
     Value shift = sums.getShift(all);

@@ -25,6 +25,10 @@ namespace lnbwd {
 /// overflow, from the operations that compute it.
 bool isSmallExponent(mlir::Value value);
 
+/// exp(u), if `numerator` is 1 and `divisor` 1 + exp(u) in float32: the
+/// quotient is right wherever exp(u) overflows. Null otherwise.
+mlir::Value getLogisticExponential(mlir::Value numerator, mlir::Value divisor);
+
 /// Rewrites in straight-line code each quotient whose denominator is a sum with
 /// exponentials that may overflow, and each logarithm of such a sum, where one
 /// of the exponentials is `active`, that is, has a derivative. All terms of
@@ -37,6 +41,9 @@ bool isSmallExponent(mlir::Value value);
 ///
 /// and log(c exp(v) + d) is m + log(c exp(v - m) + d exp(-m)). The value does
 /// not depend on m, which therefore counts as a constant (`lnbwd.detach`).
+///
+/// a / (1 + exp(v)) without an exponential in a needs no m: it becomes the
+/// product of a and 1 / (1 + exp(v)).
 void stabiliseExponentials(mlir::Block &block,
                            const llvm::DenseSet<mlir::Value> &active);
 

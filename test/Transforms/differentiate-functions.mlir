@@ -67,7 +67,7 @@ func.func @largest(%x: memref<?x64xf32>, %y: memref<?x64xf32>, %m: memref<?xf32>
 
 // An exponential that may overflow in a denominator: all terms are multiplied by
 // exp(-m), m the largest exponent, a constant.
-// CHECK-LABEL: func @silu_bwd(
+// CHECK-LABEL: func @shifted_bwd(
 // CHECK:         %[[ZERO:.*]] = arith.constant dense<0.000000e+00>
 // CHECK:         %[[N:.*]] = arith.negf %x
 // CHECK:         %[[M:.*]] = arith.maximumf %[[N]], %[[ZERO]] {lnbwd.detach}
@@ -76,6 +76,34 @@ func.func @largest(%x: memref<?x64xf32>, %y: memref<?x64xf32>, %m: memref<?xf32>
 // CHECK:         arith.mulf %[[SMALL]], %x
 // CHECK:         math.exp
 // CHECK-NOT:     math.exp
+func.func @shifted(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>)
+      attributes {operand_names = ["x", "y"]} {
+  ^bb0(%xr: vector<64xf32>):
+    %two = arith.constant dense<2.0> : vector<64xf32>
+    %n = arith.negf %xr : vector<64xf32>
+    %e = math.exp %n : vector<64xf32>
+    %d = arith.addf %e, %two : vector<64xf32>
+    %yr = arith.divf %xr, %d : vector<64xf32>
+    lnbwd.yield %yr : vector<64xf32>
+  }
+  return
+}
+
+// -----
+
+// The divisor 1 + exp(u) needs no shift: one quotient s gives all, and -s (1 - s)
+// goes to u, 1 - s being exp(u) s, where exp(u) may be infinite.
+// CHECK-LABEL: func @silu_bwd(
+// CHECK:         %[[U:.*]] = arith.negf %x
+// CHECK:         %[[E:.*]] = math.exp %[[U]]
+// CHECK:         %[[D:.*]] = arith.addf %[[E]]
+// CHECK:         %[[S:.*]] = arith.divf %{{.*}}, %[[D]]
+// CHECK-NOT:     arith.divf
+// CHECK-NOT:     math.exp
+// CHECK:         %[[FINITE:.*]] = arith.minimumf %[[E]]
+// CHECK:         arith.mulf %[[FINITE]], %[[S]]
+// CHECK-NOT:     arith.divf
 func.func @silu(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>)
       attributes {operand_names = ["x", "y"]} {

@@ -64,6 +64,8 @@ public:
   void addToAdjoint(unsigned index, mlir::Value value) {
     addTo(getOperand(index), value);
   }
+  /// Adds `value` to the adjoint of `of`, from which the operands are computed.
+  void addToAdjoint(mlir::Value of, mlir::Value value) { addTo(of, value); }
 
   mlir::Value add(mlir::Value x, mlir::Value y);
   mlir::Value sub(mlir::Value x, mlir::Value y);
