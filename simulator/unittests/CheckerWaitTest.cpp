@@ -153,3 +153,26 @@ TEST_P(CheckerTest, LoadToLdsNotWaitedFor) {
   EXPECT_CLEAN(run(Load + "WAITV\nDSREAD1 v2, v1\nWAITL"));
   EXPECT_SAYS(run("global_load_lds_dword v1, s[4:5]"), "m0 was never written");
 }
+
+TEST_P(CheckerTest, LoadToLdsIsWaitedForApart) {
+  if (Chip != "gfx942" && Chip != "gfx950")
+    GTEST_SKIP();
+  // Each wave fills its own half of the second 512 bytes, and reads the first
+  // 512, which the other wave then overwrites.
+  auto Kernel = [](const std::string &AtBarrier, const std::string &Last) {
+    return "v_xor_b32 v3, 64, v0\nv_lshlrev_b32 v3, 2, v3\n"
+           "v_readfirstlane_b32 s8, v1\ns_add_u32 m0, s8, 512\ns_nop 0\n"
+           "DSWRITE1 v1, v0\nWAITL\nBARRIER\n"
+           "global_load_lds_dword v1, s[4:5]\nDSREAD1 v2, v3\n" +
+           AtBarrier + "\nBARRIER\n" + Last;
+  };
+  const std::string Write = "DSWRITE1 v1, v0\nWAITL\nWAITV";
+  const std::string Read = "WAITV\nDSREAD1 v4, v3 offset:512\nWAITL";
+  // Neither wait stands for the other.
+  EXPECT_CLEAN(run(Kernel("WAITL", Write), 1, 128));
+  EXPECT_SAYS(run(Kernel("WAITV", Write), 1, 128),
+              "the access was still in flight when");
+  EXPECT_CLEAN(run(Kernel("WAITV", Read), 1, 128));
+  EXPECT_SAYS(run(Kernel("WAITL", Read), 1, 128),
+              "the access was still in flight when");
+}

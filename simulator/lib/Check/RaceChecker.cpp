@@ -59,7 +59,8 @@ ReleasedClocks RaceChecker::release(bool ToOthers, bool ThroughLds) const {
   const WaitChecker::UnderWay U = Waits.underWay();
   ReleasedClocks H;
   // LDS works off the accesses of a wave in order.
-  H.Lds = lastOver(ThroughLds ? U.ToLds : U.Lds);
+  H.Lds = lastOver(ThroughLds ? U.FlatLds : U.Lds);
+  H.ToLds = lastOver(U.ToLds);
   H.DoneRead = lastOver(U.Read);
   H.Done = std::min(lastOver(U.Store), lastOver(U.Atomic));
   // Where the workgroup has one cache, its waves need not wait to see each
@@ -83,7 +84,7 @@ ReleasedClocks RaceChecker::release(bool ToOthers, bool ThroughLds) const {
 /// What was said with a store of that number.
 static ReleasedClocks atClock(ReleasedClocks H, uint32_t Clock) {
   for (uint32_t *N :
-       {&H.Lds, &H.Read, &H.Write, &H.DoneRead, &H.Done, &H.Issued})
+       {&H.Lds, &H.ToLds, &H.Read, &H.Write, &H.DoneRead, &H.Done, &H.Issued})
     if (*N == AllIssued)
       *N = Clock;
   return H;
@@ -212,7 +213,8 @@ void RaceChecker::ended(bool Idle) {
   T->Scalar = Scalar;
   T->Idle = Idle;
   ReleasedClocks Own;
-  Own.Lds = Own.Read = Own.Write = Own.DoneRead = Own.Done = Own.Issued = Now;
+  Own.Lds = Own.ToLds = Own.Read = Own.Write = Own.DoneRead = Own.Done =
+      Own.Issued = Now;
   Own.Kept = Kept;
   Own.Back = WrittenBack[W.Index];
   T->All.Local[W.Index].raise(Own);

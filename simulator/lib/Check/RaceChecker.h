@@ -95,6 +95,7 @@ private:
   ReleasedClocks release(bool ToOthers, bool ThroughLds) const;
   void log(const Effects &E);
   bool acquireWriteBacks();
+  uint32_t ldsOver(uint64_t M, const ReleasedClocks &H) const;
   bool ordered(uint64_t M, bool IsLds, bool WasWrite) const;
   bool visible(uint64_t M, const MemoryUse &Use, bool &Near) const;
   bool visibleToScalar(uint64_t M) const;

@@ -58,6 +58,15 @@ bool RaceChecker::isReleasedTooEarly(uint64_t M) const {
          Where.clock() <= All.Remote.at(Where.wave()).Issued;
 }
 
+/// Up to which number the accesses to LDS that finish with this one are over.
+uint32_t RaceChecker::ldsOver(uint64_t M, const ReleasedClocks &H) const {
+  if (H.Lds == H.ToLds)
+    return H.Lds;
+  const uint16_t Id = Moment::of(M).id();
+  const auto &List = L.TheEffects.MemoryInstructions;
+  return Id < List.size() && L.TheEffects.of(List[Id]).ToLds ? H.ToLds : H.Lds;
+}
+
 bool RaceChecker::ordered(uint64_t M, bool IsLds, bool WasWrite) const {
   const Moment Where = Moment::of(M);
   const uint32_t From = Where.wave(), Clock = Where.clock();
@@ -66,7 +75,7 @@ bool RaceChecker::ordered(uint64_t M, bool IsLds, bool WasWrite) const {
   uint32_t Over, Issued;
   if (From - First < NumWaves) {
     const ReleasedClocks &H = All.Local[From - First];
-    Over = IsLds ? H.Lds : WasWrite ? H.Write : H.Read;
+    Over = IsLds ? ldsOver(M, H) : WasWrite ? H.Write : H.Read;
     Issued = H.Issued;
   } else {
     const Known K = All.Remote.at(From);
@@ -436,7 +445,8 @@ bool RaceChecker::readLike(Cell &C) {
     const uint32_t From = Store.wave() - First;
     if (!C.Writes.single() || From >= NumWaves ||
         (Store.wave() != Me &&
-         (Store.clock() > All.Local[From].Lds || hasMissed(C.Writes.moment()))))
+         (Store.clock() > ldsOver(Store.Bits, All.Local[From]) ||
+          hasMissed(C.Writes.moment()))))
       return false;
     Like.Writes.set(C.Writes.moment());
   }

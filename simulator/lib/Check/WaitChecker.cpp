@@ -160,9 +160,9 @@ WaitChecker::UnderWay WaitChecker::underWay() const {
     for (unsigned K = 0; K < Queues[C].Count; ++K) {
       const Event &Ev = Queues[C].at(K);
       if (Ev.IsLds)
-        Older(U.Lds, Ev.Number);
-      if (Ev.IsLds && Ev.Type != LdsAccess)
-        Older(U.ToLds, Ev.Number);
+        Older(C == WaitLds ? U.Lds : U.ToLds, Ev.Number);
+      if (Ev.IsLds && Ev.Type == FlatAccess)
+        Older(U.FlatLds, Ev.Number);
       if (Ev.Global != MemoryAccess::None)
         Older(Ev.Global == MemoryAccess::Load    ? U.Read
               : Ev.Global == MemoryAccess::Store ? U.Store

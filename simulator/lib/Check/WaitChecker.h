@@ -46,10 +46,11 @@ public:
   /// Whether the memory instruction of that number has not been waited for.
   bool isUnderWay(uint32_t Number) const;
   /// The numbers of the oldest instructions that have not been waited for; 0:
-  /// none. Atomics are not among the others. Lds: accesses to it, ToLds those
+  /// none. Atomics are not among the others. Lds: accesses to it but for loads
+  /// from memory to LDS, ToLds, which another counter counts; FlatLds: those
   /// that do not go through its queue.
   struct UnderWay {
-    uint32_t Lds = 0, ToLds = 0, Read = 0, Store = 0, Atomic = 0;
+    uint32_t Lds = 0, FlatLds = 0, ToLds = 0, Read = 0, Store = 0, Atomic = 0;
   };
   UnderWay underWay() const;
   WaitCounter storeCounter() const {

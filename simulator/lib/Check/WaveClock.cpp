@@ -27,6 +27,7 @@ bool ReleasedClocks::raise(const ReleasedClocks &To) {
     Mine = std::max(Mine, Theirs);
   };
   Raise(Lds, To.Lds);
+  Raise(ToLds, To.ToLds);
   Raise(Read, To.Read);
   Raise(Write, To.Write);
   Raise(DoneRead, To.DoneRead);

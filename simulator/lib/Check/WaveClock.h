@@ -55,9 +55,10 @@ public:
 
 /// What a wave knows of another one of its workgroup: up to which number its
 /// accesses are over, as the waves of the workgroup and (Done) as others see
-/// it.
+/// it. ToLds: its loads from memory to LDS, which finish apart from Lds, its
+/// other accesses there.
 struct ReleasedClocks {
-  uint32_t Lds = 0, Read = 0, Write = 0;
+  uint32_t Lds = 0, ToLds = 0, Read = 0, Write = 0;
   uint32_t DoneRead = 0, Done = 0;
   uint32_t Issued = 0; ///< number of its last one when it released that
   uint32_t Kept = 0;   ///< its last store that the L2 of its XCD may keep
