@@ -30,8 +30,8 @@ AffineMap RowwiseOp::getMap(unsigned index) {
 unsigned lnbwd::detail::countDims(AffineMap map, int64_t begin, int64_t end) {
   return unsigned(llvm::count_if(map.getResults(), [&](AffineExpr result) {
     auto dim = dyn_cast<AffineDimExpr>(result);
-    return dim && int64_t(dim.getPosition()) >= begin &&
-           int64_t(dim.getPosition()) < end;
+    int64_t position = dim ? int64_t(dim.getPosition()) : -1;
+    return position >= begin && position < end;
   }));
 }
 
@@ -78,6 +78,8 @@ static int64_t getLeadingDims(ArrayRef<Attribute> maps, int64_t numRowDims) {
 
 int64_t RowwiseOp::getNumGroupDims() {
   auto all = int64_t(getNumRowDims());
+  if (all < 2)
+    return 0;
   if (int64_t count = getLeadingDims(getIndexingMaps().getValue(), all))
     return count;
   // What all groups share is found by the row's number if the rows of a group
@@ -98,7 +100,8 @@ Access lnbwd::detail::getAccess(AffineMap map, bool isAdded, int64_t numRowDims,
   if (numColumns == 0 && !isAdded)
     return Access::Scalar;
   if (numRows > 0)
-    return numRows == getLeadingDims(maps, numRowDims) &&
+    return numRows < numRowDims &&
+                   numRows == getLeadingDims(maps, numRowDims) &&
                    hasDims(map, 0, numRows)
                ? Access::GroupColumn
                : Access::Row;
