@@ -21,6 +21,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -348,6 +349,23 @@ Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
       .Default([](Operation *) { return Value(); });
 }
 
+/// Replaces `op` on a vector by one on each element. The keys of its rounds,
+/// the same for all elements, are scalars then; as vectors, LLVM would keep
+/// each in as many scalar registers as there are elements.
+static void unroll(PhiloxOp op, SmallVectorImpl<Operation *> &elements) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  auto counters = vector::ToElementsOp::create(b, op.getCounter());
+  SmallVector<Value> drawn;
+  for (Value counter : counters.getResults()) {
+    drawn.push_back(
+        PhiloxOp::create(b, counter.getType(), op.getSeed(), counter));
+    elements.push_back(drawn.back().getDefiningOp());
+  }
+  op.replaceAllUsesWith(
+      vector::FromElementsOp::create(b, op.getType(), drawn).getResult());
+  op.erase();
+}
+
 void ExpandMath::runOnOperation() {
   FailureOr<const ChipInfo *> info = getChipOption(getOperation(), chip);
   if (failed(info))
@@ -357,8 +375,11 @@ void ExpandMath::runOnOperation() {
   // Divisions first, while their divisors can still be told.
   SmallVector<Operation *> divisions, functions;
   getOperation()->walk([&](Operation *op) {
+    auto philox = dyn_cast<PhiloxOp>(op);
     if (isa<arith::DivFOp>(op))
       divisions.push_back(op);
+    else if (philox && isa<VectorType>(philox.getType()))
+      unroll(philox, functions);
     else if (isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
              isa<arith::MaxNumFOp, arith::MinNumFOp, PhiloxOp>(op))
       functions.push_back(op);

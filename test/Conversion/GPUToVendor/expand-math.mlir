@@ -184,3 +184,14 @@ func.func @approximate(%v: f32) -> f32 {
   %4 = math.log %3 fastmath<afn> : f32
   return %4 : f32
 }
+
+// Element by element, so that the rounds' keys are scalars.
+// CHECK-LABEL: func @philox(
+// CHECK:         vector.to_elements %arg1
+// CHECK-COUNT-40: arith.mul
+// CHECK-NOT:     vector<2xi32>
+// CHECK:         vector.from_elements
+func.func @philox(%seed: i64, %counter: vector<2xi32>) -> vector<2xi32> {
+  %bits = lnbwd.philox %seed, %counter : vector<2xi32>
+  return %bits : vector<2xi32>
+}
