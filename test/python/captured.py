@@ -11,17 +11,25 @@ shows the same regions as Inductor itself and takes a fraction of its time.
 import torch
 from functorch.compile import min_cut_rematerialization_partition
 from torch._dynamo.backends.common import aot_autograd
+from torch._inductor import inductor_prims
 from torch._inductor.decomposition import select_decomp_table
 from torch._inductor.fx_passes.replace_random import replace_random_passes
 from torch._inductor.virtualized import V
 
 import lnbwd.inductor
 from lnbwd.inductor.graph_pass import RecomputePass, RegionPass
+from lnbwd.rowprogram import _draw
 
 
 def inputs_mode(module):
     return next(n.meta["val"].fake_mode for n in module.graph.nodes
                 if isinstance(n.meta.get("val"), torch.Tensor))
+
+
+def draw(size, seed, mode):
+    """What kernels of Inductor draw; its operation by itself draws PyTorch's random numbers."""
+    assert mode == "rand"
+    return _draw(seed, 1, torch.Size(size).numel()).reshape(size)
 
 
 class Captured:
@@ -35,7 +43,10 @@ class Captured:
         def compiler(module, inputs):
             if with_regions:
                 region_pass(module.graph)
-                module.recompile()
+            for node in module.graph.nodes:
+                if node.target is inductor_prims.random:
+                    node.target = draw
+            module.recompile()
             self.graphs.append(module.graph)
             return module
 

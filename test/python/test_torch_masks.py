@@ -147,16 +147,16 @@ def gpt2_with_dropout(device):
 
 @pytest.mark.parametrize("precision", ["autocast", "float32"])
 def test_gpt2_with_dropout(device, precision):
-    """The same masks are drawn with our regions and without. Every norm's gradient is a region,
-    which reads the masks around it; a norm after a dropout is torch.compile's, which draws the
-    mask where it uses it."""
+    """The same masks are drawn with our regions and without. A norm behind a dropout is a region,
+    which draws the mask, and so is its gradient, which reads the masks around it."""
     model, batch = gpt2_with_dropout(device)
-    results = []
+    results, graphs = [], []
     for has_regions in (True, False):
         torch._dynamo.reset()
         torch.manual_seed(3)
         model.zero_grad()
         captured = Captured(has_regions)
+        graphs.append(captured)
         with torch.autocast(device.type, torch.bfloat16, enabled=precision == "autocast"):
             loss = torch.compile(model, backend=captured.backend)(*batch)
         loss.backward()
@@ -168,11 +168,12 @@ def test_gpt2_with_dropout(device, precision):
         assert (got[name] - want[name]).norm() <= tolerance * want[name].norm() + 1e-6, name
     norms = [d.program for d in taken() if d.row_sums and d.program.length == 64]
     forward = [p for p in norms if all(o.kind != "column_sum" for o in p.outputs)]
-    assert len(norms) == 3 and not forward
-    # All but the last stand beside a dropout.
+    assert len(norms) == 5
+    assert [p.draws for p in forward] == [True, True]
+    # All gradients but the last stand beside a dropout.
     assert sum(any(i.dtype == "i8" for i in p.inputs) for p in norms) >= 2
-    random = [n for n in captured.graphs[0].nodes if "inductor_random" in str(n.target)]
-    assert len(random) == 2
+    assert [[n.name for n in c.graphs[0].nodes if n.name.startswith("inductor_random")]
+            for c in graphs] == [[], ["inductor_random_default_1", "inductor_random_default"]]
 
 
 def test_random_numbers_are_compared_outside(device):

@@ -5,10 +5,13 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
+from captured import run_captured
+from torch._inductor import inductor_prims
 
 import lnbwd
 from lnbwd import regions_op
-from lnbwd.rowprogram import Builder, Input, Output, RowProgram
+from lnbwd.rowprogram import Builder, Input, Output, RowProgram, _draw
 
 
 def dropout(n: int, rows: int | None = None, groups: int | None = None) -> RowProgram:
@@ -62,3 +65,28 @@ def test_groups_of_unknown_sizes_are_refused():
     program = dropout(96, None, 3)
     with pytest.raises(ValueError, match="known number of rows in a group"):
         program.mlir()
+
+
+@pytest.mark.parametrize("shape", [(6, 64), (2, 5, 96)])
+def test_dropout_is_drawn_in_its_region(shape):
+    """The mask is that of the seed and of each element's place, forward and backward."""
+    n = shape[-1]
+    x, h, gamma, beta = (torch.randn(s).requires_grad_() for s in (shape, shape, n, n))
+
+    def function(x, h, gamma, beta):
+        stream = x + F.dropout(h, 0.25)
+        return F.layer_norm(stream, (n,), gamma, beta), stream
+
+    with lnbwd.simulate():
+        torch.manual_seed(3)
+        (y, stream), captured = run_captured(function, x, h, gamma, beta)
+        (y.square().sum() + stream.sum()).backward()
+    forward, _ = captured.graphs
+    assert not any(node.target is inductor_prims.random for node in forward.nodes)
+    assert any("random" in str(node.args) for node in forward.nodes
+               if node.target is torch.ops.lnbwd._region.default)
+    torch.manual_seed(3)
+    [seed] = inductor_prims.seeds(1, torch.device("cpu"))
+    kept = (_draw(seed, x.numel() // n, n) > 0.25).reshape(shape)
+    torch.testing.assert_close(stream, x + h * kept / 0.75)
+    torch.testing.assert_close(h.grad, x.grad * kept / 0.75)

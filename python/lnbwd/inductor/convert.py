@@ -36,7 +36,8 @@ from ..rowprogram import COMPARISONS, CONDITIONS, Builder, Input, cut
 
 __all__ = ["Conversion", "Domain", "Unsupported", "UnsupportedOperation", "is_column_sum",
            "is_computed_in_place", "is_constant", "is_group_sum", "is_misplaced", "is_random",
-           "is_reduction", "is_supported", "row_sum_axis", "sources", "spread_over", "sum_kind"]
+           "is_reduction", "is_seed", "is_supported", "row_sum_axis", "sources", "spread_over",
+           "sum_kind"]
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -255,6 +256,11 @@ def is_random(node: Node) -> bool:
     return node.op == "call_function" and (
         node.target is inductor_prims.random
         or torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()))
+
+
+def is_seed(node: Node) -> bool:
+    """Whether a node is the seed of random numbers that are drawn in a kernel."""
+    return node.op == "call_function" and node.target is inductor_prims.lookup_seed
 
 
 _COMPUTED_IN_PLACE = {
@@ -727,6 +733,19 @@ def _softmax(c: Conversion, node: Node) -> int:
     return b.add("add", b.add("log", total), largest)
 
 
+def _random(c: Conversion, node: Node) -> int:
+    """The numbers that Inductor draws in the kernel of a reduction: by the place of each element in
+    its tensor."""
+    seed, mode = node.args[1:3]
+    if (mode != "rand" or any(node.kwargs.values()) or not isinstance(seed, Node)
+            or not is_seed(seed) or c.domain.role(node.meta["val"]) != "row"):
+        raise Unsupported(f"draws {_describe(node.meta['val'])} by {mode}")
+    if seed not in c.inputs:
+        c.inputs[seed] = Input("number", "i64")
+        c.values[seed] = c.builder.add("input", len(c.inputs) - 1)
+    return c.builder.add("random", c.values[seed])
+
+
 def _getitem(c: Conversion, node: Node) -> int:
     pair = c.values.get(node.args[0])  # type: ignore[arg-type]
     if not isinstance(pair, tuple):
@@ -750,7 +769,7 @@ _HANDLERS: list[tuple[Any, _Handler]] = [
     ({aten.sigmoid.default}, _sigmoid), ({aten.relu.default}, _relu),
     ({aten.sign.default}, _sign),
     ({aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default}, _clamp),
-    (SOFTMAXES, _softmax),
+    (SOFTMAXES, _softmax), ({inductor_prims.random}, _random),
     ({operator.getitem}, _getitem)]
 if hasattr(prims, "fma"):
     _HANDLERS.append(({prims.fma.default}, _fma))
@@ -799,7 +818,7 @@ def check(node: Node, domain: Domain) -> None:
     trial = Conversion(domain)
     for source in sources(node):
         source_value = source.meta["val"]
-        if is_constant(source):
+        if is_constant(source) or is_seed(source):
             continue
         if not isinstance(source_value, torch.Tensor):
             raise Unsupported("takes a tuple")

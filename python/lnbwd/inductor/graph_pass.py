@@ -244,6 +244,10 @@ def _replace(graph: Graph, region: Region) -> None:
                     raise Unsupported("the number of its groups cannot be written down")
                 inputs[first] = _new_node(graph, torch.ops.aten.reshape.default, (
                     inputs[first], [groups, -1, program.length]))
+        for index, operand in enumerate(program.inputs):
+            if operand.kind == "number":  # Where it lies among the seeds, without a copy.
+                seeds, number = inputs[index].args[:2]
+                inputs[index] = _new_node(graph, torch.ops.aten.select.int, (seeds, 0, number))
         call = _new_node(graph, torch.ops.lnbwd._region.default, (inputs, text))
         for index, (nodes, wanted) in enumerate(zip(region.outputs, shapes, strict=True)):
             item = _new_node(graph, operator.getitem, (call, index))

@@ -63,9 +63,11 @@ class Measurements:
 
     def find(self, program: RowProgram, device: torch.device) -> Times | None:
         """The times of a program on a device; None where there are none to be had: the number of
-        rows is not known, no timer is for the device, or the measurement failed, which is logged.
+        rows is not known, no timer is for the device, it draws random numbers, for which PyTorch
+        has no operation, or the measurement failed, which is logged.
         """
-        if program.rows is None or (self._timer is None and device.type != "cuda"):
+        if program.rows is None or program.draws or (
+                self._timer is None and device.type != "cuda"):
             return None
         text, target = program.text(), launching.open_device(device)
         spec = MeasurementSpec("times", text, target.chip, target.info.name, program.rows,

@@ -17,7 +17,7 @@ computes again of the forward one belongs to the region that uses it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +39,7 @@ from .convert import (
     is_group_sum,
     is_misplaced,
     is_random,
+    is_seed,
     is_supported,
     is_view,
     row_sum_axis,
@@ -188,7 +189,8 @@ def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
             result.difference_update(misplaced)
             misplaced = []
         if (all(source in result for source in sources(node)
-                if not _is_readable(source, domain)) and not _is_drawn(node) and not misplaced):
+                if not _is_readable(source, domain))
+                and not _is_drawn(node, result) and not misplaced):
             result.add(node)
     # What is no output has its users inside.
     for node in reversed(graph.nodes):
@@ -201,7 +203,7 @@ def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
 def _is_readable(node: Node, domain: Domain) -> bool:
     """Whether a kernel can read a node's elements. Conditions of rows or of columns, and what is
     spread over a row, are made where they are used."""
-    if is_constant(node):
+    if is_constant(node) or is_seed(node):
         return True
     value = node.meta["val"]
     if not isinstance(value, torch.Tensor):
@@ -211,12 +213,13 @@ def _is_readable(node: Node, domain: Domain) -> bool:
             and value.dtype in (ELEMENTS if role == "row" else DTYPES))
 
 
-def _is_drawn(node: Node) -> bool:
-    """Whether a node is a mask made of random numbers, as dropout draws it. It is left to Inductor,
-    which makes the numbers where it compares them: the mask has a quarter of their bytes."""
+def _is_drawn(node: Node, inside: Collection[Node] = ()) -> bool:
+    """Whether a node is a mask made of random numbers, as dropout draws it, that are not
+    ``inside``. It is left to Inductor, which makes the numbers where it compares them: the mask has
+    a quarter of their bytes."""
     value = node.meta["val"]
     return isinstance(value, torch.Tensor) and value.dtype == torch.bool and any(
-        is_random(source) for source in sources(node))
+        is_random(source) and source not in inside for source in sources(node))
 
 
 def _levels(graph: Graph, domain: Domain, candidates: set[Node]) -> dict[Node, int]:
@@ -538,6 +541,8 @@ def convert(region: Region) -> None:
     region.outputs = [found[output] for output in ordered]
     if not any(i.kind == "row" for i in program.inputs):
         raise Unsupported("it reads no row block")
+    if rows is None and program.has_groups and program.draws:
+        raise Unsupported("it draws random numbers in groups of an unknown number of rows")
     if program.has_groups and isinstance(region.domain.groups, int):
         program = dataclasses.replace(program, groups=region.domain.groups)
     if rows is None:
