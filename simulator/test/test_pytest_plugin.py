@@ -4,6 +4,7 @@
 """The pytest plugin: its reports, and Triton's kernels where Triton is installed."""
 
 import ctypes
+import dataclasses
 import importlib.util
 import json
 import os
@@ -57,6 +58,11 @@ def test_suppressions(tmp_path):
     assert result["suppressions"] == [{"kind": "external", "justification": "known"}]
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 30
     assert result["relatedLocations"]
+    again = dataclasses.replace(finding, message="at another address", count=9)
+    moved = dataclasses.replace(finding, cause="lanes")
+    logged = findings.Sarif("gfx942", [finding, again, moved]).to_dict()["results"]
+    prints = [entry["partialFingerprints"]["lnbwdSim/v1"] for entry in logged]
+    assert prints[0] == prints[1] != prints[2]
     for text, problem in (('[[suppress]]\nkernel = "a"', "expected a reason"),
                           ('[[suppress]]\nreason = "a"', "expected one of"),
                           ('[[suppress]]\nreason = "a"\nwave = 1', "got wave"),

@@ -9,6 +9,7 @@ Nothing here needs PyTorch, Triton or pytest.
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 import importlib
 import linecache
 import os
@@ -228,10 +229,22 @@ def _location(place: Place, message: str = "") -> dict[str, Any]:
     return result
 
 
+def _fingerprint(finding: Finding) -> str:
+    """The same in each run: no addresses or numbers of waves, and, since code
+    above them moves, the text of the lines where there is one."""
+    parts = [finding.check, finding.kernel, finding.cause]
+    for access in (finding.where, finding.other):
+        place = access.place if access else None
+        parts += [_relative(place.file), linecache.getline(place.file, place.line).strip()
+                  or str(place.line)] if place else [""]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
 def _result(finding: Finding) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": finding.check, "level": "error",
         "message": {"text": finding.describe()},
+        "partialFingerprints": {"lnbwdSim/v1": _fingerprint(finding)},
         "properties": {"chip": finding.chip, "kernel": finding.kernel, "test": finding.test,
                        "count": finding.count},
     }
