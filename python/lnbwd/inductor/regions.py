@@ -52,8 +52,8 @@ from .fusion import is_fused, is_in_memory, made_of, separated_users
 
 __all__ = ["Region", "find_regions", "normalised"]
 
-MIN_LENGTH, MAX_LENGTH = 16, 16384
-"""The rows that are looked at: shorter ones fill no wave, longer ones no workgroup holds."""
+MIN_LENGTH, MAX_LENGTH = 4, 262144
+"""The lengths of rows that are looked at: those at which kernels were measured to be faster."""
 
 
 @dataclass
