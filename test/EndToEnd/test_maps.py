@@ -158,6 +158,8 @@ class Domain:
 GROUP_NORM = {"rows": "Bg", "columns": "cs", "operands": ["gc", "c", "Bgc"], "b": 5, "g": 3}
 IMAGE = {"rows": "M", "columns": "chw", "operands": ["c", "hw", "cw", "Mc"], "m": 70, "c": 6}
 HEAD_NORM = {"rows": "Bth", "columns": "d", "operands": ["td", "th", "h", "t"], "b": 3, "t": 7}
+# UNIT has a row dimension of one, which is no index.
+UNIT = {"rows": "Bgh", "columns": "cs", "operands": ["gcs", "hcs"], "b": 5, "c": 4, "s": 64}
 SAMPLE = {"rows": "BT", "columns": "cs", "operands": ["Bc", "B", "T", "Ts", "c"], "b": 3, "t": 11}
 
 
@@ -174,7 +176,9 @@ SAMPLE = {"rows": "BT", "columns": "cs", "operands": ["Bc", "B", "T", "Ts", "c"]
     ("gfx1100", {**HEAD_NORM, "h": 3, "d": 37}, ""),
     ("gfx90a", {**HEAD_NORM, "h": 2, "d": 128}, "schedule=row_groups=4"),
     ("gfx942", {**SAMPLE, "c": 4, "s": 24}, "schedule=prefetch=1"),
-    ("gfx1201", {**SAMPLE, "c": 5, "s": 7}, "")])
+    ("gfx1201", {**SAMPLE, "c": 5, "s": 7}, ""),
+    ("gfx942", {**UNIT, "g": 1, "h": 3}, "schedule=prefetch=1"),
+    ("gfx1100", {**UNIT, "g": 2, "h": 1}, "")])
 def test_operands_that_lack_dimensions(build, tmp_path, chip, domain, options):
     domain = Domain(**domain)
     file = tmp_path / "f.hsaco"

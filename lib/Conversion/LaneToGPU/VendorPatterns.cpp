@@ -142,8 +142,9 @@ static Value emitRowLoadPredicated(ImplicitLocOpBuilder &b, Type type,
   // Of a view whose rows are not those of the kernel, all is in bounds.
   MemRefLayoutAttrInterface layout =
       cast<MemRefType>(memory.getType()).getLayout();
-  bool hasRows = !isa<AffineMapAttr>(layout) ||
-                 isa<AffineDimExpr>(layout.getAffineMap().getResult(0));
+  bool hasRows =
+      !isa<AffineMapAttr>(layout) ||
+      layout.getAffineMap().getResult(0) == getAffineDimExpr(0, b.getContext());
   Value row = hasRows ? group : arith::AddIOp::create(b, tile, group);
   SmallVector<Value> indices{row};
   if (column)
