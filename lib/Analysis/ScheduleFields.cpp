@@ -62,27 +62,11 @@ ScheduleFields::getChecked(function_ref<InFlightDiagnostic()> emitError,
   });
 }
 
-/// Names that fields had in the previous version, and their present ones.
-static constexpr std::pair<StringLiteral, StringLiteral> oldNames[] = {
-    {"early_start", field::dependentLaunch},
-    {"row_slices", field::rowSplits},
-    {"early_rows", field::prefetchBeforeDependency},
-    {"early_next", field::earlyTrigger}};
-
-std::string lnbwd::replaceOldFieldNames(StringRef text) {
-  std::string result = text.str();
-  for (auto [oldName, name] : oldNames)
-    for (size_t at; (at = result.find(oldName)) != std::string::npos;)
-      result.replace(at, oldName.size(), name);
-  return result;
-}
-
 std::optional<int64_t> lnbwd::findOverride(StringRef overrides,
                                            StringRef field) {
   std::optional<int64_t> found;
   SmallVector<StringRef> assignments;
-  std::string current = replaceOldFieldNames(overrides);
-  StringRef(current).split(assignments, ',', -1, /*KeepEmpty=*/false);
+  overrides.split(assignments, ',', -1, /*KeepEmpty=*/false);
   for (StringRef assignment : assignments) {
     auto [name, text] = assignment.trim().split('=');
     int64_t value = 0;
@@ -99,8 +83,7 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
   SmallVector<int64_t *> values = fields.getValues();
   SmallPtrSet<const int64_t *, 4> set;
   SmallVector<StringRef> assignments;
-  std::string current = replaceOldFieldNames(overrides);
-  StringRef(current).split(assignments, ',', -1, /*KeepEmpty=*/false);
+  overrides.split(assignments, ',', -1, /*KeepEmpty=*/false);
   for (StringRef assignment : assignments) {
     auto [name, text] = assignment.trim().split('=');
     const auto *info =

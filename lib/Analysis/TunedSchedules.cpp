@@ -170,7 +170,7 @@ static ScheduleAttr parseSchedule(const std::string &text, MLIRContext *context,
       problem = diagnostic.str();
     return success();
   });
-  std::string attribute = "#lnbwd.schedule<" + replaceOldFieldNames(text) + ">";
+  std::string attribute = "#lnbwd.schedule<" + text + ">";
   return dyn_cast_or_null<ScheduleAttr>(parseAttribute(attribute, context));
 }
 

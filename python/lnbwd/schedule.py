@@ -51,14 +51,7 @@ FIELDS = {row[0]: Field(*row) for row in _schedule.FIELDS}
 """All fields by name, in the order in which a schedule has them."""
 
 
-# Names that fields had in the previous version.
-_OLD_NAMES = {"early_start": _schedule.DEPENDENT_LAUNCH, "row_slices": _schedule.ROW_SPLITS,
-              "early_rows": _schedule.PREFETCH_BEFORE_DEPENDENCY,
-              "early_next": _schedule.EARLY_TRIGGER}
-
-
 def _field(name: str) -> Field:
-    name = _OLD_NAMES.get(name, name)
     if name not in FIELDS:
         raise ValueError(f"schedule: expected one of the fields {', '.join(FIELDS)}, got {name!r}")
     return FIELDS[name]

@@ -112,9 +112,6 @@ def test_schedules_are_written_and_read():
     assert schedule.parse_printed(
         "threads_per_row = 64, dependent_launch = true, reload = false") == {
             "threads_per_row": 64, "dependent_launch": 1, "reload": 0}
-    for old, name in schedule._OLD_NAMES.items():
-        assert schedule.overrides({old: 1}) == f"{name}=1"
-        assert schedule.parse(f"{old}=1") == {name: 1}
     printed = """module attributes {
       lnbwd.rejected_schedules = {k = [#lnbwd.schedule<stages = 2>]}} {
       attributes {schedule = #lnbwd.schedule<stages = 3,

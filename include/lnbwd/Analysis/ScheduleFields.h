@@ -41,10 +41,6 @@ struct ScheduleFields {
              mlir::MLIRContext *context) const;
 };
 
-/// `text` with the fields' present names, where it has those of the previous
-/// version.
-std::string replaceOldFieldNames(llvm::StringRef text);
-
 /// The number that `overrides` sets `field` to, if it does.
 std::optional<int64_t> findOverride(llvm::StringRef overrides,
                                     llvm::StringRef field);
