@@ -41,6 +41,10 @@ struct Operand {
   const KindInfo &kindInfo() const {
     return getInfo(static_cast<OperandKind>(kind));
   }
+  bool isNumber() const {
+    const KindInfo &info = kindInfo();
+    return !info.hasGroups && !info.hasRows && !info.hasColumns;
+  }
 };
 
 /// A row program whose kernel is loaded on a device: its operands in the order

@@ -122,8 +122,9 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
     for (size_t i = 0; i < addresses.size(); ++i) {
       if (!addressOf(arguments[numbers + i], addresses[i]))
         return nullptr;
-      // A view into the middle of another tensor.
-      if (!isAligned(addresses[i]))
+      // A view into the middle of another tensor. Numbers may be one.
+      if (!isAligned(addresses[i]) &&
+          !(i < program->inputs.size() && program->inputs[i].isNumber()))
         return callInPython(*call, arguments, count);
     }
     WithoutInterpreterLock unlocked;

@@ -6,7 +6,8 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from captured import run_captured
+import torch.utils.checkpoint
+from captured import draw, run_captured, taken
 from torch._inductor import inductor_prims
 
 import lnbwd
@@ -90,3 +91,23 @@ def test_dropout_is_drawn_in_its_region(shape):
     kept = (_draw(seed, x.numel() // n, n) > 0.25).reshape(shape)
     torch.testing.assert_close(stream, x + h * kept / 0.75)
     torch.testing.assert_close(h.grad, x.grad * kept / 0.75)
+
+
+@pytest.mark.usefixtures("fresh_regions")
+def test_dropouts_of_two_graphs_are_left():
+    """What the backward pass draws again, Inductor may draw in a kernel of another kind."""
+    x, scale = torch.randn(6, 64).requires_grad_(), torch.randn(64).requires_grad_()
+
+    def layer(x, scale):
+        y = F.dropout(x * scale, 0.5)
+        return (y - y.mean(-1, keepdim=True)).sin()
+
+    with lnbwd.simulate():
+        y, captured = run_captured(
+            lambda *given: torch.utils.checkpoint.checkpoint(layer, *given, use_reentrant=False),
+            x, scale)
+        y.sum().backward()
+    forward, backward = captured.graphs
+    for graph in (forward, backward):
+        assert any(node.target is draw for node in graph.nodes)
+    assert taken() and not any(d.program.draws for d in taken())

@@ -259,8 +259,13 @@ def is_random(node: Node) -> bool:
 
 
 def is_seed(node: Node) -> bool:
-    """Whether a node is the seed of random numbers that are drawn in a kernel."""
-    return node.op == "call_function" and node.target is inductor_prims.lookup_seed
+    """Whether a node is the seed of random numbers that are drawn in this graph alone: in the other
+    one, Inductor's kernel may draw others of it."""
+    if node.op != "call_function" or node.target is not inductor_prims.lookup_seed:
+        return False
+    seeds: Node = node.args[0]  # type: ignore[assignment]
+    return seeds.op == "call_function" and all(
+        user.op != "output" for user in (*node.users, *seeds.users))
 
 
 _COMPUTED_IN_PLACE = {

@@ -472,7 +472,9 @@ def _left_outside(region: Region) -> set[Node]:
                 if current not in inside or (current is not node and is_in_memory(
                         current, inside, region.unfused)):
                     return None
-                return is_fused(current) and region.domain.role(current.meta["val"]) == "row"
+                # Where there is no sum, other numbers may be drawn.
+                return (is_fused(current) and not is_random(current)
+                        and region.domain.role(current.meta["val"]) == "row")
 
             nodes, others = made_of(node, is_made) or (set(), set())
             if not others:
