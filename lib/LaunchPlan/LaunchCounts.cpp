@@ -9,6 +9,7 @@
 #include "lnbwd/LaunchPlan/LaunchCounts.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
+#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
@@ -34,6 +35,8 @@ LaunchCounts lnbwd::makeLaunchCounts(OpBuilder &builder, RowwiseOp op) {
   }
   counts.rows =
       RowCountOp::create(builder, loc, op.getRowBlock(), op.getRowRank());
+  if (Attribute ratio = op->getAttr(rowRatioAttr))
+    counts.rows.getDefiningOp()->setAttr(rowRatioAttr, ratio);
   if (int64_t dims = op.getNumGroupDims())
     counts.groups = GroupCountOp::create(builder, loc, op.getRowBlock(), dims);
   counts.workgroups =

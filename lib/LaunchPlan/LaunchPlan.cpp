@@ -48,7 +48,15 @@ struct Count {
   /// The constant, or the index of the workgroup count.
   int64_t value = 0;
   int64_t power = 0;
+  /// Of rows: how many there are for how many of the launch, or null.
+  DenseI64ArrayAttr ratio = {};
 };
+
+/// Adds `ratio`, unless it is that of the launch's own rows.
+static void addRatio(json::Object &object, DenseI64ArrayAttr ratio) {
+  if (ratio && ratio[0] != ratio[1])
+    object["ratio"] = json::Array{ratio[0], ratio[1]};
+}
 
 class PlanBuilder {
 public:
@@ -76,7 +84,7 @@ private:
   /// The written row blocks that the launches so far take.
   DenseSet<unsigned> rowsWritten;
   /// Schedules that a workgroup count was made for; equal ones share it.
-  SmallVector<std::array<int64_t, 5>> knownCounts;
+  SmallVector<std::array<int64_t, 7>> knownCounts;
   DenseMap<Operation *, int64_t> knownAllocs;
 };
 } // namespace
@@ -140,9 +148,16 @@ int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
   if (!fixed && !schedule.getWorkgroupsPerComputeUnit() &&
       schedule.getWorkgroupsPerRow() == 1 && !schedule.takesOneTile(fixed))
     fixed = std::min(mostWorkgroups, mostWorkItems / schedule.getThreads());
-  std::array<int64_t, 5> key{schedule.getRowsPerWorkgroup(),
+  auto ratio =
+      count.getRowCount().getDefiningOp()->getAttrOfType<DenseI64ArrayAttr>(
+          rowRatioAttr);
+  std::array<int64_t, 7> key{schedule.getRowsPerWorkgroup(),
                              fixed ? 0 : schedule.getWorkgroupsPerComputeUnit(),
-                             fixed, schedule.getWorkgroupsPerRow(), isPerGroup};
+                             fixed,
+                             schedule.getWorkgroupsPerRow(),
+                             isPerGroup,
+                             ratio ? ratio[0] : 1,
+                             ratio ? ratio[1] : 1};
   auto *known = llvm::find(knownCounts, key);
   if (known == knownCounts.end()) {
     json::Object rule{{"rows_per_workgroup", key[0]},
@@ -153,6 +168,7 @@ int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
       rule["workgroups_per_row"] = schedule.getWorkgroupsPerRow();
     if (isPerGroup)
       rule["per_group"] = true;
+    addRatio(rule, ratio);
     workgroupCounts.push_back(std::move(rule));
     knownCounts.push_back(key);
     return int64_t(knownCounts.size()) - 1;
@@ -212,6 +228,8 @@ std::optional<Count> PlanBuilder::evaluate(Value value) {
   if (value.getDefiningOp<GroupCountOp>())
     return Count{Count::Constant, 1, 1};
   if (auto count = value.getDefiningOp<RowCountOp>()) {
+    if (auto ratio = count->getAttrOfType<DenseI64ArrayAttr>(rowRatioAttr))
+      return Count{Count::Rows, 0, 0, ratio};
     // One workgroup for each group is a static size, after a cast.
     Value source = count.getSource();
     while (auto cast = source.getDefiningOp<memref::CastOp>())
@@ -251,8 +269,11 @@ std::optional<Count> PlanBuilder::evaluate(Value value) {
 FailureOr<json::Value> PlanBuilder::makeCount(Operation *user, Value value) {
   std::optional<Count> count = evaluate(value);
   if (count && count->base == Count::Rows) {
-    if (count->power == 0)
-      return json::Value(json::Object{{"rows", true}});
+    if (count->power == 0) {
+      json::Object object{{"rows", true}};
+      addRatio(object, count->ratio);
+      return json::Value(std::move(object));
+    }
     if (count->power == -1)
       return json::Value(json::Object{{"rows_per_group", true}});
   }

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 #include "lnbwd/LaunchPlan/Passes.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
@@ -231,6 +232,8 @@ void Recorder::add(Operation &op) {
                       {"outputs", std::move(outputs)}};
   if (program.getAccumulate())
     result["accumulate"] = true;
+  if (auto ratio = program->getAttrOfType<DenseI64ArrayAttr>(rowRatioAttr))
+    result["ratio"] = json::Array{ratio[0], ratio[1]};
   if (hasOwnRows(program))
     result["own_rows"] = *program.getStaticRowCount();
   programs.push_back(std::move(result));

@@ -353,7 +353,8 @@ public:
               const std::vector<bool> &isFinal, const ElementConsumer &consumer)
       : program(program), inputs(inputs), written(written), isRead(isRead),
         isFinal(isFinal), consumer(consumer),
-        rows(program.ownRows.value_or(inputs.rows)),
+        rows(program.ownRows.value_or(inputs.rows * program.times /
+                                      program.over)),
         groups(program.ownRows ? 1 : inputs.groups) {
     findVarying();
   }

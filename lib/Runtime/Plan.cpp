@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <set>
 
 using nlohmann::json;
@@ -177,6 +178,16 @@ static bool readGroups(PlanReader &reader, const char *key, const Plan &plan) {
   return isSet;
 }
 
+/// Reads the numbers of rows, if they are there: of the kernel, for those of
+/// the launch.
+static RowRatio readRatio(PlanReader &reader) {
+  if (!reader.has("ratio"))
+    return {};
+  const json &numbers = reader.array("ratio", 2, 2);
+  return {readInteger(numbers[0], reader.at("ratio"), 1, kMaxInt32),
+          readInteger(numbers[1], reader.at("ratio"), 1, kMaxInt32)};
+}
+
 static PlanValue readParameter(const json &value, const std::string &where,
                                const Plan &plan) {
   using Kind = PlanValue::Kind;
@@ -197,7 +208,7 @@ static PlanValue readParameter(const json &value, const std::string &where,
   else if (reader.has("constant"))
     parameter.index = reader.integer("constant", 0);
   else if (reader.flag("rows"))
-    parameter.kind = Kind::Rows;
+    parameter = {Kind::Rows, 0, false, readRatio(reader)};
   else if (readGroups(reader, "groups", plan))
     parameter = {Kind::Constant, 1, /*timesGroups=*/true};
   else
@@ -375,8 +386,10 @@ static Plan readPlan(const json &document, const std::string &text) {
     int64_t most = count.integerOr("max_workgroups", 0, 1, kMaxInt32);
     int64_t perRow = count.integerOr("workgroups_per_row", 1, 1, kMaxInt32);
     bool perGroup = readGroups(count, "per_group", plan);
+    RowRatio ratio = readRatio(count);
     count.finish();
-    plan.workgroupCounts.push_back({rows, limit, most, perRow, perGroup});
+    plan.workgroupCounts.push_back(
+        {rows, limit, most, perRow, perGroup, ratio});
   }
 
   const json &workspaces = reader.array("workspace", 0, kMaxWorkspaces);
@@ -434,11 +447,23 @@ void Plan::checkSize(LaunchSize size) const {
             "; all groups have the same number of rows");
 }
 
+int64_t RowRatio::scale(int64_t rows) const {
+  int64_t scaled = checkedMultiply(rows, times, "rows");
+  if (scaled % over != 0)
+    throw Error(LNBWD_ERROR_INVALID_ARGUMENT,
+                "M, the number of rows: expected a multiple of " +
+                    std::to_string(over / std::gcd(over, times)) +
+                    ", so that all row dimensions are whole, got " +
+                    std::to_string(rows));
+  return scaled / over;
+}
+
 int64_t Plan::workgroupCount(size_t index, LaunchSize size,
                              int64_t computeUnits) const {
   const PlanWorkgroupCount &rule = workgroupCounts[index];
   // Groups share what there is.
-  int64_t rows = rule.perGroup ? size.rowsPerGroup() : size.rows;
+  int64_t rows =
+      rule.perGroup ? size.rowsPerGroup() : rule.ratio.scale(size.rows);
   int64_t groups = rule.perGroup ? std::max<int64_t>(size.groups, 1) : 1;
   int64_t count = ceilDivide(rows, rule.rowsPerWorkgroup);
   if (rule.workgroupsPerComputeUnit != 0)
@@ -463,7 +488,7 @@ int64_t PlanValue::evaluate(LaunchSize size, const int64_t *workgroupCounts,
                             const char *what) const {
   int64_t count = index;
   if (kind == Kind::Rows)
-    count = size.rows;
+    count = ratio.scale(size.rows);
   else if (kind == Kind::RowsPerGroup)
     count = size.rowsPerGroup();
   else if (kind == Kind::WorkgroupCount)

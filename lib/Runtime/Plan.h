@@ -79,6 +79,15 @@ struct PlanOperation {
   std::vector<std::pair<std::string, size_t>> operands;
 };
 
+/// Numbers of rows of a kernel and of the launch, of which one follows from the
+/// other.
+struct RowRatio {
+  int64_t times = 1, over = 1;
+
+  /// The kernel's rows, where the launch has `rows`.
+  int64_t scale(int64_t rows) const;
+};
+
 struct PlanWorkgroupCount {
   int64_t rowsPerWorkgroup;
   /// 0: no upper bound.
@@ -89,6 +98,7 @@ struct PlanWorkgroupCount {
   int64_t workgroupsPerRow = 1;
   /// Whether it is the number of workgroups of each group of rows.
   bool perGroup = false;
+  RowRatio ratio;
 };
 
 /// What a launch passes or counts by: a buffer, or a number that is known then.
@@ -107,6 +117,8 @@ struct PlanValue {
   int64_t index = 0;
   /// Of a workgroup count or constant: times the number of groups.
   bool timesGroups = false;
+  /// Of rows.
+  RowRatio ratio = {};
 
   /// The number that it is, given the workgroup counts; `what` it counts, for
   /// the message if that is over 63 bits.

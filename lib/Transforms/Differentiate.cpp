@@ -25,6 +25,7 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
+#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -47,6 +48,44 @@ namespace lnbwd {
 
 using namespace mlir;
 using namespace lnbwd;
+
+/// Whether the gradient of input `index` is a sum that no row program has: over
+/// some row dimensions alone, or over columns.
+static bool isSplitSum(RowwiseOp op, unsigned index) {
+  using RowDims = RowwiseOp::RowDims;
+  RowDims rows = op.getRowDims(index);
+  return op.getAccess(index) == RowwiseOp::Access::Scalar
+             ? rows != RowDims::All
+             : rows == RowDims::WithinGroup || rows == RowDims::Some ||
+                   !op.getPlace(index).isPlain();
+}
+
+namespace {
+/// The dimensions that a gradient has: from `first` to before `last` of the
+/// domain, of `all` that its terms have.
+struct KeptDims {
+  unsigned first, last, all;
+};
+} // namespace
+
+/// Those of input `index`, if its sum can be split: what comes after them is
+/// summed first, then what is before.
+static std::optional<KeptDims> findKeptDims(RowwiseOp op, unsigned index) {
+  AffineMap map = op.getMap(index);
+  auto numRows = unsigned(op.getNumRowDims());
+  if (map.getNumResults() == 0 || op.hasContractions())
+    return std::nullopt;
+  KeptDims kept{map.getDimPosition(0), 0,
+                op.countColumnDims(index) ? map.getNumDims() : numRows};
+  kept.last = map.getDimPosition(map.getNumResults() - 1) + 1;
+  SmallVector<int64_t> sizes = op.getDimSizes();
+  bool isNeighbouring = kept.last - kept.first == map.getNumResults();
+  if (kept.first == 0 || !isNeighbouring ||
+      llvm::is_contained(ArrayRef(sizes).drop_front(kept.first),
+                         ShapedType::kDynamic))
+    return std::nullopt;
+  return kept;
+}
 
 /// Whether `operand` is a mask, which has no gradient.
 static bool holdsBytes(Value operand) {
@@ -176,7 +215,15 @@ LogicalResult Differentiate::checkSeeds(RowwiseOp op) {
                  "not depend on";
 }
 
+/// The map of the first `count` dimensions of the domain.
+static AffineMap getFirstDims(RowwiseOp op, unsigned count, AffineMap like) {
+  return AffineMap::getMultiDimMapWithTargets(
+      like.getNumDims(), llvm::to_vector(llvm::seq<unsigned>(0, count)),
+      op.getContext());
+}
+
 GradientOperands Differentiate::makeOperands(RowwiseOp forward) {
+  SmallVector<int64_t> sizes = forward.getDimSizes();
   GradientOperands operands{
       ProgramOperands(unsigned(forward.getNumRowDims())), {}, {}, {}, {}, {}};
   auto add = [&](unsigned index, bool isOutput, const Twine &prefix) {
@@ -202,8 +249,19 @@ GradientOperands Differentiate::makeOperands(RowwiseOp forward) {
   for (unsigned i = 0; i < numOutputs; ++i)
     operands.saved.push_back(
         addIf(isSaved(forward, i), numInputs + i, false, ""));
-  for (unsigned i = 0; i < numInputs; ++i)
-    operands.gradients.push_back(addIf(isWanted(forward, i), i, true, "d"));
+  for (unsigned i = 0; i < numInputs; ++i) {
+    if (!isWanted(forward, i) || !isSplitSum(forward, i)) {
+      operands.gradients.push_back(addIf(isWanted(forward, i), i, true, "d"));
+      continue;
+    }
+    // The terms of the sum, for now.
+    unsigned all = findKeptDims(forward, i)->all;
+    auto type = MemRefType::get(ArrayRef(sizes).take_front(all),
+                                Float32Type::get(forward.getContext()));
+    operands.gradients.push_back(operands.all.add(
+        true, type, getFirstDims(forward, all, forward.getMap(i)),
+        "d" + forward.getOperandName(i)));
+  }
   for (unsigned i = 0; i < numOutputs; ++i)
     operands.outputs.push_back(add(numInputs + i, true, "forward "));
   return operands;
@@ -354,23 +412,113 @@ static LogicalResult checkBytes(RowwiseOp op, ArrayRef<std::string> wrt) {
   return success();
 }
 
-/// What several groups of rows share, or all rows a number, would have a sum
-/// for its gradient that no row program has.
+/// What several groups of rows share, or all rows a number, has a sum for its
+/// gradient that not every program has.
 LogicalResult Differentiate::checkShared(RowwiseOp op) {
   for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
-    using RowDims = RowwiseOp::RowDims;
-    RowDims rows = op.getRowDims(i);
-    bool isSum = op.getAccess(i) == RowwiseOp::Access::Scalar
-                     ? rows != RowDims::All
-                     : rows == RowDims::WithinGroup || rows == RowDims::Some ||
-                           !op.getPlace(i).isPlain();
-    if (isSum && isWanted(op, i))
+    if (isSplitSum(op, i) && isWanted(op, i) && !findKeptDims(op, i))
       return op.emitOpError("expected the option wrt to name inputs that have "
-                            "all row dimensions, or columns, got ")
+                            "all row dimensions, columns, or neighbouring "
+                            "dimensions without the first, all static from "
+                            "these on; got ")
              << op.getOperandName(i) << " with "
              << AffineMapAttr::get(op.getMap(i))
              << "; name others, or repeat it for all rows";
   }
+  return success();
+}
+
+/// Adds, at the end of the function of `gradient`, the programs that sum up the
+/// terms that it writes as `argument`, the gradient of input `index` of
+/// `forward`: a sum over the dimensions after those that are kept, of rows of
+/// these, and one over the dimensions before, of columns.
+static LogicalResult splitSum(IRRewriter &rewriter, RowwiseOp forward,
+                              unsigned index, RowwiseOp gradient,
+                              BlockArgument argument) {
+  KeptDims kept = *findKeptDims(forward, index);
+  Location loc = gradient.getLoc();
+  SmallVector<int64_t> sizes = forward.getDimSizes();
+  auto numRows = unsigned(forward.getNumRowDims());
+  auto count = [&](unsigned begin, unsigned end) {
+    return begin < end ? ShapedType::getNumElements(
+                             ArrayRef(sizes).slice(begin, end - begin))
+                       : 1;
+  };
+  std::string name = "d" + forward.getOperandName(index);
+
+  // A buffer of the first dimensions of the domain.
+  auto allocate = [&](unsigned numDims) -> Value {
+    SmallVector<Value> dynamic;
+    for (unsigned dim = 0; dim < numDims; ++dim) {
+      if (!ShapedType::isDynamic(sizes[dim]))
+        continue;
+      for (unsigned i = 0; i < gradient.getNumDpsInputs(); ++i)
+        if (std::optional<unsigned> position =
+                gradient.getMap(i).getResultPosition(
+                    getAffineDimExpr(dim, gradient.getContext()))) {
+          dynamic.push_back(memref::DimOp::create(
+              rewriter, loc, gradient.getOperand(i), int64_t(*position)));
+          break;
+        }
+    }
+    auto type = MemRefType::get(ArrayRef(sizes).take_front(numDims),
+                                rewriter.getF32Type());
+    if (dynamic.size() != size_t(type.getNumDynamicDims()))
+      return {};
+    auto alloc = memref::AllocOp::create(rewriter, loc, type, dynamic);
+    alloc->setAttr(rowScalarAttr,
+                   rewriter.getI64IntegerAttr(count(numRows, numDims)));
+    return alloc;
+  };
+  // A program over `terms`, of which each row has the dimensions from `rank`
+  // on, in one of the ways to sum.
+  auto addProgram = [&](Value terms, unsigned rank, unsigned numDims, Value sum,
+                        bool ofRows, StringRef suffix) {
+    MLIRContext *context = rewriter.getContext();
+    auto all = AffineMap::getMultiDimIdentityMap(numDims, context);
+    ProgramOperands operands(rank);
+    auto input = operands.addInput(terms, all, name + "_terms");
+    auto output =
+        operands.addOutput(sum,
+                           ofRows ? all.getMajorSubMap(rank)
+                                  : all.getMinorSubMap(numDims - kept.first),
+                           name, ofRows ? Reduction::None : Reduction::Add);
+    RowwiseOp program = operands.create(
+        rewriter, loc, (forward.getEntry() + "_bwd_" + name + suffix).str());
+    program->setAttr(rowRatioAttr,
+                     rewriter.getDenseI64ArrayAttr(
+                         {count(numRows, rank), count(rank, numRows)}));
+    OpBuilder body = OpBuilder::atBlockEnd(&program.getBody().front());
+    Value value = operands.getArgument(input);
+    if (ofRows)
+      value = vector::ReductionOp::create(body, loc, vector::CombiningKind::ADD,
+                                          value);
+    operands.setResult(output, value);
+    operands.yield(body, loc);
+  };
+
+  rewriter.setInsertionPoint(gradient);
+  SmallVector<Value> buffers{allocate(kept.all)};
+  if (!buffers.front())
+    return forward.emitOpError("expected the option wrt to name inputs that "
+                               "the outputs depend on, got ")
+           << forward.getOperandName(index);
+  argument.replaceAllUsesWith(buffers.front());
+  if (kept.last != kept.all)
+    buffers.push_back(allocate(kept.last));
+  rewriter.setInsertionPoint(gradient->getBlock()->getTerminator());
+  if (kept.last != kept.all)
+    addProgram(buffers[0], kept.last, kept.all, buffers[1], /*ofRows=*/true,
+               "_rows");
+  Block *entry = argument.getOwner();
+  auto type = cast<ShapedType>(forward.getOperand(index).getType());
+  Value sum = entry->insertArgument(
+      argument.getArgNumber(),
+      MemRefType::get(type.getShape(), type.getElementType()), loc);
+  entry->eraseArgument(argument.getArgNumber());
+  addProgram(buffers.back(), kept.first, kept.last, sum, /*ofRows=*/false, "");
+  for (Value buffer : buffers)
+    memref::DeallocOp::create(rewriter, loc, buffer);
   return success();
 }
 
@@ -432,6 +580,20 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   if (!annotate)
     simplifyProgram(final);
   (void)applyPatternsGreedily(backward, canonicalizations);
+  SmallVector<RowwiseOp> gradients(entry->getOps<RowwiseOp>());
+  for (unsigned i = 0; i < forward.getNumDpsInputs(); ++i) {
+    if (!isWanted(forward, i) || !isSplitSum(forward, i))
+      continue;
+    RowwiseOp program = gradients.front();
+    for (unsigned j = program.getNumDpsInputs(); j < program.getNumOperands();
+         ++j)
+      if (program.getOperandName(j) == "d" + forward.getOperandName(i) &&
+          failed(splitSum(rewriter, forward, i, program,
+                          cast<BlockArgument>(program.getOperand(j)))))
+        return failure();
+  }
+  backward.setFunctionType(
+      rewriter.getFunctionType(entry->getArgumentTypes(), {}));
 
   llvm::BitVector unused(backward.getNumArguments());
   for (BlockArgument argument : backward.getArguments())

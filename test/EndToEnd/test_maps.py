@@ -202,3 +202,36 @@ def test_operands_that_lack_dimensions(build, tmp_path, chip, domain, options):
 def test_the_reference_of_operands_that_lack_dimensions(build, tmp_path, domain):
     domain = Domain(**domain)
     check_against_reference(build, tmp_path, domain.source(), f"--m={domain.length(domain.rows)}")
+
+
+SCALED = """func.func @f(%x: memref<?x3x4x20xf32>, %w: memref<3x4xf32>, %h: memref<3xf32>,
+    %y: memref<?x3x4x20xf32>) {
+  lnbwd.rowwise @f domain(b, g | c, s)
+      ins(%x[b, g, c, s] : memref<?x3x4x20xf32>, %w[g, c] : memref<3x4xf32>, %h[g] : memref<3xf32>)
+      outs(%y[b, g, c, s] : memref<?x3x4x20xf32>)
+      attributes {operand_names = ["x", "w", "h", "y"]} {
+  ^row(%xr: vector<80xf32>, %wr: vector<80xf32>, %hr: f32):
+    %s = vector.reduction <add>, %xr : vector<80xf32> into f32
+    %n = arith.constant 0.0125 : f32
+    %mean = arith.mulf %s, %n : f32
+    %mv = vector.broadcast %mean : f32 to vector<80xf32>
+    %c = arith.subf %xr, %mv : vector<80xf32>
+    %hv = vector.broadcast %hr : f32 to vector<80xf32>
+    %m = arith.mulf %c, %wr : vector<80xf32>
+    %a = arith.mulf %m, %hv : vector<80xf32>
+    lnbwd.yield %a : vector<80xf32>
+  }
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("chip", ["gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"])
+def test_the_gradients_of_some_dimensions(build, tmp_path, chip):
+    (tmp_path / "f.mlir").write_text(SCALED)
+    file = tmp_path / "f.hsaco"
+    subprocess.run([build / "bin" / "lnbwd-opt", tmp_path / "f.mlir", "--lnbwd-differentiate",
+                    f"--lnbwd-pipeline=chip={chip}", "--emit=hsaco", "-o", file], check=True)
+    result = subprocess.run([build / "bin" / "lnbwd-run", file, "--verify", "--check", "--m=15"],
+                            check=True, capture_output=True, text=True)
+    assert "verdict valid" in result.stdout

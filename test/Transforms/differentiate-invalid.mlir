@@ -154,7 +154,7 @@ func.func @mask_out(%x: memref<?x8xf32>, %y: memref<?x8xf32>, %m: memref<?x8xi8>
 
 // The gradient of what groups share would be a sum over the groups.
 func.func @shared(%x: memref<?x?x8xf32>, %t: memref<?x8xf32>, %y: memref<?x?x8xf32>) {
-  // expected-error@+1 {{expected the option wrt to name inputs that have all row dimensions, or columns, got t with affine_map<(d0, d1, d2) -> (d1, d2)>; name others, or repeat it for all rows}}
+  // expected-error@+1 {{expected the option wrt to name inputs that have all row dimensions, columns, or neighbouring dimensions without the first, all static from these on; got t with affine_map<(d0, d1, d2) -> (d1, d2)>; name others, or repeat it for all rows}}
   lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x?x8xf32>, %t[t, n] : memref<?x8xf32>)
       outs(%y[b, t, n] : memref<?x?x8xf32>) attributes {operand_names = ["x", "t", "y"]} {
   ^row(%xr: vector<8xf32>, %tr: vector<8xf32>):

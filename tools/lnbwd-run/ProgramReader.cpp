@@ -223,6 +223,15 @@ static RowProgram readProgram(const json &value, const Problem &problem) {
   RowProgram program;
   program.name = getText(get(value, "name"));
   program.accumulate = value.contains("accumulate");
+  if (value.contains("ratio")) {
+    const json &ratio = getArray(value, "ratio");
+    require(ratio.size() == 2, "expected two numbers of rows");
+    program.times = static_cast<int64_t>(getIndex(ratio[0]));
+    program.over = static_cast<int64_t>(getIndex(ratio[1]));
+    require(program.times >= 1 && program.times < int64_t(1) << 31 &&
+                program.over >= 1 && program.over < int64_t(1) << 31,
+            "expected two numbers of rows, got " + ratio.dump());
+  }
   if (value.contains("own_rows")) {
     size_t rows = getIndex(value["own_rows"]);
     require(rows <= INT64_MAX, "too many rows");

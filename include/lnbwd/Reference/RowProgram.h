@@ -78,6 +78,8 @@ struct RowProgram {
   std::vector<RowOperation> operations;
   /// Sums are added to what their outputs hold.
   bool accumulate = false;
+  /// It has `times` rows for `over` of the launch.
+  int64_t times = 1, over = 1;
   /// The number of its rows where no launch chooses it.
   std::optional<int64_t> ownRows;
 };

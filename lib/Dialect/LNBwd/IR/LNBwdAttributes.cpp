@@ -14,6 +14,7 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/ProgramAttr.h"
+#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -46,10 +47,19 @@ static bool isOverMatrix(Operation *op) {
   return program && program.getStaticRowCount() && !program.hasGroups();
 }
 
+static bool isUngrouped(Operation *op) {
+  auto program = dyn_cast<RowwiseOp>(op);
+  return isa<RowCountOp>(op) || (program && !program.hasGroups());
+}
+
 static bool isNamedOperation(Attribute value) {
   return isa<NamedOperationAttr>(value);
 }
 static bool isKernelInfo(Attribute value) { return isa<KernelInfoAttr>(value); }
+static bool isRatio(Attribute value) {
+  auto numbers = dyn_cast<DenseI64ArrayAttr>(value);
+  return numbers && numbers.size() == 2 && numbers[0] >= 1 && numbers[1] >= 1;
+}
 static bool isUnit(Attribute value) { return isa<UnitAttr>(value); }
 static bool isUnitOrParts(Attribute value) {
   auto parts = dyn_cast<IntegerAttr>(value);
@@ -128,6 +138,8 @@ static const OperationAttribute operationAttributes[] = {
     {ownRowsAttr, isOverMatrix,
      "a row program with a static number of rows and no groups", isUnit,
      "without a value"},
+    {rowRatioAttr, isUngrouped, "a row program without groups", isRatio,
+     "two numbers of at least 1, as in array<i64: 8, 1>"},
     {dependentLaunchAttr, isLaunch, "a gpu.launch_func", isUnit,
      "without a value"},
     {detachAttr, isAnything, "an operation", isUnit, "without a value"},

@@ -43,7 +43,7 @@ func.func private @f(memref<?x8xf32> {lnbwd.row_rank = 3})
 
 // -----
 
-// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.program, lnbwd.kernel_info, lnbwd.rejected_schedules, lnbwd.plan, lnbwd.row_scalar, lnbwd.own_rows, lnbwd.dependent_launch, lnbwd.detach, lnbwd.adjoint on an operation, or lnbwd.name, lnbwd.kind, lnbwd.access, lnbwd.aliases, lnbwd.row_rank on an argument}}
+// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.program, lnbwd.kernel_info, lnbwd.rejected_schedules, lnbwd.plan, lnbwd.row_scalar, lnbwd.own_rows, lnbwd.row_ratio, lnbwd.dependent_launch, lnbwd.detach, lnbwd.adjoint on an operation, or lnbwd.name, lnbwd.kind, lnbwd.access, lnbwd.aliases, lnbwd.row_rank on an argument}}
 func.func private @f(memref<?x8xf32> {lnbwd.role = "row_block"})
 
 // -----
@@ -157,3 +157,14 @@ func.func @own_rows(%x: memref<?x8xf32>, %y: memref<?x8xf32>) {
 
 // expected-error@+1 {{expected lnbwd.program to be the programs of a launch plan, a string with an array of JSON, got "{}"}}
 func.func private @f() attributes {lnbwd.program = "{}"}
+
+// -----
+
+func.func @row_ratio(%x: memref<?x8xf32>, %y: memref<?x8xf32>) {
+  // expected-error@+1 {{expected lnbwd.row_ratio to be two numbers of at least 1}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%y[m, n] : memref<?x8xf32>) attributes {lnbwd.row_ratio = array<i64: 8, 0>} {
+  ^row(%xr: vector<8xf32>):
+    lnbwd.yield %xr : vector<8xf32>
+  }
+  return
+}
