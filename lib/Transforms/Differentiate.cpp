@@ -215,11 +215,10 @@ LogicalResult Differentiate::checkSeeds(RowwiseOp op) {
                  "not depend on";
 }
 
-/// The map of the first `count` dimensions of the domain.
-static AffineMap getFirstDims(RowwiseOp op, unsigned count, AffineMap like) {
-  return AffineMap::getMultiDimMapWithTargets(
-      like.getNumDims(), llvm::to_vector(llvm::seq<unsigned>(0, count)),
-      op.getContext());
+/// The map of the first `count` dimensions of the domain of `like`.
+static AffineMap getFirstDims(unsigned count, AffineMap like) {
+  return AffineMap::getMultiDimIdentityMap(like.getNumDims(), like.getContext())
+      .getMajorSubMap(count);
 }
 
 GradientOperands Differentiate::makeOperands(RowwiseOp forward) {
@@ -258,9 +257,9 @@ GradientOperands Differentiate::makeOperands(RowwiseOp forward) {
     unsigned all = findKeptDims(forward, i)->all;
     auto type = MemRefType::get(ArrayRef(sizes).take_front(all),
                                 Float32Type::get(forward.getContext()));
-    operands.gradients.push_back(operands.all.add(
-        true, type, getFirstDims(forward, all, forward.getMap(i)),
-        "d" + forward.getOperandName(i)));
+    operands.gradients.push_back(
+        operands.all.add(true, type, getFirstDims(all, forward.getMap(i)),
+                         "d" + forward.getOperandName(i)));
   }
   for (unsigned i = 0; i < numOutputs; ++i)
     operands.outputs.push_back(add(numInputs + i, true, "forward "));

@@ -235,3 +235,7 @@ def test_the_gradients_of_some_dimensions(build, tmp_path, chip):
     result = subprocess.run([build / "bin" / "lnbwd-run", file, "--verify", "--check", "--m=15"],
                             check=True, capture_output=True, text=True)
     assert "verdict valid" in result.stdout
+    result = subprocess.run([build / "bin" / "lnbwd-run", file, "--m=16"],
+                            check=False, capture_output=True, text=True)
+    assert result.returncode == 2
+    assert "expected a multiple of 3, so that all row dimensions are whole, got 16" in result.stderr
