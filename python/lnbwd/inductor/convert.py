@@ -35,9 +35,10 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 from ..rowprogram import COMPARISONS, CONDITIONS, Builder, Input, cut
 
 __all__ = ["Conversion", "Domain", "Unsupported", "UnsupportedOperation", "is_column_sum",
-           "is_computed_in_place", "is_constant", "is_group_sum", "is_misplaced", "is_random",
-           "is_reduction", "is_seed", "is_supported", "row_sum_axis", "sources", "spread_over",
-           "sum_kind"]
+           "is_channels_last", "is_computed_in_place", "is_constant", "is_group_sum",
+           "is_misplaced", "is_random", "is_readable", "is_reduction", "is_seed", "is_supported",
+           "memory_order", "row_sum_axis", "sources",
+           "spread_over", "sum_kind"]
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -73,6 +74,38 @@ def product(sizes: Any) -> Number:
     return result
 
 
+def memory_order(value: torch.Tensor) -> tuple[int, ...] | None:
+    """The dimensions of a dense tensor, outermost in memory first, where it is contiguous or
+    channels-last; None of any other."""
+    dims = tuple(range(value.dim()))
+    if value.is_contiguous():
+        return dims
+    dims = (*dims[:1], *dims[2:], 1)
+    return dims if value.dim() > 2 and _is_dense(value, dims) else None
+
+
+def _is_dense(value: torch.Tensor, dims: tuple[int, ...]) -> bool:
+    """Whether a tensor is contiguous with its dimensions in some order."""
+    distance: Number = 1
+    for dim in reversed(dims):
+        if not same(value.shape[dim], 1):
+            if not same(value.stride(dim), distance):
+                return False
+            distance = distance * value.shape[dim]
+    return True
+
+
+def is_channels_last(value: torch.Tensor) -> bool:
+    """Whether the elements of a dense tensor lie in memory in another order than that of its
+    dimensions."""
+    return memory_order(value) not in (None, tuple(range(value.dim())))
+
+
+def _memory_shape(value: torch.Tensor) -> list[Number]:
+    """The sizes of a tensor, outermost in memory first."""
+    return [value.shape[dim] for dim in memory_order(value) or range(value.dim())]
+
+
 @dataclass(frozen=True)
 class Domain:
     """M rows of N elements; M may be a symbol.
@@ -91,8 +124,11 @@ class Domain:
             return None
         count = value.numel()
         # Of rows of one element, what has no dimension for it is a number for each row.
-        if same(count, self.rows * self.length) and (self.length > 1 or same(value.shape[-1], 1)):
+        if same(count, self.rows * self.length) and (
+                self.length > 1 or same(_memory_shape(value)[-1], 1)):
             return "row"
+        if same(count, self.length) and not same(self.rows, self.length):
+            return "column"
         if self._has_rows(value):
             if same(count, self.length):
                 return "column"
@@ -105,7 +141,7 @@ class Domain:
 
     def _repeats(self, value: torch.Tensor) -> int | None:
         """How many neighbours in a row each element of a lead stands for; None of anything else."""
-        sizes = list(itertools.accumulate(reversed(value.shape), operator.mul))
+        sizes = list(itertools.accumulate(reversed(_memory_shape(value)), operator.mul))
         count = sizes[-1]
         if isinstance(count, int) and isinstance(self.rows, int) and self.rows:
             sizes.append(count // self.rows)
@@ -118,7 +154,7 @@ class Domain:
     def _has_rows(self, value: torch.Tensor) -> bool:
         """Whether the last dimensions of a tensor are a row."""
         size: Number = 1
-        for last in reversed(value.shape):
+        for last in reversed(_memory_shape(value)):
             size = size * last
             if same(size, self.length):
                 return True
@@ -141,7 +177,7 @@ class Domain:
             runs = [(distance * repeats, size) for distance, size in runs]
         (distance, size), others = runs[-1], runs[:-1]
         if not others and same(distance, 1) and same(size, self.rows * self.length):
-            return Input("row", dtype)
+            return Input("row", dtype) if _is_like(value, over) else None
         if not others and same(distance, 1) and same(size, self.length):
             return Input("column", dtype)
         if not others and same(distance, self.length) and same(size, self.rows):
@@ -165,18 +201,26 @@ class Domain:
         return f"{self.rows}x{self.length}"
 
 
+def _is_like(value: torch.Tensor, over: torch.Tensor) -> bool:
+    """Whether the elements of a tensor lie in memory in the order of another of its shape."""
+    if is_channels_last(over):
+        return value.dim() == over.dim() and _is_dense(value, memory_order(over) or ())
+    return not is_channels_last(value)
+
+
 def _runs(value: torch.Tensor, over: torch.Tensor) -> list[tuple[Number, Number]] | None:
     """The dimensions of ``over`` that ``value`` has which is spread over it, neighbours joined,
-    outermost first: of each the elements of ``over`` from one index to the next, and its size. None
-    if it cannot be spread."""
+    outermost in memory first: of each the elements of ``over`` from one index to the next, and its
+    size. None if it cannot be spread."""
     if value.dim() > over.dim():
         return None
     runs: list[tuple[Number, Number]] = []
     distance: Number = 1
     is_joined = False
-    for place in range(1, over.dim() + 1):
-        size = over.shape[-place]
-        own = value.shape[-place] if place <= value.dim() else 1
+    missing = over.dim() - value.dim()
+    for dim in reversed(memory_order(over) or range(over.dim())):
+        size = over.shape[dim]
+        own = value.shape[dim - missing] if dim >= missing else 1
         if same(size, 1):
             continue
         if same(own, size):
@@ -218,11 +262,12 @@ _LOGIC = {aten.logical_and.default: "and", aten.logical_or.default: "or",
           aten.logical_xor.default: "xor", aten.bitwise_and.Tensor: "and",
           aten.bitwise_or.Tensor: "or", aten.bitwise_xor.Tensor: "xor"}
 
-# Results that have their operand's elements in their operand's order.
+# Results that have their operand's elements in their operand's order; of some, only where the
+# memory's is kept.
 _VIEWS = {aten.reshape.default, aten.view.default, aten._unsafe_view.default, aten.expand.default,
           aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default,
           aten.alias.default, aten.detach.default, aten.clone.default,
-          aten.lift_fresh_copy.default, aten.as_strided.default}
+          aten.lift_fresh_copy.default, aten.as_strided.default, aten.permute.default}
 
 _CONSTANTS = {aten.full.default: 1, aten.scalar_tensor.default: 0}
 
@@ -297,7 +342,8 @@ def sources(node: Node) -> list[Node]:
 
 
 def _dims(node: Node) -> tuple[list[int], int] | None:
-    """The dimensions that a sum goes over, from 0, and the rank of its operand."""
+    """The dimensions that a sum goes over, from 0, outermost in memory first, and the rank of its
+    operand; None where those that are left are in another order than in the result."""
     value = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
     if not isinstance(value, torch.Tensor) or value.dim() == 0:
         return None
@@ -309,7 +355,10 @@ def _dims(node: Node) -> tuple[list[int], int] | None:
         dims = [dims]
     if not isinstance(dims, (list, tuple)) or not all(isinstance(d, int) for d in dims):
         return None
-    return sorted(int(d) % value.dim() for d in dims), value.dim()
+    order = memory_order(value) or tuple(range(value.dim()))
+    summed = {int(d) % value.dim() for d in dims}
+    left = [d for d in order if d not in summed]
+    return (sorted(map(order.index, summed)), value.dim()) if left == sorted(left) else None
 
 
 def row_sum_axis(node: Node) -> Domain | None:
@@ -357,14 +406,15 @@ def sum_kind(node: Node, domain: Domain) -> str | None:
 
 def _domain(value: torch.Tensor, columns: int = 1) -> Domain | None:
     """Rows that are the last ``columns`` dimensions of a tensor; none of one row alone."""
-    first = value.dim() - columns
-    length = product(value.shape[first:])
+    shape = _memory_shape(value)
+    first = len(shape) - columns
+    length = product(shape[first:])
     if not isinstance(length, int) or first < 1 or columns < 1:
         return None
-    rows = product(value.shape[:first])
+    rows = product(shape[:first])
     if same(rows, 1) or same(rows, 0):
         return None
-    groups = value.shape[0] if first > 1 else None
+    groups = shape[0] if first > 1 else None
     if groups is not None and (same(groups, 1) or same(groups, rows)):
         groups = None
     return Domain(rows, length, groups)
@@ -415,7 +465,7 @@ class Conversion:
             if value.dtype not in (ELEMENTS if place.kind == "row" else DTYPES):
                 raise Unsupported(f"reads a {place.kind} of {value.dtype}")
             # The operator copies what is not dense, which of group columns is little.
-            if not value.is_contiguous() and place.kind != "group_column":
+            if place.kind != "group_column" and not is_readable(value, place.kind):
                 raise Unsupported("reads a tensor whose rows are not dense")
             parts = [part for i in (*self.inputs.values(), place) for part in i.parts]
             of_groups = any(i.kind == "group_column" for i in (*self.inputs.values(), place))
@@ -506,6 +556,11 @@ def spread_over(node: Node, domain: Domain) -> torch.Tensor | None:
     return value
 
 
+def is_readable(value: torch.Tensor, kind: str | None) -> bool:
+    """Whether the elements of a tensor of a kind lie in memory as a kernel reads them."""
+    return value.is_contiguous() or (kind == "row" and memory_order(value) is not None)
+
+
 def is_misplaced(source: Node, over: torch.Tensor, domain: Domain) -> bool:
     """Whether a node that is spread over a row block is not there what its shape says alone: a
     weight of as many channels as there are rows."""
@@ -572,6 +627,13 @@ def _select(c: Conversion, node: Node) -> int:
 
 
 def _view(c: Conversion, node: Node) -> int:
+    if node.target is not aten.expand.default:
+        before, after = node.args[0].meta["val"], node.meta["val"]  # type: ignore[union-attr]
+        orders = memory_order(before), memory_order(after)
+        # A copy that changes the order has a contiguous result.
+        if (None in orders if node.target is aten.permute.default
+                else is_channels_last(before) != is_channels_last(after)):
+            raise UnsupportedOperation("changes the order of elements")
     if node.target is aten.as_strided.default:
         source = node.args[0].meta["val"]  # type: ignore[union-attr]
         if not (source.is_contiguous() and node.meta["val"].is_contiguous()
@@ -720,7 +782,7 @@ def _softmax(c: Conversion, node: Node) -> int:
     b = c.builder
     found = _dims(node)
     if found is None or found[0] != [found[1] - 1] or (
-            node.args[0].meta["val"].shape[-1] != c.domain.length):  # type: ignore[union-attr]
+            _memory_shape(node.args[0].meta["val"])[-1] != c.domain.length):  # type: ignore[union-attr]
         raise Unsupported("does not go over the row")
     value = _check_row(c, node)
     largest = b.add("detach", b.add("row_max", value))

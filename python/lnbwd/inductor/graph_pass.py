@@ -34,7 +34,7 @@ from torch.utils.checkpoint import CheckpointPolicy
 from .. import compiler, launching, regions_op
 from ..errors import CompileError, LnbwdError
 from ..rowprogram import RowProgram
-from .convert import Unsupported, is_constant, same
+from .convert import Unsupported, is_channels_last, is_constant, memory_order, same
 from .estimates import estimate
 from .measuring import Measurements
 from .regions import Region, convert, find_regions, leads_back, normalised
@@ -222,6 +222,7 @@ def _replace(graph: Graph, region: Region) -> None:
     """Puts one operator in the place of a region."""
     program = region.program
     assert program is not None
+    permute = torch.ops.aten.permute.default
     shapes = [[_shape(node, graph) for node in nodes] for nodes in region.outputs]
     if any(shape is None for group in shapes for shape in group):
         raise Unsupported("a shape with several symbols cannot be written down")
@@ -234,6 +235,10 @@ def _replace(graph: Graph, region: Region) -> None:
     place = min(user for nodes in region.outputs for node in nodes for user in node.users
                 if user not in inside)
     with graph.inserting_before(place), mode:
+        for index, node in enumerate(inputs):
+            if program.inputs[index].kind == "row" and is_channels_last(node.meta["val"]):
+                inputs[index] = _new_node(graph, permute, (
+                    node, list(memory_order(node.meta["val"]) or ())))
         if program.has_groups and not any(i.kind == "group_column" for i in program.inputs):
             # The first row block says how many groups there are.
             first = next(p for p, i in enumerate(program.inputs) if i.kind == "row")
@@ -252,8 +257,15 @@ def _replace(graph: Graph, region: Region) -> None:
         for index, (nodes, wanted) in enumerate(zip(region.outputs, shapes, strict=True)):
             item = _new_node(graph, operator.getitem, (call, index))
             for node, shape in zip(nodes, wanted, strict=True):
+                assert shape is not None
                 replacement = item
-                if list(item.meta["val"].shape) != list(node.meta["val"].shape):
+                if is_channels_last(node.meta["val"]):
+                    order = memory_order(node.meta["val"]) or ()
+                    whole = _new_node(graph, torch.ops.aten.reshape.default, (
+                        item, [shape[dim] for dim in order]))
+                    replacement = _new_node(graph, permute, (
+                        whole, [order.index(dim) for dim in range(len(order))]))
+                elif list(item.meta["val"].shape) != list(node.meta["val"].shape):
                     replacement = _new_node(graph, torch.ops.aten.reshape.default, (item, shape))
                 node.replace_all_uses_with(replacement)
 

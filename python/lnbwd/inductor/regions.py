@@ -39,6 +39,7 @@ from .convert import (
     is_group_sum,
     is_misplaced,
     is_random,
+    is_readable,
     is_seed,
     is_supported,
     is_view,
@@ -123,7 +124,7 @@ def _join(regions: list[Region], order: dict[Node, int]) -> list[Region]:
             continue
         read = _rows_read(region)
         for place, other in enumerate(result):
-            if other.row_sums and read & _rows_read(other):
+            if read & _rows_read(other):
                 joined = _region(region.domain, [*region.nodes, *other.nodes], order)
                 if not leads_back(joined):
                     result[place] = joined
@@ -209,7 +210,7 @@ def _is_readable(node: Node, domain: Domain) -> bool:
     if not isinstance(value, torch.Tensor):
         return False
     role = domain.role(value)
-    return role != "lead" and ((value.is_contiguous() or role == "group_column")
+    return role != "lead" and ((is_readable(value, role) or role == "group_column")
             and value.dtype in (ELEMENTS if role == "row" else DTYPES))
 
 
@@ -474,7 +475,8 @@ def _left_outside(region: Region) -> set[Node]:
                     return None
                 # Where there is no sum, other numbers may be drawn.
                 return (is_fused(current) and not is_random(current)
-                        and region.domain.role(current.meta["val"]) == "row")
+                        and region.domain.role(current.meta["val"]) in (
+                            "row", "column", "group_column"))
 
             nodes, others = made_of(node, is_made) or (set(), set())
             if not others:
@@ -522,7 +524,7 @@ def convert(region: Region) -> None:
         if (source[0] == "input" and kind is None
                 and reads[source[1]].meta["val"].dtype == value.dtype):
             continue
-        if not value.is_contiguous():
+        if not is_readable(value, role):
             raise Unsupported(f"{node.name} gives a tensor whose rows are not dense")
         output = Output(role, ELEMENTS[value.dtype], conversion.values[node])
         found.setdefault(output, []).append(last)

@@ -1,0 +1,106 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Regions of images: channels-last, whose rows are the channels of a pixel."""
+
+import pytest
+import torch
+from captured import check_against_double, run_captured, taken
+from torch import nn
+
+pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
+PIXELS = (0, 2, 3)
+LAST = torch.channels_last
+
+
+def images(device, count, shape=(3, 16, 4, 6), memory_format=LAST, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(shape, generator=generator).to(device).to(memory_format=memory_format)
+            for _ in range(count)]
+
+
+def gated(dy, y):
+    """ReLU's gradient and that of the bias before it, the former being stored for a product."""
+    dx = torch.where(y <= 0, 0, dy)
+    return dx.permute(0, 2, 3, 1).reshape(-1, dx.shape[1]) @ torch.eye(
+        dx.shape[1], dtype=dx.dtype, device=dx.device), dx.sum(PIXELS)
+
+
+def test_a_column_sum_of_channels_last(device):
+    captured = check_against_double(gated, images(device, 2))
+    region, = taken()
+    assert (region.column_sums, region.program.length, region.program.rows) == (1, 16, 72)
+    # The elements stay where they are.
+    assert not any(n.target is torch.ops.aten.clone.default for n in captured.graphs[0].nodes)
+
+
+@pytest.mark.parametrize("dim,of_rows", [(1, True), (2, False)])
+def test_a_row_is_what_lies_together(device, dim, of_rows):
+    def function(x):
+        return (x * x.var(dim, keepdim=True),)
+
+    check_against_double(function, images(device, 1, (3, 16, 16, 6)))
+    assert bool(taken()) == of_rows
+
+
+@pytest.mark.parametrize("view,taken_with_it", [
+    (lambda x: x.permute(0, 2, 3, 1), True), (lambda x: x.flatten(2), True),
+    (lambda x: x.contiguous(), False), (lambda x: x.reshape(3, 2, 8, 4, 6), False)])
+def test_views_that_keep_the_memory(device, view, taken_with_it):
+    """What changes the order of elements is no part of a region, and results are right."""
+    def function(x):
+        y = view((x - x.mean(1, keepdim=True)).exp())
+        return y, y + 1
+
+    _, captured = run_captured(function, *images(device, 1))
+    check_against_double(function, images(device, 1))
+    reads = [n.all_input_nodes for n in captured.graphs[0].nodes
+             if n.target is torch.ops.aten.add.Tensor]
+    assert (not reads) == taken_with_it
+
+
+def test_orders_that_differ_are_left(device):
+    def function(x, y):
+        return (x * x.var(1, keepdim=True) + y,)
+
+    x, = images(device, 1, (4, 8, 2, 4))
+    y, = images(device, 1, (4, 8, 2, 4), torch.contiguous_format, seed=1)
+    check_against_double(function, (x, y))
+
+
+def test_numbers_that_are_none(device):
+    dy, y = images(device, 2)
+    dy[0, 1, 0, 0], dy[1, 2, 1, 1], dy[2, 3, 2, 2] = torch.nan, torch.inf, -torch.inf
+    y[0, 4, 1, 1] = torch.nan
+    want = gated(dy, y)[1]
+    (_, got), _ = run_captured(gated, dy, y)
+    torch.testing.assert_close(got, want, equal_nan=True)
+    assert taken()
+
+
+class Scale(nn.Module):
+    """A scale for each channel, whose gradient sums what the next gradient is made of."""
+
+    def __init__(self, channels):
+        super().__init__()
+        self.scale = nn.Parameter(torch.randn(channels, 1, 1))
+
+    def forward(self, x):
+        return x * self.scale
+
+
+def test_a_block_of_convolutions(device):
+    """Through Inductor, forward and backward."""
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Conv2d(8, 16, 3), Scale(16), nn.ReLU(), nn.Conv2d(16, 16, 1),
+                          nn.BatchNorm2d(16), nn.SiLU()).to(device).to(memory_format=LAST)
+    x, = images(device, 1, (3, 8, 6, 6))
+    weight, = images(device, 1, (3, 16, 4, 4), seed=1)
+    tensors = [x.requires_grad_(), *model.parameters()]
+
+    def run(call):
+        return torch.autograd.grad((call(x) * weight).sum(), tensors)
+
+    for got, want in zip(run(torch.compile(model, backend="lnbwd")), run(model), strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
+    assert any(region.column_sums for region in taken())
