@@ -15,7 +15,7 @@ such a neighbour is written for it alone, and what it writes for one is read for
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from torch.fx import Node
 
 from ..operations import ELEMENTS
 from ..rowprogram import SUM_KINDS, RowProgram
-from .convert import Domain
+from .convert import Domain, is_reduction, same, sources
 from .fusion import blocks_read, is_fused, is_in_memory, separated_sources
 from .regions import Region
 
@@ -81,7 +81,10 @@ def estimate(region: Region) -> Estimate:
         ours += 0 if is_kept else size
         is_part = True
     ours += _bytes(made, region.domain)
-    theirs = _bytes(set().union(*reads.values()), region.domain)
+    read = set().union(*reads.values())
+    if not any(output.kind == "row" for output in program.outputs):
+        read -= _read_beside(region)
+    theirs = _bytes(read, region.domain)
     written = {}
     for nodes, output in zip(region.outputs, program.outputs, strict=True):
         if output.kind == "row":
@@ -98,6 +101,28 @@ def estimate(region: Region) -> Estimate:
         theirs += _read_again(program, sums, {
             place: _bytes(nodes, region.domain) for place, nodes in reads.items()}, written)
     return Estimate(ours, theirs, program.has_row_sums, is_part)
+
+
+def _read_beside(region: Region) -> set[Node]:
+    """What other sums of as many elements read, which torch.compile makes in the same kernel: those
+    that neither follow from the region's nor lead to them."""
+    def related(nodes: set[Node], following: Callable[[Node], Iterable[Node]]) -> set[Node]:
+        result, stack = set(nodes), list(nodes)
+        while stack:
+            new = [node for node in following(stack.pop()) if node not in result]
+            result.update(new)
+            stack += new
+        return result
+
+    inside = set(region.nodes)
+    sums = {*region.row_sums, *region.column_sums}
+    related_nodes = (related(sums, lambda node: node.users)
+                     | related(inside, lambda node: node.all_input_nodes))
+    count = region.domain.rows * region.domain.length
+    return set().union(*(
+        blocks_read(operand, inside) for node in region.nodes[0].graph.nodes
+        if is_reduction(node) and node not in related_nodes
+        for operand in sources(node) if same(operand.meta["val"].numel(), count)))
 
 
 def _bytes(nodes: Iterable[Node], domain: Domain) -> float:

@@ -28,7 +28,7 @@ from typing import Any
 
 import torch
 from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
-from torch.fx import Graph, Node, map_arg
+from torch.fx import Graph, Node
 from torch.utils.checkpoint import CheckpointPolicy
 
 from .. import compiler, launching, regions_op
@@ -37,6 +37,7 @@ from ..rowprogram import RowProgram
 from .convert import Unsupported, is_channels_last, is_constant, memory_order, same
 from .estimates import estimate
 from .measuring import Measurements
+from .partial_sums import merge, new_node, split
 from .regions import Region, convert, find_regions, leads_back, normalised
 
 __all__ = ["Decision", "RecomputePass", "RegionPass", "backend", "decisions", "pass_"]
@@ -165,14 +166,6 @@ def _can_run_on(device: torch.device) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
-def _new_node(graph: Graph, target: Any, arguments: tuple[Any, ...], **options: Any) -> Node:
-    """A call with its fake value."""
-    node = graph.call_function(target, arguments, options)
-    values = map_arg(arguments, lambda n: n.meta["val"])
-    node.meta["val"] = target(*values, **options)
-    return node
-
-
 _SCATTERS = {torch.ops.aten.select_scatter.default, torch.ops.aten.slice_scatter.default}
 
 
@@ -194,9 +187,9 @@ def _narrow_scatters(graph: Graph) -> None:
         if dtype != torch.float32 or kind not in (torch.float16, torch.bfloat16):
             continue
         with graph.inserting_before(node), node.meta["val"].fake_mode:
-            empty = _new_node(graph, zeros.target, zeros.args, **{**zeros.kwargs, "dtype": kind})
-            scatter = _new_node(graph, node.target, (empty, narrow, *place), **node.kwargs)
-            wide = _new_node(graph, cast, (scatter, dtype))
+            empty = new_node(graph, zeros.target, zeros.args, **{**zeros.kwargs, "dtype": kind})
+            scatter = new_node(graph, node.target, (empty, narrow, *place), **node.kwargs)
+            wide = new_node(graph, cast, (scatter, dtype))
         node.replace_all_uses_with(wide)
         _erase_unused(graph, [zeros, source, node])
 
@@ -237,7 +230,7 @@ def _replace(graph: Graph, region: Region) -> None:
     with graph.inserting_before(place), mode:
         for index, node in enumerate(inputs):
             if program.inputs[index].kind == "row" and is_channels_last(node.meta["val"]):
-                inputs[index] = _new_node(graph, permute, (
+                inputs[index] = new_node(graph, permute, (
                     node, list(memory_order(node.meta["val"]) or ())))
         if program.has_groups and not any(i.kind == "group_column" for i in program.inputs):
             # The first row block says how many groups there are.
@@ -247,26 +240,26 @@ def _replace(graph: Graph, region: Region) -> None:
             if not same(inputs[first].meta["val"].shape[0], groups):
                 if not isinstance(groups, int):
                     raise Unsupported("the number of its groups cannot be written down")
-                inputs[first] = _new_node(graph, torch.ops.aten.reshape.default, (
+                inputs[first] = new_node(graph, torch.ops.aten.reshape.default, (
                     inputs[first], [groups, -1, program.length]))
         for index, operand in enumerate(program.inputs):
             if operand.kind == "number":  # Where it lies among the seeds, without a copy.
                 seeds, number = inputs[index].args[:2]
-                inputs[index] = _new_node(graph, torch.ops.aten.select.int, (seeds, 0, number))
-        call = _new_node(graph, torch.ops.lnbwd._region.default, (inputs, text))
+                inputs[index] = new_node(graph, torch.ops.aten.select.int, (seeds, 0, number))
+        call = new_node(graph, torch.ops.lnbwd._region.default, (inputs, text))
         for index, (nodes, wanted) in enumerate(zip(region.outputs, shapes, strict=True)):
-            item = _new_node(graph, operator.getitem, (call, index))
+            item = new_node(graph, operator.getitem, (call, index))
             for node, shape in zip(nodes, wanted, strict=True):
                 assert shape is not None
                 replacement = item
                 if is_channels_last(node.meta["val"]):
                     order = memory_order(node.meta["val"]) or ()
-                    whole = _new_node(graph, torch.ops.aten.reshape.default, (
+                    whole = new_node(graph, torch.ops.aten.reshape.default, (
                         item, [shape[dim] for dim in order]))
-                    replacement = _new_node(graph, permute, (
+                    replacement = new_node(graph, permute, (
                         whole, [order.index(dim) for dim in range(len(order))]))
                 elif list(item.meta["val"].shape) != list(node.meta["val"].shape):
-                    replacement = _new_node(graph, torch.ops.aten.reshape.default, (item, shape))
+                    replacement = new_node(graph, torch.ops.aten.reshape.default, (item, shape))
                 node.replace_all_uses_with(replacement)
 
 
@@ -347,11 +340,13 @@ class RegionPass(_Pass):
         _register_lowering()
         if _can_run_on_any(graph):
             _narrow_scatters(graph)
+        partial = split(graph)
         regions = find_regions(graph)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             ahead = self._compile_ahead(regions, pool)
             # The last first: what it computes anew, no region before has to write for it.
             made = [self._take(graph, region, ahead) for region in reversed(regions)]
+        merge(graph, partial)
         for decision in reversed(made):
             log.info("%s: %s: %s", "taken" if decision.taken else "left", decision.region,
                      decision.reason)

@@ -186,8 +186,9 @@ def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
         misplaced = [source for source in sources(node) if source in result
                      and over is not None and is_misplaced(source, over, domain)]
         # A weight of as many channels as there are rows is read where it is used.
-        if not any(read in result for source in misplaced for read in sources(source)):
-            result.difference_update(misplaced)
+        behind = _computed_of(misplaced, result)
+        if all(domain.role(n.meta["val"]) == "column" for n in behind.difference(misplaced)):
+            result -= behind
             misplaced = []
         if (all(source in result for source in sources(node)
                 if not _is_readable(source, domain))
@@ -198,6 +199,18 @@ def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
         if node in result and domain.role(node.meta["val"]) == "lead" and not (
                 node.users and all(user in result for user in node.users)):
             result.remove(node)
+    return result
+
+
+def _computed_of(nodes: Iterable[Node], candidates: set[Node]) -> set[Node]:
+    """Some candidates and those that they are computed of."""
+    result: set[Node] = set()
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if node in candidates and node not in result:
+            result.add(node)
+            stack += sources(node)
     return result
 
 

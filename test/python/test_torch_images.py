@@ -1,7 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Regions of images: channels-last, whose rows are the channels of a pixel."""
+"""Regions of images: channels-last, whose rows are the channels of a pixel, and contiguous, whose
+rows are the pixels of a channel."""
 
 import pytest
 import torch
@@ -104,3 +105,45 @@ def test_a_block_of_convolutions(device):
     for got, want in zip(run(torch.compile(model, backend="lnbwd")), run(model), strict=True):
         torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
     assert any(region.column_sums for region in taken())
+
+
+def norm_gradient(dy, x, mean, rstd):
+    """The sums of a batch norm's gradient, with ReLU's before it, and the gradient."""
+    dy, mean = torch.where(x > 0, dy, 0), mean.sin()[:, None, None]
+    first, second = dy.sum(PIXELS), (dy * (x - mean)).sum(PIXELS)
+    count = x.numel() / x.shape[1]
+    dx = (dy - first[:, None, None] / count
+          - (x - mean) * (second[:, None, None] * rstd * rstd / count)) * rstd
+    return first, second, dx
+
+
+@pytest.mark.parametrize("shape", [(3, 16, 6, 8), (3, 48, 6, 8)])
+def test_sums_of_contiguous_images(device, shape):
+    """Each channel of a sample is a row; the samples are summed by Inductor."""
+    dy, x = images(device, 2, shape, torch.contiguous_format)
+    mean = torch.rand(shape[1], device=device)
+    check_against_double(norm_gradient, (dy, x, mean, mean[:, None, None] + 1))
+    region, = taken()
+    assert (region.row_sums, region.program.rows) == (2, shape[0] * shape[1])
+
+
+def test_sums_that_are_left_are_whole(device):
+    """Of what torch.compile gathers in its kernel."""
+    def function(table, places):
+        return table[places].sum((0, 2)),
+
+    table, places = torch.randn(10, 16, device=device), torch.arange(8, device=device)
+    _, captured = run_captured(function, table[:, :, None].expand(10, 16, 8).contiguous(), places)
+    assert not taken()
+    sums = [n for n in captured.graphs[0].nodes if n.target is torch.ops.aten.sum.dim_IntList]
+    assert [n.args[1] for n in sums] == [[0, 2]]
+
+
+def test_sums_of_one_kernel_stay_together(device):
+    """A sum that torch.compile makes beside one that no region has is left with it."""
+    def function(x, y):
+        return x.sum(PIXELS), (x * y).sum(PIXELS)
+
+    x, = images(device, 1, memory_format=torch.contiguous_format)
+    check_against_double(function, (x, *images(device, 1, seed=1)))
+    assert not taken()
