@@ -90,6 +90,26 @@ class Scale(nn.Module):
         return x * self.scale
 
 
+def test_batch_norm_of_contiguous_images(device):
+    """Forward and backward, with PyTorch's running statistics."""
+    shape, f = (3, 16, 4, 6), torch.nn.functional
+    x, y, weight = images(device, 3, shape, torch.contiguous_format)
+    models = [nn.BatchNorm2d(16).to(device) for _ in range(2)]
+
+    def run(norm, call):
+        tensors = [x.requires_grad_(), y.requires_grad_(), *norm.parameters()]
+        return torch.autograd.grad((call(norm) * weight).sum(), tensors)
+
+    def block(norm):
+        return f.relu(norm(x) + y)
+
+    results = [run(models[0], block), run(models[1], torch.compile(block, backend="lnbwd"))]
+    for got, want in zip(*([*r, *m.buffers()] for r, m in zip(results, models, strict=True)),
+                         strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
+    assert [region.row_sums for region in taken()] == [1, 2]
+
+
 def test_a_block_of_convolutions(device):
     """Through Inductor, forward and backward."""
     torch.manual_seed(1)
@@ -127,16 +147,32 @@ def test_sums_of_contiguous_images(device, shape):
     assert (region.row_sums, region.program.rows) == (2, shape[0] * shape[1])
 
 
+@pytest.mark.parametrize("correction", [0, 1])
+def test_variances_of_contiguous_images(device, correction):
+    """Far from 0, where sums of squares would cancel."""
+    def function(x):
+        return torch.var_mean(x, PIXELS, correction=correction)
+
+    x, = images(device, 1, (3, 16, 6, 8), torch.contiguous_format)
+    x += torch.arange(16, device=device)[:, None, None] * 100
+    for got, want in zip(run_captured(function, x)[0], function(x.double()), strict=True):
+        torch.testing.assert_close(got.double(), want, rtol=1e-4, atol=0)
+    assert [region.row_sums for region in taken()] == [1]
+
+
 def test_sums_that_are_left_are_whole(device):
     """Of what torch.compile gathers in its kernel."""
     def function(table, places):
-        return table[places].sum((0, 2)),
+        rows = table[places]
+        return rows.sum((0, 2)), *torch.var_mean(rows * 2, (0, 2), keepdim=True)
 
-    table, places = torch.randn(10, 16, device=device), torch.arange(8, device=device)
-    _, captured = run_captured(function, table[:, :, None].expand(10, 16, 8).contiguous(), places)
+    captured = check_against_double(function, (torch.randn(10, 16, 8, device=device),
+                                               torch.arange(8, device=device)))
     assert not taken()
-    sums = [n for n in captured.graphs[0].nodes if n.target is torch.ops.aten.sum.dim_IntList]
-    assert [n.args[1] for n in sums] == [[0, 2]]
+    found = [n.args[1] for n in captured.graphs[0].nodes if n.target in (
+        torch.ops.aten.sum.dim_IntList, torch.ops.aten.var_mean.correction,
+        torch.ops.aten.mean.dim)]
+    assert found == [[0, 2]] * 2
 
 
 def test_sums_of_one_kernel_stay_together(device):

@@ -37,7 +37,7 @@ from ..rowprogram import RowProgram
 from .convert import Unsupported, is_channels_last, is_constant, memory_order, same
 from .estimates import estimate
 from .measuring import Measurements
-from .partial_sums import merge, new_node, split
+from .partial_sums import erase_unused, merge, new_node, split
 from .regions import Region, convert, find_regions, leads_back, normalised
 
 __all__ = ["Decision", "RecomputePass", "RegionPass", "backend", "decisions", "pass_"]
@@ -191,7 +191,7 @@ def _narrow_scatters(graph: Graph) -> None:
             scatter = new_node(graph, node.target, (empty, narrow, *place), **node.kwargs)
             wide = new_node(graph, cast, (scatter, dtype))
         node.replace_all_uses_with(wide)
-        _erase_unused(graph, [zeros, source, node])
+        erase_unused(graph, [zeros, source, node])
 
 
 def _shape(node: Node, graph: Graph) -> list[Any] | None:
@@ -261,12 +261,6 @@ def _replace(graph: Graph, region: Region) -> None:
                 elif list(item.meta["val"].shape) != list(node.meta["val"].shape):
                     replacement = new_node(graph, torch.ops.aten.reshape.default, (item, shape))
                 node.replace_all_uses_with(replacement)
-
-
-def _erase_unused(graph: Graph, nodes: Sequence[Node]) -> None:
-    for node in reversed(nodes):
-        if not node.users:
-            graph.erase_node(node)
 
 
 def _sort(graph: Graph) -> None:
@@ -340,13 +334,13 @@ class RegionPass(_Pass):
         _register_lowering()
         if _can_run_on_any(graph):
             _narrow_scatters(graph)
-        partial = split(graph)
+        splits = split(graph)
         regions = find_regions(graph)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             ahead = self._compile_ahead(regions, pool)
             # The last first: what it computes anew, no region before has to write for it.
             made = [self._take(graph, region, ahead) for region in reversed(regions)]
-        merge(graph, partial)
+        merge(graph, splits)
         for decision in reversed(made):
             log.info("%s: %s: %s", "taken" if decision.taken else "left", decision.region,
                      decision.reason)
@@ -424,7 +418,7 @@ class RegionPass(_Pass):
             _replace(graph, region)
         except Unsupported as error:
             return decide(False, str(error))
-        _erase_unused(graph, [*region.shared, *region.nodes, *region.tails])
+        erase_unused(graph, [*region.shared, *region.nodes, *region.tails])
         return decide(True, reason)
 
 
