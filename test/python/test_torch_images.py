@@ -6,7 +6,7 @@ rows are the pixels of a channel."""
 
 import pytest
 import torch
-from captured import check_against_double, run_captured, taken
+from captured import Captured, check_against_double, run_captured, taken
 from torch import nn
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
@@ -145,6 +145,16 @@ def test_sums_of_contiguous_images(device, shape):
     check_against_double(norm_gradient, (dy, x, mean, mean[:, None, None] + 1))
     region, = taken()
     assert (region.row_sums, region.program.rows) == (2, shape[0] * shape[1])
+
+
+def test_sums_of_any_number_of_images(device):
+    captured = Captured(True)
+    call = torch.compile(lambda x: x.sum(PIXELS), backend=captured.backend)
+    for count in (3, 5):
+        x, = images(device, 1, (count, 16, 6, 8), torch.contiguous_format)
+        torch._dynamo.mark_dynamic(x, 0)
+        torch.testing.assert_close(call(x), x.sum(PIXELS))
+    assert len(captured.graphs) == len(taken()) == 1
 
 
 @pytest.mark.parametrize("correction", [0, 1])

@@ -17,7 +17,7 @@ import torch
 from torch._inductor.graph import GraphLowering
 from torch.fx import Graph, Node, map_arg
 
-from .convert import product
+from .convert import product, same
 
 __all__ = ["Split", "erase_unused", "merge", "new_node", "split"]
 
@@ -56,6 +56,9 @@ def split(graph: Graph) -> list[Split]:
             continue
         value = node.args[0].meta["val"]
         last = _last(value, node.args[1])
+        is_pair = node.target is aten.var_mean.correction
+        if is_pair and not isinstance(value.numel(), int):
+            continue
         if not last or value.dtype != torch.float32 or not value.is_contiguous():
             continue
         whole = (node.target, node.args, dict(node.kwargs), dict(node.meta))
@@ -64,7 +67,7 @@ def split(graph: Graph) -> list[Split]:
             partial, values = _SPLITS[node.target](graph, node, last)
         made = [new for new in graph.nodes if new not in before]
         results = []
-        for place, item in ([(item.args[1], item) for item in node.users] if len(values) > 1
+        for place, item in ([(item.args[1], item) for item in node.users] if is_pair
                             else [(None, node)]):
             results.append((place, values[place or 0], dict(item.meta)))
             item.replace_all_uses_with(values[place or 0])
@@ -139,9 +142,11 @@ def _last(value: torch.Tensor, dims: Any) -> list[int]:
     kept = [d for d in range(value.dim()) if d not in summed]
     if not kept or kept != list(range(kept[0], kept[-1] + 1)):
         return []
-    first, last = list(range(kept[0])), list(range(kept[-1] + 1, value.dim()))
-    sizes = [product(value.shape[d] for d in some) for some in (first, last)]
-    return last if all(isinstance(size, int) and size > 1 for size in sizes) else []
+    first, last = range(kept[0]), list(range(kept[-1] + 1, value.dim()))
+    length = product(value.shape[d] for d in last)
+    if same(product(value.shape[d] for d in first), 1) or not isinstance(length, int):
+        return []
+    return last if length > 1 else []
 
 
 def _may_reorder(graph: Graph) -> bool:
