@@ -90,10 +90,12 @@ class Scale(nn.Module):
         return x * self.scale
 
 
-def test_batch_norm_of_contiguous_images(device):
+@pytest.mark.parametrize("memory_format,sums", [(torch.contiguous_format, [(1, 0), (2, 0)]),
+                                                (LAST, [(0, 2), (0, 2)])])
+def test_batch_norm(device, memory_format, sums):
     """Forward and backward, with PyTorch's running statistics."""
-    shape, f = (3, 16, 4, 6), torch.nn.functional
-    x, y, weight = images(device, 3, shape, torch.contiguous_format)
+    f = torch.nn.functional
+    x, y, weight = images(device, 3, memory_format=memory_format)
     models = [nn.BatchNorm2d(16).to(device) for _ in range(2)]
 
     def run(norm, call):
@@ -107,7 +109,7 @@ def test_batch_norm_of_contiguous_images(device):
     for got, want in zip(*([*r, *m.buffers()] for r, m in zip(results, models, strict=True)),
                          strict=True):
         torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
-    assert [region.row_sums for region in taken()] == [1, 2]
+    assert [(region.row_sums, region.column_sums) for region in taken()] == sums
 
 
 def test_a_block_of_convolutions(device):
@@ -147,6 +149,14 @@ def test_sums_of_contiguous_images(device, shape):
     assert (region.row_sums, region.program.rows) == (2, shape[0] * shape[1])
 
 
+def test_what_follows_from_sums_over_all_rows_is_another_region(device):
+    """Of the same rows: the gradient of a batch norm, with nothing between that no region has."""
+    dy, x = images(device, 2)
+    mean = torch.rand(16, device=device)
+    check_against_double(norm_gradient, (dy, x, mean, mean[:, None, None] + 1))
+    assert [region.column_sums for region in taken()] == [2]
+
+
 def test_sums_of_any_number_of_images(device):
     captured = Captured(True)
     call = torch.compile(lambda x: x.sum(PIXELS), backend=captured.backend)
@@ -157,17 +167,59 @@ def test_sums_of_any_number_of_images(device):
     assert len(captured.graphs) == len(taken()) == 1
 
 
-@pytest.mark.parametrize("correction", [0, 1])
-def test_variances_of_contiguous_images(device, correction):
+@pytest.mark.parametrize("correction,keepdim", [(0, True), (1, False)])
+@pytest.mark.parametrize("memory_format,sums", [(torch.contiguous_format, (1, 0)), (LAST, (0, 2))])
+def test_variances_of_images(device, memory_format, sums, correction, keepdim):
     """Far from 0, where sums of squares would cancel."""
     def function(x):
-        return torch.var_mean(x, PIXELS, correction=correction)
+        return torch.var_mean(x, PIXELS, correction=correction, keepdim=keepdim)
 
-    x, = images(device, 1, (3, 16, 6, 8), torch.contiguous_format)
+    x, = images(device, 1, (3, 16, 6, 8), memory_format)
     x += torch.arange(16, device=device)[:, None, None] * 100
     for got, want in zip(run_captured(function, x)[0], function(x.double()), strict=True):
         torch.testing.assert_close(got.double(), want, rtol=1e-4, atol=0)
-    assert [region.row_sums for region in taken()] == [1]
+    assert [(region.row_sums, region.column_sums) for region in taken()] == [sums]
+
+
+def test_variances_of_rounded_rows(device):
+    """The first row is a view of what is rounded: nothing is computed in front of the kernel."""
+    def function(x):
+        return torch.var_mean(x.float(), 0)
+
+    x = (torch.randn(40, 24, device=device) + 100).to(torch.bfloat16)
+    got, captured = run_captured(function, x)
+    for one, want in zip(got, function(x.double()), strict=True):
+        torch.testing.assert_close(one.double(), want.double(), rtol=1e-4, atol=0)
+    call, = (n for n in captured.graphs[0].nodes if n.target is torch.ops.lnbwd._region.default)
+    assert {n.target for n in call.all_input_nodes} - {torch.ops.aten.select.int} == {"arg0_1"}
+
+
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("place", [0, 7])
+def test_variances_of_no_numbers(device, bad, place):
+    """A channel that has one has no variance, whether it is in the first row or in another."""
+    def function(x):
+        return torch.var_mean(x, 0)
+
+    x = torch.randn(40, 24, device=device)
+    x[place, 3] = bad
+    (variance, mean), _ = run_captured(function, x)
+    want = function(x.double())
+    assert variance[3].isnan() and not mean[3].isfinite()
+    others = [n for n in range(24) if n != 3]
+    torch.testing.assert_close(variance[others].double(), want[0][others], rtol=1e-5, atol=0)
+    torch.testing.assert_close(mean[others].double(), want[1][others], rtol=1e-5, atol=1e-6)
+    assert taken()
+
+
+def test_variances_of_what_is_computed_are_left(device):
+    """Its first row would be a result of the region."""
+    def function(x):
+        return torch.var_mean(x.exp(), 0)
+
+    captured = check_against_double(function, (torch.randn(40, 24, device=device),))
+    assert not taken()
+    assert any(n.target is torch.ops.aten.var_mean.correction for n in captured.graphs[0].nodes)
 
 
 def test_sums_that_are_left_are_whole(device):

@@ -34,11 +34,10 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from ..rowprogram import COMPARISONS, CONDITIONS, Builder, Input, cut
 
-__all__ = ["Conversion", "Domain", "Unsupported", "UnsupportedOperation", "is_column_sum",
-           "is_channels_last", "is_computed_in_place", "is_constant", "is_group_sum",
-           "is_misplaced", "is_random", "is_readable", "is_reduction", "is_seed", "is_supported",
-           "memory_order", "row_sum_axis", "sources",
-           "spread_over", "sum_kind"]
+__all__ = ["Conversion", "Domain", "Unsupported", "UnsupportedOperation", "column_domain",
+           "is_channels_last", "is_column_sum", "is_computed_in_place", "is_constant",
+           "is_group_sum", "is_misplaced", "is_random", "is_readable", "is_reduction", "is_seed",
+           "is_supported", "memory_order", "row_sum_axis", "sources", "spread_over", "sum_kind"]
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -375,6 +374,11 @@ def is_column_sum(node: Node) -> Domain | None:
     """The domain of a sum over the first dimensions."""
     if node.op != "call_function" or node.target is not aten.sum.dim_IntList:
         return None
+    return column_domain(node)
+
+
+def column_domain(node: Node) -> Domain | None:
+    """The domain over whose rows a reduction goes, if it is one over the first dimensions."""
     found = _dims(node)
     if found is None or not found[0] or found[0] != list(range(len(found[0]))):
         return None

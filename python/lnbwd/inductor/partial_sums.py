@@ -1,9 +1,12 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reductions over the first and the last dimensions at once, as batch norms of ``[B, C, H, W]``
-have them: over the last, which are those of rows, and over the first of what these give, which is
-small.
+"""Reductions that are no sums over a row or over all rows, made of such.
+
+Those over the first and the last dimensions at once, as batch norms of ``[B, C, H, W]`` have them,
+are reductions over the last, which are those of rows, and over the first of what these give, which
+is small. A variance over all rows, as batch norms of channels-last images have it, is two sums over
+all rows: of the differences from the first row, and of their squares.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ import torch
 from torch._inductor.graph import GraphLowering
 from torch.fx import Graph, Node, map_arg
 
-from .convert import product, same
+from .convert import column_domain, product, same
+from .fusion import is_fused
 
 __all__ = ["Split", "erase_unused", "merge", "new_node", "split"]
 
@@ -32,7 +36,7 @@ class Split:
         target, args, kwargs, meta: the node that it was.
         results: what stands for it; of a variance with its mean, for each of the two by its place
             in the pair, and the ``meta`` of the node that took it.
-        partial: the reduction over the last dimensions.
+        partial: a reduction that a region may take.
         made: all nodes that were made.
     """
 
@@ -46,25 +50,28 @@ class Split:
 
 
 def split(graph: Graph) -> list[Split]:
-    """Splits such sums, and variances with their means, of contiguous tensors of float32."""
-    if _may_reorder(graph):
-        return []
+    """Splits such sums, and variances with their means, of tensors of float32: over the first and
+    the last dimensions of contiguous ones, over all rows of those that something else than
+    torch.compile has in memory."""
+    may_reorder = _may_reorder(graph)
     result = []
     for node in list(graph.nodes):
         if (node.target not in _SPLITS or len(node.args) < 2
                 or node.kwargs.get("correction") not in (None, 0, 1)):
             continue
         value = node.args[0].meta["val"]
-        last = _last(value, node.args[1])
         is_pair = node.target is aten.var_mean.correction
-        if is_pair and not isinstance(value.numel(), int):
+        if value.dtype != torch.float32 or (is_pair and not isinstance(value.numel(), int)):
             continue
-        if not last or value.dtype != torch.float32 or not value.is_contiguous():
+        over_rows = is_pair and _may_shift(node)
+        last = _last(value, node.args[1]) if value.is_contiguous() and not may_reorder else []
+        if not last and not over_rows:
             continue
         whole = (node.target, node.args, dict(node.kwargs), dict(node.meta))
         before = set(graph.nodes)
         with graph.inserting_before(node), value.fake_mode:
-            partial, values = _SPLITS[node.target](graph, node, last)
+            partial, values = (_shift_variance(graph, node) if over_rows
+                               else _SPLITS[node.target](graph, node, last))
         made = [new for new in graph.nodes if new not in before]
         results = []
         for place, item in ([(item.args[1], item) for item in node.users] if is_pair
@@ -114,6 +121,49 @@ def _split_variance(graph: Graph, node: Node, last: list[int]) -> tuple[Node, li
     if correction != 0:
         variance = new_node(graph, aten.mul.Tensor, (variance, count / (count - 1)))
     return partial, [variance, new_node(graph, aten.mean.dim, (means, dims, keep))]
+
+
+def _may_shift(node: Node) -> bool:
+    """Whether a variance is one over all rows of what lies in memory, perhaps in another type: the
+    first row is then a view. In what a region computes it would be a result of the region."""
+    domain = column_domain(node)
+    return domain is not None and not same(domain.rows, 1) and not is_fused(_uncast(node.args[0]))
+
+
+def _uncast(node: Any) -> Node:
+    while node.target is torch.ops.prims.convert_element_type.default:
+        node = node.args[0]
+    return node  # type: ignore[no-any-return]
+
+
+def _shift_variance(graph: Graph, node: Node) -> tuple[Node, list[Node]]:
+    """With d = x - x[0], of M rows: mean = x[0] + sum(d) / M and
+    variance = (sum(d^2) - sum(d)^2 / M) / M. The sums cancel by as much as the first row is off the
+    mean, in units of the standard deviation, and not by the mean itself."""
+    operand: Any = node.args[0]
+    value = operand.meta["val"]
+    dims = sorted(d % value.dim() for d in node.args[1])  # type: ignore[union-attr]
+    first = _uncast(operand)
+    for dim in reversed(dims):
+        first = new_node(graph, aten.select.int, (first, dim, 0))
+    if first.meta["val"].dtype != torch.float32:
+        first = new_node(graph, torch.ops.prims.convert_element_type.default,
+                         (first, torch.float32))
+    shape = [1 if dim in dims else size for dim, size in enumerate(value.shape)]
+    shift = new_node(graph, aten.reshape.default, (first, shape))
+    difference = new_node(graph, aten.sub.Tensor, (operand, shift))
+    square = new_node(graph, aten.mul.Tensor, (difference, difference))
+    keep = bool(node.kwargs.get("keepdim", False))
+    total, squares = (new_node(graph, aten.sum.dim_IntList, (rows, dims, keep))
+                      for rows in (difference, square))
+    count: Any = product(value.shape[dim] for dim in dims)
+    offset = new_node(graph, aten.mul.Tensor, (total, 1 / count))
+    centred = new_node(graph, aten.sub.Tensor, (
+        squares, new_node(graph, aten.mul.Tensor, (total, offset))))
+    freedom = count - int(node.kwargs.get("correction") != 0)
+    variance = new_node(graph, aten.clamp_min.default, (
+        new_node(graph, aten.mul.Tensor, (centred, 1 / freedom)), 0))
+    return total, [variance, new_node(graph, aten.add.Tensor, (offset, shift if keep else first))]
 
 
 _SPLITS: dict[Any, Any] = {aten.sum.dim_IntList: _split_sum,

@@ -420,10 +420,12 @@ def tail(node: Node) -> list[Node]:
 
 
 def leads_back(region: Region) -> bool:
-    """Whether a path leaves the region and comes back."""
+    """Whether a path leaves the region and comes back. A sum over all rows is known only when the
+    kernel has ended, so whatever follows from it is outside."""
     inside = set(region.nodes)
     after: set[Node] = set()
-    stack = [user for node in region.nodes for user in node.users if user not in inside]
+    stack = [user for node in region.nodes for user in node.users
+             if user not in inside or node in region.column_sums]
     while stack:
         node = stack.pop()
         if node in after:
