@@ -315,6 +315,7 @@ static ScheduleAttr chooseTilesOfAllRows(RowwiseOp op, const ChipInfo &chip,
                                          bool allowRejected, int64_t rows) {
   bool hasSumsAlone = !op.hasRowSums() && !op.getAllSums().empty() &&
                       op.getRowOuts().empty() && op.getScalarOuts().empty();
+  rows = op.getStaticRowCount().value_or(rows);
   if (!hasSumsAlone || op.hasGroups() || rows == 0)
     return {};
   ScheduleFields fields;
@@ -322,9 +323,10 @@ static ScheduleAttr chooseTilesOfAllRows(RowwiseOp op, const ChipInfo &chip,
   fields.threadsPerRow = 16;
   fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
   int64_t tiles = llvm::divideCeil(op.getRowLength(), fields.columnTile);
-  constexpr int64_t mostRowsForEachTile = 44, leastRowsForEachGroup = 4,
-                    leastGroups = 8;
-  if (rows > mostRowsForEachTile * tiles)
+  constexpr int64_t mostRowsForEachTile = 44, mostElements = 6400 * 8192,
+                    leastRowsForEachGroup = 4, leastGroups = 8;
+  if (rows >
+      std::min(mostRowsForEachTile * tiles, mostElements / op.getRowLength()))
     return {};
   // Two workgroups of the most threads fill a compute unit.
   int64_t threads = tiles > 2 * chip.computeUnits

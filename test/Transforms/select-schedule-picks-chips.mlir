@@ -112,7 +112,7 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 1, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_1024x16384(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, column_tile = 512, unroll = 4>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 2, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 32, unroll = 4>
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, reload = true>
 // GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
@@ -120,12 +120,12 @@
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// SM80:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, column_tile = 256, unroll = 4>
+// SM80:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 2, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 32, unroll = 4>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4>
-// SM89:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, column_tile = 256, unroll = 4>
+// SM89:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 2, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 32, unroll = 4>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4>
 // SM100:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, workgroups_per_row = 4, prefetch = 1, stages = 2, dependent_launch = true>
-// SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, column_tile = 256, unroll = 4, dependent_launch = true>
+// SM120:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 2, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 32, unroll = 4, dependent_launch = true>
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
 
 // PICK-LABEL: func.func @backward_bf16_512x4096(
