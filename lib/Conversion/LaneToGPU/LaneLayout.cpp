@@ -6,9 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LaneLayout.h"
-
-#include "lnbwd/Conversion/LaneToGPU.h"
+#include "Patterns.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"

@@ -175,12 +175,12 @@ private:
   static RewritePatternSet makePatterns(MLIRContext *context,
                                         const ChipInfo &info) {
     RewritePatternSet patterns(context);
-    populateLaneToGPUPatterns(patterns);
-    populateLaneSumsToGPUPatterns(patterns);
+    populateLaneToGPUPatterns(patterns, info);
+    populateLaneSumsToGPUPatterns(patterns, info);
     if (info.backend == Backend::AMDGPU)
       populateLaneToAMDPatterns(patterns, info);
     else
-      populateLaneToNVIDIAPatterns(patterns);
+      populateLaneToNVIDIAPatterns(patterns, info);
     if (info.workgroups.hasBulkCopy)
       populateLaneTransfersToNVIDIAPatterns(patterns, info);
     return patterns;

@@ -174,291 +174,227 @@ void lnbwd::notePartOfGroups(Operation *op, int64_t groups) {
                          lane::PartAttr::getOfGroups(op->getContext(), groups));
 }
 
-namespace {
 //===----------------------------------------------------------------------===//
 // Places
 //===----------------------------------------------------------------------===//
 
-struct LowerRow : LayoutPattern<lane::RowOp> {
-  using LayoutPattern::LayoutPattern;
-  LogicalResult lower(lane::RowOp op, const LaneLayout &layout,
-                      PatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<arith::AddIOp>(op, op.getTile(), layout.group);
-    return success();
-  }
-};
+static Lowered lowerRow(ImplicitLocOpBuilder &b, lane::RowOp op,
+                        const LaneLayout &layout) {
+  return Values{arith::AddIOp::create(b, op.getTile(), layout.group)};
+}
 
-struct LowerGroup : LayoutPattern<lane::GroupOp> {
-  using LayoutPattern::LayoutPattern;
-  LogicalResult lower(lane::GroupOp op, const LaneLayout &layout,
-                      PatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, layout.group);
-    return success();
-  }
-};
+static Lowered lowerGroup(ImplicitLocOpBuilder &, lane::GroupOp,
+                          const LaneLayout &layout) {
+  return Values{layout.group};
+}
 
-struct LowerLane : LayoutPattern<lane::LaneOp> {
-  using LayoutPattern::LayoutPattern;
-  LogicalResult lower(lane::LaneOp op, const LaneLayout &layout,
-                      PatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, layout.lane);
-    return success();
-  }
-};
+static Lowered lowerLane(ImplicitLocOpBuilder &, lane::LaneOp,
+                         const LaneLayout &layout) {
+  return Values{layout.lane};
+}
 
-struct LowerInBounds : LayoutPattern<lane::InBoundsOp> {
-  using LayoutPattern::LayoutPattern;
-  LogicalResult lower(lane::InBoundsOp op, const LaneLayout &layout,
-                      PatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, layout.accesses[op.getAccess()].inBounds);
-    return success();
-  }
-};
+static Lowered lowerInBounds(ImplicitLocOpBuilder &, lane::InBoundsOp op,
+                             const LaneLayout &layout) {
+  return Values{layout.accesses[op.getAccess()].inBounds};
+}
 
-struct LowerColumnIndex : LayoutPattern<lane::ColumnIndexOp> {
-  using LayoutPattern::LayoutPattern;
-  LogicalResult lower(lane::ColumnIndexOp op, const LaneLayout &layout,
-                      PatternRewriter &rewriter) const override {
-    if (!op.getAccess())
-      return failure();
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    VectorType type = op.getType();
-    Value first = arith::IndexCastOp::create(
-        b, b.getI32Type(), layout.accesses[*op.getAccess()].loadColumn);
-    SmallVector<int32_t> steps(size_t(type.getNumElements()));
-    std::iota(steps.begin(), steps.end(), 0);
-    Value step = arith::ConstantOp::create(
-        b, DenseElementsAttr::get(type, ArrayRef<int32_t>(steps)));
-    Value spread = vector::BroadcastOp::create(b, type, first);
-    rewriter.replaceOpWithNewOp<arith::AddIOp>(op, spread, step);
-    return success();
-  }
-};
+static Lowered lowerColumnIndex(ImplicitLocOpBuilder &b, lane::ColumnIndexOp op,
+                                const LaneLayout &layout) {
+  if (!op.getAccess())
+    return failure();
+  VectorType type = op.getType();
+  Value first = arith::IndexCastOp::create(
+      b, b.getI32Type(), layout.accesses[*op.getAccess()].loadColumn);
+  SmallVector<int32_t> steps(size_t(type.getNumElements()));
+  std::iota(steps.begin(), steps.end(), 0);
+  Value step = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(type, ArrayRef<int32_t>(steps)));
+  Value spread = vector::BroadcastOp::create(b, type, first);
+  return Values{arith::AddIOp::create(b, spread, step)};
+}
 
 //===----------------------------------------------------------------------===//
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
-struct LowerLoad : LayoutPattern<lane::LoadOp> {
-  using LayoutPattern::LayoutPattern;
-  LogicalResult lower(lane::LoadOp op, const LaneLayout &layout,
-                      PatternRewriter &rewriter) const override {
-    if (!op.getAccess())
-      return failure();
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value column = layout.accesses[*op.getAccess()].loadColumn;
-    SmallVector<Value> loaded;
-    for (auto [memory, fragment] :
-         llvm::zip_equal(op.getMemories(), op.getFragments()))
-      loaded.push_back(emitLoad(b, cast<VectorType>(fragment.getType()), memory,
-                                {op.getRow(), column}));
-    rewriter.replaceOp(op, loaded);
-    return success();
-  }
-};
+static Lowered lowerLoad(ImplicitLocOpBuilder &b, lane::LoadOp op,
+                         const LaneLayout &layout) {
+  if (!op.getAccess())
+    return failure();
+  Value column = layout.accesses[*op.getAccess()].loadColumn;
+  SmallVector<Value> loaded;
+  for (auto [memory, fragment] :
+       llvm::zip_equal(op.getMemories(), op.getFragments()))
+    loaded.push_back(emitLoad(b, cast<VectorType>(fragment.getType()), memory,
+                              {op.getRow(), column}));
+  return loaded;
+}
 
-struct LowerLoadColumns : LayoutPattern<lane::LoadColumnsOp> {
-  using LayoutPattern::LayoutPattern;
-  LogicalResult lower(lane::LoadColumnsOp op, const LaneLayout &layout,
-                      PatternRewriter &rewriter) const override {
-    size_t accesses = layout.accesses.size();
-    if (op.getNumResults() != op.getMemories().size() * accesses ||
-        cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
-      return failure();
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    SmallVector<Value> loaded(op.getNumResults());
-    for (size_t c = 0; c < accesses; ++c)
-      for (auto [i, memory] : llvm::enumerate(op.getMemories()))
-        loaded[i * accesses + c] =
-            emitLoad(b, layout.type.getAccessType(getElementTypeOrSelf(memory)),
-                     memory, layout.accesses[c].loadColumn);
-    rewriter.replaceOp(op, loaded);
-    return success();
-  }
-};
+static Lowered lowerLoadColumns(ImplicitLocOpBuilder &b, lane::LoadColumnsOp op,
+                                const LaneLayout &layout) {
+  size_t accesses = layout.accesses.size();
+  if (op.getNumResults() != op.getMemories().size() * accesses ||
+      cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
+    return failure();
+  SmallVector<Value> loaded(op.getNumResults());
+  for (size_t c = 0; c < accesses; ++c)
+    for (auto [i, memory] : llvm::enumerate(op.getMemories()))
+      loaded[i * accesses + c] =
+          emitLoad(b, layout.type.getAccessType(getElementTypeOrSelf(memory)),
+                   memory, layout.accesses[c].loadColumn);
+  return loaded;
+}
 
-struct LowerLoadScalar : OpRewritePattern<lane::LoadScalarOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::LoadScalarOp op,
-                                PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    rewriter.replaceOp(
-        op, emitLoad(b, op.getScalar().getType(), op.getMemory(), op.getRow()));
-    return success();
-  }
-};
+static Lowered lowerLoadScalar(ImplicitLocOpBuilder &b, lane::LoadScalarOp op,
+                               const LaneLayout &) {
+  return Values{
+      emitLoad(b, op.getScalar().getType(), op.getMemory(), op.getRow())};
+}
 
 /// Straight to the LLVM level's operation: no level between has one that says
 /// what it is for.
-struct LowerUndefinedRow : OpRewritePattern<lane::UndefinedRowOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::UndefinedRowOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!LLVM::isCompatibleType(op.getType()))
-      return failure();
-    rewriter.replaceOpWithNewOp<LLVM::PoisonOp>(op, op.getType());
-    return success();
-  }
-};
+static Lowered lowerUndefinedRow(ImplicitLocOpBuilder &b,
+                                 lane::UndefinedRowOp op, const LaneLayout &) {
+  if (!LLVM::isCompatibleType(op.getType()))
+    return failure();
+  return Values{LLVM::PoisonOp::create(b, op.getType())};
+}
 
-struct LowerStore : LayoutPattern<lane::StoreOp> {
-  using LayoutPattern::LayoutPattern;
-  LogicalResult lower(lane::StoreOp op, const LaneLayout &layout,
-                      PatternRewriter &rewriter) const override {
-    if (!op.getAccess())
-      return failure();
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    const AccessColumns &access = layout.accesses[*op.getAccess()];
-    emitIf(b, emitBoth(b, access.inBounds, op.getInBounds()), [&] {
-      emitStore(b, op.getFragment(), op.getMemory(),
-                {op.getRow(), access.column});
-    });
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
+static Lowered lowerStore(ImplicitLocOpBuilder &b, lane::StoreOp op,
+                          const LaneLayout &layout) {
+  if (!op.getAccess())
+    return failure();
+  const AccessColumns &access = layout.accesses[*op.getAccess()];
+  emitIf(b, emitBoth(b, access.inBounds, op.getInBounds()), [&] {
+    emitStore(b, op.getFragment(), op.getMemory(),
+              {op.getRow(), access.column});
+  });
+  return Values();
+}
 
 /// The first lane has the first columns, of the row in the first workgroup.
-struct LowerStoreScalar : LayoutPattern<lane::StoreScalarOp> {
-  using LayoutPattern::LayoutPattern;
-  LogicalResult lower(lane::StoreScalarOp op, const LaneLayout &layout,
-                      PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                          layout.lane, emitIndex(b, 0));
-    if (Value first = layout.first; first && !op.getOwnColumns())
-      isFirst = emitBoth(b, isFirst,
-                         arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                               first, emitIndex(b, 0)));
-    emitIf(b, emitBoth(b, isFirst, op.getInBounds()), [&] {
-      memref::StoreOp::create(b, op.getScalar(), op.getMemory(), op.getRow());
-    });
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
+static Lowered lowerStoreScalar(ImplicitLocOpBuilder &b, lane::StoreScalarOp op,
+                                const LaneLayout &layout) {
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                        layout.lane, emitIndex(b, 0));
+  if (Value first = layout.first; first && !op.getOwnColumns())
+    isFirst = emitBoth(b, isFirst,
+                       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, first,
+                                             emitIndex(b, 0)));
+  emitIf(b, emitBoth(b, isFirst, op.getInBounds()), [&] {
+    memref::StoreOp::create(b, op.getScalar(), op.getMemory(), op.getRow());
+  });
+  return Values();
+}
 
 //===----------------------------------------------------------------------===//
 // The loop over the rows
 //===----------------------------------------------------------------------===//
 
+/// Moves the body of `op` to `block`, and the rewriter to its end.
+static void moveBody(PatternRewriter &rewriter, lane::ForRowsOp op,
+                     Block *block, ValueRange arguments) {
+  // What carries nothing comes with its terminator.
+  while (!block->empty())
+    rewriter.eraseOp(&block->back());
+  lane::YieldOp yield = op.getYield();
+  rewriter.mergeBlocks(&op.getBody().front(), block, arguments);
+  rewriter.setInsertionPoint(yield);
+}
+
+/// A single iteration, if there is one. Nothing in it is the same for several
+/// iterations, so that nothing is computed ahead and kept in registers until it
+/// is needed.
+static scf::IfOp lowerSingleIteration(PatternRewriter &rewriter,
+                                      lane::ForRowsOp op) {
+  Value inBounds =
+      arith::CmpIOp::create(rewriter, op.getLoc(), arith::CmpIPredicate::ult,
+                            op.getBegin(), op.getEnd());
+  bool hasState = !op.getState().empty();
+  auto iteration =
+      scf::IfOp::create(rewriter, op.getLoc(), op.getResultTypes(), inBounds,
+                        /*withElseRegion=*/hasState);
+  if (hasState) {
+    rewriter.setInsertionPointToStart(iteration.elseBlock());
+    scf::YieldOp::create(rewriter, op.getLoc(), op.getState());
+  }
+  SmallVector<Value> arguments{op.getBegin()};
+  llvm::append_range(arguments, op.getState());
+  lane::YieldOp yield = op.getYield();
+  moveBody(rewriter, op, iteration.thenBlock(), arguments);
+  rewriter.replaceOpWithNewOp<scf::YieldOp>(yield, yield.getValues());
+  return iteration;
+}
+
+/// A loop that tests at its end.
+static ValueRange lowerEntered(PatternRewriter &rewriter, lane::ForRowsOp op) {
+  SmallVector<Value> initial{op.getBegin()};
+  llvm::append_range(initial, op.getState());
+  TypeRange types{ValueRange(initial)};
+  auto loop = scf::WhileOp::create(rewriter, op.getLoc(), types, initial);
+  SmallVector<Location> locations(initial.size(), op.getLoc());
+  Block *again = rewriter.createBlock(&loop.getAfter(), {}, types, locations);
+  scf::YieldOp::create(rewriter, op.getLoc(), again->getArguments());
+  Block *iteration =
+      rewriter.createBlock(&loop.getBefore(), {}, types, locations);
+  lane::YieldOp yield = op.getYield();
+  moveBody(rewriter, op, iteration, iteration->getArguments());
+  ImplicitLocOpBuilder b(yield.getLoc(), rewriter);
+  SmallVector<Value> next{
+      arith::AddIOp::create(b, iteration->getArgument(0), op.getStep())};
+  llvm::append_range(next, yield.getValues());
+  Value isNext = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                       next.front(), op.getEnd());
+  scf::ConditionOp::create(b, isNext, next);
+  rewriter.eraseOp(yield);
+  return loop.getResults().drop_front();
+}
+
+namespace {
 struct LowerForRows : OpRewritePattern<lane::ForRowsOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(lane::ForRowsOp op,
                                 PatternRewriter &rewriter) const override {
-    if (op.getEntered() || op.getOnce())
-      return failure();
+    if (op.getOnce()) {
+      rewriter.replaceOp(op, lowerSingleIteration(rewriter, op));
+      return success();
+    }
+    if (op.getEntered()) {
+      rewriter.replaceOp(op, lowerEntered(rewriter, op));
+      return success();
+    }
     auto loop = scf::ForOp::create(rewriter, op.getLoc(), op.getBegin(),
                                    op.getEnd(), op.getStep(), op.getState());
-    // A loop without state comes with its terminator.
-    Block *body = loop.getBody();
-    while (!body->empty())
-      rewriter.eraseOp(&body->back());
     lane::YieldOp yield = op.getYield();
-    rewriter.mergeBlocks(&op.getBody().front(), body, body->getArguments());
-    rewriter.setInsertionPoint(yield);
+    moveBody(rewriter, op, loop.getBody(), loop.getBody()->getArguments());
     rewriter.replaceOpWithNewOp<scf::YieldOp>(yield, yield.getValues());
     rewriter.replaceOp(op, loop);
     return success();
   }
 };
-
-/// A single iteration, if there is one. Nothing in it is the same for several
-/// iterations, so that nothing is computed ahead and kept in registers until it
-/// is needed.
-struct LowerSingleIteration : OpRewritePattern<lane::ForRowsOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::ForRowsOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.getOnce())
-      return failure();
-    Value inBounds =
-        arith::CmpIOp::create(rewriter, op.getLoc(), arith::CmpIPredicate::ult,
-                              op.getBegin(), op.getEnd());
-    bool hasState = !op.getState().empty();
-    auto iteration =
-        scf::IfOp::create(rewriter, op.getLoc(), op.getResultTypes(), inBounds,
-                          /*withElseRegion=*/hasState);
-    if (hasState) {
-      rewriter.setInsertionPointToStart(iteration.elseBlock());
-      scf::YieldOp::create(rewriter, op.getLoc(), op.getState());
-    }
-    // An iteration without state comes with its terminator.
-    Block *body = iteration.thenBlock();
-    while (!body->empty())
-      rewriter.eraseOp(&body->back());
-    lane::YieldOp yield = op.getYield();
-    SmallVector<Value> arguments{op.getBegin()};
-    llvm::append_range(arguments, op.getState());
-    rewriter.mergeBlocks(&op.getBody().front(), body, arguments);
-    rewriter.setInsertionPoint(yield);
-    rewriter.replaceOpWithNewOp<scf::YieldOp>(yield, yield.getValues());
-    rewriter.replaceOp(op, iteration);
-    return success();
-  }
-};
-
-/// A loop that tests at its end.
-struct LowerEnteredForRows : OpRewritePattern<lane::ForRowsOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::ForRowsOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.getEntered())
-      return failure();
-    SmallVector<Value> initial{op.getBegin()};
-    llvm::append_range(initial, op.getState());
-    TypeRange types{ValueRange(initial)};
-    auto loop = scf::WhileOp::create(rewriter, op.getLoc(), types, initial);
-    SmallVector<Location> locations(initial.size(), op.getLoc());
-    Block *again = rewriter.createBlock(&loop.getAfter(), {}, types, locations);
-    scf::YieldOp::create(rewriter, op.getLoc(), again->getArguments());
-    Block *iteration =
-        rewriter.createBlock(&loop.getBefore(), {}, types, locations);
-    lane::YieldOp yield = op.getYield();
-    rewriter.mergeBlocks(&op.getBody().front(), iteration,
-                         iteration->getArguments());
-    ImplicitLocOpBuilder b(yield.getLoc(), yield, rewriter.getListener());
-    SmallVector<Value> next{
-        arith::AddIOp::create(b, iteration->getArgument(0), op.getStep())};
-    llvm::append_range(next, yield.getValues());
-    Value isNext = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                         next.front(), op.getEnd());
-    scf::ConditionOp::create(b, isNext, next);
-    rewriter.eraseOp(yield);
-    rewriter.replaceOp(op, loop.getResults().drop_front());
-    return success();
-  }
-};
-
-struct LowerAccumulate : OpRewritePattern<lane::AccumulateOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::AccumulateOp op,
-                                PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value added = arith::AddFOp::create(b, op.getSum(), op.getTerm(),
-                                        arith::FastMathFlags::contract);
-    if (op.getInBounds())
-      added = arith::SelectOp::create(b, op.getInBounds(), added, op.getSum());
-    rewriter.replaceOp(op, added);
-    return success();
-  }
-};
-
-/// Where a target has no better one.
-struct LowerBarrier : OpRewritePattern<lane::BarrierOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::BarrierOp op,
-                                PatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<gpu::BarrierOp>(op);
-    return success();
-  }
-};
 } // namespace
 
-void lnbwd::populateLaneToGPUPatterns(RewritePatternSet &patterns) {
-  patterns.add<LowerRow, LowerGroup, LowerLane, LowerInBounds, LowerColumnIndex,
-               LowerLoad, LowerLoadColumns, LowerStore, LowerStoreScalar,
-               LowerLoadScalar, LowerUndefinedRow, LowerForRows,
-               LowerSingleIteration, LowerEnteredForRows, LowerAccumulate,
-               LowerBarrier>(patterns.getContext());
+static Lowered lowerAccumulate(ImplicitLocOpBuilder &b, lane::AccumulateOp op,
+                               const LaneLayout &) {
+  Value added = arith::AddFOp::create(b, op.getSum(), op.getTerm(),
+                                      arith::FastMathFlags::contract);
+  if (op.getInBounds())
+    added = arith::SelectOp::create(b, op.getInBounds(), added, op.getSum());
+  return Values{added};
+}
+
+/// Where a target has no better one.
+static Lowered lowerBarrier(ImplicitLocOpBuilder &b, lane::BarrierOp,
+                            const LaneLayout &) {
+  gpu::BarrierOp::create(b);
+  return Values();
+}
+void lnbwd::populateLaneToGPUPatterns(RewritePatternSet &patterns,
+                                      const ChipInfo &chip) {
+  patterns.add<LowerForRows>(patterns.getContext());
+  addLanePatterns(patterns, chip, /*benefit=*/1, lowerRow, lowerGroup,
+                  lowerLane, lowerInBounds, lowerColumnIndex, lowerLoad,
+                  lowerLoadColumns, lowerStore, lowerStoreScalar,
+                  lowerLoadScalar, lowerUndefinedRow, lowerAccumulate,
+                  lowerBarrier);
 }

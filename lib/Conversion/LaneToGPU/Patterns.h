@@ -6,42 +6,146 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the patterns of lnbwd-convert-lane-to-gpu share.
+// The patterns of lnbwd-convert-lane-to-gpu, those that all targets share and
+// those of each vendor, which go before. They know nothing of a kernel but what
+// its operations say: where lanes stand, and where stages lie, is noted at
+// places and stages first, once for all that ask, as the operands of casts.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef LNBWD_LIB_CONVERSION_LANETOGPU_PATTERNS_H
 #define LNBWD_LIB_CONVERSION_LANETOGPU_PATTERNS_H
 
-#include "LaneLayout.h"
-#include "StageMemory.h"
+#include "lnbwd/Analysis/StageLayout.h"
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "lnbwd/Target/ChipInfo.h"
 
-#include "lnbwd/Conversion/LaneToGPU.h"
-
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
+#include <optional>
+
 namespace lnbwd {
 
-/// A pattern that asks where lanes stand.
-template <typename Op> class LayoutPattern : public mlir::OpRewritePattern<Op> {
+/// The columns of one access.
+struct AccessColumns {
+  /// The first of them.
+  mlir::Value column;
+  /// `column`, moved to a place in the row where `in_bounds` is false.
+  mlir::Value loadColumn;
+  /// `loadColumn`, counted from the first column of the workgroup.
+  mlir::Value ownColumn;
+  /// Whether they are in bounds; null if they always do.
+  mlir::Value inBounds;
+};
+
+/// A layout in numbers.
+struct LaneLayout {
+  lane::LayoutType type;
+  /// The lane among those of its row; its group.
+  mlir::Value lane;
+  mlir::Value group;
+  /// The workgroup's first column; null if that is the row's.
+  mlir::Value first;
+  llvm::SmallVector<AccessColumns> accesses;
+  /// Lanes of a wave of the chip.
+  int64_t waveSize = 0;
+};
+
+/// The memory of a `lane.stages`.
+struct Stages {
+  StageLayout stageLayout;
+  /// For each row operand the memory of all stages, [stages, elements].
+  llvm::SmallVector<mlir::Value> memories;
+  /// For each stage a barrier that counts the bytes that arrive.
+  mlir::Value barriers;
+};
+
+/// Computes for each `lane.layout` of `kernel` where lanes stand, and has an
+/// `unrealized_conversion_cast` of these numbers represent it.
+void computeLayouts(mlir::gpu::GPUFuncOp kernel, const ChipInfo &chip);
+/// The numbers that computeLayouts() noted for the layout `value`; nothing
+/// where it did not.
+std::optional<LaneLayout> lookupLayout(mlir::Value value);
+/// Lays out the memory and the barriers of each `lane.stages` of `kernel`, and
+/// has a cast of these represent it.
+void layOutStages(mlir::gpu::GPUFuncOp kernel);
+/// What layOutStages() noted for the stages `value`; nothing where it did not.
+std::optional<Stages> lookupStages(mlir::Value value);
+/// Erases the casts of places and stages that nothing asks for any more.
+void eraseUnusedCasts(mlir::gpu::GPUFuncOp kernel);
+
+/// Places, loads and stores, loops, and additions to sums.
+void populateLaneToGPUPatterns(mlir::RewritePatternSet &patterns,
+                               const ChipInfo &chip);
+/// Column sums over the groups of a workgroup, and their stores.
+void populateLaneSumsToGPUPatterns(mlir::RewritePatternSet &patterns,
+                                   const ChipInfo &chip);
+/// Column operands that one group reads for all, loads that are dropped,
+/// barriers of LDS alone.
+void populateLaneToAMDPatterns(mlir::RewritePatternSet &patterns,
+                               const ChipInfo &chip);
+/// Kernels that start before the one before them has ended, and rows that no
+/// cache need keep.
+void populateLaneToNVIDIAPatterns(mlir::RewritePatternSet &patterns,
+                                  const ChipInfo &chip);
+/// Bytes that are counted as they arrive, workgroups that share rows, and rows
+/// that are staged.
+void populateLaneTransfersToNVIDIAPatterns(mlir::RewritePatternSet &patterns,
+                                           const ChipInfo &chip);
+
+using Values = llvm::SmallVector<mlir::Value>;
+/// What replaces an operation, or a failure where a pattern does not match.
+using Lowered = llvm::FailureOr<Values>;
+
+/// A pattern by a function, which writes at the operation what replaces it. The
+/// layout is that of the operation, if it has one.
+template <typename Op> class LanePattern : public mlir::OpRewritePattern<Op> {
 public:
-  using mlir::OpRewritePattern<Op>::OpRewritePattern;
+  using Function = Lowered (*)(mlir::ImplicitLocOpBuilder &, Op,
+                               const LaneLayout &);
+
+  LanePattern(mlir::MLIRContext *context, Function lower, int64_t waveSize,
+              unsigned benefit)
+      : mlir::OpRewritePattern<Op>(context, benefit), lower(lower),
+        waveSize(waveSize) {}
 
   llvm::LogicalResult
-  matchAndRewrite(Op op, mlir::PatternRewriter &rewriter) const final {
-    std::optional<LaneLayout> layout = lookupLayout(op.getLayout());
+  matchAndRewrite(Op op, mlir::PatternRewriter &rewriter) const override {
+    std::optional<LaneLayout> layout = LaneLayout();
+    if constexpr (llvm::is_detected<HasLayout, Op>::value)
+      layout = lookupLayout(op.getLayout());
     if (!layout)
       return rewriter.notifyMatchFailure(
           op, "expected its layout in numbers, as of computeLayouts");
-    return lower(op, *layout, rewriter);
+    layout->waveSize = waveSize;
+    mlir::ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Lowered replacement = lower(b, op, *layout);
+    if (llvm::succeeded(replacement))
+      rewriter.replaceOp(op, *replacement);
+    return replacement;
   }
 
-protected:
-  virtual llvm::LogicalResult lower(Op op, const LaneLayout &layout,
-                                    mlir::PatternRewriter &rewriter) const = 0;
+private:
+  template <typename T>
+  using HasLayout = decltype(std::declval<T &>().getLayout());
+
+  Function lower;
+  int64_t waveSize;
 };
+
+/// Adds patterns for `chip` by the functions.
+template <typename... Ops>
+void addLanePatterns(mlir::RewritePatternSet &patterns, const ChipInfo &chip,
+                     unsigned benefit,
+                     Lowered (*...lower)(mlir::ImplicitLocOpBuilder &, Ops,
+                                         const LaneLayout &)) {
+  (patterns.add<LanePattern<Ops>>(patterns.getContext(), lower, chip.waveSize,
+                                  benefit),
+   ...);
+}
 
 /// A constant of the type index.
 mlir::Value emitIndex(mlir::ImplicitLocOpBuilder &b, int64_t value);

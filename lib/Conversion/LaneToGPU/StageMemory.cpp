@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StageMemory.h"
+#include "Patterns.h"
 
-#include "lnbwd/Conversion/LaneToGPU.h"
 #include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -135,82 +135,68 @@ void GroupCombiner::combine(MutableArrayRef<Value> sums, int64_t count,
   llvm::copy(step.getResults(), sums.begin());
 }
 
-namespace {
-struct LowerCombineGroups : LayoutPattern<lane::CombineGroupsOp> {
-  using LayoutPattern::LayoutPattern;
-
-  LogicalResult lower(lane::CombineGroupsOp op, const LaneLayout &layout,
-                      PatternRewriter &rewriter) const override {
-    int64_t accesses = layout.type.getAccesses();
-    int64_t groups = layout.type.getGroups();
-    if (cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
-      return failure();
-    if (groups == 1) {
-      rewriter.replaceOp(op, op.getSums());
-      return success();
+static Lowered lowerCombineGroups(ImplicitLocOpBuilder &b,
+                                  lane::CombineGroupsOp op,
+                                  const LaneLayout &layout) {
+  int64_t accesses = layout.type.getAccesses();
+  int64_t groups = layout.type.getGroups();
+  if (cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
+    return failure();
+  if (groups == 1)
+    return Values(op.getSums());
+  auto radix = int64_t(op.getRadix());
+  int64_t numSums = int64_t(op.getSums().size()) / accesses;
+  int64_t slots = groups - llvm::divideCeil(groups, radix);
+  Value memory = lane::addWorkgroupMemory(
+      op->getParentOfType<gpu::GPUFuncOp>(),
+      slots * numSums * layout.type.getAccessColumns(), b.getF32Type());
+  SmallVector<Value> totals(op.getSums());
+  GroupCombiner combiner(b, layout, memory, numSums);
+  bool isWritten = false;
+  for (int64_t c = 0; c < accesses; ++c) {
+    SmallVector<Value> sums;
+    for (int64_t s = 0; s < numSums; ++s)
+      sums.push_back(totals[size_t(s * accesses + c)]);
+    for (int64_t count = groups; count > 1;) {
+      // What was read in the step before must not be overwritten yet.
+      if (isWritten)
+        lane::BarrierOp::create(b);
+      isWritten = true;
+      int64_t owners = llvm::divideCeil(count, radix);
+      combiner.combine(sums, count, owners);
+      count = owners;
     }
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    auto radix = int64_t(op.getRadix());
-    int64_t numSums = int64_t(op.getSums().size()) / accesses;
-    int64_t slots = groups - llvm::divideCeil(groups, radix);
-    Value memory = lane::addWorkgroupMemory(
-        op->getParentOfType<gpu::GPUFuncOp>(),
-        slots * numSums * layout.type.getAccessColumns(), b.getF32Type());
-    SmallVector<Value> totals(op.getSums());
-    GroupCombiner combiner(b, layout, memory, numSums);
-    bool isWritten = false;
-    for (int64_t c = 0; c < accesses; ++c) {
-      SmallVector<Value> sums;
-      for (int64_t s = 0; s < numSums; ++s)
-        sums.push_back(totals[size_t(s * accesses + c)]);
-      for (int64_t count = groups; count > 1;) {
-        // What was read in the step before must not be overwritten yet.
-        if (isWritten)
-          lane::BarrierOp::create(b);
-        isWritten = true;
-        int64_t owners = llvm::divideCeil(count, radix);
-        combiner.combine(sums, count, owners);
-        count = owners;
-      }
-      for (int64_t s = 0; s < numSums; ++s)
-        totals[size_t(s * accesses + c)] = sums[size_t(s)];
-    }
-    rewriter.replaceOp(op, totals);
-    return success();
+    for (int64_t s = 0; s < numSums; ++s)
+      totals[size_t(s * accesses + c)] = sums[size_t(s)];
   }
-};
+  return totals;
+}
 
-struct LowerStoreSum : LayoutPattern<lane::StoreSumOp> {
-  using LayoutPattern::LayoutPattern;
-
-  LogicalResult lower(lane::StoreSumOp op, const LaneLayout &layout,
-                      PatternRewriter &rewriter) const override {
-    if (!op.getAccess())
-      return failure();
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    const AccessColumns &access = layout.accesses[*op.getAccess()];
-    VectorType type =
-        layout.type.getAccessType(getElementTypeOrSelf(op.getMemory()));
-    Value isFirstGroup = emitIsFirstGroup(b, layout);
-    auto store = [&] {
-      SmallVector<Value> indices;
-      if (op.getRow())
-        indices.push_back(op.getRow());
-      indices.push_back(access.column);
-      Value sum = op.getSum();
-      if (op.getAccumulate())
-        sum = add(b, sum, emitLoad(b, type, op.getMemory(), indices));
-      if (!type.getElementType().isF32())
-        sum = arith::TruncFOp::create(b, type, sum);
-      emitStore(b, sum, op.getMemory(), indices);
-    };
-    emitIf(b, emitBoth(b, isFirstGroup, access.inBounds), store, /*groups=*/1);
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-} // namespace
-
-void lnbwd::populateLaneSumsToGPUPatterns(RewritePatternSet &patterns) {
-  patterns.add<LowerCombineGroups, LowerStoreSum>(patterns.getContext());
+static Lowered lowerStoreSum(ImplicitLocOpBuilder &b, lane::StoreSumOp op,
+                             const LaneLayout &layout) {
+  if (!op.getAccess())
+    return failure();
+  const AccessColumns &access = layout.accesses[*op.getAccess()];
+  VectorType type =
+      layout.type.getAccessType(getElementTypeOrSelf(op.getMemory()));
+  Value isFirstGroup = emitIsFirstGroup(b, layout);
+  auto store = [&] {
+    SmallVector<Value> indices;
+    if (op.getRow())
+      indices.push_back(op.getRow());
+    indices.push_back(access.column);
+    Value sum = op.getSum();
+    if (op.getAccumulate())
+      sum = add(b, sum, emitLoad(b, type, op.getMemory(), indices));
+    if (!type.getElementType().isF32())
+      sum = arith::TruncFOp::create(b, type, sum);
+    emitStore(b, sum, op.getMemory(), indices);
+  };
+  emitIf(b, emitBoth(b, isFirstGroup, access.inBounds), store, /*groups=*/1);
+  return Values();
+}
+void lnbwd::populateLaneSumsToGPUPatterns(RewritePatternSet &patterns,
+                                          const ChipInfo &chip) {
+  addLanePatterns(patterns, chip, /*benefit=*/1, lowerCombineGroups,
+                  lowerStoreSum);
 }

@@ -76,133 +76,98 @@ static Value emitIsFirstThread(ImplicitLocOpBuilder &b) {
                                emitIndex(b, 0));
 }
 
-namespace {
-struct LowerInitByteBarriers : OpRewritePattern<lane::InitByteBarriersOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::InitByteBarriersOp op,
-                                PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    emitIf(b, emitIsFirstThread(b), [&] {
-      Value one = arith::ConstantIntOp::create(b, 1, 32);
-      int64_t count = op.getBarriers().getType().getDimSize(0);
-      for (int64_t i = 0; i < count; ++i) {
-        Value index = emitIndex(b, i);
-        NVVM::MBarrierInitOp::create(
-            b, emitSharedAddress(b, op.getBarriers(), index), one,
-            /*predicate=*/Value());
-      }
-      NVVM::FenceMbarrierInitOp::create(b);
-    });
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
-struct LowerExpectBytes : OpRewritePattern<lane::ExpectBytesOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::ExpectBytesOp op,
-                                PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    emitIf(b, emitIsFirstThread(b), [&] {
-      emitExpectBytes(
-          b, op.getBarriers(), op.getIndex(),
-          arith::ConstantIntOp::create(b, int32_t(op.getBytes()), 32));
-    });
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
-struct LowerAwaitBytes : OpRewritePattern<lane::AwaitBytesOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::AwaitBytesOp op,
-                                PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    emitAwaitBytes(b, op.getBarriers(), op.getIndex(), op.getPhase());
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
-struct LowerArriveAtPeers : OpRewritePattern<lane::ArriveAtPeersOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::ArriveAtPeersOp op,
-                                PatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<NVVM::ClusterArriveOp>(
-        op, /*aligned=*/rewriter.getUnitAttr());
-    return success();
-  }
-};
-
-struct LowerAwaitPeers : OpRewritePattern<lane::AwaitPeersOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::AwaitPeersOp op,
-                                PatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<NVVM::ClusterWaitOp>(
-        op, /*aligned=*/rewriter.getUnitAttr());
-    return success();
-  }
-};
-
-struct LowerSendToPeers : LayoutPattern<lane::SendToPeersOp> {
-  LowerSendToPeers(MLIRContext *context, const ChipInfo &chip)
-      : LayoutPattern(context), chip(chip) {}
-
-  LogicalResult lower(lane::SendToPeersOp op, const LaneLayout &layout,
-                      PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value peer =
-        arith::RemUIOp::create(b, layout.lane, emitIndex(b, chip.waveSize));
-    Value sends = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, peer,
-                                        emitIndex(b, layout.type.getPeers()));
-    emitIf(b, sends, [&] { emitSend(b, op, peer); });
-    rewriter.eraseOp(op);
-    return success();
-  }
-
-private:
-  /// Sends the numbers to the workgroup of the cluster that `peer` (index)
-  /// numbers, and counts their bytes on the barrier there. For `st.async` MLIR
-  /// and LLVM 22 have neither an operation nor an intrinsic.
-  static void emitSend(ImplicitLocOpBuilder &b, lane::SendToPeersOp op,
-                       Value peer) {
-    auto pointer = LLVM::LLVMPointerType::get(
-        b.getContext(), unsigned(NVVM::NVVMMemorySpace::SharedCluster));
-    Value rank = arith::IndexCastOp::create(b, b.getI32Type(), peer);
-    auto atPeer = [&](Value local, Value layout) -> Value {
-      return NVVM::MapaOp::create(b, pointer,
-                                  emitSharedAddress(b, local, layout), rank);
-    };
-    Value barrier = atPeer(op.getBarriers(), op.getIndex());
-    int64_t count = op.getNumbers().getType().getNumElements();
-    // The instruction takes two or four elements at once, or one.
-    int64_t width = count % 4 == 0 ? 4 : count % 2 == 0 ? 2 : 1;
-    for (int64_t first = 0; first < count; first += width) {
-      Value at = op.getSlot();
-      if (first)
-        at = arith::AddIOp::create(b, at, emitIndex(b, first));
-      SmallVector<Value> operands{atPeer(op.getMemory(), at), barrier};
-      std::string registers;
-      for (int64_t i = 0; i < width; ++i) {
-        operands.push_back(vector::ExtractOp::create(
-            b, op.getNumbers(), ArrayRef<int64_t>{first + i}));
-        registers += (i ? ", $" : "$") + std::to_string(2 + i);
-      }
-      std::string code =
-          "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes";
-      if (width > 1)
-        code += ".v" + std::to_string(width);
-      code += ".f32 [$0], " + (width > 1 ? "{" + registers + "}" : registers) +
-              ", [$1];";
-      NVVM::InlinePtxOp::create(b, TypeRange(), operands, ValueRange(), code,
-                                /*predicate=*/Value());
+static Lowered lowerInitByteBarriers(ImplicitLocOpBuilder &b,
+                                     lane::InitByteBarriersOp op,
+                                     const LaneLayout &) {
+  emitIf(b, emitIsFirstThread(b), [&] {
+    Value one = arith::ConstantIntOp::create(b, 1, 32);
+    int64_t count = op.getBarriers().getType().getDimSize(0);
+    for (int64_t i = 0; i < count; ++i) {
+      Value index = emitIndex(b, i);
+      NVVM::MBarrierInitOp::create(
+          b, emitSharedAddress(b, op.getBarriers(), index), one,
+          /*predicate=*/Value());
     }
+    NVVM::FenceMbarrierInitOp::create(b);
+  });
+  return Values();
+}
+
+static Lowered lowerExpectBytes(ImplicitLocOpBuilder &b, lane::ExpectBytesOp op,
+                                const LaneLayout &) {
+  emitIf(b, emitIsFirstThread(b), [&] {
+    emitExpectBytes(
+        b, op.getBarriers(), op.getIndex(),
+        arith::ConstantIntOp::create(b, int32_t(op.getBytes()), 32));
+  });
+  return Values();
+}
+
+static Lowered lowerAwaitBytes(ImplicitLocOpBuilder &b, lane::AwaitBytesOp op,
+                               const LaneLayout &) {
+  emitAwaitBytes(b, op.getBarriers(), op.getIndex(), op.getPhase());
+  return Values();
+}
+
+static Lowered lowerArriveAtPeers(ImplicitLocOpBuilder &b,
+                                  lane::ArriveAtPeersOp, const LaneLayout &) {
+  NVVM::ClusterArriveOp::create(b, /*aligned=*/b.getUnitAttr());
+  return Values();
+}
+
+static Lowered lowerAwaitPeers(ImplicitLocOpBuilder &b, lane::AwaitPeersOp,
+                               const LaneLayout &) {
+  NVVM::ClusterWaitOp::create(b, /*aligned=*/b.getUnitAttr());
+  return Values();
+}
+
+/// Sends the numbers to the workgroup of the cluster that `peer` (index)
+/// numbers, and counts their bytes on the barrier there. For `st.async` MLIR
+/// and LLVM 22 have neither an operation nor an intrinsic.
+static void emitSend(ImplicitLocOpBuilder &b, lane::SendToPeersOp op,
+                     Value peer) {
+  auto pointer = LLVM::LLVMPointerType::get(
+      b.getContext(), unsigned(NVVM::NVVMMemorySpace::SharedCluster));
+  Value rank = arith::IndexCastOp::create(b, b.getI32Type(), peer);
+  auto atPeer = [&](Value local, Value layout) -> Value {
+    return NVVM::MapaOp::create(b, pointer, emitSharedAddress(b, local, layout),
+                                rank);
+  };
+  Value barrier = atPeer(op.getBarriers(), op.getIndex());
+  int64_t count = op.getNumbers().getType().getNumElements();
+  // The instruction takes two or four elements at once, or one.
+  int64_t width = count % 4 == 0 ? 4 : count % 2 == 0 ? 2 : 1;
+  for (int64_t first = 0; first < count; first += width) {
+    Value at = op.getSlot();
+    if (first)
+      at = arith::AddIOp::create(b, at, emitIndex(b, first));
+    SmallVector<Value> operands{atPeer(op.getMemory(), at), barrier};
+    std::string registers;
+    for (int64_t i = 0; i < width; ++i) {
+      operands.push_back(vector::ExtractOp::create(
+          b, op.getNumbers(), ArrayRef<int64_t>{first + i}));
+      registers += (i ? ", $" : "$") + std::to_string(2 + i);
+    }
+    std::string code =
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes";
+    if (width > 1)
+      code += ".v" + std::to_string(width);
+    code += ".f32 [$0], " + (width > 1 ? "{" + registers + "}" : registers) +
+            ", [$1];";
+    NVVM::InlinePtxOp::create(b, TypeRange(), operands, ValueRange(), code,
+                              /*predicate=*/Value());
   }
+}
 
-  const ChipInfo &chip;
-};
-
-} // namespace
+static Lowered lowerSendToPeers(ImplicitLocOpBuilder &b, lane::SendToPeersOp op,
+                                const LaneLayout &layout) {
+  Value peer =
+      arith::RemUIOp::create(b, layout.lane, emitIndex(b, layout.waveSize));
+  Value sends = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, peer,
+                                      emitIndex(b, layout.type.getPeers()));
+  emitIf(b, sends, [&] { emitSend(b, op, peer); });
+  return Values();
+}
 
 /// The columns that this workgroup has of a row, as an index, where not all
 /// workgroups have as many; else null.
@@ -216,290 +181,243 @@ static Value emitOwnColumns(ImplicitLocOpBuilder &b, lane::LayoutType layout,
                                 emitIndex(b, layout.getWorkgroupColumns()));
 }
 
-namespace {
+static int64_t getStride(Value memory) {
+  return cast<MemRefType>(memory.getType()).getStridesAndOffset().first.front();
+}
+
+/// Whether a tile of rows is one block of memory.
+static bool liesTogether(Value memory, lane::LayoutType layout) {
+  return getStride(memory) == layout.getRowLength() &&
+         layout.getWorkgroupColumns() == layout.getRowLength();
+}
+
+/// Has `elements` elements of `memory` brought, from the workgroup's first
+/// column of row `row` on. The instruction begins and ends where a unit does;
+/// a unit that has one element of the memory may be brought whole.
+static void emitPrefetch(ImplicitLocOpBuilder &b, const LaneLayout &layout,
+                         Value memory, Value row, Value elements) {
+  int64_t elementBytes =
+      cast<MemRefType>(memory.getType()).getElementTypeBitWidth() / 8;
+  auto fillsUnits = [&](int64_t count) {
+    return count * elementBytes % bulkCopyUnit == 0;
+  };
+  Value column = layout.first ? layout.first : emitIndex(b, 0);
+  Value address =
+      emitAddress(b, memory, {row, column}, NVVM::NVVMMemorySpace::Global);
+  Value bytes = arith::IndexCastOp::create(
+      b, b.getI64Type(),
+      arith::MulIOp::create(b, elements, emitIndex(b, elementBytes)));
+  if (!fillsUnits(getStride(memory)) ||
+      !fillsUnits(layout.type.getWorkgroupColumns()) ||
+      !fillsUnits(layout.type.getLastColumns())) {
+    Type pointer = address.getType();
+    Value begin = LLVM::PtrToIntOp::create(b, b.getI64Type(), address);
+    Value rest = arith::ConstantIntOp::create(b, bulkCopyUnit - 1, 64);
+    Value units = arith::ConstantIntOp::create(b, -bulkCopyUnit, 64);
+    Value behind =
+        arith::AddIOp::create(b, arith::AddIOp::create(b, begin, bytes), rest);
+    begin = arith::AndIOp::create(b, begin, units);
+    bytes = arith::SubIOp::create(b, arith::AndIOp::create(b, behind, units),
+                                  begin);
+    address = LLVM::IntToPtrOp::create(b, pointer, begin);
+  }
+  NVVM::CpAsyncBulkPrefetchOp::create(
+      b, address, arith::TruncIOp::create(b, b.getI32Type(), bytes),
+      /*l2CacheHint=*/Value());
+}
+
 /// Rows that lie side by side are asked for by the first lane of the workgroup
 /// at once, others by the first of each group.
-struct LowerPrefetchRows : LayoutPattern<lane::PrefetchRowsOp> {
-  using LayoutPattern::LayoutPattern;
-
-  LogicalResult lower(lane::PrefetchRowsOp op, const LaneLayout &layout,
-                      PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    SmallVector<Value> together, apart;
-    for (Value memory : op.getMemories())
-      (liesTogether(memory, layout.type) ? together : apart).push_back(memory);
-    auto isBelowEnd = [&](Value row) -> Value {
-      return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row,
-                                   op.getEnd());
-    };
-    if (!together.empty()) {
-      Value isFirst = emitIsFirstThread(b);
-      emitIf(b, emitBoth(b, isFirst, isBelowEnd(op.getTile())), [&] {
-        Value rows = emitIndex(b, layout.type.getGroups());
-        if (layout.type.getGroups() > 1)
-          rows = arith::MinUIOp::create(
-              b, rows, arith::SubIOp::create(b, op.getEnd(), op.getTile()));
-        Value length = emitIndex(b, layout.type.getRowLength());
-        Value elements = arith::MulIOp::create(b, rows, length);
-        for (Value memory : together)
-          emitPrefetch(b, layout, memory, op.getTile(), elements);
-      });
-    }
-    if (!apart.empty()) {
-      Value row = arith::AddIOp::create(b, op.getTile(), layout.group);
-      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                            layout.lane, emitIndex(b, 0));
-      emitIf(b, emitBoth(b, isFirst, isBelowEnd(row)), [&] {
-        Value columns = emitOwnColumns(b, layout.type, layout.first);
-        if (!columns)
-          columns = emitIndex(b, layout.type.getWorkgroupColumns());
-        for (Value memory : apart)
-          emitPrefetch(b, layout, memory, row, columns);
-      });
-    }
-    rewriter.eraseOp(op);
-    return success();
+static Lowered lowerPrefetchRows(ImplicitLocOpBuilder &b,
+                                 lane::PrefetchRowsOp op,
+                                 const LaneLayout &layout) {
+  SmallVector<Value> together, apart;
+  for (Value memory : op.getMemories())
+    (liesTogether(memory, layout.type) ? together : apart).push_back(memory);
+  auto isBelowEnd = [&](Value row) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row,
+                                 op.getEnd());
+  };
+  if (!together.empty()) {
+    Value isFirst = emitIsFirstThread(b);
+    emitIf(b, emitBoth(b, isFirst, isBelowEnd(op.getTile())), [&] {
+      Value rows = emitIndex(b, layout.type.getGroups());
+      if (layout.type.getGroups() > 1)
+        rows = arith::MinUIOp::create(
+            b, rows, arith::SubIOp::create(b, op.getEnd(), op.getTile()));
+      Value length = emitIndex(b, layout.type.getRowLength());
+      Value elements = arith::MulIOp::create(b, rows, length);
+      for (Value memory : together)
+        emitPrefetch(b, layout, memory, op.getTile(), elements);
+    });
   }
-
-private:
-  static int64_t getStride(Value memory) {
-    return cast<MemRefType>(memory.getType())
-        .getStridesAndOffset()
-        .first.front();
+  if (!apart.empty()) {
+    Value row = arith::AddIOp::create(b, op.getTile(), layout.group);
+    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                          layout.lane, emitIndex(b, 0));
+    emitIf(b, emitBoth(b, isFirst, isBelowEnd(row)), [&] {
+      Value columns = emitOwnColumns(b, layout.type, layout.first);
+      if (!columns)
+        columns = emitIndex(b, layout.type.getWorkgroupColumns());
+      for (Value memory : apart)
+        emitPrefetch(b, layout, memory, row, columns);
+    });
   }
-
-  /// Whether a tile of rows is one block of memory.
-  static bool liesTogether(Value memory, lane::LayoutType layout) {
-    return getStride(memory) == layout.getRowLength() &&
-           layout.getWorkgroupColumns() == layout.getRowLength();
-  }
-
-  /// Has `elements` elements of `memory` brought, from the workgroup's first
-  /// column of row `row` on. The instruction begins and ends where a unit does;
-  /// a unit that has one element of the memory may be brought whole.
-  static void emitPrefetch(ImplicitLocOpBuilder &b, const LaneLayout &layout,
-                           Value memory, Value row, Value elements) {
-    int64_t elementBytes =
-        cast<MemRefType>(memory.getType()).getElementTypeBitWidth() / 8;
-    auto fillsUnits = [&](int64_t count) {
-      return count * elementBytes % bulkCopyUnit == 0;
-    };
-    Value column = layout.first ? layout.first : emitIndex(b, 0);
-    Value address =
-        emitAddress(b, memory, {row, column}, NVVM::NVVMMemorySpace::Global);
-    Value bytes = arith::IndexCastOp::create(
-        b, b.getI64Type(),
-        arith::MulIOp::create(b, elements, emitIndex(b, elementBytes)));
-    if (!fillsUnits(getStride(memory)) ||
-        !fillsUnits(layout.type.getWorkgroupColumns()) ||
-        !fillsUnits(layout.type.getLastColumns())) {
-      Type pointer = address.getType();
-      Value begin = LLVM::PtrToIntOp::create(b, b.getI64Type(), address);
-      Value rest = arith::ConstantIntOp::create(b, bulkCopyUnit - 1, 64);
-      Value units = arith::ConstantIntOp::create(b, -bulkCopyUnit, 64);
-      Value behind = arith::AddIOp::create(
-          b, arith::AddIOp::create(b, begin, bytes), rest);
-      begin = arith::AndIOp::create(b, begin, units);
-      bytes = arith::SubIOp::create(b, arith::AndIOp::create(b, behind, units),
-                                    begin);
-      address = LLVM::IntToPtrOp::create(b, pointer, begin);
-    }
-    NVVM::CpAsyncBulkPrefetchOp::create(
-        b, address, arith::TruncIOp::create(b, b.getI32Type(), bytes),
-        /*l2CacheHint=*/Value());
-  }
-};
+  return Values();
+}
 
 //===----------------------------------------------------------------------===//
 // Rows that come through workgroup memory
 //===----------------------------------------------------------------------===//
 
-/// The operations that ask where stages lie.
-template <typename Op> class StagePattern : public LayoutPattern<Op> {
-public:
-  using LayoutPattern<Op>::LayoutPattern;
+/// How many elements the first of the workgroup's in `row` lies after where
+/// its copy's room in the stage begins, where a copy begins with that row;
+/// null where there is no such distance.
+static Value emitOffset(ImplicitLocOpBuilder &b, const StageLayout &stageLayout,
+                        const LaneLayout &layout, int64_t elementBytes,
+                        Value row) {
+  if (!stageLayout.needsOffset())
+    return {};
+  int64_t unit = bulkAlignment / elementBytes;
+  Value first =
+      arith::MulIOp::create(b, row, emitIndex(b, stageLayout.rowLength));
+  // Most slices are whole units, so that each begins like its row.
+  if (stageLayout.isSlice() && stageLayout.columns % unit != 0)
+    first = arith::AddIOp::create(b, first, layout.first);
+  return arith::RemUIOp::create(b, first, emitIndex(b, unit));
+}
 
-protected:
-  virtual LogicalResult lowerStaged(Op op, const LaneLayout &layout,
-                                    const Stages &stages,
-                                    PatternRewriter &rewriter) const = 0;
-  /// How many elements the first of the workgroup's in `row` lies after where
-  /// its copy's room in the stage begins, where a copy begins with that row;
-  /// null where there is no such distance.
-  static Value emitOffset(ImplicitLocOpBuilder &b,
-                          const StageLayout &stageLayout,
-                          const LaneLayout &layout, int64_t elementBytes,
-                          Value row) {
-    if (!stageLayout.needsOffset())
-      return {};
-    int64_t unit = bulkAlignment / elementBytes;
-    Value first =
-        arith::MulIOp::create(b, row, emitIndex(b, stageLayout.rowLength));
-    // Most slices are whole units, so that each begins like its row.
-    if (stageLayout.isSlice() && stageLayout.columns % unit != 0)
-      first = arith::AddIOp::create(b, first, layout.first);
-    return arith::RemUIOp::create(b, first, emitIndex(b, unit));
-  }
-  LogicalResult lower(Op op, const LaneLayout &layout,
-                      PatternRewriter &rewriter) const final {
-    std::optional<Stages> stages = lookupStages(op.getStages());
-    if (!stages)
-      return rewriter.notifyMatchFailure(
-          op, "expected its stages in memory, as of layOutStages");
-    return lowerStaged(op, layout, *stages, rewriter);
-  }
-};
+/// The bytes of one copy of elements of so many bytes, as an i32: fewer where
+/// the workgroup has but `columns` of the row.
+static Value emitCopyBytes(ImplicitLocOpBuilder &b,
+                           const StageLayout &stageLayout, int64_t elementBytes,
+                           Value columns) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 32);
+  };
+  if (!columns)
+    return constant(stageLayout.getCopyBytes(elementBytes));
+  Value bytes = arith::MulIOp::create(b, columns, constant(elementBytes));
+  if (!stageLayout.needsShift())
+    return bytes;
+  // As StageLayout rounds those of a whole slice.
+  Value unit = constant(bulkCopyUnit);
+  Value units = arith::DivUIOp::create(
+      b, arith::AddIOp::create(b, bytes, constant(2 * bulkCopyUnit - 1)), unit);
+  return arith::MulIOp::create(b, units, constant(bulkCopyUnit));
+}
 
-struct LowerStartCopies : StagePattern<lane::StartCopiesOp> {
-  using StagePattern::StagePattern;
-  LogicalResult lowerStaged(lane::StartCopiesOp op, const LaneLayout &layout,
-                            const Stages &stages,
-                            PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                          op.getTile(), op.getEnd());
-    Value isFirst = emitIsFirstThread(b);
-    emitIf(b, emitBoth(b, isFirst, isThere),
-           [&] { emitCopies(b, op, layout, stages); });
-    rewriter.eraseOp(op);
-    return success();
+/// The bytes of all copies of a tile, as an i32.
+static Value emitTileBytes(ImplicitLocOpBuilder &b,
+                           const StageLayout &stageLayout, Value columns) {
+  int64_t bytes = stageLayout.getCopiedBytes();
+  if (!columns)
+    return arith::ConstantIntOp::create(b, bytes, 32);
+  if (!stageLayout.needsShift())
+    return arith::MulIOp::create(
+        b, columns,
+        arith::ConstantIntOp::create(b, bytes / stageLayout.columns, 32));
+  Value sum;
+  for (int64_t elementBytes : stageLayout.elementBytes) {
+    Value blocks = arith::ConstantIntOp::create(b, stageLayout.getBlocks(), 32);
+    Value copies = arith::MulIOp::create(
+        b, emitCopyBytes(b, stageLayout, elementBytes, columns), blocks);
+    sum = sum ? arith::AddIOp::create(b, sum, copies) : copies;
   }
+  return sum;
+}
 
-private:
-  /// The bytes of one copy of elements of so many bytes, as an i32: fewer where
-  /// the workgroup has but `columns` of the row.
-  static Value emitCopyBytes(ImplicitLocOpBuilder &b,
-                             const StageLayout &stageLayout,
-                             int64_t elementBytes, Value columns) {
-    auto constant = [&](int64_t value) -> Value {
-      return arith::ConstantIntOp::create(b, value, 32);
-    };
-    if (!columns)
-      return constant(stageLayout.getCopyBytes(elementBytes));
-    Value bytes = arith::MulIOp::create(b, columns, constant(elementBytes));
-    if (!stageLayout.needsShift())
-      return bytes;
-    // As StageLayout rounds those of a whole slice.
-    Value unit = constant(bulkCopyUnit);
-    Value units = arith::DivUIOp::create(
-        b, arith::AddIOp::create(b, bytes, constant(2 * bulkCopyUnit - 1)),
-        unit);
-    return arith::MulIOp::create(b, units, constant(bulkCopyUnit));
-  }
-
-  /// The bytes of all copies of a tile, as an i32.
-  static Value emitTileBytes(ImplicitLocOpBuilder &b,
-                             const StageLayout &stageLayout, Value columns) {
-    int64_t bytes = stageLayout.getCopiedBytes();
-    if (!columns)
-      return arith::ConstantIntOp::create(b, bytes, 32);
-    if (!stageLayout.needsShift())
-      return arith::MulIOp::create(
-          b, columns,
-          arith::ConstantIntOp::create(b, bytes / stageLayout.columns, 32));
-    Value sum;
-    for (int64_t elementBytes : stageLayout.elementBytes) {
-      Value blocks =
-          arith::ConstantIntOp::create(b, stageLayout.getBlocks(), 32);
-      Value copies = arith::MulIOp::create(
-          b, emitCopyBytes(b, stageLayout, elementBytes, columns), blocks);
-      sum = sum ? arith::AddIOp::create(b, sum, copies) : copies;
-    }
-    return sum;
-  }
-
-  static void emitCopies(ImplicitLocOpBuilder &b, lane::StartCopiesOp op,
-                         const LaneLayout &of, const Stages &target) {
-    const StageLayout &stageLayout = target.stageLayout;
-    lane::LayoutType layout = of.type;
-    Value firstColumn = of.first;
-    Value columns = emitOwnColumns(b, layout, firstColumn);
-    if (columns)
-      columns = arith::IndexCastOp::create(b, b.getI32Type(), columns);
-    emitExpectBytes(b, target.barriers, op.getStage(),
-                    emitTileBytes(b, stageLayout, columns));
-    for (auto [i, memory] : llvm::enumerate(op.getMemories())) {
-      int64_t elementBytes = stageLayout.elementBytes[i];
-      int64_t room = stageLayout.getRoomBytes(elementBytes);
-      for (int64_t block = 0; block < stageLayout.getBlocks(); ++block) {
-        Value to = emitIndex(b, block * room / elementBytes);
-        Value row = op.getTile();
-        if (block)
-          row = arith::AddIOp::create(b, row, emitIndex(b, block));
-        Value column = firstColumn ? firstColumn : emitIndex(b, 0);
-        if (Value offset = emitOffset(b, stageLayout, of, elementBytes, row)) {
-          to = arith::AddIOp::create(b, to, offset);
-          if (stageLayout.needsShift()) {
-            Value shift = arith::RemUIOp::create(
-                b, offset, emitIndex(b, bulkCopyUnit / elementBytes));
-            to = arith::SubIOp::create(b, to, shift);
-            column = arith::SubIOp::create(b, column, shift);
-          }
+static void emitCopies(ImplicitLocOpBuilder &b, lane::StartCopiesOp op,
+                       const LaneLayout &of, const Stages &target) {
+  const StageLayout &stageLayout = target.stageLayout;
+  lane::LayoutType layout = of.type;
+  Value firstColumn = of.first;
+  Value columns = emitOwnColumns(b, layout, firstColumn);
+  if (columns)
+    columns = arith::IndexCastOp::create(b, b.getI32Type(), columns);
+  emitExpectBytes(b, target.barriers, op.getStage(),
+                  emitTileBytes(b, stageLayout, columns));
+  for (auto [i, memory] : llvm::enumerate(op.getMemories())) {
+    int64_t elementBytes = stageLayout.elementBytes[i];
+    int64_t room = stageLayout.getRoomBytes(elementBytes);
+    for (int64_t block = 0; block < stageLayout.getBlocks(); ++block) {
+      Value to = emitIndex(b, block * room / elementBytes);
+      Value row = op.getTile();
+      if (block)
+        row = arith::AddIOp::create(b, row, emitIndex(b, block));
+      Value column = firstColumn ? firstColumn : emitIndex(b, 0);
+      if (Value offset = emitOffset(b, stageLayout, of, elementBytes, row)) {
+        to = arith::AddIOp::create(b, to, offset);
+        if (stageLayout.needsShift()) {
+          Value shift = arith::RemUIOp::create(
+              b, offset, emitIndex(b, bulkCopyUnit / elementBytes));
+          to = arith::SubIOp::create(b, to, shift);
+          column = arith::SubIOp::create(b, column, shift);
         }
-        Value size = emitCopyBytes(b, stageLayout, elementBytes, columns);
-        Value barrier = emitSharedAddress(b, target.barriers, op.getStage());
-        Value from = emitAddress(b, memory, {row, column},
-                                 NVVM::NVVMMemorySpace::Global);
-        NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
-            b, emitSharedAddress(b, target.memories[i], {op.getStage(), to}),
-            from, barrier, size, /*multicastMask=*/Value(),
-            /*l2CacheHint=*/Value());
       }
+      Value size = emitCopyBytes(b, stageLayout, elementBytes, columns);
+      Value barrier = emitSharedAddress(b, target.barriers, op.getStage());
+      Value from =
+          emitAddress(b, memory, {row, column}, NVVM::NVVMMemorySpace::Global);
+      NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+          b, emitSharedAddress(b, target.memories[i], {op.getStage(), to}),
+          from, barrier, size, /*multicastMask=*/Value(),
+          /*l2CacheHint=*/Value());
     }
   }
-};
+}
 
-struct LowerAwaitStage : OpRewritePattern<lane::AwaitStageOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::AwaitStageOp op,
-                                PatternRewriter &rewriter) const override {
-    std::optional<Stages> stages = lookupStages(op.getStages());
-    if (!stages)
-      return failure();
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    emitAwaitBytes(b, stages->barriers, op.getStage(), op.getPhase());
-    rewriter.eraseOp(op);
-    return success();
+static Lowered lowerStartCopies(ImplicitLocOpBuilder &b, lane::StartCopiesOp op,
+                                const LaneLayout &layout) {
+  std::optional<Stages> stages = lookupStages(op.getStages());
+  if (!stages)
+    return failure();
+  Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                        op.getTile(), op.getEnd());
+  Value isFirst = emitIsFirstThread(b);
+  emitIf(b, emitBoth(b, isFirst, isThere),
+         [&] { emitCopies(b, op, layout, *stages); });
+  return Values();
+}
+
+static Lowered lowerAwaitStage(ImplicitLocOpBuilder &b, lane::AwaitStageOp op,
+                               const LaneLayout &) {
+  std::optional<Stages> stages = lookupStages(op.getStages());
+  if (!stages)
+    return failure();
+  emitAwaitBytes(b, stages->barriers, op.getStage(), op.getPhase());
+  return Values();
+}
+
+static Lowered lowerReceive(ImplicitLocOpBuilder &b, lane::ReceiveOp op,
+                            const LaneLayout &layout) {
+  std::optional<Stages> stages = lookupStages(op.getStages());
+  if (!stages || !op.getAccess())
+    return failure();
+  SmallVector<Value> begins, received;
+  const StageLayout &stageLayout = stages->stageLayout;
+  Value row = op.getTile();
+  if (stageLayout.needsOffset() && stageLayout.isSlice())
+    row = arith::AddIOp::create(b, row, layout.group);
+  for (int64_t elementBytes : stageLayout.elementBytes) {
+    Value distance = emitIndex(b, stageLayout.getRowDistance(elementBytes));
+    Value begin = arith::MulIOp::create(b, layout.group, distance);
+    if (Value offset = emitOffset(b, stageLayout, layout, elementBytes, row))
+      begin = arith::AddIOp::create(b, begin, offset);
+    begins.push_back(begin);
   }
-};
-
-struct LowerReceive : StagePattern<lane::ReceiveOp> {
-  using StagePattern::StagePattern;
-  LogicalResult lowerStaged(lane::ReceiveOp op, const LaneLayout &layout,
-                            const Stages &stages,
-                            PatternRewriter &rewriter) const override {
-    if (!op.getAccess())
-      return failure();
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    SmallVector<Value> begins, received;
-    const StageLayout &stageLayout = stages.stageLayout;
-    Value row = op.getTile();
-    if (stageLayout.needsOffset() && stageLayout.isSlice())
-      row = arith::AddIOp::create(b, row, layout.group);
-    for (int64_t elementBytes : stageLayout.elementBytes) {
-      Value distance = emitIndex(b, stageLayout.getRowDistance(elementBytes));
-      Value begin = arith::MulIOp::create(b, layout.group, distance);
-      if (Value offset = emitOffset(b, stageLayout, layout, elementBytes, row))
-        begin = arith::AddIOp::create(b, begin, offset);
-      begins.push_back(begin);
-    }
-    Value column = layout.accesses[*op.getAccess()].ownColumn;
-    for (auto [fragment, memory, begin] :
-         llvm::zip_equal(op.getFragments(), stages.memories, begins))
-      received.push_back(
-          emitLoad(b, cast<VectorType>(fragment.getType()), memory,
-                   {op.getStage(), arith::AddIOp::create(b, begin, column)}));
-    rewriter.replaceOp(op, received);
-    return success();
-  }
-};
-} // namespace
-
+  Value column = layout.accesses[*op.getAccess()].ownColumn;
+  for (auto [fragment, memory, begin] :
+       llvm::zip_equal(op.getFragments(), stages->memories, begins))
+    received.push_back(
+        emitLoad(b, cast<VectorType>(fragment.getType()), memory,
+                 {op.getStage(), arith::AddIOp::create(b, begin, column)}));
+  return received;
+}
 void lnbwd::populateLaneTransfersToNVIDIAPatterns(RewritePatternSet &patterns,
                                                   const ChipInfo &chip) {
-  MLIRContext *context = patterns.getContext();
-  patterns.add<LowerInitByteBarriers, LowerExpectBytes, LowerAwaitBytes,
-               LowerArriveAtPeers, LowerAwaitPeers, LowerPrefetchRows,
-               LowerStartCopies, LowerAwaitStage, LowerReceive>(context);
-  patterns.add<LowerSendToPeers>(context, chip);
+  addLanePatterns(patterns, chip, /*benefit=*/1, lowerInitByteBarriers,
+                  lowerExpectBytes, lowerAwaitBytes, lowerArriveAtPeers,
+                  lowerAwaitPeers, lowerSendToPeers, lowerPrefetchRows,
+                  lowerStartCopies, lowerAwaitStage, lowerReceive);
 }

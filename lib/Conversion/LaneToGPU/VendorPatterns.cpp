@@ -27,73 +27,59 @@ using namespace lnbwd;
 // AMD
 //===----------------------------------------------------------------------===//
 
-namespace {
 /// AMD's chips pay for each request, also for what lanes side by side ask for
 /// alike. The first group loads the columns, and the others read them from
 /// workgroup memory.
-struct ShareColumns : LayoutPattern<lane::LoadColumnsOp> {
-  ShareColumns(MLIRContext *context) : LayoutPattern(context, /*benefit=*/2) {}
-
-  LogicalResult lower(lane::LoadColumnsOp op, const LaneLayout &layout,
-                      PatternRewriter &rewriter) const override {
-    size_t accesses = layout.accesses.size();
-    if (op.getEach() || layout.type.getGroups() == 1 ||
-        op.getNumResults() != op.getMemories().size() * accesses ||
-        cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
-      return failure();
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value isFirstGroup = emitIsFirstGroup(b, layout);
-    int64_t columns = layout.type.getAccessColumns();
-    Value ofLane = layout.lane;
-    if (layout.type.getWidth() != 1)
-      ofLane = arith::MulIOp::create(b, ofLane,
-                                     emitIndex(b, layout.type.getWidth()));
-    auto getSlot = [&](size_t access) -> Value {
-      return arith::AddIOp::create(b, ofLane,
-                                   emitIndex(b, int64_t(access) * columns));
-    };
-    auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
-    SmallVector<Value> shared;
-    for (Value memory : op.getMemories())
-      shared.push_back(
-          lane::addWorkgroupMemory(kernel, int64_t(accesses) * columns,
-                                   getElementTypeOrSelf(memory.getType())));
-    auto share = [&] {
-      for (auto [source, target] : llvm::zip_equal(op.getMemories(), shared))
-        for (size_t c = 0; c < accesses; ++c) {
-          VectorType type =
-              layout.type.getAccessType(getElementTypeOrSelf(source.getType()));
-          Value slot = getSlot(c);
-          emitStore(b, emitLoad(b, type, source, layout.accesses[c].loadColumn),
-                    target, slot);
-        }
-    };
-    emitIf(b, isFirstGroup, share, /*groups=*/1);
-    lane::BarrierOp::create(b);
-    SmallVector<Value> loaded(op.getNumResults());
-    for (size_t c = 0; c < accesses; ++c)
-      for (auto [i, memory] : llvm::enumerate(shared))
-        loaded[i * accesses + c] = emitLoad(
-            b,
-            layout.type.getAccessType(getElementTypeOrSelf(memory.getType())),
-            memory, getSlot(c));
-    rewriter.replaceOp(op, loaded);
-    return success();
-  }
-};
+static Lowered shareColumns(ImplicitLocOpBuilder &b, lane::LoadColumnsOp op,
+                            const LaneLayout &layout) {
+  size_t accesses = layout.accesses.size();
+  if (op.getEach() || layout.type.getGroups() == 1 ||
+      op.getNumResults() != op.getMemories().size() * accesses ||
+      cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
+    return failure();
+  Value isFirstGroup = emitIsFirstGroup(b, layout);
+  int64_t columns = layout.type.getAccessColumns();
+  Value ofLane = layout.lane;
+  if (layout.type.getWidth() != 1)
+    ofLane =
+        arith::MulIOp::create(b, ofLane, emitIndex(b, layout.type.getWidth()));
+  auto getSlot = [&](size_t access) -> Value {
+    return arith::AddIOp::create(b, ofLane,
+                                 emitIndex(b, int64_t(access) * columns));
+  };
+  auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+  SmallVector<Value> shared;
+  for (Value memory : op.getMemories())
+    shared.push_back(
+        lane::addWorkgroupMemory(kernel, int64_t(accesses) * columns,
+                                 getElementTypeOrSelf(memory.getType())));
+  auto share = [&] {
+    for (auto [source, target] : llvm::zip_equal(op.getMemories(), shared))
+      for (size_t c = 0; c < accesses; ++c) {
+        VectorType type =
+            layout.type.getAccessType(getElementTypeOrSelf(source.getType()));
+        Value slot = getSlot(c);
+        emitStore(b, emitLoad(b, type, source, layout.accesses[c].loadColumn),
+                  target, slot);
+      }
+  };
+  emitIf(b, isFirstGroup, share, /*groups=*/1);
+  lane::BarrierOp::create(b);
+  SmallVector<Value> loaded(op.getNumResults());
+  for (size_t c = 0; c < accesses; ++c)
+    for (auto [i, memory] : llvm::enumerate(shared))
+      loaded[i * accesses + c] = emitLoad(
+          b, layout.type.getAccessType(getElementTypeOrSelf(memory.getType())),
+          memory, getSlot(c));
+  return loaded;
+}
 
 /// gpu.barrier would wait for stores to device memory, and empty a cache.
-struct LowerBarrierToLDS : OpRewritePattern<lane::BarrierOp> {
-  LowerBarrierToLDS(MLIRContext *context)
-      : OpRewritePattern(context, /*benefit=*/2) {}
-  LogicalResult matchAndRewrite(lane::BarrierOp op,
-                                PatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<amdgpu::LDSBarrierOp>(op);
-    return success();
-  }
-};
-
-} // namespace
+static Lowered lowerBarrierToLDS(ImplicitLocOpBuilder &b, lane::BarrierOp,
+                                 const LaneLayout &) {
+  amdgpu::LDSBarrierOp::create(b);
+  return Values();
+}
 
 /// From one row to the next, in elements.
 static int64_t getRowStride(Value memory) {
@@ -171,196 +157,150 @@ static Value emitRowLoadPredicated(ImplicitLocOpBuilder &b, Type type,
       });
 }
 
-namespace {
-struct LowerLoadPredicated : LayoutPattern<lane::LoadPredicatedOp> {
-  using LayoutPattern::LayoutPattern;
-
-  LogicalResult lower(lane::LoadPredicatedOp op, const LaneLayout &layout,
-                      PatternRewriter &rewriter) const override {
-    if (!op.getAccess())
-      return failure();
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    SmallVector<Value> loaded;
-    for (auto [memory, part] :
-         llvm::zip_equal(op.getMemories(), op.getFragments())) {
-      Value column = layout.accesses[*op.getAccess()].loadColumn;
-      loaded.push_back(emitRowLoadPredicated(b, part.getType(), memory,
-                                             op.getTile(), op.getCount(),
-                                             layout.group, column));
-    }
-    rewriter.replaceOp(op, loaded);
-    return success();
+static Lowered lowerLoadPredicated(ImplicitLocOpBuilder &b,
+                                   lane::LoadPredicatedOp op,
+                                   const LaneLayout &layout) {
+  if (!op.getAccess())
+    return failure();
+  SmallVector<Value> loaded;
+  for (auto [memory, part] :
+       llvm::zip_equal(op.getMemories(), op.getFragments())) {
+    Value column = layout.accesses[*op.getAccess()].loadColumn;
+    loaded.push_back(emitRowLoadPredicated(b, part.getType(), memory,
+                                           op.getTile(), op.getCount(),
+                                           layout.group, column));
   }
-};
+  return loaded;
+}
 
 /// Once a wave where that has but one row: its other lanes' loads are dropped
 /// as well.
-struct LowerLoadScalarPredicated : LayoutPattern<lane::LoadScalarPredicatedOp> {
-  LowerLoadScalarPredicated(MLIRContext *context, const ChipInfo &chip)
-      : LayoutPattern(context), chip(chip) {}
-
-  LogicalResult lower(lane::LoadScalarPredicatedOp op, const LaneLayout &layout,
-                      PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value group = layout.group;
-    if (layout.type.getLanes() % chip.waveSize == 0) {
-      Value laneInWave =
-          arith::RemUIOp::create(b, layout.lane, emitIndex(b, chip.waveSize));
-      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                            laneInWave, emitIndex(b, 0));
-      group = arith::SelectOp::create(b, isFirst, group,
-                                      emitIndex(b, layout.type.getGroups()));
-    }
-    rewriter.replaceOp(op, emitRowLoadPredicated(b, op.getScalar().getType(),
-                                                 op.getMemory(), op.getTile(),
-                                                 op.getCount(), group));
-    return success();
+static Lowered lowerLoadScalarPredicated(ImplicitLocOpBuilder &b,
+                                         lane::LoadScalarPredicatedOp op,
+                                         const LaneLayout &layout) {
+  Value group = layout.group;
+  if (layout.type.getLanes() % layout.waveSize == 0) {
+    Value laneInWave =
+        arith::RemUIOp::create(b, layout.lane, emitIndex(b, layout.waveSize));
+    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                          laneInWave, emitIndex(b, 0));
+    group = arith::SelectOp::create(b, isFirst, group,
+                                    emitIndex(b, layout.type.getGroups()));
   }
-
-  const ChipInfo &chip;
-};
+  return Values{emitRowLoadPredicated(b, op.getScalar().getType(),
+                                      op.getMemory(), op.getTile(),
+                                      op.getCount(), group)};
+}
 
 /// From the first lane of the wave where that has but one row.
-struct LowerBroadcastScalar : OpRewritePattern<lane::BroadcastScalarOp> {
-  LowerBroadcastScalar(MLIRContext *context, const ChipInfo &chip)
-      : OpRewritePattern(context), chip(chip) {}
+static Lowered lowerBroadcastScalar(ImplicitLocOpBuilder &b,
+                                    lane::BroadcastScalarOp op,
+                                    const LaneLayout &layout) {
+  if (op.getLayout().getType().getLanes() % layout.waveSize == 0)
+    return Values{ROCDL::ReadfirstlaneOp::create(b, op.getScalar().getType(),
+                                                 op.getScalar())};
+  return Values{op.getScalar()};
+}
 
-  LogicalResult matchAndRewrite(lane::BroadcastScalarOp op,
-                                PatternRewriter &rewriter) const override {
-    if (op.getLayout().getType().getLanes() % chip.waveSize == 0)
-      rewriter.replaceOpWithNewOp<ROCDL::ReadfirstlaneOp>(
-          op, op.getScalar().getType(), op.getScalar());
-    else
-      rewriter.replaceOp(op, op.getScalar());
-    return success();
-  }
-
-  const ChipInfo &chip;
-};
-
-struct LowerSchedBarrier : OpRewritePattern<lane::SchedBarrierOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::SchedBarrierOp op,
-                                PatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<ROCDL::SchedBarrier>(op, /*mask=*/0);
-    return success();
-  }
-};
+static Lowered lowerSchedBarrier(ImplicitLocOpBuilder &b, lane::SchedBarrierOp,
+                                 const LaneLayout &) {
+  ROCDL::SchedBarrier::create(b, /*mask=*/0);
+  return Values();
+}
 
 //===----------------------------------------------------------------------===//
 // NVIDIA
 //===----------------------------------------------------------------------===//
 
-struct LowerGridDependencyWait : OpRewritePattern<lane::GridDependencyWaitOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::GridDependencyWaitOp op,
-                                PatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<NVVM::GriddepcontrolOp>(
-        op, NVVM::GridDepActionKind::wait);
-    return success();
-  }
-};
+static Lowered lowerGridDependencyWait(ImplicitLocOpBuilder &b,
+                                       lane::GridDependencyWaitOp,
+                                       const LaneLayout &) {
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+  return Values();
+}
 
-struct LowerLaunchDependents : OpRewritePattern<lane::LaunchDependentsOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::LaunchDependentsOp op,
-                                PatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<NVVM::GriddepcontrolOp>(
-        op, NVVM::GridDepActionKind::launch_dependents);
-    return success();
-  }
-};
+static Lowered lowerLaunchDependents(ImplicitLocOpBuilder &b,
+                                     lane::LaunchDependentsOp,
+                                     const LaneLayout &) {
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::launch_dependents);
+  return Values();
+}
 
 /// A line of the cache, which one instruction gives up.
-constexpr int64_t lineBytes = 128;
+static constexpr int64_t lineBytes = 128;
 /// Measured on an H200: with 768 columns and more kernels take 0.95 to 1.01 of
 /// the time if partial sums are given up, with 128 to 512 up to 1.07.
-constexpr int64_t leastDiscardedColumns = 768;
+static constexpr int64_t leastDiscardedColumns = 768;
 
 /// AMD's chips have no instruction for it: caches bring to memory what they
 /// hold.
-struct EraseDiscard : OpRewritePattern<lane::DiscardOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(lane::DiscardOp op,
-                                PatternRewriter &rewriter) const override {
-    rewriter.eraseOp(op);
-    return success();
+static Lowered eraseDiscard(ImplicitLocOpBuilder &, lane::DiscardOp,
+                            const LaneLayout &) {
+  return Values();
+}
+
+/// Whether no line has columns of other rows or workgroups as well, given
+/// that the memory begins with a line.
+static bool hasWholeLines(lane::LayoutType layout, MemRefType type) {
+  int64_t columns = lineBytes * 8 / type.getElementTypeBitWidth();
+  return layout.getRowLength() % columns == 0 &&
+         layout.getWorkgroupColumns() % columns == 0 &&
+         layout.getRowLength() % layout.getWorkgroupColumns() == 0;
+}
+
+static void discardRow(ImplicitLocOpBuilder &b, const LaneLayout &layout,
+                       Value memory, Value row, Value bytes) {
+  int64_t columns = lineBytes * 8 /
+                    cast<MemRefType>(memory.getType()).getElementTypeBitWidth();
+  for (int64_t c = 0; c < layout.type.getWorkgroupColumns(); c += columns) {
+    Value column = emitIndex(b, c);
+    if (layout.first)
+      column = arith::AddIOp::create(b, layout.first, column);
+    Value address =
+        emitAddress(b, memory, {row, column}, NVVM::NVVMMemorySpace::Global);
+    LLVM::CallIntrinsicOp::create(
+        b, b.getStringAttr("llvm.nvvm.discard.global.L2"),
+        ValueRange{address, bytes});
   }
-};
+}
 
 /// Each lane takes rows of its own, from the first line of the workgroup's
 /// columns to the last. Short rows stay: there is little of them to bring to
 /// memory, and of few columns a workgroup has many rows to give up.
-struct LowerDiscard : LayoutPattern<lane::DiscardOp> {
-  using LayoutPattern::LayoutPattern;
-
-  LogicalResult lower(lane::DiscardOp op, const LaneLayout &layout,
-                      PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    SmallVector<Value> memories;
-    if (layout.type.getRowLength() >= leastDiscardedColumns)
-      llvm::copy_if(op.getMemories(), std::back_inserter(memories),
-                    [&](Value memory) {
-                      return hasWholeLines(layout.type,
-                                           cast<MemRefType>(memory.getType()));
-                    });
-    if (memories.empty()) {
-      rewriter.eraseOp(op);
-      return success();
-    }
-    Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-    Value threads =
-        emitIndex(b, layout.type.getLanes() * layout.type.getGroups());
-    Value bytes = arith::ConstantIntOp::create(b, lineBytes, 64);
-    scf::ForOp::create(b, thread, op.getRows(), threads, ValueRange(),
-                       [&](OpBuilder &, Location, Value row, ValueRange) {
-                         for (Value memory : memories)
-                           discardRow(b, layout, memory, row, bytes);
-                         scf::YieldOp::create(b);
-                       });
-    rewriter.eraseOp(op);
-    return success();
-  }
-
-private:
-  /// Whether no line has columns of other rows or workgroups as well, given
-  /// that the memory begins with a line.
-  static bool hasWholeLines(lane::LayoutType layout, MemRefType type) {
-    int64_t columns = lineBytes * 8 / type.getElementTypeBitWidth();
-    return layout.getRowLength() % columns == 0 &&
-           layout.getWorkgroupColumns() % columns == 0 &&
-           layout.getRowLength() % layout.getWorkgroupColumns() == 0;
-  }
-
-  static void discardRow(ImplicitLocOpBuilder &b, const LaneLayout &layout,
-                         Value memory, Value row, Value bytes) {
-    int64_t columns =
-        lineBytes * 8 /
-        cast<MemRefType>(memory.getType()).getElementTypeBitWidth();
-    for (int64_t c = 0; c < layout.type.getWorkgroupColumns(); c += columns) {
-      Value column = emitIndex(b, c);
-      if (layout.first)
-        column = arith::AddIOp::create(b, layout.first, column);
-      Value address =
-          emitAddress(b, memory, {row, column}, NVVM::NVVMMemorySpace::Global);
-      LLVM::CallIntrinsicOp::create(
-          b, b.getStringAttr("llvm.nvvm.discard.global.L2"),
-          ValueRange{address, bytes});
-    }
-  }
-};
-} // namespace
+static Lowered lowerDiscard(ImplicitLocOpBuilder &b, lane::DiscardOp op,
+                            const LaneLayout &layout) {
+  SmallVector<Value> memories;
+  if (layout.type.getRowLength() >= leastDiscardedColumns)
+    llvm::copy_if(
+        op.getMemories(), std::back_inserter(memories), [&](Value memory) {
+          return hasWholeLines(layout.type, cast<MemRefType>(memory.getType()));
+        });
+  if (memories.empty())
+    return Values();
+  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  Value threads =
+      emitIndex(b, layout.type.getLanes() * layout.type.getGroups());
+  Value bytes = arith::ConstantIntOp::create(b, lineBytes, 64);
+  scf::ForOp::create(b, thread, op.getRows(), threads, ValueRange(),
+                     [&](OpBuilder &, Location, Value row, ValueRange) {
+                       for (Value memory : memories)
+                         discardRow(b, layout, memory, row, bytes);
+                       scf::YieldOp::create(b);
+                     });
+  return Values();
+}
 
 void lnbwd::populateLaneToAMDPatterns(RewritePatternSet &patterns,
                                       const ChipInfo &chip) {
-  MLIRContext *context = patterns.getContext();
-  patterns.add<ShareColumns, LowerLoadPredicated>(context);
-  patterns.add<LowerLoadScalarPredicated>(context, chip);
-  patterns.add<LowerBroadcastScalar>(context, chip);
-  patterns.add<LowerBarrierToLDS, LowerSchedBarrier, EraseDiscard>(context);
+  addLanePatterns(patterns, chip, /*benefit=*/2, shareColumns,
+                  lowerBarrierToLDS);
+  addLanePatterns(patterns, chip, /*benefit=*/1, lowerLoadPredicated,
+                  lowerLoadScalarPredicated, lowerBroadcastScalar,
+                  lowerSchedBarrier, eraseDiscard);
 }
 
-void lnbwd::populateLaneToNVIDIAPatterns(RewritePatternSet &patterns) {
-  patterns.add<LowerGridDependencyWait, LowerLaunchDependents, LowerDiscard>(
-      patterns.getContext());
+void lnbwd::populateLaneToNVIDIAPatterns(RewritePatternSet &patterns,
+                                         const ChipInfo &chip) {
+  addLanePatterns(patterns, chip, /*benefit=*/1, lowerGridDependencyWait,
+                  lowerLaunchDependents, lowerDiscard);
 }
