@@ -189,8 +189,8 @@ def ProductToGPUPass
     kernel adds the partial products.
 
     Without, a workgroup of 256 work-items makes a tile of 64 x 64 elements, 4 x
-    4 to each, in float32 with fused multiply-adds: 16 columns of A and rows of
-    B at a time go to workgroup memory, widened. That is the same on all chips.
+    4 to each, with fused multiply-adds: the tiles in workgroup memory are
+    widened to float32. That is the same on all chips.
 
     The order in which an element is summed is the kernel's, and the same in
     each run. A tiling that `chip` has no instruction or not enough memory for

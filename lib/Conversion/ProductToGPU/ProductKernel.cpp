@@ -158,14 +158,17 @@ void ProductKernel::addPrologue(size_t first, Value launched) {
   (op.getLhsTransposed() ? rhs : lhs).prologue = &*prologue;
 }
 
-void ProductKernel::finishPieces(ArrayRef<ResultPiece> pieces) {
-  SmallVector<SmallVector<Value>> rowVectors, columnVectors;
-  for (const ResultPiece &piece : pieces) {
+void ProductKernel::storePieces(ArrayRef<ResultPiece> pieces) {
+  SmallVector<SmallVector<Value>> rowVectors(pieces.size()),
+      columnVectors(pieces.size());
+  for (auto [piece, ofRows, ofColumns] :
+       llvm::zip_equal(pieces, rowVectors, columnVectors)) {
+    if (!epilogue)
+      break;
     int64_t width = cast<VectorType>(piece.sums.getType()).getNumElements();
-    rowVectors.push_back(epilogue->loadRows(piece.row, piece.column, width));
-    columnVectors.push_back(piece.columns
-                                ? *piece.columns
-                                : epilogue->loadColumns(piece.column, width));
+    ofRows = epilogue->loadRows(piece.row, piece.column, width);
+    ofColumns = piece.columns ? *piece.columns
+                              : epilogue->loadColumns(piece.column, width);
   }
   for (auto [piece, ofRows, ofColumns] :
        llvm::zip_equal(pieces, rowVectors, columnVectors)) {
@@ -174,10 +177,13 @@ void ProductKernel::finishPieces(ArrayRef<ResultPiece> pieces) {
     auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    Value vector =
-        epilogue->apply(piece.sums, *piece.scalars, ofRows, ofColumns);
+    Value vector = piece.sums, column = piece.column;
+    if (epilogue)
+      vector = epilogue->apply(vector, *piece.scalars, ofRows, ofColumns);
+    if (frame.splits > 1)
+      column = b.add(column, b.multiply(part, sizes.columns));
     vector::StoreOp::create(
-        b, vector, result, ValueRange{piece.row, piece.column},
+        b, vector, result, ValueRange{piece.row, column},
         /*nontemporal=*/false,
         lane::getAccessAlignment(cast<VectorType>(vector.getType())));
   }

@@ -73,9 +73,9 @@ protected:
     const mlir::IRMapping *scalars;
     const llvm::SmallVector<mlir::Value> *columns;
   };
-  /// Stores what the epilogue makes of the pieces that the result has. What it
-  /// loads for all of them is asked for first.
-  void finishPieces(llvm::ArrayRef<ResultPiece> pieces);
+  /// Stores the pieces that the result has, or what the epilogue makes of them.
+  /// What it loads for all of them is asked for first.
+  void storePieces(llvm::ArrayRef<ResultPiece> pieces);
   /// Has what follows done where there are rows: of a matrix without any
   /// nothing may be loaded.
   void enterIfRows();
@@ -128,15 +128,11 @@ private:
   void writeSum(mlir::gpu::GPUFuncOp function);
 };
 
-/// A kernel of fused multiply-adds, for any chip.
-std::unique_ptr<ProductKernel> makePlainKernel(ProductOp op,
-                                               mlir::gpu::GPUModuleOp module);
-
 /// A kernel of matrix instructions, as the tiling of `op` has it, which was
-/// checked for `chip`.
-std::unique_ptr<ProductKernel> makeTiledKernel(ProductOp op,
-                                               mlir::gpu::GPUModuleOp module,
-                                               const ChipInfo &chip);
+/// checked for `chip`; without one, of fused multiply-adds.
+std::unique_ptr<ProductKernel> makeProductKernel(ProductOp op,
+                                                 mlir::gpu::GPUModuleOp module,
+                                                 const ChipInfo &chip);
 
 } // namespace lnbwd
 

@@ -86,10 +86,7 @@ private:
         recordAccess(operand, "read");
       for (Value operand : op.getPrologueOperands())
         recordAccess(operand, "read");
-      std::unique_ptr<ProductKernel> kernel =
-          op.getTiling() ? makeTiledKernel(op, module, info)
-                         : makePlainKernel(op, module);
-      numKernels += kernel->convert();
+      numKernels += makeProductKernel(op, module, info)->convert();
       op.erase();
     }
     return success();

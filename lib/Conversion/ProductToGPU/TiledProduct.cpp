@@ -37,24 +37,45 @@
 using namespace mlir;
 using namespace lnbwd;
 
+/// Work-items of a kernel of fused multiply-adds: an element of a fragment
+/// each.
+static constexpr int64_t plainThreads = fragmentSize * fragmentSize;
+
+/// The tiling of a product that has none: one wave, which is the workgroup, and
+/// an instruction that multiplies two numbers.
+static TilingAttr getPlainTiling(MLIRContext *context) {
+  return TilingAttr::get(context, plainTileSize, plainTileSize,
+                         /*depth=*/tileRowBytes / 4, plainTileSize,
+                         plainTileSize, /*instruction_rows=*/1,
+                         /*instruction_columns=*/1, /*instruction_depth=*/1,
+                         /*splits=*/1);
+}
+
 namespace {
 class TiledProduct : public ProductKernel {
 public:
   TiledProduct(ProductOp op, gpu::GPUModuleOp module, const ChipInfo &chip)
-      : ProductKernel(op, module,
-                      {op.getTiling()->getWaves() * chip.waveSize,
-                       op.getTiling()->getRows(), op.getTiling()->getColumns(),
-                       op.getTiling()->getSplits(), op.getTiling()->getDepth(),
-                       getMultipliedType(op, chip)}),
-        chip(chip), tiling(*op.getTiling()),
-        element(getTileType(frame.multiplied)),
-        wave(WaveProduct::make(b, chip, frame.multiplied)) {}
+      : TiledProduct(op, module, chip,
+                     op.getTiling().value_or(getPlainTiling(op.getContext())),
+                     op.getTiling() ? chip.waveSize : plainThreads) {}
 
 protected:
   void addMemory() override;
   void writeBody() override;
 
 private:
+  TiledProduct(ProductOp op, gpu::GPUModuleOp module, const ChipInfo &chip,
+               TilingAttr tiling, int64_t lanes)
+      : ProductKernel(op, module,
+                      {tiling.getWaves() * lanes, tiling.getRows(),
+                       tiling.getColumns(), tiling.getSplits(),
+                       tiling.getDepth(),
+                       op.getTiling() ? getMultipliedType(op, chip) : Type()}),
+        chip(chip), tiling(tiling), lanes(lanes),
+        element(frame.multiplied ? getTileType(frame.multiplied)
+                                 : b.getF32Type()),
+        wave(WaveProduct::make(b, chip, frame.multiplied)) {}
+
   /// What the loop over the sum goes over.
   struct Range {
     Value begin, end, lastTile;
@@ -83,8 +104,6 @@ private:
                          MutableArrayRef<Value> sums);
 
   void storeResult(ValueRange sums);
-  void storeRun(const ResultRun &run, Value row, Value column);
-  void finishResult(ValueRange sums);
   /// Elements of an access to the result, of a run of so many.
   int64_t getAccessWidth(int64_t elements) const;
   Value takeElements(Value vector, int64_t begin, int64_t count);
@@ -95,6 +114,8 @@ private:
 
   const ChipInfo &chip;
   TilingAttr tiling;
+  /// Of a wave.
+  int64_t lanes;
   Type element;
   std::unique_ptr<WaveProduct> wave;
   Value lane, waveRow, waveColumn;
@@ -119,8 +140,8 @@ void TiledProduct::addMemory() {
 }
 
 void TiledProduct::placeWave() {
-  lane = b.remainder(thread, chip.waveSize);
-  Value waveId = b.divide(thread, chip.waveSize);
+  lane = b.remainder(thread, lanes);
+  Value waveId = b.divide(thread, lanes);
   int64_t waveColumns = tiling.getColumns() / tiling.getWaveColumns();
   waveRow = b.multiply(b.divide(waveId, waveColumns), tiling.getWaveRows());
   waveColumn =
@@ -225,27 +246,6 @@ Value TiledProduct::takeElements(Value vector, int64_t begin, int64_t count) {
       ArrayRef<int64_t>{1});
 }
 
-void TiledProduct::storeRun(const ResultRun &run, Value row, Value column) {
-  int64_t elements = cast<VectorType>(run.vector.getType()).getNumElements();
-  int64_t access = getAccessWidth(elements);
-  auto type = VectorType::get({access}, b.getF32Type());
-  for (int64_t i = 0; i < elements; i += access) {
-    Value begin = b.add(column, i);
-    Value isColumn = b.less(begin, columns);
-    Value exists = b.both(b.less(row, rows), isColumn);
-    auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    Value vector = takeElements(run.vector, i, access);
-    Value at = begin;
-    if (frame.splits > 1)
-      at = b.add(at, b.multiply(part, sizes.columns));
-    vector::StoreOp::create(b, vector, result, ValueRange{row, at},
-                            /*nontemporal=*/false,
-                            lane::getAccessAlignment(type));
-  }
-}
-
 ValueRange TiledProduct::getFragment(ValueRange sums, int64_t i, int64_t j) {
   int64_t columnFragments = getColumnFragments();
   size_t perFragment =
@@ -263,14 +263,15 @@ Value TiledProduct::getColumn(const ResultRun &run, int64_t j) {
   return b.add(b.add(firstColumn, waveColumn), inWave);
 }
 
-/// Fragments of a row are finished a few at a time: enough for their loads to
-/// wait together, and not so many that these take all registers.
-void TiledProduct::finishResult(ValueRange sums) {
+/// Fragments of a row are stored a few at a time: enough for the loads of an
+/// epilogue to wait together, and not so many that these take all registers.
+void TiledProduct::storeResult(ValueRange sums) {
   constexpr int64_t fragmentsAtOnce = 4;
   int64_t rowFragments = getRowFragments();
   int64_t columnFragments = getColumnFragments();
   OpBuilder::InsertionGuard guard(b);
-  enterIfRows();
+  if (epilogue)
+    enterIfRows();
   // Where in a fragment its runs are is the same in all.
   SmallVector<ResultRun> layout = wave->getRuns(getFragment(sums, 0, 0), lane);
   int64_t elements =
@@ -279,7 +280,8 @@ void TiledProduct::finishResult(ValueRange sums) {
   // What several rows of fragments need of columns is loaded once.
   using Vectors = SmallVector<Value>;
   SmallVector<Vectors> columnVectors;
-  if (rowFragments > 1)
+  bool areShared = epilogue && rowFragments > 1;
+  if (areShared)
     for (int64_t j = 0; j < columnFragments; ++j)
       for (const ResultRun &run : layout)
         for (int64_t at = 0; at < elements; at += width)
@@ -291,7 +293,8 @@ void TiledProduct::finishResult(ValueRange sums) {
     SmallVector<IRMapping> scalars;
     for (const ResultRun &run : layout) {
       rowsOfRuns.push_back(getRow(run, i));
-      scalars.push_back(epilogue->computeScalars(rowsOfRuns.back()));
+      scalars.push_back(epilogue ? epilogue->computeScalars(rowsOfRuns.back())
+                                 : IRMapping());
     }
     SmallVector<ResultPiece> pieces;
     size_t number = 0;
@@ -300,29 +303,16 @@ void TiledProduct::finishResult(ValueRange sums) {
           wave->getRuns(getFragment(sums, i, j), lane);
       for (size_t run = 0; run < layout.size(); ++run)
         for (int64_t at = 0; at < elements; at += width, ++number)
-          pieces.push_back(
-              {takeElements(runs[run].vector, at, width), rowsOfRuns[run],
-               b.add(getColumn(layout[run], j), at), &scalars[run],
-               rowFragments > 1 ? &columnVectors[number] : nullptr});
+          pieces.push_back({takeElements(runs[run].vector, at, width),
+                            rowsOfRuns[run],
+                            b.add(getColumn(layout[run], j), at), &scalars[run],
+                            areShared ? &columnVectors[number] : nullptr});
       if ((j + 1) % fragmentsAtOnce == 0 || j + 1 == columnFragments) {
-        finishPieces(pieces);
+        storePieces(pieces);
         pieces.clear();
       }
     }
   }
-}
-
-void TiledProduct::storeResult(ValueRange sums) {
-  if (epilogue)
-    return finishResult(sums);
-  for (int64_t i = 0; i < getRowFragments(); ++i)
-    for (int64_t j = 0; j < getColumnFragments(); ++j)
-      for (const ResultRun &run :
-           wave->getRuns(getFragment(sums, i, j), lane)) {
-        Value row = getRow(run, i);
-        Value column = getColumn(run, j);
-        storeRun(run, row, column);
-      }
 }
 
 void TiledProduct::writeBody() {
@@ -358,8 +348,8 @@ void TiledProduct::writeBody() {
   storeResult(loop.getResults().drop_front(numLoaded));
 }
 
-std::unique_ptr<ProductKernel> lnbwd::makeTiledKernel(ProductOp op,
-                                                      gpu::GPUModuleOp module,
-                                                      const ChipInfo &chip) {
+std::unique_ptr<ProductKernel> lnbwd::makeProductKernel(ProductOp op,
+                                                        gpu::GPUModuleOp module,
+                                                        const ChipInfo &chip) {
   return std::make_unique<TiledProduct>(op, module, chip);
 }

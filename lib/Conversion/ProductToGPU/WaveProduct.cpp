@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// AMD's instructions and NVIDIA's.
+// AMD's instructions, NVIDIA's, and fused multiply-adds.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +17,7 @@
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/Sequence.h"
@@ -260,8 +261,62 @@ private:
 };
 } // namespace
 
+//===----------------------------------------------------------------------===//
+// Without matrix instructions
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Fused multiply-adds in float32, for any chip: the workgroup is one wave, of
+/// a work-item for each element of a fragment.
+class FmaProduct : public WaveProduct {
+public:
+  explicit FmaProduct(IndexBuilder &b) : b(b) {}
+
+  int64_t getFragmentBlocks() const override { return 1; }
+
+  Value getOffset(OperandTile &tile, Value row, Value lane,
+                  bool isRhs) override {
+    Value inFragment =
+        isRhs ? b.remainder(lane, fragmentSize) : b.divide(lane, fragmentSize);
+    return tile.getOffset(b.add(row, inFragment), b.index(0));
+  }
+
+  Value load(OperandTile &tile, Value place, int64_t row,
+             int64_t block) override {
+    return tile.readBlock(place, row, block);
+  }
+
+  SmallVector<Value> makeZeros() override { return {b.zero(b.getF32Type())}; }
+
+  SmallVector<Value> multiply(Value lhs, Value rhs, ValueRange sums) override {
+    Value sum = sums.front();
+    int64_t elements = cast<VectorType>(lhs.getType()).getNumElements();
+    for (int64_t i = 0; i < elements; ++i) {
+      Value ofLhs = vector::ExtractOp::create(b, lhs, i);
+      Value ofRhs = vector::ExtractOp::create(b, rhs, i);
+      sum = math::FmaOp::create(b, ofLhs, ofRhs, sum);
+    }
+    return {sum};
+  }
+
+  SmallVector<ResultRun> getRuns(ValueRange sums, Value lane) override {
+    auto one = VectorType::get({1}, b.getF32Type());
+    return {{vector::BroadcastOp::create(b, one, sums.front()),
+             b.divide(lane, fragmentSize), b.remainder(lane, fragmentSize)}};
+  }
+
+  void emitBarrier() override { gpu::BarrierOp::create(b); }
+  void keepOrder() override {}
+
+private:
+  IndexBuilder &b;
+};
+} // namespace
+
 std::unique_ptr<WaveProduct>
 WaveProduct::make(IndexBuilder &b, const ChipInfo &chip, Type multiplied) {
+  if (!multiplied)
+    return std::make_unique<FmaProduct>(b);
   if (chip.matrixUnit == MatrixUnit::MmaSync)
     return std::make_unique<MmaSyncProduct>(b, chip, multiplied);
   return std::make_unique<AMDProduct>(b, chip, multiplied);

@@ -30,7 +30,7 @@ public:
   virtual ~WaveProduct() = default;
 
   /// For fragments that are multiplied as `multiplied`, which `chip` has an
-  /// instruction for.
+  /// instruction for; null for fused multiply-adds.
   static std::unique_ptr<WaveProduct>
   make(IndexBuilder &b, const ChipInfo &chip, mlir::Type multiplied);
 

@@ -16,9 +16,8 @@
 // CHECK:           amdgpu.mfma
 
 // PLAIN:       scf.for
-// PLAIN:         %[[X:.*]] = memref.load %{{.*}} : memref<?x96xf16
-// PLAIN:         arith.mulf %{{.*}} : vector<1xf32>
-// PLAIN:         arith.truncf %{{.*}} : vector<1xf32> to vector<1xf16>
+// PLAIN:         arith.mulf %{{.*}} : vector<4xf32>
+// PLAIN:         arith.truncf %{{.*}} : vector<4xf32> to vector<4xf16>
 // PLAIN:         math.fma
 func.func @f(%x: memref<?x96xf16>, %w: memref<64x96xf16>, %y: memref<?x64xf32>, %g: memref<96xf32>, %r: memref<?xf32>) {
   lnbwd.product @k lhs(%x : memref<?x96xf16>) rhs(%w : memref<64x96xf16>) outs(%y : memref<?x64xf32>)

@@ -4,15 +4,16 @@
 // CHECK:       gpu.module @linear_kernels
 // CHECK:         gpu.func @k(%{{.*}}: memref<1x64xbf16, #gpu.address_space<global>>
 // CHECK-SAME:      memref<1x100xf32, #gpu.address_space<global>>
-// CHECK-SAME:      workgroup(%{{.*}} : memref<1040xf32, #gpu.address_space<workgroup>>
+// CHECK-SAME:      workgroup(%{{.*}} : memref<2048xf32, #gpu.address_space<workgroup>>
 // CHECK-SAME:      known_block_size = array<i32: 256, 1, 1>
-// What lies beyond is 0, and narrow elements are widened as they come.
-// CHECK:           scf.if %{{.*}} -> (f32)
-// CHECK-NEXT:        memref.load
-// CHECK-NEXT:        arith.extf
-// CHECK:           gpu.barrier
-// CHECK:           math.fma
-// CHECK:           gpu.barrier
+// Tiles are loaded an iteration ahead, and narrow elements are widened on their way to memory.
+// CHECK:           scf.if %{{.*}} -> (vector<4xbf16>, vector<4xbf16>, vector<4xbf16>, vector<4xbf16>)
+// CHECK:             vector.load %{{.*}} : memref<?x64xbf16, #gpu.address_space<global>>, vector<4xbf16>
+// CHECK:           scf.for
+// CHECK:             gpu.barrier
+// CHECK:             arith.extf %{{.*}} : vector<4xbf16> to vector<4xf32>
+// CHECK:             gpu.barrier
+// CHECK:             math.fma
 // CHECK-LABEL: func @linear(
 // CHECK-SAME:    lnbwd.access = "read", lnbwd.kind = "row_block", lnbwd.name = "x"
 // CHECK-SAME:    lnbwd.access = "read", lnbwd.kind = "column", lnbwd.name = "w"
