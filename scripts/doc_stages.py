@@ -86,7 +86,7 @@ def pipelined(tools: Tools) -> str:
     shown = pick(loop[1:-1], {
         r"lane\.load_predicated ": 9, r"lane\.load_scalar_predicated ": 1, r"lane\.row ": 2,
         r"lane\.broadcast_scalar ": 1, r"lane\.reduce ": 2, r"lane\.store ": 2, r"scf\.if ": 1,
-        r"sched_barrier$": 9, r"lane\.yield ": 1, r"^  \} ": 2, r"scf\.yield ": 2,
+        r"sched\.barrier 0$": 9, r"lane\.yield ": 1, r"^  \} ": 2, r"scf\.yield ": 2,
     }, "//")
     result: list[str] = []
     for line in [re.sub(r" : .*", " : ... {", loop[0]), *shown, loop[-1]]:

@@ -88,8 +88,7 @@ static SmallVector<Operation *> getLaneOps(gpu::GPUFuncOp kernel) {
 /// Asynchronous transfers to workgroup memory, and waits for them.
 static bool isTransfer(Operation *op) {
   return isa<lane::InitByteBarriersOp, lane::ExpectBytesOp, lane::AwaitBytesOp,
-             lane::ArriveAtPeersOp, lane::AwaitPeersOp, lane::SendToPeersOp,
-             lane::StartCopiesOp, lane::AwaitStageOp>(op);
+             lane::SendToPeersOp, lane::StartCopiesOp, lane::AwaitStageOp>(op);
 }
 
 /// Whether nothing of the lane level is left. Says what is, and which pass
@@ -106,8 +105,7 @@ static LogicalResult checkConverted(gpu::GPUFuncOp kernel) {
       else if (isa<lane::GridDependencyWaitOp, lane::LaunchDependentsOp>(op))
         diagnostic << ": the chip starts a kernel when the one before it has "
                       "ended";
-      else if (isa<lane::LoadScalarPredicatedOp, lane::BroadcastScalarOp,
-                   lane::SchedBarrierOp>(op))
+      else if (isa<lane::LoadScalarPredicatedOp, lane::BroadcastScalarOp>(op))
         diagnostic << ": the chip cannot drop loads";
       else if (isa<lane::PrefetchRowsOp>(op))
         diagnostic << ": the chip cannot bring rows to its cache ahead";

@@ -109,18 +109,6 @@ static Lowered lowerAwaitBytes(ImplicitLocOpBuilder &b, lane::AwaitBytesOp op,
   return Values();
 }
 
-static Lowered lowerArriveAtPeers(ImplicitLocOpBuilder &b,
-                                  lane::ArriveAtPeersOp, const LaneLayout &) {
-  NVVM::ClusterArriveOp::create(b, /*aligned=*/b.getUnitAttr());
-  return Values();
-}
-
-static Lowered lowerAwaitPeers(ImplicitLocOpBuilder &b, lane::AwaitPeersOp,
-                               const LaneLayout &) {
-  NVVM::ClusterWaitOp::create(b, /*aligned=*/b.getUnitAttr());
-  return Values();
-}
-
 /// Sends the numbers to the workgroup of the cluster that `peer` (index)
 /// numbers, and counts their bytes on the barrier there. For `st.async` MLIR
 /// and LLVM 22 have neither an operation nor an intrinsic.
@@ -417,7 +405,7 @@ static Lowered lowerReceive(ImplicitLocOpBuilder &b, lane::ReceiveOp op,
 void lnbwd::populateLaneTransfersToNVIDIAPatterns(RewritePatternSet &patterns,
                                                   const ChipInfo &chip) {
   addLanePatterns(patterns, chip, /*benefit=*/1, lowerInitByteBarriers,
-                  lowerExpectBytes, lowerAwaitBytes, lowerArriveAtPeers,
-                  lowerAwaitPeers, lowerSendToPeers, lowerPrefetchRows,
-                  lowerStartCopies, lowerAwaitStage, lowerReceive);
+                  lowerExpectBytes, lowerAwaitBytes, lowerSendToPeers,
+                  lowerPrefetchRows, lowerStartCopies, lowerAwaitStage,
+                  lowerReceive);
 }

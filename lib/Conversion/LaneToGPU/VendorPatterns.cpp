@@ -202,12 +202,6 @@ static Lowered lowerBroadcastScalar(ImplicitLocOpBuilder &b,
   return Values{op.getScalar()};
 }
 
-static Lowered lowerSchedBarrier(ImplicitLocOpBuilder &b, lane::SchedBarrierOp,
-                                 const LaneLayout &) {
-  ROCDL::SchedBarrier::create(b, /*mask=*/0);
-  return Values();
-}
-
 //===----------------------------------------------------------------------===//
 // NVIDIA
 //===----------------------------------------------------------------------===//
@@ -296,7 +290,7 @@ void lnbwd::populateLaneToAMDPatterns(RewritePatternSet &patterns,
                   lowerBarrierToLDS);
   addLanePatterns(patterns, chip, /*benefit=*/1, lowerLoadPredicated,
                   lowerLoadScalarPredicated, lowerBroadcastScalar,
-                  lowerSchedBarrier, eraseDiscard);
+                  eraseDiscard);
 }
 
 void lnbwd::populateLaneToNVIDIAPatterns(RewritePatternSet &patterns,

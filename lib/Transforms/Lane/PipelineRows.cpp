@@ -21,6 +21,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -215,7 +216,7 @@ void Prefetcher::run() {
   SmallVector<Value> next;
   if (dropsLoads) {
     next = loadTile(lane::PartKind::NextLoad, add(pipelined.getTile(), step));
-    lane::SchedBarrierOp::create(b);
+    ROCDL::SchedBarrier::create(b, /*mask=*/0);
   } else {
     Value nextRow = add(row, step);
     Value last = arith::SubIOp::create(b, rows, index(1));
@@ -227,7 +228,7 @@ void Prefetcher::run() {
              state.drop_front(numState));
   // What is copied from iteration to iteration is waited for after the work.
   if (dropsLoads)
-    lane::SchedBarrierOp::create(b);
+    ROCDL::SchedBarrier::create(b, /*mask=*/0);
   llvm::append_range(results, next);
   lane::YieldOp::create(b, results);
   loop.replaceAllUsesWith(pipelined.getResults().take_front(numState));
@@ -301,9 +302,9 @@ void Prefetcher::writePair(lane::ForRowsOp pipelined) {
 SmallVector<Value> Prefetcher::loadInOrder(lane::PartKind part, Value tile) {
   if (!dropsLoads)
     return loadTile(part, tile);
-  lane::SchedBarrierOp::create(b);
+  ROCDL::SchedBarrier::create(b, /*mask=*/0);
   SmallVector<Value> loaded = loadTile(part, tile);
-  lane::SchedBarrierOp::create(b);
+  ROCDL::SchedBarrier::create(b, /*mask=*/0);
   return loaded;
 }
 

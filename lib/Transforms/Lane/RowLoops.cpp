@@ -9,6 +9,7 @@
 #include "RowLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -60,7 +61,7 @@ SmallVector<Value> lane::RowLoads::loadPredicated(ImplicitLocOpBuilder &b,
         b, scalar.getScalar().getType(), scalar.getMemory(), tile, count,
         loop.getLayout()));
   if (!scalars.empty())
-    SchedBarrierOp::create(b);
+    ROCDL::SchedBarrier::create(b, /*mask=*/0);
   for (LoadOp load : rows)
     llvm::append_range(
         loaded, LoadPredicatedOp::create(b, load.getResultTypes(),

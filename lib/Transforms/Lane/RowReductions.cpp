@@ -16,6 +16,7 @@
 #include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -177,8 +178,8 @@ void lane::ExchangeMemory::meetPeers(gpu::GPUFuncOp kernel, ReduceOp first) {
   ImplicitLocOpBuilder b(first.getLayout().getLoc(), kernel.getContext());
   b.setInsertionPointAfterValue(first.getLayout());
   InitByteBarriersOp::create(b, barriers);
-  ArriveAtPeersOp::create(b);
+  NVVM::ClusterArriveOp::create(b, /*aligned=*/b.getUnitAttr());
   b.setInsertionPoint(
       kernel.getBody().front().findAncestorOpInBlock(*first.getOperation()));
-  AwaitPeersOp::create(b);
+  NVVM::ClusterWaitOp::create(b, /*aligned=*/b.getUnitAttr());
 }

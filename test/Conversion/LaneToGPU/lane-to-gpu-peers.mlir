@@ -32,8 +32,8 @@ gpu.module @m {
   gpu.func @exchange(%i: index, %s: vector<2xf32>, %phase: i32) workgroup(%m : !memory, %b : !barriers) {
     %layout = lane.layout from %i : !layout
     lane.init_byte_barriers %b : !barriers
-    lane.arrive_at_peers
-    lane.await_peers
+    nvvm.cluster.arrive {aligned}
+    nvvm.cluster.wait {aligned}
     lane.expect_bytes %b[%i], 128 : !barriers
     lane.send_to_peers %s to %m[%i] counted by %b[%i] at %layout : !layout, vector<2xf32>, !memory, !barriers
     lane.await_bytes %b[%i] phase %phase : !barriers

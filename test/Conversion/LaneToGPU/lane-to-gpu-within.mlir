@@ -22,7 +22,7 @@ gpu.module @m {
   gpu.func @one_row_a_wave(%x: memref<?x256xf32, strided<[320, 1]>>, %s: memref<?xf32>, %tile: index, %count: index) {
     %layout = lane.layout : !layout
     %n = lane.load_scalar_predicated %s from %tile count %count at %layout : !layout, memref<?xf32>
-    lane.sched_barrier
+    rocdl.sched.barrier 0
     %v = lane.load_predicated %x from %tile count %count at %layout access 0 : !layout, memref<?x256xf32, strided<[320, 1]>> -> vector<4xf32>
     %shared = lane.broadcast_scalar %n at %layout : !layout, f32
     "test.use"(%v, %shared) : (vector<4xf32>, f32) -> ()

@@ -11,9 +11,9 @@
 // CHECK:         %[[NEUTRAL:.*]] = arith.constant dense<[0.000000e+00, 0xFF800000]> : vector<2xf32>
 // CHECK:         %[[LAYOUT:.*]] = lane.layout from
 // CHECK-NEXT:    lane.init_byte_barriers %[[BARRIERS]]
-// CHECK-NEXT:    lane.arrive_at_peers
+// CHECK-NEXT:    nvvm.cluster.arrive {aligned}
 // CHECK-NEXT:    "test.other"
-// CHECK-NEXT:    lane.await_peers
+// CHECK-NEXT:    nvvm.cluster.wait {aligned}
 // CHECK-NEXT:    lane.for_rows {{.*}} carrying(%[[ITERATION:.*]] = %{{.*}}) attributes
 // CHECK:           gpu.subgroup_reduce add %{{.*}} : (f32) -> f32
 // CHECK:           gpu.subgroup_reduce maximumf %{{.*}} : (f32) -> f32

@@ -14,7 +14,7 @@
 // CHECK:         %[[ANY:.*]] = arith.cmpi ult, %[[BEGIN]], %[[FULL]]
 // AMD:           %[[COUNT:.*]] = arith.select %[[ANY]], %c4{{[_0-9]*}}, %c0{{[_0-9]*}} {lane.part = #lane.part<first_load>}
 // AMD-NEXT:      %[[N0:.*]] = lane.load_scalar_predicated %[[S]] from %[[BEGIN]] count %[[COUNT]] at %[[LAYOUT:.*]] {lane.part = #lane.part<first_load>}
-// AMD-NEXT:      lane.sched_barrier
+// AMD-NEXT:      rocdl.sched.barrier 0
 // AMD-NEXT:      %[[V0:.*]] = lane.load_predicated %[[X]] from %[[BEGIN]] count %[[COUNT]] at %[[LAYOUT]] {lane.part = #lane.part<first_load>}
 // NVIDIA-NEXT:   %[[ROW0:.*]] = lane.row %[[BEGIN]] at %[[LAYOUT:.*]] : !layout
 // NVIDIA-NEXT:   %[[IF:.*]]:2 = scf.if %[[ANY]] -> (vector<2x4xf32>, f32) {
@@ -33,9 +33,9 @@
 // AMD-NEXT:        %[[MORE:.*]] = arith.cmpi ult, %[[NEXT]], %[[FULL]] {lane.part = #lane.part<next_load>}
 // AMD:             %[[LEFT:.*]] = arith.select %[[MORE]], %{{.*}} {lane.part = #lane.part<next_load>}
 // AMD-NEXT:        %[[N1:.*]] = lane.load_scalar_predicated %[[S]] from %[[NEXT]] count %[[LEFT]] at %[[LAYOUT]] {lane.part = #lane.part<next_load>}
-// AMD-NEXT:        lane.sched_barrier
+// AMD-NEXT:        rocdl.sched.barrier 0
 // AMD-NEXT:        %[[V1:.*]] = lane.load_predicated %[[X]] from %[[NEXT]] count %[[LEFT]] at %[[LAYOUT]] {lane.part = #lane.part<next_load>}
-// AMD-NEXT:        lane.sched_barrier
+// AMD-NEXT:        rocdl.sched.barrier 0
 // AMD-NEXT:        %[[SHARED:.*]] = lane.broadcast_scalar %[[N]] at %[[LAYOUT]]
 // NVIDIA-NEXT:     %[[BEHIND:.*]] = arith.addi %[[ROW]], %[[STEP]] : index
 // NVIDIA:          %[[LAST:.*]] = arith.subi %[[ROWS]], %{{.*}} : index
@@ -45,7 +45,7 @@
 // CHECK-NEXT:      %[[ADDED:.*]] = lane.accumulate %[[SUM]], %[[V]] :
 // CHECK-NEXT:      lane.store %[[V]], %[[X]][%[[ROW]]] at %[[LAYOUT]] :
 // AMD-NEXT:        lane.store_scalar %[[SHARED]], %[[S]][%[[ROW]]]
-// AMD-NEXT:        lane.sched_barrier
+// AMD-NEXT:        rocdl.sched.barrier 0
 // NVIDIA-NEXT:     lane.store_scalar %[[N]], %[[S]][%[[ROW]]]
 // CHECK-NEXT:      lane.yield %[[ADDED]], %[[V1]], %[[N1]]
 // The partial tile comes after; its loads are of the same kind.

@@ -10,9 +10,9 @@
 // CHECK-SAME:    %[[X:[a-z0-9]+]]: memref<?x256xf32>, %[[BEGIN:[a-z0-9]+]]: index, %[[ROWS:[a-z0-9]+]]: index, %[[STEP:[a-z0-9]+]]: index)
 // CHECK:         %[[ANY:.*]] = arith.cmpi ult, %[[BEGIN]], %[[ROWS]] : index
 // CHECK:         %[[IF:.*]] = scf.if %[[ANY]] -> (vector<1x4xf32>) {
-// AMD-NEXT:        lane.sched_barrier
+// AMD-NEXT:        rocdl.sched.barrier 0
 // AMD:             %[[A:.*]] = lane.load_predicated %[[X]] from %[[BEGIN]] {{.*}} {lane.part = #lane.part<first_load>}
-// AMD-NEXT:        lane.sched_barrier
+// AMD-NEXT:        rocdl.sched.barrier 0
 // NVIDIA:          %[[A:.*]] = scf.if
 // NVIDIA:          } {lane.part = #lane.part<first_load>}
 // CHECK-NEXT:      %[[SECOND:.*]] = arith.addi %[[BEGIN]], %[[STEP]] : index
@@ -26,9 +26,9 @@
 // CHECK-NEXT:        %[[ROW:.*]] = lane.row %[[TILE]]
 // CHECK-NEXT:        %[[ADDED:.*]] = lane.accumulate %[[SUM]], %[[V]]
 // CHECK-NEXT:        lane.store %[[V]], %[[X]][%[[ROW]]]
-// AMD-NEXT:          lane.sched_barrier
+// AMD-NEXT:          rocdl.sched.barrier 0
 // AMD:               %[[C:.*]] = lane.load_predicated %[[X]] from %[[TILE3]] {{.*}} {lane.part = #lane.part<next_load>}
-// AMD-NEXT:          lane.sched_barrier
+// AMD-NEXT:          rocdl.sched.barrier 0
 // NVIDIA:            %[[C:.*]] = scf.if
 // NVIDIA:            } {lane.part = #lane.part<next_load>}
 // CHECK-NEXT:        %[[HAS2:.*]] = arith.cmpi ult, %[[TILE2]], %[[ROWS]] : index

@@ -18,7 +18,7 @@
 // AMD:             %[[ANY:.*]] = arith.cmpi ult, %[[TILE]], %[[ROWS]] : index
 // AMD:             %[[COUNT:.*]] = arith.select %[[ANY]], %[[FEW]], %{{.*}} : index
 // AMD:             %[[N:.*]] = lane.load_scalar_predicated %[[S]] from %[[TILE]] count %[[COUNT]] at %[[LAYOUT]]
-// AMD:             lane.sched_barrier
+// AMD:             rocdl.sched.barrier 0
 // AMD:             %[[V:.*]] = lane.load_predicated %[[X]] from %[[TILE]] count %[[COUNT]] at %[[LAYOUT]]
 // AMD:             lane.broadcast_scalar %[[N]] at %[[LAYOUT]]
 // NVIDIA:          %[[CLAMPED:.*]] = arith.minui %[[ROW]], %[[LAST]] : index

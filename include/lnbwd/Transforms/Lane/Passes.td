@@ -217,17 +217,17 @@ def PipelineRowsPass
       %more = arith.cmpi ult, %next, %rows {lane.part = #lane.part<next_load>} : index
       %left = arith.select %more, %c1, %c0 {lane.part = #lane.part<next_load>} : index
       %ahead = lane.load_predicated %xs from %next count %left at %layout {lane.part = #lane.part<next_load>} : ...
-      lane.sched_barrier
+      rocdl.sched.barrier 0
       lane.store %x, %ys[%row] at %layout : ...
-      lane.sched_barrier
+      rocdl.sched.barrier 0
       lane.yield %ahead : vector<1x8xf32>
     }
     ```
   }];
   let options = [ChipOption];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
-    "::mlir::vector::VectorDialect"];
+    "::mlir::arith::ArithDialect", "::mlir::ROCDL::ROCDLDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
   let statistics = [Statistic<"numPipelined", "pipelined", "Row loops pipelined">];
 }
 
@@ -484,7 +484,8 @@ def LowerRowReductionsPass
   }];
   let options = [ChipOption];
   let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::LLVM::LLVMDialect"];
+                           "::mlir::LLVM::LLVMDialect",
+                           "::mlir::NVVM::NVVMDialect"];
   let statistics = [
     Statistic<"numLowered", "lowered", "Reductions lowered">,
     Statistic<"numShared", "shared", "Reductions of rows that workgroups share">,

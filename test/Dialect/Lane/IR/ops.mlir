@@ -115,7 +115,6 @@ func.func @tile(%first: index, %begin: index, %end: index, %step: index) {
 // Rows that may not exist, loaded without a branch.
 // CHECK-LABEL: func.func @within
 // CHECK:         %[[N:.*]] = lane.load_scalar_predicated %{{.*}} from %{{.*}} count %{{.*}} at %{{.*}} : !layout, memref<?xf32>
-// CHECK:         lane.sched_barrier
 // CHECK:         lane.load_predicated %{{.*}}, %{{.*}} from %{{.*}} count %{{.*}} at %{{.*}} : !layout, memref<?x1000xf32>, memref<?x1000xi8> -> vector<2x8xf32>, vector<2x8xi8>
 // CHECK:         lane.load_predicated %{{.*}} from %{{.*}} count %{{.*}} at %{{.*}} access 1 : !layout, memref<?x1000xf32> -> vector<8xf32>
 // CHECK:         lane.broadcast_scalar %[[N]] at %{{.*}} : !layout, f32
@@ -123,7 +122,6 @@ func.func @tile(%first: index, %begin: index, %end: index, %step: index) {
 func.func @within(%tile: index, %count: index, %a: memref<?x1000xf32>, %m: memref<?x1000xi8>, %s: memref<?xf32>) {
   %layout = lane.layout : !layout
   %n = lane.load_scalar_predicated %s from %tile count %count at %layout : !layout, memref<?xf32>
-  lane.sched_barrier
   %x:2 = lane.load_predicated %a, %m from %tile count %count at %layout : !layout, memref<?x1000xf32>, memref<?x1000xi8> -> vector<2x8xf32>, vector<2x8xi8>
   %y = lane.load_predicated %a from %tile count %count at %layout access 1 : !layout, memref<?x1000xf32> -> vector<8xf32>
   %shared = lane.broadcast_scalar %n at %layout : !layout, f32

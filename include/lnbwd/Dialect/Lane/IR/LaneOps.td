@@ -396,21 +396,6 @@ def Lane_UndefinedRowOp : Lane_Op<"undefined_row", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($value)";
 }
 
-def Lane_SchedBarrierOp : Lane_Op<"sched_barrier"> {
-  let summary = "A scheduling barrier";
-  let description = [{
-    No instruction is moved across it: operations before it are issued before
-    those after it. It does not synchronise lanes.
-
-    Example:
-
-    ```mlir
-    lane.sched_barrier
-    ```
-  }];
-  let assemblyFormat = "attr-dict";
-}
-
 def Lane_StoreOp : Lane_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "Store a lane's fragment of a row";
   let description = [{

@@ -87,37 +87,6 @@ def Lane_AwaitBytesOp : Lane_ByteBarrierOp<"await_bytes"> {
 // Workgroups of a cluster, which share rows
 //===----------------------------------------------------------------------===//
 
-def Lane_ArriveAtPeersOp : Lane_Op<"arrive_at_peers"> {
-  let summary = "Arrive at the barrier of the workgroups that share a row";
-  let description = [{
-    The first half of a barrier of the workgroups of a cluster, which share
-    rows; `lane.await_peers` is the second half.
-
-    Example:
-
-    ```mlir
-    lane.arrive_at_peers
-    ```
-  }];
-  let assemblyFormat = "attr-dict";
-}
-
-def Lane_AwaitPeersOp : Lane_Op<"await_peers"> {
-  let summary = "Wait until all workgroups that share a row have arrived";
-  let description = [{
-    All that the workgroups of the cluster have written to their workgroup
-    memory before `lane.arrive_at_peers` is visible to the operations that
-    follow, and each workgroup may send to the others.
-
-    Example:
-
-    ```mlir
-    lane.await_peers
-    ```
-  }];
-  let assemblyFormat = "attr-dict";
-}
-
 def Lane_SendToPeersOp : Lane_ByteBarrierOp<"send_to_peers"> {
   let summary = "Send a wave's numbers to all workgroups that share the row";
   let description = [{
