@@ -21,9 +21,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AmdCodeObject.h"
-#include "Driver.h"
-#include "DynamicLibrary.h"
-#include "Error.h"
+#include "LibraryDriver.h"
 
 #ifndef __HIP_PLATFORM_AMD__
 #define __HIP_PLATFORM_AMD__
@@ -41,31 +39,38 @@ namespace lnbwd::runtime {
 
 namespace {
 
-// Every function that is used with the type that the header gives it.
+// Every function that is used: what it is called here and by HIP. Its type is
+// the one that the header gives it.
 #define LNBWD_HIP_FUNCTIONS(FUNCTION)                                          \
-  FUNCTION(hipInit)                                                            \
-  FUNCTION(hipGetErrorName)                                                    \
-  FUNCTION(hipGetErrorString)                                                  \
-  FUNCTION(hipGetDeviceCount)                                                  \
-  FUNCTION(hipGetDevice)                                                       \
-  FUNCTION(hipSetDevice)                                                       \
-  FUNCTION(hipDeviceGetAttribute)                                              \
-  FUNCTION(hipMemGetInfo)                                                      \
-  FUNCTION(hipModuleLoadData)                                                  \
-  FUNCTION(hipModuleUnload)                                                    \
-  FUNCTION(hipModuleGetFunction)                                               \
-  FUNCTION(hipModuleLaunchKernel)                                              \
-  FUNCTION(hipMalloc)                                                          \
-  FUNCTION(hipFree)                                                            \
-  FUNCTION(hipMemcpy)                                                          \
-  FUNCTION(hipMemcpyAsync)                                                     \
-  FUNCTION(hipMemsetAsync)                                                     \
-  FUNCTION(hipStreamSynchronize)                                               \
-  FUNCTION(hipEventCreate)                                                     \
-  FUNCTION(hipEventDestroy)                                                    \
-  FUNCTION(hipEventRecord)                                                     \
-  FUNCTION(hipEventSynchronize)                                                \
-  FUNCTION(hipEventElapsedTime)
+  FUNCTION(init, hipInit)                                                      \
+  FUNCTION(errorName, hipGetErrorName)                                         \
+  FUNCTION(errorString, hipGetErrorString)                                     \
+  FUNCTION(deviceCount, hipGetDeviceCount)                                     \
+  FUNCTION(getPlace, hipGetDevice)                                             \
+  FUNCTION(setPlace, hipSetDevice)                                             \
+  FUNCTION(deviceAttribute, hipDeviceGetAttribute)                             \
+  FUNCTION(memGetInfo, hipMemGetInfo)                                          \
+  FUNCTION(moduleLoadData, hipModuleLoadData)                                  \
+  FUNCTION(moduleUnload, hipModuleUnload)                                      \
+  FUNCTION(moduleGetFunction, hipModuleGetFunction)                            \
+  FUNCTION(launchKernel, hipModuleLaunchKernel)                                \
+  FUNCTION(memAlloc, hipMalloc)                                                \
+  FUNCTION(memFree, hipFree)                                                   \
+  FUNCTION(copyToDevice, hipMemcpyHtoD)                                        \
+  FUNCTION(copyToHost, hipMemcpyDtoH)                                          \
+  FUNCTION(copyOnDevice, hipMemcpyDtoDAsync)                                   \
+  FUNCTION(setBytes, hipMemsetD8Async)                                         \
+  FUNCTION(streamSynchronize, hipStreamSynchronize)                            \
+  FUNCTION(eventCreate, hipEventCreateWithFlags)                               \
+  FUNCTION(eventDestroy, hipEventDestroy)                                      \
+  FUNCTION(eventRecord, hipEventRecord)                                        \
+  FUNCTION(eventSynchronize, hipEventSynchronize)                              \
+  FUNCTION(eventElapsedTime, hipEventElapsedTime)
+
+static_assert(int(hipErrorOutOfMemory) == kDriverOutOfMemory &&
+              int(hipErrorNoDevice) == kDriverNoDevice &&
+              int(hipErrorInvalidDevice) == kDriverInvalidDevice &&
+              int(hipErrorNoBinaryForGpu) == kDriverNoBinaryForGpu);
 
 /// The names inside hipDeviceProp_t, wherever the library's layout has them.
 struct DeviceNames {
@@ -74,79 +79,47 @@ struct DeviceNames {
 };
 
 /// The functions of one HIP library.
-struct HipLibrary {
-  DynamicLibrary library;
-#define LNBWD_DECLARE(NAME) decltype(&::NAME) NAME = nullptr;
+struct HipLibrary : DriverLibrary {
+  using Result = hipError_t;
+  using Place = int;
+  /// HIP's functions that free are allowed at all times.
+  struct AllowFreeing {
+    explicit AllowFreeing(const HipLibrary &) {}
+    ~AllowFreeing() {}
+  };
+#define LNBWD_DECLARE(NAME, FUNCTION) DriverFunction<decltype(::FUNCTION)> NAME;
   LNBWD_HIP_FUNCTIONS(LNBWD_DECLARE)
 #undef LNBWD_DECLARE
-  /// hipGetDeviceProperties; the library's structure may not be the header's.
-  hipError_t (*getProperties)(hipDeviceProp_t *, int) = nullptr;
+  /// The library's structure may not be the header's.
+  DriverFunction<hipError_t(hipDeviceProp_t *, int)> deviceProperties;
   /// Of the simulator: what was behind the last error. Null elsewhere.
   const char *(*simulatorMessage)() = nullptr;
 
   HipLibrary(const char *variable, const std::vector<std::string> &names,
              const std::string &remedy)
-      : library(variable, names, remedy) {
-#define LNBWD_LOAD(NAME) library.load(this->NAME, #NAME);
+      : DriverLibrary(variable, names, remedy) {
+#define LNBWD_LOAD(NAME, FUNCTION) load(NAME, #FUNCTION);
     LNBWD_HIP_FUNCTIONS(LNBWD_LOAD)
 #undef LNBWD_LOAD
-    library.load(getProperties, "hipGetDeviceProperties");
+    load(deviceProperties, "hipGetDeviceProperties");
     simulatorMessage = reinterpret_cast<const char *(*)()>(
         library.symbol("lnbwdSimLastErrorMessage"));
   }
 
-  /// The driver's words on a failed call.
-  std::string describe(const char *call, hipError_t error) const {
-    const char *name = hipGetErrorName(error);
-    const char *words = hipGetErrorString(error);
-    std::string message =
-        std::string(call) + " failed: " + (name ? name : "unknown error");
-    if (words && (!name || std::strcmp(name, words) != 0))
-      message += std::string(" (") + words + ")";
+  std::string describe(const std::string &call, int error) const override {
+    std::string message = DriverLibrary::describe(call, error, errorName(error),
+                                                  errorString(error));
     const char *details = simulatorMessage ? simulatorMessage() : nullptr;
     if (details && *details)
       message += std::string(": ") + details;
     return message;
   }
 
-  void check(const char *call, hipError_t error) const {
-    if (error == hipSuccess)
-      return;
-    lnbwd_status status = LNBWD_ERROR_DRIVER;
-    if (error == hipErrorOutOfMemory)
-      status = LNBWD_ERROR_OUT_OF_MEMORY;
-    else if (error == hipErrorNoDevice || error == hipErrorInvalidDevice)
-      status = LNBWD_ERROR_NO_DEVICE;
-    else if (error == hipErrorNoBinaryForGpu)
-      status = LNBWD_ERROR_WRONG_CHIP;
-    throw Error(status, describe(call, error));
-  }
-
-  /// The number of devices, at least 1; throws with `remedy` if there is none.
-  int deviceCount(const std::string &remedy) const {
-    const std::string joined = remedy.empty() ? "" : "; " + remedy;
-    int count = 0;
-    const char *call = "hipInit";
-    hipError_t error = hipInit(0);
-    if (error == hipSuccess) {
-      call = "hipGetDeviceCount";
-      error = hipGetDeviceCount(&count);
-    }
-    if (error != hipSuccess)
-      throw Error(LNBWD_ERROR_NO_DEVICE,
-                  library.name() + " is there but offers no device: " +
-                      describe(call, error) + joined);
-    if (count <= 0)
-      throw Error(LNBWD_ERROR_NO_DEVICE,
-                  library.name() + " is there but reports no device" + joined);
-    return count;
-  }
-
   DeviceNames names(int index) const {
     // The layouts have 800 and 1472 bytes; a future one may be larger.
     std::vector<char> buffer(16384, 0);
-    auto *properties = reinterpret_cast<hipDeviceProp_t *>(buffer.data());
-    check("hipGetDeviceProperties", getProperties(properties, index));
+    call(deviceProperties, reinterpret_cast<hipDeviceProp_t *>(buffer.data()),
+         index);
     auto textAt = [&](size_t offset) {
       return std::string(buffer.data() + offset,
                          strnlen(buffer.data() + offset, 256));
@@ -166,136 +139,34 @@ struct HipLibrary {
   }
 };
 
-class HipDriver final : public Driver {
+class HipDriver final : public LibraryDriver<HipLibrary> {
 public:
   HipDriver(std::shared_ptr<const HipLibrary> library, int index,
             bool isSimulated);
 
-  MemoryInfo memory() const override {
-    MemoryInfo result{};
-    call("hipMemGetInfo", hip->hipMemGetInfo, &result.freeBytes,
-         &result.totalBytes);
-    return result;
-  }
-  void *symbol(const char *name) const override {
-    return hip->library.symbol(name);
-  }
-  void makeCurrent() const override {
-    hip->check("hipSetDevice", hip->hipSetDevice(index));
-  }
   void *loadModule(const std::string &code) const override {
-    hipModule_t module = nullptr;
-    call("hipModuleLoadData", hip->hipModuleLoadData, &module, code.data());
-    return module;
-  }
-  void unloadModule(void *module) const noexcept override {
-    (void)hip->hipModuleUnload(static_cast<hipModule_t>(module));
+    return make(library->moduleLoadData, library->moduleLoadData.name,
+                code.data());
   }
   void *findFunction(void *module, const std::string &name,
-                     uint32_t dynamicSharedBytes) const override {
-    hipFunction_t function = nullptr;
-    call("hipModuleGetFunction of '" + name + "'", hip->hipModuleGetFunction,
-         &function, static_cast<hipModule_t>(module), name.c_str());
-    return function;
+                     uint32_t /*dynamicSharedBytes*/) const override {
+    return make(library->moduleGetFunction,
+                "hipModuleGetFunction of '" + name + "'", module, name.c_str());
   }
   void launch(void *function, const char *name, const LaunchConfig &config,
-              void **parameters, void *stream) const override;
-  void *allocate(size_t bytes) const override {
-    void *pointer = nullptr;
-    call("hipMalloc of " + std::to_string(bytes) + " bytes", hip->hipMalloc,
-         &pointer, bytes);
-    return pointer;
-  }
-  void release(void *pointer) const override {
-    call("hipFree", hip->hipFree, pointer);
-  }
-  void copyToDevice(void *destination, const void *source,
-                    size_t bytes) const override {
-    call("hipMemcpy to the device", hip->hipMemcpy, destination, source, bytes,
-         hipMemcpyHostToDevice);
-  }
-  void copyToHost(void *destination, const void *source,
-                  size_t bytes) const override {
-    call("hipMemcpy to the host", hip->hipMemcpy, destination, source, bytes,
-         hipMemcpyDeviceToHost);
-  }
-  void copyOnDevice(void *destination, const void *source, size_t bytes,
-                    void *stream) const override {
-    call("hipMemcpyAsync on the device", hip->hipMemcpyAsync, destination,
-         source, bytes, hipMemcpyDeviceToDevice,
-         static_cast<hipStream_t>(stream));
-  }
-  void setBytes(void *pointer, int value, size_t bytes,
-                void *stream) const override {
-    call("hipMemsetAsync", hip->hipMemsetAsync, pointer, value, bytes,
-         static_cast<hipStream_t>(stream));
-  }
-  void synchronize(void *stream) const override {
-    call("hipStreamSynchronize", hip->hipStreamSynchronize,
-         static_cast<hipStream_t>(stream));
-  }
-  void *createEvent() const override {
-    hipEvent_t event = nullptr;
-    call("hipEventCreate", hip->hipEventCreate, &event);
-    return event;
-  }
-  void destroyEvent(void *event) const noexcept override {
-    (void)hip->hipEventDestroy(static_cast<hipEvent_t>(event));
-  }
-  void recordEvent(void *event, void *stream) const override {
-    call("hipEventRecord", hip->hipEventRecord, static_cast<hipEvent_t>(event),
-         static_cast<hipStream_t>(stream));
-  }
-  double elapsedMilliseconds(void *start, void *stop) const override {
-    float milliseconds = 0;
-    call("hipEventSynchronize", hip->hipEventSynchronize,
-         static_cast<hipEvent_t>(stop));
-    call("hipEventElapsedTime", hip->hipEventElapsedTime, &milliseconds,
-         static_cast<hipEvent_t>(start), static_cast<hipEvent_t>(stop));
-    return milliseconds;
+              void **parameters, void *stream) const override {
+    Current current(*this);
+    if (int error = launchKernel(function, config, parameters, stream))
+      library->fail(std::string("hipModuleLaunchKernel of '") + name + "'",
+                    error);
   }
 
 private:
-  /// Makes the device current for the calls of one scope.
-  class Current {
-  public:
-    explicit Current(const HipDriver &driver) : hip(*driver.hip) {
-      if (hip.hipGetDevice(&previous) != hipSuccess)
-        previous = -1;
-      if (previous == driver.index)
-        previous = -1;
-      else
-        hip.check("hipSetDevice", hip.hipSetDevice(driver.index));
-    }
-    ~Current() {
-      if (previous >= 0)
-        (void)hip.hipSetDevice(previous);
-    }
-    Current(const Current &) = delete;
-    Current &operator=(const Current &) = delete;
-
-  private:
-    const HipLibrary &hip;
-    int previous = -1;
-  };
-
-  /// Calls a function with the device current, and throws where it fails.
-  template <typename Name, typename Function, typename... Arguments>
-  void call(const Name &name, Function function, Arguments... arguments) const {
-    Current current(*this);
-    if (hipError_t error = function(arguments...); error != hipSuccess)
-      hip->check(std::string(name).c_str(), error);
-  }
-
   int64_t attribute(hipDeviceAttribute_t which) const {
     int value = 0;
-    hip->check("hipDeviceGetAttribute",
-               hip->hipDeviceGetAttribute(&value, which, index));
+    library->call(library->deviceAttribute, &value, which, place);
     return value;
   }
-
-  std::shared_ptr<const HipLibrary> hip;
-  int index;
 };
 
 } // namespace
@@ -315,20 +186,19 @@ static int64_t unitsOfMultiprocessor(const std::string &arch) {
   return isPaired && !isOff ? 2 : 1;
 }
 
-HipDriver::HipDriver(std::shared_ptr<const HipLibrary> library, int index,
+HipDriver::HipDriver(std::shared_ptr<const HipLibrary> hip, int index,
                      bool isSimulated)
-    : hip(std::move(library)), index(index) {
-  DeviceNames names = hip->names(index);
+    : LibraryDriver(std::move(hip), index) {
+  DeviceNames names = library->names(index);
   deviceInfo.name = names.name;
   deviceInfo.arch = names.arch;
-  deviceInfo.driver = "HIP (" + hip->library.fileName() + ")";
+  deviceInfo.driver = "HIP (" + library->library.fileName() + ")";
   deviceInfo.computeUnits = attribute(hipDeviceAttributeMultiprocessorCount) *
                             unitsOfMultiprocessor(names.arch);
   deviceInfo.waveSize = attribute(hipDeviceAttributeWarpSize);
   deviceInfo.isSimulated = isSimulated;
   int l2 = 0;
-  if (hip->hipDeviceGetAttribute(&l2, hipDeviceAttributeL2CacheSize, index) ==
-          hipSuccess &&
+  if (!library->deviceAttribute(&l2, hipDeviceAttributeL2CacheSize, index) &&
       l2 > 0)
     deviceInfo.l2Bytes = static_cast<uint64_t>(l2);
   if (deviceInfo.computeUnits <= 0)
@@ -340,20 +210,6 @@ HipDriver::HipDriver(std::shared_ptr<const HipLibrary> library, int index,
   deviceInfo.memoryBytes = memory().totalBytes;
 }
 
-void HipDriver::launch(void *function, const char *name,
-                       const LaunchConfig &config, void **parameters,
-                       void *stream) const {
-  Current current(*this);
-  hipError_t error = hip->hipModuleLaunchKernel(
-      static_cast<hipFunction_t>(function), config.grid[0], config.grid[1],
-      config.grid[2], config.block[0], config.block[1], config.block[2],
-      config.dynamicSharedBytes, static_cast<hipStream_t>(stream), parameters,
-      nullptr);
-  if (error != hipSuccess)
-    hip->check((std::string("hipModuleLaunchKernel of '") + name + "'").c_str(),
-               error);
-}
-
 std::shared_ptr<Driver> openHipDevice(int index) {
   auto library = std::make_shared<HipLibrary>(
       "LNBWD_HIP_LIBRARY",
@@ -361,14 +217,12 @@ std::shared_ptr<Driver> openHipDevice(int index) {
                                "libamdhip64.so.6", "libamdhip64.so.5"},
       "install ROCm's HIP runtime (libamdhip64) or set LNBWD_HIP_LIBRARY to "
       "it, or run on the simulator (device 'sim')");
-  int count = library->deviceCount(
-      "is there an AMD card, is the amdgpu driver loaded and may this user "
-      "open /dev/kfd? The simulator (device 'sim') needs no card");
-  if (index >= count)
-    throw Error(
-        LNBWD_ERROR_NO_DEVICE,
-        "there is no device hip:" + std::to_string(index) +
-            "; the devices are hip:0 to hip:" + std::to_string(count - 1));
+  checkIndex(
+      "hip", index,
+      countDevices(
+          *library,
+          "is there an AMD card, is the amdgpu driver loaded and may this user "
+          "open /dev/kfd? The simulator (device 'sim') needs no card"));
   return std::make_shared<HipDriver>(library, index, false);
 }
 
@@ -383,10 +237,10 @@ std::shared_ptr<Driver> openSimulatedDevice(const std::string &chip) {
       "runtime's; build it (LNBWD_ENABLE_SIMULATOR), install it (cmake "
       "--install BUILD --component simulator) or set LNBWD_SIM_LIBRARY to it");
   // The simulator says itself what is wrong, such as a variable's value.
-  int count = library->deviceCount(
-      environment("LNBWD_SIM_LIBRARY").empty()
-          ? ""
-          : "LNBWD_SIM_LIBRARY is set and has to name the simulator");
+  int count = countDevices(
+      *library, environment("LNBWD_SIM_LIBRARY").empty()
+                    ? ""
+                    : "LNBWD_SIM_LIBRARY is set and has to name the simulator");
   std::string known;
   for (int i = 0; i < count; ++i) {
     std::string arch = library->names(i).arch;

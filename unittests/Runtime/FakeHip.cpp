@@ -156,22 +156,26 @@ hipError_t hipFree(void *ptr) {
   std::free(ptr);
   return hipSuccess;
 }
-hipError_t hipMemcpy(void *dst, const void *src, size_t sizeBytes,
-                     hipMemcpyKind) {
+hipError_t hipMemcpyHtoD(hipDeviceptr_t dst, void *src, size_t sizeBytes) {
   std::memcpy(dst, src, sizeBytes);
   return hipSuccess;
 }
-hipError_t hipMemcpyAsync(void *dst, const void *src, size_t sizeBytes,
-                          hipMemcpyKind, hipStream_t) {
+hipError_t hipMemcpyDtoH(void *dst, hipDeviceptr_t src, size_t sizeBytes) {
   std::memcpy(dst, src, sizeBytes);
   return hipSuccess;
 }
-hipError_t hipMemsetAsync(void *dst, int value, size_t sizeBytes, hipStream_t) {
+hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t dst, hipDeviceptr_t src,
+                              size_t sizeBytes, hipStream_t) {
+  std::memcpy(dst, src, sizeBytes);
+  return hipSuccess;
+}
+hipError_t hipMemsetD8Async(hipDeviceptr_t dst, unsigned char value,
+                            size_t sizeBytes, hipStream_t) {
   std::memset(dst, value, sizeBytes);
   return hipSuccess;
 }
 hipError_t hipStreamSynchronize(hipStream_t) { return hipSuccess; }
-hipError_t hipEventCreate(hipEvent_t *event) {
+hipError_t hipEventCreateWithFlags(hipEvent_t *event, unsigned) {
   *event = reinterpret_cast<hipEvent_t>(new int(0));
   return hipSuccess;
 }
