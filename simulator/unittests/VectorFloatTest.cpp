@@ -368,6 +368,10 @@ TEST(VectorFloat, Packed) {
       {"v_pk_mul_f32 v[0:1], v[2:3], 2.0 op_sel_hi:[1,0]",
        GFX9,
        {{Pair(3, 2), 0, 0, Pair(6, 4)}}},
+      // As Triton 3.9's LLVM writes a product with a pair of equal constants.
+      {"v_pk_mul_f32 v[0:1], v[2:3], 0.5",
+       GFX9,
+       {{Pair(3, 2), 0, 0, Pair(1.5f, 1)}}},
       {"v_pk_mov_b32 v[0:1], v[2:3], v[4:5] op_sel:[0,1]",
        GFX9,
        {{0x0000000200000001ull, 0x0000000400000003ull, 0,

@@ -205,13 +205,12 @@ std::string LaneDecoder::modifiers(const AsmText &Asm, const LaneOpInfo &Info,
     }
   }
   I.DppEnabled = dppEnabled(RowMask, BankMask);
-  // Of 0, which LLVM adds to negate a pair, both halves are 0 anyhow.
+  // No document says what the high half of a constant is. LLVM folds a pair of
+  // equal constants into one, with and without op_sel_hi, so both are equal.
   for (unsigned K = 0; K < I.NumSrc; ++K)
-    if (Info.Src[K] == OperandType::PkF32 &&
-        I.Src[K].Kind == OperandKind::Constant && I.Src[K].Value &&
-        (I.OpSelHi >> K & 1))
-      return "a constant as the high half of a packed f32 operand is not "
-             "modelled";
+    if (Operand &O = I.Src[K];
+        Info.Src[K] == OperandType::PkF32 && O.Kind == OperandKind::Constant)
+      O.Lanes = Operands.constantRow(O.Value | O.Value << 32);
   return "";
 }
 
