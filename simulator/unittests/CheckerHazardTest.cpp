@@ -292,9 +292,18 @@ TEST_P(MatrixHazard, SparseAndSmall) {
                            "v[56:63], v[32:35]";
   expectNeeds(12, Deep, Read);
   expectNeeds(7, Deep, "v_mov_b32 v33, 0");
+  // Of factors of 4 and 6 bits, clang 22 counts half as many passes.
   expectNeeds(20,
-              "v_mfma_f32_32x32x64_f8f6f4 v[16:31], v[48:51], v[56:59], "
-              "v[32:47] cbsz:4 blgp:4",
+              "v_mfma_f32_32x32x64_f8f6f4 v[16:31], v[48:51], v[56:63], "
+              "v[32:47] cbsz:4",
+              Read);
+  expectNeeds(12,
+              "v_mfma_f32_32x32x64_f8f6f4 v[16:31], v[48:51], v[56:61], "
+              "v[32:47] cbsz:4 blgp:2",
+              Read);
+  expectNeeds(8,
+              "v_mfma_f32_16x16x128_f8f6f4 v[16:19], v[48:51], v[56:59], "
+              "v[32:35] cbsz:4 blgp:4",
               Read);
   expectNeeds(8, Sparse,
               "v_mfma_scale_f32_16x16x128_f8f6f4 v[40:43], v[48:55], v[56:63], "

@@ -284,8 +284,9 @@ static uint8_t passesOf(const MatrixShape &S, bool Gfx940, bool Gfx950) {
     return S.M == 4 ? 4 : Gfx950 ? 16 : 8;
   const uint8_t Whole = S.M == 4 ? 2 : S.M == 16 ? 8 : 16;
   // gfx940 has twice as much of everything but f32, several small blocks, and
-  // f8f6f4, which are twice as deep as others.
-  const bool Deep = !S.Sparse && S.M * S.K == 2048;
+  // f8f6f4 with a factor of 8 bits, which are twice as deep as others.
+  const bool Deep =
+      !S.Sparse && S.M * S.K == 2048 && (bitsOf(S.A) == 8 || bitsOf(S.B) == 8);
   const bool Faster =
       Gfx940 && S.M != 4 && S.Blocks == 1 && !Deep && S.A != MatrixType::F32;
   return Faster ? Whole / 2 : Whole;
