@@ -113,6 +113,9 @@ TEST_P(CheckerTest, LdsAndScalarWaits) {
   std::string Write = "DSWRITE1 v1, v0\nDSWRITE1 v1, v0 offset:256\nWAITL\n";
   EXPECT_SAYS(run(Write + "DSREAD1 v2, v1\nADDV v3, v2, v0"),
               isGfx12(Chip) ? "a wait for dscnt" : "a wait for lgkmcnt");
+  // A scalar load may finish before or after both, which keep their order.
+  EXPECT_CLEAN(run(Write + "SLOAD1 s8, s[4:5], 0x0\nDSREAD1 v2, v1\n"
+                           "DSREAD1 v2, v1 offset:256"));
   std::string Two = Write + "DSREAD1 v2, v1\nDSREAD1 v3, v1 offset:256\n"
                             "WAIT1L\n";
   EXPECT_CLEAN(run(Two + "ADDV v4, v2, v0"));

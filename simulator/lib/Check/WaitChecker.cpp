@@ -262,7 +262,10 @@ bool WaitChecker::checkPending(const Inst *I, const Effects &E) {
         continue;
       unsigned Same = 0;
       EventQueue &Q = Queues[Mine];
-      for (unsigned N = 0; InOrder && N < Q.Count; ++N) {
+      for (unsigned N = 0; N < Q.Count; ++N) {
+        // LDS keeps its order, whatever a scalar load does in between.
+        if (!InOrder && !(Lds && Q.at(N).Type == LdsAccess))
+          continue;
         const uint32_t Bits = bitsInFlight(Q.at(N), R);
         Same += Bits && !(Bits & Overwritten) ? 1 : 0;
       }
