@@ -419,6 +419,19 @@ TEST_P(CheckerTest, SignalsAndWaitsOfBarriers) {
   }
 }
 
+TEST_P(CheckerTest, ValuesThatDifferInRounding) {
+  // Lanes of two waves store 1 + their number times the factor at one address.
+  auto Store = [&](const char *Factor) {
+    return run(std::string("v_cvt_f32_u32_e32 v2, v0\nv_mov_b32 v3, ") +
+                   Factor +
+                   "\nv_fma_f32 v2, v2, v3, 1.0\nv_mov_b32 v1, 0\n"
+                   "DSWRITE1 v1, v2\nWAITL",
+               1, 2 * waveItems());
+  };
+  EXPECT_CLEAN(Store("0x34000000"));
+  EXPECT_SAYS(Store("0x3c000000"), "store different values at one address");
+}
+
 TEST_P(CheckerTest, ShuffledOrderReachesEverything) {
   std::string Own = "s_lshl_b32 s8, s3, 8\nADDV v2, s8, v1\n"
                     "v_mov_b32 v3, s3\nGSTORE1 v2, v3, s[4:5]";

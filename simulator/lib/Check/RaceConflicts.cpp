@@ -18,6 +18,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -335,6 +336,17 @@ static bool forStored(const AccessRange &R, unsigned N, uint64_t Address,
   return true;
 }
 
+/// Whether two f32 values in LDS differ in no more than rounding: Triton has
+/// all lanes store the result of a reduction which they combine in different
+/// orders.
+static bool differInRounding(uint32_t X, uint32_t Y) {
+  float A, B;
+  std::memcpy(&A, &X, sizeof(A));
+  std::memcpy(&B, &Y, sizeof(B));
+  return std::isnormal(A) && std::isnormal(B) &&
+         std::fabs(A - B) <= 0x1p-10f * std::fabs(A);
+}
+
 /// Whether the store leaves the bytes as the last one has. Values: what that
 /// has stored, if it is kept; else memory holds it.
 bool RaceChecker::sameValues(const AccessRange &R, uint64_t Address,
@@ -345,10 +357,13 @@ bool RaceChecker::sameValues(const AccessRange &R, uint64_t Address,
                           : R.isLds()
                               ? W.WG->Lds + Address
                               : reinterpret_cast<const uint8_t *>(Address);
-  return forStored(R, W.N, Address, Bytes,
-                   [&](unsigned K, uint32_t Value, unsigned Step) {
-                     return !std::memcmp(Stored + K, &Value, Step);
-                   });
+  return forStored(
+      R, W.N, Address, Bytes, [&](unsigned K, uint32_t Value, unsigned Step) {
+        uint32_t Last = 0;
+        std::memcpy(&Last, Stored + K, Step);
+        return Last == Value ||
+               (R.isLds() && Step == 4 && differInRounding(Last, Value));
+      });
 }
 
 void RaceChecker::add(Accesses &To, bool IsLds, bool AreWrites) {
@@ -516,9 +531,15 @@ bool RaceChecker::collisions(const Inst *I, const Effects &E, const uint64_t *A,
     if (High >= Low + Bytes)
       continue;
     bool Same = true;
-    for (uint64_t X = High; X < Low + Bytes; ++X)
-      Same &= storedByte(I, Data, One, W.N, unsigned(X - Low)) ==
-              storedByte(I, Data, Two, W.N, unsigned(X - High));
+    if (High == Low && I->ElementBytes >= 4 && E.Space == MemorySpace::Lds)
+      for (unsigned Row = 0; Row < Bytes / 4; ++Row) {
+        const uint32_t X = Data[Row * W.N + One], Y = Data[Row * W.N + Two];
+        Same &= X == Y || differInRounding(X, Y);
+      }
+    else
+      for (uint64_t X = High; X < Low + Bytes; ++X)
+        Same &= storedByte(I, Data, One, W.N, unsigned(X - Low)) ==
+                storedByte(I, Data, Two, W.N, unsigned(X - High));
     const bool Lost = E.Use.Changes && High == Low;
     // Atomic stores may meet: one of the values stays.
     const bool IsAtomic = E.Use.Cache.Coherent && E.Space != MemorySpace::Lds;
