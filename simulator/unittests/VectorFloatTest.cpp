@@ -12,7 +12,9 @@
 
 #include "WaveTester.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 using namespace lnbwd::sim;
 
@@ -536,6 +538,29 @@ TEST(VectorFloat, DotProductsUnderClamp) {
 
 // 1, 2, -0.5 and 448 (or bf8's 57344) by 1, 0.25, 2 and 2^-6, and what is no
 // number.
+TEST(VectorFloat, SmallerRoundedResults) {
+  // As a card may return them: what depends on rounding shows.
+  auto Exponential = [](float X) {
+    WaveTester T("gfx942");
+    std::fill_n(T.v(2), 64, f32(X));
+    EXPECT_TRUE(T.run("v_exp_f32 v0, v2")) << T.error();
+    return T.v(0)[5];
+  };
+  const uint32_t Usual = Exponential(0.3f);
+  ASSERT_EQ(setenv("LNBWD_SIM_ROUNDING", "1", 1), 0);
+  EXPECT_EQ(Exponential(0.3f), Usual - 1);
+  EXPECT_EQ(Exponential(2.0f), f32(4.0f));
+  WaveTester T("gfx942");
+  std::fill_n(T.v(2), 64, f32(0.1f));
+  std::fill_n(T.v(3), 64, f32(1.0f));
+  EXPECT_TRUE(T.run("v_mfma_f32_4x4x1_16b_f32 v[4:7], v2, v2, 0\n"
+                    "v_mfma_f32_4x4x1_16b_f32 v[8:11], v2, v3, 0"))
+      << T.error();
+  unsetenv("LNBWD_SIM_ROUNDING");
+  EXPECT_LT(T.v(4)[5], f32(0.1f * 0.1f));
+  EXPECT_EQ(T.v(8)[5], f32(0.1f));
+}
+
 TEST(VectorFloat, DotProductsOfBytes) {
   constexpr uint32_t A8 = 0x7eb04038, B8 = 0x08402838, // fp8
       AB = 0x7bb8403c, BB = 0x2440343c;                // bf8

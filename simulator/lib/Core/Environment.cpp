@@ -26,6 +26,9 @@ const NumberVariable lnbwd::sim::MemoryVariable = {
 const NumberVariable lnbwd::sim::RacesVariable = {
     "LNBWD_SIM_RACES_MB", 0, uint64_t(1) << 40,
     "the memory for the check of races in MiB, from 0 to 2^40"};
+const NumberVariable lnbwd::sim::RoundingVariable = {
+    "LNBWD_SIM_ROUNDING", 0, 1,
+    "1 for smaller results where a card may round otherwise, or 0"};
 const NumberVariable lnbwd::sim::ShuffleVariable = {
     "LNBWD_SIM_SHUFFLE", 0, UINT64_MAX, "a seed, or 0 for the usual order"};
 const NumberVariable lnbwd::sim::ThreadsVariable = {
@@ -52,7 +55,7 @@ std::string lnbwd::sim::problemOfNumbers() {
   std::string Problem;
   for (const NumberVariable *Variable :
        {&FindingsVariable, &InstructionsVariable, &MemoryVariable,
-        &RacesVariable, &ShuffleVariable, &ThreadsVariable})
+        &RacesVariable, &RoundingVariable, &ShuffleVariable, &ThreadsVariable})
     if (!Variable->read(Problem) && !Problem.empty())
       break;
   return Problem;

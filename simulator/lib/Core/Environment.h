@@ -35,7 +35,8 @@ struct NumberVariable {
 };
 
 extern const NumberVariable FindingsVariable, InstructionsVariable,
-    MemoryVariable, RacesVariable, ShuffleVariable, ThreadsVariable;
+    MemoryVariable, RacesVariable, RoundingVariable, ShuffleVariable,
+    ThreadsVariable;
 
 /// What is wrong with the first of these variables that is, or "".
 std::string problemOfNumbers();

@@ -164,7 +164,8 @@ enum InstFlag : uint32_t {
   FlagSigned = 1u << 15,
   FlagD16 = 1u << 16, ///< a 16-bit load that keeps the other half
   FlagStride64 = 1u << 17,
-  FlagFlushes = 1u << 19, ///< subnormals count as 0, whatever the mode says
+  FlagFlushes = 1u << 19,    ///< subnormals count as 0, whatever the mode says
+  FlagRoundsDown = 1u << 20, ///< inexact results are smaller (RoundingVariable)
 };
 
 struct LaneOpInfo;

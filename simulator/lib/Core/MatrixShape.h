@@ -87,6 +87,7 @@ struct MatrixShape {
   bool Clamp = false; ///< integer results saturate
   /// Subnormal factors, addends and results of f32 count as 0.
   bool FlushesSubnormals = false;
+  bool RoundsDown = false; ///< inexact results are smaller (RoundingVariable)
   /// Results of 16 bits have a register each, in its lower or upper half.
   bool OneHalf = false, HighHalf = false;
   /// By source: elements at even and odd places are negated; of the addend,

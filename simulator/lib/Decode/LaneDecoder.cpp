@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Decode/LaneDecoder.h"
+#include "Core/Environment.h"
 
 #include "lnbwd/ISA/InstructionRecord.h"
 
@@ -310,6 +311,11 @@ std::string LaneDecoder::decode(const AsmText &Asm, const LaneOpInfo &Info,
   }
   if ((Info.Flags & LaneMatrixUnit) && Chip.MatrixFlushesSubnormals) {
     I.Flags |= FlagFlushes;
+    Slow = true;
+  }
+  if (I.Record->Facts.Class == isa::CountClass::Transcendental &&
+      RoundingVariable.read().value_or(0)) {
+    I.Flags |= FlagRoundsDown;
     Slow = true;
   }
   Error = modifiers(Asm, Info, I, Slow);

@@ -12,6 +12,7 @@
 
 #include "Decode/MatrixDecoder.h"
 
+#include "Core/Environment.h"
 #include "Decode/MatrixTable.h"
 
 #include "lnbwd/ISA/InstructionRecord.h"
@@ -175,6 +176,8 @@ std::string MatrixDecoder::decode(const AsmText &Asm, Inst &I) {
   S.Scaled = Row->Scaled;
   S.FlushesSubnormals = Chip.MatrixFlushesSubnormals &&
                         (S.A == MatrixType::F16 || S.A == MatrixType::BF16);
+  S.RoundsDown =
+      S.Result != MatrixType::F64 && RoundingVariable.read().value_or(0);
   Modifiers Mods;
   std::string Error = Mods.read(Asm);
   if (!Error.empty())

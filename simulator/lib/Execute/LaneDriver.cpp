@@ -348,6 +348,19 @@ static void setLaneMask(Wave &W, const Inst *I, uint64_t Mask) {
     W.setMask(SlotExec, Mask);
 }
 
+/// Makes results a unit in the last place smaller, but for zeros, infinities,
+/// NaN and round numbers, which every card gets right. Not larger: divisions of
+/// integers are made of reciprocals that are not too large.
+static void roundDown(uint32_t *Out, OperandType T, unsigned N) {
+  const bool IsHalf = T == OperandType::F16;
+  const uint32_t Exponent = IsHalf ? 0x7c00 : 0x7f800000,
+                 Fine = IsHalf ? 0xf : 0xfff;
+  for (unsigned L = 0; L < N; ++L)
+    if (T == OperandType::F64 ? Out[L] > 0
+                              : (Out[L] & Fine) && ~Out[L] & Exponent)
+      --Out[L];
+}
+
 static const Inst *runLaneSlow(Wave &W, const Inst *I) {
   const LaneOpInfo &Lane = *I->Lane;
   const unsigned N = W.N;
@@ -385,6 +398,8 @@ static const Inst *runLaneSlow(Wave &W, const Inst *I) {
     }
   }
   Kernel(Out, Sources, N);
+  if (I->Flags & FlagRoundsDown)
+    roundDown(Out, Lane.Dst, N);
   if (Rounded)
     std::fesetround(FE_TONEAREST);
 

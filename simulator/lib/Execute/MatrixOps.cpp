@@ -301,6 +301,17 @@ static void writeElement(uint32_t *D, unsigned Bit, unsigned N, double Sum,
   }
 }
 
+/// A sum that has to be rounded, a unit in the last place smaller.
+static double roundedDown(double Sum, MatrixType T) {
+  const double Result = T == MatrixType::F16    ? double(half(halfOf(Sum)))
+                        : T == MatrixType::BF16 ? double(bfloat(bfloatOf(Sum)))
+                                                : double(float(Sum));
+  const double Unit = T == MatrixType::F16    ? 0x1p-10
+                      : T == MatrixType::BF16 ? 0x1p-7
+                                              : 0x1p-23;
+  return Result == Sum ? Sum : Sum - __builtin_fabs(Sum) * Unit;
+}
+
 /// The addend of block Block.
 static void readAddend(double *C, const Wave &W, const Inst *I,
                        const MatrixShape &S, const ElementLocation *P,
@@ -393,7 +404,9 @@ const Inst *multiplyMatrices(Wave &W, const Inst *I) {
           D[P.Bit / 32 * N] = addIntegers(Sums[J], Addend[J], S.Clamp);
           continue;
         }
-        writeElement(D, P.Bit, N, Sums[J], S.Result);
+        writeElement(D, P.Bit, N,
+                     S.RoundsDown ? roundedDown(Sums[J], S.Result) : Sums[J],
+                     S.Result);
         if (S.FlushesSubnormals)
           D[P.Bit / 32 * N] = flush32(D[P.Bit / 32 * N]);
       }

@@ -69,7 +69,7 @@ class Fidelity:
             lines.append(f"{len(data['rounded'])} within rounding, a card may differ in the last "
                          f"place: {', '.join(data['rounded'])}")
             lines.append("  in the kernels " + ", ".join(sorted(data["kernels_with_rounded"]))
-                         + "; whether a result depends on it is not tracked")
+                         + "; --amdgpu-rounding shows what depends on it")
         if data["not_modelled"]:
             lines.append("not modelled, a launch that reaches one stops: "
                          + ", ".join(data["not_modelled"]))

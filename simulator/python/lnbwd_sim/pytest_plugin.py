@@ -58,6 +58,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--amdgpu-autotune", choices=("first", "all"), default="first",
                     help="the configuration of autotuned kernels: the first that fits the chip "
                          "(the default), or each test once for each configuration")
+    group.addoption("--amdgpu-rounding", action="store_true",
+                    help="make results that are right only within rounding (transcendental and "
+                         "matrix instructions) a unit in the last place smaller")
 
 
 def _chips(config: pytest.Config) -> list[str]:
@@ -169,6 +172,8 @@ def pytest_configure(config: pytest.Config) -> None:
     session = Session(chips[0], suppressions, pathlib.Path(name))
     config.stash[_SESSION] = session
     os.environ["LNBWD_SIM_COVERAGE"] = name
+    if config.getoption("--amdgpu-rounding"):
+        os.environ["LNBWD_SIM_ROUNDING"] = "1"
     try:
         from . import torch_device, triton_driver
         from .library import Library, SimulatorError
