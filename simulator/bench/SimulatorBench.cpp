@@ -52,6 +52,11 @@ static std::string rowLoop(int Generation) {
   auto WaitScalar = [&] {
     Line(Gfx12 ? "s_wait_kmcnt 0x0" : "s_waitcnt lgkmcnt(0)");
   };
+  // What gfx9 does not wait for by itself.
+  auto WaitAlu = [&] {
+    if (Gfx9)
+      Line("s_nop 1");
+  };
   auto Barrier = [&] {
     if (Gfx12) {
       Line("s_barrier_signal -1");
@@ -105,11 +110,14 @@ static std::string rowLoop(int Generation) {
   }
   for (const char *V : {"v3", "v8"})
     for (const char *Step :
-         {"row_shr:1", "row_shr:2", "row_shr:4", "row_shr:8"})
+         {"row_shr:1", "row_shr:2", "row_shr:4", "row_shr:8"}) {
       Line(std::string("v_add_f32_dpp ") + V + ", " + V + ", " + V + " " +
            Step + " row_mask:0xf bank_mask:0xf bound_ctrl:1");
+      WaitAlu();
+    }
   Line("v_readlane_b32 s10, v3, 15");
   Line("v_readlane_b32 s11, v8, 15");
+  WaitAlu();
   Line("v_mov_b32 v9, s10");
   Line(OldNames ? "ds_write_b32 v2, v9" : "ds_store_b32 v2, v9");
   WaitLds();
