@@ -10,44 +10,34 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 using namespace lnbwd;
 
-static Value makeIndex(ImplicitLocOpBuilder &b, int64_t value) {
-  return arith::ConstantIndexOp::create(b, value);
-}
-
 /// Columns beyond the end are read at the last vector before it, and never
 /// written.
-static AccessColumns makeAccess(ImplicitLocOpBuilder &b, lane::LayoutOp op,
+static AccessColumns makeAccess(IndexBuilder &b, lane::LayoutOp op,
                                 int64_t access, Value firstOfLane) {
   lane::LayoutType type = op.getLayout().getType();
-  Value column = arith::AddIOp::create(
-      b, firstOfLane, makeIndex(b, access * type.getAccessColumns()));
+  Value column = b.add(firstOfLane, access * type.getAccessColumns());
   auto getOwn = [&](Value column) -> Value {
-    return op.getFirst() ? arith::SubIOp::create(b, column, op.getFirst())
-                         : column;
+    return op.getFirst() ? b.subtract(column, op.getFirst()) : column;
   };
   if (!type.mayExceed(access))
     return {column, column, getOwn(column), Value()};
-  Value end = makeIndex(b, type.getRowLength());
+  Value end = b.index(type.getRowLength());
   if (type.mayExceedWorkgroup()) {
-    Value behind = arith::AddIOp::create(b, op.getFirst(),
-                                         makeIndex(b, type.getColumns()));
+    Value behind = b.add(op.getFirst(), type.getColumns());
     end = type.mayExceedRow() ? arith::MinUIOp::create(b, end, behind) : behind;
   }
-  Value inBounds =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, column, end);
-  Value last = arith::SubIOp::create(b, end, makeIndex(b, type.getWidth()));
+  Value inBounds = b.below(column, end);
+  Value last = b.subtract(end, b.index(type.getWidth()));
   Value loadColumn = arith::MinUIOp::create(b, column, last);
   return {column, loadColumn, getOwn(loadColumn), inBounds};
 }
 
 /// `group`, which all lanes of a wave share, as the code generator can know it.
-static Value makeUniform(ImplicitLocOpBuilder &b, Value group,
-                         const ChipInfo &chip) {
+static Value makeUniform(IndexBuilder &b, Value group, const ChipInfo &chip) {
   Value narrow = arith::IndexCastOp::create(b, b.getI32Type(), group);
   if (chip.backend == Backend::AMDGPU)
     narrow = ROCDL::ReadfirstlaneOp::create(b, narrow.getType(), narrow);
@@ -55,16 +45,16 @@ static Value makeUniform(ImplicitLocOpBuilder &b, Value group,
 }
 
 /// Which lane of which group this is, as numbers.
-static LaneLayout makeGroup(ImplicitLocOpBuilder &b, lane::LayoutType type,
+static LaneLayout makeGroup(IndexBuilder &b, lane::LayoutType type,
                             const ChipInfo &chip) {
   LaneLayout layout{type, {}, {}, {}, {}};
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   if (type.getGroups() == 1) {
     layout.lane = thread;
-    layout.group = makeIndex(b, 0);
+    layout.group = b.index(0);
     return layout;
   }
-  Value lanes = makeIndex(b, type.getLanes());
+  Value lanes = b.index(type.getLanes());
   layout.lane = arith::RemUIOp::create(b, thread, lanes);
   layout.group = arith::DivUIOp::create(b, thread, lanes);
   if (type.getLanes() % chip.waveSize == 0)
@@ -75,7 +65,7 @@ static LaneLayout makeGroup(ImplicitLocOpBuilder &b, lane::LayoutType type,
 /// A layout whose lanes are those of `around`, if that is given.
 static LaneLayout makeLayout(lane::LayoutOp op, const LaneLayout *around,
                              const ChipInfo &chip) {
-  ImplicitLocOpBuilder b(op.getLoc(), op);
+  IndexBuilder b(op.getLoc(), op);
   lane::LayoutType type = op.getLayout().getType();
   LaneLayout layout{type, {}, {}, {}, {}};
   if (around)
@@ -85,9 +75,9 @@ static LaneLayout makeLayout(lane::LayoutOp op, const LaneLayout *around,
   layout.first = op.getFirst();
   Value column = layout.lane;
   if (type.getWidth() != 1)
-    column = arith::MulIOp::create(b, column, makeIndex(b, type.getWidth()));
+    column = b.multiply(column, type.getWidth());
   if (op.getFirst())
-    column = arith::AddIOp::create(b, op.getFirst(), column);
+    column = b.add(op.getFirst(), column);
   for (int64_t i = 0; i < type.getAccesses(); ++i)
     layout.accesses.push_back(makeAccess(b, op, i, column));
   return layout;
@@ -144,7 +134,7 @@ void lnbwd::computeLayouts(gpu::GPUFuncOp kernel, const ChipInfo &chip) {
         });
     LaneLayout layout =
         makeLayout(op, around != outer.end() ? around : nullptr, chip);
-    ImplicitLocOpBuilder b(op.getLoc(), op);
+    IndexBuilder b(op.getLoc(), op);
     op.getLayout().replaceAllUsesWith(
         UnrealizedConversionCastOp::create(b, type, flatten(layout))
             .getResult(0));

@@ -26,12 +26,8 @@ using namespace lnbwd;
 // What patterns share
 //===----------------------------------------------------------------------===//
 
-Value lnbwd::emitIndex(ImplicitLocOpBuilder &b, int64_t value) {
-  return arith::ConstantIndexOp::create(b, value);
-}
-
-void lnbwd::emitIf(ImplicitLocOpBuilder &b, Value condition,
-                   function_ref<void()> body, int64_t groups) {
+void lnbwd::emitIf(IndexBuilder &b, Value condition, function_ref<void()> body,
+                   int64_t groups) {
   if (!condition)
     return body();
   auto guarded = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
@@ -42,35 +38,33 @@ void lnbwd::emitIf(ImplicitLocOpBuilder &b, Value condition,
   body();
 }
 
-Value lnbwd::emitBoth(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
+Value lnbwd::emitBoth(IndexBuilder &b, Value lhs, Value rhs) {
   if (!lhs || !rhs)
     return lhs ? lhs : rhs;
-  return arith::AndIOp::create(b, lhs, rhs);
+  return b.both(lhs, rhs);
 }
 
-Value lnbwd::emitIsFirstGroup(ImplicitLocOpBuilder &b,
-                              const LaneLayout &layout) {
+Value lnbwd::emitIsFirstGroup(IndexBuilder &b, const LaneLayout &layout) {
   if (layout.type.getGroups() == 1)
     return {};
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, layout.group,
-                               emitIndex(b, 0));
+  return b.isZero(layout.group);
 }
 
 /// `expr` of `indices`, which are not negative.
-static Value emitIndexExpr(ImplicitLocOpBuilder &b, AffineExpr expr,
+static Value emitIndexExpr(IndexBuilder &b, AffineExpr expr,
                            ValueRange indices) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return indices[dim.getPosition()];
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return emitIndex(b, constant.getValue());
+    return b.index(constant.getValue());
   auto binary = cast<AffineBinaryOpExpr>(expr);
   Value lhs = emitIndexExpr(b, binary.getLHS(), indices);
   Value rhs = emitIndexExpr(b, binary.getRHS(), indices);
   switch (binary.getKind()) {
   case AffineExprKind::Add:
-    return arith::AddIOp::create(b, lhs, rhs);
+    return b.add(lhs, rhs);
   case AffineExprKind::Mul:
-    return arith::MulIOp::create(b, lhs, rhs);
+    return b.multiply(lhs, rhs);
   case AffineExprKind::FloorDiv:
     return arith::DivUIOp::create(b, lhs, rhs);
   default:
@@ -108,7 +102,7 @@ static int64_t getColumnStep(AffineMap map) {
   return locate(1) - locate(0);
 }
 
-Value lnbwd::emitLoadBy(ImplicitLocOpBuilder &b, Type type, Value memory,
+Value lnbwd::emitLoadBy(IndexBuilder &b, Type type, Value memory,
                         ValueRange indices, BufferLoad load) {
   auto view = memory.getDefiningOp<lane::ViewOp>();
   if (!view)
@@ -132,13 +126,13 @@ Value lnbwd::emitLoadBy(ImplicitLocOpBuilder &b, Type type, Value memory,
                                          b, vector, loadAt(element, indices));
   SmallVector<Value> elements, at(indices);
   for (int64_t i = 0; i < width; ++i) {
-    at.back() = arith::AddIOp::create(b, indices.back(), emitIndex(b, i));
+    at.back() = b.add(indices.back(), i);
     elements.push_back(loadAt(element, at));
   }
   return vector::FromElementsOp::create(b, vector, elements);
 }
 
-Value lnbwd::emitLoad(ImplicitLocOpBuilder &b, Type type, Value memory,
+Value lnbwd::emitLoad(IndexBuilder &b, Type type, Value memory,
                       ValueRange indices) {
   return emitLoadBy(b, type, memory, indices,
                     [&](Type type, Value memory, ValueRange indices) -> Value {
@@ -152,21 +146,21 @@ Value lnbwd::emitLoad(ImplicitLocOpBuilder &b, Type type, Value memory,
                     });
 }
 
-void lnbwd::emitStore(ImplicitLocOpBuilder &b, Value vector, Value memory,
+void lnbwd::emitStore(IndexBuilder &b, Value vector, Value memory,
                       ValueRange indices) {
   vector::StoreOp::create(
       b, vector, memory, indices, /*nontemporal=*/false,
       lane::getAccessAlignment(cast<VectorType>(vector.getType())));
 }
 
-Value lnbwd::emitOffsetInAllocation(ImplicitLocOpBuilder &b, Value memory,
+Value lnbwd::emitOffsetInAllocation(IndexBuilder &b, Value memory,
                                     Value offset) {
   auto layout = dyn_cast<StridedLayoutAttr>(
       cast<MemRefType>(memory.getType()).getLayout());
   if (!layout || layout.getOffset() == 0)
     return offset;
   auto metadata = memref::ExtractStridedMetadataOp::create(b, memory);
-  return arith::AddIOp::create(b, metadata.getOffset(), offset);
+  return b.add(metadata.getOffset(), offset);
 }
 
 void lnbwd::notePartOfGroups(Operation *op, int64_t groups) {
@@ -178,27 +172,27 @@ void lnbwd::notePartOfGroups(Operation *op, int64_t groups) {
 // Places
 //===----------------------------------------------------------------------===//
 
-static Lowered lowerRow(ImplicitLocOpBuilder &b, lane::RowOp op,
+static Lowered lowerRow(IndexBuilder &b, lane::RowOp op,
                         const LaneLayout &layout) {
-  return Values{arith::AddIOp::create(b, op.getTile(), layout.group)};
+  return Values{b.add(op.getTile(), layout.group)};
 }
 
-static Lowered lowerGroup(ImplicitLocOpBuilder &, lane::GroupOp,
+static Lowered lowerGroup(IndexBuilder &, lane::GroupOp,
                           const LaneLayout &layout) {
   return Values{layout.group};
 }
 
-static Lowered lowerLane(ImplicitLocOpBuilder &, lane::LaneOp,
+static Lowered lowerLane(IndexBuilder &, lane::LaneOp,
                          const LaneLayout &layout) {
   return Values{layout.lane};
 }
 
-static Lowered lowerInBounds(ImplicitLocOpBuilder &, lane::InBoundsOp op,
+static Lowered lowerInBounds(IndexBuilder &, lane::InBoundsOp op,
                              const LaneLayout &layout) {
   return Values{layout.accesses[op.getAccess()].inBounds};
 }
 
-static Lowered lowerColumnIndex(ImplicitLocOpBuilder &b, lane::ColumnIndexOp op,
+static Lowered lowerColumnIndex(IndexBuilder &b, lane::ColumnIndexOp op,
                                 const LaneLayout &layout) {
   if (!op.getAccess())
     return failure();
@@ -210,14 +204,14 @@ static Lowered lowerColumnIndex(ImplicitLocOpBuilder &b, lane::ColumnIndexOp op,
   Value step = arith::ConstantOp::create(
       b, DenseElementsAttr::get(type, ArrayRef<int32_t>(steps)));
   Value spread = vector::BroadcastOp::create(b, type, first);
-  return Values{arith::AddIOp::create(b, spread, step)};
+  return Values{b.add(spread, step)};
 }
 
 //===----------------------------------------------------------------------===//
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
-static Lowered lowerLoad(ImplicitLocOpBuilder &b, lane::LoadOp op,
+static Lowered lowerLoad(IndexBuilder &b, lane::LoadOp op,
                          const LaneLayout &layout) {
   if (!op.getAccess())
     return failure();
@@ -230,7 +224,7 @@ static Lowered lowerLoad(ImplicitLocOpBuilder &b, lane::LoadOp op,
   return loaded;
 }
 
-static Lowered lowerLoadColumns(ImplicitLocOpBuilder &b, lane::LoadColumnsOp op,
+static Lowered lowerLoadColumns(IndexBuilder &b, lane::LoadColumnsOp op,
                                 const LaneLayout &layout) {
   size_t accesses = layout.accesses.size();
   if (op.getNumResults() != op.getMemories().size() * accesses ||
@@ -245,7 +239,7 @@ static Lowered lowerLoadColumns(ImplicitLocOpBuilder &b, lane::LoadColumnsOp op,
   return loaded;
 }
 
-static Lowered lowerLoadScalar(ImplicitLocOpBuilder &b, lane::LoadScalarOp op,
+static Lowered lowerLoadScalar(IndexBuilder &b, lane::LoadScalarOp op,
                                const LaneLayout &) {
   return Values{
       emitLoad(b, op.getScalar().getType(), op.getMemory(), op.getRow())};
@@ -253,14 +247,14 @@ static Lowered lowerLoadScalar(ImplicitLocOpBuilder &b, lane::LoadScalarOp op,
 
 /// Straight to the LLVM level's operation: no level between has one that says
 /// what it is for.
-static Lowered lowerUndefinedRow(ImplicitLocOpBuilder &b,
-                                 lane::UndefinedRowOp op, const LaneLayout &) {
+static Lowered lowerUndefinedRow(IndexBuilder &b, lane::UndefinedRowOp op,
+                                 const LaneLayout &) {
   if (!LLVM::isCompatibleType(op.getType()))
     return failure();
   return Values{LLVM::PoisonOp::create(b, op.getType())};
 }
 
-static Lowered lowerStore(ImplicitLocOpBuilder &b, lane::StoreOp op,
+static Lowered lowerStore(IndexBuilder &b, lane::StoreOp op,
                           const LaneLayout &layout) {
   if (!op.getAccess())
     return failure();
@@ -273,14 +267,11 @@ static Lowered lowerStore(ImplicitLocOpBuilder &b, lane::StoreOp op,
 }
 
 /// The first lane has the first columns, of the row in the first workgroup.
-static Lowered lowerStoreScalar(ImplicitLocOpBuilder &b, lane::StoreScalarOp op,
+static Lowered lowerStoreScalar(IndexBuilder &b, lane::StoreScalarOp op,
                                 const LaneLayout &layout) {
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                        layout.lane, emitIndex(b, 0));
+  Value isFirst = b.isZero(layout.lane);
   if (Value first = layout.first; first && !op.getOwnColumns())
-    isFirst = emitBoth(b, isFirst,
-                       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, first,
-                                             emitIndex(b, 0)));
+    isFirst = emitBoth(b, isFirst, b.isZero(first));
   emitIf(b, emitBoth(b, isFirst, op.getInBounds()), [&] {
     memref::StoreOp::create(b, op.getScalar(), op.getMemory(), op.getRow());
   });
@@ -339,12 +330,10 @@ static ValueRange lowerEntered(PatternRewriter &rewriter, lane::ForRowsOp op) {
       rewriter.createBlock(&loop.getBefore(), {}, types, locations);
   lane::YieldOp yield = op.getYield();
   moveBody(rewriter, op, iteration, iteration->getArguments());
-  ImplicitLocOpBuilder b(yield.getLoc(), rewriter);
-  SmallVector<Value> next{
-      arith::AddIOp::create(b, iteration->getArgument(0), op.getStep())};
+  IndexBuilder b(yield.getLoc(), rewriter);
+  SmallVector<Value> next{b.add(iteration->getArgument(0), op.getStep())};
   llvm::append_range(next, yield.getValues());
-  Value isNext = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                       next.front(), op.getEnd());
+  Value isNext = b.below(next.front(), op.getEnd());
   scf::ConditionOp::create(b, isNext, next);
   rewriter.eraseOp(yield);
   return loop.getResults().drop_front();
@@ -374,17 +363,17 @@ struct LowerForRows : OpRewritePattern<lane::ForRowsOp> {
 };
 } // namespace
 
-static Lowered lowerAccumulate(ImplicitLocOpBuilder &b, lane::AccumulateOp op,
+static Lowered lowerAccumulate(IndexBuilder &b, lane::AccumulateOp op,
                                const LaneLayout &) {
   Value added = arith::AddFOp::create(b, op.getSum(), op.getTerm(),
                                       arith::FastMathFlags::contract);
   if (op.getInBounds())
-    added = arith::SelectOp::create(b, op.getInBounds(), added, op.getSum());
+    added = b.select(op.getInBounds(), added, op.getSum());
   return Values{added};
 }
 
 /// Where a target has no better one.
-static Lowered lowerBarrier(ImplicitLocOpBuilder &b, lane::BarrierOp,
+static Lowered lowerBarrier(IndexBuilder &b, lane::BarrierOp,
                             const LaneLayout &) {
   gpu::BarrierOp::create(b);
   return Values();

@@ -19,10 +19,10 @@
 #include "lnbwd/Analysis/StageLayout.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
+#include "lnbwd/Transforms/Lane/IndexBuilder.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
 #include <optional>
@@ -104,8 +104,7 @@ using Lowered = llvm::FailureOr<Values>;
 /// layout is that of the operation, if it has one.
 template <typename Op> class LanePattern : public mlir::OpRewritePattern<Op> {
 public:
-  using Function = Lowered (*)(mlir::ImplicitLocOpBuilder &, Op,
-                               const LaneLayout &);
+  using Function = Lowered (*)(IndexBuilder &, Op, const LaneLayout &);
 
   LanePattern(mlir::MLIRContext *context, Function lower, int64_t waveSize,
               unsigned benefit)
@@ -121,7 +120,7 @@ public:
       return rewriter.notifyMatchFailure(
           op, "expected its layout in numbers, as of computeLayouts");
     layout->waveSize = waveSize;
-    mlir::ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    IndexBuilder b(op.getLoc(), rewriter);
     Lowered replacement = lower(b, op, *layout);
     if (llvm::succeeded(replacement))
       rewriter.replaceOp(op, *replacement);
@@ -140,46 +139,41 @@ private:
 template <typename... Ops>
 void addLanePatterns(mlir::RewritePatternSet &patterns, const ChipInfo &chip,
                      unsigned benefit,
-                     Lowered (*...lower)(mlir::ImplicitLocOpBuilder &, Ops,
+                     Lowered (*...lower)(IndexBuilder &, Ops,
                                          const LaneLayout &)) {
   (patterns.add<LanePattern<Ops>>(patterns.getContext(), lower, chip.waveSize,
                                   benefit),
    ...);
 }
 
-/// A constant of the type index.
-mlir::Value emitIndex(mlir::ImplicitLocOpBuilder &b, int64_t value);
 /// Emits `body` under `condition`, or plainly where that is null for true. Of
 /// the workgroup's groups `groups` meet the condition, or an unknown number
 /// (0).
-void emitIf(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
+void emitIf(IndexBuilder &b, mlir::Value condition,
             llvm::function_ref<void()> body, int64_t groups = 0);
 /// The conjunction of two conditions, each of which may be null for true.
-mlir::Value emitBoth(mlir::ImplicitLocOpBuilder &b, mlir::Value lhs,
-                     mlir::Value rhs);
+mlir::Value emitBoth(IndexBuilder &b, mlir::Value lhs, mlir::Value rhs);
 /// Whether a lane is of the first group; null where there is no other.
-mlir::Value emitIsFirstGroup(mlir::ImplicitLocOpBuilder &b,
-                             const LaneLayout &layout);
+mlir::Value emitIsFirstGroup(IndexBuilder &b, const LaneLayout &layout);
 /// Loads a value of this type from the buffer at the indices.
 using BufferLoad =
     llvm::function_ref<mlir::Value(mlir::Type, mlir::Value, mlir::ValueRange)>;
 /// A lane's vector, or a scalar, of `memory` at `indices`: of a view by as few
 /// calls of `load` as bring the elements, else by one.
-mlir::Value emitLoadBy(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
-                       mlir::Value memory, mlir::ValueRange indices,
-                       BufferLoad load);
+mlir::Value emitLoadBy(IndexBuilder &b, mlir::Type type, mlir::Value memory,
+                       mlir::ValueRange indices, BufferLoad load);
 /// As `emitLoadBy`, by plain loads.
-mlir::Value emitLoad(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
-                     mlir::Value memory, mlir::ValueRange indices);
-void emitStore(mlir::ImplicitLocOpBuilder &b, mlir::Value vector,
-               mlir::Value memory, mlir::ValueRange indices);
+mlir::Value emitLoad(IndexBuilder &b, mlir::Type type, mlir::Value memory,
+                     mlir::ValueRange indices);
+void emitStore(IndexBuilder &b, mlir::Value vector, mlir::Value memory,
+               mlir::ValueRange indices);
 /// `offset`, counted in elements from the first one of `memory`, from where its
 /// allocation begins: a workgroup's group of rows lies within the whole.
-mlir::Value emitOffsetInAllocation(mlir::ImplicitLocOpBuilder &b,
-                                   mlir::Value memory, mlir::Value offset);
+mlir::Value emitOffsetInAllocation(IndexBuilder &b, mlir::Value memory,
+                                   mlir::Value offset);
 /// The address of an element of rows, which may lie apart, as NVVM's operations
 /// take it.
-mlir::Value emitAddress(mlir::ImplicitLocOpBuilder &b, mlir::Value memory,
+mlir::Value emitAddress(IndexBuilder &b, mlir::Value memory,
                         mlir::ValueRange indices,
                         mlir::NVVM::NVVMMemorySpace space);
 /// Notes for the report that so many groups do what is in `op`.

@@ -12,7 +12,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 using namespace lnbwd;
@@ -20,7 +19,7 @@ using namespace lnbwd;
 /// In the memory that the launch asks for, operand after operand. All lanes see
 /// the barriers prepared.
 static Stages makeStages(lane::StagesOp op, gpu::GPUFuncOp kernel) {
-  ImplicitLocOpBuilder b(op.getLoc(), op);
+  IndexBuilder b(op.getLoc(), op);
   lane::StagesType type = op.getStages().getType();
   Stages stages{
       lane::getStageLayout(op.getLayout().getType(), type.getElements()),
@@ -73,7 +72,7 @@ void lnbwd::layOutStages(gpu::GPUFuncOp kernel) {
     SmallVector<Value> parts{op.getLayout()};
     llvm::append_range(parts, stages.memories);
     parts.push_back(stages.barriers);
-    ImplicitLocOpBuilder b(op.getLoc(), op);
+    IndexBuilder b(op.getLoc(), op);
     op.getStages().replaceAllUsesWith(
         UnrealizedConversionCastOp::create(b, op.getStages().getType(), parts)
             .getResult(0));

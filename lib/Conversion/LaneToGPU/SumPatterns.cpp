@@ -19,22 +19,21 @@
 using namespace mlir;
 using namespace lnbwd;
 
-static Value addIndex(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
-  return arith::AddIOp::create(b, lhs, rhs);
+static Value addIndex(IndexBuilder &b, Value lhs, Value rhs) {
+  return b.add(lhs, rhs);
 }
 
-static Value add(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
+static Value add(IndexBuilder &b, Value lhs, Value rhs) {
   return arith::AddFOp::create(b, lhs, rhs, arith::FastMathFlags::contract);
 }
 
-static Value lessThan(ImplicitLocOpBuilder &b, Value lhs, int64_t rhs) {
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lhs,
-                               emitIndex(b, rhs));
+static Value lessThan(IndexBuilder &b, Value lhs, int64_t rhs) {
+  return b.below(lhs, b.index(rhs));
 }
 
 /// All of `terms` added up by pairs of neighbours, those pairs likewise, and so
 /// on: a fixed order, whose error grows least, and short dependence chains.
-static Value addByPairs(ImplicitLocOpBuilder &b, SmallVector<Value> terms) {
+static Value addByPairs(IndexBuilder &b, SmallVector<Value> terms) {
   while (terms.size() > 1) {
     size_t pairs = terms.size() / 2;
     for (size_t i = 0; i < pairs; ++i)
@@ -51,14 +50,13 @@ namespace {
 /// few levels, since each costs barriers.
 class GroupCombiner {
 public:
-  GroupCombiner(ImplicitLocOpBuilder &b, const LaneLayout &layout, Value memory,
+  GroupCombiner(IndexBuilder &b, const LaneLayout &layout, Value memory,
                 int64_t numSums)
       : b(b), layout(layout), memory(memory), numSums(numSums),
         type(layout.type.getAccessType(b.getF32Type())) {
-    Value width = emitIndex(b, layout.type.getWidth());
-    column = layout.type.getWidth() == 1
-                 ? layout.lane
-                 : arith::MulIOp::create(b, layout.lane, width);
+    Value width = b.index(layout.type.getWidth());
+    column = layout.type.getWidth() == 1 ? layout.lane
+                                         : b.multiply(layout.lane, width);
   }
 
   /// One level: of `count` groups, whose sums are `sums`, the first `owners`
@@ -69,14 +67,13 @@ private:
   /// Where a group that gives its sums away puts sum `sum`.
   Value getSlot(Value number, int64_t sum) {
     int64_t columns = layout.type.getAccessColumns();
-    Value base =
-        arith::MulIOp::create(b, number, emitIndex(b, numSums * columns));
-    Value ofSum = emitIndex(b, sum * columns);
+    Value base = b.multiply(number, numSums * columns);
+    Value ofSum = b.index(sum * columns);
     return addIndex(b, addIndex(b, base, column), ofSum);
   }
   Value takeTerm(int64_t sum, int64_t first, int64_t taking, int64_t owners);
 
-  ImplicitLocOpBuilder &b;
+  IndexBuilder &b;
   const LaneLayout &layout;
   Value memory;
   int64_t numSums;
@@ -89,27 +86,26 @@ private:
 /// have none there.
 Value GroupCombiner::takeTerm(int64_t sum, int64_t first, int64_t taking,
                               int64_t owners) {
-  Value number = addIndex(b, layout.group, emitIndex(b, first - owners));
+  Value number = addIndex(b, layout.group, b.index(first - owners));
   Value inBounds;
   if (taking < owners) {
     inBounds = lessThan(b, layout.group, taking);
-    number = arith::SelectOp::create(b, inBounds, number, emitIndex(b, 0));
+    number = b.select(inBounds, number, b.index(0));
   }
   Value term = emitLoad(b, type, memory, getSlot(number, sum));
   if (!inBounds)
     return term;
-  return arith::SelectOp::create(
-      b, inBounds, term, arith::ConstantOp::create(b, b.getZeroAttr(type)));
+  return b.select(inBounds, term,
+                  arith::ConstantOp::create(b, b.getZeroAttr(type)));
 }
 
 void GroupCombiner::combine(MutableArrayRef<Value> sums, int64_t count,
                             int64_t owners) {
-  Value behind = arith::SubIOp::create(b, layout.group, emitIndex(b, owners));
+  Value behind = b.subtract(layout.group, b.index(owners));
   emitIf(
       b, lessThan(b, behind, count - owners),
       [&] {
-        Value number =
-            arith::SubIOp::create(b, layout.group, emitIndex(b, owners));
+        Value number = b.subtract(layout.group, b.index(owners));
         for (auto [s, sum] : llvm::enumerate(sums))
           emitStore(b, sum, memory, getSlot(number, int64_t(s)));
       },
@@ -135,8 +131,7 @@ void GroupCombiner::combine(MutableArrayRef<Value> sums, int64_t count,
   llvm::copy(step.getResults(), sums.begin());
 }
 
-static Lowered lowerCombineGroups(ImplicitLocOpBuilder &b,
-                                  lane::CombineGroupsOp op,
+static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
                                   const LaneLayout &layout) {
   int64_t accesses = layout.type.getAccesses();
   int64_t groups = layout.type.getGroups();
@@ -172,7 +167,7 @@ static Lowered lowerCombineGroups(ImplicitLocOpBuilder &b,
   return totals;
 }
 
-static Lowered lowerStoreSum(ImplicitLocOpBuilder &b, lane::StoreSumOp op,
+static Lowered lowerStoreSum(IndexBuilder &b, lane::StoreSumOp op,
                              const LaneLayout &layout) {
   if (!op.getAccess())
     return failure();

@@ -22,37 +22,37 @@
 using namespace mlir;
 using namespace lnbwd;
 
-Value lnbwd::emitAddress(ImplicitLocOpBuilder &b, Value memory,
-                         ValueRange indices, NVVM::NVVMMemorySpace space) {
+Value lnbwd::emitAddress(IndexBuilder &b, Value memory, ValueRange indices,
+                         NVVM::NVVMMemorySpace space) {
   auto type = cast<MemRefType>(memory.getType());
   SmallVector<int64_t> strides = type.getStridesAndOffset().first;
-  Value offset = emitIndex(b, 0);
+  Value offset = b.index(0);
   for (auto [dim, index] : llvm::enumerate(indices)) {
     if (dim > 0) {
-      Value size = emitIndex(b, strides[dim - 1] / strides[dim]);
-      offset = arith::MulIOp::create(b, offset, size);
+      Value size = b.index(strides[dim - 1] / strides[dim]);
+      offset = b.multiply(offset, size);
     }
-    offset = arith::AddIOp::create(b, offset, index);
+    offset = b.add(offset, index);
   }
   offset = emitOffsetInAllocation(b, memory, offset);
-  Value bytes = emitIndex(b, type.getElementTypeBitWidth() / 8);
-  offset = arith::MulIOp::create(b, offset, bytes);
+  Value bytes = b.index(type.getElementTypeBitWidth() / 8);
+  offset = b.multiply(offset, bytes);
   Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, memory);
-  Value address = arith::IndexCastOp::create(
-      b, b.getI64Type(), arith::AddIOp::create(b, base, offset));
+  Value address =
+      arith::IndexCastOp::create(b, b.getI64Type(), b.add(base, offset));
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), unsigned(space));
   return LLVM::IntToPtrOp::create(b, pointer, address);
 }
 
-static Value emitSharedAddress(ImplicitLocOpBuilder &b, Value memory,
+static Value emitSharedAddress(IndexBuilder &b, Value memory,
                                ValueRange indices) {
   return emitAddress(b, memory, indices, NVVM::NVVMMemorySpace::Shared);
 }
 
 /// Announces `bytes` (i32) to the barrier at `index`; they may be in flight
 /// already.
-static void emitExpectBytes(ImplicitLocOpBuilder &b, Value barriers,
-                            Value index, Value bytes) {
+static void emitExpectBytes(IndexBuilder &b, Value barriers, Value index,
+                            Value bytes) {
   NVVM::MBarrierArriveExpectTxOp::create(
       b, TypeRange(), ValueRange{emitSharedAddress(b, barriers, index), bytes});
 }
@@ -63,27 +63,26 @@ static constexpr int64_t sleepNanoseconds = 10'000'000;
 
 /// Waits until all bytes have come; `phase` (i32) is 0 the first time that the
 /// barrier is waited for, then 1, 0, ...
-static void emitAwaitBytes(ImplicitLocOpBuilder &b, Value barriers, Value index,
+static void emitAwaitBytes(IndexBuilder &b, Value barriers, Value index,
                            Value phase) {
   Value ticks = arith::ConstantIntOp::create(b, sleepNanoseconds, 32);
   NVVM::MBarrierTryWaitParityOp::create(
       b, emitSharedAddress(b, barriers, index), phase, ticks);
 }
 
-static Value emitIsFirstThread(ImplicitLocOpBuilder &b) {
+static Value emitIsFirstThread(IndexBuilder &b) {
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread,
-                               emitIndex(b, 0));
+  return b.isZero(thread);
 }
 
-static Lowered lowerInitByteBarriers(ImplicitLocOpBuilder &b,
+static Lowered lowerInitByteBarriers(IndexBuilder &b,
                                      lane::InitByteBarriersOp op,
                                      const LaneLayout &) {
   emitIf(b, emitIsFirstThread(b), [&] {
     Value one = arith::ConstantIntOp::create(b, 1, 32);
     int64_t count = op.getBarriers().getType().getDimSize(0);
     for (int64_t i = 0; i < count; ++i) {
-      Value index = emitIndex(b, i);
+      Value index = b.index(i);
       NVVM::MBarrierInitOp::create(
           b, emitSharedAddress(b, op.getBarriers(), index), one,
           /*predicate=*/Value());
@@ -93,7 +92,7 @@ static Lowered lowerInitByteBarriers(ImplicitLocOpBuilder &b,
   return Values();
 }
 
-static Lowered lowerExpectBytes(ImplicitLocOpBuilder &b, lane::ExpectBytesOp op,
+static Lowered lowerExpectBytes(IndexBuilder &b, lane::ExpectBytesOp op,
                                 const LaneLayout &) {
   emitIf(b, emitIsFirstThread(b), [&] {
     emitExpectBytes(
@@ -103,7 +102,7 @@ static Lowered lowerExpectBytes(ImplicitLocOpBuilder &b, lane::ExpectBytesOp op,
   return Values();
 }
 
-static Lowered lowerAwaitBytes(ImplicitLocOpBuilder &b, lane::AwaitBytesOp op,
+static Lowered lowerAwaitBytes(IndexBuilder &b, lane::AwaitBytesOp op,
                                const LaneLayout &) {
   emitAwaitBytes(b, op.getBarriers(), op.getIndex(), op.getPhase());
   return Values();
@@ -112,8 +111,7 @@ static Lowered lowerAwaitBytes(ImplicitLocOpBuilder &b, lane::AwaitBytesOp op,
 /// Sends the numbers to the workgroup of the cluster that `peer` (index)
 /// numbers, and counts their bytes on the barrier there. For `st.async` MLIR
 /// and LLVM 22 have neither an operation nor an intrinsic.
-static void emitSend(ImplicitLocOpBuilder &b, lane::SendToPeersOp op,
-                     Value peer) {
+static void emitSend(IndexBuilder &b, lane::SendToPeersOp op, Value peer) {
   auto pointer = LLVM::LLVMPointerType::get(
       b.getContext(), unsigned(NVVM::NVVMMemorySpace::SharedCluster));
   Value rank = arith::IndexCastOp::create(b, b.getI32Type(), peer);
@@ -128,7 +126,7 @@ static void emitSend(ImplicitLocOpBuilder &b, lane::SendToPeersOp op,
   for (int64_t first = 0; first < count; first += width) {
     Value at = op.getSlot();
     if (first)
-      at = arith::AddIOp::create(b, at, emitIndex(b, first));
+      at = b.add(at, first);
     SmallVector<Value> operands{atPeer(op.getMemory(), at), barrier};
     std::string registers;
     for (int64_t i = 0; i < width; ++i) {
@@ -147,26 +145,22 @@ static void emitSend(ImplicitLocOpBuilder &b, lane::SendToPeersOp op,
   }
 }
 
-static Lowered lowerSendToPeers(ImplicitLocOpBuilder &b, lane::SendToPeersOp op,
+static Lowered lowerSendToPeers(IndexBuilder &b, lane::SendToPeersOp op,
                                 const LaneLayout &layout) {
-  Value peer =
-      arith::RemUIOp::create(b, layout.lane, emitIndex(b, layout.waveSize));
-  Value sends = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, peer,
-                                      emitIndex(b, layout.type.getPeers()));
+  Value peer = b.remainder(layout.lane, layout.waveSize);
+  Value sends = b.below(peer, b.index(layout.type.getPeers()));
   emitIf(b, sends, [&] { emitSend(b, op, peer); });
   return Values();
 }
 
 /// The columns that this workgroup has of a row, as an index, where not all
 /// workgroups have as many; else null.
-static Value emitOwnColumns(ImplicitLocOpBuilder &b, lane::LayoutType layout,
+static Value emitOwnColumns(IndexBuilder &b, lane::LayoutType layout,
                             Value firstColumn) {
   if (!layout.mayExceedRow())
     return {};
-  Value left = arith::SubIOp::create(b, emitIndex(b, layout.getRowLength()),
-                                     firstColumn);
-  return arith::MinUIOp::create(b, left,
-                                emitIndex(b, layout.getWorkgroupColumns()));
+  Value left = b.subtract(b.index(layout.getRowLength()), firstColumn);
+  return arith::MinUIOp::create(b, left, b.index(layout.getWorkgroupColumns()));
 }
 
 static int64_t getStride(Value memory) {
@@ -182,19 +176,18 @@ static bool liesTogether(Value memory, lane::LayoutType layout) {
 /// Has `elements` elements of `memory` brought, from the workgroup's first
 /// column of row `row` on. The instruction begins and ends where a unit does;
 /// a unit that has one element of the memory may be brought whole.
-static void emitPrefetch(ImplicitLocOpBuilder &b, const LaneLayout &layout,
+static void emitPrefetch(IndexBuilder &b, const LaneLayout &layout,
                          Value memory, Value row, Value elements) {
   int64_t elementBytes =
       cast<MemRefType>(memory.getType()).getElementTypeBitWidth() / 8;
   auto fillsUnits = [&](int64_t count) {
     return count * elementBytes % bulkCopyUnit == 0;
   };
-  Value column = layout.first ? layout.first : emitIndex(b, 0);
+  Value column = layout.first ? layout.first : b.index(0);
   Value address =
       emitAddress(b, memory, {row, column}, NVVM::NVVMMemorySpace::Global);
-  Value bytes = arith::IndexCastOp::create(
-      b, b.getI64Type(),
-      arith::MulIOp::create(b, elements, emitIndex(b, elementBytes)));
+  Value bytes = arith::IndexCastOp::create(b, b.getI64Type(),
+                                           b.multiply(elements, elementBytes));
   if (!fillsUnits(getStride(memory)) ||
       !fillsUnits(layout.type.getWorkgroupColumns()) ||
       !fillsUnits(layout.type.getLastColumns())) {
@@ -202,11 +195,9 @@ static void emitPrefetch(ImplicitLocOpBuilder &b, const LaneLayout &layout,
     Value begin = LLVM::PtrToIntOp::create(b, b.getI64Type(), address);
     Value rest = arith::ConstantIntOp::create(b, bulkCopyUnit - 1, 64);
     Value units = arith::ConstantIntOp::create(b, -bulkCopyUnit, 64);
-    Value behind =
-        arith::AddIOp::create(b, arith::AddIOp::create(b, begin, bytes), rest);
-    begin = arith::AndIOp::create(b, begin, units);
-    bytes = arith::SubIOp::create(b, arith::AndIOp::create(b, behind, units),
-                                  begin);
+    Value behind = b.add(b.add(begin, bytes), rest);
+    begin = b.both(begin, units);
+    bytes = b.subtract(b.both(behind, units), begin);
     address = LLVM::IntToPtrOp::create(b, pointer, begin);
   }
   NVVM::CpAsyncBulkPrefetchOp::create(
@@ -216,37 +207,34 @@ static void emitPrefetch(ImplicitLocOpBuilder &b, const LaneLayout &layout,
 
 /// Rows that lie side by side are asked for by the first lane of the workgroup
 /// at once, others by the first of each group.
-static Lowered lowerPrefetchRows(ImplicitLocOpBuilder &b,
-                                 lane::PrefetchRowsOp op,
+static Lowered lowerPrefetchRows(IndexBuilder &b, lane::PrefetchRowsOp op,
                                  const LaneLayout &layout) {
   SmallVector<Value> together, apart;
   for (Value memory : op.getMemories())
     (liesTogether(memory, layout.type) ? together : apart).push_back(memory);
   auto isBelowEnd = [&](Value row) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row,
-                                 op.getEnd());
+    return b.below(row, op.getEnd());
   };
   if (!together.empty()) {
     Value isFirst = emitIsFirstThread(b);
     emitIf(b, emitBoth(b, isFirst, isBelowEnd(op.getTile())), [&] {
-      Value rows = emitIndex(b, layout.type.getGroups());
+      Value rows = b.index(layout.type.getGroups());
       if (layout.type.getGroups() > 1)
-        rows = arith::MinUIOp::create(
-            b, rows, arith::SubIOp::create(b, op.getEnd(), op.getTile()));
-      Value length = emitIndex(b, layout.type.getRowLength());
-      Value elements = arith::MulIOp::create(b, rows, length);
+        rows = arith::MinUIOp::create(b, rows,
+                                      b.subtract(op.getEnd(), op.getTile()));
+      Value length = b.index(layout.type.getRowLength());
+      Value elements = b.multiply(rows, length);
       for (Value memory : together)
         emitPrefetch(b, layout, memory, op.getTile(), elements);
     });
   }
   if (!apart.empty()) {
-    Value row = arith::AddIOp::create(b, op.getTile(), layout.group);
-    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                          layout.lane, emitIndex(b, 0));
+    Value row = b.add(op.getTile(), layout.group);
+    Value isFirst = b.isZero(layout.lane);
     emitIf(b, emitBoth(b, isFirst, isBelowEnd(row)), [&] {
       Value columns = emitOwnColumns(b, layout.type, layout.first);
       if (!columns)
-        columns = emitIndex(b, layout.type.getWorkgroupColumns());
+        columns = b.index(layout.type.getWorkgroupColumns());
       for (Value memory : apart)
         emitPrefetch(b, layout, memory, row, columns);
     });
@@ -261,61 +249,58 @@ static Lowered lowerPrefetchRows(ImplicitLocOpBuilder &b,
 /// How many elements the first of the workgroup's in `row` lies after where
 /// its copy's room in the stage begins, where a copy begins with that row;
 /// null where there is no such distance.
-static Value emitOffset(ImplicitLocOpBuilder &b, const StageLayout &stageLayout,
+static Value emitOffset(IndexBuilder &b, const StageLayout &stageLayout,
                         const LaneLayout &layout, int64_t elementBytes,
                         Value row) {
   if (!stageLayout.needsOffset())
     return {};
   int64_t unit = bulkAlignment / elementBytes;
-  Value first =
-      arith::MulIOp::create(b, row, emitIndex(b, stageLayout.rowLength));
+  Value first = b.multiply(row, stageLayout.rowLength);
   // Most slices are whole units, so that each begins like its row.
   if (stageLayout.isSlice() && stageLayout.columns % unit != 0)
-    first = arith::AddIOp::create(b, first, layout.first);
-  return arith::RemUIOp::create(b, first, emitIndex(b, unit));
+    first = b.add(first, layout.first);
+  return b.remainder(first, unit);
 }
 
 /// The bytes of one copy of elements of so many bytes, as an i32: fewer where
 /// the workgroup has but `columns` of the row.
-static Value emitCopyBytes(ImplicitLocOpBuilder &b,
-                           const StageLayout &stageLayout, int64_t elementBytes,
-                           Value columns) {
+static Value emitCopyBytes(IndexBuilder &b, const StageLayout &stageLayout,
+                           int64_t elementBytes, Value columns) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(b, value, 32);
   };
   if (!columns)
     return constant(stageLayout.getCopyBytes(elementBytes));
-  Value bytes = arith::MulIOp::create(b, columns, constant(elementBytes));
+  Value bytes = b.multiply(columns, constant(elementBytes));
   if (!stageLayout.needsShift())
     return bytes;
   // As StageLayout rounds those of a whole slice.
   Value unit = constant(bulkCopyUnit);
   Value units = arith::DivUIOp::create(
-      b, arith::AddIOp::create(b, bytes, constant(2 * bulkCopyUnit - 1)), unit);
-  return arith::MulIOp::create(b, units, constant(bulkCopyUnit));
+      b, b.add(bytes, constant(2 * bulkCopyUnit - 1)), unit);
+  return b.multiply(units, constant(bulkCopyUnit));
 }
 
 /// The bytes of all copies of a tile, as an i32.
-static Value emitTileBytes(ImplicitLocOpBuilder &b,
-                           const StageLayout &stageLayout, Value columns) {
+static Value emitTileBytes(IndexBuilder &b, const StageLayout &stageLayout,
+                           Value columns) {
   int64_t bytes = stageLayout.getCopiedBytes();
   if (!columns)
     return arith::ConstantIntOp::create(b, bytes, 32);
   if (!stageLayout.needsShift())
-    return arith::MulIOp::create(
-        b, columns,
-        arith::ConstantIntOp::create(b, bytes / stageLayout.columns, 32));
+    return b.multiply(columns, arith::ConstantIntOp::create(
+                                   b, bytes / stageLayout.columns, 32));
   Value sum;
   for (int64_t elementBytes : stageLayout.elementBytes) {
     Value blocks = arith::ConstantIntOp::create(b, stageLayout.getBlocks(), 32);
-    Value copies = arith::MulIOp::create(
-        b, emitCopyBytes(b, stageLayout, elementBytes, columns), blocks);
-    sum = sum ? arith::AddIOp::create(b, sum, copies) : copies;
+    Value copies = b.multiply(
+        emitCopyBytes(b, stageLayout, elementBytes, columns), blocks);
+    sum = sum ? b.add(sum, copies) : copies;
   }
   return sum;
 }
 
-static void emitCopies(ImplicitLocOpBuilder &b, lane::StartCopiesOp op,
+static void emitCopies(IndexBuilder &b, lane::StartCopiesOp op,
                        const LaneLayout &of, const Stages &target) {
   const StageLayout &stageLayout = target.stageLayout;
   lane::LayoutType layout = of.type;
@@ -329,18 +314,17 @@ static void emitCopies(ImplicitLocOpBuilder &b, lane::StartCopiesOp op,
     int64_t elementBytes = stageLayout.elementBytes[i];
     int64_t room = stageLayout.getRoomBytes(elementBytes);
     for (int64_t block = 0; block < stageLayout.getBlocks(); ++block) {
-      Value to = emitIndex(b, block * room / elementBytes);
+      Value to = b.index(block * room / elementBytes);
       Value row = op.getTile();
       if (block)
-        row = arith::AddIOp::create(b, row, emitIndex(b, block));
-      Value column = firstColumn ? firstColumn : emitIndex(b, 0);
+        row = b.add(row, block);
+      Value column = firstColumn ? firstColumn : b.index(0);
       if (Value offset = emitOffset(b, stageLayout, of, elementBytes, row)) {
-        to = arith::AddIOp::create(b, to, offset);
+        to = b.add(to, offset);
         if (stageLayout.needsShift()) {
-          Value shift = arith::RemUIOp::create(
-              b, offset, emitIndex(b, bulkCopyUnit / elementBytes));
-          to = arith::SubIOp::create(b, to, shift);
-          column = arith::SubIOp::create(b, column, shift);
+          Value shift = b.remainder(offset, bulkCopyUnit / elementBytes);
+          to = b.subtract(to, shift);
+          column = b.subtract(column, shift);
         }
       }
       Value size = emitCopyBytes(b, stageLayout, elementBytes, columns);
@@ -355,20 +339,19 @@ static void emitCopies(ImplicitLocOpBuilder &b, lane::StartCopiesOp op,
   }
 }
 
-static Lowered lowerStartCopies(ImplicitLocOpBuilder &b, lane::StartCopiesOp op,
+static Lowered lowerStartCopies(IndexBuilder &b, lane::StartCopiesOp op,
                                 const LaneLayout &layout) {
   std::optional<Stages> stages = lookupStages(op.getStages());
   if (!stages)
     return failure();
-  Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                        op.getTile(), op.getEnd());
+  Value isThere = b.below(op.getTile(), op.getEnd());
   Value isFirst = emitIsFirstThread(b);
   emitIf(b, emitBoth(b, isFirst, isThere),
          [&] { emitCopies(b, op, layout, *stages); });
   return Values();
 }
 
-static Lowered lowerAwaitStage(ImplicitLocOpBuilder &b, lane::AwaitStageOp op,
+static Lowered lowerAwaitStage(IndexBuilder &b, lane::AwaitStageOp op,
                                const LaneLayout &) {
   std::optional<Stages> stages = lookupStages(op.getStages());
   if (!stages)
@@ -377,7 +360,7 @@ static Lowered lowerAwaitStage(ImplicitLocOpBuilder &b, lane::AwaitStageOp op,
   return Values();
 }
 
-static Lowered lowerReceive(ImplicitLocOpBuilder &b, lane::ReceiveOp op,
+static Lowered lowerReceive(IndexBuilder &b, lane::ReceiveOp op,
                             const LaneLayout &layout) {
   std::optional<Stages> stages = lookupStages(op.getStages());
   if (!stages || !op.getAccess())
@@ -386,20 +369,19 @@ static Lowered lowerReceive(ImplicitLocOpBuilder &b, lane::ReceiveOp op,
   const StageLayout &stageLayout = stages->stageLayout;
   Value row = op.getTile();
   if (stageLayout.needsOffset() && stageLayout.isSlice())
-    row = arith::AddIOp::create(b, row, layout.group);
+    row = b.add(row, layout.group);
   for (int64_t elementBytes : stageLayout.elementBytes) {
-    Value distance = emitIndex(b, stageLayout.getRowDistance(elementBytes));
-    Value begin = arith::MulIOp::create(b, layout.group, distance);
+    Value distance = b.index(stageLayout.getRowDistance(elementBytes));
+    Value begin = b.multiply(layout.group, distance);
     if (Value offset = emitOffset(b, stageLayout, layout, elementBytes, row))
-      begin = arith::AddIOp::create(b, begin, offset);
+      begin = b.add(begin, offset);
     begins.push_back(begin);
   }
   Value column = layout.accesses[*op.getAccess()].ownColumn;
   for (auto [fragment, memory, begin] :
        llvm::zip_equal(op.getFragments(), stages->memories, begins))
-    received.push_back(
-        emitLoad(b, cast<VectorType>(fragment.getType()), memory,
-                 {op.getStage(), arith::AddIOp::create(b, begin, column)}));
+    received.push_back(emitLoad(b, cast<VectorType>(fragment.getType()), memory,
+                                {op.getStage(), b.add(begin, column)}));
   return received;
 }
 void lnbwd::populateLaneTransfersToNVIDIAPatterns(RewritePatternSet &patterns,

@@ -30,7 +30,7 @@ using namespace lnbwd;
 /// AMD's chips pay for each request, also for what lanes side by side ask for
 /// alike. The first group loads the columns, and the others read them from
 /// workgroup memory.
-static Lowered shareColumns(ImplicitLocOpBuilder &b, lane::LoadColumnsOp op,
+static Lowered shareColumns(IndexBuilder &b, lane::LoadColumnsOp op,
                             const LaneLayout &layout) {
   size_t accesses = layout.accesses.size();
   if (op.getEach() || layout.type.getGroups() == 1 ||
@@ -41,11 +41,9 @@ static Lowered shareColumns(ImplicitLocOpBuilder &b, lane::LoadColumnsOp op,
   int64_t columns = layout.type.getAccessColumns();
   Value ofLane = layout.lane;
   if (layout.type.getWidth() != 1)
-    ofLane =
-        arith::MulIOp::create(b, ofLane, emitIndex(b, layout.type.getWidth()));
+    ofLane = b.multiply(ofLane, layout.type.getWidth());
   auto getSlot = [&](size_t access) -> Value {
-    return arith::AddIOp::create(b, ofLane,
-                                 emitIndex(b, int64_t(access) * columns));
+    return b.add(ofLane, int64_t(access) * columns);
   };
   auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
   SmallVector<Value> shared;
@@ -75,7 +73,7 @@ static Lowered shareColumns(ImplicitLocOpBuilder &b, lane::LoadColumnsOp op,
 }
 
 /// gpu.barrier would wait for stores to device memory, and empty a cache.
-static Lowered lowerBarrierToLDS(ImplicitLocOpBuilder &b, lane::BarrierOp,
+static Lowered lowerBarrierToLDS(IndexBuilder &b, lane::BarrierOp,
                                  const LaneLayout &) {
   amdgpu::LDSBarrierOp::create(b);
   return Values();
@@ -93,9 +91,8 @@ static int64_t getRowStride(Value memory) {
 /// load is dropped: no memory is asked for, and the result may not be used.
 /// `begin` and `count` are the same in all lanes of a wave. A buffer load,
 /// whose descriptor has the bounds.
-static Value emitLoadPredicated(ImplicitLocOpBuilder &b, Type type,
-                                Value memory, Value begin, Value count,
-                                Value offset) {
+static Value emitLoadPredicated(IndexBuilder &b, Type type, Value memory,
+                                Value begin, Value count, Value offset) {
   auto source = cast<MemRefType>(memory.getType());
   Type element = source.getElementType();
   int64_t elementBytes = source.getElementTypeBitWidth() / 8;
@@ -108,9 +105,8 @@ static Value emitLoadPredicated(ImplicitLocOpBuilder &b, Type type,
       OpFoldResult(emitOffsetInAllocation(b, memory, begin)),
       ArrayRef<OpFoldResult>{OpFoldResult(count)},
       ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
-  Value bytes = arith::IndexCastOp::create(
-      b, b.getI64Type(),
-      arith::MulIOp::create(b, count, emitIndex(b, elementBytes)));
+  Value bytes = arith::IndexCastOp::create(b, b.getI64Type(),
+                                           b.multiply(count, elementBytes));
   Value bounded = amdgpu::FatRawBufferCastOp::create(
       b, part, bytes, /*cacheSwizzleStride=*/Value(), /*boundsCheck=*/true,
       /*resetOffset=*/true);
@@ -119,11 +115,11 @@ static Value emitLoadPredicated(ImplicitLocOpBuilder &b, Type type,
 
 /// The same of row `group` of the tile that begins with row `tile`, of which
 /// the first `count` rows are in bounds; of a row at `column`.
-static Value emitRowLoadPredicated(ImplicitLocOpBuilder &b, Type type,
-                                   Value memory, Value tile, Value count,
-                                   Value group, Value column = {}) {
+static Value emitRowLoadPredicated(IndexBuilder &b, Type type, Value memory,
+                                   Value tile, Value count, Value group,
+                                   Value column = {}) {
   auto multiply = [&](Value lhs, int64_t rhs) -> Value {
-    return rhs == 1 ? lhs : arith::MulIOp::create(b, lhs, emitIndex(b, rhs));
+    return rhs == 1 ? lhs : b.multiply(lhs, rhs);
   };
   // Of a view whose rows are not those of the kernel, all is in bounds.
   MemRefLayoutAttrInterface layout =
@@ -131,7 +127,7 @@ static Value emitRowLoadPredicated(ImplicitLocOpBuilder &b, Type type,
   bool hasRows =
       !isa<AffineMapAttr>(layout) ||
       layout.getAffineMap().getResult(0) == getAffineDimExpr(0, b.getContext());
-  Value row = hasRows ? group : arith::AddIOp::create(b, tile, group);
+  Value row = hasRows ? group : b.add(tile, group);
   SmallVector<Value> indices{row};
   if (column)
     indices.push_back(column);
@@ -140,25 +136,21 @@ static Value emitRowLoadPredicated(ImplicitLocOpBuilder &b, Type type,
       [&](Type type, Value buffer, ValueRange place) -> Value {
         if (!hasRows) {
           Value size =
-              emitIndex(b, cast<MemRefType>(buffer.getType()).getNumElements());
-          Value inBounds =
-              arith::CmpIOp::create(b, arith::CmpIPredicate::ult, group, count);
-          Value offset =
-              arith::SelectOp::create(b, inBounds, place.front(), size);
-          return emitLoadPredicated(b, type, buffer, emitIndex(b, 0), size,
-                                    offset);
+              b.index(cast<MemRefType>(buffer.getType()).getNumElements());
+          Value inBounds = b.below(group, count);
+          Value offset = b.select(inBounds, place.front(), size);
+          return emitLoadPredicated(b, type, buffer, b.index(0), size, offset);
         }
         int64_t stride = getRowStride(buffer);
         Value offset = multiply(place.front(), stride);
         if (column)
-          offset = arith::AddIOp::create(b, offset, place.back());
+          offset = b.add(offset, place.back());
         Value size = multiply(count, stride), begin = multiply(tile, stride);
         return emitLoadPredicated(b, type, buffer, begin, size, offset);
       });
 }
 
-static Lowered lowerLoadPredicated(ImplicitLocOpBuilder &b,
-                                   lane::LoadPredicatedOp op,
+static Lowered lowerLoadPredicated(IndexBuilder &b, lane::LoadPredicatedOp op,
                                    const LaneLayout &layout) {
   if (!op.getAccess())
     return failure();
@@ -175,17 +167,14 @@ static Lowered lowerLoadPredicated(ImplicitLocOpBuilder &b,
 
 /// Once a wave where that has but one row: its other lanes' loads are dropped
 /// as well.
-static Lowered lowerLoadScalarPredicated(ImplicitLocOpBuilder &b,
+static Lowered lowerLoadScalarPredicated(IndexBuilder &b,
                                          lane::LoadScalarPredicatedOp op,
                                          const LaneLayout &layout) {
   Value group = layout.group;
   if (layout.type.getLanes() % layout.waveSize == 0) {
-    Value laneInWave =
-        arith::RemUIOp::create(b, layout.lane, emitIndex(b, layout.waveSize));
-    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                          laneInWave, emitIndex(b, 0));
-    group = arith::SelectOp::create(b, isFirst, group,
-                                    emitIndex(b, layout.type.getGroups()));
+    Value laneInWave = b.remainder(layout.lane, layout.waveSize);
+    Value isFirst = b.isZero(laneInWave);
+    group = b.select(isFirst, group, b.index(layout.type.getGroups()));
   }
   return Values{emitRowLoadPredicated(b, op.getScalar().getType(),
                                       op.getMemory(), op.getTile(),
@@ -193,8 +182,7 @@ static Lowered lowerLoadScalarPredicated(ImplicitLocOpBuilder &b,
 }
 
 /// From the first lane of the wave where that has but one row.
-static Lowered lowerBroadcastScalar(ImplicitLocOpBuilder &b,
-                                    lane::BroadcastScalarOp op,
+static Lowered lowerBroadcastScalar(IndexBuilder &b, lane::BroadcastScalarOp op,
                                     const LaneLayout &layout) {
   if (op.getLayout().getType().getLanes() % layout.waveSize == 0)
     return Values{ROCDL::ReadfirstlaneOp::create(b, op.getScalar().getType(),
@@ -206,15 +194,14 @@ static Lowered lowerBroadcastScalar(ImplicitLocOpBuilder &b,
 // NVIDIA
 //===----------------------------------------------------------------------===//
 
-static Lowered lowerGridDependencyWait(ImplicitLocOpBuilder &b,
+static Lowered lowerGridDependencyWait(IndexBuilder &b,
                                        lane::GridDependencyWaitOp,
                                        const LaneLayout &) {
   NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
   return Values();
 }
 
-static Lowered lowerLaunchDependents(ImplicitLocOpBuilder &b,
-                                     lane::LaunchDependentsOp,
+static Lowered lowerLaunchDependents(IndexBuilder &b, lane::LaunchDependentsOp,
                                      const LaneLayout &) {
   NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::launch_dependents);
   return Values();
@@ -228,7 +215,7 @@ static constexpr int64_t leastDiscardedColumns = 768;
 
 /// AMD's chips have no instruction for it: caches bring to memory what they
 /// hold.
-static Lowered eraseDiscard(ImplicitLocOpBuilder &, lane::DiscardOp,
+static Lowered eraseDiscard(IndexBuilder &, lane::DiscardOp,
                             const LaneLayout &) {
   return Values();
 }
@@ -242,14 +229,14 @@ static bool hasWholeLines(lane::LayoutType layout, MemRefType type) {
          layout.getRowLength() % layout.getWorkgroupColumns() == 0;
 }
 
-static void discardRow(ImplicitLocOpBuilder &b, const LaneLayout &layout,
-                       Value memory, Value row, Value bytes) {
+static void discardRow(IndexBuilder &b, const LaneLayout &layout, Value memory,
+                       Value row, Value bytes) {
   int64_t columns = lineBytes * 8 /
                     cast<MemRefType>(memory.getType()).getElementTypeBitWidth();
   for (int64_t c = 0; c < layout.type.getWorkgroupColumns(); c += columns) {
-    Value column = emitIndex(b, c);
+    Value column = b.index(c);
     if (layout.first)
-      column = arith::AddIOp::create(b, layout.first, column);
+      column = b.add(layout.first, column);
     Value address =
         emitAddress(b, memory, {row, column}, NVVM::NVVMMemorySpace::Global);
     LLVM::CallIntrinsicOp::create(
@@ -261,7 +248,7 @@ static void discardRow(ImplicitLocOpBuilder &b, const LaneLayout &layout,
 /// Each lane takes rows of its own, from the first line of the workgroup's
 /// columns to the last. Short rows stay: there is little of them to bring to
 /// memory, and of few columns a workgroup has many rows to give up.
-static Lowered lowerDiscard(ImplicitLocOpBuilder &b, lane::DiscardOp op,
+static Lowered lowerDiscard(IndexBuilder &b, lane::DiscardOp op,
                             const LaneLayout &layout) {
   SmallVector<Value> memories;
   if (layout.type.getRowLength() >= leastDiscardedColumns)
@@ -272,8 +259,7 @@ static Lowered lowerDiscard(ImplicitLocOpBuilder &b, lane::DiscardOp op,
   if (memories.empty())
     return Values();
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-  Value threads =
-      emitIndex(b, layout.type.getLanes() * layout.type.getGroups());
+  Value threads = b.index(layout.type.getLanes() * layout.type.getGroups());
   Value bytes = arith::ConstantIntOp::create(b, lineBytes, 64);
   scf::ForOp::create(b, thread, op.getRows(), threads, ValueRange(),
                      [&](OpBuilder &, Location, Value row, ValueRange) {

@@ -15,7 +15,7 @@
 #ifndef LNBWD_LIB_CONVERSION_PRODUCTTOGPU_PRODUCTREGION_H
 #define LNBWD_LIB_CONVERSION_PRODUCTTOGPU_PRODUCTREGION_H
 
-#include "IndexBuilder.h"
+#include "lnbwd/Transforms/Lane/IndexBuilder.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 

@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Kernels of products are mostly sums of products of indices: short names for
-// them. What is constant is folded by the canonicaliser.
+// Kernels are mostly sums of products of indices: short names for them. What is
+// constant is folded by the canonicaliser.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_CONVERSION_PRODUCTTOGPU_INDEXBUILDER_H
-#define LNBWD_LIB_CONVERSION_PRODUCTTOGPU_INDEXBUILDER_H
+#ifndef LNBWD_TRANSFORMS_LANE_INDEXBUILDER_H
+#define LNBWD_TRANSFORMS_LANE_INDEXBUILDER_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -35,6 +35,9 @@ public:
   mlir::Value subtract(mlir::Value x, mlir::Value y) {
     return mlir::arith::SubIOp::create(*this, x, y);
   }
+  mlir::Value multiply(mlir::Value x, mlir::Value y) {
+    return mlir::arith::MulIOp::create(*this, x, y);
+  }
   mlir::Value multiply(mlir::Value x, int64_t y) {
     return mlir::arith::MulIOp::create(*this, x, index(y));
   }
@@ -54,6 +57,17 @@ public:
     return mlir::arith::CmpIOp::create(*this, mlir::arith::CmpIPredicate::slt,
                                        x, y);
   }
+  mlir::Value below(mlir::Value x, mlir::Value y) {
+    return mlir::arith::CmpIOp::create(*this, mlir::arith::CmpIPredicate::ult,
+                                       x, y);
+  }
+  mlir::Value isZero(mlir::Value x) {
+    return mlir::arith::CmpIOp::create(*this, mlir::arith::CmpIPredicate::eq, x,
+                                       index(0));
+  }
+  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) {
+    return mlir::arith::SelectOp::create(*this, condition, x, y);
+  }
   mlir::Value both(mlir::Value x, mlir::Value y) {
     return mlir::arith::AndIOp::create(*this, x, y);
   }
@@ -67,4 +81,4 @@ public:
 
 } // namespace lnbwd
 
-#endif // LNBWD_LIB_CONVERSION_PRODUCTTOGPU_INDEXBUILDER_H
+#endif // LNBWD_TRANSFORMS_LANE_INDEXBUILDER_H
