@@ -98,20 +98,17 @@ private:
 
 /// Takes each argument off a stack.
 struct Taker {
-  Arguments &arguments;
+  StableIValue *&place;
   void operator()(Tensor &tensor, bool isOptional = false) const {
-    tensor =
-        isOptional ? arguments.takeOptionalTensor() : arguments.takeTensor();
-  }
-  void operator()(std::vector<int64_t> &sizes) const {
-    sizes = arguments.takeIntegers();
-  }
-  void operator()(std::vector<bool> &mask) const {
-    mask = arguments.takeBooleans();
+    tensor = isOptional ? takeOptionalTensor(*place++) : takeTensor(*place++);
   }
   void operator()(std::optional<double> &number, bool isOptional) const {
-    number = isOptional ? arguments.takeOptionalDouble()
-                        : std::optional(arguments.takeDouble());
+    using torch::stable::detail::to;
+    number =
+        isOptional ? to<std::optional<double>>(*place++) : to<double>(*place++);
+  }
+  template <typename Value> void operator()(Value &value) const {
+    value = torch::stable::detail::to<Value>(*place++);
   }
 };
 
@@ -122,15 +119,18 @@ struct Giver {
     *place++ =
         isOptional ? giveOptional(std::move(tensor)) : give(std::move(tensor));
   }
-  void operator()(const std::vector<int64_t> &sizes) const {
-    *place++ = give(sizes);
-  }
-  void operator()(const std::vector<bool> &mask) const {
-    *place++ = give(mask);
-  }
   void operator()(const std::optional<double> &number, bool isOptional) const {
     *place++ = isOptional ? torch::stable::detail::from(number)
                           : torch::stable::detail::from(*number);
+  }
+  void operator()(const std::vector<int64_t> &sizes) const {
+    *place++ = torch::stable::detail::from(sizes);
+  }
+  void operator()(const std::vector<bool> &mask) const {
+    auto values = std::make_unique<bool[]>(mask.size());
+    std::copy(mask.begin(), mask.end(), values.get());
+    *place++ = torch::stable::detail::from(
+        torch::headeronly::HeaderOnlyArrayRef<bool>(values.get(), mask.size()));
   }
 };
 
@@ -162,8 +162,7 @@ template <typename Visitor> void NormCall::visitArguments(Visitor visit) {
 NormCall::NormCall(NamedOperation operation, bool isAten, StableIValue *stack)
     : info(getInfo(operation)), isAten(isAten), hasMean(info.hasMean()),
       resultCount(hasMean ? 3 : 2) {
-  Arguments arguments(stack);
-  visitArguments(Taker{arguments});
+  visitArguments(Taker{stack});
   element = elementOf(x.get());
   bool hasDefault =
       element >= 0 && static_cast<size_t>(element) < defaultEpsilons.size();

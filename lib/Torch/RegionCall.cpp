@@ -6,11 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the code that Inductor generates calls for a region, in the place of the
-// operator lnbwd::_region (python/lnbwd/inductor/lowering.py). The outputs are
-// the caller's, types and shapes were settled when the graph was compiled: what
-// is left is to ask each tensor for its address and to launch. No dispatcher,
-// no lists, no text in a call.
+// What the code that Inductor generates, and what row functions call for a row
+// program, in the place of the operator lnbwd::_region (python/lnbwd/inductor/
+// lowering.py, python/lnbwd/regions_op.py). Types and shapes were settled
+// before: what is left is to make outputs, if the caller has none, to ask each
+// tensor for its address and to launch. No dispatcher, no lists, no text in a
+// call.
 //
 // In Python's stable interface of 3.10 and later, whose symbols the process has
 // that loads this library.
@@ -97,8 +98,45 @@ static PyObject *callInPython(const RegionCall &call,
   return PyObject_CallObject(function.get(), list.get());
 }
 
+/// New outputs of a program without groups, for M `rows`.
+static std::vector<Tensor> makeOutputs(const RegionCall &call, int64_t rows) {
+  std::vector<Tensor> outputs;
+  for (const Operand &operand : call.program->outputs) {
+    std::vector<int64_t> sizes;
+    if (operand.kindInfo().hasRows)
+      sizes.push_back(rows);
+    if (operand.kindInfo().hasColumns)
+      sizes.push_back(operand.rowLength);
+    outputs.push_back(allocate(sizes, dtypeOf(operand.element), call.device));
+  }
+  return outputs;
+}
+
+/// Gives tensors to Python, as AOTInductor's wrappers do; null: Python has an
+/// exception.
+static PyObject *giveToPython(std::vector<Tensor> tensors) {
+  static PyObject *const steal = [] {
+    Object torch(PyImport_ImportModule("torch._C._aoti"));
+    return torch ? PyObject_GetAttrString(
+                       torch.get(), "alloc_tensors_by_stealing_from_void_ptrs")
+                 : nullptr;
+  }();
+  Object handles(PyList_New(static_cast<Py_ssize_t>(tensors.size())));
+  for (size_t i = 0; handles && i < tensors.size(); ++i) {
+    PyObject *handle = PyCapsule_New(tensors[i].get(), nullptr, nullptr);
+    if (!handle)
+      return nullptr;
+    PyList_SetItem(handles.get(), static_cast<Py_ssize_t>(i), handle);
+  }
+  if (!steal || !handles)
+    return nullptr;
+  for (Tensor &tensor : tensors)
+    tensor.release();
+  return PyObject_CallFunctionObjArgs(steal, handles.get(), nullptr);
+}
+
 /// (rows, *inputs, *outputs) -> None, with the number of groups behind that of
-/// rows where the program has such.
+/// rows where the program has such; without them (rows, *inputs) -> outputs.
 static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
                             Py_ssize_t count) {
   auto *call =
@@ -108,9 +146,12 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
   try {
     const RowProgram *program = find(*call);
     size_t numbers = program && program->hasGroups() ? 2 : 1;
-    if (!program || static_cast<size_t>(count) != numbers +
-                                                      program->inputs.size() +
-                                                      program->outputs.size())
+    size_t given = static_cast<size_t>(count) - numbers;
+    bool isWhole =
+        program && given == program->inputs.size() + program->outputs.size();
+    bool makesOutputs =
+        program && numbers == 1 && given == program->inputs.size();
+    if (!isWhole && !makesOutputs)
       return callInPython(*call, arguments, count);
     int64_t sizes[] = {0, 1}; // M and B
     for (size_t i = 0; i < numbers; ++i) {
@@ -118,8 +159,9 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
       if (sizes[i] == -1 && PyErr_Occurred())
         return nullptr;
     }
-    std::vector<void *> addresses(static_cast<size_t>(count) - numbers);
-    for (size_t i = 0; i < addresses.size(); ++i) {
+    std::vector<void *> addresses(program->inputs.size() +
+                                  program->outputs.size());
+    for (size_t i = 0; i < given; ++i) {
       if (!addressOf(arguments[numbers + i], addresses[i]))
         return nullptr;
       // A view into the middle of another tensor. Numbers may be one.
@@ -127,8 +169,17 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
           !(i < program->inputs.size() && program->inputs[i].isNumber()))
         return callInPython(*call, arguments, count);
     }
-    WithoutInterpreterLock unlocked;
-    launch(*program, sizes[0], addresses, call->device, sizes[1]);
+    std::vector<Tensor> outputs;
+    if (makesOutputs)
+      outputs = makeOutputs(*call, sizes[0]);
+    for (size_t i = 0; i < outputs.size(); ++i)
+      addresses[given + i] = dataOf(outputs[i].get());
+    {
+      WithoutInterpreterLock unlocked;
+      launch(*program, sizes[0], addresses, call->device, sizes[1]);
+    }
+    if (makesOutputs)
+      return giveToPython(std::move(outputs));
   } catch (const std::exception &error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
     return nullptr;
@@ -147,7 +198,9 @@ lnbwd_torch_region_call(const char *text, int32_t is_gpu, int32_t index) {
   static PyMethodDef method = {
       "region_call",
       reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(callRegion)),
-      METH_FASTCALL, "Runs a row program: (rows, *inputs, *outputs) -> None."};
+      METH_FASTCALL,
+      "Runs a row program: (rows, *inputs, *outputs) -> None, or (rows, "
+      "*inputs) -> outputs."};
   Device device{is_gpu ? aoti_torch_device_type_cuda()
                        : aoti_torch_device_type_cpu(),
                 index};

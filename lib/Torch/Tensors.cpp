@@ -25,80 +25,13 @@ static void check(AOTITorchError error, const char *what) {
 // Arguments
 //===----------------------------------------------------------------------===//
 
-static Tensor asTensor(StableIValue value) {
+Tensor takeTensor(StableIValue value) {
   return Tensor(torch::stable::detail::to<AtenTensorHandle>(value));
 }
 
-Tensor Arguments::takeTensor() { return asTensor(*stack++); }
-
-Tensor Arguments::takeOptionalTensor() {
+Tensor takeOptionalTensor(StableIValue value) {
   using Inner = std::optional<AtenTensorHandle>;
-  return Tensor(torch::stable::detail::to<Inner>(*stack++).value_or(nullptr));
-}
-
-namespace {
-struct ListDeleter {
-  void operator()(StableListOpaque *list) const { torch_delete_list(list); }
-};
-} // namespace
-
-/// Takes a list, and gives each of its elements to `visit`, in turn.
-template <typename Visit>
-static void takeList(StableIValue value, Visit visit) {
-  std::unique_ptr<StableListOpaque, ListDeleter> list(
-      torch::stable::detail::to<StableListHandle>(value));
-  size_t size = 0;
-  check(torch_list_size(list.get(), &size), "gave no length of a list");
-  for (size_t i = 0; i < size; ++i) {
-    StableIValue element;
-    check(torch_list_get_item(list.get(), i, &element),
-          "gave no element of a list");
-    visit(element);
-  }
-}
-
-std::vector<Tensor> Arguments::takeTensors() {
-  std::vector<Tensor> result;
-  takeList(*stack++,
-           [&](StableIValue element) { result.push_back(asTensor(element)); });
-  return result;
-}
-
-std::vector<int64_t> Arguments::takeIntegers() {
-  std::vector<int64_t> result;
-  takeList(*stack++, [&](StableIValue element) {
-    result.push_back(torch::stable::detail::to<int64_t>(element));
-  });
-  return result;
-}
-
-std::vector<bool> Arguments::takeBooleans() {
-  std::vector<bool> result;
-  takeList(*stack++, [&](StableIValue element) {
-    result.push_back(torch::stable::detail::to<bool>(element));
-  });
-  return result;
-}
-
-String Arguments::takeString() {
-  // Not to<std::string>, whose result PyTorch 2.10 to 2.13 leak.
-  String result;
-  result.handle.reset(torch::stable::detail::to<StringHandle>(*stack++));
-  size_t length = 0;
-  const char *data = nullptr;
-  check(torch_string_length(result.handle.get(), &length),
-        "gave no string's length");
-  check(torch_string_c_str(result.handle.get(), &data), "gave no string");
-  result.text = std::string_view(data, length);
-  return result;
-}
-
-double Arguments::takeDouble() {
-  return torch::stable::detail::to<double>(*stack++);
-}
-
-std::optional<double> Arguments::takeOptionalDouble() {
-  return torch::stable::detail::to<std::optional<double>>(*stack++);
+  return Tensor(torch::stable::detail::to<Inner>(value).value_or(nullptr));
 }
 
 StableIValue give(Tensor tensor) {
@@ -118,37 +51,6 @@ StableIValue giveOrUndefined(Tensor tensor) {
   AtenTensorHandle undefined = nullptr;
   check(aoti_torch_new_uninitialized_tensor(&undefined), "made no tensor");
   return give(Tensor(undefined));
-}
-
-/// A list of as many values as `take` is asked for.
-template <typename Take> static StableIValue giveList(size_t size, Take take) {
-  StableListHandle list = nullptr;
-  check(torch_new_list_reserve_size(size, &list), "made no list");
-  std::unique_ptr<StableListOpaque, ListDeleter> owner(list);
-  for (size_t i = 0; i < size; ++i)
-    check(torch_list_push_back(list, take(i)), "took no element of a list");
-  return torch::stable::detail::from(owner.release());
-}
-
-StableIValue give(const std::vector<int64_t> &integers) {
-  return giveList(integers.size(), [&](size_t i) {
-    return torch::stable::detail::from(integers[i]);
-  });
-}
-
-StableIValue give(const std::vector<bool> &booleans) {
-  return giveList(booleans.size(), [&](size_t i) {
-    return torch::stable::detail::from(static_cast<bool>(booleans[i]));
-  });
-}
-
-StableIValue give(String string) {
-  return torch::stable::detail::from(string.handle.release());
-}
-
-StableIValue give(std::vector<Tensor> tensors) {
-  return giveList(tensors.size(),
-                  [&](size_t i) { return give(std::move(tensors[i])); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -255,7 +157,7 @@ Tensor makeDense(Tensor tensor) {
           std::optional<MemoryFormat>(MemoryFormat::Contiguous))};
   check(torch_call_dispatcher("aten::clone", "", stack, TORCH_ABI_VERSION),
         "could not copy a tensor that is not dense");
-  return asTensor(stack[0]);
+  return takeTensor(stack[0]);
 }
 
 Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
@@ -327,10 +229,8 @@ void callPython(const std::string &name, StableIValue *stack, size_t results) {
                              "are on the standard error output");
   if (notedError().empty())
     return;
-  if (results == 0)
-    Arguments(stack).takeTensors();
   for (size_t i = 0; i < results; ++i)
-    asTensor(stack[i]);
+    takeTensor(stack[i]);
   throw std::runtime_error(notedError());
 }
 

@@ -21,7 +21,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace lnbwd::torch_operators {
@@ -35,35 +34,11 @@ struct TensorDeleter {
 /// A tensor that is owned; null: an optional tensor that was not given.
 using Tensor = std::unique_ptr<AtenTensorOpaque, TensorDeleter>;
 
-struct StringDeleter {
-  void operator()(StringOpaque *string) const { torch_delete_string(string); }
-};
-
-/// A string that is owned, and its characters.
-struct String {
-  std::unique_ptr<StringOpaque, StringDeleter> handle;
-  std::string_view text;
-};
-
-/// Takes the arguments of a boxed call off its stack, in their order. Each is
-/// taken once and owned from then on. All are to be taken before anything can
-/// throw: PyTorch does not free what is left.
-class Arguments {
-public:
-  explicit Arguments(StableIValue *stack) : stack(stack) {}
-
-  Tensor takeTensor();
-  Tensor takeOptionalTensor();
-  std::vector<Tensor> takeTensors();
-  std::vector<int64_t> takeIntegers();
-  std::vector<bool> takeBooleans();
-  String takeString();
-  double takeDouble();
-  std::optional<double> takeOptionalDouble();
-
-private:
-  StableIValue *stack;
-};
+/// Takes a tensor off the stack of a boxed call. Each argument is taken once
+/// and owned from then on. All are to be taken before anything can throw:
+/// PyTorch does not free what is left.
+Tensor takeTensor(StableIValue value);
+Tensor takeOptionalTensor(StableIValue value);
 
 /// PyTorch's number of an lnbwd_element; that of booleans for LNBWD_ELEMENT_I8.
 int32_t dtypeOf(int32_t element);
@@ -112,15 +87,11 @@ StableIValue give(Tensor tensor);
 StableIValue giveOptional(Tensor tensor);
 /// Null: a tensor that is not defined, as PyTorch's C++ has them.
 StableIValue giveOrUndefined(Tensor tensor);
-StableIValue give(const std::vector<int64_t> &integers);
-StableIValue give(const std::vector<bool> &booleans);
-StableIValue give(String string);
-StableIValue give(std::vector<Tensor> tensors);
 
 /// Runs an operator in Python on the arguments on a stack, and leaves its
-/// results there: that many tensors, or for 0 a list of them. It notes the
-/// words of an error (lnbwd_torch_note_error), and returns anything: PyTorch
-/// would print an exception. Here they are those of a std::runtime_error.
+/// results there: that many tensors. It notes the words of an error
+/// (lnbwd_torch_note_error), and returns anything: PyTorch would print an
+/// exception. Here they are those of a std::runtime_error.
 void callPython(const std::string &name, StableIValue *stack, size_t results);
 
 } // namespace lnbwd::torch_operators

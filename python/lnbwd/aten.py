@@ -28,18 +28,9 @@ from .ops import NORMS, Norm
 
 __all__ = ["Override", "override_aten"]
 
-# Our name of each operator, ATen's, and what the operators in Python are defined as.
-_OPERATORS = {
-    LAYER_NORM: ("native_layer_norm", "(Tensor input, int[] normalized_shape, Tensor? weight,"
-                   " Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)"),
-    LAYER_NORM_BWD: ("native_layer_norm_backward", "(Tensor grad_out, Tensor input,"
-                       " int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight,"
-                       " Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"),
-    RMS_NORM: ("_fused_rms_norm", "(Tensor input, int[] normalized_shape, Tensor? weight,"
-                 " float? eps) -> (Tensor, Tensor)"),
-    RMS_NORM_BWD: ("_fused_rms_norm_backward", "(Tensor grad_out, Tensor input,"
-                     " int[] normalized_shape, Tensor rstd, Tensor? weight, bool[2] output_mask)"
-                     " -> (Tensor, Tensor)")}
+# ATen's name of each of our operators.
+_OPERATORS = {LAYER_NORM: "native_layer_norm", LAYER_NORM_BWD: "native_layer_norm_backward",
+              RMS_NORM: "_fused_rms_norm", RMS_NORM_BWD: "_fused_rms_norm_backward"}
 _KEYS = {"cuda": "CUDA", "cpu": "CPU"}
 
 _lock = threading.Lock()
@@ -83,7 +74,7 @@ def _compute(norm: Norm, name: str, arguments: tuple[Any, ...]) -> Any:
     PyTorch's kernel."""
     x = arguments[name == norm.gradient]
     key = _KEYS[x.device.type]
-    aten = f"aten::{_OPERATORS[name][0]}"
+    aten = f"aten::{_OPERATORS[name]}"
     kernel = _originals[name, key]
     program = _program(norm, arguments)
     if program is not None and (program, device_key(x)) not in _refused:
@@ -110,7 +101,8 @@ def _define() -> None:
     library = torch.library.Library("lnbwd", "FRAGMENT")
     for norm in NORMS.values():
         for name in (norm.name, norm.gradient):
-            library.define(f"_original_{name}{_OPERATORS[name][1]}")
+            schema = str(getattr(torch.ops.aten, _OPERATORS[name]).default._schema)
+            library.define(f"_original_{name}({schema.replace('SymInt', 'int').partition('(')[2]}")
 
             def run(*arguments: Any, _norm: Norm = norm, _name: str = name) -> Any:
                 return _compute(_norm, _name, arguments)
@@ -122,7 +114,7 @@ def _define() -> None:
 
 def _keep_originals(key: str) -> None:
     """Remembers PyTorch's kernels, as long as they are those."""
-    for name, (aten, _) in _OPERATORS.items():
+    for name, aten in _OPERATORS.items():
         try:
             _originals[name, key] = torch.library.get_kernel(f"aten::{aten}", key)
         except RuntimeError:
@@ -202,7 +194,7 @@ def override_aten(device_type: str = "cuda") -> Override:
         if _counts[device_type] == 0:
             _define()
             _keep_originals(_KEYS[device_type])
-            names = [_OPERATORS[op][0] for op in OPERATIONS if op in _OPERATORS]
+            names = [_OPERATORS[op] for op in OPERATIONS if op in _OPERATORS]
             if not native.override_aten(_KEYS[device_type], names,
                                         lambda dtype: _default_epsilon(dtype, device_type)):
                 raise LnbwdError("lnbwd.override_aten: PyTorch refuses other kernels for its "

@@ -33,6 +33,7 @@ from .operators import (
     transforms_are_active,
 )
 from .ops import NORMS
+from .regions_op import is_plain
 
 __all__ = ["layer_norm_linear", "rms_norm_linear"]
 
@@ -146,27 +147,14 @@ _SCHEMA = f"({_ARGUMENTS}, str norm, float eps) -> (Tensor, Tensor, Tensor)"
 _SCHEMA_BWD = (f"(Tensor dout, {_ARGUMENTS}, Tensor mean, Tensor rstd, str norm, float eps, "
                "bool[] mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)")
 # Without a frame of Python in between.
-_raw = define_kernel("norm_linear", _SCHEMA, _run, _fake_norm_linear, results=3,
-                     is_native=False)[1]
-_raw_bwd = define_kernel("norm_linear_bwd", _SCHEMA_BWD, _run_bwd, _fake_norm_linear_bwd,
-                         results=5, is_native=False)[1]
+_raw = define_kernel("norm_linear", _SCHEMA, _run, _fake_norm_linear)[1]
+_raw_bwd = define_kernel("norm_linear_bwd", _SCHEMA_BWD, _run_bwd, _fake_norm_linear_bwd)[1]
 _refuse = refuse_forward_mode("a norm with a linear layer", "PyTorch's norm and linear functions")
 _function = differentiable("norm_linear", _raw, _setup, _backward, _refuse)
 _gradient_function = differentiable("norm_linear_bwd", _raw_bwd, lambda ctx, inputs, output: None,
                                     _refuse_second, _refuse)
 define("norm_linear", _SCHEMA, _function)
 define("norm_linear_bwd", _SCHEMA_BWD, _gradient_function)
-
-_plain = (Tensor, torch.nn.Parameter)
-_modes = torch._C._len_torch_dispatch_stack
-
-
-def _is_plain(x: Tensor, w: Tensor) -> bool:
-    """Whether nothing watches what operators are called on the tensors: no subclass, no dispatch
-    mode. The operators' functions may be called then without PyTorch's dispatcher, which takes the
-    host as long as both products of the forward pass."""
-    return type(x) in _plain and type(w) in _plain and not _modes()
-
 
 def _is_derived(*tensors: Tensor | None) -> bool:
     """Whether a derivative may be asked of what is computed of the tensors, in either mode."""
@@ -190,7 +178,7 @@ class _EagerNormLinear(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None,
                 b: Tensor | None, norm: str, eps: float) -> Tensor:
         y: Tensor
-        operator = _run if _is_plain(x, w) else _raw
+        operator = _run if is_plain((x, w)) else _raw
         y, mean, rstd = operator(_flat(x), w, gamma, beta, b, norm, eps)
         ctx.save_for_backward(x, w, gamma, beta, b, mean, rstd)
         ctx.norm, ctx.eps = norm, eps
@@ -200,7 +188,7 @@ class _EagerNormLinear(torch.autograd.Function):
     def backward(ctx: Any, dout: Tensor) -> tuple[Tensor | None, ...]:
         x, *others = ctx.saved_tensors
         flat = _flat(x)
-        if torch.is_grad_enabled() or not _is_plain(dout, others[0]):
+        if torch.is_grad_enabled() or not is_plain((dout, others[0])):
             # Where a graph of the gradient is wanted, the operator's formula says that there is
             # none.
             operator = _gradient_function if torch.is_grad_enabled() else _raw_bwd
@@ -326,7 +314,7 @@ def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
     arguments = (*tensors, norm, float(eps))
     y: Tensor
     if not (is_compiling or transforms_are_active()):
-        if not _is_plain(x, weight) or _is_derived(*tensors):
+        if not is_plain((x, weight)) or _is_derived(*tensors):
             y = _eager(*arguments)
             return y
         check_device(x, "x")

@@ -279,14 +279,11 @@ def find_layer(norm: str, k: int, n: int, dtype: torch.dtype, gamma: torch.dtype
 # --------------------------------------------------------------------------------------------------
 
 
-_call_of = functools.lru_cache(_MAX_LAYERS)(
-    lambda text, device: regions_op.region_call(text, str(device)))
-
-
 def _run(program: _Program, tensors: Mapping[str, Tensor]) -> None:
     """Launches a program on tensors by the names of its operands."""
     first = tensors[program.names[0]]
-    _call_of(program.text, first.device)(first.shape[0], *[tensors[name] for name in program.names])
+    regions_op.call_of(program.text, first.device)(
+        first.shape[0], *[tensors[name] for name in program.names])
 
 
 def _statistics(layer: Layer, x: Tensor) -> dict[str, Tensor]:

@@ -57,7 +57,7 @@ def called_from_library(function: Callable[..., Any], results: int) -> Callable[
 
     Args:
         function: the function.
-        results: how many tensors it gives; 0: a list of them.
+        results: how many tensors it gives.
     """
     def call(*arguments: Any) -> Any:
         try:
@@ -71,7 +71,7 @@ def called_from_library(function: Callable[..., Any], results: int) -> Callable[
             library = load()
             assert library is not None
             library.lnbwd_torch_note_error(words.encode(errors="replace"))
-            return tuple(torch.empty(0) for _ in range(results)) if results else []
+            return tuple(torch.empty(0) for _ in range(results))
 
     return call
 
@@ -210,11 +210,11 @@ def _make_region_call() -> Callable[..., Any] | None:
     return function
 
 
-def make_region_call(text: str, device: torch.device) -> Callable[..., None] | None:
-    """The library's function ``(rows, *inputs, *outputs) -> None`` for a row program on a device;
+def make_region_call(text: str, device: torch.device) -> Callable[..., Any] | None:
+    """The library's function of :func:`lnbwd.regions_op.region_call`;
     None if the library has none. Nothing is loaded yet: its first call does that."""
     make = _make_region_call()
     if make is None:
         return None
-    call: Callable[..., None] = make(text.encode(), device.type == "cuda", device.index or 0)
+    call: Callable[..., Any] = make(text.encode(), device.type == "cuda", device.index or 0)
     return call

@@ -35,7 +35,7 @@ transforms_are_active: Callable[[], bool] = torch._C._are_functorch_transforms_a
 
 
 def define_kernel(name: str, schema: str, kernel: Callable[..., Any], fake: Callable[..., Any], *,
-                  results: int, is_native: bool = True, is_decomposed: bool = False,
+                  results: int = 0, is_decomposed: bool = False,
                   vmap: Callable[..., Any] | None = None) -> tuple[Any, Callable[..., Any]]:
     """Defines ``lnbwd::_name``.
 
@@ -43,8 +43,8 @@ def define_kernel(name: str, schema: str, kernel: Callable[..., Any], fake: Call
         name, schema: its name without the underscore, its arguments and results.
         kernel: computes it.
         fake: gives tensors of the results' shapes and types.
-        results: how many tensors it gives; 0: a list of them.
-        is_native: whether the library has a kernel of it, if there is one.
+        results: how many tensors it gives, of an operator of which the library has a kernel, if
+            there is one.
         is_decomposed: whether ``kernel`` computes a batch by other operators.
         vmap: computes a batch, as torch.library.register_vmap has it.
 
@@ -59,7 +59,7 @@ def define_kernel(name: str, schema: str, kernel: Callable[..., Any], fake: Call
         torch.library.register_vmap(f"lnbwd::_{name}", vmap, lib=_library)
     if is_decomposed:
         _library.impl(f"_{name}", kernel, "FuncTorchBatched")
-    if is_native and native.load():
+    if results and native.load():
         _library.define(f"_{name}_in_python{schema}")
         _library.impl(f"_{name}_in_python", native.called_from_library(kernel, results),
                       "CompositeExplicitAutograd")

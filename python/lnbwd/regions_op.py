@@ -7,8 +7,9 @@
     lnbwd::_region(Tensor[] inputs, str program) -> Tensor[]
 
 The first is for calls by hand: it has no derivative, and says so where one is asked for. The second
-is what launches a kernel, and what graphs of torch.compile and the derivatives of this package
-call: it knows nothing of derivatives.
+is what launches a kernel, and what graphs of torch.compile and transforms of torch.func call: it
+knows nothing of derivatives. Where nobody watches what operators are called, :func:`run_rows` does
+the same without PyTorch's dispatcher.
 
 ``program`` is a text that names a row program in this process and, if the text says enough to make
 it again, in others (compiled graphs are cached on disk with the text in them). What the text stands
@@ -122,7 +123,7 @@ class RegionProgram:
     key: bytes = b""
     """What the library in C++ finds it by."""
 
-    @property
+    @functools.cached_property
     def has_groups(self) -> bool:
         """Whether the rows are groups."""
         return any(operand.dims.tells_groups for operand in (*self.inputs, *self.outputs))
@@ -377,9 +378,10 @@ def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence
         output.copy_(value.view(output.shape))
 
 
-def region_call(text: str, device: str) -> Callable[..., None]:
-    """A function for one row program on one device, ``(rows, *inputs, *outputs) -> None``; of a
-    program with groups of rows ``(rows, groups, *inputs, *outputs) -> None``.
+def region_call(text: str, device: str) -> Callable[..., Any]:
+    """A function for one row program on one device, ``(rows, *inputs, *outputs) -> None`` or
+    ``(rows, *inputs) -> outputs``; of a program with groups of rows ``(rows, groups, *inputs,
+    *outputs) -> None``.
 
     It is what compiled graphs call (:mod:`lnbwd.inductor.lowering`), for it costs the host a
     fraction of what the operator does. It checks no shapes and no types, and knows no autograd.
@@ -397,11 +399,37 @@ def region_call(text: str, device: str) -> Callable[..., None]:
             or functools.partial(call_in_python, text))
 
 
-def call_in_python(text: str, *arguments: Any) -> None:
+call_of = functools.lru_cache(4096)(lambda text, device: region_call(text, str(device)))
+"""The same function each time, of a torch.device."""
+
+_plain = frozenset((Tensor, torch.nn.Parameter))
+_modes = torch._C._len_torch_dispatch_stack
+
+
+def is_plain(tensors: Iterable[Tensor]) -> bool:
+    """Whether nothing watches what operators are called on the tensors: no subclass, no dispatch
+    mode. The operators' functions may be called then without PyTorch's dispatcher, which takes the
+    host as long as both products of a linear layer's forward pass."""
+    return not _modes() and _plain.issuperset(map(type, tensors))
+
+
+def run_rows(text: str, rows: int, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """What the operator gives for M ``rows``, for a program without groups and inputs that are
+    known to fit it."""
+    if not is_plain(inputs):
+        return raw_region(inputs, text)
+    outputs: list[Tensor] = call_of(text, inputs[0].device)(
+        rows, *[t if t.is_contiguous() else t.contiguous() for t in inputs])
+    return outputs
+
+
+def call_in_python(text: str, *arguments: Any) -> list[Tensor] | None:
     """What :func:`region_call`'s functions do, in Python."""
     program = find_program(text)
     inputs = len(program.inputs)
     numbers = 2 if program.has_groups else 1
+    if numbers == 1 and len(arguments) == 1 + inputs:
+        return raw_region(arguments[1:], text)
     if len(arguments) != numbers + inputs + len(program.outputs):
         what = "numbers of rows and groups" if program.has_groups else "number of rows"
         raise TypeError(f"lnbwd: a region's call: expected the {what}, {inputs} inputs and "
@@ -412,6 +440,7 @@ def call_in_python(text: str, *arguments: Any) -> None:
                          "of 16")
     rows, *groups = map(operator.index, arguments[:numbers])
     _run(program, rows, groups[0] if groups else None, tensors[:inputs], tensors[inputs:])
+    return None
 
 
 def _fake_region(inputs: list[Tensor], text: str) -> list[Tensor]:
@@ -461,6 +490,6 @@ _by_hand = operators.differentiable(
 
 _SCHEMA = "(Tensor[] inputs, str program) -> Tensor[]"
 raw_region: Callable[[Sequence[Tensor], str], list[Tensor]] = operators.define_kernel(
-    "region", _SCHEMA, run_region, _fake_region, results=0, vmap=_region_vmap)[1]
+    "region", _SCHEMA, run_region, _fake_region, vmap=_region_vmap)[1]
 """lnbwd::_region."""
 operators.define("region", _SCHEMA, lambda inputs, text: list(_by_hand(text, *inputs)))

@@ -296,8 +296,8 @@ def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         outputs = _differentiable_backward(plan, of, needs, ctx.saves, ctx.shape, *at_hand)
     else:
         try:
-            outputs = regions_op.raw_region([at_hand[place] for place in gradient.inputs],
-                                            gradient.name)
+            outputs = regions_op.run_rows(gradient.name, ctx.shape[:-1].numel(),
+                                          [at_hand[place] for place in gradient.inputs])
         except RuntimeError as error:
             raise native.original(error) from None
         outputs = plan.shaped_gradients(gradient, outputs, ctx.shape)
@@ -317,7 +317,8 @@ class _EagerForward(torch.autograd.Function):
             forward, kept = plan.training()
         else:
             forward = plan._inference or plan.inference()
-        outputs = regions_op.raw_region([tensors[place] for place in forward.inputs], forward.text)
+        outputs = regions_op.run_rows(forward.text, shape[:-1].numel(),
+                                      [tensors[place] for place in forward.inputs])
         results = plan.shaped([outputs[place] for place in forward.results], shape)
         ctx.plan, ctx.shape, ctx.saves = plan, shape, True
         if kept or forward.saved:

@@ -205,7 +205,7 @@ def test_without_gradients(shape, way):
 
 def count_tensors(monkeypatch, counts):
     """Has each call of a row program add the number of its tensors to a list."""
-    make = linear_passes._call_of
+    make = linear_passes.regions_op.call_of
 
     def call_of(text, device):
         call = make(text, device)
@@ -216,7 +216,7 @@ def count_tensors(monkeypatch, counts):
 
         return counted
 
-    monkeypatch.setattr(linear_passes, "_call_of", call_of)
+    monkeypatch.setattr(linear_passes.regions_op, "call_of", call_of)
 
 
 @pytest.mark.parametrize(("norm", "statistics"), [("layer_norm", 2), ("rms_norm", 1)])
