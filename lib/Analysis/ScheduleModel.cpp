@@ -307,10 +307,10 @@ static ScheduleAttr chooseTiles(RowwiseOp op, int64_t width,
 
 /// Column sums alone of so few rows that a workgroup takes all of them, of a
 /// tile of columns: there are no partial sums, and no kernel that adds them up.
-/// Null where the tiles are too few for the rows. Of the grid of tiles, groups
-/// and rows that was measured on an H200, 48 to 6400 rows of 768 to 16384
-/// columns, this is the best or within a tenth of it; the other schedules took
-/// up to four times as long.
+/// Null where the tiles are too few for the rows, or the elements more than
+/// were measured. Of the grid of tiles, groups and rows that was measured on an
+/// H200, 48 to 6400 rows of 768 to 16384 columns, this is the best or within a
+/// tenth of it; the other schedules took up to four times as long.
 static ScheduleAttr chooseTilesOfAllRows(RowwiseOp op, const ChipInfo &chip,
                                          bool allowRejected, int64_t rows) {
   bool hasSumsAlone = !op.hasRowSums() && !op.getAllSums().empty() &&

@@ -112,15 +112,24 @@ static std::vector<Tensor> makeOutputs(const RegionCall &call, int64_t rows) {
   return outputs;
 }
 
-/// Gives tensors to Python, as AOTInductor's wrappers do; null: Python has an
-/// exception.
-static PyObject *giveToPython(std::vector<Tensor> tensors) {
-  static PyObject *const steal = [] {
+/// What makes tensors of handles, which AOTInductor's wrappers call; null: this
+/// PyTorch has none.
+static PyObject *findTensorMaker() {
+  static PyObject *const maker = [] {
     Object torch(PyImport_ImportModule("torch._C._aoti"));
-    return torch ? PyObject_GetAttrString(
-                       torch.get(), "alloc_tensors_by_stealing_from_void_ptrs")
-                 : nullptr;
+    PyObject *found =
+        torch ? PyObject_GetAttrString(
+                    torch.get(), "alloc_tensors_by_stealing_from_void_ptrs")
+              : nullptr;
+    if (!found)
+      PyErr_Clear();
+    return found;
   }();
+  return maker;
+}
+
+/// Gives tensors to Python; null: Python has an exception.
+static PyObject *giveToPython(std::vector<Tensor> tensors) {
   Object handles(PyList_New(static_cast<Py_ssize_t>(tensors.size())));
   for (size_t i = 0; handles && i < tensors.size(); ++i) {
     PyObject *handle = PyCapsule_New(tensors[i].get(), nullptr, nullptr);
@@ -128,11 +137,12 @@ static PyObject *giveToPython(std::vector<Tensor> tensors) {
       return nullptr;
     PyList_SetItem(handles.get(), static_cast<Py_ssize_t>(i), handle);
   }
-  if (!steal || !handles)
+  if (!handles)
     return nullptr;
   for (Tensor &tensor : tensors)
     tensor.release();
-  return PyObject_CallFunctionObjArgs(steal, handles.get(), nullptr);
+  return PyObject_CallFunctionObjArgs(findTensorMaker(), handles.get(),
+                                      nullptr);
 }
 
 /// (rows, *inputs, *outputs) -> None, with the number of groups behind that of
@@ -149,8 +159,8 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
     size_t given = static_cast<size_t>(count) - numbers;
     bool isWhole =
         program && given == program->inputs.size() + program->outputs.size();
-    bool makesOutputs =
-        program && numbers == 1 && given == program->inputs.size();
+    bool makesOutputs = program && numbers == 1 &&
+                        given == program->inputs.size() && findTensorMaker();
     if (!isWhole && !makesOutputs)
       return callInPython(*call, arguments, count);
     int64_t sizes[] = {0, 1}; // M and B

@@ -50,8 +50,8 @@ class Estimate:
 
     @property
     def is_worth(self) -> bool:
-        """Whether the region is taken, where no fusion of torch.compile's is cut even if it moves
-        as much."""
+        """Whether the region is taken: if it moves less, and where ours is the faster kernel and no
+        fusion of torch.compile's is cut, if it moves as much."""
         if self.is_ahead and not self.is_part:
             return self.ours <= self.theirs
         return self.ours < self.theirs
