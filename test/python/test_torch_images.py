@@ -35,6 +35,33 @@ def test_a_column_sum_of_channels_last(device):
     assert not any(n.target is torch.ops.aten.clone.default for n in captured.graphs[0].nodes)
 
 
+@pytest.mark.parametrize("dims", [(2, 3), PIXELS])
+def test_a_mean_of_channels_last(device, dims):
+    """As pooling over all places has it, of what is kept for the backward pass."""
+    def function(x, y):
+        z = (x + y).relu()
+        return z, z.mean(dims, keepdim=True)
+
+    x, y = images(device, 2)
+    check_against_double(function, (x, y))
+    region, = taken()
+    assert (region.row_sums, region.column_sums, region.program.length) == (0, 1, 16)
+    for place, number in enumerate((torch.nan, torch.inf, -torch.inf)):
+        x[place, place, 0, 0] = number
+    (_, got), _ = run_captured(function, x, y)
+    torch.testing.assert_close(got, function(x, y)[1], equal_nan=True)
+
+
+def test_dimensions_of_one_element(device):
+    def function(x):
+        variance, mean = torch.var_mean(x[None], (0, 2), correction=0, keepdim=True)
+        return ((x - mean) * torch.rsqrt(variance + 1e-5),)
+
+    check_against_double(function, [images(device, 1)[0].reshape(24, 48)])
+    region, = taken()
+    assert (region.row_sums, region.program.length, region.program.rows) == (1, 48, 24)
+
+
 @pytest.mark.parametrize("dim,of_rows", [(1, True), (2, False)])
 def test_a_row_is_what_lies_together(device, dim, of_rows):
     def function(x):

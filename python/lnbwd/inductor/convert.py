@@ -342,7 +342,8 @@ def sources(node: Node) -> list[Node]:
 
 def _dims(node: Node) -> tuple[list[int], int] | None:
     """The dimensions that a sum goes over, from 0, outermost in memory first, and the rank of its
-    operand; None where those that are left are in another order than in the result."""
+    operand, of whose dimensions those of one element do not count; None where those that are left
+    are in another order than in the result."""
     value = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
     if not isinstance(value, torch.Tensor) or value.dim() == 0:
         return None
@@ -354,10 +355,11 @@ def _dims(node: Node) -> tuple[list[int], int] | None:
         dims = [dims]
     if not isinstance(dims, (list, tuple)) or not all(isinstance(d, int) for d in dims):
         return None
-    order = memory_order(value) or tuple(range(value.dim()))
+    order = [d for d in memory_order(value) or range(value.dim()) if not same(value.shape[d], 1)]
     summed = {int(d) % value.dim() for d in dims}
     left = [d for d in order if d not in summed]
-    return (sorted(map(order.index, summed)), value.dim()) if left == sorted(left) else None
+    places = [place for place, d in enumerate(order) if d in summed]
+    return (places, len(order)) if left == sorted(left) else None
 
 
 def row_sum_axis(node: Node) -> Domain | None:
@@ -371,10 +373,16 @@ def row_sum_axis(node: Node) -> Domain | None:
 
 
 def is_column_sum(node: Node) -> Domain | None:
-    """The domain of a sum over the first dimensions."""
-    if node.op != "call_function" or node.target is not aten.sum.dim_IntList:
-        return None
-    return column_domain(node)
+    """The domain of a sum, or a mean, over the first dimensions."""
+    return column_domain(node) if _adds(node) else None
+
+
+def _adds(node: Node) -> bool:
+    """Whether a node is a sum, or a mean of a known number of elements."""
+    if node.op != "call_function" or node.target not in (aten.sum.dim_IntList, aten.mean.dim):
+        return False
+    return node.target is aten.sum.dim_IntList or isinstance(
+        node.args[0].meta["val"].numel(), int)  # type: ignore[union-attr]
 
 
 def column_domain(node: Node) -> Domain | None:
@@ -387,10 +395,9 @@ def column_domain(node: Node) -> Domain | None:
 
 
 def is_group_sum(node: Node) -> Domain | None:
-    """The domain, which has groups, of a sum over all dimensions but the first and the last."""
-    if node.op != "call_function" or node.target is not aten.sum.dim_IntList:
-        return None
-    found = _dims(node)
+    """The domain, which has groups, of a sum, or a mean, over all dimensions but the first and the
+    last."""
+    found = _dims(node) if _adds(node) else None
     if found is None or found[1] < 3 or found[0] != list(range(1, found[1] - 1)):
         return None
     domain = _domain(node.args[0].meta["val"])  # type: ignore[union-attr]
@@ -410,7 +417,7 @@ def sum_kind(node: Node, domain: Domain) -> str | None:
 
 def _domain(value: torch.Tensor, columns: int = 1) -> Domain | None:
     """Rows that are the last ``columns`` dimensions of a tensor; none of one row alone."""
-    shape = _memory_shape(value)
+    shape = [size for size in _memory_shape(value) if not same(size, 1)]
     first = len(shape) - columns
     length = product(shape[first:])
     if not isinstance(length, int) or first < 1 or columns < 1:
@@ -827,7 +834,11 @@ def _getitem(c: Conversion, node: Node) -> int:
 def _column_sum(c: Conversion, node: Node) -> int:
     if sum_kind(node, c.domain) is None:
         raise Unsupported(f"does not sum over the rows of {c.domain}")
-    return _check_row(c, node)
+    value = _check_row(c, node)
+    if node.target is aten.mean.dim:
+        before, after = node.args[0].meta["val"], node.meta["val"]  # type: ignore[union-attr]
+        return c.multiply(value, after.numel() / before.numel())
+    return value
 
 
 _Handler = Callable[[Conversion, Node], Any]

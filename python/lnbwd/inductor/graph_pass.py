@@ -335,7 +335,7 @@ class RegionPass(_Pass):
         if _can_run_on_any(graph):
             _narrow_scatters(graph)
         splits = split(graph)
-        regions = find_regions(graph)
+        regions = find_regions(graph, [node for one in splits for node in one.combining()])
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             ahead = self._compile_ahead(regions, pool)
             # The last first: what it computes anew, no region before has to write for it.

@@ -20,7 +20,7 @@ import torch
 from torch._inductor.graph import GraphLowering
 from torch.fx import Graph, Node, map_arg
 
-from .convert import column_domain, product, same
+from .convert import column_domain, is_reduction, product, same
 from .fusion import is_fused
 
 __all__ = ["Split", "erase_unused", "merge", "new_node", "split"]
@@ -47,6 +47,12 @@ class Split:
     results: list[tuple[int | None, Node, dict[str, Any]]]
     partial: Node
     made: list[Node]
+
+    def combining(self) -> list[Node]:
+        """The reductions of what partial ones give, which is small."""
+        whole = self.args[0].meta["val"].numel()
+        return [node for node in self.made if is_reduction(node)
+                and not same(node.args[0].meta["val"].numel(), whole)]  # type: ignore[union-attr]
 
 
 def split(graph: Graph) -> list[Split]:

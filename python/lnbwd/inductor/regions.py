@@ -93,11 +93,12 @@ class Region:
                 f"{len(self.column_sums)} column sums")
 
 
-def find_regions(graph: Graph) -> list[Region]:
-    """The regions of a graph, without their programs; they share no node."""
+def find_regions(graph: Graph, left: Iterable[Node] = ()) -> list[Region]:
+    """The regions of a graph, without their programs; they share no node, and have none of those
+    ``left``."""
     order = {node: place for place, node in enumerate(graph.nodes)}
     regions: list[Region] = []
-    taken: set[Node] = set()
+    taken = set(left)
     for domain in _find_domains(graph):
         found = [_region(domain, group, order)
                  for group in _find_groups(graph, domain, taken)]
