@@ -420,16 +420,37 @@ TEST_P(CheckerTest, SignalsAndWaitsOfBarriers) {
 }
 
 TEST_P(CheckerTest, ValuesThatDifferInRounding) {
-  // Lanes of two waves store 1 + their number times the factor at one address.
-  auto Store = [&](const char *Factor) {
-    return run(std::string("v_cvt_f32_u32_e32 v2, v0\nv_mov_b32 v3, ") +
-                   Factor +
-                   "\nv_fma_f32 v2, v2, v3, 1.0\nv_mov_b32 v1, 0\n"
-                   "DSWRITE1 v1, v2\nWAITL",
+  // Lanes of two waves store what they compute of their numbers at one address.
+  auto Store = [&](const std::string &Compute) {
+    return run("v_cvt_f32_u32_e32 v2, v0\n" + Compute +
+                   "v_mov_b32 v1, 0\nDSWRITE1 v1, v2\nWAITL",
                1, 2 * waveItems());
   };
-  EXPECT_CLEAN(Store("0x32000000"));
-  EXPECT_SAYS(Store("0x39000000"), "store different values at one address");
+  auto OnePlus = [&](const std::string &Factor) {
+    return Store("v_mov_b32 v3, " + Factor + "\nv_fma_f32 v2, v2, v3, 1.0\n");
+  };
+  const char *Says = "store different values at one address";
+  EXPECT_CLEAN(OnePlus("0x31000000"));
+  // Rounding changes nothing here, so what differs by 8 millionths differs.
+  EXPECT_SAYS(OnePlus("0x34000000"), Says);
+  EXPECT_SAYS(OnePlus("0x39000000"), Says);
+  // (n + 0.1) - n: in f32 the sum of both is 0.1 but for rounding, which is
+  // more than that of the result.
+  const std::string Cancels = "v_add_f32_e32 v3, 0x3dcccccd, v2\n"
+                              "v_sub_f32_e32 v2, v3, v2\n";
+  EXPECT_CLEAN(Store(Cancels));
+  EXPECT_SAYS(Store(Cancels + "v_cvt_f32_u32_e32 v3, v0\n"
+                              "v_mov_b32 v4, 0x38800000\n"
+                              "v_fma_f32 v2, v3, v4, v2\n"),
+              Says);
+  // Numbers of another instruction, or of a wave that is elsewhere.
+  EXPECT_SAYS(run("v_mov_b32 v1, 0\nv_mov_b32 v3, 0x3f800001\n"
+                  "v_mov_b32 v2, 1.0\nv_readfirstlane_b32 s8, v0\n"
+                  "s_cmp_eq_u32 s8, 0\ns_cbranch_scc1 first\n"
+                  "DSWRITE1 v1, v3\ns_branch over\n"
+                  "first:\nDSWRITE1 v1, v2\nover:\nWAITL",
+                  1, 2 * waveItems()),
+              "a race");
 }
 
 TEST_P(CheckerTest, ShuffledOrderReachesEverything) {

@@ -97,6 +97,10 @@ std::string LaunchChecker::summary() const {
             "restored";
   if (OtherOrdersUnwanted)
     Text += "; not in other orders, which were not requested";
+  if (RoundingLeftOut)
+    Text +=
+        "; not whether stores to one place of LDS differ in rounding alone, "
+        "since it stores to more memory than can be restored";
   if (const uint64_t Pages = Checks.PagesLeftOut.load())
     Text += "; races were not checked in " + std::to_string(Pages) +
             " pages of " + std::to_string(CellPage::PageBytes) +

@@ -32,6 +32,10 @@ public:
   bool dependsOnOrder() const;
   /// Has what the launch stores to kept before it does; null: no longer.
   void keepMemory(MemoryJournal *In) { Checks.Journal = In; }
+  /// Has what differs in rounding alone judged; null: nothing does.
+  void judgeRounding(RoundingJudge *By) { Checks.Rounding = By; }
+  /// Whether there may be something to judge.
+  bool mayDifferInRounding() const { return Checks.races() && L.LdsSize; }
   std::unique_ptr<WorkgroupObserver> observe(Workgroup &WG) override;
   /// Adds what was counted to the totals of a device, once the launch is over.
   void addCounts(NamedCounts &Totals) const;
@@ -42,6 +46,8 @@ public:
   unsigned OtherOrdersCut = 0; ///< and those of them not to the end
   /// There would have been some, but memory could not be put back.
   bool OtherOrdersLeftOut = false;
+  /// Values in LDS that may differ in rounding alone were not judged.
+  bool RoundingLeftOut = false;
   /// Or the client has put them off.
   bool OtherOrdersUnwanted = false;
 

@@ -18,6 +18,7 @@
 #include "Check/CacheModel.h"
 #include "Check/CodeChecks.h"
 #include "Check/Counts.h"
+#include "Check/RoundingJudge.h"
 #include "Check/ShadowMemory.h"
 #include "Check/WaveClock.h"
 #include "Core/Launch.h"
@@ -40,6 +41,8 @@ struct LaunchChecks {
   uint32_t Epoch; ///< numbers the launches of the process
   /// What keeps the memory that the launch stores to, or null.
   MemoryJournal *Journal = nullptr;
+  /// Takes values in LDS for one that differ in rounding, or null.
+  RoundingJudge *Rounding = nullptr;
   const bool
       IsInterleaved; ///< other waves may go on wherever this wants them to
   CacheModel Caches;

@@ -39,28 +39,72 @@ static const WaveOrder Orders[] = {
     {WaveOrder::AtRandom, 4},   {WaveOrder::AtRandom, 5},
 };
 
+/// Executes the launch again, from the same memory, which stays as it is.
+static void runAgain(Launch &L, unsigned Checks, RoundingJudge &Judge,
+                     bool RoundsUp) {
+  MemoryJournal Other;
+  L.RoundsUp = RoundsUp;
+  L.Executed = 0;
+  L.Stop = false;
+  LaunchChecker Again(L, Checks & ~unsigned(LNBWD_SIM_CHECK_COUNTS));
+  Again.keepMemory(&Other);
+  Again.judgeRounding(&Judge);
+  L.Observer = &Again;
+  (void)run(L);
+  Other.swap();
+  L.RoundsUp = false;
+}
+
+/// Reports what several have stored to one place of LDS and what differs in
+/// more than rounding.
+static void judgeRounding(Launch &L, LaunchChecker &Checker, unsigned Checks,
+                          RoundingJudge &Judge, MemoryJournal &Usual) {
+  const lnbwd_sim_counters Counters = L.Counters;
+  Usual.swap();
+  Judge.expectOthers();
+  runAgain(L, Checks, Judge, /*RoundsUp=*/true);
+  L.Findings.clear();
+  L.Failure = LaunchFailure::None;
+  L.Error.clear();
+  if (!Judge.judge())
+    runAgain(L, Checks, Judge, /*RoundsUp=*/false);
+  Usual.swap();
+  L.Observer = &Checker;
+  L.Counters = Counters;
+}
+
 bool lnbwd::sim::runChecked(Launch &L, LaunchChecker &Checker, unsigned Checks,
                             bool OtherOrders) {
   L.Observer = &Checker;
-  if (!Checker.dependsOnOrder())
-    return run(L);
+  const bool Depends = Checker.dependsOnOrder();
   // The usual order is the same one whether others are wanted or not.
-  L.AloneFor = LongLaunch;
-  if (!OtherOrders) {
-    Checker.OtherOrdersUnwanted = true;
-    return run(L);
-  }
+  if (Depends)
+    L.AloneFor = LongLaunch;
+  Checker.OtherOrdersUnwanted = Depends && !OtherOrders;
+  OtherOrders &= Depends;
   MemoryJournal Usual;
+  RoundingJudge Judge;
+  if (Checker.mayDifferInRounding())
+    Checker.judgeRounding(&Judge);
+  else if (!OtherOrders)
+    return run(L);
   Checker.keepMemory(&Usual);
   const bool Good = run(L);
   if (!Good || !L.Findings.empty())
     return Good;
   if (!Usual.isWhole()) {
-    Checker.OtherOrdersLeftOut = true;
+    Checker.OtherOrdersLeftOut = OtherOrders;
+    Checker.RoundingLeftOut = Judge.hasCases();
     return Good;
   }
-  const uint64_t Most = std::clamp(L.Executed.load() * TimesTheUsual,
-                                   LeastOfAnOrder, MostOfAnOrder);
+  const uint64_t Executed = L.Executed.load();
+  if (Judge.hasCases())
+    judgeRounding(L, Checker, Checks, Judge, Usual);
+  if (!OtherOrders || L.Failure != LaunchFailure::None || !L.Findings.empty())
+    return L.Failure == LaunchFailure::None;
+  const bool Judged = Judge.hasCases();
+  const uint64_t Most =
+      std::clamp(Executed * TimesTheUsual, LeastOfAnOrder, MostOfAnOrder);
   const lnbwd_sim_counters Counters = L.Counters;
   const uint64_t Shuffle = L.Shuffle;
   L.Shuffle = 0;
@@ -73,6 +117,8 @@ bool lnbwd::sim::runChecked(Launch &L, LaunchChecker &Checker, unsigned Checks,
     L.Stop = false;
     LaunchChecker Again(L, Checks & ~unsigned(LNBWD_SIM_CHECK_COUNTS));
     Again.keepMemory(&Other);
+    if (Judged)
+      Again.judgeRounding(&Judge);
     L.Observer = &Again;
     (void)run(L);
     if (L.Executed.load() > Most)

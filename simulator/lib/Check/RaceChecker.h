@@ -119,7 +119,10 @@ private:
                     llvm::function_ref<bool(uint64_t)> IsHarmless,
                     uint64_t &Other) const;
   bool sameValues(const AccessRange &R, uint64_t Address, unsigned Bytes,
-                  const uint8_t *Values) const;
+                  const uint8_t *Values, bool IsRedundant) const;
+  bool isRedundant(const Accesses &Writes, const AccessRange &R) const;
+  RoundingJudge::Place place(const Effects &E, uint64_t Address,
+                             unsigned Lanes) const;
   /// A load that is there for order, and what it takes part in.
   static bool isSync(const AccessRange &R);
   /// By another workgroup.

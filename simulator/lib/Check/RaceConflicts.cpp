@@ -18,7 +18,6 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -248,7 +247,8 @@ bool RaceChecker::checkWrite(const Cell &C, const AccessRange &R,
   const bool Among = anyUnordered(
       C.Writes, R.isLds(), true,
       [&](uint64_t M) { return Coherent && useOf(M).Cache.Coherent; }, Other);
-  if (Among && !sameValues(R, Address, Bytes, Values)) {
+  if (Among &&
+      !sameValues(R, Address, Bytes, Values, isRedundant(C.Writes, R))) {
     Found = {Other, true};
     return false;
   }
@@ -336,34 +336,49 @@ static bool forStored(const AccessRange &R, unsigned N, uint64_t Address,
   return true;
 }
 
-/// Whether two f32 values in LDS differ in no more than rounding: Triton has
-/// all lanes store the result of a reduction which they combine in different
-/// orders. Its Welford of 1024 numbers needs this bound.
-static bool differInRounding(uint32_t X, uint32_t Y) {
-  float A, B;
-  std::memcpy(&A, &X, sizeof(A));
-  std::memcpy(&B, &Y, sizeof(B));
-  return std::isnormal(A) && std::isnormal(B) &&
-         std::fabs(A - B) <= 0x1p-14f * std::fabs(A);
+/// Whether all other waves that have stored there have done so with the present
+/// instruction, at the same time of theirs: they all store one result.
+bool RaceChecker::isRedundant(const Accesses &Writes,
+                              const AccessRange &R) const {
+  if (!R.isLds() || !L.Rounding)
+    return false;
+  auto IsAlike = [&](uint64_t M) {
+    const Moment At = Moment::of(M);
+    return ordered(M, /*IsLds=*/true, /*WasWrite=*/true) ||
+           (At.id() == R.E->Use.Id && At.id() != LastMemoryId &&
+            At.clock() == Now);
+  };
+  if (!Writes.crowd())
+    return IsAlike(Writes.moment());
+  return Writes.crowd()->Others.empty() &&
+         llvm::all_of(Writes.crowd()->Moments, IsAlike);
+}
+
+RoundingJudge::Place RaceChecker::place(const Effects &E, uint64_t Address,
+                                        unsigned Lanes) const {
+  return {E.Use.Id, Me, Now, uint32_t(Address), uint16_t(Lanes)};
 }
 
 /// Whether the store leaves the bytes as the last one has. Values: what that
 /// has stored, if it is kept; else memory holds it.
 bool RaceChecker::sameValues(const AccessRange &R, uint64_t Address,
-                             unsigned Bytes, const uint8_t *Values) const {
+                             unsigned Bytes, const uint8_t *Values,
+                             bool IsRedundant) const {
   if (!R.Data)
     return false;
   const uint8_t *Stored = Values ? Values
                           : R.isLds()
                               ? W.WG->Lds + Address
                               : reinterpret_cast<const uint8_t *>(Address);
-  return forStored(
-      R, W.N, Address, Bytes, [&](unsigned K, uint32_t Value, unsigned Step) {
-        uint32_t Last = 0;
-        std::memcpy(&Last, Stored + K, Step);
-        return Last == Value ||
-               (R.isLds() && Step == 4 && differInRounding(Last, Value));
-      });
+  return forStored(R, W.N, Address, Bytes,
+                   [&](unsigned K, uint32_t Value, unsigned Step) {
+                     uint32_t Last = 0;
+                     std::memcpy(&Last, Stored + K, Step);
+                     return IsRedundant && Step == 4
+                                ? L.Rounding->accepts(
+                                      place(*R.E, Address + K, 0), Last, Value)
+                                : Last == Value;
+                   });
 }
 
 void RaceChecker::add(Accesses &To, bool IsLds, bool AreWrites) {
@@ -531,11 +546,12 @@ bool RaceChecker::collisions(const Inst *I, const Effects &E, const uint64_t *A,
     if (High >= Low + Bytes)
       continue;
     bool Same = true;
-    if (High == Low && I->ElementBytes >= 4 && E.Space == MemorySpace::Lds)
-      for (unsigned Row = 0; Row < Bytes / 4; ++Row) {
-        const uint32_t X = Data[Row * W.N + One], Y = Data[Row * W.N + Two];
-        Same &= X == Y || differInRounding(X, Y);
-      }
+    if (High == Low && I->ElementBytes >= 4 && E.Space == MemorySpace::Lds &&
+        L.Rounding)
+      for (unsigned Row = 0; Row < Bytes / 4; ++Row)
+        Same &=
+            L.Rounding->accepts(place(E, High + 4ull * Row, One << 8 | Two),
+                                Data[Row * W.N + One], Data[Row * W.N + Two]);
     else
       for (uint64_t X = High; X < Low + Bytes; ++X)
         Same &= storedByte(I, Data, One, W.N, unsigned(X - Low)) ==

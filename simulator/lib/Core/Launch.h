@@ -113,6 +113,9 @@ struct Launch {
   RegionTable Regions;
   std::vector<FreedRegion> Freed; ///< what was memory until not long ago
   uint64_t Shuffle = 0; ///< seed of an unusual order of execution; 0: none
+  /// Operations of the vector ALU on f32 and f64 round up where MODE asks for
+  /// the nearest.
+  bool RoundsUp = false;
   const WaveOrder *Interleaving = nullptr; ///< null: workgroup after workgroup
   /// Instructions before a second host thread begins to work on the launch.
   uint64_t AloneFor = 0;

@@ -134,6 +134,7 @@ void ResidentWorkgroup::startWave(unsigned Index) {
   else
     Mode |= (K.Rsrc1 >> 21 & 1 ? ModeDX10Clamp : 0u) |
             (K.Rsrc1 >> 23 & 1 ? ModeIEEE : 0u);
+  W.RoundsUp = L.RoundsUp;
   W.updateMode(Mode);
 
   // User SGPRs, in the order of the descriptor's bits.

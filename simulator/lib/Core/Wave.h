@@ -82,6 +82,7 @@ struct Wave {
   WaveStatus Status = WaveStatus::Running;
   uint32_t Mode = 0;
   bool SpecialFP = false; ///< rounding or denormals are not the default
+  bool RoundsUp = false;  ///< Launch::RoundsUp
   LaneTemps *T = nullptr;
   Workgroup *WG = nullptr;
   Launch *L = nullptr;
@@ -130,7 +131,7 @@ struct Wave {
   }
   void updateMode(uint32_t NewMode) {
     Mode = NewMode;
-    SpecialFP = (NewMode & 0xff) != 0xf0;
+    SpecialFP = RoundsUp || (NewMode & 0xff) != 0xf0;
   }
   /// Moves what was issued under the current exec mask to the totals.
   void flushCounts(uint64_t NewExec);

@@ -392,6 +392,8 @@ static const Inst *runLaneSlow(Wave &W, const Inst *I) {
                    "rounding to nearest even, but MODE asks for another "
                    "rounding");
     unsigned Mode = IsDouble ? Wide : Single;
+    if (!Mode && W.RoundsUp && !Uses16(Lane.Dst))
+      Mode = 1;
     if (Mode) {
       std::fesetround(HostModes[Mode]);
       Rounded = true;

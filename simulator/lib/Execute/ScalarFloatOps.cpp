@@ -25,7 +25,7 @@ using namespace lnbwd::sim::scalar;
 #define SCC W.S[SlotSCC]
 
 static bool modeSupported(Wave &W, const Inst *I) {
-  if (!W.SpecialFP)
+  if (!W.SpecialFP || (W.Mode & 0xff) == 0xf0)
     return true;
   fault(W, I, -1,
         "scalar floating point is only modelled with rounding to nearest even "
