@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
     lnbwd_argument_info info;
     size_t bytes;
     CHECK(lnbwd_program_argument(program, i, &info));
-    CHECK(lnbwd_program_argument_size(program, i, rows, &bytes));
+    CHECK(lnbwd_program_argument_size(program, i, rows, 0, &bytes));
     CHECK(lnbwd_malloc(device, bytes, &arguments[i]));
     CHECK(lnbwd_memset(device, arguments[i], 0, bytes, NULL));
     printf("%-7s %s %zu bytes\n", info.name,
@@ -64,10 +64,10 @@ int main(int argc, char **argv) {
   }
   size_t workspace_bytes;
   void *workspace;
-  CHECK(lnbwd_kernel_workspace_size(kernel, rows, &workspace_bytes));
+  CHECK(lnbwd_kernel_workspace_size(kernel, rows, 0, &workspace_bytes));
   CHECK(lnbwd_malloc(device, workspace_bytes, &workspace));
 
-  CHECK(lnbwd_kernel_launch(kernel, arguments, count, rows, workspace,
+  CHECK(lnbwd_kernel_launch(kernel, arguments, count, rows, 0, workspace,
                             workspace_bytes, /*stream=*/NULL));
   CHECK(lnbwd_synchronize(device, NULL));
   printf("launched on %s with %zu bytes of workspace\n", argv[2],

@@ -215,10 +215,9 @@ lnbwd_status lnbwd_program_argument(const lnbwd_program *program, size_t index,
   });
 }
 
-lnbwd_status lnbwd_program_argument_size_grouped(const lnbwd_program *program,
-                                                 size_t index, int64_t rows,
-                                                 int64_t groups,
-                                                 size_t *bytes) {
+lnbwd_status lnbwd_program_argument_size(const lnbwd_program *program,
+                                         size_t index, int64_t rows,
+                                         int64_t groups, size_t *bytes) {
   return guarded([&] {
     require(program, "program");
     require(bytes, "bytes");
@@ -228,13 +227,6 @@ lnbwd_status lnbwd_program_argument_size_grouped(const lnbwd_program *program,
     plan.checkSize(size);
     *bytes = static_cast<size_t>(plan.argumentBytes(index, size));
   });
-}
-
-lnbwd_status lnbwd_program_argument_size(const lnbwd_program *program,
-                                         size_t index, int64_t rows,
-                                         size_t *bytes) {
-  return lnbwd_program_argument_size_grouped(program, index, rows,
-                                             LaunchSize::kNoGroups, bytes);
 }
 
 lnbwd_status lnbwd_program_argument_row_stride(const lnbwd_program *program,
@@ -333,9 +325,9 @@ lnbwd_status lnbwd_kernel_load(const lnbwd_device *device,
 
 void lnbwd_kernel_destroy(lnbwd_kernel *kernel) { delete kernel; }
 
-lnbwd_status lnbwd_kernel_workspace_size_grouped(const lnbwd_kernel *kernel,
-                                                 int64_t rows, int64_t groups,
-                                                 size_t *bytes) {
+lnbwd_status lnbwd_kernel_workspace_size(const lnbwd_kernel *kernel,
+                                         int64_t rows, int64_t groups,
+                                         size_t *bytes) {
   return guarded([&] {
     require(kernel, "kernel");
     require(bytes, "bytes");
@@ -344,31 +336,15 @@ lnbwd_status lnbwd_kernel_workspace_size_grouped(const lnbwd_kernel *kernel,
   });
 }
 
-lnbwd_status lnbwd_kernel_workspace_size(const lnbwd_kernel *kernel,
-                                         int64_t rows, size_t *bytes) {
-  return lnbwd_kernel_workspace_size_grouped(kernel, rows,
-                                             LaunchSize::kNoGroups, bytes);
-}
-
-lnbwd_status lnbwd_kernel_launch_grouped(const lnbwd_kernel *kernel,
-                                         void *const *arguments,
-                                         size_t argument_count, int64_t rows,
-                                         int64_t groups, void *workspace,
-                                         size_t workspace_bytes, void *stream) {
+lnbwd_status lnbwd_kernel_launch(const lnbwd_kernel *kernel,
+                                 void *const *arguments, size_t argument_count,
+                                 int64_t rows, int64_t groups, void *workspace,
+                                 size_t workspace_bytes, void *stream) {
   return guarded([&] {
     require(kernel, "kernel");
     kernel->kernel.launch(arguments, argument_count, LaunchSize(rows, groups),
                           workspace, workspace_bytes, stream);
   });
-}
-
-lnbwd_status lnbwd_kernel_launch(const lnbwd_kernel *kernel,
-                                 void *const *arguments, size_t argument_count,
-                                 int64_t rows, void *workspace,
-                                 size_t workspace_bytes, void *stream) {
-  return lnbwd_kernel_launch_grouped(kernel, arguments, argument_count, rows,
-                                     LaunchSize::kNoGroups, workspace,
-                                     workspace_bytes, stream);
 }
 
 lnbwd_status lnbwd_malloc(const lnbwd_device *device, size_t bytes,

@@ -433,13 +433,9 @@ void Plan::checkSize(LaunchSize size) const {
   const PlanArgument *argument = groupArgument();
   if (!argument)
     return;
-  std::string groups = "B, the number of groups of rows (of '" +
-                       argument->name + "'): expected ";
-  if (size.groups == LaunchSize::kNoGroups)
-    invalid(groups + "it beside M; call the function whose name ends with "
-                     "_grouped");
   if (size.groups < 0)
-    invalid(groups + "0 or more, got " + std::to_string(size.groups));
+    invalid("B, the number of groups of rows (of '" + argument->name +
+            "'): expected 0 or more, got " + std::to_string(size.groups));
   if (size.groups == 0 ? size.rows != 0 : size.rows % size.groups != 0)
     invalid("M, the number of rows: expected a multiple of B, the number of "
             "groups of rows, " +

@@ -21,7 +21,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,18 +35,15 @@ constexpr size_t kMaxParameters = 64;
 
 /// The two numbers that a launch is free to choose.
 struct LaunchSize {
-  static constexpr int64_t kNoGroups = std::numeric_limits<int64_t>::min();
-
   /// Implicit: most programs have but one of them.
-  LaunchSize(int64_t rows, int64_t groups = kNoGroups)
-      : rows(rows), groups(groups) {}
+  LaunchSize(int64_t rows, int64_t groups = 0) : rows(rows), groups(groups) {}
 
   /// M / B.
   int64_t rowsPerGroup() const { return groups > 0 ? rows / groups : 0; }
 
   /// M.
   int64_t rows;
-  /// B; kNoGroups if the caller did not say.
+  /// B; of no meaning to programs without groups.
   int64_t groups;
 };
 

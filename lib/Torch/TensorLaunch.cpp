@@ -56,20 +56,18 @@ static void launchSimulated(const RowProgram &program, int64_t rows,
   std::vector<size_t> sizes(addresses.size());
   for (size_t i = 0; i < addresses.size(); ++i) {
     check(lnbwd_program_argument(program.program, i, &infos[i]));
-    check(lnbwd_program_argument_size_grouped(program.program, i, rows, groups,
-                                              &sizes[i]));
+    check(lnbwd_program_argument_size(program.program, i, rows, groups,
+                                      &sizes[i]));
     pointers.push_back(buffers.emplace_back(program.device, sizes[i]).get());
     if (infos[i].access != LNBWD_ACCESS_WRITE && sizes[i] != 0)
       check(lnbwd_copy_to_device(program.device, pointers[i], addresses[i],
                                  sizes[i]));
   }
   size_t bytes = 0;
-  check(lnbwd_kernel_workspace_size_grouped(program.kernel, rows, groups,
-                                            &bytes));
+  check(lnbwd_kernel_workspace_size(program.kernel, rows, groups, &bytes));
   SimulatedBuffer workspace(program.device, bytes);
-  check(lnbwd_kernel_launch_grouped(program.kernel, pointers.data(),
-                                    pointers.size(), rows, groups,
-                                    workspace.get(), bytes, nullptr));
+  check(lnbwd_kernel_launch(program.kernel, pointers.data(), pointers.size(),
+                            rows, groups, workspace.get(), bytes, nullptr));
   check(lnbwd_synchronize(program.device, nullptr));
   for (size_t i = 0; i < addresses.size(); ++i)
     if (infos[i].access != LNBWD_ACCESS_READ && sizes[i] != 0)
@@ -85,18 +83,17 @@ void launch(const RowProgram &program, int64_t rows,
   if (!device.isGPU())
     return launchSimulated(program, rows, groups, addresses);
   size_t bytes = 0;
-  check(lnbwd_kernel_workspace_size_grouped(program.kernel, rows, groups,
-                                            &bytes));
+  check(lnbwd_kernel_workspace_size(program.kernel, rows, groups, &bytes));
   // Freed on return, which is sound: PyTorch gives the memory to later work of
   // the stream.
   Tensor workspace;
   if (bytes != 0)
     workspace = allocate({static_cast<int64_t>(bytes)},
                          aoti_torch_dtype_uint8(), device);
-  check(lnbwd_kernel_launch_grouped(
-      program.kernel, addresses.data(), addresses.size(), rows, groups,
-      workspace ? dataOf(workspace.get()) : nullptr, bytes,
-      currentStream(device.index)));
+  check(lnbwd_kernel_launch(program.kernel, addresses.data(), addresses.size(),
+                            rows, groups,
+                            workspace ? dataOf(workspace.get()) : nullptr,
+                            bytes, currentStream(device.index)));
 }
 
 void LaunchTensors::input(Tensor tensor) {

@@ -76,7 +76,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "lnbwd_program_format": (ctypes.c_char_p, [_P]),
     "lnbwd_program_argument_count": (ctypes.c_size_t, [_P]),
     "lnbwd_program_argument": (ctypes.c_int, [_P, ctypes.c_size_t, ctypes.POINTER(_ArgumentInfo)]),
-    "lnbwd_program_argument_size_grouped": (
+    "lnbwd_program_argument_size": (
         ctypes.c_int, [_P, ctypes.c_size_t, ctypes.c_int64, ctypes.c_int64,
                        ctypes.POINTER(ctypes.c_size_t)]),
     "lnbwd_device_open": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(_P)]),
@@ -88,9 +88,9 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "lnbwd_device_symbol": (_P, [_P, ctypes.c_char_p]),
     "lnbwd_kernel_load": (ctypes.c_int, [_P, _P, ctypes.POINTER(_P)]),
     "lnbwd_kernel_destroy": (None, [_P]),
-    "lnbwd_kernel_workspace_size_grouped": (
+    "lnbwd_kernel_workspace_size": (
         ctypes.c_int, [_P, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_size_t)]),
-    "lnbwd_kernel_launch_grouped": (ctypes.c_int, [_P, _P, ctypes.c_size_t, ctypes.c_int64,
+    "lnbwd_kernel_launch": (ctypes.c_int, [_P, _P, ctypes.c_size_t, ctypes.c_int64,
                                                    ctypes.c_int64, _P, ctypes.c_size_t, _P]),
     "lnbwd_malloc": (ctypes.c_int, [_P, ctypes.c_size_t, ctypes.POINTER(_P)]),
     "lnbwd_free": (ctypes.c_int, [_P, _P]),
@@ -138,9 +138,6 @@ def _make(function: Any, *arguments: Any) -> Any:
     _check(function(*arguments, ctypes.byref(handle)))
     return handle.value
 
-
-# LaunchSize::kNoGroups (lib/Runtime/Plan.h).
-_NO_GROUPS = -1 << 63
 
 # The Infinity Cache of the largest card, an MI300X.
 _MOST_AMD_CACHE = 256 << 20
@@ -250,8 +247,8 @@ class Program(_Handle):
     def argument_size(self, index: int, rows: int, groups: int | None = None) -> int:
         """The size in bytes of argument ``index`` for M = ``rows`` in B = ``groups``."""
         size = ctypes.c_size_t()
-        _check(_library().lnbwd_program_argument_size_grouped(
-            self._handle, index, rows, _NO_GROUPS if groups is None else groups,
+        _check(_library().lnbwd_program_argument_size(
+            self._handle, index, rows, groups or 0,
             ctypes.byref(size)))
         return size.value
 
@@ -509,7 +506,7 @@ class Kernel(_Handle):
         self.program = program
         self._count = len(program.arguments)
         self._pack = struct.Struct(f"{self._count}P").pack  # A C array; faster than ctypes'.
-        self._launch = _library().lnbwd_kernel_launch_grouped
+        self._launch = _library().lnbwd_kernel_launch
         self._sizes: dict[tuple[int, int | None], int] = {}
 
     def workspace_size(self, rows: int, groups: int | None = None) -> int:
@@ -519,8 +516,8 @@ class Kernel(_Handle):
         if known is not None:
             return known
         size = ctypes.c_size_t()
-        _check(_library().lnbwd_kernel_workspace_size_grouped(
-            self._handle, rows, _NO_GROUPS if groups is None else groups, ctypes.byref(size)))
+        _check(_library().lnbwd_kernel_workspace_size(
+            self._handle, rows, groups or 0, ctypes.byref(size)))
         if len(self._sizes) > 4096:
             self._sizes.clear()
         self._sizes[rows, groups] = size.value
@@ -549,7 +546,7 @@ class Kernel(_Handle):
                              + ", ".join(a.name for a in self.program.arguments)
                              + f"), got {len(arguments)}")
         status = self._launch(self._handle, self._pack(*arguments), self._count, rows,
-                              _NO_GROUPS if groups is None else groups, workspace,
+                              groups or 0, workspace,
                               workspace_bytes, stream)
         if status:
             _raise(status)

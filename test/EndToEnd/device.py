@@ -212,14 +212,14 @@ class Kernel:
             for output, source in same_buffer.items():
                 pointers[output] = pointers[source]
             size = ctypes.c_size_t()
-            self.runtime.call("lnbwd_kernel_workspace_size_grouped", self.handle,
+            self.runtime.call("lnbwd_kernel_workspace_size", self.handle,
                               ctypes.c_int64(rows), ctypes.c_int64(groups), ctypes.byref(size))
             workspace = device.allocate(size.value)
             allocations.append(workspace)
             if size.value:
                 device.write(workspace.value, np.full(size.value // 2, poison, np.uint16))
             arguments = (ctypes.c_void_p * len(plan))(*(pointers[a["name"]] for a in plan))
-            self.runtime.call("lnbwd_kernel_launch_grouped", self.handle, arguments,
+            self.runtime.call("lnbwd_kernel_launch", self.handle, arguments,
                               ctypes.c_size_t(len(plan)), ctypes.c_int64(rows),
                               ctypes.c_int64(groups), workspace, size, None)
             self.runtime.call("lnbwd_synchronize", device.handle, None)

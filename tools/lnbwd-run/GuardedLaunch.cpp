@@ -75,8 +75,8 @@ size_t GuardedLaunch::checkMemory(const lnbwd_device *device,
                                   const lnbwd_kernel *kernel,
                                   const Problem &problem) {
   size_t workspaceBytes = 0;
-  check(lnbwd_kernel_workspace_size_grouped(kernel, problem.rows,
-                                            problem.groups, &workspaceBytes));
+  check(lnbwd_kernel_workspace_size(kernel, problem.rows, problem.groups,
+                                    &workspaceBytes));
   // In floating point: the sum of sizes below 2^63 may be above.
   double needed = static_cast<double>(workspaceBytes);
   for (const Argument &argument : problem.arguments)
@@ -148,10 +148,10 @@ std::vector<char> GuardedLaunch::takeRows(size_t index,
 
 // A driver's complaint is about what the kernel does.
 void GuardedLaunch::launch() const {
-  check(lnbwd_kernel_launch_grouped(kernel, argumentPointers.data(),
-                                    argumentPointers.size(), problem.rows,
-                                    problem.groups, workspace.data(),
-                                    workspace.size(), nullptr),
+  check(lnbwd_kernel_launch(kernel, argumentPointers.data(),
+                            argumentPointers.size(), problem.rows,
+                            problem.groups, workspace.data(), workspace.size(),
+                            nullptr),
         WrongNumbers);
   check(lnbwd_synchronize(device, nullptr), WrongNumbers);
 }

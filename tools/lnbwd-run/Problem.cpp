@@ -218,8 +218,8 @@ Problem describeProblem(const lnbwd_program *program, int64_t rows,
     argument.access = info.access;
     argument.rowLength = info.row_length;
     check(lnbwd_program_argument_row_stride(program, i, &argument.rowStride));
-    check(lnbwd_program_argument_size_grouped(program, i, rows, groups,
-                                              &argument.bytes));
+    check(
+        lnbwd_program_argument_size(program, i, rows, groups, &argument.bytes));
     argument.elements =
         static_cast<size_t>(argument.rowLength * argument.countRows(problem));
     problem.arguments.push_back(argument);

@@ -107,7 +107,7 @@ static void checkStream(const lnbwd_program *program, const std::string &chip,
     lnbwd_argument_info argument;
     check(lnbwd_program_argument(program, i, &argument));
     size_t bytes = 0;
-    check(lnbwd_program_argument_size(program, i, 1, &bytes));
+    check(lnbwd_program_argument_size(program, i, 1, 0, &bytes));
     first = i == 0 ? bytes : first;
     if (argument.kind != LNBWD_ARGUMENT_ROW_BLOCK || bytes != first ||
         argument.access != (i < 2 ? LNBWD_ACCESS_READ : LNBWD_ACCESS_WRITE))

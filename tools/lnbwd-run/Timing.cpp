@@ -204,7 +204,7 @@ static StreamReport measureStreamKernel(const lnbwd_device *device,
                                         const BufferSets &sets) {
   auto kernel = make<KernelHandle>(lnbwd_kernel_load, device, program);
   size_t rowBytes = 0;
-  check(lnbwd_program_argument_size(program, 0, 1, &rowBytes));
+  check(lnbwd_program_argument_size(program, 0, 1, 0, &rowBytes));
 
   // `array` gives the address of array `place` for a launch.
   auto measureArrays = [&](const std::function<void *(size_t, size_t)> &array,
@@ -212,7 +212,7 @@ static StreamReport measureStreamKernel(const lnbwd_device *device,
     auto rows = static_cast<int64_t>(bytes / rowBytes);
     Measurement measurement = measure(device, [&](size_t index) {
       void *arguments[] = {array(index, 0), array(index, 1), array(index, 2)};
-      check(lnbwd_kernel_launch(kernel.get(), arguments, 3, rows, nullptr, 0,
+      check(lnbwd_kernel_launch(kernel.get(), arguments, 3, rows, 0, nullptr, 0,
                                 nullptr));
     });
     return rate(3.0 * static_cast<double>(rowBytes) * static_cast<double>(rows),
@@ -272,10 +272,10 @@ TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
   TimeReport report;
   static_cast<Measurement &>(report) = measure(device, [&](size_t index) {
     const std::vector<void *> &arguments = sets.arguments(index);
-    check(lnbwd_kernel_launch_grouped(kernel, arguments.data(),
-                                      arguments.size(), problem.rows,
-                                      problem.groups, sets.workspace(index),
-                                      guarded.workspaceSize(), nullptr),
+    check(lnbwd_kernel_launch(kernel, arguments.data(), arguments.size(),
+                              problem.rows, problem.groups,
+                              sets.workspace(index), guarded.workspaceSize(),
+                              nullptr),
           WrongNumbers);
   });
   report.bufferSets = sets.size();

@@ -81,7 +81,7 @@ static Bytes launch(const Work &work, const Bytes &code) {
   if (!kernel)
     return {};
   size_t workspaceSize = 0;
-  expectGood(lnbwd_kernel_workspace_size(kernel, rows, &workspaceSize));
+  expectGood(lnbwd_kernel_workspace_size(kernel, rows, 0, &workspaceSize));
   void *workspace = nullptr;
   expectGood(lnbwd_malloc(device, workspaceSize + 16, &workspace));
   std::vector<void *> pointers;
@@ -91,7 +91,7 @@ static Bytes launch(const Work &work, const Bytes &code) {
     lnbwd_argument_info info;
     expectGood(lnbwd_program_argument(program, i, &info));
     size_t size = 0;
-    expectGood(lnbwd_program_argument_size(program, i, rows, &size));
+    expectGood(lnbwd_program_argument_size(program, i, rows, 0, &size));
     void *pointer = nullptr;
     expectGood(lnbwd_malloc(device, size, &pointer));
     std::vector<float> values(size / sizeof(float));
@@ -103,7 +103,7 @@ static Bytes launch(const Work &work, const Bytes &code) {
     written.push_back(info.access == LNBWD_ACCESS_WRITE);
   }
   expectGood(lnbwd_kernel_launch(kernel, pointers.data(), pointers.size(), rows,
-                                 workspace, workspaceSize, nullptr));
+                                 0, workspace, workspaceSize, nullptr));
   expectGood(lnbwd_synchronize(device, nullptr));
   Bytes outputs;
   for (size_t i = 0; i < pointers.size(); ++i) {

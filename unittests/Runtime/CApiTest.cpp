@@ -108,7 +108,7 @@ protected:
   lnbwd_status launch(int64_t rows, const std::vector<void *> &pointers,
                       void *space, size_t bytes, void *stream = nullptr) {
     return lnbwd_kernel_launch(kernel, pointers.data(), pointers.size(), rows,
-                               space, bytes, stream);
+                               0, space, bytes, stream);
   }
 
   Environment hipLibrary;
@@ -133,15 +133,16 @@ TEST_F(CApiTest, DescribesTheProgram) {
   EXPECT_EQ(info.element, LNBWD_ELEMENT_F32);
   EXPECT_EQ(info.row_length, 4096);
   size_t bytes = 0;
-  ASSERT_EQ(lnbwd_program_argument_size(program, 0, 10, &bytes), LNBWD_SUCCESS);
+  ASSERT_EQ(lnbwd_program_argument_size(program, 0, 10, 0, &bytes),
+            LNBWD_SUCCESS);
   EXPECT_EQ(bytes, 10U * 4096 * 2);
   EXPECT_EQ(lnbwd_program_argument(program, 8, &info),
             LNBWD_ERROR_INVALID_ARGUMENT);
   EXPECT_CONTAINS(lnbwd_last_error(), "expected one below 8, got 8");
-  EXPECT_EQ(lnbwd_program_argument_size(program, 0, -1, &bytes),
+  EXPECT_EQ(lnbwd_program_argument_size(program, 0, -1, 0, &bytes),
             LNBWD_ERROR_INVALID_ARGUMENT);
   EXPECT_EQ(lnbwd_program_argument_size(
-                program, 0, std::numeric_limits<int64_t>::max(), &bytes),
+                program, 0, std::numeric_limits<int64_t>::max(), 0, &bytes),
             LNBWD_ERROR_TOO_LARGE);
 }
 
@@ -217,7 +218,7 @@ TEST_F(CApiTest, ReadsTheLayoutOfRocm6Too) {
 TEST_F(CApiTest, LaunchesAllKernelsInOrder) {
   loadExample();
   size_t bytes = 0;
-  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 9, &bytes), LNBWD_SUCCESS);
+  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 9, 0, &bytes), LNBWD_SUCCESS);
   // 9 rows are 3 workgroups: 3 rows of 4096 floats, then 33 floats.
   EXPECT_EQ(bytes, 3U * 4096 * 4 + 256);
   ASSERT_EQ(launch(9, arguments(), workspace(), bytes,
@@ -244,7 +245,7 @@ TEST_F(CApiTest, LaunchesAllKernelsInOrder) {
 TEST_F(CApiTest, TheGridIsBoundByTheComputeUnits) {
   loadExample();
   size_t bytes = 0;
-  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 1 << 30, &bytes),
+  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 1 << 30, 0, &bytes),
             LNBWD_SUCCESS);
   EXPECT_EQ(bytes, 608U * 4096 * 4 + 256);
   ASSERT_EQ(launch(1 << 30, arguments(), workspace(), bytes), LNBWD_SUCCESS);
@@ -259,16 +260,15 @@ TEST_F(CApiTest, LaunchesProgramsWithGroupsOfRows) {
   ASSERT_EQ(lnbwd_program_argument(program, 6, &info), LNBWD_SUCCESS);
   EXPECT_EQ(info.kind, LNBWD_ARGUMENT_GROUP_COLUMN);
   size_t bytes = 0;
-  ASSERT_EQ(lnbwd_program_argument_size_grouped(program, 6, 60, 5, &bytes),
+  ASSERT_EQ(lnbwd_program_argument_size(program, 6, 60, 5, &bytes),
             LNBWD_SUCCESS);
   EXPECT_EQ(bytes, 5U * 4096 * 4);
   // 12 rows a group are 3 workgroups: 5 times 3 rows of 4096 floats.
-  ASSERT_EQ(lnbwd_kernel_workspace_size_grouped(kernel, 60, 5, &bytes),
-            LNBWD_SUCCESS);
+  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 60, 5, &bytes), LNBWD_SUCCESS);
   EXPECT_EQ(bytes, 5U * 3 * 4096 * 4 + 256);
   auto launchGrouped = [&](int64_t rows, int64_t groups) {
-    return lnbwd_kernel_launch_grouped(kernel, arguments().data(), 8, rows,
-                                       groups, workspace(), bytes, nullptr);
+    return lnbwd_kernel_launch(kernel, arguments().data(), 8, rows, groups,
+                               workspace(), bytes, nullptr);
   };
   ASSERT_EQ(launchGrouped(60, 5), LNBWD_SUCCESS) << lnbwd_last_error();
   EXPECT_EQ(notes(),
@@ -287,12 +287,11 @@ TEST_F(CApiTest, LaunchesProgramsWithGroupsOfRows) {
   refused(launchGrouped(60, 7), "expected a multiple of B");
   refused(launchGrouped(60, -1), "expected 0 or more, got -1");
   refused(launch(60, arguments(), workspace(), bytes),
-          "B, the number of groups of rows (of 'gamma'): expected it beside M; "
-          "call the function whose name ends with _grouped");
-  refused(lnbwd_kernel_workspace_size(kernel, 60, &bytes),
-          "expected it beside M");
-  refused(lnbwd_program_argument_size(program, 6, 60, &bytes),
-          "expected it beside M");
+          "expected a multiple of B, the number of groups of rows, 0, got 60");
+  refused(lnbwd_kernel_workspace_size(kernel, 60, 0, &bytes),
+          "expected a multiple of B");
+  refused(lnbwd_program_argument_size(program, 6, 60, 0, &bytes),
+          "expected a multiple of B");
   // More groups than a grid holds.
   bytes = std::numeric_limits<size_t>::max();
   EXPECT_EQ(launchGrouped(int64_t{1} << 31, int64_t{1} << 31),
@@ -306,7 +305,7 @@ TEST_F(CApiTest, NoRowsNeedNoRowBuffers) {
   for (size_t i : {0, 1, 3, 4, 5})
     pointers[i] = nullptr;
   size_t bytes = 0;
-  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 0, &bytes), LNBWD_SUCCESS);
+  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 0, 0, &bytes), LNBWD_SUCCESS);
   ASSERT_EQ(launch(0, pointers, workspace(), bytes), LNBWD_SUCCESS)
       << lnbwd_last_error();
   EXPECT_CONTAINS(notes(), "grid 1,1,1");
@@ -315,7 +314,7 @@ TEST_F(CApiTest, NoRowsNeedNoRowBuffers) {
 TEST_F(CApiTest, RefusesWrongLaunches) {
   loadExample();
   size_t bytes = 0;
-  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 9, &bytes), LNBWD_SUCCESS);
+  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 9, 0, &bytes), LNBWD_SUCCESS);
   auto refused = [&](lnbwd_status status, const char *message) {
     EXPECT_EQ(status, LNBWD_ERROR_INVALID_ARGUMENT);
     EXPECT_CONTAINS(lnbwd_last_error(), message);
@@ -339,10 +338,10 @@ TEST_F(CApiTest, RefusesWrongLaunches) {
   refused(launch(9, arguments(), nullptr, bytes), "got a null pointer");
   refused(launch(9, arguments(), reinterpret_cast<void *>(0x900010), bytes),
           "aligned to 256 bytes");
-  refused(
-      lnbwd_kernel_launch(kernel, nullptr, 8, 9, workspace(), bytes, nullptr),
-      "a null pointer for the array");
-  refused(lnbwd_kernel_launch(nullptr, nullptr, 0, 9, nullptr, 0, nullptr),
+  refused(lnbwd_kernel_launch(kernel, nullptr, 8, 9, 0, workspace(), bytes,
+                              nullptr),
+          "a null pointer for the array");
+  refused(lnbwd_kernel_launch(nullptr, nullptr, 0, 9, 0, nullptr, 0, nullptr),
           "kernel: expected a pointer, got null");
   EXPECT_EQ(launch(std::numeric_limits<int64_t>::max(), arguments(),
                    workspace(), bytes),
@@ -354,7 +353,7 @@ TEST_F(CApiTest, RefusesWrongLaunches) {
 TEST_F(CApiTest, RefusesOverlappingBuffersWhereTheyMustBeSeparate) {
   loadExample();
   size_t bytes = 0;
-  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 4, &bytes), LNBWD_SUCCESS);
+  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 4, 0, &bytes), LNBWD_SUCCESS);
   std::vector<void *> inPlace = arguments();
   inPlace[5] = inPlace[0];
   EXPECT_EQ(launch(4, inPlace, workspace(), bytes), LNBWD_SUCCESS);
@@ -405,7 +404,7 @@ TEST_F(CApiTest, RowsMayLieBetweenTheRowsOfAnotherArgument) {
   open("hip");
   load(makeHsaco(plan, exampleMetadata()));
   size_t bytes = 0;
-  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 2, &bytes), LNBWD_SUCCESS);
+  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 2, 0, &bytes), LNBWD_SUCCESS);
   for (intptr_t distance : {0x2000, -0x2000, 0x2010, 0x1ff0, -0x1ff0}) {
     std::vector<void *> pointers = arguments();
     pointers[5] = static_cast<char *>(pointers[0]) + distance;
@@ -435,7 +434,7 @@ TEST_F(CApiTest, RefusesGridsBeyondTheDevice) {
 TEST_F(CApiTest, ReportsWhatTheDriverSays) {
   loadExample();
   size_t bytes = 0;
-  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 9, &bytes), LNBWD_SUCCESS);
+  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 9, 0, &bytes), LNBWD_SUCCESS);
   {
     Environment mode("FAKE_HIP", "broken");
     EXPECT_EQ(launch(9, arguments(), workspace(), bytes), LNBWD_ERROR_DRIVER);
@@ -466,7 +465,7 @@ TEST_F(CApiTest, HandlesMayDieInAnyOrder) {
   lnbwd_device_close(device);
   device = nullptr;
   size_t bytes = 0;
-  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 9, &bytes), LNBWD_SUCCESS);
+  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 9, 0, &bytes), LNBWD_SUCCESS);
   EXPECT_EQ(launch(9, arguments(), workspace(), bytes), LNBWD_SUCCESS);
   get();
   lnbwd_kernel_destroy(kernel);
@@ -530,7 +529,7 @@ TEST_F(CApiTest, CudaLaunchesInThePrimaryContext) {
   load(makePtx(plan));
   EXPECT_EQ(notes("fakeCudaNotes"), "finalize attribute 8 = 100000\n");
   size_t bytes = 0;
-  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 9, &bytes), LNBWD_SUCCESS);
+  ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 9, 0, &bytes), LNBWD_SUCCESS);
   ASSERT_EQ(
       launch(9, arguments(), workspace(), bytes, reinterpret_cast<void *>(0x5)),
       LNBWD_SUCCESS)
@@ -555,7 +554,7 @@ TEST_F(CApiTest, CudaLaunchesDependentKernelsWhereItCan) {
     load(makePtx(plan));
     notes("fakeCudaNotes");
     size_t bytes = 0;
-    ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 9, &bytes), LNBWD_SUCCESS);
+    ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 9, 0, &bytes), LNBWD_SUCCESS);
     ASSERT_EQ(launch(9, arguments(), workspace(), bytes), LNBWD_SUCCESS);
     std::string main = "main grid 3,1,1 block 256,1,1 shared 0 stream 0 first "
                        "parameter 10000\n";
@@ -590,7 +589,7 @@ TEST_F(CApiTest, CudaBoundsClustersByTheDevice) {
     EXPECT_EQ(loaded.find("main clusters of 4\n") != std::string::npos, !isOld)
         << loaded;
     size_t bytes = 0;
-    ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 9, &bytes), LNBWD_SUCCESS);
+    ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 9, 0, &bytes), LNBWD_SUCCESS);
     ASSERT_EQ(launch(9, arguments(), workspace(), bytes), LNBWD_SUCCESS);
     EXPECT_CONTAINS(notes("fakeCudaNotes"),
                     isOld ? "main grid 9,4,1 block" : "main grid 2,4,1 block");

@@ -201,7 +201,6 @@ TEST(PlanTest, RefusesSizesThatAreNoGroups) {
   EXPECT_CONTAINS(sizeRefusal({60, 0}), "of groups of rows, 0, got 60");
   EXPECT_CONTAINS(sizeRefusal({60, -1}),
                   "(of 'gamma'): expected 0 or more, got -1");
-  EXPECT_CONTAINS(sizeRefusal(60), "expected it beside M");
   EXPECT_CONTAINS(sizeRefusal({-1, 1}), "expected 0 or more, got -1");
   // Where there are no groups nobody looks at their number.
   parsePlan(examplePlan().dump()).checkSize({60, 7});

@@ -19,9 +19,8 @@
 |* - Sizes are bytes unless a name says otherwise. M is the number of rows.
 |* - Of a program with arguments whose size depends on B or on M / B
 |*   (lnbwd_argument_kind) the rows are B groups of M / B neighbouring ones
-|*   each. Its sizes and launches depend on B as well, and have functions of
-|*   their own, ending with _grouped; those take programs without groups, too,
-|*   and do not look at B then.
+|*   each: B, `groups`, is a divisor of M, and 0 only where M is. Other programs
+|*   take any B, and do not look at it.
 |* - Handles may be used from several threads at once, but not be destroyed
 |*   while another thread uses them. A kernel keeps its device and its program
 |*   alive: the three may be destroyed in any order.
@@ -36,9 +35,9 @@
 |*   lnbwd_device_open("sim", lnbwd_program_chip(program), &device);
 |*   lnbwd_kernel_load(device, program, &kernel);
 |*   size_t bytes;
-|*   lnbwd_kernel_workspace_size(kernel, rows, &bytes);
+|*   lnbwd_kernel_workspace_size(kernel, rows, 0, &bytes);
 |*   ... lnbwd_malloc the workspace and the arguments ...
-|*   lnbwd_kernel_launch(kernel, arguments, 8, rows, workspace, bytes, NULL);
+|*   lnbwd_kernel_launch(kernel, arguments, 8, rows, 0, workspace, bytes, NULL);
 |*   lnbwd_synchronize(device, NULL);
 |*
 \*===----------------------------------------------------------------------===*/
@@ -191,15 +190,11 @@ LNBWD_API size_t lnbwd_program_argument_count(const lnbwd_program *program);
 LNBWD_API lnbwd_status lnbwd_program_argument(const lnbwd_program *program,
                                               size_t index,
                                               lnbwd_argument_info *info);
-/** The size of argument `index` for M = `rows`, in bytes. */
+/** The size of argument `index` for M = `rows` and B = `groups`, in bytes. */
 LNBWD_API lnbwd_status lnbwd_program_argument_size(const lnbwd_program *program,
                                                    size_t index, int64_t rows,
+                                                   int64_t groups,
                                                    size_t *bytes);
-/** The same for a program with `groups`, B, groups of rows: 0 or more, a
- * divisor of M. */
-LNBWD_API lnbwd_status lnbwd_program_argument_size_grouped(
-    const lnbwd_program *program, size_t index, int64_t rows, int64_t groups,
-    size_t *bytes);
 
 /** The elements from one row of argument `index` to the next, of which the
  *  first row_length are the row. 1 for row scalars, row_length for columns. */
@@ -280,12 +275,11 @@ LNBWD_API lnbwd_status lnbwd_kernel_load(const lnbwd_device *device,
 /** Null is allowed. No launch of it may be under way. */
 LNBWD_API void lnbwd_kernel_destroy(lnbwd_kernel *kernel);
 
-/** The size of the workspace that a launch with M = `rows` needs; may be 0. */
+/** The size of the workspace that a launch with M = `rows` and B = `groups`
+ *  needs; may be 0. */
 LNBWD_API lnbwd_status lnbwd_kernel_workspace_size(const lnbwd_kernel *kernel,
-                                                   int64_t rows, size_t *bytes);
-/** The same for a program with `groups`, B, groups of rows. */
-LNBWD_API lnbwd_status lnbwd_kernel_workspace_size_grouped(
-    const lnbwd_kernel *kernel, int64_t rows, int64_t groups, size_t *bytes);
+                                                   int64_t rows, int64_t groups,
+                                                   size_t *bytes);
 
 /** Enqueues all kernels of the plan, in order, on one stream, and returns.
  *
@@ -295,23 +289,20 @@ LNBWD_API lnbwd_status lnbwd_kernel_workspace_size_grouped(
  *                   the plan says separate_buffers, as it does for programs
  *                   with matrices: LNBWD_ERROR_INVALID_ARGUMENT
  *  argument_count   their number
- *  rows             M, 0 or more
+ *  rows, groups     M and B, 0 or more
  *  workspace        device memory aligned to 256 bytes, of any content; null
  *                   only where the needed size is 0. Two launches that may run
  *                   at the same time need two.
- *  workspace_bytes  its size, at least lnbwd_kernel_workspace_size(rows)
+ *  workspace_bytes  its size, at least lnbwd_kernel_workspace_size's
  *  stream           hipStream_t or CUstream; null is the default stream
  *
  *  Allocates nothing and does not wait for the device. */
-LNBWD_API lnbwd_status lnbwd_kernel_launch(
-    const lnbwd_kernel *kernel, void *const *arguments, size_t argument_count,
-    int64_t rows, void *workspace, size_t workspace_bytes, void *stream);
-/** The same for a program with groups of rows. `groups` is B, 0 or more, of
- *  which M is a multiple: LNBWD_ERROR_INVALID_ARGUMENT if it is not. */
-LNBWD_API lnbwd_status lnbwd_kernel_launch_grouped(
-    const lnbwd_kernel *kernel, void *const *arguments, size_t argument_count,
-    int64_t rows, int64_t groups, void *workspace, size_t workspace_bytes,
-    void *stream);
+LNBWD_API lnbwd_status lnbwd_kernel_launch(const lnbwd_kernel *kernel,
+                                           void *const *arguments,
+                                           size_t argument_count, int64_t rows,
+                                           int64_t groups, void *workspace,
+                                           size_t workspace_bytes,
+                                           void *stream);
 
 /*===----------------------------------------------------------------------===*\
  * Memory, waiting and time, so that a client needs no other library

@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
   check(lnbwd_device_open(argv[2], lnbwd_program_chip(program), &device),
         "device");
   check(lnbwd_kernel_load(device, program, &kernel), "kernel");
-  check(lnbwd_kernel_workspace_size(kernel, ROWS, &workspace_bytes), "size");
+  check(lnbwd_kernel_workspace_size(kernel, ROWS, 0, &workspace_bytes), "size");
   check(lnbwd_malloc(device, workspace_bytes, &workspace), "workspace");
 
   count = lnbwd_program_argument_count(program);
@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
     size_t j;
     float *host;
     check(lnbwd_program_argument(program, i, &info), "argument");
-    check(lnbwd_program_argument_size(program, i, ROWS, &bytes), "size");
+    check(lnbwd_program_argument_size(program, i, ROWS, 0, &bytes), "size");
     check(lnbwd_malloc(device, bytes, &arguments[i]), "argument");
     host = malloc(bytes);
     for (j = 0; j < bytes / sizeof(float); ++j)
@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
     check(lnbwd_copy_to_device(device, arguments[i], host, bytes), "copy");
     free(host);
   }
-  check(lnbwd_kernel_launch(kernel, arguments, count, ROWS, workspace,
+  check(lnbwd_kernel_launch(kernel, arguments, count, ROWS, 0, workspace,
                             workspace_bytes, NULL),
         "launch");
   check(lnbwd_synchronize(device, NULL), "synchronize");
