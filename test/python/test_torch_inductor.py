@@ -446,7 +446,7 @@ def norm_backward_of_one(x):
 
 
 def test_an_error_of_ours_is_no_error_of_the_model(device, monkeypatch, caplog):
-    def fail(graph):
+    def fail(graph, left):
         raise RuntimeError("a mistake")
 
     monkeypatch.setattr("lnbwd.inductor.graph_pass.find_regions", fail)
