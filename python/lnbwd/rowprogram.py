@@ -82,7 +82,8 @@ class Input:
 
     ``parts`` are the dimensions of a part, outermost first: of each the number of elements of a row
     block from one index to the next, and its size. GroupNorm's weight of C channels of S elements
-    is ``((S, C),)``, whatever the number of channels in a row."""
+    is ``((S, C),)``, whatever the number of channels in a row. Those of a "lead", a number for each
+    row and each S neighbours in it, are ``((S, N // S),)``: it has all rows, too."""
 
     kind: str
     dtype: str
@@ -101,7 +102,7 @@ class Input:
 
     def row_length(self, length: int) -> int:
         """The elements that it has for each row of its own; of a part, all."""
-        if self.parts:
+        if self.parts:  # As many as they say: all, or those of a row.
             return math.prod(size for _, size in self.parts)
         return length if self.dims.has_columns else 1
 
@@ -130,11 +131,12 @@ class Output:
 KIND_NAMES = {"row": "row_block", "repeated_row": "repeated_row_block", "column": "column",
               "group_column": "group_column", "scalar": "row_scalar",
               "repeated_scalar": "repeated_row_scalar", "number": "number", "part": "column",
+              "lead": "row_block",
               "column_sum": "column", "group_sum": "group_column"}
 """What :data:`lnbwd.operations.KINDS` calls the kinds of inputs and outputs."""
 
 INPUT_KINDS = ("row", "repeated_row", "column", "group_column", "scalar", "repeated_scalar",
-               "number", "part")
+               "number", "part", "lead")
 """Kinds of inputs, in the order in which a program has them."""
 
 OUTPUT_KINDS = ("row", "scalar", "column_sum", "group_sum")
@@ -210,6 +212,9 @@ class RowProgram:
             ValueError: parts and groups of rows do not go together, or parts among each other.
         """
         cuts = cut(self.length, (part for i in self.inputs for part in i.parts))
+        if cuts and self.rows is not None and self.rows > 1 and (
+                cuts[-1] == self.rows * self.length):
+            del cuts[-1]
         if cuts is None or (self.has_groups and cuts[-1] != self.length):
             raise ValueError(f"expected parts of row blocks that are dimensions of {self.length} "
                              f"columns and of rows without groups, got {self.inputs}")
@@ -657,7 +662,8 @@ class _Writer:
         def dims(value: Input | Output) -> list[str]:
             if isinstance(value, Input) and value.parts:
                 return [name for name, distance, _ in (*rows, *columns)
-                        if any(d <= distance < d * size for d, size in value.parts)]
+                        if (value.kind == "lead" and distance >= program.length)
+                        or any(d <= distance < d * size for d, size in value.parts)]
             kind = value.dims
             found = ([*["b"] * kind.has_groups, *["t"] * kind.has_rows] if program.has_groups
                      else [name for name, _, _ in rows] * kind.has_rows)
@@ -674,7 +680,7 @@ class _Writer:
             if not value.is_row(program.length):
                 return "scalar"
             of_rows = any(d * size > program.length for d, size in value.parts)
-            return "row" if of_rows else "column"
+            return "row" if of_rows or value.kind == "lead" else "column"
 
         def operands(values: Sequence[tuple[str, str, Input | Output]],
                      order: tuple[str, ...]) -> str:
@@ -747,7 +753,9 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
     groups = count_groups(
         program.inputs, inputs, rows, program.length) if program.has_groups else 1
     for place, given in enumerate(program.inputs):
-        if given.parts:
+        if given.kind == "lead":
+            tensors[place] = tensors[place].repeat_interleave(given.parts[0][0], 1)
+        elif given.parts:
             step = 1 if given.is_row(program.length) else program.length
             element = torch.arange(0, rows * program.length, step, device=tensors[place].device)
             index = torch.zeros_like(element)

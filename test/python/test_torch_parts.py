@@ -7,7 +7,7 @@ share."""
 
 import pytest
 import torch
-from captured import taken
+from captured import check_against_double, run_captured, taken
 from torch import nn
 
 import lnbwd
@@ -40,6 +40,18 @@ class MaskedSoftmax(nn.Module):
         return torch.softmax(x * self.slope + self.mask, -1)
 
 
+class SampleMaskedSoftmax(nn.Module):
+    """The softmax of attention's heads, with a mask for each sample."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mask", torch.randn(2, 1, 16, 32).masked_fill(
+            torch.arange(32) % 3 > 1, -torch.inf))
+
+    def forward(self, x):
+        return torch.softmax(x + self.mask, -1)
+
+
 def image(*shape):
     return torch.randn(shape)
 
@@ -53,6 +65,7 @@ CASES = {
     "layer norm": (lambda: nn.LayerNorm([4, 8, 8]), image(5, 4, 8, 8), [1, 2]),
     "positions": (PositionNorm, image(3, 16, 64), [1, 2]),
     "softmax": (MaskedSoftmax, image(2, 3, 16, 32), [2, 1]),
+    "masks of samples": (SampleMaskedSoftmax, image(2, 3, 16, 32), [2, 1]),
 }
 
 
@@ -72,6 +85,29 @@ def test_operands_that_lack_dimensions(device, name):
     for gradient, expected in zip(found, wanted, strict=True):
         torch.testing.assert_close(gradient, expected, rtol=1e-4, atol=1e-4)
     assert [region.row_sums for region in taken()] == row_sums
+
+
+def test_a_softmax_that_is_safe_for_rows_without_any(device):
+    def function(x, mask):
+        z = x + mask
+        return (torch.where((z == -torch.inf).all(-1, True), 0, torch.softmax(z, -1)),)
+
+    x, mask = image(2, 3, 16, 32).to(device), torch.zeros(2, 1, 16, 32, device=device)
+    mask[0, 0, :, 7:], mask[1, 0, 3] = -torch.inf, -torch.inf
+    x[0, 1, 2, 3], x[1, 2, 5, 6], x[1, 1, 6, 6] = torch.nan, torch.inf, -torch.inf
+    (got,), _ = run_captured(function, x, mask)
+    torch.testing.assert_close(got, function(x, mask)[0], equal_nan=True)
+    assert [region.row_sums for region in taken()] == [3]
+
+
+def test_a_number_for_each_part_of_a_row(device):
+    def function(x, mean, scale):
+        y = (x - mean) * scale
+        return y, y.sum(0)
+
+    check_against_double(function, [image(*shape).to(device) for shape in (
+        (24, 16, 8), (24, 16, 1), (24, 16, 1))])
+    assert [region.program.length for region in taken()] == [128]
 
 
 def test_parts_as_text_and_by_pytorch():

@@ -186,13 +186,17 @@ class Domain:
                 and same(others[0][0] * others[0][1], self.rows * self.length)):
             return Input("group_column", dtype)
         whole = self.rows * self.length
+        # The number of what is outermost is the launch's to choose, if it is not known.
+        parts = tuple((d, n) for d, n in runs if isinstance(d, int) and isinstance(n, int)
+                      and (isinstance(self.rows, int) or not same(d * n, whole)))
         if not others and isinstance(distance, int) and distance < self.length and (
                 self.length % distance == 0 and same(distance * size, whole)):
-            return Input("lead", dtype)
-        # The number of what is outermost is the launch's to choose.
-        parts = tuple((d, n) for d, n in runs if isinstance(d, int) and isinstance(n, int)
-                      and not same(d * n, whole))
-        if len(parts) < len(runs) or cut(self.length, parts) is None:
+            return Input("lead", dtype, ((distance, self.length // distance),))
+        rows_of = [(d, n) for d, n in parts if d * n > self.length]
+        # A number for each group is none, beside groups of other sizes.
+        is_of_groups = (len(rows_of) == 1 and rows_of[0][0] > self.length
+                        and same(math.prod(rows_of[0]), whole))
+        if len(parts) < len(runs) or cut(self.length, parts) is None or is_of_groups:
             return None
         return Input("part", dtype, parts)
 
@@ -469,7 +473,7 @@ class Conversion:
         if place is None:
             raise Unsupported(f"reads {_describe(value)}, which is neither a row block, a row "
                               f"scalar, a column nor a part of {self.domain}")
-        if place.kind == "lead":
+        if place.kind == "lead" and not place.parts:
             raise Unsupported("reads a number for each part of a row")
         assert isinstance(value, torch.Tensor)
         if node not in self.inputs:

@@ -192,7 +192,7 @@ def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
             result -= behind
             misplaced = []
         if (all(source in result for source in sources(node)
-                if not _is_readable(source, domain))
+                if not _is_readable(source, domain, over))
                 and not _is_drawn(node, result) and not misplaced):
             result.add(node)
     # What is no output has its users inside.
@@ -215,15 +215,19 @@ def _computed_of(nodes: Iterable[Node], candidates: set[Node]) -> set[Node]:
     return result
 
 
-def _is_readable(node: Node, domain: Domain) -> bool:
-    """Whether a kernel can read a node's elements. Conditions of rows or of columns, and what is
-    spread over a row, are made where they are used."""
+def _is_readable(node: Node, domain: Domain, over: torch.Tensor | None = None) -> bool:
+    """Whether a kernel can read a node's elements, perhaps spread ``over`` a row block. Conditions
+    of rows or of columns, and what else is spread over a row, are made where they are used."""
     if is_constant(node) or is_seed(node):
         return True
     value = node.meta["val"]
     if not isinstance(value, torch.Tensor):
         return False
     role = domain.role(value)
+    if role == "lead" and over is not None:
+        place = domain.place(value, over)
+        return (place is not None and place.kind == "lead" and value.is_contiguous()
+                and value.dtype in DTYPES)
     return role != "lead" and ((is_readable(value, role) or role == "group_column")
             and value.dtype in (ELEMENTS if role == "row" else DTYPES))
 
@@ -563,6 +567,10 @@ def convert(region: Region) -> None:
         raise Unsupported("it reads no row block")
     if rows is None and program.has_groups and program.draws:
         raise Unsupported("it draws random numbers in groups of an unknown number of rows")
+    try:
+        program.row_dims()
+    except ValueError as error:
+        raise Unsupported(f"its rows have no dimensions: {error}") from error
     if program.has_groups and isinstance(region.domain.groups, int):
         program = dataclasses.replace(program, groups=region.domain.groups)
     if rows is None:

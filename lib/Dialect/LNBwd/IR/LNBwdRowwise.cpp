@@ -375,15 +375,15 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                            << op.getNumGroupDims() << " or all but the first "
                            << op.getNumGroupDims() << ", got "
                            << AffineMapAttr::get(map);
-      // Which of its elements a row has follows from the number of the row.
-      if (map.isFunctionOfDim(0))
-        return emitError() << "all row dimensions, none, the first ones, or "
-                              "some others, got "
-                           << AffineMapAttr::get(map);
-      if (llvm::is_contained(ArrayRef(sizes).slice(1, size_t(numRows) - 1),
-                             ShapedType::kDynamic))
-        return emitError() << "row dimensions but the first to be static where "
-                              "an operand has only some of them, got "
+      // Which of its elements a row has follows from the number of the row; how
+      // many it has, from its type.
+      bool hasFirst = map.isFunctionOfDim(0);
+      auto known = ArrayRef(sizes).take_front(numRows).drop_front(!hasFirst);
+      if (llvm::is_contained(known, ShapedType::kDynamic))
+        return emitError() << "row dimensions"
+                           << (hasFirst ? "" : " but the first")
+                           << " to be static where an operand has only some of "
+                              "them, got "
                            << type << " with " << AffineMapAttr::get(map);
     }
     if (access == Access::GroupColumn && isOutput && rows != 1)

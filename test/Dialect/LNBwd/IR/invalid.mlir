@@ -1391,7 +1391,7 @@ func.func @f(%x: memref<?x4x8xf32>, %c: memref<4xf32>) {
 // -----
 
 func.func @f(%x: memref<?x4x16x8xf32>, %s: memref<?x16xf32>) {
-  // expected-error@+1 {{operand 1: expected all row dimensions, none, the first ones, or some others, got affine_map<(d0, d1, d2, d3) -> (d0, d2)>}}
+  // expected-error@+1 {{operand 1: expected row dimensions to be static where an operand has only some of them, got 'memref<?x16xf32>' with affine_map<(d0, d1, d2, d3) -> (d0, d2)>}}
   lnbwd.rowwise @k domain(b, h, t | n)
       ins(%x[b, h, t, n] : memref<?x4x16x8xf32>, %s[b, t] : memref<?x16xf32>)
       outs(%x[b, h, t, n] : memref<?x4x16x8xf32>) {
