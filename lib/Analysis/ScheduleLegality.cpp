@@ -14,6 +14,7 @@
 
 #include "lnbwd/Analysis/ScheduleLegality.h"
 
+#include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/RowSplits.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
@@ -262,6 +263,72 @@ void LegalityChecks::checkReload() {
           "stay with a lane; split the program into two passes to reload";
 }
 
+static void checkRowSums(RowwiseOp op, ScheduleAttr schedule,
+                         llvm::raw_string_ostream &os) {
+  int64_t length = op.getRowLength(), lanes = schedule.getThreadsPerRow();
+  int64_t width = chooseVectorWidth(op);
+  bool isSliced = length > sliceColumns;
+  bool hasManyAccesses = isSliced || getChunks(op, schedule) > 1;
+  if (schedule.getRowSplits())
+    os << "expected " << field::rowSplits << " 0, got "
+       << schedule.getRowSplits();
+  else if (schedule.getReload())
+    os << "expected " << field::reload
+       << " to be unset: the elements of a row are added by halves, which "
+          "takes "
+          "all of them at once; rows of this length have no such schedule if "
+          "they do not fit the registers";
+  else if (schedule.getVectorWidth() != width)
+    os << "expected " << field::vectorWidth << " " << width << ", got "
+       << schedule.getVectorWidth();
+  else if (hasManyAccesses && !llvm::isPowerOf2_64(uint64_t(lanes)))
+    os << "expected " << field::threadsPerRow
+       << " to be a power of two where a lane has several accesses of a row, "
+          "got "
+       << lanes;
+  else if (isSliced && lanes * width > sliceColumns)
+    os << "expected " << field::threadsPerRow << " of at most "
+       << sliceColumns / width << " for rows of more than " << sliceColumns
+       << " columns, got " << lanes;
+}
+
+static void checkColumnSums(RowwiseOp op, ScheduleAttr schedule,
+                            llvm::raw_string_ostream &os) {
+  int64_t length = op.getRowLength();
+  auto expect = [&](StringRef name, int64_t expected, int64_t actual) {
+    if (expected != actual && os.str().empty())
+      os << "expected " << name << " " << expected << " for rows of " << length
+         << " columns, got " << actual;
+  };
+  if (op->hasAttr(leavesAttr)) {
+    expect(field::rowsPerWorkgroup, 0, schedule.getRowsPerWorkgroup());
+    return;
+  }
+  if (op.hasGroups() && !op.getColumnSums().empty())
+    os << "expected no column sums beside groups of rows: their tree would "
+          "depend on the number of groups";
+  expect(field::workgroupsPerComputeUnit, 0,
+         schedule.getWorkgroupsPerComputeUnit());
+  expect(field::rowsPerWorkgroup, getLeafRows(length),
+         schedule.getRowsPerWorkgroup());
+  expect(field::rowGroups, getLeafGroups(length), schedule.getRowGroups());
+}
+
+std::string lnbwd::getOrderObstacle(RowwiseOp op, ScheduleAttr schedule) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (!isCanonical(op))
+    return text;
+  if (keepsRowSums(op, schedule) ||
+      (op.hasRowSums() && schedule.getRowSplits()))
+    checkRowSums(op, schedule, os);
+  if (text.empty() && !op.getAllSums().empty())
+    checkColumnSums(op, schedule, os);
+  if (!text.empty())
+    text = "order=canonical: " + text;
+  return text;
+}
+
 std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
                                const ChipInfo &chip, RegisterBound bound) {
   std::string text;
@@ -273,6 +340,9 @@ std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
     return text;
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
 #undef LNBWD_SCHEDULE_CHECK
+  text = getOrderObstacle(op, schedule);
+  if (!text.empty())
+    return text;
   return getResourceObstacle(op, schedule, chip, bound);
 }
 

@@ -13,6 +13,7 @@
 #include "lnbwd/Analysis/ScheduleLimits.h"
 
 #include "CostTerms.h"
+#include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -87,6 +88,12 @@ int64_t lnbwd::getSharedColumns(int64_t length, int64_t split, int64_t width) {
 int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule) {
   if (schedule.getColumnTile())
     return schedule.getColumnTile();
+  // Whole slices, so that the sum of a workgroup is one of their tree.
+  if (int64_t split = schedule.getWorkgroupsPerRow();
+      split > 1 && isCanonical(op))
+    return sliceColumns *
+           int64_t(llvm::PowerOf2Ceil(llvm::divideCeil(
+               op.getRowLength(), uint64_t(split * sliceColumns))));
   return getSharedColumns(op.getRowLength(), schedule.getWorkgroupsPerRow(),
                           schedule.getVectorWidth());
 }
@@ -101,7 +108,7 @@ int64_t lnbwd::getCombineRadix(RowwiseOp op, ScheduleAttr schedule) {
   int64_t slotBytes =
       floatBytes * int64_t(op.getAllSums().size()) * schedule.getChunkColumns();
   int64_t radix = combineRadix;
-  while (radix > 2 &&
+  while (radix > 2 && !isCanonical(op) &&
          (groups - llvm::divideCeil(groups, radix)) * slotBytes > combineBytes)
     radix /= 2;
   return radix;
@@ -189,18 +196,23 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   int64_t waves = llvm::divideCeil(schedule.getThreads(), chip.waveSize);
   bool isExchanged = schedule.getThreadsPerRow() > chip.waveSize ||
                      schedule.getWorkgroupsPerRow() > 1;
-  int64_t exchange = isExchanged ? exchangedRows * floatBytes * waves *
-                                       countRowSums(op, schedule) *
-                                       schedule.getWorkgroupsPerRow()
+  int64_t slots = waves * schedule.getWorkgroupsPerRow();
+  if (isCanonical(op))
+    slots = schedule.getRowGroups() *
+            countCanonicalSlots(getWorkgroupColumns(op, schedule),
+                                schedule.getThreadsPerRow(), chip.waveSize,
+                                schedule.getWorkgroupsPerRow());
+  int64_t exchange = isExchanged ? exchangedRows * floatBytes * slots *
+                                       countRowSums(op, schedule)
                                  : 0;
   // Barriers that count what peers send: at most one more phase than there are
   // sums.
   if (schedule.getWorkgroupsPerRow() > 1 && op.hasRowSums())
     exchange += exchangedRows * barrierBytes * (countRowSums(op, schedule) + 1);
   int64_t groups = schedule.getRowGroups();
-  int64_t slots =
+  int64_t given =
       groups - llvm::divideCeil(groups, getCombineRadix(op, schedule));
-  int64_t combine = floatBytes * int64_t(op.getAllSums().size()) * slots *
+  int64_t combine = floatBytes * int64_t(op.getAllSums().size()) * given *
                     schedule.getChunkColumns();
   int64_t columns = groups > 1 && !schedule.getReload()
                         ? chunks * schedule.getChunkColumns() *
@@ -244,7 +256,8 @@ bool lnbwd::hasSumTotals(RowwiseOp op, ScheduleAttr schedule,
                          const ChipInfo &chip) {
   bool sumsPartials =
       schedule.getColumnTile() && !schedule.getRowsPerWorkgroup();
-  if (op.getAllSums().empty() || op.getRowElementBits() < 32 || sumsPartials)
+  if (op.getAllSums().empty() || op.getRowElementBits() < 32 || sumsPartials ||
+      isCanonical(op))
     return false;
   // Where few staged rows lie side by side, an iteration is short and the
   // branch at its end was measured to cost (docs/numerics.md).

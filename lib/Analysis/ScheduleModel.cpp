@@ -17,6 +17,7 @@
 
 #include "lnbwd/Analysis/ScheduleModel.h"
 
+#include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/RowSplitModel.h"
 #include "lnbwd/Analysis/RowSplits.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
@@ -64,6 +65,12 @@ static constexpr int64_t minFinalizeThreads = 128;
 static constexpr int64_t finalizeThreads = 512;
 /// Columns of a workgroup that finalises column sums: two to four cache lines.
 static constexpr int64_t finalizeColumns = 32;
+/// Elements of a lane that are tried, in this order, for rows
+/// with column sums in the canonical order.
+static constexpr int64_t triedElements[] = {32, 16, 64, 8};
+/// Columns of a workgroup that adds partial sums which are leaves of a tree,
+/// and leaves side by side.
+static constexpr int64_t leavesColumns = 16, leavesGroups = 32;
 /// Groups of rows, where nothing says how many there are.
 static constexpr int64_t usualGroups = 8;
 
@@ -344,16 +351,68 @@ static ScheduleAttr chooseTilesOfAllRows(RowwiseOp op, const ChipInfo &chip,
   return isLegal ? schedule : ScheduleAttr();
 }
 
+/// The best schedule known for `op`, which has column sums, in the canonical
+/// order; null if none can run.
+static ScheduleAttr chooseCanonicalSchedule(RowwiseOp op, const ChipInfo &chip,
+                                            bool allowRejected) {
+  ScheduleFields fields;
+  int64_t length = op.getRowLength();
+  fields.vectorWidth = chooseVectorWidth(op);
+  fields.rowGroups = getLeafGroups(length);
+  fields.rowsPerWorkgroup = getLeafRows(length);
+  fields.workgroupsPerComputeUnit = 0;
+  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+  bool hasRowSums = op.hasRowSums();
+  for (RegisterBound bound :
+       {RegisterBound::Estimate, RegisterBound::Hope, RegisterBound::Least})
+    for (int64_t split = 1; split <= chip.workgroups.clusterWorkgroups;
+         split *= 2) {
+      if (split > 1 && (!hasRowSums || split > countSlices(length)))
+        break;
+      fields.workgroupsPerRow = split;
+      for (int64_t elements : triedElements) {
+        auto lanes = int64_t(llvm::PowerOf2Ceil(
+            llvm::divideCeil(length, uint64_t(split * elements))));
+        fields.threadsPerRow = std::clamp(
+            lanes, split > 1 ? chip.waveSize : 1,
+            std::min(sliceColumns / fields.vectorWidth,
+                     chip.maxThreadsPerWorkgroup / fields.rowGroups));
+        for (int64_t stages = chip.workgroups.hasBulkCopy ? 3 : 0; stages >= 0;
+             stages -= stages > 1 ? 1 : 2)
+          for (fields.prefetch = 1; fields.prefetch >= 0; --fields.prefetch) {
+            fields.stages = stages;
+            ScheduleAttr schedule = fields.get(op.getContext());
+            if (getObstacle(op, schedule, chip, bound).empty() &&
+                (allowRejected || !isRejected(op, schedule)))
+              return schedule;
+          }
+      }
+    }
+  // Column sums alone have no need of a whole row.
+  if (hasRowSums || !op.getScalarOuts().empty())
+    return {};
+  fields.workgroupsPerRow = 1;
+  fields.stages = fields.prefetch = 0;
+  fields.unroll = 4;
+  fields.threadsPerRow = chip.waveSize;
+  fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
+  return fields.get(op.getContext());
+}
+
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
                                    bool allowRejected, int64_t rows) {
   MLIRContext *context = op.getContext();
   int64_t length = op.getRowLength();
   int64_t width = chooseVectorWidth(op);
+  bool inOrder = isCanonical(op);
+  if (inOrder && !op.getAllSums().empty())
+    return chooseCanonicalSchedule(op, chip, allowRejected);
   if (ScheduleAttr schedule =
           chooseTilesOfAllRows(op, chip, allowRejected, rows))
     return schedule;
   if (ScheduleAttr schedule =
-          chooseSplitsWhereFaster(op, chip, allowRejected, rows))
+          inOrder ? ScheduleAttr()
+                  : chooseSplitsWhereFaster(op, chip, allowRejected, rows))
     return schedule;
   if (ScheduleAttr schedule = chooseByCost(op, chip, allowRejected, rows))
     return schedule;
@@ -425,6 +484,13 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
 ScheduleAttr lnbwd::chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
                                            const ChipInfo &chip) {
   ScheduleFields fields;
+  if (op->hasAttr(leavesAttr)) {
+    fields.vectorWidth = 1;
+    fields.threadsPerRow = fields.columnTile = leavesColumns;
+    fields.rowGroups = leavesGroups;
+    fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+    return fields.get(op.getContext());
+  }
   fields.vectorWidth = chooseVectorWidth(op);
   fields.threadsPerRow = finalizeColumns / fields.vectorWidth;
   fields.columnTile = finalizeColumns;

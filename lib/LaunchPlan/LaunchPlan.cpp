@@ -144,9 +144,11 @@ int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
   int64_t fixed = count.getFixedWorkgroups();
   bool isPerGroup = bool(count.getGroupCount());
   // The kernel's loop takes the rows beyond; where it has none, a launch of
-  // more is refused. Clusters are bounded at launch.
-  if (!fixed && !schedule.getWorkgroupsPerComputeUnit() &&
-      schedule.getWorkgroupsPerRow() == 1 && !schedule.takesOneTile(fixed))
+  // more is refused. Clusters are bounded at launch, unless each of them has a
+  // leaf of its own.
+  bool isBounded = schedule.getWorkgroupsPerRow() > 1 && !isCanonical(count);
+  if (!fixed && !schedule.getWorkgroupsPerComputeUnit() && !isBounded &&
+      !schedule.takesOneTile(fixed))
     fixed = std::min(mostWorkgroups, mostWorkItems / schedule.getThreads());
   auto ratio =
       count.getRowCount().getDefiningOp()->getAttrOfType<DenseI64ArrayAttr>(

@@ -80,6 +80,8 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   addBufferization(pm);
   pm.addNestedPass<func::FuncOp>(createRecordProgramPass());
   pm.addPass(createSimplifyContractionsPass());
+  if (options.order != "default")
+    pm.addPass(createFixOrderPass({options.order}));
   pm.addPass(createSplitContractionsPass({options.float32Products}));
   pm.addPass(createFuseProductsPass(
       {options.chip, options.epilogues, options.prologues, options.rows}));

@@ -102,6 +102,8 @@ static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
   finalize.setAccumulate(op.getAccumulate());
   if (hasOwnRows(op))
     setOwnRows(finalize);
+  if (isCanonical(op))
+    finalize->setAttr(leavesAttr, builder.getUnitAttr());
   OpBuilder body = OpBuilder::atBlockEnd(&finalize.getBody().front());
   for (auto [input, output] : llvm::zip_equal(inputs, outputs))
     operands.setResult(output, operands.getArgument(input));

@@ -78,6 +78,8 @@ private:
         chooseSplitsWhereFaster(op, info, /*allowRejected=*/false, rows))
       return ScheduleAttr();
     ScheduleAttr found = tuned[*index].schedule;
+    if (!getOrderObstacle(op, found).empty())
+      return ScheduleAttr();
     if (failed(checkSchedule(op, found, info, [&] {
           return op.emitOpError() << tuned.describe(*index) << ": ";
         })))
@@ -131,6 +133,13 @@ private:
         overrideSchedule(selected, schedule, emitOpError);
     if (failed(overridden))
       return failure();
+    // The rows side by side are the order's.
+    if (isCanonical(op) && !op.getAllSums().empty() &&
+        !findOverride(schedule, field::rowGroups)) {
+      ScheduleFields fields(*overridden);
+      fields.rowGroups = selected.getRowGroups();
+      overridden = fields.get(op.getContext());
+    }
     // The rule is for the schedule that it comes to, whoever chose which field.
     if (!op.getScheduleAttr() &&
         !findOverride(schedule, field::prefetchBeforeDependency) &&

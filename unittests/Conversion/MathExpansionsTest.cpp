@@ -23,6 +23,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 using lnbwd::MathExpansions;
 
@@ -45,6 +46,7 @@ namespace {
 /// AMD's functions are off by one unit in the last place at most (its manuals
 /// of the instruction sets).
 struct AMD {
+  static constexpr bool isPortable = false;
   static constexpr bool log2IsRelativelyAccurate = true;
   static float worsen(float value, double, int sign) {
     return sign > 0 ? std::nextafter(value, infinity)
@@ -58,6 +60,7 @@ struct AMD {
 /// NVIDIA's by a relative error (the manual of PTX); log2 near 1 by an absolute
 /// one.
 struct NVIDIA {
+  static constexpr bool isPortable = false;
   static constexpr bool log2IsRelativelyAccurate = false;
   static float worsen(float value, double error, int sign) {
     return float(double(value) * (1 + sign * error));
@@ -66,6 +69,11 @@ struct NVIDIA {
     return x > 0.5f && x < 2.0f ? float(value + sign * 0x1p-22)
                                 : worsen(value, 0x1p-22, sign);
   }
+};
+
+/// Nobody's: multiply-adds.
+struct Portable : NVIDIA {
+  static constexpr bool isPortable = true;
 };
 
 /// Numbers in the place of operations; functions of a vendor's hardware that
@@ -88,6 +96,8 @@ template <typename Vendor> struct Evaluator {
   static float copySign(float a, float b) { return __builtin_copysignf(a, b); }
   static bool less(float a, float b) { return a < b; }
   static bool lessOrNaN(float a, float b) { return !(a >= b); }
+  static bool isNaN(float a) { return std::isnan(a); }
+  static float roundedSqrt(float a) { return __builtin_sqrtf(a); }
   static float select(bool condition, float a, float b) {
     return condition ? a : b;
   }
@@ -220,8 +230,11 @@ static Errors measure(Function function, Reference reference, float low,
                       float high, bool isApproximate = false,
                       double end = endOfRange) {
   static const bool all = std::getenv("LNBWD_ALL_FLOATS") != nullptr;
-  Evaluator<Vendor> evaluator;
-  MathExpansions<Evaluator<Vendor>> math(evaluator, isApproximate);
+  using Builder = std::conditional_t<Vendor::isPortable,
+                                     lnbwd::PortableBuilder<Evaluator<Vendor>>,
+                                     Evaluator<Vendor>>;
+  Builder evaluator;
+  MathExpansions<Builder> math(evaluator, isApproximate);
   Errors errors;
   errors.end = end;
   for (uint64_t bits = 0; bits < uint64_t(1) << 32; bits += all ? 1 : 4099) {
@@ -268,9 +281,10 @@ static void check(const char *name, Function function, Reference reference,
                   float high = infinity, double end = endOfRange) {
   const Errors byVendor[] = {
       measure<AMD>(function, reference, low, high, false, end),
-      measure<NVIDIA>(function, reference, low, high, false, end)};
-  const char *vendors[] = {"AMD", "NVIDIA"};
-  for (int vendor = 0; vendor < 2; ++vendor) {
+      measure<NVIDIA>(function, reference, low, high, false, end),
+      measure<Portable>(function, reference, low, high, false, end)};
+  const char *vendors[] = {"AMD", "NVIDIA", "all"};
+  for (int vendor = 0; vendor < 3; ++vendor) {
     const Errors &errors = byVendor[vendor];
     if (std::getenv("LNBWD_ALL_FLOATS")) {
       std::printf("%-12s %-6s %6.2f at %-14g subnormal results %.3g\n", name,

@@ -87,6 +87,12 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc("Gradients of columns with the same bits whatever the "
                      "device's number of compute units"),
       llvm::cl::init(false)};
+  Option<std::string> order{
+      *this, "order",
+      llvm::cl::desc("Order of additions: default (what is fastest), or "
+                     "canonical (the same bits for every schedule, chip and "
+                     "cut of the batch)"),
+      llvm::cl::init("default")};
   Option<unsigned, CodeObjectVersionParser> codeObjectVersion{
       *this, "code-object-version",
       llvm::cl::desc("Version of AMD's code object format: 5 (ROCm 6 and "

@@ -214,6 +214,40 @@ def SimplifyContractionsPass : Pass<"lnbwd-simplify-contractions"> {
   ];
 }
 
+def FixOrderPass : Pass<"lnbwd-fix-order", "::mlir::ModuleOp"> {
+  let summary = "Fix the order of additions, whatever the schedule and the chip";
+  let description = [{
+    Marks the module with `lnbwd.order`, which later passes keep to
+    (docs/batch-invariance.md), and fixes where row programs round: a product
+    with `contract` that only an addition with `contract` uses becomes a fused
+    multiply-add with it; all flags are dropped, so that nothing else is fused.
+    Fails on products of matrices, whose sums have no such order.
+
+    Before:
+
+    ```mlir
+    %p = arith.mulf %a, %b fastmath<contract> : vector<64xf32>
+    %r = arith.addf %p, %c fastmath<contract> : vector<64xf32>
+    ```
+
+    After, in a module with `lnbwd.order = "canonical"`:
+
+    ```mlir
+    %r = math.fma %a, %b, %c : vector<64xf32>
+    ```
+  }];
+  let options = [
+    Option<"order", "order", "std::string", "\"canonical\"",
+           "The order: canonical">,
+  ];
+  let dependentDialects = ["::lnbwd::LNBwdDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect"];
+  let statistics = [
+    Statistic<"numFused", "fused", "Multiply-adds written out">,
+  ];
+}
+
 def LowerToRowwisePass : Pass<"lnbwd-lower-to-rowwise"> {
   let summary = "Lower named operations to row programs";
   let description = [{

@@ -104,6 +104,10 @@ public:
   Value lessOrNaN(Value lhs, Value rhs) {
     return arith::CmpFOp::create(b, arith::CmpFPredicate::ULT, lhs, rhs);
   }
+  Value isNaN(Value x) {
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
+  }
+  Value roundedSqrt(Value x) { return callWhole("llvm.sqrt", x); }
   Value select(Value condition, Value ifTrue, Value ifFalse) {
     return arith::SelectOp::create(b, condition, ifTrue, ifFalse);
   }
@@ -237,7 +241,11 @@ public:
   void runOnOperation() override;
 
 private:
+  template <typename Builder>
   Value expand(Operation *op, const HardwareFunctions &hardware);
+
+  /// Whether the same bits are wanted of every chip.
+  bool isPortable = false;
 };
 } // namespace
 
@@ -267,18 +275,20 @@ static bool isByReciprocal(arith::DivFOp op) {
 }
 
 /// What `op` computes, in operations that the chip has; null if it stays.
+template <typename Builder>
 Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
   if (op->getNumResults() != 1 ||
       (!isFloat32(op->getResult(0).getType()) && !isa<PhiloxOp>(op)))
     return {};
-  OperationBuilder builder(op, hardware);
+  Builder builder(op, hardware);
   auto flags = dyn_cast<arith::ArithFastMathInterface>(op);
   bool isApproximate =
       flags && bitEnumContainsAny(flags.getFastMathFlagsAttr().getValue(),
                                   arith::FastMathFlags::afn);
-  MathExpansions<OperationBuilder> expansions(builder, isApproximate);
+  MathExpansions<Builder> expansions(builder, isApproximate);
   // A row has one scalar, for which correct rounding costs little.
-  bool isExact = !isApproximate && !isa<VectorType>(op->getResult(0).getType());
+  bool isExact = isPortable || (!isApproximate &&
+                                !isa<VectorType>(op->getResult(0).getType()));
   Value x = op->getNumOperands() ? op->getOperand(0) : Value();
   return TypeSwitch<Operation *, Value>(op)
       .Case([&](PhiloxOp philox) {
@@ -288,8 +298,9 @@ Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
                                  {builder.half(x, 0), builder.half(x, 32)});
       })
       .Case([&](arith::DivFOp div) {
-        return isByReciprocal(div) ? expansions.quotient(x, div.getRhs())
-                                   : Value();
+        return !isPortable && isByReciprocal(div)
+                   ? expansions.quotient(x, div.getRhs())
+                   : Value();
       })
       .Case([&](math::ExpOp) { return expansions.exp(x); })
       .Case([&](math::Exp2Op) { return expansions.exp2(x); })
@@ -302,12 +313,12 @@ Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
       .Case([&](math::SinOp) { return expansions.sin(x); })
       .Case([&](math::CosOp) { return expansions.cos(x); })
       .Case([&](math::SqrtOp) {
-        return isExact ? builder.callWhole("llvm.sqrt", x) : expansions.sqrt(x);
+        return isExact ? builder.roundedSqrt(x) : expansions.sqrt(x);
       })
       .Case([&](math::RsqrtOp) {
         if (!isExact)
           return expansions.rsqrt(x);
-        Value root = builder.callWhole("llvm.sqrt", x);
+        Value root = builder.roundedSqrt(x);
         return builder.div(builder.constant(1), root);
       })
       .Case([&](math::PowFOp pow) {
@@ -371,6 +382,10 @@ void ExpandMath::runOnOperation() {
   if (failed(info))
     return signalPassFailure();
   const HardwareFunctions &hardware = getHardwareFunctions((*info)->backend);
+  isPortable = isCanonical(getOperation());
+  // Multiply-adds are written out by now, and no other operation is one.
+  if (isPortable)
+    dropFastMath(getOperation());
 
   // Divisions first, while their divisors can still be told.
   SmallVector<Operation *> divisions, functions;
@@ -387,7 +402,9 @@ void ExpandMath::runOnOperation() {
   numFunctions += functions.size();
   divisions.append(functions);
   for (Operation *op : divisions)
-    if (Value expanded = expand(op, hardware)) {
+    if (Value expanded =
+            isPortable ? expand<PortableBuilder<OperationBuilder>>(op, hardware)
+                       : expand<OperationBuilder>(op, hardware)) {
       op->replaceAllUsesWith(ValueRange(expanded));
       op->erase();
     }

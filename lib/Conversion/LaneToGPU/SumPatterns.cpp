@@ -8,6 +8,7 @@
 
 #include "Patterns.h"
 
+#include "lnbwd/Transforms/Lane/PartialSums.h"
 #include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -29,20 +30,6 @@ static Value add(IndexBuilder &b, Value lhs, Value rhs) {
 
 static Value lessThan(IndexBuilder &b, Value lhs, int64_t rhs) {
   return b.below(lhs, b.index(rhs));
-}
-
-/// All of `terms` added up by pairs of neighbours, those pairs likewise, and so
-/// on: a fixed order, whose error grows least, and short dependence chains.
-static Value addByPairs(IndexBuilder &b, SmallVector<Value> terms) {
-  while (terms.size() > 1) {
-    size_t pairs = terms.size() / 2;
-    for (size_t i = 0; i < pairs; ++i)
-      terms[i] = add(b, terms[2 * i], terms[2 * i + 1]);
-    if (terms.size() % 2)
-      terms[pairs++] = terms.back();
-    terms.truncate(pairs);
-  }
-  return terms.front();
 }
 
 namespace {
@@ -123,7 +110,7 @@ void GroupCombiner::combine(MutableArrayRef<Value> sums, int64_t count,
     for (int64_t first = owners; first < count; first += owners)
       terms.push_back(
           takeTerm(int64_t(s), first, std::min(owners, count - first), owners));
-    added.push_back(addByPairs(b, terms));
+    added.push_back(lane::combineByPairs(b, /*isMaximum=*/false, terms));
   }
   scf::YieldOp::create(b, added);
   b.setInsertionPointToStart(step.elseBlock());

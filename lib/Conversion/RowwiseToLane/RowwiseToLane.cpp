@@ -15,10 +15,12 @@
 #include "KernelFrame.h"
 #include "RowPhases.h"
 
+#include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Target/PassOptions.h"
+#include "lnbwd/Transforms/Lane/PartialSums.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -40,6 +42,9 @@ using namespace lnbwd;
 /// Phases of a program none of whose row sums waits for another: the sums, and
 /// what needs them.
 static constexpr unsigned phasesOfOneSum = 2;
+/// Leaves of a tree that a lane loads at once, a power of two, and the levels
+/// above them: for 2^23 leaves of each group.
+static constexpr int64_t leavesAtOnce = 8, treeLevels = 20;
 
 namespace {
 /// Writes the body of one kernel.
@@ -56,6 +61,9 @@ public:
 private:
   lane::LayoutType getLayoutType();
   void writeRow(Value row, MutableArrayRef<Value> sums, Value iteration);
+  void writeLoop(Value workgroup, MutableArrayRef<Value> sums);
+  void writeTree(MutableArrayRef<Value> sums);
+  SmallVector<Value> addToTree(ValueRange levels, ValueRange nodes, Value bits);
   void writePhase(unsigned phase, Value row, MutableArrayRef<Value> sums,
                   Value iteration);
   /// Whether vectors are widened once, ahead of the loop, for the rows of the
@@ -143,6 +151,8 @@ private:
   RowPhases phases;
   ImplicitLocOpBuilder b;
   Value layout;
+  /// Slices of the workgroup's columns, where the order of sums is canonical.
+  IntegerAttr slices;
   /// The row at work; null ahead of the loop.
   Value currentRow;
   /// Values of the region, as the row at work has them.
@@ -167,6 +177,8 @@ void RowDistributor::write() {
     first = multiply(gpu::BlockIdOp::create(b, gpu::Dimension::y),
                      layoutType.getColumns());
   layout = lane::LayoutOp::create(b, layoutType, first);
+  if (isCanonical(op))
+    slices = b.getI64IntegerAttr(countSlices(layoutType.getWorkgroupColumns()));
   // Whoever starts now waits for the end of this kernel, and so, since this one
   // waits as well, for the end of all before.
   if (schedule.getEarlyTrigger())
@@ -210,32 +222,10 @@ void RowDistributor::write() {
   SmallVector<Value> sums;
   for (size_t i = 0; i < op.getAllSums().size(); ++i)
     sums.push_back(arith::ConstantOp::create(b, b.getZeroAttr(sumType)));
-  SmallVector<Value> carried;
-  if (op.hasRowSums())
-    carried.push_back(lane::FirstIterationOp::create(
-        b, lane::IterationType::get(op.getContext())));
-
-  Value begin = multiply(workgroup, schedule.getRowGroups());
-  Value step = multiply(kernel.workgroups, schedule.getRowGroups());
-  auto loop =
-      lane::ForRowsOp::create(b, begin, kernel.rows, step, layout, workgroup,
-                              kernel.workgroups, sums, carried);
-  loop.setOnce(isOneTile);
-  if (hasSumTotals(op, schedule, chip) && !loop.getOnce())
-    loop.setSumBlock(getSumBlockIterations(schedule));
-  loop.setLastRowApart(needsShift(op, schedule));
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&loop.getBody().front());
-    SmallVector<Value> state(loop.getStateArguments());
-    Value row = lane::RowOp::create(b, loop.getTile(), layout);
-    Value iteration = carried.empty() ? Value() : state.back();
-    writeRow(row, MutableArrayRef(state).take_front(sums.size()), iteration);
-    if (iteration)
-      state.back() = lane::NextIterationOp::create(b, iteration);
-    lane::YieldOp::create(b, state);
-  }
-  sums.assign(loop.result_begin(), loop.result_begin() + sums.size());
+  if (op->hasAttr(leavesAttr))
+    writeTree(sums);
+  else
+    writeLoop(workgroup, sums);
 
   // Whatever follows, the kernel that adds up partial sums or one of another
   // launch, may be brought to the compute units meanwhile.
@@ -251,6 +241,10 @@ void RowDistributor::write() {
   for (auto [i, sum] : llvm::enumerate(sums)) {
     Value memory = getBuffer(firstSum + i);
     bool isPartial = cast<MemRefType>(memory.getType()).getRank() == 2;
+    // Rows that do not exist are 0, and so a sum of -0 may be 0.
+    if (slices)
+      sum = arith::AddFOp::create(
+          b, sum, arith::ConstantOp::create(b, b.getZeroAttr(sum.getType())));
     lane::StoreSumOp::create(b, sum, memory, isPartial ? workgroup : Value(),
                              layout, /*access=*/IntegerAttr(),
                              op.getAccumulate());
@@ -258,6 +252,161 @@ void RowDistributor::write() {
   if (SmallVector<Value> dead = getDeadRows(); !dead.empty())
     lane::DiscardOp::create(b, dead, kernel.rows, layout);
   gpu::ReturnOp::create(b);
+}
+
+/// Adds the terms of the workgroup's rows to `sums`, and writes what else a row
+/// has.
+void RowDistributor::writeLoop(Value workgroup, MutableArrayRef<Value> sums) {
+  bool isOneTile = schedule.takesOneTile(int64_t(op.getFixedWorkgroups()));
+  SmallVector<Value> carried;
+  if (op.hasRowSums())
+    carried.push_back(lane::FirstIterationOp::create(
+        b, lane::IterationType::get(op.getContext())));
+
+  Value begin = multiply(workgroup, schedule.getRowGroups());
+  Value step = multiply(kernel.workgroups, schedule.getRowGroups());
+  Value end = kernel.rows, number = workgroup, count = kernel.workgroups;
+  if (slices && !sums.empty()) {
+    // A workgroup has a leaf, and its last rows are a loop's of its own.
+    begin = multiply(workgroup, schedule.getRowsPerWorkgroup());
+    Value behind =
+        arith::AddIOp::create(b, begin, index(schedule.getRowsPerWorkgroup()));
+    end = arith::MinUIOp::create(b, kernel.rows, behind);
+    step = index(schedule.getRowGroups());
+    number = index(0);
+    count = index(1);
+  }
+  auto loop = lane::ForRowsOp::create(b, begin, end, step, layout, number,
+                                      count, sums, carried);
+  loop.setOnce(isOneTile);
+  if (hasSumTotals(op, schedule, chip) && !loop.getOnce())
+    loop.setSumBlock(getSumBlockIterations(schedule));
+  loop.setLastRowApart(needsShift(op, schedule));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&loop.getBody().front());
+    SmallVector<Value> state(loop.getStateArguments());
+    Value row = lane::RowOp::create(b, loop.getTile(), layout);
+    Value iteration = carried.empty() ? Value() : state.back();
+    writeRow(row, MutableArrayRef(state).take_front(sums.size()), iteration);
+    if (iteration)
+      state.back() = lane::NextIterationOp::create(b, iteration);
+    lane::YieldOp::create(b, state);
+  }
+  llvm::copy(loop.getResults().take_front(sums.size()), sums.begin());
+}
+
+/// The sums of a binary tree with the rows as leaves, pairs of neighbours
+/// first. A group has as many neighbouring rows as all others, a power of two.
+/// Rows that do not exist are 0.
+void RowDistributor::writeTree(MutableArrayRef<Value> sums) {
+  auto lessThan = [&](Value lhs, Value rhs) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lhs, rhs);
+  };
+  int64_t groups = schedule.getRowGroups();
+  Value one = index(1), two = index(2);
+  Value last = arith::SubIOp::create(
+      b, arith::MaxUIOp::create(b, kernel.rows, one), one);
+  // The smallest power of two, from the rows of an iteration on, of which
+  // `groups` times as many are all rows.
+  auto rows = scf::WhileOp::create(b, TypeRange(b.getIndexType()),
+                                   ValueRange{index(leavesAtOnce)});
+  {
+    OpBuilder::InsertionGuard guard(b);
+    Block *before =
+        b.createBlock(&rows.getBefore(), {}, b.getIndexType(), b.getLoc());
+    Value all = multiply(before->getArgument(0), groups);
+    scf::ConditionOp::create(b, lessThan(all, kernel.rows),
+                             before->getArguments());
+    Block *after =
+        b.createBlock(&rows.getAfter(), {}, b.getIndexType(), b.getLoc());
+    scf::YieldOp::create(
+        b, ValueRange{arith::MulIOp::create(b, after->getArgument(0), two)});
+  }
+  Value perGroup = rows.getResult(0);
+  // lane.combine_groups adds up to `radix` groups in one step, each so many
+  // after the one before.
+  Value group = lane::GroupOp::create(b, b.getIndexType(), layout);
+  int64_t radix = getCombineRadix(op, schedule);
+  if (int64_t owners = llvm::divideCeil(groups, radix); owners > 1) {
+    Value low = arith::DivUIOp::create(b, group, index(owners));
+    Value high = arith::RemUIOp::create(b, group, index(owners));
+    group = arith::AddIOp::create(b, multiply(high, radix), low);
+  }
+  Value firstRow = arith::MulIOp::create(b, group, perGroup);
+
+  // Nodes that wait for their right neighbours, by levels.
+  SmallVector<Value> levels;
+  for (int64_t level = 0; level < treeLevels; ++level)
+    llvm::append_range(levels, sums);
+  SmallVector<Value> zeros(sums);
+  auto loop =
+      scf::ForOp::create(b, index(0), perGroup, index(leavesAtOnce), levels);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    SmallVector<SmallVector<Value>> leaves(sums.size());
+    SmallVector<Type> types(sums.size(), sums.front().getType());
+    for (int64_t i = 0; i < leavesAtOnce; ++i) {
+      Value number = arith::AddIOp::create(b, loop.getInductionVar(), index(i));
+      Value row = arith::AddIOp::create(b, firstRow, number);
+      Value isRow =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ule, row, last);
+      Value loaded = arith::MinUIOp::create(b, row, last);
+      auto load = lane::LoadOp::create(
+          b, types, ArrayRef(kernel.buffers).take_front(sums.size()), loaded,
+          layout, /*access=*/IntegerAttr());
+      for (auto [leaf, value, zero] :
+           llvm::zip_equal(leaves, load.getFragments(), zeros))
+        leaf.push_back(arith::SelectOp::create(b, isRow, value, zero));
+    }
+    SmallVector<Value> nodes;
+    for (SmallVector<Value> &leaf : leaves)
+      nodes.push_back(lane::combineByPairs(b, /*isMaximum=*/false, leaf));
+    Value bits =
+        arith::DivUIOp::create(b, loop.getInductionVar(), index(leavesAtOnce));
+    scf::YieldOp::create(b, addToTree(loop.getRegionIterArgs(), nodes, bits));
+  }
+  // One level has all of it, and the others have 0.
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    SmallVector<Value> ofLevels;
+    for (size_t level = i; level < levels.size(); level += sums.size())
+      ofLevels.push_back(loop.getResult(unsigned(level)));
+    sum = lane::combineByPairs(b, /*isMaximum=*/false, ofLevels);
+  }
+}
+
+/// `nodes`, of the lowest of `levels`, added to what waits there and so on, as
+/// long as there is something: where `bits`, the number of nodes before, has
+/// ones. The levels after it.
+SmallVector<Value> RowDistributor::addToTree(ValueRange levels,
+                                             ValueRange nodes, Value bits) {
+  size_t count = nodes.size();
+  SmallVector<Value> sums;
+  for (auto [waiting, node] : llvm::zip(levels, nodes))
+    sums.push_back(arith::AddFOp::create(b, waiting, node));
+  // There are never so many.
+  if (levels.size() == count)
+    return sums;
+  Value isWaiting = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::ne, arith::RemUIOp::create(b, bits, index(2)),
+      index(0));
+  auto branch = scf::IfOp::create(b, levels.getTypes(), isWaiting,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<Value> taken;
+  for (Value node : nodes)
+    taken.push_back(
+        arith::ConstantOp::create(b, b.getZeroAttr(node.getType())));
+  Value rest = arith::DivUIOp::create(b, bits, index(2));
+  llvm::append_range(taken, addToTree(levels.drop_front(count), sums, rest));
+  scf::YieldOp::create(b, taken);
+  b.setInsertionPointToStart(branch.elseBlock());
+  SmallVector<Value> kept(nodes);
+  llvm::append_range(kept, levels.drop_front(count));
+  scf::YieldOp::create(b, kept);
+  return SmallVector<Value>(branch.getResults());
 }
 
 void RowDistributor::writeRow(Value row, MutableArrayRef<Value> sums,
@@ -338,9 +487,14 @@ void RowDistributor::writePhase(unsigned phase, Value row,
                                             : vector::CombiningKind::ADD));
     }
     kinds = b.getArrayAttr(each);
-    SmallVector<Type> types(partials.size(),
-                            layoutType.getAccessType(b.getF32Type()));
-    auto fold = lane::FoldOp::create(b, types, kinds, partials, layout);
+    Type type = layoutType.getAccessType(b.getF32Type());
+    size_t count = partials.size();
+    if (slices) {
+      type = b.getF32Type();
+      count *= size_t(slices.getInt());
+    }
+    SmallVector<Type> types(count, type);
+    auto fold = lane::FoldOp::create(b, types, kinds, partials, layout, slices);
     partials.assign(fold.result_begin(), fold.result_end());
   }
 
@@ -356,10 +510,10 @@ void RowDistributor::writePhase(unsigned phase, Value row,
       lane::StoreOp::create(b, get(op.getYielded(i)), getBuffer(i), row, layout,
                             /*inBounds=*/Value(), /*access=*/IntegerAttr());
   if (!rowSums.empty()) {
-    SmallVector<Type> types(partials.size(), b.getF32Type());
+    SmallVector<Type> types(rowSums.size(), b.getF32Type());
     auto reduce =
         lane::ReduceOp::create(b, types, kinds, partials, layout, iteration,
-                               phase, op.hasSplitScalarOuts());
+                               phase, op.hasSplitScalarOuts(), slices);
     for (auto [sum, result] : llvm::zip_equal(rowSums, reduce.getSums()))
       known[sum->getResult(0)] = result;
   }

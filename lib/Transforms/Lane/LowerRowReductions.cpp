@@ -15,6 +15,7 @@
 #include "RowReductions.h"
 
 #include "lnbwd/Target/PassOptions.h"
+#include "lnbwd/Transforms/Lane/PartialSums.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -35,7 +36,7 @@ static lane::ReduceOp replacePartials(PatternRewriter &rewriter,
                                       lane::ReduceOp op, ValueRange partials) {
   return rewriter.replaceOpWithNewOp<lane::ReduceOp>(
       op, op.getResultTypes(), op.getKinds(), partials, op.getLayout(),
-      op.getIteration(), op.getPhase(), op.getOwnColumns());
+      op.getIteration(), op.getPhase(), op.getOwnColumns(), op.getSlicesAttr());
 }
 
 //===----------------------------------------------------------------------===//
@@ -43,8 +44,7 @@ static lane::ReduceOp replacePartials(PatternRewriter &rewriter,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Combines the elements of a lane's vectors by halves: a fixed order, and
-/// short dependence chains.
+/// Combines the elements of a lane's vectors.
 struct ReduceElements : OpRewritePattern<lane::ReduceOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -56,25 +56,10 @@ struct ReduceElements : OpRewritePattern<lane::ReduceOp> {
     SmallVector<Value> partials(op.getPartials());
     for (auto [i, partial] : llvm::enumerate(partials))
       if (isa<VectorType>(partial.getType()))
-        partial = reduce(b, lane::isMaximum(op.getKinds(), i), partial);
+        partial = lane::combineElements(b, lane::isMaximum(op.getKinds(), i),
+                                        partial);
     replacePartials(rewriter, op, partials);
     return success();
-  }
-
-private:
-  static Value reduce(ImplicitLocOpBuilder &b, bool isMaximum, Value vector) {
-    int64_t width = cast<VectorType>(vector.getType()).getNumElements();
-    while (width > 1) {
-      width /= 2;
-      Value low = vector::ExtractStridedSliceOp::create(
-          b, vector, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
-          ArrayRef<int64_t>{1});
-      Value high = vector::ExtractStridedSliceOp::create(
-          b, vector, ArrayRef<int64_t>{width}, ArrayRef<int64_t>{width},
-          ArrayRef<int64_t>{1});
-      vector = lane::combineSums(b, isMaximum, low, high);
-    }
-    return vector::ExtractOp::create(b, vector, ArrayRef<int64_t>{0});
   }
 };
 
@@ -90,7 +75,8 @@ struct ReduceInWave : OpRewritePattern<lane::ReduceOp> {
   LogicalResult matchAndRewrite(lane::ReduceOp op,
                                 PatternRewriter &rewriter) const override {
     if (llvm::any_of(op.getPartials().getTypes(), llvm::IsaPred<VectorType>) ||
-        op.getLayout().getType().getLanes() > wave.waveSize || op.isShared())
+        op.getLayout().getType().getLanes() > wave.waveSize || op.isShared() ||
+        op.getSlices())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     rewriter.replaceOp(op, wave.reduce(b, op, op.getPartials()));
@@ -122,7 +108,7 @@ ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
                                  PatternRewriter &rewriter) const {
   lane::LayoutType layout = op.getLayout().getType();
   if (llvm::any_of(op.getPartials().getTypes(), llvm::IsaPred<VectorType>) ||
-      layout.getLanes() <= wave.waveSize || op.isShared())
+      layout.getLanes() <= wave.waveSize || op.isShared() || op.getSlices())
     return failure();
   std::optional<lane::Exchange> exchange =
       lane::lookupExchange(op, wave.waveSize);
@@ -239,6 +225,7 @@ public:
     RewritePatternSet ofWaves(context);
     lane::populateRowReductionPatterns(ofWaves, info->waveSize);
     lane::populatePeerReductionPatterns(ofWaves, info->waveSize);
+    lane::populateCanonicalReductionPatterns(ofWaves, *info);
     patterns = std::move(ofWaves);
     return success();
   }

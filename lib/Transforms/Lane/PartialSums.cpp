@@ -1,4 +1,5 @@
-//===- Shares.cpp - A lane's share of a row sum, access by access ---------===//
+//===- PartialSums.cpp - A lane's part of a row sum, access by access
+//------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +7,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PartialSums.h"
+#include "lnbwd/Transforms/Lane/PartialSums.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include "llvm/Support/MathExtras.h"
 
 #include <limits>
 
@@ -38,4 +41,46 @@ Value lane::combinePartials(ImplicitLocOpBuilder &b, bool isMaximum, Value lhs,
   if (isMaximum)
     return arith::MaximumFOp::create(b, lhs, rhs);
   return arith::AddFOp::create(b, lhs, rhs, arith::FastMathFlags::contract);
+}
+
+Value lane::combineElements(ImplicitLocOpBuilder &b, bool isMaximum,
+                            Value vector) {
+  int64_t width = cast<VectorType>(vector.getType()).getNumElements();
+  while (width > 1) {
+    width /= 2;
+    Value low = vector::ExtractStridedSliceOp::create(
+        b, vector, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
+        ArrayRef<int64_t>{1});
+    Value high = vector::ExtractStridedSliceOp::create(
+        b, vector, ArrayRef<int64_t>{width}, ArrayRef<int64_t>{width},
+        ArrayRef<int64_t>{1});
+    vector = combinePartials(b, isMaximum, low, high);
+  }
+  return vector::ExtractOp::create(b, vector, ArrayRef<int64_t>{0});
+}
+
+Value lane::combineByHalves(ImplicitLocOpBuilder &b, bool isMaximum,
+                            SmallVector<Value> values) {
+  while (values.size() > 1) {
+    size_t half = llvm::PowerOf2Ceil(values.size()) / 2;
+    for (size_t i = half; i < values.size(); ++i)
+      values[i - half] =
+          combinePartials(b, isMaximum, values[i - half], values[i]);
+    values.truncate(half);
+  }
+  return values.front();
+}
+
+Value lane::combineByPairs(ImplicitLocOpBuilder &b, bool isMaximum,
+                           SmallVector<Value> values) {
+  while (values.size() > 1) {
+    size_t pairs = values.size() / 2;
+    for (size_t i = 0; i < pairs; ++i)
+      values[i] =
+          combinePartials(b, isMaximum, values[2 * i], values[2 * i + 1]);
+    if (values.size() % 2)
+      values[pairs++] = values.back();
+    values.truncate(pairs);
+  }
+  return values.front();
 }

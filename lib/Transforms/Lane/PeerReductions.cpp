@@ -34,11 +34,6 @@ struct ReduceOverPeers : OpRewritePattern<lane::ReduceOp> {
                                 PatternRewriter &rewriter) const override;
 
 private:
-  /// Sends the wave's numbers to its slot of all workgroups' memory, and waits
-  /// for all others'.
-  static void exchangeSums(ImplicitLocOpBuilder &b, lane::ReduceOp op,
-                           const lane::Exchange &exchange, Value iteration,
-                           Value numbers, Value slot);
   /// A vector that changes nothing when it is combined with.
   static Value getNeutral(ImplicitLocOpBuilder &b, lane::ReduceOp op);
 
@@ -70,32 +65,54 @@ Value ReduceOverPeers::getNeutral(ImplicitLocOpBuilder &b, lane::ReduceOp op) {
   return vector::FromElementsOp::create(b, type, numbers);
 }
 
-void ReduceOverPeers::exchangeSums(ImplicitLocOpBuilder &b, lane::ReduceOp op,
-                                   const lane::Exchange &exchange,
-                                   Value iteration, Value numbers, Value slot) {
-  int64_t count = cast<VectorType>(numbers.getType()).getNumElements();
+lane::PeerSlots lane::exchangeWithPeers(ImplicitLocOpBuilder &b, ReduceOp op,
+                                        const Exchange &exchange,
+                                        int64_t waveSize, ValueRange numbers,
+                                        int64_t first) {
+  LayoutType layout = op.getLayout().getType();
+  auto count = int64_t(numbers.size());
+  int64_t waves = layout.getLanes() / waveSize;
+  // The iteration is the number of rows before, from here on.
+  Value iteration = UnrealizedConversionCastOp::create(b, b.getIndexType(),
+                                                       exchange.iteration)
+                        .getResult(0);
+  Value half = multiply(
+      b, arith::RemUIOp::create(b, iteration, makeIndex(b, 2)), exchange.half);
+  Value group = GroupOp::create(b, b.getIndexType(), op.getLayout());
+  int64_t offset = exchange.offset + first;
+  Value ofGroup = multiply(b, group, exchange.slots * count);
+  Value base = add(b, add(b, half, makeIndex(b, offset)), ofGroup);
+  auto slotType = VectorType::get({count}, b.getF32Type());
+  Value sent = vector::FromElementsOp::create(b, slotType, numbers);
+  Value laneOfRow = LaneOp::create(b, b.getIndexType(), op.getLayout());
+  Value waveOfRow =
+      arith::DivUIOp::create(b, laneOfRow, makeIndex(b, waveSize));
+  Value laneOfWave =
+      arith::RemUIOp::create(b, laneOfRow, makeIndex(b, waveSize));
+  // The workgroups of a row are neighbours in the grid's second dimension.
+  Value workgroup = gpu::BlockIdOp::create(b, gpu::Dimension::y);
+  Value slot = add(b, multiply(b, workgroup, waves), waveOfRow);
+  Value place = add(b, base, multiply(b, slot, count));
   Value ofRow = arith::RemUIOp::create(b, iteration, makeIndex(b, 2));
   Value phaseOfOp = makeIndex(b, int64_t(op.getPhase()));
   Value barrier = add(b, multiply(b, ofRow, exchange.barriersOfRow), phaseOfOp);
-  int64_t bytes =
-      4 * count * exchange.slots * op.getLayout().getType().getGroups();
-  lane::ExpectBytesOp::create(b, exchange.barriers, barrier, uint32_t(bytes));
-  lane::SendToPeersOp::create(b, numbers, exchange.memory, slot,
-                              exchange.barriers, barrier, op.getLayout());
+  int64_t bytes = 4 * count * waves * op.getPeers() * layout.getGroups();
+  ExpectBytesOp::create(b, exchange.barriers, barrier, uint32_t(bytes));
+  SendToPeersOp::create(b, sent, exchange.memory, place, exchange.barriers,
+                        barrier, op.getLayout());
   Value two = makeIndex(b, 2);
   Value pairs = arith::DivUIOp::create(b, iteration, makeIndex(b, 2));
   Value phase = arith::RemUIOp::create(b, pairs, two);
-  lane::AwaitBytesOp::create(
-      b, exchange.barriers, barrier,
-      arith::IndexCastOp::create(b, b.getI32Type(), phase));
+  AwaitBytesOp::create(b, exchange.barriers, barrier,
+                       arith::IndexCastOp::create(b, b.getI32Type(), phase));
+  return {base, laneOfWave};
 }
 
 LogicalResult
 ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
                                  PatternRewriter &rewriter) const {
-  lane::LayoutType layout = op.getLayout().getType();
   if (llvm::any_of(op.getPartials().getTypes(), llvm::IsaPred<VectorType>) ||
-      !op.isShared())
+      !op.isShared() || op.getSlices())
     return failure();
   std::optional<lane::Exchange> exchange =
       lane::lookupExchange(op, wave.waveSize);
@@ -104,29 +121,9 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
   SmallVector<Value> reduced = wave.reduce(b, op, op.getPartials());
   auto count = int64_t(reduced.size());
-  // The iteration is the number of rows before, from here on.
-  Value iteration = UnrealizedConversionCastOp::create(b, b.getIndexType(),
-                                                       exchange->iteration)
-                        .getResult(0);
-  Value half = multiply(
-      b, arith::RemUIOp::create(b, iteration, makeIndex(b, 2)), exchange->half);
-  Value group = lane::GroupOp::create(b, b.getIndexType(), op.getLayout());
-  int64_t offset = exchange->offset;
-  Value ofGroup = multiply(b, group, exchange->slots * count);
-  Value base = add(b, add(b, half, makeIndex(b, offset)), ofGroup);
   auto slotType = VectorType::get({count}, b.getF32Type());
-  Value numbers = vector::FromElementsOp::create(b, slotType, reduced);
-  Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getLayout());
-  Value waveOfRow =
-      arith::DivUIOp::create(b, laneOfRow, makeIndex(b, wave.waveSize));
-  Value laneOfWave =
-      arith::RemUIOp::create(b, laneOfRow, makeIndex(b, wave.waveSize));
-  // The workgroups of a row are neighbours in the grid's second dimension.
-  Value workgroup = gpu::BlockIdOp::create(b, gpu::Dimension::y);
-  Value slot = add(b, multiply(b, workgroup, layout.getLanes() / wave.waveSize),
-                   waveOfRow);
-  exchangeSums(b, op, *exchange, iteration, numbers,
-               add(b, base, multiply(b, slot, count)));
+  auto [base, laneOfWave] = lane::exchangeWithPeers(
+      b, op, *exchange, wave.waveSize, reduced, /*first=*/0);
   SmallVector<Value> slots;
   for (int64_t i = 0; i < exchange->slots; i += wave.waveSize) {
     Value number = add(b, laneOfWave, makeIndex(b, i));

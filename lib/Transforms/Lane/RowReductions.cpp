@@ -13,6 +13,8 @@
 
 #include "RowReductions.h"
 
+#include "lnbwd/Analysis/CanonicalOrder.h"
+#include "lnbwd/Transforms/Lane/PartialSums.h"
 #include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,13 +25,6 @@
 
 using namespace mlir;
 using namespace lnbwd;
-
-Value lane::combineSums(ImplicitLocOpBuilder &b, bool isMaximum, Value lhs,
-                        Value rhs) {
-  if (isMaximum)
-    return arith::MaximumFOp::create(b, lhs, rhs);
-  return arith::AddFOp::create(b, lhs, rhs, arith::FastMathFlags::contract);
-}
 
 /// Each kind over whole slots, of which each sum takes its element.
 SmallVector<Value> lane::combineSlots(ImplicitLocOpBuilder &b, ReduceOp op,
@@ -42,7 +37,7 @@ SmallVector<Value> lane::combineSlots(ImplicitLocOpBuilder &b, ReduceOp op,
             return lane::isMaximum(op.getKinds(), i) == isMaximum;
           })) {
         Value &known = total[isMaximum];
-        known = known ? combineSums(b, isMaximum, known, slot) : slot;
+        known = known ? combinePartials(b, isMaximum, known, slot) : slot;
       }
   SmallVector<Value> results;
   for (size_t i = 0; i < count; ++i)
@@ -92,6 +87,15 @@ void lane::ExchangeMemory::noteAt(ReduceOp op) const {
           .getResult(0));
 }
 
+/// Slots of a group.
+static int64_t countSlots(lane::ReduceOp op, int64_t waveSize) {
+  lane::LayoutType layout = op.getLayout().getType();
+  if (op.getSlices())
+    return countCanonicalSlots(layout.getWorkgroupColumns(), layout.getLanes(),
+                               waveSize, op.getPeers());
+  return llvm::divideCeil(layout.getLanes(), waveSize) * op.getPeers();
+}
+
 std::optional<lane::Exchange> lane::lookupExchange(ReduceOp op,
                                                    int64_t waveSize) {
   auto noted = op.getIteration().getDefiningOp<UnrealizedConversionCastOp>();
@@ -104,9 +108,7 @@ std::optional<lane::Exchange> lane::lookupExchange(ReduceOp op,
     return std::nullopt;
   Exchange exchange{inputs[0], inputs[2], {}, *offset, {}, {}, {}};
   exchange.half = memory.getDimSize(0) / 2;
-  LayoutType layout = op.getLayout().getType();
-  exchange.slots =
-      llvm::divideCeil(layout.getLanes(), waveSize) * op.getPeers();
+  exchange.slots = countSlots(op, waveSize);
   if (inputs.size() > 3) {
     exchange.barriers = inputs[3];
     exchange.barriersOfRow =
@@ -128,13 +130,12 @@ LogicalResult lane::ExchangeMemory::layOut(gpu::GPUFuncOp kernel,
     LayoutType layout = op.getLayout().getType();
     if (layout.getLanes() <= waveSize && !op.isShared())
       return WalkResult::advance();
-    int64_t waves = llvm::divideCeil(layout.getLanes(), waveSize);
-    int64_t needed = waves * op.getPeers();
+    int64_t needed = countSlots(op, waveSize);
     auto phase = size_t(op.getPhase());
     if (sumsOfPhase.size() <= phase)
       sumsOfPhase.resize(phase + 1);
     int64_t &sums = sumsOfPhase[phase];
-    auto count = int64_t(op.getPartials().size());
+    auto count = int64_t(op.getSums().size());
     bool isOther = first && (slots != needed || groups != layout.getGroups() ||
                              op.getPeers() != first.getPeers());
     if (isOther || (sums && sums != count)) {

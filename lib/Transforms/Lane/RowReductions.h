@@ -15,6 +15,7 @@
 #define LNBWD_LIB_TRANSFORMS_LANE_ROWREDUCTIONS_H
 
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "lnbwd/Target/ChipInfo.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -23,10 +24,6 @@
 #include <optional>
 
 namespace lnbwd::lane {
-
-/// The larger of two numbers or vectors, or their sum.
-mlir::Value combineSums(mlir::ImplicitLocOpBuilder &b, bool isMaximum,
-                        mlir::Value lhs, mlir::Value rhs);
 
 /// `slots`, vectors of a number for each sum of `op`, combined: the numbers.
 llvm::SmallVector<mlir::Value> combineSlots(mlir::ImplicitLocOpBuilder &b,
@@ -107,6 +104,19 @@ std::optional<Exchange> lookupExchange(ReduceOp op, int64_t waveSize);
 /// and over the waves of a workgroup.
 void populateRowReductionPatterns(mlir::RewritePatternSet &patterns,
                                   int64_t waveSize);
+/// The order of docs/batch-invariance.md: slices.
+void populateCanonicalReductionPatterns(mlir::RewritePatternSet &patterns,
+                                        const ChipInfo &chip);
+/// Where the slots of peers begin, and the lane of its wave.
+struct PeerSlots {
+  mlir::Value base, laneOfWave;
+};
+/// Sends the numbers of each wave of `op` to its slot of all workgroups that
+/// share the row, and waits for theirs. The slots, one for each wave of each
+/// workgroup, begin `first` numbers after those of the group.
+PeerSlots exchangeWithPeers(mlir::ImplicitLocOpBuilder &b, ReduceOp op,
+                            const Exchange &exchange, int64_t waveSize,
+                            mlir::ValueRange numbers, int64_t first);
 /// The pattern for rows that several workgroups share.
 void populatePeerReductionPatterns(mlir::RewritePatternSet &patterns,
                                    int64_t waveSize);

@@ -11,9 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PartialSums.h"
-
+#include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "lnbwd/Transforms/Lane/PartialSums.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -155,6 +155,7 @@ private:
   LogicalResult splitStore(lane::StoreOp op);
   LogicalResult splitAccumulate(lane::AccumulateOp op);
   LogicalResult splitFold(lane::FoldOp op);
+  LogicalResult splitSlices(ImplicitLocOpBuilder &b, lane::FoldOp op);
   LogicalResult splitCombine(lane::CombineGroupsOp op);
   LogicalResult splitStoreSum(lane::StoreSumOp op);
   LogicalResult splitRegions(Operation *op);
@@ -330,8 +331,34 @@ LogicalResult Splitter::splitAccumulate(lane::AccumulateOp op) {
   return success();
 }
 
+/// Elements first, then the accesses of each slice, by halves.
+LogicalResult Splitter::splitSlices(ImplicitLocOpBuilder &b, lane::FoldOp op) {
+  int64_t accesses = op.getLayout().getType().getAccesses();
+  auto slices = int64_t(*op.getSlices());
+  int64_t each =
+      slices == 1 ? accesses
+                  : sliceColumns / op.getLayout().getType().getAccessColumns();
+  SmallVector<SmallVector<Value>> sliced(op.getPartials().size());
+  for (int64_t i = 0; i < accesses; ++i)
+    for (auto [p, fragment] : llvm::enumerate(op.getFragments())) {
+      FailureOr<Value> found = get(fragment, i);
+      if (failed(found))
+        return failure();
+      bool isMaximum = lane::isMaximum(op.getKinds(), p);
+      Value term = lane::makeTerm(b, op.getLayout(), i, isMaximum, *found);
+      sliced[p * size_t(slices) + size_t(i / each)].push_back(
+          lane::combineElements(b, isMaximum, term));
+    }
+  for (auto [i, partial] : llvm::enumerate(op.getPartials()))
+    partial.replaceAllUsesWith(lane::combineByHalves(
+        b, lane::isMaximum(op.getKinds(), i / size_t(slices)), sliced[i]));
+  return success();
+}
+
 LogicalResult Splitter::splitFold(lane::FoldOp op) {
   ImplicitLocOpBuilder at(op.getLoc(), op);
+  if (op.getSlices())
+    return splitSlices(at, op);
   SmallVector<Value> partials(op.getFragments().size());
   for (int64_t i = 0; i < op.getLayout().getType().getAccesses(); ++i)
     for (auto [p, fragment] : llvm::enumerate(op.getFragments())) {

@@ -16,6 +16,7 @@
 #include "lnbwd/Dialect/LNBwd/IR/ProgramAttr.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/Support/JSON.h"
@@ -29,6 +30,7 @@ using namespace lnbwd;
 
 static bool isFunction(Operation *op) { return isa<FunctionOpInterface>(op); }
 static bool isModule(Operation *op) { return isa<ModuleOp>(op); }
+static bool isRowProgram(Operation *op) { return isa<RowwiseOp>(op); }
 static bool isAnything(Operation * /*op*/) { return true; }
 /// The operations of other dialects go by their names, so that this dialect
 /// does not need to load those.
@@ -106,6 +108,26 @@ static bool isProgram(Attribute value) {
   return false;
 }
 
+static bool isOrder(Attribute value) {
+  auto order = dyn_cast<StringAttr>(value);
+  return order && order.getValue() == "canonical";
+}
+
+bool lnbwd::isCanonical(Operation *op) {
+  auto module = dyn_cast<ModuleOp>(op);
+  if (!module)
+    module = op->getParentOfType<ModuleOp>();
+  return module && module->hasAttr(orderAttr);
+}
+
+void lnbwd::dropFastMath(Operation *root) {
+  root->walk([](arith::ArithFastMathInterface op) {
+    op->setAttr(op.getFastMathAttrName(),
+                arith::FastMathFlagsAttr::get(op->getContext(),
+                                              arith::FastMathFlags::none));
+  });
+}
+
 namespace {
 /// An attribute of operations: where it may stand and what it may be, each with
 /// the words for it.
@@ -131,6 +153,8 @@ static const OperationAttribute operationAttributes[] = {
      "<...>>"},
     {rejectedSchedulesAttr, isModule, "a module", isRejectedSchedules,
      "a dictionary of arrays of #lnbwd.schedule<...>"},
+    {leavesAttr, isRowProgram, "a row program", isUnit, "without a value"},
+    {orderAttr, isModule, "a module", isOrder, "\"canonical\""},
     {launchPlanAttr, isGPUModule, "a gpu.module", isPlan,
      "a launch plan, a string of JSON with \"format\": \"lnbwd-plan\""},
     {rowScalarAttr, isAlloc, "a memref.alloc", isUnitOrParts,

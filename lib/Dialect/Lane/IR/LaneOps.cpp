@@ -395,15 +395,19 @@ LogicalResult FoldOp::verify() {
   Type element = Float32Type::get(getContext());
   if (failed(verifyKinds(*this, getKinds(), getFragments().size())))
     return failure();
-  if (getPartials().size() != getFragments().size())
-    return emitOpError("expected a result for each of its ")
-           << getFragments().size() << " fragments, got "
-           << getPartials().size();
+  size_t each = size_t(getSlices().value_or(1));
+  if (getPartials().size() != getFragments().size() * each)
+    return emitOpError("expected ")
+           << each << " results for each of its " << getFragments().size()
+           << " fragments, got " << getPartials().size();
   for (Type fragment : getFragments().getTypes())
     if (failed(verifyFragment(*this, fragment, layout, element, std::nullopt)))
       return failure();
   for (Type partial : getPartials().getTypes())
-    if (failed(verifyFragment(*this, partial, layout, element, /*access=*/0)))
+    if (getSlices() && partial != element)
+      return emitOpError("expected numbers of f32 of slices, got ") << partial;
+    else if (!getSlices() && failed(verifyFragment(*this, partial, layout,
+                                                   element, /*access=*/0)))
       return failure();
   return success();
 }
@@ -411,13 +415,16 @@ LogicalResult FoldOp::verify() {
 LogicalResult ReduceOp::verify() {
   LayoutType layout = getLayout().getType();
   Type element = Float32Type::get(getContext());
-  if (failed(verifyKinds(*this, getKinds(), getPartials().size())))
+  if (failed(verifyKinds(*this, getKinds(), getSums().size())))
     return failure();
-  if (getSums().size() != getPartials().size())
-    return emitOpError("expected a result for each of its ")
-           << getPartials().size() << " partial sums, got " << getSums().size();
+  size_t each = size_t(getSlices().value_or(1));
+  if (getSums().size() * each != getPartials().size())
+    return emitOpError("expected a result for each ")
+           << each << " of its " << getPartials().size()
+           << " partial sums, got " << getSums().size();
   for (Type partial : getPartials().getTypes())
-    if (partial != element && partial != layout.getAccessType(element))
+    if (partial != element &&
+        (getSlices() || partial != layout.getAccessType(element)))
       return emitOpError("expected partial sums of ")
              << layout.getAccessType(element) << " or f32, got " << partial;
   auto phase = int64_t(getPhase());

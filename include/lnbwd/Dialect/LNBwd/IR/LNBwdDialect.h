@@ -80,6 +80,12 @@ inline constexpr llvm::StringLiteral operationAttr = "lnbwd.operation";
 /// ScheduleAttr, by the programs' entries.
 inline constexpr llvm::StringLiteral rejectedSchedulesAttr =
     "lnbwd.rejected_schedules";
+/// The attribute of a module whose results have the same bits for every
+/// schedule, chip and cut of the batch: "canonical" (docs/batch-invariance.md).
+inline constexpr llvm::StringLiteral orderAttr = "lnbwd.order";
+/// The attribute of a row program whose column sums are those of a tree with
+/// its rows as leaves: the partial sums of another.
+inline constexpr llvm::StringLiteral leavesAttr = "lnbwd.leaves";
 /// The attribute of a GPU module that carries the plan in the IR.
 inline constexpr llvm::StringLiteral launchPlanAttr = "lnbwd.plan";
 /// Attributes of a function's arguments: the name, kind and access of the plan.
@@ -102,6 +108,11 @@ inline constexpr llvm::StringLiteral detachAttr = "lnbwd.detach";
 /// The attribute of an operation of a gradient that says which operation it is
 /// a derivative of.
 inline constexpr llvm::StringLiteral adjointAttr = "lnbwd.adjoint";
+
+/// Whether `op` is in a module with `orderAttr`.
+bool isCanonical(mlir::Operation *op);
+/// Takes the flags that allow rounding otherwise off all that is in `root`.
+void dropFastMath(mlir::Operation *root);
 
 /// The element type of the tables that is `type`; none if it is no such.
 std::optional<Element> getElement(mlir::Type type);

@@ -60,6 +60,10 @@ def Lane_FoldOp : Lane_Op<"fold", [Pure]> {
     all of a phase, so that an access can be consumed before the next one is
     loaded.
 
+    With `slices`, accesses are not combined elementwise: the order is that of
+    docs/batch-invariance.md. Of each fragment there are as many results,
+    numbers, as the workgroup's columns have slices.
+
     Example:
 
     ```mlir
@@ -70,10 +74,11 @@ def Lane_FoldOp : Lane_Op<"fold", [Pure]> {
   }];
   let arguments = (ins Lane_Kinds:$kinds,
                        Variadic<VectorOfAnyRankOf<[F32]>>:$fragments,
-                       Lane_Layout:$layout);
-  let results = (outs Variadic<VectorOfAnyRankOf<[F32]>>:$partials);
+                       Lane_Layout:$layout, OptionalAttr<I64Attr>:$slices);
+  let results = (outs Variadic<AnyTypeOf<[
+      F32, VectorOfAnyRankOf<[F32]>]>>:$partials);
   let assemblyFormat = [{
-    $kinds $fragments `at` $layout attr-dict `:` type($layout) `,` type($fragments) `->`
+    $kinds $fragments `at` $layout (`slices` $slices^)? attr-dict `:` type($layout) `,` type($fragments) `->`
     type($partials)
   }];
   let hasVerifier = 1;
@@ -88,7 +93,8 @@ def Lane_ReduceOp : Lane_Op<"reduce"> {
     get the results. Where the workgroup has only some of the row's columns,
     these are the lanes of all workgroups of the cluster, the last of which may
     have fewer columns. With `own_columns`, only the lanes of the workgroup are
-    reduced: the sums are those of its own columns.
+    reduced: the sums are those of its own columns. With `slices`, each sum has
+    so many partials, numbers, one for each slice of the workgroup's columns.
 
     `phase` numbers the phases of the row program, from 0 and without gaps in a
     block: reductions of the same phase use the same exchange buffers, if any,
@@ -104,11 +110,11 @@ def Lane_ReduceOp : Lane_Op<"reduce"> {
   }];
   let arguments = (ins Lane_Kinds:$kinds, Variadic<AnyType>:$partials,
                        Lane_Layout:$layout, Lane_Iteration:$iteration, I64Attr:$phase,
-                       UnitAttr:$own_columns);
+                       UnitAttr:$own_columns, OptionalAttr<I64Attr>:$slices);
   let results = (outs Variadic<F32>:$sums);
   let assemblyFormat = [{
     $kinds $partials `at` $layout `iteration` $iteration `phase` $phase
-    (`own_columns` $own_columns^)? attr-dict `:`
+    (`own_columns` $own_columns^)? (`slices` $slices^)? attr-dict `:`
     type($layout) `,` type($partials) `->` type($sums)
   }];
   let extraClassDeclaration = [{

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_TRANSFORMS_LANE_PARTIALSUMS_H
-#define LNBWD_LIB_TRANSFORMS_LANE_PARTIALSUMS_H
+#ifndef LNBWD_TRANSFORMS_LANE_PARTIALSUMS_H
+#define LNBWD_TRANSFORMS_LANE_PARTIALSUMS_H
 
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 
@@ -32,6 +32,19 @@ mlir::Value makeTerm(mlir::ImplicitLocOpBuilder &b,
 mlir::Value combinePartials(mlir::ImplicitLocOpBuilder &b, bool isMaximum,
                             mlir::Value lhs, mlir::Value rhs);
 
+/// The elements of `vector`, whose number is a power of two, combined by
+/// halves: a fixed order, and short dependence chains.
+mlir::Value combineElements(mlir::ImplicitLocOpBuilder &b, bool isMaximum,
+                            mlir::Value vector);
+
+/// `values` combined by halves of the next power of two: a tree in which the
+/// highest bit of the index comes first.
+mlir::Value combineByHalves(mlir::ImplicitLocOpBuilder &b, bool isMaximum,
+                            llvm::SmallVector<mlir::Value> values);
+/// The same with the lowest bit first: pairs of neighbours.
+mlir::Value combineByPairs(mlir::ImplicitLocOpBuilder &b, bool isMaximum,
+                           llvm::SmallVector<mlir::Value> values);
+
 } // namespace lnbwd::lane
 
-#endif // LNBWD_LIB_TRANSFORMS_LANE_PARTIALSUMS_H
+#endif // LNBWD_TRANSFORMS_LANE_PARTIALSUMS_H

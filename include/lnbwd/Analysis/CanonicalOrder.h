@@ -1,0 +1,41 @@
+//===- CanonicalOrder.h - Sums that no schedule changes ---------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The order of additions in a module with `lnbwd.order`: what it is depends on
+// the program alone (docs/batch-invariance.md). Here are its numbers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_ANALYSIS_CANONICALORDER_H
+#define LNBWD_ANALYSIS_CANONICALORDER_H
+
+#include <cstdint>
+
+namespace lnbwd {
+
+/// Columns of a slice of a row: each has a sum of its own, and these are added
+/// by pairs.
+constexpr int64_t sliceColumns = 4096;
+
+/// Rows of a leaf of the tree of a column sum, and how many of them lie side by
+/// side: of those, each row's successor is so many rows after it.
+int64_t getLeafRows(int64_t rowLength);
+int64_t getLeafGroups(int64_t rowLength);
+
+/// Slices of `columns` columns, which begin with one.
+int64_t countSlices(int64_t columns);
+
+/// Numbers that each row sum exchanges in a workgroup of `columns` columns: one
+/// for each slice and lane where there are several waves, and one for each wave
+/// of all `workgroups` that share the row.
+int64_t countCanonicalSlots(int64_t columns, int64_t lanes, int64_t waveSize,
+                            int64_t workgroups);
+
+} // namespace lnbwd
+
+#endif // LNBWD_ANALYSIS_CANONICALORDER_H

@@ -1,0 +1,187 @@
+//===- CanonicalReductions.cpp - Sums that no schedule changes ------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The order of docs/batch-invariance.md: of the index of an access in a slice
+// the highest bit is added first. A lane has added its own accesses; waves
+// exchange the number of each lane, and the lanes of a wave come last, so that
+// the size of a wave changes nothing.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowReductions.h"
+
+#include "lnbwd/Transforms/Lane/IndexBuilder.h"
+#include "lnbwd/Transforms/Lane/PartialSums.h"
+
+#include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// A row of DPP has 16 lanes; its moves are to all lanes of all rows.
+static constexpr int64_t dppRowLanes = 16;
+
+namespace {
+struct ReduceSlices : OpRewritePattern<lane::ReduceOp> {
+  ReduceSlices(MLIRContext *context, const ChipInfo &chip)
+      : OpRewritePattern(context), chip(chip) {}
+
+  LogicalResult matchAndRewrite(lane::ReduceOp op,
+                                PatternRewriter &rewriter) const override;
+
+private:
+  /// What the lane has that differs from this one in the bit `distance` of its
+  /// index, if all higher bits of a row of DPP have been combined.
+  Value getOther(IndexBuilder &b, Value value, int64_t distance,
+                 int64_t lanes) const;
+  /// Each of `values` combined with those of the lanes at the same place of the
+  /// other waves.
+  SmallVector<Value> combineWaves(IndexBuilder &b, lane::ReduceOp op,
+                                  const lane::Exchange &exchange,
+                                  ValueRange values) const;
+  SmallVector<Value> combinePeers(IndexBuilder &b, lane::ReduceOp op,
+                                  const lane::Exchange &exchange,
+                                  ValueRange values) const;
+
+  const ChipInfo &chip;
+};
+} // namespace
+
+Value ReduceSlices::getOther(IndexBuilder &b, Value value, int64_t distance,
+                             int64_t lanes) const {
+  auto move = [&](amdgpu::DPPPerm kind, Attribute argument) -> Value {
+    return amdgpu::DPPOp::create(b, value.getType(), value, value, kind,
+                                 argument, /*row_mask=*/0xf, /*bank_mask=*/0xf,
+                                 /*bound_ctrl=*/true);
+  };
+  if (chip.backend == Backend::AMDGPU) {
+    if (distance == 1)
+      return move(amdgpu::DPPPerm::quad_perm, b.getI32ArrayAttr({1, 0, 3, 2}));
+    if (distance == 2)
+      return move(amdgpu::DPPPerm::quad_perm, b.getI32ArrayAttr({2, 3, 0, 1}));
+    // Rotating by `distance` differs in higher bits only, which are the same.
+    if (distance < dppRowLanes && lanes >= dppRowLanes)
+      return move(amdgpu::DPPPerm::row_ror,
+                  b.getI32IntegerAttr(int32_t(distance)));
+  }
+  return gpu::ShuffleOp::create(b, value, int32_t(distance),
+                                int32_t(chip.waveSize), gpu::ShuffleMode::XOR)
+      .getShuffleResult();
+}
+
+SmallVector<Value> ReduceSlices::combineWaves(IndexBuilder &b,
+                                              lane::ReduceOp op,
+                                              const lane::Exchange &exchange,
+                                              ValueRange values) const {
+  int64_t lanes = op.getLayout().getType().getLanes();
+  auto count = int64_t(values.size());
+  int64_t ofGroup = exchange.slots * int64_t(op.getSums().size());
+  // The iteration is where its half begins, from here on; or, where workgroups
+  // share rows, the number of rows before.
+  Value half = UnrealizedConversionCastOp::create(b, b.getIndexType(),
+                                                  exchange.iteration)
+                   .getResult(0);
+  if (op.isShared())
+    half = b.multiply(b.remainder(half, 2), exchange.half);
+  Value group = lane::GroupOp::create(b, b.getIndexType(), op.getLayout());
+  Value base = b.add(b.add(half, exchange.offset), b.multiply(group, ofGroup));
+  auto slotType = VectorType::get({count}, b.getF32Type());
+  Value mine = vector::FromElementsOp::create(b, slotType, values);
+  Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getLayout());
+  Value laneOfWave = b.remainder(laneOfRow, chip.waveSize);
+  llvm::MaybeAlign aligned = exchange.getAlignment(count | ofGroup);
+  Value place = b.add(base, b.multiply(laneOfRow, count));
+  vector::StoreOp::create(b, mine, exchange.memory, ValueRange{place},
+                          /*nontemporal=*/false, aligned);
+  lane::BarrierOp::create(b);
+  Value first = b.add(base, b.multiply(laneOfWave, count));
+  SmallVector<SmallVector<Value>> ofWaves(values.size());
+  for (int64_t lane = 0; lane < lanes; lane += chip.waveSize) {
+    Value slot = vector::LoadOp::create(b, slotType, exchange.memory,
+                                        ValueRange{b.add(first, lane * count)},
+                                        /*nontemporal=*/false, aligned);
+    for (auto [i, numbers] : llvm::enumerate(ofWaves))
+      numbers.push_back(vector::ExtractOp::create(b, slot, int64_t(i)));
+  }
+  SmallVector<Value> combined;
+  for (auto [i, numbers] : llvm::enumerate(ofWaves))
+    combined.push_back(lane::combineByHalves(
+        b, lane::isMaximum(op.getKinds(), i / *op.getSlices()), numbers));
+  return combined;
+}
+
+SmallVector<Value> ReduceSlices::combinePeers(IndexBuilder &b,
+                                              lane::ReduceOp op,
+                                              const lane::Exchange &exchange,
+                                              ValueRange values) const {
+  auto count = int64_t(values.size());
+  int64_t waves = op.getLayout().getType().getLanes() / chip.waveSize;
+  int64_t first = count * (exchange.slots - waves * op.getPeers());
+  auto slotType = VectorType::get({count}, b.getF32Type());
+  Value base =
+      lane::exchangeWithPeers(b, op, exchange, chip.waveSize, values, first)
+          .base;
+  SmallVector<SmallVector<Value>> ofPeers(values.size());
+  for (int64_t peer = 0; peer < op.getPeers(); ++peer) {
+    // All waves of a workgroup have sent the same.
+    Value slot =
+        vector::LoadOp::create(b, slotType, exchange.memory,
+                               ValueRange{b.add(base, peer * waves * count)});
+    for (auto [i, sums] : llvm::enumerate(ofPeers))
+      sums.push_back(vector::ExtractOp::create(b, slot, int64_t(i)));
+  }
+  SmallVector<Value> combined;
+  for (auto [i, sums] : llvm::enumerate(ofPeers))
+    combined.push_back(
+        lane::combineByPairs(b, lane::isMaximum(op.getKinds(), i), sums));
+  return combined;
+}
+
+LogicalResult ReduceSlices::matchAndRewrite(lane::ReduceOp op,
+                                            PatternRewriter &rewriter) const {
+  if (!op.getSlices())
+    return failure();
+  auto slices = size_t(*op.getSlices());
+  int64_t lanes = op.getLayout().getType().getLanes();
+  IndexBuilder b(op.getLoc(), rewriter);
+  std::optional<lane::Exchange> exchange =
+      lane::lookupExchange(op, chip.waveSize);
+  if (!exchange && (lanes > chip.waveSize || op.isShared()))
+    return rewriter.notifyMatchFailure(op, "expected memory for the exchange");
+
+  SmallVector<Value> values(op.getPartials());
+  if (lanes > chip.waveSize)
+    values = combineWaves(b, op, *exchange, values);
+  int64_t together = std::min(lanes, chip.waveSize);
+  for (auto [i, value] : llvm::enumerate(values))
+    for (int64_t distance = together / 2; distance; distance /= 2)
+      value =
+          lane::combinePartials(b, lane::isMaximum(op.getKinds(), i / slices),
+                                value, getOther(b, value, distance, together));
+  SmallVector<Value> sums;
+  for (size_t i = 0; i < op.getSums().size(); ++i)
+    sums.push_back(lane::combineByPairs(
+        b, lane::isMaximum(op.getKinds(), i),
+        SmallVector<Value>(ArrayRef(values).slice(i * slices, slices))));
+  if (op.isShared())
+    sums = combinePeers(b, op, *exchange, sums);
+  // Elements that are not there are 0, and so a sum of -0 may be 0.
+  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+  for (auto [i, sum] : llvm::enumerate(sums))
+    if (!lane::isMaximum(op.getKinds(), i))
+      sum = arith::AddFOp::create(b, sum, zero);
+  rewriter.replaceOp(op, sums);
+  return success();
+}
+
+void lane::populateCanonicalReductionPatterns(RewritePatternSet &patterns,
+                                              const ChipInfo &chip) {
+  patterns.add<ReduceSlices>(patterns.getContext(), chip);
+}

@@ -1,0 +1,195 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""order=canonical: the same bits for every chip, schedule, cut of the batch and number of rows, and
+the order of additions that docs/batch-invariance.md states."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import numpy as np
+import pytest
+
+import compiling
+import device as devices
+import family
+import ptx_machine
+
+AMD = ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201")
+CHIPS = (*AMD, "sm_90")
+OPERATIONS = ("layer_norm_bwd", "rms_norm_bwd", "layer_norm", "rms_norm")
+LEAF_ROWS, SLICE = 32, 4096
+
+
+@pytest.fixture(scope="session")
+def runtime(build):
+    return devices.Runtime(build)
+
+
+def launch(build, runtime, folder, chip, text, pipeline, rows, inputs):
+    """The bits of what a program writes, by name; NVIDIA's kernels as PTX on the CPU."""
+    code = compiling.compile_text(build, text, chip, f"order=canonical {pipeline}".strip())
+    if chip.startswith("sm"):
+        found = ptx_machine.launch(code.decode(), rows,
+                                   {name: bits.tobytes() for name, bits in inputs.items()})
+        return {name: bytes(found[name]) for name in found if name not in inputs}
+    file = folder / f"{chip}.hsaco"
+    file.write_bytes(code)
+    kernel = devices.Kernel(runtime.open("sim", chip), file)
+    return {name: bits.tobytes() for name, bits in kernel.launch(rows, inputs).items()}
+
+
+def inputs_of(case, rows):
+    """The bits of a case's inputs, the same for all chips and schedules."""
+    plain = dataclasses.replace(case, chip=AMD[0], pipeline="")
+    values = family.make_inputs(plain, rows)
+    return {name: devices.encode(values[name].ravel(), element)
+            for name, _, element, is_output in case.arguments() if not is_output}
+
+
+def run(build, runtime, folder, case, rows, inputs=None):
+    return launch(build, runtime, folder, case.chip, family.source(case), case.pipeline, rows,
+                  inputs or inputs_of(case, rows))
+
+
+@pytest.mark.sample("each", op=OPERATIONS, dtype=("f32", "f16", "bf16"),
+                    shape=((1024, 70), (768, 33), (1000, 65), (4093, 33), (96, 600), (8192, 17),
+                           (12288, 9), (333, 40)))
+def test_chips(build, runtime, tmp_path, request, op, dtype, shape):
+    n, rows = shape
+    case = family.Case(op, dtype=dtype, n=n)
+    chips = CHIPS
+    if not request.config.getoption("--full"):
+        chips = random.Random(f"{op} {dtype} {n}").sample(CHIPS, 3)
+    results = [run(build, runtime, tmp_path, dataclasses.replace(case, chip=chip), rows)
+               for chip in chips]
+    for chip, found in zip(chips, results, strict=True):
+        assert found == results[0], (chip, chips[0])
+
+
+def draw_schedule(generator, chip, has_sums):
+    fields = {"threads_per_row": generator.choice([1, 2, 4, 8, 16, 32, 64, 96, 128, 256, 512]),
+              "prefetch": generator.choice([0, 1]), "unroll": generator.choice([1, 1, 2])}
+    if not has_sums:
+        fields |= {"row_groups": generator.choice([1, 2, 4]), "rows_per_workgroup": 16,
+                   "workgroups_per_compute_unit": generator.choice([0, 1, 2])}
+    if chip.startswith("sm"):
+        fields |= {"stages": generator.choice([0, 2, 3]),
+                   "workgroups_per_row": generator.choice([1, 2, 4])}
+    return ",".join(f"{name}={value}" for name, value in fields.items())
+
+
+@pytest.mark.parametrize("op, dtype, n, rows", [
+    ("layer_norm_bwd", "f32", 1000, 70), ("layer_norm", "bf16", 768, 9),
+    ("rms_norm_bwd", "bf16", 8192, 33), ("layer_norm", "f16", 12288, 3)])
+def test_schedules(build, runtime, tmp_path, request, op, dtype, n, rows):
+    """Drawn at random; those that a chip or the order refuses are drawn again."""
+    wanted = 20 if request.config.getoption("--full") else 4
+    generator = random.Random(f"{op} {n}")
+    results, refused = {}, 0
+    while len(results) < wanted:
+        chip = generator.choice(CHIPS)
+        schedule = draw_schedule(generator, chip, op.endswith("bwd"))
+        case = family.Case(op, chip, dtype, n, pipeline=f"schedule={schedule}")
+        try:
+            results[chip, schedule] = run(build, runtime, tmp_path, case, rows)
+        except Exception as error:
+            if "CompileError" not in type(error).__name__:
+                raise
+            refused += 1
+            assert refused < 60 * wanted, error
+    first = next(iter(results.values()))
+    for key, found in results.items():
+        assert found == first, key
+
+
+@pytest.mark.sample("each", op=("layer_norm_bwd", "rms_norm_bwd"), chip=("gfx942", "gfx1201"),
+                    parts=(2, 4, 8))
+def test_cuts(build, runtime, tmp_path, op, chip, parts):
+    """Gradients of parts of the batch, cut at powers of two of leaves, are nodes of its tree."""
+    n, rows = 520, 8 * LEAF_ROWS
+    case = family.Case(op, chip, "f32", n)
+    whole = inputs_of(case, rows)
+    total = run(build, runtime, tmp_path, case, rows, whole)
+    each = rows // parts
+    found = []
+    for part in range(parts):
+        some = {name: bits if bits.size == n else
+                bits.reshape(rows, -1)[part * each:(part + 1) * each].ravel()
+                for name, bits in whole.items()}
+        found.append(run(build, runtime, tmp_path, case, each, some))
+    assert b"".join(part["dx"] for part in found) == total["dx"]
+    for name in total.keys() - {"dx"}:
+        nodes = [np.frombuffer(part[name], np.float32) for part in found]
+        assert pairs(nodes).tobytes() == total[name]
+
+
+def test_rows_behind(build, runtime, tmp_path):
+    """Rows behind the batch whose gradients are 0 change nothing."""
+    n, rows, more = 520, 45, 300
+    case = family.Case("layer_norm_bwd", "gfx942", "f32", n)
+    longer = inputs_of(case, more)
+    longer["dy"].reshape(more, n)[rows:] = 0
+    shorter = {name: bits if bits.size == n else bits.reshape(more, -1)[:rows].ravel()
+               for name, bits in longer.items()}
+    expected = run(build, runtime, tmp_path, case, more, longer)
+    found = run(build, runtime, tmp_path, case, rows, shorter)
+    assert found["dx"] == expected["dx"][:len(found["dx"])]
+    assert (found["dgamma"], found["dbeta"]) == (expected["dgamma"], expected["dbeta"])
+
+
+# ---- The order ----
+
+def pairs(nodes):
+    """The sum of a binary tree whose leaves are added by pairs of neighbours."""
+    while len(nodes) > 1:
+        nodes = [nodes[i] + nodes[i + 1] if i + 1 < len(nodes) else nodes[i]
+                 for i in range(0, len(nodes), 2)]
+    return nodes[0] + np.float32(0)
+
+
+def halves(values):
+    """The same of the last axis with the highest bit of the index first."""
+    width = 1 << (values.shape[-1] - 1).bit_length()
+    padded = np.zeros((*values.shape[:-1], width), np.float32)
+    padded[..., :values.shape[-1]] = values
+    while padded.shape[-1] > 1:
+        half = padded.shape[-1] // 2
+        padded = padded[..., :half] + padded[..., half:]
+    return padded[..., 0]
+
+
+SUMS = """func.func @sums(%x: memref<?x{n}xf32> {{lnbwd.name = "x"}},
+    %row: memref<?xf32> {{lnbwd.name = "row"}},
+    %column: memref<{n}xf32> {{lnbwd.name = "column"}}) {{
+  lnbwd.rowwise @sums domain(m | n) ins(%x[m, n] : memref<?x{n}xf32>)
+      outs(%row[m] : memref<?xf32>, %column[n] add : memref<{n}xf32>)
+      attributes {{operand_names = ["x", "row", "column"]}} {{
+  ^row(%xr: vector<{n}xf32>):
+    %sum = vector.reduction <add>, %xr : vector<{n}xf32> into f32
+    lnbwd.yield %sum, %xr : f32, vector<{n}xf32>
+  }}
+  return
+}}"""
+
+
+@pytest.mark.parametrize("n, rows", [(1000, 100), (8200, 70), (333, 33)])
+def test_order(build, runtime, tmp_path, n, rows):
+    x = np.random.default_rng(n).standard_normal((rows, n), np.float32)
+    found = launch(build, runtime, tmp_path, "gfx942", SUMS.format(n=n), "", rows,
+                   {"x": x.view(np.uint32).ravel()})
+    width = next(width for width in (4, 2, 1) if n % width == 0)
+    slices = [halves(halves(x[:, begin:begin + SLICE].reshape(rows, -1, width)))
+              for begin in range(0, n, SLICE)]
+    assert pairs(slices).tobytes() == found["row"]
+    groups = max(1, min(8, 1 << (8192 // n).bit_length() - 1)) if n <= 8192 else 1
+    leaves = []
+    for begin in range(0, rows, LEAF_ROWS if n > 512 else 64):
+        sums = np.zeros((groups, n), np.float32)
+        for row in range(begin, min(rows, begin + (LEAF_ROWS if n > 512 else 64))):
+            sums[(row - begin) % groups] += x[row]
+        leaves.append(pairs(list(sums)))
+    assert pairs(leaves).tobytes() == found["column"]
+

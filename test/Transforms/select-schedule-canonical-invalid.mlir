@@ -1,0 +1,79 @@
+// RUN: lnbwd-opt %s -split-input-file -verify-diagnostics --lnbwd-select-schedule="chip=sm_90"
+
+// What the order of sums of a module does not allow.
+
+module attributes {lnbwd.order = "canonical"} {
+func.func @reload(%x: memref<?x1024xf32>, %y: memref<?x1024xf32>) {
+  // expected-error@+1 {{order=canonical: expected reload to be unset: the elements of a row are added by halves, which takes all of them at once; rows of this length have no such schedule if they do not fit the registers}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%y[m, n] : memref<?x1024xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 1, reload = true>} {
+  ^row(%r: vector<1024xf32>):
+    %s = vector.reduction <add>, %r : vector<1024xf32> into f32
+    %b = vector.broadcast %s : f32 to vector<1024xf32>
+    lnbwd.yield %b : vector<1024xf32>
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {lnbwd.order = "canonical"} {
+func.func @narrow(%x: memref<?x1024xf32>, %y: memref<?x1024xf32>) {
+  // expected-error@+1 {{order=canonical: expected vector_width 4, got 2}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%y[m, n] : memref<?x1024xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 2, rows_per_workgroup = 1, workgroups_per_compute_unit = 1>} {
+  ^row(%r: vector<1024xf32>):
+    %s = vector.reduction <add>, %r : vector<1024xf32> into f32
+    %b = vector.broadcast %s : f32 to vector<1024xf32>
+    lnbwd.yield %b : vector<1024xf32>
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {lnbwd.order = "canonical"} {
+func.func @lanes(%x: memref<?x1024xf32>, %y: memref<?x1024xf32>) {
+  // expected-error@+1 {{order=canonical: expected threads_per_row to be a power of two where a lane has several accesses of a row, got 96}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%y[m, n] : memref<?x1024xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 1>} {
+  ^row(%r: vector<1024xf32>):
+    %s = vector.reduction <add>, %r : vector<1024xf32> into f32
+    %b = vector.broadcast %s : f32 to vector<1024xf32>
+    lnbwd.yield %b : vector<1024xf32>
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {lnbwd.order = "canonical"} {
+func.func @slices(%x: memref<?x8192xbf16>, %y: memref<?xf32>) {
+  // expected-error@+1 {{order=canonical: expected threads_per_row of at most 512 for rows of more than 4096 columns, got 1024}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8192xbf16>) outs(%y[m] : memref<?xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 1>} {
+  ^row(%r: vector<8192xbf16>):
+    %wide = arith.extf %r : vector<8192xbf16> to vector<8192xf32>
+    %s = vector.reduction <add>, %wide : vector<8192xf32> into f32
+    lnbwd.yield %s : f32
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {lnbwd.order = "canonical"} {
+func.func @leaf(%x: memref<?x1024xf32>, %y: memref<1024xf32>) {
+  // expected-error@+1 {{order=canonical: expected rows_per_workgroup 32 for rows of 1024 columns, got 16}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%y[n] add : memref<1024xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 0>} {
+  ^row(%r: vector<1024xf32>):
+    lnbwd.yield %r : vector<1024xf32>
+  }
+  return
+}
+}
