@@ -76,7 +76,8 @@ _CHEAP_BESIDE_ONE = _CHEAP - {"exp"}
 class Input:
     """A tensor that is read: ``kind`` is "row" [M, N], "column" [N], "group_column" [B, N], of
     which group b of M / B rows uses row b, "scalar" [M], or what all groups share, "repeated_row"
-    [M / B, N] and "repeated_scalar" [M / B], or all rows, "number" [1]; or a "part", which has some
+    [M / B, N] and "repeated_scalar" [M / B], or all rows, "number" [1], or each group,
+    "group_scalar" [B]; or a "part", which has some
     of the dimensions of a row block and is repeated along the others. ``dtype`` is "f16", "bf16" or
     "f32", for a row "i8": a mask, of bytes that are 0 or 1, or for a number "i64": a seed.
 
@@ -130,13 +131,13 @@ class Output:
 
 KIND_NAMES = {"row": "row_block", "repeated_row": "repeated_row_block", "column": "column",
               "group_column": "group_column", "scalar": "row_scalar",
-              "repeated_scalar": "repeated_row_scalar", "number": "number", "part": "column",
-              "lead": "row_block",
+              "repeated_scalar": "repeated_row_scalar", "group_scalar": "group_scalar",
+              "number": "number", "part": "column", "lead": "row_block",
               "column_sum": "column", "group_sum": "group_column"}
 """What :data:`lnbwd.operations.KINDS` calls the kinds of inputs and outputs."""
 
 INPUT_KINDS = ("row", "repeated_row", "column", "group_column", "scalar", "repeated_scalar",
-               "number", "part", "lead")
+               "group_scalar", "number", "part", "lead")
 """Kinds of inputs, in the order in which a program has them."""
 
 OUTPUT_KINDS = ("row", "scalar", "column_sum", "group_sum")

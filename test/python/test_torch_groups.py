@@ -43,6 +43,20 @@ class Block(nn.Module):
         return x + gate2.unsqueeze(1) * self.down(hidden)
 
 
+def test_a_number_for_each_sample(device):
+    """Branches are dropped for whole samples, beside what has a shift for each."""
+    def function(x, keep, shift):
+        y = x * keep + shift
+        return y - y.mean(-1, keepdim=True), y.sum((0, 1))
+
+    generator = torch.Generator().manual_seed(0)
+    check_against_double(function, [
+        torch.randn(shape, generator=generator).to(device)
+        for shape in ((6, 4, 64), (6, 1, 1), (6, 1, 64))])
+    region, = taken()
+    assert [i.kind for i in region.program.inputs] == ["row", "group_column", "group_scalar"]
+
+
 def gradients(model, inputs, function):
     inputs = [t.detach().clone().requires_grad_() for t in inputs]
     model.zero_grad()

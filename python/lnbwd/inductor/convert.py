@@ -193,9 +193,11 @@ class Domain:
                 self.length % distance == 0 and same(distance * size, whole)):
             return Input("lead", dtype, ((distance, self.length // distance),))
         rows_of = [(d, n) for d, n in parts if d * n > self.length]
-        # A number for each group is none, beside groups of other sizes.
         is_of_groups = (len(rows_of) == 1 and rows_of[0][0] > self.length
                         and same(math.prod(rows_of[0]), whole))
+        if is_of_groups and len(parts) == 1 and self.groups is not None and (
+                same(size, self.groups)):
+            return Input("group_scalar", dtype)
         if len(parts) < len(runs) or cut(self.length, parts) is None or is_of_groups:
             return None
         return Input("part", dtype, parts)
@@ -483,7 +485,8 @@ class Conversion:
             if place.kind != "group_column" and not is_readable(value, place.kind):
                 raise Unsupported("reads a tensor whose rows are not dense")
             parts = [part for i in (*self.inputs.values(), place) for part in i.parts]
-            of_groups = any(i.kind == "group_column" for i in (*self.inputs.values(), place))
+            of_groups = any(i.kind in ("group_column", "group_scalar")
+                            for i in (*self.inputs.values(), place))
             if cut(self.domain.length, parts) is None or (of_groups and any(
                     d * size > self.domain.length for d, size in parts)):
                 raise Unsupported(f"reads {_describe(value)}, which is no part of rows that have "

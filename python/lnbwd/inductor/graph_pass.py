@@ -34,7 +34,7 @@ from torch.utils.checkpoint import CheckpointPolicy
 from .. import compiler, launching, regions_op
 from ..errors import CompileError, LnbwdError
 from ..rowprogram import RowProgram
-from .convert import Unsupported, is_channels_last, is_constant, memory_order, same
+from .convert import Unsupported, is_channels_last, is_constant, memory_order, same, sources
 from .estimates import estimate
 from .measuring import Measurements
 from .partial_sums import erase_unused, merge, new_node, split
@@ -194,6 +194,45 @@ def _narrow_scatters(graph: Graph) -> None:
         erase_unused(graph, [zeros, source, node])
 
 
+def _spread_late(graph: Graph) -> None:
+    """Has elementwise operations read what is expanded, or computed of such, as it was before: the
+    gradient of a mean over places is a number for each sample and channel, and no row block."""
+    small: dict[Node, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {}
+    """For a node the call that makes it without the repeated elements."""
+    made: dict[Node, Node] = {}
+
+    def make(node: Node) -> Node:
+        if node in small and node not in made:
+            target, arguments, options = small[node]
+            if target is None:
+                made[node] = arguments[0]
+            else:
+                with graph.inserting_before(node), node.meta["val"].fake_mode:
+                    made[node] = new_node(graph, target, tuple(
+                        make(a) if isinstance(a, Node) else a for a in arguments), **options)
+        return made.get(node, node)
+
+    for node in list(graph.nodes):
+        value, read = node.meta.get("val"), sources(node)
+        if not isinstance(value, torch.Tensor) or not isinstance(value.numel(), int):
+            continue
+        if node.target is torch.ops.aten.expand.default:
+            if value.numel() != read[0].meta["val"].numel():
+                small[node] = (None, (read[0],), {})
+            continue
+        repeated = [source for source in read if source in small]
+        if not repeated or torch.Tag.pointwise not in getattr(node.target, "tags", ()) or any(
+                source.meta["val"].shape != value.shape for source in repeated):
+            continue
+        if len(read) == 1 and len(node.all_input_nodes) == 1:
+            small[node] = (node.target, node.args, dict(node.kwargs))
+        elif any(source not in small and source.meta["val"].shape == value.shape
+                 for source in read):
+            for source in repeated:
+                node.replace_input_with(source, make(source))
+    erase_unused(graph, list(small))
+
+
 def _shape(node: Node, graph: Graph) -> list[Any] | None:
     """The shape of a node as arguments of a view; None if it cannot be written down."""
     shape: list[Any] = list(node.meta["val"].shape)
@@ -232,7 +271,7 @@ def _replace(graph: Graph, region: Region) -> None:
             if program.inputs[index].kind == "row" and is_channels_last(node.meta["val"]):
                 inputs[index] = new_node(graph, permute, (
                     node, list(memory_order(node.meta["val"]) or ())))
-        if program.has_groups and not any(i.kind == "group_column" for i in program.inputs):
+        if program.has_groups and not any(i.dims.tells_groups for i in program.inputs):
             # The first row block says how many groups there are.
             first = next(p for p, i in enumerate(program.inputs) if i.kind == "row")
             groups = region.domain.groups
@@ -334,6 +373,7 @@ class RegionPass(_Pass):
         _register_lowering()
         if _can_run_on_any(graph):
             _narrow_scatters(graph)
+            _spread_late(graph)
         splits = split(graph)
         regions = find_regions(graph, [node for one in splits for node in one.combining()])
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
