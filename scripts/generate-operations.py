@@ -103,12 +103,15 @@ def cpp(tables: dict[str, Any]) -> str:
                   f"inline constexpr size_t k{name}Count = {len(values)};"]
     elements = tables["ELEMENTS"]
     lines += [f"enum class Element {{ {', '.join(e[0].upper() for e in elements)} }};",
+              "/// Those in memory, which come first.",
+              f"inline constexpr size_t kElementCount = {sum(e[1] > 0 for e in elements)};",
               "#endif // LNBWD_OPERATION_ENUMS", "", "#ifdef LNBWD_OPERATION_TABLES"]
     kinds = (f'    {{"{name}", {", ".join(map(flag, has))}}},' for name, *has in tables["KINDS"])
     lines += ["inline constexpr KindInfo kKinds[] = {", *kinds, "};"]
     lines += ["inline constexpr ElementInfo kElements[] = {"]
-    lines += [f'    {{"{name}", {size}, ElementUse::{camel(use)}}},'
-              for name, size, use, *_ in elements]
+    lines += [f'    {{"{name}", {size}, ElementUse::{camel(use)}, '
+              f"{fraction}, {bias}, 0x{largest:x}}},"
+              for name, size, use, _, _, fraction, bias, largest in elements]
     lines += ["};"]
     lines += ["inline constexpr RoleInfo kRoles[] = {"]
     lines += [f'    {{"{name}", OperandKind::{camel(kind)}, {flag(own)}, '
@@ -128,7 +131,9 @@ def cpp(tables: dict[str, Any]) -> str:
               "#endif // LNBWD_OPERATION_TABLES", "", "#ifdef LNBWD_OPERATION_REFERENCE"]
     lines += [f"LNBWD_OPERATION_REFERENCE({camel(operation[0])}, {operation[3]})"
               for operation in operations]
-    lines += ["#endif // LNBWD_OPERATION_REFERENCE", ""]
+    lines += ["#endif // LNBWD_OPERATION_REFERENCE", "", "#ifdef LNBWD_ELEMENT"]
+    lines += [f"LNBWD_ELEMENT({e[0].upper()}, {e[3]})" for e in elements if e[1]]
+    lines += ["#endif // LNBWD_ELEMENT", ""]
     return "\n".join(lines)
 
 
@@ -149,10 +154,13 @@ def python(declared: Declaration) -> str:
              "KINDS = (",
              *(f"    ({quoted(k)}, {', '.join(str(bool(k[has])) for has in DIMENSIONS)}),"
                for k in declared.kinds), ")",
-             "# Name, bytes, what row programs make of it, PyTorch's name, NumPy's.",
+             "# Name, bytes, what row programs make of it, PyTorch's name, NumPy's; of floats bits "
+             "of the",
+             "# fraction, bias of the exponent, and bits of the largest number.",
              "ELEMENTS = (",
              *(f"    ({quoted(e)}, {e['bytes']}, \"{declared.use_of(e)}\", \"{e['torch']}\", "
-               f"\"{e['numpy']}\")," for e in declared.elements), ")",
+               f"\"{e['numpy']}\", {e['fraction']}, {e['bias']}, 0x{e['largest']:x}),"
+               for e in declared.elements), ")",
              f"EXTENTS = ({', '.join(quoted(e) for e in declared.extents)})", "",
              "# Name, kind, whether the element is one of its own, how long a row is.", "ROLES = ("]
     lines += [f"    ({quoted(r)}, {quoted(declared.kind_of(r))}, {bool(r['hasOwnElement'])}, "

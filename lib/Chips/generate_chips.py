@@ -28,9 +28,9 @@ BANNER = "Generated from lib/Chips/Chips.json by lib/Chips/generate_chips.py: ed
 ROW_KEYS = {"family", "tests"}
 FAMILY_KEYS = {"about", "vendor", "simulated", "tests"}
 PYTHON_TYPES = {"integer": int, "flag": bool, "text": str, "backend": str, "matrixUnit": str,
-                "model": str}
+                "float8Unit": str, "model": str}
 # Types whose values are those of an enumeration in lnbwd/Target/ChipInfo.h.
-ENUMERATIONS = ("backend", "matrixUnit")
+ENUMERATIONS = ("backend", "matrixUnit", "float8Unit")
 
 
 class Side:
@@ -50,7 +50,8 @@ class Side:
 
 COMPILER = Side("compiler", "ChipInfo", {"integer": "int64_t", "flag": "bool",
                                          "text": "llvm::StringRef", "backend": "Backend",
-                                         "matrixUnit": "MatrixUnit"}, "name")
+                                         "matrixUnit": "MatrixUnit",
+                                         "float8Unit": "Float8Unit"}, "name")
 SIMULATOR = Side("simulator", "SimulatedChip", {"integer": "unsigned", "flag": "bool",
                                                 "text": "const char *"}, "Chip")
 

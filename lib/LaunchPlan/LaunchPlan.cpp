@@ -106,7 +106,9 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
   if (!element || !getInfo(*element).bytes)
     return function.emitError("expected argument ")
            << number
-           << " to be a memref of f16, bf16, f32, i8, i32 or i64, got "
+           << " to be a memref of f16, bf16, f32, a float of 8 bits, i8, i32 "
+              "or "
+              "i64, got "
            << function.getArgumentTypes()[number];
   auto text = [&](StringRef attribute, std::string otherwise) {
     auto attr = function.getArgAttrOfType<StringAttr>(number, attribute);

@@ -1,4 +1,4 @@
-//===- FloatFormat.cpp - f16, bf16 and f32 on the host --------------------===//
+//===- FloatFormat.cpp - The types of elements on the host ----------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +8,10 @@
 
 #include "lnbwd/Reference/FloatFormat.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace lnbwd::reference {
 
@@ -25,79 +27,80 @@ static float floatOf(uint32_t bits) {
   return value;
 }
 
-namespace {
-/// What is asked of a format. Half a unit above the largest number a tie goes
-/// to even, here infinity.
-struct FormatFacts {
-  double unitRoundoff, smallestSubnormal, overflowThreshold;
-};
-} // namespace
-
-static const FormatFacts &factsOf(FloatFormat format) {
-  static constexpr FormatFacts facts[] = {
-      {0x1p-11, 0x1p-24, 0x1p16 - 0x1p4},
-      {0x1p-8, 0x1p-133, 0x1p128 - 0x1p119},
-      {0x1p-24, 0x1p-149, 0x1p128 - 0x1p103}};
-  bool isFloat = getInfo(format).isFloat();
-  return facts[static_cast<size_t>(isFloat ? format : FloatFormat::F32)];
+/// What is asked of a format; of no float as of float32.
+static const ElementInfo &factsOf(FloatFormat format) {
+  const ElementInfo &info = getInfo(format);
+  return info.isFloat() ? info : getInfo(FloatFormat::F32);
 }
 
-double unitRoundoff(FloatFormat format) { return factsOf(format).unitRoundoff; }
+/// The pattern without its sign, all ones.
+static uint32_t magnitudeMask(const ElementInfo &info) {
+  return (uint32_t(1) << (8 * info.bytes - 1)) - 1;
+}
+
+/// The value of a pattern that is a finite number, without its sign.
+static float finiteValue(const ElementInfo &info, uint32_t magnitude) {
+  // Exponents are off by the difference of the biases; subnormal numbers are
+  // such of float32.
+  float factor = floatOf(static_cast<uint32_t>(254 - info.bias) << 23);
+  return floatOf(magnitude << (23 - info.fraction)) * factor;
+}
+
+double unitRoundoff(FloatFormat format) {
+  return std::ldexp(1, -1 - factsOf(format).fraction);
+}
 
 double smallestSubnormal(FloatFormat format) {
-  return factsOf(format).smallestSubnormal;
+  return finiteValue(factsOf(format), 1);
 }
 
 double overflowThreshold(FloatFormat format) {
-  return factsOf(format).overflowThreshold;
+  const ElementInfo &info = factsOf(format);
+  if (info.saturates())
+    return std::numeric_limits<double>::infinity();
+  // Half a unit above the largest number a tie goes to even, here infinity.
+  double largest = finiteValue(info, info.largest);
+  return largest + (largest - finiteValue(info, info.largest - 1)) / 2;
 }
 
-uint16_t floatToBF16(float value) {
-  uint32_t bits = bitsOf(value);
-  // Adding to a NaN could carry it into infinity or zero: make it quiet.
+uint32_t encode(FloatFormat format, float value) {
+  const ElementInfo &info = getInfo(format);
+  uint32_t bits = bitsOf(value), magnitude = bits & 0x7fffffff;
+  uint32_t sign = (bits >> 31) * (magnitudeMask(info) + 1);
   if (std::isnan(value))
-    return static_cast<uint16_t>((bits >> 16) | 0x40);
-  uint32_t odd = (bits >> 16) & 1;
-  return static_cast<uint16_t>((bits + 0x7fff + odd) >> 16);
-}
-
-float bf16ToFloat(uint16_t bits) {
-  return floatOf(static_cast<uint32_t>(bits) << 16);
-}
-
-uint16_t floatToF16(float value) {
-  uint32_t bits = bitsOf(value);
-  uint32_t sign = (bits >> 16) & 0x8000;
-  uint32_t magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000)
-    return static_cast<uint16_t>(sign | 0x7e00 | ((magnitude >> 13) & 0x3ff));
-  // 65520 and more round to infinity.
-  if (magnitude >= 0x477ff000)
-    return static_cast<uint16_t>(sign | 0x7c00);
-  // Below 2^-14 the result is subnormal, a multiple of 2^-24: adding 0.5 aligns
-  // the value so that the float's own last bit is worth 2^-24, and the host's
-  // addition rounds it there.
-  if (magnitude < 0x38800000) {
-    float aligned = floatOf(magnitude) + 0.5F;
-    return static_cast<uint16_t>(sign | (bitsOf(aligned) - 0x3f000000));
+    return info.hasOneZero() ? magnitudeMask(info) + 1
+                             : sign | magnitudeMask(info);
+  // A subnormal result is a multiple of the smallest one: added to a number
+  // whose own last bit is worth that, the host's addition rounds it there.
+  int shift = 23 - info.fraction;
+  uint32_t code;
+  if (magnitude < static_cast<uint32_t>(128 - info.bias) << 23) {
+    uint32_t unit = static_cast<uint32_t>(128 - info.bias + shift) << 23;
+    code = bitsOf(floatOf(magnitude) + floatOf(unit)) - unit;
+  } else {
+    uint32_t odd = (magnitude >> shift) & 1;
+    uint32_t half = (uint32_t(1) << shift) / 2;
+    magnitude -= static_cast<uint32_t>(127 - info.bias) << 23;
+    code = std::min((magnitude + half - 1 + odd) >> shift,
+                    info.largest + (info.saturates() ? 0 : 1));
   }
-  uint32_t odd = (magnitude >> 13) & 1;
-  // Re-bias the exponent from 127 to 15 and round the 13 bits that go.
-  uint32_t rounded = magnitude - (uint32_t(112) << 23) + 0xfff + odd;
-  return static_cast<uint16_t>(sign | (rounded >> 13));
+  return info.hasOneZero() && code == 0 ? 0 : sign | code;
 }
 
-float f16ToFloat(uint16_t bits) {
-  uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
-  uint32_t exponent = (bits >> 10) & 0x1f;
-  uint32_t mantissa = bits & 0x3ff;
-  if (exponent == 0x1f)
-    return floatOf(sign | 0x7f800000 | (mantissa << 13));
-  if (exponent == 0) {
-    float magnitude = std::ldexp(static_cast<float>(mantissa), -24);
-    return sign ? -magnitude : magnitude;
+float decode(FloatFormat format, uint32_t bits) {
+  const ElementInfo &info = getInfo(format);
+  uint32_t magnitude = bits & magnitudeMask(info);
+  bool isNegative = bits != magnitude;
+  if (info.hasOneZero() && isNegative && magnitude == 0)
+    return std::numeric_limits<float>::quiet_NaN();
+  float value = finiteValue(info, magnitude);
+  if (magnitude > info.largest) {
+    // An infinity has no fraction.
+    uint32_t fraction = magnitude & ((uint32_t(1) << info.fraction) - 1);
+    value = fraction ? std::numeric_limits<float>::quiet_NaN()
+                     : std::numeric_limits<float>::infinity();
   }
-  return floatOf(sign | ((exponent + 112) << 23) | (mantissa << 13));
+  return isNegative ? -value : value;
 }
 
 template <typename T> static T load(const char *address) {
@@ -110,18 +113,17 @@ double loadElement(FloatFormat format, const void *array, size_t index) {
   const char *address =
       static_cast<const char *>(array) + index * formatSize(format);
   switch (format) {
-  case FloatFormat::F16:
-    return f16ToFloat(load<uint16_t>(address));
-  case FloatFormat::BF16:
-    return bf16ToFloat(load<uint16_t>(address));
   case FloatFormat::F32:
     return load<float>(address);
   case FloatFormat::I32:
     return load<int32_t>(address);
   case FloatFormat::I64:
     return static_cast<double>(load<int64_t>(address));
-  default:
+  case FloatFormat::I8:
     return load<uint8_t>(address);
+  default:
+    return decode(format, formatSize(format) == 2 ? load<uint16_t>(address)
+                                                  : load<uint8_t>(address));
   }
 }
 
@@ -131,18 +133,18 @@ void storeElement(FloatFormat format, void *array, size_t index, double value) {
     std::memcpy(address, &element, sizeof(element));
   };
   switch (format) {
-  case FloatFormat::F16:
-    return store(floatToF16(static_cast<float>(value)));
-  case FloatFormat::BF16:
-    return store(floatToBF16(static_cast<float>(value)));
   case FloatFormat::F32:
     return store(static_cast<float>(value));
   case FloatFormat::I32:
     return store(static_cast<int32_t>(value));
   case FloatFormat::I64:
     return store(static_cast<int64_t>(value));
-  default:
+  case FloatFormat::I8:
     return store(static_cast<uint8_t>(value > 0));
+  default:
+    uint32_t bits = encode(format, static_cast<float>(value));
+    return formatSize(format) == 2 ? store(static_cast<uint16_t>(bits))
+                                   : store(static_cast<uint8_t>(bits));
   }
 }
 

@@ -101,9 +101,9 @@ private:
                   operation.type.element == Element::I32,
               "expects to make integers of 32 bits of such of 64");
     if (operation.name == "arith.truncf")
-      require(operation.type.element == Element::F16 ||
-                  operation.type.element == Element::BF16,
-              "expects to make f16 or bf16");
+      require(!isInteger(operation.type) &&
+                  operation.type.element != Element::F32,
+              "expects to make floats of 16 or 8 bits");
   }
 
   void checkStructured() const {

@@ -275,13 +275,14 @@ static lnbwd_argument_kind readKind(const json &value,
   return readChoice(value, where, kinds);
 }
 
-static_assert(static_cast<int>(Element::F32) == LNBWD_ELEMENT_F32 &&
-              static_cast<int>(Element::I64) == LNBWD_ELEMENT_I64);
+#define LNBWD_ELEMENT(name, torch)                                             \
+  static_assert(static_cast<int>(Element::name) == LNBWD_ELEMENT_##name);
+#include "lnbwd/Operations/Operations.h.inc"
+#undef LNBWD_ELEMENT
 
 static lnbwd_element readElement(PlanReader &reader) {
   static const auto elements = [] {
-    std::array<std::pair<const char *, lnbwd_element>, LNBWD_ELEMENT_I64 + 1>
-        result;
+    std::array<std::pair<const char *, lnbwd_element>, kElementCount> result;
     for (size_t i = 0; i < result.size(); ++i)
       result[i] = {kElements[i].name, static_cast<lnbwd_element>(i)};
     return result;

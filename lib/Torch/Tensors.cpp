@@ -8,7 +8,7 @@
 
 #include "Tensors.h"
 
-#include "lnbwd/Runtime/lnbwd_runtime.h"
+#include "lnbwd/Operations/Operations.h"
 
 #include <algorithm>
 #include <dlfcn.h>
@@ -58,10 +58,11 @@ StableIValue giveOrUndefined(Tensor tensor) {
 //===----------------------------------------------------------------------===//
 
 int32_t dtypeOf(int32_t element) {
+#define LNBWD_ELEMENT(name, torch) aoti_torch_dtype_##torch(),
   static const int32_t numbers[] = {
-      aoti_torch_dtype_float16(), aoti_torch_dtype_bfloat16(),
-      aoti_torch_dtype_float32(), aoti_torch_dtype_bool(),
-      aoti_torch_dtype_int32(),   aoti_torch_dtype_int64()};
+#include "lnbwd/Operations/Operations.h.inc"
+  };
+#undef LNBWD_ELEMENT
   return numbers[element];
 }
 
@@ -73,7 +74,7 @@ static int32_t dtypeNumber(AtenTensorHandle tensor) {
 
 int32_t elementOf(AtenTensorHandle tensor) {
   int32_t dtype = dtypeNumber(tensor);
-  for (int32_t element = 0; element <= LNBWD_ELEMENT_I64; ++element)
+  for (int32_t element = 0; element < int32_t(kElementCount); ++element)
     if (dtype == dtypeOf(element))
       return element;
   return -2;

@@ -30,15 +30,20 @@ KINDS = (
     ("group_scalar", True, False, False),
     ("number", False, False, False),
 )
-# Name, bytes, what row programs make of it, PyTorch's name, NumPy's.
+# Name, bytes, what row programs make of it, PyTorch's name, NumPy's; of floats bits of the
+# fraction, bias of the exponent, and bits of the largest number.
 ELEMENTS = (
-    ("f16", 2, "float", "float16", "float16"),
-    ("bf16", 2, "float", "bfloat16", "uint16"),
-    ("f32", 4, "float", "float32", "float32"),
-    ("i8", 1, "mask", "bool", "uint8"),
-    ("i32", 4, "integer", "int32", "int32"),
-    ("i64", 8, "integer", "int64", "int64"),
-    ("i1", 0, "condition", "bool", "bool"),
+    ("f16", 2, "float", "float16", "float16", 10, 15, 0x7bff),
+    ("bf16", 2, "float", "bfloat16", "uint16", 7, 127, 0x7f7f),
+    ("f32", 4, "float", "float32", "float32", 23, 127, 0x7f7fffff),
+    ("i8", 1, "mask", "bool", "uint8", 0, 0, 0x0),
+    ("i32", 4, "integer", "int32", "int32", 0, 0, 0x0),
+    ("i64", 8, "integer", "int64", "int64", 0, 0, 0x0),
+    ("f8E4M3FN", 1, "float8", "float8_e4m3fn", "uint8", 3, 7, 0x7e),
+    ("f8E5M2", 1, "float8", "float8_e5m2", "uint8", 2, 15, 0x7b),
+    ("f8E4M3FNUZ", 1, "float8", "float8_e4m3fnuz", "uint8", 3, 8, 0x7f),
+    ("f8E5M2FNUZ", 1, "float8", "float8_e5m2fnuz", "uint8", 2, 16, 0x7f),
+    ("i1", 0, "condition", "bool", "bool", 0, 0, 0x0),
 )
 EXTENTS = ("row", "output", "matrix")
 

@@ -41,10 +41,11 @@ def run_kernel(kernel: runtime.Kernel, inputs: Mapping[str, Any]) -> dict[str, A
         array = np.ascontiguousarray(inputs[a.name])
         if a.element == "i8" and array.dtype in ("bool", "int8"):
             array = array.view("uint8")
-        if array.dtype != _TYPES[a.element] and str(array.dtype) != "bfloat16":
+        if str(array.dtype) not in (_TYPES[a.element], ELEMENTS[a.element].torch):
+            of_bits = f" (the bits of {ELEMENTS[a.element].torch})"
+            is_bits = a.element != "i8" and _TYPES[a.element] != ELEMENTS[a.element].torch
             raise ValueError(f"{a.name}: expected {_TYPES[a.element]}"
-                             f"{' (the bits of bfloat16)' if a.element == 'bf16' else ''}, "
-                             f"got {array.dtype}")
+                             f"{of_bits if is_bits else ''}, got {array.dtype}")
         if a.kind == "column":
             if array.size != a.row_length:
                 raise ValueError(f"{a.name}: expected {a.row_length} elements, got {array.size}")

@@ -153,7 +153,7 @@ def override_aten(dispatch_key: str, names: Sequence[str] | None,
     library = load()
     assert library is not None
     given = names and (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
-    types = [dtype for dtype in _ELEMENTS if dtype.is_floating_point]
+    types = [dtype for dtype in _ELEMENTS if dtype.is_floating_point and dtype.itemsize > 1]
     epsilons = (ctypes.c_double * len(types))(*map(find_epsilon, types))
 
     def override() -> int:

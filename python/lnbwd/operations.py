@@ -58,7 +58,10 @@ class Element:
         bytes: of one element.
         use: "float", "mask": a byte of a row block for each boolean, or "integer", of what is read
             and has no columns.
-        torch, numpy: what PyTorch and NumPy call it; NumPy has the bits of bfloat16 alone.
+        torch, numpy: what PyTorch and NumPy call it; NumPy has the bits of bfloat16 and float8
+            alone.
+        fraction, bias, largest: of a float the bits of its fraction, the bias of its exponent, and
+            the bits of the largest number.
     """
 
     name: str
@@ -66,10 +69,14 @@ class Element:
     use: str
     torch: str
     numpy: str
+    fraction: int
+    bias: int
+    largest: int
 
     def is_of(self, kind: Kind) -> bool:
         """Whether operands of that kind may have such elements."""
-        return {"float": True, "mask": kind.has_rows and kind.has_columns,
+        is_block = kind.has_rows and kind.has_columns
+        return {"float": True, "float8": is_block, "mask": is_block,
                 "integer": not kind.has_columns}[self.use]
 
 

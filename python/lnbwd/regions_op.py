@@ -77,8 +77,8 @@ class Operand:
         kind: which dimensions it has, a name in :data:`lnbwd.operations.KINDS`: "row_block" (M x
             row_length), "column" (row_length), "row_scalar" (M), "group_column" (B x row_length, a
             row for each group of M / B rows), "repeated_row_block" (M / B x row_length), ...
-        dtype: the type of its elements: float16, bfloat16 or float32; for a row block also bool, a
-            mask; for what has no columns also int32 or int64, which are read.
+        dtype: the type of its elements: float16, bfloat16 or float32; for a row block also float8
+            or bool, a mask; for what has no columns also int32 or int64, which are read.
         row_length: N; 1 where there are no columns.
     """
 

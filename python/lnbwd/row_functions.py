@@ -31,6 +31,7 @@ from torch import Tensor
 
 from .errors import place_of, refusal
 from .launching import falls_back
+from .operations import ELEMENTS
 
 __all__ = ["Columns", "RowFunction", "Rows", "Scalars", "rowwise"]
 
@@ -55,7 +56,10 @@ Scalars = Annotated[Tensor, _Kind("scalar")]
 """A number for each row, ``[..., 1]``."""
 
 _WORDS = {"row": "lnbwd.Rows", "column": "lnbwd.Columns", "scalar": "lnbwd.Scalars"}
-_TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_FLOATS, _FLOAT8 = ([getattr(torch, element.torch) for element in ELEMENTS.values()
+                     if element.use == use] for use in ("float", "float8"))
+_TYPES = {"row": (torch.float64, *_FLOATS, *_FLOAT8), "column": (torch.float64, *_FLOATS),
+          "scalar": (torch.float64, *_FLOATS)}
 _CONSTANTS = (bool, int, float, str)
 _MAX_CALLS = 4096
 _MANY_PLANS = 64
@@ -255,8 +259,9 @@ class RowFunction(Generic[P, R]):
             if not isinstance(value, Tensor):
                 raise fail(TypeError, f"expected a tensor ({_WORDS[parameter.kind]}), got "
                            f"{type(value).__name__}")
-            if value.dtype not in _TYPES:
-                raise fail(TypeError, "expected float16, bfloat16, float32 or float64, got "
+            if value.dtype not in _TYPES[parameter.kind]:
+                raise fail(TypeError, "expected float16, bfloat16, float32, float64 or, of "
+                           "lnbwd.Rows, float8, got "
                            f"{value.dtype}; convert it by {name}.float()")
             if value.device != first.device:
                 raise fail(ValueError, f"expected a tensor on {first.device} like {first_name}, "
@@ -342,8 +347,9 @@ def rowwise(function: Any = None, /, *, saved: Sequence[str] | None = None) -> A
     - :data:`Columns`, ``[N]``;
     - :data:`Scalars`, ``[..., 1]``;
 
-    float16, bfloat16 or float32, in any mix; ``| None`` may stand after each. Parameters
-    annotated float, int, bool or str are constants of the kernel, compiled in for each value.
+    float16, bfloat16, float32 or, of rows, float8, in any mix; ``| None`` may stand after each.
+    Parameters annotated float, int, bool or str are constants of the kernel, compiled in for each
+    value.
 
     It returns one tensor or a tuple, of ``[..., N]``, ``[..., 1]`` or ``[...]``, of the types that
     PyTorch's own rules give. Values are float32 within, rounded where the function itself casts

@@ -42,6 +42,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .errors import refusal
 from .inductor.convert import (
     DTYPES,
+    FLOATS,
     NORM,
     SOFTMAXES,
     Conversion,
@@ -416,13 +417,13 @@ def _convert(conversion: Conversion, node: Node, label: _Label, order: Mapping[N
     check(node, conversion.domain)
     source = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
     if (node.target is prims.convert_element_type.default and isinstance(source, Tensor)
-            and source.dtype in DTYPES and node.meta["val"].dtype in DTYPES):
+            and source.dtype in FLOATS and node.meta["val"].dtype in FLOATS):
         # Values are float32, whatever PyTorch's type for them is, but where the function itself
         # asks for another one.
         value = conversion.value(node.args[0])
         to = node.meta["val"].dtype
         if label.is_cast and to != torch.float32:
-            value = conversion.builder.add("round", value, DTYPES[to])
+            value = conversion.builder.add("round", value, FLOATS[to])
         conversion.values[node] = value
     else:
         conversion.convert(node)
@@ -537,10 +538,11 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
         got = f"{str(value.dtype).replace('torch.', '')} {shape}"
         expected = [*rows.shape[:-1], *{"row": [signature.length], "scalar": [1],
                                         "number": []}[shapes[-1]]]
-        if role not in ("row", "scalar") or value.dtype not in DTYPES or shape != expected:
+        types = FLOATS if role == "row" else DTYPES
+        if role not in ("row", "scalar") or value.dtype not in types or shape != expected:
             raise refuse(node, f"is what {what}, {got}; expected rows {list(rows.shape)} or row "
                                f"scalars {[*rows.shape[:-1], 1]} of a floating-point type")
-        outputs.append(Output(role, DTYPES[value.dtype], conversion.value(node)))
+        outputs.append(Output(role, FLOATS[value.dtype], conversion.value(node)))
     results, extras = outputs[:count], outputs[count:]
     builder = conversion.builder
     needed = builder.needed(result.value for result in results)

@@ -79,7 +79,8 @@ class Input:
     [M / B, N] and "repeated_scalar" [M / B], or all rows, "number" [1], or each group,
     "group_scalar" [B]; or a "part", which has some
     of the dimensions of a row block and is repeated along the others. ``dtype`` is "f16", "bf16" or
-    "f32", for a row "i8": a mask, of bytes that are 0 or 1, or for a number "i64": a seed.
+    "f32", for a row also a float of 8 bits or "i8": a mask, of bytes that are 0 or 1, or for a
+    number "i64": a seed.
 
     ``parts`` are the dimensions of a part, outermost first: of each the number of elements of a row
     block from one index to the next, and its size. GroupNorm's weight of C channels of S elements
@@ -746,7 +747,7 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
     types = {name: getattr(torch, element.torch) for name, element in ELEMENTS.items()}
     wide = dtype or torch.float32
     tensors = [tensor.detach().reshape(-1, i.row_length(program.length)).to(
-                   wide if ELEMENTS[i.dtype].use == "float" else types[i.dtype])
+                   wide if ELEMENTS[i.dtype].use.startswith("float") else types[i.dtype])
                for i, tensor in zip(program.inputs, inputs, strict=True)]
     counts = [t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
               if i.dims.has_groups and i.dims.has_rows]
@@ -786,7 +787,7 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
         elif name == "round":
             value = values[operands[0]]
             if rounds:
-                value = value.to(types[operands[1]]).to(wide)
+                value = _narrow(value, types[operands[1]]).to(wide)
         elif name == "detach":
             value = values[operands[0]]
         elif name in SUMS:
@@ -808,8 +809,18 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
             value = value.expand(rows, program.length).contiguous()
         else:
             value = value.expand(rows, 1).reshape(-1)
-        outputs.append(value.to(types[output.dtype]) if rounds else value)
+        outputs.append(_narrow(value, types[output.dtype]) if rounds else value)
     return outputs
+
+
+def _narrow(value: Tensor, dtype: Any) -> Tensor:
+    """A tensor in another type; in float8, what is beyond the largest number becomes that."""
+    import torch
+
+    if dtype.is_floating_point and dtype.itemsize == 1:
+        most = torch.finfo(dtype).max
+        value = value.clamp(-most, most)
+    return value.to(dtype)
 
 
 def _draw(seed: Tensor, rows: int, length: int) -> Tensor:

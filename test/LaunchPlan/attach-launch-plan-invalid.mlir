@@ -69,7 +69,7 @@ module attributes {gpu.container_module} {
   gpu.module @kernels {
     gpu.func @k(%x: memref<1xf64>) kernel { gpu.return }
   }
-  // expected-error@+1 {{expected argument 0 to be a memref of f16, bf16, f32, i8, i32 or i64, got 'memref<1xf64>'}}
+  // expected-error@+1 {{expected argument 0 to be a memref of f16, bf16, f32, a float of 8 bits, i8, i32 or i64, got 'memref<1xf64>'}}
   func.func @element(%x: memref<1xf64>) {
     %c1 = arith.constant 1 : index
     gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%x : memref<1xf64>)
@@ -83,7 +83,7 @@ module attributes {gpu.container_module} {
   gpu.module @kernels {
     gpu.func @k(%x: memref<1xf32>) kernel { gpu.return }
   }
-  // expected-error@+1 {{expected argument 1 to be a memref of f16, bf16, f32, i8, i32 or i64, got 'index'}}
+  // expected-error@+1 {{expected argument 1 to be a memref of f16, bf16, f32, a float of 8 bits, i8, i32 or i64, got 'index'}}
   func.func @scalar(%x: memref<1xf32>, %m: index) {
     %c1 = arith.constant 1 : index
     gpu.launch_func @kernels::@k blocks in (%m, %c1, %c1) threads in (%c1, %c1, %c1) args(%x : memref<1xf32>)

@@ -78,6 +78,10 @@ public:
       ++result.undecided;
       return;
     }
+    if (const ElementInfo &info = getInfo(format); info.saturates()) {
+      double largest = reference::decode(format, info.largest);
+      expected = std::clamp(expected, -largest, largest);
+    }
     double actual = reference::loadElement(format, contents, index);
     double magnitude = std::abs(expected);
     bool isNumber = magnitude - bound < surelyInfinite; // false for NaN
@@ -147,6 +151,8 @@ double tolerance(bool isSum, FloatFormat format) {
   default:
     break;
   }
+  if (getInfo(format).saturates())
+    return 1.1 * reference::unitRoundoff(format);
   return isSum ? 1e-6 : 5e-7;
 }
 

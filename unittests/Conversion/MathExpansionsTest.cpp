@@ -456,3 +456,84 @@ TEST(MathExpansions, Approximate) {
       "rsqrt", [](auto &math, float x) { return math.rsqrt(x); },
       [](double x) { return 1 / std::sqrt(x); }, 5e-7, 0x1p-126f);
 }
+
+namespace {
+using Float8 = MathExpansions<Evaluator<AMD>>::Float8;
+} // namespace
+
+constexpr Float8 float8Formats[] = {
+    {3, 7, 0x7e}, {2, 15, 0x7b}, {3, 8, 0x7f}, {2, 16, 0x7f}};
+
+/// What a magnitude up to the largest is by the definition of the format.
+static double valueOf(Float8 format, uint32_t magnitude) {
+  int exponent = int(magnitude >> format.fraction);
+  uint32_t hidden = 1U << format.fraction, fraction = magnitude % hidden;
+  return std::ldexp(exponent ? hidden + fraction : fraction,
+                    std::max(exponent, 1) - int(format.bias) -
+                        int(format.fraction));
+}
+
+TEST(MathExpansions, FromFloat8) {
+  Evaluator<AMD> evaluator;
+  MathExpansions<Evaluator<AMD>> math(evaluator);
+  for (Float8 format : float8Formats)
+    for (uint32_t code = 0; code < 256; ++code) {
+      uint32_t magnitude = code & 0x7f;
+      float value = math.fromFloat8(code, format);
+      if (format.hasOneZero() ? code == 0x80
+                              : magnitude > format.largest &&
+                                    !(format.fraction == 2 &&
+                                      magnitude == format.largest + 1)) {
+        EXPECT_TRUE(std::isnan(value)) << code;
+        continue;
+      }
+      double expected =
+          magnitude > format.largest ? infinity : valueOf(format, magnitude);
+      EXPECT_EQ(std::fabs(value), expected) << code;
+      EXPECT_EQ(std::signbit(value), code >= 0x80) << code;
+    }
+}
+
+// Against a search for the nearest number.
+TEST(MathExpansions, ToFloat8) {
+  Evaluator<AMD> evaluator;
+  MathExpansions<Evaluator<AMD>> math(evaluator);
+  for (Float8 format : float8Formats) {
+    auto check = [&](float x) {
+      uint32_t code = math.toFloat8(x, format);
+      uint32_t sign = std::signbit(x) ? 0x80 : 0;
+      if (std::isnan(x)) {
+        EXPECT_EQ(code, format.hasOneZero() ? 0x80 : sign | 0x7f);
+        return;
+      }
+      double size = std::fabs(double(x));
+      uint32_t low = 0, high = format.largest;
+      while (low + 1 < high) {
+        uint32_t middle = (low + high) / 2;
+        (valueOf(format, middle) <= size ? low : high) = middle;
+      }
+      double below = size - valueOf(format, low);
+      double above = valueOf(format, high) - size;
+      uint32_t nearest =
+          below < above || (below == above && low % 2 == 0) ? low : high;
+      bool hasSign = nearest != 0 || !format.hasOneZero();
+      EXPECT_EQ(code, nearest | (hasSign ? sign : 0)) << x;
+    };
+    for (uint64_t bits = 0; bits < uint64_t(1) << 32; bits += 4099)
+      check(fromBits(uint32_t(bits)));
+    for (uint32_t code = 0; code < format.largest; ++code) {
+      auto middle =
+          float((valueOf(format, code) + valueOf(format, code + 1)) / 2);
+      for (float x :
+           {float(valueOf(format, code)), middle, std::nextafter(middle, 0.0F),
+            std::nextafter(middle, infinity)}) {
+        check(x);
+        check(-x);
+      }
+    }
+    for (float x : {0.0F, infinity, float(NAN)}) {
+      check(x);
+      check(-x);
+    }
+  }
+}

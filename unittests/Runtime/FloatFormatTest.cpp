@@ -1,4 +1,4 @@
-//===- FloatFormatTest.cpp - Conversions of f16 and bf16 ------------------===//
+//===- FloatFormatTest.cpp - Conversions of short floats ------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -28,35 +28,61 @@ static float floatOf(uint32_t bits) {
   return value;
 }
 
-static float decode(FloatFormat format, uint16_t bits) {
-  return format == FloatFormat::F16 ? f16ToFloat(bits) : bf16ToFloat(bits);
+namespace {
+/// What the definition of a format says: bits of the fraction, the bias, and
+/// the bits of the largest number.
+struct Definition {
+  int fraction, bias;
+  uint32_t signBit, largest;
+};
+} // namespace
+
+static Definition define(FloatFormat format) {
+  switch (format) {
+  case FloatFormat::F16:
+    return {10, 15, 0x8000, 0x7bff};
+  case FloatFormat::BF16:
+    return {7, 127, 0x8000, 0x7f7f};
+  case FloatFormat::F8E4M3FN:
+    return {3, 7, 0x80, 0x7e};
+  case FloatFormat::F8E5M2:
+    return {2, 15, 0x80, 0x7b};
+  case FloatFormat::F8E4M3FNUZ:
+    return {3, 8, 0x80, 0x7f};
+  default:
+    return {2, 16, 0x80, 0x7f};
+  }
 }
 
-static uint16_t encode(FloatFormat format, float value) {
-  return format == FloatFormat::F16 ? floatToF16(value) : floatToBF16(value);
+static bool isShort(FloatFormat format) {
+  return define(format).signBit == 0x80;
 }
 
 /// The value of a pattern by the definition of the format.
-static double definition(FloatFormat format, uint16_t bits) {
-  int mantissaBits = format == FloatFormat::F16 ? 10 : 7;
-  int bias = format == FloatFormat::F16 ? 15 : 127;
-  int exponent = (bits & 0x7fff) >> mantissaBits;
-  int mantissa = bits & ((1 << mantissaBits) - 1);
-  double sign = bits & 0x8000 ? -1.0 : 1.0;
-  if (exponent == 2 * bias + 1)
-    return mantissa ? std::nan("") : sign * INFINITY;
+static double definition(FloatFormat format, uint32_t bits) {
+  auto [fractionBits, bias, signBit, largest] = define(format);
+  uint32_t magnitude = bits & (signBit - 1);
+  int exponent = int(magnitude >> fractionBits);
+  int fraction = int(magnitude & ((1U << fractionBits) - 1));
+  double sign = bits & signBit ? -1.0 : 1.0;
+  bool isInfinity =
+      magnitude == largest + 1 && fraction == 0 && largest != 0x7f;
+  if (isInfinity)
+    return sign * INFINITY;
+  if (magnitude > largest || (largest == 0x7f && bits == signBit))
+    return std::nan("");
   if (exponent == 0)
-    return sign * std::ldexp(mantissa, 1 - bias - mantissaBits);
-  return sign * std::ldexp((1 << mantissaBits) + mantissa,
-                           exponent - bias - mantissaBits);
+    return sign * std::ldexp(fraction, 1 - bias - fractionBits);
+  return sign * std::ldexp((1 << fractionBits) + fraction,
+                           exponent - bias - fractionBits);
 }
 
 namespace {
 
-class SixteenBitTest : public testing::TestWithParam<FloatFormat> {};
+class ShortFloatTest : public testing::TestWithParam<FloatFormat> {};
 
-TEST_P(SixteenBitTest, EveryPatternDecodesToItsDefinition) {
-  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+TEST_P(ShortFloatTest, EveryPatternDecodesToItsDefinition) {
+  for (uint32_t bits = 0; bits < 2 * define(GetParam()).signBit; ++bits) {
     double expected = definition(GetParam(), bits);
     double actual = decode(GetParam(), bits);
     if (std::isnan(expected)) {
@@ -68,56 +94,72 @@ TEST_P(SixteenBitTest, EveryPatternDecodesToItsDefinition) {
   }
 }
 
-TEST_P(SixteenBitTest, EveryPatternSurvivesTheWayBack) {
-  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+TEST_P(ShortFloatTest, EveryPatternSurvivesTheWayBack) {
+  for (uint32_t bits = 0; bits < 2 * define(GetParam()).signBit; ++bits) {
     float value = decode(GetParam(), bits);
     if (std::isnan(value)) {
       EXPECT_TRUE(std::isnan(decode(GetParam(), encode(GetParam(), value))))
           << bits;
       continue;
     }
+    if (isShort(GetParam()) && std::isinf(value))
+      continue;
     EXPECT_EQ(encode(GetParam(), value), bits);
   }
 }
 
 // Between each two neighbours: the middle goes to the even one, and the floats
 // next to the middle to the nearer one.
-TEST_P(SixteenBitTest, RoundsToNearestTiesToEven) {
-  uint16_t infinity = GetParam() == FloatFormat::F16 ? 0x7c00 : 0x7f80;
-  for (uint16_t low = 0; low < infinity; ++low) {
-    uint16_t high = low + 1;
-    uint16_t even = low % 2 == 0 ? low : high;
+TEST_P(ShortFloatTest, RoundsToNearestTiesToEven) {
+  const uint32_t signBit = define(GetParam()).signBit;
+  const uint32_t largest = define(GetParam()).largest;
+  // Float8 has nothing beyond the largest number.
+  uint32_t end = isShort(GetParam()) ? largest : largest + 1;
+  for (uint32_t low = 0; low < end; ++low) {
+    uint32_t high = low + 1;
+    uint32_t even = low % 2 == 0 ? low : high;
     // Infinity stands where the next number would be.
-    double above = high == infinity ? 2 * definition(GetParam(), low) -
-                                          definition(GetParam(), low - 1)
-                                    : definition(GetParam(), high);
+    double above = high > largest ? 2 * definition(GetParam(), low) -
+                                        definition(GetParam(), low - 1)
+                                  : definition(GetParam(), high);
     auto middle = static_cast<float>((definition(GetParam(), low) + above) / 2);
     float below = std::nextafter(middle, 0.0F);
     float beyond = std::nextafter(middle, INFINITY);
-    for (uint16_t sign : {0, 0x8000}) {
+    for (uint32_t sign : {0U, signBit}) {
+      auto expected = [&](uint32_t code) {
+        return code == 0 && largest == 0x7f ? 0 : code | sign;
+      };
       float factor = sign ? -1.0F : 1.0F;
-      EXPECT_EQ(encode(GetParam(), factor * middle), even | sign) << low;
-      EXPECT_EQ(encode(GetParam(), factor * below), low | sign) << low;
-      EXPECT_EQ(encode(GetParam(), factor * beyond), high | sign) << low;
+      EXPECT_EQ(encode(GetParam(), factor * middle), expected(even)) << low;
+      EXPECT_EQ(encode(GetParam(), factor * below), expected(low)) << low;
+      EXPECT_EQ(encode(GetParam(), factor * beyond), expected(high)) << low;
     }
   }
 }
 
-TEST_P(SixteenBitTest, NansStayNansWhateverTheirPayload) {
+TEST_P(ShortFloatTest, NansStayNansWhateverTheirPayload) {
   for (uint32_t payload : {1U, 0x1000U, 0x7fffU, 0x400000U, 0x7fffffU})
     for (uint32_t sign : {0U, 0x80000000U}) {
       float value = floatOf(sign | 0x7f800000 | payload);
       float back = decode(GetParam(), encode(GetParam(), value));
       EXPECT_TRUE(std::isnan(back)) << payload;
-      EXPECT_EQ(bitsOf(back) >> 31, sign >> 31);
+      if (!isShort(GetParam()))
+        EXPECT_EQ(bitsOf(back) >> 31, sign >> 31);
     }
 }
 
-TEST_P(SixteenBitTest, LargeValuesOverflowToInfinity) {
+TEST_P(ShortFloatTest, LargeValuesOverflowToInfinityOrTheLargest) {
+  uint32_t largest = define(GetParam()).largest;
+  double most =
+      isShort(GetParam()) ? definition(GetParam(), largest) : INFINITY;
   for (float value : {std::numeric_limits<float>::max(),
                       std::numeric_limits<float>::infinity()}) {
-    EXPECT_EQ(decode(GetParam(), encode(GetParam(), value)), INFINITY);
-    EXPECT_EQ(decode(GetParam(), encode(GetParam(), -value)), -INFINITY);
+    EXPECT_EQ(decode(GetParam(), encode(GetParam(), value)), most);
+    EXPECT_EQ(decode(GetParam(), encode(GetParam(), -value)), -most);
+  }
+  if (isShort(GetParam())) {
+    EXPECT_EQ(overflowThreshold(GetParam()), INFINITY);
+    return;
   }
   double threshold = overflowThreshold(GetParam());
   auto atThreshold = static_cast<float>(threshold);
@@ -127,7 +169,7 @@ TEST_P(SixteenBitTest, LargeValuesOverflowToInfinity) {
   EXPECT_LT(decode(GetParam(), encode(GetParam(), below)), INFINITY);
 }
 
-TEST_P(SixteenBitTest, LimitsAreThoseOfTheFormat) {
+TEST_P(ShortFloatTest, LimitsAreThoseOfTheFormat) {
   EXPECT_EQ(smallestSubnormal(GetParam()), definition(GetParam(), 1));
   // One rounding of 1 + unit roundoff is the worst case: a tie, back to 1.
   double unit = unitRoundoff(GetParam());
@@ -136,15 +178,17 @@ TEST_P(SixteenBitTest, LimitsAreThoseOfTheFormat) {
             1.0F);
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, SixteenBitTest,
-                         testing::Values(FloatFormat::F16, FloatFormat::BF16),
-                         [](const auto &info) {
-                           return std::string(formatName(info.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Formats, ShortFloatTest,
+    testing::Values(FloatFormat::F16, FloatFormat::BF16, FloatFormat::F8E4M3FN,
+                    FloatFormat::F8E5M2, FloatFormat::F8E4M3FNUZ,
+                    FloatFormat::F8E5M2FNUZ),
+    [](const auto &info) { return std::string(formatName(info.param)); });
 
 TEST(FloatFormatTest, ElementsAreStoredSideBySide) {
   for (FloatFormat format :
-       {FloatFormat::F16, FloatFormat::BF16, FloatFormat::F32}) {
+       {FloatFormat::F16, FloatFormat::BF16, FloatFormat::F32,
+        FloatFormat::F8E4M3FN, FloatFormat::F8E5M2FNUZ}) {
     char array[32] = {};
     for (size_t i = 0; i < 4; ++i)
       storeElement(format, array, i, static_cast<float>(i) - 1.5F);

@@ -580,7 +580,7 @@ TEST(RowProgramTest, NamesWhatItDoesNotKnow) {
             std::string::npos);
   EXPECT_NE(with("vector.reduction", "f32", {x}, "mul").find("kind 'mul'"),
             std::string::npos);
-  EXPECT_NE(with("arith.truncf", "4xf32", {x}).find("f16 or bf16"),
+  EXPECT_NE(with("arith.truncf", "4xf32", {x}).find("16 or 8 bits"),
             std::string::npos);
   EXPECT_NE(with("lnbwd.linear", "4xf32", {x, w}).find("fit each other"),
             std::string::npos);

@@ -308,8 +308,8 @@ TEST(ProblemTest, GapsOfInputsAreNaNs) {
 
 TEST(PoisonTest, IsANanInEveryType) {
   for (uint16_t pattern : {kFirstPoison, kSecondPoison}) {
-    EXPECT_TRUE(std::isnan(f16ToFloat(pattern)));
-    EXPECT_TRUE(std::isnan(bf16ToFloat(pattern)));
+    EXPECT_TRUE(std::isnan(decode(FloatFormat::F16, pattern)));
+    EXPECT_TRUE(std::isnan(decode(FloatFormat::BF16, pattern)));
     uint16_t both[2] = {pattern, pattern};
     float value;
     std::memcpy(&value, both, 4);

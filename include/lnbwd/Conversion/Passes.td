@@ -275,6 +275,11 @@ def ExpandMathPass : Pass<"lnbwd-expand-math"> {
 
     `lnbwd.philox` becomes its ten rounds of integer multiplications.
 
+    `arith.truncf` to a float of 8 bits rounds to nearest even; what is beyond
+    the largest number becomes that, and a NaN stays one. Where the chip has
+    instructions for the format, this and `arith.extf` become those; elsewhere
+    they are written out in integers, with the same bits but for those of a NaN.
+
     Before:
 
     ```mlir
@@ -290,8 +295,9 @@ def ExpandMathPass : Pass<"lnbwd-expand-math"> {
   }];
   let options = [ChipOption];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+    "::mlir::amdgpu::AMDGPUDialect", "::mlir::arith::ArithDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"];
   let statistics = [
     Statistic<"numFunctions", "functions", "Calls of functions met">,
   ];

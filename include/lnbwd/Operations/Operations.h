@@ -54,13 +54,31 @@ struct ElementInfo {
   /// In memory; 0 for conditions.
   size_t bytes;
   ElementUse use;
+  /// Of a float: bits of the fraction, bias of the exponent, and the bits of
+  /// the largest number.
+  int fraction, bias;
+  uint32_t largest;
 
-  constexpr bool isFloat() const { return use == ElementUse::Float; }
+  constexpr bool isFloat() const {
+    return use == ElementUse::Float || use == ElementUse::Float8;
+  }
+  /// Whether numbers beyond the largest become that.
+  constexpr bool saturates() const { return use == ElementUse::Float8; }
+  /// Whether -0 is 0, and its bits are the one NaN.
+  constexpr bool hasOneZero() const { return saturates() && largest == 0x7f; }
   /// Whether operands of that kind may have such elements.
   constexpr bool isOf(const KindInfo &kind) const {
-    return isFloat() ||
-           (use == ElementUse::Mask && kind.hasRows && kind.hasColumns) ||
-           (use == ElementUse::Integer && !kind.hasColumns);
+    switch (use) {
+    case ElementUse::Float:
+      return true;
+    case ElementUse::Float8:
+    case ElementUse::Mask:
+      return kind.hasRows && kind.hasColumns;
+    case ElementUse::Integer:
+      return !kind.hasColumns;
+    default:
+      return false;
+    }
   }
 };
 

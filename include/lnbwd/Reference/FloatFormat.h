@@ -1,4 +1,4 @@
-//===- FloatFormat.h - f16, bf16 and f32 on the host ------------*- C++ -*-===//
+//===- FloatFormat.h - The types of elements on the host --------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The element types of a kernel's buffers, and exact conversions. Rounding is
-// to the nearest value, ties to even, as GPUs do; a NaN stays a NaN.
+// to the nearest value, ties to even, as GPUs do; a NaN stays a NaN, and in
+// float8 what is beyond the largest number becomes that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,13 +39,12 @@ constexpr size_t formatSize(FloatFormat format) {
 double unitRoundoff(FloatFormat format);
 /// The smallest positive (subnormal) number.
 double smallestSubnormal(FloatFormat format);
-/// The smallest magnitude that rounds to infinity.
+/// The smallest magnitude that rounds to infinity; infinite where none does.
 double overflowThreshold(FloatFormat format);
 
-uint16_t floatToBF16(float value);
-float bf16ToFloat(uint16_t bits);
-uint16_t floatToF16(float value);
-float f16ToFloat(uint16_t bits);
+/// The bits of a number in a float format of 8 or 16 bits, and back.
+uint32_t encode(FloatFormat format, float value);
+float decode(FloatFormat format, uint32_t bits);
 
 /// Element `index` of an array of that format.
 double loadElement(FloatFormat format, const void *array, size_t index);

@@ -46,6 +46,10 @@ enum class MatrixUnit {
   MmaSync
 };
 
+/// The formats of 8-bit floats that instructions convert: those of the Open
+/// Compute Project, E4M3FN and E5M2, or those of one zero.
+enum class Float8Unit { None, FNUZ, OCP };
+
 #define GET_CHIP_GROUPS
 #include "lnbwd/Chips/CompilerChips.inc"
 

@@ -17,6 +17,8 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/PassOptions.h"
 
+#include "mlir/Conversion/ArithToAMDGPU/ArithToAMDGPU.h"
+#include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -24,6 +26,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace lnbwd {
@@ -70,6 +73,12 @@ static const HardwareFunctions &getHardwareFunctions(Backend backend) {
   llvm_unreachable("all backends are listed");
 }
 
+/// A scalar or vector type of other elements.
+static Type cloneType(Type type, Type element) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? vector.clone(element) : element;
+}
+
 namespace {
 /// Builds the expansions' arithmetic, elementwise, of operations. None of them
 /// may be fused or reordered: an expansion says itself where it rounds.
@@ -80,8 +89,9 @@ public:
   using Bits = mlir::Value;
 
   OperationBuilder(Operation *op, const HardwareFunctions &functions)
-      : b(op->getLoc(), op), functions(functions),
-        type(op->getResult(0).getType()) {}
+      : OperationBuilder(op, functions, op->getResult(0).getType()) {}
+  OperationBuilder(Operation *op, const HardwareFunctions &functions, Type type)
+      : b(op->getLoc(), op), functions(functions), type(type) {}
 
   Value constant(double value) {
     return constant(b.getF32FloatAttr(float(value)), type);
@@ -189,6 +199,15 @@ public:
   Value rsqrt(Value x) { return call(functions.reciprocalRoot, x); }
   Value sqrt(Value x) { return call(functions.root, x); }
 
+  /// Bytes as `Bits`, and the other way round.
+  Value fromBytes(Value bytes) {
+    return arith::ExtUIOp::create(b, getBitsType(), bytes);
+  }
+  Value toBytes(Value bits) {
+    return arith::TruncIOp::create(b, cloneType(bits.getType(), b.getI8Type()),
+                                   bits);
+  }
+
   /// Calls an intrinsic that LLVM has for vectors as well. Upstream's
   /// conversion for NVIDIA would turn the operation of the same name, be it
   /// arith's, math's or LLVM's, into a call of the library.
@@ -224,11 +243,7 @@ private:
                                        DenseElementsAttr::get(vector, value));
     return arith::ConstantOp::create(b, value);
   }
-  Type getBitsType() {
-    if (auto vector = dyn_cast<VectorType>(type))
-      return vector.clone(b.getI32Type());
-    return b.getI32Type();
-  }
+  Type getBitsType() { return cloneType(type, b.getI32Type()); }
 
   ImplicitLocOpBuilder b;
   const HardwareFunctions &functions;
@@ -360,6 +375,152 @@ Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
       .Default([](Operation *) { return Value(); });
 }
 
+static bool isFloat8(Type type) {
+  return isa<FloatType>(getElementTypeOrSelf(type)) &&
+         getElementTypeOrSelf(type).getIntOrFloatBitWidth() == 8;
+}
+
+/// What NVIDIA's instructions call a format.
+static std::string getPairName(Type type) {
+  return isa<Float8E4M3FNType>(getElementTypeOrSelf(type)) ? "e4m3x2"
+                                                           : "e5m2x2";
+}
+
+/// Pairs of bytes as halves of a vector of an even number, for a value of any
+/// number of elements.
+static VectorType getPairType(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  int64_t count = vector ? vector.getNumElements() : 1;
+  return VectorType::get({(count + 1) / 2},
+                         IntegerType::get(type.getContext(), 16));
+}
+
+/// Of `from`, bytes in pairs, those that a value of `type` has.
+static Value takeBytes(ImplicitLocOpBuilder &b, Value pairs, Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  int64_t even = 2 * cast<VectorType>(pairs.getType()).getNumElements();
+  Value bytes = vector::BitCastOp::create(
+      b, VectorType::get({even}, b.getI8Type()), pairs);
+  if (!vector)
+    return vector::ExtractOp::create(b, bytes, 0);
+  if (vector.getNumElements() == even)
+    return bytes;
+  return vector::ExtractStridedSliceOp::create(
+      b, bytes, ArrayRef<int64_t>{0},
+      ArrayRef<int64_t>{vector.getNumElements()}, ArrayRef<int64_t>{1});
+}
+
+static SmallVector<Value> getElements(ImplicitLocOpBuilder &b, Value value) {
+  if (!isa<VectorType>(value.getType()))
+    return {value};
+  return llvm::to_vector(
+      ValueRange(vector::ToElementsOp::create(b, value).getResults()));
+}
+
+/// NVIDIA's instructions convert two elements, and saturate.
+static Value convertInPairs(Operation *op) {
+  ImplicitLocOpBuilder b(op->getLoc(), op);
+  Value x = op->getOperand(0);
+  Type type = op->getResult(0).getType();
+  auto call = [&](const std::string &name, Type result, ValueRange operands) {
+    return LLVM::CallIntrinsicOp::create(
+               b, result, b.getStringAttr("llvm.nvvm." + name), operands)
+        .getResult(0);
+  };
+  if (isa<arith::TruncFOp>(op)) {
+    SmallVector<Value> elements = getElements(b, x), pairs;
+    if (elements.size() % 2)
+      elements.push_back(elements.back());
+    for (size_t i = 0; i < elements.size(); i += 2)
+      pairs.push_back(call("ff.to." + getPairName(type) + ".rn", b.getI16Type(),
+                           {elements[i + 1], elements[i]}));
+    Value all = vector::FromElementsOp::create(b, getPairType(type), pairs);
+    return arith::BitcastOp::create(b, type, takeBytes(b, all, type));
+  }
+  auto half = VectorType::get({2}, b.getF16Type());
+  auto wide = VectorType::get({2}, b.getF32Type());
+  SmallVector<Value> bytes = getElements(
+      b, arith::BitcastOp::create(b, cloneType(x.getType(), b.getI8Type()), x));
+  if (bytes.size() % 2)
+    bytes.push_back(bytes.back());
+  auto even = VectorType::get({int64_t(bytes.size())}, b.getI8Type());
+  Value pairs = vector::BitCastOp::create(
+      b, getPairType(type), vector::FromElementsOp::create(b, even, bytes));
+  SmallVector<Value> elements;
+  for (Value pair : getElements(b, pairs)) {
+    Value halves = call(getPairName(x.getType()) + ".to.f16x2.rn", half, pair);
+    llvm::append_range(elements,
+                       getElements(b, arith::ExtFOp::create(b, wide, halves)));
+  }
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector)
+    return elements.front();
+  elements.resize(size_t(vector.getNumElements()));
+  return vector::FromElementsOp::create(b, vector, elements);
+}
+
+/// A conversion between float8 and float32: by the chip's instructions where it
+/// has them for the format, or else in integers, with the same bits. What is
+/// beyond the largest number becomes that. Null if it stays.
+static Value convertFloat8(Operation *op, const HardwareFunctions &hardware,
+                           const ChipInfo &chip) {
+  Value x = op->getOperand(0);
+  Type type = op->getResult(0).getType();
+  bool isNarrowing = isa<arith::TruncFOp>(op);
+  Type narrow = isNarrowing ? type : x.getType();
+  auto format = cast<FloatType>(getElementTypeOrSelf(narrow));
+  bool isOCP = isa<Float8E4M3FNType, Float8E5M2Type>(format);
+  bool hasInstructions =
+      chip.float8Unit == (isOCP ? Float8Unit::OCP : Float8Unit::FNUZ);
+  if (hasInstructions && chip.backend == Backend::NVPTX)
+    return convertInPairs(op);
+  OperationBuilder builder(op, hardware, isNarrowing ? x.getType() : type);
+  const llvm::fltSemantics &semantics = format.getFloatSemantics();
+  APFloat largest = APFloat::getLargest(semantics);
+  if (hasInstructions) {
+    // Upstream has the instructions, which make NaN of what is too large.
+    if (isNarrowing) {
+      Value most = builder.constant(largest.convertToDouble());
+      Value isLarge = builder.less(most, builder.abs(x));
+      op->setOperand(0, builder.select(isLarge, builder.copySign(most, x), x));
+    }
+    return {};
+  }
+  using Expansions = MathExpansions<OperationBuilder>;
+  Expansions expansions(builder);
+  Expansions::Float8 facts{
+      llvm::APFloatBase::semanticsPrecision(semantics) - 1,
+      uint32_t(1 - llvm::APFloatBase::semanticsMinExponent(semantics)),
+      uint32_t(largest.bitcastToAPInt().getZExtValue())};
+  ImplicitLocOpBuilder b(op->getLoc(), op);
+  if (isNarrowing)
+    return arith::BitcastOp::create(
+        b, type, builder.toBytes(expansions.toFloat8(x, facts)));
+  Value bytes =
+      arith::BitcastOp::create(b, cloneType(narrow, b.getI8Type()), x);
+  return expansions.fromFloat8(builder.fromBytes(bytes), facts);
+}
+
+/// A conversion between float8 and another narrow type goes through float32.
+static Operation *widenFloat8(Operation *op) {
+  ImplicitLocOpBuilder b(op->getLoc(), op);
+  Value x = op->getOperand(0);
+  Type type = op->getResult(0).getType();
+  Type wide = cloneType(type, b.getF32Type());
+  if (isa<arith::TruncFOp>(op)) {
+    if (x.getType() != wide)
+      op->setOperand(0, arith::ExtFOp::create(b, wide, x));
+    return op;
+  }
+  if (type == wide)
+    return op;
+  auto widened = arith::ExtFOp::create(b, wide, x);
+  op->replaceAllUsesWith(
+      ValueRange(arith::TruncFOp::create(b, type, widened).getResult()));
+  op->erase();
+  return widened;
+}
+
 /// Replaces `op` on a vector by one on each element. The keys of its rounds,
 /// the same for all elements, are scalars then; as vectors, LLVM would keep
 /// each in as many scalar registers as there are elements.
@@ -388,11 +549,15 @@ void ExpandMath::runOnOperation() {
     dropFastMath(getOperation());
 
   // Divisions first, while their divisors can still be told.
-  SmallVector<Operation *> divisions, functions;
+  SmallVector<Operation *> divisions, functions, conversions;
   getOperation()->walk([&](Operation *op) {
     auto philox = dyn_cast<PhiloxOp>(op);
     if (isa<arith::DivFOp>(op))
       divisions.push_back(op);
+    else if (isa<arith::TruncFOp, arith::ExtFOp>(op) &&
+             (isFloat8(op->getOperand(0).getType()) ||
+              isFloat8(op->getResult(0).getType())))
+      conversions.push_back(op);
     else if (philox && isa<VectorType>(philox.getType()))
       unroll(philox, functions);
     else if (isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
@@ -408,6 +573,24 @@ void ExpandMath::runOnOperation() {
       op->replaceAllUsesWith(ValueRange(expanded));
       op->erase();
     }
+
+  SmallVector<Operation *> left;
+  for (Operation *op : llvm::map_range(conversions, widenFloat8))
+    if (Value converted = convertFloat8(op, hardware, **info)) {
+      op->replaceAllUsesWith(ValueRange(converted));
+      op->erase();
+    } else {
+      left.push_back(op);
+    }
+  RewritePatternSet patterns(&getContext());
+  FailureOr<amdgpu::Chipset> chipset = amdgpu::Chipset::parse((*info)->name);
+  if (!left.empty() && succeeded(chipset)) {
+    arith::populateArithToAMDGPUConversionPatterns(
+        patterns, /*convertFP8Arithmetic=*/true, /*saturateFP8Truncf=*/false,
+        /*allowPackedF16Rtz=*/false, /*supportsScaledExtTrunc=*/false,
+        *chipset);
+    (void)applyOpPatternsGreedily(left, std::move(patterns));
+  }
 
   WalkResult result = getOperation()->walk([](Operation *op) {
     // What is left of this has an instruction everywhere.

@@ -311,6 +311,61 @@ public:
     return exp2OfSum(b.select(split.isOrdinary, sum, end), error);
   }
 
+  /// A float format of 8 bits: bits of the fraction, bias of the exponent, and
+  /// the bits of the largest number. Where these are all, -0 is NaN.
+  struct Float8 {
+    uint32_t fraction, bias, largest;
+    bool hasOneZero() const { return largest == 0x7f; }
+    uint32_t shift() const { return 23 - fraction; }
+  };
+
+  /// The number whose bits are `code`, from 0 to 255.
+  Value fromFloat8(Bits code, Float8 format) {
+    // Exponents are off by the difference of the biases.
+    Bits magnitude = b.andBits(code, 0x7f);
+    Bits moved = b.shiftLeft(magnitude, format.shift());
+    Value factor = b.constant(std::ldexp(1, 127 - int(format.bias)));
+    Bits number = b.toBits(b.mul(b.fromBits(moved), factor));
+    Condition isSpecial =
+        format.hasOneZero()
+            ? b.lessBits(b.subBits(code, 0x80), 1)
+            : b.lessBits(b.bitsConstant(format.largest), magnitude);
+    Bits special =
+        b.orBits(moved, format.hasOneZero() ? 0x7fc00000 : 0x7f800000);
+    number = b.selectBits(isSpecial, special, number);
+    Bits sign = b.shiftLeft(b.andBits(code, 0x80), 24);
+    return b.fromBits(b.xorBits(number, sign));
+  }
+
+  /// The bits of the nearest number, of the even one in the middle of two.
+  Bits toFloat8(Value x, Float8 format) {
+    uint32_t shift = format.shift();
+    Value magnitude = b.abs(x);
+    Value most = b.fromBits(b.bitsConstant((format.largest << shift) +
+                                           ((127 - format.bias) << 23)));
+    Value size = b.minNum(magnitude, most);
+    Bits bits = b.toBits(size);
+    Bits odd = b.andBits(b.shiftRight(bits, shift), 1);
+    uint32_t almostHalf = (1U << (shift - 1)) - 1;
+    Bits bias = b.bitsConstant(almostHalf - ((127 - format.bias) << 23));
+    Bits normal = b.shiftRight(b.addBits(b.addBits(bits, odd), bias), shift);
+    // The sum's last bit is worth the smallest subnormal number.
+    uint32_t unit = (128 - format.bias + shift) << 23;
+    Value sum = b.add(size, b.fromBits(b.bitsConstant(unit)));
+    Bits subnormal = b.subBits(b.toBits(sum), unit);
+    Condition isSmall = b.lessBits(bits, (128 - format.bias) << 23);
+    Bits code = b.selectBits(isSmall, subnormal, normal);
+    Bits sign = b.andBits(b.shiftRight(b.toBits(x), 24), 0x80);
+    Bits number = b.xorBits(code, sign), nan = b.orBits(sign, 0x7f);
+    if (format.hasOneZero()) {
+      number = b.selectBits(b.lessBits(code, 1), code, number);
+      nan = b.bitsConstant(0x80);
+    }
+    Condition isNaN =
+        b.lessBits(b.bitsConstant(0x7f800000), b.toBits(magnitude));
+    return b.selectBits(isNaN, nan, number);
+  }
+
   /// The first word of Philox4x32-10 (Salmon et al., "Parallel random numbers:
   /// as easy as 1, 2, 3", 2011).
   Bits philox(std::array<Bits, 4> counter, std::array<Bits, 2> key) {

@@ -249,9 +249,17 @@ static Lowered lowerLoadScalar(IndexBuilder &b, lane::LoadScalarOp op,
 /// what it is for.
 static Lowered lowerUndefinedRow(IndexBuilder &b, lane::UndefinedRowOp op,
                                  const LaneLayout &) {
-  if (!LLVM::isCompatibleType(op.getType()))
+  Type type = op.getType();
+  // LLVM has bytes for float8.
+  if (auto vector = dyn_cast<VectorType>(type);
+      vector && vector.getElementTypeBitWidth() == 8)
+    type = vector.clone(b.getI8Type());
+  if (!LLVM::isCompatibleType(type))
     return failure();
-  return Values{LLVM::PoisonOp::create(b, op.getType())};
+  Value poison = LLVM::PoisonOp::create(b, type);
+  if (type != op.getType())
+    poison = arith::BitcastOp::create(b, op.getType(), poison);
+  return Values{poison};
 }
 
 static Lowered lowerStore(IndexBuilder &b, lane::StoreOp op,

@@ -362,7 +362,7 @@ SmallVector<Value> Prefetcher::workOn(Value tile, Value row, ValueRange state,
 /// own.
 static VectorType getPackedType(Type type) {
   auto part = dyn_cast<VectorType>(type);
-  if (!part || !part.getElementType().isInteger(8) ||
+  if (!part || part.getElementTypeBitWidth() != 8 ||
       part.getShape().back() % 4 != 0)
     return {};
   SmallVector<int64_t> shape(part.getShape());

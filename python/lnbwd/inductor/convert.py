@@ -32,6 +32,7 @@ from torch._inductor import inductor_prims
 from torch.fx import Node
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
+from .. import operations
 from ..rowprogram import COMPARISONS, CONDITIONS, Builder, Input, cut
 
 __all__ = ["Conversion", "Domain", "Unsupported", "UnsupportedOperation", "column_domain",
@@ -44,8 +45,12 @@ aten, prims = torch.ops.aten, torch.ops.prims
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
 """The types of numbers that a row program reads and writes."""
 
-ELEMENTS = {**DTYPES, torch.bool: "i8"}
-"""Those of row blocks: masks are among them."""
+FLOATS = {**DTYPES, **{getattr(torch, element.torch): name
+                       for name, element in operations.ELEMENTS.items() if element.use == "float8"}}
+"""Those of row blocks."""
+
+ELEMENTS = {**FLOATS, torch.bool: "i8"}
+"""All of row blocks: masks are among them."""
 
 Number = int | torch.SymInt
 
@@ -669,10 +674,10 @@ def _cast(c: Conversion, node: Node) -> int:
     if to == torch.bool:
         return c.condition(node.args[0])
     value = c.number(node.args[0])
-    if (to == source or to == torch.float32 or source == torch.bool
-            or not torch._inductor.config.emulate_precision_casts):
+    is_rounded = torch._inductor.config.emulate_precision_casts or to.itemsize == 1
+    if to in (source, torch.float32) or source == torch.bool or not is_rounded:
         return value
-    return c.builder.add("round", value, DTYPES[to])
+    return c.builder.add("round", value, FLOATS[to])
 
 
 def _power(c: Conversion, node: Node) -> int:
@@ -926,7 +931,7 @@ def check(node: Node, domain: Domain) -> None:
         if source_value.dtype == torch.bool:
             trial.values[source] = trial.builder.add("eq", trial.builder.constant(0),
                                                      trial.builder.constant(0))
-        elif source_value.dtype not in DTYPES:
+        elif source_value.dtype not in FLOATS:
             raise Unsupported(f"reads elements of {source_value.dtype}")
         else:
             trial.values[source] = trial.builder.add("input", len(trial.values))

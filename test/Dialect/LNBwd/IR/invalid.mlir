@@ -328,7 +328,7 @@ func.func @f(%a0: memref<?x?xf32>, %a1: memref<?x8xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xi1>, %a1: memref<?x8xf32>) {
-  // expected-error@+1 {{expected the elements of a row block to be f16, bf16, f32 or i8, got 'i1'; booleans lie in memory as bytes of 0 and 1: take i8, and arith.cmpi ne with 0, or arith.extui on the way out}}
+  // expected-error@+1 {{expected the elements of a row block to be f16, bf16, f32, i8, f8E4M3FN, f8E5M2, f8E4M3FNUZ or f8E5M2FNUZ, got 'i1'; booleans lie in memory as bytes of 0 and 1: take i8, and arith.cmpi ne with 0, or arith.extui on the way out}}
   lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xi1>) outs(%a1[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xi1>):
     %y0 = ub.poison : vector<8xf32>
@@ -352,7 +352,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x9xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf64>) {
-  // expected-error@+1 {{expected the elements of a row block to be f16, bf16, f32 or i8, got 'f64'}}
+  // expected-error@+1 {{expected the elements of a row block to be f16, bf16, f32, i8, f8E4M3FN, f8E5M2, f8E4M3FNUZ or f8E5M2FNUZ, got 'f64'}}
   lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[m, n] : memref<?x8xf64>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf64>

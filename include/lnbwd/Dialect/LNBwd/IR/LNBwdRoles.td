@@ -54,11 +54,12 @@ def LNBwd_Number : LNBwd_OperandKind<"number", "[]", 0, 0, 0>;
 // Element types
 //===----------------------------------------------------------------------===//
 
-/// What elements are to a row program: floats, of any operand; masks, of row
-/// blocks, a byte for each boolean; integers, of row scalars and numbers that
+/// What elements are to a row program: floats, of any operand; float8, of row
+/// blocks; masks, of row blocks, a byte for each boolean; integers, of row scalars and numbers that
 /// are read; conditions, in regions alone.
 class LNBwd_ElementUse<string useName> { string name = useName; }
 def LNBwd_Float : LNBwd_ElementUse<"float">;
+def LNBwd_Float8 : LNBwd_ElementUse<"float8">;
 def LNBwd_Mask : LNBwd_ElementUse<"mask">;
 def LNBwd_Integer : LNBwd_ElementUse<"integer">;
 def LNBwd_Condition : LNBwd_ElementUse<"condition">;
@@ -70,16 +71,44 @@ class LNBwd_Element<string elementName, int numBytes, LNBwd_ElementUse elementUs
   string name = elementName;
   int bytes = numBytes;
   LNBwd_ElementUse use = elementUse;
-  /// PyTorch's and NumPy's, which has no bfloat16: its bits are integers there.
+  /// PyTorch's and NumPy's, which has fewer floats: their bits are integers
+  /// there.
   string torch = torchName;
   string numpy = numpyName;
+  /// Of a float: bits of the fraction, bias of the exponent, and the bits of
+  /// the largest number.
+  int fraction = 0;
+  int bias = 0;
+  int largest = 0;
 }
-def LNBwd_F16 : LNBwd_Element<"f16", 2, LNBwd_Float, "float16">;
-def LNBwd_BF16 : LNBwd_Element<"bf16", 2, LNBwd_Float, "bfloat16", "uint16">;
-def LNBwd_F32 : LNBwd_Element<"f32", 4, LNBwd_Float, "float32">;
+class LNBwd_FloatElement<string name, int bytes, int fractionBits,
+                         int exponentBias, int largestBits, string torch,
+                         string numpy = torch>
+    : LNBwd_Element<name, bytes, !if(!eq(bytes, 1), LNBwd_Float8, LNBwd_Float),
+                    torch, numpy> {
+  let fraction = fractionBits;
+  let bias = exponentBias;
+  let largest = largestBits;
+}
+def LNBwd_F16 : LNBwd_FloatElement<"f16", 2, 10, 15, 0x7bff, "float16">;
+def LNBwd_BF16
+    : LNBwd_FloatElement<"bf16", 2, 7, 127, 0x7f7f, "bfloat16", "uint16">;
+def LNBwd_F32 : LNBwd_FloatElement<"f32", 4, 23, 127, 0x7f7fffff, "float32">;
 def LNBwd_I8 : LNBwd_Element<"i8", 1, LNBwd_Mask, "bool", "uint8">;
 def LNBwd_I32 : LNBwd_Element<"i32", 4, LNBwd_Integer, "int32">;
 def LNBwd_I64 : LNBwd_Element<"i64", 8, LNBwd_Integer, "int64">;
+// Numbers beyond the largest become that. FN and FNUZ have no infinities; FNUZ
+// has one zero, and the bits of the other one are its NaN.
+def LNBwd_F8E4M3FN
+    : LNBwd_FloatElement<"f8E4M3FN", 1, 3, 7, 0x7e, "float8_e4m3fn", "uint8">;
+def LNBwd_F8E5M2
+    : LNBwd_FloatElement<"f8E5M2", 1, 2, 15, 0x7b, "float8_e5m2", "uint8">;
+def LNBwd_F8E4M3FNUZ
+    : LNBwd_FloatElement<"f8E4M3FNUZ", 1, 3, 8, 0x7f, "float8_e4m3fnuz",
+                         "uint8">;
+def LNBwd_F8E5M2FNUZ
+    : LNBwd_FloatElement<"f8E5M2FNUZ", 1, 2, 16, 0x7f, "float8_e5m2fnuz",
+                         "uint8">;
 def LNBwd_I1 : LNBwd_Element<"i1", 0, LNBwd_Condition, "bool">;
 
 //===----------------------------------------------------------------------===//
