@@ -20,10 +20,18 @@ from .launching import falls_back
 from .operations import LAYER_NORM, RMS_NORM
 from .operators import transforms_are_active
 from .ops import NORMS, Norm, Refused, convert_parameter
+from .quantized import (
+    Quantized,
+    layer_norm_backward_quantized,
+    layer_norm_quantized,
+    rms_norm_backward_quantized,
+    rms_norm_quantized,
+)
 from .row_functions import Rows, Scalars, rowwise
 
-__all__ = ["cross_entropy", "geglu", "instance_norm", "layer_norm", "log_softmax", "rms_norm",
-           "softmax", "swiglu"]
+__all__ = ["Quantized", "cross_entropy", "geglu", "instance_norm", "layer_norm",
+           "layer_norm_backward_quantized", "layer_norm_quantized", "log_softmax", "rms_norm",
+           "rms_norm_backward_quantized", "rms_norm_quantized", "softmax", "swiglu"]
 
 _HALVES = (torch.float16, torch.bfloat16)
 # What normalized_shape usually is; other kinds are turned into a list.

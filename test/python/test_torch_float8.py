@@ -82,3 +82,104 @@ def test_a_conversion_joins_a_region(dtype):
     difference = y.float() - norm(x, weight).float()
     # Float32 sums in another order: the next number, at most, and of few.
     assert (difference != 0).float().mean() < 0.01
+
+
+def reference(y: torch.Tensor, dtype: torch.dtype, factor: torch.Tensor | None):
+    """torchao's formulas: the factor of a row, the values times it, clamped and rounded."""
+    most = torch.finfo(dtype).max
+    amax = y.abs().amax(-1, keepdim=True)
+    if factor is None:
+        factor = most / amax.clamp(min=1e-12)
+    return narrow(y * factor, dtype), 1 / factor, amax.amax()
+
+
+def check_quantized(result, y, dtype, factor):
+    """That the result is y's but for a few values of which another order of sums makes the
+    neighbour, and that it is made of its own scale exactly."""
+    data, scale, amax = reference(y, dtype, factor)
+    assert result.data.dtype == dtype and result.data.shape == y.shape
+    assert (result.data.view(torch.uint8) != data.view(torch.uint8)).float().mean() < 0.01
+    step = 2.0 ** -(2 if "e5m2" in str(dtype) else 3)
+    torch.testing.assert_close(result.data.float(), data.float(), rtol=1.1 * step, atol=2e-3)
+    if factor is None:
+        torch.testing.assert_close(result.scale, scale, rtol=2e-6, atol=0)
+        assert result.amax is None
+    else:
+        torch.testing.assert_close(result.amax, amax, rtol=2e-6, atol=0)
+        assert result.scale is None
+
+
+def made(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2fnuz])
+@pytest.mark.parametrize("factor", [None, torch.tensor(37.0)])
+@pytest.mark.parametrize("has_all", [False, True])
+def test_norms_are_quantised(chip, dtype, factor, has_all):
+    x = made(3, 5, 320).bfloat16()
+    x[0, 0] = 0
+    residual, weight, bias = ((made(3, 5, 320, seed=1).bfloat16(), made(320, seed=2) + 1,
+                               made(320, seed=3)) if has_all else (None, None, None))
+    total = x.float() if residual is None else x.float() + residual.float()
+    with lnbwd.simulate(chip):
+        rms = lnbwd.functional.rms_norm_quantized(x, weight, 1e-5, residual=residual, dtype=dtype,
+                                                  factor=factor)
+        layer = lnbwd.functional.layer_norm_quantized(x, weight, bias, residual=residual,
+                                                      dtype=dtype, factor=factor)
+    check_quantized(rms, torch.nn.functional.rms_norm(total, (320,), weight, 1e-5), dtype, factor)
+    check_quantized(layer, torch.nn.functional.layer_norm(total, (320,), weight, bias), dtype,
+                    factor)
+    for result in (rms, layer):
+        assert (result.sum is None) == (residual is None)
+        if residual is not None:
+            torch.testing.assert_close(result.sum, total.bfloat16(), rtol=0, atol=0)
+    torch.testing.assert_close(layer.mean, total.mean(-1, keepdim=True), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fnuz, torch.float8_e5m2])
+@pytest.mark.parametrize("factor", [None, torch.tensor(900.0)])
+def test_gradients_are_quantised(dtype, factor):
+    x, dy, dsum = (made(6, 320, seed=seed).bfloat16() for seed in range(3))
+    weight = (made(320, seed=4) + 1).requires_grad_()
+    bias = torch.zeros(320, requires_grad=True)
+    functional = lnbwd.functional
+    with lnbwd.simulate("gfx942"):
+        forward = functional.layer_norm_quantized(x, weight, bias)
+        layer = functional.layer_norm_backward_quantized(
+            dy, x, forward.mean, forward.rstd, weight, grad_sum=dsum, dtype=dtype, factor=factor)
+        forward = functional.rms_norm_quantized(x, weight, 1e-5)
+        rms = functional.rms_norm_backward_quantized(dy, x, forward.rstd, dtype=dtype,
+                                                     factor=factor, has_sum=False)
+    wide = x.float().requires_grad_()
+    y = torch.nn.functional.layer_norm(wide, (320,), weight, bias)
+    dx, dweight, dbias = torch.autograd.grad(y, (wide, weight, bias), dy.float())
+    check_quantized(layer, dx + dsum.float(), dtype, factor)
+    torch.testing.assert_close(layer.sum, (dx + dsum.float()).bfloat16(), rtol=8e-3, atol=1e-5)
+    torch.testing.assert_close(layer.weight, dweight, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(layer.bias, dbias, rtol=1e-5, atol=1e-5)
+    y = torch.nn.functional.rms_norm(wide, (320,), None, 1e-5)
+    check_quantized(rms, torch.autograd.grad(y, wide, dy.float())[0], dtype, factor)
+    assert rms.sum is None and rms.weight is None
+
+
+def test_rows_of_nan_and_infinity():
+    x = made(4, 64)
+    x[0, 3], x[1, 5] = float("nan"), float("inf")
+    with lnbwd.simulate("gfx1201"):
+        result = lnbwd.functional.rms_norm_quantized(x)
+    data, _, _ = reference(torch.nn.functional.rms_norm(x, (64,), None, 1e-6), torch.float8_e4m3fn,
+                           None)
+    assert same(result.data[:2], data[:2])
+    assert result.data[2:].float().isfinite().all()
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"dtype": torch.float16}, "dtype: expected torch.float8_e4m3fn"),
+    ({"factor": torch.ones(4, 1)}, r"factor: expected the shape \[\] \(one number\)"),
+    ({"weight": torch.ones(63)}, r"weight: expected the shape \[64\]"),
+    ({"residual": torch.ones(4, 64).double()}, "residual: expected float16, bfloat16 or float32")])
+def test_wrong_arguments_are_named(change, message):
+    with lnbwd.simulate("gfx942"), pytest.raises((TypeError, ValueError), match=message):
+        lnbwd.functional.rms_norm_quantized(made(4, 64), **change)

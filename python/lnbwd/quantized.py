@@ -1,0 +1,282 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Norms and their gradients that write float8, in one kernel each; docs/float8.md is for users.
+
+They are row programs that are written here node by node. They know no autograd: a layer that
+multiplies float8 calls them in the two passes of an autograd.Function.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ._arguments import KERNEL_TYPES, check_dense, check_eps, check_parameter
+from .launching import falls_back
+from .native import ELEMENT_NAMES
+from .operations import ELEMENTS
+from .regions_op import raw_region, register_row_program
+from .rowprogram import Builder, Input, Output, RowProgram
+from .spec import rows_hint
+
+__all__ = ["Quantized", "layer_norm_backward_quantized", "layer_norm_quantized",
+           "rms_norm_backward_quantized", "rms_norm_quantized"]
+
+FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values() if element.use == "float8"]
+"""The types of float8."""
+
+_LEAST = 1e-12
+"""What a largest magnitude counts as at least, so that its reciprocal is a number: torchao's."""
+
+
+class Quantized(NamedTuple):
+    """What the functions give.
+
+    Attributes:
+        data: of float8: the values times the factor, rounded to nearest even, the largest number
+            where they are beyond it.
+        scale: what ``data.float()`` is multiplied by for the values: ``[..., 1]``; None where the
+            factor was given.
+        amax: where the factor was given, the largest magnitude of all values, for a later factor.
+        sum: ``input + residual``, in input's type; of a gradient, that with respect to this sum.
+        mean, rstd: of a forward pass, the rows' statistics ``[..., 1]``, float32; mean of layer
+            norm alone.
+        weight, bias: the gradients with respect to these, float32; of a forward pass None.
+    """
+
+    data: Tensor
+    scale: Tensor | None = None
+    amax: Tensor | None = None
+    sum: Tensor | None = None
+    mean: Tensor | None = None
+    rstd: Tensor | None = None
+    weight: Tensor | None = None
+    bias: Tensor | None = None
+
+
+class _Program:
+    """A row program that is being written, and the names of its operands."""
+
+    def __init__(self, length: int, types: Sequence[tuple[str, str, str]]) -> None:
+        self.b = Builder(length)
+        self.inputs = [Input(kind, dtype) for _, kind, dtype in types]
+        self.values = {name: self.b.add("input", place) for place, (name, _, _) in enumerate(types)}
+        self.outputs: dict[str, Output] = {}
+
+    def add(self, name: str, *operands: int | float) -> int:
+        """An operation; a float is a constant."""
+        return self.b.add(name, *(self.b.constant(o) if isinstance(o, float) else o
+                                  for o in operands))
+
+    def mean(self, row: int) -> int:
+        return self.add("mul", self.add("row_sum", row), 1 / self.b.length)
+
+    def quantize(self, row: int, dtype: str) -> None:
+        """Rounds a row to float8, times the factor that is given or that its largest magnitude
+        asks for."""
+        most = float(torch.finfo(getattr(torch, ELEMENTS[dtype].torch)).max)
+        amax = self.add("row_max", self.add("abs", row))
+        factor = self.values.get("factor")
+        if factor is None:
+            factor = self.add("div", most, self.add("max", amax, _LEAST))
+            self.outputs["scale"] = Output("scalar", "f32", self.add("div", 1.0, factor))
+        else:
+            self.outputs["amax"] = Output("scalar", "f32", amax)
+        self.outputs["data"] = Output("row", dtype, self.add("mul", row, factor))
+
+    def finish(self, rows: int) -> tuple[RowProgram, tuple[str, ...]]:
+        names = sorted(self.outputs, key=lambda name: ("row", "scalar", "column_sum").index(
+            self.outputs[name].kind))
+        program = self.b.finish(None, self.inputs, [self.outputs[name] for name in names])
+        return RowProgram(program.length, None, program.inputs, program.nodes, program.outputs,
+                          expected_rows=rows), tuple(names)
+
+
+@functools.lru_cache(1024)
+def _forward(types: tuple[tuple[str, str, str], ...], length: int, rows: int, dtype: str,
+             eps: float, has_mean: bool) -> tuple[str, RowProgram, tuple[str, ...]]:
+    p = _Program(length, types)
+    x = p.values["input"]
+    if "residual" in p.values:
+        x = p.add("add", x, p.values["residual"])
+        p.outputs["sum"] = Output("row", types[0][2], x)
+    if has_mean:
+        mean = p.mean(x)
+        p.outputs["mean"] = Output("scalar", "f32", mean)
+        x = p.add("sub", x, mean)
+    rstd = p.add("rsqrt", p.add("add", p.mean(p.add("mul", x, x)), eps))
+    p.outputs["rstd"] = Output("scalar", "f32", rstd)
+    y = p.add("mul", x, rstd)
+    if "weight" in p.values:
+        y = p.add("mul", y, p.values["weight"])
+    if "bias" in p.values:
+        y = p.add("add", y, p.values["bias"])
+    p.quantize(y, dtype)
+    program, names = p.finish(rows)
+    return register_row_program(program).text, program, names
+
+
+@functools.lru_cache(1024)
+def _backward(types: tuple[tuple[str, str, str], ...], length: int, rows: int, dtype: str,
+              has_mean: bool, has_sum: bool) -> tuple[str, RowProgram, tuple[str, ...]]:
+    p = _Program(length, types)
+    dy, x, rstd = p.values["grad"], p.values["input"], p.values["rstd"]
+    if has_mean:
+        x = p.add("sub", x, p.values["mean"])
+    x = p.add("mul", x, rstd)
+    wdy = dy
+    if "weight" in p.values:
+        wdy = p.add("mul", dy, p.values["weight"])
+        p.outputs["weight"] = Output("column_sum", "f32", p.add("mul", dy, x))
+        if has_mean:
+            p.outputs["bias"] = Output("column_sum", "f32", dy)
+    inner = p.add("sub", wdy, p.add("mul", x, p.mean(p.add("mul", wdy, x))))
+    if has_mean:
+        inner = p.add("sub", inner, p.mean(wdy))
+    dx = p.add("mul", inner, rstd)
+    if "grad_sum" in p.values:
+        dx = p.add("add", dx, p.values["grad_sum"])
+    if has_sum:
+        p.outputs["sum"] = Output("row", types[0][2], dx)
+    p.quantize(dx, dtype)
+    program, names = p.finish(rows)
+    return register_row_program(program).text, program, names
+
+
+def _run(make: functools._lru_cache_wrapper[tuple[str, RowProgram, tuple[str, ...]]],
+         operands: dict[str, tuple[str, Tensor | None]], dtype: torch.dtype,
+         *options: float | bool) -> Quantized:
+    """Runs a program on its operands, of which each has a kind."""
+    given = {name: (kind, t.detach()) for name, (kind, t) in operands.items() if t is not None}
+    first = next(iter(given.values()))[1]
+    length = first.shape[-1]
+    rows = first.numel() // length
+    text, program, names = make(
+        tuple((name, kind, ELEMENT_NAMES[t.dtype]) for name, (kind, t) in given.items()), length,
+        rows_hint(rows), ELEMENT_NAMES[dtype], *options)
+    tensors = [t for _, t in given.values()]
+    outputs = (program.evaluate(tensors) if first.is_cpu and falls_back("lnbwd.functional") else
+               raw_region(tensors, text))
+    results = dict(zip(names, outputs, strict=True))
+    for name, output in results.items():
+        if name in ("data", "sum"):
+            results[name] = output.view(first.shape)
+        elif name == "amax":
+            results[name] = output.amax()
+        elif name in ("scale", "mean", "rstd"):
+            results[name] = output.view(*first.shape[:-1], 1)
+    return Quantized(**results)
+
+
+def _check(name: str, x: Tensor, rows: dict[str, Tensor | None], columns: dict[str, Tensor | None],
+           scalars: dict[str, Tensor | None], dtype: torch.dtype, factor: Tensor | None) -> None:
+    """Raises TypeError or ValueError for arguments that do not fit together."""
+    check_dense(name, x, KERNEL_TYPES)
+    if x.dim() == 0 or x.numel() == 0:
+        raise ValueError(f"{name}: expected rows [..., N] of one element or more, got the shape "
+                         f"{list(x.shape)}")
+    for other, value in rows.items():
+        check_parameter(other, value, x.shape, name, x, KERNEL_TYPES, f" of {name}")
+    for other, value in columns.items():
+        check_parameter(other, value, x.shape[-1:], name, x, KERNEL_TYPES, f" (a row of {name})")
+    for other, value in scalars.items():
+        check_parameter(other, value, [*x.shape[:-1], 1], name, x, [torch.float32],
+                        f" (a number for each row of {name})")
+    if dtype not in FLOAT8:
+        names = ", ".join(str(known) for known in FLOAT8)
+        raise TypeError(f"dtype: expected {names}, got {dtype}")
+    if factor is not None:
+        check_parameter("factor", factor, [], name, x, [torch.float32], " (one number)")
+
+
+def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float = 1e-6, *,
+                       residual: Tensor | None = None,
+                       dtype: torch.dtype = torch.float8_e4m3fn,
+                       factor: Tensor | None = None) -> Quantized:
+    """RMSNorm of ``input + residual`` over the last dimension, quantised to float8.
+
+    The norm is computed in float32 and rounded once, to float8. Its values are multiplied by
+    ``factor``, or row by row by ``most / max(amax, 1e-12)``, amax being the row's largest magnitude
+    and most the largest number of ``dtype``.
+
+    Args:
+        input: ``[..., N]``, float16, bfloat16 or float32.
+        weight: the scale ``[N]``; None: 1.
+        eps: added to the mean square, 0 or more.
+        residual: of input's shape; None: nothing is added, and no sum is written.
+        dtype: a type of float8. Chips have instructions for some (docs/float8.md); the bits are the
+            same on all.
+        factor: for all rows, a tensor of one float32 (``[]``), as delayed scaling has it; None: one
+            for each row.
+
+    Returns:
+        A :class:`Quantized`; no gradient flows through it.
+
+    Raises:
+        TypeError, ValueError: an argument has a wrong type, shape or device; the message names it.
+        LnbwdError: the compiler refuses the row length on this device.
+    """
+    _check("input", input, {"residual": residual}, {"weight": weight}, {}, dtype, factor)
+    return _run(_forward, {
+        "input": ("row", input), "residual": ("row", residual), "weight": ("column", weight),
+        "factor": ("number", factor)}, dtype, check_eps(eps), False)
+
+
+def layer_norm_quantized(input: Tensor, weight: Tensor | None = None, bias: Tensor | None = None,
+                         eps: float = 1e-5, *, residual: Tensor | None = None,
+                         dtype: torch.dtype = torch.float8_e4m3fn,
+                         factor: Tensor | None = None) -> Quantized:
+    """LayerNorm of ``input + residual``, quantised; otherwise as :func:`rms_norm_quantized`.
+
+    Args:
+        bias: the shift ``[N]``; None: 0.
+    """
+    _check("input", input, {"residual": residual}, {"weight": weight, "bias": bias}, {}, dtype,
+           factor)
+    return _run(_forward, {
+        "input": ("row", input), "residual": ("row", residual), "weight": ("column", weight),
+        "bias": ("column", bias), "factor": ("number", factor)}, dtype, check_eps(eps), True)
+
+
+def rms_norm_backward_quantized(grad: Tensor, input: Tensor, rstd: Tensor,
+                                weight: Tensor | None = None, *, grad_sum: Tensor | None = None,
+                                dtype: torch.dtype = torch.float8_e5m2,
+                                factor: Tensor | None = None, has_sum: bool = True) -> Quantized:
+    """The gradient of RMSNorm with respect to its input, quantised.
+
+    Args:
+        grad: that with respect to the norm's result, ``[..., N]``.
+        input: what was normalised, the sum with the residual.
+        rstd: of the forward pass, ``[..., 1]``.
+        weight: the scale; None: 1, and no gradient of it.
+        grad_sum: a gradient with respect to the sum that came another way, which is added.
+        dtype, factor: as of :func:`rms_norm_quantized`.
+        has_sum: whether the gradient is also written in grad's type, as ``sum``, for the residual.
+
+    Returns, Raises: as :func:`rms_norm_quantized`.
+    """
+    _check("grad", grad, {"input": input, "grad_sum": grad_sum}, {"weight": weight},
+           {"rstd": rstd}, dtype, factor)
+    return _run(_backward, {
+        "grad": ("row", grad), "input": ("row", input), "grad_sum": ("row", grad_sum),
+        "weight": ("column", weight), "rstd": ("scalar", rstd), "factor": ("number", factor)},
+        dtype, False, has_sum)
+
+
+def layer_norm_backward_quantized(grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor,
+                                  weight: Tensor | None = None, *, grad_sum: Tensor | None = None,
+                                  dtype: torch.dtype = torch.float8_e5m2,
+                                  factor: Tensor | None = None, has_sum: bool = True) -> Quantized:
+    """The gradient of LayerNorm, quantised; otherwise as :func:`rms_norm_backward_quantized`. With
+    a weight there is also the gradient of a bias."""
+    _check("grad", grad, {"input": input, "grad_sum": grad_sum}, {"weight": weight},
+           {"mean": mean, "rstd": rstd}, dtype, factor)
+    return _run(_backward, {
+        "grad": ("row", grad), "input": ("row", input), "grad_sum": ("row", grad_sum),
+        "weight": ("column", weight), "mean": ("scalar", mean), "rstd": ("scalar", rstd),
+        "factor": ("number", factor)}, dtype, True, has_sum)
