@@ -77,6 +77,19 @@ void LegalityChecks::checkThreadsPerRow() {
     os << "expected " << field::threadsPerRow
        << " to be a power of two up to the wave size of " << chip.name << ", "
        << chip.waveSize << ", or a multiple of it, got " << threads;
+  // Lanes of a wave take the largest of a block, of one access.
+  for (BlockMaxOp blocks : op.getBody().getOps<BlockMaxOp>()) {
+    auto size = int64_t(blocks.getSize());
+    int64_t width = schedule.getVectorWidth();
+    if (os.str().empty() &&
+        (size % width != 0 || size > chip.waveSize * width ||
+         threads * width % size != 0 ||
+         getWorkgroupColumns(op, schedule) % size != 0))
+      os << "expected " << field::threadsPerRow << " times "
+         << field::vectorWidth << " to be a multiple of a block of " << size
+         << ", and a block to be that of at most " << chip.waveSize
+         << " work-items, got " << threads << " times " << width;
+  }
 }
 
 void LegalityChecks::checkRowGroups() {

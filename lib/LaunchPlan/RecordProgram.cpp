@@ -99,6 +99,9 @@ static json::Object describeAttributes(Operation &op) {
         result["divisor"] = formula.divisor;
         result["modulus"] = formula.modulus;
       })
+      .Case([&](BlockMaxOp blocks) {
+        result["divisor"] = int64_t(blocks.getSize());
+      })
       .Case([&](LinearOp linear) {
         if (linear.getTransposed())
           result["transposed"] = true;

@@ -66,6 +66,8 @@ double overflowThreshold(FloatFormat format) {
 uint32_t encode(FloatFormat format, float value) {
   const ElementInfo &info = getInfo(format);
   uint32_t bits = bitsOf(value), magnitude = bits & 0x7fffffff;
+  if (info.isExponent())
+    return magnitude >> 23;
   uint32_t sign = (bits >> 31) * (magnitudeMask(info) + 1);
   if (std::isnan(value))
     return info.hasOneZero() ? magnitudeMask(info) + 1
@@ -89,6 +91,9 @@ uint32_t encode(FloatFormat format, float value) {
 
 float decode(FloatFormat format, uint32_t bits) {
   const ElementInfo &info = getInfo(format);
+  if (info.isExponent())
+    return bits > info.largest ? std::numeric_limits<float>::quiet_NaN()
+                               : floatOf(bits ? bits << 23 : 0x400000);
   uint32_t magnitude = bits & magnitudeMask(info);
   bool isNegative = bits != magnitude;
   if (info.hasOneZero() && isNegative && magnitude == 0)

@@ -117,6 +117,12 @@ private:
                   operation.attributes.divisor > 0 &&
                   operation.attributes.modulus >= 0,
               "expects to make integers of 32 bits");
+    } else if (name == "lnbwd.block_max") {
+      requireOperands(1);
+      require(type(0).shape == shape && shape.size() == 1 &&
+                  operation.attributes.divisor > 0 &&
+                  shape[0] % operation.attributes.divisor == 0,
+              "expects a row of whole blocks");
     } else if (name == "vector.broadcast") {
       requireOperands(1);
       require(type(0).shape.empty() || type(0).shape == shape,
@@ -259,6 +265,18 @@ struct Sum {
 // One row
 //===----------------------------------------------------------------------===//
 
+/// The largest element from `first` to `end`; NaN if one is.
+static Bounded takeLargest(const Bounded *first, const Bounded *end) {
+  Bounded result = *first;
+  for (; first != end; ++first) {
+    bool isNaN = std::isnan(result.value) || std::isnan(first->value);
+    result.value = isNaN ? result.value + first->value
+                         : std::max(result.value, first->value);
+    result.error = std::max(result.error, first->error);
+  }
+  return result;
+}
+
 static Bounded reduce(const Values &row, const std::string &kind) {
   if (kind == "add") {
     Sum sum;
@@ -270,14 +288,7 @@ static Bounded reduce(const Values &row, const std::string &kind) {
                ? result
                : settle(result.value, result.error, row.data(), row.size());
   }
-  Bounded result = row.front();
-  for (const Bounded &element : row) {
-    bool isNaN = std::isnan(result.value) || std::isnan(element.value);
-    result.value = isNaN ? result.value + element.value
-                         : std::max(result.value, element.value);
-    result.error = std::max(result.error, element.error);
-  }
-  return result;
+  return takeLargest(row.data(), row.data() + row.size());
 }
 
 /// A row times a matrix.
@@ -317,6 +328,11 @@ static void compute(const RowOperation &operation,
              operation.name == "vector.extract") {
     for (size_t j = 0; j < result.size(); ++j)
       result[j] = (*x[0])[x[0]->size() == 1 ? 0 : j];
+  } else if (operation.name == "lnbwd.block_max") {
+    auto size = static_cast<size_t>(operation.attributes.divisor);
+    for (size_t j = 0; j < result.size(); ++j)
+      result[j] = j % size ? result[j - 1]
+                           : takeLargest(&(*x[0])[j], &(*x[0])[j] + size);
   } else if (operation.name == "vector.reduction") {
     result[0] = reduce(*x[0], operation.attributes.choice);
   } else if (operation.name == "vector.outerproduct") {
@@ -522,12 +538,14 @@ void Interpreter::process(unsigned worker, int64_t begin, int64_t end,
     if (output.kind.isSum)
       partials[o].sums.resize(static_cast<size_t>(count * output.type.size()));
   }
+  Values picked;
   for (int64_t row = begin; row < end; ++row) {
     computeValues(row, row == begin, values);
     for (size_t o = 0; o < program.outputs.size(); ++o) {
       const ProgramOperand &output = program.outputs[o];
       const Values &value = values[output.value];
-      auto first = static_cast<size_t>(row) * value.size();
+      auto length = static_cast<size_t>(output.rowLength());
+      auto first = static_cast<size_t>(row) * length;
       if (output.kind.isSum) {
         int64_t group = output.kind.info().hasGroups
                             ? groupOf(row) - partials[o].firstGroup
@@ -538,11 +556,22 @@ void Interpreter::process(unsigned worker, int64_t begin, int64_t end,
           output.kind.isMatrix ? (sum++)->addInOrder(term) : (sum++)->add(term);
         continue;
       }
+      // Of elements that have one place the first.
+      auto pick = [&](const Values &elements) -> const Values & {
+        if (output.column.empty())
+          return elements;
+        picked.resize(length);
+        for (size_t j = elements.size(); j-- > 0;)
+          picked[static_cast<size_t>(
+              locate(output.column, static_cast<int64_t>(j)))] = elements[j];
+        return picked;
+      };
       if (isRead[output.buffer])
-        std::copy(value.begin(), value.end(),
-                  rowsOut[o].begin() + static_cast<std::ptrdiff_t>(first));
+        std::copy_n(pick(value).begin(), length,
+                    rowsOut[o].begin() + static_cast<std::ptrdiff_t>(first));
       if (isFinal[output.buffer])
-        consumer(worker, output.buffer, first, values[comparedValue(output)]);
+        consumer(worker, output.buffer, first,
+                 pick(values[comparedValue(output)]));
     }
   }
 }
@@ -588,7 +617,7 @@ void Interpreter::run() {
     const ProgramOperand &output = program.outputs[o];
     isInOrder = isInOrder || output.kind.isMatrix;
     if (!output.kind.isSum && isRead[output.buffer])
-      out[o].resize(static_cast<size_t>(rows * output.type.size()));
+      out[o].resize(static_cast<size_t>(rows * output.rowLength()));
   }
   // A matrix of sums for each piece would take too much.
   int64_t pieces = isInOrder ? std::min<int64_t>(rows, 1) : pieceCount(rows);

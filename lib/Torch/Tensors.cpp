@@ -10,9 +10,15 @@
 
 #include "lnbwd/Operations/Operations.h"
 
+#include <torch/headeronly/core/ScalarType.h>
+
 #include <algorithm>
 #include <dlfcn.h>
 #include <stdexcept>
+
+// Of PyTorch 2.12 and later.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" __attribute__((weak)) int32_t aoti_torch_dtype_float8_e8m0fnu();
 
 namespace lnbwd::torch_operators {
 
@@ -57,8 +63,16 @@ StableIValue giveOrUndefined(Tensor tensor) {
 // Questions
 //===----------------------------------------------------------------------===//
 
+/// The number that PyTorch gives; that of float8_e8m0fnu where it is too old to
+/// give one.
+static int32_t numberOf(int32_t (*function)()) {
+  return function ? function()
+                  : static_cast<int32_t>(
+                        torch::headeronly::ScalarType::Float8_e8m0fnu);
+}
+
 int32_t dtypeOf(int32_t element) {
-#define LNBWD_ELEMENT(name, torch) aoti_torch_dtype_##torch(),
+#define LNBWD_ELEMENT(name, torch) numberOf(aoti_torch_dtype_##torch),
   static const int32_t numbers[] = {
 #include "lnbwd/Operations/Operations.h.inc"
   };

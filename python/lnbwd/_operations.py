@@ -43,6 +43,7 @@ ELEMENTS = (
     ("f8E5M2", 1, "float8", "float8_e5m2", "uint8", 2, 15, 0x7b),
     ("f8E4M3FNUZ", 1, "float8", "float8_e4m3fnuz", "uint8", 3, 8, 0x7f),
     ("f8E5M2FNUZ", 1, "float8", "float8_e5m2fnuz", "uint8", 2, 16, 0x7f),
+    ("f8E8M0FNU", 1, "float8", "float8_e8m0fnu", "uint8", 0, 127, 0xfe),
     ("i1", 0, "condition", "bool", "bool", 0, 0, 0x0),
 )
 EXTENTS = ("row", "output", "matrix")

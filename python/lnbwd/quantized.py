@@ -10,8 +10,9 @@ multiplies float8 calls them in the two passes of an autograd.Function.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -27,8 +28,14 @@ from .spec import rows_hint
 __all__ = ["Quantized", "layer_norm_backward_quantized", "layer_norm_quantized",
            "rms_norm_backward_quantized", "rms_norm_quantized"]
 
-FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values() if element.use == "float8"]
+FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values()
+          if element.use == "float8" and element.fraction]
 """The types of float8."""
+
+_Block = Literal["mx"] | int | None
+
+BLOCKS = (None, "mx", 128)
+"""What a scale may be of: a row, 32 elements, with powers of two, or 128 elements."""
 
 _LEAST = 1e-12
 """What a largest magnitude counts as at least, so that its reciprocal is a number: torchao's."""
@@ -40,8 +47,8 @@ class Quantized(NamedTuple):
     Attributes:
         data: of float8: the values times the factor, rounded to nearest even, the largest number
             where they are beyond it.
-        scale: what ``data.float()`` is multiplied by for the values: ``[..., 1]``; None where the
-            factor was given.
+        scale: what ``data.float()`` is multiplied by for the values: ``[..., 1]``, or of blocks
+            ``[..., N / block]``; None where the factor was given.
         amax: where the factor was given, the largest magnitude of all values, for a later factor.
         sum: ``input + residual``, in input's type; of a gradient, that with respect to this sum.
         mean, rstd: of a forward pass, the rows' statistics ``[..., 1]``, float32; mean of layer
@@ -76,13 +83,27 @@ class _Program:
     def mean(self, row: int) -> int:
         return self.add("mul", self.add("row_sum", row), 1 / self.b.length)
 
-    def quantize(self, row: int, dtype: str) -> None:
-        """Rounds a row to float8, times the factor that is given or that its largest magnitude
-        asks for."""
+    def quantize(self, row: int, dtype: str, block: _Block) -> None:
+        """Rounds a row to float8, times the factor that is given or that its largest magnitude, or
+        that of each block, asks for."""
         most = float(torch.finfo(getattr(torch, ELEMENTS[dtype].torch)).max)
-        amax = self.add("row_max", self.add("abs", row))
+        size, magnitude = 32 if block == "mx" else block, self.add("abs", row)
+        amax = (self.add("row_max", magnitude) if size is None
+                else self.b.add("block_max", magnitude, size))
         factor = self.values.get("factor")
-        if factor is None:
+        if block == "mx":
+            # The largest's power of two is the largest number's after it is divided.
+            exponent = math.frexp(most)[1] - 1
+            is_infinite = self.add("eq", amax, math.inf)
+            power = self.add("select", is_infinite, self.b.constant(2.0 ** (128 - exponent)),
+                             self.add("mul", amax, 2.0 ** -exponent))
+            scale = self.b.add("round", power, "f8E8M0FNU")
+            factor = self.add("power_inverse", self.add("max", scale, 2.0 ** -126))
+            self.outputs["scale"] = Output("row", "f8E8M0FNU", scale, 32)
+        elif size is not None:
+            factor = self.add("div", most, self.add("max", amax, _LEAST))
+            self.outputs["scale"] = Output("row", "f32", self.add("div", 1.0, factor), size)
+        elif factor is None:
             factor = self.add("div", most, self.add("max", amax, _LEAST))
             self.outputs["scale"] = Output("scalar", "f32", self.add("div", 1.0, factor))
         else:
@@ -97,9 +118,13 @@ class _Program:
                           expected_rows=rows), tuple(names)
 
 
+_Types = tuple[tuple[str, str, str], ...]
+_Made = tuple[str, RowProgram, tuple[str, ...]]
+
+
 @functools.lru_cache(1024)
-def _forward(types: tuple[tuple[str, str, str], ...], length: int, rows: int, dtype: str,
-             eps: float, has_mean: bool) -> tuple[str, RowProgram, tuple[str, ...]]:
+def _forward(types: _Types, length: int, rows: int, dtype: str, block: _Block, eps: float,
+             has_mean: bool) -> _Made:
     p = _Program(length, types)
     x = p.values["input"]
     if "residual" in p.values:
@@ -116,14 +141,14 @@ def _forward(types: tuple[tuple[str, str, str], ...], length: int, rows: int, dt
         y = p.add("mul", y, p.values["weight"])
     if "bias" in p.values:
         y = p.add("add", y, p.values["bias"])
-    p.quantize(y, dtype)
+    p.quantize(y, dtype, block)
     program, names = p.finish(rows)
     return register_row_program(program).text, program, names
 
 
 @functools.lru_cache(1024)
-def _backward(types: tuple[tuple[str, str, str], ...], length: int, rows: int, dtype: str,
-              has_mean: bool, has_sum: bool) -> tuple[str, RowProgram, tuple[str, ...]]:
+def _backward(types: _Types, length: int, rows: int, dtype: str, block: _Block, has_mean: bool,
+              has_sum: bool) -> _Made:
     p = _Program(length, types)
     dy, x, rstd = p.values["grad"], p.values["input"], p.values["rstd"]
     if has_mean:
@@ -143,14 +168,14 @@ def _backward(types: tuple[tuple[str, str, str], ...], length: int, rows: int, d
         dx = p.add("add", dx, p.values["grad_sum"])
     if has_sum:
         p.outputs["sum"] = Output("row", types[0][2], dx)
-    p.quantize(dx, dtype)
+    p.quantize(dx, dtype, block)
     program, names = p.finish(rows)
     return register_row_program(program).text, program, names
 
 
-def _run(make: functools._lru_cache_wrapper[tuple[str, RowProgram, tuple[str, ...]]],
+def _run(make: functools._lru_cache_wrapper[_Made],
          operands: dict[str, tuple[str, Tensor | None]], dtype: torch.dtype,
-         *options: float | bool) -> Quantized:
+         block: _Block, *options: float | bool) -> Quantized:
     """Runs a program on its operands, of which each has a kind."""
     given = {name: (kind, t.detach()) for name, (kind, t) in operands.items() if t is not None}
     first = next(iter(given.values()))[1]
@@ -158,7 +183,7 @@ def _run(make: functools._lru_cache_wrapper[tuple[str, RowProgram, tuple[str, ..
     rows = first.numel() // length
     text, program, names = make(
         tuple((name, kind, ELEMENT_NAMES[t.dtype]) for name, (kind, t) in given.items()), length,
-        rows_hint(rows), ELEMENT_NAMES[dtype], *options)
+        rows_hint(rows), ELEMENT_NAMES[dtype], block, *options)
     tensors = [t for _, t in given.values()]
     outputs = (program.evaluate(tensors) if first.is_cpu and falls_back("lnbwd.functional") else
                raw_region(tensors, text))
@@ -169,12 +194,13 @@ def _run(make: functools._lru_cache_wrapper[tuple[str, RowProgram, tuple[str, ..
         elif name == "amax":
             results[name] = output.amax()
         elif name in ("scale", "mean", "rstd"):
-            results[name] = output.view(*first.shape[:-1], 1)
+            results[name] = output.view(*first.shape[:-1], output.numel() // rows)
     return Quantized(**results)
 
 
 def _check(name: str, x: Tensor, rows: dict[str, Tensor | None], columns: dict[str, Tensor | None],
-           scalars: dict[str, Tensor | None], dtype: torch.dtype, factor: Tensor | None) -> None:
+           scalars: dict[str, Tensor | None], dtype: torch.dtype, factor: Tensor | None,
+           block: _Block) -> None:
     """Raises TypeError or ValueError for arguments that do not fit together."""
     check_dense(name, x, KERNEL_TYPES)
     if x.dim() == 0 or x.numel() == 0:
@@ -192,12 +218,20 @@ def _check(name: str, x: Tensor, rows: dict[str, Tensor | None], columns: dict[s
         raise TypeError(f"dtype: expected {names}, got {dtype}")
     if factor is not None:
         check_parameter("factor", factor, [], name, x, [torch.float32], " (one number)")
+    if block not in BLOCKS or (block is not None and factor is not None):
+        raise ValueError("block: expected None, 'mx' or 128, and None with a factor, got "
+                         f"{block!r}{' with a factor' if factor is not None else ''}")
+    size = 32 if block == "mx" else 128
+    if block is not None and (x.shape[-1] % size or x.shape[-1] == size):
+        raise ValueError(f"{name}: expected rows of two or more whole blocks of {size} elements, "
+                         f"got {list(x.shape)}; pad the rows, or leave block out")
 
 
 def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float = 1e-6, *,
                        residual: Tensor | None = None,
                        dtype: torch.dtype = torch.float8_e4m3fn,
-                       factor: Tensor | None = None) -> Quantized:
+                       factor: Tensor | None = None,
+                       block: _Block = None) -> Quantized:
     """RMSNorm of ``input + residual`` over the last dimension, quantised to float8.
 
     The norm is computed in float32 and rounded once, to float8. Its values are multiplied by
@@ -212,7 +246,10 @@ def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float =
         dtype: a type of float8. Chips have instructions for some (docs/float8.md); the bits are the
             same on all.
         factor: for all rows, a tensor of one float32 (``[]``), as delayed scaling has it; None: one
-            for each row.
+            for each row or block.
+        block: 128: a factor for each 128 elements, by the same formula; "mx": for each 32 elements
+            a scale that is a power of two (``torch.float8_e8m0fnu``), the largest one of amax over
+            that of most, as the OCP's MX formats have it (mxfp8).
 
     Returns:
         A :class:`Quantized`; no gradient flows through it.
@@ -221,32 +258,34 @@ def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float =
         TypeError, ValueError: an argument has a wrong type, shape or device; the message names it.
         LnbwdError: the compiler refuses the row length on this device.
     """
-    _check("input", input, {"residual": residual}, {"weight": weight}, {}, dtype, factor)
+    _check("input", input, {"residual": residual}, {"weight": weight}, {}, dtype, factor, block)
     return _run(_forward, {
         "input": ("row", input), "residual": ("row", residual), "weight": ("column", weight),
-        "factor": ("number", factor)}, dtype, check_eps(eps), False)
+        "factor": ("number", factor)}, dtype, block, check_eps(eps), False)
 
 
 def layer_norm_quantized(input: Tensor, weight: Tensor | None = None, bias: Tensor | None = None,
                          eps: float = 1e-5, *, residual: Tensor | None = None,
                          dtype: torch.dtype = torch.float8_e4m3fn,
-                         factor: Tensor | None = None) -> Quantized:
+                         factor: Tensor | None = None,
+                       block: _Block = None) -> Quantized:
     """LayerNorm of ``input + residual``, quantised; otherwise as :func:`rms_norm_quantized`.
 
     Args:
         bias: the shift ``[N]``; None: 0.
     """
     _check("input", input, {"residual": residual}, {"weight": weight, "bias": bias}, {}, dtype,
-           factor)
+           factor, block)
     return _run(_forward, {
         "input": ("row", input), "residual": ("row", residual), "weight": ("column", weight),
-        "bias": ("column", bias), "factor": ("number", factor)}, dtype, check_eps(eps), True)
+        "bias": ("column", bias), "factor": ("number", factor)}, dtype, block, check_eps(eps), True)
 
 
 def rms_norm_backward_quantized(grad: Tensor, input: Tensor, rstd: Tensor,
                                 weight: Tensor | None = None, *, grad_sum: Tensor | None = None,
                                 dtype: torch.dtype = torch.float8_e5m2,
-                                factor: Tensor | None = None, has_sum: bool = True) -> Quantized:
+                                factor: Tensor | None = None, block: _Block = None,
+                                has_sum: bool = True) -> Quantized:
     """The gradient of RMSNorm with respect to its input, quantised.
 
     Args:
@@ -255,28 +294,29 @@ def rms_norm_backward_quantized(grad: Tensor, input: Tensor, rstd: Tensor,
         rstd: of the forward pass, ``[..., 1]``.
         weight: the scale; None: 1, and no gradient of it.
         grad_sum: a gradient with respect to the sum that came another way, which is added.
-        dtype, factor: as of :func:`rms_norm_quantized`.
+        dtype, factor, block: as of :func:`rms_norm_quantized`.
         has_sum: whether the gradient is also written in grad's type, as ``sum``, for the residual.
 
     Returns, Raises: as :func:`rms_norm_quantized`.
     """
     _check("grad", grad, {"input": input, "grad_sum": grad_sum}, {"weight": weight},
-           {"rstd": rstd}, dtype, factor)
+           {"rstd": rstd}, dtype, factor, block)
     return _run(_backward, {
         "grad": ("row", grad), "input": ("row", input), "grad_sum": ("row", grad_sum),
         "weight": ("column", weight), "rstd": ("scalar", rstd), "factor": ("number", factor)},
-        dtype, False, has_sum)
+        dtype, block, False, has_sum)
 
 
 def layer_norm_backward_quantized(grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor,
                                   weight: Tensor | None = None, *, grad_sum: Tensor | None = None,
                                   dtype: torch.dtype = torch.float8_e5m2,
-                                  factor: Tensor | None = None, has_sum: bool = True) -> Quantized:
+                                  factor: Tensor | None = None, block: _Block = None,
+                                has_sum: bool = True) -> Quantized:
     """The gradient of LayerNorm, quantised; otherwise as :func:`rms_norm_backward_quantized`. With
     a weight there is also the gradient of a bias."""
     _check("grad", grad, {"input": input, "grad_sum": grad_sum}, {"weight": weight},
-           {"mean": mean, "rstd": rstd}, dtype, factor)
+           {"mean": mean, "rstd": rstd}, dtype, factor, block)
     return _run(_backward, {
         "grad": ("row", grad), "input": ("row", input), "grad_sum": ("row", grad_sum),
         "weight": ("column", weight), "mean": ("scalar", mean), "rstd": ("scalar", rstd),
-        "factor": ("number", factor)}, dtype, True, has_sum)
+        "factor": ("number", factor)}, dtype, block, True, has_sum)

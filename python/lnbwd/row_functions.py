@@ -57,7 +57,7 @@ Scalars = Annotated[Tensor, _Kind("scalar")]
 
 _WORDS = {"row": "lnbwd.Rows", "column": "lnbwd.Columns", "scalar": "lnbwd.Scalars"}
 _FLOATS, _FLOAT8 = ([getattr(torch, element.torch) for element in ELEMENTS.values()
-                     if element.use == use] for use in ("float", "float8"))
+                     if element.use == use and element.fraction] for use in ("float", "float8"))
 _TYPES = {"row": (torch.float64, *_FLOATS, *_FLOAT8), "column": (torch.float64, *_FLOATS),
           "scalar": (torch.float64, *_FLOATS)}
 _CONSTANTS = (bool, int, float, str)

@@ -114,11 +114,13 @@ class Output:
     """A tensor that is written: ``kind`` is "row" [M, N], "scalar" [M], "column_sum" [N], the
     sum of ``value``, a row, over all rows, or "group_sum" [B, N], the sums over the rows of each of
     B groups; ``dtype`` its type, as that of an input; ``value`` the index of a node, a condition if
-    the output is a mask."""
+    the output is a mask. A "row" may have one number for each ``block`` elements, the first of
+    these, [M, N / block]."""
 
     kind: str
     dtype: str
     value: int
+    block: int = 1
 
     @property
     def dims(self) -> Kind:
@@ -127,7 +129,7 @@ class Output:
 
     def row_length(self, length: int) -> int:
         """The elements that it has for each row of its own."""
-        return length if self.dims.has_columns else 1
+        return length // self.block if self.dims.has_columns else 1
 
 
 KIND_NAMES = {"row": "row_block", "repeated_row": "repeated_row_block", "column": "column",
@@ -175,6 +177,9 @@ class RowProgram:
             each column from 0, exact below 2^24, ``("random", seed)``, a number from [0, 1) for
             each element of a row block, ``("round", value, dtype)``,
             ``("detach", value)``, a constant to whoever derives the gradient,
+            ``("block_max", value, size)``, for each element the largest of its block of neighbours,
+            ``("power_inverse", value)``, the reciprocal of a power of two from 2^-126 to 2^126, 0
+            of infinity and NaN,
             ``("select", condition, value, value)``, ``("not", condition)``, and those of
             :data:`UNARY`, :data:`BINARY`, :data:`COMPARISONS`, :data:`LOGIC`, :data:`SUMS`.
         outputs: in the order of :data:`OUTPUT_KINDS`.
@@ -232,7 +237,9 @@ class RowProgram:
 
     def column_dims(self) -> list[tuple[str, int, int | None]]:
         """The column dimensions, as :meth:`row_dims` gives the others."""
-        cuts = cut(self.length, (part for i in self.inputs for part in i.parts)) or [1, self.length]
+        parts = [part for i in self.inputs for part in i.parts]
+        parts += [(o.block, self.length // o.block) for o in self.outputs if o.block > 1]
+        cuts = cut(self.length, parts) or [1, self.length]
         inner = [d for d in cuts if d <= self.length]
         pairs = [(d, after // d) for d, after in itertools.pairwise(inner)]
         if not pairs:
@@ -249,7 +256,8 @@ class RowProgram:
             "format": _FORMAT, "length": self.length, "rows": self.rows, **groups,
             "inputs": [[i.kind, i.dtype, *i.parts] for i in self.inputs],
             "nodes": [list(node) for node in self.nodes],
-            "outputs": [[o.kind, o.dtype, o.value] for o in self.outputs]}, separators=(",", ":"))
+            "outputs": [[o.kind, o.dtype, o.value] + [o.block] * (o.block > 1)
+                        for o in self.outputs]}, separators=(",", ":"))
 
     @staticmethod
     def from_text(text: str) -> RowProgram:
@@ -405,7 +413,7 @@ def _operands(node: Node) -> tuple[int, ...]:
     """The nodes that a node uses."""
     if node[0] in ("input", "constant"):
         return ()
-    return node[1:2] if node[0] == "round" else node[1:]
+    return node[1:2] if node[0] in ("round", "block_max") else node[1:]
 
 
 class Builder:
@@ -626,6 +634,17 @@ class _Writer:
             value = self.value(operands[0], True)
             return self.emit(f"vector.reduction <{SUMS[name]}>, {value} : "
                              f"{self.type('f32', True)} into f32")
+        if name == "block_max":
+            return self.emit(f"lnbwd.block_max {operands[1]} {self.value(operands[0], True)} : "
+                             + self.type("f32", True))
+        if name == "power_inverse":
+            bits, value = self.type("i32", is_row), self.value(operands[0], is_row)
+            one, none = (self.emit(f"arith.constant {f'dense<{n}>' if is_row else n} : {bits}")
+                         for n in (0x7F000000, 0))
+            exponent = self.emit(f"arith.bitcast {value} : {type_} to {bits}")
+            exponent = self.emit(f"arith.subi {one}, {exponent} : {bits}")
+            exponent = self.emit(f"arith.maxsi {exponent}, {none} : {bits}")
+            return self.emit(f"arith.bitcast {exponent} : {bits} to {type_}")
         if name == "random":
             return self.random(self.names[operands[0]])
         if name == "eq" and is_row:
@@ -669,7 +688,9 @@ class _Writer:
             kind = value.dims
             found = ([*["b"] * kind.has_groups, *["t"] * kind.has_rows] if program.has_groups
                      else [name for name, _, _ in rows] * kind.has_rows)
-            return found + [name for name, _, _ in columns] * kind.has_columns
+            block = value.block if isinstance(value, Output) else 1
+            return found + [name for name, distance, _ in columns
+                            if distance >= block] * kind.has_columns
 
         def memory(value: Input | Output) -> str:
             known = ["?" if sizes[dim] is None else str(sizes[dim]) for dim in dims(value)]
@@ -790,6 +811,12 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
                 value = _narrow(value, types[operands[1]]).to(wide)
         elif name == "detach":
             value = values[operands[0]]
+        elif name == "block_max":
+            blocks = values[operands[0]].expand(-1, program.length).unflatten(-1, (-1, operands[1]))
+            value = blocks.amax(-1, True).expand(blocks.shape).flatten(1)
+        elif name == "power_inverse":
+            bits = values[operands[0]].float().view(torch.int32)
+            value = (0x7F000000 - bits).clamp(min=0).view(torch.float32).to(wide)
         elif name in SUMS:
             row = values[operands[0]].expand(-1, program.length)
             value = row.sum(1, True) if name == "row_sum" else row.amax(1, True)
@@ -806,7 +833,7 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
             value = value.expand(rows, program.length).reshape(
                 groups, rows // max(groups, 1), program.length).sum(1)
         elif output.kind == "row":
-            value = value.expand(rows, program.length).contiguous()
+            value = value.expand(rows, program.length)[:, ::output.block].contiguous()
         else:
             value = value.expand(rows, 1).reshape(-1)
         outputs.append(_narrow(value, types[output.dtype]) if rounds else value)
@@ -814,9 +841,13 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
 
 
 def _narrow(value: Tensor, dtype: Any) -> Tensor:
-    """A tensor in another type; in float8, what is beyond the largest number becomes that."""
+    """A tensor in another type; in float8, what is beyond the largest number becomes that, and of
+    powers of two alone only the exponent is kept."""
     import torch
 
+    if dtype == torch.float8_e8m0fnu:
+        exponent = value.float().view(torch.int32) >> 23 & 255
+        return exponent.to(torch.uint8).view(dtype)
     if dtype.is_floating_point and dtype.itemsize == 1:
         most = torch.finfo(dtype).max
         value = value.clamp(-most, most)

@@ -195,3 +195,17 @@ func.func @f(%x: !block, %y: !block) {
   }
   return
 }
+
+// -----
+
+// A block is not cut: neither by the lanes of a row, nor by more than a wave.
+func.func @f(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
+  // expected-error@+1 {{expected threads_per_row times vector_width to be a multiple of a block of 128, and a block to be that of at most 64 work-items, got 32 times 2}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%y[m, n] : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 2, rows_per_workgroup = 32, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>):
+    %m = lnbwd.block_max 128 %xr : vector<512xf32>
+    lnbwd.yield %m : vector<512xf32>
+  }
+  return
+}

@@ -8,6 +8,11 @@ import torch
 from captured import run_captured
 
 import lnbwd
+from lnbwd import native, quantized, regions_op
+from lnbwd.rowprogram import RowProgram
+
+# A program without a kernel would be computed by PyTorch's operations, after a warning.
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 FORMATS = [torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz]
 
@@ -89,7 +94,8 @@ def reference(y: torch.Tensor, dtype: torch.dtype, factor: torch.Tensor | None):
     most = torch.finfo(dtype).max
     amax = y.abs().amax(-1, keepdim=True)
     if factor is None:
-        factor = most / amax.clamp(min=1e-12)
+        # In float64, as torchao: PyTorch multiplies by a rounded reciprocal.
+        factor = (most / amax.double().clamp(min=1e-12)).float()
     return narrow(y * factor, dtype), 1 / factor, amax.amax()
 
 
@@ -178,8 +184,107 @@ def test_rows_of_nan_and_infinity():
 @pytest.mark.parametrize("change, message", [
     ({"dtype": torch.float16}, "dtype: expected torch.float8_e4m3fn"),
     ({"factor": torch.ones(4, 1)}, r"factor: expected the shape \[\] \(one number\)"),
+    ({"block": 64}, "block: expected None, 'mx' or 128"),
+    ({"block": "mx", "factor": torch.tensor(1.0)}, "and None with a factor"),
+    ({"block": 128}, "input: expected rows of two or more whole blocks of 128"),
     ({"weight": torch.ones(63)}, r"weight: expected the shape \[64\]"),
     ({"residual": torch.ones(4, 64).double()}, "residual: expected float16, bfloat16 or float32")])
 def test_wrong_arguments_are_named(change, message):
     with lnbwd.simulate("gfx942"), pytest.raises((TypeError, ValueError), match=message):
         lnbwd.functional.rms_norm_quantized(made(4, 64), **change)
+
+
+def mx_reference(y: torch.Tensor, dtype: torch.dtype):
+    """The OCP's MX formats as torchao has them (floor), by integers: the scale is 2^(floor(log2 of
+    the block's largest magnitude) - the exponent of the format's largest number)."""
+    blocks = y.unflatten(-1, (-1, 32))
+    amax = blocks.abs().amax(-1)
+    most = torch.finfo(dtype).max
+    target = {448.0: 8, 57344.0: 15, 240.0: 7}[most]
+    code = ((amax.view(torch.int32) >> 23) & 255) - target
+    code = torch.where(amax.isnan(), 255, code.clamp(min=0))
+    scale = (code << 23).view(torch.float32).clamp(min=2.0 ** -126)
+    data = (blocks / scale[..., None]).clamp(-most, most).to(dtype)
+    return data.flatten(-2), code.to(torch.uint8)
+
+
+def quantize(x: torch.Tensor, dtype: str, block):
+    """Rows as they are, quantised."""
+    p = quantized._Program(x.shape[-1], (("input", "row", "f32"),))
+    p.quantize(p.values["input"], dtype, block)
+    program, names = p.finish(1024)
+    text = regions_op.register_row_program(program).text
+    assert RowProgram.from_text(text) == program
+    outputs = torch.ops.lnbwd._region([x], text)
+    wanted = program.evaluate([x])
+    for output, value in zip(outputs, wanted, strict=True):
+        assert same(output, value) if output.element_size() == 1 else torch.equal(output, value)
+    return dict(zip(names, outputs, strict=True))
+
+
+def block_rows(length: int) -> torch.Tensor:
+    """Blocks of all sizes, of zeros, subnormal and huge numbers, NaN and infinity."""
+    x = made(7, length)
+    scales = 2.0 ** torch.randint(-150, 127, (7, length // 32),
+                                  generator=torch.Generator().manual_seed(5)).double()
+    x = (x.double().unflatten(-1, (-1, 32)) * scales[..., None]).flatten(1).float()
+    for block, value in enumerate((0.0, 1e-42, 3e38, float("nan"), float("inf"), -2.0 ** -126)):
+        x[block, :32] = 0
+        x[block, 5] = value
+        x[block, 7] = 1e-45
+    return x
+
+
+# Lanes of a wave, one wave and several to a row.
+@pytest.mark.parametrize("length", [64, 96, 512, 4128])
+@pytest.mark.parametrize("chip", ["gfx908", "gfx942", "gfx950", "gfx1100", "gfx1201"])
+@pytest.mark.parametrize("name", ["f8E4M3FN", "f8E5M2", "f8E4M3FNUZ"])
+def test_mx_scales_are_torchaos(chip, name, length):
+    x = block_rows(length)
+    dtype = native.TYPES[name]
+    with lnbwd.simulate(chip):
+        results = quantize(x, name, "mx")
+    data, code = mx_reference(x, dtype)
+    assert torch.equal(results["scale"].view(torch.uint8), code)
+    assert same(results["data"], data)
+
+
+@pytest.mark.parametrize("length", [256, 384, 4224])
+@pytest.mark.parametrize("chip", ["gfx908", "gfx942", "gfx950", "gfx1100", "gfx1201"])
+def test_scales_of_128_elements(chip, length):
+    x = made(5, length) * 10
+    x[0, :128] = 0
+    with lnbwd.simulate(chip):
+        results = quantize(x, "f8E4M3FN", 128)
+    blocks = x.unflatten(-1, (-1, 128))
+    data, scale, _ = reference(blocks, torch.float8_e4m3fn, None)
+    assert same(results["data"], data.flatten(1))
+    torch.testing.assert_close(results["scale"], scale[..., 0], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("block", ["mx", 128])
+def test_norms_have_scales_of_blocks(block):
+    x, dy = made(4, 6, 256).bfloat16(), made(4, 6, 256, seed=1).bfloat16()
+    weight = made(256, seed=2)
+    functional = lnbwd.functional
+    with lnbwd.simulate("gfx950"):
+        rms = functional.rms_norm_quantized(x, weight, 1e-5, residual=dy, block=block)
+        layer = functional.layer_norm_quantized(x, weight, block=block)
+        gradient = functional.layer_norm_backward_quantized(
+            dy, x, layer.mean, layer.rstd, weight, block=block)
+    total = x.float() + dy.float()
+    wide = x.float().requires_grad_()
+    y = torch.nn.functional.layer_norm(wide, (256,), weight)
+    for result, wanted, dtype in (
+            (rms, torch.nn.functional.rms_norm(total, (256,), weight, 1e-5), torch.float8_e4m3fn),
+            (layer, y.detach(), torch.float8_e4m3fn),
+            (gradient, torch.autograd.grad(y, wide, dy.float())[0], torch.float8_e5m2)):
+        size = 32 if block == "mx" else 128
+        assert result.scale.shape == (4, 6, 256 // size)
+        scale = result.scale.float()
+        values = result.data.float().unflatten(-1, (-1, size)) * scale[..., None]
+        step = 2.0 ** -(2 if dtype == torch.float8_e5m2 else 3)
+        # A block whose largest is beyond the largest number times its power of two saturates.
+        error = 0.13 if block == "mx" else 0.51 * step
+        torch.testing.assert_close(values.flatten(-2), wanted, rtol=error,
+                                   atol=1e-3 * float(wanted.abs().max()))

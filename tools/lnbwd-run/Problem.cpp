@@ -193,7 +193,10 @@ static void describeSizes(Problem &problem) {
     int64_t length = expected[i] ? expected[i] : problem.columns;
     if (problem.columns == 0)
       problem.columns = length = argument.rowLength;
-    bool mayDiffer = !problem.operation.isKnown() && hasMatrix;
+    // Of what is written there may be a number for each block of a row.
+    bool isOfBlocks =
+        argument.isOutput() && problem.columns % argument.rowLength == 0;
+    bool mayDiffer = !problem.operation.isKnown() && (hasMatrix || isOfBlocks);
     if (length != argument.rowLength && !mayDiffer)
       unexpected("argument '" + argument.name + "' has rows of " +
                  std::to_string(argument.rowLength) + " elements, " +

@@ -537,3 +537,16 @@ TEST(MathExpansions, ToFloat8) {
     }
   }
 }
+
+TEST(MathExpansions, Exponents) {
+  Evaluator<AMD> evaluator;
+  MathExpansions<Evaluator<AMD>> math(evaluator);
+  for (uint32_t code = 0; code < 255; ++code) {
+    float power = std::ldexp(1.0F, int(code) - 127);
+    EXPECT_EQ(math.fromExponent(code), power);
+    EXPECT_EQ(math.toExponent(power), code);
+    EXPECT_EQ(math.toExponent(-1.99F * power), code);
+  }
+  EXPECT_TRUE(std::isnan(math.fromExponent(255)));
+  EXPECT_EQ(math.toExponent(float(NAN)), 255U);
+}

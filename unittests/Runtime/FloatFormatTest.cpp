@@ -185,6 +185,19 @@ INSTANTIATE_TEST_SUITE_P(
                     FloatFormat::F8E5M2FNUZ),
     [](const auto &info) { return std::string(formatName(info.param)); });
 
+TEST(FloatFormatTest, APowerOfTwoIsAnExponent) {
+  constexpr FloatFormat format = FloatFormat::F8E8M0FNU;
+  for (uint32_t code = 0; code < 255; ++code) {
+    float power = std::ldexp(1.0F, static_cast<int>(code) - 127);
+    EXPECT_EQ(decode(format, code), power);
+    EXPECT_EQ(encode(format, power), code);
+    EXPECT_EQ(encode(format, -1.99F * power), code);
+  }
+  EXPECT_TRUE(std::isnan(decode(format, 255)));
+  EXPECT_EQ(encode(format, NAN), 255U);
+  EXPECT_EQ(encode(format, 0.0F), 0U);
+}
+
 TEST(FloatFormatTest, ElementsAreStoredSideBySide) {
   for (FloatFormat format :
        {FloatFormat::F16, FloatFormat::BF16, FloatFormat::F32,

@@ -64,6 +64,8 @@ struct ElementInfo {
   }
   /// Whether numbers beyond the largest become that.
   constexpr bool saturates() const { return use == ElementUse::Float8; }
+  /// Whether it has powers of two alone: the exponent of a float32 number.
+  constexpr bool isExponent() const { return saturates() && fraction == 0; }
   /// Whether -0 is 0, and its bits are the one NaN.
   constexpr bool hasOneZero() const { return saturates() && largest == 0x7f; }
   /// Whether operands of that kind may have such elements.

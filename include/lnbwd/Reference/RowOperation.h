@@ -62,7 +62,8 @@ struct OperationAttributes {
   bool approximate = false;
   /// Of a product with a matrix.
   bool transposed = false;
-  /// Of an index: what that number is divided by, and modulo what, if not 0.
+  /// Of an index: what that number is divided by, and modulo what, if not 0. Of
+  /// blocks their size.
   int64_t divisor = 1, modulus = 0;
 };
 

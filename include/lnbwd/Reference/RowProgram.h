@@ -63,7 +63,7 @@ struct ProgramOperand {
   size_t value = 0;
   /// Of an input: the row of its own that a row of the program has, and the
   /// column that a column has, as sums; the same number where there are no
-  /// terms.
+  /// terms. Of an output the column alone.
   std::vector<PlaceTerm> row = {}, column = {};
   /// The elements of a row of its own, if they are not those of `type`.
   std::optional<int64_t> ownLength = {};

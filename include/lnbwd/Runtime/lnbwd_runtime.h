@@ -138,7 +138,8 @@ typedef enum lnbwd_element {
   LNBWD_ELEMENT_F8E4M3FN = 6,
   LNBWD_ELEMENT_F8E5M2 = 7,
   LNBWD_ELEMENT_F8E4M3FNUZ = 8,
-  LNBWD_ELEMENT_F8E5M2FNUZ = 9
+  LNBWD_ELEMENT_F8E5M2FNUZ = 9,
+  LNBWD_ELEMENT_F8E8M0FNU = 10
 } lnbwd_element;
 
 /** One argument of a program. The name lives as long as the program. */

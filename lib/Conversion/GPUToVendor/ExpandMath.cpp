@@ -470,7 +470,9 @@ static Value convertFloat8(Operation *op, const HardwareFunctions &hardware,
   Type narrow = isNarrowing ? type : x.getType();
   auto format = cast<FloatType>(getElementTypeOrSelf(narrow));
   bool isOCP = isa<Float8E4M3FNType, Float8E5M2Type>(format);
+  bool isExponent = isa<Float8E8M0FNUType>(format);
   bool hasInstructions =
+      !isExponent &&
       chip.float8Unit == (isOCP ? Float8Unit::OCP : Float8Unit::FNUZ);
   if (hasInstructions && chip.backend == Backend::NVPTX)
     return convertInPairs(op);
@@ -493,12 +495,23 @@ static Value convertFloat8(Operation *op, const HardwareFunctions &hardware,
       uint32_t(1 - llvm::APFloatBase::semanticsMinExponent(semantics)),
       uint32_t(largest.bitcastToAPInt().getZExtValue())};
   ImplicitLocOpBuilder b(op->getLoc(), op);
-  if (isNarrowing)
-    return arith::BitcastOp::create(
-        b, type, builder.toBytes(expansions.toFloat8(x, facts)));
-  Value bytes =
-      arith::BitcastOp::create(b, cloneType(narrow, b.getI8Type()), x);
-  return expansions.fromFloat8(builder.fromBytes(bytes), facts);
+  if (isNarrowing) {
+    Value bits =
+        isExponent ? expansions.toExponent(x) : expansions.toFloat8(x, facts);
+    return arith::BitcastOp::create(b, type, builder.toBytes(bits));
+  }
+  // What was just rounded needs no bytes: those would be taken apart, where the
+  // elements of a block are one.
+  auto cast = x.getDefiningOp<arith::BitcastOp>();
+  auto rounded =
+      cast ? cast.getIn().getDefiningOp<arith::TruncIOp>() : arith::TruncIOp();
+  bool isRounded =
+      rounded && getElementTypeOrSelf(rounded.getIn().getType()).isInteger(32);
+  Value bits = isRounded ? builder.andBits(rounded.getIn(), 0xff)
+                         : builder.fromBytes(arith::BitcastOp::create(
+                               b, cloneType(narrow, b.getI8Type()), x));
+  return isExponent ? expansions.fromExponent(bits)
+                    : expansions.fromFloat8(bits, facts);
 }
 
 /// A conversion between float8 and another narrow type goes through float32.

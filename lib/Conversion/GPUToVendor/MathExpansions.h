@@ -366,6 +366,20 @@ public:
     return b.selectBits(isNaN, nan, number);
   }
 
+  /// The power of two whose exponent is `code` less 127; NaN of 255.
+  Value fromExponent(Bits code) {
+    // Of 0 it is subnormal.
+    Condition isOrdinary = b.lessBits(b.subBits(code, 1), 254);
+    Bits none = b.bitsConstant(0);
+    Bits fraction = b.selectBits(isOrdinary, none, b.bitsConstant(0x400000));
+    return b.fromBits(b.xorBits(b.shiftLeft(code, 23), fraction));
+  }
+
+  /// The exponent of x, whatever its fraction and sign.
+  Bits toExponent(Value x) {
+    return b.andBits(b.shiftRight(b.toBits(x), 23), 0xff);
+  }
+
   /// The first word of Philox4x32-10 (Salmon et al., "Parallel random numbers:
   /// as easy as 1, 2, 3", 2011).
   Bits philox(std::array<Bits, 4> counter, std::array<Bits, 2> key) {

@@ -148,6 +148,29 @@ Value lnbwd::emitLoad(IndexBuilder &b, Type type, Value memory,
 
 void lnbwd::emitStore(IndexBuilder &b, Value vector, Value memory,
                       ValueRange indices) {
+  if (auto view = memory.getDefiningOp<lane::ViewOp>()) {
+    // A number for each block of columns: the lane that has the first of them
+    // writes it.
+    AffineMap map =
+        cast<MemRefType>(memory.getType()).getLayout().getAffineMap();
+    int64_t block = getPiece(map);
+    int64_t width = cast<VectorType>(vector.getType()).getNumElements();
+    auto store = [&] {
+      SmallVector<Value> at(indices);
+      for (int64_t i = 0; i < width; i += block) {
+        at.back() = b.add(indices.back(), i);
+        SmallVector<Value> place;
+        for (AffineExpr expr : map.getResults())
+          place.push_back(emitIndexExpr(b, expr, at));
+        Value element = vector::ExtractOp::create(b, vector, i);
+        memref::StoreOp::create(b, element, view.getMemory(), place);
+      }
+    };
+    Value isFirst;
+    if (width < block)
+      isFirst = b.isZero(b.remainder(indices.back(), block));
+    return emitIf(b, isFirst, store);
+  }
   vector::StoreOp::create(
       b, vector, memory, indices, /*nontemporal=*/false,
       lane::getAccessAlignment(cast<VectorType>(vector.getType())));

@@ -130,8 +130,59 @@ static bool isElementwise(Operation *op) {
   return op->getNumResults() == 1 && isPure(op) &&
          (OpTrait::hasElementwiseMappableTraits(op) ||
           isa<vector::FMAOp, vector::BroadcastOp, vector::BitCastOp,
-              arith::ConstantOp, lane::UndefinedRowOp, lane::ColumnIndexOp>(
-              op));
+              arith::ConstantOp, lane::UndefinedRowOp, lane::ColumnIndexOp,
+              BlockMaxOp>(op));
+}
+
+/// The largest elements of the blocks that an access of neighbouring lanes has:
+/// of a lane's own, and then of so many lanes. The schedule sees to it that an
+/// access of a lane is within a block, and one of the group whole blocks.
+static Value takeBlockMax(OpBuilder &b, BlockMaxOp op, Value access) {
+  Location loc = op.getLoc();
+  auto type = cast<VectorType>(access.getType());
+  Value largest = vector::ReductionOp::create(
+      b, loc, vector::CombiningKind::MAXIMUMF, access);
+  auto lanes = uint32_t(int64_t(op.getSize()) / type.getNumElements());
+  if (lanes > 1)
+    largest = gpu::SubgroupReduceOp::create(b, loc, largest,
+                                            gpu::AllReduceOperation::MAXIMUMF,
+                                            /*uniform=*/true, lanes);
+  return vector::BroadcastOp::create(b, loc, type, largest);
+}
+
+/// The scalar that all elements of an access are; null where they differ.
+static Value getUniform(OpBuilder &b, Value access) {
+  Operation *producer = access.getDefiningOp();
+  if (auto spread = dyn_cast_or_null<vector::BroadcastOp>(producer))
+    return isa<VectorType>(spread.getSourceType()) ? Value()
+                                                   : spread.getSource();
+  auto constant = dyn_cast_or_null<arith::ConstantOp>(producer);
+  auto splat = constant ? dyn_cast<SplatElementsAttr>(constant.getValue())
+                        : SplatElementsAttr();
+  if (!splat)
+    return {};
+  return arith::ConstantOp::create(
+      b, access.getLoc(), cast<TypedAttr>(splat.getSplatValue<Attribute>()));
+}
+
+/// `producer` on accesses of which all elements are the same, done once. Null
+/// where they are not.
+static Value computeOnce(OpBuilder &b, Operation *producer,
+                         const IRMapping &mapping, VectorType type) {
+  if (!OpTrait::hasElementwiseMappableTraits(producer))
+    return {};
+  IRMapping scalars;
+  for (Value operand : producer->getOperands()) {
+    Value access = mapping.lookupOrNull(operand);
+    Value scalar = access ? getUniform(b, access) : Value();
+    if (!scalar)
+      return {};
+    scalars.map(operand, scalar);
+  }
+  Operation *copy = b.clone(*producer, scalars);
+  copy->getResult(0).setType(type.getElementType());
+  return vector::BroadcastOp::create(b, producer->getLoc(), type,
+                                     copy->getResult(0));
 }
 
 namespace {
@@ -172,6 +223,8 @@ private:
               ArrayRef<size_t> runs = {});
 
   OpBuilder b;
+  /// Whether blocks of neighbouring columns were met.
+  bool hasBlocks = false;
   /// Accesses of fragments as far as they are known.
   DenseMap<Value, SmallVector<Value>> known;
   llvm::SetVector<Operation *> done;
@@ -237,6 +290,12 @@ FailureOr<Value> Splitter::get(Value fragment, int64_t access) {
                                          b.getI64IntegerAttr(access));
   } else if (constant) {
     return producer->emitOpError("expected a splat constant");
+  } else if (auto blocks = dyn_cast<BlockMaxOp>(producer)) {
+    FailureOr<Value> row = get(blocks.getRow(), access);
+    if (failed(row))
+      return failure();
+    result = takeBlockMax(b, blocks, *row);
+    hasBlocks = true;
   } else {
     IRMapping mapping;
     for (Value operand : producer->getOperands()) {
@@ -247,9 +306,14 @@ FailureOr<Value> Splitter::get(Value fragment, int64_t access) {
         return failure();
       mapping.map(operand, *split);
     }
-    Operation *copy = b.clone(*producer, mapping);
-    copy->getResult(0).setType(type);
-    result = copy->getResult(0);
+    // What follows from a block's largest element is one for a lane.
+    if (hasBlocks)
+      result = computeOnce(b, producer, mapping, type);
+    if (!result) {
+      Operation *copy = b.clone(*producer, mapping);
+      copy->getResult(0).setType(type);
+      result = copy->getResult(0);
+    }
   }
   return known[fragment][size_t(access)] = result;
 }

@@ -46,8 +46,9 @@ DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
 """The types of numbers that a row program reads and writes."""
 
 FLOATS = {**DTYPES, **{getattr(torch, element.torch): name
-                       for name, element in operations.ELEMENTS.items() if element.use == "float8"}}
-"""Those of row blocks."""
+                       for name, element in operations.ELEMENTS.items()
+                       if element.use == "float8" and element.fraction}}
+"""Those of row blocks; of powers of two alone PyTorch rounds up."""
 
 ELEMENTS = {**FLOATS, torch.bool: "i8"}
 """All of row blocks: masks are among them."""

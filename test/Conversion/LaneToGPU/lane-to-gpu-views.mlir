@@ -58,3 +58,27 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!layout = !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 4>
+!memory = memref<?x128xf32, #gpu.address_space<global>>
+!blocks = memref<?x4xf32, #gpu.address_space<global>>
+gpu.module @kernels {
+  // The lane that has the first of 32 columns writes their number.
+  // CHECK-LABEL: gpu.func @number_of_a_block
+  // CHECK:         %[[PLACE:.*]] = arith.remui %[[COLUMN:.*]], %c32
+  // CHECK:         %[[FIRST:.*]] = arith.cmpi eq, %[[PLACE]], %c0
+  // CHECK:         scf.if %[[FIRST]] {
+  // CHECK:           %[[BLOCK:.*]] = arith.divui %[[COLUMN]], %c32
+  // CHECK:           memref.store %{{.*}}, %{{.*}}[%{{.*}}, %[[BLOCK]]]
+  gpu.func @number_of_a_block(%x: !memory, %y: !blocks, %row: index) kernel {
+    %layout = lane.layout : !layout
+    %view = lane.view %y : !blocks
+        to memref<?x128xf32, affine_map<(d0, d1) -> (d0, d1 floordiv 32)>, #gpu.address_space<global>>
+    %f = lane.load %x[%row] at %layout : !layout, !memory -> vector<1x4xf32>
+    lane.store %f, %view[%row] at %layout : !layout, vector<1x4xf32>,
+        memref<?x128xf32, affine_map<(d0, d1) -> (d0, d1 floordiv 32)>, #gpu.address_space<global>>
+    gpu.return
+  }
+}

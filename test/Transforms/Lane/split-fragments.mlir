@@ -192,3 +192,26 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
+
+// A block of 32 is eight lanes' of one access.
+// CHECK-LABEL: gpu.func @blocks
+// CHECK:         %[[X0:.*]] = lane.load %{{.*}} access 0
+// CHECK:         %[[OWN:.*]] = vector.reduction <maximumf>, %[[X0]] : vector<4xf32> into f32
+// CHECK:         %[[ALL:.*]] = gpu.subgroup_reduce maximumf %[[OWN]] uniform cluster(size = 8)
+// CHECK:         %[[SPREAD:.*]] = vector.broadcast %[[ALL]] : f32 to vector<4xf32>
+// CHECK:         lane.store %[[SPREAD]], %{{.*}} access 0
+// CHECK:         gpu.subgroup_reduce
+// CHECK:         lane.store %{{.*}} access 1
+gpu.module @m {
+  gpu.func @blocks(%a: memref<?x512xf32>, %row: index) {
+    %layout = lane.layout : !layout
+    %x = lane.load %a[%row] at %layout : !layout, memref<?x512xf32> -> vector<2x4xf32>
+    %m = lnbwd.block_max 32 %x : vector<2x4xf32>
+    lane.store %m, %a[%row] at %layout : !layout, vector<2x4xf32>, memref<?x512xf32>
+    gpu.return
+  }
+}

@@ -191,10 +191,15 @@ bool RowwiseOp::hasRowSums() {
 
 unsigned RowwiseOp::getRowElementBits() {
   unsigned bits = 0;
-  for (ValueRange values : {ValueRange(getRows()), ValueRange(getRowOuts())})
-    for (Value value : values)
+  for (OperandRange values : {getRows(), getRowOuts()})
+    for (auto [i, value] : llvm::enumerate(values)) {
+      unsigned index = values.getBeginOperandIndex() + unsigned(i);
+      // A number for each block is written by itself.
+      if (index >= getInputs().size() && !getPlace(index).column.empty())
+        continue;
       bits = std::max(
           bits, cast<ShapedType>(value.getType()).getElementTypeBitWidth());
+    }
   return bits;
 }
 
@@ -394,7 +399,11 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                             "or all, got "
                          << AffineMapAttr::get(map)
                          << "; write rows, and add them up afterwards";
-    bool mayLackColumns = !isOutput && !hasContractions;
+    // What is written may lack the last ones.
+    bool isLeading = map.getNumResults() > 0 && columns > 0 &&
+                     map.isFunctionOfDim(unsigned(numRows + columns) - 1);
+    bool mayLackColumns =
+        !hasContractions && (!isOutput || (access == Access::Row && isLeading));
     if (access == Access::Matrix
             ? columns != 2
             : access != Access::Scalar && !mayLackColumns &&
@@ -404,6 +413,8 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                              : hasContractions
                                  ? "one column dimension in a program with "
                                    "matrices"
+                             : access == Access::Row && isOutput
+                                 ? "all column dimensions but the last ones"
                                  : "all column dimensions")
                          << ", got " << type << " with "
                          << AffineMapAttr::get(map);
@@ -567,6 +578,11 @@ static LogicalResult verifyIndices(RowwiseOp op) {
 
 LogicalResult RowwiseOp::verifyRegions() {
   Block &block = getBody().front();
+  for (BlockMaxOp op : block.getOps<BlockMaxOp>())
+    if (hasContractions() || getRowLength() % int64_t(op.getSize()) != 0)
+      return op.emitOpError("expected rows of a multiple of ")
+             << op.getSize() << " elements, in a program without matrices, got "
+             << op.getType();
   unsigned numInputs = getNumDpsInputs();
   if (block.getNumArguments() != numInputs)
     return emitOpError("expected the region to have ")
@@ -603,6 +619,12 @@ LogicalResult RowwiseOp::verifyRegions() {
                 "has no other use";
   }
   return hasContractions() ? verifyMatrixUses(*this) : verifyIndices(*this);
+}
+
+LogicalResult BlockMaxOp::verify() {
+  if (llvm::isPowerOf2_64(getSize()))
+    return success();
+  return emitOpError("expected blocks of a power of two, got ") << getSize();
 }
 
 //===----------------------------------------------------------------------===//

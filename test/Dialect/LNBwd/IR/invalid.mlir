@@ -328,7 +328,7 @@ func.func @f(%a0: memref<?x?xf32>, %a1: memref<?x8xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xi1>, %a1: memref<?x8xf32>) {
-  // expected-error@+1 {{expected the elements of a row block to be f16, bf16, f32, i8, f8E4M3FN, f8E5M2, f8E4M3FNUZ or f8E5M2FNUZ, got 'i1'; booleans lie in memory as bytes of 0 and 1: take i8, and arith.cmpi ne with 0, or arith.extui on the way out}}
+  // expected-error@+1 {{expected the elements of a row block to be f16, bf16, f32, i8, f8E4M3FN, f8E5M2, f8E4M3FNUZ, f8E5M2FNUZ or f8E8M0FNU, got 'i1'; booleans lie in memory as bytes of 0 and 1: take i8, and arith.cmpi ne with 0, or arith.extui on the way out}}
   lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xi1>) outs(%a1[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xi1>):
     %y0 = ub.poison : vector<8xf32>
@@ -352,7 +352,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x9xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf64>) {
-  // expected-error@+1 {{expected the elements of a row block to be f16, bf16, f32, i8, f8E4M3FN, f8E5M2, f8E4M3FNUZ or f8E5M2FNUZ, got 'f64'}}
+  // expected-error@+1 {{expected the elements of a row block to be f16, bf16, f32, i8, f8E4M3FN, f8E5M2, f8E4M3FNUZ, f8E5M2FNUZ or f8E8M0FNU, got 'f64'}}
   lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32>) outs(%a1[m, n] : memref<?x8xf64>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf64>
@@ -1555,6 +1555,30 @@ func.func @f(%x: memref<?x8xf32>, %w: memref<6x8xf32>, %c: memref<f32>, %y: memr
   ^row(%xr: vector<8xf32>, %cr: f32, %wr: vector<6x8xf32>):
     %yr = lnbwd.linear %xr, %wr : vector<8xf32>, vector<6x8xf32>
     lnbwd.yield %yr : vector<6xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @block_of_no_power_of_two(%x: memref<?x96xf32>, %y: memref<?x96xf32>) {
+  lnbwd.rowwise @f domain(m | n) ins(%x[m, n] : memref<?x96xf32>) outs(%y[m, n] : memref<?x96xf32>) {
+  ^row(%xr: vector<96xf32>):
+    // expected-error@+1 {{expected blocks of a power of two, got 24}}
+    %m = lnbwd.block_max 24 %xr : vector<96xf32>
+    lnbwd.yield %m : vector<96xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @part_of_a_block(%x: memref<?x80xf32>, %y: memref<?x80xf32>) {
+  lnbwd.rowwise @f domain(m | n) ins(%x[m, n] : memref<?x80xf32>) outs(%y[m, n] : memref<?x80xf32>) {
+  ^row(%xr: vector<80xf32>):
+    // expected-error@+1 {{expected rows of a multiple of 32 elements, in a program without matrices, got 'vector<80xf32>'}}
+    %m = lnbwd.block_max 32 %xr : vector<80xf32>
+    lnbwd.yield %m : vector<80xf32>
   }
   return
 }

@@ -490,3 +490,19 @@ func.func @gated_rms_norm_bwd(%dy: tensor<?x96xf32>, %x: tensor<?x96xf32>, %z: t
       outs dx(%x : tensor<?x96xf32>) dz(%z : tensor<?x96xf32>) -> tensor<?x96xf32>, tensor<?x96xf32>
   return %0#0, %0#1 : tensor<?x96xf32>, tensor<?x96xf32>
 }
+
+// A number for each block of 32 elements, and the largest of the block.
+// CHECK-LABEL: func @blocks
+// CHECK:         outs(%{{.*}}[m, n0, n1] : memref<?x16x32xf8E4M3FN>, %{{.*}}[m, n0] : memref<?x16xf8E8M0FNU>)
+// CHECK:         lnbwd.block_max 32 %{{.*}} : vector<512xf32>
+func.func @blocks(%x: memref<?x16x32xf32>, %y: memref<?x16x32xf8E4M3FN>, %s: memref<?x16xf8E8M0FNU>) {
+  lnbwd.rowwise @blocks domain(m | b, k) ins(%x[m, b, k] : memref<?x16x32xf32>)
+      outs(%y[m, b, k] : memref<?x16x32xf8E4M3FN>, %s[m, b] : memref<?x16xf8E8M0FNU>) {
+  ^row(%xr: vector<512xf32>):
+    %amax = lnbwd.block_max 32 %xr : vector<512xf32>
+    %yr = arith.truncf %xr : vector<512xf32> to vector<512xf8E4M3FN>
+    %sr = arith.truncf %amax : vector<512xf32> to vector<512xf8E8M0FNU>
+    lnbwd.yield %yr, %sr : vector<512xf8E4M3FN>, vector<512xf8E8M0FNU>
+  }
+  return
+}

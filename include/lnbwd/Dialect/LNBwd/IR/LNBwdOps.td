@@ -55,7 +55,9 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
 
     A row of several column dimensions is one vector, its last dimension
     innermost. An input may lack some of them, and is repeated along these: a
-    scale `[c]` of `domain(m | c, s)` is a column of C x S elements. A matrix has two column dimensions that no row block has both: the
+    scale `[c]` of `domain(m | c, s)` is a column of C x S elements. A row block
+    that is written may lack the last ones, and gets the first of the elements
+    along these. A matrix has two column dimensions that no row block has both: the
     program then multiplies matrices, and its row blocks have one column
     dimension each. Column dimensions are static. Elements are f16, bf16 or f32;
     those of row blocks may be i8 or a float of 8 bits as well. A sum is added up in float32, in a
@@ -66,7 +68,7 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     The region is straight-line: elementwise `arith` and `math` operations on
     `vector<N x ...>`, `vector.fma`, `vector.broadcast` of a scalar,
     `vector.reduction <add>` for a row sum and `<maximumf>` for a row's largest
-    element, splat constants, and any pure operation on scalars.
+    element, `lnbwd.block_max`, splat constants, and any pure operation on scalars.
 
     `entry` is the name of the kernel; `operand_names` names the operands, in
     order, in the launch plan. `fixed_workgroups`, if not 0, bounds the grid
@@ -304,6 +306,30 @@ def LNBwd_IndexOp : LNBwd_Op<"index", [Pure, HasParent<"RowwiseOp">]> {
     };
     Formula getFormula();
   }];
+  let hasVerifier = 1;
+}
+
+def LNBwd_BlockMaxOp : LNBwd_Op<"block_max", [Pure,
+                                              SameOperandsAndResultType]> {
+  let summary = "The largest element of each block of neighbours in a row"
+                ", for all of its elements";
+  let description = [{
+    Blocks of `size` elements, a power of two that divides the row; NaN where one
+    of them is. The result is the same for all elements of a block, so that an
+    output that lacks the last column dimension can hold it. It has no
+    derivative.
+
+    Example (scales of 32 elements, `domain(m | b, k)`, written as `[m, b]`):
+
+    ```mlir
+    %magnitude = math.absf %x : vector<512xf32>
+    %amax = lnbwd.block_max 32 %magnitude : vector<512xf32>
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntPositive]>:$size,
+                       VectorOfNonZeroRankOf<[F32]>:$row);
+  let results = (outs VectorOfNonZeroRankOf<[F32]>:$result);
+  let assemblyFormat = "$size $row attr-dict `:` type($row)";
   let hasVerifier = 1;
 }
 

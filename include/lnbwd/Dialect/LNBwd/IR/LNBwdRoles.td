@@ -109,6 +109,10 @@ def LNBwd_F8E4M3FNUZ
 def LNBwd_F8E5M2FNUZ
     : LNBwd_FloatElement<"f8E5M2FNUZ", 1, 2, 16, 0x7f, "float8_e5m2fnuz",
                          "uint8">;
+// Powers of two, as scales of blocks: of a number the exponent, no sign.
+def LNBwd_F8E8M0FNU
+    : LNBwd_FloatElement<"f8E8M0FNU", 1, 0, 127, 0xfe, "float8_e8m0fnu",
+                         "uint8">;
 def LNBwd_I1 : LNBwd_Element<"i1", 0, LNBwd_Condition, "bool">;
 
 //===----------------------------------------------------------------------===//
