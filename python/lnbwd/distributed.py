@@ -1,0 +1,150 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Gradients of parts of a batch, added in the order of the whole batch.
+
+With order=canonical (docs/batch-invariance.md) the gradients of a norm's parameters are sums of a
+binary tree whose leaves are rows. A part of the batch has a node of it, if all parts but the last
+have equally many rows, a power of two of leaves. Here nodes become the root: those of
+micro-batches, and those of ranks. The result has the bits of the whole batch in one piece.
+
+    tree = lnbwd.distributed.GradientTree(norm.parameters())
+    for x in micro_batches:
+        loss(x).backward()
+        tree.add(rows=x.shape[0])
+    tree.reduce(group)                  # p.grad of each parameter, the same in all ranks
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import torch
+import torch.distributed as dist
+
+LEAST_LEAF_ROWS, MOST_LEAF_ROWS, LEAF_ELEMENTS = 32, 512, 32768
+
+
+def leaf_rows(row_length: int) -> int:
+    """Rows of a leaf, for rows of so many elements."""
+    fitting = 1 << max(LEAF_ELEMENTS // row_length, 1).bit_length() - 1
+    return max(LEAST_LEAF_ROWS, min(MOST_LEAF_ROWS, fitting))
+
+
+def _add_pairs(nodes: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The sum of nodes, by pairs of neighbours; a last one without a neighbour stays."""
+    while len(nodes) > 1:
+        nodes = [nodes[i] + nodes[i + 1] if i + 1 < len(nodes) else nodes[i]
+                 for i in range(0, len(nodes), 2)]
+    return nodes[0]
+
+
+def _check_cut(rows: Sequence[int], row_length: int, part: str) -> None:
+    """That all parts are nodes of the tree.
+
+    Raises:
+        ValueError: they are not; the message says where to cut.
+    """
+    leaf = leaf_rows(row_length)
+    leaves, rest = divmod(rows[0], leaf)
+    is_node = not rest and leaves and leaves & (leaves - 1) == 0
+    if len(rows) > 1 and not (is_node and len(set(rows[:-1])) == 1 and rows[-1] <= rows[0]):
+        raise ValueError(
+            f"expected every {part} but the last to have {leaf} * 2^k rows of {row_length} "
+            f"elements, the same k for all, and the last no more, got {list(rows)}; cut the batch "
+            f"there, or give up the bits of the whole batch with torch's own reduction")
+
+
+class GradientTree:
+    """The gradients of parameters, from parts of a batch.
+
+    Args:
+        parameters: those of norms: each is as long as a row, or one of ``row_length``.
+        row_length: elements of a row; by default those of the first parameter.
+
+    Raises:
+        ValueError: there are no parameters.
+    """
+
+    def __init__(self, parameters: Iterable[torch.nn.Parameter],
+                 row_length: int | None = None) -> None:
+        self._parameters = list(parameters)
+        if not self._parameters:
+            raise ValueError("expected parameters whose gradients are added, got none")
+        self._row_length = row_length or self._parameters[0].numel()
+        # Of each part, and of each node.
+        self._parts: list[int] = []
+        self._rows: list[int] = []
+        self._nodes: list[torch.Tensor] = []
+
+    def add(self, rows: int) -> None:
+        """Takes ``grad`` of all parameters, of the next ``rows`` rows, and leaves None.
+
+        Raises:
+            TypeError: a gradient is missing or no float32.
+        """
+        gradients = []
+        for index, parameter in enumerate(self._parameters):
+            gradient = parameter.grad
+            if gradient is None or gradient.dtype != torch.float32:
+                raise TypeError(
+                    f"expected a float32 gradient of parameter {index}, got "
+                    f"{'none' if gradient is None else gradient.dtype}: call backward() before, "
+                    "and keep parameters in float32, since 16 bits are rounded part by part")
+            gradients.append(gradient.reshape(-1))
+        self._nodes.append(torch.cat(gradients))
+        self._parts.append(rows)
+        self._rows.append(rows)
+        # Nodes whose neighbour is there are not needed any more.
+        while len(self._nodes) > 1 and self._rows[-1] == self._rows[-2]:
+            right, left = self._nodes.pop(), self._nodes.pop()
+            self._nodes.append(left + right)
+            self._rows[-2:] = [2 * self._rows[-1]]
+        for parameter in self._parameters:
+            parameter.grad = None
+
+    def reduce(self, group: dist.ProcessGroup | None = None) -> None:
+        """Gives all parameters the gradient of the whole batch: the parts that were added, and, if
+        torch.distributed is in use, those of all ranks of ``group``, in the order of ranks.
+
+        Raises:
+            ValueError: the batch is cut elsewhere than between nodes of the tree, or nothing was
+                added.
+        """
+        if not self._nodes:
+            raise ValueError("expected parts of the batch, got none: call add() after backward()")
+        parts, nodes = self._parts, self._nodes
+        self._parts, self._rows, self._nodes = [], [], []
+        _check_cut(parts, self._row_length, "micro-batch")
+        # Smaller nodes follow larger ones: each is the left neighbour of all after it.
+        total = nodes[-1]
+        for node in reversed(nodes[:-1]):
+            total = node + total
+        if dist.is_available() and dist.is_initialized():
+            counts: list[int] = [0] * dist.get_world_size(group)
+            dist.all_gather_object(counts, sum(parts), group=group)
+            _check_cut(counts, self._row_length, "rank")
+            gathered = [torch.empty_like(total) for _ in counts]
+            dist.all_gather(gathered, total, group=group)
+            total = _add_pairs(gathered)
+        # +0, as at the end of a kernel.
+        total = total + 0.0
+        begin = 0
+        for parameter in self._parameters:
+            end = begin + parameter.numel()
+            parameter.grad = total[begin:end].reshape(parameter.shape)
+            begin = end
+
+
+def reduce_gradients(parameters: Iterable[torch.nn.Parameter], rows: int,
+                     group: dist.ProcessGroup | None = None) -> None:
+    """Replaces ``grad`` of all parameters by its sum over the ranks of ``group``, whose parts of
+    the batch follow one another and of which this one's has ``rows`` rows.
+
+    Raises:
+        TypeError: a gradient is missing or no float32.
+        ValueError: the batch is cut elsewhere than between nodes of the tree.
+    """
+    tree = GradientTree(parameters)
+    tree.add(rows)
+    tree.reduce(group)
