@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Formulas.h"
+#include "lnbwd/Reference/Rows.h"
 
 #include <algorithm>
 #include <cmath>

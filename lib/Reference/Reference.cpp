@@ -8,8 +8,6 @@
 
 #include "lnbwd/Reference/Reference.h"
 
-#include "Formulas.h"
-
 #include "lnbwd/Reference/Parallel.h"
 
 #include <algorithm>

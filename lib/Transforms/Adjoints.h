@@ -17,6 +17,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/DialectRegistry.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -53,6 +54,10 @@ private:
   llvm::DenseSet<mlir::Value> active;
   llvm::DenseMap<mlir::Value, mlir::Value> adjoints;
 };
+
+/// Gives the operations of arith, math and vector that row programs are made of
+/// the interface DifferentiableOpInterface.
+void registerDerivativeRules(mlir::DialectRegistry &registry);
 
 } // namespace lnbwd
 

@@ -16,7 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "DerivativeRules.h"
+#include "Adjoints.h"
 
 #include "StableExponentials.h"
 

@@ -18,6 +18,8 @@
 #ifndef LNBWD_LIB_TRANSFORMS_ROWFORMS_H
 #define LNBWD_LIB_TRANSFORMS_ROWFORMS_H
 
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -80,7 +82,7 @@ struct Atom {
     Product,   // A product of rows.
     Quotient,  // `lhs / operands[0]`, rows; 1 / operands[0] without lhs.
     Sum,       // A sum that is a factor: operands[0].
-    Scaled,    // `lhs * scale`, which is computed once (RowSharing.h).
+    Scaled,    // `lhs * scale`, which is computed once (RowAlgebra.cpp).
     RowSum,    // The sum of the elements of the row `lhs`.
   };
   Atom(Kind kind, int64_t length) : kind(kind), length(length) {}
@@ -214,6 +216,11 @@ private:
   std::map<Key, const Atom *> atomsByKey;
   std::map<Key, const Form *> formsByKey;
 };
+
+/// Puts what computes `outputs`, a form for each output of `op`, in the place
+/// of the region's operations. The atoms are those of the region.
+void writeForms(RowForms &forms, RowwiseOp op,
+                llvm::ArrayRef<const Form *> outputs);
 
 } // namespace lnbwd
 

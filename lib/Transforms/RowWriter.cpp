@@ -11,7 +11,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowWriter.h"
 #include "NeededForms.h"
 #include "RowReader.h"
 

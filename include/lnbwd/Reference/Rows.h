@@ -78,6 +78,12 @@ struct RowOutputs {
   void raise(Role role, double size);
 };
 
+/// A formula for one row. The outputs have their sizes already.
+using Formula = void (*)(const RowInputs &in, RowOutputs &out);
+
+/// That of an operation.
+Formula formulaOf(NamedOperation operation);
+
 } // namespace lnbwd::reference
 
 #endif // LNBWD_REFERENCE_ROWS_H
