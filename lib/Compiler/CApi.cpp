@@ -43,10 +43,6 @@ static const DialectRegistry &getRegistry() {
 
 static StringRef orEmpty(const char *text) { return text ? text : ""; }
 
-static StringRef getCodeFormat(const ChipInfo &chip) {
-  return getEmitFormatName(TargetBackend::get(chip.backend).getCodeFormat());
-}
-
 static std::shared_ptr<llvm::SourceMgr> makeSources(StringRef source,
                                                     const char *sourceName) {
   auto sources = std::make_shared<llvm::SourceMgr>();
@@ -94,7 +90,8 @@ static LogicalResult compile(StringRef source,
   pipeline.chip = chipName.str();
   StringRef formatName = orEmpty(options.format);
   if (formatName.empty())
-    formatName = getCodeFormat(*target->chip);
+    formatName = getEmitFormatName(
+        TargetBackend::get(target->chip->backend).getCodeFormat());
   std::optional<EmitFormat> format = parseEmitFormat(formatName);
   if (!format)
     return fail("unknown format '" + formatName +
@@ -169,26 +166,6 @@ extern "C" {
 const char *lnbwd_compiler_version(void) { return LNBWD_VERSION; }
 
 const char *lnbwd_compiler_llvm_version(void) { return LLVM_VERSION_STRING; }
-
-size_t lnbwd_compiler_chip_count(void) { return getChips().size(); }
-
-lnbwd_compiler_status lnbwd_compiler_chip(size_t index, lnbwd_chip_info *info) {
-  if (!info || index >= getChips().size())
-    return LNBWD_COMPILER_ERROR_ARGUMENT;
-  const ChipInfo &chip = getChips()[index];
-  *info = {chip.name.data(),
-           chip.product.data(),
-           getCodeFormat(chip).data(),
-           chip.waveSize,
-           chip.computeUnits,
-           chip.maxThreadsPerWorkgroup,
-           chip.dynamicSharedMemoryBytes,
-           chip.maxRegistersPerLane,
-           chip.limits.gigabytesPerSecond,
-           chip.limits.megahertz,
-           chip.limits.vectorLanesPerClock};
-  return LNBWD_COMPILER_SUCCESS;
-}
 
 lnbwd_compiler_status lnbwd_compile(const char *source, size_t source_size,
                                     const lnbwd_compile_options *options,

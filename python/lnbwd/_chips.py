@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+from typing import Any
 
 from .errors import LnbwdError
 
@@ -37,15 +38,16 @@ PTX: str = _defaults["ptx"]
 """The oldest target of PTX that is written by hand."""
 
 
-_TF32 = frozenset(
-    name for name, row in _description["chips"].items()
-    if (_description["families"][row["family"]] | row)["hasTF32Products"])
+FACTS: dict[str, dict[str, Any]] = {
+    name: _description["families"][row["family"]] | row
+    for name, row in _description["chips"].items()}
+"""What the description says of each chip."""
 
 
 def has_tf32_products(chip: str) -> bool:
     """Whether a chip, or a target id with its settings, has matrix instructions that round float32
     to tf32; of a chip that this version does not know: no."""
-    return chip.split(":", maxsplit=1)[0] in _TF32
+    return bool(FACTS.get(chip.split(":", maxsplit=1)[0], {}).get("hasTF32Products"))
 
 
 def is_nvidia(chip: str) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from . import _chips
 from ._library import find_library, open_library
 from .errors import CompileError, LnbwdError
 
@@ -38,14 +39,6 @@ class _DifferentiateOptions(ctypes.Structure):
         "wrt", "of", "saved", "source_name")]
 
 
-class _ChipInfo(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_char_p) for name in ("name", "product", "format")] + [
-        (name, ctypes.c_int64) for name in (
-            "wave_size", "compute_units", "max_threads_per_workgroup", "shared_memory_bytes",
-            "max_registers_per_lane", "gigabytes_per_second", "megahertz",
-            "vector_lanes_per_clock")]
-
-
 class _BundleEntry(ctypes.Structure):
     _fields_ = [("chip", ctypes.c_char_p), ("code", ctypes.c_char_p),
                 ("code_size", ctypes.c_size_t)]
@@ -55,8 +48,6 @@ _P = ctypes.c_void_p
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "lnbwd_compiler_version": (ctypes.c_char_p, []),
     "lnbwd_compiler_llvm_version": (ctypes.c_char_p, []),
-    "lnbwd_compiler_chip_count": (ctypes.c_size_t, []),
-    "lnbwd_compiler_chip": (ctypes.c_int, [ctypes.c_size_t, ctypes.POINTER(_ChipInfo)]),
     "lnbwd_compile": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(_Options),
                                      ctypes.POINTER(_P)]),
     "lnbwd_differentiate": (ctypes.c_int, [
@@ -181,16 +172,11 @@ class Chip:
 @functools.lru_cache(maxsize=1)
 def chips() -> Mapping[str, Chip]:
     """All chips that the compiler knows, by name."""
-    library = _library()
-    result = {}
-    for index in range(library.lnbwd_compiler_chip_count()):
-        info = _ChipInfo()
-        library.lnbwd_compiler_chip(index, ctypes.byref(info))
-        values: list[Any] = [getattr(info, field[0]) for field in _ChipInfo._fields_]
-        values[:3] = [text.decode() for text in values[:3]]
-        chip = Chip(*values)
-        result[chip.name] = chip
-    return result
+    return {name: Chip(
+        name, facts["product"], _chips.code_format(name), facts["waveSize"], facts["computeUnits"],
+        facts["maxThreadsPerWorkgroup"], facts["dynamicSharedMemoryKiB"] * 1024,
+        facts["maxRegistersPerLane"], facts["gigabytesPerSecond"], facts["megahertz"],
+        facts["vectorLanesPerClock"]) for name, facts in _chips.FACTS.items()}
 
 
 @dataclass(frozen=True)

@@ -56,26 +56,6 @@ LNBWD_COMPILER_API const char *lnbwd_compiler_version(void);
 /** The version of LLVM behind it, "22.1.8". */
 LNBWD_COMPILER_API const char *lnbwd_compiler_llvm_version(void);
 
-/** One chip that the compiler knows. Texts live as long as the library. */
-typedef struct lnbwd_chip_info {
-  const char *name;    /**< "gfx942" */
-  const char *product; /**< "AMD Instinct MI300X" */
-  const char *format;  /**< what code is emitted as: "hsaco" or "ptx" */
-  int64_t wave_size;
-  int64_t compute_units;
-  int64_t max_threads_per_workgroup;
-  int64_t shared_memory_bytes; /**< of one workgroup, at launch */
-  int64_t max_registers_per_lane;
-  int64_t gigabytes_per_second;   /**< peak of device memory, 10^9 bytes */
-  int64_t megahertz;              /**< the highest clock */
-  int64_t vector_lanes_per_clock; /**< of a compute unit */
-} lnbwd_chip_info;
-
-/** The number of chips, and chip `index` of them. */
-LNBWD_COMPILER_API size_t lnbwd_compiler_chip_count(void);
-LNBWD_COMPILER_API lnbwd_compiler_status
-lnbwd_compiler_chip(size_t index, lnbwd_chip_info *info);
-
 /** How to compile. Zero everything but `size` for the defaults. */
 typedef struct lnbwd_compile_options {
   /** sizeof(lnbwd_compile_options) */

@@ -21,7 +21,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from lnbwd import schedule
+from lnbwd import compiler, schedule
 from lnbwd._files import check_writable, read_document, write_whole
 from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape
@@ -117,7 +117,7 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
     """
     shapes = list(shapes)
     centers = centers or {}
-    units = lnbwd_opt.compute_units(chip)
+    units = compiler.chips()[chip.partition(":")[0]].compute_units
     notes: list[str] = []
     problems: list[dict[str, Any]] = []
     try:

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 
-from lnbwd import compiler, errors, schedule
+from lnbwd import schedule
 from lnbwd.schedule import last_stage, of_programs
 from lnbwd_bench.our_kernels import find_compiler, operation
 from lnbwd_bench.shapes import Shape
@@ -56,19 +56,6 @@ def _first_error(text: str) -> str:
         if "error:" in line:
             return line.partition("error:")[2].strip()
     return text.strip() or "no message"
-
-
-# A large GPU's; only where the library that knows the chips is not built.
-_SOME_COMPUTE_UNITS = 128
-
-
-def compute_units(chip: str) -> int:
-    """Compute units of the chip's product, about. It only serves to tell launches that are the
-    same, so that a guess will do."""
-    try:
-        return compiler.chips()[chip].compute_units
-    except (errors.LnbwdError, KeyError):
-        return _SOME_COMPUTE_UNITS
 
 
 def _program_of(ir: str, dtype: str) -> tuple[tuple[str, str | int], ...]:
