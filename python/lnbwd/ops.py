@@ -79,10 +79,10 @@ class Norm:
         is_widened: whether autocast on a GPU computes it in float32.
     """
 
-    def __init__(self, name: str, gradient: str, count: int, aten: Callable[..., Tensor], *,
-                 is_widened: bool) -> None:
+    def __init__(self, name: str, gradient: str, count: int, *, is_widened: bool) -> None:
         self.name, self.gradient, self.count = name, gradient, count
-        self.aten, self.is_widened = aten, is_widened
+        self.aten: Callable[..., Tensor] = getattr(torch, name)
+        self.is_widened = is_widened
         parameters = "".join(f", Tensor? {p}" for p in ("weight", "bias")[:count])
         statistics = "".join(f", Tensor {s}" for s in ("mean", "rstd")[-count:])
         results = " -> (" + ", ".join(["Tensor"] * (1 + count)) + ")"
@@ -258,6 +258,6 @@ class Norm:
 
 NORMS = {norm.name: norm for norm in (
     # Under autocast on a GPU PyTorch's layer_norm computes and returns float32; so does this one.
-    Norm(LAYER_NORM, LAYER_NORM_BWD, 2, torch.layer_norm, is_widened=True),
-    Norm(RMS_NORM, RMS_NORM_BWD, 1, torch.rms_norm, is_widened=False))}
+    Norm(LAYER_NORM, LAYER_NORM_BWD, 2, is_widened=True),
+    Norm(RMS_NORM, RMS_NORM_BWD, 1, is_widened=False))}
 """PyTorch's norms by the names of their operations."""
