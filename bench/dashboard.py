@@ -9,6 +9,7 @@
   dashboard.py take BLOCK FILE... puts what a program of this folder measured in the place of a
                                   block of the results: known, random, operations and
                                   operations_random from operations.py, regions from regions.py,
+                                  coverage from region_exam.py,
                                   steps from training_step.py, host from host_cost.py, linear from
                                   layer_norm_linear.py, compile_time from compile_time.py
   dashboard.py amd                counts and predicts the blocks of AMD's chips anew, on the
@@ -223,8 +224,8 @@ REGIONS = {"norm_backward": "residual, LayerNorm's gradient, casts, three column
            "rms_backward": "RMSNorm's gradient, residual, bf16"}
 
 
-def regions(block: Block) -> list[str]:
-    """Regions of torch.compile's graphs."""
+def regions(block: Block, coverage: Block | None) -> list[str]:
+    """Regions of torch.compile's graphs, and how many patterns of such are taken."""
     cells = [(REGIONS.get(row["region"], row["region"]), sizes(row["m"], row["n"]),
               f"{row['us']['lnbwd']:.1f}", f"{row['us']['torch']:.1f}",
               f"{row['us']['torch'] / row['us']['lnbwd']:.2f}") for row in block["rows"]]
@@ -237,7 +238,14 @@ def regions(block: Block) -> list[str]:
             "Operations that the backend `lnbwd` fuses into one kernel, compared with "
             f"torch.compile's kernels for them. The mean factor is {mean(gains):.2f}.", "",
             *table(("region", "M × N", "lnbwd, µs", "torch.compile, µs", "times faster"), cells),
-            where(block), ""]
+            where(block), "", *(covered(coverage) if coverage else [])]
+
+
+def covered(block: Block) -> list[str]:
+    """How many patterns of real models are taken."""
+    found = ", ".join(f"{row['patterns']} are {row['outcome']}" for row in block["rows"])
+    return [f"Of {sum(row['patterns'] for row in block['rows'])} patterns of real models that are "
+            f"fused around a reduction, {found}.", "", where(block), ""]
 
 
 def steps(block: Block) -> list[str]:
@@ -380,7 +388,7 @@ def page(blocks: dict[str, Block]) -> str:
              "-->", "", "# Performance", ""]
     sections: list[tuple[Callable[..., list[str]], tuple[str, ...]]] = [
         (known_shapes, ("known",)), (random_shapes, ("random",)),
-        (operations, ("operations", "operations_random")), (regions, ("regions",)),
+        (operations, ("operations", "operations_random")), (regions, ("regions", "coverage")),
         (steps, ("steps",)), (linear, ("linear", "linear_host")), (host, ("host",)),
         (compile_time, ("compile_time", "first_steps")), (amd, ("amd_counts", "amd_predicted"))]
     for section, names in sections:
@@ -452,6 +460,12 @@ def of_regions(documents: list[Block]) -> Block:
                      for row in documents[0]["results"]]}
 
 
+def of_coverage(documents: list[Block]) -> Block:
+    """Of region_exam.py."""
+    return {"rows": [{"outcome": outcome, "patterns": count}
+                     for outcome, count in documents[0]["patterns"].items()]}
+
+
 def of_steps(documents: list[Block]) -> Block:
     """Of training_step.py."""
     rows = []
@@ -499,8 +513,8 @@ def of_compile_time(documents: list[Block]) -> Block:
 
 TAKEN: dict[str, Callable[[list[Block]], Block]] = {
     **dict.fromkeys(OF_OPERATIONS, of_operations),
-    "regions": of_regions, "steps": of_steps, "host": of_host, "linear": of_linear,
-    "linear_host": of_linear_host, "compile_time": of_compile_time}
+    "regions": of_regions, "coverage": of_coverage, "steps": of_steps, "host": of_host,
+    "linear": of_linear, "linear_host": of_linear_host, "compile_time": of_compile_time}
 
 
 def take(name: str, files: list[pathlib.Path]) -> Block:
