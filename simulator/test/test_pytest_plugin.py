@@ -172,3 +172,33 @@ def test_triton_corpus(chip, build, tmp_path):
                      CORPUS / "products.py", AMDGCN_USE_BUFFER_ATOMICS=atomics)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "0 findings" in run.stdout and "not modelled" not in run.stdout
+
+
+@needs_triton
+def test_planted_faults(build, tmp_path):
+    """A barrier removed in the source, in LLVM's IR and in assembly."""
+    log = tmp_path / "log.json"
+    subprocess.run(
+        [sys.executable, PYTHON.parent / "scripts" / "plant_faults.py", "--chip", "gfx942",
+         "--per-class", "1",
+         "--json", log, "--fault=barrier removed", f"{CORPUS}/faults.py::test_rotate[100]"],
+        env=environment(build, TRITON_CACHE_DIR=str(tmp_path / "cache")), check=True)
+    entries = json.loads(log.read_text())
+    assert {entry["stage"]: entry["outcome"] for entry in entries} == dict.fromkeys(
+        ("source", "llir", "amdgcn"), "check")
+
+
+def test_places_for_faults():
+    import plant_faults
+    text = ("def k(x, n, B):\n    o = tl.program_id(0) * B + tl.arange(0, B)\n"
+            "    v = tl.load(x + o, mask=o < n)\n    tl.atomic_add(x, v)\n")
+    places = plant_faults.of_source(text)
+    assert [fault for fault, _, _ in places] == ["stride", "mask removed", "bound one too high",
+                                                 "no atomic"]
+    changed = [plant_faults.change_source(text, index) for index in range(4)]
+    assert "* (B + 1)" in changed[0] and "mask" not in changed[1] and "o <= n" in changed[2]
+    assert "tl.store(x, tl.load(x) + v)" in changed[3]
+    edits = plant_faults.LINES["amdgcn"]
+    assert edits["wait relaxed"]("\ts_waitcnt vmcnt(0)\n") == "\ts_waitcnt vmcnt(1)\n"
+    assert edits["wait removed"]("\ts_wait_loadcnt_dscnt 0x0\n") == ""
+    assert edits["barrier removed"]("\ts_nop 0\n") is None
