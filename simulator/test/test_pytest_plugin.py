@@ -169,7 +169,9 @@ def test_triton_corpus(chip, build, tmp_path):
                                           capture_output=True, text=True, check=True).stdout)
     atomics = "0" if chip == "gfx1201" else "1"
     run = run_plugin(build, tmp_path, chip, elementwise, CORPUS / "tiles.py",
-                     CORPUS / "products.py", AMDGCN_USE_BUFFER_ATOMICS=atomics)
+                     CORPUS / "products.py", CORPUS / "faults.py", CORPUS / "inductor.py",
+                     AMDGCN_USE_BUFFER_ATOMICS=atomics,
+                     TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "inductor"))
     assert run.returncode == 0, run.stdout + run.stderr
     assert "0 findings" in run.stdout and "not modelled" not in run.stdout
 
