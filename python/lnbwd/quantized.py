@@ -94,11 +94,11 @@ class _Program:
         if block == "mx":
             # The largest's power of two is the largest number's after it is divided.
             exponent = math.frexp(most)[1] - 1
-            is_infinite = self.add("eq", amax, math.inf)
-            power = self.add("select", is_infinite, self.b.constant(2.0 ** (128 - exponent)),
-                             self.add("mul", amax, 2.0 ** -exponent))
+            power = self.add("mul", amax, 2.0 ** -exponent)
             scale = self.b.add("round", power, "f8E8M0FNU")
-            factor = self.add("power_inverse", self.add("max", scale, 2.0 ** -126))
+            # A sum with 0, or with NaN where the scale is NaN.
+            factor = self.add("add", self.add("power_inverse", scale),
+                              self.add("sub", scale, scale))
             self.outputs["scale"] = Output("row", "f8E8M0FNU", scale, 32)
         elif size is not None:
             factor = self.add("div", most, self.add("max", amax, _LEAST))

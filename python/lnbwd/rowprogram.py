@@ -178,8 +178,8 @@ class RowProgram:
             each element of a row block, ``("round", value, dtype)``,
             ``("detach", value)``, a constant to whoever derives the gradient,
             ``("block_max", value, size)``, for each element the largest of its block of neighbours,
-            ``("power_inverse", value)``, the reciprocal of a power of two from 2^-126 to 2^126, 0
-            of infinity and NaN,
+            ``("power_inverse", value)``, the reciprocal of a power of two from 2^-126 to 2^126, of
+            a smaller one 2^127,
             ``("select", condition, value, value)``, ``("not", condition)``, and those of
             :data:`UNARY`, :data:`BINARY`, :data:`COMPARISONS`, :data:`LOGIC`, :data:`SUMS`.
         outputs: in the order of :data:`OUTPUT_KINDS`.
@@ -639,11 +639,11 @@ class _Writer:
                              + self.type("f32", True))
         if name == "power_inverse":
             bits, value = self.type("i32", is_row), self.value(operands[0], is_row)
-            one, none = (self.emit(f"arith.constant {f'dense<{n}>' if is_row else n} : {bits}")
-                         for n in (0x7F000000, 0))
+            one, mask = (self.emit(f"arith.constant {f'dense<{n}>' if is_row else n} : {bits}")
+                         for n in (0x7F000000, 0x7F800000))
             exponent = self.emit(f"arith.bitcast {value} : {type_} to {bits}")
+            exponent = self.emit(f"arith.andi {exponent}, {mask} : {bits}")
             exponent = self.emit(f"arith.subi {one}, {exponent} : {bits}")
-            exponent = self.emit(f"arith.maxsi {exponent}, {none} : {bits}")
             return self.emit(f"arith.bitcast {exponent} : {bits} to {type_}")
         if name == "random":
             return self.random(self.names[operands[0]])
@@ -816,7 +816,7 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
             value = blocks.amax(-1, True).expand(blocks.shape).flatten(1)
         elif name == "power_inverse":
             bits = values[operands[0]].float().view(torch.int32)
-            value = (0x7F000000 - bits).clamp(min=0).view(torch.float32).to(wide)
+            value = (0x7F000000 - (bits & 0x7F800000)).view(torch.float32).to(wide)
         elif name in SUMS:
             row = values[operands[0]].expand(-1, program.length)
             value = row.sum(1, True) if name == "row_sum" else row.amax(1, True)

@@ -202,9 +202,9 @@ def mx_reference(y: torch.Tensor, dtype: torch.dtype):
     most = torch.finfo(dtype).max
     target = {448.0: 8, 57344.0: 15, 240.0: 7}[most]
     code = ((amax.view(torch.int32) >> 23) & 255) - target
-    code = torch.where(amax.isnan(), 255, code.clamp(min=0))
-    scale = (code << 23).view(torch.float32).clamp(min=2.0 ** -126)
-    data = (blocks / scale[..., None]).clamp(-most, most).to(dtype)
+    code = torch.where(amax.isfinite(), code.clamp(min=0), 255)
+    inverse = torch.where(code == 255, torch.nan, (254 - code << 23).view(torch.float32))
+    data = (blocks * inverse[..., None]).clamp(-most, most).to(dtype)
     return data.flatten(-2), code.to(torch.uint8)
 
 
