@@ -367,8 +367,11 @@ def _dims(node: Node) -> tuple[list[int], int] | None:
         dims = [dims]
     if not isinstance(dims, (list, tuple)) or not all(isinstance(d, int) for d in dims):
         return None
-    order = [d for d in memory_order(value) or range(value.dim()) if not same(value.shape[d], 1)]
     summed = {int(d) % value.dim() for d in dims}
+    order = list(memory_order(value) or range(value.dim()))
+    # Rows may be of one element.
+    is_of_one = order[-1] in summed and all(same(value.shape[d], 1) for d in summed)
+    order = [d for d in order if not same(value.shape[d], 1) or (is_of_one and d == order[-1])]
     left = [d for d in order if d not in summed]
     places = [place for place, d in enumerate(order) if d in summed]
     return (places, len(order)) if left == sorted(left) else None
@@ -381,7 +384,9 @@ def row_sum_axis(node: Node) -> Domain | None:
     found = _dims(node)
     if found is None or not found[0] or found[0] != list(range(found[0][0], found[1])):
         return None
-    return _domain(node.args[0].meta["val"], len(found[0]))  # type: ignore[union-attr]
+    value, result = node.args[0].meta["val"], node.meta["val"]  # type: ignore[union-attr]
+    result = result[0] if isinstance(result, tuple) else result
+    return _domain(value, len(found[0]), same(result.numel(), value.numel()))
 
 
 def is_column_sum(node: Node) -> Domain | None:
@@ -427,9 +432,12 @@ def sum_kind(node: Node, domain: Domain) -> str | None:
     return None
 
 
-def _domain(value: torch.Tensor, columns: int = 1) -> Domain | None:
-    """Rows that are the last ``columns`` dimensions of a tensor; none of one row alone."""
+def _domain(value: torch.Tensor, columns: int = 1, is_of_one: bool = False) -> Domain | None:
+    """Rows that are the last ``columns`` dimensions of a tensor, or are of one element; none of one
+    row alone."""
     shape = [size for size in _memory_shape(value) if not same(size, 1)]
+    if is_of_one:
+        shape.append(1)
     first = len(shape) - columns
     length = product(shape[first:])
     if not isinstance(length, int) or first < 1 or columns < 1:
