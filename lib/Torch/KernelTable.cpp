@@ -14,6 +14,7 @@
 #include "KernelTable.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -47,7 +48,7 @@ struct NamedProgram {
 
 struct Tables {
   std::shared_mutex mutex;
-  /// By device, then by the program's name, which the value owns.
+  /// By place, then by the program's name, which the value owns.
   std::unordered_map<
       int32_t, std::unordered_map<std::string_view,
                                   std::unique_ptr<NamedProgram>, TextHash>>
@@ -55,6 +56,8 @@ struct Tables {
   std::vector<std::string> simulatedChips;
   /// The chip of `with lnbwd.simulate()`; empty: the environment decides.
   std::string chosenChip;
+  /// Whether kernels add in the canonical order (lnbwd.batch_invariant).
+  std::atomic<bool> isBatchInvariant = false;
 };
 
 } // namespace
@@ -65,14 +68,14 @@ static Tables &tables() {
   return *instance;
 }
 
-const RowProgram *lookUpProgram(std::string_view name, int32_t device) {
+const RowProgram *lookUpProgram(std::string_view name, int32_t place) {
   Tables &all = tables();
   std::shared_lock lock(all.mutex);
-  auto ofDevice = all.programs.find(device);
-  if (ofDevice == all.programs.end())
+  auto inPlace = all.programs.find(place);
+  if (inPlace == all.programs.end())
     return nullptr;
-  auto found = ofDevice->second.find(name);
-  return found == ofDevice->second.end() ? nullptr : &found->second->program;
+  auto found = inPlace->second.find(name);
+  return found == inPlace->second.end() ? nullptr : &found->second->program;
 }
 
 /// The number of a chip, made when it is first met. The lock is held.
@@ -96,7 +99,9 @@ int64_t rowsHint(int64_t rows) {
   return rows * rows > 2 * below * below ? 2 * below : below;
 }
 
-int32_t simulatedDevice() {
+/// The number that stands for the simulated chip now, -2 or less; -1 if none is
+/// simulated.
+static int32_t simulatedDevice() {
   Tables &all = tables();
   const char *environment = std::getenv("LNBWD_SIMULATE");
   std::unique_lock lock(all.mutex);
@@ -104,6 +109,11 @@ int32_t simulatedDevice() {
     return chipNumber(all, all.chosenChip);
   std::string chip = environment ? environment : "";
   return chip.empty() || chip == "0" ? -1 : chipNumber(all, chip);
+}
+
+int32_t findPlace(int32_t index) {
+  int32_t device = index < 0 ? simulatedDevice() : index;
+  return 2 * device + static_cast<int32_t>(tables().isBatchInvariant);
 }
 
 } // namespace lnbwd::torch_operators
@@ -126,13 +136,11 @@ LNBWD_TORCH_API int64_t lnbwd_torch_rows_hint(int64_t rows) {
 /// `operands` holds kind, element and row length of each operand in turn,
 /// `inputs` inputs before `outputs` outputs. The handles live as long as the
 /// process.
-LNBWD_TORCH_API void lnbwd_torch_add_program(const char *name, size_t name_size,
-                                             int32_t torch_device,
-                                             const lnbwd_kernel *kernel,
-                                             const lnbwd_device *device,
-                                             const lnbwd_program *program,
-                                             const int64_t *operands,
-                                             size_t inputs, size_t outputs) {
+LNBWD_TORCH_API void
+lnbwd_torch_add_program(const char *name, size_t name_size, int32_t place,
+                        const lnbwd_kernel *kernel, const lnbwd_device *device,
+                        const lnbwd_program *program, const int64_t *operands,
+                        size_t inputs, size_t outputs) {
   auto named = std::make_unique<NamedProgram>(NamedProgram{
       std::string(name, name_size), {kernel, device, program, {}, {}}});
   for (size_t i = 0; i < inputs + outputs; ++i) {
@@ -144,7 +152,7 @@ LNBWD_TORCH_API void lnbwd_torch_add_program(const char *name, size_t name_size,
   Tables &all = tables();
   std::unique_lock lock(all.mutex);
   std::string_view key = named->name;
-  all.programs[torch_device].emplace(key, std::move(named));
+  all.programs[place].emplace(key, std::move(named));
 }
 
 /// Chooses the chip that CPU tensors are simulated on; empty: the environment's
@@ -155,9 +163,14 @@ LNBWD_TORCH_API void lnbwd_torch_set_simulated_chip(const char *chip) {
   all.chosenChip = chip;
 }
 
-/// The number that stands for CPU tensors' device now (simulatedDevice).
-LNBWD_TORCH_API int32_t lnbwd_torch_simulated_device() {
-  return simulatedDevice();
+/// Chooses the order in which kernels add: the canonical one, or the fastest.
+LNBWD_TORCH_API void lnbwd_torch_set_batch_invariant(int chosen) {
+  tables().isBatchInvariant = chosen != 0;
+}
+
+/// The number of a place (findPlace).
+LNBWD_TORCH_API int32_t lnbwd_torch_place(int32_t index) {
+  return findPlace(index);
 }
 
 // NOLINTEND(readability-identifier-naming)

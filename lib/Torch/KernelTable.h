@@ -68,13 +68,13 @@ struct RowProgram {
   }
 };
 
-/// The row program of that name on a device, a GPU's index or below 0 a
-/// simulated chip (simulatedDevice); null if it is not in the table.
-const RowProgram *lookUpProgram(std::string_view name, int32_t device);
+/// The row program of that name in a place (findPlace); null if it is not in
+/// the table.
+const RowProgram *lookUpProgram(std::string_view name, int32_t place);
 
-/// The number that stands for the simulated chip now, -2 or less; -1 if none is
-/// simulated.
-int32_t simulatedDevice();
+/// The number that stands for a device and the order of additions now: that of
+/// the GPU `index`, or below 0 of the simulated chip.
+int32_t findPlace(int32_t index);
 
 } // namespace lnbwd::torch_operators
 

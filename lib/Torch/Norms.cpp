@@ -239,7 +239,7 @@ const RowProgram *NormCall::findProgram() const {
     if (*tensors[i])
       key.elements[i] = static_cast<int8_t>(elementOf(tensors[i]->get()));
   return lookUpProgram({reinterpret_cast<const char *>(&key), sizeof(key)},
-                       deviceNumber(x.get()));
+                       findPlace(deviceIndexOf(x.get())));
 }
 
 //===----------------------------------------------------------------------===//

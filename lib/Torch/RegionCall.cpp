@@ -39,7 +39,8 @@ using Object = std::unique_ptr<PyObject, ObjectDeleter>;
 struct RegionCall {
   std::string text;
   Device device;
-  /// Found once it is loaded, and again where another chip is simulated.
+  /// Found once it is loaded, and again where another chip is simulated, or the
+  /// order of additions is another.
   const RowProgram *program = nullptr;
   int32_t foundFor = 0;
 };
@@ -71,10 +72,10 @@ static bool addressOf(PyObject *tensor, void *&address) {
 }
 
 static const RowProgram *find(RegionCall &call) {
-  int32_t number = call.device.isGPU() ? call.device.index : simulatedDevice();
-  if (!call.program || call.foundFor != number) {
-    call.program = lookUpProgram(call.text, number);
-    call.foundFor = number;
+  int32_t place = findPlace(call.device.isGPU() ? call.device.index : -1);
+  if (!call.program || call.foundFor != place) {
+    call.program = lookUpProgram(call.text, place);
+    call.foundFor = place;
   }
   return call.program;
 }

@@ -18,11 +18,6 @@ static void check(lnbwd_status status) {
                              lnbwd_status_name(status) + "]");
 }
 
-int32_t deviceNumber(AtenTensorHandle tensor) {
-  int32_t index = deviceIndexOf(tensor);
-  return index < 0 ? simulatedDevice() : index;
-}
-
 namespace {
 
 /// Memory of the simulated device.

@@ -14,9 +14,6 @@
 
 namespace lnbwd::torch_operators {
 
-/// The number of a tensor's device in the table of programs.
-int32_t deviceNumber(AtenTensorHandle tensor);
-
 /// Runs a kernel on tensors in the order of its arguments, given by their
 /// addresses, all dense and on one device: on a GPU on PyTorch's current stream
 /// with a workspace of PyTorch's allocator, on the CPU on the simulator, to

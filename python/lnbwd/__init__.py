@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 from . import compiler, errors, runtime
 from ._precompiling import precompile
 from ._version import __version__ as __version__
+from .batch_invariance import batch_invariant
 from .compiler import Gradient, compile_mlir, differentiate
 from .errors import CacheWarning, CompileError, LibraryError, LnbwdError, RuntimeStatusError
 from .kernels import CompiledKernel, compile, kernel_cache, report, set_cache_folder
@@ -47,9 +48,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CacheWarning", "Columns", "CompileError", "CompiledKernel", "Gradient", "KernelSpec",
            "LibraryError", "LnbwdError", "Report", "Rows", "RuntimeStatusError", "Scalars",
-           "autotune", "compile", "compile_mlir", "compiler", "differentiate", "errors",
-           "functional", "inductor", "kernel_cache", "layer_norm", "layer_norm_linear", "nn",
-           "override_aten", "patch", "precompile", "report", "rms_norm", "rms_norm_linear",
+           "autotune", "batch_invariant", "compile", "compile_mlir", "compiler", "differentiate",
+           "errors", "functional", "inductor", "kernel_cache", "layer_norm", "layer_norm_linear",
+           "nn", "override_aten", "patch", "precompile", "report", "rms_norm", "rms_norm_linear",
            "rowwise", "runtime", "set_cache_folder", "simulate", "unpatch"]
 
 # Names that need torch, and the modules that have them.

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from . import native, regions_op
 from .errors import LnbwdError
-from .launching import device_key
+from .launching import device_key, kernel_key
 from .operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS, RMS_NORM, RMS_NORM_BWD
 from .ops import NORMS, Norm
 
@@ -38,7 +38,7 @@ _counts = {"cuda": 0, "cpu": 0}
 active: set[str] = set()
 """The kinds of devices on which PyTorch's norms have our kernels now."""
 _originals: dict[tuple[str, str], Any] = {}
-_refused: set[tuple[str, object]] = set()
+_refused: set[tuple[str, object, str]] = set()
 _library: torch.library.Library | None = None
 
 
@@ -77,14 +77,14 @@ def _compute(norm: Norm, name: str, arguments: tuple[Any, ...]) -> Any:
     aten = f"aten::{_OPERATORS[name]}"
     kernel = _originals[name, key]
     program = _program(norm, arguments)
-    if program is not None and (program, device_key(x)) not in _refused:
+    if program is not None and kernel_key(program, device_key(x)) not in _refused:
         try:
             regions_op.load_kernel(regions_op.find_program(program), x.device)
             kernel = torch.library.get_kernel(aten, key)
         except native.NotNowError:
             pass
         except LnbwdError as error:
-            _refused.add((program, device_key(x)))
+            _refused.add(kernel_key(program, device_key(x)))
             warnings.warn("lnbwd.override_aten: PyTorch's own kernel computes what ours cannot: "
                           f"{error}", RuntimeWarning, stacklevel=2)
     if kernel is None:

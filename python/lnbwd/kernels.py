@@ -18,6 +18,7 @@ from typing import Any
 from . import _chips, compiler, runtime
 from . import schedule as schedules
 from ._files import write_whole
+from .batch_invariance import order
 from .cache import KernelCache, default_folder
 from .errors import CompileError, LnbwdError
 from .operations import OPERATIONS
@@ -352,7 +353,7 @@ def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | objec
     fields = schedules.parse(schedule) if isinstance(schedule, str) else schedule
     return KernelSpec(op, n, element, chip, weight_dtype, bias_dtype, known["dx"],
                       known["dweight"], known["dbias"], schedules.overrides(fields), two_pass,
-                      format or code_format(chip), epsilon, rows)
+                      format or code_format(chip), epsilon, rows, order())
 
 
 def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",

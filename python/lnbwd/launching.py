@@ -11,6 +11,7 @@ tensors run on the simulator, and only where that was asked for.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 
 from . import _chips, native, runtime
+from .batch_invariance import order
 from .errors import LnbwdError, RuntimeStatusError
 from .kernels import code_for_device
 from .runtime import launch_on_host_memory
@@ -124,12 +126,13 @@ def open_device(device: torch.device) -> runtime.Device:
 
 def load_code(make: Callable[[str, str], Spec], target: runtime.Device) -> runtime.Kernel:
     """A kernel on a device, compiled or from a cache; ``make`` gives its spec for a chip and a
-    format.
+    format. It adds in the order that holds now.
 
     Raises:
         LnbwdError: there is no compiler, or it refuses the program.
     """
-    code = code_for_device(make, target.chip)
+    code = code_for_device(
+        lambda chip, format: dataclasses.replace(make(chip, format), order=order()), target.chip)
     return runtime.Kernel(target, runtime.Program.for_chip(code, target.info.arch))
 
 
@@ -156,6 +159,11 @@ def device_key(tensor: torch.Tensor) -> object:
     """What a kernel for the tensor is loaded for: a GPU's index, or the simulated chip."""
     index = tensor.get_device()  # Less than 0: on the CPU.
     return simulated_chip() if index < 0 else index
+
+
+def kernel_key(name: str, where: object) -> tuple[str, object, str]:
+    """What a program's kernel is found by where ``where`` says, in the order that holds now."""
+    return name, where, order()
 
 
 def dense(tensor: torch.Tensor) -> torch.Tensor:

@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from ._arguments import KERNEL_TYPES, check_eps, check_parameter, check_tensor, check_type
+from .batch_invariance import is_batch_invariant
 from .errors import LnbwdError
 from .launching import check_device, dense, simulated_chip
 from .linear_passes import INPUTS, Layer, backward, find_layer, forward
@@ -305,6 +306,10 @@ def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
                  bias: Tensor | None, eps: float) -> Tensor:
     tensors = (x, weight, norm_weight, norm_bias, bias)
     _check(norm, normalized_shape, eps, tensors)
+    if is_batch_invariant():
+        raise LnbwdError(f"{norm}_linear: expected lnbwd.batch_invariant(False), for a product of "
+                         "matrices has no canonical order of additions; call lnbwd."
+                         f"{norm} and torch.nn.functional.linear, whose product is PyTorch's")
     is_compiling = _is_compiling()
     if x.dtype == torch.float64 or x.shape[-1] == 0 or (
             is_compiling and x.is_cpu and simulated_chip() is None):

@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from . import runtime
+from . import batch_invariance, runtime
 from ._library import find_library
 from .errors import LnbwdError
 from .operations import ELEMENTS
@@ -118,15 +118,18 @@ def load() -> ctypes.CDLL | None:
             ("lnbwd_torch_add_program", [ctypes.c_char_p, ctypes.c_size_t, i32, p, p, p, p,
                                          ctypes.c_size_t, ctypes.c_size_t]),
             ("lnbwd_torch_note_error", [ctypes.c_char_p]),
-            ("lnbwd_torch_set_simulated_chip", [ctypes.c_char_p])):
+            ("lnbwd_torch_set_simulated_chip", [ctypes.c_char_p]),
+            ("lnbwd_torch_set_batch_invariant", [ctypes.c_int])):
         function = getattr(library, name)
         function.restype, function.argtypes = None, arguments
-    library.lnbwd_torch_simulated_device.restype = i32
+    library.lnbwd_torch_place.restype = i32
+    library.lnbwd_torch_place.argtypes = [i32]
     library.lnbwd_torch_rows_hint.restype = i64
     library.lnbwd_torch_rows_hint.argtypes = [i64]
     library.lnbwd_torch_override_aten.restype = ctypes.c_int
     library.lnbwd_torch_override_aten.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p),
                                                   ctypes.POINTER(ctypes.c_double)]
+    batch_invariance.watch(library.lnbwd_torch_set_batch_invariant)
     return library
 
 
@@ -186,7 +189,7 @@ def add_program(name: bytes, device: object, kernel: runtime.Kernel | None,
     library = load()
     if library is None:
         return
-    number = device if isinstance(device, int) else library.lnbwd_torch_simulated_device()
+    number = library.lnbwd_torch_place(device if isinstance(device, int) else -1)
     fields = [value for kind, dtype, length in operands
               for value in (_KINDS.index(kind), _ELEMENTS.index(dtype), length)]
     handles: list[int | None] = [None, None, None]

@@ -23,6 +23,7 @@ from collections.abc import Iterable
 import torch
 
 from . import _chips, regions_op, runtime, tuning
+from .batch_invariance import order
 from .kernels import code_format
 from .launching import load_code
 from .native import ELEMENT_NAMES, TYPES
@@ -67,7 +68,7 @@ def _resolve(text: str) -> regions_op.RegionProgram | None:
     def make(chip: str, format: str) -> KernelSpec:
         return KernelSpec(op, int(n), element, chip, weight, bias, wants_x, wants_weight,
                           wants_bias, format=format, epsilon=float(what) if is_forward else None,
-                          rows=rows_option(rows, chip))
+                          rows=rows_option(rows, chip), order=order())
 
     def make_kernel(device: runtime.Device) -> runtime.Kernel:
         key = (make(device.chip, ""), device)
@@ -75,7 +76,7 @@ def _resolve(text: str) -> regions_op.RegionProgram | None:
             kernel = _loaded.get(key)
             if kernel is None:
                 schedule = ""
-                if tuning.is_on():
+                if tuning.is_on() and not order():  # It times schedules of the default order.
                     spec = make(device.chip, code_format(device.chip))
                     schedule = tuning.tuned(spec, device, rows)
                 kernel = _loaded[key] = load_code(lambda chip, format: dataclasses.replace(

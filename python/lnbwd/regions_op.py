@@ -49,6 +49,7 @@ from .launching import (
     dense,
     device_key,
     is_capturing,
+    kernel_key,
     launch_kernel,
     load_code,
     open_device,
@@ -129,7 +130,7 @@ class RegionProgram:
         return any(operand.dims.tells_groups for operand in (*self.inputs, *self.outputs))
 
 
-_Key = tuple[str, object]
+_Key = tuple[str, object, str]
 _lock = threading.Lock()
 _programs: dict[str, RegionProgram] = {}
 _kernels: dict[_Key, runtime.Kernel] = {}
@@ -265,12 +266,12 @@ def load_kernel(program: RegionProgram, device: torch.device) -> runtime.Kernel:
     """
     where: object = simulated_chip() if device.type == "cpu" else (
         torch.cuda.current_device() if device.index is None else device.index)
-    return _kernels.get((program.text, where)) or _load(program, device, where)
+    return _kernels.get(kernel_key(program.text, where)) or _load(program, device, where)
 
 
 def is_loaded(text: str, like: Tensor) -> bool:
     """Whether the kernel of a program is loaded for tensors that are where ``like`` is."""
-    return (text, device_key(like)) in _kernels
+    return kernel_key(text, device_key(like)) in _kernels
 
 
 def _load(program: RegionProgram, device: torch.device, where: object) -> runtime.Kernel:
@@ -278,7 +279,7 @@ def _load(program: RegionProgram, device: torch.device, where: object) -> runtim
     kernel = program.make_kernel(open_device(device))
     _check_kernel(program, kernel)
     with _lock:
-        kernel = _kernels.setdefault((program.text, where), kernel)
+        kernel = _kernels.setdefault(kernel_key(program.text, where), kernel)
     native.add_program(program.key, where, kernel, [
         (o.kind, o.dtype, o.row_length) for o in (*program.inputs, *program.outputs)],
         len(program.inputs))
@@ -290,12 +291,12 @@ def find_kernel(program: RegionProgram, first: Tensor) -> runtime.Kernel | None:
     where PyTorch's operations take its place. Raises the errors of :func:`load_kernel`."""
     global _has_warned
     where = device_key(first)
-    key = (program.text, where)
+    key = kernel_key(program.text, where)
     kernel = _kernels.get(key)
     if kernel is not None or key in _without_kernel:
         return kernel
     if is_capturing(first.device) and program.stand_ins:
-        loaded = (_kernels.get((other, where)) for other in program.stand_ins())
+        loaded = (_kernels.get(kernel_key(other, where)) for other in program.stand_ins())
         if (kernel := next(filter(None, loaded), None)) is not None:
             return kernel
     try:

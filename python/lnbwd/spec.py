@@ -92,6 +92,11 @@ def dtype_name(dtype: object, argument: str = "dtype") -> str:
     return name
 
 
+def _join(options: str, **others: object) -> str:
+    """Options of lnbwd-pipeline with others behind, of which those are left out that are empty."""
+    return " ".join([options] * bool(options) + [f"{k}={v}" for k, v in others.items() if v])
+
+
 def _digest(*decisive: str) -> str:
     return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:32]
 
@@ -107,6 +112,7 @@ class ProgramSpec:
         format: "hsaco", "ptx" or "cubin".
         rows: the number of rows that the schedule is chosen for where the types leave it open; 0:
             a usual one. The code is right for any.
+        order: "canonical", or empty: of additions, what is fastest.
     """
 
     source: str
@@ -114,6 +120,7 @@ class ProgramSpec:
     options: str = ""
     format: str = "hsaco"
     rows: int = 0
+    order: str = ""
 
     op: ClassVar[str] = "program"
 
@@ -126,7 +133,7 @@ class ProgramSpec:
 
     def pipeline_options(self) -> str:
         """The options of lnbwd-pipeline beside chip."""
-        return f"{self.options} rows={self.rows}".strip() if self.rows else self.options
+        return _join(self.options, rows=self.rows, order=self.order)
 
     def digest(self) -> str:
         """Names the kernel, as :meth:`KernelSpec.digest` does."""
@@ -164,7 +171,7 @@ class KernelSpec:
         schedule: fields of the schedule set by hand, "threads_per_row=128,row_groups=2".
         two_pass: "auto", "always" or "never".
         format: "hsaco", "ptx" or "cubin".
-        rows: as of :class:`ProgramSpec`.
+        rows, order: as of :class:`ProgramSpec`.
     """
 
     op: str
@@ -181,6 +188,7 @@ class KernelSpec:
     format: str = "hsaco"
     epsilon: float | None = None
     rows: int = 0
+    order: str = ""
 
     def __post_init__(self) -> None:
         if self.op not in OPS:
@@ -229,12 +237,8 @@ class KernelSpec:
 
     def pipeline_options(self) -> str:
         """The options of lnbwd-pipeline beside chip."""
-        options = [] if self.two_pass == "auto" else [f"two-pass={self.two_pass}"]
-        if self.schedule:
-            options.append(f"schedule={self.schedule}")
-        if self.rows:
-            options.append(f"rows={self.rows}")
-        return " ".join(options)
+        two_pass = "" if self.two_pass == "auto" else f"two-pass={self.two_pass}"
+        return _join(two_pass, schedule=self.schedule, rows=self.rows, order=self.order)
 
     def operands(self) -> Iterator[tuple[operations.Operand, str]]:
         """The operands that there are, in the order of the kernel's arguments, and their types."""

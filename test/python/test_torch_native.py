@@ -196,8 +196,9 @@ def test_a_kernel_for_other_rows_serves_a_capture(monkeypatch):
             dtype=torch.float32))
 
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
-    monkeypatch.setattr(regions_op, "_kernels", {(name(64), 0): "few", (name(4096), 0): "many",
-                                                 (name(512), 1): "another device's"})
+    key = launching.kernel_key
+    monkeypatch.setattr(regions_op, "_kernels", {
+        key(name(64), 0): "few", key(name(4096), 0): "many", key(name(512), 1): "another device's"})
     assert [find(rows) for rows in (64, 128, 2048, 1 << 20)] == ["few", "few", "many", "many"]
     monkeypatch.setattr(regions_op, "_kernels", {})
     with pytest.raises(native.NotNowError, match="run the same step once before the capture"):

@@ -32,10 +32,11 @@ from torch.fx import Graph, Node
 from torch.utils.checkpoint import CheckpointPolicy
 
 from .. import compiler, launching, regions_op
+from ..batch_invariance import is_batch_invariant
 from ..errors import CompileError, LnbwdError
 from ..rowprogram import RowProgram
 from .convert import Unsupported, is_channels_last, is_constant, memory_order, same, sources
-from .estimates import estimate
+from .estimates import Estimate, estimate
 from .measuring import Measurements
 from .partial_sums import erase_unused, merge, new_node, split
 from .regions import Region, convert, find_regions, leads_back, normalised
@@ -332,7 +333,7 @@ class _Pass(CustomGraphPass):
         folder = pathlib.Path(__file__).resolve().parent
         files = [*sorted(folder.glob("*.py")), folder.parent / "rowprogram.py"]
         return (get_hash_for_files(tuple(map(str, files))), compiler.compiler_id(),
-                launching.simulated_chip(), then)
+                launching.simulated_chip(), is_batch_invariant(), then)
 
     def __call__(self, graph: Graph) -> None:
         """Changes ``graph`` in place."""
@@ -349,6 +350,11 @@ class _Pass(CustomGraphPass):
 
     def _run(self, graph: Graph) -> None:
         raise NotImplementedError
+
+
+def _is_worth(moved: Estimate) -> bool:
+    """Whether a region is taken: torch.compile's kernels have no order that a batch keeps."""
+    return moved.is_worth or is_batch_invariant()
 
 
 class RegionPass(_Pass):
@@ -411,7 +417,7 @@ class RegionPass(_Pass):
             device, text = region.inputs[0].meta["val"].device, region.program.text()
             if text in ahead or _can_run_on(device):
                 continue
-            if estimate(region).is_worth or self._measurements is not None:
+            if _is_worth(estimate(region)) or self._measurements is not None:
                 ahead[text] = pool.submit(load, region.program, device)
         return ahead
 
@@ -432,8 +438,8 @@ class RegionPass(_Pass):
         if reason:
             return decide(False, reason)
         moved = estimate(region)
-        measurements = None if moved.is_part else self._measurements
-        if not moved.is_worth and measurements is None:
+        measurements = None if moved.is_part or is_batch_invariant() else self._measurements
+        if not _is_worth(moved) and measurements is None:
             return decide(False, f"it would move {moved.ours:g} bytes an element, torch.compile's "
                                  f"kernels {moved.theirs:g}")
         times = None
@@ -452,7 +458,7 @@ class RegionPass(_Pass):
         reason = (f"{moved.ours:g} bytes an element, torch.compile's kernels {moved.theirs:g}"
                   if times is None else
                   f"{times.ours:.1f} us, torch.compile's kernels {times.theirs:.1f}")
-        if not (moved.is_worth if times is None else times.ours <= times.theirs):
+        if not (_is_worth(moved) if times is None else times.ours <= times.theirs):
             return decide(False, f"it would {'move' if times is None else 'take'} {reason}")
         try:
             _replace(graph, region)

@@ -1,0 +1,86 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whether kernels add in the canonical order, which depends on the types and N alone.
+
+The switch belongs to the process: each call of an operator, a row function or a region of a
+compiled graph launches the kernel of the order that holds at the call. docs/batch-invariance.md
+says what that order promises.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from .errors import LnbwdError
+
+__all__ = ["batch_invariant", "is_batch_invariant", "order", "watch"]
+
+_chosen: bool | None = None  # None: the environment says it.
+_watchers: list[Callable[[bool], None]] = []
+
+
+def is_batch_invariant() -> bool:
+    """Whether kernels add in the canonical order now: :class:`batch_invariant` says it, else the
+    environment's LNBWD_BATCH_INVARIANT."""
+    if _chosen is not None:
+        return _chosen
+    value = os.environ.get("LNBWD_BATCH_INVARIANT", "")
+    if value not in ("", "0", "1"):
+        raise LnbwdError("the environment variable LNBWD_BATCH_INVARIANT: expected '0' or '1', got "
+                         f"{value!r}")
+    return value == "1"
+
+
+def order() -> str:
+    """The option ``order`` of lnbwd-pipeline that holds now; empty: the default."""
+    return "canonical" if is_batch_invariant() else ""
+
+
+def watch(watcher: Callable[[bool], None]) -> None:
+    """Tells a function whether kernels add in the canonical order, now and whenever it changes."""
+    _watchers.append(watcher)
+    watcher(is_batch_invariant())
+
+
+def _choose(chosen: bool | None) -> None:
+    global _chosen
+    _chosen = chosen
+    for watcher in _watchers:
+        watcher(is_batch_invariant())
+
+
+class batch_invariant:
+    """Has kernels add in an order that depends on types and N alone, from now on::
+
+        lnbwd.batch_invariant(True)
+
+    or inside of a ``with`` statement, after which holds what held before::
+
+        with lnbwd.batch_invariant():
+            loss(model(x)).backward()
+
+    It holds for the whole process, all threads; a gradient is computed in the order that holds
+    when the backward pass runs. Kernels of both orders stay loaded.
+
+    Args:
+        mode: whether the order is the canonical one, or what is fastest.
+
+    Raises:
+        TypeError: ``mode`` is no bool.
+        LnbwdError: at a call of a kernel: its program has no canonical order, for example since it
+            multiplies matrices.
+    """
+
+    def __init__(self, mode: bool = True) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError(f"mode: expected True or False, got {mode!r}")
+        self._before = _chosen
+        _choose(mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        _choose(self._before)
