@@ -360,7 +360,6 @@ static ScheduleAttr chooseCanonicalSchedule(RowwiseOp op, const ChipInfo &chip,
   fields.vectorWidth = chooseVectorWidth(op);
   fields.rowGroups = getLeafGroups(length);
   fields.rowsPerWorkgroup = getLeafRows(length);
-  fields.workgroupsPerComputeUnit = 0;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   bool hasRowSums = op.hasRowSums();
   for (RegisterBound bound :
@@ -381,9 +380,15 @@ static ScheduleAttr chooseCanonicalSchedule(RowwiseOp op, const ChipInfo &chip,
              stages -= stages > 1 ? 1 : 2)
           for (fields.prefetch = 1; fields.prefetch >= 0; --fields.prefetch) {
             fields.stages = stages;
+            int64_t atOnce = stages ? stagedComputeUnitThreads
+                                    : chip.model.computeUnitThreads;
+            fields.workgroupsPerComputeUnit = std::max<int64_t>(
+                1, atOnce / (fields.threadsPerRow * fields.rowGroups));
             ScheduleAttr schedule = fields.get(op.getContext());
-            if (getObstacle(op, schedule, chip, bound).empty() &&
-                (allowRejected || !isRejected(op, schedule)))
+            if (!getObstacle(op, schedule, chip, bound).empty())
+              continue;
+            schedule = fitWorkgroups(op, schedule, chip);
+            if (allowRejected || !isRejected(op, schedule))
               return schedule;
           }
       }

@@ -17,6 +17,8 @@
 
 #include "lnbwd/LaunchPlan/LaunchCounts.h"
 
+#include "lnbwd/Analysis/CanonicalOrder.h"
+#include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleModel.h"
@@ -66,6 +68,20 @@ static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
     return memref::AllocOp::create(builder, loc, type, sizes);
   };
   Partials partials;
+  if (isCanonical(op)) {
+    // A workgroup has several leaves.
+    ScheduleFields fields;
+    fields.rowsPerWorkgroup = getLeafRows(op.getRowLength());
+    fields.workgroupsPerComputeUnit = 0;
+    if (hasOwnRows(op))
+      counts.workgroups = arith::ConstantIndexOp::create(
+          builder, loc,
+          llvm::divideCeil(*op.getStaticRowCount(), fields.rowsPerWorkgroup));
+    else
+      counts.workgroups = WorkgroupCountOp::create(
+          builder, loc, counts.workgroups.getDefiningOp()->getOperand(0),
+          counts.groups, fields.get(op.getContext()), 0);
+  }
   Value workgroups = counts.workgroups;
   if (counts.groups && !op.getColumnSums().empty())
     workgroups = arith::MulIOp::create(builder, loc, workgroups, counts.groups);

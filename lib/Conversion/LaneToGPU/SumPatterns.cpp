@@ -8,6 +8,7 @@
 
 #include "Patterns.h"
 
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Transforms/Lane/PartialSums.h"
 #include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
 
@@ -118,6 +119,25 @@ void GroupCombiner::combine(MutableArrayRef<Value> sums, int64_t count,
   llvm::copy(step.getResults(), sums.begin());
 }
 
+/// Memory for what groups give away, of so many numbers. In the canonical order
+/// a kernel adds up groups at several places, all of which share it: a barrier
+/// follows each that does not end the kernel.
+static Value getSumMemory(lane::CombineGroupsOp op, int64_t count) {
+  constexpr StringLiteral name("lane.sums");
+  auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+  Type element = Float32Type::get(op.getContext());
+  if (!isCanonical(op))
+    return lane::addWorkgroupMemory(kernel, count, element);
+  auto memories = kernel.getWorkgroupAttributions();
+  for (auto [i, memory] : llvm::enumerate(memories))
+    if (kernel.getWorkgroupAttributionAttr(unsigned(i), name))
+      return memory;
+  Value memory = lane::addWorkgroupMemory(kernel, count, element);
+  kernel.setWorkgroupAttributionAttr(unsigned(memories.size()), name,
+                                     UnitAttr::get(op.getContext()));
+  return memory;
+}
+
 static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
                                   const LaneLayout &layout) {
   int64_t accesses = layout.type.getAccesses();
@@ -129,9 +149,8 @@ static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
   auto radix = int64_t(op.getRadix());
   int64_t numSums = int64_t(op.getSums().size()) / accesses;
   int64_t slots = groups - llvm::divideCeil(groups, radix);
-  Value memory = lane::addWorkgroupMemory(
-      op->getParentOfType<gpu::GPUFuncOp>(),
-      slots * numSums * layout.type.getAccessColumns(), b.getF32Type());
+  Value memory =
+      getSumMemory(op, slots * numSums * layout.type.getAccessColumns());
   SmallVector<Value> totals(op.getSums());
   GroupCombiner combiner(b, layout, memory, numSums);
   bool isWritten = false;

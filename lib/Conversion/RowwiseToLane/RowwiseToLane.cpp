@@ -62,6 +62,10 @@ private:
   lane::LayoutType getLayoutType();
   void writeRow(Value row, MutableArrayRef<Value> sums, Value iteration);
   void writeLoop(Value workgroup, MutableArrayRef<Value> sums);
+  void writeLeaves(Value workgroup);
+  SmallVector<Value> endLeaf(Value tile, ValueRange sums);
+  SmallVector<Value> makeZeros();
+  void storeSums(ArrayRef<Value> sums, Value row);
   void writeTree(MutableArrayRef<Value> sums);
   SmallVector<Value> addToTree(ValueRange levels, ValueRange nodes, Value bits);
   void writePhase(unsigned phase, Value row, MutableArrayRef<Value> sums,
@@ -218,12 +222,12 @@ void RowDistributor::write() {
     for (Operation &bodyOp : body)
       if (isWidenedColumn(&bodyOp))
         get(bodyOp.getResult(0));
-  Type sumType = layoutType.getFragmentType(b.getF32Type());
-  SmallVector<Value> sums;
-  for (size_t i = 0; i < op.getAllSums().size(); ++i)
-    sums.push_back(arith::ConstantOp::create(b, b.getZeroAttr(sumType)));
+  SmallVector<Value> sums = makeZeros();
+  bool hasLeaves = slices && !sums.empty() && !op->hasAttr(leavesAttr);
   if (op->hasAttr(leavesAttr))
     writeTree(sums);
+  else if (hasLeaves)
+    writeLeaves(workgroup);
   else
     writeLoop(workgroup, sums);
 
@@ -231,6 +235,25 @@ void RowDistributor::write() {
   // launch, may be brought to the compute units meanwhile.
   if (isToAllow && !allowsFirst)
     lane::LaunchDependentsOp::create(b);
+  if (!hasLeaves)
+    storeSums(sums, workgroup);
+  if (SmallVector<Value> dead = getDeadRows(); !dead.empty())
+    lane::DiscardOp::create(b, dead, kernel.rows, layout);
+  gpu::ReturnOp::create(b);
+}
+
+SmallVector<Value> RowDistributor::makeZeros() {
+  Type type =
+      cast<lane::LayoutType>(layout.getType()).getFragmentType(b.getF32Type());
+  SmallVector<Value> zeros;
+  for (size_t i = 0; i < op.getAllSums().size(); ++i)
+    zeros.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
+  return zeros;
+}
+
+/// Stores the sums of all groups, as row `row` of partial ones.
+void RowDistributor::storeSums(ArrayRef<Value> values, Value row) {
+  SmallVector<Value> sums(values);
   if (!sums.empty() && schedule.getRowGroups() > 1) {
     auto combined =
         lane::CombineGroupsOp::create(b, TypeRange(ValueRange(sums)), sums,
@@ -245,13 +268,9 @@ void RowDistributor::write() {
     if (slices)
       sum = arith::AddFOp::create(
           b, sum, arith::ConstantOp::create(b, b.getZeroAttr(sum.getType())));
-    lane::StoreSumOp::create(b, sum, memory, isPartial ? workgroup : Value(),
-                             layout, /*access=*/IntegerAttr(),
-                             op.getAccumulate());
+    lane::StoreSumOp::create(b, sum, memory, isPartial ? row : Value(), layout,
+                             /*access=*/IntegerAttr(), op.getAccumulate());
   }
-  if (SmallVector<Value> dead = getDeadRows(); !dead.empty())
-    lane::DiscardOp::create(b, dead, kernel.rows, layout);
-  gpu::ReturnOp::create(b);
 }
 
 /// Adds the terms of the workgroup's rows to `sums`, and writes what else a row
@@ -265,19 +284,9 @@ void RowDistributor::writeLoop(Value workgroup, MutableArrayRef<Value> sums) {
 
   Value begin = multiply(workgroup, schedule.getRowGroups());
   Value step = multiply(kernel.workgroups, schedule.getRowGroups());
-  Value end = kernel.rows, number = workgroup, count = kernel.workgroups;
-  if (slices && !sums.empty()) {
-    // A workgroup has a leaf, and its last rows are a loop's of its own.
-    begin = multiply(workgroup, schedule.getRowsPerWorkgroup());
-    Value behind =
-        arith::AddIOp::create(b, begin, index(schedule.getRowsPerWorkgroup()));
-    end = arith::MinUIOp::create(b, kernel.rows, behind);
-    step = index(schedule.getRowGroups());
-    number = index(0);
-    count = index(1);
-  }
-  auto loop = lane::ForRowsOp::create(b, begin, end, step, layout, number,
-                                      count, sums, carried);
+  auto loop =
+      lane::ForRowsOp::create(b, begin, kernel.rows, step, layout, workgroup,
+                              kernel.workgroups, sums, carried);
   loop.setOnce(isOneTile);
   if (hasSumTotals(op, schedule, chip) && !loop.getOnce())
     loop.setSumBlock(getSumBlockIterations(schedule));
@@ -294,6 +303,86 @@ void RowDistributor::writeLoop(Value workgroup, MutableArrayRef<Value> sums) {
     lane::YieldOp::create(b, state);
   }
   llvm::copy(loop.getResults().take_front(sums.size()), sums.begin());
+}
+
+/// The same where the order of sums is canonical: a workgroup has neighbouring
+/// leaves, and stores the sums of each when it has all of its rows.
+void RowDistributor::writeLeaves(Value workgroup) {
+  int64_t leafRows = getLeafRows(op.getRowLength());
+  int64_t groups = schedule.getRowGroups();
+  auto isBelow = [&](Value lhs, Value rhs) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lhs, rhs);
+  };
+  Value leaf = index(leafRows), zero = index(0), one = index(1);
+  Value leaves = arith::CeilDivUIOp::create(b, kernel.rows, leaf);
+  Value each = arith::CeilDivUIOp::create(b, leaves, kernel.workgroups);
+  Value own = arith::MulIOp::create(b, each, leaf);
+  Value first = arith::MulIOp::create(b, workgroup, own);
+  Value begin = arith::MinUIOp::create(b, first, kernel.rows);
+  Value behind = arith::AddIOp::create(b, begin, own);
+  Value end = arith::MinUIOp::create(b, behind, kernel.rows);
+  Value hasRows = isBelow(begin, end);
+  // The last of a workgroup's rows are its own affair.
+  Value number = arith::SelectOp::create(b, hasRows, zero, one);
+  SmallVector<Value> state = makeZeros();
+  size_t count = state.size();
+  if (op.hasRowSums())
+    state.push_back(lane::FirstIterationOp::create(
+        b, lane::IterationType::get(op.getContext())));
+  auto loop =
+      lane::ForRowsOp::create(b, begin, end, index(groups), layout, number, one,
+                              /*sums=*/ValueRange(), state);
+  loop.setLastRowApart(needsShift(op, schedule));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&loop.getBody().front());
+    SmallVector<Value> next(loop.getStateArguments());
+    Value row = lane::RowOp::create(b, loop.getTile(), layout);
+    Value iteration = op.hasRowSums() ? next.back() : Value();
+    writeRow(row, MutableArrayRef(next).take_front(count), iteration);
+    if (iteration)
+      next.back() = lane::NextIterationOp::create(b, iteration);
+    SmallVector<Value> kept =
+        endLeaf(loop.getTile(), ArrayRef(next).take_front(count));
+    llvm::copy(kept, next.begin());
+    lane::YieldOp::create(b, next);
+  }
+  // A leaf whose last tile does not exist; without any row, one of zeros.
+  Value sets = arith::CeilDivUIOp::create(b, end, index(groups));
+  Value rest = arith::RemUIOp::create(b, multiply(sets, groups), leaf);
+  Value isOpen = arith::AndIOp::create(b, hasRows, isBelow(zero, rest));
+  Value isNone = isBelow(kernel.rows, one);
+  auto store = scf::IfOp::create(b, arith::OrIOp::create(b, isOpen, isNone),
+                                 /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(store.thenBlock());
+  storeSums(SmallVector<Value>(loop.getResults().take_front(count)),
+            arith::DivUIOp::create(b, end, leaf));
+}
+
+/// Stores `sums` and begins new ones if the tile that begins with row `tile` is
+/// the last of its leaf.
+SmallVector<Value> RowDistributor::endLeaf(Value tile, ValueRange sums) {
+  Value leaf = index(getLeafRows(op.getRowLength()));
+  Value next = arith::AddIOp::create(b, tile, index(schedule.getRowGroups()));
+  Value isLast =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                            arith::RemUIOp::create(b, next, leaf), index(0));
+  auto branch = scf::IfOp::create(b, sums.getTypes(), isLast,
+                                  /*withElseRegion=*/true);
+  branch->setAttr(
+      lane::partAttr,
+      lane::PartAttr::get(b.getContext(), lane::PartKind::SumBlock));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  storeSums(SmallVector<Value>(sums), arith::DivUIOp::create(b, tile, leaf));
+  // What groups have exchanged is overwritten by the next leaf's sums.
+  if (schedule.getRowGroups() > 1)
+    lane::BarrierOp::create(b);
+  scf::YieldOp::create(b, makeZeros());
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, sums);
+  return SmallVector<Value>(branch.getResults());
 }
 
 /// The sums of a binary tree with the rows as leaves, pairs of neighbours
