@@ -71,7 +71,8 @@ def use_null_kernels(n: int, dtype: torch.dtype) -> None:
         for op, what in ((norm.name, EPSILON), (norm.gradient, FULL[:1 + norm.count])):
             for rows in ROWS_HINTS:
                 text = norm_programs.name_of(op, n, types, what, rows)
-                regions_op._kernels[text, chip] = NullKernel()  # type: ignore[assignment]
+                key = launching.kernel_key(text, chip)
+                regions_op._kernels[key] = NullKernel()  # type: ignore[assignment]
                 native.add_program(regions_op.find_program(text).key, chip, None, [], 0)
 
 

@@ -38,7 +38,7 @@ from .spec import KernelSpec
 from .tuning import autotune
 
 if TYPE_CHECKING:
-    from . import functional, inductor, nn
+    from . import distributed, functional, inductor, nn
     from .aten import override_aten
     from .functional import layer_norm, rms_norm
     from .launching import simulate
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 __all__ = ["CacheWarning", "Columns", "CompileError", "CompiledKernel", "Gradient", "KernelSpec",
            "LibraryError", "LnbwdError", "Report", "Rows", "RuntimeStatusError", "Scalars",
            "autotune", "batch_invariant", "compile", "compile_mlir", "compiler", "differentiate",
-           "errors", "functional", "inductor", "kernel_cache", "layer_norm", "layer_norm_linear",
-           "nn", "override_aten", "patch", "precompile", "report", "rms_norm", "rms_norm_linear",
-           "rowwise", "runtime", "set_cache_folder", "simulate", "unpatch"]
+           "distributed", "errors", "functional", "inductor", "kernel_cache", "layer_norm",
+           "layer_norm_linear", "nn", "override_aten", "patch", "precompile", "report", "rms_norm",
+           "rms_norm_linear", "rowwise", "runtime", "set_cache_folder", "simulate", "unpatch"]
 
 # Names that need torch, and the modules that have them.
 _WITH_TORCH = {"layer_norm": "functional", "rms_norm": "functional", "simulate": "launching",
@@ -59,7 +59,7 @@ _WITH_TORCH = {"layer_norm": "functional", "rms_norm": "functional", "simulate":
                "override_aten": "aten", "patch": "patching", "unpatch": "patching",
                "rowwise": "row_functions", "Rows": "row_functions",
                "Columns": "row_functions", "Scalars": "row_functions"}
-_MODULES = ("functional", "inductor", "nn")
+_MODULES = ("distributed", "functional", "inductor", "nn")
 
 
 def __getattr__(name: str) -> Any:
