@@ -122,7 +122,9 @@ private:
         return op.emitOpError("row length ")
                << op.getRowLength() << " does not fit the registers of "
                << info.name
-               << (op.getAllSums().empty()
+               << (isCanonical(op) ? " in the canonical order; compile it with "
+                                     "order=default"
+                   : op.getAllSums().empty()
                        ? ", not even where rows are read again for each "
                          "row sum; split the program into ones with fewer "
                          "row blocks"

@@ -77,3 +77,18 @@ func.func @leaf(%x: memref<?x1024xf32>, %y: memref<1024xf32>) {
   return
 }
 }
+
+// -----
+
+module attributes {lnbwd.order = "canonical"} {
+func.func @long(%x: memref<?x1048576xf32>, %y: memref<?x1048576xf32>) {
+  // expected-error@+1 {{row length 1048576 does not fit the registers of sm_90 in the canonical order; compile it with order=default}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1048576xf32>) outs(%y[m, n] : memref<?x1048576xf32>) {
+  ^row(%r: vector<1048576xf32>):
+    %s = vector.reduction <add>, %r : vector<1048576xf32> into f32
+    %b = vector.broadcast %s : f32 to vector<1048576xf32>
+    lnbwd.yield %b : vector<1048576xf32>
+  }
+  return
+}
+}
