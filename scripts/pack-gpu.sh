@@ -19,7 +19,7 @@
 #
 #   bash FOLDER/PART/run.sh OUT
 #
-# and `bash FOLDER/python/run.sh OUT ddp` trains on two GPUs. docs/amd.md
+# and `bash FOLDER/python/run.sh OUT ddp` trains on two GPUs. docs/install.md
 # says what each does and what to expect. Everything is
 # compiled by build/ of this checkout, which scripts/test.sh makes, by the Python
 # of its virtual environment or LNBWD_PACK_PYTHON. LNBWD_DEVICE there names
