@@ -80,7 +80,7 @@ class Input:
     "group_scalar" [B]; or a "part", which has some
     of the dimensions of a row block and is repeated along the others. ``dtype`` is "f16", "bf16" or
     "f32", for a row also a float of 8 bits or "i8": a mask, of bytes that are 0 or 1, or for a
-    number "i64": a seed.
+    number "i64": a seed, and for a scalar "i32" or "i64": integers, float32 inside.
 
     ``parts`` are the dimensions of a part, outermost first: of each the number of elements of a row
     block from one index to the next, and its size. GroupNorm's weight of C channels of S elements
@@ -619,8 +619,11 @@ class _Writer:
         type_ = self.type("f32", is_row)
         if name == "input":
             dtype = self.program.inputs[operands[0]].dtype
-            if dtype in ("f32", "i64"):
-                return f"%in{operands[0]}"
+            if dtype == "f32" or (dtype == "i64"
+                                  and self.program.inputs[operands[0]].kind == "number"):
+                return f"%in{operands[0]}"  # (Of integers, a seed.)
+            if dtype in ("i32", "i64"):
+                return self.emit(f"arith.sitofp %in{operands[0]} : {dtype} to f32")
             if dtype == "i8":
                 byte = self.type("i8", True)
                 zero = self.emit(f"arith.constant dense<0> : {byte}")
@@ -797,6 +800,8 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
     for name, *operands in program.nodes:
         if name == "input":
             value = tensors[operands[0]]
+            if program.inputs[operands[0]].kind == "scalar":
+                value = value.to(wide)
         elif name == "constant":
             # Made on the device: a copy from the host would end the capture of a CUDA graph.
             value = torch.full((1, 1), operands[0], dtype=torch.float32,

@@ -107,8 +107,8 @@ def test_relu_keeps_a_mask(device):
     assert all(i.dtype == "f32" for i in programs[0].inputs)
 
 
-def test_masks_of_scalars_and_columns_stay_outside(device):
-    """Rows alone are bytes: those of samples or of channels are widened by Inductor."""
+def test_masks_of_scalars_and_columns_are_numbers(device):
+    """Rows alone are bytes: those of samples or of channels are widened in front of the region."""
     def function(x, keep, channels):
         y = torch.where(keep, x, 0.0) * channels
         return y - y.mean(-1, keepdim=True)

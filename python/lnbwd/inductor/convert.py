@@ -33,7 +33,7 @@ from torch.fx import Node
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from .. import operations
-from ..rowprogram import COMPARISONS, CONDITIONS, Builder, Input, cut
+from ..rowprogram import COMPARISONS, CONDITIONS, SUMS, Builder, Input, cut
 
 __all__ = ["Conversion", "Domain", "Unsupported", "UnsupportedOperation", "column_domain",
            "is_channels_last", "is_column_sum", "is_computed_in_place", "is_constant",
@@ -52,6 +52,13 @@ FLOATS = {**DTYPES, **{getattr(torch, element.torch): name
 
 ELEMENTS = {**FLOATS, torch.bool: "i8"}
 """All of row blocks: masks are among them."""
+
+INTEGERS = {torch.int64: "i64", torch.int32: "i32"}
+"""Those of row scalars that are compared with numbers of columns, and that say what to compare."""
+
+SMALL = {**DTYPES, torch.bool: "f32"}
+"""Those of what has fewer elements than a row block. Booleans are 0 and 1 there: a node in front of
+the region makes them, or one behind it takes them."""
 
 Number = int | torch.SymInt
 
@@ -124,9 +131,12 @@ class Domain:
     groups: Number | None = field(default=None, compare=False)
 
     def role(self, value: Any) -> str | None:
-        """What a tensor is here: "row", "scalar", "column", "group_column", "lead", or None."""
-        if not isinstance(value, torch.Tensor) or value.dim() == 0:
+        """What a tensor is here: "row", "scalar", "column", "group_column", "lead", "number", which
+        is one for all rows, or None."""
+        if not isinstance(value, torch.Tensor):
             return None
+        if value.dim() == 0:
+            return "number"
         count = value.numel()
         # Of rows of one element, what has no dimension for it is a number for each row.
         if same(count, self.rows * self.length) and (
@@ -134,6 +144,10 @@ class Domain:
             return "row"
         if same(count, self.length) and not same(self.rows, self.length):
             return "column"
+        if self.groups is not None and same(count, self.groups * self.length) and not same(
+                count, self.rows) and [n for n in _memory_shape(value) if not same(n, 1)][-1:] == [
+                    self.length]:
+            return "group_column"
         if self._has_rows(value):
             if same(count, self.length):
                 return "column"
@@ -171,18 +185,21 @@ class Domain:
         """What a tensor is that is spread over a row block or a lead; None: nothing that a program
         has."""
         runs = _runs(value, over)
-        if runs is None or value.dtype not in ELEMENTS:
-            return None
-        dtype = ELEMENTS[value.dtype]
+        dtype = {**SMALL, **INTEGERS}.get(value.dtype)
+        if not runs and runs is not None and dtype:
+            kind = "column" if self.length == 1 else "scalar" if same(self.rows, 1) else "number"
+            return Input(kind if value.dim() > 0 else "number", dtype)
         if not runs:
-            kind = "column" if self.length == 1 else "scalar" if same(self.rows, 1) else None
-            return Input(kind, dtype) if kind and value.dim() > 0 else None
+            return None
         if self.role(over) == "lead":
             repeats = self._repeats(over) or 1
             runs = [(distance * repeats, size) for distance, size in runs]
         (distance, size), others = runs[-1], runs[:-1]
         if not others and same(distance, 1) and same(size, self.rows * self.length):
-            return Input("row", dtype) if _is_like(value, over) else None
+            element = {**ELEMENTS, **INTEGERS}.get(value.dtype)
+            return Input("row", element) if element and _is_like(value, over) else None
+        if dtype is None:
+            return None
         if not others and same(distance, 1) and same(size, self.length):
             return Input("column", dtype)
         if not others and same(distance, self.length) and same(size, self.rows):
@@ -282,6 +299,15 @@ _VIEWS = {aten.reshape.default, aten.view.default, aten._unsafe_view.default, at
 
 _CONSTANTS = {aten.full.default: 1, aten.scalar_tensor.default: 0}
 
+_NUMBERS = prims.iota.default
+
+_OF_INTEGERS = {*_VIEWS, _NUMBERS, aten.where.self}
+"""What gives integers that a region knows: numbers of columns, and what is compared with them."""
+
+_LARGEST_EXACT = 2 ** 24
+"""Integers are float32 inside. Up to here they are the same, so that one that may be larger can be
+compared with one that is not."""
+
 # The place of the dimensions among their arguments.
 _ROW_SUMS: dict[Any, int] = {aten.sum.dim_IntList: 1, aten.mean.dim: 1, aten.var_mean.correction: 1,
              aten.var.correction: 1, aten.amax.default: 1, aten.amin.default: 1,
@@ -326,7 +352,7 @@ def is_seed(node: Node) -> bool:
 
 _COMPUTED_IN_PLACE = {
     aten.select_scatter.default, aten.slice_scatter.default, aten.constant_pad_nd.default,
-    aten.cat.default, inductor_prims.random}
+    aten.cat.default, _NUMBERS, inductor_prims.random}
 
 
 def is_computed_in_place(node: Node) -> bool:
@@ -485,7 +511,8 @@ class Conversion:
         if isinstance(value, torch.Tensor) and self.over is not None:
             place = self.domain.place(value, self.over)
         elif role is not None:
-            place = Input(role, ELEMENTS.get(value.dtype, ""))  # type: ignore[union-attr]
+            known = ELEMENTS if role == "row" else {**SMALL, **INTEGERS}
+            place = Input(role, known.get(value.dtype, ""))  # type: ignore[union-attr]
         if place is None:
             raise Unsupported(f"reads {_describe(value)}, which is neither a row block, a row "
                               f"scalar, a column nor a part of {self.domain}")
@@ -493,7 +520,8 @@ class Conversion:
             raise Unsupported("reads a number for each part of a row")
         assert isinstance(value, torch.Tensor)
         if node not in self.inputs:
-            if value.dtype not in (ELEMENTS if place.kind == "row" else DTYPES):
+            if value.dtype not in (ELEMENTS if place.kind == "row" else SMALL) and not (
+                    place.kind == "scalar" and value.dtype in INTEGERS):
                 raise Unsupported(f"reads a {place.kind} of {value.dtype}")
             # The operator copies what is not dense, which of group columns is little.
             if place.kind != "group_column" and not is_readable(value, place.kind):
@@ -507,8 +535,11 @@ class Conversion:
                                   f"the other parts")
             self.inputs[node] = place
             self.values[node] = self.builder.add("input", len(self.inputs) - 1)
-            if value.dtype == torch.bool:
+            if place.dtype == "i8":
                 self.masks.add(self.values[node])
+            elif value.dtype == torch.bool:
+                self.values[node] = self.builder.add(
+                    "ne", self.values[node], self.builder.constant(0))
         elif self.inputs[node] != place:
             raise Unsupported(f"reads {_describe(value)} in two ways")
         return int(self.values[node])
@@ -546,6 +577,10 @@ class Conversion:
         if self.is_condition(value):
             return value
         return self.builder.add("ne", value, self.builder.constant(0))
+
+    def follows_from_sum(self, value: int) -> bool:
+        """Whether a value is computed of a sum over the row, or of its largest element."""
+        return any(self.builder.nodes[other][0] in SUMS for other in self.builder.needed([value]))
 
     def convert(self, node: Node) -> None:
         """Makes the value of a node, all of whose operands are converted or come from outside.
@@ -615,6 +650,8 @@ def _unary(c: Conversion, node: Node) -> int:
 
 def _binary(c: Conversion, node: Node) -> int:
     name = _BINARY[node.target]  # type: ignore[index]
+    if name == "mul" and node.meta["val"].dtype == torch.bool:
+        return c.builder.add("and", *map(c.condition, node.args[:2]))
     first, second = (c.number(argument) for argument in node.args[:2])
     if name == "div":
         divisor = c.builder.number(second)
@@ -656,6 +693,37 @@ def _not(c: Conversion, node: Node) -> int:
 def _select(c: Conversion, node: Node) -> int:
     condition, *values = node.args[:3]
     return c.builder.add("select", c.condition(condition), *map(c.number, values))
+
+
+def _is_exact(argument: Any) -> bool:
+    """Whether an operand of a comparison is an integer, or integers, that float32 has."""
+    while isinstance(argument, Node) and is_view(argument):
+        argument = argument.args[0]
+    if isinstance(argument, Node) and is_constant(argument):
+        argument = argument.args[_CONSTANTS[argument.target]]  # type: ignore[index]
+    if isinstance(argument, Node):
+        return argument.target is _NUMBERS
+    return isinstance(argument, int) and abs(argument) < _LARGEST_EXACT
+
+
+def _column_numbers(c: Conversion, node: Node) -> int:
+    options = {"start": 0, "step": 1, **node.kwargs}
+    if node.args[0] != c.domain.length or (options["start"], options["step"]) != (0, 1) or (
+            c.domain.length > _LARGEST_EXACT):
+        raise Unsupported("gives other numbers than those of the columns")
+    return c.builder.add("index")
+
+
+def _gather(c: Conversion, node: Node) -> int:
+    """The element of each row that an index says: of all the others, 0 is added to it."""
+    values, dim, index = node.args[:3]
+    shape = values.meta["val"].shape  # type: ignore[union-attr]
+    if (dim not in (-1, len(shape) - 1) or not same(shape[-1], c.domain.length)
+            or c.domain.role(node.meta["val"]) != "scalar" or c.domain.length == 1):
+        raise Unsupported("takes other elements than one of each row")
+    b, value = c.builder, _check_row(c, node)
+    is_it = b.add("eq", b.add("index"), c.value(index))
+    return b.add("row_sum", b.add("select", is_it, value, b.constant(0)))
 
 
 def _view(c: Conversion, node: Node) -> int:
@@ -873,7 +941,8 @@ _HANDLERS: list[tuple[Any, _Handler]] = [
     ({aten.sign.default}, _sign),
     ({aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default}, _clamp),
     (SOFTMAXES, _softmax), ({inductor_prims.random}, _random),
-    ({operator.getitem}, _getitem)]
+    ({operator.getitem}, _getitem), ({_NUMBERS}, _column_numbers),
+    ({aten.gather.default}, _gather)]
 if hasattr(prims, "fma"):
     _HANDLERS.append(({prims.fma.default}, _fma))
 
@@ -912,10 +981,11 @@ def check(node: Node, domain: Domain) -> None:
     results = value if isinstance(value, tuple) else (value,)
     for result in results:
         role = domain.role(result)
-        if role is None and not is_sum:
+        if role in (None, "number") and not is_sum:
             raise Unsupported(f"gives {_describe(result)}, which is no row block, row scalar or "
                               f"column of {domain}")
-        if not isinstance(result, torch.Tensor) or result.dtype not in ELEMENTS:
+        if not isinstance(result, torch.Tensor) or not (result.dtype in ELEMENTS or (
+                result.dtype in INTEGERS and node.target in _OF_INTEGERS)):
             raise Unsupported(f"gives {_describe(result)}")
     role = domain.role(results[0])
     trial = Conversion(domain)
@@ -932,14 +1002,18 @@ def check(node: Node, domain: Domain) -> None:
             kind = place.kind if place else None
             if place and place.kind != "lead":
                 trial.inputs[source] = place
-        if kind is None:
+        if kind is None or (kind == "number" and source_value.dtype not in SMALL):
             raise Unsupported(f"reads {_describe(source_value)}")
-        if over is None and not is_sum and kind != role and (role, kind) != (
-                "group_column", "column"):
+        if over is None and not is_sum and kind not in (role, "number") and (role, kind) != (
+                "group_column", "column") and node.target is not aten.gather.default:
             raise Unsupported(f"makes a {role} of a {kind}")
         if source_value.dtype == torch.bool:
             trial.values[source] = trial.builder.add("eq", trial.builder.constant(0),
                                                      trial.builder.constant(0))
+        elif source_value.dtype in INTEGERS and (
+                node.target in _OF_INTEGERS or node.target is aten.gather.default
+                or (node.target in _COMPARISONS and any(map(_is_exact, node.args)))):
+            trial.values[source] = trial.builder.add("input", len(trial.values))
         elif source_value.dtype not in FLOATS:
             raise Unsupported(f"reads elements of {source_value.dtype}")
         else:

@@ -35,7 +35,15 @@ from .. import compiler, launching, regions_op
 from ..batch_invariance import is_batch_invariant
 from ..errors import CompileError, LnbwdError
 from ..rowprogram import RowProgram
-from .convert import Unsupported, is_channels_last, is_constant, memory_order, same, sources
+from .convert import (
+    Unsupported,
+    is_channels_last,
+    is_constant,
+    is_seed,
+    memory_order,
+    same,
+    sources,
+)
 from .estimates import Estimate, estimate
 from .measuring import Measurements
 from .partial_sums import erase_unused, merge, new_node, split
@@ -256,6 +264,7 @@ def _replace(graph: Graph, region: Region) -> None:
     program = region.program
     assert program is not None
     permute = torch.ops.aten.permute.default
+    cast = torch.ops.prims.convert_element_type.default
     shapes = [[_shape(node, graph) for node in nodes] for nodes in region.outputs]
     if any(shape is None for group in shapes for shape in group):
         raise Unsupported("a shape with several symbols cannot be written down")
@@ -283,9 +292,11 @@ def _replace(graph: Graph, region: Region) -> None:
                 inputs[first] = new_node(graph, torch.ops.aten.reshape.default, (
                     inputs[first], [groups, -1, program.length]))
         for index, operand in enumerate(program.inputs):
-            if operand.kind == "number":  # Where it lies among the seeds, without a copy.
+            if is_seed(inputs[index]):  # Where it lies among the seeds, without a copy.
                 seeds, number = inputs[index].args[:2]
                 inputs[index] = new_node(graph, torch.ops.aten.select.int, (seeds, 0, number))
+            elif operand.dtype == "f32" and inputs[index].meta["val"].dtype == torch.bool:
+                inputs[index] = new_node(graph, cast, (inputs[index], torch.float32))
         call = new_node(graph, torch.ops.lnbwd._region.default, (inputs, text))
         for index, (nodes, wanted) in enumerate(zip(region.outputs, shapes, strict=True)):
             item = new_node(graph, operator.getitem, (call, index))
@@ -300,6 +311,8 @@ def _replace(graph: Graph, region: Region) -> None:
                         whole, [order.index(dim) for dim in range(len(order))]))
                 elif list(item.meta["val"].shape) != list(node.meta["val"].shape):
                     replacement = new_node(graph, torch.ops.aten.reshape.default, (item, shape))
+                if node.meta["val"].dtype == torch.bool and item.meta["val"].dtype != torch.bool:
+                    replacement = new_node(graph, cast, (replacement, torch.bool))
                 node.replace_all_uses_with(replacement)
 
 

@@ -29,6 +29,8 @@ from ..spec import rows_hint
 from .convert import (
     DTYPES,
     ELEMENTS,
+    INTEGERS,
+    SMALL,
     Conversion,
     Domain,
     Unsupported,
@@ -229,7 +231,8 @@ def _is_readable(node: Node, domain: Domain, over: torch.Tensor | None = None) -
         return (place is not None and place.kind == "lead" and value.is_contiguous()
                 and value.dtype in DTYPES)
     return role != "lead" and ((is_readable(value, role) or role == "group_column")
-            and value.dtype in (ELEMENTS if role == "row" else DTYPES))
+            and (value.dtype in (ELEMENTS if role == "row" else SMALL)
+                 or (role == "scalar" and value.dtype in INTEGERS)))
 
 
 def _is_drawn(node: Node, inside: Collection[Node] = ()) -> bool:
@@ -534,7 +537,9 @@ def convert(region: Region) -> None:
             continue
         role = kind or region.domain.role(value)
         # What is no output is computed outside as well: columns, and conditions of row scalars.
-        if role in ("column", "group_column") or (role == "scalar" and value.dtype == torch.bool):
+        is_condition = role == "scalar" and value.dtype == torch.bool
+        if role in ("column", "group_column") or value.dtype in INTEGERS or (
+                is_condition and not conversion.follows_from_sum(conversion.values[node])):
             continue
         assert role is not None
         if role == "lead":
@@ -546,7 +551,8 @@ def convert(region: Region) -> None:
             continue
         if not is_readable(value, role):
             raise Unsupported(f"{node.name} gives a tensor whose rows are not dense")
-        output = Output(role, ELEMENTS[value.dtype], conversion.values[node])
+        output = Output(role, (SMALL if role == "scalar" else ELEMENTS)[value.dtype],
+                        conversion.number(node) if is_condition else conversion.values[node])
         found.setdefault(output, []).append(last)
     if not found:
         raise Unsupported("nothing uses what it computes")
