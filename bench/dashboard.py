@@ -138,8 +138,6 @@ def known_shapes(block: Block) -> list[str]:
         text += [f"If a kernel of PyTorch runs before each call, the factor is "
                  f"{mean(apart):.2f} (least {min(apart):.2f})."]
     return ["## LayerNorm backward, known shapes", "", " ".join(text), "",
-            "![Rate of lnbwd, of the best peer and of the stream over the shape]"
-            "(images/known_shapes.svg)", "",
             *table(("M × N, bf16", "lnbwd, µs", "GB/s", "% of the stream", "best peer, µs",
                     "times faster"), cells), where(block), ""]
 
@@ -399,25 +397,11 @@ def page(blocks: dict[str, Block]) -> str:
 
 def pictures(blocks: dict[str, Block]) -> dict[str, str]:
     """The plots, by file name."""
-    table_rows = [row for row in blocks["known"]["rows"] if row["dtype"] == "bf16"]
-    table_rows.sort(key=lambda row: (row["bytes"], row["n"]))
-
-    def rate(row: results.Row, time: float) -> float:
-        return float(row["bytes"]) / time / 1e3
-
-    marks = {"lnbwd": [rate(row, row[GRAPH]["ours"]) for row in table_rows],
-             "best peer": [rate(row, (results.best_peer(row, GRAPH) or ("", 1.0))[1])
-                           for row in table_rows]}
-    roof = [row["stream_bytes"] / row["stream"][GRAPH]["median_us"] / 1e3
-            for row in table_rows]
     drawn = [(row["bytes"] / 1e6, found) for row in blocks["random"]["rows"]
              if (found := gain(row))]
     ratios = [(row["model"], row["ms"]["lnbwd"] / row["ms"]["torch"])
               for row in blocks["steps"]["rows"]]
     return {
-        "known_shapes.svg": plots.categories(
-            "LayerNorm backward, bf16, GB/s", [sizes(row["m"], row["n"]) for row in table_rows],
-            marks, roof, "stream"),
         "random_shapes.svg": plots.points(
             "LayerNorm backward, random shapes: time of the best peer over lnbwd's", drawn,
             "MB moved"),

@@ -99,7 +99,7 @@ def gpu_kernel(tools: Tools) -> str:
     module = tools.opt(EXAMPLE, f"--lnbwd-gpu-pipeline=chip={CHIP}")
     aliases = {name: f"#gpu.address_space<{name}>" for name in ("global", "workgroup")}
     kernel = dedent(cut(shorten_spaces(module), rf"gpu\.func @{LAYER_NORM_BWD}\("))
-    loop = cut("\n".join(kernel), r"= scf\.while ")
+    loop = cut("\n".join(kernel), r"= scf\.(?:while|for) ")
     shown = pick(loop[1:-1], {
         r"vector\.load ": 1, r"memref\.load ": 1, r"arith\.extf ": 2, r"arith\.subf ": 1,
         r"arith\.mulf .*vector": 2, r"arith\.addf %arg": 1, r"gpu\.subgroup_reduce ": 2,

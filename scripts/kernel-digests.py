@@ -17,9 +17,6 @@ A digest is of the assembly (AMD) or PTX (NVIDIA) of one kernel, without comment
 the numbers of labels: equal digests are equal machine code. Counts of AMD kernels are the report's,
 of lanes' instructions over ROWS rows (docs/report.md), with registers, scratch and shared memory;
 those of NVIDIA kernels are of the instructions in the PTX, since ptxas is not at hand everywhere.
-With --ptxas FILE, the path of one, digests of NVIDIA kernels are of the machine code that it makes:
-PTX that differs in names and in an order that ptxas undoes is the same. Registers, spilled bytes
-and the number of instructions are counted, too.
 
 `compare` exits with 1 where a kernel is missing, spills more or needs more shared memory, or where
 a count of an AMD kernel grew by more than --allowed percent (1).
@@ -36,7 +33,6 @@ import json
 import os
 import pathlib
 import re
-import struct
 import subprocess
 import sys
 import tempfile
@@ -94,8 +90,6 @@ LAYERS = (("bf16", 768, 2304), ("f32", 96, 100))
 FUSIONS = {"apart": "epilogues=never prologues=never", "fused": ""}
 # What may not grow at all; everything else may grow by --allowed percent.
 HARD = ("scratch_bytes", "spilled_vector_registers", "spilled_scalar_registers", "shared_bytes")
-# The same of NVIDIA kernels, where ptxas says it.
-HARD_BY_PTXAS = ("ptxas_spill_stores", "ptxas_spill_loads")
 # Two vector instructions issued as one: a gain.
 GAINS = ("dual_issue",)
 RESOURCES = ("vector_registers", "accumulation_registers", "scalar_registers", *HARD)
@@ -282,52 +276,7 @@ def count_ptx(lines: list[str]) -> dict[str, float]:
     return dict(counts)
 
 
-def sections_of(elf: bytes) -> dict[str, bytes]:
-    """The contents of the sections of a 64-bit ELF file, by name."""
-    place, = struct.unpack_from("<Q", elf, 0x28)
-    size, number, names_index = struct.unpack_from("<HHH", elf, 0x3A)
-    # Of each header: where its name is, the type, flags, address, where it is, how long it is.
-    headers = [struct.unpack_from("<IIQQQQ", elf, place + i * size) for i in range(number)]
-    names = elf[headers[names_index][4]:][:headers[names_index][5]]
-    no_bits = 8
-    return {names[header[0]:names.index(b"\0", header[0])].decode(): elf[header[4]:][:header[5]]
-            for header in headers if header[1] != no_bits}
-
-
-def ptxas_figures(messages: str) -> dict[str, dict[str, float]]:
-    """What `ptxas -v` says of each kernel."""
-    pattern = (r"Function properties for (\S+)\n"
-               r".*?(\d+) bytes spill stores, (\d+) bytes spill loads\n"
-               r".*?Used (\d+) registers")
-    return {match[1]: {"ptxas_spill_stores": int(match[2]), "ptxas_spill_loads": int(match[3]),
-                       "ptxas_registers": int(match[4])}
-            for match in re.finditer(pattern, messages)}
-
-
-def machine_code(ptxas: str, ptx: str) -> dict[str, tuple[str, dict[str, float]]]:
-    """The digest of each kernel's machine code, and what ptxas says of it.
-
-    Raises:
-        RuntimeError: ptxas refuses the text; the message has its words.
-    """
-    target = re.search(r"^\.target\s+(\w+)", ptx, re.MULTILINE)
-    with tempfile.TemporaryDirectory() as folder:
-        cubin = pathlib.Path(folder, "kernel.cubin")
-        command = [ptxas, "-v", f"-arch={target[1] if target else ''}", "-", "-o", cubin]
-        result = subprocess.run(command, input=ptx, text=True, capture_output=True, check=False)
-        if result.returncode != 0:
-            raise RuntimeError(result.stderr.strip())
-        sections = sections_of(cubin.read_bytes())
-    figures = ptxas_figures(result.stderr)
-    prefix, instruction_bytes = ".text.", 16
-    return {name.removeprefix(prefix): (
-        hashlib.sha256(code).hexdigest()[:16],
-        {**figures.get(name.removeprefix(prefix), {}),
-         "ptxas_instructions": len(code) // instruction_bytes})
-        for name, code in sections.items() if name.startswith(prefix)}
-
-
-def compile_case(opt: pathlib.Path, case: Case, only_ir: bool, ptxas: str = "") -> list[str]:
+def compile_case(opt: pathlib.Path, case: Case, only_ir: bool) -> list[str]:
     """One line for each kernel, or for all of them in IR, or one that says why there is none."""
     is_amd = case.chip.startswith("gfx")
     name = f"{case.chip}/{case.name}"
@@ -359,20 +308,11 @@ def compile_case(opt: pathlib.Path, case: Case, only_ir: bool, ptxas: str = "") 
                 counts[kernel["name"]] = {
                     **{key: kernel[key] for key in RESOURCES}, **kernel["wave_instructions"],
                     "bytes_read": kernel["bytes_read"], "bytes_written": kernel["bytes_written"]}
-    by_ptxas = {}
-    if ptxas and not is_amd:
-        try:
-            by_ptxas = machine_code(ptxas, code)
-        except RuntimeError as error:
-            return [f"{name}\t-\tnot compiled: ptxas: {first_error(str(error))}\t{{}}"]
     lines = []
     for kernel, body in sorted(kernels_of(code, is_amd).items()):
         body = normalised(body)
         digest = hashlib.sha256("\n".join(body).encode()).hexdigest()[:16]
         figures = counts.get(kernel, {}) if is_amd else count_ptx(body)
-        if kernel in by_ptxas:
-            digest, more = by_ptxas[kernel]
-            figures |= more
         lines.append(f"{name}\t{kernel}\t{digest}\t{json.dumps(figures)}")
     return lines
 
@@ -390,7 +330,7 @@ def write(options: argparse.Namespace) -> int:
     cases = [case for case in all_cases()
              if re.search(options.filter, f"{case.chip}/{case.name}")][::options.every]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        compiled = pool.map(lambda case: compile_case(opt, case, options.ir, options.ptxas), cases)
+        compiled = pool.map(lambda case: compile_case(opt, case, options.ir), cases)
         lines = [line for lines in compiled for line in lines]
     options.file.write_text("".join(line + "\n" for line in sorted(set(lines))))
     refused = sum("\tnot compiled: " in line for line in lines)
@@ -431,8 +371,7 @@ def compare(options: argparse.Namespace) -> int:
             is_amd = key[0].startswith("gfx")
             allowed = old * (1 + options.allowed / 100)
             if name not in GAINS:
-                bad |= (new > old if name in (*HARD, *HARD_BY_PTXAS)
-                        else is_amd and new > allowed)
+                bad |= new > old if name in HARD else is_amd and new > allowed
         if "not compiled" in digest + new_digest:
             differences, bad = [f"{digest} -> {new_digest}"], True
         worse += bad
@@ -453,8 +392,6 @@ def main() -> int:
     writer.add_argument("--every", type=int, default=1, help="take each N-th case")
     writer.add_argument("--ir", action="store_true",
                         help="digests of what the code generators are given")
-    writer.add_argument("--ptxas", default="", metavar="FILE", help="a ptxas: digests of NVIDIA "
-                        "kernels are of the machine code that it makes")
     writer.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilations at once")
     writer.set_defaults(run=write)
     comparer = commands.add_parser("compare", help="compare two files")

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-_COLOURS = ("#c1272d", "#0072b2", "#888888")
+_COLOUR = "#c1272d"
 _GREY = "#bbbbbb"
 
 
@@ -50,37 +50,6 @@ class _Drawing:
         return "\n".join([*self.lines, "</svg>", ""])
 
 
-def categories(title: str, names: Sequence[str], marks: Mapping[str, Sequence[float]],
-               roof: Sequence[float], roof_name: str) -> str:
-    """Points over named places, with a line above each that they can reach."""
-    step, left, top, height = 40, 50, 50, 220
-    width = left + step * len(names) + 20
-    drawing = _Drawing(width, top + height + 90, title)
-    most = 1000 * math.ceil(max([*roof, *(v for values in marks.values() for v in values)]) / 1000)
-
-    def place(value: float) -> float:
-        return top + height * (1 - value / most)
-
-    for tick in range(0, most + 1, 1000):
-        drawing.line(left, place(tick), width - 20, place(tick))
-        drawing.text(left - 6, place(tick) + 4, str(tick), "end")
-    for index, name in enumerate(names):
-        middle = left + step * (index + 0.5)
-        drawing.line(middle - step / 2, place(roof[index]), middle + step / 2, place(roof[index]),
-                     "black", 1.6)
-        for colour, values in zip(_COLOURS, marks.values(), strict=False):
-            drawing.dot(middle, place(values[index]), colour)
-        drawing.text(middle + 4, top + height + 14, name, "end", -50)
-    x = left
-    for colour, name in zip(_COLOURS, marks, strict=False):
-        drawing.dot(x, 34, colour)
-        drawing.text(x + 8, 38, name)
-        x += 80
-    drawing.line(x, 34, x + 16, 34, "black", 1.6)
-    drawing.text(x + 22, 38, roof_name)
-    return drawing.done()
-
-
 def points(title: str, values: Sequence[tuple[float, float]], x_name: str) -> str:
     """Factors over a logarithmic axis, with a line at 1."""
     width, left, top, height = 700, 50, 40, 240
@@ -104,7 +73,7 @@ def points(title: str, values: Sequence[tuple[float, float]], x_name: str) -> st
             drawing.text(across(tick), top + height + 18, str(tick), "middle")
     drawing.text(width / 2, top + height + 38, x_name, "middle")
     for x, y in values:
-        drawing.dot(across(x), up(y), _COLOURS[0])
+        drawing.dot(across(x), up(y), _COLOUR)
     return drawing.done()
 
 
@@ -120,7 +89,7 @@ def bars(title: str, values: Sequence[tuple[str, float]]) -> str:
     for index, (name, value) in enumerate(values):
         y = top + step * index
         drawing.text(left - 8, y + 14, name, "end")
-        drawing.bar(left, y + 3, across(value) - left, step - 7, _COLOURS[0])
+        drawing.bar(left, y + 3, across(value) - left, step - 7, _COLOUR)
         drawing.text(across(value) + 6, y + 14, f"{value:.3f}")
     bottom = top + step * len(values)
     drawing.line(across(1), top, across(1), bottom, "black", 1.2)

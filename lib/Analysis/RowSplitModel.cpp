@@ -1,4 +1,4 @@
-//===- RowSplitModel.cpp - Schedules of rows in splits --------------------===//
+//===- RowSplitModel.cpp - Where rows in splits are faster ----------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,19 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Rules, not fitted: each of the two kernels has to fill the chip evenly, the
-// first one with splits of rows, the second one with tiles of the columns.
+// The schedules of the kernel after split row sums follow from rules, not
+// fitted: each of the two kernels has to fill the chip evenly, the first one
+// with splits of rows, the second one with tiles of the columns. The sweeps
+// that the learned model is trained on have too few of them.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Analysis/RowSplitModel.h"
 
-#include "lnbwd/Analysis/CostModel.h"
 #include "lnbwd/Analysis/RowSplits.h"
-#include "lnbwd/Analysis/ScheduleFields.h"
+#include "lnbwd/Analysis/ScheduleFeatures.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
-#include "lnbwd/Analysis/ScheduleLimits.h"
-#include "lnbwd/Analysis/ScheduleSearch.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 
 #include "llvm/ADT/bit.h"
@@ -94,7 +93,7 @@ static bool isRestRejected(RowwiseOp op, ScheduleFields fields) {
 
 ScheduleAttr lnbwd::chooseSplitSchedule(RowwiseOp op, int64_t splits,
                                         const ChipInfo &chip, int64_t rows) {
-  rows = getExpectedRows(op, rows);
+  rows = int64_t(ProgramFacts::of(op, rows).rows);
   ScheduleFields fields;
   fields.rowSplits = splits ? splits : chooseSplits(op, chip);
   if (!fields.rowSplits)
@@ -129,13 +128,13 @@ ScheduleAttr lnbwd::chooseSplitSchedule(RowwiseOp op, int64_t splits,
 /// Whether `op` is of the kind that was measured: row sums of one phase, whose
 /// second reading is the whole cost of splits, and column sums, whose partial
 /// sums and finalising kernel are the gain.
-static bool isMeasuredKind(RowwiseOp op, const ProgramCosts &program) {
+static bool isMeasuredKind(RowwiseOp op, const ProgramFacts &program) {
   return program.phases == 1 && !op.getColumnSums().empty() &&
          !op.getRowOuts().empty() && !op.hasGroups() && !hasOwnRows(op);
 }
 
 /// Rows up to which splits are taken.
-static double getMostSplitRows(const ProgramCosts &program,
+static double getMostSplitRows(const ProgramFacts &program,
                                const ChipInfo &chip) {
   return double(chip.computeUnits) *
          std::min(mostRowsOfComputeUnit,
@@ -144,16 +143,15 @@ static double getMostSplitRows(const ProgramCosts &program,
 
 ScheduleAttr lnbwd::chooseSplitsWhereFaster(RowwiseOp op, const ChipInfo &chip,
                                             bool allowRejected, int64_t rows) {
-  rows = getExpectedRows(op, rows);
-  ProgramCosts program = ProgramCosts::of(op, rows);
-  if (!getCostParameters(chip) || !isMeasuredKind(op, program) ||
+  ProgramFacts program = ProgramFacts::of(op, rows);
+  // Where it was measured.
+  if (!chip.workgroups.hasBulkCopy || !isMeasuredKind(op, program) ||
       op.getRowLength() < leastSplitColumns ||
       program.rows > getMostSplitRows(program, chip) ||
       program.rows * program.length * program.bytesRead > mostSplitBytes)
     return {};
   ScheduleAttr schedule = chooseSplitSchedule(op, /*splits=*/0, chip, rows);
-  if (!schedule ||
-      !getObstacle(op, schedule, chip, RegisterBound::Estimate).empty())
+  if (!schedule || !getObstacle(op, schedule, chip).empty())
     return {};
   return isRestRejected(op, ScheduleFields(schedule)) && !allowRejected
              ? ScheduleAttr()

@@ -343,7 +343,7 @@ std::string lnbwd::getOrderObstacle(RowwiseOp op, ScheduleAttr schedule) {
 }
 
 std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
-                               const ChipInfo &chip, RegisterBound bound) {
+                               const ChipInfo &chip) {
   std::string text;
   llvm::raw_string_ostream os(text);
   LegalityChecks checks(op, schedule, chip, os);
@@ -356,13 +356,13 @@ std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
   text = getOrderObstacle(op, schedule);
   if (!text.empty())
     return text;
-  return getResourceObstacle(op, schedule, chip, bound);
+  return getResourceObstacle(op, schedule, chip);
 }
 
 LogicalResult
 lnbwd::checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
                      function_ref<InFlightDiagnostic()> emitError) {
-  std::string obstacle = getObstacle(op, schedule, chip, RegisterBound::Least);
+  std::string obstacle = getObstacle(op, schedule, chip);
   if (!obstacle.empty())
     return emitError() << obstacle;
   return success();

@@ -12,7 +12,6 @@
 
 #include "lnbwd/Analysis/ScheduleLimits.h"
 
-#include "CostTerms.h"
 #include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 
@@ -23,6 +22,13 @@
 using namespace mlir;
 using namespace lnbwd;
 
+/// Bytes of a float32: of a sum.
+static constexpr int64_t floatBytes = 4;
+/// Shared memory that the driver takes of each workgroup.
+static constexpr int64_t reservedSharedBytes = 1024;
+/// Rows whose sums, and barriers, have places of their own in shared memory, in
+/// iteration.
+static constexpr int64_t exchangedRows = 2;
 /// Float32 rows that are live at once while a region is worked through, beside
 /// those that lie in registers as they came, one of which may be overwritten;
 /// and how many more where the next row is worked on in the same iteration.
@@ -33,8 +39,6 @@ static constexpr int64_t fixedRegisters = 24;
 /// Columns of which each workgroup of a shared row has a multiple, where its
 /// parts are not equal: 16 bytes of 16-bit elements, with which copies begin.
 static constexpr int64_t sharedColumnUnit = 8;
-/// How much of the registers that are estimated may do, in a hundred.
-static constexpr int64_t hopedPercent = 80;
 /// Bytes to a multiple of which the shared memory of a launch is rounded up.
 static constexpr int64_t sharedStepBytes = 16;
 /// Bytes of a barrier in shared memory.
@@ -53,13 +57,18 @@ static constexpr int64_t spareTotalRegisters = 8;
 /// on an H200.
 static constexpr int64_t stagedTotalGroups = 4;
 
-bool lnbwd::isRejected(RowwiseOp op, ScheduleAttr schedule) {
+SmallVector<ScheduleAttr> lnbwd::getRejected(RowwiseOp op) {
   auto module = op->getParentOfType<ModuleOp>();
   auto lists =
       module ? module->getAttrOfType<DictionaryAttr>(rejectedSchedulesAttr)
              : DictionaryAttr();
   auto list = lists ? lists.getAs<ArrayAttr>(op.getEntry()) : ArrayAttr();
-  return list && llvm::is_contained(list, schedule);
+  return list ? llvm::to_vector(list.getAsRange<ScheduleAttr>())
+              : SmallVector<ScheduleAttr>();
+}
+
+bool lnbwd::isRejected(RowwiseOp op, ScheduleAttr schedule) {
+  return llvm::is_contained(getRejected(op), schedule);
 }
 
 int64_t lnbwd::chooseVectorWidth(RowwiseOp op) {
@@ -295,17 +304,12 @@ LogicalResult lnbwd::checkNoContractions(RowwiseOp op) {
 }
 
 std::string lnbwd::getResourceObstacle(RowwiseOp op, ScheduleAttr schedule,
-                                       const ChipInfo &chip,
-                                       RegisterBound bound) {
+                                       const ChipInfo &chip) {
   std::string text;
   llvm::raw_string_ostream os(text);
   ScheduleResources resources = getResources(op, schedule, chip);
   int64_t registers = getRegisterLimit(schedule, chip, /*workgroups=*/1);
-  int64_t needed = resources.registersPerLane;
-  if (bound == RegisterBound::Least)
-    needed = resources.leastRegistersPerLane;
-  else if (bound == RegisterBound::Hope)
-    needed = needed * hopedPercent / 100;
+  int64_t needed = resources.leastRegistersPerLane;
   if (needed > registers)
     os << "row length " << op.getRowLength()
        << " is too large for this schedule: it needs at least " << needed

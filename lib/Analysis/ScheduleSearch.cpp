@@ -1,4 +1,4 @@
-//===- ScheduleSearch.cpp - The schedule that the cost model finds fastest ===//
+//===- ScheduleSearch.cpp - The schedule that is predicted fastest --------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,32 +6,31 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Goes through the schedules of whole rows, weighs each by the fitted cost
-// model of the chip, and takes the fastest that can run.
+// Goes through the schedules of whole rows, and of tiles of columns where no
+// row holds them together, has the learned model predict the time of each, and
+// takes the fastest that can run.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Analysis/ScheduleSearch.h"
 
-#include "lnbwd/Analysis/CostModel.h"
-#include "lnbwd/Analysis/IterationModel.h"
-#include "lnbwd/Analysis/ScheduleFields.h"
+#include "lnbwd/Analysis/CanonicalOrder.h"
+#include "lnbwd/Analysis/RowSplitModel.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
-#include "lnbwd/Analysis/ScheduleWeights.h"
+#include "lnbwd/Analysis/ScheduleTrees.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 using namespace mlir;
 using namespace lnbwd;
-
-/// Rows of an operand whose number is not known: as many as move so many bytes.
-static constexpr double usualBytes = 128 * 1024 * 1024;
 
 /// Bytes of an access where those of `accessBytes` leave too many lanes idle.
 static constexpr int64_t narrowBytes = 4;
@@ -44,9 +43,12 @@ static constexpr double mostIdle = 0.34, mostIdleAtAll = 1;
 /// Work-items of a compute unit where workgroups are persistent.
 static constexpr int64_t leastComputeUnitThreads = 128,
                          mostComputeUnitThreads = 2048;
+/// Work-items of a workgroup and columns of a lane, at most, where each tile of
+/// rows has a workgroup of its own.
+static constexpr int64_t mostUnboundedThreads = 512, mostUnboundedColumns = 48;
 /// Cluster size from which on, with several workgroups on a compute unit and
 /// column sums to add up, the kernel is launched when the preceding one has
-/// ended.
+/// ended: not all clusters would find a place among what is about to end.
 static constexpr int64_t leastLateSplit = 4;
 /// What is tried, in this order: cluster sizes, work-items of a workgroup at
 /// most, its iterations at least, workgroups of a compute unit (0: as many as
@@ -62,81 +64,78 @@ static constexpr int64_t triedWorkgroups[] = {1, 2, 3, 4, 6, 8, 12, 16, 0};
 static constexpr std::array<int64_t, 3> pipelineDepths[] = {
     {0, 0, 1}, {0, 1, 1}, {0, 1, 2}, {2, 1, 1}, {3, 1, 1},
     {4, 1, 1}, {5, 1, 1}, {6, 1, 1}, {8, 1, 1}};
-/// Registers by which the estimate stays below those that a lane has.
-static constexpr double registerMargin = 8;
+/// Of column tiles: lanes of a row, work-items of a workgroup, tiles of rows
+/// that a lane loads at once, and columns of a lane, at most.
+static constexpr int64_t triedTileLanes[] = {8, 16, 32, 64, 128};
+static constexpr int64_t triedTileThreads[] = {64, 128, 256, 512, 1024};
+static constexpr int64_t triedTileUnrolls[] = {8, 4, 2, 1};
+static constexpr int64_t narrowTileWidth = 2;
+/// Rows up to which a workgroup may have all rows of its columns.
+static constexpr int64_t mostRowsOfTile = 8192;
+/// Registers of a lane over those that it can have, by the model, up to which
+/// schedules are taken; and where compiling always says whether a kernel
+/// spills.
+static constexpr double mostRegisters = 1, mostTriedRegisters = 1.05;
+/// On AMD's chips, where no card says what is fast: accesses of a lane to a
+/// row, which are added one after another, so that four of a constant are still
+/// added exactly; and bytes of columns that all workgroups load over those of
+/// rows.
+static constexpr double mostAccesses = 4, mostColumnShare = 1.0 / 32;
 /// Times are compared in steps of a tenth of a nanosecond.
 static constexpr double stepsPerMicrosecond = 1e4;
+/// Tiles of rows that a program without row sums loads at once.
+static constexpr int64_t independentRows = 4;
+/// Elements of a lane that are tried, in this order, for rows with column sums
+/// in the canonical order.
+static constexpr int64_t triedElements[] = {32, 16, 64, 8};
+/// In that order, of programs whose rows are staged: lanes of a compute unit,
+/// bytes that it has in flight, and workgroups that share a row, times those
+/// that share a compute unit.
+static constexpr int64_t stagedThreads = 768, stagedBytes = 128 * 1024,
+                         mostPeers = 8;
 
-int64_t lnbwd::getExpectedRows(RowwiseOp op, int64_t rows) {
-  if (std::optional<int64_t> count = op.getStaticRowCount())
-    return std::max<int64_t>(1, *count);
-  if (rows > 0)
-    return rows;
-  double rowBytes =
-      double(getColumnBits(op.getRows()) + getColumnBits(op.getRowOuts())) / 8 *
-      double(op.getRowLength());
-  return std::max<int64_t>(1, int64_t(usualBytes / rowBytes));
+/// `fields` with rows prefetched before the dependency, where kernels of `op`
+/// have them.
+static ScheduleFields addPrefetchBeforeDependency(RowwiseOp op,
+                                                  ScheduleFields fields) {
+  bool isShared =
+      fields.workgroupsPerRow > 1 || fields.columnTile || fields.rowSplits;
+  // A workgroup for each tile of rows begins and ends all the time, and where a
+  // row has few lanes, the instructions cost more than they bring.
+  bool isShort = !fields.workgroupsPerComputeUnit && fields.threadsPerRow <= 32;
+  if (fields.dependentLaunch && !fields.reload && !isShared && !isShort &&
+      op.getAllSums().empty())
+    fields.prefetchBeforeDependency = fields.earlyTrigger = true;
+  return fields;
 }
 
-namespace {
-/// Which schedules are tried, beside persistent workgroups as the table of
-/// fields has them.
-struct TriedSchedules {
-  /// Idle lanes over busy ones, and bytes of an access, at most.
-  double idle = mostIdle;
-  int64_t bytes = accessBytes;
-  /// Work-items of a workgroup and columns of a lane, at most, where each tile
-  /// of rows has a workgroup of its own; 0: none has. And columns where several
-  /// waves share a row, and where several rows with accesses of one element lie
-  /// side by side.
-  double apartThreads = 0, apartColumns = 0, lateLoadColumns = 0,
-         apartNarrowColumns = 0;
-  /// Whether to try grids in which every workgroup has the same number of
-  /// tiles, but for the last one.
-  bool isEvenTried = false;
-
-  /// Columns of a lane, at most, where each tile of rows of `fields` has a
-  /// workgroup of its own.
-  double getMostApartColumns(const ScheduleFields &fields,
-                             const ChipInfo &chip) const {
-    if (fields.vectorWidth == 1 && fields.rowGroups > 1)
-      return apartNarrowColumns;
-    return fields.threadsPerRow > chip.waveSize ? lateLoadColumns
-                                                : apartColumns;
-  }
-};
-} // namespace
-
-/// Whether a workgroup for each tile of rows is tried, instead of persistent
-/// ones: where there are column sums, each workgroup would have partial ones.
-static bool takesUnboundedGrid(RowwiseOp op) {
-  return op.getAllSums().empty() && !hasOwnRows(op);
-}
-
-/// Whether the kernel of `op` may start before the one before it has ended.
-/// Where several workgroups of clusters lie on a compute unit and the kernel
-/// that adds up partial sums comes between, not all clusters find a place among
-/// what is about to end, and those left over start when the others have done
-/// all the work (docs/schedules.md).
-static bool usesDependentLaunch(RowwiseOp op, const ChipInfo &chip,
-                                int64_t split, int64_t workgroups) {
-  return chip.workgroups.hasDependentLaunch &&
-         (split < leastLateSplit || workgroups == 1 || op.getAllSums().empty());
+ScheduleAttr lnbwd::prefetchRowsBeforeDependency(RowwiseOp op,
+                                                 ScheduleAttr schedule) {
+  ScheduleAttr early = addPrefetchBeforeDependency(op, ScheduleFields(schedule))
+                           .get(op.getContext());
+  return isRejected(op, early) ? schedule : early;
 }
 
 /// Calls `visit` with each schedule for `rows` rows that are whole in a
-/// workgroup or a cluster, but for those that are hopeless.
+/// workgroup or a cluster, but for those that are hopeless: with accesses of so
+/// many bytes, and so many idle lanes over busy ones at most. Where nothing
+/// says the number of rows (`isAnyCount`), workgroups have few at least: of
+/// fewer rows there would not be enough for all compute units.
 static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
-                            const TriedSchedules &toTry, int64_t rows,
+                            int64_t mostBytes, double idle, int64_t rows,
+                            bool isAnyCount,
                             function_ref<void(const ScheduleFields &)> visit) {
   int64_t length = op.getRowLength();
   int64_t width =
-      std::min(chooseVectorWidth(op), toTry.bytes * 8 / op.getRowElementBits());
-  bool hasRowSums = op.hasRowSums();
-  bool isUnboundedTried = takesUnboundedGrid(op);
+      std::min(chooseVectorWidth(op), mostBytes * 8 / op.getRowElementBits());
+  bool hasSums = !op.getAllSums().empty();
+  // Rows of a workgroup stay within a group of rows.
+  std::optional<int64_t> groupRows;
+  if (op.hasGroups())
+    groupRows = op.getStaticGroupRows();
   for (int64_t split : triedSplits) {
     if (split > chip.workgroups.clusterWorkgroups ||
-        (split > 1 && (!hasRowSums || length / split < leastPartColumns)))
+        (split > 1 && (!op.hasRowSums() || length / split < leastPartColumns)))
       break;
     int64_t accessesBefore = 0;
     for (int64_t threads = split > 1 ? chip.waveSize : 1;
@@ -149,7 +148,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
           (split - 1) * columns >= length ||
           (accesses > 1 && accesses * width > mostLaneColumns) ||
           double(accesses * width * threads * split) >
-              double(length) * (1 + toTry.idle))
+              double(length) * (1 + idle))
         continue;
       ScheduleFields fields;
       fields.threadsPerRow = threads;
@@ -161,7 +160,9 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
           continue;
         fields.rowGroups =
             int64_t(llvm::bit_floor(uint64_t(together / threads)));
-        if (fields.rowGroups == std::exchange(groupsBefore, fields.rowGroups))
+        if (fields.rowGroups == std::exchange(groupsBefore, fields.rowGroups) ||
+            (fields.rowGroups > 1 && groupRows &&
+             fields.rowGroups > *groupRows))
           continue;
         int64_t workgroup = threads * fields.rowGroups;
         for (auto [stages, prefetch, unroll] : pipelineDepths) {
@@ -174,13 +175,14 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
           for (int64_t workgroups : triedWorkgroups) {
             fields.workgroupsPerComputeUnit = workgroups;
             fields.dependentLaunch =
-                usesDependentLaunch(op, chip, split, workgroups);
+                chip.workgroups.hasDependentLaunch &&
+                (split < leastLateSplit || workgroups == 1 || !hasSums);
             if (!workgroups) {
-              // One tile of rows has no others to keep in flight.
-              if (isUnboundedTried && split == 1 && !stages && !prefetch &&
-                  double(workgroup) <= toTry.apartThreads &&
-                  double(accesses * width) <=
-                      toTry.getMostApartColumns(fields, chip)) {
+              // Without column sums, of which each workgroup would have
+              // partial ones. A tile of rows has no others to keep in flight.
+              if (!hasSums && !hasOwnRows(op) && split == 1 && !stages &&
+                  !prefetch && workgroup <= mostUnboundedThreads &&
+                  accesses * width <= mostUnboundedColumns) {
                 fields.rowsPerWorkgroup = fields.rowGroups;
                 visit(fields);
               }
@@ -189,22 +191,27 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
             if (workgroup * workgroups < leastComputeUnitThreads ||
                 workgroup * workgroups > mostComputeUnitThreads)
               continue;
-            auto visitIterations = [&](int64_t iterations) {
+            for (int64_t iterations :
+                 ArrayRef(triedIterations)
+                     .take_front(isAnyCount ? 1 : std::size(triedIterations))) {
+              // Each workgroup has partial sums for its group of rows.
+              if (iterations == 1 && op.hasGroups())
+                continue;
               fields.rowsPerWorkgroup = iterations * fields.rowGroups;
-              int64_t grid =
-                  std::min(llvm::divideCeil(rows, fields.rowsPerWorkgroup),
-                           uint64_t(workgroups * chip.computeUnits / split));
+              // All rows of a group are one workgroup's: its sums are the
+              // group's.
+              if (groupRows && *groupRows <= fields.rowsPerWorkgroup)
+                fields.rowsPerWorkgroup = 0;
+              int64_t grid = std::min(
+                  llvm::divideCeil(
+                      rows, std::max<int64_t>(1, fields.rowsPerWorkgroup)),
+                  uint64_t(workgroups * chip.computeUnits / split));
               // Of those with the same grid the first.
               if (llvm::is_contained(grids, grid))
-                return;
+                continue;
               grids.push_back(grid);
               visit(fields);
-            };
-            for (int64_t iterations : triedIterations)
-              visitIterations(iterations);
-            if (toTry.isEvenTried)
-              visitIterations(llvm::divideCeil(
-                  rows, fields.rowGroups * workgroups * chip.computeUnits));
+            }
           }
         }
       }
@@ -212,199 +219,388 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
   }
 }
 
-/// The parameters that `op` is weighed by on `chip`, or null where rules
-/// choose.
-static const CostParameters *getParametersFor(RowwiseOp op,
-                                              const ChipInfo &chip) {
-  bool needsWholeRows =
-      op.hasRowSums() || !op.getScalarOuts().empty() ||
-      !op.getRowOuts().empty() ||
-      op.getRowLength() <= chip.waveSize * chooseVectorWidth(op);
-  return op.hasGroups() || !needsWholeRows ? nullptr : getCostParameters(chip);
+/// Whether `op` sums columns and does nothing else: no row holds its columns
+/// together.
+static bool sumsColumnsAlone(RowwiseOp op) {
+  return !op.hasRowSums() && op.getScalarOuts().empty() &&
+         op.getRowOuts().empty() && !op.getAllSums().empty();
 }
 
-/// `fields` with early rows where kernels of `op` have them. It may have them
-/// already.
-static ScheduleFields addPrefetchBeforeDependency(RowwiseOp op,
-                                                  const ChipInfo &chip,
-                                                  ScheduleFields fields) {
-  bool isShared =
-      fields.workgroupsPerRow > 1 || fields.columnTile || fields.rowSplits;
-  // A workgroup for each tile of rows begins and ends all the time, and where a
-  // wave has its row by itself, the instructions cost more than they bring.
-  bool isShort =
-      !fields.workgroupsPerComputeUnit && fields.threadsPerRow <= chip.waveSize;
-  if (fields.dependentLaunch && !fields.reload && !isShared && !isShort &&
-      op.getAllSums().empty())
-    fields.prefetchBeforeDependency = fields.earlyTrigger = true;
-  return fields;
+/// Whether the trees of `chip` have learned from tiles of columns. Those of
+/// AMD's chips have not: there rules choose them.
+static bool haveLearnedTiles(const ChipInfo &chip) {
+  return chip.backend != Backend::AMDGPU;
 }
 
-namespace {
-/// A schedule and its predicted time.
-using Weighed = std::pair<double, ScheduleFields>;
-} // namespace
-
-/// Calls `visit` with those of `found` that can run, the fastest first, until
-/// it returns false. Returns whether there was any.
-static bool visitByTime(RowwiseOp op, const ChipInfo &chip, RegisterBound bound,
-                        SmallVectorImpl<Weighed> &found,
-                        function_ref<bool(RankedSchedule)> visit) {
-  // Of those that are as good the first, whatever the last bits say.
-  llvm::stable_sort(found, [](const Weighed &one, const Weighed &other) {
-    return std::round(one.first * stepsPerMicrosecond) <
-           std::round(other.first * stepsPerMicrosecond);
-  });
-  bool isAnyVisited = false;
-  for (const auto &[time, fields] : found) {
-    ScheduleAttr schedule = fields.get(op.getContext());
-    if (!getObstacle(op, schedule, chip, bound).empty())
-      continue;
-    isAnyVisited = true;
-    if (!visit({time, schedule}))
-      break;
-  }
-  return isAnyVisited;
-}
-
-/// Whether the iteration model weighs `op`: programs that sum rows and
-/// columns, whose rows are whole in a workgroup that stays for further ones, if
-/// their number is known.
-static const IterationParameters *
-getIterationParametersFor(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
-  bool isKnown = rows > 0 || op.getStaticRowCount().value_or(0) > 0;
-  return isKnown && op.hasRowSums() && !op.getAllSums().empty() &&
-                 !op.hasGroups()
-             ? getIterationParameters(chip)
-             : nullptr;
-}
-
-static IterationNeeds getIterationNeeds(RowwiseOp op, ScheduleAttr schedule,
-                                        const ChipInfo &chip) {
-  ScheduleResources resources = getResources(op, schedule, chip);
-  double room = std::floor(getResident(op, schedule, chip));
-  if (resources.sharedMemoryBytes)
-    room = std::min(room, double(chip.limits.computeUnitSharedMemoryBytes /
-                                 resources.sharedMemoryBytes));
-  return {double(op.getScalars().size() + op.getScalarOuts().size()),
-          double(resources.registersPerLane), std::max(1.0, room)};
-}
-
-/// Calls `visit` with schedules of whole rows that can run, the fastest by the
-/// chip's model first, until it returns false.
-static void forEachByCost(RowwiseOp op, const ChipInfo &chip, int64_t rows,
-                          function_ref<bool(RankedSchedule)> visit) {
-  SmallVector<Weighed, 0> found;
-  if (const CostParameters *parameters = getParametersFor(op, chip)) {
-    rows = getExpectedRows(op, rows);
-    ProgramCosts program = ProgramCosts::of(op, rows);
-    TriedSchedules toTry;
-    toTry.apartThreads = parameters->apartThreads;
-    toTry.apartColumns = parameters->apartColumns;
-    toTry.lateLoadColumns = parameters->lateLoadColumns;
-    toTry.apartNarrowColumns = parameters->apartNarrowColumns;
-    // Rows of 17 accesses leave many lanes idle unless a few have all columns,
-    // for which there are no registers: then accesses are as wide as a
-    // register, and where that is no better, idle lanes cost what the model
-    // says.
-    for (auto [idle, bytes] :
-         {std::pair(mostIdle, accessBytes), std::pair(mostIdle, narrowBytes),
-          std::pair(mostIdleAtAll, accessBytes)}) {
-      toTry.idle = idle;
-      toTry.bytes = bytes;
-      found.clear();
-      forEachSchedule(op, chip, toTry, rows, [&](const ScheduleFields &fields) {
-        RegisterEstimate registers =
-            estimateRegisters(program, fields, chip, *parameters);
-        if (registers.needed + registerMargin <= registers.limit)
-          found.emplace_back(
-              predictMicroseconds(program,
-                                  addPrefetchBeforeDependency(op, chip, fields),
-                                  chip, *parameters),
-              fields);
-      });
-      if (visitByTime(op, chip, RegisterBound::Least, found, visit))
-        return;
-    }
-    return;
-  }
-  if (const IterationParameters *parameters =
-          getIterationParametersFor(op, chip, rows)) {
-    rows = getExpectedRows(op, rows);
-    ProgramCosts program = ProgramCosts::of(op, rows);
-    // Idle lanes only wait longer, and registers are an estimate: where nothing
-    // can run within both, more of either is tried. Code emission says whether
-    // it spills.
-    for (double idle : {mostIdle, mostIdleAtAll}) {
-      TriedSchedules toTry;
-      toTry.idle = idle;
-      toTry.isEvenTried = true;
-      found.clear();
-      forEachSchedule(op, chip, toTry, rows, [&](const ScheduleFields &fields) {
-        if (fields.workgroupsPerComputeUnit)
-          found.emplace_back(
-              predictMicroseconds(
-                  program,
-                  getIterationNeeds(op, fields.get(op.getContext()), chip),
-                  fields, chip, *parameters),
-              fields);
-      });
-      for (RegisterBound bound :
-           {RegisterBound::Estimate, RegisterBound::Hope}) {
-        if (bound == RegisterBound::Hope && !chip.model.alwaysReportsSpills)
+/// Calls `visit` with each schedule of column tiles for `rows` rows of a
+/// program that sums columns alone.
+static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
+                        function_ref<void(const ScheduleFields &)> visit) {
+  std::optional<int64_t> groupRows;
+  if (op.hasGroups())
+    groupRows = op.getStaticGroupRows();
+  int64_t width = chooseVectorWidth(op);
+  SmallVector<int64_t, 2> widths = {width};
+  if (width > narrowTileWidth)
+    widths.push_back(narrowTileWidth);
+  ScheduleFields fields;
+  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+  for (int64_t lanes : triedTileLanes)
+    for (int64_t tileWidth : widths) {
+      fields.threadsPerRow = lanes;
+      fields.vectorWidth = tileWidth;
+      fields.columnTile = lanes * tileWidth;
+      if (fields.columnTile >= op.getRowLength())
+        continue;
+      for (int64_t threads : triedTileThreads) {
+        fields.rowGroups = threads / lanes;
+        if (!fields.rowGroups || threads > chip.maxThreadsPerWorkgroup ||
+            (groupRows && fields.rowGroups > *groupRows))
           continue;
-        if (visitByTime(op, chip, bound, found, visit))
-          return;
+        for (int64_t unroll : triedTileUnrolls) {
+          fields.unroll = unroll;
+          if (!op.hasGroups() && rows <= mostRowsOfTile) {
+            // All rows of its columns: no partial sums are left.
+            fields.rowsPerWorkgroup = fields.workgroupsPerComputeUnit = 0;
+            visit(fields);
+          }
+          for (int64_t workgroups : triedWorkgroups) {
+            if (!workgroups || threads * workgroups > mostComputeUnitThreads)
+              continue;
+            fields.workgroupsPerComputeUnit = workgroups;
+            fields.rowsPerWorkgroup = fields.rowGroups * unroll;
+            if (groupRows && *groupRows <= fields.rowsPerWorkgroup)
+              fields.rowsPerWorkgroup = 0;
+            visit(fields);
+          }
+        }
       }
     }
+}
+
+/// How far `schedule`, whose features are `values`, breaks the rules for AMD's
+/// chips: 0 is not at all. The trees have learned from the simulator's clock,
+/// which knows neither accuracy nor how well caches serve columns.
+static int64_t countDoubts(const ProgramFacts &program,
+                           const ScheduleFields &schedule,
+                           const ScheduleFeatures &values,
+                           const ChipInfo &chip) {
+  if (chip.backend != Backend::AMDGPU)
+    return 0;
+  auto get = [&](Feature feature) { return double(values[size_t(feature)]); };
+  auto units = double(chip.computeUnits), groups = double(schedule.rowGroups);
+  // A compute unit loads too few bytes of rows ahead, where it has as many.
+  auto least = double(chip.model.registerBytesInFlight);
+  double rowBytes = program.length * program.bytesRead;
+  double resident =
+      get(Feature::resident_waves) / get(Feature::workgroup_waves);
+  bool hasFewBytes =
+      program.sums > 0 && program.rowSums > 0 &&
+      rowBytes * program.rows >= least * units &&
+      resident * groups * rowBytes < least * double(schedule.workgroupsPerRow);
+  // Each workgroup loads the columns, where as few as compute units could.
+  double columns = get(Feature::column_share);
+  bool hasManyColumns = columns * units <= mostColumnShare * program.rows &&
+                        columns > mostColumnShare * groups *
+                                      std::exp2(get(Feature::iterations_log));
+  double moreAccesses = std::max(0.0, get(Feature::accesses) - mostAccesses);
+  return int64_t(hasFewBytes) + int64_t(hasManyColumns) + int64_t(moreAccesses);
+}
+
+/// Calls `visit` with schedules that can run, the fastest first,
+/// until it returns false. What is `rejected` spills, and so does what takes as
+/// many registers.
+static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
+                          ArrayRef<ScheduleAttr> rejected,
+                          function_ref<bool(RankedSchedule)> visit) {
+  ProgramFacts program = ProgramFacts::of(op, rows);
+  bool isAnyCount = rows <= 0 && !op.getStaticRowCount();
+  double spilling = std::numeric_limits<double>::infinity();
+  for (ScheduleAttr schedule : rejected)
+    spilling = std::min(
+        spilling,
+        predictRegisterShare(
+            getFeatures(program, ScheduleFields(schedule), chip), chip));
+  SmallVector<ScheduleFields, 0> fields;
+  SmallVector<ScheduleFeatures, 0> features;
+  SmallVector<int64_t, 0> doubts;
+  // Rows of 17 accesses leave many lanes idle unless a few have all columns,
+  // for which there are no registers: then accesses are as wide as a register,
+  // and where that is no better, idle lanes cost what the model says.
+  for (auto [idle, bytes] :
+       {std::pair(mostIdle, accessBytes), std::pair(mostIdle, narrowBytes),
+        std::pair(mostIdleAtAll, accessBytes)}) {
+    fields.clear();
+    features.clear();
+    doubts.clear();
+    double accessLimit = bytes == narrowBytes && chip.backend == Backend::AMDGPU
+                             ? 2 * mostAccesses
+                             : std::numeric_limits<double>::infinity();
+    auto add = [&](const ScheduleFields &each) {
+      ScheduleFeatures values =
+          getFeatures(program, addPrefetchBeforeDependency(op, each), chip);
+      // Longer rows are better split into two passes.
+      if (double(values[size_t(Feature::accesses)]) > accessLimit)
+        return;
+      // Workgroups that do not fit beside each other start when others have
+      // ended.
+      if (each.workgroupsPerComputeUnit > 1 &&
+          float(each.workgroupsPerComputeUnit) *
+                  values[size_t(Feature::shared_share)] >
+              1)
+        return;
+      fields.push_back(each);
+      features.push_back(values);
+      doubts.push_back(countDoubts(program, each, values, chip));
+    };
+    forEachSchedule(op, chip, bytes, idle, int64_t(program.rows), isAnyCount,
+                    add);
+    if (sumsColumnsAlone(op) && haveLearnedTiles(chip))
+      forEachTile(op, chip, int64_t(program.rows), add);
+    SmallVector<double, 0> times = predictMicroseconds(program, features, chip);
+    auto order = llvm::to_vector<0>(llvm::seq<size_t>(0, fields.size()));
+    // Of those that are as good the first, whatever the last bits say. What
+    // breaks rules comes after all others.
+    llvm::stable_sort(order, [&](size_t one, size_t other) {
+      return std::pair(doubts[one],
+                       std::round(times[one] * stepsPerMicrosecond)) <
+             std::pair(doubts[other],
+                       std::round(times[other] * stepsPerMicrosecond));
+    });
+    bool isAnyVisited = false;
+    for (size_t i : order) {
+      double share = predictRegisterShare(features[i], chip);
+      if (share > (chip.backend == Backend::AMDGPU ? mostTriedRegisters
+                                                   : mostRegisters))
+        continue;
+      ScheduleAttr schedule = fields[i].get(op.getContext());
+      // Without rows prefetched before the dependency it takes a few less.
+      if (share >= spilling &&
+          (llvm::is_contained(rejected, schedule) ||
+           !llvm::is_contained(rejected,
+                               addPrefetchBeforeDependency(op, fields[i])
+                                   .get(op.getContext()))))
+        continue;
+      if (!getObstacle(op, schedule, chip).empty())
+        continue;
+      isAnyVisited = true;
+      if (!visit({times[i], schedule}))
+        break;
+    }
+    if (isAnyVisited)
+      return;
   }
-}
-
-ScheduleAttr lnbwd::prefetchRowsBeforeDependency(RowwiseOp op,
-                                                 const ChipInfo &chip,
-                                                 ScheduleAttr schedule) {
-  ScheduleAttr early =
-      addPrefetchBeforeDependency(op, chip, ScheduleFields(schedule))
-          .get(op.getContext());
-  return isRejected(op, early) ? schedule : early;
-}
-
-ScheduleAttr lnbwd::chooseByCost(RowwiseOp op, const ChipInfo &chip,
-                                 bool allowRejected, int64_t rows) {
-  ScheduleAttr best;
-  forEachByCost(op, chip, rows, [&](RankedSchedule ranked) {
-    if (allowRejected || !isRejected(op, ranked.schedule))
-      best = ranked.schedule;
-    return !best;
-  });
-  return best;
 }
 
 SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
                                                  const ChipInfo &chip,
                                                  int64_t count, int64_t rows) {
   SmallVector<RankedSchedule> result;
-  if (count <= 0)
-    return result;
-  auto add = [&](RankedSchedule ranked) {
-    ranked.schedule = prefetchRowsBeforeDependency(op, chip, ranked.schedule);
-    result.push_back(ranked);
-    return int64_t(result.size()) < count;
-  };
-  forEachByCost(op, chip, rows, add);
-  if (!result.empty())
-    return result;
-  // Where no model weighs it, the rules' weights rank what is tried.
-  SmallVector<Weighed, 0> found;
-  forEachSchedule(op, chip, TriedSchedules(), getExpectedRows(op, rows),
-                  [&](const ScheduleFields &fields) {
-                    ScheduleAttr schedule = fields.get(op.getContext());
-                    found.emplace_back(getCost(op, schedule, chip), fields);
-                  });
-  visitByTime(op, chip, RegisterBound::Estimate, found,
-              [&](RankedSchedule ranked) {
-                ranked.microseconds = std::nullopt;
-                return add(ranked);
-              });
+  if (count > 0)
+    forEachByTime(op, chip, rows, {}, [&](RankedSchedule ranked) {
+      ranked.schedule = prefetchRowsBeforeDependency(op, ranked.schedule);
+      result.push_back(ranked);
+      return int64_t(result.size()) < count;
+    });
   return result;
+}
+
+/// Column sums alone of so few rows that a workgroup takes all of them, of a
+/// tile of columns: there are no partial sums, and no kernel that adds them up.
+/// Null where the tiles are too few for the rows, or the elements more than
+/// were measured. Of the grid of tiles, groups and rows that was measured on an
+/// H200, 48 to 6400 rows of 768 to 16384 columns, this is the best or within a
+/// tenth of it; the other schedules took up to four times as long.
+static std::optional<ScheduleFields>
+getTilesOfAllRows(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
+  rows = op.getStaticRowCount().value_or(rows);
+  if (op.hasGroups() || rows == 0)
+    return std::nullopt;
+  ScheduleFields fields;
+  fields.vectorWidth = std::min<int64_t>(chooseVectorWidth(op), 2);
+  fields.threadsPerRow = 16;
+  fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
+  int64_t tiles = llvm::divideCeil(op.getRowLength(), fields.columnTile);
+  constexpr int64_t mostRowsForEachTile = 44, mostElements = 6400 * 8192,
+                    leastRowsForEachGroup = 4, leastGroups = 8;
+  if (rows >
+      std::min(mostRowsForEachTile * tiles, mostElements / op.getRowLength()))
+    return std::nullopt;
+  // Two workgroups of the most threads fill a compute unit.
+  int64_t threads = tiles > 2 * chip.computeUnits
+                        ? chip.maxThreadsPerWorkgroup / 2
+                        : chip.maxThreadsPerWorkgroup;
+  fields.rowGroups = std::clamp(int64_t(llvm::PowerOf2Ceil(llvm::divideCeil(
+                                    rows, leastRowsForEachGroup))),
+                                leastGroups, threads / fields.threadsPerRow);
+  return fields;
+}
+
+/// Rows that no workgroup can hold and no sum holds together: tiles as wide as
+/// a wave.
+static ScheduleFields getTiles(RowwiseOp op, const ChipInfo &chip) {
+  ScheduleFields fields;
+  fields.threadsPerRow = chip.waveSize;
+  fields.vectorWidth = chooseVectorWidth(op);
+  fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
+  fields.rowGroups = chip.model.workgroupThreads / chip.waveSize;
+  if (op.hasGroups())
+    if (std::optional<int64_t> rows = op.getStaticGroupRows())
+      fields.rowGroups = std::min(
+          fields.rowGroups,
+          int64_t(llvm::bit_floor(uint64_t(std::max<int64_t>(1, *rows)))));
+  fields.rowsPerWorkgroup = 2 * fields.rowGroups;
+  if (op.hasGroups() &&
+      op.getStaticGroupRows().value_or(fields.rowsPerWorkgroup + 1) <=
+          fields.rowsPerWorkgroup)
+    fields.rowsPerWorkgroup = 0;
+  fields.workgroupsPerComputeUnit = std::max<int64_t>(
+      1, chip.model.computeUnitThreads / (chip.waveSize * fields.rowGroups));
+  return fields;
+}
+
+/// Whether so much of the registers that are estimated, which is on the safe
+/// side, are there.
+static bool fitsRegisters(RowwiseOp op, ScheduleAttr schedule,
+                          const ChipInfo &chip, int64_t percent) {
+  return getResources(op, schedule, chip).registersPerLane * percent / 100 <=
+         std::min(chip.maxRegistersPerLane, chip.limits.computeUnitsTogether *
+                                                chip.registersPerComputeUnit /
+                                                schedule.getThreads());
+}
+
+/// Rows too long for the registers of a workgroup, read again for each row sum
+/// by as many lanes as have registers for an access to each row block.
+static ScheduleAttr chooseReload(RowwiseOp op, const ChipInfo &chip,
+                                 bool allowRejected) {
+  for (int64_t threads = chip.maxThreadsPerWorkgroup; threads >= chip.waveSize;
+       threads /= 2) {
+    ScheduleFields fields;
+    fields.threadsPerRow = threads;
+    fields.vectorWidth = chooseVectorWidth(op);
+    fields.rowsPerWorkgroup = 2;
+    fields.reload = 1;
+    fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+    ScheduleAttr schedule = fields.get(op.getContext());
+    if (fitsRegisters(op, schedule, chip, /*percent=*/100) &&
+        getObstacle(op, schedule, chip).empty() &&
+        (allowRejected || !isRejected(op, schedule)))
+      return schedule;
+  }
+  return {};
+}
+
+/// `tiles` with as many rows at once as have registers.
+static ScheduleAttr chooseTiles(RowwiseOp op, ScheduleFields tiles,
+                                const ChipInfo &chip, bool allowRejected) {
+  tiles.dependentLaunch = chip.workgroups.hasDependentLaunch;
+  for (tiles.unroll = independentRows; tiles.unroll; tiles.unroll /= 2) {
+    // Arithmetic of rows that are not there costs what it costs of others: each
+    // lane has a whole iteration of rows. The tiles side by side fill the chip.
+    if (!op.getRowOuts().empty()) {
+      tiles.rowsPerWorkgroup = tiles.unroll * tiles.rowGroups;
+      tiles.workgroupsPerComputeUnit = 1;
+    }
+    ScheduleAttr schedule = tiles.get(op.getContext());
+    if (getObstacle(op, schedule, chip).empty() &&
+        (allowRejected || !isRejected(op, schedule)))
+      return schedule;
+  }
+  return {};
+}
+
+/// The best schedule known for `op`, which has column sums, in the canonical
+/// order; null if none can run.
+static ScheduleAttr chooseCanonicalSchedule(RowwiseOp op, const ChipInfo &chip,
+                                            bool allowRejected) {
+  ScheduleFields fields;
+  int64_t length = op.getRowLength();
+  fields.vectorWidth = chooseVectorWidth(op);
+  fields.rowGroups = getLeafGroups(length);
+  fields.rowsPerWorkgroup = getLeafRows(length);
+  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+  bool hasRowSums = op.hasRowSums();
+  // What is estimated, what may do, and what is legal.
+  for (int64_t percent : {100, 80, 0})
+    for (int64_t split = 1; split <= chip.workgroups.clusterWorkgroups;
+         split *= 2) {
+      if (split > 1 && (!hasRowSums || split > countSlices(length)))
+        break;
+      fields.workgroupsPerRow = split;
+      for (int64_t elements : triedElements) {
+        auto lanes = int64_t(llvm::PowerOf2Ceil(
+            llvm::divideCeil(length, uint64_t(split * elements))));
+        fields.threadsPerRow = std::clamp(
+            lanes, split > 1 ? chip.waveSize : 1,
+            std::min(sliceColumns / fields.vectorWidth,
+                     chip.maxThreadsPerWorkgroup / fields.rowGroups));
+        for (int64_t stages = chip.workgroups.hasBulkCopy ? 3 : 0; stages >= 0;
+             stages -= stages > 1 ? 1 : 2)
+          for (fields.prefetch = 1; fields.prefetch >= 0; --fields.prefetch) {
+            fields.stages = stages;
+            fields.workgroupsPerComputeUnit = std::max<int64_t>(
+                1, (stages ? stagedThreads : chip.model.computeUnitThreads) /
+                       (fields.threadsPerRow * fields.rowGroups));
+            ScheduleAttr schedule = fields.get(op.getContext());
+            if (!getObstacle(op, schedule, chip).empty() ||
+                !fitsRegisters(op, schedule, chip, percent))
+              continue;
+            if (stages) {
+              ScheduleResources needs = getResources(op, schedule, chip);
+              fields.workgroupsPerComputeUnit = std::clamp<int64_t>(
+                  std::min({chip.registersPerComputeUnit /
+                                (needs.registersPerLane * needs.threads),
+                            stagedBytes / needs.stagingBytes,
+                            mostPeers / split}),
+                  1, fields.workgroupsPerComputeUnit);
+              schedule = fields.get(op.getContext());
+            }
+            if (allowRejected || !isRejected(op, schedule))
+              return schedule;
+          }
+      }
+    }
+  // Column sums alone have no need of a whole row.
+  if (hasRowSums || !op.getScalarOuts().empty())
+    return {};
+  fields.workgroupsPerRow = 1;
+  fields.stages = fields.prefetch = 0;
+  fields.unroll = 4;
+  fields.threadsPerRow = chip.waveSize;
+  fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
+  return fields.get(op.getContext());
+}
+
+ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
+                                   bool allowRejected, int64_t rows) {
+  bool inOrder = isCanonical(op);
+  if (inOrder && !op.getAllSums().empty())
+    return chooseCanonicalSchedule(op, chip, allowRejected);
+  if (sumsColumnsAlone(op) && !haveLearnedTiles(chip)) {
+    if (std::optional<ScheduleFields> tiles = getTilesOfAllRows(op, chip, rows))
+      if (ScheduleAttr schedule = chooseTiles(op, *tiles, chip, allowRejected))
+        return schedule;
+    if (op.getRowLength() > chip.waveSize * chooseVectorWidth(op))
+      return chooseTiles(op, getTiles(op, chip), chip, allowRejected);
+  }
+  if (ScheduleAttr splits =
+          inOrder ? ScheduleAttr()
+                  : chooseSplitsWhereFaster(op, chip, allowRejected, rows))
+    return splits;
+  SmallVector<ScheduleAttr> rejected;
+  if (!allowRejected)
+    rejected = getRejected(op);
+  ScheduleAttr best;
+  forEachByTime(op, chip, rows, rejected, [&](RankedSchedule ranked) {
+    best = ranked.schedule;
+    return false;
+  });
+  if (best)
+    return best;
+  // Nothing keeps a whole row: workgroups share it where no sum needs all of
+  // it, and it is read again for each sum where no column sums stay.
+  if (!op.hasRowSums() && op.getScalarOuts().empty())
+    return chooseTiles(op, getTiles(op, chip), chip, allowRejected);
+  return op.getAllSums().empty() ? chooseReload(op, chip, allowRejected)
+                                 : ScheduleAttr();
 }

@@ -62,7 +62,7 @@ static void addLaneLevel(OpPassManager &pm, const PipelineOptions &options) {
   kernels.addPass(createSinkColumnsPass({options.chip}));
   kernels.addPass(createPrefetchFirstRowsPass());
   kernels.addPass(createPipelineRowsPass({options.chip}));
-  kernels.addPass(createPeelLastRowsPass());
+  kernels.addPass(createPeelLastRowsPass({options.chip}));
   kernels.addPass(createStageRowsPass());
   kernels.addPass(createSplitFragmentsPass());
   kernels.addPass(createBlockColumnSumsPass());

@@ -20,6 +20,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/DebugInfo/DWARF/DWARFContext.h"
@@ -147,20 +148,25 @@ struct Decoded {
 } // namespace
 
 /// Whether a block that begins at `begin`, and which the line table says
-/// nothing of, is reached only from before the loop over rows and lies after
+/// nothing of, is reached only from before a loop over rows, on a way around
 /// it: there a wave without any rows has its sums made zero. `sources` has the
 /// branches to it.
 static bool isDetour(ArrayRef<Decoded> code, size_t begin,
                      ArrayRef<size_t> sources) {
   if (begin == 0 || !code[begin - 1].endsFlow || sources.empty())
     return false;
+  auto isOfLoop = [](const Decoded &entry) {
+    return entry.hasPart && entry.instruction.part.kind == lane::PartKind::Row;
+  };
   return llvm::all_of(sources, [&](size_t source) {
-    return source < begin &&
-           llvm::any_of(
-               code.slice(source, begin - source),
-               [](const Decoded &entry) {
-                 return entry.instruction.part.kind == lane::PartKind::Row;
-               });
+    if (source < begin)
+      return llvm::any_of(code.slice(source, begin - source), isOfLoop);
+    // The loop is what comes where the branch is not taken.
+    ArrayRef<Decoded> behind = code.drop_front(source);
+    auto next = llvm::find_if(behind.drop_front(), [](const Decoded &entry) {
+      return entry.hasPart;
+    });
+    return next != behind.end() && isOfLoop(*next);
   });
 }
 
@@ -215,6 +221,78 @@ static void fillParts(MutableArrayRef<Decoded> code,
       entry.instruction.part.scalars = true;
 }
 
+/// Notes go with what an operation is, not with where the code generator puts
+/// what it adds: copies at the end of an iteration are the loop's, and what is
+/// made zero before it is not. Blocks on a way from a block to itself with some
+/// of the row loop on it are in that loop.
+static void
+placeInLoops(MutableArrayRef<Decoded> code,
+             const std::map<uint64_t, std::vector<size_t>> &sources) {
+  SmallVector<size_t> begins, blockOf(code.size());
+  for (size_t i = 0; i < code.size(); ++i) {
+    if (i == 0 || sources.count(code[i].address))
+      begins.push_back(i);
+    blockOf[i] = begins.size() - 1;
+  }
+  auto getBlock = [&](size_t block) {
+    size_t end = block + 1 < begins.size() ? begins[block + 1] : code.size();
+    return code.slice(begins[block], end - begins[block]);
+  };
+  // Of each block those that lead to it.
+  SmallVector<llvm::BitVector> leading(begins.size(),
+                                       llvm::BitVector(begins.size()));
+  for (size_t block = 0; block < begins.size(); ++block) {
+    SmallVector<size_t> left{block};
+    while (!left.empty()) {
+      size_t begin = begins[left.pop_back_val()];
+      SmallVector<size_t> before;
+      if (begin > 0 && !code[begin - 1].endsFlow)
+        before.push_back(begin - 1);
+      if (auto it = sources.find(code[begin].address); it != sources.end())
+        llvm::append_range(before, it->second);
+      for (size_t source : before)
+        if (!leading[block].test(unsigned(blockOf[source]))) {
+          leading[block].set(unsigned(blockOf[source]));
+          left.push_back(blockOf[source]);
+        }
+    }
+  }
+  auto isOf = [](lane::PartKind kind) {
+    return [=](const Decoded &entry) {
+      return entry.hasPart && entry.instruction.part.kind == kind;
+    };
+  };
+  SmallVector<lane::PartKind> kinds;
+  for (const Decoded &entry : code)
+    kinds.push_back(entry.instruction.part.kind);
+  for (size_t block = 0; block < begins.size(); ++block) {
+    bool isInLoop = false, addsBlocks = false;
+    for (size_t other = 0; other < begins.size(); ++other) {
+      if (!leading[block].test(unsigned(other)) ||
+          !leading[other].test(unsigned(block)))
+        continue;
+      isInLoop |= llvm::any_of(getBlock(other), isOf(lane::PartKind::Row));
+      addsBlocks |=
+          llvm::any_of(getBlock(other), isOf(lane::PartKind::SumBlock));
+    }
+    bool hasMemory = llvm::any_of(getBlock(block), [](const Decoded &entry) {
+      return entry.instruction.kind == InstructionClass::VectorMemory &&
+             entry.instruction.part.kind == lane::PartKind::Row;
+    });
+    for (auto [i, entry] : llvm::enumerate(getBlock(block))) {
+      lane::PartKind &kind = kinds[begins[block] + i];
+      bool isOfLoop =
+          kind == lane::PartKind::Row || kind == lane::PartKind::SumBlock;
+      if (isInLoop && kind == lane::PartKind::Setup)
+        kind = addsBlocks ? lane::PartKind::SumBlock : lane::PartKind::Row;
+      else if (!isInLoop && !hasMemory && isOfLoop)
+        kind = lane::PartKind::Setup;
+    }
+  }
+  for (auto [entry, kind] : llvm::zip_equal(code, kinds))
+    entry.instruction.part.kind = kind;
+}
+
 llvm::Expected<SmallVector<Instruction>>
 lnbwd::readInstructions(StringRef object, StringRef kernel,
                         ArrayRef<KernelPart> parts, const ChipInfo &chip) {
@@ -267,6 +345,7 @@ lnbwd::readInstructions(StringRef object, StringRef kernel,
       offset += inst.Size;
     }
     fillParts(code, sources);
+    placeInLoops(code, sources);
     llvm::erase_if(code, [](const Decoded &entry) { return entry.isDetour; });
     return llvm::to_vector(llvm::map_range(
         code, [](const Decoded &entry) { return entry.instruction; }));

@@ -21,7 +21,6 @@
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
-#include "lnbwd/Analysis/ScheduleModel.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Target/PassOptions.h"
@@ -132,6 +131,70 @@ static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
 static bool needsPartials(RowwiseOp op) {
   return op.getSchedule()->getRowsPerWorkgroup() != 0 ||
          (op.hasGroups() && !op.getColumnSums().empty());
+}
+
+/// Work-items that finalise a few column sums, at least, and at most as long as
+/// `finalizeRows` partial rows for each suffice.
+static constexpr int64_t minFinalizeThreads = 128;
+static constexpr int64_t finalizeThreads = 512;
+/// Columns of a workgroup that finalises column sums: two to four cache lines.
+static constexpr int64_t finalizeColumns = 32;
+/// Rows that a lane loads at once.
+static constexpr int64_t finalizeRows = 4;
+/// Columns of a workgroup that adds partial sums which are leaves of a tree,
+/// and leaves side by side.
+static constexpr int64_t leavesColumns = 16, leavesGroups = 32;
+/// Groups of rows, where nothing says how many there are.
+static constexpr int64_t usualGroups = 8;
+
+/// The schedule of `op`, a program that adds the partial sums of one that is
+/// scheduled as `summed`: one workgroup for each few columns takes all rows.
+static ScheduleAttr chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
+                                           const ChipInfo &chip) {
+  ScheduleFields fields;
+  if (op->hasAttr(leavesAttr)) {
+    fields.vectorWidth = 1;
+    fields.threadsPerRow = fields.columnTile = leavesColumns;
+    fields.rowGroups = leavesGroups;
+    fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+    return fields.get(op.getContext());
+  }
+  fields.vectorWidth = chooseVectorWidth(op);
+  fields.threadsPerRow = finalizeColumns / fields.vectorWidth;
+  fields.columnTile = finalizeColumns;
+  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+  // The next call's rows come meanwhile.
+  fields.earlyTrigger =
+      summed.getPrefetchBeforeDependency() || summed.getEarlyTrigger();
+  // As many groups as take all partial rows of the chip's usual number of
+  // compute units in one iteration.
+  int64_t partialRows = std::max<int64_t>(
+      1, chip.computeUnits * summed.getWorkgroupsPerComputeUnit() /
+             (summed.getWorkgroupsPerRow() *
+              op.getStaticGroupCount().value_or(usualGroups)));
+  int64_t mostGroups = finalizeThreads / fields.threadsPerRow;
+  fields.unroll = finalizeRows;
+  if (!summed.getWorkgroupsPerComputeUnit() ||
+      partialRows > mostGroups * fields.unroll)
+    fields.unroll *= 2;
+  int64_t groups = mostGroups;
+  if (summed.getWorkgroupsPerComputeUnit())
+    groups = llvm::alignTo(
+        llvm::divideCeil(partialRows, fields.unroll),
+        std::max<int64_t>(1, chip.waveSize / fields.threadsPerRow));
+  fields.rowGroups =
+      std::clamp(groups, minFinalizeThreads / fields.threadsPerRow,
+                 std::min(2 * mostGroups,
+                          chip.maxThreadsPerWorkgroup / fields.threadsPerRow));
+  // What spills, or has no registers for so many sums, holds fewer rows at
+  // once.
+  auto fits = [&] {
+    ScheduleAttr schedule = fields.get(op.getContext());
+    return !isRejected(op, schedule) && getObstacle(op, schedule, chip).empty();
+  };
+  while (fields.unroll > 1 && !fits())
+    fields.unroll /= 2;
+  return fields.get(op.getContext());
 }
 
 namespace {

@@ -16,7 +16,6 @@
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
-#include "lnbwd/Analysis/ScheduleModel.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
 #include "lnbwd/Analysis/TunedSchedules.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
@@ -96,12 +95,10 @@ private:
       return failure();
     auto emitOpError = [&] { return op.emitOpError(); };
     ScheduleAttr selected = op.getScheduleAttr();
-    for (RankedSchedule ranked : rankSchedules(op, info, candidates, rows)) {
-      std::string rank = "ranked by rules";
-      if (ranked.microseconds)
-        rank = llvm::formatv("predicted {0:f2} us", *ranked.microseconds).str();
-      op.emitRemark() << rank << ": " << ranked.schedule;
-    }
+    for (RankedSchedule ranked : rankSchedules(op, info, candidates, rows))
+      op.emitRemark(
+          llvm::formatv("predicted {0:f2} us: ", ranked.microseconds).str())
+          << ranked.schedule;
     // The other fields of a schedule with slices have little to do with those
     // of one without.
     if (int64_t slices = findOverride(schedule, field::rowSplits).value_or(0);
@@ -146,7 +143,7 @@ private:
     if (!op.getScheduleAttr() &&
         !findOverride(schedule, field::prefetchBeforeDependency) &&
         !findOverride(schedule, field::earlyTrigger))
-      overridden = prefetchRowsBeforeDependency(op, info, *overridden);
+      overridden = prefetchRowsBeforeDependency(op, *overridden);
     if (failed(checkSchedule(op, *overridden, info, emitOpError)))
       return failure();
     op.setScheduleAttr(*overridden);

@@ -126,12 +126,12 @@ static constexpr size_t mostTerms = 6;
 namespace {
 /// A product of factors (none: 1) and of the exponential of `exponent` (null:
 /// 0), negated or not.
-struct Term {
+struct PowerTerm {
   SmallVector<Value, 2> factors;
   Value exponent;
   bool isNegative = false;
 };
-using Terms = SmallVector<Term, 4>;
+using Terms = SmallVector<PowerTerm, 4>;
 
 /// Takes values apart, and puts them together again.
 class ExponentialSums {
@@ -146,7 +146,7 @@ public:
     return terms;
   }
   /// The sum of the terms, each divided by the exponential of `shift`.
-  Value join(ArrayRef<Term> terms, Value shift);
+  Value join(ArrayRef<PowerTerm> terms, Value shift);
   /// exp or 2^, as the sums have it.
   Value exponential(Value exponent) {
     if (base == Base::Two)
@@ -154,7 +154,7 @@ public:
     return math::ExpOp::create(b, exponent);
   }
   /// The largest exponent of all terms, as a constant of differentiation.
-  Value getShift(ArrayRef<Term> terms, Value largest = {});
+  Value getShift(ArrayRef<PowerTerm> terms, Value largest = {});
   bool isNatural() const { return base != Base::Two; }
 
 private:
@@ -173,15 +173,16 @@ private:
 };
 } // namespace
 
-static bool hasExponential(ArrayRef<Term> terms) {
-  return llvm::any_of(terms, [](const Term &term) { return term.exponent; });
+static bool hasExponential(ArrayRef<PowerTerm> terms) {
+  return llvm::any_of(terms,
+                      [](const PowerTerm &term) { return term.exponent; });
 }
 
 Terms ExponentialSums::product(const Terms &lhs, const Terms &rhs) {
   Terms result;
-  for (const Term &x : lhs)
-    for (const Term &y : rhs) {
-      Term term = x;
+  for (const PowerTerm &x : lhs)
+    for (const PowerTerm &y : rhs) {
+      PowerTerm term = x;
       llvm::append_range(term.factors, y.factors);
       term.isNegative ^= y.isNegative;
       if (term.exponent && y.exponent)
@@ -205,7 +206,7 @@ Terms ExponentialSums::splitOrNone(Value value, unsigned steps) {
     return terms;
   };
   auto negate = [](Terms &terms) {
-    for (Term &term : terms)
+    for (PowerTerm &term : terms)
       term.isNegative = !term.isNegative;
   };
   Terms result;
@@ -243,7 +244,7 @@ Terms ExponentialSums::splitOrNone(Value value, unsigned steps) {
   return result;
 }
 
-Value ExponentialSums::getShift(ArrayRef<Term> terms, Value largest) {
+Value ExponentialSums::getShift(ArrayRef<PowerTerm> terms, Value largest) {
   auto include = [&](Value exponent) {
     if (largest && isLargestOf(largest, exponent, mostSteps))
       return;
@@ -254,22 +255,22 @@ Value ExponentialSums::getShift(ArrayRef<Term> terms, Value largest) {
     largest = larger;
   };
   Type type;
-  for (const Term &term : terms) {
+  for (const PowerTerm &term : terms) {
     if (term.exponent) {
       include(term.exponent);
       type = term.exponent.getType();
     }
   }
-  for (const Term &term : terms)
+  for (const PowerTerm &term : terms)
     if (!term.exponent && !isLargestOf(largest, Value(), mostSteps))
       include(arith::ConstantOp::create(b, b.getZeroAttr(type)));
   return largest;
 }
 
-Value ExponentialSums::join(ArrayRef<Term> terms, Value shift) {
+Value ExponentialSums::join(ArrayRef<PowerTerm> terms, Value shift) {
   constexpr auto contract = arith::FastMathFlags::contract;
   Value sum;
-  for (const Term &term : terms) {
+  for (const PowerTerm &term : terms) {
     Value exponent = term.exponent
                          ? Value(arith::SubFOp::create(b, term.exponent, shift))
                          : Value(arith::NegFOp::create(b, shift));
@@ -316,7 +317,7 @@ static Value stabilise(Operation *op) {
   Terms inner = sums.split(op->getOperand(isQuotient ? 1 : 0));
   // A lone exponential overflows with what is made of it.
   size_t fewest = isa<math::Log1pOp>(op) ? 1 : 2;
-  bool mayOverflow = llvm::any_of(inner, [&](const Term &term) {
+  bool mayOverflow = llvm::any_of(inner, [&](const PowerTerm &term) {
     return term.exponent && !isSmallExponent(term.exponent);
   });
   if (inner.size() < fewest || !mayOverflow)

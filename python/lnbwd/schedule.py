@@ -106,9 +106,9 @@ def of_programs(text: str) -> list[str]:
 
 def ranked(diagnostics: str) -> list[str]:
     """The schedules that the option ``candidates`` of lnbwd-pipeline had the compiler name, the
-    best by the cost model or the rules first, as they are printed."""
+    best by the model first, as they are printed."""
     return [" ".join(found.split()) for found in
-            re.findall(r"remark: (?:predicted|ranked) [^:]*: #lnbwd\.schedule<([^>]*)>",
+            re.findall(r"remark: predicted [^:]*: #lnbwd\.schedule<([^>]*)>",
                        diagnostics)]
 
 

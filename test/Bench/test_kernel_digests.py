@@ -7,7 +7,6 @@ import argparse
 import importlib.util
 import json
 import pathlib
-import struct
 import sys
 
 import pytest
@@ -73,87 +72,3 @@ def test_verdicts(digests, tmp_path, capsys, after, status, text):
     options = argparse.Namespace(before=tmp_path / "before", after=tmp_path / "after", allowed=1)
     assert digests.compare(options) == status
     assert text in capsys.readouterr().out
-
-
-def elf_of(sections):
-    """A 64-bit ELF file with nothing but sections."""
-    names = b"\0" + b"".join(name.encode() + b"\0" for name in (*sections, ".shstrtab"))
-    contents = [*sections.values(), names]
-    header = 64
-    places = [header + sum(map(len, contents[:i])) for i in range(len(contents) + 1)]
-    file = bytearray(header) + b"".join(contents) + bytes(64)
-    struct.pack_into("<Q", file, 0x28, places[-1])
-    struct.pack_into("<HHH", file, 0x3A, 64, len(contents) + 1, len(contents))
-    for name, place, content in zip((*sections, ".shstrtab"), places, contents, strict=False):
-        at = names.index(b"\0" + name.encode() + b"\0") + 1
-        file += struct.pack("<IIQQQQ", at, 1, 0, 0, place, len(content)) + bytes(24)
-    return bytes(file)
-
-
-PTXAS_SAYS = """\
-ptxas info    : Compiling entry function 'second' for 'sm_90'
-ptxas info    : Function properties for second
-    16 bytes stack frame, 12 bytes spill stores, 8 bytes spill loads
-ptxas info    : Used 255 registers, used 1 barriers, 16 bytes cumulative stack size
-ptxas info    : Function properties for first
-    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-ptxas info    : Used 40 registers, used 1 barriers
-"""
-
-
-@pytest.fixture
-def ptxas(tmp_path):
-    """Makes a stand-in for ptxas, which writes an ELF file with the sections given to it."""
-    def make(sections):
-        (tmp_path / "elf").write_bytes(elf_of(sections))
-        (tmp_path / "says").write_text(PTXAS_SAYS)
-        file = tmp_path / "ptxas"
-        file.write_text('#!/bin/sh\n'
-                        '[ "$2" = -arch=sm_90 ] || { echo "error: arch" >&2; exit 1; }\n'
-                        f'cp {tmp_path}/elf "$5"; cat {tmp_path}/says >&2\n')
-        file.chmod(0o755)
-        return str(file)
-    return make
-
-
-def test_machine_code_of_ptxas(digests, ptxas):
-    sections = {".nv.info": b"x", ".text.first": bytes(32), ".text.second": b"\1" * 48}
-    found = digests.machine_code(ptxas(sections), ".version 8.0\n.target sm_90\n")
-    assert found["first"][1] == {"ptxas_spill_stores": 0, "ptxas_spill_loads": 0,
-                                 "ptxas_registers": 40, "ptxas_instructions": 2}
-    assert found["second"][1] == {"ptxas_spill_stores": 12, "ptxas_spill_loads": 8,
-                                  "ptxas_registers": 255, "ptxas_instructions": 3}
-    other = digests.machine_code(ptxas({**sections, ".nv.info": b"y", ".text.second": b"\2" * 48}),
-                                 ".target sm_90\n")
-    assert other["first"] == found["first"]
-    assert other["second"][0] != found["second"][0] and other["second"][1] == found["second"][1]
-
-
-def test_what_ptxas_refuses_is_said(digests, ptxas):
-    with pytest.raises(RuntimeError, match="error: arch"):
-        digests.machine_code(ptxas({}), ".target sm_80\n")
-
-
-def test_machine_code_takes_the_place_of_ptx(digests, build, ptxas, monkeypatch, tmp_path):
-    monkeypatch.setenv("LNBWD_BUILD_DIR", str(build))
-
-    def lines_with(code):
-        options = argparse.Namespace(file=tmp_path / "lines", filter="^sm_90/length/bf16-768$",
-                                     every=1, jobs=1, ir=False,
-                                     ptxas=ptxas({".text.layer_norm_bwd": code}))
-        assert digests.write(options) == 0
-        return digests.read(options.file)
-
-    key = "sm_90/length/bf16-768", "layer_norm_bwd"
-    before, after = lines_with(bytes(16)), lines_with(bytes(32))
-    assert before[key][0] != after[key][0]
-    assert after[key][1]["ptxas_instructions"] == 2 and after[key][1]["arithmetic"] > 0
-
-
-def test_more_spilling_by_ptxas_is_worse(digests, tmp_path, capsys):
-    for name, digest, spilled in (("before", "a", 0), ("after", "b", 4)):
-        figures = json.dumps({"ptxas_spill_stores": spilled})
-        (tmp_path / name).write_text(f"sm_90/case\tk\t{digest}\t{figures}\n")
-    options = argparse.Namespace(before=tmp_path / "before", after=tmp_path / "after", allowed=1)
-    assert digests.compare(options) == 1
-    assert "worse    sm_90/case k: ptxas_spill_stores 0 -> 4" in capsys.readouterr().out

@@ -37,6 +37,8 @@ def test_order_of_summation(chip, n, m, rows_per_workgroup):
     schedule = f"rows_per_workgroup={rows_per_workgroup}"
     if rows_per_workgroup == 32:
         schedule += ",row_groups=3,threads_per_row=64"
+    if rows_per_workgroup == 256:
+        schedule += ",row_groups=8,threads_per_row=64,prefetch=1,unroll=2"
     inputs = ln.random_inputs(3, m, n, "f32")
     got = ln.run(ln.kernel(n, "f32", chip, schedule=schedule), inputs, m)
     kernel, finalize = summation.kernels(ln.BUILD / "bin" / "lnbwd-opt", chip, n, m, schedule)

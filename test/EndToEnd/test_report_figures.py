@@ -50,12 +50,9 @@ def test_report(build, tmp_path, chip, dtype, n, m):
     kernels = report["kernels"]
     waves = sum(kernel["wave_instructions"]["vector_alu"] for kernel in kernels)
     width = chips.FACTS[chip]["waveSize"]
-    # Branches skip what no lane of a wave needs, and what the code generator adds
-    # has no note: the report counts it with what is around it. Rows that are
-    # loaded ahead and copied, one a turn, have most of that.
-    # Where columns are masked (N = 3000), waves skip the stores of their last chunk.
-    allowed = {16384: 0.2, 3000: 0.06}.get(n, 0.04)
-    assert waves * width == pytest.approx(counted["vector_lane_instructions"], rel=allowed)
+    # Branches skip what no lane of a wave needs, such as the stores of a row's last
+    # chunk, and what the code generator adds is placed by the loops of the code.
+    assert waves * width == pytest.approx(counted["vector_lane_instructions"], rel=0.03)
     read = sum(kernel["bytes_read"] for kernel in kernels)
     written = sum(kernel["bytes_written"] for kernel in kernels)
     assert read == pytest.approx(counted["global_bytes_read"], rel=0.02)

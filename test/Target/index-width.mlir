@@ -1,6 +1,6 @@
-// RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx942 schedule=threads_per_row=32,row_groups=1,vector_width=4,prefetch=0" --emit=llvm | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx1100 schedule=threads_per_row=32,row_groups=1,vector_width=4,prefetch=0" --emit=llvm | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-pipeline="chip=sm_90 schedule=threads_per_row=32,row_groups=1,vector_width=4,prefetch=0" --emit=llvm | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx942 schedule=threads_per_row=32,row_groups=1,vector_width=4,prefetch=0,rows_per_workgroup=2,workgroups_per_compute_unit=1" --emit=llvm | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx1100 schedule=threads_per_row=32,row_groups=1,vector_width=4,prefetch=0,rows_per_workgroup=2,workgroups_per_compute_unit=1" --emit=llvm | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-pipeline="chip=sm_90 schedule=threads_per_row=32,row_groups=1,vector_width=4,prefetch=0,rows_per_workgroup=2,workgroups_per_compute_unit=1" --emit=llvm | FileCheck %s
 
 // Rows are counted in 64 bits, and so is their place in memory: M * N may well
 // exceed 32 bits.
@@ -20,8 +20,8 @@ func.func @f(%dy: memref<?x256xf32>, %x: memref<?x256xf32>, %s: memref<?xf32>, %
 }
 
 // The same where rows lie apart, and for the other operations.
-// RUN: lnbwd-opt %S/Inputs/strided-rows.mlir --lnbwd-pipeline="chip=gfx942 schedule=threads_per_row=64,row_groups=1,vector_width=4,prefetch=0" --emit=llvm | FileCheck %s --check-prefix=STRIDED
-// RUN: lnbwd-opt %S/Inputs/strided-rows.mlir --lnbwd-pipeline="chip=sm_90 schedule=threads_per_row=64,row_groups=1,vector_width=4,prefetch=0" --emit=llvm | FileCheck %s --check-prefix=STRIDED
+// RUN: lnbwd-opt %S/Inputs/strided-rows.mlir --lnbwd-pipeline="chip=gfx942 schedule=threads_per_row=64,row_groups=1,vector_width=4,prefetch=0,rows_per_workgroup=2,workgroups_per_compute_unit=1" --emit=llvm | FileCheck %s --check-prefix=STRIDED
+// RUN: lnbwd-opt %S/Inputs/strided-rows.mlir --lnbwd-pipeline="chip=sm_90 schedule=threads_per_row=64,row_groups=1,vector_width=4,prefetch=0,rows_per_workgroup=2,workgroups_per_compute_unit=1" --emit=llvm | FileCheck %s --check-prefix=STRIDED
 // STRIDED-LABEL: @rms_norm(
 // STRIDED-NOT:   trunc {{.*}}i64 {{.*}} to i32
 // STRIDED:       phi i64

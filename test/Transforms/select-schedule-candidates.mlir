@@ -1,14 +1,14 @@
 // RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 candidates=3" -o /dev/null 2>&1 | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=gfx1100 candidates=3" -o /dev/null 2>&1 | FileCheck %s --check-prefix=RULES
+// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=gfx1100 candidates=3" -o /dev/null 2>&1 | FileCheck %s --check-prefix=AMD
 // RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 rows=8192" | FileCheck %s --check-prefix=HINT
 // RUN: sed 's/<?x/<8192x/g' %s | lnbwd-opt --lnbwd-select-schedule=chip=sm_90 | FileCheck %s --check-prefix=HINT
 
-// The best schedules by the cost model, with the times that it predicts; and
+// The best schedules by the learned model, with the times that it predicts; and
 // the choice for any number of rows, of which 8192 are expected, is that for
 // 8192 rows.
 // CHECK-COUNT-3: remark: predicted {{[0-9]+\.[0-9]+}} us: #lnbwd.schedule<threads_per_row = {{.*}}>
-// RULES-COUNT-3: remark: ranked by rules: #lnbwd.schedule<threads_per_row = {{.*}}>
-// HINT: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0,
+// AMD-COUNT-3: remark: predicted {{[0-9]+\.[0-9]+}} us: #lnbwd.schedule<threads_per_row = {{.*}}>
+// HINT: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0,
 func.func @f(%x: memref<?x4096xbf16>, %y: memref<?x4096xbf16>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x4096xbf16>) outs(%y[m, n] : memref<?x4096xbf16>) {
   ^bb0(%xr: vector<4096xbf16>):

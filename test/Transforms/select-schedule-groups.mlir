@@ -21,9 +21,12 @@ func.func @ragged_rows(%x: memref<?x?x2003xf32>, %s: memref<?x2003xf32>, %t: mem
 
 // -----
 
-// Others are staged.
+// Others may be staged.
 // CHECK-LABEL: func @even_rows(
-// CHECK:         stages =
+// CHECK:         schedule =
+// STAGED-NOT: error
+// STAGED-LABEL: func.func @even_rows(
+// STAGED:        stages = 2
 func.func @even_rows(%x: memref<?x?x2048xf32>, %s: memref<?x2048xf32>, %t: memref<?x?xf32>) {
   lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x2048xf32>, %s[m0, n] : memref<?x2048xf32>) outs(%t[m0, m1] : memref<?x?xf32>) {
   ^bb0(%xr: vector<2048xf32>, %sr: vector<2048xf32>):

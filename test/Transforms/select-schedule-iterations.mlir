@@ -1,9 +1,9 @@
 // RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule=chip=gfx942 | FileCheck %s
 // RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=gfx942 rows=8192" | FileCheck %s --check-prefix=HINT
 
-// Where the number of rows is known, gfx942's picks come from the model of turns, which was fitted to
-// predicted times (docs/schedules.md). Rows that do not come out even for 304 compute units do for
-// fewer: 256 workgroups have 32 each, as 8 turns of two sets of two.
+// Where the number of rows is known, gfx942's picks are for that number (docs/schedules.md). Rows that do
+// not come out even for 304 compute units do for fewer: 256 workgroups have 32 each, as 8 iterations of two
+// tiles of two.
 
 // CHECK-LABEL: func.func @known_rows(
 // CHECK: threads_per_row = 512, row_groups = 2, {{.*}}rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
@@ -15,11 +15,11 @@ func.func @known_rows(%dy: memref<8192x4096xbf16>, %x: memref<8192x4096xbf16>, %
   return
 }
 
-// Any number of rows: two at a time keep enough in flight. A hint takes the place of the number.
+// Any number of rows: as many as are usual. A hint takes the place of the number.
 // HINT-LABEL: func.func @any_rows(
 // HINT: threads_per_row = 512, row_groups = 2, {{.*}}rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // CHECK-LABEL: func.func @any_rows(
-// CHECK: threads_per_row = 256, row_groups = 2, {{.*}}workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// CHECK: threads_per_row = 512, row_groups = 2, {{.*}}rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1>
 func.func @any_rows(%dy: memref<?x4096xbf16>, %x: memref<?x4096xbf16>, %gamma: memref<4096xbf16>,
     %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x4096xbf16>, %dgamma: memref<4096xbf16>, %dbeta: memref<4096xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<?x4096xbf16>) x(%x : memref<?x4096xbf16>) gamma(%gamma : memref<4096xbf16>)
@@ -28,10 +28,9 @@ func.func @any_rows(%dy: memref<?x4096xbf16>, %x: memref<?x4096xbf16>, %gamma: m
   return
 }
 
-// Lanes that are idle cost little beside the wait for memory: two waves a row, although a quarter idles;
-// and each of 293 workgroups has the same number of rows.
+// Half a wave a row leaves no lane idle, and each of 256 workgroups has the same number of rows.
 // CHECK-LABEL: func.func @idle_lanes(
-// CHECK: threads_per_row = 128, row_groups = 4, {{.*}}rows_per_workgroup = 28,
+// CHECK: threads_per_row = 32, row_groups = 16, {{.*}}rows_per_workgroup = 32,
 func.func @idle_lanes(%dy: memref<8192x768xbf16>, %x: memref<8192x768xbf16>, %gamma: memref<768xbf16>,
     %mean: memref<8192xf32>, %rstd: memref<8192xf32>, %dx: memref<8192x768xbf16>, %dgamma: memref<768xbf16>, %dbeta: memref<768xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<8192x768xbf16>) x(%x : memref<8192x768xbf16>) gamma(%gamma : memref<768xbf16>)
@@ -40,8 +39,8 @@ func.func @idle_lanes(%dy: memref<8192x768xbf16>, %x: memref<8192x768xbf16>, %ga
   return
 }
 
-// Where no schedule keeps within the estimate of registers, which is on the safe side, those that may are
-// tried: code emission says whether they spill. Each workgroup has the same number of rows here, too.
+// A few more registers than there are, by the model, are tried: code emission says whether they spill. Each
+// workgroup has the same number of rows here, too.
 // CHECK-LABEL: func.func @long_rows(
 // CHECK: row_groups = 1, {{.*}}rows_per_workgroup = {{4|8}}, workgroups_per_compute_unit = 1, prefetch = 1>
 func.func @long_rows(%dy: memref<1024x16384xbf16>, %x: memref<1024x16384xbf16>, %gamma: memref<16384xbf16>,
@@ -52,10 +51,9 @@ func.func @long_rows(%dy: memref<1024x16384xbf16>, %x: memref<1024x16384xbf16>, 
   return
 }
 
-// Five accesses of half a wave are too many registers, three of a wave leave more than a third of the lanes
-// idle: where nothing else can run, that is better than two waves and more.
+// Three accesses of a wave leave more than a third of the lanes idle: five of half a wave do not.
 // CHECK-LABEL: func.func @no_even_lanes(
-// CHECK: threads_per_row = 64,
+// CHECK: threads_per_row = 32,
 func.func @no_even_lanes(%dy: memref<66766x1064xbf16>, %x: memref<66766x1064xbf16>, %gamma: memref<1064xbf16>,
     %mean: memref<66766xf32>, %rstd: memref<66766xf32>, %dx: memref<66766x1064xbf16>, %dgamma: memref<1064xbf16>, %dbeta: memref<1064xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<66766x1064xbf16>) x(%x : memref<66766x1064xbf16>) gamma(%gamma : memref<1064xbf16>)

@@ -82,7 +82,7 @@ func.func @column_sums_only(%x: memref<?x1048576xf32>, %s: memref<1048576xf32>) 
 // Where there are row outputs as well, a row that a workgroup can take with few
 // accesses goes whole: tiles would have few rows each.
 // CHECK-LABEL: func @whole_rows(
-// CHECK:         schedule = #lnbwd.schedule<threads_per_row = {{[0-9]+}}, row_groups = {{[1-4]}}, vector_width = 8,
+// CHECK:         schedule = #lnbwd.schedule<threads_per_row = {{[0-9]+}}, row_groups = {{[1-8]}}, vector_width = 8,
 // CHECK-NOT:     column_tile
 // CHECK-SAME:    prefetch = 1
 func.func @whole_rows(%x: memref<?x3072xbf16>, %y: memref<?x3072xbf16>, %s: memref<3072xf32>) {

@@ -176,11 +176,11 @@ def limited(tmp_path, monkeypatch, registers):
 
 
 def test_a_shape_whose_first_choice_spills_is_tuned_around_the_next(tmp_path, monkeypatch):
-    shape = Shape(512, 1024, "f32")
+    shape = Shape(7281, 1536, "f32")
     first = lnbwd_opt.select(shape, "gfx942").schedule
-    limited(tmp_path, monkeypatch, 64)
-    result = run("compile", "--to", tmp_path / "to", "--chip", "gfx942", "--shapes", "512x1024:f32",
-                 "--candidates", 1)
+    limited(tmp_path, monkeypatch, 48)
+    result = run("compile", "--to", tmp_path / "to", "--chip", "gfx942", "--shapes",
+                 "7281x1536:f32", "--candidates", 1)
     assert result.returncode == 0 and "note" not in result.stdout, result.stdout + result.stderr
     problem, = candidates.read_manifest(tmp_path / "to")["problems"]
     model = problem["candidates"][0]
@@ -191,7 +191,7 @@ def test_a_shape_whose_first_choice_spills_is_tuned_around_the_next(tmp_path, mo
 
 
 def test_a_shape_all_of_whose_choices_spill_is_tuned_with_a_note(tmp_path, monkeypatch):
-    limited(tmp_path, monkeypatch, 24)
+    limited(tmp_path, monkeypatch, 8)
     result = run("compile", "--to", tmp_path / "to", "--chip", "gfx942", "--shapes", "512x1024:f32",
                  "--candidates", 0)
     assert result.returncode == 0, result.stderr

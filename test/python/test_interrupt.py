@@ -62,7 +62,8 @@ def without_end(code: bytes) -> bytes:
 @pytest.fixture(scope="module")
 def endless(opt_compile, tmp_path_factory):
     path = tmp_path_factory.mktemp("endless") / "kernel.hsaco"
-    path.write_bytes(without_end(opt_compile(SOURCE, "gfx942")))
+    path.write_bytes(without_end(opt_compile(
+        SOURCE, "gfx942 schedule=threads_per_row=64,row_groups=1")))
     return path
 
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The fields of a schedule as plain numbers: what the cost model weighs by the
+// The fields of a schedule as plain numbers: what the model weighs by the
 // thousand, and what a user names to override.
 //
 //===----------------------------------------------------------------------===//

@@ -21,7 +21,7 @@ namespace lnbwd {
 /// Why `op` cannot run on `chip` as scheduled, and what would help; empty if it
 /// can.
 std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
-                        const ChipInfo &chip, RegisterBound bound);
+                        const ChipInfo &chip);
 
 /// Whether `op` can run on `chip` as scheduled. Says through `emitError` which
 /// limit does not hold and what would help.

@@ -95,14 +95,9 @@ inline bool canDropLoads(const ChipInfo &chip) {
 bool needsShift(RowwiseOp op, ScheduleAttr schedule);
 int64_t getStageBytes(RowwiseOp op, ScheduleAttr schedule);
 
-/// How many registers a schedule may take: those that surely exist, for a
-/// choice that somebody made; those that the estimate finds, for the model's
-/// own; somewhat fewer, where the model has no other and code emission says
-/// whether it was right.
-enum class RegisterBound { Least, Estimate, Hope };
-
-/// Whether a kernel of `op` has spilled with `schedule`: whether the module has
-/// it in `lnbwd.rejected_schedules`.
+/// The schedules with which a kernel of `op` has spilled: those that the module
+/// has in `lnbwd.rejected_schedules`. And whether `schedule` is one of them.
+llvm::SmallVector<ScheduleAttr> getRejected(RowwiseOp op);
 bool isRejected(RowwiseOp op, ScheduleAttr schedule);
 
 /// Elements of the widest access that all rows of `op` are aligned to.
@@ -115,7 +110,7 @@ mlir::LogicalResult checkNoContractions(RowwiseOp op);
 /// Why a workgroup of `op` has no room on a compute unit of `chip`, and what
 /// would help; empty if it has. The other checks are in ScheduleLegality.h.
 std::string getResourceObstacle(RowwiseOp op, ScheduleAttr schedule,
-                                const ChipInfo &chip, RegisterBound bound);
+                                const ChipInfo &chip);
 
 } // namespace lnbwd
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The table of schedules that lnbwd-tune found on a device: what it is keyed by
-// and how it is read. docs/schedules.md describes the file.
+// and how it is read. docs/tuning.md describes the file.
 //
 //===----------------------------------------------------------------------===//
 

@@ -38,11 +38,11 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<std::string> schedule{
       *this, "schedule",
       llvm::cl::desc("Fields of #lnbwd.schedule to set by hand, "
-                     "field=value,...; the cost model chooses the others")};
+                     "field=value,...; the learned model chooses the others")};
   Option<std::string> tunedSchedules{
       *this, "tuned-schedules",
       llvm::cl::desc("A table that lnbwd-tune wrote, instead of the one that "
-                     "comes with the compiler; off: none, the cost model "
+                     "comes with the compiler; off: none, the learned model "
                      "chooses")};
   Option<int64_t> rows{
       *this, "rows",
@@ -52,9 +52,9 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       llvm::cl::init(0)};
   Option<int64_t> candidates{
       *this, "candidates",
-      llvm::cl::desc("So many of the schedules that the cost model or the "
-                     "rules find best are named in remarks, with the "
-                     "microseconds that the model predicts"),
+      llvm::cl::desc("So many of the schedules that the learned model finds "
+                     "best are named in remarks, with the microseconds that "
+                     "it predicts"),
       llvm::cl::init(0)};
   Option<std::string> twoPass{
       *this, "two-pass",

@@ -367,7 +367,7 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
   let description = [{
     Gives each `lnbwd.rowwise` that has none a `#lnbwd.schedule` for `chip`:
     from the table of tuned schedules where that has an entry for the program,
-    else from the cost model. `schedule` overrides single fields of the choice,
+    else from the learned model. `schedule` overrides single fields of the choice,
     `field=value` separated by commas; `prefetch_before_dependency` and
     `early_trigger`, where it sets neither, follow from the others. A schedule
     that the module's attribute `lnbwd.rejected_schedules` has for the program's
@@ -402,7 +402,7 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
            "fields are those of #lnbwd.schedule">,
     Option<"tunedSchedules", "tuned-schedules", "std::string", "",
            "A table that lnbwd-tune wrote, instead of the one that comes with the "
-           "compiler; off: none, the cost model chooses">,
+           "compiler; off: none, the learned model chooses">,
     Option<"reproducible", "reproducible", "bool", "false",
            "Give programs with column sums a grid that depends on M alone, so "
            "that these have the same bits on devices with other numbers of "
@@ -411,13 +411,32 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
            "Number of rows to choose schedules for where the types do not say "
            "it; 0: as many as move 128 MiB">,
     Option<"candidates", "candidates", "int64_t", "0",
-           "So many of the schedules that the cost model or the rules find best "
-           "are named in remarks, with the microseconds that the model predicts">,
+           "So many of the schedules that the learned model finds best are named "
+           "in remarks, with the microseconds that it predicts">,
   ];
   let dependentDialects = ["::lnbwd::LNBwdDialect"];
   let statistics = [
-    Statistic<"numSelected", "selected", "Schedules chosen by the cost model">,
+    Statistic<"numSelected", "selected", "Schedules chosen by the learned model">,
     Statistic<"numTuned", "tuned", "Schedules taken from the table">,
+  ];
+}
+
+def PrintScheduleFeaturesPass : Pass<"lnbwd-print-schedule-features"> {
+  let summary = "Print what the model of schedules sees of some schedules";
+  let description = [{
+    Prints a line of numbers, separated by commas, for each `lnbwd.rowwise` and
+    each line of the file `schedules`, which sets fields as the option
+    `schedule` of `lnbwd-select-schedule` does. The first line names them:
+    the least time in microseconds in which the memory moves all rows, then the
+    features of `ScheduleFeatures.h`. The operations stay as they are.
+  }];
+  let options = [
+    ChipOption,
+    Option<"schedules", "schedules", "std::string", "",
+           "A file with a schedule a line, as threads_per_row=64,row_groups=4">,
+    Option<"rows", "rows", "int64_t", "0",
+           "Number of rows where the types do not say it; 0: as many as move "
+           "128 MiB">,
   ];
 }
 

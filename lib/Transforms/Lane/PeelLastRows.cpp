@@ -12,10 +12,13 @@
 
 #include "RowLoops.h"
 
+#include "lnbwd/Analysis/ScheduleLimits.h"
+#include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace lnbwd {
@@ -32,10 +35,15 @@ public:
   using PeelLastRowsPassBase::PeelLastRowsPassBase;
 
   void runOnOperation() override {
+    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
+    if (failed(found))
+      return signalPassFailure();
     SmallVector<lane::ForRowsOp> loops;
     getOperation()->walk([&](lane::ForRowsOp loop) { loops.push_back(loop); });
     for (lane::ForRowsOp loop : loops)
-      if (lane::peelLastRows(loop, lane::OutOfBoundsRows::Clamped))
+      if (lane::peelLastRows(loop, canDropLoads(**found)
+                                       ? lane::OutOfBoundsRows::Dropped
+                                       : lane::OutOfBoundsRows::Clamped))
         ++numPeeled;
   }
 };

@@ -1,9 +1,11 @@
-// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-peel-last-rows)))' --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-peel-last-rows{chip=sm_80})))' --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-peel-last-rows{chip=gfx942})))' --split-input-file | FileCheck %s --check-prefix=AMD
 
 !layout = !lane.layout<row_length = 512, lanes = 64, groups = 4, width = 8>
 
 // The loop takes full tiles; the last workgroup takes what is left, where
-// groups without a row work on the last one and keep nothing.
+// groups without a row work on the last one and keep nothing. AMD's loads of
+// such rows are dropped.
 // CHECK-LABEL: gpu.func @tail(
 // CHECK-SAME:    %[[X:.*]]: memref<?x512xf32>, %[[S:.*]]: memref<?xf32>, %[[BEGIN:.*]]: index, %[[ROWS:.*]]: index, %[[STEP:.*]]: index, %[[W:.*]]: index, %[[WS:.*]]: index)
 // CHECK:         %[[TILES:.*]] = arith.divui %[[ROWS]], %{{.*}} : index
@@ -29,6 +31,13 @@
 // CHECK:           scf.yield %[[LOOP]]
 // CHECK:         } {lane.part = #lane.part<tail>}
 // CHECK:         "test.use"(%[[TOTAL]])
+// AMD-LABEL:   gpu.func @tail(
+// AMD:           scf.if
+// AMD:             arith.minui
+// AMD-NEXT:        %[[COUNT:.*]] = arith.subi
+// AMD:             lane.load_scalar_predicated %{{.*}} from %[[TILE:[0-9]+]] count %[[COUNT]]
+// AMD-NEXT:        rocdl.sched.barrier 0
+// AMD-NEXT:        lane.load_predicated %{{.*}} from %[[TILE]] count %[[COUNT]]
 gpu.module @m {
   gpu.func @tail(%x: memref<?x512xf32>, %s: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index) {
     %layout = lane.layout : !layout

@@ -23,11 +23,11 @@ from typing import Any
 
 from lnbwd import compiler, schedule
 from lnbwd._files import check_writable, read_document, write_whole
-from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape
 
 from . import lnbwd_opt
 from .lnbwd_opt import Refused, Selection, TuneError
+from .progress import Progress
 
 FORMAT, VERSION = "lnbwd-tune-candidates", 1
 MANIFEST, ARCHIVE = "manifest.json", "kernels.zip"

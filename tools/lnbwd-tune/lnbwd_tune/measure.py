@@ -32,12 +32,12 @@ from lnbwd import _chips, runtime
 from lnbwd._contest import Contest, Rotation
 from lnbwd._files import read_document, write_whole
 from lnbwd._library import library_folders
-from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape
 
 from . import prediction
 from .candidates import ARCHIVE, read_manifest
 from .lnbwd_opt import TuneError
+from .progress import Progress
 
 FORMAT, VERSION = "lnbwd-tune-results", 1
 
@@ -178,7 +178,7 @@ def measure(folder: pathlib.Path, device_name: str, budget: float, output: pathl
 
 
 # What the results say of the time of each candidate whose numbers are right, by its place among the
-# problem's. Takes the buffers, these candidates, the place of the cost model's own choice, when of
+# problem's. Takes the buffers, these candidates, the place of the model's own choice, when of
 # ``time.monotonic()`` to come to an end, and what to tell of it.
 Timer = Callable[[Rotation, dict[int, runtime.Kernel], int, float, Callable[[str], None]],
                  dict[int, dict[str, Any]]]

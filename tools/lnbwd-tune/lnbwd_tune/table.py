@@ -18,7 +18,7 @@ from . import prediction
 from .lnbwd_opt import TuneError
 
 FORMAT, VERSION = "lnbwd-tuned-schedules", 1
-# The cost model's pick is good if it is within this of the best: measured, and predicted, where
+# The model's pick is good if it is within this of the best: measured, and predicted, where
 # nothing is noise.
 MODEL_BOUND, PREDICTED_BOUND = 1.05, 1.03
 # A winner on rows of so many bytes is taken where the number of rows is not known.

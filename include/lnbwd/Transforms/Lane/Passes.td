@@ -238,8 +238,9 @@ def PeelLastRowsPass
     The last tile of a `lane.for_rows` over several groups may be partial. The
     loop then runs over the full tiles alone, and the last workgroup, which
     never has more full tiles than another, processes the rest. Groups whose row
-    is out of bounds load the last row there and store nothing. A loop with one
-    group has full tiles in any case.
+    is out of bounds store nothing; on AMD's chips their loads are dropped, on
+    others they load the last row. A loop with one group has full tiles in any
+    case.
 
     Before:
 
@@ -273,7 +274,9 @@ def PeelLastRowsPass
     } {lane.part = #lane.part<tail>}
     ```
   }];
+  let options = [ChipOption];
   let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::ROCDL::ROCDLDialect",
                            "::mlir::scf::SCFDialect"];
   let statistics = [Statistic<"numPeeled", "peeled", "Row loops peeled">];
 }

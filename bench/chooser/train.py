@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Trains the trees that choose schedules from a sweep of timed schedules.
+
+  train.py docs/sweeps/schedules-nvidia.jsonl.xz --out lib/Analysis/ScheduleTrees.nvidia.inc
+  train.py docs/sweeps/schedules-nvidia.jsonl.xz --held-out 5     the regret, cross-validated
+
+Needs LightGBM and NumPy. A sweep has a JSON object a line. The first one says what it is: "chip",
+its "family", "leaves" of a tree, "about": where times are from. Others are problems: "program",
+MLIR with one lnbwd.rowwise; "rows", its M; "schedules", each as the option `schedule` takes it; and
+"us", the microseconds of each. In the place of "us" it may have "registers" of a lane, each over
+those that a lane can have: what spills has more than 1. A problem counts as often as its "weight"
+says, 1 by itself, and may be of another "chip" of the family.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import lzma
+import pathlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import lightgbm
+import numpy as np
+
+TREES, REGISTER_TREES, REGISTER_LEAVES = 200, 60, 15
+# Beside the roofline, a launch takes some microseconds, whatever it does.
+LAUNCH_US = 2.0
+LEAF = 255
+# How much less a schedule counts, the longer it takes than the best of its problem.
+NEAR_BEST = 4.0
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Samples(NamedTuple):
+    """Features, logarithms to predict and weights; ``problem`` counts the programs."""
+
+    features: np.ndarray[Any, Any]
+    target: np.ndarray[Any, Any]
+    problem: np.ndarray[Any, Any]
+    weight: np.ndarray[Any, Any]
+
+
+def features_of(opt: str, chip: str, problem: dict[str, Any]) -> tuple[str, np.ndarray[Any, Any]]:
+    """The names and the features of a problem's schedules, the roofline's microseconds first."""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write("\n".join(problem["schedules"]))
+        file.flush()
+        text = subprocess.run(
+            [opt, f"--lnbwd-print-schedule-features=chip={problem.get('chip', chip)} "
+             f"rows={problem['rows']} schedules={file.name}", "-o", "/dev/null"],
+            input=problem["program"], capture_output=True, text=True, check=True).stdout
+    names, *lines = text.splitlines()
+    return names.partition(",")[2], np.array([line.split(",") for line in lines], dtype=np.float32)
+
+
+def read(opt: str, chip: str, problems: list[dict[str, Any]], key: str) -> tuple[str, Samples]:
+    """The samples of those problems that have ``key``."""
+    problems = [problem for problem in problems if key in problem]
+    with ThreadPoolExecutor() as pool:
+        found = list(pool.map(lambda problem: features_of(opt, chip, problem), problems))
+    columns = [
+        (values[:, 1:],
+         np.log(np.array(problem[key]) / (values[:, 0] + LAUNCH_US if key == "us" else 1)),
+         np.full(len(values), index), np.full(len(values), problem.get("weight", 1.0)))
+        for index, (problem, (_, values)) in enumerate(zip(problems, found, strict=True))]
+    return found[0][0], Samples(*map(np.concatenate, zip(*columns, strict=True)))
+
+
+def train(samples: Samples, trees: int, leaves: int) -> lightgbm.Booster:
+    """Trees for some samples."""
+    return lightgbm.train(
+        {"objective": "l2", "num_leaves": leaves, "learning_rate": 0.1, "min_data_in_leaf": 20,
+         "feature_fraction": 0.7, "bagging_fraction": 0.8, "bagging_freq": 1,
+         "num_threads": 1, "deterministic": True, "force_row_wise": True, "seed": 1, "verbose": -1},
+        lightgbm.Dataset(samples.features, samples.target, weight=samples.weight), trees)
+
+
+def train_times(samples: Samples, leaves: int) -> lightgbm.Booster:
+    """The trees that predict times. The best of a problem have to be told apart, those that take
+    much longer only from them."""
+    best = np.full(samples.problem.max() + 1, np.inf)
+    np.minimum.at(best, samples.problem, samples.target)
+    beyond = np.minimum(samples.target - best[samples.problem], 1)
+    weight = samples.weight * np.exp(-NEAR_BEST * beyond)
+    return train(samples._replace(weight=weight), TREES, leaves)
+
+
+def regrets(samples: Samples, leaves: int, folds: int) -> np.ndarray[Any, Any]:
+    """The time of the schedule that trees choose over that of the best, for each problem that they
+    were not trained on."""
+    found = []
+    fold = np.random.default_rng(1).integers(0, folds, samples.problem.max() + 1)
+    of = fold[samples.problem]
+    for held in range(folds):
+        model = train_times(Samples(*(part[of != held] for part in samples)), leaves)
+        for number in np.flatnonzero(fold == held):
+            mine = samples.problem == number
+            target = samples.target[mine]
+            chosen = np.asarray(model.predict(samples.features[mine])).argmin()
+            found.append(np.exp(target[chosen] - target.min()))
+    return np.array(found)
+
+
+def tables(model: lightgbm.Booster) -> Iterator[str]:
+    """A line for each tree, with its nodes as ScheduleTrees.cpp describes them: feature, threshold
+    or value, and what to skip."""
+
+    def visit(node: dict[str, Any]) -> list[tuple[int, float, int]]:
+        if "leaf_value" in node:
+            return [(LEAF, node["leaf_value"], 0)]
+        low, high = visit(node["left_child"]), visit(node["right_child"])
+        return [(node["split_feature"], node["threshold"], 1 + len(low)), *low, *high]
+
+    for tree in model.dump_model()["tree_info"]:
+        nodes = visit(tree["tree_structure"])
+        yield "".join(f"{{{feature},{float(f'{value:.5g}')}f,{skip or len(nodes) - index}}},"
+                      for index, (feature, value, skip) in enumerate(nodes))
+
+
+def main() -> int:
+    """Trains and writes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sweep", type=pathlib.Path, metavar="SWEEP")
+    parser.add_argument("--opt", default=str(ROOT / "build/bin/lnbwd-opt"), help="the compiler")
+    parser.add_argument("--held-out", type=int, metavar="FOLDS", help="print the regret")
+    parser.add_argument("--out", type=pathlib.Path, help="the file of trees")
+    options = parser.parse_args()
+    with lzma.open(options.sweep, "rt") as file:
+        about, *problems = map(json.loads, file)
+    chip, family, leaves = about["chip"], about["family"], about["leaves"]
+    names, times = read(options.opt, chip, problems, "us")
+    size = f"{len(times.target):,} schedules of {times.problem.max() + 1:,} row programs"
+    if options.held_out:
+        found = regrets(times, leaves, options.held_out)
+        print(f"{size}: regret mean {found.mean():.4f}, median {np.median(found):.4f}, "
+              f"95th percentile {np.percentile(found, 95):.4f}")
+    if options.out:
+        _, registers = read(options.opt, chip, problems, "registers")
+        features = "lib/Analysis/ScheduleFeatures.cpp"
+        blob = subprocess.run(["git", "hash-object", ROOT / features], capture_output=True,
+                              text=True, check=True).stdout.strip()[:10]
+        hashed = functools.reduce(lambda value, byte: (value ^ byte) * 0x100000001b3 % (1 << 64),
+                                  names.encode(), 0xcbf29ce484222325)  # FNV-1a
+        options.out.write_text("\n".join([
+            f"// {options.sweep.name}, {size}: {about['about']}.",
+            f"// {features} was {blob} (git log --find-object). By bench/chooser/train.py.",
+            f"LNBWD_TREES_OF(0x{hashed:016x})",
+            f"static constexpr Node {family}Times[] = {{",
+            *tables(train_times(times, leaves)), "};",
+            f"static constexpr Node {family}Registers[] = {{",
+            *tables(train(registers, REGISTER_TREES, REGISTER_LEAVES)), "};", ""]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,289 @@
+//===- ScheduleFeatures.cpp - What the learned model sees -----------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Quotients that trees, which compare one number at a time, cannot form. The
+// constants make units of them and were not fitted.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Analysis/ScheduleFeatures.h"
+
+#include "lnbwd/Analysis/ScheduleLimits.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// Rows of an operand whose number is not known: as many as move so many bytes.
+static constexpr double usualBytes = 128 * 1024 * 1024;
+/// Groups of rows, where nothing says how many there are.
+static constexpr double usualGroups = 8;
+/// Groups of lanes that issue one instruction of a wave a clock.
+static constexpr double schedulers = 4;
+/// Instructions of a wave for a function, and for a step of a reduction.
+static constexpr double functionInstructions = 8, stepInstructions = 3;
+/// Bytes of a cache line.
+static constexpr double lineBytes = 128;
+/// From a load to its value, and an exchange between waves, in microseconds.
+static constexpr double loadMicroseconds = 0.6, exchangeMicroseconds = 0.3;
+/// Registers of a lane for addresses and counters, and float32 rows that are
+/// worked on.
+static constexpr double addressRegisters = 24, workedRows = 2;
+/// Workgroups of a compute unit where the grid has no bound, at most.
+static constexpr double mostResident = 32;
+static constexpr double floatSize = 4;
+
+/// Whether an operation takes one instruction for each element or so.
+static bool isOperation(Operation *op) {
+  if (isa<vector::FMAOp>(op))
+    return true;
+  return isa<arith::ArithDialect>(op->getDialect()) &&
+         !isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp,
+              arith::BitcastOp>(op);
+}
+
+/// Whether a row needs `column` before it waits for its first sum. `behind` has
+/// how many sums each value waits for.
+static bool isNeededAtFirst(BlockArgument column,
+                            const DenseMap<Value, int64_t> &behind) {
+  SetVector<Value> needing;
+  needing.insert(column);
+  for (size_t i = 0; i < needing.size(); ++i)
+    for (Operation *user : needing[i].getUsers()) {
+      if (user->hasTrait<OpTrait::IsTerminator>() || getSummedRow(user))
+        return true;
+      for (Value result : user->getResults())
+        if (behind.lookup(result) == 0)
+          needing.insert(result);
+    }
+  return false;
+}
+
+ProgramFacts ProgramFacts::of(RowwiseOp op, int64_t rows) {
+  ProgramFacts facts = {};
+  facts.length = double(op.getRowLength());
+  facts.rowsRead = double(op.getRows().size());
+  facts.sums = double(op.getAllSums().size());
+  facts.bytesRead = double(getColumnBits(op.getRows())) / 8;
+  facts.bytesWritten = double(getColumnBits(op.getRowOuts())) / 8;
+  facts.columnBytes = double(getColumnBits(op.getAllColumns())) / 8;
+  if (std::optional<int64_t> count = op.getStaticRowCount())
+    rows = std::max<int64_t>(1, *count);
+  if (rows <= 0)
+    rows = std::max<int64_t>(
+        1, int64_t(usualBytes /
+                   ((facts.bytesRead + facts.bytesWritten) * facts.length)));
+  facts.rows = double(rows);
+  facts.groups = 1;
+  if (op.hasGroups())
+    facts.groups = double(op.getStaticGroupCount().value_or(usualGroups));
+  // How many row sums a value waits for, one after the other.
+  DenseMap<Value, int64_t> behind;
+  for (Operation &bodyOp : op.getBody().front()) {
+    int64_t depth = 0;
+    for (Value operand : bodyOp.getOperands())
+      depth = std::max(depth, behind.lookup(operand));
+    if (getSummedRow(&bodyOp)) {
+      ++facts.rowSums;
+      ++depth;
+      facts.phases = std::max(facts.phases, double(depth));
+    }
+    for (Value result : bodyOp.getResults())
+      behind[result] = depth;
+    if (bodyOp.getNumResults() != 1 ||
+        !isa<VectorType>(bodyOp.getResult(0).getType()))
+      continue;
+    if (isOperation(&bodyOp))
+      ++facts.operations;
+    else if (isa<math::MathDialect>(bodyOp.getDialect()) &&
+             !isa<math::AbsFOp, math::FmaOp, math::CopySignOp, math::SqrtOp,
+                  math::RsqrtOp>(bodyOp))
+      ++facts.functions;
+  }
+  for (BlockArgument column : op.getBody().front().getArguments().slice(
+           op.getRows().size(), op.getAllColumns().size()))
+    if (!isNeededAtFirst(column, behind))
+      facts.lateColumnBytes +=
+          double(cast<VectorType>(column.getType()).getElementTypeBitWidth()) /
+          8;
+  return facts;
+}
+
+double ProgramFacts::getRooflineMicroseconds(const ChipInfo &chip) const {
+  return rows * length * std::max(bytesRead + bytesWritten, 1.0) /
+         (double(chip.limits.gigabytesPerSecond) * 1e3);
+}
+
+/// Rows that a workgroup's loop has in flight beside those that it works on.
+static double getTilesInFlight(const ScheduleFields &schedule) {
+  if (schedule.stages)
+    return double(schedule.stages);
+  return schedule.prefetch ? 1.0 + double(schedule.unroll) : 1.0;
+}
+
+static float log2Of(double value) {
+  return float(std::log2(std::max(value, 1e-6)));
+}
+
+ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
+                                    const ScheduleFields &schedule,
+                                    const ChipInfo &chip) {
+  auto units = double(chip.computeUnits), wave = double(chip.waveSize);
+  auto lanes = double(schedule.threadsPerRow);
+  auto groups = double(schedule.rowGroups);
+  auto width = double(schedule.vectorWidth);
+  auto split = double(schedule.workgroupsPerRow);
+  double bytes = std::max(program.bytesRead + program.bytesWritten, 1.0);
+  double elementBytes = program.rowsRead > 0
+                            ? program.bytesRead / program.rowsRead
+                            : std::max(program.bytesWritten, floatSize);
+  double roofline = program.getRooflineMicroseconds(chip);
+
+  // A workgroup: its lanes and their elements of a row.
+  double columns =
+      double(schedule.columnTile ? schedule.columnTile
+                                 : getSharedColumns(int64_t(program.length),
+                                                    schedule.workgroupsPerRow,
+                                                    schedule.vectorWidth));
+  double tiles = schedule.columnTile ? std::ceil(program.length / columns) : 1;
+  double waves = std::ceil(lanes * groups / wave);
+  double accesses = std::ceil(columns / (lanes * width));
+  double elements = accesses * width;
+  double rowWaves = std::ceil(lanes / wave);
+  bool isExchanged = program.rowSums > 0 && (lanes > wave || split > 1);
+  bool isShifted =
+      schedule.stages &&
+      (std::fmod(columns * elementBytes, 16) != 0 ||
+       (split > 1 && std::fmod(program.length * elementBytes, 16) != 0));
+
+  // What of it a compute unit has room for.
+  double inFlight = getTilesInFlight(schedule);
+  double packed = schedule.stages ? 1 : inFlight;
+  double registers =
+      addressRegisters +
+      elements *
+          (workedRows + program.sums +
+           (program.columnBytes + packed * program.bytesRead) / floatSize);
+  auto granule = double(chip.limits.registerGranule);
+  double ofUnit = double(chip.registersPerComputeUnit) *
+                  double(chip.limits.computeUnitsTogether);
+  double limit =
+      std::min(double(chip.maxRegistersPerLane),
+               std::floor(ofUnit / (waves * wave) / granule) * granule);
+  double taken =
+      std::ceil(std::min(registers, std::max(limit, 1.0)) / granule) * granule;
+  double rowBytes = groups * columns * program.bytesRead;
+  double shared = 1024 + double(schedule.stages) * rowBytes;
+  if (groups > 1)
+    shared += columns *
+              (floatSize * program.sums * groups * 0.75 + program.columnBytes);
+  double sharedShare =
+      shared / double(chip.limits.computeUnitSharedMemoryBytes);
+  double room = std::max(
+      1.0, std::min({std::floor(ofUnit / (taken * waves * wave)) /
+                         double(chip.limits.computeUnitsTogether),
+                     double(chip.limits.computeUnitThreads) / (waves * wave),
+                     std::floor(1 / sharedShare)}));
+
+  // The grid, and how often it fills the chip.
+  double ofWorkgroup = schedule.rowsPerWorkgroup
+                           ? double(schedule.rowsPerWorkgroup)
+                           : program.rows / program.groups;
+  double grid = std::ceil(program.rows / ofWorkgroup);
+  double together = mostResident;
+  if (schedule.workgroupsPerComputeUnit && schedule.rowsPerWorkgroup) {
+    together = double(schedule.workgroupsPerComputeUnit);
+    grid = std::max(1.0, std::min(grid, std::floor(together * units / split)));
+  }
+  double workgroups = grid * split * tiles;
+  double resident = std::min({room, together, std::ceil(workgroups / units)});
+  double rounds = std::max(1.0, workgroups / (units * resident));
+  double iterations = std::ceil(program.rows / (grid * groups));
+  double busiest = std::ceil(workgroups / units) * iterations * groups * units /
+                   (program.rows * split * tiles);
+
+  // What it issues and waits for, over the time of its bytes.
+  double perRow =
+      accesses * (program.rowsRead + 1) +
+      elements * (program.operations + program.sums + program.rowSums +
+                  functionInstructions * program.functions) +
+      program.rowSums * stepInstructions * std::log2(std::min(lanes, wave));
+  double issue = program.rows * split * tiles *
+                 std::max(lanes / wave, 1 / groups) * perRow /
+                 (std::min(workgroups, units) * schedulers *
+                  double(chip.limits.megahertz));
+  double latency =
+      std::ceil(rounds) * iterations *
+      (loadMicroseconds / inFlight +
+       (isExchanged ? exchangeMicroseconds * std::max(1.0, program.phases)
+                    : 0));
+  double accessLanes = std::min(lanes, wave) * width * elementBytes / lineBytes;
+  bool isApart = std::fmod(columns * elementBytes, lineBytes) != 0;
+
+  ScheduleFeatures values;
+  auto set = [&](Feature feature, double value) {
+    values[size_t(feature)] = float(value);
+  };
+  set(Feature::roofline_log, log2Of(roofline));
+  set(Feature::row_bytes_log, log2Of(program.length * bytes));
+  set(Feature::unit_rows_log, log2Of(program.rows / units));
+  set(Feature::read_share, program.bytesRead / bytes);
+  set(Feature::element_bytes, elementBytes);
+  set(Feature::column_share, program.columnBytes / bytes);
+  set(Feature::late_column_share, program.lateColumnBytes / bytes);
+  set(Feature::sums, program.sums);
+  set(Feature::row_sums, program.rowSums);
+  set(Feature::phases, program.phases);
+  set(Feature::operations, program.operations / bytes);
+  set(Feature::functions, program.functions / bytes);
+  set(Feature::row_waves_log, log2Of(lanes / wave));
+  set(Feature::row_groups_log, log2Of(groups));
+  set(Feature::access_bytes, width * elementBytes);
+  set(Feature::accesses, accesses);
+  set(Feature::lane_elements, elements);
+  set(Feature::idle_share, elements * lanes / columns - 1);
+  set(Feature::row_workgroups, split);
+  set(Feature::stages, double(schedule.stages));
+  set(Feature::prefetch, double(schedule.prefetch));
+  set(Feature::unroll, double(schedule.unroll));
+  set(Feature::unit_workgroups, double(schedule.workgroupsPerComputeUnit));
+  set(Feature::dependent_launch, double(schedule.dependentLaunch));
+  set(Feature::prefetch_before, double(schedule.prefetchBeforeDependency));
+  set(Feature::shifted, double(isShifted));
+  set(Feature::workgroup_waves, waves);
+  set(Feature::register_share, registers / std::max(limit, 1.0));
+  set(Feature::resident_waves, resident * waves);
+  set(Feature::rounds, rounds);
+  set(Feature::iterations_log, log2Of(iterations));
+  set(Feature::uneven_share, busiest);
+  set(Feature::in_flight_log, log2Of(resident * rowBytes * inFlight * units /
+                                     (double(chip.limits.gigabytesPerSecond) *
+                                      1e3 * loadMicroseconds)));
+  set(Feature::line_share,
+      std::max(std::ceil(accessLanes), accessLanes + double(isApart)) /
+          accessLanes);
+  set(Feature::issue_log, log2Of(issue / roofline));
+  set(Feature::latency_log, log2Of(latency / roofline));
+  set(Feature::dispatch_log, log2Of(workgroups / units / roofline));
+  set(Feature::exchange, isExchanged ? rowWaves * split * program.phases : 0);
+  set(Feature::combine, elements * program.sums * std::log2(groups + 1));
+  // A workgroup that has all rows of its columns leaves no partial sums.
+  double partials = schedule.rowsPerWorkgroup ? grid : 0;
+  set(Feature::partial_share,
+      2 * floatSize * program.sums * partials / (program.rows * bytes));
+  set(Feature::shared_share, sharedShare);
+  return values;
+}
