@@ -13,14 +13,19 @@ micro-batches, and those of ranks. The result has the bits of the whole batch in
         loss(x).backward()
         tree.add(rows=x.shape[0])
     tree.reduce(group)                  # p.grad of each parameter, the same in all ranks
+
+DistributedDataParallel does so by itself with :func:`ddp_hook`. Gradients that are partial DTensors
+(norms of tensor-parallel models) are taken as they are, and become replicated ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.tensor import DTensor, Partial, Replicate
 
 LEAST_LEAF_ROWS, MOST_LEAF_ROWS, LEAF_ELEMENTS = 32, 512, 32768
 
@@ -55,6 +60,18 @@ def _check_cut(rows: Sequence[int], row_length: int, part: str) -> None:
             f"there, or give up the bits of the whole batch with torch's own reduction")
 
 
+def _local(gradient: torch.Tensor, index: int) -> torch.Tensor:
+    """This rank's part of a gradient: of a DTensor, which has to be a partial sum."""
+    if not isinstance(gradient, DTensor):
+        return gradient
+    if gradient.placements != (Partial("sum"),):
+        raise TypeError(
+            f"expected the gradient of parameter {index} to be a plain tensor, or a DTensor with "
+            f"the placement Partial('sum') alone, got {gradient.placements}: what was reduced or "
+            "sharded before has lost its order; with FSDP2, name norms in ignored_params")
+    return gradient.to_local()
+
+
 class GradientTree:
     """The gradients of parameters, from parts of a batch.
 
@@ -81,7 +98,7 @@ class GradientTree:
         """Takes ``grad`` of all parameters, of the next ``rows`` rows, and leaves None.
 
         Raises:
-            TypeError: a gradient is missing or no float32.
+            TypeError: a gradient is missing, no float32, or a DTensor that is no partial sum.
         """
         gradients = []
         for index, parameter in enumerate(self._parameters):
@@ -91,7 +108,7 @@ class GradientTree:
                     f"expected a float32 gradient of parameter {index}, got "
                     f"{'none' if gradient is None else gradient.dtype}: call backward() before, "
                     "and keep parameters in float32, since 16 bits are rounded part by part")
-            gradients.append(gradient.reshape(-1))
+            gradients.append(_local(gradient, index).reshape(-1))
         self._nodes.append(torch.cat(gradients))
         self._parts.append(rows)
         self._rows.append(rows)
@@ -132,7 +149,10 @@ class GradientTree:
         begin = 0
         for parameter in self._parameters:
             end = begin + parameter.numel()
-            parameter.grad = total[begin:end].reshape(parameter.shape)
+            gradient = total[begin:end].reshape(parameter.shape)
+            if isinstance(parameter, DTensor):
+                gradient = DTensor.from_local(gradient, parameter.device_mesh, [Replicate()])
+            parameter.grad = gradient
             begin = end
 
 
@@ -148,3 +168,52 @@ def reduce_gradients(parameters: Iterable[torch.nn.Parameter], rows: int,
     tree = GradientTree(parameters)
     tree.add(rows)
     tree.reduce(group)
+
+
+def ddp_hook(parameters: Iterable[torch.nn.Parameter], rows: int, row_length: int | None = None
+             ) -> Callable[[Any, Any], torch.futures.Future[torch.Tensor]]:
+    """A communication hook for DistributedDataParallel: the mean over ranks of the gradients of
+    ``parameters`` is added in the order of the whole batch, and that of all others by all-reduce::
+
+        model.register_comm_hook(None, lnbwd.distributed.ddp_hook(norm.parameters(), rows=4096))
+
+    A backward pass of each rank has ``rows`` rows. Micro-batches are not for it: see
+    :class:`GradientTree`, with DDP's ``no_sync``. The hook's state is the group, or None.
+
+    Raises:
+        ValueError: there are no parameters, or such a rank has no node of the tree.
+        TypeError: in the backward pass: a gradient is no float32.
+    """
+    taken = list(parameters)
+    if not taken:
+        raise ValueError("expected parameters whose gradients are added, got none")
+    _check_cut([rows, rows], row_length or taken[0].numel(), "rank")
+
+    def hook(group: dist.ProcessGroup | None, bucket: Any) -> torch.futures.Future[torch.Tensor]:
+        buffer: torch.Tensor = bucket.buffer()
+        world = dist.get_world_size(group)
+        ours = [gradient for parameter, gradient in
+                zip(bucket.parameters(), bucket.gradients(), strict=True)
+                if any(parameter is other for other in taken)]
+        if ours and buffer.dtype != torch.float32:
+            raise TypeError(f"expected gradients in float32, got {buffer.dtype}: keep the "
+                            "parameters of norms in float32, since 16 bits are rounded rank by "
+                            "rank")
+        nodes = torch.cat([gradient.reshape(-1) for gradient in ours] or [buffer[:0]])
+        gathered = [torch.empty_like(nodes) for _ in range(world)]
+        if ours:
+            dist.all_gather(gathered, nodes, group=group)
+        reduced: torch.futures.Future[list[torch.Tensor]] = dist.all_reduce(
+            buffer, group=group, async_op=True).get_future()
+
+        def finish(_: torch.futures.Future[list[torch.Tensor]]) -> torch.Tensor:
+            total = _add_pairs(gathered) + 0.0
+            buffer.div_(world)
+            for gradient, sums in zip(ours, total.split([g.numel() for g in ours]), strict=True):
+                gradient.copy_(sums.div(world).view_as(gradient))
+            return buffer
+
+        return reduced.then(finish)
+
+    hook.__annotations__.clear()  # DDP refuses those that are strings.
+    return hook

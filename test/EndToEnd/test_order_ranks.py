@@ -10,8 +10,10 @@ import multiprocessing
 import numpy as np
 import pytest
 
+import compiling
 import device as devices
 import family
+from lnbwd import CompileError
 from test_order import inputs_of, run
 
 torch = pytest.importorskip("torch")
@@ -41,21 +43,96 @@ def with_gradients(parameters, gradients):
     return parameters
 
 
+class Affine(torch.nn.Module):
+    """Two parameters of a norm, whose gradients are those that are given, and one of somebody
+    else."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.ParameterList(torch.zeros(N) for _ in NAMES)
+        self.other = torch.nn.Linear(4, 4, bias=False)
+
+    def forward(self, nodes, other):
+        return sum((p * torch.from_numpy(node)).sum()
+                   for p, node in zip(self.norm, nodes, strict=True)) + self.other(other).sum()
+
+
+def reduce_plain(distributed, nodes, rows, other):
+    parameters = with_gradients([torch.nn.Parameter(torch.zeros(N)) for _ in NAMES], nodes)
+    distributed.reduce_gradients(parameters, rows)
+    return parameters
+
+
+def reduce_partial(distributed, nodes, rows, other):
+    """Gradients of a tensor-parallel model's norm."""
+    from torch.distributed import tensor
+
+    mesh = torch.distributed.init_device_mesh("cpu", (torch.distributed.get_world_size(),))
+    parameters = [torch.nn.Parameter(tensor.distribute_tensor(torch.zeros(N), mesh))
+                  for _ in NAMES]
+    for parameter, node in zip(parameters, nodes, strict=True):
+        parameter.grad = tensor.DTensor.from_local(torch.from_numpy(node), mesh,
+                                                   [tensor.Partial()])
+    distributed.reduce_gradients(parameters, rows, mesh.get_group())
+    for parameter in parameters:
+        assert parameter.grad.placements == (tensor.Replicate(),)
+        parameter.grad = tensor.DTensor.from_local(parameter.grad.to_local().clone(), mesh,
+                                                   [tensor.Shard(0)], shape=(N,), stride=(1,))
+    with pytest.raises(TypeError, match="with FSDP2, name norms in ignored_params"):
+        distributed.reduce_gradients(parameters, rows, mesh.get_group())
+    # Once more, as the caller sees it.
+    return reduce_plain(distributed, nodes, rows, other)
+
+
+def reduce_sharded(distributed, nodes, rows, other):
+    """FSDP2 leaves the norm's parameters alone."""
+    from torch.distributed.fsdp import fully_shard
+
+    model = Affine()
+    mesh = torch.distributed.init_device_mesh("cpu", (torch.distributed.get_world_size(),))
+    fully_shard(model, mesh=mesh, ignored_params=set(model.norm))
+    model(nodes, other).backward()
+    distributed.reduce_gradients(model.norm, rows)
+    return model.norm
+
+
+def reduce_by_hook(distributed, nodes, rows, other):
+    model = torch.nn.parallel.DistributedDataParallel(Affine())
+    model.register_comm_hook(None, distributed.ddp_hook(model.module.norm, rows))
+    model(nodes, other).backward()
+    world = torch.distributed.get_world_size()
+    mean = (world - 1) / 2  # Of the ranks' numbers.
+    assert torch.equal(model.module.other.weight.grad, torch.full((4, 4), mean))
+    for parameter in model.module.norm:
+        parameter.grad *= world
+    return model.module.norm
+
+
+WAYS = (reduce_plain, reduce_partial, reduce_sharded, reduce_by_hook)
+
+
 def rank_of(rank, world, store, nodes, parts, results):
     from lnbwd import distributed
 
+    torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank,
                                          world_size=world)
-    parameters = with_gradients([torch.nn.Parameter(torch.zeros(N)) for _ in NAMES], nodes[rank])
-    try:
-        distributed.reduce_gradients(parameters, parts[rank])
-        results.put((rank, [parameter.grad.numpy().tobytes() for parameter in parameters]))
-    except ValueError as error:
-        results.put((rank, str(error)))
+    other = torch.full((1, 4), float(rank))
+    found = []
+    # Ranks of DDP have equally many rows.
+    for way in WAYS if len(set(parts)) == 1 else WAYS[:-1]:
+        try:
+            found.append([parameter.grad.numpy().tobytes()
+                          for parameter in way(distributed, nodes[rank], parts[rank], other)])
+        except ValueError as error:
+            found.append(str(error))
+    results.put((rank, found))
     torch.distributed.destroy_process_group()
 
 
-@pytest.mark.parametrize("parts", [(2 * LEAF, 2 * LEAF), (LEAF, LEAF, 20), (40, 40)])
+@pytest.mark.parametrize("parts", [
+    (4 * LEAF,), (LEAF, LEAF, 20), (40, 40), (LEAF,) * 4,
+    *(pytest.param(parts, marks=pytest.mark.full) for parts in ((2 * LEAF,) * 2, (LEAF,) * 8))])
 def test_ranks(build, tmp_path, parts):
     nodes, expected = nodes_of(build, tmp_path, parts)
     context = multiprocessing.get_context("spawn")
@@ -68,11 +145,12 @@ def test_ranks(build, tmp_path, parts):
     found = [results.get() for _ in processes]
     for process in processes:
         process.join()
-    for _, result in found:
-        if parts[0] % LEAF:
-            assert "expected every rank but the last to have 32 * 2^k rows" in result
-        else:
-            assert result == [gradient.tobytes() for gradient in expected]
+    for _, ways in found:
+        for way, result in zip(WAYS, ways, strict=False):
+            if parts[0] % LEAF:
+                assert "expected every rank but the last to have 32 * 2^k rows" in result, way
+            else:
+                assert result == [gradient.tobytes() for gradient in expected], way
 
 
 @pytest.mark.parametrize("parts", [(LEAF,) * 4, (2 * LEAF,) * 3, (LEAF, LEAF, 7), (50,)])
@@ -105,4 +183,14 @@ def test_wrong_use():
         tree.add(rows)
     with pytest.raises(ValueError, match="expected every micro-batch but the last to have 32"):
         tree.reduce()
-    assert [distributed.leaf_rows(n) for n in (64, 96, 520, 4096, 65536)] == [512, 256, 32, 32, 32]
+
+
+@pytest.mark.parametrize("n", [48, 64, 96, 520, 1024, 4096])
+def test_leaves_are_those_of_the_compiler(build, n):
+    from lnbwd import distributed
+
+    case = family.Case("layer_norm_bwd", "gfx942", "f32", n)
+    options = "order=canonical schedule=rows_per_workgroup=17,threads_per_row=64"
+    with pytest.raises(CompileError, match=f"expected rows_per_workgroup to be a "
+                       f"multiple of {distributed.leaf_rows(n)} for rows of {n} columns, got 17"):
+        compiling.compile_text(build, family.source(case), case.chip, options)
