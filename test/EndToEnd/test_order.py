@@ -28,9 +28,9 @@ def runtime(build):
     return devices.Runtime(build)
 
 
-def launch(build, runtime, folder, chip, text, pipeline, rows, inputs):
+def launch(build, runtime, folder, chip, text, pipeline, rows, inputs, order="order=canonical"):
     """The bits of what a program writes, by name; NVIDIA's kernels as PTX on the CPU."""
-    code = compiling.compile_text(build, text, chip, f"order=canonical {pipeline}".strip())
+    code = compiling.compile_text(build, text, chip, f"{order} {pipeline}".strip())
     if chip.startswith("sm"):
         found = ptx_machine.launch(code.decode(), rows,
                                    {name: bits.tobytes() for name, bits in inputs.items()})
@@ -138,6 +138,27 @@ def test_rows_behind(build, runtime, tmp_path):
     found = run(build, runtime, tmp_path, case, rows, shorter)
     assert found["dx"] == expected["dx"][:len(found["dx"])]
     assert (found["dgamma"], found["dbeta"]) == (expected["dgamma"], expected["dbeta"])
+
+
+@pytest.mark.parametrize("n, rows", [(1000, 300), (4093, 65), (96, 1200)])
+def test_errors(build, runtime, tmp_path, n, rows):
+    """Of the sums over rows, against float64, as the root of the mean square: how much larger than
+    the default order's the page says that they are."""
+    case = family.Case("layer_norm_bwd", "gfx942", "f32", n)
+    inputs = inputs_of(case, rows)
+    values = {name: bits.view(np.float32).astype(np.float64) for name, bits in inputs.items()}
+    dy, x = (values[name].reshape(rows, n) for name in ("dy", "x"))
+    normal = (x - values["mean"][:, None]) * values["rstd"][:, None]
+    exact = {"dgamma": (dy * normal).sum(0), "dbeta": dy.sum(0)}
+    errors = []
+    for order in ("order=canonical", ""):
+        found = launch(build, runtime, tmp_path, case.chip, family.source(case), "", rows, inputs,
+                       order)
+        errors.append({name: np.sqrt(np.square(np.frombuffer(found[name], np.float32)
+                                               - exact[name]).mean()) for name in exact})
+    canonical, default = errors
+    for name in exact:
+        assert canonical[name] <= 1.6 * default[name], (name, canonical, default)
 
 
 # ---- The order ----
