@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The pytest plugin: ``pytest --amdgpu gfx942`` runs a file's Triton kernels on a simulated chip.
 
-docs/pytest.md describes the options.
+README.md describes the options.
 """
 
 from __future__ import annotations

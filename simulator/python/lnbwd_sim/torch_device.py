@@ -7,7 +7,7 @@ A ``TorchFunctionMode`` sees each call of PyTorch in Python. It has tensors that
 the GPU made on the CPU, marks their storages, and answers for marked storages what a GPU would:
 ``tensor.device``, ``is_cuda``, copies between the two. Operators are those of the CPU. Kernels get
 the storages' own addresses; each is a buffer of the simulator with the storage's bounds.
-simulator/docs/pytest.md says why it is done this way.
+simulator/README.md says how it looks from a test.
 """
 
 from __future__ import annotations
