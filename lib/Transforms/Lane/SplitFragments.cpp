@@ -200,15 +200,15 @@ public:
 
 private:
   LogicalResult split(Operation *op);
-  template <typename Op> LogicalResult splitLoad(Op op);
-  LogicalResult splitReceive(lane::ReceiveOp op);
-  LogicalResult splitLoadColumns(lane::LoadColumnsOp op);
-  LogicalResult splitStore(lane::StoreOp op);
-  LogicalResult splitAccumulate(lane::AccumulateOp op);
-  LogicalResult splitFold(lane::FoldOp op);
+  template <typename Op> LogicalResult splitAccesses(Op op);
+  LogicalResult splitAccesses(lane::ReceiveOp op);
+  LogicalResult splitAccesses(lane::LoadColumnsOp op);
+  LogicalResult splitAccesses(lane::StoreOp op);
+  LogicalResult splitAccesses(lane::AccumulateOp op);
+  LogicalResult splitAccesses(lane::FoldOp op);
   LogicalResult splitSlices(ImplicitLocOpBuilder &b, lane::FoldOp op);
-  LogicalResult splitCombine(lane::CombineGroupsOp op);
-  LogicalResult splitStoreSum(lane::StoreSumOp op);
+  LogicalResult splitAccesses(lane::CombineGroupsOp op);
+  LogicalResult splitAccesses(lane::StoreSumOp op);
   LogicalResult splitRegions(Operation *op);
 
   /// Access `access` of a fragment. A failure was reported.
@@ -323,7 +323,7 @@ FailureOr<Value> Splitter::get(Value fragment, int64_t access) {
 //===----------------------------------------------------------------------===//
 
 /// One load for each memory and access, access by access.
-template <typename Op> LogicalResult Splitter::splitLoad(Op op) {
+template <typename Op> LogicalResult Splitter::splitAccesses(Op op) {
   int64_t accesses = op.getLayout().getType().getAccesses();
   for (int64_t i = 0; i < accesses; ++i)
     for (auto [memory, fragment] :
@@ -343,7 +343,7 @@ template <typename Op> LogicalResult Splitter::splitLoad(Op op) {
 }
 
 /// One operation for each access: a stage has all operands of its rows.
-LogicalResult Splitter::splitReceive(lane::ReceiveOp op) {
+LogicalResult Splitter::splitAccesses(lane::ReceiveOp op) {
   for (int64_t i = 0; i < op.getLayout().getType().getAccesses(); ++i) {
     SmallVector<Type> types;
     for (Type type : op.getFragments().getTypes())
@@ -359,7 +359,7 @@ LogicalResult Splitter::splitReceive(lane::ReceiveOp op) {
   return success();
 }
 
-LogicalResult Splitter::splitLoadColumns(lane::LoadColumnsOp op) {
+LogicalResult Splitter::splitAccesses(lane::LoadColumnsOp op) {
   auto load = lane::LoadColumnsOp::create(
       b, op.getLoc(), splitTypes(op.getResultTypes()), op.getMemories(),
       op.getLayout(), op.getEach());
@@ -368,7 +368,7 @@ LogicalResult Splitter::splitLoadColumns(lane::LoadColumnsOp op) {
   return success();
 }
 
-LogicalResult Splitter::splitStore(lane::StoreOp op) {
+LogicalResult Splitter::splitAccesses(lane::StoreOp op) {
   for (int64_t i = 0; i < op.getLayout().getType().getAccesses(); ++i) {
     FailureOr<Value> value = get(op.getFragment(), i);
     if (failed(value))
@@ -381,7 +381,7 @@ LogicalResult Splitter::splitStore(lane::StoreOp op) {
   return success();
 }
 
-LogicalResult Splitter::splitAccumulate(lane::AccumulateOp op) {
+LogicalResult Splitter::splitAccesses(lane::AccumulateOp op) {
   int64_t accesses = getFragmentType(op.getType()).getDimSize(0);
   SmallVector<Value> results;
   for (int64_t i = 0; i < accesses; ++i) {
@@ -419,7 +419,7 @@ LogicalResult Splitter::splitSlices(ImplicitLocOpBuilder &b, lane::FoldOp op) {
   return success();
 }
 
-LogicalResult Splitter::splitFold(lane::FoldOp op) {
+LogicalResult Splitter::splitAccesses(lane::FoldOp op) {
   ImplicitLocOpBuilder at(op.getLoc(), op);
   if (op.getSlices())
     return splitSlices(at, op);
@@ -439,7 +439,7 @@ LogicalResult Splitter::splitFold(lane::FoldOp op) {
   return success();
 }
 
-LogicalResult Splitter::splitCombine(lane::CombineGroupsOp op) {
+LogicalResult Splitter::splitAccesses(lane::CombineGroupsOp op) {
   FailureOr<SmallVector<Value>> sums = getAll(op.getSums());
   if (failed(sums))
     return failure();
@@ -450,7 +450,7 @@ LogicalResult Splitter::splitCombine(lane::CombineGroupsOp op) {
   return success();
 }
 
-LogicalResult Splitter::splitStoreSum(lane::StoreSumOp op) {
+LogicalResult Splitter::splitAccesses(lane::StoreSumOp op) {
   for (int64_t i = 0; i < op.getLayout().getType().getAccesses(); ++i) {
     FailureOr<Value> sum = get(op.getSum(), i);
     if (failed(sum))
@@ -540,42 +540,13 @@ LogicalResult Splitter::split(Operation *op) {
     return success();
   }
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([&](lane::LoadOp op) {
-        done.insert(op);
-        return splitLoad(op);
-      })
-      .Case([&](lane::LoadPredicatedOp op) {
-        done.insert(op);
-        return splitLoad(op);
-      })
-      .Case([&](lane::ReceiveOp op) {
-        done.insert(op);
-        return splitReceive(op);
-      })
-      .Case([&](lane::LoadColumnsOp op) {
-        done.insert(op);
-        return splitLoadColumns(op);
-      })
-      .Case([&](lane::StoreOp op) {
-        done.insert(op);
-        return splitStore(op);
-      })
-      .Case([&](lane::AccumulateOp op) {
-        done.insert(op);
-        return splitAccumulate(op);
-      })
-      .Case([&](lane::FoldOp op) {
-        done.insert(op);
-        return splitFold(op);
-      })
-      .Case([&](lane::CombineGroupsOp op) {
-        done.insert(op);
-        return splitCombine(op);
-      })
-      .Case([&](lane::StoreSumOp op) {
-        done.insert(op);
-        return splitStoreSum(op);
-      })
+      .Case<lane::LoadOp, lane::LoadPredicatedOp, lane::ReceiveOp,
+            lane::LoadColumnsOp, lane::StoreOp, lane::AccumulateOp,
+            lane::FoldOp, lane::CombineGroupsOp, lane::StoreSumOp>(
+          [&](auto op) {
+            done.insert(op);
+            return splitAccesses(op);
+          })
       // Elementwise operations are split where their result is first needed.
       .Default([&](Operation *op) {
         if (isElementwise(op))
