@@ -12,6 +12,8 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from .errors import LibraryError
 
@@ -35,8 +37,9 @@ def find_library(name: str) -> pathlib.Path | None:
     return None
 
 
-def open_library(name: str, remedy: str) -> ctypes.CDLL:
-    """Opens the shared library ``name``.
+def open_library(name: str, signatures: Mapping[str, tuple[Any, Sequence[Any]]],
+                 remedy: str) -> ctypes.CDLL:
+    """Opens the shared library ``name``, with the result and the arguments of each function.
 
     Raises:
         LibraryError: there is no such file, or it cannot be loaded; the message ends in ``remedy``.
@@ -48,6 +51,10 @@ def open_library(name: str, remedy: str) -> ctypes.CDLL:
             places += ", which LNBWD_LIBRARY_DIR names"
         raise LibraryError(f"lib{name}.so was not found in {places}; {remedy}")
     try:
-        return ctypes.CDLL(str(path))
+        library = ctypes.CDLL(str(path))
     except OSError as error:
         raise LibraryError(f"cannot load {path}: {error}; {remedy}") from error
+    for function, (result, arguments) in signatures.items():
+        getattr(library, function).restype = result
+        getattr(library, function).argtypes = arguments
+    return library

@@ -67,12 +67,7 @@ _TEXT_PARTS = ("isa", "llvm")
 
 @functools.lru_cache(maxsize=1)
 def _library() -> ctypes.CDLL:
-    library = open_library("lnbwd-compiler", _REMEDY)
-    for name, (result, arguments) in _SIGNATURES.items():
-        function = getattr(library, name)
-        function.restype = result
-        function.argtypes = arguments
-    return library
+    return open_library("lnbwd-compiler", _SIGNATURES, _REMEDY)
 
 
 @functools.lru_cache(maxsize=1)

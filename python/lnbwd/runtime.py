@@ -108,12 +108,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 
 @functools.lru_cache(maxsize=1)
 def _library() -> ctypes.CDLL:
-    library = open_library("lnbwd-runtime", _REMEDY)
-    for name, (result, arguments) in _SIGNATURES.items():
-        function = getattr(library, name)
-        function.restype = result
-        function.argtypes = arguments
-    return library
+    return open_library("lnbwd-runtime", _SIGNATURES, _REMEDY)
 
 
 def library_version() -> str:
