@@ -16,7 +16,6 @@
 
 #include "lnbwd/Config.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Dialect/LNBwd/IR/ProgramAttr.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

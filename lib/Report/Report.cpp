@@ -17,6 +17,7 @@
 #include "MachineCode.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -225,7 +226,7 @@ getStaticRows(ModuleOp module, const PlanReader &plan, StringRef name) {
       continue;
     auto rank = function.getArgAttrOfType<IntegerAttr>(unsigned(i),
                                                        argumentRowRankAttr);
-    rows = getStaticRowCount(cast<ShapedType>(type), rank ? rank.getInt() : 1);
+    rows = getRowLayout(cast<ShapedType>(type), rank ? rank.getInt() : 1).count;
     if (!rows)
       return std::nullopt;
   }

@@ -18,7 +18,6 @@
 
 #include "lnbwd/Analysis/ProductFusion.h"
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
-#include "lnbwd/Dialect/LNBwd/IR/RowElements.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/ProductPasses.h"
 

@@ -20,7 +20,6 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
-#include "lnbwd/Dialect/LNBwd/IR/RowElements.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/ProductPasses.h"
 

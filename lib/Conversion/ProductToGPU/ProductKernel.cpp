@@ -17,7 +17,6 @@
 #include "../RowwiseToLane/KernelFrame.h"
 
 #include "lnbwd/Analysis/ProductTiling.h"
-#include "lnbwd/Dialect/LNBwd/IR/RowElements.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
 

@@ -8,8 +8,6 @@
 
 #include "RowPhases.h"
 
-#include "lnbwd/Dialect/LNBwd/IR/RowElements.h"
-
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;

@@ -13,7 +13,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
-#include "lnbwd/Dialect/LNBwd/IR/ProgramAttr.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

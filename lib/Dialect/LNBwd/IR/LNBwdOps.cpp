@@ -16,6 +16,7 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/PatternMatch.h"
@@ -53,4 +54,23 @@ LogicalResult GroupCountOp::verify() {
                        "groups, got ")
            << getDims() << " of " << type;
   return success();
+}
+
+bool lnbwd::hasRows(Operation &op) {
+  auto isVector = [](Type type) { return isa<VectorType>(type); };
+  return llvm::any_of(op.getOperandTypes(), isVector) ||
+         llvm::any_of(op.getResultTypes(), isVector);
+}
+
+bool lnbwd::isRowElementOp(Operation &op) {
+  // Not of its operands alone is where a row is.
+  if (op.getNumRegions() != 0 || !isPure(&op) || isa<IndexOp>(op))
+    return false;
+  if (!hasRows(op))
+    return true;
+  if (auto spread = dyn_cast<vector::BroadcastOp>(op))
+    return !isa<VectorType>(spread.getSourceType());
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return isa<SplatElementsAttr>(constant.getValue());
+  return isa<vector::FMAOp>(op) || OpTrait::hasElementwiseMappableTraits(&op);
 }

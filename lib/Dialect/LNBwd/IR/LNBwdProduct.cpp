@@ -13,8 +13,6 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "OperandChecks.h"
 
-#include "lnbwd/Dialect/LNBwd/IR/RowElements.h"
-
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;

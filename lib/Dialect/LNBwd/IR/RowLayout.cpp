@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/MathExtras.h"
@@ -63,11 +62,6 @@ static std::optional<int64_t> getStride(MemRefType type, size_t leading,
   if (ShapedType::isDynamic(*stride) || *stride < length)
     return std::nullopt;
   return stride;
-}
-
-std::optional<int64_t> lnbwd::getStaticRowCount(ShapedType type,
-                                                int64_t rowRank) {
-  return getRowLayout(type, rowRank).count;
 }
 
 RowLayout lnbwd::getRowLayout(ShapedType type, int64_t rowRank) {

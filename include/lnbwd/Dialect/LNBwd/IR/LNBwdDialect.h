@@ -75,6 +75,10 @@ inline constexpr llvm::StringLiteral kernelInfoAttr = "lnbwd.kernel_info";
 /// The attribute of a function that says what it computes, a
 /// NamedOperationAttr.
 inline constexpr llvm::StringLiteral operationAttr = "lnbwd.operation";
+/// The attribute of a function that says what it computes operation by
+/// operation, where operationAttr does not: the key `program` of the launch
+/// plan, a string of JSON.
+inline constexpr llvm::StringLiteral programAttr = "lnbwd.program";
 /// The attribute of a module with the schedules that its row programs must not
 /// be given, since they made a kernel spill: a dictionary of arrays of
 /// ScheduleAttr, by the programs' entries.
@@ -123,11 +127,6 @@ RowwiseOp cloneWithOperands(mlir::RewriterBase &rewriter, RowwiseOp op,
                             const llvm::BitVector &keepInput,
                             const llvm::BitVector &keepOutput);
 
-/// The number of rows in a row block of type `type` whose last `rowRank`
-/// dimensions are a row; nothing where a dimension before those is dynamic.
-std::optional<int64_t> getStaticRowCount(mlir::ShapedType type,
-                                         int64_t rowRank);
-
 /// The row that `op`, of the region of a row program, sums up or takes the
 /// largest element of; null if it does neither. A sum of rows of length 1
 /// counts in both its forms: upstream folds `vector.reduction` of one element
@@ -135,6 +134,18 @@ std::optional<int64_t> getStaticRowCount(mlir::ShapedType type,
 mlir::Value getSummedRow(mlir::Operation *op);
 /// Whether `op`, for which getSummedRow gives a row, takes its largest element.
 bool isRowMaximum(mlir::Operation *op);
+
+/// Whether an operation takes or gives rows.
+bool hasRows(mlir::Operation &op);
+/// Whether `op` can be done on any part of a row, as all of a row program but
+/// its row sums can, and what may be in a product's epilogue: it is
+/// elementwise, a splat constant, `vector.broadcast` of a scalar, or a pure
+/// operation on scalars.
+bool isRowElementOp(mlir::Operation &op);
+/// What isRowElementOp accepts, in the words of an error.
+inline constexpr llvm::StringLiteral rowElementOps =
+    "an elementwise operation, a splat constant, vector.broadcast of a "
+    "scalar, or a pure operation on scalars";
 
 /// Lets one-shot bufferization turn row programs on tensors into row programs
 /// on memrefs.
