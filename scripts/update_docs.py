@@ -301,7 +301,6 @@ def lane_dialect_page(tools: Tools) -> str:
 # The files that describe passes: heading, name of the registration, file.
 PASS_FILES = (
     ("Row programs", "LNBwd", "include/lnbwd/Transforms/Passes.td"),
-    ("Products of matrices", "LNBwdProduct", "include/lnbwd/Transforms/ProductPasses.td"),
     ("From level to level", "LNBwdConversion", "include/lnbwd/Conversion/Passes.td"),
     ("The lane level", "LNBwdLane", "include/lnbwd/Transforms/Lane/Passes.td"),
     ("The launch plan", "LNBwdLaunchPlan", "include/lnbwd/LaunchPlan/Passes.td"),

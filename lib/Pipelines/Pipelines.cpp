@@ -17,7 +17,6 @@
 #include "lnbwd/Target/TargetBackend.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 #include "lnbwd/Transforms/Passes.h"
-#include "lnbwd/Transforms/ProductPasses.h"
 
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"

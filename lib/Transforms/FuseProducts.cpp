@@ -19,7 +19,7 @@
 #include "lnbwd/Analysis/ProductFusion.h"
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Target/PassOptions.h"
-#include "lnbwd/Transforms/ProductPasses.h"
+#include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Builders.h"
@@ -29,7 +29,7 @@
 
 namespace lnbwd {
 #define GEN_PASS_DEF_FUSEPRODUCTSPASS
-#include "lnbwd/Transforms/ProductPasses.h.inc"
+#include "lnbwd/Transforms/Passes.h.inc"
 } // namespace lnbwd
 
 using namespace mlir;

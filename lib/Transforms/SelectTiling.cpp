@@ -13,11 +13,11 @@
 
 #include "lnbwd/Analysis/ProductTiling.h"
 #include "lnbwd/Target/PassOptions.h"
-#include "lnbwd/Transforms/ProductPasses.h"
+#include "lnbwd/Transforms/Passes.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_SELECTTILINGPASS
-#include "lnbwd/Transforms/ProductPasses.h.inc"
+#include "lnbwd/Transforms/Passes.h.inc"
 } // namespace lnbwd
 
 using namespace mlir;

@@ -21,7 +21,7 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Target/PassOptions.h"
-#include "lnbwd/Transforms/ProductPasses.h"
+#include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -32,7 +32,7 @@
 
 namespace lnbwd {
 #define GEN_PASS_DEF_SPLITCONTRACTIONSPASS
-#include "lnbwd/Transforms/ProductPasses.h.inc"
+#include "lnbwd/Transforms/Passes.h.inc"
 } // namespace lnbwd
 
 using namespace mlir;

@@ -457,7 +457,6 @@ def passes() -> dict[str, str]:
                for record in re.findall(r"#define GEN_PASS_DEF_(\w+)", file.read_text())}
     return {name: sources[record.upper()]
             for file in sorted((ROOT / "include").rglob("Passes.td"))
-            + sorted((ROOT / "include").rglob("ProductPasses.td"))
             for record, name in re.findall(r'^def (\w+)\s*:\s*Pass<\s*"(lnbwd-[\w-]+)"',
                                            file.read_text(), re.MULTILINE)}
 

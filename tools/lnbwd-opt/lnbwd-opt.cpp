@@ -24,7 +24,6 @@
 #include "lnbwd/Target/BundleWriter.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 #include "lnbwd/Transforms/Passes.h"
-#include "lnbwd/Transforms/ProductPasses.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/InitAllPasses.h"
@@ -290,7 +289,6 @@ static int run(int argc, char **argv) {
   registerCompilerDialects(registry);
   registerAllPasses();
   registerLNBwdPasses();
-  registerLNBwdProductPasses();
   registerLNBwdLanePasses();
   registerLNBwdConversionPasses();
   registerLNBwdLaunchPlanPasses();
