@@ -477,32 +477,11 @@ LogicalResult StoreSumOp::verify() {
 // Bytes in flight
 //===----------------------------------------------------------------------===//
 
-/// Barriers that count bytes: so many `i64` of workgroup memory.
-static LogicalResult verifyByteBarriers(Operation *op, Type barriers) {
-  auto type = cast<MemRefType>(barriers);
-  auto space = dyn_cast_or_null<gpu::AddressSpaceAttr>(type.getMemorySpace());
-  bool isShared = space && space.getValue() == gpu::AddressSpace::Workgroup;
-  if (isShared && type.getRank() == 1 && type.hasStaticShape() &&
-      type.getElementType().isInteger(64))
-    return success();
-  return op->emitOpError("expected barriers to be a memref of i64 in workgroup "
-                         "memory, of rank 1 and a known size, got ")
-         << type;
-}
-
-LogicalResult InitByteBarriersOp::verify() {
-  return verifyByteBarriers(*this, getBarriers().getType());
-}
-
 LogicalResult ExpectBytesOp::verify() {
   if (int32_t(getBytes()) < 1)
     return emitOpError("expected bytes to be at least 1, got ")
            << int32_t(getBytes());
-  return verifyByteBarriers(*this, getBarriers().getType());
-}
-
-LogicalResult AwaitBytesOp::verify() {
-  return verifyByteBarriers(*this, getBarriers().getType());
+  return success();
 }
 
 LogicalResult SendToPeersOp::verify() {
@@ -512,7 +491,7 @@ LogicalResult SendToPeersOp::verify() {
                "expected a layout whose workgroup has a fragment of the "
                "row's columns, got ")
            << layout;
-  return verifyByteBarriers(*this, getBarriers().getType());
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,7 +1,7 @@
 // RUN: lnbwd-opt %s --split-input-file --verify-diagnostics
 
 func.func @f(%b: memref<4xi64>) {
-  // expected-error@+1 {{expected barriers to be a memref of i64 in workgroup memory, of rank 1 and a known size, got 'memref<4xi64>'}}
+  // expected-error@+1 {{operand #0 must be barriers, a memref of i64 in workgroup memory, of rank 1 and a known size, but got 'memref<4xi64>'}}
   lane.init_byte_barriers %b : memref<4xi64>
   return
 }
@@ -9,7 +9,7 @@ func.func @f(%b: memref<4xi64>) {
 // -----
 
 func.func @f(%b: memref<?xi64, #gpu.address_space<workgroup>>, %i: index, %phase: i32) {
-  // expected-error@+1 {{expected barriers to be a memref of i64 in workgroup memory, of rank 1 and a known size}}
+  // expected-error@+1 {{must be barriers, a memref of i64 in workgroup memory, of rank 1 and a known size}}
   lane.await_bytes %b[%i] phase %phase : memref<?xi64, #gpu.address_space<workgroup>>
   return
 }

@@ -21,11 +21,13 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 // Barriers that count bytes
 //===----------------------------------------------------------------------===//
 
-class Lane_ByteBarrierOp<string mnemonic> : Lane_Op<mnemonic> {
-  let hasVerifier = 1;
-}
+def Lane_ByteBarriers : ConfinedType<MemRefRankOf<[I64], [1]>, [
+    HasStaticShapePred,
+    CPred<"::mlir::gpu::GPUDialect::hasWorkgroupMemoryAddressSpace("
+          "::llvm::cast<::mlir::MemRefType>($_self))">
+  ], "barriers, a memref of i64 in workgroup memory, of rank 1 and a known size">;
 
-def Lane_InitByteBarriersOp : Lane_ByteBarrierOp<"init_byte_barriers"> {
+def Lane_InitByteBarriersOp : Lane_Op<"init_byte_barriers"> {
   let summary = "Initialise barriers that count transferred bytes";
   let description = [{
     Each element of `barriers`, which are `i64` in workgroup memory, becomes a
@@ -40,11 +42,11 @@ def Lane_InitByteBarriersOp : Lane_ByteBarrierOp<"init_byte_barriers"> {
     lane.init_byte_barriers %barriers : memref<4xi64, #gpu.address_space<workgroup>>
     ```
   }];
-  let arguments = (ins AnyMemRef:$barriers);
+  let arguments = (ins Lane_ByteBarriers:$barriers);
   let assemblyFormat = "$barriers attr-dict `:` type($barriers)";
 }
 
-def Lane_ExpectBytesOp : Lane_ByteBarrierOp<"expect_bytes"> {
+def Lane_ExpectBytesOp : Lane_Op<"expect_bytes"> {
   let summary = "Announce bytes to a transaction barrier";
   let description = [{
     `bytes` have to arrive before the phase of element `index` of `barriers`
@@ -57,13 +59,14 @@ def Lane_ExpectBytesOp : Lane_ByteBarrierOp<"expect_bytes"> {
     lane.expect_bytes %barriers[%index], 128 : memref<4xi64, #gpu.address_space<workgroup>>
     ```
   }];
-  let arguments = (ins AnyMemRef:$barriers, Index:$index, I32Attr:$bytes);
+  let arguments = (ins Lane_ByteBarriers:$barriers, Index:$index, I32Attr:$bytes);
   let assemblyFormat = [{
     $barriers `[` $index `]` `,` $bytes attr-dict `:` type($barriers)
   }];
+  let hasVerifier = 1;
 }
 
-def Lane_AwaitBytesOp : Lane_ByteBarrierOp<"await_bytes"> {
+def Lane_AwaitBytesOp : Lane_Op<"await_bytes"> {
   let summary = "Wait until all announced bytes have arrived";
   let description = [{
     All lanes wait until the phase of element `index` of `barriers` completes;
@@ -77,7 +80,7 @@ def Lane_AwaitBytesOp : Lane_ByteBarrierOp<"await_bytes"> {
         : memref<4xi64, #gpu.address_space<workgroup>>
     ```
   }];
-  let arguments = (ins AnyMemRef:$barriers, Index:$index, I32:$phase);
+  let arguments = (ins Lane_ByteBarriers:$barriers, Index:$index, I32:$phase);
   let assemblyFormat = [{
     $barriers `[` $index `]` `phase` $phase attr-dict `:` type($barriers)
   }];
@@ -87,7 +90,7 @@ def Lane_AwaitBytesOp : Lane_ByteBarrierOp<"await_bytes"> {
 // Workgroups of a cluster, which share rows
 //===----------------------------------------------------------------------===//
 
-def Lane_SendToPeersOp : Lane_ByteBarrierOp<"send_to_peers"> {
+def Lane_SendToPeersOp : Lane_Op<"send_to_peers"> {
   let summary = "Send a wave's numbers to all workgroups that share the row";
   let description = [{
     Each wave writes `numbers`, which are the same in all its lanes, to `memory`
@@ -106,12 +109,13 @@ def Lane_SendToPeersOp : Lane_ByteBarrierOp<"send_to_peers"> {
   }];
   let arguments = (ins VectorOfRankAndType<[1], [F32]>:$numbers,
                        MemRefRankOf<[F32], [1]>:$memory, Index:$slot,
-                       AnyMemRef:$barriers, Index:$index, Lane_Layout:$layout);
+                       Lane_ByteBarriers:$barriers, Index:$index, Lane_Layout:$layout);
   let assemblyFormat = [{
     $numbers `to` $memory `[` $slot `]` `counted` `by` $barriers `[` $index `]`
     `at` $layout attr-dict `:` type($layout) `,` type($numbers) `,` type($memory)
     `,` type($barriers)
   }];
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
