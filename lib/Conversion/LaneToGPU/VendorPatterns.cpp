@@ -118,9 +118,6 @@ static Value emitLoadPredicated(IndexBuilder &b, Type type, Value memory,
 static Value emitRowLoadPredicated(IndexBuilder &b, Type type, Value memory,
                                    Value tile, Value count, Value group,
                                    Value column = {}) {
-  auto multiply = [&](Value lhs, int64_t rhs) -> Value {
-    return rhs == 1 ? lhs : b.multiply(lhs, rhs);
-  };
   // Of a view whose rows are not those of the kernel, all is in bounds.
   MemRefLayoutAttrInterface layout =
       cast<MemRefType>(memory.getType()).getLayout();
@@ -142,10 +139,11 @@ static Value emitRowLoadPredicated(IndexBuilder &b, Type type, Value memory,
           return emitLoadPredicated(b, type, buffer, b.index(0), size, offset);
         }
         int64_t stride = getRowStride(buffer);
-        Value offset = multiply(place.front(), stride);
+        Value offset = b.multiply(place.front(), stride);
         if (column)
           offset = b.add(offset, place.back());
-        Value size = multiply(count, stride), begin = multiply(tile, stride);
+        Value size = b.multiply(count, stride),
+              begin = b.multiply(tile, stride);
         return emitLoadPredicated(b, type, buffer, begin, size, offset);
       });
 }

@@ -114,16 +114,7 @@ ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
       lane::lookupExchange(op, wave.waveSize);
   if (!exchange)
     return rewriter.notifyMatchFailure(op, "expected memory for the exchange");
-  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-  auto index = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(b, value);
-  };
-  auto add = [&](Value lhs, Value rhs) -> Value {
-    return arith::AddIOp::create(b, lhs, rhs);
-  };
-  auto multiply = [&](Value lhs, int64_t rhs) -> Value {
-    return rhs == 1 ? lhs : arith::MulIOp::create(b, lhs, index(rhs));
-  };
+  IndexBuilder b(op.getLoc(), rewriter);
   SmallVector<Value> reduced = wave.reduce(b, op, op.getPartials());
   auto count = int64_t(reduced.size());
   // The iteration is where its half begins, from here on.
@@ -131,22 +122,22 @@ ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
                                                        exchange->iteration)
                         .getResult(0);
   Value group = lane::GroupOp::create(b, b.getIndexType(), op.getLayout());
-  Value ofGroup = multiply(group, exchange->slots * count);
-  Value base = add(add(iteration, index(exchange->offset)), ofGroup);
+  Value ofGroup = b.multiply(group, exchange->slots * count);
+  Value base = b.add(b.add(iteration, exchange->offset), ofGroup);
   auto slotType = VectorType::get({count}, b.getF32Type());
   Value mine = vector::FromElementsOp::create(b, slotType, reduced);
   Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getLayout());
-  Value number = arith::DivUIOp::create(b, laneOfRow, index(wave.waveSize));
+  Value number = b.divide(laneOfRow, wave.waveSize);
   llvm::MaybeAlign aligned = exchange->getAlignment(count);
   vector::StoreOp::create(b, mine, exchange->memory,
-                          ValueRange{add(base, multiply(number, count))},
+                          ValueRange{b.add(base, b.multiply(number, count))},
                           /*nontemporal=*/false, aligned);
   lane::BarrierOp::create(b);
   SmallVector<Value> slots;
   for (int64_t i = 0; i < exchange->slots; ++i)
-    slots.push_back(vector::LoadOp::create(
-        b, slotType, exchange->memory, ValueRange{add(base, index(i * count))},
-        /*nontemporal=*/false, aligned));
+    slots.push_back(vector::LoadOp::create(b, slotType, exchange->memory,
+                                           ValueRange{b.add(base, i * count)},
+                                           /*nontemporal=*/false, aligned));
 
   rewriter.replaceOp(op, lane::combineSlots(b, op, slots));
   return success();
@@ -193,17 +184,14 @@ static void lowerIterations(gpu::GPUFuncOp kernel,
       asked.push_back(op);
   });
   for (Operation *op : asked) {
-    ImplicitLocOpBuilder b(op->getLoc(), op);
+    IndexBuilder b(op->getLoc(), op);
     Value result;
     if (isa<lane::FirstIterationOp>(op))
-      result = arith::ConstantIndexOp::create(b, 0);
+      result = b.index(0);
     else if (isa<lane::NextIterationOp>(op) && exchange.getBarriers())
-      result = arith::AddIOp::create(b, op->getOperand(0),
-                                     arith::ConstantIndexOp::create(b, 1));
+      result = b.add(op->getOperand(0), 1);
     else if (isa<lane::NextIterationOp>(op) && exchange.isNeeded())
-      result = arith::SubIOp::create(
-          b, arith::ConstantIndexOp::create(b, exchange.getHalf()),
-          op->getOperand(0));
+      result = b.subtract(b.index(exchange.getHalf()), op->getOperand(0));
     else
       result = op->getOperand(0);
     op->getResult(0).replaceAllUsesWith(result);

@@ -41,18 +41,6 @@ private:
 };
 } // namespace
 
-static Value makeIndex(ImplicitLocOpBuilder &b, int64_t value) {
-  return arith::ConstantIndexOp::create(b, value);
-}
-
-static Value add(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
-  return arith::AddIOp::create(b, lhs, rhs);
-}
-
-static Value multiply(ImplicitLocOpBuilder &b, Value lhs, int64_t rhs) {
-  return rhs == 1 ? lhs : arith::MulIOp::create(b, lhs, makeIndex(b, rhs));
-}
-
 Value ReduceOverPeers::getNeutral(ImplicitLocOpBuilder &b, lane::ReduceOp op) {
   SmallVector<Value> numbers;
   for (size_t i = 0; i < op.getPartials().size(); ++i) {
@@ -65,7 +53,7 @@ Value ReduceOverPeers::getNeutral(ImplicitLocOpBuilder &b, lane::ReduceOp op) {
   return vector::FromElementsOp::create(b, type, numbers);
 }
 
-lane::PeerSlots lane::exchangeWithPeers(ImplicitLocOpBuilder &b, ReduceOp op,
+lane::PeerSlots lane::exchangeWithPeers(IndexBuilder &b, ReduceOp op,
                                         const Exchange &exchange,
                                         int64_t waveSize, ValueRange numbers,
                                         int64_t first) {
@@ -76,33 +64,28 @@ lane::PeerSlots lane::exchangeWithPeers(ImplicitLocOpBuilder &b, ReduceOp op,
   Value iteration = UnrealizedConversionCastOp::create(b, b.getIndexType(),
                                                        exchange.iteration)
                         .getResult(0);
-  Value half = multiply(
-      b, arith::RemUIOp::create(b, iteration, makeIndex(b, 2)), exchange.half);
+  Value half = b.multiply(b.remainder(iteration, 2), exchange.half);
   Value group = GroupOp::create(b, b.getIndexType(), op.getLayout());
   int64_t offset = exchange.offset + first;
-  Value ofGroup = multiply(b, group, exchange.slots * count);
-  Value base = add(b, add(b, half, makeIndex(b, offset)), ofGroup);
+  Value ofGroup = b.multiply(group, exchange.slots * count);
+  Value base = b.add(b.add(half, b.index(offset)), ofGroup);
   auto slotType = VectorType::get({count}, b.getF32Type());
   Value sent = vector::FromElementsOp::create(b, slotType, numbers);
   Value laneOfRow = LaneOp::create(b, b.getIndexType(), op.getLayout());
-  Value waveOfRow =
-      arith::DivUIOp::create(b, laneOfRow, makeIndex(b, waveSize));
-  Value laneOfWave =
-      arith::RemUIOp::create(b, laneOfRow, makeIndex(b, waveSize));
+  Value waveOfRow = b.divide(laneOfRow, waveSize);
+  Value laneOfWave = b.remainder(laneOfRow, waveSize);
   // The workgroups of a row are neighbours in the grid's second dimension.
-  Value workgroup = gpu::BlockIdOp::create(b, gpu::Dimension::y);
-  Value slot = add(b, multiply(b, workgroup, waves), waveOfRow);
-  Value place = add(b, base, multiply(b, slot, count));
-  Value ofRow = arith::RemUIOp::create(b, iteration, makeIndex(b, 2));
-  Value phaseOfOp = makeIndex(b, int64_t(op.getPhase()));
-  Value barrier = add(b, multiply(b, ofRow, exchange.barriersOfRow), phaseOfOp);
+  Value workgroup = b.blockId(gpu::Dimension::y);
+  Value slot = b.add(b.multiply(workgroup, waves), waveOfRow);
+  Value place = b.add(base, b.multiply(slot, count));
+  Value ofRow = b.remainder(iteration, 2);
+  Value phaseOfOp = b.index(int64_t(op.getPhase()));
+  Value barrier = b.add(b.multiply(ofRow, exchange.barriersOfRow), phaseOfOp);
   int64_t bytes = 4 * count * waves * op.getPeers() * layout.getGroups();
   ExpectBytesOp::create(b, exchange.barriers, barrier, uint32_t(bytes));
   SendToPeersOp::create(b, sent, exchange.memory, place, exchange.barriers,
                         barrier, op.getLayout());
-  Value two = makeIndex(b, 2);
-  Value pairs = arith::DivUIOp::create(b, iteration, makeIndex(b, 2));
-  Value phase = arith::RemUIOp::create(b, pairs, two);
+  Value phase = b.remainder(b.divide(iteration, 2), 2);
   AwaitBytesOp::create(b, exchange.barriers, barrier,
                        arith::IndexCastOp::create(b, b.getI32Type(), phase));
   return {base, laneOfWave};
@@ -118,7 +101,7 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
       lane::lookupExchange(op, wave.waveSize);
   if (!exchange)
     return rewriter.notifyMatchFailure(op, "expected memory for the exchange");
-  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  IndexBuilder b(op.getLoc(), rewriter);
   SmallVector<Value> reduced = wave.reduce(b, op, op.getPartials());
   auto count = int64_t(reduced.size());
   auto slotType = VectorType::get({count}, b.getF32Type());
@@ -126,18 +109,18 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
       b, op, *exchange, wave.waveSize, reduced, /*first=*/0);
   SmallVector<Value> slots;
   for (int64_t i = 0; i < exchange->slots; i += wave.waveSize) {
-    Value number = add(b, laneOfWave, makeIndex(b, i));
-    Value last = makeIndex(b, exchange->slots - 1);
+    Value number = b.add(laneOfWave, b.index(i));
+    Value last = b.index(exchange->slots - 1);
     bool mayExceed = i + wave.waveSize > exchange->slots;
     Value readable =
         mayExceed ? Value(arith::MinUIOp::create(b, number, last)) : number;
     Value slot = vector::LoadOp::create(
         b, slotType, exchange->memory,
-        ValueRange{add(b, base, multiply(b, readable, count))});
+        ValueRange{b.add(base, b.multiply(readable, count))});
     if (mayExceed) {
       Value inBounds =
           arith::CmpIOp::create(b, arith::CmpIPredicate::ule, number, last);
-      slot = arith::SelectOp::create(b, inBounds, slot, getNeutral(b, op));
+      slot = b.select(inBounds, slot, getNeutral(b, op));
     }
     slots.push_back(slot);
   }

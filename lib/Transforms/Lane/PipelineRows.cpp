@@ -17,6 +17,7 @@
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/PassOptions.h"
+#include "lnbwd/Transforms/Lane/IndexBuilder.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -43,20 +44,13 @@ public:
         b(loop.getLoc(), loop) {}
 
 protected:
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
-  Value add(Value lhs, Value rhs) { return arith::AddIOp::create(b, lhs, rhs); }
-  Value isBelow(Value lhs, Value rhs) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lhs, rhs);
-  }
-  Value getGroups() { return index(loop.getLayout().getType().getGroups()); }
+  Value getGroups() { return b.index(loop.getLayout().getType().getGroups()); }
 
   lane::ForRowsOp loop;
   /// Whether loads of out-of-bounds rows are dropped, without a branch.
   bool dropsLoads;
   lane::RowLoads loads;
-  ImplicitLocOpBuilder b;
+  IndexBuilder b;
 };
 
 /// Rewrites one loop so that an iteration takes several tiles.
@@ -114,7 +108,7 @@ static lane::GridDependencyWaitOp findAwait(lane::ForRowsOp loop) {
 
 void Unroller::run(int64_t tiles) {
   Value end = loop.getEnd(), step = loop.getStep();
-  Value stride = arith::MulIOp::create(b, step, index(tiles));
+  Value stride = b.multiply(step, b.index(tiles));
   // No row is worked on out of bounds: all tiles are whole.
   auto unrolled = lane::ForRowsOp::create(
       b, loop.getBegin(), end, stride, loop.getLayout(), /*workgroup=*/Value(),
@@ -123,16 +117,16 @@ void Unroller::run(int64_t tiles) {
   unrolled.setWhole(true);
 
   b.setInsertionPointToStart(&unrolled.getBody().front());
-  Value last = arith::SubIOp::create(b, end, index(1));
+  Value last = b.subtract(end, b.index(1));
   Value first = unrolled.getTile();
   Value row = lane::RowOp::create(b, first, loop.getLayout());
   SmallVector<Tile> iteration(static_cast<size_t>(tiles));
   for (auto [i, tile] : llvm::enumerate(iteration)) {
     if (i) {
-      first = add(first, step);
-      row = add(row, step);
+      first = b.add(first, step);
+      row = b.add(row, step);
     }
-    tile.inBounds = isBelow(row, end);
+    tile.inBounds = b.below(row, end);
     tile.mapping.map(loop.getTile(), first);
     // NVIDIA's chips may read the last row once more.
     loads.map(tile.mapping,
@@ -173,11 +167,11 @@ void Unroller::awaitBehindLoads() {
 
 /// Loads the rows of a tile as far as they are in bounds.
 SmallVector<Value> Unroller::loadPredicated(Value tile) {
-  Value left = arith::SubIOp::create(b, loop.getEnd(), tile);
+  Value left = b.subtract(loop.getEnd(), tile);
   Value atMost = arith::MinUIOp::create(b, left, getGroups());
-  Value none = index(0);
+  Value none = b.index(0);
   Value count =
-      arith::SelectOp::create(b, isBelow(tile, loop.getEnd()), atMost, none);
+      arith::SelectOp::create(b, b.below(tile, loop.getEnd()), atMost, none);
   SmallVector<Value> loaded = loads.loadPredicated(b, tile, count);
   loads.share(b, loaded);
   return loaded;
@@ -215,11 +209,11 @@ void Prefetcher::run() {
   Value row = lane::RowOp::create(b, pipelined.getTile(), loop.getLayout());
   SmallVector<Value> next;
   if (dropsLoads) {
-    next = loadTile(lane::PartKind::NextLoad, add(pipelined.getTile(), step));
+    next = loadTile(lane::PartKind::NextLoad, b.add(pipelined.getTile(), step));
     ROCDL::SchedBarrier::create(b, /*mask=*/0);
   } else {
-    Value nextRow = add(row, step);
-    Value last = arith::SubIOp::create(b, rows, index(1));
+    Value nextRow = b.add(row, step);
+    Value last = b.subtract(rows, b.index(1));
     nextRow = arith::MinUIOp::create(b, nextRow, last);
     next = pack(loads.load(b, nextRow));
   }
@@ -244,13 +238,13 @@ void Prefetcher::runPaired() {
   // A loop that tests at its end, under its condition: the optimiser moves
   // loads from before a condition after it, and does not keep their order.
   auto any = scf::IfOp::create(
-      b, isBelow(begin, loop.getEnd()),
+      b, b.below(begin, loop.getEnd()),
       [&](OpBuilder &, Location) {
         SmallVector<Value> first =
             loadInOrder(lane::PartKind::FirstLoad, begin);
         SmallVector<Value> second =
-            loadInOrder(lane::PartKind::FirstSecondLoad, add(begin, step));
-        Value stride = arith::MulIOp::create(b, step, index(2));
+            loadInOrder(lane::PartKind::FirstSecondLoad, b.add(begin, step));
+        Value stride = b.multiply(step, b.index(2));
         lane::ForRowsOp pipelined = makeLoop(stride, {first, second});
         pipelined.setEntered(true);
         writePair(pipelined);
@@ -271,7 +265,7 @@ void Prefetcher::writePair(lane::ForRowsOp pipelined) {
   b.setInsertionPointToStart(&pipelined.getBody().front());
   Value step = loop.getStep(), stride = pipelined.getStep();
   Value first = pipelined.getTile();
-  Value second = add(first, step), third = add(first, stride);
+  Value second = b.add(first, step), third = b.add(first, stride);
   ValueRange state(pipelined.getStateArguments());
   size_t numState = loop.getNumResults();
   ValueRange loaded = state.drop_front(numState);
@@ -281,7 +275,7 @@ void Prefetcher::writePair(lane::ForRowsOp pipelined) {
       workOn(first, row, state.take_front(numState), loaded.take_front(count));
   SmallVector<Value> nextFirst = loadInOrder(lane::PartKind::NextLoad, third);
   auto ifSecond = scf::IfOp::create(
-      b, isBelow(second, loop.getEnd()),
+      b, b.below(second, loop.getEnd()),
       [&](OpBuilder &, Location) {
         Value row = lane::RowOp::create(b, second, loop.getLayout());
         scf::YieldOp::create(
@@ -294,7 +288,7 @@ void Prefetcher::writePair(lane::ForRowsOp pipelined) {
   SmallVector<Value> results(ifSecond.getResults());
   llvm::append_range(results, nextFirst);
   llvm::append_range(
-      results, loadInOrder(lane::PartKind::SecondLoad, add(second, stride)));
+      results, loadInOrder(lane::PartKind::SecondLoad, b.add(second, stride)));
   lane::YieldOp::create(b, results);
 }
 
@@ -312,10 +306,10 @@ SmallVector<Value> Prefetcher::loadInOrder(lane::PartKind part, Value tile) {
 /// else what comes of it may not be used.
 SmallVector<Value> Prefetcher::loadTile(lane::PartKind part, Value tile) {
   auto attribute = lane::PartAttr::get(b.getContext(), part);
-  Value inBounds = isBelow(tile, loop.getEnd());
+  Value inBounds = b.below(tile, loop.getEnd());
   if (dropsLoads) {
-    Value none = index(0);
-    Value count = arith::SelectOp::create(b, inBounds, getGroups(), none);
+    Value none = b.index(0);
+    Value count = b.select(inBounds, getGroups(), none);
     SmallVector<Value> loaded = pack(loads.loadPredicated(b, tile, count));
     auto begin = inBounds.getDefiningOp()->getIterator();
     for (Operation &op : llvm::make_range(begin, b.getInsertionPoint()))

@@ -14,6 +14,7 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "lnbwd/Transforms/Lane/IndexBuilder.h"
 #include "lnbwd/Transforms/Lane/PartialSums.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 
@@ -21,7 +22,6 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/TypeUtilities.h"
 
 #include <utility>
@@ -54,7 +54,7 @@ private:
   lane::LayoutType getTileType();
 
   lane::ForRowsOp loop;
-  ImplicitLocOpBuilder b;
+  IndexBuilder b;
   /// The columns at work, and what is known of them.
   TypedValue<lane::LayoutType> tile;
   IRMapping known;
@@ -80,13 +80,10 @@ lane::LayoutType Reloader::getTileType() {
 /// A loop over the columns that carries `initial`; what follows is written into
 /// it.
 scf::ForOp Reloader::makeColumnLoop(ValueRange initial) {
-  auto index = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(b, value);
-  };
   lane::LayoutType type = getTileType();
-  Value begin = index(0), end = index(type.getRowLength());
+  Value begin = b.index(0), end = b.index(type.getRowLength());
   auto columns = scf::ForOp::create(b, begin, end,
-                                    index(type.getAccessColumns()), initial);
+                                    b.index(type.getAccessColumns()), initial);
   columns->setAttr(lane::partAttr, lane::PartAttr::getReload(b.getContext()));
   b.setInsertionPointToStart(columns.getBody());
   Value first = type.getColumns() ? columns.getInductionVar() : Value();

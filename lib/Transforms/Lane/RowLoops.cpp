@@ -8,6 +8,8 @@
 
 #include "RowLoops.h"
 
+#include "lnbwd/Transforms/Lane/IndexBuilder.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -121,15 +123,12 @@ SmallVector<Value> lane::writeBody(ImplicitLocOpBuilder &b, ForRowsOp loop,
 /// Writes the body of `loop` for the rows from `tile` up to `rows`, which are
 /// not all of a tile, going on from what the loop leaves. Returns what the body
 /// yields.
-static SmallVector<Value> writeLastRows(ImplicitLocOpBuilder &b,
-                                        lane::ForRowsOp loop, Value tile,
-                                        Value rows,
+static SmallVector<Value> writeLastRows(IndexBuilder &b, lane::ForRowsOp loop,
+                                        Value tile, Value rows,
                                         lane::OutOfBoundsRows outOfBounds) {
   Value own = lane::RowOp::create(b, tile, loop.getLayout());
-  Value one = arith::ConstantIndexOp::create(b, 1);
-  Value last = arith::SubIOp::create(b, rows, one);
-  Value inBounds =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, own, rows);
+  Value last = b.subtract(rows, b.index(1));
+  Value inBounds = b.below(own, rows);
   Value row = arith::MinUIOp::create(b, own, last);
 
   IRMapping mapping;
@@ -138,7 +137,7 @@ static SmallVector<Value> writeLastRows(ImplicitLocOpBuilder &b,
   lane::mapRow(loop, mapping, row);
   if (outOfBounds == lane::OutOfBoundsRows::Dropped) {
     lane::RowLoads loads(loop);
-    Value count = arith::SubIOp::create(b, rows, tile);
+    Value count = b.subtract(rows, tile);
     SmallVector<Value> loaded = loads.loadPredicated(b, tile, count);
     loads.share(b, loaded);
     loads.map(mapping, loaded);
@@ -150,29 +149,25 @@ bool lane::peelLastRows(ForRowsOp loop, OutOfBoundsRows outOfBounds) {
   int64_t numGroups = loop.getLayout().getType().getGroups();
   bool isPeeled = !loop.getWhole() && (numGroups > 1 || loop.getLastRowApart());
   if (isPeeled) {
-    ImplicitLocOpBuilder b(loop.getLoc(), loop);
+    IndexBuilder b(loop.getLoc(), loop);
     Value rows = loop.getEnd();
     Value fullRows = rows;
     if (loop.getLastRowApart()) {
-      Value one = arith::ConstantIndexOp::create(b, 1);
+      Value one = b.index(1);
       Value any = arith::MaxUIOp::create(b, rows, one);
-      fullRows = arith::SubIOp::create(b, any, one);
+      fullRows = b.subtract(any, one);
     }
     if (numGroups > 1) {
-      Value groups = arith::ConstantIndexOp::create(b, numGroups);
-      Value tiles = arith::DivUIOp::create(b, fullRows, groups);
-      fullRows = arith::MulIOp::create(b, tiles, groups);
+      fullRows = b.multiply(b.divide(fullRows, numGroups), numGroups);
     }
     loop.getEndMutable().assign(fullRows);
 
     b.setInsertionPointAfter(loop);
-    Value behind = arith::AddIOp::create(b, loop.getWorkgroup(),
-                                         arith::ConstantIndexOp::create(b, 1));
+    Value behind = b.add(loop.getWorkgroup(), 1);
     Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, behind,
                                          loop.getWorkgroups());
-    Value isLeft =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, fullRows, rows);
-    Value hasRows = arith::AndIOp::create(b, isLeft, isLast);
+    Value isLeft = b.below(fullRows, rows);
+    Value hasRows = b.both(isLeft, isLast);
     auto tail = scf::IfOp::create(b, loop.getResultTypes(), hasRows,
                                   /*withElseRegion=*/loop.getNumResults() != 0);
     tail->setAttr(partAttr, PartAttr::get(b.getContext(), PartKind::Tail));

@@ -16,9 +16,9 @@
 
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
+#include "lnbwd/Transforms/Lane/IndexBuilder.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
 #include <optional>
@@ -114,7 +114,7 @@ struct PeerSlots {
 /// Sends the numbers of each wave of `op` to its slot of all workgroups that
 /// share the row, and waits for theirs. The slots, one for each wave of each
 /// workgroup, begin `first` numbers after those of the group.
-PeerSlots exchangeWithPeers(mlir::ImplicitLocOpBuilder &b, ReduceOp op,
+PeerSlots exchangeWithPeers(IndexBuilder &b, ReduceOp op,
                             const Exchange &exchange, int64_t waveSize,
                             mlir::ValueRange numbers, int64_t first);
 /// The pattern for rows that several workgroups share.

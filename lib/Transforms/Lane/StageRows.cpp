@@ -14,13 +14,13 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "lnbwd/Transforms/Lane/IndexBuilder.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 #include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/TypeUtilities.h"
 
 namespace lnbwd {
@@ -46,15 +46,12 @@ private:
   void carryStage();
   void startCopies(Value tile);
   void refill();
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
 
   lane::ForRowsOp loop;
   lane::LoadOp load;
   SmallVector<Value> memories;
   int64_t count;
-  ImplicitLocOpBuilder b;
+  IndexBuilder b;
   Value stages;
   /// The stage of the iteration's tile, and the phase in which that is waited
   /// for.
@@ -88,12 +85,12 @@ void Stager::run() {
   b.setInsertionPoint(yield);
   if (hasSums)
     refill();
-  Value following = arith::AddIOp::create(b, stage, index(1));
+  Value following = b.add(stage, 1);
   Value wraps = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, following,
-                                      index(count));
-  Value next = arith::SelectOp::create(b, wraps, index(0), following);
+                                      b.index(count));
+  Value next = b.select(wraps, b.index(0), following);
   Value flip = arith::ExtUIOp::create(b, b.getI32Type(), wraps);
-  Value nextPhase = arith::XOrIOp::create(b, phase, flip);
+  Value nextPhase = b.exclusiveOr(phase, flip);
   unsigned number = cast<BlockArgument>(stage).getArgNumber() - 1;
   yield.getValuesMutable().slice(number, 2).assign(
       ArrayRef<Value>{next, nextPhase});
@@ -119,10 +116,10 @@ void Stager::startFirstCopies() {
   Value tile = loop.getBegin();
   for (int64_t i = 0; i < count; ++i) {
     if (i) {
-      Value distance = arith::MulIOp::create(b, loop.getStep(), index(i));
-      tile = arith::AddIOp::create(b, loop.getBegin(), distance);
+      Value distance = b.multiply(loop.getStep(), i);
+      tile = b.add(loop.getBegin(), distance);
     }
-    stage = index(i);
+    stage = b.index(i);
     startCopies(tile);
   }
 }
@@ -134,7 +131,7 @@ void Stager::carryStage() {
   size_t behind = llvm::count_if(loop.getCarried().getTypes(),
                                  llvm::IsaPred<lane::IterationType>);
   carried.insert(carried.begin() + behind,
-                 {index(0), arith::ConstantIntOp::create(b, 0, 32)});
+                 {b.index(0), arith::ConstantIntOp::create(b, 0, 32)});
   auto staged = lane::ForRowsOp::create(
       b, loop.getBegin(), loop.getEnd(), loop.getStep(), loop.getLayout(),
       loop.getWorkgroup(), loop.getWorkgroups(), loop.getSums(), carried);
@@ -170,8 +167,8 @@ void Stager::startCopies(Value tile) {
 /// one, from which all lanes have loaded their fragments.
 void Stager::refill() {
   lane::BarrierOp::create(b);
-  Value ahead = arith::MulIOp::create(b, loop.getStep(), index(count));
-  startCopies(arith::AddIOp::create(b, loop.getTile(), ahead));
+  Value ahead = b.multiply(loop.getStep(), count);
+  startCopies(b.add(loop.getTile(), ahead));
 }
 
 /// The loads of the rows of `loop`; a failure where they cannot be staged.

@@ -10,8 +10,7 @@
 // CHECK-SAME:    %[[BEGIN:[^:]*]]: index, %[[END:[^:]*]]: index, %[[STEP:[^:]*]]: index, %[[XS:[^:]*]]: memref<?x256xf32>
 // CHECK:         %[[STAGES:.*]] = lane.stages at %[[LAYOUT:.*]] : !layout, !stages
 // CHECK:         lane.start_copies %[[XS]] from %[[BEGIN]] below %[[END]] to %[[STAGES]][%{{.*}}] at %[[LAYOUT]]
-// CHECK:         %[[D1:.*]] = arith.muli %[[STEP]],
-// CHECK:         %[[TILE1:.*]] = arith.addi %[[BEGIN]], %[[D1]]
+// CHECK:         %[[TILE1:.*]] = arith.addi %[[BEGIN]], %[[STEP]]
 // CHECK:         lane.start_copies %[[XS]] from %[[TILE1]] below %[[END]]
 // CHECK:         %[[D2:.*]] = arith.muli %[[STEP]],
 // CHECK:         %[[TILE2:.*]] = arith.addi %[[BEGIN]], %[[D2]]

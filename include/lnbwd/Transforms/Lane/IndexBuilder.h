@@ -39,7 +39,7 @@ public:
     return mlir::arith::MulIOp::create(*this, x, y);
   }
   mlir::Value multiply(mlir::Value x, int64_t y) {
-    return mlir::arith::MulIOp::create(*this, x, index(y));
+    return y == 1 ? x : multiply(x, index(y));
   }
   mlir::Value divide(mlir::Value x, int64_t y) {
     return mlir::arith::DivUIOp::create(*this, x, index(y));
