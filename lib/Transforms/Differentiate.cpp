@@ -16,7 +16,6 @@
 
 #include "Adjoints.h"
 #include "ContractionTerms.h"
-#include "NamedOperations.h"
 #include "RowAlgebra.h"
 #include "RowPrograms.h"
 #include "RowReader.h"

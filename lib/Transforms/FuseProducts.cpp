@@ -17,6 +17,7 @@
 #include "ContractionTerms.h"
 
 #include "lnbwd/Analysis/ProductFusion.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"

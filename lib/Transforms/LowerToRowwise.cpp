@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NamedOperations.h"
+#include "RowPrograms.h"
 #include "lnbwd/LaunchPlan/ArgumentRoles.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"

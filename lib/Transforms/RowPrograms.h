@@ -16,6 +16,7 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Rewrite/FrozenRewritePatternSet.h"
 
 namespace lnbwd {
@@ -34,6 +35,32 @@ mlir::FrozenRewritePatternSet getCanonicalizations(mlir::MLIRContext *context) {
   (Ops::getCanonicalizationPatterns(patterns, context), ...);
   return mlir::FrozenRewritePatternSet(std::move(patterns));
 }
+
+struct RowSumPrograms {
+  /// Computes the sums.
+  RowwiseOp sums;
+  /// What is left of the program: it reads them.
+  RowwiseOp rest;
+};
+
+/// Replaces `op` by a program with `suffix` after its name, whose outputs are
+/// `sums`, operations of its region, and one that is given them as row scalars:
+/// in buffers of one number for each row, or of `parts` where that is not 0.
+/// The buffers are allocated before, and added to `allocations`. Neither
+/// program has a schedule. What one of them does not need is left in it for
+/// canonicalisation.
+RowSumPrograms hoistRowSums(mlir::RewriterBase &rewriter, RowwiseOp op,
+                            llvm::ArrayRef<mlir::Operation *> sums,
+                            llvm::StringRef suffix, int64_t parts,
+                            llvm::SmallVectorImpl<mlir::Value> &allocations);
+
+/// What `function` computes, if the only operation of this dialect in it is a
+/// named one; null otherwise.
+NamedOperationAttr describeNamedOperation(mlir::FunctionOpInterface function);
+
+/// The patterns of lnbwd-lower-to-rowwise.
+void populateLowerToRowwisePatterns(mlir::RewritePatternSet &patterns,
+                                    bool textbook);
 
 } // namespace lnbwd
 

@@ -14,7 +14,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowPrograms.h"
-#include "RowSumPrograms.h"
 
 #include "lnbwd/Analysis/RowSplits.h"
 #include "lnbwd/Analysis/ScheduleFields.h"

@@ -14,7 +14,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowPrograms.h"
-#include "RowSumPrograms.h"
 
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
