@@ -21,16 +21,8 @@
 using namespace mlir;
 using namespace lnbwd;
 
-static Value addIndex(IndexBuilder &b, Value lhs, Value rhs) {
-  return b.add(lhs, rhs);
-}
-
 static Value add(IndexBuilder &b, Value lhs, Value rhs) {
   return arith::AddFOp::create(b, lhs, rhs, arith::FastMathFlags::contract);
-}
-
-static Value lessThan(IndexBuilder &b, Value lhs, int64_t rhs) {
-  return b.below(lhs, b.index(rhs));
 }
 
 namespace {
@@ -57,7 +49,7 @@ private:
     int64_t columns = layout.type.getAccessColumns();
     Value base = b.multiply(number, numSums * columns);
     Value ofSum = b.index(sum * columns);
-    return addIndex(b, addIndex(b, base, column), ofSum);
+    return b.add(b.add(base, column), ofSum);
   }
   Value takeTerm(int64_t sum, int64_t first, int64_t taking, int64_t owners);
 
@@ -74,10 +66,10 @@ private:
 /// have none there.
 Value GroupCombiner::takeTerm(int64_t sum, int64_t first, int64_t taking,
                               int64_t owners) {
-  Value number = addIndex(b, layout.group, b.index(first - owners));
+  Value number = b.add(layout.group, first - owners);
   Value inBounds;
   if (taking < owners) {
-    inBounds = lessThan(b, layout.group, taking);
+    inBounds = b.below(layout.group, b.index(taking));
     number = b.select(inBounds, number, b.index(0));
   }
   Value term = emitLoad(b, type, memory, getSlot(number, sum));
@@ -91,7 +83,7 @@ void GroupCombiner::combine(MutableArrayRef<Value> sums, int64_t count,
                             int64_t owners) {
   Value behind = b.subtract(layout.group, b.index(owners));
   emitIf(
-      b, lessThan(b, behind, count - owners),
+      b, b.below(behind, b.index(count - owners)),
       [&] {
         Value number = b.subtract(layout.group, b.index(owners));
         for (auto [s, sum] : llvm::enumerate(sums))
@@ -100,8 +92,9 @@ void GroupCombiner::combine(MutableArrayRef<Value> sums, int64_t count,
       count - owners);
   lane::BarrierOp::create(b);
   SmallVector<Type> types(sums.size(), type);
-  auto step = scf::IfOp::create(b, types, lessThan(b, layout.group, owners),
-                                /*withElseRegion=*/true);
+  auto step =
+      scf::IfOp::create(b, types, b.below(layout.group, b.index(owners)),
+                        /*withElseRegion=*/true);
   notePartOfGroups(step, owners);
   OpBuilder::InsertionGuard guard(b);
   SmallVector<Value> added;
