@@ -20,6 +20,7 @@
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Target/PassOptions.h"
+#include "lnbwd/Transforms/Lane/IndexBuilder.h"
 #include "lnbwd/Transforms/Lane/PartialSums.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -141,19 +142,13 @@ private:
   Value getBuffer(unsigned output) {
     return kernel.buffers[op.getNumDpsInputs() + output];
   }
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
-  Value multiply(Value lhs, int64_t rhs) {
-    return rhs == 1 ? lhs : arith::MulIOp::create(b, lhs, index(rhs));
-  }
 
   RowKernel kernel;
   RowwiseOp op;
   ScheduleAttr schedule;
   const ChipInfo &chip;
   RowPhases phases;
-  ImplicitLocOpBuilder b;
+  IndexBuilder b;
   Value layout;
   /// Slices of the workgroup's columns, where the order of sums is canonical.
   IntegerAttr slices;
@@ -178,8 +173,8 @@ void RowDistributor::write() {
   lane::LayoutType layoutType = getLayoutType();
   Value first;
   if (layoutType.getColumns())
-    first = multiply(gpu::BlockIdOp::create(b, gpu::Dimension::y),
-                     layoutType.getColumns());
+    first = b.multiply(gpu::BlockIdOp::create(b, gpu::Dimension::y),
+                       layoutType.getColumns());
   layout = lane::LayoutOp::create(b, layoutType, first);
   if (isCanonical(op))
     slices = b.getI64IntegerAttr(countSlices(layoutType.getWorkgroupColumns()));
@@ -216,7 +211,7 @@ void RowDistributor::write() {
   for (size_t i = 0; i < op.getScalars().size(); ++i)
     if (size_t operand = numRows + numColumns + i; isNumber(operand))
       known[body.getArgument(operand)] =
-          memref::LoadOp::create(b, kernel.buffers[operand], index(0));
+          memref::LoadOp::create(b, kernel.buffers[operand], b.index(0));
   bool isOneTile = schedule.takesOneTile(int64_t(op.getFixedWorkgroups()));
   if (!isOneTile && widensAhead())
     for (Operation &bodyOp : body)
@@ -282,8 +277,8 @@ void RowDistributor::writeLoop(Value workgroup, MutableArrayRef<Value> sums) {
     carried.push_back(lane::FirstIterationOp::create(
         b, lane::IterationType::get(op.getContext())));
 
-  Value begin = multiply(workgroup, schedule.getRowGroups());
-  Value step = multiply(kernel.workgroups, schedule.getRowGroups());
+  Value begin = b.multiply(workgroup, schedule.getRowGroups());
+  Value step = b.multiply(kernel.workgroups, schedule.getRowGroups());
   auto loop =
       lane::ForRowsOp::create(b, begin, kernel.rows, step, layout, workgroup,
                               kernel.workgroups, sums, carried);
@@ -310,28 +305,25 @@ void RowDistributor::writeLoop(Value workgroup, MutableArrayRef<Value> sums) {
 void RowDistributor::writeLeaves(Value workgroup) {
   int64_t leafRows = getLeafRows(op.getRowLength());
   int64_t groups = schedule.getRowGroups();
-  auto isBelow = [&](Value lhs, Value rhs) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lhs, rhs);
-  };
-  Value leaf = index(leafRows), zero = index(0), one = index(1);
+  Value leaf = b.index(leafRows), zero = b.index(0), one = b.index(1);
   Value leaves = arith::CeilDivUIOp::create(b, kernel.rows, leaf);
   Value each = arith::CeilDivUIOp::create(b, leaves, kernel.workgroups);
-  Value own = arith::MulIOp::create(b, each, leaf);
-  Value first = arith::MulIOp::create(b, workgroup, own);
+  Value own = b.multiply(each, leaf);
+  Value first = b.multiply(workgroup, own);
   Value begin = arith::MinUIOp::create(b, first, kernel.rows);
-  Value behind = arith::AddIOp::create(b, begin, own);
+  Value behind = b.add(begin, own);
   Value end = arith::MinUIOp::create(b, behind, kernel.rows);
-  Value hasRows = isBelow(begin, end);
+  Value hasRows = b.below(begin, end);
   // The last of a workgroup's rows are its own affair.
-  Value number = arith::SelectOp::create(b, hasRows, zero, one);
+  Value number = b.select(hasRows, zero, one);
   SmallVector<Value> state = makeZeros();
   size_t count = state.size();
   if (op.hasRowSums())
     state.push_back(lane::FirstIterationOp::create(
         b, lane::IterationType::get(op.getContext())));
-  auto loop =
-      lane::ForRowsOp::create(b, begin, end, index(groups), layout, number, one,
-                              /*sums=*/ValueRange(), state);
+  auto loop = lane::ForRowsOp::create(b, begin, end, b.index(groups), layout,
+                                      number, one,
+                                      /*sums=*/ValueRange(), state);
   loop.setLastRowApart(needsShift(op, schedule));
   {
     OpBuilder::InsertionGuard guard(b);
@@ -348,10 +340,10 @@ void RowDistributor::writeLeaves(Value workgroup) {
     lane::YieldOp::create(b, next);
   }
   // A leaf whose last tile does not exist; without any row, one of zeros.
-  Value sets = arith::CeilDivUIOp::create(b, end, index(groups));
-  Value rest = arith::RemUIOp::create(b, multiply(sets, groups), leaf);
-  Value isOpen = arith::AndIOp::create(b, hasRows, isBelow(zero, rest));
-  Value isNone = isBelow(kernel.rows, one);
+  Value sets = arith::CeilDivUIOp::create(b, end, b.index(groups));
+  Value rest = arith::RemUIOp::create(b, b.multiply(sets, groups), leaf);
+  Value isOpen = b.both(hasRows, b.below(zero, rest));
+  Value isNone = b.below(kernel.rows, one);
   auto store = scf::IfOp::create(b, arith::OrIOp::create(b, isOpen, isNone),
                                  /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
@@ -363,11 +355,11 @@ void RowDistributor::writeLeaves(Value workgroup) {
 /// Stores `sums` and begins new ones if the tile that begins with row `tile` is
 /// the last of its leaf.
 SmallVector<Value> RowDistributor::endLeaf(Value tile, ValueRange sums) {
-  Value leaf = index(getLeafRows(op.getRowLength()));
-  Value next = arith::AddIOp::create(b, tile, index(schedule.getRowGroups()));
+  Value leaf = b.index(getLeafRows(op.getRowLength()));
+  Value next = b.add(tile, b.index(schedule.getRowGroups()));
   Value isLast =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                            arith::RemUIOp::create(b, next, leaf), index(0));
+                            arith::RemUIOp::create(b, next, leaf), b.index(0));
   auto branch = scf::IfOp::create(b, sums.getTypes(), isLast,
                                   /*withElseRegion=*/true);
   branch->setAttr(
@@ -389,28 +381,23 @@ SmallVector<Value> RowDistributor::endLeaf(Value tile, ValueRange sums) {
 /// first. A group has as many neighbouring rows as all others, a power of two.
 /// Rows that do not exist are 0.
 void RowDistributor::writeTree(MutableArrayRef<Value> sums) {
-  auto lessThan = [&](Value lhs, Value rhs) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lhs, rhs);
-  };
   int64_t groups = schedule.getRowGroups();
-  Value one = index(1), two = index(2);
-  Value last = arith::SubIOp::create(
-      b, arith::MaxUIOp::create(b, kernel.rows, one), one);
+  Value one = b.index(1), two = b.index(2);
+  Value last = b.subtract(arith::MaxUIOp::create(b, kernel.rows, one), one);
   // The smallest power of two, from the rows of an iteration on, of which
   // `groups` times as many are all rows.
   auto rows = scf::WhileOp::create(b, TypeRange(b.getIndexType()),
-                                   ValueRange{index(leavesAtOnce)});
+                                   ValueRange{b.index(leavesAtOnce)});
   {
     OpBuilder::InsertionGuard guard(b);
     Block *before =
         b.createBlock(&rows.getBefore(), {}, b.getIndexType(), b.getLoc());
-    Value all = multiply(before->getArgument(0), groups);
-    scf::ConditionOp::create(b, lessThan(all, kernel.rows),
+    Value all = b.multiply(before->getArgument(0), groups);
+    scf::ConditionOp::create(b, b.below(all, kernel.rows),
                              before->getArguments());
     Block *after =
         b.createBlock(&rows.getAfter(), {}, b.getIndexType(), b.getLoc());
-    scf::YieldOp::create(
-        b, ValueRange{arith::MulIOp::create(b, after->getArgument(0), two)});
+    scf::YieldOp::create(b, ValueRange{b.multiply(after->getArgument(0), two)});
   }
   Value perGroup = rows.getResult(0);
   // lane.combine_groups adds up to `radix` groups in one step, each so many
@@ -418,27 +405,27 @@ void RowDistributor::writeTree(MutableArrayRef<Value> sums) {
   Value group = lane::GroupOp::create(b, b.getIndexType(), layout);
   int64_t radix = getCombineRadix(op, schedule);
   if (int64_t owners = llvm::divideCeil(groups, radix); owners > 1) {
-    Value low = arith::DivUIOp::create(b, group, index(owners));
-    Value high = arith::RemUIOp::create(b, group, index(owners));
-    group = arith::AddIOp::create(b, multiply(high, radix), low);
+    Value low = b.divide(group, owners);
+    Value high = b.remainder(group, owners);
+    group = b.add(b.multiply(high, radix), low);
   }
-  Value firstRow = arith::MulIOp::create(b, group, perGroup);
+  Value firstRow = b.multiply(group, perGroup);
 
   // Nodes that wait for their right neighbours, by levels.
   SmallVector<Value> levels;
   for (int64_t level = 0; level < treeLevels; ++level)
     llvm::append_range(levels, sums);
   SmallVector<Value> zeros(sums);
-  auto loop =
-      scf::ForOp::create(b, index(0), perGroup, index(leavesAtOnce), levels);
+  auto loop = scf::ForOp::create(b, b.index(0), perGroup, b.index(leavesAtOnce),
+                                 levels);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     SmallVector<SmallVector<Value>> leaves(sums.size());
     SmallVector<Type> types(sums.size(), sums.front().getType());
     for (int64_t i = 0; i < leavesAtOnce; ++i) {
-      Value number = arith::AddIOp::create(b, loop.getInductionVar(), index(i));
-      Value row = arith::AddIOp::create(b, firstRow, number);
+      Value number = b.add(loop.getInductionVar(), b.index(i));
+      Value row = b.add(firstRow, number);
       Value isRow =
           arith::CmpIOp::create(b, arith::CmpIPredicate::ule, row, last);
       Value loaded = arith::MinUIOp::create(b, row, last);
@@ -447,13 +434,12 @@ void RowDistributor::writeTree(MutableArrayRef<Value> sums) {
           layout, /*access=*/IntegerAttr());
       for (auto [leaf, value, zero] :
            llvm::zip_equal(leaves, load.getFragments(), zeros))
-        leaf.push_back(arith::SelectOp::create(b, isRow, value, zero));
+        leaf.push_back(b.select(isRow, value, zero));
     }
     SmallVector<Value> nodes;
     for (SmallVector<Value> &leaf : leaves)
       nodes.push_back(lane::combineByPairs(b, /*isMaximum=*/false, leaf));
-    Value bits =
-        arith::DivUIOp::create(b, loop.getInductionVar(), index(leavesAtOnce));
+    Value bits = b.divide(loop.getInductionVar(), leavesAtOnce);
     scf::YieldOp::create(b, addToTree(loop.getRegionIterArgs(), nodes, bits));
   }
   // One level has all of it, and the others have 0.
@@ -477,9 +463,8 @@ SmallVector<Value> RowDistributor::addToTree(ValueRange levels,
   // There are never so many.
   if (levels.size() == count)
     return sums;
-  Value isWaiting = arith::CmpIOp::create(
-      b, arith::CmpIPredicate::ne, arith::RemUIOp::create(b, bits, index(2)),
-      index(0));
+  Value isWaiting = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                          b.remainder(bits, 2), b.index(0));
   auto branch = scf::IfOp::create(b, levels.getTypes(), isWaiting,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
@@ -488,7 +473,7 @@ SmallVector<Value> RowDistributor::addToTree(ValueRange levels,
   for (Value node : nodes)
     taken.push_back(
         arith::ConstantOp::create(b, b.getZeroAttr(node.getType())));
-  Value rest = arith::DivUIOp::create(b, bits, index(2));
+  Value rest = b.divide(bits, 2);
   llvm::append_range(taken, addToTree(levels.drop_front(count), sums, rest));
   scf::YieldOp::create(b, taken);
   b.setInsertionPointToStart(branch.elseBlock());
