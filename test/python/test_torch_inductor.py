@@ -339,14 +339,13 @@ def test_unknown_operations_are_the_border(device):
     assert [i.kind for i in program.inputs] == ["row"]
 
 
-@pytest.mark.parametrize("rows,is_taken", [(512, True), (513, False)])
-def test_a_lone_bias_gradient_of_many_rows_is_left(device, rows, is_taken):
+@pytest.mark.parametrize("rows", [512, 5130])
+def test_a_lone_bias_gradient_is_taken(device, rows):
     def function(dy):
         return (dy.sum(0),)
 
     check_against_double(function, (torch.randn(rows, 40, device=device),), tolerance=1e-6)
-    assert bool(taken()) == is_taken
-    assert is_taken or "bytes an element" in reasons()[0]
+    assert [d.column_sums for d in taken()] == [1]
 
 
 def test_rows_that_are_not_dense(device):

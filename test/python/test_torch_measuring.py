@@ -48,7 +48,14 @@ def bias_gradient(x):
     return x.sum([0, 1])
 
 
-@pytest.mark.parametrize("function,is_worth", [(centre, True), (bias_gradient, False)])
+def with_two_conditions(x):
+    """A second kernel would make one condition of the two, for a small region."""
+    first, second = (torch.arange(x.shape[0], device=x.device).view(-1, 1, 1) > n for n in (1, 2))
+    y = torch.where(first ^ second, x, 0.0)
+    return y - y.mean(-1, keepdim=True)
+
+
+@pytest.mark.parametrize("function,is_worth", [(centre, True), (with_two_conditions, False)])
 @pytest.mark.parametrize("ours,theirs", [(10.0, 12.5), (12.5, 10.0), (10.0, 10.0)])
 def test_times_decide(device, tmp_path, function, is_worth, ours, theirs):
     """Whatever the estimate says."""
@@ -107,7 +114,7 @@ def test_an_estimate_where_there_are_no_times(device, tmp_path):
         raise LnbwdError("no device")
 
     x, = operands(device, "r", leading=MANY)
-    for function, count in ((centre, 1), (bias_gradient, 0)):
+    for function, count in ((centre, 1), (with_two_conditions, 0)):
         lnbwd.inductor.decisions(clear=True)
         run_captured(function, x,
                      region_pass=RegionPass(measurements=Measurements(fail, KernelCache(tmp_path))))

@@ -32,8 +32,7 @@ __all__ = ["Estimate", "estimate"]
 
 
 _FEW_ROWS = 512
-"""A single sum over no more rows than this takes torch.compile's kernels 1.3 to 2.3 times as long
-on an H200. One over more rows is left."""
+"""Up to so many rows of a group torch.compile makes a sum in the kernel that writes row blocks."""
 
 
 _LEAST_BESIDE_HELPER = 32 * 1024 * 1024
@@ -115,12 +114,8 @@ def estimate(region: Region) -> Estimate:
             _is_fused_sum(region, sums)):
         theirs += _read_again(program, sums, {
             place: _bytes(nodes, region.domain) for place, nodes in reads.items()}, written)
-    rows = region.domain.rows
-    is_ahead = (program.has_row_sums or len(sums) > 1
-                or (isinstance(rows, int) and rows <= _FEW_ROWS))
-    count = _hint(rows * region.domain.length)
-    is_ahead = is_ahead and not (
-        has_helper and count is not None and theirs * count < _LEAST_BESIDE_HELPER)
+    count = _hint(region.domain.rows * region.domain.length)
+    is_ahead = not (has_helper and count is not None and theirs * count < _LEAST_BESIDE_HELPER)
     return Estimate(ours, theirs, is_ahead, is_part)
 
 
