@@ -101,6 +101,20 @@ def test_a_neighbour_that_is_cut_off_counts(device):
     assert reasons() == ["it would move 12 bytes an element, torch.compile's kernels 4"]
 
 
+def test_rows_that_are_spread_behind_a_cut(device):
+    """A norm whose rows change places before they are scaled, as of heads: torch.compile scales
+    them in the kernel of the mean; behind a region of the mean alone they would be read again."""
+    def function(x):
+        scale = torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5)
+        return x.transpose(0, 1) * scale.transpose(0, 1)
+
+    x, = operands(device, "r")
+    got, _ = run_captured(function, x)
+    torch.testing.assert_close(got, function(x))
+    assert not taken()
+    assert reasons() == ["it would move 4 bytes an element, torch.compile's kernels 4"]
+
+
 def test_fused_multiply_add(device):
     """prims.fma, which gradients of softmax are made of."""
     if not hasattr(torch.ops.prims, "fma"):

@@ -25,7 +25,7 @@ from torch.fx import Node
 from ..operations import ELEMENTS
 from ..rowprogram import SUM_KINDS, RowProgram
 from .convert import Domain, is_reduction, same, sources
-from .fusion import blocks_read, is_fused, is_in_memory, separated_sources
+from .fusion import blocks_read, is_fused, is_in_memory, other_users, separated_sources
 from .regions import Region
 
 __all__ = ["Estimate", "estimate"]
@@ -109,6 +109,8 @@ def estimate(region: Region) -> Estimate:
             else:  # Written for a neighbour that computes on, which reads it.
                 ours += size
                 is_part = True
+        elif output.kind == "scalar" and any(_is_spread_behind(region, node) for node in nodes):
+            is_part = True
     sums = [o.value for o in program.outputs if o.kind in SUM_KINDS]
     if sums and (program.has_row_sums or any(o.kind == "row" for o in program.outputs)) and not (
             _is_fused_sum(region, sums)):
@@ -117,6 +119,15 @@ def estimate(region: Region) -> Estimate:
     count = _hint(region.domain.rows * region.domain.length)
     is_ahead = not (has_helper and count is not None and theirs * count < _LEAST_BESIDE_HELPER)
     return Estimate(ours, theirs, is_ahead, is_part)
+
+
+def _is_spread_behind(region: Region, node: Node) -> bool:
+    """Whether torch.compile computes row blocks of a number for each row in the kernel that makes
+    it, while behind the region they are a kernel of their own, which reads row blocks again."""
+    count = region.domain.rows * region.domain.length
+    return any(is_fused(user) and user not in region.unfused
+               and same(user.meta["val"].numel(), count)
+               for user in other_users(node, set(region.nodes) - region.outside))
 
 
 def _is_fused_sum(region: Region, sums: list[int]) -> bool:

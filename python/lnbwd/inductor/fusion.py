@@ -17,8 +17,8 @@ from torch.fx import Node
 
 from .convert import is_computed_in_place, is_constant, is_reduction, is_view, sources
 
-__all__ = ["blocks_read", "is_fused", "is_in_memory", "made_of", "separated_sources",
-           "separated_users"]
+__all__ = ["blocks_read", "is_fused", "is_in_memory", "made_of", "other_users",
+           "separated_sources", "separated_users"]
 
 aten = torch.ops.aten
 
@@ -67,7 +67,7 @@ def is_fused(node: Node) -> bool:
     return _is_fused(node) and not is_reduction(node)
 
 
-def _other_users(node: Node, inside: Collection[Node] = ()) -> list[Node]:
+def other_users(node: Node, inside: Collection[Node] = ()) -> list[Node]:
     """The users of a node and of its views that are no views themselves, and not inside."""
     result: list[Node] = []
     stack, seen = [node], set[Node]()
@@ -114,7 +114,7 @@ def _is_read_again(node: Node) -> bool:
         if is_constant(current):
             return None
         return current is node or (_is_fused(current) and not is_reduction(current) and all(
-            map(_is_fused, _other_users(current))))
+            map(_is_fused, other_users(current))))
 
     found = made_of(node, is_made)
     return found is None or len(found[1]) > _MOST_READS
@@ -158,7 +158,7 @@ def is_in_memory(node: Node, inside: Collection[Node] = (),
     is not inside, or, where they are given, by one of those that are ``unfused``.
     """
     node = _base(node)
-    users = _other_users(node, inside)
+    users = other_users(node, inside)
     if not _is_fused(node) or not all(map(_is_fused, users)):
         return True
     return any(unfused is None or user in unfused for user in users) and _is_read_again(node)

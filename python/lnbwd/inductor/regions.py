@@ -72,6 +72,7 @@ class Region:
         outputs: for each output of the program the nodes that have its value.
         shared: nodes of others, computed here as well, in the order of the graph.
         unfused: what follows from the region by way of kernels that are not torch.compile's.
+        outside: its nodes that others compute as well, of what it writes or reads.
         tails: views and conversions of sums over all rows, which become outputs themselves.
     """
 
@@ -85,6 +86,7 @@ class Region:
     tails: list[Node] = field(default_factory=list)
     shared: list[Node] = field(default_factory=list)
     unfused: set[Node] = field(default_factory=set)
+    outside: set[Node] = field(default_factory=set)
 
     def describe(self) -> str:
         """What it is, in a few words."""
@@ -524,7 +526,8 @@ def convert(region: Region) -> None:
             raise Unsupported(f"{node.name} {error}") from error
     reads = list(conversion.inputs)
     region.unfused = separated_users(inside)
-    inside -= _left_outside(region)
+    region.outside = _left_outside(region)
+    inside -= region.outside
     found: dict[Output, list[Node]] = {}
     for node in region.nodes:
         kind = sum_kind(node, region.domain)
