@@ -17,7 +17,7 @@ for argument in "$@"; do
   esac
 done
 
-install_packages clang-format-22
+install_packages clang-format-22 git
 make_venv pytest==9.2.0 pytest-xdist==3.8.0 numpy==2.4.6 torch==2.13.0 hypothesis==6.170.15 \
   nbclient==0.11.0 nbformat==5.11.1 ipykernel==7.4.0 matplotlib==3.11.2 ruff==0.17.5 mypy==2.4.1 \
   transformers==5.23.0 triton==3.9.0
