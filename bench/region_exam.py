@@ -35,7 +35,7 @@ from torch.fx import Graph, GraphModule, Node  # noqa: E402
 import lnbwd  # noqa: E402
 import lnbwd.inductor  # noqa: E402
 from lnbwd import regions_op  # noqa: E402
-from lnbwd.inductor import convert, fusion  # noqa: E402
+from lnbwd.inductor import convert, fusion, nodes  # noqa: E402
 
 PATTERNS = SOURCE / "docs" / "results" / "region-patterns.jsonl.xz"
 OUTCOMES = ("whole", "part", "left")
@@ -83,8 +83,8 @@ def _size(node: Node) -> int:
 
 def _computes(node: Node) -> bool:
     return (node.op == "call_function" and node.target not in (_REGION, operator.getitem)
-            and not fusion._is_alias(node) and not convert.is_constant(node)
-            and not convert.is_seed(node))
+            and not fusion._is_alias(node) and not nodes.is_constant(node)
+            and not nodes.is_seed(node))
 
 
 def _in_general(reason: str) -> str:

@@ -40,22 +40,16 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .errors import refusal
-from .inductor.convert import (
-    DTYPES,
-    FLOATS,
+from .inductor.convert import Conversion, Unsupported, UnsupportedOperation, check
+from .inductor.domains import DTYPES, FLOATS, Domain, product
+from .inductor.nodes import (
     NORM,
     SOFTMAXES,
-    Conversion,
-    Domain,
-    Unsupported,
-    UnsupportedOperation,
-    check,
     is_column_sum,
     is_constant,
     is_group_sum,
     is_random,
     is_view,
-    product,
 )
 from .rowprogram import Output, RowProgram
 

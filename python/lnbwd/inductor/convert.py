@@ -3,15 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """From the operations of a PyTorch graph to those of a row program.
 
-A *domain* says which tensors are rows: M rows of N elements. In it a tensor is a row block
-(``[..., N]`` of M·N elements), a row scalar (``[..., 1]`` of M), a column (``[N]``) or, where the
-rows are B groups of neighbours, as the samples of a batch are, a group column (``[B, N]``, spread
-over ``[B, T, N]`` as ``[B, 1, N]``), and what moves elements between these shapes without changing
-their order is no operation at all. What an operation spreads over a row block in another way is a
-*part*: GroupNorm's weight, ``[1, C, 1, 1]`` over ``[B, C, H, W]``, where a row has some channels.
-What is computed for each row and each of its channels, ``[B, G, C / G, 1]``, is a *lead*: to the
-program, a row of equal neighbours.
-
 Which value is rounded when: as in torch.compile's own kernels. All is computed in float32, and a
 value is rounded to its type where it is written; within a kernel it is rounded only if Inductor's
 option ``emulate_precision_casts`` asks for that.
@@ -19,48 +10,49 @@ option ``emulate_precision_casts`` asks for that.
 
 from __future__ import annotations
 
-import itertools
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 import torch._inductor.config
 from torch._inductor import inductor_prims
 from torch.fx import Node
-from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from .. import operations
 from ..rowprogram import COMPARISONS, CONDITIONS, SUMS, Builder, Input, cut
+from .domains import (
+    ELEMENTS,
+    FLOATS,
+    INTEGERS,
+    SMALL,
+    Domain,
+    is_channels_last,
+    memory_order,
+    memory_shape,
+    same,
+)
+from .nodes import (
+    CONSTANTS,
+    NORM,
+    NUMBERS,
+    OF_INTEGERS,
+    ROW_SUMS,
+    SOFTMAXES,
+    VIEWS,
+    is_constant,
+    is_seed,
+    is_view,
+    row_sum_axis,
+    sources,
+    sum_kind,
+    summed_dims,
+)
 
-__all__ = ["Conversion", "Domain", "Unsupported", "UnsupportedOperation", "column_domain",
-           "is_channels_last", "is_column_sum", "is_computed_in_place", "is_constant",
-           "is_group_sum", "is_misplaced", "is_random", "is_readable", "is_reduction", "is_seed",
-           "is_supported", "memory_order", "row_sum_axis", "sources", "spread_over", "sum_kind"]
+__all__ = ["Conversion", "Unsupported", "UnsupportedOperation", "check", "is_misplaced",
+           "is_readable", "is_supported", "spread_over"]
 
 aten, prims = torch.ops.aten, torch.ops.prims
-
-DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
-"""The types of numbers that a row program reads and writes."""
-
-FLOATS = {**DTYPES, **{getattr(torch, element.torch): name
-                       for name, element in operations.ELEMENTS.items()
-                       if element.use == "float8" and element.fraction}}
-"""Those of row blocks; of powers of two alone PyTorch rounds up."""
-
-ELEMENTS = {**FLOATS, torch.bool: "i8"}
-"""All of row blocks: masks are among them."""
-
-INTEGERS = {torch.int64: "i64", torch.int32: "i32"}
-"""Those of row scalars that are compared with numbers of columns, and that say what to compare."""
-
-SMALL = {**DTYPES, torch.bool: "f32"}
-"""Those of what has fewer elements than a row block. Booleans are 0 and 1 there: a node in front of
-the region makes them, or one behind it takes them."""
-
-Number = int | torch.SymInt
 
 
 class Unsupported(Exception):
@@ -69,417 +61,6 @@ class Unsupported(Exception):
 
 class UnsupportedOperation(Unsupported):
     """No row program has what a node computes, whatever it computes it of."""
-
-
-def same(first: Number, second: Number) -> bool:
-    """Whether two numbers, of which some depend on dynamic shapes, are always equal."""
-    if isinstance(first, int) and isinstance(second, int):
-        return first == second
-    return bool(statically_known_true(first == second))
-
-
-def product(sizes: Any) -> Number:
-    """The product of a shape's sizes."""
-    result: Number = 1
-    for size in sizes:
-        result = result * size
-    return result
-
-
-def memory_order(value: torch.Tensor) -> tuple[int, ...] | None:
-    """The dimensions of a dense tensor, outermost in memory first, where it is contiguous or
-    channels-last; None of any other."""
-    dims = tuple(range(value.dim()))
-    if value.is_contiguous():
-        return dims
-    dims = (*dims[:1], *dims[2:], 1)
-    return dims if value.dim() > 2 and _is_dense(value, dims) else None
-
-
-def _is_dense(value: torch.Tensor, dims: tuple[int, ...]) -> bool:
-    """Whether a tensor is contiguous with its dimensions in some order."""
-    distance: Number = 1
-    for dim in reversed(dims):
-        if not same(value.shape[dim], 1):
-            if not same(value.stride(dim), distance):
-                return False
-            distance = distance * value.shape[dim]
-    return True
-
-
-def is_channels_last(value: torch.Tensor) -> bool:
-    """Whether the elements of a dense tensor lie in memory in another order than that of its
-    dimensions."""
-    return memory_order(value) not in (None, tuple(range(value.dim())))
-
-
-def _memory_shape(value: torch.Tensor) -> list[Number]:
-    """The sizes of a tensor, outermost in memory first."""
-    return [value.shape[dim] for dim in memory_order(value) or range(value.dim())]
-
-
-@dataclass(frozen=True)
-class Domain:
-    """M rows of N elements; M may be a symbol.
-
-    ``groups`` is the number of groups of rows, the first dimension of ``[B, T, N]``, or None; the
-    same rows in groups or not are one domain.
-    """
-
-    rows: Number
-    length: int
-    groups: Number | None = field(default=None, compare=False)
-
-    def role(self, value: Any) -> str | None:
-        """What a tensor is here: "row", "scalar", "column", "group_column", "lead", "number", which
-        is one for all rows, or None."""
-        if not isinstance(value, torch.Tensor):
-            return None
-        if value.dim() == 0:
-            return "number"
-        count = value.numel()
-        # Of rows of one element, what has no dimension for it is a number for each row.
-        if same(count, self.rows * self.length) and (
-                self.length > 1 or same(_memory_shape(value)[-1], 1)):
-            return "row"
-        if same(count, self.length) and not same(self.rows, self.length):
-            return "column"
-        if self.groups is not None and same(count, self.groups * self.length) and not same(
-                count, self.rows) and [n for n in _memory_shape(value) if not same(n, 1)][-1:] == [
-                    self.length]:
-            return "group_column"
-        if self._has_rows(value):
-            if same(count, self.length):
-                return "column"
-            if self.groups is not None and same(count, self.groups * self.length):
-                return "group_column"
-            return None
-        if same(count, self.rows):
-            return "scalar"
-        return "lead" if self._repeats(value) else None
-
-    def _repeats(self, value: torch.Tensor) -> int | None:
-        """How many neighbours in a row each element of a lead stands for; None of anything else."""
-        sizes = list(itertools.accumulate(reversed(_memory_shape(value)), operator.mul))
-        count = sizes[-1]
-        if isinstance(count, int) and isinstance(self.rows, int) and self.rows:
-            sizes.append(count // self.rows)
-        for size in sizes:
-            if (isinstance(size, int) and 1 < size < self.length and self.length % size == 0
-                    and same(count, self.rows * size)):
-                return self.length // size
-        return None
-
-    def _has_rows(self, value: torch.Tensor) -> bool:
-        """Whether the last dimensions of a tensor are a row."""
-        size: Number = 1
-        for last in reversed(_memory_shape(value)):
-            size = size * last
-            if same(size, self.length):
-                return True
-            if same(last, 1) or not isinstance(size, int) or size > self.length:
-                return False
-        return False
-
-    def place(self, value: torch.Tensor, over: torch.Tensor) -> Input | None:
-        """What a tensor is that is spread over a row block or a lead; None: nothing that a program
-        has."""
-        runs = _runs(value, over)
-        dtype = {**SMALL, **INTEGERS}.get(value.dtype)
-        if not runs and runs is not None and dtype:
-            kind = "column" if self.length == 1 else "scalar" if same(self.rows, 1) else "number"
-            return Input(kind if value.dim() > 0 else "number", dtype)
-        if not runs:
-            return None
-        if self.role(over) == "lead":
-            repeats = self._repeats(over) or 1
-            runs = [(distance * repeats, size) for distance, size in runs]
-        (distance, size), others = runs[-1], runs[:-1]
-        if not others and same(distance, 1) and same(size, self.rows * self.length):
-            element = {**ELEMENTS, **INTEGERS}.get(value.dtype)
-            return Input("row", element) if element and _is_like(value, over) else None
-        if dtype is None:
-            return None
-        if not others and same(distance, 1) and same(size, self.length):
-            return Input("column", dtype)
-        if not others and same(distance, self.length) and same(size, self.rows):
-            return Input("scalar", dtype)
-        if (len(others) == 1 and same(distance, 1) and same(size, self.length)
-                and self.groups is not None and same(others[0][1], self.groups)
-                and same(others[0][0] * others[0][1], self.rows * self.length)):
-            return Input("group_column", dtype)
-        whole = self.rows * self.length
-        # The number of what is outermost is the launch's to choose, if it is not known.
-        parts = tuple((d, n) for d, n in runs if isinstance(d, int) and isinstance(n, int)
-                      and (isinstance(self.rows, int) or not same(d * n, whole)))
-        if not others and isinstance(distance, int) and distance < self.length and (
-                self.length % distance == 0 and same(distance * size, whole)):
-            return Input("lead", dtype, ((distance, self.length // distance),))
-        rows_of = [(d, n) for d, n in parts if d * n > self.length]
-        is_of_groups = (len(rows_of) == 1 and rows_of[0][0] > self.length
-                        and same(math.prod(rows_of[0]), whole))
-        if is_of_groups and len(parts) == 1 and self.groups is not None and (
-                same(size, self.groups)):
-            return Input("group_scalar", dtype)
-        if len(parts) < len(runs) or cut(self.length, parts) is None or is_of_groups:
-            return None
-        return Input("part", dtype, parts)
-
-    def __str__(self) -> str:
-        return f"{self.rows}x{self.length}"
-
-
-def _is_like(value: torch.Tensor, over: torch.Tensor) -> bool:
-    """Whether the elements of a tensor lie in memory in the order of another of its shape."""
-    if is_channels_last(over):
-        return value.dim() == over.dim() and _is_dense(value, memory_order(over) or ())
-    return not is_channels_last(value)
-
-
-def _runs(value: torch.Tensor, over: torch.Tensor) -> list[tuple[Number, Number]] | None:
-    """The dimensions of ``over`` that ``value`` has which is spread over it, neighbours joined,
-    outermost in memory first: of each the elements of ``over`` from one index to the next, and its
-    size. None if it cannot be spread."""
-    if value.dim() > over.dim():
-        return None
-    runs: list[tuple[Number, Number]] = []
-    distance: Number = 1
-    is_joined = False
-    missing = over.dim() - value.dim()
-    for dim in reversed(memory_order(over) or range(over.dim())):
-        size = over.shape[dim]
-        own = value.shape[dim - missing] if dim >= missing else 1
-        if same(size, 1):
-            continue
-        if same(own, size):
-            if is_joined:
-                runs[0] = (runs[0][0], runs[0][1] * size)
-            else:
-                runs.insert(0, (distance, size))
-        elif not same(own, 1):
-            return None
-        is_joined = same(own, size)
-        distance = distance * size
-    return runs
-
-
-# --------------------------------------------------------------------------------------------------
-# What the nodes are
-# --------------------------------------------------------------------------------------------------
-
-_UNARY = {
-    aten.neg.default: "neg", aten.abs.default: "abs", aten.exp.default: "exp",
-    aten.exp2.default: "exp2", aten.expm1.default: "expm1", aten.log.default: "log",
-    aten.log2.default: "log2", aten.log1p.default: "log1p", aten.sqrt.default: "sqrt",
-    aten.rsqrt.default: "rsqrt", aten.tanh.default: "tanh", aten.erf.default: "erf",
-    aten.floor.default: "floor", aten.ceil.default: "ceil", aten.trunc.default: "trunc",
-    aten.round.default: "roundeven", aten.sin.default: "sin", aten.cos.default: "cos"}
-
-_BINARY = {
-    aten.mul.Tensor: "mul", aten.mul.Scalar: "mul", aten.div.Tensor: "div", aten.div.Scalar: "div",
-    aten.maximum.default: "max", aten.minimum.default: "min"}
-
-# Those that take a factor for the second operand, alpha.
-_SUMS_OF_TWO = {aten.add.Tensor: "add", aten.add.Scalar: "add", aten.sub.Tensor: "sub",
-                aten.sub.Scalar: "sub"}
-
-_COMPARISONS = {getattr(getattr(aten, name), kind): name for name in COMPARISONS
-                for kind in ("Tensor", "Scalar")}
-
-_LOGIC = {aten.logical_and.default: "and", aten.logical_or.default: "or",
-          aten.logical_xor.default: "xor", aten.bitwise_and.Tensor: "and",
-          aten.bitwise_or.Tensor: "or", aten.bitwise_xor.Tensor: "xor"}
-
-# Results that have their operand's elements in their operand's order; of some, only where the
-# memory's is kept.
-_VIEWS = {aten.reshape.default, aten.view.default, aten._unsafe_view.default, aten.expand.default,
-          aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default,
-          aten.alias.default, aten.detach.default, aten.clone.default,
-          aten.lift_fresh_copy.default, aten.as_strided.default, aten.permute.default}
-
-_CONSTANTS = {aten.full.default: 1, aten.scalar_tensor.default: 0}
-
-_NUMBERS = prims.iota.default
-
-_OF_INTEGERS = {*_VIEWS, _NUMBERS, aten.where.self}
-"""What gives integers that a region knows: numbers of columns, and what is compared with them."""
-
-_LARGEST_EXACT = 2 ** 24
-"""Integers are float32 inside. Up to here they are the same, so that one that may be larger can be
-compared with one that is not."""
-
-# The place of the dimensions among their arguments.
-_ROW_SUMS: dict[Any, int] = {aten.sum.dim_IntList: 1, aten.mean.dim: 1, aten.var_mean.correction: 1,
-             aten.var.correction: 1, aten.amax.default: 1, aten.amin.default: 1,
-             aten.any.dim: 1, aten.any.dims: 1,
-             aten.logsumexp.default: 1, aten.linalg_vector_norm.default: 2}
-
-NORM = aten.linalg_vector_norm.default
-"""A norm of the row, which graphs of torch.compile have no more: it decomposes it."""
-
-_REDUCTIONS = {*_ROW_SUMS, aten.sum.default, aten.mean.default, aten.any.default,
-               aten.prod.dim_int, aten.argmax.default, aten.argmin.default}
-"""All that reduce a tensor along dimensions, row programs or not."""
-
-SOFTMAXES = {aten._softmax.default, aten._log_softmax.default, aten.logsumexp.default}
-"""Operations over the row that graphs of torch.compile have no more: it decomposes them."""
-
-
-def is_view(node: Node) -> bool:
-    """Whether a node hands its operand's elements on in another shape."""
-    return node.op == "call_function" and node.target in _VIEWS
-
-
-def is_random(node: Node) -> bool:
-    """Whether a node's elements are random numbers, drawn there or in what it is a view or a
-    conversion of."""
-    while is_view(node) or node.target is prims.convert_element_type.default:
-        node = node.args[0]  # type: ignore[assignment]
-    return node.op == "call_function" and (
-        node.target is inductor_prims.random
-        or torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()))
-
-
-def is_seed(node: Node) -> bool:
-    """Whether a node is the seed of random numbers that are drawn in this graph alone: in the other
-    one, Inductor's kernel may draw others of it."""
-    if node.op != "call_function" or node.target is not inductor_prims.lookup_seed:
-        return False
-    seeds: Node = node.args[0]  # type: ignore[assignment]
-    return seeds.op == "call_function" and all(
-        user.op != "output" for user in (*node.users, *seeds.users))
-
-
-_COMPUTED_IN_PLACE = {
-    aten.select_scatter.default, aten.slice_scatter.default, aten.constant_pad_nd.default,
-    aten.cat.default, _NUMBERS, inductor_prims.random}
-
-
-def is_computed_in_place(node: Node) -> bool:
-    """Whether Inductor can compute a node where it is used, without a tensor in memory."""
-    return node.op == "call_function" and (
-        node.target in _COMPUTED_IN_PLACE
-        or torch.Tag.pointwise in getattr(node.target, "tags", ()))
-
-
-def is_reduction(node: Node) -> bool:
-    """Whether a node sums over dimensions, or takes the largest, or the like."""
-    return node.op == "call_function" and node.target in _REDUCTIONS
-
-
-def is_constant(node: Node) -> bool:
-    """Whether a node is one number in all its elements."""
-    return (node.op == "call_function" and node.target in _CONSTANTS
-            and isinstance(node.args[_CONSTANTS[node.target]], (int, float)))
-
-
-def sources(node: Node) -> list[Node]:
-    """The nodes whose elements a node computes with."""
-    return [n for n in node.all_input_nodes if isinstance(n.meta.get("val"), (torch.Tensor, tuple))]
-
-
-def _dims(node: Node) -> tuple[list[int], int] | None:
-    """The dimensions that a sum goes over, from 0, outermost in memory first, and the rank of its
-    operand, of whose dimensions those of one element do not count; None where those that are left
-    are in another order than in the result."""
-    value = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
-    if not isinstance(value, torch.Tensor) or value.dim() == 0:
-        return None
-    place = _ROW_SUMS.get(node.target, 1)
-    dims = node.args[place] if len(node.args) > place else node.kwargs.get("dim")
-    if dims is None:
-        dims = list(range(value.dim()))
-    if isinstance(dims, int):
-        dims = [dims]
-    if not isinstance(dims, (list, tuple)) or not all(isinstance(d, int) for d in dims):
-        return None
-    summed = {int(d) % value.dim() for d in dims}
-    order = list(memory_order(value) or range(value.dim()))
-    # Rows may be of one element.
-    is_of_one = order[-1] in summed and all(same(value.shape[d], 1) for d in summed)
-    order = [d for d in order if not same(value.shape[d], 1) or (is_of_one and d == order[-1])]
-    left = [d for d in order if d not in summed]
-    places = [place for place, d in enumerate(order) if d in summed]
-    return (places, len(order)) if left == sorted(left) else None
-
-
-def row_sum_axis(node: Node) -> Domain | None:
-    """The domain of a sum (or a mean, a variance, a largest element) over the last dimensions."""
-    if node.op != "call_function" or node.target not in _ROW_SUMS:
-        return None
-    found = _dims(node)
-    if found is None or not found[0] or found[0] != list(range(found[0][0], found[1])):
-        return None
-    value, result = node.args[0].meta["val"], node.meta["val"]  # type: ignore[union-attr]
-    result = result[0] if isinstance(result, tuple) else result
-    return _domain(value, len(found[0]), same(result.numel(), value.numel()))
-
-
-def is_column_sum(node: Node) -> Domain | None:
-    """The domain of a sum, or a mean, over the first dimensions."""
-    return column_domain(node) if _adds(node) else None
-
-
-def _adds(node: Node) -> bool:
-    """Whether a node is a sum, or a mean of a known number of elements."""
-    if node.op != "call_function" or node.target not in (aten.sum.dim_IntList, aten.mean.dim):
-        return False
-    return node.target is aten.sum.dim_IntList or isinstance(
-        node.args[0].meta["val"].numel(), int)  # type: ignore[union-attr]
-
-
-def column_domain(node: Node) -> Domain | None:
-    """The domain over whose rows a reduction goes, if it is one over the first dimensions."""
-    found = _dims(node)
-    if found is None or not found[0] or found[0] != list(range(len(found[0]))):
-        return None
-    return _domain(node.args[0].meta["val"],  # type: ignore[union-attr]
-                   found[1] - len(found[0]))
-
-
-def is_group_sum(node: Node) -> Domain | None:
-    """The domain, which has groups, of a sum, or a mean, over all dimensions but the first and the
-    last."""
-    found = _dims(node) if _adds(node) else None
-    if found is None or found[1] < 3 or found[0] != list(range(1, found[1] - 1)):
-        return None
-    domain = _domain(node.args[0].meta["val"])  # type: ignore[union-attr]
-    return None if domain is None or domain.groups is None else domain
-
-
-def sum_kind(node: Node, domain: Domain) -> str | None:
-    """What a sum over rows of the domain is: "column_sum", "group_sum", or None: it is none."""
-    if is_column_sum(node) == domain:
-        return "column_sum"
-    found = is_group_sum(node)
-    if found == domain and domain.groups is not None and found is not None and (
-            found.groups is not None and same(found.groups, domain.groups)):
-        return "group_sum"
-    return None
-
-
-def _domain(value: torch.Tensor, columns: int = 1, is_of_one: bool = False) -> Domain | None:
-    """Rows that are the last ``columns`` dimensions of a tensor, or are of one element; none of one
-    row alone."""
-    shape = [size for size in _memory_shape(value) if not same(size, 1)]
-    if is_of_one:
-        shape.append(1)
-    first = len(shape) - columns
-    length = product(shape[first:])
-    if not isinstance(length, int) or first < 1 or columns < 1:
-        return None
-    rows = product(shape[:first])
-    if same(rows, 1) or same(rows, 0):
-        return None
-    groups = shape[0] if first > 1 else None
-    if groups is not None and (same(groups, 1) or same(groups, rows)):
-        groups = None
-    return Domain(rows, length, groups)
-
-
-# --------------------------------------------------------------------------------------------------
-# The conversion
-# --------------------------------------------------------------------------------------------------
 
 
 class Conversion:
@@ -556,7 +137,7 @@ class Conversion:
             return int(self.values[argument])
         if is_constant(argument):
             return self.builder.constant(
-                argument.args[_CONSTANTS[argument.target]])  # type: ignore[arg-type, index]
+                argument.args[CONSTANTS[argument.target]])  # type: ignore[arg-type, index]
         return self.read(argument)
 
     def is_condition(self, value: int) -> bool:
@@ -616,8 +197,8 @@ def spread_over(node: Node, domain: Domain) -> torch.Tensor | None:
     """The row block, or the lead, that a node makes of operands that are spread over it; None where
     it makes something else, or keeps the elements in their order."""
     value = node.meta.get("val")
-    is_spread = node.target not in _VIEWS or node.target is aten.expand.default
-    if (node.target in _ROW_SUMS or not is_spread
+    is_spread = node.target not in VIEWS or node.target is aten.expand.default
+    if (node.target in ROW_SUMS or not is_spread
             or domain.role(value) not in ("row", "lead")):
         return None
     return value
@@ -642,6 +223,34 @@ def _describe(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         return f"{value.dtype} {list(value.shape)}".replace("torch.", "")
     return type(value).__name__
+
+
+# --------------------------------------------------------------------------------------------------
+# The operations
+# --------------------------------------------------------------------------------------------------
+
+_UNARY = {
+    aten.neg.default: "neg", aten.abs.default: "abs", aten.exp.default: "exp",
+    aten.exp2.default: "exp2", aten.expm1.default: "expm1", aten.log.default: "log",
+    aten.log2.default: "log2", aten.log1p.default: "log1p", aten.sqrt.default: "sqrt",
+    aten.rsqrt.default: "rsqrt", aten.tanh.default: "tanh", aten.erf.default: "erf",
+    aten.floor.default: "floor", aten.ceil.default: "ceil", aten.trunc.default: "trunc",
+    aten.round.default: "roundeven", aten.sin.default: "sin", aten.cos.default: "cos"}
+
+_BINARY = {
+    aten.mul.Tensor: "mul", aten.mul.Scalar: "mul", aten.div.Tensor: "div", aten.div.Scalar: "div",
+    aten.maximum.default: "max", aten.minimum.default: "min"}
+
+# Those that take a factor for the second operand, alpha.
+_SUMS_OF_TWO = {aten.add.Tensor: "add", aten.add.Scalar: "add", aten.sub.Tensor: "sub",
+                aten.sub.Scalar: "sub"}
+
+_COMPARISONS = {getattr(getattr(aten, name), kind): name for name in COMPARISONS
+                for kind in ("Tensor", "Scalar")}
+
+_LOGIC = {aten.logical_and.default: "and", aten.logical_or.default: "or",
+          aten.logical_xor.default: "xor", aten.bitwise_and.Tensor: "and",
+          aten.bitwise_or.Tensor: "or", aten.bitwise_xor.Tensor: "xor"}
 
 
 def _unary(c: Conversion, node: Node) -> int:
@@ -695,14 +304,19 @@ def _select(c: Conversion, node: Node) -> int:
     return c.builder.add("select", c.condition(condition), *map(c.number, values))
 
 
+_LARGEST_EXACT = 2 ** 24
+"""Integers are float32 inside. Up to here they are the same, so that one that may be larger can be
+compared with one that is not."""
+
+
 def _is_exact(argument: Any) -> bool:
     """Whether an operand of a comparison is an integer, or integers, that float32 has."""
     while isinstance(argument, Node) and is_view(argument):
         argument = argument.args[0]
     if isinstance(argument, Node) and is_constant(argument):
-        argument = argument.args[_CONSTANTS[argument.target]]  # type: ignore[index]
+        argument = argument.args[CONSTANTS[argument.target]]  # type: ignore[index]
     if isinstance(argument, Node):
-        return argument.target is _NUMBERS
+        return argument.target is NUMBERS
     return isinstance(argument, int) and abs(argument) < _LARGEST_EXACT
 
 
@@ -880,9 +494,9 @@ def _softmax(c: Conversion, node: Node) -> int:
     """softmax, log_softmax and logsumexp, which PyTorch's decompositions write with the row's
     largest element. None of them depends on what is taken off, so it counts as a constant."""
     b = c.builder
-    found = _dims(node)
+    found = summed_dims(node)
     if found is None or found[0] != [found[1] - 1] or (
-            _memory_shape(node.args[0].meta["val"])[-1] != c.domain.length):  # type: ignore[union-attr]
+            memory_shape(node.args[0].meta["val"])[-1] != c.domain.length):  # type: ignore[union-attr]
         raise Unsupported("does not go over the row")
     value = _check_row(c, node)
     largest = b.add("detach", b.add("row_max", value))
@@ -934,14 +548,14 @@ _Handler = Callable[[Conversion, Node], Any]
 _HANDLERS: list[tuple[Any, _Handler]] = [
     (_UNARY, _unary), (_BINARY, _binary), (_SUMS_OF_TWO, _sum_of_two), (_COMPARISONS, _compare),
     (_LOGIC, _logic), ({aten.logical_not.default, aten.bitwise_not.default}, _not),
-    ({aten.where.self}, _select), (_VIEWS, _view),
+    ({aten.where.self}, _select), (VIEWS, _view),
     ({prims.convert_element_type.default}, _cast), ({aten.pow.Tensor_Scalar}, _power),
     ({aten.square.default}, _square), ({aten.reciprocal.default}, _reciprocal),
     ({aten.sigmoid.default}, _sigmoid), ({aten.relu.default}, _relu),
     ({aten.sign.default}, _sign),
     ({aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default}, _clamp),
     (SOFTMAXES, _softmax), ({inductor_prims.random}, _random),
-    ({operator.getitem}, _getitem), ({_NUMBERS}, _column_numbers),
+    ({operator.getitem}, _getitem), ({NUMBERS}, _column_numbers),
     ({aten.gather.default}, _gather)]
 if hasattr(prims, "fma"):
     _HANDLERS.append(({prims.fma.default}, _fma))
@@ -951,7 +565,7 @@ def _sum(c: Conversion, node: Node) -> Any:
     return _column_sum(c, node) if sum_kind(node, c.domain) else _row_sum(c, node)
 
 
-_HANDLERS.append((_ROW_SUMS, _sum))
+_HANDLERS.append((ROW_SUMS, _sum))
 
 
 def is_supported(node: Node, domain: Domain) -> bool:
@@ -971,7 +585,7 @@ def check(node: Node, domain: Domain) -> None:
     if not any(node.target in names for names, _ in _HANDLERS):
         raise UnsupportedOperation(f"{node.target} is no operation of row programs")
     value = node.meta.get("val")
-    is_sum = node.target in _ROW_SUMS
+    is_sum = node.target in ROW_SUMS
     if node.target is operator.getitem:
         pair = node.args[0]
         if (not isinstance(pair, Node) or pair.target is not aten.var_mean.correction
@@ -985,7 +599,7 @@ def check(node: Node, domain: Domain) -> None:
             raise Unsupported(f"gives {_describe(result)}, which is no row block, row scalar or "
                               f"column of {domain}")
         if not isinstance(result, torch.Tensor) or not (result.dtype in ELEMENTS or (
-                result.dtype in INTEGERS and node.target in _OF_INTEGERS)):
+                result.dtype in INTEGERS and node.target in OF_INTEGERS)):
             raise Unsupported(f"gives {_describe(result)}")
     role = domain.role(results[0])
     trial = Conversion(domain)
@@ -1011,7 +625,7 @@ def check(node: Node, domain: Domain) -> None:
             trial.values[source] = trial.builder.add("eq", trial.builder.constant(0),
                                                      trial.builder.constant(0))
         elif source_value.dtype in INTEGERS and (
-                node.target in _OF_INTEGERS or node.target is aten.gather.default
+                node.target in OF_INTEGERS or node.target is aten.gather.default
                 or (node.target in _COMPARISONS and any(map(_is_exact, node.args)))):
             trial.values[source] = trial.builder.add("input", len(trial.values))
         elif source_value.dtype not in FLOATS:

@@ -24,8 +24,9 @@ from torch.fx import Node
 
 from ..operations import ELEMENTS
 from ..rowprogram import SUM_KINDS, RowProgram
-from .convert import Domain, is_reduction, same, sources
+from .domains import Domain, same
 from .fusion import blocks_read, is_fused, is_in_memory, other_users, separated_sources
+from .nodes import is_reduction, sources
 from .regions import Region
 
 __all__ = ["Estimate", "estimate"]

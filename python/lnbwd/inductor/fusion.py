@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection
 import torch
 from torch.fx import Node
 
-from .convert import is_computed_in_place, is_constant, is_reduction, is_view, sources
+from .nodes import is_computed_in_place, is_constant, is_reduction, is_view, sources
 
 __all__ = ["blocks_read", "is_fused", "is_in_memory", "made_of", "other_users",
            "separated_sources", "separated_users"]

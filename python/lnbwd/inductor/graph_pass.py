@@ -35,17 +35,11 @@ from .. import compiler, launching, regions_op
 from ..batch_invariance import is_batch_invariant
 from ..errors import CompileError, LnbwdError
 from ..rowprogram import RowProgram
-from .convert import (
-    Unsupported,
-    is_channels_last,
-    is_constant,
-    is_seed,
-    memory_order,
-    same,
-    sources,
-)
+from .convert import Unsupported
+from .domains import is_channels_last, memory_order, same
 from .estimates import Estimate, estimate
 from .measuring import Measurements
+from .nodes import is_constant, is_seed, sources
 from .partial_sums import erase_unused, merge, new_node, split
 from .regions import Region, convert, find_regions, leads_back, normalised
 

@@ -20,8 +20,9 @@ import torch
 from torch._inductor.graph import GraphLowering
 from torch.fx import Graph, Node, map_arg
 
-from .convert import column_domain, is_reduction, product, same
+from .domains import product, same
 from .fusion import is_fused
+from .nodes import column_domain, is_reduction
 
 __all__ = ["Split", "erase_unused", "merge", "new_node", "split"]
 

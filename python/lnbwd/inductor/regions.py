@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Finds the parts of a PyTorch graph that are row programs.
 
-A *region* is a set of nodes over the same rows (a :class:`.convert.Domain`) with a sum over the
+A *region* is a set of nodes over the same rows (a :class:`.domains.Domain`) with a sum over the
 row, or over all rows or those of each group, among them. It is to become one node, so no path may
 leave it and come back. To see that, each node has a *level*: what a region gives to nodes outside
 (a matrix product, an attention) is a level earlier than whatever they lead to, and so is a sum over
@@ -27,31 +27,28 @@ from torch.fx import Graph, Node, map_arg
 from ..rowprogram import INPUT_KINDS, OUTPUT_KINDS, Output, RowProgram
 from ..spec import rows_hint
 from .convert import (
-    DTYPES,
-    ELEMENTS,
-    INTEGERS,
-    SMALL,
     Conversion,
-    Domain,
     Unsupported,
     check,
+    is_misplaced,
+    is_readable,
+    is_supported,
+    spread_over,
+)
+from .domains import DTYPES, ELEMENTS, INTEGERS, SMALL, Domain, same
+from .fusion import is_fused, is_in_memory, made_of, separated_users
+from .nodes import (
     is_column_sum,
     is_computed_in_place,
     is_constant,
     is_group_sum,
-    is_misplaced,
     is_random,
-    is_readable,
     is_seed,
-    is_supported,
     is_view,
     row_sum_axis,
-    same,
     sources,
-    spread_over,
     sum_kind,
 )
-from .fusion import is_fused, is_in_memory, made_of, separated_users
 
 __all__ = ["Region", "find_regions", "normalised"]
 

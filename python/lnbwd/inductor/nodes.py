@@ -1,0 +1,204 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the nodes of a PyTorch graph are: views, constants, random numbers, and reductions with the
+rows that they go over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._inductor import inductor_prims
+from torch.fx import Node
+
+from .domains import Domain, memory_order, memory_shape, product, same
+
+__all__ = ["CONSTANTS", "NORM", "NUMBERS", "OF_INTEGERS", "ROW_SUMS", "SOFTMAXES", "VIEWS",
+           "column_domain", "is_column_sum", "is_computed_in_place", "is_constant",
+           "is_group_sum", "is_random", "is_reduction", "is_seed", "is_view", "row_sum_axis",
+           "sources", "sum_kind", "summed_dims"]
+
+aten, prims = torch.ops.aten, torch.ops.prims
+
+# Results that have their operand's elements in their operand's order; of some, only where the
+# memory's is kept.
+VIEWS = {aten.reshape.default, aten.view.default, aten._unsafe_view.default, aten.expand.default,
+          aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default,
+          aten.alias.default, aten.detach.default, aten.clone.default,
+          aten.lift_fresh_copy.default, aten.as_strided.default, aten.permute.default}
+
+CONSTANTS = {aten.full.default: 1, aten.scalar_tensor.default: 0}
+
+NUMBERS = prims.iota.default
+
+OF_INTEGERS = {*VIEWS, NUMBERS, aten.where.self}
+"""What gives integers that a region knows: numbers of columns, and what is compared with them."""
+
+# The place of the dimensions among their arguments.
+ROW_SUMS: dict[Any, int] = {aten.sum.dim_IntList: 1, aten.mean.dim: 1, aten.var_mean.correction: 1,
+             aten.var.correction: 1, aten.amax.default: 1, aten.amin.default: 1,
+             aten.any.dim: 1, aten.any.dims: 1,
+             aten.logsumexp.default: 1, aten.linalg_vector_norm.default: 2}
+
+NORM = aten.linalg_vector_norm.default
+"""A norm of the row, which graphs of torch.compile have no more: it decomposes it."""
+
+_REDUCTIONS = {*ROW_SUMS, aten.sum.default, aten.mean.default, aten.any.default,
+               aten.prod.dim_int, aten.argmax.default, aten.argmin.default}
+"""All that reduce a tensor along dimensions, row programs or not."""
+
+SOFTMAXES = {aten._softmax.default, aten._log_softmax.default, aten.logsumexp.default}
+"""Operations over the row that graphs of torch.compile have no more: it decomposes them."""
+
+
+def is_view(node: Node) -> bool:
+    """Whether a node hands its operand's elements on in another shape."""
+    return node.op == "call_function" and node.target in VIEWS
+
+
+def is_random(node: Node) -> bool:
+    """Whether a node's elements are random numbers, drawn there or in what it is a view or a
+    conversion of."""
+    while is_view(node) or node.target is prims.convert_element_type.default:
+        node = node.args[0]  # type: ignore[assignment]
+    return node.op == "call_function" and (
+        node.target is inductor_prims.random
+        or torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()))
+
+
+def is_seed(node: Node) -> bool:
+    """Whether a node is the seed of random numbers that are drawn in this graph alone: in the other
+    one, Inductor's kernel may draw others of it."""
+    if node.op != "call_function" or node.target is not inductor_prims.lookup_seed:
+        return False
+    seeds: Node = node.args[0]  # type: ignore[assignment]
+    return seeds.op == "call_function" and all(
+        user.op != "output" for user in (*node.users, *seeds.users))
+
+
+_COMPUTED_IN_PLACE = {
+    aten.select_scatter.default, aten.slice_scatter.default, aten.constant_pad_nd.default,
+    aten.cat.default, NUMBERS, inductor_prims.random}
+
+
+def is_computed_in_place(node: Node) -> bool:
+    """Whether Inductor can compute a node where it is used, without a tensor in memory."""
+    return node.op == "call_function" and (
+        node.target in _COMPUTED_IN_PLACE
+        or torch.Tag.pointwise in getattr(node.target, "tags", ()))
+
+
+def is_reduction(node: Node) -> bool:
+    """Whether a node sums over dimensions, or takes the largest, or the like."""
+    return node.op == "call_function" and node.target in _REDUCTIONS
+
+
+def is_constant(node: Node) -> bool:
+    """Whether a node is one number in all its elements."""
+    return (node.op == "call_function" and node.target in CONSTANTS
+            and isinstance(node.args[CONSTANTS[node.target]], (int, float)))
+
+
+def sources(node: Node) -> list[Node]:
+    """The nodes whose elements a node computes with."""
+    return [n for n in node.all_input_nodes if isinstance(n.meta.get("val"), (torch.Tensor, tuple))]
+
+
+def summed_dims(node: Node) -> tuple[list[int], int] | None:
+    """The dimensions that a sum goes over, from 0, outermost in memory first, and the rank of its
+    operand, of whose dimensions those of one element do not count; None where those that are left
+    are in another order than in the result."""
+    value = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
+    if not isinstance(value, torch.Tensor) or value.dim() == 0:
+        return None
+    place = ROW_SUMS.get(node.target, 1)
+    dims = node.args[place] if len(node.args) > place else node.kwargs.get("dim")
+    if dims is None:
+        dims = list(range(value.dim()))
+    if isinstance(dims, int):
+        dims = [dims]
+    if not isinstance(dims, (list, tuple)) or not all(isinstance(d, int) for d in dims):
+        return None
+    summed = {int(d) % value.dim() for d in dims}
+    order = list(memory_order(value) or range(value.dim()))
+    # Rows may be of one element.
+    is_of_one = order[-1] in summed and all(same(value.shape[d], 1) for d in summed)
+    order = [d for d in order if not same(value.shape[d], 1) or (is_of_one and d == order[-1])]
+    left = [d for d in order if d not in summed]
+    places = [place for place, d in enumerate(order) if d in summed]
+    return (places, len(order)) if left == sorted(left) else None
+
+
+def row_sum_axis(node: Node) -> Domain | None:
+    """The domain of a sum (or a mean, a variance, a largest element) over the last dimensions."""
+    if node.op != "call_function" or node.target not in ROW_SUMS:
+        return None
+    found = summed_dims(node)
+    if found is None or not found[0] or found[0] != list(range(found[0][0], found[1])):
+        return None
+    value, result = node.args[0].meta["val"], node.meta["val"]  # type: ignore[union-attr]
+    result = result[0] if isinstance(result, tuple) else result
+    return _domain(value, len(found[0]), same(result.numel(), value.numel()))
+
+
+def is_column_sum(node: Node) -> Domain | None:
+    """The domain of a sum, or a mean, over the first dimensions."""
+    return column_domain(node) if _adds(node) else None
+
+
+def _adds(node: Node) -> bool:
+    """Whether a node is a sum, or a mean of a known number of elements."""
+    if node.op != "call_function" or node.target not in (aten.sum.dim_IntList, aten.mean.dim):
+        return False
+    return node.target is aten.sum.dim_IntList or isinstance(
+        node.args[0].meta["val"].numel(), int)  # type: ignore[union-attr]
+
+
+def column_domain(node: Node) -> Domain | None:
+    """The domain over whose rows a reduction goes, if it is one over the first dimensions."""
+    found = summed_dims(node)
+    if found is None or not found[0] or found[0] != list(range(len(found[0]))):
+        return None
+    return _domain(node.args[0].meta["val"],  # type: ignore[union-attr]
+                   found[1] - len(found[0]))
+
+
+def is_group_sum(node: Node) -> Domain | None:
+    """The domain, which has groups, of a sum, or a mean, over all dimensions but the first and the
+    last."""
+    found = summed_dims(node) if _adds(node) else None
+    if found is None or found[1] < 3 or found[0] != list(range(1, found[1] - 1)):
+        return None
+    domain = _domain(node.args[0].meta["val"])  # type: ignore[union-attr]
+    return None if domain is None or domain.groups is None else domain
+
+
+def sum_kind(node: Node, domain: Domain) -> str | None:
+    """What a sum over rows of the domain is: "column_sum", "group_sum", or None: it is none."""
+    if is_column_sum(node) == domain:
+        return "column_sum"
+    found = is_group_sum(node)
+    if found == domain and domain.groups is not None and found is not None and (
+            found.groups is not None and same(found.groups, domain.groups)):
+        return "group_sum"
+    return None
+
+
+def _domain(value: torch.Tensor, columns: int = 1, is_of_one: bool = False) -> Domain | None:
+    """Rows that are the last ``columns`` dimensions of a tensor, or are of one element; none of one
+    row alone."""
+    shape = [size for size in memory_shape(value) if not same(size, 1)]
+    if is_of_one:
+        shape.append(1)
+    first = len(shape) - columns
+    length = product(shape[first:])
+    if not isinstance(length, int) or first < 1 or columns < 1:
+        return None
+    rows = product(shape[:first])
+    if same(rows, 1) or same(rows, 0):
+        return None
+    groups = shape[0] if first > 1 else None
+    if groups is not None and (same(groups, 1) or same(groups, rows)):
+        groups = None
+    return Domain(rows, length, groups)
