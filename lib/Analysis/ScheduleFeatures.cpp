@@ -75,9 +75,10 @@ static bool isNeededAtFirst(BlockArgument column,
 ProgramFacts ProgramFacts::of(RowwiseOp op, int64_t rows) {
   ProgramFacts facts = {};
   facts.length = double(op.getRowLength());
-  facts.rowsRead = double(op.getRows().size());
+  facts.rowsRead = double(op.getRows().size() + op.getTables().size());
   facts.sums = double(op.getAllSums().size());
-  facts.bytesRead = double(getColumnBits(op.getRows())) / 8;
+  facts.bytesRead =
+      double(getColumnBits(op.getRows()) + getColumnBits(op.getTables())) / 8;
   facts.bytesWritten = double(getColumnBits(op.getRowOuts())) / 8;
   facts.columnBytes = double(getColumnBits(op.getAllColumns())) / 8;
   if (std::optional<int64_t> count = op.getStaticRowCount())

@@ -188,6 +188,7 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
     held = schedule.getPrefetch() ? 2 : schedule.getUnroll();
   int64_t width = schedule.getVectorWidth();
   int64_t packedBits = registerBitsOf(op.getRows(), width) * held +
+                       registerBitsOf(op.getTables(), width) +
                        registerBitsOf(op.getAllColumns(), width);
   int64_t live = std::min<int64_t>(
       liveRows, int64_t(op.getRows().size() + op.getRowOuts().size()));

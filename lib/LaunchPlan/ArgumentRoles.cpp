@@ -19,8 +19,8 @@ using namespace lnbwd;
 
 OperandKind lnbwd::getOperandKind(RowwiseOp op, unsigned index) {
   using Access = RowwiseOp::Access;
-  // Partial sums are rows of a row block. To a launcher, a matrix is a buffer
-  // whose size no launch chooses.
+  // Partial sums are rows of a row block. To a launcher, matrices and tables
+  // are buffers whose size no launch chooses.
   bool hasColumns = op.getAccess(index) != Access::Scalar;
   if (op.isPartial(index))
     return findKind(true, true, hasColumns);

@@ -137,6 +137,8 @@ static StringRef describeRole(RowwiseOp op, unsigned index) {
   switch (op.getAccess(index)) {
   case RowwiseOp::Access::Matrix:
     return isInput ? "matrix" : "outer_sum";
+  case RowwiseOp::Access::Table:
+    return "table";
   case RowwiseOp::Access::Column:
     return isInput ? "column" : "column_sum";
   case RowwiseOp::Access::GroupColumn:

@@ -41,6 +41,11 @@ public:
     for (size_t operand : operation.operands)
       if (operand >= types.size())
         refuse("takes a value that is not computed before it");
+    bool isGather = operation.name == "lnbwd.gather";
+    for (size_t i = 0; i < operation.operands.size(); ++i)
+      require(isTable(operation.operands[i]) == (isGather && i == 0),
+              isGather ? "expects a table and an index"
+                       : "takes a table, of which only rows are taken");
     if (const ElementwiseOperation *known = findElementwise(operation.name))
       return checkElementwise(*known);
     checkStructured();
@@ -58,6 +63,9 @@ private:
   }
   const ValueType &type(size_t operand) const {
     return *types[operation.operands[operand]];
+  }
+  bool isTable(size_t value) const {
+    return value < program.inputs.size() && program.inputs[value].kind.isTable;
   }
   static bool isInteger(const ValueType &type) {
     return !getInfo(type.element).isFloat();
@@ -117,6 +125,13 @@ private:
                   operation.attributes.divisor > 0 &&
                   operation.attributes.modulus >= 0,
               "expects to make integers of 32 bits");
+    } else if (name == "lnbwd.gather") {
+      requireOperands(2);
+      require(operation.type ==
+                      ValueType{type(0).element, {type(0).shape[1]}} &&
+                  type(1).shape.empty() && isInteger(type(1)),
+              "expects a table of such rows and an integer");
+      return;
     } else if (name == "lnbwd.block_max") {
       requireOperands(1);
       require(type(0).shape == shape && shape.size() == 1 &&
@@ -169,6 +184,8 @@ std::optional<ProgramOperandKind> findProgramKind(std::string_view name) {
   constexpr OperandKind column = OperandKind::Column;
   if (name == "matrix")
     return ProgramOperandKind{column, false, true};
+  if (name == "table")
+    return ProgramOperandKind{column, false, true, true};
   if (name == "column_sum")
     return ProgramOperandKind{column, true, false};
   if (name == "group_sum")
@@ -388,7 +405,9 @@ private:
                          : program.operations[value - count].type;
   }
   int64_t groupOf(int64_t row) const { return row / (rows / groups); }
-  void load(const ProgramOperand &input, int64_t row, Values &values) const;
+  int64_t placeOf(const ProgramOperand &input, int64_t row) const;
+  void load(const ProgramOperand &input, int64_t place, int64_t length,
+            Values &values) const;
   void computeIndex(const RowOperation &operation, int64_t row,
                     Values &values) const;
   void computeValues(int64_t row, bool isFirst, AllValues &values) const;
@@ -436,17 +455,19 @@ int64_t locate(const std::vector<PlaceTerm> &terms, int64_t number) {
   return place;
 }
 
-void Interpreter::load(const ProgramOperand &input, int64_t row,
-                       Values &values) const {
-  int64_t length = input.rowLength();
+/// Which row of its own an input has for a row of the program.
+int64_t Interpreter::placeOf(const ProgramOperand &input, int64_t row) const {
   const KindInfo &kind = input.kind.info();
-  int64_t place = 0;
   if (!input.row.empty())
-    place = locate(input.row, row);
-  else if (kind.hasRows)
-    place = kind.hasGroups ? row : row % (rows / groups);
-  else if (kind.hasGroups)
-    place = groupOf(row);
+    return locate(input.row, row);
+  if (kind.hasRows)
+    return kind.hasGroups ? row : row % (rows / groups);
+  return kind.hasGroups ? groupOf(row) : 0;
+}
+
+/// Loads row `place` of those of `length` elements that an input has.
+void Interpreter::load(const ProgramOperand &input, int64_t place,
+                       int64_t length, Values &values) const {
   const Values &kept = written[input.buffer];
   if (!kept.empty() && static_cast<size_t>((place + 1) * length) > kept.size())
     throw std::invalid_argument("'" + program.name +
@@ -493,8 +514,9 @@ void Interpreter::computeValues(int64_t row, bool isFirst,
                                 AllValues &values) const {
   size_t count = program.inputs.size();
   for (size_t i = 0; i < count; ++i)
-    if (isFirst || varies[i])
-      load(program.inputs[i], row, values[i]);
+    if (const ProgramOperand &input = program.inputs[i];
+        (isFirst || varies[i]) && !input.kind.isTable)
+      load(input, placeOf(input, row), input.rowLength(), values[i]);
   std::vector<const Values *> operands;
   for (size_t i = 0; i < program.operations.size(); ++i) {
     if (!isFirst && !varies[count + i])
@@ -502,6 +524,15 @@ void Interpreter::computeValues(int64_t row, bool isFirst,
     const RowOperation &operation = program.operations[i];
     if (operation.name == "lnbwd.index") {
       computeIndex(operation, row, values[count + i]);
+      continue;
+    }
+    if (operation.name == "lnbwd.gather") {
+      const ProgramOperand &table = program.inputs[operation.operands[0]];
+      double index = values[operation.operands[1]][0].value;
+      auto last = static_cast<double>(table.type.shape[0] - 1);
+      load(table,
+           static_cast<int64_t>(index < 0 ? last : std::min(index, last)),
+           table.type.shape[1], values[count + i]);
       continue;
     }
     operands.clear();
@@ -528,7 +559,8 @@ void Interpreter::process(unsigned worker, int64_t begin, int64_t end,
                           std::vector<Values> &rowsOut) {
   AllValues values(program.inputs.size() + program.operations.size());
   for (size_t i = 0; i < values.size(); ++i)
-    values[i].resize(static_cast<size_t>(typeOf(i).size()));
+    if (i >= program.inputs.size() || !program.inputs[i].kind.isTable)
+      values[i].resize(static_cast<size_t>(typeOf(i).size()));
   for (size_t o = 0; o < program.outputs.size(); ++o) {
     const ProgramOperand &output = program.outputs[o];
     bool isOfGroups = output.kind.info().hasGroups;

@@ -223,9 +223,10 @@ static std::optional<KeptDims> findKeptDims(RowwiseOp op, unsigned index) {
   return kept;
 }
 
-/// Whether `operand` is a mask, which has no gradient.
-static bool holdsBytes(Value operand) {
-  return getElementTypeOrSelf(operand.getType()).isInteger(8);
+/// Whether operand `index` has no gradient: a mask, integers, or a table.
+static bool isConstant(RowwiseOp op, unsigned index) {
+  return isa<IntegerType>(getElementTypeOrSelf(op.getOperand(index))) ||
+         op.getAccess(index) == RowwiseOp::Access::Table;
 }
 
 namespace {
@@ -270,7 +271,7 @@ private:
   }
   LogicalResult checkShared(RowwiseOp op);
   bool isWanted(RowwiseOp op, unsigned input) {
-    return wrt.empty() ? !holdsBytes(op.getOperand(input))
+    return wrt.empty() ? !isConstant(op, input)
                        : llvm::is_contained(wrt, op.getOperandName(input));
   }
   /// Whether output `index` is handed to the gradient.
@@ -528,21 +529,28 @@ static NamedOperationAttr describeGradient(func::FuncOp function,
                                  forward.getZeroCentredGamma());
 }
 
-/// Bytes that are put out would have to come back as an adjoint, and those that
-/// come in have none.
-static LogicalResult checkBytes(RowwiseOp op, ArrayRef<std::string> wrt) {
+/// Bytes that are put out would have to come back as an adjoint, and constants
+/// that come in have none.
+static LogicalResult checkConstants(RowwiseOp op, ArrayRef<std::string> wrt) {
   for (OpOperand &operand : op->getOpOperands()) {
-    if (!holdsBytes(operand.get()))
+    unsigned index = operand.getOperandNumber();
+    if (!isConstant(op, index))
       continue;
-    std::string name = op.getOperandName(operand.getOperandNumber());
+    std::string name = op.getOperandName(index);
     if (op.isDpsInit(&operand))
       return op.emitOpError("expected row outputs of f16, bf16 or f32 in a "
                             "program that is differentiated, got ")
              << name << " of i8; leave the mask to a program of its own";
-    if (llvm::is_contained(wrt, name))
-      return op.emitOpError("expected the option wrt to name inputs of f16, "
-                            "bf16 or f32, got ")
-             << name << " of i8, which has no gradient";
+    if (!llvm::is_contained(wrt, name))
+      continue;
+    InFlightDiagnostic diag = op.emitOpError(
+        "expected the option wrt to name inputs of f16, bf16 or f32, got ");
+    if (op.getAccess(index) == RowwiseOp::Access::Table)
+      return diag << name
+                  << ", a table, whose gradient is a scatter that no "
+                     "row program has";
+    return diag << name << " of " << getElementTypeOrSelf(operand.get())
+                << ", which has no gradient";
   }
   return success();
 }
@@ -670,7 +678,7 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
     return programs[1].emitOpError("expected one forward operation in a "
                                    "function that is differentiated");
   RowwiseOp forward = programs.front();
-  if (failed(checkBytes(forward, wrt)) || failed(checkShared(forward)))
+  if (failed(checkConstants(forward, wrt)) || failed(checkShared(forward)))
     return failure();
   if (!forward.getAllSums().empty() || !forward.getOuterSums().empty())
     return forward.emitOpError("expected no column sums, group sums or outer "

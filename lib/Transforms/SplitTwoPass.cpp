@@ -96,7 +96,10 @@ public:
             return failure();
           bool hasHalves =
               !op.getAllSums().empty() && (hasRowsOut(op) || op.hasRowSums());
-          return op.hasPureBufferSemantics() && hasHalves &&
+          // Each half needs one.
+          bool readsRowBlock =
+              llvm::is_contained(op.getRows(), op.getRowBlock());
+          return op.hasPureBufferSemantics() && hasHalves && readsRowBlock &&
                  !op.getSchedule() && !hasOwnRows(op) &&
                  (!info || !chooseSchedule(op, *info));
         });

@@ -78,7 +78,8 @@ class Input:
     which group b of M / B rows uses row b, "scalar" [M], or what all groups share, "repeated_row"
     [M / B, N] and "repeated_scalar" [M / B], or all rows, "number" [1], or each group,
     "group_scalar" [B]; or a "part", which has some
-    of the dimensions of a row block and is repeated along the others. ``dtype`` is "f16", "bf16" or
+    of the dimensions of a row block and is repeated along the others; or a "table" of ``rows``
+    rows, [V, N], of which the node ``take`` has one. ``dtype`` is "f16", "bf16" or
     "f32", for a row also a float of 8 bits or "i8": a mask, of bytes that are 0 or 1, or for a
     number "i64": a seed, and for a scalar "i32" or "i64": integers, float32 inside.
 
@@ -90,6 +91,7 @@ class Input:
     kind: str
     dtype: str
     parts: tuple[tuple[int, int], ...] = ()
+    rows: int = 1
 
     @property
     def dims(self) -> Kind:
@@ -103,10 +105,10 @@ class Input:
         return self.dims.has_columns
 
     def row_length(self, length: int) -> int:
-        """The elements that it has for each row of its own; of a part, all."""
+        """The elements that it has for each row of its own; of a part or a table, all."""
         if self.parts:  # As many as they say: all, or those of a row.
             return math.prod(size for _, size in self.parts)
-        return length if self.dims.has_columns else 1
+        return length * self.rows if self.dims.has_columns else 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,12 +137,12 @@ class Output:
 KIND_NAMES = {"row": "row_block", "repeated_row": "repeated_row_block", "column": "column",
               "group_column": "group_column", "scalar": "row_scalar",
               "repeated_scalar": "repeated_row_scalar", "group_scalar": "group_scalar",
-              "number": "number", "part": "column", "lead": "row_block",
+              "number": "number", "part": "column", "lead": "row_block", "table": "column",
               "column_sum": "column", "group_sum": "group_column"}
 """What :data:`lnbwd.operations.KINDS` calls the kinds of inputs and outputs."""
 
 INPUT_KINDS = ("row", "repeated_row", "column", "group_column", "scalar", "repeated_scalar",
-               "group_scalar", "number", "part", "lead")
+               "group_scalar", "number", "part", "lead", "table")
 """Kinds of inputs, in the order in which a program has them."""
 
 OUTPUT_KINDS = ("row", "scalar", "column_sum", "group_sum")
@@ -180,6 +182,8 @@ class RowProgram:
             ``("block_max", value, size)``, for each element the largest of its block of neighbours,
             ``("power_inverse", value)``, the reciprocal of a power of two from 2^-126 to 2^126, of
             a smaller one 2^127,
+            ``("take", table, index)``, a row of an input that is a table, by an input of integers
+            or a number, exact below 2^24; the last row where there is none of that index,
             ``("select", condition, value, value)``, ``("not", condition)``, and those of
             :data:`UNARY`, :data:`BINARY`, :data:`COMPARISONS`, :data:`LOGIC`, :data:`SUMS`.
         outputs: in the order of :data:`OUTPUT_KINDS`.
@@ -254,7 +258,8 @@ class RowProgram:
             groups["expected_rows"] = self.expected_rows
         return json.dumps({
             "format": _FORMAT, "length": self.length, "rows": self.rows, **groups,
-            "inputs": [[i.kind, i.dtype, *i.parts] for i in self.inputs],
+            "inputs": [[i.kind, i.dtype, *i.parts] + [i.rows] * (i.kind == "table")
+                       for i in self.inputs],
             "nodes": [list(node) for node in self.nodes],
             "outputs": [[o.kind, o.dtype, o.value] + [o.block] * (o.block > 1)
                         for o in self.outputs]}, separators=(",", ":"))
@@ -272,8 +277,9 @@ class RowProgram:
                 raise ValueError(f"expected the format {_FORMAT!r}, got {fields['format']!r}")
             return RowProgram(
                 fields["length"], fields["rows"],
-                tuple(Input(kind, dtype, tuple((d, size) for d, size in parts))
-                      for kind, dtype, *parts in fields["inputs"]),
+                tuple(Input(kind, dtype, (), *rest) if kind == "table" else
+                      Input(kind, dtype, tuple((d, size) for d, size in rest))
+                      for kind, dtype, *rest in fields["inputs"]),
                 tuple(tuple(node) for node in fields["nodes"]),
                 tuple(Output(*o) for o in fields["outputs"]), fields.get("groups"),
                 fields.get("expected_rows"))
@@ -517,6 +523,12 @@ class _Writer:
     def type(self, element: str, is_row: bool) -> str:
         return f"vector<{self.program.length}x{element}>" if is_row else element
 
+    def argument(self, value: Input) -> str:
+        """The type of an input in the region."""
+        if value.kind == "table":
+            return f"vector<{value.rows}x{self.program.length}x{value.dtype}>"
+        return self.type(value.dtype, value.is_row(self.program.length))
+
     def emit(self, text: str) -> str:
         name = f"%{len(self.lines)}"
         self.lines.append(f"    {name} = {text}")
@@ -619,7 +631,7 @@ class _Writer:
         type_ = self.type("f32", is_row)
         if name == "input":
             dtype = self.program.inputs[operands[0]].dtype
-            if dtype == "f32" or (dtype == "i64"
+            if dtype == "f32" or self.program.inputs[operands[0]].kind == "table" or (dtype == "i64"
                                   and self.program.inputs[operands[0]].kind == "number"):
                 return f"%in{operands[0]}"  # (Of integers, a seed.)
             if dtype in ("i32", "i64"):
@@ -629,6 +641,18 @@ class _Writer:
                 zero = self.emit(f"arith.constant dense<0> : {byte}")
                 return self.emit(f"arith.cmpi ne, %in{operands[0]}, {zero} : {byte}")
             return self.emit(f"arith.extf %in{operands[0]} : {self.type(dtype, is_row)} to {type_}")
+        if name == "take":
+            place = self.program.nodes[operands[0]][1]
+            table = self.program.inputs[place]
+            chosen, *of = self.program.nodes[operands[1]]
+            if chosen == "input" and self.program.inputs[of[0]].dtype in ("i32", "i64"):
+                number, dtype = f"%in{of[0]}", self.program.inputs[of[0]].dtype
+            else:
+                number, dtype = self.emit(f"arith.fptosi {self.value(operands[1], False)} "
+                                          ": f32 to i32"), "i32"
+            row = self.emit(f"lnbwd.gather %in{place}[{number}] : {self.argument(table)}, {dtype}")
+            return row if table.dtype == "f32" else self.emit(
+                f"arith.extf {row} : {self.type(table.dtype, True)} to {type_}")
         if name == "round":
             value = self.rounded(operands[0], operands[1], is_row)
             return self.emit(f"arith.extf {value} : {self.type(operands[1], is_row)} to {type_}")
@@ -691,12 +715,15 @@ class _Writer:
             kind = value.dims
             found = ([*["b"] * kind.has_groups, *["t"] * kind.has_rows] if program.has_groups
                      else [name for name, _, _ in rows] * kind.has_rows)
+            if value.kind == "table":
+                found = ["*"]
             block = value.block if isinstance(value, Output) else 1
             return found + [name for name, distance, _ in columns
                             if distance >= block] * kind.has_columns
 
         def memory(value: Input | Output) -> str:
-            known = ["?" if sizes[dim] is None else str(sizes[dim]) for dim in dims(value)]
+            known = [str(value.rows) if dim == "*" and isinstance(value, Input)
+                     else "?" if sizes[dim] is None else str(sizes[dim]) for dim in dims(value)]
             return f"memref<{'x'.join([*known, value.dtype])}>"
 
         def kind(value: Input | Output) -> str:
@@ -729,7 +756,7 @@ class _Writer:
 
         signature = ", ".join(f"{name}: {type_}" for name, type_, _ in inputs + outputs)
         arguments = ", ".join(
-            f"%in{i}: {self.type(v.dtype, v.is_row(program.length))}" for wanted in INPUT_KINDS
+            f"%in{i}: {self.argument(v)}" for wanted in INPUT_KINDS
             for i, v in enumerate(program.inputs) if kind(v) == wanted)
         names = ", ".join(f'"{name[1:]}"' for name, _, _ in inputs + outputs)
         name = program.name()
@@ -770,7 +797,8 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
 
     types = {name: getattr(torch, element.torch) for name, element in ELEMENTS.items()}
     wide = dtype or torch.float32
-    tensors = [tensor.detach().reshape(-1, i.row_length(program.length)).to(
+    tensors = [tensor.detach().reshape(-1, program.length) if i.kind == "table" else
+               tensor.detach().reshape(-1, i.row_length(program.length)).to(
                    wide if ELEMENTS[i.dtype].use.startswith("float") else types[i.dtype])
                for i, tensor in zip(program.inputs, inputs, strict=True)]
     counts = [t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
@@ -808,6 +836,12 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
                                device=tensors[0].device).to(wide)
         elif name == "index":
             value = torch.arange(program.length, device=tensors[0].device).to(wide)[None]
+        elif name == "take":
+            table = values[operands[0]]
+            chosen = program.nodes[operands[1]]
+            index = (tensors[chosen[1]] if chosen[0] == "input" else values[operands[1]]).long()
+            last = table.shape[0] - 1
+            value = table[torch.where(index < 0, last, index.clamp(max=last))[:, 0]].to(wide)
         elif name == "random":
             value = _draw(values[operands[0]], rows, program.length).to(wide)
         elif name == "round":

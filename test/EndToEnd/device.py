@@ -25,7 +25,7 @@ from lnbwd import operations
 GUARD_BYTES = 4096
 GUARD = 0x5A
 ELEMENT_BYTES = {name: element.bytes for name, element in operations.ELEMENTS.items()}
-KINDS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
+KINDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 # The smallest subnormal of each type: results below are rounded by that much, however small.
 SMALLEST = {"f16": 2.0 ** -24, "bf16": 2.0 ** -133, "f32": 2.0 ** -149}
 

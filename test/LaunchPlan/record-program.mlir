@@ -120,3 +120,17 @@ func.func @places(%x: memref<?x8x2x4xf32>, %g: memref<8x2xf32>) {
   }
   return
 }
+
+// -----
+
+// A table, and the row that an index says.
+// CHECK-LABEL: func.func @table(
+// CHECK-SAME:    {"argument":1,"kind":"table","type":"50x8xf32"}],"name":"k","operations":{{\[\[}}"lnbwd.gather","8xf32",1,0]],
+func.func @table(%i: memref<?xi64>, %t: memref<50x8xf32>, %y: memref<?x8xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%i[m] : memref<?xi64>, %t[*, n] : memref<50x8xf32>) outs(%y[m, n] : memref<?x8xf32>) {
+  ^row(%ir: i64, %tr: vector<50x8xf32>):
+    %r = lnbwd.gather %tr[%ir] : vector<50x8xf32>, i64
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}

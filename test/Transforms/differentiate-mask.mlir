@@ -8,7 +8,7 @@
 // CHECK-SAME:    outs(%[[DX]][m, n] :
 // CHECK:         %[[SET:.*]] = arith.cmpi ne
 // CHECK:         arith.select %[[SET]]
-// WRT:           expected the option wrt to name inputs of f16, bf16 or f32, got mask of i8, which has no gradient
+// WRT:           expected the option wrt to name inputs of f16, bf16 or f32, got mask of 'i8', which has no gradient
 func.func @dropout(%x: memref<?x512xf32>, %mask: memref<?x512xi8>, %y: memref<?x512xf32>) {
   lnbwd.rowwise @dropout domain(m | n) ins(%x[m, n] : memref<?x512xf32>, %mask[m, n] : memref<?x512xi8>)
       outs(%y[m, n] : memref<?x512xf32>) attributes {operand_names = ["x", "mask", "y"]} {

@@ -349,6 +349,44 @@ def test_the_column_of_a_number(device):
     assert torch.equal(program.evaluate([numbers])[0], want)
 
 
+def embedding(dtype="f32"):
+    """A token's row and its place's, times a scale, and the sum of each row: the place is the
+    token's number, rounded down to a third."""
+    b = Builder(N)
+    ids, tokens, places = b.add("input", 0), b.add("input", 1), b.add("input", 2)
+    place = b.add("floor", b.add("div", ids, b.constant(3)))
+    value = b.add("add", b.add("take", tokens, ids), b.add("take", places, place))
+    return b.finish(None, [Input("scalar", "i64"), Input("table", dtype, rows=30),
+                           Input("table", "f32", rows=7)],
+                    [Output("row", "f32", value), Output("scalar", "f32", b.add("row_sum", value)),
+                     Output("column_sum", "f32", value)])
+
+
+def test_the_text_of_tables():
+    program = embedding("bf16")
+    assert RowProgram.from_text(program.text()) == program
+    assert '["table","bf16",30]' in program.text()
+    mlir = program.mlir()
+    assert "%arg1[*, n] : memref<30x48xbf16>" in mlir
+    assert "lnbwd.gather %in1[%in0] : vector<30x48xbf16>, i64" in mlir
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
+@pytest.mark.compiler
+def test_tables(device, dtype):
+    program = embedding(dtype)
+    generator = torch.Generator().manual_seed(1)
+    # Few values, whose sums are exact. A table ends with what is beyond it.
+    tokens = torch.randint(-8, 9, (30, N), generator=generator).to(
+        {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[dtype]).to(device)
+    places = torch.randint(-8, 9, (7, N), generator=generator).float().to(device)
+    ids = torch.tensor([3, 29, 0, 20, 3, 30, -1], device=device)
+    taken = tokens.float()[[3, 29, 0, 20, 3, 29, 29]] + places[[1, 6, 0, 6, 1, 6, 6]]
+    for got in (run(program, [ids, tokens, places]), program.evaluate([ids, tokens, places])):
+        for value, want in zip(got, (taken, taken.sum(1), taken.sum(0)), strict=True):
+            assert torch.equal(value, want)
+
+
 def run(program, inputs):
     text = program.text()
     register(text)

@@ -106,6 +106,8 @@ static double value(Init init, uint64_t seed, std::optional<Role> input,
     break;
   }
   // What float64, in which the reference computes, has exactly.
+  if (options.tableRows)
+    return static_cast<double>(bits % options.tableRows);
   if (getInfo(format).use == ElementUse::Integer)
     return static_cast<double>(bits >> (format == Element::I64 ? 11 : 33));
   if (input == Role::Gamma)

@@ -55,6 +55,8 @@ struct FillOptions {
   size_t place = 0;
   /// What a random gamma lies around.
   double gammaCentre = 1;
+  /// Of indices into a table, its rows; else 0.
+  uint64_t tableRows = 0;
   /// Where Init::NonFinite puts its NaN and infinity.
   Role nonFinite = Role::Dy;
 };

@@ -339,6 +339,24 @@ static void fillDerived(Problem &problem, const std::vector<Role> &roles,
            });
 }
 
+/// The rows of the smallest table into which argument `index` has indices; 0 if
+/// there is none.
+static uint64_t countTableRows(const Problem &problem, size_t index) {
+  int64_t rows = 0;
+  for (const reference::RowProgram &program : problem.programs)
+    for (const reference::RowOperation &operation : program.operations) {
+      if (operation.name != "lnbwd.gather")
+        continue;
+      size_t value = operation.operands[1];
+      if (value >= program.inputs.size() ||
+          program.inputs[value].buffer != index)
+        continue;
+      int64_t own = program.inputs[operation.operands[0]].type.shape[0];
+      rows = rows ? std::min(rows, own) : own;
+    }
+  return static_cast<uint64_t>(rows);
+}
+
 void fillProblem(Problem &problem, const Options &options) {
   problem.contents.resize(problem.arguments.size());
   for (size_t i = 0; i < problem.arguments.size(); ++i) {
@@ -351,6 +369,7 @@ void fillProblem(Problem &problem, const Options &options) {
     FillOptions fill;
     fill.stride = argument.rowStride;
     fill.place = i;
+    fill.tableRows = countTableRows(problem, i);
     fill.gammaCentre = problem.operation.zeroCentredGamma ? 0 : 1;
     fill.nonFinite = problem.operation.isForward() ? Role::X
                      : problem.has(Role::Dout)     ? Role::Dout

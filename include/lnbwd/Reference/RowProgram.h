@@ -36,6 +36,8 @@ struct ProgramOperandKind {
   bool isSum = false;
   /// Whether it has two dimensions of columns.
   bool isMatrix = false;
+  /// Whether it is a matrix of which each row takes one row.
+  bool isTable = false;
 
   const KindInfo &info() const { return getInfo(kind); }
 };

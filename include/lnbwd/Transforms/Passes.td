@@ -332,7 +332,8 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
     not saved) are taken out first, into a third program `<name>_statistics`
     that leaves them in allocations of one number for each row: a pass over
     columns holds no whole row. That is all where there are column sums alone.
-    Expects memrefs and no schedule yet.
+    Expects memrefs and no schedule yet. A program that reads no row block stays
+    as it is.
 
     `mode`: `auto` splits only the programs that no schedule can run whole on
     `chip`; `always` splits every program that has both kinds of output, or

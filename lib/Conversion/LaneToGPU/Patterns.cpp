@@ -234,8 +234,8 @@ static Lowered lowerColumnIndex(IndexBuilder &b, lane::ColumnIndexOp op,
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
-static Lowered lowerLoad(IndexBuilder &b, lane::LoadOp op,
-                         const LaneLayout &layout) {
+template <typename Op>
+static Lowered lowerLoad(IndexBuilder &b, Op op, const LaneLayout &layout) {
   if (!op.getAccess())
     return failure();
   Value column = layout.accesses[*op.getAccess()].loadColumn;
@@ -412,9 +412,9 @@ static Lowered lowerBarrier(IndexBuilder &b, lane::BarrierOp,
 void lnbwd::populateLaneToGPUPatterns(RewritePatternSet &patterns,
                                       const ChipInfo &chip) {
   patterns.add<LowerForRows>(patterns.getContext());
-  addLanePatterns(patterns, chip, /*benefit=*/1, lowerRow, lowerGroup,
-                  lowerLane, lowerInBounds, lowerColumnIndex, lowerLoad,
-                  lowerLoadColumns, lowerStore, lowerStoreScalar,
-                  lowerLoadScalar, lowerUndefinedRow, lowerAccumulate,
-                  lowerBarrier);
+  addLanePatterns(
+      patterns, chip, /*benefit=*/1, lowerRow, lowerGroup, lowerLane,
+      lowerInBounds, lowerColumnIndex, lowerLoad<lane::LoadOp>,
+      lowerLoad<lane::GatherOp>, lowerLoadColumns, lowerStore, lowerStoreScalar,
+      lowerLoadScalar, lowerUndefinedRow, lowerAccumulate, lowerBarrier);
 }

@@ -44,6 +44,9 @@ void lnbwd::markLoop(Operation *loop) {
 static SmallVector<int64_t> getFirstRow(RowwiseOp op, unsigned index) {
   if (op.getRowDims(index) == RowwiseOp::RowDims::Some)
     return {cast<MemRefType>(op->getOperand(index).getType()).getNumElements()};
+  if (op.getAccess(index) == RowwiseOp::Access::Table)
+    return llvm::to_vector(
+        cast<VectorType>(op.getRegionType(index)).getShape());
   const KindInfo &kind = lnbwd::getInfo(getOperandKind(op, index));
   if (!kind.hasColumns)
     return {1};

@@ -139,6 +139,8 @@ private:
   Value get(Value value);
   /// The index of the row at work, or of this lane's columns of it.
   Value getIndex(IndexOp index);
+  /// This lane's part of a row of a table.
+  Value loadGathered(GatherOp gather);
   Value getBuffer(unsigned output) {
     return kernel.buffers[op.getNumDpsInputs() + output];
   }
@@ -537,6 +539,9 @@ void RowDistributor::writeRow(Value row, MutableArrayRef<Value> sums,
                          [&](Value sum, Value part) {
                            return arith::AddFOp::create(b, sum, part);
                          });
+  for (GatherOp gather : body.getOps<GatherOp>())
+    if (phases.getPhase(gather) == 0)
+      get(gather);
   for (unsigned phase = 0; phase < phases.getCount(); ++phase)
     writePhase(phase, row, sums, iteration);
 }
@@ -629,6 +634,22 @@ Value RowDistributor::getIndex(IndexOp index) {
   return number;
 }
 
+Value RowDistributor::loadGathered(GatherOp gather) {
+  Value table = gather.getTable(), index = get(gather.getIndex());
+  int64_t rows = cast<VectorType>(table.getType()).getDimSize(0);
+  Value last =
+      arith::ConstantOp::create(b, b.getIntegerAttr(index.getType(), rows - 1));
+  // Whatever the index of a row that does not exist is, it loads one that does.
+  Value inTable = arith::MinUIOp::create(b, index, last);
+  Value row = arith::IndexCastUIOp::create(b, b.getIndexType(), inTable);
+  Type type = cast<lane::LayoutType>(layout.getType())
+                  .getFragmentType(gather.getType().getElementType());
+  return lane::GatherOp::create(
+             b, type, kernel.buffers[cast<BlockArgument>(table).getArgNumber()],
+             row, layout, /*access=*/IntegerAttr())
+      .getFragments()[0];
+}
+
 Value RowDistributor::get(Value value) {
   if (Value there = known.lookup(value))
     return there;
@@ -637,6 +658,8 @@ Value RowDistributor::get(Value value) {
          "inputs are loaded, and sums exchanged, before they are used");
   if (auto index = dyn_cast<IndexOp>(producer))
     return known[value] = getIndex(index);
+  if (auto gather = dyn_cast<GatherOp>(producer))
+    return known[value] = loadGathered(gather);
   auto layoutType = cast<lane::LayoutType>(layout.getType());
   auto getType = [&](Type type) -> Type {
     auto vector = dyn_cast<VectorType>(type);

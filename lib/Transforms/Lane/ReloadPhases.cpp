@@ -104,10 +104,16 @@ FailureOr<Value> Reloader::get(Value value) {
   Value result;
   auto number = cast<OpResult>(value).getResultNumber();
   auto constant = dyn_cast<arith::ConstantOp>(producer);
+  auto reload = [&](auto load) {
+    using Op = decltype(load);
+    return Op::create(b, type, load.getMemories()[number], load.getRow(), tile,
+                      b.getI64IntegerAttr(0))
+        .getResult(0);
+  };
   if (auto load = dyn_cast<lane::LoadOp>(producer)) {
-    result = lane::LoadOp::create(b, type, load.getMemories()[number],
-                                  load.getRow(), tile, b.getI64IntegerAttr(0))
-                 .getResult(0);
+    result = reload(load);
+  } else if (auto gather = dyn_cast<lane::GatherOp>(producer)) {
+    result = reload(gather);
   } else if (auto load = dyn_cast<lane::LoadColumnsOp>(producer)) {
     result = lane::LoadColumnsOp::create(b, type, load.getMemories()[number],
                                          tile, /*each=*/true)

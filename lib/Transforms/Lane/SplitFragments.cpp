@@ -540,13 +540,13 @@ LogicalResult Splitter::split(Operation *op) {
     return success();
   }
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<lane::LoadOp, lane::LoadPredicatedOp, lane::ReceiveOp,
-            lane::LoadColumnsOp, lane::StoreOp, lane::AccumulateOp,
-            lane::FoldOp, lane::CombineGroupsOp, lane::StoreSumOp>(
-          [&](auto op) {
-            done.insert(op);
-            return splitAccesses(op);
-          })
+      .Case<lane::LoadOp, lane::GatherOp, lane::LoadPredicatedOp,
+            lane::ReceiveOp, lane::LoadColumnsOp, lane::StoreOp,
+            lane::AccumulateOp, lane::FoldOp, lane::CombineGroupsOp,
+            lane::StoreSumOp>([&](auto op) {
+        done.insert(op);
+        return splitAccesses(op);
+      })
       // Elementwise operations are split where their result is first needed.
       .Default([&](Operation *op) {
         if (isElementwise(op))

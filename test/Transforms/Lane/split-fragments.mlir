@@ -215,3 +215,22 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
+
+// Rows of tables as those of row blocks.
+// CHECK-LABEL: gpu.func @gather
+// CHECK:         %[[A0:.*]] = lane.gather %{{.*}}[%{{.*}}] at %{{.*}} access 0 : {{.*}} -> vector<4xf32>
+// CHECK:         %[[A1:.*]] = lane.gather %{{.*}}[%{{.*}}] at %{{.*}} access 1
+// CHECK:         lane.store %[[A0]]
+// CHECK:         lane.store %[[A1]]
+gpu.module @m {
+  gpu.func @gather(%a: memref<50x512xf32>, %y: memref<?x512xf32>, %row: index, %index: index) {
+    %layout = lane.layout : !layout
+    %x = lane.gather %a[%index] at %layout : !layout, memref<50x512xf32> -> vector<2x4xf32>
+    lane.store %x, %y[%row] at %layout : !layout, vector<2x4xf32>, memref<?x512xf32>
+    gpu.return
+  }
+}

@@ -97,6 +97,9 @@ Type RowwiseOp::getRegionType(unsigned index) {
                                        : type.getElementType();
   if (access == Access::Matrix)
     return VectorType::get(type.getShape(), element);
+  if (access == Access::Table)
+    return VectorType::get({type.getDimSize(0), getOwnRowLength(index)},
+                           element);
   int64_t length = hasContractions() ? getOwnRowLength(index) : getRowLength();
   return VectorType::get({length}, element);
 }
@@ -216,10 +219,11 @@ void RowwiseOp::getAsmBlockArgumentNames(Region &region,
 // Verifier
 //===----------------------------------------------------------------------===//
 
-static constexpr StringRef accessNames[] = {
-    "a row block", "a column", "a group column", "a row scalar", "a matrix"};
-static constexpr StringRef sumNames[] = {"", "a column sum", "a group sum", "",
-                                         "an outer sum"};
+static constexpr StringRef accessNames[] = {"a row block",    "a column",
+                                            "a group column", "a row scalar",
+                                            "a matrix",       "a table"};
+static constexpr StringRef sumNames[] = {"", "a column sum", "a group sum",
+                                         "", "an outer sum", ""};
 
 /// What operand `index` is, in the words of a diagnostic.
 static StringRef getAccessName(RowwiseOp op, unsigned index) {
@@ -277,7 +281,7 @@ static LogicalResult verifyMaps(RowwiseOp op) {
       last = dim.getPosition();
     }
     if (numSymbols != map.getNumSymbols())
-      return emitError() << "the dimension of partial sums once, got "
+      return emitError() << "the dimension '*' once, got "
                          << AffineMapAttr::get(map);
     auto type = cast<ShapedType>(op->getOperand(index).getType());
     if (type.getRank() != int64_t(map.getNumResults()))
@@ -402,8 +406,8 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
     // What is written may lack the last ones.
     bool isLeading = map.getNumResults() > 0 && columns > 0 &&
                      map.isFunctionOfDim(unsigned(numRows + columns) - 1);
-    bool mayLackColumns =
-        !hasContractions && (!isOutput || (access == Access::Row && isLeading));
+    bool mayLackColumns = !hasContractions && access != Access::Table &&
+                          (!isOutput || (access == Access::Row && isLeading));
     if (access == Access::Matrix
             ? columns != 2
             : access != Access::Scalar && !mayLackColumns &&
@@ -418,12 +422,24 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                                  : "all column dimensions")
                          << ", got " << type << " with "
                          << AffineMapAttr::get(map);
+    if (access == Access::Table &&
+        (isOutput || hasContractions || !type.hasStaticShape() ||
+         type.getDimSize(0) < 1 ||
+         type.getDimSize(0) > maxRowLength / op.getOwnRowLength(index) ||
+         !isa<AffineSymbolExpr>(map.getResult(0))))
+      return emitError()
+             << "a table to be an input '[*, n]' of a static number of "
+                "rows, of at most "
+             << maxRowLength
+             << " elements together, in a program without matrices, got "
+             << type << " with " << AffineMapAttr::get(map);
     if (isOutput && index == op.getInputs().size())
       last = Access::Row;
     if (getAccessOrder(access, isOutput) < getAccessOrder(last, isOutput))
       return emitError() << "operands in the order row blocks, columns, group "
-                            "columns, row scalars, matrices; row blocks, row "
-                            "scalars, column sums, group sums, outer sums; got "
+                            "columns, row scalars, matrices, tables; row "
+                            "blocks, row scalars, column sums, group sums, "
+                            "outer sums; got "
                          << name << " after " << getAccessName(op, index - 1);
     last = access;
 
@@ -595,6 +611,14 @@ LogicalResult RowwiseOp::verifyRegions() {
              << argument.getArgNumber() << " of the region to be " << expected
              << ", got " << argument.getType();
 
+  for (BlockArgument argument : block.getArguments())
+    for (OpOperand &use : argument.getUses())
+      if (getAccess(argument.getArgNumber()) == Access::Table &&
+          !isa<GatherOp>(use.getOwner()))
+        return use.getOwner()->emitOpError("expected a table of the row "
+                                           "program to be used by "
+                                           "lnbwd.gather alone");
+
   auto yield = cast<YieldOp>(block.getTerminator());
   auto numOutputs = size_t(getNumDpsInits());
   if (yield.getValues().size() != numOutputs)
@@ -619,6 +643,26 @@ LogicalResult RowwiseOp::verifyRegions() {
                 "has no other use";
   }
   return hasContractions() ? verifyMatrixUses(*this) : verifyIndices(*this);
+}
+
+LogicalResult GatherOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                         Adaptor adaptor,
+                                         SmallVectorImpl<Type> &results) {
+  auto table = dyn_cast<VectorType>(adaptor.getTable().getType());
+  if (!table || table.getRank() != 2)
+    return failure();
+  results.push_back(
+      VectorType::get({table.getDimSize(1)}, table.getElementType()));
+  return success();
+}
+
+LogicalResult GatherOp::verify() {
+  auto program = cast<RowwiseOp>(getOperation()->getParentOp());
+  auto table = dyn_cast<BlockArgument>(getTable());
+  if (table && program.getAccess(table.getArgNumber()) == Access::Table)
+    return success();
+  return emitOpError("expected a table to be an input of the row program with "
+                     "the map '[*, n]'");
 }
 
 LogicalResult BlockMaxOp::verify() {

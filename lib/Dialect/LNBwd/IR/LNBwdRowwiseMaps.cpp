@@ -99,6 +99,8 @@ Access lnbwd::detail::getAccess(AffineMap map, bool isAdded, int64_t numRowDims,
   unsigned numColumns = countDims(map, numRowDims, map.getNumDims());
   if (numColumns == 0 && !isAdded)
     return Access::Scalar;
+  if (map.getNumSymbols() > 0 && numRows == 0 && !isAdded)
+    return Access::Table;
   if (numRows > 0)
     return numRows < numRowDims &&
                    numRows == getLeadingDims(maps, numRowDims) &&
@@ -201,7 +203,7 @@ AffineMap RowwiseOp::getAccessMap(unsigned index) {
 }
 
 int lnbwd::detail::getAccessOrder(Access access, bool isOutput) {
-  static constexpr int outputs[] = {0, 2, 3, 1, 4};
+  static constexpr int outputs[] = {0, 2, 3, 1, 4, 5};
   return isOutput ? outputs[size_t(access)] : int(access);
 }
 
@@ -299,8 +301,8 @@ ParseResult lnbwd::detail::parseRowwiseOperands(
       SMLoc loc = parser.getCurrentLocation();
       if (succeeded(parser.parseOptionalStar())) {
         if (isPartial)
-          return parser.emitError(loc, "expected one '*', for the dimension of "
-                                       "partial sums, got two");
+          return parser.emitError(loc, "expected one '*', for a dimension that "
+                                       "is not part of the domain, got two");
         isPartial = true;
         exprs.push_back(getAffineSymbolExpr(0, context));
         return success();

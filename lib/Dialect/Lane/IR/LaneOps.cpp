@@ -175,6 +175,8 @@ template <typename Op> static LogicalResult verifyLoad(Op op) {
 
 LogicalResult LoadOp::verify() { return verifyLoad(*this); }
 
+LogicalResult GatherOp::verify() { return verifyLoad(*this); }
+
 LogicalResult LoadPredicatedOp::verify() { return verifyLoad(*this); }
 
 LogicalResult StoreOp::verify() {

@@ -1289,7 +1289,7 @@ func.func @f(%x: memref<?x8xf32>) {
 // -----
 
 func.func @f(%x: memref<?x8xf32>, %p: memref<?x?x8xf32>) {
-  // expected-error@+1 {{expected one '*', for the dimension of partial sums, got two}}
+  // expected-error@+1 {{expected one '*', for a dimension that is not part of the domain, got two}}
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%p[*, *, n] add : memref<?x?x8xf32>) {
   }
   return
@@ -1404,7 +1404,7 @@ func.func @f(%x: memref<?x4x16x8xf32>, %s: memref<?x16xf32>) {
 // -----
 
 func.func @f(%x: memref<?x8xf32>, %s: memref<?xf32>, %c: memref<8xf32>) {
-  // expected-error@+1 {{operand 2: expected operands in the order row blocks, columns, group columns, row scalars, matrices; row blocks, row scalars, column sums, group sums, outer sums; got a column after a row scalar}}
+  // expected-error@+1 {{operand 2: expected operands in the order row blocks, columns, group columns, row scalars, matrices, tables; row blocks, row scalars, column sums, group sums, outer sums; got a column after a row scalar}}
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>, %s[m] : memref<?xf32>, %c[n] : memref<8xf32>)
       outs(%x[m, n] : memref<?x8xf32>) {
   ^row(%r: vector<8xf32>, %a: f32, %b: vector<8xf32>):

@@ -220,3 +220,17 @@ func.func @view(%m: memref<8xf32>) {
   %v = lane.view %m : memref<8xf32> to memref<392xf32, affine_map<(d0) -> (d0 floordiv 49)>>
   return
 }
+
+// -----
+
+// Rows of tables, whole and one access.
+// CHECK-LABEL: func.func @gather
+// CHECK:         lane.gather %{{.*}}, %{{.*}}[%{{.*}}] at %{{.*}} : !layout, memref<50x1000xbf16>, memref<50x1000xf32> -> vector<2x8xbf16>, vector<2x8xf32>
+// CHECK:         lane.gather %{{.*}}[%{{.*}}] at %{{.*}} access 1 : !layout, memref<50x1000xf32> -> vector<8xf32>
+!layout = !lane.layout<row_length = 1000, lanes = 64, groups = 8, width = 8>
+func.func @gather(%a: memref<50x1000xbf16>, %b: memref<50x1000xf32>, %row: index) {
+  %layout = lane.layout : !layout
+  %x:2 = lane.gather %a, %b[%row] at %layout : !layout, memref<50x1000xbf16>, memref<50x1000xf32> -> vector<2x8xbf16>, vector<2x8xf32>
+  %y = lane.gather %b[%row] at %layout access 1 : !layout, memref<50x1000xf32> -> vector<8xf32>
+  return
+}

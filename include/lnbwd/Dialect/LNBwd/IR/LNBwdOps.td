@@ -38,8 +38,10 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
 
     Each operand has a map, the dimensions of the domain that its own are, in
     the order of the domain: `%gamma[n]`. What a map lacks, an input repeats and
-    an output adds up, which `add` says. `[*, n]` has, in place of `*`, a
-    dimension of partial sums, whose sum is meant.
+    an output adds up, which `add` says. `*` is a dimension that is not part of
+    the domain: of an output and of row scalars that of partial sums, whose sum
+    is meant; of an input `[*, n]` the rows of a table, of which `lnbwd.gather`
+    takes one.
 
     | map, of `domain(b, m \| n)` | input | output | in the region |
     |---|---|---|---|
@@ -50,6 +52,7 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     | `[m, n]`, `[m]` | row block, row scalar that groups share | | as those |
     | `[b]`, `[]` | number of a group, number | | the element |
     | `[k, n]` | matrix | outer sum | `vector<K x N x element>`; a sum is f32 |
+    | `[*, n]` | table | | `vector<V x N x element>` |
     | `[*, n]`, `[b, *, n]` | | partial sums, f32 | `vector<N x f32>` |
     | `[b, m, *]` | split row scalar | split row scalar | `f32` |
 
@@ -68,7 +71,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     The region is straight-line: elementwise `arith` and `math` operations on
     `vector<N x ...>`, `vector.fma`, `vector.broadcast` of a scalar,
     `vector.reduction <add>` for a row sum and `<maximumf>` for a row's largest
-    element, `lnbwd.block_max`, splat constants, and any pure operation on scalars.
+    element, `lnbwd.block_max`, `lnbwd.gather`, splat constants, and any pure operation on
+    scalars.
 
     `entry` is the name of the kernel; `operand_names` names the operands, in
     order, in the launch plan. `fixed_workgroups`, if not 0, bounds the grid
@@ -142,11 +146,14 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     }
 
     /// What an operand is, by its map.
-    enum class Access { Row, Column, GroupColumn, Scalar, Matrix };
+    enum class Access { Row, Column, GroupColumn, Scalar, Matrix, Table };
     Access getAccess(unsigned index);
     ::mlir::AffineMap getMap(unsigned index);
     /// Whether operand `index` has partial sums.
-    bool isPartial(unsigned index) { return getMap(index).getNumSymbols() != 0; }
+    bool isPartial(unsigned index) {
+      return getMap(index).getNumSymbols() != 0 &&
+             getAccess(index) != Access::Table;
+    }
 
     ::mlir::OperandRange getRows() { return getInputsOf(Access::Row); }
     ::mlir::OperandRange getColumns() { return getInputsOf(Access::Column); }
@@ -155,6 +162,7 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     }
     ::mlir::OperandRange getScalars() { return getInputsOf(Access::Scalar); }
     ::mlir::OperandRange getMatrices() { return getInputsOf(Access::Matrix); }
+    ::mlir::OperandRange getTables() { return getInputsOf(Access::Table); }
     ::mlir::OperandRange getRowOuts() { return getOutputsOf(Access::Row); }
     ::mlir::OperandRange getScalarOuts() {
       return getOutputsOf(Access::Scalar);
@@ -330,6 +338,29 @@ def LNBwd_BlockMaxOp : LNBwd_Op<"block_max", [Pure,
                        VectorOfNonZeroRankOf<[F32]>:$row);
   let results = (outs VectorOfNonZeroRankOf<[F32]>:$result);
   let assemblyFormat = "$size $row attr-dict `:` type($row)";
+  let hasVerifier = 1;
+}
+
+def LNBwd_GatherOp : LNBwd_Op<"gather", [Pure, HasParent<"RowwiseOp">,
+                                         InferTypeOpAdaptor]> {
+  let summary = "The row of a table that an index says";
+  let description = [{
+    `table` is an argument of the row program, an input with the map `[*, n]`.
+    The index is unsigned, and one beyond the last row means the last row. The
+    table has no derivative in a row program: that is a scatter.
+
+    Example (a token's embedding; `%id` is an element of an input `[m]`):
+
+    ```mlir
+    %row = lnbwd.gather %table[%id] : vector<50257x768xf32>, i64
+    ```
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [F16, BF16, F32]>:$table,
+                       AnyTypeOf<[I32, I64]>:$index);
+  let results = (outs VectorOfRankAndType<[1], [F16, BF16, F32]>:$result);
+  let assemblyFormat = [{
+    $table `[` $index `]` attr-dict `:` type($table) `,` type($index)
+  }];
   let hasVerifier = 1;
 }
 

@@ -248,7 +248,19 @@ def Lane_LoadColumnsOp : Lane_Op<"load_columns", [
   let hasVerifier = 1;
 }
 
-def Lane_LoadOp : Lane_Op<"load", [MemoryEffects<[MemRead]>]> {
+class Lane_LoadRowOp<string mnemonic>
+    : Lane_Op<mnemonic, [MemoryEffects<[MemRead]>]> {
+  let arguments = (ins Variadic<AnyMemRef>:$memories, Index:$row,
+                       Lane_Layout:$layout, OptionalAttr<I64Attr>:$access);
+  let results = (outs Variadic<AnyVectorOfAnyRank>:$fragments);
+  let assemblyFormat = [{
+    $memories `[` $row `]` `at` $layout (`access` $access^)? attr-dict `:`
+    type($layout) `,` type($memories) `->` type($fragments)
+  }];
+  let hasVerifier = 1;
+}
+
+def Lane_LoadOp : Lane_LoadRowOp<"load"> {
   let summary = "Load a lane's fragment of a row of row blocks";
   let description = [{
     The lane's fragment of row `row` of each of `memories`. The row must be in
@@ -264,14 +276,21 @@ def Lane_LoadOp : Lane_Op<"load", [MemoryEffects<[MemRead]>]> {
         : !lane.layout<...>, memref<?x1024xbf16> -> vector<8xbf16>
     ```
   }];
-  let arguments = (ins Variadic<AnyMemRef>:$memories, Index:$row,
-                       Lane_Layout:$layout, OptionalAttr<I64Attr>:$access);
-  let results = (outs Variadic<AnyVectorOfAnyRank>:$fragments);
-  let assemblyFormat = [{
-    $memories `[` $row `]` `at` $layout (`access` $access^)? attr-dict `:`
-    type($layout) `,` type($memories) `->` type($fragments)
+}
+
+def Lane_GatherOp : Lane_LoadRowOp<"gather"> {
+  let summary = "Load a lane's fragment of a row of tables";
+  let description = [{
+    As `lane.load`, of a row that follows from what the lane's own row holds: no
+    pass loads it ahead. The row must be in bounds.
+
+    Example:
+
+    ```mlir
+    %embedding = lane.gather %table[%token] at %layout
+        : !lane.layout<...>, memref<50257x1024xbf16> -> vector<2x8xbf16>
+    ```
   }];
-  let hasVerifier = 1;
 }
 
 def Lane_LoadScalarOp : Lane_Op<"load_scalar", [

@@ -1,0 +1,29 @@
+// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --canonicalize --cse | FileCheck %s
+
+// A row of the table, whatever the index is; before the row sum's terms.
+// CHECK-LABEL: gpu.func @k(
+// CHECK-SAME:    memref<1x512xf32, {{[^>]*>}}>, %{{[a-z0-9_]+}}: memref<1xi64, {{[^>]*>}}> {{.*}}, %[[T:[a-z0-9_]+]]: memref<100x512xbf16, {{[^>]*>}}> {llvm.noalias, llvm.readonly},
+// CHECK-DAG:     %[[LAST:.*]] = arith.constant 99 : i64
+// CHECK:         lane.for_rows
+// CHECK:           lane.load %
+// CHECK:           %[[I:.*]] = lane.load_scalar
+// CHECK:           %[[IN:.*]] = arith.minui %[[I]], %[[LAST]] : i64
+// CHECK:           %[[ROW:.*]] = arith.index_castui %[[IN]] : i64 to index
+// CHECK:           lane.gather %[[T]][%[[ROW]]] at %{{.*}} -> vector<2x4xbf16>
+// CHECK:           lane.fold
+// CHECK:       func.func @f(
+// CHECK-SAME:    memref<100x512xbf16> {lnbwd.access = "read", lnbwd.kind = "column"
+func.func @f(%x: memref<?x512xf32>, %i: memref<?xi64>, %t: memref<100x512xbf16>, %y: memref<?x512xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>, %i[m] : memref<?xi64>, %t[*, n] : memref<100x512xbf16>)
+      outs(%y[m, n] : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^row(%xr: vector<512xf32>, %ir: i64, %tr: vector<100x512xbf16>):
+    %s = vector.reduction <add>, %xr : vector<512xf32> into f32
+    %ss = vector.broadcast %s : f32 to vector<512xf32>
+    %r = lnbwd.gather %tr[%ir] : vector<100x512xbf16>, i64
+    %w = arith.extf %r : vector<512xbf16> to vector<512xf32>
+    %h = arith.addf %w, %ss : vector<512xf32>
+    lnbwd.yield %h : vector<512xf32>
+  }
+  return
+}

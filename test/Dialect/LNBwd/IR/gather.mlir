@@ -1,0 +1,36 @@
+// RUN: lnbwd-opt %s | lnbwd-opt | FileCheck %s
+// RUN: lnbwd-opt %s --mlir-print-op-generic | lnbwd-opt | FileCheck %s
+
+// Rows of two tables, by an input and by a number that follows from one.
+// CHECK-LABEL: func.func @tables(
+// CHECK:         lnbwd.rowwise @f domain(m | n0, n1) ins(%{{.*}}[m] : memref<?xi64>, %{{.*}}[*, n0, n1] : memref<5x4x2xbf16>, %{{.*}}[*, n0, n1] : memref<3x4x2xf32>)
+// CHECK:         ^{{.*}}(%[[I:.*]]: i64, %[[A:.*]]: vector<5x8xbf16>, %[[B:.*]]: vector<3x8xf32>):
+// CHECK:           %[[R:.*]] = lnbwd.gather %[[A]][%[[I]]] : vector<5x8xbf16>, i64
+// CHECK:           %[[W:.*]] = arith.extf %[[R]] : vector<8xbf16> to vector<8xf32>
+// CHECK:           %[[J:.*]] = arith.trunci %[[I]] : i64 to i32
+// CHECK:           lnbwd.gather %[[B]][%[[J]]] : vector<3x8xf32>, i32
+func.func @tables(%i: memref<?xi64>, %a: memref<5x4x2xbf16>, %b: memref<3x4x2xf32>, %y: memref<?x4x2xf32>) {
+  lnbwd.rowwise @f domain(m | c, d) ins(%i[m] : memref<?xi64>, %a[*, c, d] : memref<5x4x2xbf16>, %b[*, c, d] : memref<3x4x2xf32>)
+      outs(%y[m, c, d] : memref<?x4x2xf32>) {
+  ^row(%ir: i64, %ar: vector<5x8xbf16>, %br: vector<3x8xf32>):
+    %r = lnbwd.gather %ar[%ir] : vector<5x8xbf16>, i64
+    %w = arith.extf %r : vector<8xbf16> to vector<8xf32>
+    %j = arith.trunci %ir : i64 to i32
+    %s = lnbwd.gather %br[%j] : vector<3x8xf32>, i32
+    %h = arith.addf %w, %s : vector<8xf32>
+    lnbwd.yield %h : vector<8xf32>
+  }
+  return
+}
+
+// A number for all rows, on tensors.
+// CHECK-LABEL: func.func @one_row(
+// CHECK:         lnbwd.gather %{{.*}}[%{{.*}}] : vector<5x8xf16>, i32
+func.func @one_row(%i: tensor<i32>, %a: tensor<5x8xf16>, %y: tensor<?x8xf16>) -> tensor<?x8xf16> {
+  %0 = lnbwd.rowwise @f domain(m | n) ins(%i[] : tensor<i32>, %a[*, n] : tensor<5x8xf16>) outs(%y[m, n] : tensor<?x8xf16>) -> tensor<?x8xf16> {
+  ^row(%ir: i32, %ar: vector<5x8xf16>):
+    %r = lnbwd.gather %ar[%ir] : vector<5x8xf16>, i32
+    lnbwd.yield %r : vector<8xf16>
+  }
+  return %0 : tensor<?x8xf16>
+}
