@@ -233,8 +233,8 @@ static Obstacle findObstacle(RowwiseOp program, ArrayRef<Value> numbers = {}) {
                          " outputs, of which " +
                          std::to_string(program.getRowOuts().size()) +
                          " are row blocks"};
-  if (!program.getGroupColumns().empty())
-    return {program, "expected no group columns"};
+  if (!program.getGroupColumns().empty() || !program.getTables().empty())
+    return {program, "expected no group columns and no tables"};
   if (program.getSchedule())
     return {program, "expected no schedule: run lnbwd-select-schedule after"};
   for (auto [index, value] : llvm::enumerate(program->getOperands())) {

@@ -39,6 +39,23 @@ func.func @column_sum(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x
 
 // -----
 
+func.func @table(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %i: memref<?xi64>, %t: memref<5x96xf32>, %y: memref<?x96xf32>) {
+  %m = lnbwd.row_count %x : memref<?x64xf32>
+  %p = memref.alloc(%m) : memref<?x96xf32>
+  lnbwd.product @p lhs(%x : memref<?x64xf32>) rhs(%w : memref<96x64xf32>) outs(%p : memref<?x96xf32>)
+      attributes {rhs_transposed}
+  // expected-error@+1 {{cannot be in the epilogue of a product (epilogues=always): expected no group columns and no tables}}
+  lnbwd.rowwise @k domain(m | n) ins(%p[m, n] : memref<?x96xf32>, %i[m] : memref<?xi64>, %t[*, n] : memref<5x96xf32>) outs(%y[m, n] : memref<?x96xf32>) {
+  ^row(%pr: vector<96xf32>, %ir: i64, %tr: vector<5x96xf32>):
+    %r = lnbwd.gather %tr[%ir] : vector<5x96xf32>, i64
+    %yr = arith.addf %pr, %r : vector<96xf32>
+    lnbwd.yield %yr : vector<96xf32>
+  }
+  return
+}
+
+// -----
+
 func.func @two_readers(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?x64xf32>, %z: memref<?x64xf32>) {
   %m = lnbwd.row_count %x : memref<?x64xf32>
   %p = memref.alloc(%m) : memref<?x64xf32>

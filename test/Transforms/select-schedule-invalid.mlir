@@ -198,6 +198,23 @@ func.func @f(%x: !block, %y: !block) {
 
 // -----
 
+// A part of a program that reads no row block would have none.
+func.func @f(%i: memref<?xi64>, %t: memref<9x2048xf32>, %y: memref<?x2048xf32>) {
+  // expected-error@+1 {{expected row_splits 0 for a program that reads no row block}}
+  lnbwd.rowwise @k domain(m | n) ins(%i[m] : memref<?xi64>, %t[*, n] : memref<9x2048xf32>) outs(%y[m, n] : memref<?x2048xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, row_splits = 4>} {
+  ^row(%ir: i64, %tr: vector<9x2048xf32>):
+    %r = lnbwd.gather %tr[%ir] : vector<9x2048xf32>, i64
+    %s = vector.reduction <add>, %r : vector<2048xf32> into f32
+    %ss = vector.broadcast %s : f32 to vector<2048xf32>
+    %yr = arith.subf %r, %ss : vector<2048xf32>
+    lnbwd.yield %yr : vector<2048xf32>
+  }
+  return
+}
+
+// -----
+
 // A block is not cut: neither by the lanes of a row, nor by more than a wave.
 func.func @f(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
   // expected-error@+1 {{expected threads_per_row times vector_width to be a multiple of a block of 128, and a block to be that of at most 64 work-items, got 32 times 2}}

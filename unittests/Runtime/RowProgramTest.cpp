@@ -21,6 +21,7 @@
 #include <mutex>
 #include <random>
 #include <stdexcept>
+#include <tuple>
 
 using namespace lnbwd::reference;
 
@@ -28,6 +29,7 @@ namespace Kind {
 constexpr ProgramOperandKind RowBlock, Column{OperandKind::Column},
     GroupColumn{OperandKind::GroupColumn}, RowScalar{OperandKind::RowScalar},
     Matrix{OperandKind::Column, false, true},
+    Table{OperandKind::Column, false, true, true},
     ColumnSum{OperandKind::Column, true},
     GroupSum{OperandKind::GroupColumn, true},
     OuterSum{OperandKind::Column, true, true};
@@ -231,6 +233,38 @@ TEST(RowProgramTest, ComputesIndicesAndIntegers) {
     EXPECT_EQ(run.outputs[2][i].value, value + (value < 0 ? 0x1p32 : 0));
     EXPECT_EQ(run.outputs[3][i].value, value < 1 ? 0.5 : 2);
     EXPECT_EQ(run.outputs[4][i].value, 2);
+  }
+}
+
+// Rows 0 to 3 take row m - 1 of a table of two rows: beyond it is the last row.
+TEST(RowProgramTest, TakesRowsOfTables) {
+  Builder b;
+  (void)b.input(Kind::RowBlock, "3xf32", 0);
+  size_t table = b.input(Kind::Table, "2x3xf32", 1);
+  OperationAttributes row;
+  row.choice = "row";
+  size_t index = b.add("lnbwd.index", "i32", {}, row);
+  size_t less = b.add("arith.addi", "i32", {index, b.constant("i32", -1)});
+  size_t taken = b.add("lnbwd.gather", "3xf32", {table, less});
+  b.output(Kind::RowBlock, "3xf32", 2, taken);
+  Interpreted run(b.program, 4,
+                  {std::vector<float>(12), {1, 2, 3, 4, 5, 6}, {}});
+  const double rows[] = {1, 0, 1, 1};
+  for (size_t i = 0; i < 12; ++i) {
+    EXPECT_EQ(run.outputs[2][i].value,
+              rows[i / 3] * 3 + static_cast<double>(i % 3) + 1);
+    EXPECT_EQ(run.outputs[2][i].error, 0);
+  }
+
+  // A table is only taken rows of, by one index, and rows are those of it.
+  for (const auto &[name, type, operands] :
+       {std::tuple("arith.negf", "2x3xf32", std::vector{table}),
+        std::tuple("lnbwd.gather", "3xf32", std::vector{less, less}),
+        std::tuple("lnbwd.gather", "3xf32", std::vector{table, taken}),
+        std::tuple("lnbwd.gather", "2xf32", std::vector{table, less})}) {
+    Builder other = b;
+    (void)other.add(name, type, operands);
+    EXPECT_FALSE(refusal(other.program).empty()) << name << " " << type;
   }
 }
 
