@@ -119,14 +119,12 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
   OperandKind kind = noted ? *findKind(noted.getValue()) : getKind(type);
   auto rowRank =
       function.getArgAttrOfType<IntegerAttr>(number, argumentRowRankAttr);
-  // A matrix is a column of all its elements: its size is no launch's choice.
   const KindInfo &info = getInfo(kind);
-  int64_t rank = !info.hasColumns ? 0
-                 : kind == OperandKind::Column && type.hasStaticShape()
-                     ? type.getRank()
-                 : rowRank ? rowRank.getInt()
-                           : 1;
+  int64_t rank = !info.hasColumns ? 0 : rowRank ? rowRank.getInt() : 1;
   RowLayout rows = getRowLayout(type, rank);
+  // A matrix is a column of all its elements: its size is no launch's choice.
+  if (kind == OperandKind::Column)
+    rows.length = getExtent(type).value_or(rows.length);
   json::Object argument{
       {"name", text(argumentNameAttr, "argument" + std::to_string(number))},
       {"access", text(argumentAccessAttr, "read")},

@@ -167,7 +167,9 @@ json::Object Recorder::describeOperand(RowwiseOp op, unsigned index) {
   describePlace("row", place.row);
   describePlace("column", place.column);
   if (!place.isPlain())
-    result["row_length"] = op.getOwnRowLength(index);
+    result["row_length"] = getOperandKind(op, index) == OperandKind::Column
+                               ? *getExtent(cast<ShapedType>(value.getType()))
+                               : op.getOwnRowLength(index);
   if (auto argument = dyn_cast<BlockArgument>(value))
     result["argument"] = int64_t(argument.getArgNumber());
   else

@@ -223,10 +223,11 @@ void checkRowProgram(const RowProgram &program, size_t buffers) {
     types.push_back(&program.operations[i].type);
   }
   for (const ProgramOperand &output : program.outputs)
-    checkOperand(output, (output.kind.isSum || (output.kind.info().hasGroups &&
-                                                output.kind.info().hasRows)) &&
-                             output.value < types.size() &&
-                             *types[output.value] == output.type);
+    checkOperand(
+        output,
+        (output.kind.isSum || !output.row.empty() ||
+         (output.kind.info().hasGroups && output.kind.info().hasRows)) &&
+            output.value < types.size() && *types[output.value] == output.type);
 }
 
 //===----------------------------------------------------------------------===//
@@ -406,7 +407,8 @@ private:
   }
   int64_t groupOf(int64_t row) const { return row / (rows / groups); }
   int64_t placeOf(const ProgramOperand &input, int64_t row) const;
-  void load(const ProgramOperand &input, int64_t place, int64_t length,
+  void load(const ProgramOperand &input, int64_t place, int64_t first,
+            int64_t length,
             Values &values) const;
   void computeIndex(const RowOperation &operation, int64_t row,
                     Values &values) const;
@@ -458,16 +460,18 @@ int64_t locate(const std::vector<PlaceTerm> &terms, int64_t number) {
 /// Which row of its own an input has for a row of the program.
 int64_t Interpreter::placeOf(const ProgramOperand &input, int64_t row) const {
   const KindInfo &kind = input.kind.info();
+  // What is strided is one row, whose elements are found one by one.
   if (!input.row.empty())
-    return locate(input.row, row);
+    return 0;
   if (kind.hasRows)
     return kind.hasGroups ? row : row % (rows / groups);
   return kind.hasGroups ? groupOf(row) : 0;
 }
 
-/// Loads row `place` of those of `length` elements that an input has.
+/// Loads row `place` of those of `length` elements that an input has, from its
+/// element `first` on.
 void Interpreter::load(const ProgramOperand &input, int64_t place,
-                       int64_t length, Values &values) const {
+                       int64_t first, int64_t length, Values &values) const {
   const Values &kept = written[input.buffer];
   if (!kept.empty() && static_cast<size_t>((place + 1) * length) > kept.size())
     throw std::invalid_argument("'" + program.name +
@@ -478,7 +482,7 @@ void Interpreter::load(const ProgramOperand &input, int64_t place,
                                 "' reads a buffer that nothing was written to");
   for (size_t j = 0; j < values.size(); ++j) {
     auto number = static_cast<int64_t>(j);
-    int64_t column = locate(input.column, number);
+    int64_t column = first + locate(input.column, number);
     if (!kept.empty())
       values[j] = kept[static_cast<size_t>(place * length + column)];
     else if (double value = array.at(place, column, length);
@@ -516,7 +520,9 @@ void Interpreter::computeValues(int64_t row, bool isFirst,
   for (size_t i = 0; i < count; ++i)
     if (const ProgramOperand &input = program.inputs[i];
         (isFirst || varies[i]) && !input.kind.isTable)
-      load(input, placeOf(input, row), input.rowLength(), values[i]);
+      load(input, placeOf(input, row),
+           input.row.empty() ? 0 : locate(input.row, row), input.rowLength(),
+           values[i]);
   std::vector<const Values *> operands;
   for (size_t i = 0; i < program.operations.size(); ++i) {
     if (!isFirst && !varies[count + i])
@@ -532,7 +538,7 @@ void Interpreter::computeValues(int64_t row, bool isFirst,
       auto last = static_cast<double>(table.type.shape[0] - 1);
       load(table,
            static_cast<int64_t>(index < 0 ? last : std::min(index, last)),
-           table.type.shape[1], values[count + i]);
+           /*first=*/0, table.type.shape[1], values[count + i]);
       continue;
     }
     operands.clear();
@@ -586,6 +592,19 @@ void Interpreter::process(unsigned worker, int64_t begin, int64_t end,
             partials[o].sums.data() + static_cast<size_t>(group) * value.size();
         for (const Bounded &term : value)
           output.kind.isMatrix ? (sum++)->addInOrder(term) : (sum++)->add(term);
+        continue;
+      }
+      if (!output.row.empty()) {
+        const Values &compared = values[comparedValue(output)];
+        for (size_t j = 0; j < value.size(); ++j) {
+          auto place = static_cast<size_t>(
+              locate(output.row, row) +
+              locate(output.column, static_cast<int64_t>(j)));
+          if (isRead[output.buffer])
+            rowsOut[o][place] = value[j];
+          if (isFinal[output.buffer])
+            consumer(worker, output.buffer, place, {compared[j]});
+        }
         continue;
       }
       // Of elements that have one place the first.
@@ -649,7 +668,8 @@ void Interpreter::run() {
     const ProgramOperand &output = program.outputs[o];
     isInOrder = isInOrder || output.kind.isMatrix;
     if (!output.kind.isSum && isRead[output.buffer])
-      out[o].resize(static_cast<size_t>(rows * output.rowLength()));
+      out[o].resize(static_cast<size_t>((output.row.empty() ? rows : 1) *
+                                        output.rowLength()));
   }
   // A matrix of sums for each piece would take too much.
   int64_t pieces = isInOrder ? std::min<int64_t>(rows, 1) : pieceCount(rows);

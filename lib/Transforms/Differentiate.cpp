@@ -189,11 +189,15 @@ static void useSavedProducts(RowwiseOp op, ArrayRef<Value> saved) {
 /// some row dimensions alone, or over columns.
 static bool isSplitSum(RowwiseOp op, unsigned index) {
   using RowDims = RowwiseOp::RowDims;
+  bool isScalar = op.getAccess(index) == RowwiseOp::Access::Scalar;
+  AffineMap map = op.getMap(index);
+  if (map.getNumResults() ==
+      (isScalar ? unsigned(op.getNumRowDims()) : map.getNumDims()))
+    return false;
   RowDims rows = op.getRowDims(index);
-  return op.getAccess(index) == RowwiseOp::Access::Scalar
-             ? rows != RowDims::All
-             : rows == RowDims::WithinGroup || rows == RowDims::Some ||
-                   !op.getPlace(index).isPlain();
+  return isScalar ? rows != RowDims::All
+                  : rows == RowDims::WithinGroup || rows == RowDims::Some ||
+                        !op.getPlace(index).isPlain();
 }
 
 namespace {
@@ -209,7 +213,7 @@ struct KeptDims {
 static std::optional<KeptDims> findKeptDims(RowwiseOp op, unsigned index) {
   AffineMap map = op.getMap(index);
   auto numRows = unsigned(op.getNumRowDims());
-  if (map.getNumResults() == 0 || op.hasContractions())
+  if (map.getNumResults() == 0 || op.hasContractions() || op.isStrided(index))
     return std::nullopt;
   KeptDims kept{map.getDimPosition(0), 0,
                 op.countColumnDims(index) ? map.getNumDims() : numRows};
@@ -563,9 +567,10 @@ LogicalResult Differentiate::checkShared(RowwiseOp op) {
       return op.emitOpError("expected the option wrt to name inputs that have "
                             "all row dimensions, columns, or neighbouring "
                             "dimensions without the first, all static from "
-                            "these on; got ")
-             << op.getOperandName(i) << " with "
-             << AffineMapAttr::get(op.getMap(i))
+                            "these on, in dense buffers in the order of the "
+                            "domain; got ")
+             << op.getOperandName(i) << " of " << op.getOperand(i).getType()
+             << " with " << AffineMapAttr::get(op.getMap(i))
              << "; name others, or repeat it for all rows";
   }
   return success();

@@ -51,7 +51,8 @@ struct Partials {
 static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
   Location loc = op.getLoc();
   LaunchCounts counts = makeLaunchCounts(builder, op);
-  auto block = cast<ShapedType>(op.getRowBlock().getType());
+  SmallVector<int64_t> columns = op.getRowBlockShape();
+  columns.erase(columns.begin(), columns.end() - op.getRowRank());
   auto allocate = [&](ValueRange sizes) -> Value {
     SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
     if (hasOwnRows(op)) {
@@ -61,8 +62,7 @@ static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
       shape = {workgroups.getInt()};
       sizes = {};
     }
-    llvm::append_range(shape,
-                       block.getShape().take_back(size_t(op.getRowRank())));
+    llvm::append_range(shape, columns);
     auto type = MemRefType::get(shape, builder.getF32Type());
     return memref::AllocOp::create(builder, loc, type, sizes);
   };

@@ -242,6 +242,7 @@ static Obstacle findObstacle(RowwiseOp program, ArrayRef<Value> numbers = {}) {
     // Numbers of rows in parts have two dimensions.
     bool isNumber = llvm::is_contained(program.getScalars(), value);
     if (!type || !type.getLayout().isIdentity() || program.getRowRank() != 1 ||
+        program.isStrided(unsigned(index)) ||
         type.getRank() > (isNumber ? 1 : 2))
       return {program, "expected rows of one dimension in dense memrefs, got " +
                            program.getOperandName(unsigned(index)) +

@@ -43,9 +43,8 @@ lnbwd::collectPrograms(Operation *root,
 static SmallVector<Value> allocate(RewriterBase &rewriter, RowwiseOp op,
                                    size_t count, int64_t parts) {
   Location loc = op.getLoc();
-  auto block = cast<MemRefType>(op.getRowBlock().getType());
-  SmallVector<int64_t> shape(
-      block.getShape().drop_back(size_t(op.getRowRank())));
+  SmallVector<int64_t> shape = op.getRowBlockShape();
+  shape.truncate(size_t(op.getNumRowDims()));
   SmallVector<Value> sizes, buffers;
   for (auto [i, dim] : llvm::enumerate(shape))
     if (ShapedType::isDynamic(dim))

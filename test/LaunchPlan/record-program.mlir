@@ -110,7 +110,7 @@ func.func @nothing(%x: memref<?x8xf32>) {
 
 // Where an operand that lacks dimensions has its elements.
 // CHECK-LABEL: func.func @places(
-// CHECK-SAME:    {"argument":1,"column":{{.*}}4,0,1{{.*}},"kind":"column","row":{{.*}}1,8,1{{.*}},"row_length":2,"type":"8xf32"}
+// CHECK-SAME:    {"argument":1,"column":{{.*}}4,0,1{{.*}},"kind":"column","row":{{.*}}1,8,2{{.*}},"row_length":16,"type":"8xf32"}
 func.func @places(%x: memref<?x8x2x4xf32>, %g: memref<8x2xf32>) {
   lnbwd.rowwise @k domain(b, g | c, s) ins(%x[b, g, c, s] : memref<?x8x2x4xf32>, %g[g, c] : memref<8x2xf32>)
       outs(%x[b, g, c, s] : memref<?x8x2x4xf32>) {
@@ -131,6 +131,24 @@ func.func @table(%i: memref<?xi64>, %t: memref<50x8xf32>, %y: memref<?x8xf32>) {
   ^row(%ir: i64, %tr: vector<50x8xf32>):
     %r = lnbwd.gather %tr[%ir] : vector<50x8xf32>, i64
     lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+// Heads in another order, and a slice of a table: from the first element to the
+// last.
+// CHECK-LABEL: func.func @strided(
+// CHECK-SAME:    {"argument":0,"kind":"column","row":{{.*}}1,3,40{{.*}}3,5,8{{.*}}15,0,120{{.*}},"row_length":240,"type":"8xf32"}
+// CHECK-SAME:    {"argument":1,"column":{{.*}}1,0,3{{.*}},"kind":"column","row":{{.*}}3,5,100{{.*}},"row_length":422,"type":"8xf32"}
+func.func @strided(%x: memref<2x3x5x8xf32>, %t: memref<5x8xf32, strided<[100, 3]>>, %y: memref<2x5x3x8xf32>) {
+  lnbwd.rowwise @k domain(b, t, h | d)
+      ins(%x[b, h, t, d] : memref<2x3x5x8xf32>, %t[t, d] : memref<5x8xf32, strided<[100, 3]>>)
+      outs(%y[b, t, h, d] : memref<2x5x3x8xf32>) {
+  ^row(%xr: vector<8xf32>, %tr: vector<8xf32>):
+    %z = arith.mulf %xr, %tr : vector<8xf32>
+    lnbwd.yield %z : vector<8xf32>
   }
   return
 }

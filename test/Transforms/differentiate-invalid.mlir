@@ -152,9 +152,23 @@ func.func @mask_out(%x: memref<?x8xf32>, %y: memref<?x8xf32>, %m: memref<?x8xi8>
 
 // -----
 
+// Nor is there a program that adds up in another order than the domain's.
+func.func @strided(%x: memref<2x3x8xf32>, %t: memref<8x3xf32>, %y: memref<2x3x8xf32>) {
+  // expected-error@+1 {{in dense buffers in the order of the domain; got t of 'memref<8x3xf32>' with affine_map<(d0, d1, d2) -> (d2, d1)>; name others}}
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<2x3x8xf32>, %t[n, t] : memref<8x3xf32>)
+      outs(%y[b, t, n] : memref<2x3x8xf32>) attributes {operand_names = ["x", "t", "y"]} {
+  ^row(%xr: vector<8xf32>, %tr: vector<8xf32>):
+    %z = arith.mulf %xr, %tr : vector<8xf32>
+    lnbwd.yield %z : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
 // The gradient of what groups share would be a sum over the groups.
 func.func @shared(%x: memref<?x?x8xf32>, %t: memref<?x8xf32>, %y: memref<?x?x8xf32>) {
-  // expected-error@+1 {{expected the option wrt to name inputs that have all row dimensions, columns, or neighbouring dimensions without the first, all static from these on; got t with affine_map<(d0, d1, d2) -> (d1, d2)>; name others, or repeat it for all rows}}
+  // expected-error@+1 {{expected the option wrt to name inputs that have all row dimensions, columns, or neighbouring dimensions without the first, all static from these on, in dense buffers in the order of the domain; got t of 'memref<?x8xf32>' with affine_map<(d0, d1, d2) -> (d1, d2)>; name others, or repeat it for all rows}}
   lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, n] : memref<?x?x8xf32>, %t[t, n] : memref<?x8xf32>)
       outs(%y[b, t, n] : memref<?x?x8xf32>) attributes {operand_names = ["x", "t", "y"]} {
   ^row(%xr: vector<8xf32>, %tr: vector<8xf32>):

@@ -122,7 +122,7 @@ std::vector<char> GuardedLaunch::takeRows(size_t index,
                                           std::string &complaint) const {
   const Argument &argument = problem.arguments[index];
   const size_t size = reference::formatSize(argument.format);
-  if (argument.rowStride == argument.rowLength)
+  if (argument.rowStride == argument.rowLength && argument.gaps.empty())
     return contents;
   const size_t length = argument.rowLength * size;
   const size_t stride = argument.rowStride * size;
@@ -131,6 +131,20 @@ std::vector<char> GuardedLaunch::takeRows(size_t index,
   for (size_t i = 0; i + 1 < poison.size(); i += 2)
     std::memcpy(poison.data() + i, &pattern, 2);
   std::vector<char> rows;
+  if (!argument.gaps.empty()) {
+    rows = contents;
+    for (size_t element : argument.gaps) {
+      size_t offset = element * size;
+      const char *gap = before ? before + offset : poison.data() + offset % 2;
+      if (complaint.empty() &&
+          std::memcmp(rows.data() + offset, gap, size) != 0)
+        complaint = "what lies between the elements of '" + argument.name +
+                    "' was overwritten, first element " +
+                    std::to_string(element);
+      std::memset(rows.data() + offset, 0, size);
+    }
+    return rows;
+  }
   rows.reserve(argument.elements * size);
   for (size_t offset = 0; offset < contents.size(); offset += stride) {
     const char *row = contents.data() + offset;

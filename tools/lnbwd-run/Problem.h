@@ -53,6 +53,8 @@ struct Argument {
   size_t bytes = 0;
   /// Which output of the operation it is.
   std::optional<Role> output;
+  /// The elements of what programs write that none of them does.
+  std::vector<size_t> gaps = {};
   /// The argument in whose buffer it lies (--in-place).
   std::optional<size_t> placedOver;
 

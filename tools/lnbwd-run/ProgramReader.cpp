@@ -86,11 +86,18 @@ static ProgramOperandKind getKind(const json &value) {
   unexpectedInProgram("there is no operand of the kind '" + text + "'");
 }
 
-/// The largest number that a sum of terms can be, each with a modulus.
-static int64_t getLast(const std::vector<PlaceTerm> &terms) {
+/// The largest number that a sum of terms can be, of numbers below `count`;
+/// some number of 2^31 or more where that is beyond it.
+static int64_t getLast(const std::vector<PlaceTerm> &terms, int64_t count) {
   int64_t last = 0;
-  for (const PlaceTerm &term : terms)
-    last += (term.modulus - 1) * term.factor;
+  for (const PlaceTerm &term : terms) {
+    int64_t most = (std::max<int64_t>(count, 1) - 1) / term.divisor;
+    if (term.modulus)
+      most = std::min(most, term.modulus - 1);
+    last += std::min<int64_t>(most, INT32_MAX) * term.factor;
+    if (last > INT32_MAX)
+      break;
+  }
   return last;
 }
 
@@ -122,9 +129,6 @@ static bool fits(const ProgramOperand &operand, const Argument &argument,
                  std::optional<int64_t> ownRows) {
   int64_t length = operand.rowLength();
   OperandKind kind = operand.kind.kind;
-  // What has but some row dimensions is one row of all its elements.
-  if (!operand.row.empty())
-    length = (getLast(operand.row) + 1) * length;
   // To a launch, what has its own rows is a matrix.
   if (ownRows && operand.kind.info().hasRows) {
     if (*ownRows < 0 || *ownRows > INT64_MAX / length)
@@ -137,7 +141,7 @@ static bool fits(const ProgramOperand &operand, const Argument &argument,
 }
 
 static ProgramOperand readOperand(const json &value, const Problem &problem,
-                                  std::optional<int64_t> ownRows) {
+                                  const RowProgram &program) {
   ProgramOperand operand;
   operand.kind = getKind(get(value, "kind"));
   operand.type = getType(get(value, "type"));
@@ -146,15 +150,16 @@ static ProgramOperand readOperand(const json &value, const Problem &problem,
   if (value.contains("row_length"))
     operand.ownLength = static_cast<int64_t>(getIndex(value["row_length"]));
   int64_t length = operand.rowLength();
-  require(length >= 1 && length < int64_t(1) << 31 &&
-              std::all_of(
-                  operand.row.begin(), operand.row.end(),
-                  [](const PlaceTerm &term) { return term.modulus; }),
+  require(length >= 1 && length < int64_t(1) << 31,
           "expected a bounded place in a buffer, got " + value.dump());
+  int64_t rows =
+      program.ownRows.value_or(problem.rows * program.times / program.over);
+  int64_t last = operand.row.empty() ? 0 : getLast(operand.row, rows);
   for (int64_t j = 0; j < operand.type.size(); ++j)
-    require(locate(operand.column, j) < length,
-            "expected columns within a row of " + std::to_string(length) +
-                ", got " + value.dump());
+    require(last + locate(operand.column, j) < length,
+            "expected the columns of " + std::to_string(rows) +
+                " rows within " + std::to_string(length) + " elements, got " +
+                value.dump());
   size_t arguments = problem.arguments.size();
   if (!value.contains("argument")) {
     operand.buffer = getIndex(get(value, "buffer"));
@@ -166,7 +171,7 @@ static ProgramOperand readOperand(const json &value, const Problem &problem,
   require(operand.buffer < arguments,
           "there is no argument " + std::to_string(operand.buffer));
   const Argument &argument = problem.arguments[operand.buffer];
-  require(fits(operand, argument, ownRows),
+  require(fits(operand, argument, program.ownRows),
           "argument '" + argument.name + "' is no " + getText(value["kind"]) +
               " of " + getText(value["type"]));
   return operand;
@@ -238,11 +243,11 @@ static RowProgram readProgram(const json &value, const Problem &problem) {
     program.ownRows = static_cast<int64_t>(rows);
   }
   for (const json &input : getArray(value, "inputs"))
-    program.inputs.push_back(readOperand(input, problem, program.ownRows));
+    program.inputs.push_back(readOperand(input, problem, program));
   for (const json &operation : getArray(value, "operations"))
     program.operations.push_back(readOperation(operation));
   for (const json &output : getArray(value, "outputs")) {
-    program.outputs.push_back(readOperand(output, problem, program.ownRows));
+    program.outputs.push_back(readOperand(output, problem, program));
     program.outputs.back().value = getIndex(get(output, "value"));
     size_t buffer = program.outputs.back().buffer;
     require(buffer >= problem.arguments.size() ||
@@ -250,6 +255,29 @@ static RowProgram readProgram(const json &value, const Problem &problem) {
             "'" + program.name + "' writes an argument that is only read");
   }
   return program;
+}
+
+/// Notes what the programs leave out of buffers that they do not write row by
+/// row.
+static void findGaps(Problem &problem) {
+  std::vector<std::vector<bool>> isWritten(problem.arguments.size());
+  for (const RowProgram &program : problem.programs)
+    for (const ProgramOperand &output : program.outputs) {
+      if (output.row.empty() || output.buffer >= isWritten.size())
+        continue;
+      std::vector<bool> &written = isWritten[output.buffer];
+      written.resize(static_cast<size_t>(output.rowLength()));
+      int64_t rows =
+          program.ownRows.value_or(problem.rows * program.times / program.over);
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t j = 0; j < output.type.size(); ++j)
+          written[static_cast<size_t>(locate(output.row, row) +
+                                      locate(output.column, j))] = true;
+    }
+  for (size_t i = 0; i < isWritten.size(); ++i)
+    for (size_t j = 0; j < isWritten[i].size(); ++j)
+      if (!isWritten[i][j])
+        problem.arguments[i].gaps.push_back(j);
 }
 
 void readPrograms(const std::string &plan, Problem &problem) {
@@ -272,6 +300,7 @@ void readPrograms(const std::string &plan, Problem &problem) {
     }
     problem.programs.push_back(std::move(program));
   }
+  findGaps(problem);
 }
 
 } // namespace lnbwd::run

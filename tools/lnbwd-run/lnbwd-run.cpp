@@ -123,11 +123,17 @@ static int run(Options options) {
                                                     options.kernelFile.c_str());
   Problem problem =
       describeProblem(program.get(), options.rows, options.groups);
-  if (options.verify) {
-    if (!problem.operation.isKnown())
+  // Programs also say what they leave out of a buffer.
+  if (!problem.operation.isKnown())
+    try {
       readPrograms(lnbwd_program_plan(program.get()), problem);
+    } catch (const Failure &) {
+      if (options.verify)
+        throw;
+      problem.programs.clear();
+    }
+  if (options.verify)
     requireReference(problem);
-  }
   if (options.inPlace)
     placeInPlace(problem);
   reconcileEpsilon(problem, options);

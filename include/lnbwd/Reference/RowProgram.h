@@ -63,9 +63,9 @@ struct ProgramOperand {
   size_t buffer = 0;
   /// Of an output: the value.
   size_t value = 0;
-  /// Of an input: the row of its own that a row of the program has, and the
-  /// column that a column has, as sums; the same number where there are no
-  /// terms. Of an output the column alone.
+  /// Where a row of the program begins in it, which is then one row of all its
+  /// elements, and the column that a column has, as sums; the same number where
+  /// there are no terms.
   std::vector<PlaceTerm> row = {}, column = {};
   /// The elements of a row of its own, if they are not those of `type`.
   std::optional<int64_t> ownLength = {};

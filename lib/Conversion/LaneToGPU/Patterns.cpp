@@ -73,6 +73,18 @@ static Value emitIndexExpr(IndexBuilder &b, AffineExpr expr,
   }
 }
 
+/// Where `indices` of `view` are in its memory.
+static SmallVector<Value> emitPlace(IndexBuilder &b, lane::ViewOp view,
+                                    ValueRange indices) {
+  SmallVector<Value> at(indices), place;
+  if (Value first = view.getFirst())
+    at.front() = b.add(at.front(), first);
+  auto type = cast<MemRefType>(view.getView().getType());
+  for (AffineExpr expr : type.getLayout().getAffineMap().getResults())
+    place.push_back(emitIndexExpr(b, expr, at));
+  return place;
+}
+
 /// How many neighbouring columns of a view are one place after the other, or
 /// one place: the columns that begin at a multiple of it.
 static int64_t getPiece(AffineMap map) {
@@ -102,6 +114,17 @@ static int64_t getColumnStep(AffineMap map) {
   return locate(1) - locate(0);
 }
 
+/// How many of `width` columns, from a multiple of it on, one access of a view
+/// may take: they lie side by side, and begin at a multiple of their number.
+static int64_t getAlignedColumns(AffineMap map, int64_t width) {
+  if (getPiece(map) % width != 0 || getColumnStep(map) != 1)
+    return 1;
+  AffineExpr column = getAffineDimExpr(map.getNumDims() - 1, map.getContext());
+  AffineExpr first = map.getResults().back().replace(column, column * width);
+  first = simplifyAffineExpr(first, map.getNumDims(), /*numSymbols=*/0);
+  return std::gcd(width, first.getLargestKnownDivisor());
+}
+
 Value lnbwd::emitLoadBy(IndexBuilder &b, Type type, Value memory,
                         ValueRange indices, BufferLoad load) {
   auto view = memory.getDefiningOp<lane::ViewOp>();
@@ -109,25 +132,29 @@ Value lnbwd::emitLoadBy(IndexBuilder &b, Type type, Value memory,
     return load(type, memory, indices);
   AffineMap map = cast<MemRefType>(memory.getType()).getLayout().getAffineMap();
   auto loadAt = [&](Type type, ValueRange indices) {
-    SmallVector<Value> place;
-    for (AffineExpr expr : map.getResults())
-      place.push_back(emitIndexExpr(b, expr, indices));
-    return load(type, view.getMemory(), place);
+    return load(type, view.getMemory(), emitPlace(b, view, indices));
   };
   auto vector = dyn_cast<VectorType>(type);
   if (!vector)
     return loadAt(type, indices);
   Type element = vector.getElementType();
   int64_t width = vector.getNumElements();
-  // Side by side, or one for all of them; else one by one.
-  if (getPiece(map) % width == 0)
-    return getColumnStep(map) == 1 ? loadAt(type, indices)
-                                   : vector::BroadcastOp::create(
-                                         b, vector, loadAt(element, indices));
+  if (getPiece(map) % width == 0 && getColumnStep(map) == 0)
+    return vector::BroadcastOp::create(b, vector, loadAt(element, indices));
+  // Side by side as far as that is aligned, or one by one.
+  int64_t aligned = getAlignedColumns(map, width);
+  if (aligned == width)
+    return loadAt(type, indices);
   SmallVector<Value> elements, at(indices);
-  for (int64_t i = 0; i < width; ++i) {
+  for (int64_t i = 0; i < width; i += aligned) {
     at.back() = b.add(indices.back(), i);
-    elements.push_back(loadAt(element, at));
+    Value part =
+        loadAt(aligned == 1 ? element : VectorType::get(aligned, element), at);
+    if (aligned == 1)
+      elements.push_back(part);
+    else
+      llvm::append_range(elements,
+                         vector::ToElementsOp::create(b, part).getResults());
   }
   return vector::FromElementsOp::create(b, vector, elements);
 }
@@ -146,34 +173,47 @@ Value lnbwd::emitLoad(IndexBuilder &b, Type type, Value memory,
                     });
 }
 
-void lnbwd::emitStore(IndexBuilder &b, Value vector, Value memory,
+void lnbwd::emitStore(IndexBuilder &b, Value value, Value memory,
                       ValueRange indices) {
-  if (auto view = memory.getDefiningOp<lane::ViewOp>()) {
-    // A number for each block of columns: the lane that has the first of them
-    // writes it.
-    AffineMap map =
-        cast<MemRefType>(memory.getType()).getLayout().getAffineMap();
-    int64_t block = getPiece(map);
-    int64_t width = cast<VectorType>(vector.getType()).getNumElements();
-    auto store = [&] {
-      SmallVector<Value> at(indices);
-      for (int64_t i = 0; i < width; i += block) {
+  auto vector = dyn_cast<VectorType>(value.getType());
+  auto storeAt = [&](Value value, Value memory, ValueRange indices) {
+    auto part = dyn_cast<VectorType>(value.getType());
+    if (!part)
+      memref::StoreOp::create(b, value, memory, indices);
+    else
+      vector::StoreOp::create(b, value, memory, indices, /*nontemporal=*/false,
+                              lane::getAccessAlignment(part));
+  };
+  auto view = memory.getDefiningOp<lane::ViewOp>();
+  if (!view)
+    return storeAt(value, memory, indices);
+  AffineMap map = cast<MemRefType>(memory.getType()).getLayout().getAffineMap();
+  int64_t width = vector ? vector.getNumElements() : 1;
+  bool isRepeated = vector && getColumnStep(map) == 0;
+  int64_t part = isRepeated ? getPiece(map)
+                 : vector   ? getAlignedColumns(map, width)
+                            : 1;
+  auto store = [&] {
+    SmallVector<Value> at(indices);
+    for (int64_t i = 0; i < width; i += part) {
+      if (vector)
         at.back() = b.add(indices.back(), i);
-        SmallVector<Value> place;
-        for (AffineExpr expr : map.getResults())
-          place.push_back(emitIndexExpr(b, expr, at));
-        Value element = vector::ExtractOp::create(b, vector, i);
-        memref::StoreOp::create(b, element, view.getMemory(), place);
-      }
-    };
-    Value isFirst;
-    if (width < block)
-      isFirst = b.isZero(b.remainder(indices.back(), block));
-    return emitIf(b, isFirst, store);
-  }
-  vector::StoreOp::create(
-      b, vector, memory, indices, /*nontemporal=*/false,
-      lane::getAccessAlignment(cast<VectorType>(vector.getType())));
+      SmallVector<Value> place = emitPlace(b, view, at);
+      Value stored = value;
+      if (vector && (isRepeated || part == 1))
+        stored = vector::ExtractOp::create(b, value, i);
+      else if (part != width)
+        stored = vector::ShuffleOp::create(
+            b, value, value, llvm::to_vector(llvm::seq<int64_t>(i, i + part)));
+      storeAt(stored, view.getMemory(), place);
+    }
+  };
+  // A number for each block of columns: the lane that has the first of them
+  // writes it.
+  Value isFirst;
+  if (isRepeated && width < part)
+    isFirst = b.isZero(b.remainder(indices.back(), part));
+  emitIf(b, isFirst, store);
 }
 
 Value lnbwd::emitOffsetInAllocation(IndexBuilder &b, Value memory,
@@ -303,9 +343,8 @@ static Lowered lowerStoreScalar(IndexBuilder &b, lane::StoreScalarOp op,
   Value isFirst = b.isZero(layout.lane);
   if (Value first = layout.first; first && !op.getOwnColumns())
     isFirst = emitBoth(b, isFirst, b.isZero(first));
-  emitIf(b, emitBoth(b, isFirst, op.getInBounds()), [&] {
-    memref::StoreOp::create(b, op.getScalar(), op.getMemory(), op.getRow());
-  });
+  emitIf(b, emitBoth(b, isFirst, op.getInBounds()),
+         [&] { emitStore(b, op.getScalar(), op.getMemory(), op.getRow()); });
   return Values();
 }
 

@@ -165,7 +165,7 @@ mlir::Value emitLoadBy(IndexBuilder &b, mlir::Type type, mlir::Value memory,
 /// As `emitLoadBy`, by plain loads.
 mlir::Value emitLoad(IndexBuilder &b, mlir::Type type, mlir::Value memory,
                      mlir::ValueRange indices);
-void emitStore(IndexBuilder &b, mlir::Value vector, mlir::Value memory,
+void emitStore(IndexBuilder &b, mlir::Value value, mlir::Value memory,
                mlir::ValueRange indices);
 /// `offset`, counted in elements from the first one of `memory`, from where its
 /// allocation begins: a workgroup's group of rows lies within the whole.

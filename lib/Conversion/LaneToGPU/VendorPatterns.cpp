@@ -121,9 +121,11 @@ static Value emitRowLoadPredicated(IndexBuilder &b, Type type, Value memory,
   // Of a view whose rows are not those of the kernel, all is in bounds.
   MemRefLayoutAttrInterface layout =
       cast<MemRefType>(memory.getType()).getLayout();
+  auto view = memory.getDefiningOp<lane::ViewOp>();
   bool hasRows =
-      !isa<AffineMapAttr>(layout) ||
-      layout.getAffineMap().getResult(0) == getAffineDimExpr(0, b.getContext());
+      !isa<AffineMapAttr>(layout) || (layout.getAffineMap().getResult(0) ==
+                                          getAffineDimExpr(0, b.getContext()) &&
+                                      !(view && view.getFirst()));
   Value row = hasRows ? group : b.add(tile, group);
   SmallVector<Value> indices{row};
   if (column)

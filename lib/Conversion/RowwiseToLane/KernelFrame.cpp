@@ -10,6 +10,7 @@
 #include "RowPhases.h"
 
 #include "lnbwd/Analysis/ScheduleLegality.h"
+#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/LaunchPlan/ArgumentRoles.h"
 #include "lnbwd/LaunchPlan/LaunchCounts.h"
@@ -40,14 +41,15 @@ void lnbwd::markLoop(Operation *loop) {
 }
 
 /// The first row of operand `index`, whatever its rank; all there is where that
-/// has but some row dimensions.
+/// does not depend on the launch.
 static SmallVector<int64_t> getFirstRow(RowwiseOp op, unsigned index) {
-  if (op.getRowDims(index) == RowwiseOp::RowDims::Some)
-    return {cast<MemRefType>(op->getOperand(index).getType()).getNumElements()};
   if (op.getAccess(index) == RowwiseOp::Access::Table)
     return llvm::to_vector(
         cast<VectorType>(op.getRegionType(index)).getShape());
-  const KindInfo &kind = lnbwd::getInfo(getOperandKind(op, index));
+  OperandKind operandKind = getOperandKind(op, index);
+  if (operandKind == OperandKind::Column)
+    return {*getExtent(cast<ShapedType>(op->getOperand(index).getType()))};
+  const KindInfo &kind = lnbwd::getInfo(operandKind);
   if (!kind.hasColumns)
     return {1};
   if (!kind.hasRows)
@@ -55,10 +57,14 @@ static SmallVector<int64_t> getFirstRow(RowwiseOp op, unsigned index) {
   return {1, op.getOwnRowLength(index)};
 }
 
-/// `buffer`, which has its own dimensions, with the shape of the kernel's rows.
-static Value addView(OpBuilder &b, RowwiseOp op, unsigned index, Value buffer) {
+/// `buffer`, which has its own dimensions, with the shape of the kernel's rows,
+/// which may begin with row `firstRow` of all.
+static Value addView(OpBuilder &b, RowwiseOp op, unsigned index, Value buffer,
+                     Value firstRow) {
   AffineMap map = op.getAccessMap(index);
-  if (map.isIdentity())
+  if (op.getRowDims(index) != RowwiseOp::RowDims::Some)
+    firstRow = Value();
+  if (map.isIdentity() && !firstRow)
     return buffer;
   auto type = cast<MemRefType>(buffer.getType());
   SmallVector<int64_t> shape(map.getNumDims(), ShapedType::kDynamic);
@@ -66,7 +72,7 @@ static Value addView(OpBuilder &b, RowwiseOp op, unsigned index, Value buffer) {
     shape.back() = op.getRowLength();
   auto view =
       MemRefType::get(shape, type.getElementType(), map, type.getMemorySpace());
-  return lane::ViewOp::create(b, op.getLoc(), view, buffer);
+  return lane::ViewOp::create(b, op.getLoc(), view, buffer, firstRow);
 }
 
 Value lnbwd::toParameter(OpBuilder &b, Location loc, Value buffer,
@@ -184,7 +190,8 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
     if (isScalar && op.getScalarSplits(i))
       kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                         b.getI64IntegerAttr(accessBytes));
-    if (kind == OperandKind::RowBlock || (isScalar && !scalarsToo))
+    bool isOutput = llvm::is_contained(op.getOutputs(), op->getOperand(i));
+    if (kind == OperandKind::RowBlock || (isScalar && !scalarsToo) || isOutput)
       continue;
     for (StringRef name : {LLVM::LLVMDialect::getNoAliasAttrName(),
                            LLVM::LLVMDialect::getReadonlyAttrName()})
@@ -238,7 +245,7 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
       first = Value();
     Value buffer = fromParameter(b, loc, kernel.getArgument(i), kind, stride,
                                  count, first);
-    frame.buffers.push_back(addView(b, op, i, buffer));
+    frame.buffers.push_back(addView(b, op, i, buffer, firstRow));
   }
   return frame;
 }

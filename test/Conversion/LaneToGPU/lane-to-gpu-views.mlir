@@ -82,3 +82,117 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!layout = !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 4>
+!memory = memref<?x128xf32, #gpu.address_space<global>>
+!elements = memref<65536xf32, #gpu.address_space<global>>
+!view = memref<?x128xf32, affine_map<(d0, d1) -> (d0 * 130 + d1)>, #gpu.address_space<global>>
+gpu.module @kernels {
+  // Rows of which every other one begins in the middle of an access.
+  // CHECK-LABEL: gpu.func @half_aligned
+  // CHECK-COUNT-2: vector.load {{.*}}, vector<2xf32>
+  // CHECK:         vector.from_elements
+  gpu.func @half_aligned(%x: !elements, %y: !memory, %row: index) kernel {
+    %layout = lane.layout : !layout
+    %view = lane.view %x : !elements to !view
+    %f = lane.load %view[%row] at %layout : !layout, !view -> vector<1x4xf32>
+    lane.store %f, %y[%row] at %layout : !layout, vector<1x4xf32>, !memory
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 4>
+!memory = memref<?x128xf32, #gpu.address_space<global>>
+!elements = memref<65536xf32, #gpu.address_space<global>>
+!view = memref<?x128xf32, affine_map<(d0, d1) -> (d0 * 131 + d1)>, #gpu.address_space<global>>
+gpu.module @kernels {
+  // Rows that begin anywhere, and columns that lie apart.
+  // CHECK-LABEL: gpu.func @unaligned
+  // CHECK-COUNT-4: memref.load
+  // CHECK:         vector.from_elements
+  gpu.func @unaligned(%x: !elements, %y: !memory, %row: index) kernel {
+    %layout = lane.layout : !layout
+    %view = lane.view %x : !elements to !view
+    %f = lane.load %view[%row] at %layout : !layout, !view -> vector<1x4xf32>
+    lane.store %f, %y[%row] at %layout : !layout, vector<1x4xf32>, !memory
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 4>
+!memory = memref<?x128xf32, #gpu.address_space<global>>
+!elements = memref<65536xf32, #gpu.address_space<global>>
+!view = memref<?x128xf32, affine_map<(d0, d1) -> (d0 * 4 + d1 * 8)>, #gpu.address_space<global>>
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @strided
+  // CHECK-COUNT-4: memref.load
+  // CHECK:         vector.from_elements
+  gpu.func @strided(%x: !elements, %y: !memory, %row: index) kernel {
+    %layout = lane.layout : !layout
+    %view = lane.view %x : !elements to !view
+    %f = lane.load %view[%row] at %layout : !layout, !view -> vector<1x4xf32>
+    lane.store %f, %y[%row] at %layout : !layout, vector<1x4xf32>, !memory
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 4>
+!memory = memref<?x128xf32, #gpu.address_space<global>>
+!elements = memref<65536xf32, #gpu.address_space<global>>
+!view = memref<?x128xf32, affine_map<(d0, d1) -> (d0 * 16 + d1 mod 16 + (d1 floordiv 16) * 512)>, #gpu.address_space<global>>
+gpu.module @kernels {
+  // Pieces of a row that lie apart, each aligned.
+  // CHECK-LABEL: gpu.func @pieces
+  // CHECK:         vector.load {{.*}}, vector<4xf32>
+  // CHECK-NOT:     vector.from_elements
+  gpu.func @pieces(%x: !elements, %y: !memory, %row: index) kernel {
+    %layout = lane.layout : !layout
+    %view = lane.view %x : !elements to !view
+    %f = lane.load %view[%row] at %layout : !layout, !view -> vector<1x4xf32>
+    lane.store %f, %y[%row] at %layout : !layout, vector<1x4xf32>, !memory
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 4>
+!memory = memref<?x128xf32, #gpu.address_space<global>>
+!elements = memref<65536xf32, #gpu.address_space<global>>
+!half = memref<?x128xf32, affine_map<(d0, d1) -> (d0 * 130 + d1)>, #gpu.address_space<global>>
+!apart = memref<?x128xf32, affine_map<(d0, d1) -> (d0 + d1 * 8)>, #gpu.address_space<global>>
+!number = memref<?xf32, affine_map<(d0) -> (d0 * 3)>, #gpu.address_space<global>>
+gpu.module @kernels {
+  // What is written goes as far together as it is aligned, here from the third
+  // row of all on.
+  // CHECK-LABEL: gpu.func @written
+  // CHECK:         %[[ROW:.*]] = arith.addi %{{.*}}, %c2
+  // CHECK:         arith.muli %[[ROW]], %c130
+  // CHECK:         vector.shuffle %{{.*}} [0, 1]
+  // CHECK:         vector.store {{.*}}, vector<2xf32>
+  // CHECK:         vector.shuffle %{{.*}} [2, 3]
+  // CHECK:         vector.store {{.*}}, vector<2xf32>
+  // CHECK-COUNT-4: memref.store
+  // CHECK:         arith.muli %{{.*}}, %c3
+  // CHECK:         memref.store
+  gpu.func @written(%x: !memory, %y: !elements, %row: index, %s: f32) kernel {
+    %layout = lane.layout : !layout
+    %first = arith.constant 2 : index
+    %f = lane.load %x[%row] at %layout : !layout, !memory -> vector<1x4xf32>
+    %half = lane.view %y from %first : !elements to !half
+    lane.store %f, %half[%row] at %layout : !layout, vector<1x4xf32>, !half
+    %apart = lane.view %y : !elements to !apart
+    lane.store %f, %apart[%row] at %layout : !layout, vector<1x4xf32>, !apart
+    %number = lane.view %y : !elements to !number
+    lane.store_scalar %s, %number[%row] at %layout : !layout, !number
+    gpu.return
+  }
+}

@@ -67,3 +67,74 @@ func.func @f(%x: memref<?x16x4x64xf32>, %t: memref<16x64xf32>, %s: memref<4xf32>
   }
   return
 }
+
+// -----
+
+// Heads in another order, a slice of a table, and numbers in another order. What
+// is side by side is one term.
+// CHECK:       #[[HEADS:.*]] = affine_map<(d0, d1) -> (((d0 mod 4) * 16 + (d0 floordiv 4) mod 16 + (d0 floordiv 64) * 64) * 16 + d1)>
+// CHECK:       #[[TABLE:.*]] = affine_map<(d0, d1) -> (((d0 floordiv 4) mod 16) * 100 + d1 * 3)>
+// CHECK:       #[[NUMBER:.*]] = affine_map<(d0) -> ((d0 mod 4) * 2 + d0 floordiv 64)>
+// CHECK-LABEL: gpu.func @permuted
+// CHECK-DAG:     lane.view %{{.*}} : memref<2048xbf16, {{[^>]*>}}> to memref<?x16xbf16, #[[HEADS]],
+// CHECK-DAG:     lane.view %{{.*}} : memref<1546xf32, {{[^>]*>}}> to memref<?x16xf32, #[[TABLE]],
+// CHECK-DAG:     lane.view %{{.*}} : memref<8xf32, {{[^>]*>}}> to memref<?xf32, #[[NUMBER]],
+// CHECK:       func.func @f({{.*}}lnbwd.kind = "column"
+func.func @f(%x: memref<2x4x16x16xbf16>, %t: memref<16x16xf32, strided<[100, 3]>>, %s: memref<4x2xf32>,
+             %y: memref<2x16x4x16xf32>) {
+  lnbwd.rowwise @permuted domain(b, t, h | d)
+      ins(%x[b, h, t, d] : memref<2x4x16x16xbf16>, %t[t, d] : memref<16x16xf32, strided<[100, 3]>>, %s[h, b] : memref<4x2xf32>)
+      outs(%y[b, t, h, d] : memref<2x16x4x16xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^row(%xr: vector<16xbf16>, %tr: vector<16xf32>, %sr: f32):
+    %xw = arith.extf %xr : vector<16xbf16> to vector<16xf32>
+    %sv = vector.broadcast %sr : f32 to vector<16xf32>
+    %d = arith.mulf %xw, %tr : vector<16xf32>
+    %y = arith.mulf %d, %sv : vector<16xf32>
+    lnbwd.yield %y : vector<16xf32>
+  }
+  return
+}
+
+// -----
+
+// A row of all heads, and no row block in the order of the domain.
+// CHECK-DAG:   #[[HEADS:.*]] = affine_map<(d0, d1) -> {{.*}}>
+// CHECK-LABEL: gpu.func @across
+// CHECK:         lane.view %{{.*}} : memref<2048xf32, {{[^>]*>}}> to memref<?x64xf32, #[[HEADS]],
+// CHECK:       func.func @f
+// CHECK:         lnbwd.row_count %{{.*}} {row_rank = 2 : i64} : memref<2x4x16x16xf32>
+func.func @f(%x: memref<2x4x16x16xf32>, %s: memref<2x16xf32>) {
+  lnbwd.rowwise @across domain(b, t | h, d) ins(%x[b, h, t, d] : memref<2x4x16x16xf32>) outs(%s[b, t] : memref<2x16xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 1, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^row(%xr: vector<64xf32>):
+    %r = vector.reduction <add>, %xr : vector<64xf32> into f32
+    lnbwd.yield %r : f32
+  }
+  return
+}
+
+// -----
+
+// In a group of rows, those are counted from its first one. What is written is
+// a view as well.
+// CHECK:       #[[TABLE:.*]] = affine_map<(d0, d1) -> (d0 mod 3 + d1 * 3)>
+// CHECK:       #[[OUT:.*]] = affine_map<(d0, d1) -> (((d0 mod 3) * 2 + d0 floordiv 3) * 16 + d1)>
+// CHECK-LABEL: gpu.func @groups(
+// CHECK:         %[[ROWS:.*]] = arith.index_cast
+// CHECK:         %[[FIRST:.*]] = arith.muli %{{.*}}, %[[ROWS]]
+// CHECK:         lane.view %{{.*}} from %[[FIRST]] : memref<48xf32, {{.*}} #[[TABLE]],
+// CHECK:         %[[OUTS:.*]] = lane.view %{{.*}} from %[[FIRST]] : memref<96xf32, {{.*}} #[[OUT]],
+// CHECK:         lane.store %{{.*}}, %[[OUTS]]
+func.func @f(%x: memref<2x3x16xf32>, %t: memref<16x3xf32>, %g: memref<2x16xf32>, %y: memref<3x2x16xf32>) {
+  lnbwd.rowwise @groups domain(b, t | d)
+      ins(%x[b, t, d] : memref<2x3x16xf32>, %t[d, t] : memref<16x3xf32>, %g[b, d] : memref<2x16xf32>)
+      outs(%y[t, b, d] : memref<3x2x16xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^row(%xr: vector<16xf32>, %tr: vector<16xf32>, %gr: vector<16xf32>):
+    %d = arith.mulf %xr, %tr : vector<16xf32>
+    %y = arith.mulf %d, %gr : vector<16xf32>
+    lnbwd.yield %y : vector<16xf32>
+  }
+  return
+}

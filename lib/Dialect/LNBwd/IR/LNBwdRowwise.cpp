@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -34,14 +35,38 @@ void RowwiseOp::getEffects(
   addEffects(*this, effects, getAccumulate());
 }
 
+/// The operand that is the row block of `op`, or the number of operands.
+static unsigned findRowBlock(RowwiseOp op) {
+  bool hasMatrices = op.hasContractions();
+  int64_t numRows = op.getNumRowDims();
+  unsigned numColumns = op.getMap(0).getNumDims() - unsigned(numRows);
+  unsigned found = op->getNumOperands();
+  for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+    if (op.getAccess(i) != Access::Row ||
+        countRowDims(op, op.getMap(i)) != numRows ||
+        (!hasMatrices && op.countColumnDims(i) != numColumns))
+      continue;
+    if (!op.isStrided(i))
+      return i;
+    found = std::min(found, i);
+  }
+  return found;
+}
+
 Value RowwiseOp::getRowBlock() {
-  bool hasMatrices = hasContractions();
-  unsigned numColumns = getMap(0).getNumDims() - unsigned(getNumRowDims());
-  for (unsigned i = 0; i < getNumOperands(); ++i)
-    if (getAccess(i) == Access::Row && getRowDims(i) == RowDims::All &&
-        (hasMatrices || countColumnDims(i) == numColumns))
-      return getOperand(i);
-  return {};
+  unsigned index = findRowBlock(*this);
+  return index < getNumOperands() ? getOperand(index) : Value();
+}
+
+SmallVector<int64_t> RowwiseOp::getRowBlockShape() {
+  unsigned index = findRowBlock(*this);
+  AffineMap map = getMap(index);
+  SmallVector<std::pair<unsigned, int64_t>> sizes;
+  for (auto [i, size] : llvm::enumerate(
+           cast<ShapedType>(getOperand(index).getType()).getShape()))
+    sizes.emplace_back(map.getDimPosition(unsigned(i)), size);
+  llvm::sort(sizes);
+  return llvm::to_vector(llvm::make_second_range(sizes));
 }
 
 unsigned RowwiseOp::countColumnDims(unsigned index) {
@@ -62,9 +87,14 @@ SmallVector<int64_t> RowwiseOp::getDimSizes() {
 }
 
 int64_t RowwiseOp::getOwnRowLength(unsigned index) {
-  auto type = cast<ShapedType>(getOperand(index).getType());
-  return ShapedType::getNumElements(
-      type.getShape().take_back(countColumnDims(index)));
+  int64_t length = 1;
+  for (auto [result, size] : llvm::zip_equal(
+           getMap(index).getResults(),
+           cast<ShapedType>(getOperand(index).getType()).getShape()))
+    if (auto dim = dyn_cast<AffineDimExpr>(result);
+        dim && int64_t(dim.getPosition()) >= int64_t(getNumRowDims()))
+      length *= size;
+  return length;
 }
 
 int64_t RowwiseOp::getRowRank() {
@@ -72,17 +102,18 @@ int64_t RowwiseOp::getRowRank() {
   return cast<ShapedType>(block.getType()).getRank() - int64_t(getNumRowDims());
 }
 
-/// The rows that a row program works through.
-static RowLayout getRows(RowwiseOp op) {
-  return getRowLayout(cast<ShapedType>(op.getRowBlock().getType()),
-                      op.getRowRank());
-}
-
 std::optional<int64_t> RowwiseOp::getStaticRowCount() {
-  return ::getRows(*this).count;
+  SmallVector<int64_t> shape = getRowBlockShape();
+  int64_t count = 1;
+  for (int64_t size : ArrayRef(shape).drop_back(size_t(getRowRank())))
+    if (ShapedType::isDynamic(size) || llvm::MulOverflow(count, size, count))
+      return std::nullopt;
+  return count;
 }
 
-int64_t RowwiseOp::getRowLength() { return ::getRows(*this).length; }
+int64_t RowwiseOp::getRowLength() {
+  return getOwnRowLength(findRowBlock(*this));
+}
 
 bool RowwiseOp::hasContractions() {
   return !getMatrices().empty() || !getOuterSums().empty();
@@ -143,9 +174,9 @@ OperandRange RowwiseOp::getAllSums() {
 }
 
 std::optional<int64_t> RowwiseOp::getStaticGroupCount() {
+  SmallVector<int64_t> shape = getRowBlockShape();
   int64_t count = 1;
-  auto type = cast<ShapedType>(getRowBlock().getType());
-  for (int64_t size : type.getShape().take_front(size_t(getNumGroupDims()))) {
+  for (int64_t size : ArrayRef(shape).take_front(size_t(getNumGroupDims()))) {
     if (ShapedType::isDynamic(size))
       return std::nullopt;
     count *= size;
@@ -198,7 +229,8 @@ unsigned RowwiseOp::getRowElementBits() {
     for (auto [i, value] : llvm::enumerate(values)) {
       unsigned index = values.getBeginOperandIndex() + unsigned(i);
       // A number for each block is written by itself.
-      if (index >= getInputs().size() && !getPlace(index).column.empty())
+      if (index >= getInputs().size() &&
+          getOwnRowLength(index) != getRowLength())
         continue;
       bits = std::max(
           bits, cast<ShapedType>(value.getType()).getElementTypeBitWidth());
@@ -219,6 +251,9 @@ void RowwiseOp::getAsmBlockArgumentNames(Region &region,
 // Verifier
 //===----------------------------------------------------------------------===//
 
+/// What the accesses of AMD's chips reach: offsets of 32 bits, signed.
+static constexpr int64_t maxStridedBytes = std::numeric_limits<int32_t>::max();
+
 static constexpr StringRef accessNames[] = {"a row block",    "a column",
                                             "a group column", "a row scalar",
                                             "a matrix",       "a table"};
@@ -231,7 +266,7 @@ static StringRef getAccessName(RowwiseOp op, unsigned index) {
   return isAdded(op, index) ? sumNames[access] : accessNames[access];
 }
 
-/// Each map has the dimensions of its operand, all of the domain, in its order.
+/// Each map has the dimensions of its operand, all of the domain, each once.
 static LogicalResult verifyMaps(RowwiseOp op) {
   auto numMaps = op.getIndexingMaps().size();
   if (numMaps != op->getNumOperands())
@@ -259,7 +294,7 @@ static LogicalResult verifyMaps(RowwiseOp op) {
       return emitError() << "a map of the domain's " << numDims
                          << " dimensions and at most one symbol, got "
                          << AffineMapAttr::get(map);
-    int64_t last = -1;
+    llvm::SmallBitVector seen(numDims);
     unsigned numSymbols = 0;
     for (AffineExpr result : map.getResults()) {
       if (isa<AffineSymbolExpr>(result)) {
@@ -267,18 +302,11 @@ static LogicalResult verifyMaps(RowwiseOp op) {
         continue;
       }
       auto dim = dyn_cast<AffineDimExpr>(result);
-      if (!dim)
-        return emitError() << "dimensions of the domain, got the map "
-                           << AffineMapAttr::get(map);
-      // A matrix may have them in any order.
-      bool mayBeMatrix = countRowDims(op, map) == 0 && map.getNumResults() == 2;
-      if (mayBeMatrix ? int64_t(dim.getPosition()) == last
-                      : int64_t(dim.getPosition()) <= last)
-        return emitError() << "the dimensions of the domain in its order, each "
-                              "once, got "
-                           << AffineMapAttr::get(map)
-                           << "; transpose the operand";
-      last = dim.getPosition();
+      if (!dim || seen.test(dim.getPosition()))
+        return emitError()
+               << "dimensions of the domain, each once, got the map "
+               << AffineMapAttr::get(map);
+      seen.set(dim.getPosition());
     }
     if (numSymbols != map.getNumSymbols())
       return emitError() << "the dimension '*' once, got "
@@ -341,6 +369,31 @@ static LogicalResult verifyDomain(RowwiseOp op) {
   return success();
 }
 
+/// Where the elements of a strided operand are follows from its type.
+static LogicalResult verifyStrides(RowwiseOp op, unsigned index,
+                                   bool isOutput) {
+  auto type = cast<ShapedType>(op->getOperand(index).getType());
+  std::optional<int64_t> extent = getExtent(type);
+  if (!extent)
+    return op.emitOpError("operand ")
+           << index << ": expected static sizes and strides of 1 or more, and "
+           << "no offset, where an operand has not the domain's order or is "
+              "not dense but for one static distance between its rows, got "
+           << type << " with " << AffineMapAttr::get(op.getMap(index))
+           << "; compile for the sizes that occur, or copy it into a dense "
+              "buffer; pass a pointer to its first element";
+  if (*extent > maxStridedBytes * 8 / int64_t(type.getElementTypeBitWidth()))
+    return op.emitOpError("operand ")
+           << index << ": expected at most " << maxStridedBytes
+           << " bytes from the first element to the last, got " << type
+           << "; split it, or copy it into a dense buffer";
+  if (isOutput && hasOverlap(type))
+    return op.emitOpError("operand ")
+           << index << ": expected a place of its own for each element that is "
+           << "written, got " << type;
+  return success();
+}
+
 /// The maps that there are kernels for, of which elements.
 static LogicalResult verifyAccesses(RowwiseOp op) {
   bool hasContractions = false;
@@ -377,13 +430,30 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
     if (hasContractions && isOfRows && rows != numRows)
       return emitError() << name << " to have all row dimensions in a program "
                          << "with matrices, got " << AffineMapAttr::get(map);
-    if (op.getRowDims(index) == RowwiseOp::RowDims::Some) {
-      if (op.hasGroups())
-        return emitError() << "all row dimensions, none, or, as other operands "
-                              "have it, the first "
-                           << op.getNumGroupDims() << " or all but the first "
-                           << op.getNumGroupDims() << ", got "
-                           << AffineMapAttr::get(map);
+    if (op.isStrided(index)) {
+      bool isWhole = rows == numRows &&
+                     (columns == numColumns || access == Access::Scalar);
+      if (hasContractions || op.isPartial(index) || (isOutput && !isWhole))
+        return emitError() << "the dimensions of the domain in its order, and "
+                              "dense rows, of what is "
+                           << (hasContractions ? "in a program with matrices"
+                               : op.isPartial(index)
+                                   ? "in parts"
+                                   : "written and lacks dimensions")
+                           << ", got " << type << " with "
+                           << AffineMapAttr::get(map)
+                           << "; transpose or copy it";
+      for (unsigned i = 0; i < op->getNumOperands(); ++i)
+        if (op.getOperand(i) == op.getOperand(index) && op.getMap(i) != map &&
+            isa<MemRefType>(type) && (isOutput || i >= op.getInputs().size()))
+          return emitError() << "the map of operand " << i
+                             << ", which is the same buffer, got "
+                             << AffineMapAttr::get(map)
+                             << ": a row may be written before another is read";
+      if (failed(verifyStrides(op, index, isOutput)))
+        return failure();
+    }
+    if (op.getRowDims(index) == RowwiseOp::RowDims::Some && numRows > 0) {
       // Which of its elements a row has follows from the number of the row; how
       // many it has, from its type.
       bool hasFirst = map.isFunctionOfDim(0);
@@ -509,9 +579,6 @@ LogicalResult RowwiseOp::verify() {
                        "gives the number of rows");
   if (failed(verifyAccesses(*this)) || failed(verifyDomain(*this)))
     return failure();
-  SmallVector<Value> rowBlocks;
-  for (ValueRange values : {ValueRange(getRows()), ValueRange(getRowOuts())})
-    llvm::append_range(rowBlocks, values);
   auto fixed = int64_t(getFixedWorkgroups());
   if (fixed < 0 || fixed > std::numeric_limits<int32_t>::max())
     return emitOpError("expected fixed_workgroups from 0 to ")
@@ -522,11 +589,9 @@ LogicalResult RowwiseOp::verify() {
              << getNumOperands() << " operands, got " << names->size();
   if (failed(verifyOperandNames(*this)))
     return failure();
-  if (failed(verifyOptionNames(*this)) ||
-      failed(verifyTensorsOrMemRefs(*this)) ||
-      failed(verifyDistinctOutputs(*this)))
+  if (failed(verifyOptionNames(*this)) || failed(verifyTensorsOrMemRefs(*this)))
     return failure();
-  return verifyLayouts(*this, getRowRank(), rowBlocks);
+  return verifyDistinctOutputs(*this);
 }
 
 /// A matrix is an operand of products, and an outer sum one of outer products:
@@ -567,9 +632,8 @@ static LogicalResult verifyMatrixUses(RowwiseOp op) {
 
 /// Indices along dimensions whose sizes are known where they have to be.
 static LogicalResult verifyIndices(RowwiseOp op) {
-  ArrayRef<int64_t> sizes = cast<ShapedType>(op.getRowBlock().getType())
-                                .getShape()
-                                .take_front(op.getNumRowDims());
+  SmallVector<int64_t> sizes = op.getRowBlockShape();
+  sizes.truncate(size_t(op.getNumRowDims()));
   for (IndexOp index : op.getBody().getOps<IndexOp>()) {
     auto dim = size_t(index.getDim());
     if (dim >= sizes.size()) {
@@ -583,7 +647,7 @@ static LogicalResult verifyIndices(RowwiseOp op) {
     // Groups are numbered by themselves.
     auto numGroupDims = size_t(op.getNumGroupDims());
     size_t end = dim < numGroupDims ? numGroupDims : sizes.size();
-    for (int64_t size : sizes.slice(dim + 1, end - dim - 1))
+    for (int64_t size : ArrayRef(sizes).slice(dim + 1, end - dim - 1))
       if (ShapedType::isDynamic(size))
         return index.emitOpError("expected static row dimensions after ")
                << dim << ", got " << op.getRowBlock().getType()
@@ -693,8 +757,7 @@ LogicalResult IndexOp::verify() {
 IndexOp::Formula IndexOp::getFormula() {
   auto op = cast<RowwiseOp>(getOperation()->getParentOp());
   auto dim = size_t(getDim()), numRows = size_t(op.getNumRowDims());
-  ArrayRef<int64_t> sizes =
-      cast<ShapedType>(op.getRowBlock().getType()).getShape();
+  SmallVector<int64_t> sizes = op.getRowBlockShape();
   // The number is made of the dimensions from `outermost` to `end`.
   auto numGroupDims = size_t(op.getNumGroupDims());
   size_t outermost = numGroupDims, end = numRows;
@@ -708,7 +771,7 @@ IndexOp::Formula IndexOp::getFormula() {
     outermost = 0;
     end = numGroupDims;
   }
-  ArrayRef<int64_t> inner = sizes.slice(dim + 1, end - dim - 1);
+  ArrayRef<int64_t> inner = ArrayRef(sizes).slice(dim + 1, end - dim - 1);
   return {number, ShapedType::getNumElements(inner),
           dim == outermost ? 0 : sizes[dim]};
 }

@@ -12,7 +12,11 @@
 
 #include "OperandChecks.h"
 
+#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
+
 #include "llvm/ADT/StringExtras.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace lnbwd;
@@ -64,13 +68,42 @@ static bool hasDims(AffineMap map, int64_t begin, int64_t end) {
   return int64_t(countDims(map, begin, end)) == end - begin;
 }
 
+bool lnbwd::detail::isStrided(unsigned index, int64_t numRowDims,
+                              ArrayRef<Attribute> maps, TypeRange types) {
+  AffineMap map = cast<AffineMapAttr>(maps[index]).getValue();
+  auto type = cast<ShapedType>(types[index]);
+  auto memref = dyn_cast<MemRefType>(type);
+  bool isDense = !memref || memref.getLayout().isIdentity();
+  bool isInOrder =
+      llvm::is_sorted(map.getResults(), [](AffineExpr lhs, AffineExpr rhs) {
+        auto first = dyn_cast<AffineDimExpr>(lhs);
+        auto second = dyn_cast<AffineDimExpr>(rhs);
+        return first && second && first.getPosition() < second.getPosition();
+      });
+  if (isInOrder && isDense)
+    return false;
+  int64_t numRows = countDims(map, 0, numRowDims);
+  unsigned numColumns = countDims(map, numRowDims, map.getNumDims());
+  // A matrix may have its dimensions in any order.
+  if (!isInOrder)
+    return !isDense || numRows > 0 || numColumns < 2 ||
+           isOfRows(map, numRowDims, maps);
+  // Rows may lie apart.
+  bool hasRows = numRows == numRowDims ||
+                 (!type.hasStaticShape() && !hasDims(map, 0, numRows));
+  return !hasRows || numColumns == 0 || map.getNumSymbols() ||
+         !getRowLayout(type, numColumns).stride;
+}
+
 /// How many row dimensions all those operands have that have the first alone.
-static int64_t getLeadingDims(ArrayRef<Attribute> maps, int64_t numRowDims) {
+static int64_t getLeadingDims(int64_t numRowDims, ArrayRef<Attribute> maps,
+                              TypeRange types) {
   // Sums are taken group by group; what is read can be found in any case.
-  for (Attribute attribute : llvm::reverse(maps)) {
-    AffineMap map = cast<AffineMapAttr>(attribute).getValue();
+  for (unsigned i = unsigned(maps.size()); i-- > 0;) {
+    AffineMap map = cast<AffineMapAttr>(maps[i]).getValue();
     int64_t count = countDims(map, 0, numRowDims);
-    if (count > 0 && count < numRowDims && hasDims(map, 0, count))
+    if (count > 0 && count < numRowDims && hasDims(map, 0, count) &&
+        !isStrided(i, numRowDims, maps, types))
       return count;
   }
   return 0;
@@ -80,7 +113,8 @@ int64_t RowwiseOp::getNumGroupDims() {
   auto all = int64_t(getNumRowDims());
   if (all < 2)
     return 0;
-  if (int64_t count = getLeadingDims(getIndexingMaps().getValue(), all))
+  if (int64_t count = getLeadingDims(all, getIndexingMaps().getValue(),
+                                     getOperation()->getOperandTypes()))
     return count;
   // What all groups share is found by the row's number if the rows of a group
   // are known.
@@ -93,8 +127,10 @@ int64_t RowwiseOp::getNumGroupDims() {
   return 0;
 }
 
-Access lnbwd::detail::getAccess(AffineMap map, bool isAdded, int64_t numRowDims,
-                                ArrayRef<Attribute> maps) {
+Access lnbwd::detail::getAccess(unsigned index, bool isAdded,
+                                int64_t numRowDims, ArrayRef<Attribute> maps,
+                                TypeRange types) {
+  AffineMap map = cast<AffineMapAttr>(maps[index]).getValue();
   unsigned numRows = countDims(map, 0, numRowDims);
   unsigned numColumns = countDims(map, numRowDims, map.getNumDims());
   if (numColumns == 0 && !isAdded)
@@ -103,8 +139,9 @@ Access lnbwd::detail::getAccess(AffineMap map, bool isAdded, int64_t numRowDims,
     return Access::Table;
   if (numRows > 0)
     return numRows < numRowDims &&
-                   numRows == getLeadingDims(maps, numRowDims) &&
-                   hasDims(map, 0, numRows)
+                   numRows == getLeadingDims(numRowDims, maps, types) &&
+                   hasDims(map, 0, numRows) &&
+                   !isStrided(index, numRowDims, maps, types)
                ? Access::GroupColumn
                : Access::Row;
   // Of a domain of one row, columns are rows.
@@ -115,18 +152,26 @@ Access lnbwd::detail::getAccess(AffineMap map, bool isAdded, int64_t numRowDims,
 }
 
 Access RowwiseOp::getAccess(unsigned index) {
-  return detail::getAccess(getMap(index), isAdded(*this, index),
-                           int64_t(getNumRowDims()),
-                           getIndexingMaps().getValue());
+  return detail::getAccess(
+      index, isAdded(*this, index), int64_t(getNumRowDims()),
+      getIndexingMaps().getValue(), getOperation()->getOperandTypes());
 }
 
-RowwiseOp::RowDims RowwiseOp::getRowDims(unsigned index) {
-  AffineMap map = getMap(index);
-  auto all = int64_t(getNumRowDims()), groups = getNumGroupDims();
-  int64_t count = countRowDims(*this, map);
+bool RowwiseOp::isStrided(unsigned index) {
+  return detail::isStrided(index, int64_t(getNumRowDims()),
+                           getIndexingMaps().getValue(),
+                           getOperation()->getOperandTypes());
+}
+
+/// Which row dimensions operand `index` has, wherever it lies.
+static RowwiseOp::RowDims getMappedRowDims(RowwiseOp op, unsigned index) {
+  using RowDims = RowwiseOp::RowDims;
+  AffineMap map = op.getMap(index);
+  auto all = int64_t(op.getNumRowDims()), groups = op.getNumGroupDims();
+  int64_t count = countRowDims(op, map);
   // Of a domain of one row, columns are rows.
   if (all == 0)
-    return getAccess(index) == Access::Row ? RowDims::All : RowDims::None;
+    return op.getAccess(index) == Access::Row ? RowDims::All : RowDims::None;
   if (count == all)
     return RowDims::All;
   if (count == 0)
@@ -138,38 +183,74 @@ RowwiseOp::RowDims RowwiseOp::getRowDims(unsigned index) {
              : RowDims::Some;
 }
 
-/// Where the dimensions of `map` among the `sizes.size()` from `begin` on lead:
-/// the index of a dense buffer that has these alone.
-static SmallVector<RowwiseOp::PlaceTerm> locate(AffineMap map, unsigned begin,
-                                                ArrayRef<int64_t> sizes) {
+RowwiseOp::RowDims RowwiseOp::getRowDims(unsigned index) {
+  RowDims rows = getMappedRowDims(*this, index);
+  return rows != RowDims::None && isStrided(index) ? RowDims::Some : rows;
+}
+
+/// Elements from one index of each dimension of the domain to the next in
+/// operand `index`; 0 of those that it lacks.
+static SmallVector<int64_t> getDimStrides(RowwiseOp op, unsigned index) {
+  AffineMap map = op.getMap(index);
+  SmallVector<int64_t> own, strides(map.getNumDims(), 0);
+  int64_t offset;
+  auto type = cast<ShapedType>(op.getOperand(index).getType());
+  auto memref = dyn_cast<MemRefType>(type);
+  if (!memref)
+    memref = MemRefType::get(type.getShape(), type.getElementType());
+  if (succeeded(memref.getStridesAndOffset(own, offset)))
+    for (auto [result, stride] : llvm::zip_equal(map.getResults(), own))
+      if (auto dim = dyn_cast<AffineDimExpr>(result))
+        strides[dim.getPosition()] = stride;
+  return strides;
+}
+
+/// Where the number of an element of dimensions of these sizes leads, if the
+/// indices of each lie `strides` apart.
+static SmallVector<RowwiseOp::PlaceTerm> locate(ArrayRef<int64_t> sizes,
+                                                ArrayRef<int64_t> strides) {
   SmallVector<RowwiseOp::PlaceTerm> terms;
-  int64_t inner = 1, factor = 1;
-  // Neighbouring dimensions are one.
+  int64_t inner = 1;
+  // Neighbouring dimensions are one if the outer goes on where the inner ends.
   for (size_t last = sizes.size(); last-- > 0;) {
-    bool isThere = map.isFunctionOfDim(begin + unsigned(last));
-    int64_t size = sizes[last];
-    while (last > 0 &&
-           map.isFunctionOfDim(begin + unsigned(last) - 1) == isThere)
-      size *= sizes[--last];
-    if (isThere) {
-      terms.push_back({inner, last == 0 ? 0 : size, factor});
-      factor *= size;
+    int64_t size = sizes[last], stride = strides[last];
+    auto goesOn = [&](size_t outer) {
+      if (stride == 0 || strides[outer] == 0)
+        return stride == strides[outer];
+      return size == 1 || sizes[outer] == 1 || strides[outer] == size * stride;
+    };
+    while (last > 0 && goesOn(last - 1)) {
+      --last;
+      if (size == 1)
+        stride = strides[last];
+      size *= sizes[last];
     }
+    if (stride != 0)
+      terms.push_back({inner, last == 0 ? 0 : size, stride});
     inner *= size;
   }
   return terms;
 }
 
 RowwiseOp::Place RowwiseOp::getPlace(unsigned index) {
-  auto numRows = unsigned(getNumRowDims());
+  auto numRows = size_t(getNumRowDims());
   SmallVector<int64_t> sizes = getDimSizes();
+  SmallVector<int64_t> strides = getDimStrides(*this, index);
   Place place;
-  if (getRowDims(index) == RowDims::Some)
-    place.row = locate(getMap(index), 0, ArrayRef(sizes).take_front(numRows));
+  if (getRowDims(index) == RowDims::Some) {
+    place.row = locate(ArrayRef(sizes).take_front(numRows),
+                       ArrayRef(strides).take_front(numRows));
+    // The only row of a domain without row dimensions.
+    if (place.row.empty())
+      place.row.push_back({1, 1, 0});
+  }
   if (countColumnDims(index) > 0 && !hasContractions() &&
-      getOwnRowLength(index) != getRowLength())
-    place.column =
-        locate(getMap(index), numRows, ArrayRef(sizes).drop_front(numRows));
+      (getOwnRowLength(index) != getRowLength() || isStrided(index)))
+    place.column = locate(ArrayRef(sizes).drop_front(numRows),
+                          ArrayRef(strides).drop_front(numRows));
+  if (place.column.size() == 1 && place.column[0].divisor == 1 &&
+      place.column[0].modulus == 0 && place.column[0].factor == 1)
+    place.column.clear();
   return place;
 }
 
@@ -179,13 +260,17 @@ AffineMap RowwiseOp::getAccessMap(unsigned index) {
   auto sum = [](ArrayRef<PlaceTerm> terms, AffineExpr number) {
     if (terms.empty())
       return number;
+    int64_t common = 0;
+    for (const PlaceTerm &term : terms)
+      common = std::gcd(common, term.factor);
     AffineExpr result = getAffineConstantExpr(0, number.getContext());
     for (const PlaceTerm &term : terms) {
       AffineExpr index = number.floorDiv(term.divisor);
-      result =
-          result + (term.modulus ? index % term.modulus : index) * term.factor;
+      if (term.modulus)
+        index = index % term.modulus;
+      result = result + index * (common ? term.factor / common : 0);
     }
-    return result;
+    return result * common;
   };
   bool hasColumns = countColumnDims(index) > 0;
   // Of a number for each row there is the row alone.
@@ -198,7 +283,7 @@ AffineMap RowwiseOp::getAccessMap(unsigned index) {
         sum(place.column, getAffineDimExpr(hasRow ? 1 : 0, context)));
   auto numDims = unsigned(results.size());
   if (!place.row.empty() && hasColumns)
-    results = {results[0] * getOwnRowLength(index) + results[1]};
+    results = {results[0] + results[1]};
   return AffineMap::get(numDims, 0, results, context);
 }
 

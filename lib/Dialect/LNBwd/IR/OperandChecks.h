@@ -75,10 +75,13 @@ unsigned countDims(mlir::AffineMap map, int64_t begin, int64_t end);
 unsigned countRowDims(RowwiseOp op, mlir::AffineMap map);
 /// Whether operand `index` is an output that rows are added up in.
 bool isAdded(RowwiseOp op, unsigned index);
-/// What an operand with `map` is, among operands with `maps`.
-RowwiseOp::Access getAccess(mlir::AffineMap map, bool isAdded,
-                            int64_t numRowDims,
-                            llvm::ArrayRef<mlir::Attribute> maps);
+/// What operand `index` is, and whether it is strided, among operands with
+/// `maps` and `types`.
+RowwiseOp::Access getAccess(unsigned index, bool isAdded, int64_t numRowDims,
+                            llvm::ArrayRef<mlir::Attribute> maps,
+                            mlir::TypeRange types);
+bool isStrided(unsigned index, int64_t numRowDims,
+               llvm::ArrayRef<mlir::Attribute> maps, mlir::TypeRange types);
 /// Operands come in the order of this number, the inputs and the outputs.
 int getAccessOrder(RowwiseOp::Access access, bool isOutput);
 /// The name of dimension `dim` of a domain as it is printed.

@@ -104,10 +104,12 @@ RowwiseOp P::create(OpBuilder &b, Location loc, StringRef entry,
   for (const Operand &operand : llvm::concat<Operand>(inputs, outputs))
     numDims = std::max(numDims, operand.map.getNumDims());
   SmallVector<Attribute> maps, reductions;
+  SmallVector<Type> types;
   for (Operand &operand : llvm::concat<Operand>(inputs, outputs)) {
     operand.map = AffineMap::get(numDims, operand.map.getNumSymbols(),
                                  operand.map.getResults(), b.getContext());
     maps.push_back(AffineMapAttr::get(operand.map));
+    types.push_back(operand.type);
   }
 
   SmallVector<Attribute> sortedMaps;
@@ -115,13 +117,14 @@ RowwiseOp P::create(OpBuilder &b, Location loc, StringRef entry,
                   SmallVectorImpl<unsigned> &order) {
     llvm::append_range(order, llvm::seq<unsigned>(0, operands.size()));
     llvm::stable_sort(order, [&](unsigned l, unsigned r) {
-      auto place = [&](const Operand &operand) {
+      auto place = [&](unsigned i) {
         return detail::getAccessOrder(
-            detail::getAccess(operand.map, operand.reduction == Reduction::Add,
-                              numRowDims, maps),
+            detail::getAccess(i + (isOutput ? unsigned(inputs.size()) : 0),
+                              operands[i].reduction == Reduction::Add,
+                              numRowDims, maps, types),
             isOutput);
       };
-      return place(operands[l]) < place(operands[r]);
+      return place(l) < place(r);
     });
     SmallVector<Value> buffers;
     for (unsigned index : order) {

@@ -76,3 +76,41 @@ RowLayout lnbwd::getRowLayout(ShapedType type, int64_t rowRank) {
                       : std::optional(layout.length);
   return layout;
 }
+
+std::optional<int64_t> lnbwd::getExtent(ShapedType type) {
+  auto memref = dyn_cast<MemRefType>(type);
+  if (!type.hasStaticShape())
+    return std::nullopt;
+  if (!memref || memref.getLayout().isIdentity())
+    return type.getNumElements();
+  SmallVector<int64_t> strides;
+  int64_t offset = 0, extent = 1;
+  if (failed(memref.getStridesAndOffset(strides, offset)) || offset != 0)
+    return std::nullopt;
+  for (auto [size, stride] : llvm::zip_equal(type.getShape(), strides)) {
+    int64_t distance = 0;
+    if (ShapedType::isDynamic(stride) || stride < 1 ||
+        llvm::MulOverflow(std::max<int64_t>(size, 1) - 1, stride, distance) ||
+        llvm::AddOverflow(extent, distance, extent))
+      return std::nullopt;
+  }
+  return extent;
+}
+
+bool lnbwd::hasOverlap(ShapedType type) {
+  auto memref = dyn_cast<MemRefType>(type);
+  SmallVector<int64_t> strides;
+  int64_t offset = 0, extent = 1;
+  if (!memref || failed(memref.getStridesAndOffset(strides, offset)))
+    return false;
+  SmallVector<std::pair<int64_t, int64_t>> dims;
+  for (auto [stride, size] : llvm::zip_equal(strides, type.getShape()))
+    dims.emplace_back(stride, size);
+  llvm::sort(dims);
+  for (auto [stride, size] : dims) {
+    if (size > 1 && stride < extent)
+      return true;
+    extent += (size - 1) * stride;
+  }
+  return false;
+}

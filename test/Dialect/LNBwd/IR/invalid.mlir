@@ -532,7 +532,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x8xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32, strided<[8, 1], offset: 8>>, %a1: memref<?x8xf32>) {
-  // expected-error@+1 {{expected a buffer that begins with its first row, got 'memref<?x8xf32, strided<[8, 1], offset: 8>>'; leave the offset out}}
+  // expected-error@+1 {{operand 0: expected static sizes and strides of 1 or more, and no offset, where an operand has not the domain's order or is not dense but for one static distance between its rows, got 'memref<?x8xf32, strided<[8, 1], offset: 8>>' with affine_map<(d0, d1) -> (d0, d1)>; compile for the sizes that occur, or copy it into a dense buffer; pass a pointer to its first element}}
   lnbwd.rowwise @k domain(m | n) ins(%a0[m, n] : memref<?x8xf32, strided<[8, 1], offset: 8>>) outs(%a1[m, n] : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
@@ -1331,10 +1331,88 @@ func.func @f(%x: memref<?x8xf32>, %y: memref<?x8xf32>) {
 // -----
 
 func.func @f(%x: memref<8x?xf32>, %y: memref<?x8xf32>) {
-  // expected-error@+1 {{operand 0: expected the dimensions of the domain in its order, each once, got affine_map<(d0, d1) -> (d1, d0)>; transpose the operand}}
+  // expected-error@+1 {{operand 0: expected static sizes and strides of 1 or more, and no offset, where an operand has not the domain's order or is not dense but for one static distance between its rows, got 'memref<8x?xf32>' with affine_map<(d0, d1) -> (d1, d0)>; compile for the sizes that occur}}
   lnbwd.rowwise @k domain(m | n) ins(%x[n, m] : memref<8x?xf32>) outs(%y[m, n] : memref<?x8xf32>) {
   ^row(%r: vector<8xf32>):
     lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<8x4x4xf32>, %y: memref<8x4x4xf32>) {
+  // expected-error@+1 {{operand 0: expected dimensions of the domain, each once, got the map affine_map<(d0, d1, d2) -> (d0, d1, d1)>}}
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, t] : memref<8x4x4xf32>) outs(%y[b, t, n] : memref<8x4x4xf32>) {
+  ^row(%r: vector<4xf32>):
+    lnbwd.yield %r : vector<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<6x4x2xf32>, %y: memref<2x4xf32>) {
+  // expected-error@+1 {{operand 1: expected the dimensions of the domain in its order, and dense rows, of what is written and lacks dimensions, got 'memref<2x4xf32>' with affine_map<(d0, d1, d2) -> (d2, d1)>; transpose or copy it}}
+  lnbwd.rowwise @k domain(m | n, k) ins(%x[m, n, k] : memref<6x4x2xf32>) outs(%y[k, n] add : memref<2x4xf32>) {
+  ^row(%r: vector<8xf32>):
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<6x8xf32>, %y: memref<6x8xf32, strided<[4, 1]>>) {
+  // expected-error@+1 {{operand 1: expected a place of its own for each element that is written, got 'memref<6x8xf32, strided<[4, 1]>>'}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<6x8xf32>) outs(%y[m, n] : memref<6x8xf32, strided<[4, 1]>>) {
+  ^row(%r: vector<8xf32>):
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<8x8x8xf32>) {
+  // expected-error@+1 {{operand 0: expected the map of operand 1, which is the same buffer, got affine_map<(d0, d1, d2) -> (d1, d0, d2)>: a row may be written before another is read}}
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[t, b, n] : memref<8x8x8xf32>) outs(%x[b, t, n] : memref<8x8x8xf32>) {
+  ^row(%r: vector<8xf32>):
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<6x8xf32>, %w: memref<8x8xf32, strided<[9, 1]>>, %y: memref<6x8xf32>) {
+  // expected-error@+1 {{operand 1: expected the dimensions of the domain in its order, and dense rows, of what is in a program with matrices, got}}
+  lnbwd.rowwise @k domain(m | n, k) ins(%x[m, k] : memref<6x8xf32>, %w[n, k] : memref<8x8xf32, strided<[9, 1]>>) outs(%y[m, n] : memref<6x8xf32>) {
+  ^row(%r: vector<8xf32>, %wm: vector<8x8xf32>):
+    %z = lnbwd.linear %r, %wm : vector<8xf32>, vector<8x8xf32>
+    lnbwd.yield %z : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<6x8xf32, strided<[?, 2]>>, %y: memref<6x8xf32>) {
+  // expected-error@+1 {{operand 0: expected static sizes and strides of 1 or more, and no offset}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<6x8xf32, strided<[?, 2]>>) outs(%y[m, n] : memref<6x8xf32>) {
+  ^row(%r: vector<8xf32>):
+    lnbwd.yield %r : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<8x65536x8192xf32>, %y: memref<65536x8x8192xf32>) {
+  // expected-error@+1 {{operand 0: expected at most 2147483647 bytes from the first element to the last, got 'memref<8x65536x8192xf32>'; split it, or copy it into a dense buffer}}
+  lnbwd.rowwise @k domain(t, b | n) ins(%x[b, t, n] : memref<8x65536x8192xf32>) outs(%y[t, b, n] : memref<65536x8x8192xf32>) {
+  ^row(%r: vector<8192xf32>):
+    lnbwd.yield %r : vector<8192xf32>
   }
   return
 }
@@ -1354,7 +1432,7 @@ func.func @f(%x: memref<?x?x8xf32>, %t: memref<?x8xf32>) {
 // -----
 
 func.func @f(%x: memref<?x4x?x8xf32>, %t: memref<?x8xf32>, %g: memref<4x?x8xf32>) {
-  // expected-error@+1 {{operand 2: expected all row dimensions, none, or, as other operands have it, the first 2 or all but the first 2, got affine_map<(d0, d1, d2, d3) -> (d1, d2, d3)>}}
+  // expected-error@+1 {{operand 2: expected row dimensions but the first to be static where an operand has only some of them, got 'memref<4x?x8xf32>' with affine_map<(d0, d1, d2, d3) -> (d1, d2, d3)>}}
   lnbwd.rowwise @k domain(b, h, t | n) ins(%x[b, h, t, n] : memref<?x4x?x8xf32>, %t[t, n] : memref<?x8xf32>, %g[h, t, n] : memref<4x?x8xf32>)
       outs(%x[b, h, t, n] : memref<?x4x?x8xf32>) {
   ^row(%r: vector<8xf32>, %s: vector<8xf32>, %u: vector<8xf32>):
@@ -1450,7 +1528,7 @@ func.func @f(%x: memref<?x8xf32>) {
 // -----
 
 func.func @f(%x: memref<?x8xf32>) {
-  // expected-error@+1 {{operand 0: expected dimensions of the domain, got the map affine_map<(d0, d1) -> (d0 floordiv 2, d1)>}}
+  // expected-error@+1 {{operand 0: expected dimensions of the domain, each once, got the map affine_map<(d0, d1) -> (d0 floordiv 2, d1)>}}
   "lnbwd.rowwise"(%x, %x) <{entry = "k", indexing_maps = [affine_map<(d0, d1) -> (d0 floordiv 2, d1)>, affine_map<(d0, d1) -> (d0, d1)>], num_row_dims = 1 : i64, operandSegmentSizes = array<i32: 1, 1>, reductions = [#lnbwd.reduction<none>]}> ({
   ^row(%r: vector<8xf32>):
     "lnbwd.yield"(%r) : (vector<8xf32>) -> ()

@@ -24,7 +24,7 @@ func.func @f(%x: memref<?x8xf32>, %w: memref<4x8xi8>) {
 // -----
 
 func.func @f(%x: memref<?x8xf32>, %w: memref<8xf32>) {
-  // expected-error@+1 {{operand 1: expected the dimensions of the domain in its order, each once, got affine_map<(d0, d1) -> (d1, d1)>; transpose the operand}}
+  // expected-error@+1 {{operand 1: expected dimensions of the domain, each once, got the map affine_map<(d0, d1) -> (d1, d1)>}}
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8xf32>) outs(%w[n, n] add : memref<8xf32>) {
   ^bb0(%r: vector<8xf32>):
     lnbwd.yield %r : vector<8xf32>

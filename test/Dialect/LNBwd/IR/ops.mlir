@@ -386,6 +386,18 @@ func.func @rowwise_options(%rows: memref<?x4x8xf32>, %column: memref<4x8xf32>) {
   return
 }
 
+// CHECK-LABEL: func @strided_inputs(
+// CHECK:         domain(m0, m1 | n0, n1) ins(%{{[^ ]+}}[m0, n0, m1, n1] : memref<2x3x5x8xf32>, %{{[^ ]+}}[n1, m1] : memref<8x5xf32, strided<[1, 9]>>)
+func.func @strided_inputs(%x: memref<2x3x5x8xf32>, %t: memref<8x5xf32, strided<[1, 9]>>, %y: memref<2x5x3x8xf32>) {
+  lnbwd.rowwise @k domain(b, t | h, d) ins(%x[b, h, t, d] : memref<2x3x5x8xf32>, %t[d, t] : memref<8x5xf32, strided<[1, 9]>>)
+      outs(%y[b, t, h, d] : memref<2x5x3x8xf32>) {
+  ^row(%xr: vector<24xf32>, %tr: vector<24xf32>):
+    %z = arith.mulf %xr, %tr : vector<24xf32>
+    lnbwd.yield %z : vector<24xf32>
+  }
+  return
+}
+
 // CHECK-LABEL: func @row_count_of_several_dimensions(
 // CHECK:         lnbwd.row_count %{{[^ ]+}} {row_rank = 2 : i64} : memref<?x4x8xf32>
 func.func @row_count_of_several_dimensions(%rows: memref<?x4x8xf32>) -> index {

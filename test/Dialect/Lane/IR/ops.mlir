@@ -216,8 +216,10 @@ func.func @column_index(%layout: !layout) {
 // CHECK:       #[[MAP:.*]] = affine_map<(d0) -> (d0 floordiv 49)>
 // CHECK-LABEL: func.func @view
 // CHECK:         lane.view %{{.*}} : memref<8xf32> to memref<392xf32, #[[MAP]]>
-func.func @view(%m: memref<8xf32>) {
+// CHECK:         lane.view %{{.*}} from %{{.*}} : memref<8xf32> to memref<?xf32, #{{.*}}>
+func.func @view(%m: memref<8xf32>, %first: index) {
   %v = lane.view %m : memref<8xf32> to memref<392xf32, affine_map<(d0) -> (d0 floordiv 49)>>
+  %w = lane.view %m from %first : memref<8xf32> to memref<?xf32, affine_map<(d0) -> (d0 mod 8)>>
   return
 }
 

@@ -36,12 +36,13 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     each operand with column dimensions, a vector over all of them: a row. Rows
     are independent of each other; nothing orders them.
 
-    Each operand has a map, the dimensions of the domain that its own are, in
-    the order of the domain: `%gamma[n]`. What a map lacks, an input repeats and
-    an output adds up, which `add` says. `*` is a dimension that is not part of
-    the domain: of an output and of row scalars that of partial sums, whose sum
-    is meant; of an input `[*, n]` the rows of a table, of which `lnbwd.gather`
-    takes one.
+    Each operand has a map, the dimensions of the domain that its own are:
+    `%gamma[n]`. An input, a row block and a row scalar may have them in any
+    order, and with any static strides, if its sizes are static. What a map
+    lacks, an input repeats and an output adds up, which `add` says. `*` is a
+    dimension that is not part of the domain: of an output and of row scalars
+    that of partial sums, whose sum is meant; of an input `[*, n]` the rows of a
+    table, of which `lnbwd.gather` takes one.
 
     | map, of `domain(b, m \| n)` | input | output | in the region |
     |---|---|---|---|
@@ -196,8 +197,10 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     int64_t getScalarSplits(unsigned index);
     /// Whether row scalars are split.
     bool hasSplitScalarOuts();
-    /// A row block among the operands, whose leading dimensions are the rows.
+    /// A row block among the operands, and its sizes in the order of the domain:
+    /// those of the rows first. One that is not strided, if there is one.
     ::mlir::Value getRowBlock();
+    ::llvm::SmallVector<int64_t> getRowBlockShape();
     /// The name of operand `index` in the launch plan.
     std::string getOperandName(unsigned index);
     /// The value that the region yields for output `index`.
@@ -211,8 +214,11 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     /// row dimensions, none, those, or the others. 0: all rows are one group.
     int64_t getNumGroupDims();
     bool hasGroups() { return getNumGroupDims() != 0; }
+    /// Whether operand `index` lies in memory in another way than its dimensions
+    /// in the domain's order, dense but for the distance between rows.
+    bool isStrided(unsigned index);
     /// Which row dimensions an operand has: all, none, those of the groups, the
-    /// others, or some that are neither.
+    /// others, or some that are neither, or any of one that is strided.
     enum class RowDims { All, None, OfGroup, WithinGroup, Some };
     RowDims getRowDims(unsigned index);
     /// A number divided by `divisor`, modulo `modulus` if that is not 0, times
@@ -221,7 +227,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
       int64_t divisor, modulus, factor;
     };
     /// Which row of an operand's own a row of the program has, and which of its
-    /// columns a column, as sums of terms; none where it is the same number.
+    /// columns a column, as sums of terms; none where it is the same number. Of
+    /// `Some` row dimensions, how many elements after the first a row begins.
     struct Place {
       ::llvm::SmallVector<PlaceTerm> row, column;
       bool isPlain() { return row.empty() && column.empty(); }
@@ -434,7 +441,8 @@ def LNBwd_RowCountOp : LNBwd_Op<"row_count", [Pure]> {
   let summary = "The number of rows of a row block";
   let description = [{
     The product of all dimensions of `source` but the last (the last `row_rank`
-    where a row has several): M of the launch plan. It is not folded where these
+    where a row has several; of a strided input, those that are its program's
+    column dimensions): M of the launch plan. It is not folded where these
     dimensions are static: M stays what a launch is free to choose.
 
     Example:

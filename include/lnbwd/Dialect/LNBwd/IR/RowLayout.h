@@ -43,6 +43,14 @@ struct RowLayout {
 /// dimensions, the last `rowRank` of which are static and make up a row.
 RowLayout getRowLayout(mlir::ShapedType type, int64_t rowRank);
 
+/// The number of elements from the first of a buffer to its last; nothing where
+/// the type does not say it: a size or stride is dynamic, or there is an
+/// offset.
+std::optional<int64_t> getExtent(mlir::ShapedType type);
+
+/// Whether elements of a buffer that has an extent may be in one place.
+bool hasOverlap(mlir::ShapedType type);
+
 } // namespace lnbwd
 
 #endif // LNBWD_DIALECT_LNBWD_IR_ROWLAYOUT_H

@@ -203,7 +203,9 @@ def Lane_ViewOp : Lane_Op<"view", [Pure]> {
   let description = [{
     `memory` by the rows and columns of the kernel: the layout of the result
     says which element of `memory` each is. For what is repeated along a row, or
-    over rows. The loads of rows, columns and row scalars take it.
+    over rows, or lies in memory in another way. Loads and stores of rows,
+    columns and row scalars take it. Of a group of rows that begins with row
+    `first` of all, the layout has the numbers among all.
 
     Example (a scale for each of 8 channels of 49 elements):
 
@@ -212,9 +214,11 @@ def Lane_ViewOp : Lane_Op<"view", [Pure]> {
         to memref<392xf32, affine_map<(d0) -> (d0 floordiv 49)>>
     ```
   }];
-  let arguments = (ins AnyMemRef:$memory);
+  let arguments = (ins AnyMemRef:$memory, Optional<Index>:$first);
   let results = (outs AnyMemRef:$view);
-  let assemblyFormat = "$memory attr-dict `:` type($memory) `to` type($view)";
+  let assemblyFormat = [{
+    $memory (`from` $first^)? attr-dict `:` type($memory) `to` type($view)
+  }];
   let hasVerifier = 1;
 }
 
