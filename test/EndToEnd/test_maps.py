@@ -160,6 +160,7 @@ IMAGE = {"rows": "M", "columns": "chw", "operands": ["c", "hw", "cw", "Mc"], "m"
 HEAD_NORM = {"rows": "Bth", "columns": "d", "operands": ["td", "th", "h", "t"], "b": 3, "t": 7}
 # UNIT has a row dimension of one, which is no index.
 UNIT = {"rows": "Bgh", "columns": "cs", "operands": ["gcs", "hcs"], "b": 5, "c": 4, "s": 64}
+MASK = {"rows": "bht", "columns": "s", "operands": ["bts", "bt"], "b": 2, "h": 3, "t": 5}
 SAMPLE = {"rows": "BT", "columns": "cs", "operands": ["Bc", "B", "T", "Ts", "c"], "b": 3, "t": 11}
 
 
@@ -198,7 +199,7 @@ def test_operands_that_lack_dimensions(build, tmp_path, chip, domain, options):
 
 
 @pytest.mark.parametrize("domain", [
-    {**GROUP_NORM, "c": 4, "s": 20}, {**HEAD_NORM, "h": 4, "d": 64}])
+    {**GROUP_NORM, "c": 4, "s": 20}, {**HEAD_NORM, "h": 4, "d": 64}, {**MASK, "s": 40}])
 def test_the_reference_of_operands_that_lack_dimensions(build, tmp_path, domain):
     domain = Domain(**domain)
     check_against_reference(build, tmp_path, domain.source(), f"--m={domain.length(domain.rows)}")
