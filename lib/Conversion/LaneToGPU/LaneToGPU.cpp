@@ -102,9 +102,6 @@ static LogicalResult checkConverted(gpu::GPUFuncOp kernel) {
       if (isa<lane::ReduceOp, lane::FirstIterationOp, lane::NextIterationOp>(
               op))
         diagnostic << "; run lnbwd-lower-row-reductions before";
-      else if (isa<lane::GridDependencyWaitOp, lane::LaunchDependentsOp>(op))
-        diagnostic << ": the chip starts a kernel when the one before it has "
-                      "ended";
       else if (isa<lane::LoadScalarPredicatedOp, lane::BroadcastScalarOp>(op))
         diagnostic << ": the chip cannot drop loads";
       else if (isa<lane::PrefetchRowsOp>(op))

@@ -194,19 +194,6 @@ static Lowered lowerBroadcastScalar(IndexBuilder &b, lane::BroadcastScalarOp op,
 // NVIDIA
 //===----------------------------------------------------------------------===//
 
-static Lowered lowerGridDependencyWait(IndexBuilder &b,
-                                       lane::GridDependencyWaitOp,
-                                       const LaneLayout &) {
-  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
-  return Values();
-}
-
-static Lowered lowerLaunchDependents(IndexBuilder &b, lane::LaunchDependentsOp,
-                                     const LaneLayout &) {
-  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::launch_dependents);
-  return Values();
-}
-
 /// A line of the cache, which one instruction gives up.
 static constexpr int64_t lineBytes = 128;
 /// Measured on an H200: with 768 columns and more kernels take 0.95 to 1.01 of
@@ -281,6 +268,5 @@ void lnbwd::populateLaneToAMDPatterns(RewritePatternSet &patterns,
 
 void lnbwd::populateLaneToNVIDIAPatterns(RewritePatternSet &patterns,
                                          const ChipInfo &chip) {
-  addLanePatterns(patterns, chip, /*benefit=*/1, lowerGridDependencyWait,
-                  lowerLaunchDependents, lowerDiscard);
+  addLanePatterns(patterns, chip, /*benefit=*/1, lowerDiscard);
 }

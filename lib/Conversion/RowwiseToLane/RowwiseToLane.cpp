@@ -26,6 +26,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -183,19 +184,21 @@ void RowDistributor::write() {
   // Whoever starts now waits for the end of this kernel, and so, since this one
   // waits as well, for the end of all before.
   if (schedule.getEarlyTrigger())
-    lane::LaunchDependentsOp::create(b);
+    NVVM::GriddepcontrolOp::create(b,
+                                   NVVM::GridDepActionKind::launch_dependents);
   // What is above needs nothing that another kernel writes. Of the kernel that
   // writes split row sums only these are needed, and it has awaited the one
   // before it: rows may be in flight meanwhile.
   if (schedule.getDependentLaunch() && !hasSplitScalars())
-    lane::GridDependencyWaitOp::create(b);
+    NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
   // Who waits for split row sums may as well wait where it runs: the
   // workgroups that leave them have but one row each.
   bool allowsFirst = op.hasSplitScalarOuts();
   bool isToAllow =
       chip.workgroups.hasDependentLaunch && !schedule.getEarlyTrigger();
   if (isToAllow && allowsFirst)
-    lane::LaunchDependentsOp::create(b);
+    NVVM::GriddepcontrolOp::create(b,
+                                   NVVM::GridDepActionKind::launch_dependents);
 
   Block &body = op.getBody().front();
   size_t numRows = op.getRows().size(), numColumns = op.getAllColumns().size();
@@ -231,7 +234,8 @@ void RowDistributor::write() {
   // Whatever follows, the kernel that adds up partial sums or one of another
   // launch, may be brought to the compute units meanwhile.
   if (isToAllow && !allowsFirst)
-    lane::LaunchDependentsOp::create(b);
+    NVVM::GriddepcontrolOp::create(b,
+                                   NVVM::GridDepActionKind::launch_dependents);
   if (!hasLeaves)
     storeSums(sums, workgroup);
   if (SmallVector<Value> dead = getDeadRows(); !dead.empty())
@@ -527,7 +531,7 @@ void RowDistributor::writeRow(Value row, MutableArrayRef<Value> sums,
   };
   if (schedule.getDependentLaunch() && hasSplitScalars()) {
     loadScalars([](bool isSplit) { return !isSplit; });
-    lane::GridDependencyWaitOp::create(b);
+    NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
     loadScalars([](bool isSplit) { return isSplit; });
   } else {
     loadScalars([](bool) { return true; });

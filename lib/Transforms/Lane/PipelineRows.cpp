@@ -22,6 +22,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -97,9 +98,11 @@ private:
 
 /// The operation in the body of `loop` that awaits the preceding kernel, if
 /// there is one: what is above it needs nothing of that.
-static lane::GridDependencyWaitOp findAwait(lane::ForRowsOp loop) {
-  auto awaits = loop.getBody().getOps<lane::GridDependencyWaitOp>();
-  return awaits.empty() ? lane::GridDependencyWaitOp() : *awaits.begin();
+static NVVM::GriddepcontrolOp findAwait(lane::ForRowsOp loop) {
+  for (auto op : loop.getBody().getOps<NVVM::GriddepcontrolOp>())
+    if (op.getKind() == NVVM::GridDepActionKind::wait)
+      return op;
+  return {};
 }
 
 //===----------------------------------------------------------------------===//
@@ -149,7 +152,7 @@ void Unroller::run(int64_t tiles) {
 /// iteration does so once: of all tiles what needs not be awaited is loaded
 /// before.
 void Unroller::awaitBehindLoads() {
-  lane::GridDependencyWaitOp await = findAwait(loop);
+  NVVM::GriddepcontrolOp await = findAwait(loop);
   if (!await)
     return;
   DenseSet<Value> awaited;
@@ -446,7 +449,7 @@ LogicalResult PipelineRows::pipeline(lane::ForRowsOp loop,
     if (loads.isEmpty())
       return success();
     // All that a row needs is loaded an iteration ahead.
-    if (lane::GridDependencyWaitOp await = findAwait(loop))
+    if (NVVM::GriddepcontrolOp await = findAwait(loop))
       await->moveBefore(loop);
     Prefetcher prefetcher(loop, loads, chip);
     if (schedule.getUnroll() == 1)

@@ -18,6 +18,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -43,16 +44,17 @@ static int64_t countFirstTiles(lane::ForRowsOp loop, ScheduleAttr schedule) {
 /// The operation after which the loads of `loop` see what the preceding kernel
 /// has written, or null: a loop that waits within an iteration loads its rows
 /// before.
-static lane::GridDependencyWaitOp getAwaitBefore(lane::ForRowsOp loop) {
+static NVVM::GriddepcontrolOp getAwaitBefore(lane::ForRowsOp loop) {
   for (Operation *op = loop->getPrevNode(); op; op = op->getPrevNode())
-    if (auto await = dyn_cast<lane::GridDependencyWaitOp>(op))
-      return await;
+    if (auto await = dyn_cast<NVVM::GriddepcontrolOp>(op))
+      if (await.getKind() == NVVM::GridDepActionKind::wait)
+        return await;
   return {};
 }
 
 /// Prefetches the first tiles of `loop` before `await`.
 static LogicalResult prefetch(IRRewriter &rewriter, lane::ForRowsOp loop,
-                              lane::GridDependencyWaitOp await, int64_t count) {
+                              NVVM::GriddepcontrolOp await, int64_t count) {
   llvm::SetVector<Value> memories;
   for (auto load : loop.getBody().getOps<lane::LoadOp>()) {
     auto row = load.getRow().getDefiningOp<lane::RowOp>();
@@ -73,7 +75,7 @@ static LogicalResult prefetch(IRRewriter &rewriter, lane::ForRowsOp loop,
   if (failed(moveValueDefinitions(rewriter, needed, await)))
     return loop.emitOpError("expected its bounds, its layout and the rows that "
                             "it loads to be known "
-                            "before lane.grid_dependency_wait");
+                            "before nvvm.griddepcontrol wait");
   ImplicitLocOpBuilder b(loop.getLoc(), await);
   Value tile = loop.getBegin();
   for (int64_t i = 0; i < count; ++i) {
@@ -106,7 +108,7 @@ public:
                          "lnbwd-pipeline-rows and lnbwd-peel-last-rows");
         return signalPassFailure();
       }
-      lane::GridDependencyWaitOp await = getAwaitBefore(loop);
+      NVVM::GriddepcontrolOp await = getAwaitBefore(loop);
       if (!await)
         continue;
       if (failed(prefetch(rewriter, loop, await,

@@ -46,16 +46,6 @@ gpu.module @m {
 
 // -----
 
-gpu.module @m {
-  gpu.func @no_dependent_launch() {
-    // expected-error@+1 {{cannot be converted: the chip starts a kernel when the one before it has ended}}
-    lane.launch_dependents
-    gpu.return
-  }
-}
-
-// -----
-
 !layout = !lane.layout<row_length = 256, lanes = 64, groups = 1, width = 4>
 
 gpu.module @m {

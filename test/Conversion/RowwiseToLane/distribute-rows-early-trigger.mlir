@@ -4,10 +4,10 @@
 // after the rows.
 // CHECK-LABEL: gpu.func @k(
 // CHECK:         lane.layout
-// CHECK-NEXT:    lane.launch_dependents
-// CHECK-NEXT:    lane.grid_dependency_wait
+// CHECK-NEXT:    nvvm.griddepcontrol launch_dependents
+// CHECK-NEXT:    nvvm.griddepcontrol wait
 // CHECK:         lane.for_rows
-// CHECK-NOT:     lane.launch_dependents
+// CHECK-NOT:     nvvm.griddepcontrol launch_dependents
 // CHECK:         gpu.return
 func.func @early(%x: memref<?x512xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%x[m, n] : memref<?x512xf32>)
@@ -24,9 +24,9 @@ func.func @early(%x: memref<?x512xf32>) {
 // A kernel that starts late lets the next one start early all the same.
 // CHECK-LABEL: gpu.func @k(
 // CHECK:         lane.layout
-// CHECK-NEXT:    lane.launch_dependents
-// CHECK-NOT:     lane.grid_dependency_wait
-// CHECK-NOT:     lane.launch_dependents
+// CHECK-NEXT:    nvvm.griddepcontrol launch_dependents
+// CHECK-NOT:     nvvm.griddepcontrol wait
+// CHECK-NOT:     nvvm.griddepcontrol launch_dependents
 // CHECK:         gpu.return
 func.func @late(%x: memref<?x512xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%x[m, n] : memref<?x512xf32>)

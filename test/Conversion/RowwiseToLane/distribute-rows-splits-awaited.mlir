@@ -3,19 +3,19 @@
 // A kernel that reads split row sums and may start early loads all else of a
 // row before it waits for the kernel that writes those.
 // CHECK-LABEL: gpu.func @sums(
-// CHECK:         lane.grid_dependency_wait
-// CHECK-NEXT:    lane.launch_dependents
+// CHECK:         nvvm.griddepcontrol wait
+// CHECK-NEXT:    nvvm.griddepcontrol launch_dependents
 // CHECK:         lane.for_rows
-// CHECK-NOT:     lane.grid_dependency_wait
+// CHECK-NOT:     nvvm.griddepcontrol wait
 // CHECK-LABEL: gpu.func @rest(
-// CHECK-NOT:     lane.grid_dependency_wait
+// CHECK-NOT:     nvvm.griddepcontrol wait
 // CHECK:         lane.for_rows
 // CHECK:           lane.load %{{.*}}[%[[ROW:.*]]] at
 // CHECK-NEXT:      lane.load_scalar %{{.*}}[%[[ROW]]] : memref<?xf32, #gpu
-// CHECK-NEXT:      lane.grid_dependency_wait
+// CHECK-NEXT:      nvvm.griddepcontrol wait
 // CHECK-NEXT:      lane.load_scalar %{{.*}}[%[[ROW]]] : memref<?xf32, strided<[2]>
 // CHECK-NEXT:      lane.load_scalar %{{.*}}[%[[ROW]]] : memref<?xf32, strided<[2], offset: 1>
-// CHECK-NOT:     lane.grid_dependency_wait
+// CHECK-NOT:     nvvm.griddepcontrol wait
 // CHECK:       func.func @parts
 func.func @parts(%x: memref<?x512xf32>, %t: memref<?xf32>, %m: index) {
   %s = memref.alloc(%m) {lnbwd.row_scalar = 2 : i64} : memref<?x2xf32>

@@ -26,11 +26,11 @@
 // Where a chip can start a kernel early, who waits for the parts may come as
 // soon as all that write them have started.
 // EARLY-LABEL: gpu.func @sums(
-// EARLY:         lane.launch_dependents
+// EARLY:         nvvm.griddepcontrol launch_dependents
 // EARLY:         lane.for_rows
 // EARLY-LABEL: gpu.func @rest(
 // EARLY:         lane.for_rows
-// EARLY:         lane.launch_dependents
+// EARLY:         nvvm.griddepcontrol launch_dependents
 
 // CHECK:         gpu.launch_func @parts_kernels::@sums blocks in (%{{.*}}, %c3, %c1) threads in (%c64, %c1, %c1)
 func.func @parts(%x: memref<?x700xf32>, %t: memref<?xf32>, %m: index) {

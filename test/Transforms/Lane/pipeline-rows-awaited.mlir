@@ -11,12 +11,12 @@
 // CHECK-NEXT:      lane.load_scalar %[[S]]
 // CHECK:           %[[V2:.*]] = lane.load %[[X]]
 // CHECK-NEXT:      lane.load_scalar %[[S]]
-// CHECK-NEXT:      lane.grid_dependency_wait
+// CHECK-NEXT:      nvvm.griddepcontrol wait
 // CHECK-NEXT:      %[[A:.*]] = lane.load_scalar %[[P]]
 // CHECK-NEXT:      %[[B:.*]] = lane.load_scalar %[[P]]
 // CHECK:           lane.store_scalar %[[A]]
 // CHECK:           lane.store_scalar %[[B]]
-// CHECK-NOT:       lane.grid_dependency_wait
+// CHECK-NOT:       nvvm.griddepcontrol wait
 // CHECK:         gpu.return
 gpu.module @m {
   gpu.func @tiles(%x: memref<?x256xf32>, %s: memref<?xf32>, %p: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
@@ -26,7 +26,7 @@ gpu.module @m {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
       %n = lane.load_scalar %s[%row] : memref<?xf32>
-      lane.grid_dependency_wait
+      nvvm.griddepcontrol wait
       %q = lane.load_scalar %p[%row] : memref<?xf32>
       lane.store %v, %x[%row] at %layout : !layout, vector<1x4xf32>, memref<?x256xf32>
       lane.store_scalar %q, %s[%row] at %layout : !layout, memref<?xf32>
@@ -42,11 +42,11 @@ gpu.module @m {
 
 // What is loaded an iteration ahead needs it ahead of the loop.
 // CHECK-LABEL: gpu.func @ahead(
-// CHECK:         lane.grid_dependency_wait
+// CHECK:         nvvm.griddepcontrol wait
 // CHECK:         scf.if
 // CHECK:           lane.load
 // CHECK:         lane.for_rows
-// CHECK-NOT:     lane.grid_dependency_wait
+// CHECK-NOT:     nvvm.griddepcontrol wait
 // CHECK:         gpu.return
 gpu.module @m {
   gpu.func @ahead(%x: memref<?x256xf32>, %p: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
@@ -55,7 +55,7 @@ gpu.module @m {
     lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
-      lane.grid_dependency_wait
+      nvvm.griddepcontrol wait
       %q = lane.load_scalar %p[%row] : memref<?xf32>
       lane.store %v, %x[%row] at %layout : !layout, vector<1x4xf32>, memref<?x256xf32>
       lane.store_scalar %q, %p[%row] at %layout : !layout, memref<?xf32>

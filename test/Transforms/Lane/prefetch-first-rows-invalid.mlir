@@ -6,7 +6,7 @@ gpu.module @m {
   gpu.func @whole_sets(%x: memref<?x256xf32>, %i: index)
       kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, dependent_launch = true, prefetch_before_dependency = true>>} {
     %layout = lane.layout : !layout
-    lane.grid_dependency_wait
+    nvvm.griddepcontrol wait
     // expected-error@+1 {{expected tiles that may be partial; run lnbwd-prefetch-first-rows before lnbwd-pipeline-rows and lnbwd-peel-last-rows}}
     lane.for_rows %tile = %i to %i step %i at %layout attributes {whole} : !layout {
       lane.yield
@@ -23,7 +23,7 @@ gpu.module @m {
   gpu.func @another_row(%x: memref<?x256xf32>, %i: index)
       kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, dependent_launch = true, prefetch_before_dependency = true>>} {
     %layout = lane.layout : !layout
-    lane.grid_dependency_wait
+    nvvm.griddepcontrol wait
     lane.for_rows %tile = %i to %i step %i at %layout for %i of %i : !layout {
       // expected-error@+1 {{expected to load the row that lane.row gives for the tile of its loop}}
       %v = lane.load %x[%tile] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
@@ -41,10 +41,10 @@ gpu.module @m {
   gpu.func @count_in_memory(%x: memref<?x256xf32>, %n: memref<1xindex>, %i: index)
       kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, dependent_launch = true, prefetch_before_dependency = true>>} {
     %layout = lane.layout : !layout
-    lane.grid_dependency_wait
+    nvvm.griddepcontrol wait
     %c0 = arith.constant 0 : index
     %rows = memref.load %n[%c0] : memref<1xindex>
-    // expected-error@+1 {{expected its bounds, its layout and the rows that it loads to be known before lane.grid_dependency_wait}}
+    // expected-error@+1 {{expected its bounds, its layout and the rows that it loads to be known before nvvm.griddepcontrol wait}}
     lane.for_rows %tile = %i to %rows step %i at %layout for %i of %i : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>

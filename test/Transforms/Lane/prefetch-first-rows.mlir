@@ -14,7 +14,7 @@
 // CHECK-NEXT:    lane.prefetch_rows %[[X]], %[[Y]] from %[[SECOND]] below
 // CHECK-NEXT:    %[[THIRD:.*]] = arith.addi %[[SECOND]], %[[STEP]] : index
 // CHECK-NEXT:    lane.prefetch_rows %[[X]], %[[Y]] from %[[THIRD]] below
-// CHECK-NEXT:    lane.grid_dependency_wait
+// CHECK-NEXT:    nvvm.griddepcontrol wait
 // CHECK-NEXT:    lane.load_columns %[[G]]
 // CHECK-NEXT:    lane.for_rows %{{.*}} = %[[BEGIN]] to %[[ROWS]] step %[[STEP]] at %[[LAYOUT]]
 // CHECK:           lane.load %[[X]], %[[Y]], %[[X]][
@@ -23,7 +23,7 @@ gpu.module @m {
       kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1, stages = 3, dependent_launch = true, prefetch_before_dependency = true>>} {
     %w = gpu.block_id x
     %layout = lane.layout : !layout
-    lane.grid_dependency_wait
+    nvvm.griddepcontrol wait
     %gamma = lane.load_columns %g at %layout : !layout, memref<256xf32> -> vector<1x4xf32>
     %c4 = arith.constant 4 : index
     %begin = arith.muli %w, %c4 : index
@@ -46,13 +46,13 @@ gpu.module @m {
 // CHECK-LABEL: gpu.func @loaded_ahead(
 // CHECK-COUNT-2: lane.prefetch_rows
 // CHECK-NOT:     lane.prefetch_rows
-// CHECK:         lane.grid_dependency_wait
+// CHECK:         nvvm.griddepcontrol wait
 // CHECK-NOT:     lane.prefetch_rows
 gpu.module @m {
   gpu.func @loaded_ahead(%x: memref<?x256xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
       kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1, dependent_launch = true, prefetch_before_dependency = true>>} {
     %layout = lane.layout : !layout
-    lane.grid_dependency_wait
+    nvvm.griddepcontrol wait
     lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
@@ -71,12 +71,12 @@ gpu.module @m {
 // CHECK-LABEL: gpu.func @several_a_turn(
 // CHECK-COUNT-4: lane.prefetch_rows
 // CHECK-NOT:     lane.prefetch_rows
-// CHECK:         lane.grid_dependency_wait
+// CHECK:         nvvm.griddepcontrol wait
 gpu.module @m {
   gpu.func @several_a_turn(%x: memref<?x256xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
       kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, unroll = 4, dependent_launch = true, prefetch_before_dependency = true>>} {
     %layout = lane.layout : !layout
-    lane.grid_dependency_wait
+    nvvm.griddepcontrol wait
     lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
@@ -94,13 +94,13 @@ gpu.module @m {
 // A workgroup for each tile has no second one.
 // CHECK-LABEL: gpu.func @once(
 // CHECK:         lane.prefetch_rows
-// CHECK-NEXT:    lane.grid_dependency_wait
+// CHECK-NEXT:    nvvm.griddepcontrol wait
 // CHECK-NOT:     lane.prefetch_rows
 gpu.module @m {
   gpu.func @once(%x: memref<?x256xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
       kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true>>} {
     %layout = lane.layout : !layout
-    lane.grid_dependency_wait
+    nvvm.griddepcontrol wait
     lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {once} : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
@@ -127,7 +127,7 @@ gpu.module @m {
     lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
-      lane.grid_dependency_wait
+      nvvm.griddepcontrol wait
       %q = lane.load_scalar %p[%row] : memref<?xf32>
       lane.store %v, %x[%row] at %layout : !layout, vector<1x4xf32>, memref<?x256xf32>
       lane.yield
@@ -139,7 +139,7 @@ gpu.module @m {
   gpu.func @late(%x: memref<?x256xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
       kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, dependent_launch = true>>} {
     %layout = lane.layout : !layout
-    lane.grid_dependency_wait
+    nvvm.griddepcontrol wait
     lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>

@@ -62,7 +62,7 @@ gpu.module @m {
 // before what is loaded to registers for the first iteration, and after what is
 // waited for.
 // CHECK-LABEL: gpu.func @no_sums(
-// CHECK:         lane.grid_dependency_wait
+// CHECK:         nvvm.griddepcontrol wait
 // CHECK-NEXT:    lane.stages
 // CHECK-COUNT-2: lane.start_copies
 // CHECK:         %[[EXISTS:.*]] = arith.cmpi ult
@@ -77,7 +77,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @no_sums(%begin: index, %end: index, %step: index, %xs: memref<?x256xf32>, %ms: memref<?xf32>) attributes {lnbwd.kernel_info = #info} {
     %layout = lane.layout : !layout
-    lane.grid_dependency_wait
+    nvvm.griddepcontrol wait
     %in_bounds = arith.cmpi ult, %begin, %end : index
     %first = scf.if %in_bounds -> (f32) {
       %m = lane.load_scalar %ms[%begin] : memref<?xf32>

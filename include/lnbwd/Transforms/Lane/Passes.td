@@ -119,7 +119,7 @@ def PrefetchFirstRowsPass
   let description = [{
     Implements `prefetch_before_dependency` of the schedule in the kernel's
     `lnbwd.kernel_info`. Such a kernel may start before the preceding one has
-    ended, and cannot load anything before `lane.grid_dependency_wait`, since
+    ended, and cannot load anything before `nvvm.griddepcontrol wait`, since
     the preceding kernel may still write it. Prefetches to the L2 cache, where
     all writes of the chip meet, are allowed at any time: of the tiles that a
     workgroup has in flight before the end of its first iteration, which are
@@ -135,7 +135,7 @@ def PrefetchFirstRowsPass
 
     ```mlir
     %layout = lane.layout : !layout
-    lane.grid_dependency_wait
+    nvvm.griddepcontrol wait
     %gamma = lane.load_columns %gammas at %layout : ... -> vector<2x8xbf16>
     %begin = arith.muli %workgroup, %c8 : index
     %step = arith.muli %workgroups, %c8 : index
@@ -155,7 +155,7 @@ def PrefetchFirstRowsPass
     lane.prefetch_rows %xs from %begin below %rows at %layout : !layout, memref<?x1024xbf16>
     %second = arith.addi %begin, %step : index
     lane.prefetch_rows %xs from %second below %rows at %layout : !layout, memref<?x1024xbf16>
-    lane.grid_dependency_wait
+    nvvm.griddepcontrol wait
     %gamma = lane.load_columns %gammas at %layout : ... -> vector<2x8xbf16>
     lane.for_rows %tile = %begin to %rows step %step at %layout for %workgroup of %workgroups : ... {
       %row = lane.row %tile at %layout : !layout

@@ -5,7 +5,6 @@
 // CHECK-LABEL: func.func @row_loop
 // CHECK:         %[[LAYOUT:.*]] = lane.layout : !layout
 // CHECK:         lane.prefetch_rows %{{.*}}, %{{.*}} from %{{.*}} below %{{.*}} at %[[LAYOUT]] : !layout, memref<?x1000xbf16>, memref<?x1000xf32>
-// CHECK:         lane.grid_dependency_wait
 // CHECK:         %[[GAMMA:.*]] = lane.load_columns %{{.*}} at %[[LAYOUT]] : !layout, memref<1000xbf16> -> vector<2x8xbf16>
 // CHECK:         %[[FIRST:.*]] = lane.first_iteration : !lane.iteration
 // CHECK:         %[[RESULTS:.*]]:2 = lane.for_rows %[[TILE:.*]] = %{{.*}} to %{{.*}} step %{{.*}} at %[[LAYOUT]] for %{{.*}} of %{{.*}} sums(%[[SUM:.*]] = %{{.*}}) carrying(%[[ITERATION:.*]] = %[[FIRST]]) attributes {sum_block = 8 : i64} : !layout, vector<2x8xf32>, !lane.iteration {
@@ -19,7 +18,6 @@
 // CHECK:           lane.store_scalar %[[SUMS]]#0, %{{.*}}[%[[ROW]]] at %[[LAYOUT]] : !layout, memref<?xf32>
 // CHECK:           %[[NEXT:.*]] = lane.next_iteration %[[ITERATION]] : !lane.iteration
 // CHECK:           lane.yield %[[ADDED]], %[[NEXT]] : vector<2x8xf32>, !lane.iteration
-// CHECK:         lane.launch_dependents
 // CHECK:         %[[TOTAL:.*]] = lane.combine_groups %[[RESULTS]]#0 at %[[LAYOUT]] radix 8 : !layout, vector<2x8xf32> -> vector<2x8xf32>
 // CHECK:         lane.store_sum %[[TOTAL]], %{{.*}}[%{{.*}}] at %[[LAYOUT]] : !layout, vector<2x8xf32>, memref<?x1000xf32>
 // CHECK:         lane.discard %{{.*}}, %{{.*}} rows %{{.*}} at %[[LAYOUT]] : !layout, memref<?x1000xf32>, memref<?x1000xbf16>
@@ -28,7 +26,6 @@ func.func @row_loop(%begin: index, %rows: index, %step: index, %w: index, %ws: i
                     %b: memref<?x1000xf32>, %s: memref<?xf32>, %o: memref<?x1000xbf16>, %p: memref<?x1000xf32>) {
   %layout = lane.layout : !layout
   lane.prefetch_rows %a, %b from %begin below %rows at %layout : !layout, memref<?x1000xbf16>, memref<?x1000xf32>
-  lane.grid_dependency_wait
   %gamma = lane.load_columns %g at %layout : !layout, memref<1000xbf16> -> vector<2x8xbf16>
   %zero = arith.constant dense<0.0> : vector<2x8xf32>
   %first = lane.first_iteration : !lane.iteration
@@ -47,7 +44,6 @@ func.func @row_loop(%begin: index, %rows: index, %step: index, %w: index, %ws: i
     %next = lane.next_iteration %iteration : !lane.iteration
     lane.yield %added, %next : vector<2x8xf32>, !lane.iteration
   }
-  lane.launch_dependents
   %total = lane.combine_groups %sum at %layout radix 8 : !layout, vector<2x8xf32> -> vector<2x8xf32>
   lane.store_sum %total, %p[%w] at %layout : !layout, vector<2x8xf32>, memref<?x1000xf32>
   lane.discard %b, %a rows %rows at %layout : !layout, memref<?x1000xf32>, memref<?x1000xbf16>

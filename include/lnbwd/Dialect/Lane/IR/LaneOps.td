@@ -132,44 +132,6 @@ def Lane_InBoundsOp : Lane_Op<"in_bounds", [Pure]> {
   let hasVerifier = 1;
 }
 
-//===----------------------------------------------------------------------===//
-// Programmatic dependent launch
-//===----------------------------------------------------------------------===//
-
-def Lane_GridDependencyWaitOp : Lane_Op<"grid_dependency_wait"> {
-  let summary = "Wait until the preceding kernel has ended";
-  let description = [{
-    For a kernel that may start before the preceding kernel of the stream has
-    ended (programmatic dependent launch): all writes of that kernel are visible
-    to the operations that follow. On NVIDIA `griddepcontrol.wait`.
-
-    Example:
-
-    ```mlir
-    lane.grid_dependency_wait
-    ```
-  }];
-  let assemblyFormat = "attr-dict";
-}
-
-def Lane_LaunchDependentsOp : Lane_Op<"launch_dependents"> {
-  let summary = "Trigger the launch of the next kernel of the stream";
-  let description = [{
-    The next kernel may be launched when all workgroups of this one have
-    executed this operation or have ended; it waits for the end of this kernel
-    by `lane.grid_dependency_wait`. If this kernel waits, before this operation
-    or after it, the next one so waits for all preceding kernels as well. On
-    NVIDIA `griddepcontrol.launch_dependents`.
-
-    Example:
-
-    ```mlir
-    lane.launch_dependents
-    ```
-  }];
-  let assemblyFormat = "attr-dict";
-}
-
 def Lane_PrefetchRowsOp : Lane_Op<"prefetch_rows"> {
   let summary = "Prefetch a tile of rows to the L2 cache";
   let description = [{
