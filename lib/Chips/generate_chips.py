@@ -190,8 +190,6 @@ def names(description: dict, chips: dict[str, dict]) -> str:
 // named. Macros, so that they can be parts of longer texts.
 #define LNBWD_DEFAULT_SIMULATED_CHIP "{defaults['simulated']}"
 #define LNBWD_DEFAULT_GPU "{defaults['gpu']}"
-/// The oldest target of the PTX that the tools bring with them.
-#define LNBWD_OLDEST_PTX_TARGET "{defaults['ptx']}"
 /// All chips that are simulated.
 #define LNBWD_SIMULATED_CHIPS "{simulated}"
 

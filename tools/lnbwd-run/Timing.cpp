@@ -17,6 +17,9 @@
 
 #include "Timing.h"
 
+#include "Failure.h"
+#include "KernelCompiler.h"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -195,6 +198,55 @@ private:
   DeviceMemory memory;
 };
 } // namespace
+
+/// The stream as a row program.
+constexpr const char *kStreamMlir =
+#include "stream.mlir.inc"
+    ;
+
+/// Refuses a program that does not read two arrays and write a third, all of
+/// one size.
+static void checkStream(const lnbwd_program *program, const std::string &chip,
+                        const std::string &file) {
+  auto refuse = [&](const std::string &problem) {
+    throw UsageFailure("--stream: expected a kernel for " + chip +
+                       " that reads two row blocks and writes a third of the "
+                       "same size, got one " +
+                       problem + " in '" + file + "'");
+  };
+  const std::string got = lnbwd_program_chip(program);
+  if (got.substr(0, got.find(':')) != chip.substr(0, chip.find(':')))
+    refuse("for " + got);
+  const size_t count = lnbwd_program_argument_count(program);
+  if (count != 3)
+    refuse("with " + std::to_string(count) + " arguments");
+  size_t first = 0;
+  for (size_t i = 0; i < count; ++i) {
+    lnbwd_argument_info argument;
+    check(lnbwd_program_argument(program, i, &argument));
+    size_t bytes = 0;
+    check(lnbwd_program_argument_size(program, i, 1, 0, &bytes));
+    first = i == 0 ? bytes : first;
+    if (argument.kind != LNBWD_ARGUMENT_ROW_BLOCK || bytes != first ||
+        argument.access != (i < 2 ? LNBWD_ACCESS_READ : LNBWD_ACCESS_WRITE))
+      refuse(std::string("whose argument '") + argument.name +
+             "' is something else");
+  }
+}
+
+ProgramHandle loadStream(const Options &options, const std::string &chip) {
+  if (!options.streamFile.empty()) {
+    auto program = make<ProgramHandle>(lnbwd_program_from_file,
+                                       options.streamFile.c_str());
+    checkStream(program.get(), chip, options.streamFile);
+    return program;
+  }
+  if (!hasCompiler())
+    return nullptr;
+  std::string code = compileMlir(kStreamMlir, chip, "");
+  return make<ProgramHandle>(lnbwd_program_from_memory, code.data(),
+                             code.size());
+}
 
 /// The stream kernel over arrays larger than any cache, and over the kernel's
 /// own arrays.

@@ -10,6 +10,8 @@
 #define LNBWD_TOOLS_LNBWD_RUN_TIMING_H
 
 #include "GuardedLaunch.h"
+#include "Handles.h"
+#include "Options.h"
 #include "Problem.h"
 
 #include <string>
@@ -45,8 +47,14 @@ struct TimeReport : Measurement {
   StreamReport stream;
 };
 
-/// Measures launches on a real device. `stream` is the program to compare with
-/// (StreamKernel.h); null: the driver's copy takes its place.
+/// The program that says how fast the memory of a chip is for this kind of
+/// work: it reads two arrays, writes a third, and does nothing else; M counts
+/// rows. It is the file of --stream, or the row program stream.mlir, compiled
+/// where lnbwd-opt is at hand; else null.
+ProgramHandle loadStream(const Options &options, const std::string &chip);
+
+/// Measures launches on a real device. `stream` is the program to compare with;
+/// null: the driver's copy takes its place.
 TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
                        const lnbwd_program *stream, const Problem &problem,
                        const GuardedLaunch &guarded);

@@ -20,7 +20,6 @@
 #include "ProgramReader.h"
 #include "RunReport.h"
 #include "Simulator.h"
-#include "StreamKernel.h"
 #include "Timing.h"
 #include "Verification.h"
 

@@ -13,7 +13,6 @@
 
 #include "GuardedLaunch.h"
 #include "Inputs.h"
-#include "StreamKernel.h"
 #include "TestPrograms.h"
 #include "Verification.h"
 
@@ -366,17 +365,6 @@ TEST(InputsTest, HaveTheDistributionTheyAreNamedAfter) {
   fillInput(Init::Denormal, 1, Role::X, FloatFormat::F32, 1, 100,
             values.data());
   EXPECT_EQ(std::fpclassify(values[5]), FP_SUBNORMAL);
-}
-
-TEST(StreamKernelTest, CarriesAPlanThatTheRuntimeTakes) {
-  std::string ptx = streamKernelPtx();
-  lnbwd_program *program = nullptr;
-  ASSERT_EQ(lnbwd_program_from_memory(ptx.data(), ptx.size(), &program),
-            LNBWD_SUCCESS)
-      << lnbwd_last_error();
-  EXPECT_EQ(lnbwd_program_argument_count(program), 3U);
-  EXPECT_STREQ(lnbwd_program_format(program), "ptx");
-  lnbwd_program_destroy(program);
 }
 
 } // namespace

@@ -66,10 +66,10 @@ def prepare(options) -> int:
     for n, dtype in sorted(wanted):
         file = grid.compile_kernel(build, grid.Kernel(options.chip, dtype, n), out)
         file.rename(out / f"{n}-{dtype}.kernel")
-    if is_amd:  # PTX is carried by the runner itself.
-        subprocess.run([build / "bin" / "lnbwd-opt", ROOT / "tools" / "lnbwd-run" / "stream.mlir",
-                        f"--lnbwd-pipeline=chip={options.chip}", "--emit=hsaco",
-                        "-o", out / "stream.kernel"], check=True)
+    subprocess.run([build / "bin" / "lnbwd-opt", ROOT / "tools" / "lnbwd-run" / "stream.mlir",
+                    f"--lnbwd-pipeline=chip={options.chip}",
+                    "--emit=hsaco" if is_amd else "--emit=ptx", "-o", out / "stream.kernel"],
+                   check=True)
     print(f"{out}: ready")
     return 0
 
