@@ -28,13 +28,6 @@
 using namespace mlir;
 using namespace lnbwd;
 
-bool CodeObjectVersionParser::parse(llvm::cl::Option &option, StringRef name,
-                                    StringRef text, unsigned &value) {
-  if (!text.getAsInteger(10, value) && (value == 5 || value == 6))
-    return false;
-  return option.error("expected 5 or 6, got '" + text + "'", name);
-}
-
 /// Tensors become memrefs, and the results of functions become arguments after
 /// the others: the buffers that a launch is given.
 static void addBufferization(OpPassManager &pm) {
@@ -106,11 +99,8 @@ void lnbwd::buildPipeline(OpPassManager &pm, const PipelineOptions &options) {
     return llvm::consumeError(target.takeError());
   pm.addPass(createLowerSubgroupReducePass({options.chip}));
   pm.addPass(createExpandMathPass({options.chip}));
-  LoweringOptions lowering;
-  lowering.features = target->getFeatures();
-  lowering.codeObjectVersion = options.codeObjectVersion;
   TargetBackend::get(target->chip->backend)
-      .addLowering(pm, *target->chip, lowering);
+      .addLowering(pm, *target->chip, target->getFeatures());
   if (options.debugInfo)
     pm.addPass(LLVM::createDIScopeForLLVMFuncOpPass());
 }

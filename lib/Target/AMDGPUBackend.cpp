@@ -95,7 +95,7 @@ private:
 class AMDGPUBackend : public TargetBackend {
 public:
   void addLowering(OpPassManager &pm, const ChipInfo &chip,
-                   const LoweringOptions &options) const override;
+                   StringRef features) const override;
   unsigned getConstantAddressSpace() const override { return 4; }
   std::optional<StringRef> getPlanSection() const override {
     return StringRef(".lnbwd.plan");
@@ -153,11 +153,11 @@ FailureOr<SmallVector<char, 0>> Serializer::compileToBinary(StringRef isa) {
 }
 
 void AMDGPUBackend::addLowering(OpPassManager &pm, const ChipInfo &chip,
-                                const LoweringOptions &options) const {
+                                StringRef features) const {
   GpuROCDLAttachTargetOptions target;
   target.chip = chip.name.str();
-  target.features = options.features;
-  target.abiVersion = std::to_string(options.codeObjectVersion) + "00";
+  target.features = features.str();
+  target.abiVersion = "500"; // Of ROCm 6 and later.
   target.optLevel = 3;
   target.wave64Flag = chip.waveSize == 64;
   pm.addPass(createGpuROCDLAttachTarget(target));

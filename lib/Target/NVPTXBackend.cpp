@@ -87,7 +87,7 @@ private:
 class NVPTXBackend : public TargetBackend {
 public:
   void addLowering(OpPassManager &pm, const ChipInfo &chip,
-                   const LoweringOptions &options) const override;
+                   StringRef features) const override;
   unsigned getConstantAddressSpace() const override { return 1; }
   std::optional<StringRef> getPlanSection() const override {
     return std::nullopt;
@@ -103,7 +103,7 @@ public:
 } // namespace
 
 void NVPTXBackend::addLowering(OpPassManager &pm, const ChipInfo &chip,
-                               const LoweringOptions &) const {
+                               StringRef) const {
   GpuNVVMAttachTargetOptions target;
   target.chip = chip.name.str();
   target.features = chip.features.str();

@@ -2,8 +2,6 @@
 // RUN: split-file %s %t
 // RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx942 --emit=hsaco -o %t.hsaco
 // RUN: lnbwd-run %t.hsaco --m 33 --verify | FileCheck %s
-// RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline="chip=gfx942 code-object-version=6" --emit=hsaco -o %t.hsaco
-// RUN: lnbwd-run %t.hsaco --m 33 --verify | FileCheck %s
 // RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline="chip=gfx1201 two-pass=always" --emit=hsaco -o %t.hsaco
 // RUN: lnbwd-run %t.hsaco --m 33 --verify | FileCheck %s
 // RUN: lnbwd-opt %t/rank-3.mlir --lnbwd-pipeline=chip=gfx942 --emit=hsaco -o %t.hsaco

@@ -20,15 +20,6 @@
 
 namespace lnbwd {
 
-/// Accepts the versions of AMD's code object format that are emitted.
-class CodeObjectVersionParser : public llvm::cl::parser<unsigned> {
-public:
-  using parser::parser;
-  /// True on error, which has been reported then.
-  bool parse(llvm::cl::Option &option, llvm::StringRef name,
-             llvm::StringRef text, unsigned &value);
-};
-
 /// Options of both pipelines.
 struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<std::string> chip{
@@ -93,11 +84,6 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
                      "canonical (the same bits for every schedule, chip and "
                      "cut of the batch)"),
       llvm::cl::init("default")};
-  Option<unsigned, CodeObjectVersionParser> codeObjectVersion{
-      *this, "code-object-version",
-      llvm::cl::desc("Version of AMD's code object format: 5 (ROCm 6 and "
-                     "later) or 6"),
-      llvm::cl::init(5)};
   Option<bool> debugInfo{
       *this, "debug-info",
       llvm::cl::desc("A line table in the code, which names the places of the "

@@ -64,14 +64,6 @@ struct Emission {
   llvm::SmallVector<KernelResources> kernels;
 };
 
-/// Choices of the lowering.
-struct LoweringOptions {
-  /// Features for LLVM: those of the chip and of the target id.
-  std::string features;
-  /// Version of AMD's code object format: 5 or 6.
-  unsigned codeObjectVersion = 5;
-};
-
 class TargetBackend {
 public:
   virtual ~TargetBackend();
@@ -85,9 +77,10 @@ public:
   static mlir::FailureOr<const ChipInfo *>
   getChip(mlir::gpu::GPUModuleOp module);
 
-  /// Adds the passes that take a GPU module to LLVM's dialect, for `chip`.
+  /// Adds the passes that take a GPU module to LLVM's dialect, for `chip`;
+  /// `features` are for LLVM, those of the chip and of the target id.
   virtual void addLowering(mlir::OpPassManager &pm, const ChipInfo &chip,
-                           const LoweringOptions &options) const = 0;
+                           llvm::StringRef features) const = 0;
 
   /// The address space of constants in device memory.
   virtual unsigned getConstantAddressSpace() const = 0;
