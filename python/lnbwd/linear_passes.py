@@ -238,25 +238,14 @@ class Gradient:
                   *((name, Input("scalar", "f32")) for name in layer.statistics)]
         build = Builder(layer.k)
         value = {name: build.add("input", index) for index, (name, _) in enumerate(inputs)}
-
-        def mul(first: int, second: int) -> int:
-            return build.add("mul", first, second)
-
-        def mean(row: int) -> int:
-            return mul(build.add("row_sum", row), build.constant(1 / layer.k))
-
-        centred = build.add("sub", value["x"], value["mean"]) if "mean" in value else value["x"]
-        xhat = mul(centred, value["rstd"])
-        z = mul(xhat, value["gamma"]) if "gamma" in value else xhat
+        dx, xhat = build.norm_gradient(value["dz"], value["x"], value["rstd"], value.get("gamma"),
+                                       value.get("mean"))
+        z = build.add("mul", xhat, value["gamma"]) if "gamma" in value else xhat
         z = build.add("add", z, value["beta"]) if "beta" in value else z
-        weighted = mul(value["dz"], value["gamma"]) if "gamma" in value else value["dz"]
-        inner = build.add("sub", weighted, mul(xhat, mean(mul(weighted, xhat))))
-        if layer.norm == LAYER_NORM:
-            inner = build.add("sub", inner, mean(weighted))
-        sums = {"gamma": mul(value["dz"], xhat), "beta": value["dz"]}
+        sums = {"gamma": build.add("mul", value["dz"], xhat), "beta": value["dz"]}
         outputs = {"z": Output("row", layer.dtype, z)}
         if "x" in self.wanted:
-            outputs["dx"] = Output("row", layer.dtype, mul(value["rstd"], inner))
+            outputs["dx"] = Output("row", layer.dtype, dx)
         outputs |= {"d" + name: Output("column_sum", dtype, sums[name]) for name, dtype in columns
                     if name in self.wanted}
         program = build.finish(None, [given for _, given in inputs], list(outputs.values()))

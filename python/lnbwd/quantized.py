@@ -80,9 +80,6 @@ class _Program:
         return self.b.add(name, *(self.b.constant(o) if isinstance(o, float) else o
                                   for o in operands))
 
-    def mean(self, row: int) -> int:
-        return self.add("mul", self.add("row_sum", row), 1 / self.b.length)
-
     def quantize(self, row: int, dtype: str, block: _Block) -> None:
         """Rounds a row to float8, times the factor that is given or that its largest magnitude, or
         that of each block, asks for."""
@@ -131,10 +128,10 @@ def _forward(types: _Types, length: int, rows: int, dtype: str, block: _Block, e
         x = p.add("add", x, p.values["residual"])
         p.outputs["sum"] = Output("row", types[0][2], x)
     if has_mean:
-        mean = p.mean(x)
+        mean = p.b.mean(x)
         p.outputs["mean"] = Output("scalar", "f32", mean)
         x = p.add("sub", x, mean)
-    rstd = p.add("rsqrt", p.add("add", p.mean(p.add("mul", x, x)), eps))
+    rstd = p.add("rsqrt", p.add("add", p.b.mean(p.add("mul", x, x)), eps))
     p.outputs["rstd"] = Output("scalar", "f32", rstd)
     y = p.add("mul", x, rstd)
     if "weight" in p.values:
@@ -150,20 +147,13 @@ def _forward(types: _Types, length: int, rows: int, dtype: str, block: _Block, e
 def _backward(types: _Types, length: int, rows: int, dtype: str, block: _Block, has_mean: bool,
               has_sum: bool) -> _Made:
     p = _Program(length, types)
-    dy, x, rstd = p.values["grad"], p.values["input"], p.values["rstd"]
-    if has_mean:
-        x = p.add("sub", x, p.values["mean"])
-    x = p.add("mul", x, rstd)
-    wdy = dy
+    dy = p.values["grad"]
+    dx, xhat = p.b.norm_gradient(dy, p.values["input"], p.values["rstd"], p.values.get("weight"),
+                                 p.values.get("mean"))
     if "weight" in p.values:
-        wdy = p.add("mul", dy, p.values["weight"])
-        p.outputs["weight"] = Output("column_sum", "f32", p.add("mul", dy, x))
+        p.outputs["weight"] = Output("column_sum", "f32", p.add("mul", dy, xhat))
         if has_mean:
             p.outputs["bias"] = Output("column_sum", "f32", dy)
-    inner = p.add("sub", wdy, p.add("mul", x, p.mean(p.add("mul", wdy, x))))
-    if has_mean:
-        inner = p.add("sub", inner, p.mean(wdy))
-    dx = p.add("mul", inner, rstd)
     if "grad_sum" in p.values:
         dx = p.add("add", dx, p.values["grad_sum"])
     if has_sum:

@@ -465,6 +465,21 @@ class Builder:
                 result = self.add("mul", square, square)
         return result if exponent > 0 else self.add("div", self.constant(1), result)
 
+    def mean(self, row: int) -> int:
+        """The mean of a row."""
+        return self.add("mul", self.add("row_sum", row), self.constant(1 / self.length))
+
+    def norm_gradient(self, dy: int, x: int, rstd: int, weight: int | None,
+                      mean: int | None) -> tuple[int, int]:
+        """The gradient of LayerNorm, or without ``mean`` of RMSNorm, with respect to ``x``, and the
+        normalised row."""
+        xhat = self.add("mul", x if mean is None else self.add("sub", x, mean), rstd)
+        wdy = dy if weight is None else self.add("mul", dy, weight)
+        inner = self.add("sub", wdy, self.add("mul", xhat, self.mean(self.add("mul", wdy, xhat))))
+        if mean is not None:
+            inner = self.add("sub", inner, self.mean(wdy))
+        return self.add("mul", inner, rstd), xhat
+
     def needed(self, values: Iterable[int]) -> set[int]:
         """The nodes that values are computed with, themselves included."""
         needed: set[int] = set()
