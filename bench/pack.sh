@@ -1,15 +1,13 @@
 #!/usr/bin/env bash
-# Packs the benchmark, and lnbwd-tune, for a machine that has a GPU, Python and
-# PyTorch but neither the compiler nor a network: the runtime library and
-# lnbwd-run, our kernels, compiled here, the Python sources and the wheels of the
-# peers.
+# Packs the benchmark for a machine that has a GPU, Python and PyTorch but
+# neither the compiler nor a network: the runtime library and lnbwd-run, our
+# kernels, compiled here, the Python sources and the wheels of the peers.
 #
 #   bench/pack.sh FOLDER [arguments of operations.py compile]
 #
 # There, with FOLDER copied:
 #
 #   FOLDER/run.sh OUT [arguments of operations.py run]
-#   python3 FOLDER/tools/lnbwd-tune/lnbwd-tune measure CANDIDATES --results FILE
 #
 # LNBWD_BUILD_DIR names the build folder if it is not build/ of this checkout;
 # PYTHON a Python with pip, if python3 is not to be taken.
@@ -20,7 +18,7 @@ export LNBWD_BUILD_DIR=${LNBWD_BUILD_DIR:-$source_dir/build}
 python=${PYTHON:-python3}
 
 case ${1:-} in
-'' | -*) sed -n '2,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
+'' | -*) sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
 esac
 folder=$1
 shift
@@ -33,12 +31,10 @@ for needed in "$library" "$runner"; do
   fi
 done
 
-rm -rf "$folder/python" "$folder/bench" "$folder/tools" "$folder/kernels"
+rm -rf "$folder/python" "$folder/bench" "$folder/kernels"
 mkdir -p "$folder/python/lnbwd" "$folder/wheels" "$folder/bench"
 cp -RL "$source_dir/python/lnbwd/." "$folder/python/lnbwd/"
 cp -R "$source_dir/bench/operations.py" "$source_dir/bench/lnbwd_bench" "$folder/bench/"
-mkdir -p "$folder/tools"
-cp -R "$source_dir/tools/lnbwd-tune" "$folder/tools/"
 mkdir -p "$folder/python/lnbwd/lib"
 cp -L "$library" "$folder/python/lnbwd/lib/"
 mkdir -p "$folder/python/lnbwd/bin"

@@ -147,7 +147,8 @@ pack_tune() {
   local libraries
   libraries=$(ldd "$build_dir/bin/lnbwd-opt" | sed -nE 's/.*=> (\/[^ ]+) .*/\1/p' |
     grep -vE '/(libc|libm|libdl|libpthread|librt|ld-linux[^/]*)\.so')
-  mkdir -p "$folder/tune/compiler"
+  mkdir -p "$folder/tune/compiler" "$folder/tune/tools"
+  cp -R "$source_dir/tools/lnbwd-tune" "$folder/tune/tools/"
   strip -s -o "$folder/tune/compiler/lnbwd-opt" "$build_dir/bin/lnbwd-opt"
   local staging
   staging=$(mktemp -d)
@@ -159,10 +160,7 @@ pack_tune() {
   [ -n "$sample" ] || xz -T0 -6 "$folder/tune/compiler/libraries.tar"
   rm -rf "$staging"
   write_run tune <<'RUN'
-# Arguments: candidates of a shape in the first and in the second turn, seconds
-# to measure in each; more go to lnbwd-tune compile (--shapes 8192x4096).
-first=${1:-40} second=${2:-24} budget=${3:-170}
-shift $(($# < 3 ? $# : 3))
+# More arguments go to lnbwd-tune (--shapes 8192x4096).
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' compiler/libraries.tar* "$dir"
@@ -170,18 +168,8 @@ cp compiler/lnbwd-opt "$dir/lnbwd-opt.bin"
 printf '#!/bin/sh\nLD_LIBRARY_PATH=%s/lib exec %s/lnbwd-opt.bin "$@"\n' "$dir" "$dir" >"$dir/lnbwd-opt"
 chmod +x "$dir/lnbwd-opt" "$dir/lnbwd-opt.bin"
 export LNBWD_OPT=$dir/lnbwd-opt PYTHONUNBUFFERED=1 PATH=$PATH:/usr/local/cuda/bin
-tune="python3 tools/lnbwd-tune/lnbwd-tune"
-# What either says goes into a file, and is shown where it ended in an error.
-logged() { # file, command
-  local log=$1
-  shift
-  "$@" 2>"$log" || { cat "$log" >&2; exit 1; }
-}
-logged "$out/compile1.log" $tune compile --chip "$chip" --to "$dir/c1" --candidates "$first" --jobs "$(nproc)" "$@"
-logged "$out/measure1.log" $tune measure "$dir/c1" --device "$device" --results "$out/tune1.json" --time-budget "$budget"
-[ "$second" -gt 0 ] || exit 0
-logged "$out/compile2.log" $tune compile --chip "$chip" --to "$dir/c2" --candidates "$second" --jobs "$(nproc)" --around "$out/tune1.json" "$@"
-logged "$out/measure2.log" $tune measure "$dir/c2" --device "$device" --results "$out/tune2.json" --time-budget "$budget"
+# It ends with 1 where the model's choice is not the best.
+python3 tools/lnbwd-tune/lnbwd-tune --chip "$chip" --device "$device" --sweep "$out/sweep.jsonl.xz" "$@" || [ $? = 1 ]
 RUN
 }
 

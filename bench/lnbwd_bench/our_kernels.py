@@ -31,7 +31,7 @@ class KernelError(RuntimeError):
 
 
 def operation(shape: Shape) -> str:
-    """LayerNorm backward as MLIR with M in its types, by which lnbwd-tune's table has shapes."""
+    """LayerNorm backward as MLIR with M in its types."""
     op = operations.OPERATIONS[operations.LAYER_NORM_BWD]
     # From x, with saved statistics.
     types = {o.name: operations.buffer_type(

@@ -330,7 +330,9 @@ static void checkColumnSums(RowwiseOp op, ScheduleAttr schedule,
   expect(field::rowGroups, getLeafGroups(length), schedule.getRowGroups());
 }
 
-std::string lnbwd::getOrderObstacle(RowwiseOp op, ScheduleAttr schedule) {
+/// Why `schedule` cannot keep to the canonical order of sums; empty if it can,
+/// or need not.
+static std::string getOrderObstacle(RowwiseOp op, ScheduleAttr schedule) {
   std::string text;
   llvm::raw_string_ostream os(text);
   if (!isCanonical(op))

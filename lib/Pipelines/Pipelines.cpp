@@ -78,9 +78,9 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   pm.addPass(createFuseProductsPass(
       {options.chip, options.epilogues, options.prologues, options.rows}));
   pm.addPass(createSplitTwoPassPass({options.chip, options.twoPass}));
-  pm.addPass(createSelectSchedulePass(
-      {options.chip, options.schedule, options.tunedSchedules,
-       options.reproducible, options.rows, options.candidates}));
+  pm.addPass(createSelectSchedulePass({options.chip, options.schedule,
+                                       options.reproducible, options.rows,
+                                       options.candidates}));
   pm.addPass(createSplitRowSumsPass({options.chip}));
   pm.addPass(createFinalizeColumnSumsPass({options.chip}));
   addLaneLevel(pm, options);

@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Looks each row program up in the table of tuned schedules, asks the cost
-// model where the table has none, lets the user's fields win, and checks the
-// outcome against the chip.
+// Asks the learned model for the schedule of each row program, lets the user's
+// fields win, and checks the outcome against the chip.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +16,6 @@
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
-#include "lnbwd/Analysis/TunedSchedules.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 #include "lnbwd/Target/PassOptions.h"
@@ -43,17 +41,11 @@ public:
     FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
     if (failed(found) || failed(checkRowsOption(getOperation(), rows)))
       return signalPassFailure();
-    FailureOr<TunedSchedules> tuned =
-        TunedSchedules::load(tunedSchedules, &getContext(), [&] {
-          return emitError(getOptionLoc(&getContext(), "tuned-schedules"));
-        });
-    if (failed(tuned))
-      return signalPassFailure();
     bool hasPrograms = false;
     WalkResult result = getOperation()->walk([&](RowwiseOp op) {
       hasPrograms = true;
-      return succeeded(select(op, **found, *tuned)) ? WalkResult::advance()
-                                                    : WalkResult::interrupt();
+      return succeeded(select(op, **found)) ? WalkResult::advance()
+                                            : WalkResult::interrupt();
     });
     if (result.wasInterrupted())
       return signalPassFailure();
@@ -66,31 +58,7 @@ public:
   }
 
 private:
-  /// The table's schedule for `op`, null if it has none or it was rejected.
-  FailureOr<ScheduleAttr> lookUp(RowwiseOp op, const ChipInfo &info,
-                                 const TunedSchedules &tuned) {
-    std::optional<size_t> index = tuned.find(op, info, rows);
-    if (!index)
-      return ScheduleAttr();
-    // What stands for any number of rows was measured with many.
-    if (!tuned[*index].rowCount &&
-        chooseSplitsWhereFaster(op, info, /*allowRejected=*/false, rows))
-      return ScheduleAttr();
-    ScheduleAttr found = tuned[*index].schedule;
-    if (!getOrderObstacle(op, found).empty())
-      return ScheduleAttr();
-    if (failed(checkSchedule(op, found, info, [&] {
-          return op.emitOpError() << tuned.describe(*index) << ": ";
-        })))
-      return failure();
-    if (isRejected(op, found))
-      return ScheduleAttr();
-    ++numTuned;
-    return found;
-  }
-
-  LogicalResult select(RowwiseOp op, const ChipInfo &info,
-                       const TunedSchedules &tuned) {
+  LogicalResult select(RowwiseOp op, const ChipInfo &info) {
     if (failed(checkNoContractions(op)))
       return failure();
     auto emitOpError = [&] { return op.emitOpError(); };
@@ -104,12 +72,6 @@ private:
     if (int64_t slices = findOverride(schedule, field::rowSplits).value_or(0);
         slices > 0 && !selected)
       selected = chooseSplitSchedule(op, slices, info, rows);
-    if (!selected) {
-      FailureOr<ScheduleAttr> found = lookUp(op, info, tuned);
-      if (failed(found))
-        return failure();
-      selected = *found;
-    }
     if (!selected) {
       selected = chooseSchedule(op, info, /*allowRejected=*/false, rows);
       // Where all that can run have been rejected, the best of them it is.

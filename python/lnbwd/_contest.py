@@ -13,7 +13,6 @@ end.
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Mapping
 
 from . import runtime
@@ -66,17 +65,13 @@ class Rotation:
             self._workspaces = [self.device.allocate(size) for _ in self.sets]
         return self._workspaces[index]
 
-    def launch(self, kernel: runtime.Kernel, rows: int, index: int) -> None:
-        """Enqueues a kernel on one set of buffers."""
-        buffers = self.sets[index]
-        size = kernel.workspace_size(rows)
-        kernel.launch([buffers[argument.name].pointer for argument in kernel.program.arguments],
-                      rows, self.workspace(index, size).pointer, size)
-
     def launch_next(self, kernel: runtime.Kernel) -> None:
         """Enqueues a kernel on the set that was not used for longest."""
         self._next = (self._next + 1) % len(self.sets)
-        self.launch(kernel, self.rows, self._next)
+        buffers = self.sets[self._next]
+        size = kernel.workspace_size(self.rows)
+        kernel.launch([buffers[argument.name].pointer for argument in kernel.program.arguments],
+                      self.rows, self.workspace(self._next, size).pointer, size)
 
 
 class Contest:
@@ -119,10 +114,8 @@ class Contest:
             stop.close()
         pending.clear()
 
-    def run(self, kernels: dict[int, runtime.Kernel], keep: int,
-            deadline: float = float("inf")) -> None:
-        """Times ``kernels`` (by their place) into ``times``; ``keep`` is never dropped. From
-        ``deadline``, of ``time.monotonic()``, the last round is next."""
+    def run(self, kernels: dict[int, runtime.Kernel], keep: int) -> None:
+        """Times ``kernels`` (by their place) into ``times``; ``keep`` is never dropped."""
         for kernel in kernels.values():  # Warm up: modules are loaded at the first launch.
             self.rotation.launch_next(kernel)
         self.device.synchronize()
@@ -136,8 +129,6 @@ class Contest:
             # Of those that are as fast the first.
             ranked = sorted(alive, key=lambda index: (statistics.median(self.times[index]), index))
             left = max(_FINALISTS, len(alive) // 2)
-            if time.monotonic() > deadline:
-                left = _FINALISTS
             alive = {index: kernels[index] for index in sorted({*ranked[:left], keep})}
             batches *= 2
             if len(alive) <= _FINALISTS + 1:

@@ -30,8 +30,7 @@ NOT_RUN = {
     "needs a GPU, or what was measured on one": [
         r"--device (hip|cuda|gpu)\b", r"K\.ptx", r"(FOLDER|OUT)/",
         r"operations\.py run --kernels", r"dashboard\.py take",
-        r"lnbwd-tune (measure|compare|store|all) [^:]*$", r"--around r\.json"],
-    "needs ptxas": [r"lnbwd-tune compile --to candidates"],
+        r"lnbwd-tune --sweep"],
     "the measurements are not part of the repository": [r"\bDATA\b"],
     "needs ROCm, or an emulator that is no package": [r"hipcc", r"\./launch_hip", r"rocjitsu"],
     "the reader's own program": [r"train\.py"],

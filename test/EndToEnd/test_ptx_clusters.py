@@ -35,7 +35,7 @@ def run(build, case, rows):
 
 def make_case(op, dtype, n, schedule):
     return family.Case(op, chip="sm_90", dtype=dtype, n=n,
-                       pipeline=f"schedule={schedule},dependent_launch=1 tuned-schedules=off")
+                       pipeline=f"schedule={schedule},dependent_launch=1")
 
 
 # Rows that begin anywhere, at every second or fourth element, at a unit of a copy, and at two; the

@@ -1,12 +1,11 @@
 // RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90 rows=8192" | FileCheck %s
 
-// The table that comes with the compiler has an entry for some 8192 rows of 4096
-// elements. It is found for a number of rows that the types say, whatever the
-// dimensions, and for one that the option says; rows=8192 says nothing where the
-// types do (@many).
+// One schedule for 8192 rows of 4096 elements, whether the types say the number,
+// in whatever dimensions, or the option; rows=8192 says nothing where the types
+// do (@many).
 
 // CHECK-LABEL: func @flat(
-// CHECK:         schedule = #lnbwd.schedule<[[SCHEDULE:threads_per_row = 64, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 3, workgroups_per_row = 2, prefetch = 1, stages = 3, dependent_launch = true]]>
+// CHECK:         schedule = #lnbwd.schedule<[[SCHEDULE:[^>]*]]>
 func.func @flat(%dy: memref<8192x4096xbf16>, %x: memref<8192x4096xbf16>, %g: memref<4096xbf16>, %mean: memref<8192xf32>,
                 %rstd: memref<8192xf32>, %dx: memref<8192x4096xbf16>, %dg: memref<4096xbf16>, %db: memref<4096xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<8192x4096xbf16>) x(%x : memref<8192x4096xbf16>) gamma(%g : memref<4096xbf16>)

@@ -1,13 +1,10 @@
 // RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule=chip=gfx942 | FileCheck %s
 // RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule=chip=sm_90 | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=gfx942 tuned-schedules=%S/Inputs/tuned-rows.json" | FileCheck %s --check-prefix=TUNED
 
 // M is the product of all dimensions before the row, whatever they are: the model
-// gives one schedule to 512 rows of 4096 elements, and the table one entry.
+// gives one schedule to 512 rows of 4096 elements.
 // CHECK-LABEL: func @flat(
 // CHECK:         schedule = #lnbwd.schedule<[[SCHEDULE:[^>]*]]>
-// TUNED-LABEL: func @flat(
-// TUNED:         schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 7,
 func.func @flat(%dy: memref<512x4096xbf16>, %x: memref<512x4096xbf16>, %g: memref<4096xbf16>, %mean: memref<512xf32>,
                 %rstd: memref<512xf32>, %dx: memref<512x4096xbf16>, %dg: memref<4096xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<512x4096xbf16>) x(%x : memref<512x4096xbf16>) gamma(%g : memref<4096xbf16>)
@@ -18,8 +15,6 @@ func.func @flat(%dy: memref<512x4096xbf16>, %x: memref<512x4096xbf16>, %g: memre
 
 // CHECK-LABEL: func @inner(
 // CHECK:         schedule = #lnbwd.schedule<[[SCHEDULE]]>
-// TUNED-LABEL: func @inner(
-// TUNED:         rows_per_workgroup = 7,
 func.func @inner(%dy: memref<512x1x4096xbf16>, %x: memref<512x1x4096xbf16>, %g: memref<4096xbf16>,
                  %mean: memref<512x1xf32>, %rstd: memref<512x1xf32>, %dx: memref<512x1x4096xbf16>,
                  %dg: memref<4096xbf16>) {
@@ -31,8 +26,6 @@ func.func @inner(%dy: memref<512x1x4096xbf16>, %x: memref<512x1x4096xbf16>, %g: 
 
 // CHECK-LABEL: func @outer(
 // CHECK:         schedule = #lnbwd.schedule<[[SCHEDULE]]>
-// TUNED-LABEL: func @outer(
-// TUNED:         rows_per_workgroup = 7,
 func.func @outer(%dy: memref<1x512x4096xbf16>, %x: memref<1x512x4096xbf16>, %g: memref<4096xbf16>,
                  %mean: memref<1x512xf32>, %rstd: memref<1x512xf32>, %dx: memref<1x512x4096xbf16>,
                  %dg: memref<4096xbf16>) {
@@ -45,8 +38,6 @@ func.func @outer(%dy: memref<1x512x4096xbf16>, %x: memref<1x512x4096xbf16>, %g: 
 // A row of two dimensions.
 // CHECK-LABEL: func @square(
 // CHECK:         schedule = #lnbwd.schedule<[[SCHEDULE]]>
-// TUNED-LABEL: func @square(
-// TUNED:         rows_per_workgroup = 7,
 func.func @square(%dy: memref<512x64x64xbf16>, %x: memref<512x64x64xbf16>, %g: memref<64x64xbf16>,
                   %mean: memref<512xf32>, %rstd: memref<512xf32>, %dx: memref<512x64x64xbf16>,
                   %dg: memref<64x64xbf16>) {

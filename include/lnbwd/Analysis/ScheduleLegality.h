@@ -29,10 +29,6 @@ mlir::LogicalResult
 checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
-/// Why `schedule` cannot keep to the canonical order of sums; empty if it can,
-/// or need not.
-std::string getOrderObstacle(RowwiseOp op, ScheduleAttr schedule);
-
 } // namespace lnbwd
 
 #endif // LNBWD_ANALYSIS_SCHEDULELEGALITY_H

@@ -30,11 +30,6 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       *this, "schedule",
       llvm::cl::desc("Fields of #lnbwd.schedule to set by hand, "
                      "field=value,...; the learned model chooses the others")};
-  Option<std::string> tunedSchedules{
-      *this, "tuned-schedules",
-      llvm::cl::desc("A table that lnbwd-tune wrote, instead of the one that "
-                     "comes with the compiler; off: none, the learned model "
-                     "chooses")};
   Option<int64_t> rows{
       *this, "rows",
       llvm::cl::desc(

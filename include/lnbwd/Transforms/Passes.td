@@ -368,16 +368,14 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
 def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
   let summary = "Choose the schedule of each row program";
   let description = [{
-    Gives each `lnbwd.rowwise` that has none a `#lnbwd.schedule` for `chip`:
-    from the table of tuned schedules where that has an entry for the program,
-    else from the learned model. `schedule` overrides single fields of the choice,
-    `field=value` separated by commas; `prefetch_before_dependency` and
-    `early_trigger`, where it sets neither, follow from the others. A schedule
-    that the module's attribute `lnbwd.rejected_schedules` has for the program's
-    entry is not chosen, if there is another: code emission has found that its
-    kernel spills. A schedule that cannot run is an error that names the limit:
-    threads, registers or shared memory; one of the table also names the file
-    and the entry. A schedule that is there already is checked and kept.
+    Gives each `lnbwd.rowwise` that has none a `#lnbwd.schedule` for `chip`.
+    `schedule` overrides single fields of the choice, `field=value` separated by
+    commas; `prefetch_before_dependency` and `early_trigger`, where it sets
+    neither, follow from the others. A schedule that the module's attribute
+    `lnbwd.rejected_schedules` has for the program's entry is not chosen, if
+    there is another: code emission has found that its kernel spills. A schedule
+    that cannot run is an error that names the limit: threads, registers or
+    shared memory. A schedule that is there already is checked and kept.
 
     The best schedule depends on the number of rows, M. Where the types do not
     say it, `rows` does, so that a program for any M is scheduled as one for
@@ -403,9 +401,6 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
     Option<"schedule", "schedule", "std::string", "",
            "Fields to set by hand, e.g. threads_per_row=64,row_groups=4; the "
            "fields are those of #lnbwd.schedule">,
-    Option<"tunedSchedules", "tuned-schedules", "std::string", "",
-           "A table that lnbwd-tune wrote, instead of the one that comes with the "
-           "compiler; off: none, the learned model chooses">,
     Option<"reproducible", "reproducible", "bool", "false",
            "Give programs with column sums a grid that depends on M alone, so "
            "that these have the same bits on devices with other numbers of "
@@ -420,7 +415,6 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
   let dependentDialects = ["::lnbwd::LNBwdDialect"];
   let statistics = [
     Statistic<"numSelected", "selected", "Schedules chosen by the learned model">,
-    Statistic<"numTuned", "tuned", "Schedules taken from the table">,
   ];
 }
 
