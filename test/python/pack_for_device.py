@@ -88,8 +88,9 @@ def wanted_specs(chip, tests, sample):
         specs.append(gradient.spec)
         # Of PyTorch's products also what is around them.
         specs.extend(spec.ProgramSpec(source, chip, format=form, rows=rows)
-                     for source in (layer.text, gradient.text, gradient.bias_program(rows).mlir(),
-                                    gradient.rows_program(rows).mlir()))
+                     for source in (layer.text, gradient.text,
+                                    gradient.bias_program(rows)[0].mlir(),
+                                    gradient.rows_program(rows)[0].mlir()))
         options = linear_passes.before_product(chip, k, spec.DTYPES[dtype], rows)
         specs.extend(spec.ProgramSpec(layer.norm_source(with_statistics), chip, options, form, rows)
                      for with_statistics in (True, False))

@@ -56,7 +56,7 @@ def prepare(options) -> int:
         if "lnbwd" in words[0] and "=>" in words:
             shutil.copy(words[2], out)
     shutil.copy(__file__, out / "on_gpu.py")
-    for module in (chips, grid, grid.compiling, grid.pairs):
+    for module in (chips, grid, grid.compiling, grid.samples):
         shutil.copy(module.__file__, out)
     for name in ("Chips.json", "generate_chips.py"):
         shutil.copy(ROOT / "lib" / "Chips" / name, out)
