@@ -168,11 +168,8 @@ def test_triton_corpus(chip, build, tmp_path):
     elementwise.write_text(subprocess.run([sys.executable, CORPUS / "elementwise.py"],
                                           capture_output=True, text=True, check=True).stdout)
     atomics = "0" if chip == "gfx1201" else "1"
-    # In waves of 32 Inductor's attention works in place on rows that are shorter than the
-    # workgroup: a false alarm (README.md, Limits of the plugin).
-    inductor = [CORPUS / "inductor.py"] if chip == "gfx942" else []
     run = run_plugin(build, tmp_path, chip, elementwise, CORPUS / "tiles.py",
-                     CORPUS / "products.py", CORPUS / "faults.py", *inductor,
+                     CORPUS / "products.py", CORPUS / "faults.py", CORPUS / "inductor.py",
                      AMDGCN_USE_BUFFER_ATOMICS=atomics,
                      TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "inductor"))
     assert run.returncode == 0, run.stdout + run.stderr

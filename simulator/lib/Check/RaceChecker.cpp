@@ -22,9 +22,10 @@
 
 using namespace lnbwd::sim;
 
-RaceChecker::RaceChecker(WorkgroupChecks &WG, Wave &W, WaitChecker &Waits)
-    : L(WG.L), WG(WG), W(W), Waits(Waits), Caches(WG.L.Caches),
-      NumWaves(unsigned(WG.Barriers.Signals.size())) {}
+RaceChecker::RaceChecker(WorkgroupChecks &WG, Wave &W,
+                         RegisterChecker &Registers, WaitChecker &Waits)
+    : L(WG.L), WG(WG), W(W), Registers(Registers), Waits(Waits),
+      Caches(WG.L.Caches), NumWaves(unsigned(WG.Barriers.Signals.size())) {}
 
 void RaceChecker::start() {
   const uint64_t Number = WG.Number * NumWaves + 1;

@@ -18,6 +18,7 @@
 
 #include "Check/AccessCells.h"
 #include "Check/LaunchChecks.h"
+#include "Check/RegisterChecker.h"
 #include "Check/WaitChecker.h"
 #include "Core/Wave.h"
 
@@ -35,7 +36,8 @@ uint8_t storedByte(const Inst *I, const uint32_t *Data, unsigned Lane,
 /// wave.
 class RaceChecker {
 public:
-  RaceChecker(WorkgroupChecks &WG, Wave &W, WaitChecker &Waits);
+  RaceChecker(WorkgroupChecks &WG, Wave &W, RegisterChecker &Registers,
+              WaitChecker &Waits);
   void start();
   /// Before an instruction of any kind; after the waits.
   void before(const Effects &E) {
@@ -148,13 +150,15 @@ private:
   void acquire(Accesses &A, bool IsLds, VectorClock &Into);
   void learn(const ClockTree &Remote, VectorClock &Into) const;
   void take();
-  bool report(const AccessRange &R, uint64_t Address, const Conflict &C);
+  bool report(const AccessRange &R, uint64_t Address, uint64_t Bytes,
+              const Conflict &C);
   bool mayBeAtomic(const AccessRange &R, const Conflict &C) const;
   std::string waveName(uint64_t M, bool IsLds) const;
 
   LaunchChecks &L;
   WorkgroupChecks &WG;
   Wave &W;
+  RegisterChecker &Registers;
   WaitChecker &Waits;
   const CacheModel &Caches;
   const unsigned NumWaves;

@@ -454,7 +454,8 @@ bool RaceChecker::accessCells(const CellRun &Run, const AccessRange &R) {
     }
     const Conflict Found = accessCell(Run, K, R);
     if (__builtin_expect(Found.Other != 0, 0)) {
-      Good &= report(R, Run.Address + (uint64_t(K) << Run.Granule), Found);
+      Good &= report(R, Run.Address + (uint64_t(K) << Run.Granule),
+                     1ull << Run.Granule, Found);
     } else if (MayBeLike && C.Writes.moment() == Mark) {
       Like.Writes = std::move(WritesBefore);
       Like.Reads = std::move(ReadsBefore);

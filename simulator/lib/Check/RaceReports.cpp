@@ -57,7 +57,7 @@ bool RaceChecker::mayBeAtomic(const AccessRange &R, const Conflict &C) const {
          MayBe(useOf(C.Other), !C.Wrote);
 }
 
-bool RaceChecker::report(const AccessRange &R, uint64_t Address,
+bool RaceChecker::report(const AccessRange &R, uint64_t Address, uint64_t Bytes,
                          const Conflict &C) {
   Reported = Mark;
   const Moment Where = Moment::of(C.Other);
@@ -72,18 +72,18 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address,
                                         : "");
   const auto &List = L.TheEffects.MemoryInstructions;
   const Inst *Other = Where.id() < List.size() ? List[Where.id()] : nullptr;
-  return noteFinding(W, "races", R.I, Other, Lane, Group, [&] {
+  auto Text = [&] {
     const char *Verb = R.Access == MemoryAccess::Load    ? "read"
                        : R.Access == MemoryAccess::Store ? "write"
                                                          : "atomic";
-    const uint64_t Bytes = R.LaneBytes ? R.LaneBytes : R.Bytes;
+    const uint64_t OfLane = R.LaneBytes ? R.LaneBytes : R.Bytes;
     std::string Text;
     if (R.isLds())
-      Text = std::string("LDS ") + Verb + " of " + std::to_string(Bytes) +
+      Text = std::string("LDS ") + Verb + " of " + std::to_string(OfLane) +
              " bytes at " + std::to_string(Address) + " of " +
              std::to_string(W.WG->LdsSize) + ": ";
     else
-      Text = R.Shadow->describe(Verb, Bytes, Address) + ": ";
+      Text = R.Shadow->describe(Verb, OfLane, Address) + ": ";
     Text += (C.Missed  ? "a barrier missed: "
              : C.Stale ? "a stale read: "
                        : "a race: ") +
@@ -143,5 +143,18 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address,
            (Mine ? ", and neither a barrier nor an atomic orders the two"
                  : ", and no atomic orders the two") +
            Atomic;
-  });
+  };
+  // Where a block has fewer elements than the workgroup has lanes, Triton has
+  // several waves load the same ones, and all but one drop what comes of it.
+  const uint64_t Offset = Address - R.Address;
+  if (R.Access == MemoryAccess::Load && !R.isLds() && Lane >= 0 &&
+      !R.E->ToLds && !isOfOthers(C.Other) && C.Wrote &&
+      !(C.Stale || C.Narrow || C.Missed) &&
+      Registers.awaitUse(
+          R, unsigned(Lane),
+          unsigned(R.Lane) +
+              (std::min(Offset + Bytes, R.Bytes) - 1) / R.LaneBytes + 1,
+          Other, Group, Text))
+    return true;
+  return noteFinding(W, "races", R.I, Other, Lane, Group, Text);
 }

@@ -21,6 +21,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace lnbwd::sim;
 
@@ -40,6 +41,67 @@ void RegisterChecker::start(unsigned ScalarsSet, unsigned VectorsSet) {
   ScratchBits.clear();
   Incomplete = 0;
   ScalarLoadMissing = 0;
+  Races.clear();
+  RacesMatter = false;
+}
+
+/// A use of what is not defined. True: the wave goes on, and it is defined now.
+bool RegisterChecker::undefined(const Inst *I, int Lane, const char *Use,
+                                const Source &S, unsigned Register,
+                                bool Scalar) {
+  if (S.From == Origin::Race)
+    return reportRaces();
+  return faultCheck(W, "registers", I, Lane,
+                    std::string(Use) +
+                        " is not defined: " + explain(S, Register, Scalar));
+}
+
+/// From now on the wave's races are reported at once, and what it has loaded
+/// counts as defined.
+bool RegisterChecker::reportRaces() {
+  RacesMatter = true;
+  for (unsigned Row = 0; Row < NumVectorRows; ++Row)
+    if (Why[Row].From == Origin::Race)
+      Vectors.set(Row, ~0ull, ~0ull);
+  for (unsigned Slot = 0; Slot < NumScalarSlots; ++Slot)
+    if (ScalarWhy[Slot].From == Origin::Race)
+      ScalarMissing[Slot] = 0;
+  bool Good = true;
+  for (const Race &R : std::exchange(Races, {}))
+    for (unsigned K = 0; K < R.Count && Good; ++K)
+      Good = noteFinding(W, "races", R.I, R.Other, R.Lane, R.Group,
+                         [&] { return R.Text; });
+  return Good;
+}
+
+/// What an instruction stores in these lanes.
+bool RegisterChecker::checkRaces(const Effects &E, uint64_t Lanes) {
+  if (Races.empty())
+    return true;
+  for (unsigned K = 1; K < 4; ++K)
+    for (unsigned R = 0; R < E.VectorRead[K].Count; ++R) {
+      const unsigned Row = E.VectorRead[K].First + R;
+      if ((Lanes & ~Vectors.defined(Row)) && Why[Row].From == Origin::Race)
+        return reportRaces();
+    }
+  return true;
+}
+
+bool RegisterChecker::awaitUse(const AccessRange &R, unsigned From, unsigned To,
+                               const Inst *Other, const std::string &Group,
+                               llvm::function_ref<std::string()> Text) {
+  if (!L.registers() || RacesMatter || (Incomplete && !LoadRaces))
+    return false;
+  auto Known = llvm::find_if(
+      Races, [&](const Race &K) { return K.I == R.I && K.Group == Group; });
+  if (Known == Races.end())
+    Known = Races.insert(Known, {R.I, Other, int(From), Group, Text(), 0});
+  ++Known->Count;
+  for (unsigned Lane = From; Lane < To; ++Lane)
+    loadedMissing(Lane, (1u << R.LaneBytes) - 1, MemorySpace::Global,
+                  R.Address);
+  LoadRaces = true;
+  return true;
 }
 
 bool RegisterChecker::requireVector(const Inst *I, RegisterSpan S,
@@ -48,9 +110,9 @@ bool RegisterChecker::requireVector(const Inst *I, RegisterSpan S,
     uint64_t Missing = Exec & ~Vectors.defined(S.First + K);
     if (!Missing)
       continue;
-    return faultCheck(W, "registers", I, __builtin_ctzll(Missing),
-                      std::string(Use) + " is not defined: " +
-                          explain(Why[S.First + K], S.First + K, false));
+    if (!undefined(I, __builtin_ctzll(Missing), Use, Why[S.First + K],
+                   S.First + K, false))
+      return false;
   }
   return true;
 }
@@ -58,10 +120,9 @@ bool RegisterChecker::requireVector(const Inst *I, RegisterSpan S,
 bool RegisterChecker::requireScalar(const Inst *I, RegisterSpan S,
                                     const char *Use) {
   for (unsigned K = 0; K < S.Count; ++K)
-    if (ScalarMissing[S.First + K])
-      return faultCheck(W, "registers", I, -1,
-                        std::string(Use) + " is not defined: " +
-                            explain(ScalarWhy[S.First + K], S.First + K, true));
+    if (ScalarMissing[S.First + K] &&
+        !undefined(I, -1, Use, ScalarWhy[S.First + K], S.First + K, true))
+      return false;
   return true;
 }
 
@@ -92,6 +153,9 @@ bool RegisterChecker::checkDefined(const Inst *I, const Effects &E,
   if (!Memory || !Exec || E.Space == MemorySpace::Scalar)
     return true;
   if (!requireVector(I, E.VectorRead[0], Exec, "the address"))
+    return false;
+  // What becomes of it there nobody follows.
+  if (E.Space != MemorySpace::Global && !checkRaces(E, Exec))
     return false;
   return E.Space != MemorySpace::Lds || E.Access != MemoryAccess::Atomic ||
          checkStored(I, E, Exec);
@@ -143,13 +207,15 @@ bool RegisterChecker::mayStore(const Inst *I, const Effects &E, unsigned Lane,
 
 bool RegisterChecker::checkStored(const Inst *I, const Effects &E,
                                   uint64_t Lanes) {
+  if (!checkRaces(E, Lanes))
+    return false;
   for (uint64_t Left = Lanes & incompleteStored(E); Left; Left &= Left - 1) {
     const unsigned Lane = unsigned(__builtin_ctzll(Left));
     unsigned Culprit = 0;
-    if (!mayStore(I, E, Lane, Culprit))
-      return faultCheck(W, "registers", I, int(Lane),
-                        "the value stored is not defined: " +
-                            explain(Why[Culprit], Culprit, false));
+    if (!mayStore(I, E, Lane, Culprit) &&
+        !undefined(I, int(Lane), "the value stored", Why[Culprit], Culprit,
+                   false))
+      return false;
   }
   return true;
 }
@@ -191,7 +257,7 @@ void RegisterChecker::loadedMissing(unsigned Lane, uint32_t Bytes,
   if (!Incomplete) {
     LoadSpace = Space;
     LoadAddress = Address;
-    LoadFresh = LoadSoFar = false;
+    LoadFresh = LoadSoFar = LoadRaces = false;
   }
   LoadFresh |= Fresh;
   LoadSoFar |= SoFar;
@@ -251,8 +317,10 @@ void RegisterChecker::loaded(const Inst *I, const Effects &E) {
     Vectors.set(Row, Exec & ~Partial, ~0ull);
     Vectors.set(Row, Partial, Missing);
     if (FromMemory)
-      Why[Row] = {I,         uint16_t(Row), false,       Origin::Memory,
-                  LoadSpace, !LoadFresh,    LoadAddress, LoadSoFar};
+      Why[Row] = {I,           uint16_t(Row),
+                  false,       LoadRaces ? Origin::Race : Origin::Memory,
+                  LoadSpace,   !LoadFresh && !LoadRaces,
+                  LoadAddress, LoadSoFar};
   }
   for (const RegisterSpan &To : E.ScalarWrite)
     for (unsigned K = 0; K < To.Count; ++K) {
@@ -334,6 +402,8 @@ bool RegisterChecker::scratch(const Inst *I, const Effects &E,
   const uint64_t Partial = Load || !L.registers() ? 0 : incompleteStored(E);
   if (!Mask)
     return true;
+  if (!checkRaces(E, Mask))
+    return false;
   const uint64_t First = A[__builtin_ctzll(Mask)];
   uint64_t Differing = 0, Misaligned = 0;
   for (unsigned Lane : LaneMask(Mask)) {

@@ -64,6 +64,13 @@ public:
   /// An access to scratch memory.
   bool scratch(const Inst *I, const Effects &E, const uint64_t *A,
                uint64_t Mask, unsigned Bytes);
+  /// The present load races with a store of the workgroup, which has come
+  /// first: in the lanes [From, To) nobody knows what it gives. Whether that
+  /// matters shows where it is used; the race is reported then (noteFinding).
+  /// False: it is to be reported at once.
+  bool awaitUse(const AccessRange &R, unsigned From, unsigned To,
+                const Inst *Other, const std::string &Group,
+                llvm::function_ref<std::string()> Text);
   /// The lanes in which something of what E stores is missing.
   uint64_t incompleteStored(const Effects &E) const;
   /// The bytes of a source operand of a store that are missing in a lane.
@@ -73,8 +80,9 @@ public:
 private:
   enum class Origin : uint8_t {
     NeverWritten,
-    Memory,      ///< loaded from memory that was never written
-    InactiveLane ///< taken from a lane that was not active
+    Memory,       ///< loaded from memory that was never written
+    InactiveLane, ///< taken from a lane that was not active
+    Race          ///< loaded while another wave stored there
   };
   struct Source { ///< why a register is not defined
     const Inst *I = nullptr;
@@ -104,6 +112,10 @@ private:
                      const char *Use);
   bool requireScalar(const Inst *I, RegisterSpan S, const char *Use);
   bool branchOnVcc(const Inst *I);
+  bool undefined(const Inst *I, int Lane, const char *Use, const Source &S,
+                 unsigned Register, bool Scalar);
+  bool reportRaces();
+  bool checkRaces(const Effects &E, uint64_t Lanes);
   bool mayStore(const Inst *I, const Effects &E, unsigned Lane,
                 unsigned &Culprit) const;
 
@@ -173,8 +185,16 @@ private:
   std::vector<PartialByte> LoadBits;
   uint32_t ScalarLoadMissing = 0;
   MemorySpace LoadSpace = MemorySpace::None;
-  bool LoadFresh = false, LoadSoFar = false;
+  bool LoadFresh = false, LoadSoFar = false, LoadRaces = false;
   uint64_t LoadAddress = 0;
+  struct Race { ///< what is said of it, and how often
+    const Inst *I, *Other;
+    int Lane;
+    std::string Group, Text;
+    unsigned Count;
+  };
+  std::vector<Race> Races;  ///< whose values nothing has used so far
+  bool RacesMatter = false; ///< something has used one
 };
 
 } // namespace lnbwd::sim

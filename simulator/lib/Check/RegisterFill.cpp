@@ -260,7 +260,7 @@ bool RegisterChecker::propagateByFilling(const Inst *I, const Effects &E,
   if (E.WritesExec)
     for (unsigned K = 0; K < 2; ++K)
       if (D.Scalar[SlotExec + K] & uint32_t(W.FullMask >> 32 * K))
-        return newExec(I, Reason);
+        return newExec(I, Reason) && propagate(I, E, Exec);
   for (const RegisterSpan &S : E.ScalarWrite) {
     bool Below = false;
     for (unsigned K = 0; K < S.Count; ++K) {

@@ -61,6 +61,7 @@ std::string RegisterChecker::explain(const Source &S, unsigned Register,
       W.L->Symbols->symbolize(S.I->Address) + ": " + W.L->Code->text(S.I);
   switch (S.From) {
   case Origin::NeverWritten:
+  case Origin::Race: // reportRaces() speaks of it
     break;
   case Origin::InactiveLane:
     return Name + " depends on " + Other +
@@ -116,9 +117,8 @@ void RegisterChecker::defineScalar(RegisterSpan S, uint32_t Missing,
 }
 
 bool RegisterChecker::newExec(const Inst *I, const Source &Reason) {
-  return faultCheck(W, "registers", I, -1,
-                    "the new EXEC is not defined: " +
-                        explain(Reason, Reason.Register, Reason.Scalar));
+  return undefined(I, -1, "the new EXEC", Reason, Reason.Register,
+                   Reason.Scalar);
 }
 
 /// All scalar results are defined, or none.
@@ -126,7 +126,7 @@ bool RegisterChecker::scalarResults(const Inst *I, const Effects &E,
                                     bool Good) {
   const Source Reason = Good ? Source() : blame(I, E, W.exec());
   if (E.WritesExec && !Good)
-    return newExec(I, Reason);
+    return newExec(I, Reason) && scalarResults(I, E, true);
   for (const RegisterSpan &S : E.ScalarWrite)
     defineScalar(S, Good ? 0 : ~0u, Reason);
   if (E.WritesScc)

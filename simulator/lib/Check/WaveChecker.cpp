@@ -23,7 +23,7 @@ using namespace lnbwd::sim;
 
 WaveChecker::WaveChecker(WorkgroupChecks &WG, Wave &W)
     : L(WG.L), WG(WG), W(W), Registers(L, W), Lds(WG, W), Waits(WG, W),
-      Races(WG, W, Waits), Global(WG, W, Registers, Races, Counts),
+      Races(WG, W, Registers, Waits), Global(WG, W, Registers, Races, Counts),
       Hazards(L, W), Borders(W) {}
 
 WaveChecker::~WaveChecker() {
