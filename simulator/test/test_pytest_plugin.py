@@ -141,9 +141,9 @@ def test_triton_kernels(chip, build, tmp_path):
     run = run_plugin(build, tmp_path, chip, "--amdgpu-sarif", log, "--amdgpu-autotune=all",
                      INPUTS / "triton_kernels.py", *(f"{CORPUS}/{test}" for test in SAMPLE))
     assert run.returncode == 1, run.stdout + run.stderr
-    for test in ("right", "autograd_and_autotuner", "copies"):
+    for test in ("right", "autograd_and_autotuner", "copies", "parts"):
         assert f"::test_{test} PASSED" in run.stdout, run.stdout
-    for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught"):
+    for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught", "gaps"):
         assert f"::test_{test} FAILED" in run.stdout, run.stdout
     # Triton 3.9 gives atomics of gfx1201 no scope.
     for test in SAMPLE:
@@ -154,6 +154,7 @@ def test_triton_kernels(chip, build, tmp_path):
     assert "the nearest buffer 'x'" in texts["test_out_of_bounds"]
     assert "values = tl.load(x + o, mask=o <= n)" in texts["test_out_of_bounds"]
     assert "buffer 'x, y' of 256 bytes: the memory was never written" in texts["test_never_written"]
+    assert "36 of the 100 elements of the tensor 'out' were never written" in texts["test_gaps"]
     races = [r for r in results if r["properties"]["test"].endswith("test_race")]
     assert races and all(r["ruleId"] == "races" and r["relatedLocations"] for r in races)
     if chip == "gfx1201":

@@ -73,6 +73,7 @@ class Library:
         for name in ("lnbwdSimLastErrorMessage", "lnbwdSimGetFindingsJson",
                      "lnbwdSimGetCheckSummary"):
             getattr(self._library, name).restype = ctypes.c_char_p
+        self._library.lnbwdSimCountUnwritten.restype = ctypes.c_int64
         count = ctypes.c_int()
         self._call("hipGetDeviceCount", ctypes.byref(count))
         self._library.lnbwdSimSetChecks(ctypes.c_uint(checks))
@@ -109,6 +110,14 @@ class Library:
         self._library.lnbwdSimDescribeBuffer(ctypes.c_void_p(pointer), ctypes.c_uint64(size),
                                              name.encode(),
                                              ctypes.c_uint(_UNWRITTEN if unwritten else 0))
+
+    def count_unwritten(self, pointer: int, size: int, element: int) -> tuple[int, int]:
+        """Elements of a buffer that were never written, and the first; below 0: not known."""
+        first = ctypes.c_uint64()
+        count = self._library.lnbwdSimCountUnwritten(
+            ctypes.c_void_p(pointer), ctypes.c_uint64(size), ctypes.c_uint64(element),
+            ctypes.byref(first))
+        return count, first.value
 
     def properties(self) -> Properties:
         """Those of the device."""

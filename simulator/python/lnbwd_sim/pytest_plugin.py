@@ -241,12 +241,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]
     if counted and report.outcome == "passed":
         report.outcome = "failed"
         report.longrepr = "\n".join(finding.describe() for finding in counted)
-    elif counted and call.excinfo is not None and call.excinfo.errisinstance(KernelFault):
-        # The launch and what was found; the frames between belong to Triton.
+    elif counted and call.excinfo is not None:
+        # The launch and what was found; the frames between belong to Triton, or to PyTorch's
+        # assert_close, which wraps exceptions.
         here = [entry for entry in call.excinfo.traceback if entry.path == item.path]
-        if here:
-            report.longrepr = (f"{here[-1].path}:{here[-1].lineno + 1}: "
-                               f"{str(here[-1].statement).strip()}\n{call.excinfo.value}")
+        for error in (call.excinfo.value, call.excinfo.value.__cause__):
+            if here and isinstance(error, KernelFault):
+                report.longrepr = (f"{here[-1].path}:{here[-1].lineno + 1}: "
+                                   f"{str(here[-1].statement).strip()}\n{error}")
     return report
 
 

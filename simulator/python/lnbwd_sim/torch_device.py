@@ -26,6 +26,8 @@ from .library import Library
 
 _DEVICE = torch.device("cuda", 0)
 _MARK = "_lnbwd_sim_buffer"
+_GAPS = "_lnbwd_sim_gaps"
+"""Of a copy: how many elements it has, and what is said of those that nobody has written."""
 
 
 class Buffer:
@@ -33,6 +35,8 @@ class Buffer:
 
     def __init__(self, pointer: int, size: int, written: bool) -> None:
         self.pointer, self.size = pointer, size
+        self.name = ""
+        """What the last kernel calls it that it was an argument of."""
         self.written = written
         """Whether PyTorch may have written it: true of all but fresh ``torch.empty``."""
         self.registered = False
@@ -41,6 +45,7 @@ class Buffer:
 
     def register(self, library: Library, name: str) -> None:
         """Makes it a buffer of the simulator, under the name of an argument."""
+        self.name = name
         if self.registered and self.written and not self._trusted:
             # PyTorch may have written what no kernel has: all of it counts as written.
             self.forget()
@@ -100,6 +105,9 @@ _GETTERS = {getattr(torch.Tensor, name).__get__: name for name in ("device", "is
 _FRESH = {torch.empty, torch.empty_like, torch.empty_strided, torch.empty_permuted,
           torch.Tensor.new_empty, torch.Tensor.new_empty_strided}
 _ALIASING = {torch.as_tensor, torch.asarray}
+# By name: functions that depend on each element, and such that copy each.
+_COMPARING = {"allclose", "equal", "isclose", "item"}
+_COPYING = {"bfloat16", "clone", "contiguous", "detach", "double", "float", "half", "int", "long"}
 # Functions that write none of their arguments.
 _PURE = {"__get__", "__getitem__", "__len__", "as_strided", "clone", "contiguous", "data_ptr",
          "detach", "dim", "element_size", "empty_like", "expand", "expand_as", "flatten",
@@ -116,6 +124,9 @@ class Device(TorchFunctionMode):
     def __init__(self, library: Library) -> None:
         super().__init__()
         self.library = library
+        self.kernel = ""
+        """The last one that was launched."""
+        self.report: Callable[[list[dict[str, Any]], str, tuple[int, ...]], None] | None = None
         self.buffers: weakref.WeakSet[Buffer] = weakref.WeakSet()
         self._scratch: str | None = None
         self._names: dict[Buffer, list[str]] = {}
@@ -156,6 +167,25 @@ class Device(TorchFunctionMode):
         finally:
             self._scratch = None
 
+    def gaps(self, tensor: torch.Tensor) -> str:
+        """What is to be said of elements of a tensor that neither a kernel nor PyTorch has
+        written; empty: nothing, or the tensor is a part of a copy."""
+        storage, buffer = _storage(tensor), self.buffer(tensor)
+        elements, text = getattr(storage, _GAPS, (0, ""))
+        if elements == tensor.numel() or buffer is None or buffer.written \
+                or not buffer.registered or not tensor.is_contiguous():
+            return str(text) if elements == tensor.numel() else ""
+        count, first = self.library.count_unwritten(tensor.data_ptr(), tensor.nbytes,
+                                                    tensor.element_size())
+        return f"{count} of the {tensor.numel()} elements of the tensor '{buffer.name}' were " \
+               f"never written, the first of them element {first}, and are compared or read" \
+            if count > 0 else ""
+
+    def _copy_gaps(self, tensor: torch.Tensor, copy: Any) -> None:
+        text = self.gaps(tensor)
+        if text and isinstance(copy, torch.Tensor) and _storage(copy) is not _storage(tensor):
+            setattr(_storage(copy), _GAPS, (copy.numel(), text))
+
     # What a call of PyTorch does.
 
     def __torch_function__(self, func: Callable[..., Any], types: Sequence[type],
@@ -185,16 +215,24 @@ class Device(TorchFunctionMode):
             _check_index(device)
             kwargs["device"] = "cpu"
         inputs = [t for t in (*_tensors(args), *_tensors(list(kwargs.values())))]
+        if name in _COMPARING and self.report is not None:
+            for text in filter(None, map(self.gaps, inputs)):
+                self.report([{"chip": self.library.chip, "kernel": self.kernel, "check": "memory",
+                              "message": text, "count": 1, "stops": False}], text, ())
         if name not in _PURE:
             for tensor in inputs:
                 buffer = self.buffer(tensor)
                 if buffer is not None:
                     buffer.written = True
+                if hasattr(_storage(tensor), _GAPS) and name not in _COMPARING | _COPYING:
+                    delattr(_storage(tensor), _GAPS)
         if func is torch.Tensor.backward or func is torch.autograd.grad:
             with self._backward(any(self.buffer(t) for t in inputs)):
                 result = func(*args, **kwargs)
         else:
             result = func(*args, **kwargs)
+        if name in _COPYING and inputs:
+            self._copy_gaps(inputs[0], result)
         if wanted is None and not any(self.buffer(t) is not None for t in inputs):
             return result
         if wanted is False:
@@ -241,6 +279,7 @@ class Device(TorchFunctionMode):
         result: torch.Tensor = func(tensor, *rest, **kwargs)
         if target != here and _storage(result) is _storage(tensor):
             result = result.clone()
+        self._copy_gaps(tensor, result)
         if target:
             self.mark(result)
         return result

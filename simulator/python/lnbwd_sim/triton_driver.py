@@ -76,6 +76,7 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
              kernels: dict[str, set[str]]) -> None:
     """Makes the simulator Triton's active driver; ``kernels`` gets what each kernel has."""
     _link_library()
+    device.report = report
 
     class Launcher(HIPLauncher):  # type: ignore[misc]
         """Describes the arguments to the simulator, and reports what a launch found."""
@@ -83,11 +84,13 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
         def __init__(self, src: Any, metadata: Any) -> None:
             super().__init__(src, metadata)
             function = getattr(src, "fn", None)
+            self._name = getattr(metadata, "name", "")
             self._names = getattr(function, "arg_names", [f"argument {k}" for k in range(256)])
 
         def __call__(self, grid_x: int, grid_y: int, grid_z: int, stream: Any, function: Any,
                      kernel_metadata: Any, launch_metadata: Any, enter_hook: Any, exit_hook: Any,
                      *args: Any) -> None:
+            device.kernel = self._name
             device.describe_launch(zip(self._names, args, strict=False))
             try:
                 with device.scratch("scratch"):

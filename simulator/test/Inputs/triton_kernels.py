@@ -67,6 +67,26 @@ def test_autograd_and_autotuner():
     torch.testing.assert_close(x.grad, 2 * weight)
 
 
+def partly_written():
+    x, out = torch.rand(64, device="cuda"), torch.empty(100, device="cuda")
+    add[(1,)](x, x, out, 64, BLOCK=64)
+    return x, out
+
+
+def test_parts():
+    x, out = partly_written()
+    torch.testing.assert_close(out[:64], 2 * x)
+    torch.testing.assert_close(out.cpu()[:64].double(), 2 * x.cpu().double())
+    host = out.cpu()
+    host[64:] = out[64:] = 0
+    assert torch.equal(host, torch.cat([2 * x, out[64:]]).cpu()) and torch.equal(host, out.cpu())
+
+
+def test_gaps():
+    out = partly_written()[1]
+    torch.testing.assert_close(out.cpu().double(), torch.zeros(100).double())
+
+
 def test_copies():
     x = torch.ones(4, device="cuda")
     host = x.cpu()
