@@ -55,8 +55,8 @@ if importlib.util.find_spec("lnbwd_sim") is None:
 
 ORDERS = 6
 """Orders in which a kernel is executed that seems to be as it was."""
-SECONDS = 120
-"""The most that a run of a test may take."""
+SECONDS, INSTRUCTIONS = 120, 1 << 26
+"""The most that a run of a test may take, and a launch, which a check then reports."""
 TRAPS = {"llir": '  call void asm sideeffect "s_trap 2", ""()\n', "amdgcn": "\ts_trap 2\n"}
 
 
@@ -367,7 +367,8 @@ def _forked(work: Callable[[], Any]) -> Any:
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
         with tempfile.TemporaryDirectory() as cache, os.fdopen(writing, "wb") as out:
-            os.environ |= {"TRITON_CACHE_DIR": cache, "TRITON_ALWAYS_COMPILE": "1"}
+            os.environ |= {"TRITON_CACHE_DIR": cache, "TRITON_ALWAYS_COMPILE": "1",
+                           "LNBWD_SIM_MAX_INSTRUCTIONS": str(INSTRUCTIONS)}
             pickle.dump(work(), out)
         os._exit(0)
     os.close(writing)

@@ -178,17 +178,36 @@ def test_triton_corpus(chip, build, tmp_path):
 
 
 @needs_triton
-def test_planted_faults(build, tmp_path):
-    """A barrier removed in the source, in LLVM's IR and in assembly."""
+@pytest.mark.parametrize("fault, most, test, stages", [
+    ("barrier removed", "1", "faults.py::test_rotate[100]", {"source", "llir", "amdgcn"}),
+    # Without the second store what is read is of the reduction before.
+    ("LDS write removed", "2", "tiles.py::test_reduce2d[f32-sum-1-shape3]", {"llir", "amdgcn"})])
+def test_planted_faults(fault, most, test, stages, build, tmp_path):
     log = tmp_path / "log.json"
     subprocess.run(
         [sys.executable, PYTHON.parent / "scripts" / "plant_faults.py", "--chip", "gfx942",
-         "--per-class", "1",
-         "--json", log, "--fault=barrier removed", f"{CORPUS}/faults.py::test_rotate[100]"],
+         "--per-class", most, "--json", log, f"--fault={fault}", f"{CORPUS}/{test}"],
         env=environment(build, TRITON_CACHE_DIR=str(tmp_path / "cache")), check=True)
     entries = json.loads(log.read_text())
-    assert {entry["stage"]: entry["outcome"] for entry in entries} == dict.fromkeys(
-        ("source", "llir", "amdgcn"), "check")
+    assert {(entry["stage"], entry["outcome"]) for entry in entries} == {
+        (stage, "check") for stage in stages}
+
+
+@needs_triton
+def test_places_of_buffers_in_lds():
+    from lnbwd_sim.triton_driver import lds_kept_at
+    text = """#loc = loc(unknown)
+#loc5 = loc("k.py":5:7)
+#loc6 = loc("k.py":6:7)
+#loc7 = loc("q"(#loc5))
+#loc8 = loc(callsite(#loc7 at #loc6))
+    %a = ttg.local_alloc %x : (tensor<8xf16>) -> !ttg.memdesc<8xf16> loc(#loc6)
+    %b = ttg.local_load %a : !ttg.memdesc<8xf16> -> tensor<8xf16> loc(#loc6)
+"""
+    assert lds_kept_at(text) == ""
+    text += "    %c = ttg.local_load %d : !ttg.memdesc<8xf16> -> tensor<8xf16> loc(#loc8)\n"
+    assert lds_kept_at(text) == "5:7,6:7"
+    assert lds_kept_at(text + "amdg.cond_barrier %c") is None
 
 
 def test_places_for_faults():

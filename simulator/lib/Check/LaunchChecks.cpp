@@ -51,6 +51,18 @@ LaunchChecks::LaunchChecks(const Launch &L, const CodeChecks &Code,
       Generation(L.Code->chip().Generation), LdsBanks(L.Code->chip().LdsBanks) {
   allocatedRegisters(L.Code->chip(), *L.TheKernel, VgprLimit, AgprLimit,
                      SgprLimit);
+  if (!L.LdsKeptAt || !memory() || !races())
+    return;
+  for (const Inst *I : TheEffects.MemoryInstructions) {
+    std::vector<SourceFrame> Frames;
+    if (TheEffects.of(I).Space == MemorySpace::Lds)
+      Frames = L.Symbols->sourceFrames(I->Address);
+    UsesLdsOnce.push_back(
+        !Frames.empty() && Frames.front().Line &&
+        L.LdsKeptAt->find("," + std::to_string(Frames.front().Line) + ":" +
+                          std::to_string(Frames.front().Column) + ",") ==
+            std::string::npos);
+  }
 }
 
 WorkgroupChecks::WorkgroupChecks(LaunchChecks &L, unsigned NumWaves,

@@ -59,6 +59,11 @@ struct LaunchChecks {
   unsigned LdsBanks;
   std::mutex Lock; ///< of what follows
   CheckCounts Counts;
+  /// By the number of an instruction: whether it uses LDS as Launch says.
+  std::vector<bool> UsesLdsOnce;
+  bool usesLdsOnce(const Effects &E) const {
+    return E.Use.Id < UsesLdsOnce.size() && UsesLdsOnce[E.Use.Id];
+  }
   bool memory() const { return Checks & LNBWD_SIM_CHECK_MEMORY; }
   bool registers() const { return Checks & LNBWD_SIM_CHECK_REGISTERS; }
   bool races() const { return Checks & LNBWD_SIM_CHECK_RACES; }
@@ -73,7 +78,10 @@ struct LaunchChecks {
 enum LdsContents : uint8_t {
   LdsNeverWritten,
   LdsDefined,
-  LdsUndefined ///< a register was stored there that was not defined
+  LdsUndefined, ///< a register was stored there that was not defined
+  /// From here on: stored for once (Launch) after a number of barriers, twice
+  /// which is added, or read then, one more.
+  LdsForOnce
 };
 
 /// The bytes [Begin, End) of LDS.

@@ -54,11 +54,36 @@ llvm::ArrayRef<LdsRun> lnbwd::sim::ldsRuns(const uint32_t *A, uint64_t Mask,
   return {Runs, Count};
 }
 
+/// Barriers are counted modulo this, and what is stored for once counts as
+/// never written after so many more: Triton's histograms set bins to zero, add
+/// to them and read them.
+constexpr unsigned Round = (256 - LdsForOnce) / 2, MostBarriers = 2;
+
+void LdsChecker::start(const Effects &E) {
+  Once = L.usesLdsOnce(E);
+  Now = WG.Barriers.Signals[W.Index] % Round;
+}
+
+/// Whether a byte is defined for a read, which is noted.
+bool LdsChecker::isThere(uint8_t &Known) const {
+  if (Known < LdsForOnce || !Once)
+    return Known != LdsNeverWritten && Known != LdsUndefined;
+  const unsigned At = Known - LdsForOnce, Age = (Now + Round - At / 2) % Round;
+  if (Age > (At & 1 ? 0 : MostBarriers))
+    return false;
+  Known = uint8_t(LdsForOnce + 2 * Now + 1);
+  return true;
+}
+
+uint8_t LdsChecker::stored() const {
+  return Once ? uint8_t(LdsForOnce + 2 * Now) : uint8_t(LdsDefined);
+}
+
 /// The bytes that hold nothing defined, of 16 at most.
-static uint32_t missingBytes(const uint8_t *Written, unsigned Bytes) {
+uint32_t LdsChecker::missingBytes(uint8_t *Known, unsigned Bytes) const {
   uint32_t Missing = 0;
   for (unsigned K = 0; K < Bytes; ++K)
-    Missing |= uint32_t(Written[K] != LdsDefined) << K;
+    Missing |= uint32_t(!isThere(Known[K])) << K;
   return Missing;
 }
 
@@ -70,7 +95,11 @@ bool LdsChecker::isPadding(uint32_t Address, unsigned Bytes) const {
     if (WG.Written[Address + K] != LdsNeverWritten)
       return true;
   return Bytes < 4 && Dword + 4 <= WG.Written.size() &&
-         missingBytes(&WG.Written[Dword], 4) != 15;
+         std::any_of(
+             &WG.Written[Dword], &WG.Written[Dword] + 4,
+             [](uint8_t K) {
+               return K != LdsNeverWritten && K != LdsUndefined;
+             });
 }
 
 /// Compilers load early what only one side of a condition needs, and then drop
@@ -102,20 +131,22 @@ bool LdsChecker::access(const Inst *I, uint32_t Address, unsigned Bytes,
     uint8_t *Known = &WG.Written[Address];
     if (Access != MemoryAccess::Store) {
       Missing = missingBytes(Known, Bytes);
-      Fresh = Missing && !isPadding(Address, Bytes);
-      SoFar = Fresh && WG.Barriers.othersRun(W.Index);
+      Used = Missing && Known[__builtin_ctz(Missing)] >= LdsForOnce;
+      Fresh = Missing && (Used || !isPadding(Address, Bytes));
+      SoFar = Fresh && !Used && WG.Barriers.othersRun(W.Index);
       const bool Followed = L.registers() && Access == MemoryAccess::Load &&
-                            (!Fresh || isFollowed(I, Bytes));
+                            (Used || !Fresh || isFollowed(I, Bytes));
       if (Missing && !Followed)
         return Fault(Address + uint32_t(__builtin_ctz(Missing)),
-                     std::string("the memory was never written by this "
-                                 "workgroup") +
+                     std::string(Used ? LdsUsedText
+                                      : "the memory was never written by this "
+                                        "workgroup") +
                          (SoFar ? " so far; if another wave is to write it, a "
                                   "barrier between the two is missing"
                                 : ""));
     }
     if (Access != MemoryAccess::Load)
-      std::memset(Known, LdsDefined, Bytes);
+      std::memset(Known, stored(), Bytes);
   }
   return true;
 }
@@ -125,13 +156,23 @@ bool LdsChecker::isPlain(llvm::ArrayRef<LdsRun> Runs, MemoryAccess Access) {
     return false;
   if (!L.memory())
     return true;
+  // Bytes side by side mostly hold the same.
+  uint8_t Before = LdsDefined, After = LdsDefined;
   for (const LdsRun &R : Runs) {
     uint8_t *Known = &WG.Written[R.Address];
-    if (Access == MemoryAccess::Store)
-      std::memset(Known, LdsDefined, R.Bytes);
-    else if (!std::all_of(Known, Known + R.Bytes,
-                          [](uint8_t K) { return K == LdsDefined; }))
-      return false;
+    if (Access == MemoryAccess::Store) {
+      std::memset(Known, stored(), R.Bytes);
+      continue;
+    }
+    for (uint8_t *End = Known + R.Bytes; Known != End; ++Known) {
+      if (*Known != Before) {
+        Before = *Known;
+        if (!isThere(*Known))
+          return false;
+        After = Access == MemoryAccess::Atomic ? stored() : *Known;
+      }
+      *Known = After;
+    }
   }
   return true;
 }

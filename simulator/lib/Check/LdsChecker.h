@@ -33,10 +33,17 @@ struct LdsRun {
 llvm::ArrayRef<LdsRun> ldsRuns(const uint32_t *A, uint64_t Mask, unsigned Bytes,
                                bool IsLoad, LdsRun (&Runs)[64], bool &Apart);
 
+/// What is said of a byte that ought to have been stored again.
+inline constexpr const char *LdsUsedText =
+    "what it holds is of an earlier operation: it was stored, and perhaps "
+    "read, before other barriers than the last one";
+
 /// What a wave does to LDS.
 class LdsChecker {
 public:
   LdsChecker(WorkgroupChecks &WG, Wave &W) : L(WG.L), WG(WG), W(W) {}
+  /// Before an instruction that accesses LDS.
+  void start(const Effects &E);
   /// One lane's access. False: the wave has been stopped.
   bool access(const Inst *I, uint32_t Address, unsigned Bytes, unsigned Lane,
               MemoryAccess Access);
@@ -49,6 +56,7 @@ public:
   uint32_t Missing = 0; ///< bytes of the lane's load that nobody has written
   bool Fresh = false;   ///< nor has anybody written any beside them
   bool SoFar = false;   ///< others may do so later
+  bool Used = false;    ///< or it was read before an earlier barrier
   std::vector<LdsPiece> Filled; ///< by the present load to LDS
 
 private:
@@ -60,10 +68,15 @@ private:
     uint32_t A[64] = {};
   };
   bool isPadding(uint32_t Address, unsigned Bytes) const;
+  bool isThere(uint8_t &Known) const;
+  uint8_t stored() const; ///< what bytes hold that are stored now
+  uint32_t missingBytes(uint8_t *Known, unsigned Bytes) const;
 
   LaunchChecks &L;
   WorkgroupChecks &WG;
   Wave &W;
+  bool Once = false;       ///< the present instruction uses LDS as Launch says
+  unsigned Now = 0;        ///< barriers that the wave has signalled
   BankPattern Patterns[8]; ///< the latest ones of some instructions
 };
 

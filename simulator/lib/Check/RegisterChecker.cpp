@@ -90,7 +90,7 @@ bool RegisterChecker::checkRaces(const Effects &E, uint64_t Lanes) {
 bool RegisterChecker::awaitUse(const AccessRange &R, unsigned From, unsigned To,
                                const Inst *Other, const std::string &Group,
                                llvm::function_ref<std::string()> Text) {
-  if (!L.registers() || RacesMatter || (Incomplete && !LoadRaces))
+  if (!L.registers() || RacesMatter || (Incomplete && LoadFrom != Origin::Race))
     return false;
   auto Known = llvm::find_if(
       Races, [&](const Race &K) { return K.I == R.I && K.Group == Group; });
@@ -98,9 +98,8 @@ bool RegisterChecker::awaitUse(const AccessRange &R, unsigned From, unsigned To,
     Known = Races.insert(Known, {R.I, Other, int(From), Group, Text(), 0});
   ++Known->Count;
   for (unsigned Lane = From; Lane < To; ++Lane)
-    loadedMissing(Lane, (1u << R.LaneBytes) - 1, MemorySpace::Global,
-                  R.Address);
-  LoadRaces = true;
+    loadedMissing(Lane, (1u << R.LaneBytes) - 1, MemorySpace::Global, R.Address,
+                  /*Fresh=*/true, /*SoFar=*/false, Origin::Race);
   return true;
 }
 
@@ -251,13 +250,14 @@ uint32_t RegisterChecker::missingBytes(const Inst *I, const Effects &E,
 
 void RegisterChecker::loadedMissing(unsigned Lane, uint32_t Bytes,
                                     MemorySpace Space, uint64_t Address,
-                                    bool Fresh, bool SoFar) {
+                                    bool Fresh, bool SoFar, Origin From) {
   if (!(Incomplete >> Lane & 1))
     LoadMissing[Lane] = 0;
   if (!Incomplete) {
     LoadSpace = Space;
     LoadAddress = Address;
-    LoadFresh = LoadSoFar = LoadRaces = false;
+    LoadFresh = LoadSoFar = false;
+    LoadFrom = From;
   }
   LoadFresh |= Fresh;
   LoadSoFar |= SoFar;
@@ -317,10 +317,8 @@ void RegisterChecker::loaded(const Inst *I, const Effects &E) {
     Vectors.set(Row, Exec & ~Partial, ~0ull);
     Vectors.set(Row, Partial, Missing);
     if (FromMemory)
-      Why[Row] = {I,           uint16_t(Row),
-                  false,       LoadRaces ? Origin::Race : Origin::Memory,
-                  LoadSpace,   !LoadFresh && !LoadRaces,
-                  LoadAddress, LoadSoFar};
+      Why[Row] = {I,         uint16_t(Row), false,       LoadFrom,
+                  LoadSpace, !LoadFresh,    LoadAddress, LoadSoFar};
   }
   for (const RegisterSpan &To : E.ScalarWrite)
     for (unsigned K = 0; K < To.Count; ++K) {

@@ -34,6 +34,14 @@ uint32_t sdwaField(Sdwa Sel);
 /// false if it has stopped the wave.
 class RegisterChecker {
 public:
+  enum class Origin : uint8_t {
+    NeverWritten,
+    Memory,       ///< loaded from memory that was never written
+    UsedLds,      ///< loaded from LDS that others have read (Launch)
+    InactiveLane, ///< taken from a lane that was not active
+    Race          ///< loaded while another wave stored there
+  };
+
   RegisterChecker(LaunchChecks &L, Wave &W) : L(L), W(W) {}
   /// A new wave starts with the first scalar and vector registers set.
   void start(unsigned ScalarsSet, unsigned VectorsSet);
@@ -56,7 +64,8 @@ public:
   /// global memory, LDS or scratch. Fresh: nothing beside them has been written
   /// either; SoFar: another wave may do so later.
   void loadedMissing(unsigned Lane, uint32_t Bytes, MemorySpace Space,
-                     uint64_t Address, bool Fresh = false, bool SoFar = false);
+                     uint64_t Address, bool Fresh = false, bool SoFar = false,
+                     Origin From = Origin::Memory);
   /// Of the present scalar load the dwords of the mask were never written.
   void scalarLoadedMissing(uint32_t Dwords, uint64_t Address);
   /// An instruction that accesses memory has written its results.
@@ -78,12 +87,6 @@ public:
                         unsigned Lane) const;
 
 private:
-  enum class Origin : uint8_t {
-    NeverWritten,
-    Memory,       ///< loaded from memory that was never written
-    InactiveLane, ///< taken from a lane that was not active
-    Race          ///< loaded while another wave stored there
-  };
   struct Source { ///< why a register is not defined
     const Inst *I = nullptr;
     uint16_t Register = 0;
@@ -185,7 +188,8 @@ private:
   std::vector<PartialByte> LoadBits;
   uint32_t ScalarLoadMissing = 0;
   MemorySpace LoadSpace = MemorySpace::None;
-  bool LoadFresh = false, LoadSoFar = false, LoadRaces = false;
+  bool LoadFresh = false, LoadSoFar = false;
+  Origin LoadFrom = Origin::Memory;
   uint64_t LoadAddress = 0;
   struct Race { ///< what is said of it, and how often
     const Inst *I, *Other;

@@ -14,6 +14,7 @@
 
 #include "Check/RegisterChecker.h"
 
+#include "Check/LdsChecker.h"
 #include "Core/Execution.h"
 
 using namespace lnbwd::sim;
@@ -69,6 +70,10 @@ std::string RegisterChecker::explain(const Source &S, unsigned Register,
            (S.I->Class == InstClass::LDS
                 ? " (hardware gives 0 there; HIP's shuffles promise nothing)"
                 : "");
+  case Origin::UsedLds:
+    return Name + " depends on " + Other + ", which was loaded from byte " +
+           std::to_string(S.Address) + " of LDS at " + Place + "; " +
+           LdsUsedText;
   case Origin::Memory:
     if (S.Space == MemorySpace::Scratch)
       return Name + " depends on " + Other +

@@ -196,7 +196,9 @@ bool WaveChecker::ldsRange(const Inst *I, uint32_t Address, unsigned Bytes,
     return false;
   if (__builtin_expect(Lds.Missing != 0, 0))
     Registers.loadedMissing(Lane, Lds.Missing << LdsPart * Bytes,
-                            MemorySpace::Lds, Address, Lds.Fresh, Lds.SoFar);
+                            MemorySpace::Lds, Address, Lds.Fresh, Lds.SoFar,
+                            Lds.Used ? RegisterChecker::Origin::UsedLds
+                                     : RegisterChecker::Origin::Memory);
   return true;
 }
 
@@ -232,6 +234,7 @@ bool WaveChecker::ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,
                             unsigned Bytes) {
   MemoryAccess Access = Current->ToLds ? MemoryAccess::Store : Current->Access;
   IsPrivate = false;
+  Lds.start(*Current);
   LdsRun Buffer[64];
   bool Apart;
   const llvm::ArrayRef<LdsRun> Runs =
@@ -277,6 +280,7 @@ bool WaveChecker::ldsLanes(const Inst *I, const uint32_t *A, uint64_t Mask,
 
 bool WaveChecker::flatLds(const Inst *I, uint32_t Address, unsigned Bytes,
                           unsigned Lane) {
+  Lds.start(*Current);
   if (!ldsRange(I, Address, Bytes, Lane, Current->Access))
     return false;
   AccessRange R;

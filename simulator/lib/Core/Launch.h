@@ -25,6 +25,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -122,6 +123,9 @@ struct Launch {
   LaunchObserver *Observer = nullptr; ///< null if nobody looks
   /// How many different findings to gather before the launch is stopped.
   unsigned MostFindings = 1;
+  /// LDS is used as lnbwdSimDescribeLds says, but for the accesses of these
+  /// places in the source: ",LINE:COLUMN,LINE:COLUMN,".
+  std::optional<std::string> LdsKeptAt;
   /// The numbers of the workgroups to execute, in this order; empty: all.
   std::vector<uint64_t> Only;
 

@@ -251,6 +251,7 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
     L.Shuffle = state().Shuffle;
     OtherOrders = state().OtherOrders;
     L.MostFindings = state().MostFindings;
+    L.LdsKeptAt = state().LdsKeptAt;
   }
   if (Checks & LNBWD_SIM_CHECK_LIMITS)
     Problem = checkKernelLimits(Chip, K, L.Block, Lds);

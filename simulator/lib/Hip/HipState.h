@@ -123,6 +123,7 @@ struct HipState {
   std::string Summary;         ///< of the last checked launch
   std::string Findings = "[]"; ///< of the last launch, as JSON
   bool OtherOrders = true;     ///< for checked launches, besides the usual one
+  std::optional<std::string> LdsKeptAt; ///< of Launch
 };
 
 HipState &state();

@@ -77,6 +77,13 @@ int lnbwdSimDescribeBuffer(const void *Pointer, uint64_t Bytes,
   return Good ? 0 : -1;
 }
 
+void lnbwdSimDescribeLds(const char *Others) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  state().LdsKeptAt.reset();
+  if (Others)
+    state().LdsKeptAt = std::string(",") + Others + ",";
+}
+
 int64_t lnbwdSimCountUnwritten(const void *Pointer, uint64_t Bytes,
                                uint64_t ElementBytes, uint64_t *First) {
   std::lock_guard<std::mutex> Guard(state().Lock);

@@ -72,11 +72,36 @@ def mnemonics(assembly: str) -> set[str]:
             for name in _INSTRUCTION.findall(assembly)}
 
 
+def lds_kept_at(ttgir: str) -> str | None:
+    """The places in the source whose operations have buffers in LDS, by a kernel's TTGIR, for
+    ``Library.describe_lds``. All others read what they have stored themselves, one barrier
+    later, or two; None: waves may go through barriers on paths of their own, so that one cannot say.
+    """
+    if re.search(r"warp_specialize|warp_pipeline|cond_barrier", ttgir):
+        return None
+    # Such a pair does what convert_layout does.
+    ttgir = re.sub(r"^ *(%\w+) = ttg\.local_alloc %.*\n *%\w+ = ttg\.local_load \1 .*\n", "", ttgir,
+                   flags=re.M)
+    known = dict(re.findall(r"^(#loc\d*) = (loc\(.*\))$", ttgir, re.M))
+    places: set[str] = set()
+    left = [loc for line in ttgir.splitlines() if "memdesc" in line
+            for loc in re.findall(r"loc\((#loc\d*)\)", line)]
+    seen = set(left)
+    while left:
+        text = known.get(left.pop(), "")
+        places.update(re.findall(r'":(\d+:\d+)', text))
+        new = set(re.findall(r"#loc\d*", text)) - seen
+        seen |= new
+        left += new
+    return ",".join(sorted(places))
+
+
 def activate(library: Library, device: Device, report: Report, rounds: AutotuneRounds,
              kernels: dict[str, set[str]]) -> None:
     """Makes the simulator Triton's active driver; ``kernels`` gets what each kernel has."""
     _link_library()
     device.report = report
+    kept_at: dict[Any, str | None] = {}
 
     class Launcher(HIPLauncher):  # type: ignore[misc]
         """Describes the arguments to the simulator, and reports what a launch found."""
@@ -91,6 +116,7 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                      kernel_metadata: Any, launch_metadata: Any, enter_hook: Any, exit_hook: Any,
                      *args: Any) -> None:
             device.kernel = self._name
+            library.describe_lds(kept_at.get(function))
             device.describe_launch(zip(self._names, args, strict=False))
             try:
                 with device.scratch("scratch"):
@@ -126,6 +152,8 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
 
     def loaded(module: Any, function: Any, name: str, files: dict[str, str], digest: str) -> None:
         for file, path in files.items():
+            if file.endswith(".ttgir"):
+                kept_at[function] = lds_kept_at(pathlib.Path(path).read_text(encoding="utf-8"))
             if file.endswith(".amdgcn"):
                 kernels.setdefault(name, set()).update(
                     mnemonics(pathlib.Path(path).read_text(encoding="utf-8")))

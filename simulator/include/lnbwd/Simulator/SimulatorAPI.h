@@ -124,6 +124,14 @@ enum {
 int lnbwdSimDescribeBuffer(const void *pointer, uint64_t bytes,
                            const char *name, unsigned flags);
 
+/** Says of the checked launches that follow how they use LDS: what is stored
+ *  there is read before the third barrier after it, and not again once there
+ *  has been a barrier after a read; then it counts as never written. That takes
+ *  line tables and LNBWD_SIM_CHECK_RACES. `others` are the places in the source, as
+ *  "LINE:COLUMN" with commas, whose accesses are not like that. Null: nothing
+ *  is known, which is the default. */
+void lnbwdSimDescribeLds(const char *others);
+
 /** How many of the elements of `element_bytes` bytes from `pointer` on have a
  *  byte that neither a kernel nor the host has written since the buffer was
  *  allocated or described as LNBWD_SIM_BUFFER_UNWRITTEN; `first`, if not null,
