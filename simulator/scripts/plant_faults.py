@@ -55,7 +55,7 @@ if importlib.util.find_spec("lnbwd_sim") is None:
 
 ORDERS = 6
 """Orders in which a kernel is executed that seems to be as it was."""
-SECONDS, INSTRUCTIONS = 120, 1 << 26
+SECONDS, INSTRUCTIONS = 120, 1 << 23
 """The most that a run of a test may take, and a launch, which a check then reports."""
 TRAPS = {"llir": '  call void asm sideeffect "s_trap 2", ""()\n', "amdgcn": "\ts_trap 2\n"}
 
