@@ -180,8 +180,11 @@ def test_triton_corpus(chip, build, tmp_path):
 @needs_triton
 @pytest.mark.parametrize("fault, most, test, stages", [
     ("barrier removed", "1", "faults.py::test_rotate[100]", {"source", "llir", "amdgcn"}),
-    # Without the second store what is read is of the reduction before.
-    ("LDS write removed", "2", "tiles.py::test_reduce2d[f32-sum-1-shape3]", {"llir", "amdgcn"})])
+    # Without the second store what is read is of the reduction before, or of the loop's last
+    # iteration.
+    ("LDS write removed", "2", "tiles.py::test_reduce2d[f32-sum-1-shape3]", {"llir", "amdgcn"}),
+    ("LDS write removed", "1", "products.py::test_matmul_transposed[f32-1-1]",
+     {"llir", "amdgcn"})])
 def test_planted_faults(fault, most, test, stages, build, tmp_path):
     log = tmp_path / "log.json"
     subprocess.run(
@@ -194,20 +197,30 @@ def test_planted_faults(fault, most, test, stages, build, tmp_path):
 
 
 @needs_triton
-def test_places_of_buffers_in_lds():
-    from lnbwd_sim.triton_driver import lds_kept_at
-    text = """#loc = loc(unknown)
-#loc5 = loc("k.py":5:7)
+def test_use_of_lds():
+    from lnbwd_sim.triton_driver import use_of_lds
+    places = """#loc5 = loc("k.py":5:7)
 #loc6 = loc("k.py":6:7)
 #loc7 = loc("q"(#loc5))
 #loc8 = loc(callsite(#loc7 at #loc6))
-    %a = ttg.local_alloc %x : (tensor<8xf16>) -> !ttg.memdesc<8xf16> loc(#loc6)
+"""
+    pair = """    %a = ttg.local_alloc %x : (tensor<8xf16>) -> !ttg.memdesc<8xf16> loc(#loc6)
     %b = ttg.local_load %a : !ttg.memdesc<8xf16> -> tensor<8xf16> loc(#loc6)
 """
-    assert lds_kept_at(text) == ""
-    text += "    %c = ttg.local_load %d : !ttg.memdesc<8xf16> -> tensor<8xf16> loc(#loc8)\n"
-    assert lds_kept_at(text) == "5:7,6:7"
-    assert lds_kept_at(text + "amdg.cond_barrier %c") is None
+    assert use_of_lds(places + pair) == ("", True)
+    loop = """    %r:2 = scf.for %i = %c iter_args(%s = %t, %m = %n) -> (!ttg.memdesc<1xf16>) {
+      %e = ttg.local_load %m : !ttg.memdesc<8xf16> -> tensor<8xf16> loc(#loc8)
+      %f = ttg.memdesc_index %o[%i] : !ttg.memdesc<1x8xf16> -> !ttg.memdesc<8xf16> loc(#loc8)
+      scf.yield %e, %f : tensor<8xf16>, !ttg.memdesc<8xf16> loc(#loc8)
+    }
+    %g = ttg.local_load %r#1 : !ttg.memdesc<8xf16> -> tensor<8xf16> loc(#loc8)
+"""
+    assert use_of_lds(places + pair + loop) == ("5:7,6:7", True)
+    # Read in each iteration, twice, of a part that may be the same, by an operation not known.
+    for change in (("yield %e, %f", "yield %e, %m"), ("%r#1 ", "%m "), ("load %m", "load %f"),
+                   ("load %m", "load %t"), ("memdesc_index", "memdesc_trans")):
+        assert use_of_lds(places + loop.replace(*change)) == ("5:7,6:7", False), change
+    assert use_of_lds(places + pair + "amdg.cond_barrier %c") == (None, False)
 
 
 def test_places_for_faults():

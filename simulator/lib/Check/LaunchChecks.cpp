@@ -57,11 +57,15 @@ LaunchChecks::LaunchChecks(const Launch &L, const CodeChecks &Code,
     std::vector<SourceFrame> Frames;
     if (TheEffects.of(I).Space == MemorySpace::Lds)
       Frames = L.Symbols->sourceFrames(I->Address);
-    UsesLdsOnce.push_back(
-        !Frames.empty() && Frames.front().Line &&
-        L.LdsKeptAt->find("," + std::to_string(Frames.front().Line) + ":" +
-                          std::to_string(Frames.front().Column) + ",") ==
-            std::string::npos);
+    const bool Known = !Frames.empty() && Frames.front().Line;
+    const bool IsKept =
+        Known && L.LdsKeptAt->find("," + std::to_string(Frames.front().Line) +
+                                   ":" + std::to_string(Frames.front().Column) +
+                                   ",") != std::string::npos;
+    LdsUses.push_back(!Known             ? LdsUse::Unknown
+                      : !IsKept          ? LdsUse::Soon
+                      : L.LdsKeptForOnce ? LdsUse::Later
+                                         : LdsUse::Unknown);
   }
 }
 

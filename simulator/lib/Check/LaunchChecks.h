@@ -31,6 +31,10 @@
 
 namespace lnbwd::sim {
 
+/// When what is stored in LDS is read: nobody knows, before long, or some time
+/// later; but in the last two cases not again behind a barrier.
+enum class LdsUse : uint8_t { Unknown, Soon, Later };
+
 /// What all waves of a checked launch share.
 struct LaunchChecks {
   LaunchChecks(const Launch &L, const CodeChecks &Code, unsigned Checks);
@@ -59,10 +63,10 @@ struct LaunchChecks {
   unsigned LdsBanks;
   std::mutex Lock; ///< of what follows
   CheckCounts Counts;
-  /// By the number of an instruction: whether it uses LDS as Launch says.
-  std::vector<bool> UsesLdsOnce;
-  bool usesLdsOnce(const Effects &E) const {
-    return E.Use.Id < UsesLdsOnce.size() && UsesLdsOnce[E.Use.Id];
+  /// By the number of an instruction, as Launch says.
+  std::vector<LdsUse> LdsUses;
+  LdsUse ldsUse(const Effects &E) const {
+    return E.Use.Id < LdsUses.size() ? LdsUses[E.Use.Id] : LdsUse::Unknown;
   }
   bool memory() const { return Checks & LNBWD_SIM_CHECK_MEMORY; }
   bool registers() const { return Checks & LNBWD_SIM_CHECK_REGISTERS; }
@@ -79,8 +83,8 @@ enum LdsContents : uint8_t {
   LdsNeverWritten,
   LdsDefined,
   LdsUndefined, ///< a register was stored there that was not defined
-  /// From here on: stored for once (Launch) after a number of barriers, twice
-  /// which is added, or read then, one more.
+  /// From here on: stored for Soon or Later after a number of barriers, or read
+  /// then (LdsChecker).
   LdsForOnce
 };
 

@@ -54,29 +54,29 @@ llvm::ArrayRef<LdsRun> lnbwd::sim::ldsRuns(const uint32_t *A, uint64_t Mask,
   return {Runs, Count};
 }
 
-/// Barriers are counted modulo this, and what is stored for once counts as
+/// Barriers are counted modulo this, and what is stored for Soon counts as
 /// never written after so many more: Triton's histograms set bins to zero, add
 /// to them and read them.
-constexpr unsigned Round = (256 - LdsForOnce) / 2, MostBarriers = 2;
+constexpr unsigned Round = (256 - LdsForOnce) / 4, MostBarriers = 2;
 
 void LdsChecker::start(const Effects &E) {
-  Once = L.usesLdsOnce(E);
-  Now = WG.Barriers.Signals[W.Index] % Round;
+  const LdsUse Use = L.ldsUse(E);
+  const unsigned Now = WG.Barriers.Signals[W.Index] % Round;
+  Stored = Use == LdsUse::Unknown
+               ? uint8_t(LdsDefined)
+               : uint8_t(LdsForOnce + 4 * Now + (Use == LdsUse::Later ? 2 : 0));
 }
 
 /// Whether a byte is defined for a read, which is noted.
 bool LdsChecker::isThere(uint8_t &Known) const {
-  if (Known < LdsForOnce || !Once)
+  const unsigned Was = Known - LdsForOnce, Is = Stored - LdsForOnce;
+  if (Known < LdsForOnce || Stored < LdsForOnce || ((Was ^ Is) & 2))
     return Known != LdsNeverWritten && Known != LdsUndefined;
-  const unsigned At = Known - LdsForOnce, Age = (Now + Round - At / 2) % Round;
-  if (Age > (At & 1 ? 0 : MostBarriers))
+  const unsigned Age = (Is / 4 + Round - Was / 4) % Round;
+  if (Was & 1 ? Age > 0 : Age > MostBarriers && !(Is & 2))
     return false;
-  Known = uint8_t(LdsForOnce + 2 * Now + 1);
+  Known = Stored + 1;
   return true;
-}
-
-uint8_t LdsChecker::stored() const {
-  return Once ? uint8_t(LdsForOnce + 2 * Now) : uint8_t(LdsDefined);
 }
 
 /// The bytes that hold nothing defined, of 16 at most.
@@ -146,7 +146,7 @@ bool LdsChecker::access(const Inst *I, uint32_t Address, unsigned Bytes,
                                 : ""));
     }
     if (Access != MemoryAccess::Load)
-      std::memset(Known, stored(), Bytes);
+      std::memset(Known, Stored, Bytes);
   }
   return true;
 }
@@ -161,7 +161,7 @@ bool LdsChecker::isPlain(llvm::ArrayRef<LdsRun> Runs, MemoryAccess Access) {
   for (const LdsRun &R : Runs) {
     uint8_t *Known = &WG.Written[R.Address];
     if (Access == MemoryAccess::Store) {
-      std::memset(Known, stored(), R.Bytes);
+      std::memset(Known, Stored, R.Bytes);
       continue;
     }
     for (uint8_t *End = Known + R.Bytes; Known != End; ++Known) {
@@ -169,7 +169,7 @@ bool LdsChecker::isPlain(llvm::ArrayRef<LdsRun> Runs, MemoryAccess Access) {
         Before = *Known;
         if (!isThere(*Known))
           return false;
-        After = Access == MemoryAccess::Atomic ? stored() : *Known;
+        After = Access == MemoryAccess::Atomic ? Stored : *Known;
       }
       *Known = After;
     }

@@ -69,15 +69,13 @@ private:
   };
   bool isPadding(uint32_t Address, unsigned Bytes) const;
   bool isThere(uint8_t &Known) const;
-  uint8_t stored() const; ///< what bytes hold that are stored now
   uint32_t missingBytes(uint8_t *Known, unsigned Bytes) const;
 
   LaunchChecks &L;
   WorkgroupChecks &WG;
   Wave &W;
-  bool Once = false;       ///< the present instruction uses LDS as Launch says
-  unsigned Now = 0;        ///< barriers that the wave has signalled
-  BankPattern Patterns[8]; ///< the latest ones of some instructions
+  uint8_t Stored = LdsDefined; ///< in Written, by the present instruction
+  BankPattern Patterns[8];     ///< the latest ones of some instructions
 };
 
 } // namespace lnbwd::sim

@@ -126,6 +126,7 @@ struct Launch {
   /// LDS is used as lnbwdSimDescribeLds says, but for the accesses of these
   /// places in the source: ",LINE:COLUMN,LINE:COLUMN,".
   std::optional<std::string> LdsKeptAt;
+  bool LdsKeptForOnce = false;
   /// The numbers of the workgroups to execute, in this order; empty: all.
   std::vector<uint64_t> Only;
 

@@ -252,6 +252,7 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
     OtherOrders = state().OtherOrders;
     L.MostFindings = state().MostFindings;
     L.LdsKeptAt = state().LdsKeptAt;
+    L.LdsKeptForOnce = state().LdsKeptForOnce;
   }
   if (Checks & LNBWD_SIM_CHECK_LIMITS)
     Problem = checkKernelLimits(Chip, K, L.Block, Lds);

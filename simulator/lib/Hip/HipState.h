@@ -124,6 +124,7 @@ struct HipState {
   std::string Findings = "[]"; ///< of the last launch, as JSON
   bool OtherOrders = true;     ///< for checked launches, besides the usual one
   std::optional<std::string> LdsKeptAt; ///< of Launch
+  bool LdsKeptForOnce = false;
 };
 
 HipState &state();

@@ -77,11 +77,12 @@ int lnbwdSimDescribeBuffer(const void *Pointer, uint64_t Bytes,
   return Good ? 0 : -1;
 }
 
-void lnbwdSimDescribeLds(const char *Others) {
+void lnbwdSimDescribeLds(const char *Others, int Once) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   state().LdsKeptAt.reset();
   if (Others)
     state().LdsKeptAt = std::string(",") + Others + ",";
+  state().LdsKeptForOnce = Once != 0;
 }
 
 int64_t lnbwdSimCountUnwritten(const void *Pointer, uint64_t Bytes,

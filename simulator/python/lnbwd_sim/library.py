@@ -111,9 +111,10 @@ class Library:
                                              name.encode(),
                                              ctypes.c_uint(_UNWRITTEN if unwritten else 0))
 
-    def describe_lds(self, others: str | None) -> None:
+    def describe_lds(self, others: str | None, once: bool = False) -> None:
         """How the launches that follow use LDS (lnbwdSimDescribeLds)."""
-        self._library.lnbwdSimDescribeLds(None if others is None else others.encode())
+        self._library.lnbwdSimDescribeLds(None if others is None else others.encode(),
+                                          ctypes.c_int(once))
 
     def count_unwritten(self, pointer: int, size: int, element: int) -> tuple[int, int]:
         """Elements of a buffer that were never written, and the first; below 0: not known."""

@@ -72,20 +72,40 @@ def mnemonics(assembly: str) -> set[str]:
             for name in _INSTRUCTION.findall(assembly)}
 
 
-def lds_kept_at(ttgir: str) -> str | None:
-    """The places in the source whose operations have buffers in LDS, by a kernel's TTGIR, for
-    ``Library.describe_lds``. All others read what they have stored themselves, one barrier
-    later, or two; None: waves may go through barriers on paths of their own, so that one cannot say.
+_ON_BUFFERS = re.compile(r" *(%[\w:]+ = )?(ttg\.(local_(alloc|load|store|dealloc)|memdesc_index)|"
+                         r"scf\.(for|yield)) ")
+
+
+def _reads_once(ttgir: str, lines: list[str]) -> bool:
+    """Whether each load from a buffer in LDS is the only one of what was stored there last: of an
+    argument of the loop around it, which another iteration does not get, of a loop's result, or of
+    a buffer that is made beside it."""
+    yields = "".join(re.findall(r"^ *scf\.yield .*", ttgir, re.M))
+    loads = re.findall(r"^( *)%\w+ = ttg\.local_load (%\w+)(#\d+)? ", ttgir, re.M)
+    if not all(map(_ON_BUFFERS.match, lines)) or len(set(loads)) < len(loads):
+        return False
+    for indent, name, result in loads:
+        made = rf"^{indent}{name}:\d+ = scf\.for " if result else \
+            rf"^{indent}{name} = ttg\.local_alloc %|^{indent[2:]}%\S+ = scf\.for .*[( ]{name} = "
+        if not re.search(made, ttgir, re.M) or re.search(rf"{name}{result}\b", yields):
+            return False
+    return True
+
+
+def use_of_lds(ttgir: str) -> tuple[str | None, bool]:
+    """What ``Library.describe_lds`` is told of a kernel: the places in the source whose operations
+    have buffers in LDS. All others read what they have stored themselves, one barrier later, or
+    two. None: waves may go through barriers on paths of their own, so that one cannot say.
     """
     if re.search(r"warp_specialize|warp_pipeline|cond_barrier", ttgir):
-        return None
+        return None, False
     # Such a pair does what convert_layout does.
     ttgir = re.sub(r"^ *(%\w+) = ttg\.local_alloc %.*\n *%\w+ = ttg\.local_load \1 .*\n", "", ttgir,
                    flags=re.M)
     known = dict(re.findall(r"^(#loc\d*) = (loc\(.*\))$", ttgir, re.M))
     places: set[str] = set()
-    left = [loc for line in ttgir.splitlines() if "memdesc" in line
-            for loc in re.findall(r"loc\((#loc\d*)\)", line)]
+    lines = [line for line in ttgir.splitlines() if "memdesc" in line]
+    left = [loc for line in lines for loc in re.findall(r"loc\((#loc\d*)\)", line)]
     seen = set(left)
     while left:
         text = known.get(left.pop(), "")
@@ -93,7 +113,7 @@ def lds_kept_at(ttgir: str) -> str | None:
         new = set(re.findall(r"#loc\d*", text)) - seen
         seen |= new
         left += new
-    return ",".join(sorted(places))
+    return ",".join(sorted(places)), _reads_once(ttgir, lines)
 
 
 def activate(library: Library, device: Device, report: Report, rounds: AutotuneRounds,
@@ -101,7 +121,7 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
     """Makes the simulator Triton's active driver; ``kernels`` gets what each kernel has."""
     _link_library()
     device.report = report
-    kept_at: dict[Any, str | None] = {}
+    lds: dict[Any, tuple[str | None, bool]] = {}
 
     class Launcher(HIPLauncher):  # type: ignore[misc]
         """Describes the arguments to the simulator, and reports what a launch found."""
@@ -116,7 +136,7 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                      kernel_metadata: Any, launch_metadata: Any, enter_hook: Any, exit_hook: Any,
                      *args: Any) -> None:
             device.kernel = self._name
-            library.describe_lds(kept_at.get(function))
+            library.describe_lds(*lds.get(function, (None, False)))
             device.describe_launch(zip(self._names, args, strict=False))
             try:
                 with device.scratch("scratch"):
@@ -153,7 +173,7 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
     def loaded(module: Any, function: Any, name: str, files: dict[str, str], digest: str) -> None:
         for file, path in files.items():
             if file.endswith(".ttgir"):
-                kept_at[function] = lds_kept_at(pathlib.Path(path).read_text(encoding="utf-8"))
+                lds[function] = use_of_lds(pathlib.Path(path).read_text(encoding="utf-8"))
             if file.endswith(".amdgcn"):
                 kernels.setdefault(name, set()).update(
                     mnemonics(pathlib.Path(path).read_text(encoding="utf-8")))

@@ -127,10 +127,11 @@ int lnbwdSimDescribeBuffer(const void *pointer, uint64_t bytes,
 /** Says of the checked launches that follow how they use LDS: what is stored
  *  there is read before the third barrier after it, and not again once there
  *  has been a barrier after a read; then it counts as never written. That takes
- *  line tables and LNBWD_SIM_CHECK_RACES. `others` are the places in the source, as
- *  "LINE:COLUMN" with commas, whose accesses are not like that. Null: nothing
- *  is known, which is the default. */
-void lnbwdSimDescribeLds(const char *others);
+ *  line tables and LNBWD_SIM_CHECK_RACES. `others` are the places in the
+ *  source, as "LINE:COLUMN" with commas, that are not like that: what they
+ *  store may be read after any number of barriers, and, unless `once` is set,
+ *  again and again. Null: nothing is known, which is the default. */
+void lnbwdSimDescribeLds(const char *others, int once);
 
 /** How many of the elements of `element_bytes` bytes from `pointer` on have a
  *  byte that neither a kernel nor the host has written since the buffer was
