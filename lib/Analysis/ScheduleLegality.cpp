@@ -184,7 +184,9 @@ void LegalityChecks::checkRowSplits() {
     os << "expected " << field::rowSplits
        << " 0: the program takes a row's largest element, and only sums can be "
           "split";
-  else if (!llvm::is_contained(op.getRows(), op.getRowBlock()))
+  else if (op.getRows().empty() ||
+           (!op.getTables().empty() &&
+            !llvm::is_contained(op.getRows(), op.getRowBlock())))
     os << "expected " << field::rowSplits
        << " 0 for a program that reads no row block";
   else if (hasOwnRows(op))

@@ -161,7 +161,8 @@ json::Object Recorder::describeOperand(RowwiseOp op, unsigned index) {
       return;
     json::Array all;
     for (const RowwiseOp::PlaceTerm &term : terms)
-      all.push_back(json::Array{term.divisor, term.modulus, term.factor});
+      all.push_back(json::Array{term.divisor, term.modulus, term.factor,
+                                term.shift, term.wrap});
     result[key] = std::move(all);
   };
   describePlace("row", place.row);

@@ -408,8 +408,7 @@ private:
   int64_t groupOf(int64_t row) const { return row / (rows / groups); }
   int64_t placeOf(const ProgramOperand &input, int64_t row) const;
   void load(const ProgramOperand &input, int64_t place, int64_t first,
-            int64_t length,
-            Values &values) const;
+            int64_t length, Values &values) const;
   void computeIndex(const RowOperation &operation, int64_t row,
                     Values &values) const;
   void computeValues(int64_t row, bool isFirst, AllValues &values) const;
@@ -452,7 +451,11 @@ int64_t locate(const std::vector<PlaceTerm> &terms, int64_t number) {
   int64_t place = 0;
   for (const PlaceTerm &term : terms) {
     int64_t index = number / term.divisor;
-    place += (term.modulus ? index % term.modulus : index) * term.factor;
+    if (term.modulus)
+      index %= term.modulus;
+    if (term.wrap)
+      index = (index + term.shift) % term.wrap;
+    place += index * term.factor;
   }
   return place;
 }

@@ -2,7 +2,7 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Operands whose dimensions lie in memory in another order than the domain's, or apart: heads that
-PyTorch has transposed, slices, channels last and first."""
+PyTorch has transposed, slices, channels last and first; and operands at other indices."""
 
 import dataclasses
 import subprocess
@@ -16,27 +16,36 @@ import device as devices
 
 @dataclasses.dataclass(frozen=True)
 class Operand:
-    """`dims` in the order of its sizes, and how far apart they lie; none: it is dense."""
+    """`dims` in the order of its sizes, and how far apart they lie; none: it is dense. `moves`: of
+    some, by how much their indices are others, and how many there are."""
 
     name: str
     dims: str
     strides: tuple[int, ...] = ()
     element: str = "f32"
+    moves: tuple[tuple[str, int, int], ...] = ()
+
+    def own(self, sizes: dict[str, int]) -> dict[str, int]:
+        return sizes | {dim: size for dim, _, size in self.moves}
 
     def type(self, sizes: dict[str, int]) -> str:
-        shape = "".join(f"{sizes[dim]}x" for dim in self.dims)
+        shape = "".join(f"{self.own(sizes)[dim]}x" for dim in self.dims)
         layout = f", strided<[{', '.join(map(str, self.strides))}]>" if self.strides else ""
         return f"memref<{shape}{self.element}{layout}>"
 
     def use(self, sizes: dict[str, int]) -> str:
-        return f"%{self.name}[{', '.join(self.dims)}] : {self.type(sizes)}"
+        by = {dim: f" + {by}" for dim, by, _ in self.moves}
+        dims = ", ".join(dim + by.get(dim, "") for dim in self.dims)
+        return f"%{self.name}[{dims}] : {self.type(sizes)}"
 
     def view(self, flat: np.ndarray, sizes: dict[str, int], every: str) -> np.ndarray:
         """What a buffer has, by the dimensions of the domain."""
-        shape = [sizes[dim] for dim in self.dims]
+        shape = [self.own(sizes)[dim] for dim in self.dims]
         strides = self.strides or [int(np.prod(shape[i + 1:])) for i in range(len(shape))]
         array = np.lib.stride_tricks.as_strided(
             flat, shape, [stride * flat.itemsize for stride in strides])
+        for dim, by, size in self.moves:
+            array = array.take((np.arange(sizes[dim]) + by) % size, self.dims.index(dim))
         order = sorted(range(len(shape)), key=lambda i: every.index(self.dims[i]))
         return array.transpose(order).reshape(
             [sizes[dim] if dim in self.dims else 1 for dim in every])
@@ -168,6 +177,16 @@ CHANNELS = Program("m", "csw", (Operand("x", "mswc"), Operand("g", "swc"), Opera
 TABLES = Program("bth", "d", (Operand("x", "bthd"), Operand("t", "dt"), Operand("u", "htd"),
                               Operand("n", "hb"), Operand("k", "ht", (11, 2))), (2, 5, 3, 24),
                  plain("bth", "d"))
+# Halves that change places, rows behind a class token, and joined channels.
+ROTATED = Program("bt", "hd", (Operand("x", "bhtd", element="bf16"),
+                               Operand("t", "bhtd", (), "bf16", (("d", 32, 64),)),
+                               Operand("g", "hd", (), "f32", (("d", 8, 64),))), (2, 5, 2, 64),
+                  plain("bt", "hd"))
+BEHIND = Program("bt", "d", (Operand("x", "btd", (320, 40, 1), "f32", (("t", 6, 7),)),
+                             Operand("y0", "btd")), (3, 8, 40), plain("bt", "d"))
+JOINED = Program("bt", "d", (Operand("x", "btd", (), "bf16", (("d", 24, 24),)),
+                             Operand("z", "btd", (), "bf16", (("d", 16, 40),))), (3, 7, 64),
+                 (Operand("y", "btd"), Operand("s", "bt")))
 # A scale for each sample: groups of rows, in which the others are found by the row's number.
 GROUPS = Program("bth", "d", (Operand("x", "bhtd"), Operand("t", "td"), Operand("u", "dt"),
                               Operand("g", "bd"), Operand("n", "ht"), Operand("k", "tb")),
@@ -185,7 +204,8 @@ MODULATION = Program("bt", "d", (Operand("x", "btd", element="bf16"), Operand("g
     (CHANNELS, "schedule=row_groups=2"), (TABLES, ""),
     (TABLES, "schedule=prefetch=1,row_groups=4"), (GROUPS, ""),
     (GROUPS, "schedule=prefetch=1,row_groups=4"), (MODULATION, ""),
-    (MODULATION, "schedule=unroll=2,prefetch=1")])
+    (MODULATION, "schedule=unroll=2,prefetch=1"), (ROTATED, ""),
+    (ROTATED, "schedule=prefetch=1,row_groups=2"), (BEHIND, ""), (JOINED, "")])
 @pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
 def test_inputs(build, tmp_path, chip, program, options):
     program.check(build, tmp_path, chip, options)

@@ -94,6 +94,8 @@ static int64_t getLast(const std::vector<PlaceTerm> &terms, int64_t count) {
     int64_t most = (std::max<int64_t>(count, 1) - 1) / term.divisor;
     if (term.modulus)
       most = std::min(most, term.modulus - 1);
+    if (term.wrap)
+      most = term.wrap - 1;
     last += std::min<int64_t>(most, INT32_MAX) * term.factor;
     if (last > INT32_MAX)
       break;
@@ -109,17 +111,19 @@ static std::vector<PlaceTerm> readPlace(const json &value, const char *key) {
     return terms;
   constexpr size_t most = size_t(1) << 31;
   for (const json &item : getArray(value, key)) {
-    require(item.is_array() && item.size() == 3,
-            "expected a divisor, a modulus and a factor, got " + item.dump());
-    size_t numbers[3];
-    for (size_t i = 0; i < 3; ++i)
-      numbers[i] = getIndex(item[i]);
-    require(terms.size() < 16 && numbers[0] >= 1 && numbers[0] < most &&
-                numbers[1] < most && numbers[2] < most,
-            "expected up to 16 terms below 2^31, got " + value[key].dump());
-    terms.push_back({static_cast<int64_t>(numbers[0]),
-                     static_cast<int64_t>(numbers[1]),
-                     static_cast<int64_t>(numbers[2])});
+    require(item.is_array() && item.size() == 5,
+            "expected a divisor, a modulus, a factor, and by how much what "
+            "number of indices is moved, got " +
+                item.dump());
+    int64_t numbers[5];
+    for (size_t i = 0; i < 5; ++i) {
+      size_t number = getIndex(item[i]);
+      require(terms.size() < 16 && number < most && (number > 0 || i > 0),
+              "expected up to 16 terms below 2^31, got " + value[key].dump());
+      numbers[i] = static_cast<int64_t>(number);
+    }
+    terms.push_back(
+        {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]});
   }
   return terms;
 }

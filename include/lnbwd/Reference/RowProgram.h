@@ -48,7 +48,7 @@ std::optional<ProgramOperandKind> findProgramKind(std::string_view name);
 /// A number divided by `divisor`, modulo `modulus` if that is not 0, times
 /// `factor`.
 struct PlaceTerm {
-  int64_t divisor = 1, modulus = 0, factor = 1;
+  int64_t divisor = 1, modulus = 0, factor = 1, shift = 0, wrap = 0;
 };
 
 /// The sum of `terms` for `number`; that itself where there are none.

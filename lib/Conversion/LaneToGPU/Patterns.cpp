@@ -94,6 +94,7 @@ static int64_t getPiece(AffineMap map) {
     auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
     auto constant = binary ? dyn_cast<AffineConstantExpr>(binary.getRHS())
                            : AffineConstantExpr();
+    // (Of a sum with a constant, a move.)
     if (constant && binary.getKind() != AffineExprKind::Mul &&
         binary.isFunctionOfDim(column))
       piece = std::gcd(piece, constant.getValue());

@@ -80,9 +80,9 @@ SmallVector<int64_t> RowwiseOp::getDimSizes() {
     for (auto [result, size] :
          llvm::zip_equal(getMap(i).getResults(),
                          cast<ShapedType>(getOperand(i).getType()).getShape()))
-      if (auto dim = dyn_cast<AffineDimExpr>(result);
-          dim && !ShapedType::isDynamic(size))
-        sizes[dim.getPosition()] = size;
+      if (std::optional<MappedDim> mapped = getMappedDim(result);
+          mapped && !mapped->by && !ShapedType::isDynamic(size))
+        sizes[mapped->dim] = size;
   return sizes;
 }
 
@@ -91,8 +91,8 @@ int64_t RowwiseOp::getOwnRowLength(unsigned index) {
   for (auto [result, size] : llvm::zip_equal(
            getMap(index).getResults(),
            cast<ShapedType>(getOperand(index).getType()).getShape()))
-    if (auto dim = dyn_cast<AffineDimExpr>(result);
-        dim && int64_t(dim.getPosition()) >= int64_t(getNumRowDims()))
+    if (std::optional<MappedDim> mapped = getMappedDim(result);
+        mapped && int64_t(mapped->dim) >= int64_t(getNumRowDims()))
       length *= size;
   return length;
 }
@@ -301,12 +301,16 @@ static LogicalResult verifyMaps(RowwiseOp op) {
         ++numSymbols;
         continue;
       }
-      auto dim = dyn_cast<AffineDimExpr>(result);
-      if (!dim || seen.test(dim.getPosition()))
+      std::optional<MappedDim> mapped = getMappedDim(result);
+      if (!mapped || seen.test(mapped->dim))
         return emitError()
                << "dimensions of the domain, each once, got the map "
                << AffineMapAttr::get(map);
-      seen.set(dim.getPosition());
+      if (mapped->by < 0 || (mapped->by && index >= op.getInputs().size()))
+        return emitError() << "indices of an input that are moved by 1 or "
+                              "more, got the map "
+                           << AffineMapAttr::get(map);
+      seen.set(mapped->dim);
     }
     if (numSymbols != map.getNumSymbols())
       return emitError() << "the dimension '*' once, got "
@@ -331,10 +335,11 @@ static LogicalResult verifyDomain(RowwiseOp op) {
     auto type = cast<ShapedType>(op->getOperand(index).getType());
     for (auto [result, size] :
          llvm::zip_equal(op.getMap(index).getResults(), type.getShape())) {
-      auto expr = dyn_cast<AffineDimExpr>(result);
-      if (!expr)
+      std::optional<MappedDim> mapped = getMappedDim(result);
+      // What is moved may have another size.
+      if (!mapped || mapped->by)
         continue;
-      unsigned dim = expr.getPosition();
+      unsigned dim = mapped->dim;
       bool isRow = dim < numRows;
       if (!isRow && (ShapedType::isDynamic(size) || size < 1))
         return op.emitOpError("operand ")
@@ -362,7 +367,9 @@ static LogicalResult verifyDomain(RowwiseOp op) {
   }
   for (unsigned dim = 0; dim < numDims; ++dim)
     if (llvm::none_of(op.getIndexingMaps(), [&](Attribute map) {
-          return cast<AffineMapAttr>(map).getValue().isFunctionOfDim(dim);
+          return llvm::is_contained(
+              cast<AffineMapAttr>(map).getValue().getResults(),
+              getAffineDimExpr(dim, op.getContext()));
         }))
       return op.emitOpError("expected an operand with dimension '")
              << getDimName(dim, numRows, numDims) << "' of the domain";

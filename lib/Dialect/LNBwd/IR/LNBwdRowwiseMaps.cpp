@@ -31,10 +31,23 @@ AffineMap RowwiseOp::getMap(unsigned index) {
   return cast<AffineMapAttr>(getIndexingMaps()[index]).getValue();
 }
 
+std::optional<MappedDim> lnbwd::detail::getMappedDim(AffineExpr result) {
+  if (auto dim = dyn_cast<AffineDimExpr>(result))
+    return MappedDim{dim.getPosition()};
+  auto sum = dyn_cast<AffineBinaryOpExpr>(result);
+  if (!sum || sum.getKind() != AffineExprKind::Add)
+    return std::nullopt;
+  auto dim = dyn_cast<AffineDimExpr>(sum.getLHS());
+  auto by = dyn_cast<AffineConstantExpr>(sum.getRHS());
+  if (!dim || !by)
+    return std::nullopt;
+  return MappedDim{dim.getPosition(), by.getValue()};
+}
+
 unsigned lnbwd::detail::countDims(AffineMap map, int64_t begin, int64_t end) {
   return unsigned(llvm::count_if(map.getResults(), [&](AffineExpr result) {
-    auto dim = dyn_cast<AffineDimExpr>(result);
-    int64_t position = dim ? int64_t(dim.getPosition()) : -1;
+    std::optional<MappedDim> mapped = getMappedDim(result);
+    int64_t position = mapped ? int64_t(mapped->dim) : -1;
     return position >= begin && position < end;
   }));
 }
@@ -57,8 +70,8 @@ static bool isOfRows(AffineMap map, int64_t numRowDims,
     AffineMap rows = cast<AffineMapAttr>(other).getValue();
     return rows != map && countDims(rows, 0, numRowDims) == numRowDims &&
            llvm::all_of(map.getResults(), [&](AffineExpr result) {
-             auto dim = dyn_cast<AffineDimExpr>(result);
-             return !dim || rows.isFunctionOfDim(dim.getPosition());
+             std::optional<MappedDim> mapped = getMappedDim(result);
+             return !mapped || rows.isFunctionOfDim(mapped->dim);
            });
   });
 }
@@ -68,17 +81,27 @@ static bool hasDims(AffineMap map, int64_t begin, int64_t end) {
   return int64_t(countDims(map, begin, end)) == end - begin;
 }
 
+/// Whether an operand has other indices than the domain along some dimension.
+static bool isMoved(AffineMap map) {
+  return llvm::any_of(map.getResults(), [](AffineExpr result) {
+    std::optional<MappedDim> mapped = getMappedDim(result);
+    return mapped && mapped->by != 0;
+  });
+}
+
 bool lnbwd::detail::isStrided(unsigned index, int64_t numRowDims,
                               ArrayRef<Attribute> maps, TypeRange types) {
   AffineMap map = cast<AffineMapAttr>(maps[index]).getValue();
+  if (isMoved(map))
+    return true;
   auto type = cast<ShapedType>(types[index]);
   auto memref = dyn_cast<MemRefType>(type);
   bool isDense = !memref || memref.getLayout().isIdentity();
   bool isInOrder =
       llvm::is_sorted(map.getResults(), [](AffineExpr lhs, AffineExpr rhs) {
-        auto first = dyn_cast<AffineDimExpr>(lhs);
-        auto second = dyn_cast<AffineDimExpr>(rhs);
-        return first && second && first.getPosition() < second.getPosition();
+        std::optional<MappedDim> first = getMappedDim(lhs);
+        std::optional<MappedDim> second = getMappedDim(rhs);
+        return first && second && first->dim < second->dim;
       });
   if (isInOrder && isDense)
     return false;
@@ -188,45 +211,58 @@ RowwiseOp::RowDims RowwiseOp::getRowDims(unsigned index) {
   return rows != RowDims::None && isStrided(index) ? RowDims::Some : rows;
 }
 
-/// Elements from one index of each dimension of the domain to the next in
-/// operand `index`; 0 of those that it lacks.
-static SmallVector<int64_t> getDimStrides(RowwiseOp op, unsigned index) {
+namespace {
+/// How the elements of an operand lie along a dimension of the domain: how far
+/// from one index to the next, 0 of one that it lacks; if its indices are
+/// moved, by how much, and how many it has.
+struct DimLayout {
+  int64_t stride = 0, shift = 0, wrap = 0;
+};
+} // namespace
+
+static SmallVector<DimLayout> getDimLayouts(RowwiseOp op, unsigned index) {
   AffineMap map = op.getMap(index);
-  SmallVector<int64_t> own, strides(map.getNumDims(), 0);
+  SmallVector<int64_t> own;
+  SmallVector<DimLayout> layouts(map.getNumDims());
   int64_t offset;
   auto type = cast<ShapedType>(op.getOperand(index).getType());
   auto memref = dyn_cast<MemRefType>(type);
   if (!memref)
     memref = MemRefType::get(type.getShape(), type.getElementType());
   if (succeeded(memref.getStridesAndOffset(own, offset)))
-    for (auto [result, stride] : llvm::zip_equal(map.getResults(), own))
-      if (auto dim = dyn_cast<AffineDimExpr>(result))
-        strides[dim.getPosition()] = stride;
-  return strides;
+    for (auto [result, stride, size] :
+         llvm::zip_equal(map.getResults(), own, type.getShape()))
+      if (std::optional<MappedDim> mapped = getMappedDim(result))
+        layouts[mapped->dim] = {stride, mapped->by, mapped->by ? size : 0};
+  return layouts;
 }
 
-/// Where the number of an element of dimensions of these sizes leads, if the
-/// indices of each lie `strides` apart.
+/// Where the number of an element of dimensions of these sizes leads.
 static SmallVector<RowwiseOp::PlaceTerm> locate(ArrayRef<int64_t> sizes,
-                                                ArrayRef<int64_t> strides) {
+                                                ArrayRef<DimLayout> layouts) {
   SmallVector<RowwiseOp::PlaceTerm> terms;
   int64_t inner = 1;
   // Neighbouring dimensions are one if the outer goes on where the inner ends.
   for (size_t last = sizes.size(); last-- > 0;) {
-    int64_t size = sizes[last], stride = strides[last];
+    int64_t size = sizes[last];
+    DimLayout layout = layouts[last];
     auto goesOn = [&](size_t outer) {
-      if (stride == 0 || strides[outer] == 0)
-        return stride == strides[outer];
-      return size == 1 || sizes[outer] == 1 || strides[outer] == size * stride;
+      int64_t stride = layouts[outer].stride;
+      if (layout.wrap || layouts[outer].wrap)
+        return false;
+      if (layout.stride == 0 || stride == 0)
+        return layout.stride == stride;
+      return size == 1 || sizes[outer] == 1 || stride == size * layout.stride;
     };
     while (last > 0 && goesOn(last - 1)) {
       --last;
       if (size == 1)
-        stride = strides[last];
+        layout.stride = layouts[last].stride;
       size *= sizes[last];
     }
-    if (stride != 0)
-      terms.push_back({inner, last == 0 ? 0 : size, stride});
+    if (layout.stride != 0)
+      terms.push_back({inner, last == 0 ? 0 : size, layout.stride, layout.shift,
+                       layout.wrap});
     inner *= size;
   }
   return terms;
@@ -235,11 +271,11 @@ static SmallVector<RowwiseOp::PlaceTerm> locate(ArrayRef<int64_t> sizes,
 RowwiseOp::Place RowwiseOp::getPlace(unsigned index) {
   auto numRows = size_t(getNumRowDims());
   SmallVector<int64_t> sizes = getDimSizes();
-  SmallVector<int64_t> strides = getDimStrides(*this, index);
+  SmallVector<DimLayout> layouts = getDimLayouts(*this, index);
   Place place;
   if (getRowDims(index) == RowDims::Some) {
     place.row = locate(ArrayRef(sizes).take_front(numRows),
-                       ArrayRef(strides).take_front(numRows));
+                       ArrayRef(layouts).take_front(numRows));
     // The only row of a domain without row dimensions.
     if (place.row.empty())
       place.row.push_back({1, 1, 0});
@@ -247,9 +283,10 @@ RowwiseOp::Place RowwiseOp::getPlace(unsigned index) {
   if (countColumnDims(index) > 0 && !hasContractions() &&
       (getOwnRowLength(index) != getRowLength() || isStrided(index)))
     place.column = locate(ArrayRef(sizes).drop_front(numRows),
-                          ArrayRef(strides).drop_front(numRows));
+                          ArrayRef(layouts).drop_front(numRows));
   if (place.column.size() == 1 && place.column[0].divisor == 1 &&
-      place.column[0].modulus == 0 && place.column[0].factor == 1)
+      place.column[0].modulus == 0 && place.column[0].factor == 1 &&
+      place.column[0].wrap == 0)
     place.column.clear();
   return place;
 }
@@ -268,6 +305,8 @@ AffineMap RowwiseOp::getAccessMap(unsigned index) {
       AffineExpr index = number.floorDiv(term.divisor);
       if (term.modulus)
         index = index % term.modulus;
+      if (term.wrap)
+        index = (index + term.shift) % term.wrap;
       result = result + index * (common ? term.factor / common : 0);
     }
     return result * common;
@@ -399,7 +438,11 @@ ParseResult lnbwd::detail::parseRowwiseOperands(
       if (dim == dims.end())
         return parser.emitError(loc, "expected a dimension of the domain, ")
                << llvm::join(dims, ", ") << ", or '*', got '" << name << "'";
-      exprs.push_back(getAffineDimExpr(unsigned(dim - dims.begin()), context));
+      AffineExpr expr = getAffineDimExpr(unsigned(dim - dims.begin()), context);
+      int64_t by = 0;
+      if (succeeded(parser.parseOptionalPlus()) && parser.parseInteger(by))
+        return failure();
+      exprs.push_back(expr + by);
       return success();
     };
     if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square,
@@ -463,10 +506,14 @@ void lnbwd::detail::printRowwiseOperands(OpAsmPrinter &printer, RowwiseOp op,
           llvm::interleaveComma(
               cast<AffineMapAttr>(maps[first + i]).getValue().getResults(),
               printer, [&](AffineExpr result) {
-                if (auto dim = dyn_cast<AffineDimExpr>(result))
-                  printer << getDimName(dim.getPosition(), numRows, numDims);
-                else
+                std::optional<MappedDim> mapped = getMappedDim(result);
+                if (!mapped) {
                   printer << '*';
+                  return;
+                }
+                printer << getDimName(mapped->dim, numRows, numDims);
+                if (mapped->by)
+                  printer << " + " << mapped->by;
               });
           printer << ']';
           if (isOutput &&

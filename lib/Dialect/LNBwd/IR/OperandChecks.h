@@ -69,6 +69,16 @@ inline constexpr int64_t maxRowLength = std::numeric_limits<int32_t>::max();
 llvm::LogicalResult verifyRowBlock(mlir::Operation *op, llvm::StringRef name,
                                    mlir::ShapedType type, int64_t rowRank);
 
+/// A dimension of the domain that an operand has, at indices moved by `by`: `d`
+/// or `d + 64`.
+struct MappedDim {
+  unsigned dim;
+  int64_t by = 0;
+};
+
+/// The dimension that a result of a map is; none of a symbol.
+std::optional<MappedDim> getMappedDim(mlir::AffineExpr result);
+
 /// How many dimensions of the domain from `begin` to `end` a map has.
 unsigned countDims(mlir::AffineMap map, int64_t begin, int64_t end);
 /// How many row dimensions it has.

@@ -1341,6 +1341,17 @@ func.func @f(%x: memref<8x?xf32>, %y: memref<?x8xf32>) {
 
 // -----
 
+func.func @f(%x: memref<8x4xf32>, %y: memref<8x4xf32>) {
+  // expected-error@+1 {{operand 1: expected indices of an input that are moved by 1 or more, got the map affine_map<(d0, d1) -> (d0, d1 + 2)>}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<8x4xf32>) outs(%y[m, n + 2] : memref<8x4xf32>) {
+  ^row(%r: vector<4xf32>):
+    lnbwd.yield %r : vector<4xf32>
+  }
+  return
+}
+
+// -----
+
 func.func @f(%x: memref<8x4x4xf32>, %y: memref<8x4x4xf32>) {
   // expected-error@+1 {{operand 0: expected dimensions of the domain, each once, got the map affine_map<(d0, d1, d2) -> (d0, d1, d1)>}}
   lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t, t] : memref<8x4x4xf32>) outs(%y[b, t, n] : memref<8x4x4xf32>) {

@@ -386,6 +386,17 @@ func.func @rowwise_options(%rows: memref<?x4x8xf32>, %column: memref<4x8xf32>) {
   return
 }
 
+// CHECK-LABEL: func @moved_inputs(
+// CHECK:         ins(%{{[^ ]+}}[m0, m1 + 195, n] : memref<2x196x8xf32>, %{{[^ ]+}}[n + 4] : memref<8xf32>)
+func.func @moved_inputs(%x: memref<2x196x8xf32>, %g: memref<8xf32>, %y: memref<2x197x8xf32>) {
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t + 195, n] : memref<2x196x8xf32>, %g[n + 4] : memref<8xf32>) outs(%y[b, t, n] : memref<2x197x8xf32>) {
+  ^row(%xr: vector<8xf32>, %gr: vector<8xf32>):
+    %z = arith.mulf %xr, %gr : vector<8xf32>
+    lnbwd.yield %z : vector<8xf32>
+  }
+  return
+}
+
 // CHECK-LABEL: func @strided_inputs(
 // CHECK:         domain(m0, m1 | n0, n1) ins(%{{[^ ]+}}[m0, n0, m1, n1] : memref<2x3x5x8xf32>, %{{[^ ]+}}[n1, m1] : memref<8x5xf32, strided<[1, 9]>>)
 func.func @strided_inputs(%x: memref<2x3x5x8xf32>, %t: memref<8x5xf32, strided<[1, 9]>>, %y: memref<2x5x3x8xf32>) {

@@ -42,7 +42,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     lacks, an input repeats and an output adds up, which `add` says. `*` is a
     dimension that is not part of the domain: of an output and of row scalars
     that of partial sums, whose sum is meant; of an input `[*, n]` the rows of a
-    table, of which `lnbwd.gather` takes one.
+    table, of which `lnbwd.gather` takes one. An input `[m, n + 64]` has at n
+    what it has at index (n + 64) mod its own size.
 
     | map, of `domain(b, m \| n)` | input | output | in the region |
     |---|---|---|---|
@@ -221,10 +222,10 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     /// others, or some that are neither, or any of one that is strided.
     enum class RowDims { All, None, OfGroup, WithinGroup, Some };
     RowDims getRowDims(unsigned index);
-    /// A number divided by `divisor`, modulo `modulus` if that is not 0, times
-    /// `factor`.
+    /// A number divided by `divisor`, modulo `modulus` if that is not 0, plus
+    /// `shift` modulo `wrap` if that is not 0, times `factor`.
     struct PlaceTerm {
-      int64_t divisor, modulus, factor;
+      int64_t divisor, modulus, factor, shift = 0, wrap = 0;
     };
     /// Which row of an operand's own a row of the program has, and which of its
     /// columns a column, as sums of terms; none where it is the same number. Of
