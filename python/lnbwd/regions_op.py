@@ -123,6 +123,8 @@ class RegionProgram:
     stand_ins: Callable[[], Iterable[str]] | None = None
     key: bytes = b""
     """What the library in C++ finds it by."""
+    rows: int | None = None
+    """M where no input says it."""
 
     @functools.cached_property
     def has_groups(self) -> bool:
@@ -145,7 +147,7 @@ _set: list[_Resolver] = []
 def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Operand],
                      make_kernel: MakeKernel, evaluate: Evaluate | None = None,
                      stand_ins: Callable[[], Iterable[str]] | None = None,
-                     key: bytes = b"") -> RegionProgram:
+                     key: bytes = b"", rows: int | None = None) -> RegionProgram:
     """Says what ``text`` stands for in ``lnbwd::region``, in this process.
 
     Registering a text again replaces what it stood for; kernels that are loaded stay.
@@ -153,7 +155,7 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
     Args:
         text: the program's name; the operator's second argument.
         inputs, outputs: its tensors in the order of its arguments, the inputs first. One input at
-            least is a row block or a row scalar, which says what M is.
+            least is a row block or a row scalar, which says what M is, or ``rows`` does.
         make_kernel: gives the kernel for a device, called once for each device that the program
             runs on (:func:`make_kernel_from_mlir` makes one).
         evaluate: computes the outputs, in their order, by PyTorch's operations; called where there
@@ -161,6 +163,7 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
         stand_ins: gives programs that compute the same, the best first. Where a kernel is asked for
             while a CUDA graph is captured, so that none can be loaded, one of theirs does.
         key: what the library in C++ finds it by; empty: the text.
+        rows: M, for a program of one number of rows.
 
     Raises:
         ValueError: no input says what M is, there is no output, or the text has a zero character.
@@ -168,8 +171,8 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
     if "\0" in text:
         raise ValueError("text: expected no zero characters in it")
     program = RegionProgram(text, tuple(inputs), tuple(outputs), make_kernel, evaluate, stand_ins,
-                            key or text.encode())
-    if not any(operand.has_all_rows for operand in program.inputs):
+                            key or text.encode(), rows)
+    if rows is None and not any(operand.has_all_rows for operand in program.inputs):
         raise ValueError("inputs: expected a row block or a row scalar among them, which says what "
                          "M, the number of rows, is; got columns alone")
     if program.has_groups and not any(operand.dims.tells_groups or operand.kind == "row_block"
@@ -189,7 +192,8 @@ def register_row_program(program: RowProgram) -> RegionProgram:
     return register_program(
         program.text(), [operand(i, program.length) for i in program.inputs],
         [operand(o, program.length) for o in program.outputs],
-        make_kernel_from_mlir(program.mlir(), rows=program.expected_rows), program.evaluate)
+        make_kernel_from_mlir(program.mlir(), rows=program.expected_rows), program.evaluate,
+        rows=program.rows)
 
 
 def operand(value: Input | Output, length: int) -> Operand:
@@ -321,10 +325,12 @@ def _sizes(program: RegionProgram, inputs: Sequence[Tensor]) -> tuple[int, int |
     """M and B, after the inputs were checked; each an int, or a symbol while a graph is traced."""
     if len(inputs) != len(program.inputs):
         raise ValueError(f"lnbwd::region: expected {len(program.inputs)} inputs, got {len(inputs)}")
-    rows = next(tensor.numel() // operand.row_length
-                for operand, tensor in zip(program.inputs, inputs, strict=True)
-                if operand.has_all_rows)
-    length = max(operand.row_length for operand in program.inputs)
+    rows = next((tensor.numel() // operand.row_length
+                 for operand, tensor in zip(program.inputs, inputs, strict=True)
+                 if operand.has_all_rows), program.rows or 0)
+    # (To a launch, a part is a column of all its elements.)
+    length = max((operand.row_length for operand in program.inputs if operand.kind != "column"),
+                 default=1)
     groups = count_groups(program.inputs, inputs, rows, length) if program.has_groups else None
     for index, (operand, tensor) in enumerate(zip(program.inputs, inputs, strict=True)):
         if tensor.dtype != operand.dtype:

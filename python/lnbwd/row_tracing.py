@@ -41,7 +41,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from .errors import refusal
 from .inductor.convert import Conversion, Unsupported, UnsupportedOperation, check
-from .inductor.domains import DTYPES, FLOATS, Domain, product
+from .inductor.domains import DTYPES, FLOATS, Domain, is_permuted, product
 from .inductor.nodes import (
     NORM,
     SOFTMAXES,
@@ -408,6 +408,8 @@ def _convert(conversion: Conversion, node: Node, label: _Label, order: Mapping[N
         return
     if conversion.domain in (is_column_sum(node), is_group_sum(node)):
         raise Unsupported("sums over the rows; expected no operation that mixes rows")
+    if node.target is aten.permute.default and is_permuted(node.meta["val"]):
+        raise UnsupportedOperation("changes the order of elements")
     check(node, conversion.domain)
     source = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
     if (node.target is prims.convert_element_type.default and isinstance(source, Tensor)
@@ -540,13 +542,13 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
     results, extras = outputs[:count], outputs[count:]
     builder = conversion.builder
     needed = builder.needed(result.value for result in results)
-    program, read = builder.finish(None, list(conversion.inputs.values()), [
+    program, read = builder.finish(None, [place for _, place in conversion.inputs], [
         *results, *(extra for extra in extras if extra.value in needed)]).without_unused_inputs()
     if all(i.kind == "column" for i in program.inputs):
         raise refusal(function, None, "none of its results depends on its rows")
     kept_outputs = program.outputs[count:] if saved is not None else tuple(
         Output("scalar", "f32", value) for value in program.statistics())
     program, places, kept = _arrange(program, program.outputs[:count], kept_outputs)
-    reads = [placeholders[node] for node in conversion.inputs]
+    reads = [placeholders[node] for node, _ in conversion.inputs]
     return Trace(program, tuple(reads[place] for place in read), places, tuple(shapes[:count]),
                  is_tuple, kept, parts, signature)

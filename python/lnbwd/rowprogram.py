@@ -86,11 +86,15 @@ class Input:
     ``parts`` are the dimensions of a part, outermost first: of each the number of elements of a row
     block from one index to the next, and its size. GroupNorm's weight of C channels of S elements
     is ``((S, C),)``, whatever the number of channels in a row. Those of a "lead", a number for each
-    row and each S neighbours in it, are ``((S, N // S),)``: it has all rows, too."""
+    row and each S neighbours in it, are ``((S, N // S),)``: it has all rows, too. A part whose own
+    elements do not lie side by side, or in another order, as permuted heads and slices, has a third
+    number for each: its own elements from one index to the next. It begins with its first element,
+    and its memory is all up to its last. Two more, a and b, if it has other indices than the row
+    block: index i is its index (i + a) mod b, of b."""
 
     kind: str
     dtype: str
-    parts: tuple[tuple[int, int], ...] = ()
+    parts: tuple[tuple[int, ...], ...] = ()
     rows: int = 1
 
     @property
@@ -98,16 +102,24 @@ class Input:
         """The dimensions that it has."""
         return KINDS[KIND_NAMES[self.kind]]
 
+    @property
+    def is_strided(self) -> bool:
+        """Whether it is a part that does not have its elements side by side, in their order."""
+        return any(len(part) > 2 for part in self.parts)
+
     def is_row(self, length: int) -> bool:
         """Whether it differs along a row of ``length`` elements."""
         if self.parts:
-            return any(distance < length for distance, _ in self.parts)
+            return any(part[0] < length for part in self.parts)
         return self.dims.has_columns
 
     def row_length(self, length: int) -> int:
         """The elements that it has for each row of its own; of a part or a table, all."""
+        if self.is_strided:
+            return 1 + sum(((moved or (0, size))[1] - 1) * stride
+                           for _, size, stride, *moved in self.parts)
         if self.parts:  # As many as they say: all, or those of a row.
-            return math.prod(size for _, size in self.parts)
+            return math.prod(part[1] for part in self.parts)
         return length * self.rows if self.dims.has_columns else 1
 
 
@@ -152,13 +164,13 @@ SUM_KINDS = ("column_sum", "group_sum")
 """Kinds of outputs that sum over rows."""
 
 
-def cut(length: int, parts: Iterable[tuple[int, int]]) -> list[int] | None:
+def cut(length: int, parts: Iterable[Sequence[int]]) -> list[int] | None:
     """The sizes of which the elements of row blocks are made so that rows and ``parts`` are whole
     dimensions: for each dimension, innermost first, the elements from one index to the next, and at
     the end those of one index of the outermost, whose size is not known. None: there are no such
     dimensions."""
     parts = list(parts)
-    cuts = sorted({1, length, *(d for d, _ in parts), *(d * size for d, size in parts)})
+    cuts = sorted({1, length, *(part[0] for part in parts), *(part[0] * part[1] for part in parts)})
     if any(outer % inner for inner, outer in itertools.pairwise(cuts)):
         return None
     return cuts
@@ -176,8 +188,9 @@ class RowProgram:
         inputs: in the order of :data:`INPUT_KINDS`.
         nodes: the operations in order. Each is a tuple of its name and its operands, indices of
             earlier nodes: ``("input", i)``, ``("constant", number)``, ``("index",)``, the number of
-            each column from 0, exact below 2^24, ``("random", seed)``, a number from [0, 1) for
-            each element of a row block, ``("round", value, dtype)``,
+            each column from 0, exact below 2^24, ``("place", distance, size)``, the index along a
+            dimension of row blocks that an :class:`Input` has as such a part, ``("random", seed)``,
+            a number from [0, 1) for each element of a row block, ``("round", value, dtype)``,
             ``("detach", value)``, a constant to whoever derives the gradient,
             ``("block_max", value, size)``, for each element the largest of its block of neighbours,
             ``("power_inverse", value)``, the reciprocal of a power of two from 2^-126 to 2^126, of
@@ -215,6 +228,17 @@ class RowProgram:
         """Whether something is summed, or its largest taken, over the row."""
         return any(node[0] in SUMS for node in self.nodes)
 
+    def _parts(self) -> list[tuple[int, ...]]:
+        """What has to be dimensions of row blocks."""
+        return [*(part for i in self.inputs for part in i.parts),
+                *(node[1:] for node in self.nodes if node[0] == "place")]
+
+    def _group(self) -> int | None:
+        """The elements of a group of rows, where that is known."""
+        if self.rows is None or not self.groups:
+            return None
+        return self.rows // self.groups * self.length
+
     def row_dims(self) -> list[tuple[str, int, int | None]]:
         """The row dimensions of its domain, outermost first: of each its name, the elements of a
         row block from one index to the next, and its size where that is known.
@@ -222,16 +246,21 @@ class RowProgram:
         Raises:
             ValueError: parts and groups of rows do not go together, or parts among each other.
         """
-        cuts = cut(self.length, (part for i in self.inputs for part in i.parts))
+        parts, group = self._parts(), self._group()
+        has_row_parts = any(part[0] * part[1] > self.length for part in parts)
+        if self.has_groups and not has_row_parts:
+            count = None if group is None else group // self.length
+            return [("b", group or self.length, self.groups), ("t", self.length, count)]
+        if self.has_groups:
+            parts += [(group or 0, self.groups or 0)]
+        cuts = cut(self.length, parts) if all(part[0] for part in parts) else None
         if cuts and self.rows is not None and self.rows > 1 and (
                 cuts[-1] == self.rows * self.length):
             del cuts[-1]
-        if cuts is None or (self.has_groups and cuts[-1] != self.length):
+        if cuts is None:
             raise ValueError(f"expected parts of row blocks that are dimensions of {self.length} "
-                             f"columns and of rows without groups, got {self.inputs}")
-        if self.has_groups:
-            known = None if self.rows is None or not self.groups else self.rows // self.groups
-            return [("b", self.length * (known or 1), self.groups), ("t", self.length, known)]
+                             f"columns, and of rows in a known number of groups if in any, got "
+                             f"{self.inputs}")
         outer = [d for d in cuts if d >= self.length]
         sizes = [after // d for d, after in itertools.pairwise(outer)]
         sizes.append(None if self.rows is None  # type: ignore[arg-type]
@@ -241,7 +270,7 @@ class RowProgram:
 
     def column_dims(self) -> list[tuple[str, int, int | None]]:
         """The column dimensions, as :meth:`row_dims` gives the others."""
-        parts = [part for i in self.inputs for part in i.parts]
+        parts = self._parts()
         parts += [(o.block, self.length // o.block) for o in self.outputs if o.block > 1]
         cuts = cut(self.length, parts) or [1, self.length]
         inner = [d for d in cuts if d <= self.length]
@@ -278,7 +307,7 @@ class RowProgram:
             return RowProgram(
                 fields["length"], fields["rows"],
                 tuple(Input(kind, dtype, (), *rest) if kind == "table" else
-                      Input(kind, dtype, tuple((d, size) for d, size in rest))
+                      Input(kind, dtype, tuple(map(tuple, rest)))
                       for kind, dtype, *rest in fields["inputs"]),
                 tuple(tuple(node) for node in fields["nodes"]),
                 tuple(Output(*o) for o in fields["outputs"]), fields.get("groups"),
@@ -306,6 +335,8 @@ class RowProgram:
                 result.append(self.inputs[node[1]].is_row(self.length))
             elif node[0] in ("index", "random"):
                 result.append(True)
+            elif node[0] == "place":
+                result.append(node[1] < self.length)
             elif node[0] == "constant" or node[0] in SUMS:
                 result.append(False)
             else:
@@ -417,7 +448,7 @@ class RowProgram:
 
 def _operands(node: Node) -> tuple[int, ...]:
     """The nodes that a node uses."""
-    if node[0] in ("input", "constant"):
+    if node[0] in ("input", "constant", "place"):
         return ()
     return node[1:2] if node[0] in ("round", "block_max") else node[1:]
 
@@ -600,6 +631,23 @@ class _Writer:
             total = self.emit(f"arith.addi {total}, {index} : {type_}") if total else index
         return total
 
+    def place(self, distance: int, size: int) -> str:
+        """The index along a part of a row block, as a number."""
+        is_row = distance < self.program.length
+        type_ = self.type("i32", is_row)
+        total = ""
+        for dim, (_, step, _) in enumerate([*self.program.row_dims(), *self.program.column_dims()]):
+            if not distance <= step < distance * size:
+                continue
+            index = self.emit(f"lnbwd.index {dim} : {type_}")
+            if step > distance:
+                factor = step // distance
+                factor_ = self.emit(f"arith.constant {f'dense<{factor}>' if is_row else factor} : "
+                                    + type_)
+                index = self.emit(f"arith.muli {index}, {factor_} : {type_}")
+            total = self.emit(f"arith.addi {total}, {index} : {type_}") if total else index
+        return self.emit(f"arith.uitofp {total} : {type_} to {self.type('f32', is_row)}")
+
     def random(self, seed: str) -> str:
         """The numbers that Triton's ``tl.rand`` makes of a seed and the element's number: 31 of the
         bits as an integer, times a number just below 2^-31."""
@@ -689,6 +737,8 @@ class _Writer:
             return self.emit(f"arith.bitcast {exponent} : {bits} to {type_}")
         if name == "random":
             return self.random(self.names[operands[0]])
+        if name == "place":
+            return self.place(*operands)
         if name == "eq" and is_row:
             for column, other in (operands, reversed(operands)):
                 if self.program.nodes[column][0] == "index" and not self.rows[other]:
@@ -722,14 +772,30 @@ class _Writer:
         rows, columns = program.row_dims(), program.column_dims()
         sizes = {name: size for name, _, size in (*rows, *columns)}
 
+        def moved(value: Input | Output, name: str) -> list[int]:
+            """By how much the indices of an input are others, and how many there are."""
+            if not (isinstance(value, Input) and value.is_strided):
+                return []
+            distance = next(d for n, d, _ in (*rows, *columns) if n == name)
+            return next((list(rest) for d, _, _, *rest in value.parts if d == distance and rest),
+                        [])
+
+        def at(value: Input | Output, name: str) -> str:
+            by = moved(value, name)
+            return f"{name} + {by[0] or by[1]}" if by else name
+
         def dims(value: Input | Output) -> list[str]:
             if isinstance(value, Input) and value.parts:
                 return [name for name, distance, _ in (*rows, *columns)
                         if (value.kind == "lead" and distance >= program.length)
-                        or any(d <= distance < d * size for d, size in value.parts)]
+                        or any(d <= distance < d * size for d, size, *_ in value.parts)]
             kind = value.dims
-            found = ([*["b"] * kind.has_groups, *["t"] * kind.has_rows] if program.has_groups
-                     else [name for name, _, _ in rows] * kind.has_rows)
+            found = [name for name, _, _ in rows] * kind.has_rows
+            if program.has_groups:
+                group = program._group()
+                found = [name for name, distance, _ in rows if (
+                    kind.has_groups if name == "b" or (group and name != "t" and distance >= group)
+                    else kind.has_rows)]
             if value.kind == "table":
                 found = ["*"]
             block = value.block if isinstance(value, Output) else 1
@@ -738,8 +804,14 @@ class _Writer:
 
         def memory(value: Input | Output) -> str:
             known = [str(value.rows) if dim == "*" and isinstance(value, Input)
-                     else "?" if sizes[dim] is None else str(sizes[dim]) for dim in dims(value)]
-            return f"memref<{'x'.join([*known, value.dtype])}>"
+                     else str((moved(value, dim) or (0, sizes[dim]))[1]).replace("None", "?")
+                     for dim in dims(value)]
+            layout = ""
+            if isinstance(value, Input) and value.is_strided:
+                strides = [distance // d * stride for _, distance, _ in (*rows, *columns)
+                           for d, size, stride, *_ in value.parts if d <= distance < d * size]
+                layout = f", strided<[{', '.join(map(str, strides))}]>"
+            return f"memref<{'x'.join([*known, value.dtype])}{layout}>"
 
         def kind(value: Input | Output) -> str:
             """The kind of which a part is one to the compiler, which orders operands by kinds."""
@@ -747,13 +819,14 @@ class _Writer:
                 return value.kind
             if not value.is_row(program.length):
                 return "scalar"
-            of_rows = any(d * size > program.length for d, size in value.parts)
+            of_rows = any(d * size > program.length for d, size, *_ in value.parts)
             return "row" if of_rows or value.kind == "lead" else "column"
 
         def operands(values: Sequence[tuple[str, str, Input | Output]],
                      order: tuple[str, ...]) -> str:
             return ", ".join(
-                f"{name}[{', '.join(dims(v))}]{' add' if wanted in SUM_KINDS else ''} : {type_}"
+                f"{name}[{', '.join(at(v, d) for d in dims(v))}]"
+                f"{' add' if wanted in SUM_KINDS else ''} : {type_}"
                 for wanted in order for name, type_, v in values if kind(v) == wanted)
 
         inputs = [(f"%arg{i}", memory(v), v) for i, v in enumerate(program.inputs)]
@@ -818,7 +891,7 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
                for i, tensor in zip(program.inputs, inputs, strict=True)]
     counts = [t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
               if i.dims.has_groups and i.dims.has_rows]
-    rows = max(counts) if counts else 1
+    rows = max(counts) if counts else program.rows or 1
     groups = count_groups(
         program.inputs, inputs, rows, program.length) if program.has_groups else 1
     for place, given in enumerate(program.inputs):
@@ -828,8 +901,11 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
             step = 1 if given.is_row(program.length) else program.length
             element = torch.arange(0, rows * program.length, step, device=tensors[place].device)
             index = torch.zeros_like(element)
-            for distance, size in given.parts:
-                index = index * size + element // distance % size
+            for distance, size, *stride in given.parts:
+                own = element // distance % size
+                if len(stride) > 1:
+                    own = (own + stride[1]) % stride[2]
+                index = index + own * stride[0] if stride else index * size + own
             tensors[place] = tensors[place].reshape(-1)[index].reshape(rows, -1)
         elif given.dims.tells_groups:
             tensors[place] = (tensors[place].repeat(groups, 1) if given.dims.has_rows else
@@ -851,6 +927,12 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
                                device=tensors[0].device).to(wide)
         elif name == "index":
             value = torch.arange(program.length, device=tensors[0].device).to(wide)[None]
+        elif name == "place":
+            distance, size = operands
+            is_row = distance < program.length
+            element = torch.arange(0, *((program.length, 1) if is_row else (
+                rows * program.length, program.length)), device=tensors[0].device)
+            value = (element // distance % size).to(wide).reshape((1, -1) if is_row else (-1, 1))
         elif name == "take":
             table = values[operands[0]]
             chosen = program.nodes[operands[1]]

@@ -168,8 +168,9 @@ def test_gpt2_with_dropout(device, precision):
         assert (got[name] - want[name]).norm() <= tolerance * want[name].norm() + 1e-6, name
     norms = [d.program for d in taken() if d.row_sums and d.program.length == 64]
     forward = [p for p in norms if all(o.kind != "column_sum" for o in p.outputs)]
-    assert len(norms) == 5
-    assert [p.draws for p in forward] == [True, True]
+    # The first norm reads rows of the tokens' table.
+    assert len(norms) == 6
+    assert [p.draws for p in forward].count(True) == 2
     # All gradients but the last stand beside a dropout.
     assert sum(any(i.dtype == "i8" for i in p.inputs) for p in norms) >= 2
     assert [[n.name for n in c.graphs[0].nodes if n.name.startswith("inductor_random")]

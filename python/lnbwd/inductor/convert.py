@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -22,16 +22,19 @@ from torch.fx import Node
 
 from ..rowprogram import COMPARISONS, CONDITIONS, SUMS, Builder, Input, cut
 from .domains import (
+    DTYPES,
     ELEMENTS,
     FLOATS,
     INTEGERS,
     SMALL,
     Domain,
-    is_channels_last,
+    is_permuted,
     memory_order,
     memory_shape,
+    repeated_dims,
     same,
 )
+from .fusion import is_in_memory
 from .nodes import (
     CONSTANTS,
     NORM,
@@ -43,6 +46,7 @@ from .nodes import (
     is_constant,
     is_seed,
     is_view,
+    memory_of,
     row_sum_axis,
     sources,
     sum_kind,
@@ -50,7 +54,7 @@ from .nodes import (
 )
 
 __all__ = ["Conversion", "Unsupported", "UnsupportedOperation", "check", "is_misplaced",
-           "is_readable", "is_supported", "spread_over"]
+           "is_movable", "is_readable", "is_supported", "put_inside", "spread_over"]
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -69,18 +73,23 @@ class Conversion:
     Attributes:
         builder: what has been made.
         values: for each converted node, its value; for a variance with its mean, both.
-        inputs: the nodes that are read, each with its :class:`Input`.
+        inputs: the nodes that are read, each with its :class:`Input`, and their values.
         masks: the values that are inputs and conditions.
+        over: the row block that the operands of the node at hand are spread over.
+        moves: the dimensions of ``over`` along which operands are taken at other indices, and by
+            how much: where something is put among others, or cut out.
+        is_trial: whether ``values`` stands for what would be read as well.
     """
 
-    def __init__(self, domain: Domain) -> None:
+    def __init__(self, domain: Domain, is_trial: bool = False) -> None:
         self.domain = domain
         self.builder = Builder(domain.length)
         self.values: dict[Node, Any] = {}
-        self.inputs: dict[Node, Input] = {}
+        self.inputs: dict[tuple[Node, Input], int] = {}
         self.masks: set[int] = set()
         self.over: torch.Tensor | None = None
-        """The row block that the operands of the node at hand are spread over."""
+        self.moves: dict[int, int] = {}
+        self.is_trial = is_trial
 
     def read(self, node: Node) -> int:
         """A node from outside, as an input."""
@@ -90,7 +99,7 @@ class Conversion:
         role = self.domain.role(value)
         place = None
         if isinstance(value, torch.Tensor) and self.over is not None:
-            place = self.domain.place(value, self.over)
+            place = self.domain.place(value, self.over, self.moves)
         elif role is not None:
             known = ELEMENTS if role == "row" else {**SMALL, **INTEGERS}
             place = Input(role, known.get(value.dtype, ""))  # type: ignore[union-attr]
@@ -100,30 +109,43 @@ class Conversion:
         if place.kind == "lead" and not place.parts:
             raise Unsupported("reads a number for each part of a row")
         assert isinstance(value, torch.Tensor)
-        if node not in self.inputs:
-            if value.dtype not in (ELEMENTS if place.kind == "row" else SMALL) and not (
-                    place.kind == "scalar" and value.dtype in INTEGERS):
-                raise Unsupported(f"reads a {place.kind} of {value.dtype}")
-            # The operator copies what is not dense, which of group columns is little.
-            if place.kind != "group_column" and not is_readable(value, place.kind):
-                raise Unsupported("reads a tensor whose rows are not dense")
-            parts = [part for i in (*self.inputs.values(), place) for part in i.parts]
-            of_groups = any(i.kind in ("group_column", "group_scalar")
-                            for i in (*self.inputs.values(), place))
-            if cut(self.domain.length, parts) is None or (of_groups and any(
-                    d * size > self.domain.length for d, size in parts)):
-                raise Unsupported(f"reads {_describe(value)}, which is no part of rows that have "
-                                  f"the other parts")
-            self.inputs[node] = place
-            self.values[node] = self.builder.add("input", len(self.inputs) - 1)
-            if place.dtype == "i8":
-                self.masks.add(self.values[node])
-            elif value.dtype == torch.bool:
-                self.values[node] = self.builder.add(
-                    "ne", self.values[node], self.builder.constant(0))
-        elif self.inputs[node] != place:
-            raise Unsupported(f"reads {_describe(value)} in two ways")
-        return int(self.values[node])
+        known_as = self.inputs.get((node, place))
+        if known_as is not None:
+            return known_as
+        if value.dtype not in (ELEMENTS if place.kind == "row" else SMALL) and not (
+                place.kind == "scalar" and value.dtype in INTEGERS):
+            raise Unsupported(f"reads a {place.kind} of {value.dtype}")
+        # The operator copies what is not dense, which of group columns is little.
+        if place.kind != "group_column" and not (
+                _is_in_reach(node) if place.is_strided else is_readable(value, place.kind)):
+            raise Unsupported("reads a tensor whose rows are not dense")
+        places = [place, *(i for _, i in self.inputs)]
+        parts = [part for i in places for part in i.parts]
+        of_groups = any(i.kind in ("group_column", "group_scalar") for i in places)
+        if cut(self.domain.length, parts) is None or (
+                of_groups and _has_rows(parts, self.domain) and not self.domain.is_static):
+            raise Unsupported(f"reads {_describe(value)}, which is no part of rows that have the "
+                              f"other parts")
+        return self.add_input(node, place)
+
+    def add_input(self, node: Node, place: Input) -> int:
+        """The value of an input that is read as ``place`` says."""
+        result = self.builder.add("input", len(self.inputs))
+        if place.dtype == "i8":
+            self.masks.add(result)
+        elif node.meta["val"].dtype == torch.bool:
+            result = self.builder.add("ne", result, self.builder.constant(0))
+        return self.inputs.setdefault((node, place), result)
+
+    def places(self) -> list[Input]:
+        """What the inputs are. Beside parts of rows, what has a row for each group is read where it
+        lies, not copied."""
+        found = [place for _, place in self.inputs]
+        if not _has_rows((part for place in found for part in place.parts), self.domain):
+            return found
+        return [(_is_in_reach(node) and self.domain.where_it_lies(node.meta["val"])) or place
+                if place.kind == "group_column" and not node.meta["val"].is_contiguous() else place
+                for node, place in self.inputs]
 
     def value(self, argument: Any) -> int:
         """The value of a node's argument."""
@@ -131,14 +153,59 @@ class Conversion:
             return self.builder.constant(argument)
         if not isinstance(argument, Node):
             raise Unsupported(f"has the argument {argument}")
-        if argument in self.values and argument not in self.inputs:
-            if self.over is not None and is_misplaced(argument, self.over, self.domain):
-                raise Unsupported(f"spreads {argument.name} in its own way")
-            return int(self.values[argument])
         if is_constant(argument):
             return self.builder.constant(
                 argument.args[CONSTANTS[argument.target]])  # type: ignore[arg-type, index]
-        return self.read(argument)
+        if self.moves:
+            return self._move(argument)
+        if argument not in self.values:
+            return self.read(argument)
+        if not self.is_trial and self.over is not None and is_misplaced(
+                argument, self.over, self.domain):
+            raise Unsupported(f"spreads {argument.name} in its own way")
+        return int(self.values[argument])
+
+    def moved(self, node: Node, moves: Mapping[int, int], over: torch.Tensor | None = None) -> int:
+        """The value of a node at other indices of what it is spread over."""
+        before = self.moves, self.over
+        self.moves = dict(moves)
+        self.over = self.over if over is None else over
+        try:
+            return self.value(node)
+        finally:
+            self.moves, self.over = before
+
+    def _move(self, node: Node) -> int:
+        """The value of a node at the moved indices: computed anew of what it is computed of, or
+        read there."""
+        value, over = node.meta["val"], self.over
+        assert over is not None
+        missing = over.dim() - value.dim()
+        if node in self.values and all(
+                dim < missing or same(value.shape[dim - missing], 1)
+                or (by == 0 and same(value.shape[dim - missing], over.shape[dim]))
+                for dim, by in self.moves.items()) and not is_misplaced(
+                    node, over, self.domain):
+            return int(self.values[node])
+        if not is_movable(node, self.values):
+            found = memory_of(node)
+            if node in self.values and (found is None or found[0] in self.values):
+                raise Unsupported(f"takes {node.name} at other indices")
+            return self.read(node)
+        arguments: Any = node.args
+        source = arguments[0]
+        if node.target is aten.clone.default:
+            return self.value(source)
+        if node.target is aten.permute.default:
+            dims = [d % value.dim() for d in arguments[1]]
+            return self.moved(source, {dims[dim]: by for dim, by in self.moves.items()},
+                              over.permute([dims.index(d) for d in range(len(dims))]))
+        if node.target is aten.slice.Tensor:
+            dim = (arguments[1] if len(arguments) > 1 else 0) % value.dim()
+            start = arguments[2] if len(arguments) > 2 else 0
+            by = self.moves.get(dim + missing, 0) + _from_begin(source, dim, start)
+            return self.moved(source, {**self.moves, dim + missing: by})
+        return int(self.make(node))
 
     def is_condition(self, value: int) -> bool:
         """Whether a value is a condition, not a number."""
@@ -172,16 +239,20 @@ class Conversion:
         if node.op != "call_function":
             raise Unsupported(f"is a {node.op}")
         self.over = spread_over(node, self.domain)
+        self.values[node] = self.make(node)
+
+    def make(self, node: Node) -> Any:
+        """The value of a node, made of those of its operands."""
         for names, make in _HANDLERS:
             if node.target in names:
                 value = make(self, node)
                 if isinstance(value, int) and self.is_condition(value) != (
                         node.meta["val"].dtype == torch.bool):
-                    raise UnsupportedOperation(
-                        f"{node.target} of booleans is no operation of row programs")
-                self.values[node] = value
-                return
-        raise UnsupportedOperation(f"{node.target} is no operation of row programs")
+                    break
+                return value
+        else:
+            raise UnsupportedOperation(f"{node.target} is no operation of row programs")
+        raise UnsupportedOperation(f"{node.target} of booleans is no operation of row programs")
 
     def multiply(self, value: int, factor: float) -> int:
         """A value times a constant."""
@@ -193,27 +264,82 @@ class Conversion:
         return self.multiply(self.builder.add("row_sum", value), 1 / self.domain.length)
 
 
+def is_movable(node: Node, inside: Container[Node] = ()) -> bool:
+    """Whether the value of a node can be computed at other indices: it has one value for each, and
+    is computed where it is used."""
+    if node.op != "call_function" or is_constant(node):
+        return False
+    if node.target is aten.slice.Tensor:
+        return not node.kwargs and node.args[4:] in ((), (1,))
+    is_one_each = node.target in (aten.clone.default, aten.permute.default) or (
+        torch.Tag.pointwise in getattr(node.target, "tags", ())
+        and any(node.target in names for names, _ in _HANDLERS))
+    return is_one_each and (node in inside or not is_in_memory(node))
+
+
+def _from_begin(node: Node, dim: int, start: Any) -> int:
+    """Where a slice of a node begins, counted from the first element."""
+    size = node.meta["val"].shape[dim]
+    if not isinstance(start, (int, type(None))) or not isinstance(size, int):
+        raise Unsupported("takes a slice of unknown size")
+    return max(0, (start or 0) + size * ((start or 0) < 0))
+
+
+def reads_by_itself(node: Node) -> bool:
+    """Whether the operands of a node are not spread over its result."""
+    return node.target in WINDOWS or node.target in TABLES
+
+
+def put_inside(nodes: Collection[Node]) -> set[Node]:
+    """Those that are put somewhere by others, and only there: their values are made there."""
+    result: set[Node] = set()
+    for node in reversed(list(nodes)):
+        if node.users and is_movable(node, nodes) and all(
+                user in result or (user in nodes and user.target in WINDOWS and not (
+                    user.target is aten.slice_scatter.default and user.args[0] is node))
+                for user in node.users):
+            result.add(node)
+    return result
+
+
+def _has_rows(parts: Iterable[tuple[int, ...]], domain: Domain) -> bool:
+    """Whether some of these dimensions are of rows."""
+    return any(distance * size > domain.length for distance, size, *_ in parts)
+
+
 def spread_over(node: Node, domain: Domain) -> torch.Tensor | None:
     """The row block, or the lead, that a node makes of operands that are spread over it; None where
     it makes something else, or keeps the elements in their order."""
     value = node.meta.get("val")
-    is_spread = node.target not in VIEWS or node.target is aten.expand.default
-    if (node.target in ROW_SUMS or not is_spread
+    is_spread = node.target not in VIEWS or node.target in (aten.expand.default, aten.clone.default)
+    if (node.target in ROW_SUMS or node.target in TABLES or not is_spread
             or domain.role(value) not in ("row", "lead")):
         return None
     return value
 
 
 def is_readable(value: torch.Tensor, kind: str | None) -> bool:
-    """Whether the elements of a tensor of a kind lie in memory as a kernel reads them."""
+    """Whether the elements of a tensor of a kind lie in memory as a kernel reads them; those of an
+    expanded one once."""
+    for dim in repeated_dims(value):
+        value = value.narrow(dim, 0, 1)
     return value.is_contiguous() or (kind == "row" and memory_order(value) is not None)
+
+
+def _is_in_reach(node: Node) -> bool:
+    """Whether a kernel can read a tensor that is strided where it is: in dense memory, from an
+    address on that kernels take."""
+    found = memory_of(node)
+    return found is not None and found[1] * node.meta["val"].element_size() % 16 == 0
 
 
 def is_misplaced(source: Node, over: torch.Tensor, domain: Domain) -> bool:
     """Whether a node that is spread over a row block is not there what its shape says alone: a
     weight of as many channels as there are rows."""
     value = source.meta.get("val")
-    if not isinstance(value, torch.Tensor):
+    # What is repeated there is spread already.
+    if not isinstance(value, torch.Tensor) or (
+            value.shape == over.shape and repeated_dims(value)):
         return False
     place = domain.place(value, over)
     return place is None or place.kind != domain.role(value)
@@ -340,13 +466,28 @@ def _gather(c: Conversion, node: Node) -> int:
     return b.add("row_sum", b.add("select", is_it, value, b.constant(0)))
 
 
+def _embedding(c: Conversion, node: Node) -> int:
+    """A row of a table for each index. PyTorch promises nothing for an index outside of the table,
+    for which the kernel takes the last row."""
+    table: Any = node.args[0]
+    value, element = table.meta["val"], DTYPES.get(table.meta["val"].dtype)
+    if (element is None or value.dim() != 2 or not isinstance(value.shape[0], int)
+            or not same(value.shape[1], c.domain.length) or not value.is_contiguous()
+            or any(node.args[3:]) or c.domain.role(node.meta["val"]) != "row"):
+        raise Unsupported("takes other rows than those of a dense table")
+    index = c.value(node.args[1])
+    place = Input("table", element, rows=int(value.shape[0]))
+    known = c.inputs.get((table, place))
+    return c.builder.add("take", c.add_input(table, place) if known is None else known, index)
+
+
 def _view(c: Conversion, node: Node) -> int:
-    if node.target is not aten.expand.default:
+    if spread_over(node, c.domain) is None:
         before, after = node.args[0].meta["val"], node.meta["val"]  # type: ignore[union-attr]
-        orders = memory_order(before), memory_order(after)
-        # A copy that changes the order has a contiguous result.
-        if (None in orders if node.target is aten.permute.default
-                else is_channels_last(before) != is_channels_last(after)):
+        # What is not viewed but copied has a contiguous result.
+        has_order = None not in (memory_order(before), memory_order(after))
+        if (not has_order if node.target is aten.permute.default
+                else is_permuted(before) != is_permuted(after)):
             raise UnsupportedOperation("changes the order of elements")
     if node.target is aten.as_strided.default:
         source = node.args[0].meta["val"]  # type: ignore[union-attr]
@@ -521,10 +662,9 @@ def _random(c: Conversion, node: Node) -> int:
     if (mode != "rand" or any(node.kwargs.values()) or not isinstance(seed, Node)
             or not is_seed(seed) or c.domain.role(node.meta["val"]) != "row"):
         raise Unsupported(f"draws {_describe(node.meta['val'])} by {mode}")
-    if seed not in c.inputs:
-        c.inputs[seed] = Input("number", "i64")
-        c.values[seed] = c.builder.add("input", len(c.inputs) - 1)
-    return c.builder.add("random", c.values[seed])
+    place = Input("number", "i64")
+    number = c.inputs.get((seed, place))
+    return c.builder.add("random", c.add_input(seed, place) if number is None else number)
 
 
 def _getitem(c: Conversion, node: Node) -> int:
@@ -544,6 +684,90 @@ def _column_sum(c: Conversion, node: Node) -> int:
     return value
 
 
+def _index(c: Conversion, dim: int) -> int:
+    """The index along a dimension of the row block at hand."""
+    assert c.over is not None
+    size = c.over.shape[dim]
+    distance = 1
+    for other in reversed(memory_order(c.over) or range(c.over.dim())):
+        if other == dim:
+            break
+        distance = distance * c.over.shape[other]
+    if not isinstance(size, int) or not isinstance(distance, int):
+        raise Unsupported("has a dimension of unknown size")
+    if distance < c.domain.length < distance * size:
+        raise Unsupported("has a dimension of rows and of columns")
+    return c.builder.add("place", distance, size)
+
+
+def _inside(c: Conversion, dim: int, begin: int, end: int) -> int | None:
+    """Whether an index is one of some; None if all are."""
+    assert c.over is not None
+    b = c.builder
+    result: int | None = None
+    if begin > 0:
+        result = b.add("ge", _index(c, dim), b.constant(begin))
+    if end < c.over.shape[dim]:
+        is_before = b.add("lt", _index(c, dim), b.constant(end))
+        result = is_before if result is None else b.add("and", result, is_before)
+    return result
+
+
+def _cat(c: Conversion, node: Node) -> int:
+    """Tensors one behind the other: each where its indices are."""
+    assert c.over is not None
+    arguments: Any = (*node.args, node.kwargs.get("dim", 0))
+    dim: int = arguments[1] % c.over.dim()
+    begin, pieces = 0, []
+    for part in arguments[0]:
+        if part.meta["val"].dim() != c.over.dim() or not isinstance(
+                size := part.meta["val"].shape[dim], int):
+            raise Unsupported("joins tensors of unknown sizes")
+        pieces.append((begin + size, c.moved(part, {dim: -begin})))
+        begin += size
+    result = pieces.pop()[1]
+    for end, value in reversed(pieces):
+        result = c.builder.add("select", _inside(c, dim, 0, end), value, result)
+    return result
+
+
+def _put(c: Conversion, node: Node) -> int:
+    """A tensor put into another, or among equal numbers."""
+    assert c.over is not None
+    arguments: Any = node.args
+    begins: dict[int, Any]
+    if node.target is aten.constant_pad_nd.default:
+        source, amounts = arguments[:2]
+        around = arguments[2] if len(arguments) > 2 else 0
+        begins = {c.over.dim() - 1 - i: amounts[2 * i] for i in range(len(amounts) // 2)}
+    else:
+        around, source, *where = arguments
+        options: Any = dict(zip(("dim", "start", "end", "step"), where, strict=False))
+        options |= node.kwargs
+        if options.get("step", 1) != 1:
+            raise Unsupported("puts elements apart")
+        dim = options.get("dim", 0) % c.over.dim()
+        begins = {dim: _from_begin(node, dim, options.get("start"))}
+    shape = source.meta["val"].shape
+    if not all(isinstance(number, int) for number in (*begins.values(), *shape)):
+        raise Unsupported("puts a tensor of unknown size")
+    value = c.moved(source, {dim: -begin for dim, begin in begins.items()})
+    inside = None
+    for dim, begin in begins.items():
+        found = _inside(c, dim, begin, begin + shape[dim])
+        if found is not None:
+            inside = found if inside is None else c.builder.add("and", inside, found)
+    return value if inside is None else c.builder.add(
+        "select", inside, value, c.number(around))
+
+
+TABLES = {aten.embedding.default}
+"""Operations that take rows of a table."""
+
+WINDOWS = {aten.cat.default: _cat, aten.slice_scatter.default: _put,
+           aten.constant_pad_nd.default: _put}
+"""Operations that put tensors at some of the indices of a row block."""
+
 _Handler = Callable[[Conversion, Node], Any]
 _HANDLERS: list[tuple[Any, _Handler]] = [
     (_UNARY, _unary), (_BINARY, _binary), (_SUMS_OF_TWO, _sum_of_two), (_COMPARISONS, _compare),
@@ -556,7 +780,8 @@ _HANDLERS: list[tuple[Any, _Handler]] = [
     ({aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default}, _clamp),
     (SOFTMAXES, _softmax), ({inductor_prims.random}, _random),
     ({operator.getitem}, _getitem), ({NUMBERS}, _column_numbers),
-    ({aten.gather.default}, _gather)]
+    ({aten.gather.default}, _gather), (TABLES, _embedding),
+    *(({name}, make) for name, make in WINDOWS.items())]
 if hasattr(prims, "fma"):
     _HANDLERS.append(({prims.fma.default}, _fma))
 
@@ -602,7 +827,12 @@ def check(node: Node, domain: Domain) -> None:
                 result.dtype in INTEGERS and node.target in OF_INTEGERS)):
             raise Unsupported(f"gives {_describe(result)}")
     role = domain.role(results[0])
-    trial = Conversion(domain)
+    trial = Conversion(domain, is_trial=True)
+    if reads_by_itself(node):
+        if role != "row":
+            raise Unsupported(f"gives {_describe(results[0])}")
+        trial.convert(node)
+        return
     for source in sources(node):
         source_value = source.meta["val"]
         if is_constant(source) or is_seed(source):
@@ -614,8 +844,8 @@ def check(node: Node, domain: Domain) -> None:
         if over is not None:
             place = domain.place(source_value, over)
             kind = place.kind if place else None
-            if place and place.kind != "lead":
-                trial.inputs[source] = place
+            if kind == "lead" and is_misplaced(source, over, domain):
+                raise Unsupported(f"spreads {source.name} in its own way")
         if kind is None or (kind == "number" and source_value.dtype not in SMALL):
             raise Unsupported(f"reads {_describe(source_value)}")
         if over is None and not is_sum and kind not in (role, "number") and (role, kind) != (

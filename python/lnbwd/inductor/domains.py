@@ -18,6 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +29,8 @@ from .. import operations
 from ..rowprogram import Input, cut
 
 __all__ = ["DTYPES", "ELEMENTS", "FLOATS", "INTEGERS", "SMALL", "Domain", "Number",
-           "is_channels_last", "memory_order", "memory_shape", "product", "same"]
+           "is_permuted", "memory_order", "memory_shape", "product", "repeated_dims",
+           "same"]
 
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
 """The types of numbers that a row program reads and writes."""
@@ -50,6 +52,12 @@ the region makes them, or one behind it takes them."""
 
 Number = int | torch.SymInt
 
+_LEAST_PIECE = 32
+"""Bytes that a row of a tensor has side by side, if it is read as it lies."""
+
+_SMALL_SHARE = 2
+"""What has less than this part of a row block's elements is small."""
+
 
 def same(first: Number, second: Number) -> bool:
     """Whether two numbers, of which some depend on dynamic shapes, are always equal."""
@@ -67,13 +75,17 @@ def product(sizes: Any) -> Number:
 
 
 def memory_order(value: torch.Tensor) -> tuple[int, ...] | None:
-    """The dimensions of a dense tensor, outermost in memory first, where it is contiguous or
-    channels-last; None of any other."""
+    """The dimensions of a dense tensor, outermost in memory first; None of any other. Of one whose
+    sizes are symbols, where it is contiguous or channels-last."""
     dims = tuple(range(value.dim()))
     if value.is_contiguous():
         return dims
-    dims = (*dims[:1], *dims[2:], 1)
-    return dims if value.dim() > 2 and _is_dense(value, dims) else None
+    if all(isinstance(number, int) for number in (*value.shape, *value.stride())):
+        strides: Any = value.stride()
+        dims = tuple(sorted(dims, key=lambda dim: (-strides[dim], dim)))
+    else:
+        dims = (*dims[:1], *dims[2:], 1)
+    return dims if value.dim() > 1 and _is_dense(value, dims) else None
 
 
 def _is_dense(value: torch.Tensor, dims: tuple[int, ...]) -> bool:
@@ -87,10 +99,16 @@ def _is_dense(value: torch.Tensor, dims: tuple[int, ...]) -> bool:
     return True
 
 
-def is_channels_last(value: torch.Tensor) -> bool:
+def is_permuted(value: torch.Tensor) -> bool:
     """Whether the elements of a dense tensor lie in memory in another order than that of its
     dimensions."""
     return memory_order(value) not in (None, tuple(range(value.dim())))
+
+
+def repeated_dims(value: torch.Tensor) -> list[int]:
+    """The dimensions of an expanded tensor whose elements are one in memory."""
+    return [dim for dim in range(value.dim())
+            if same(value.stride(dim), 0) and not same(value.shape[dim], 1)]
 
 
 def memory_shape(value: torch.Tensor) -> list[Number]:
@@ -161,23 +179,30 @@ class Domain:
                 return False
         return False
 
-    def place(self, value: torch.Tensor, over: torch.Tensor) -> Input | None:
+    def place(self, value: torch.Tensor, over: torch.Tensor,
+              moves: Mapping[int, int] | None = None) -> Input | None:
         """What a tensor is that is spread over a row block or a lead; None: nothing that a program
-        has."""
-        runs = _runs(value, over)
+        has. ``moves`` are dimensions of ``over`` along which its indices are others, and by how
+        much: index i is its index i + a."""
+        runs = _runs(value, over, moves or {})
         dtype = {**SMALL, **INTEGERS}.get(value.dtype)
         if not runs and runs is not None and dtype:
             kind = "column" if self.length == 1 else "scalar" if same(self.rows, 1) else "number"
             return Input(kind if value.dim() > 0 else "number", dtype)
         if not runs:
             return None
+        if not is_side_by_side(runs):
+            strided = self._strided(value, over, runs)
+            # A copy of what is small has the order of its dimensions.
+            if strided or value.is_contiguous() or any(len(run) > 3 for run in runs):
+                return strided
         if self.role(over) == "lead":
             repeats = self._repeats(over) or 1
-            runs = [(distance * repeats, size) for distance, size in runs]
-        (distance, size), others = runs[-1], runs[:-1]
+            runs = [(distance * repeats, *rest) for distance, *rest in runs]
+        (distance, size, *_), others = runs[-1], runs[:-1]
         if not others and same(distance, 1) and same(size, self.rows * self.length):
             element = {**ELEMENTS, **INTEGERS}.get(value.dtype)
-            return Input("row", element) if element and _is_like(value, over) else None
+            return Input("row", element) if element and is_side_by_side(runs) else None
         if dtype is None:
             return None
         if not others and same(distance, 1) and same(size, self.length):
@@ -190,7 +215,7 @@ class Domain:
             return Input("group_column", dtype)
         whole = self.rows * self.length
         # The number of what is outermost is the launch's to choose, if it is not known.
-        parts = tuple((d, n) for d, n in runs if isinstance(d, int) and isinstance(n, int)
+        parts = tuple((d, n) for d, n, *_ in runs if isinstance(d, int) and isinstance(n, int)
                       and (isinstance(self.rows, int) or not same(d * n, whole)))
         if not others and isinstance(distance, int) and distance < self.length and (
                 self.length % distance == 0 and same(distance * size, whole)):
@@ -205,39 +230,95 @@ class Domain:
             return None
         return Input("part", dtype, parts)
 
+    def _strided(self, value: torch.Tensor, over: torch.Tensor, runs: list[Run]) -> Input | None:
+        """What a tensor is that has most of the elements of a row block, and has them not side by
+        side, or not in its order: a slice, or permuted heads. None of one whose neighbours in a row
+        are too few to be read at once, and of a small one, which may be copied."""
+        dtype = DTYPES.get(value.dtype)
+        parts: Any = tuple(runs)
+        if (dtype is None or self.role(over) != "row" or not isinstance(self.rows, int)
+                or not all(isinstance(number, int) for part in parts for number in part)):
+            return None
+        count = math.prod(part[1] for part in parts)
+        distance, size, stride, *moved = parts[-1]
+        piece = math.gcd(size, *moved)
+        is_moved = any(len(part) > 3 for part in parts)
+        if (_SMALL_SHARE * count < self.rows * self.length * (not is_moved) or distance != 1
+                or stride != 1 or piece * value.element_size() < _LEAST_PIECE
+                or cut(self.length, parts) is None):
+            return None
+        # Whole rows with one distance between them are no part to the compiler.
+        if len(parts) == 2 and parts[0][:2] == (self.length, self.rows) and not is_moved:
+            return None
+        return Input("part", dtype, parts)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether no number depends on dynamic shapes."""
+        return isinstance(self.rows, int) and isinstance(self.groups, (int, type(None)))
+
+    def where_it_lies(self, value: torch.Tensor) -> Input | None:
+        """A row for each group, as a chunk of a larger tensor has them; None of another."""
+        if not isinstance(self.rows, int) or not isinstance(self.groups, int):
+            return None
+        stride = next((value.stride(dim) for dim in range(value.dim() - 1)
+                       if value.shape[dim] == self.groups), None)
+        if value.dtype not in DTYPES or not isinstance(stride, int) or value.stride(-1) != 1:
+            return None
+        return Input("part", DTYPES[value.dtype], (
+            (self.rows // self.groups * self.length, self.groups, stride), (1, self.length, 1)))
+
     def __str__(self) -> str:
         return f"{self.rows}x{self.length}"
 
 
-def _is_like(value: torch.Tensor, over: torch.Tensor) -> bool:
-    """Whether the elements of a tensor lie in memory in the order of another of its shape."""
-    if is_channels_last(over):
-        return value.dim() == over.dim() and _is_dense(value, memory_order(over) or ())
-    return not is_channels_last(value)
+Run = tuple[Number, ...]
+"""Neighbouring dimensions of a row block that a tensor has: the elements of the row block from one
+index to the next, their number, and the elements of the tensor from one to the next; of a moved one
+also by how much, and how many the tensor has, as in :class:`.rowprogram.Input`."""
 
 
-def _runs(value: torch.Tensor, over: torch.Tensor) -> list[tuple[Number, Number]] | None:
+def is_side_by_side(runs: Sequence[Run]) -> bool:
+    """Whether the elements of a tensor with these dimensions lie side by side, in their order."""
+    expected: Number = 1
+    for _, size, stride, *moved in reversed(runs):
+        if moved or not same(stride, expected):
+            return False
+        expected = expected * size
+    return True
+
+
+def _runs(value: torch.Tensor, over: torch.Tensor,
+          moves: Mapping[int, int]) -> list[Run] | None:
     """The dimensions of ``over`` that ``value`` has which is spread over it, neighbours joined,
-    outermost in memory first: of each the elements of ``over`` from one index to the next, and its
-    size. None if it cannot be spread."""
+    outermost in the memory of ``over`` first. None if it cannot be spread."""
     if value.dim() > over.dim():
         return None
-    runs: list[tuple[Number, Number]] = []
+    runs: list[Run] = []
     distance: Number = 1
     is_joined = False
     missing = over.dim() - value.dim()
     for dim in reversed(memory_order(over) or range(over.dim())):
         size = over.shape[dim]
-        own = value.shape[dim - missing] if dim >= missing else 1
+        own, stride = ((value.shape[dim - missing], value.stride(dim - missing))
+                       if dim >= missing else (1, 0))
         if same(size, 1):
             continue
-        if same(own, size):
-            if is_joined:
-                runs[0] = (runs[0][0], runs[0][1] * size)
+        if dim in moves and not same(own, 1) and not same(stride, 0) and (
+                not same(own, size) or moves[dim] % own):
+            runs.insert(0, (distance, size, stride, moves[dim] % own, own))
+            is_joined = False
+            distance = distance * size
+            continue
+        # What is expanded is there once.
+        is_there = same(own, size) and not same(stride, 0)
+        if is_there:
+            if is_joined and same(stride, runs[0][1] * runs[0][2]):
+                runs[0] = (runs[0][0], runs[0][1] * size, runs[0][2])
             else:
-                runs.insert(0, (distance, size))
-        elif not same(own, 1):
+                runs.insert(0, (distance, size, stride))
+        elif not same(own, 1) and not same(stride, 0):
             return None
-        is_joined = same(own, size)
+        is_joined = is_there
         distance = distance * size
     return runs

@@ -17,7 +17,7 @@ from torch.fx import Node
 
 from .nodes import is_computed_in_place, is_constant, is_reduction, is_view, sources
 
-__all__ = ["blocks_read", "is_fused", "is_in_memory", "made_of", "other_users",
+__all__ = ["base_of", "blocks_read", "is_fused", "is_in_memory", "made_of", "other_users",
            "separated_sources", "separated_users"]
 
 aten = torch.ops.aten
@@ -46,7 +46,7 @@ def _is_alias(node: Node) -> bool:
     return node.target in _OTHER_VIEWS or is_view(node)
 
 
-def _base(node: Node) -> Node:
+def base_of(node: Node) -> Node:
     """The node whose memory a node has."""
     while _is_alias(node):
         node = node.args[0]  # type: ignore[assignment]
@@ -63,7 +63,7 @@ def _is_fused(node: Node) -> bool:
 def is_fused(node: Node) -> bool:
     """Whether torch.compile computes a node, or what it is a view of, in a kernel of its own
     making, and no sum."""
-    node = _base(node)
+    node = base_of(node)
     return _is_fused(node) and not is_reduction(node)
 
 
@@ -157,7 +157,7 @@ def is_in_memory(node: Node, inside: Collection[Node] = (),
     one; and what is computed of many tensors, if it is used in another kernel, too: by a node that
     is not inside, or, where they are given, by one of those that are ``unfused``.
     """
-    node = _base(node)
+    node = base_of(node)
     users = other_users(node, inside)
     if not _is_fused(node) or not all(map(_is_fused, users)):
         return True
@@ -167,7 +167,7 @@ def is_in_memory(node: Node, inside: Collection[Node] = (),
 def blocks_read(node: Node, inside: Collection[Node] = ()) -> set[Node]:
     """The tensors in memory that a node is computed of in place by torch.compile; itself, if it is
     not. Random numbers and constants are none."""
-    base = _base(node)
+    base = base_of(node)
 
     def is_made(current: Node) -> bool | None:
         if is_constant(current):

@@ -36,12 +36,14 @@ from ..batch_invariance import is_batch_invariant
 from ..errors import CompileError, LnbwdError
 from ..rowprogram import RowProgram
 from .convert import Unsupported
-from .domains import is_channels_last, memory_order, same
+from .domains import is_permuted, memory_order, repeated_dims, same
 from .estimates import Estimate, estimate
 from .measuring import Measurements
-from .nodes import is_constant, is_seed, sources
+from .nodes import is_seed, memory_of
+from .orders import settled
 from .partial_sums import erase_unused, merge, new_node, split
 from .regions import Region, convert, find_regions, leads_back, normalised
+from .rewrites import simplify
 
 __all__ = ["Decision", "RecomputePass", "RegionPass", "backend", "decisions", "pass_"]
 
@@ -169,73 +171,6 @@ def _can_run_on(device: torch.device) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
-_SCATTERS = {torch.ops.aten.select_scatter.default, torch.ops.aten.slice_scatter.default}
-
-
-def _narrow_scatters(graph: Graph) -> None:
-    """Has values that were widened, and then put among zeros, be put there before they are widened:
-    a region that reads the result reads half the bytes.
-
-    The gradient of ``norm(x)[:, 0]`` is such a row block under autocast.
-    """
-    cast = torch.ops.prims.convert_element_type.default
-    for node in list(graph.nodes):
-        if node.target not in _SCATTERS:
-            continue
-        zeros, source, *place = node.args
-        if not (is_constant(zeros) and zeros.args[1] == 0 and source.target is cast):
-            continue
-        narrow, dtype = source.args[0], node.meta["val"].dtype
-        kind = narrow.meta["val"].dtype
-        if dtype != torch.float32 or kind not in (torch.float16, torch.bfloat16):
-            continue
-        with graph.inserting_before(node), node.meta["val"].fake_mode:
-            empty = new_node(graph, zeros.target, zeros.args, **{**zeros.kwargs, "dtype": kind})
-            scatter = new_node(graph, node.target, (empty, narrow, *place), **node.kwargs)
-            wide = new_node(graph, cast, (scatter, dtype))
-        node.replace_all_uses_with(wide)
-        erase_unused(graph, [zeros, source, node])
-
-
-def _spread_late(graph: Graph) -> None:
-    """Has elementwise operations read what is expanded, or computed of such, as it was before: the
-    gradient of a mean over places is a number for each sample and channel, and no row block."""
-    small: dict[Node, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {}
-    """For a node the call that makes it without the repeated elements."""
-    made: dict[Node, Node] = {}
-
-    def make(node: Node) -> Node:
-        if node in small and node not in made:
-            target, arguments, options = small[node]
-            if target is None:
-                made[node] = arguments[0]
-            else:
-                with graph.inserting_before(node), node.meta["val"].fake_mode:
-                    made[node] = new_node(graph, target, tuple(
-                        make(a) if isinstance(a, Node) else a for a in arguments), **options)
-        return made.get(node, node)
-
-    for node in list(graph.nodes):
-        value, read = node.meta.get("val"), sources(node)
-        if not isinstance(value, torch.Tensor) or not isinstance(value.numel(), int):
-            continue
-        if node.target is torch.ops.aten.expand.default:
-            if value.numel() != read[0].meta["val"].numel():
-                small[node] = (None, (read[0],), {})
-            continue
-        repeated = [source for source in read if source in small]
-        if not repeated or torch.Tag.pointwise not in getattr(node.target, "tags", ()) or any(
-                source.meta["val"].shape != value.shape for source in repeated):
-            continue
-        if len(read) == 1 and len(node.all_input_nodes) == 1:
-            small[node] = (node.target, node.args, dict(node.kwargs))
-        elif any(source not in small and source.meta["val"].shape == value.shape
-                 for source in read):
-            for source in repeated:
-                node.replace_input_with(source, make(source))
-    erase_unused(graph, list(small))
-
-
 def _shape(node: Node, graph: Graph) -> list[Any] | None:
     """The shape of a node as arguments of a view; None if it cannot be written down."""
     shape: list[Any] = list(node.meta["val"].shape)
@@ -251,6 +186,25 @@ def _shape(node: Node, graph: Graph) -> list[Any] | None:
     if symbols:
         shape[symbols[0]] = -1
     return shape
+
+
+def _in_order(graph: Graph, node: Node) -> Node:
+    """A dense tensor with its dimensions in the order of memory."""
+    if not is_permuted(node.meta["val"]):
+        return node
+    return new_node(graph, torch.ops.aten.permute.default, (
+        node, list(memory_order(node.meta["val"]) or ())))
+
+
+def _flat(graph: Graph, node: Node, count: int) -> Node:
+    """The ``count`` elements of memory from a view's first one on."""
+    found = memory_of(node)
+    assert found is not None
+    base, offset = found
+    flat = new_node(graph, torch.ops.aten.reshape.default, (_in_order(graph, base), [-1]))
+    if count == flat.meta["val"].numel():
+        return flat
+    return new_node(graph, torch.ops.aten.slice.Tensor, (flat, 0, offset, offset + count))
 
 
 def _replace(graph: Graph, region: Region) -> None:
@@ -272,9 +226,13 @@ def _replace(graph: Graph, region: Region) -> None:
                 if user not in inside)
     with graph.inserting_before(place), mode:
         for index, node in enumerate(inputs):
-            if program.inputs[index].kind == "row" and is_channels_last(node.meta["val"]):
-                inputs[index] = new_node(graph, permute, (
-                    node, list(memory_order(node.meta["val"]) or ())))
+            operand = program.inputs[index]
+            for dim in repeated_dims(node.meta["val"]):
+                node = new_node(graph, torch.ops.aten.slice.Tensor, (node, dim, 0, 1))
+            if operand.is_strided:
+                inputs[index] = _flat(graph, node, operand.row_length(program.length))
+            else:
+                inputs[index] = _in_order(graph, node) if operand.kind == "row" else node
         if program.has_groups and not any(i.dims.tells_groups for i in program.inputs):
             # The first row block says how many groups there are.
             first = next(p for p, i in enumerate(program.inputs) if i.kind == "row")
@@ -297,7 +255,7 @@ def _replace(graph: Graph, region: Region) -> None:
             for node, shape in zip(nodes, wanted, strict=True):
                 assert shape is not None
                 replacement = item
-                if is_channels_last(node.meta["val"]):
+                if is_permuted(node.meta["val"]):
                     order = memory_order(node.meta["val"]) or ()
                     whole = new_node(graph, torch.ops.aten.reshape.default, (
                         item, [shape[dim] for dim in order]))
@@ -385,14 +343,14 @@ class RegionPass(_Pass):
     def _run(self, graph: Graph) -> None:
         _register_lowering()
         if _can_run_on_any(graph):
-            _narrow_scatters(graph)
-            _spread_late(graph)
+            simplify(graph)
         splits = split(graph)
-        regions = find_regions(graph, [node for one in splits for node in one.combining()])
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            ahead = self._compile_ahead(regions, pool)
-            # The last first: what it computes anew, no region before has to write for it.
-            made = [self._take(graph, region, ahead) for region in reversed(regions)]
+        with settled(graph):
+            regions = find_regions(graph, [node for one in splits for node in one.combining()])
+            with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+                ahead = self._compile_ahead(regions, pool)
+                # The last first: what it computes anew, no region before has to write for it.
+                made = [self._take(graph, region, ahead) for region in reversed(regions)]
         merge(graph, splits)
         for decision in reversed(made):
             log.info("%s: %s: %s", "taken" if decision.taken else "left", decision.region,

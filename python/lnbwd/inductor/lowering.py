@@ -101,9 +101,9 @@ def _lower(inputs: Sequence[Any], text: str) -> list[Any]:
     program = regions_op.find_program(text)
     values = V.graph.current_node.meta["val"]
     measure = next((place for kind in ("row_block", "row_scalar")
-                    for place, operand in enumerate(program.inputs) if operand.kind == kind))
-    sizes = [V.graph.sizevars.simplify(FloorDiv(sympy_product(inputs[measure].get_size()),
-                                                program.inputs[measure].row_length))]
+                    for place, operand in enumerate(program.inputs) if operand.kind == kind), None)
+    sizes = [program.rows if measure is None else V.graph.sizevars.simplify(
+        FloorDiv(sympy_product(inputs[measure].get_size()), program.inputs[measure].row_length))]
     if program.has_groups:
         shapes = [*(t.get_size() for t in inputs),
                   *(convert_shape_to_inductor(value.size()) for value in values)]

@@ -16,8 +16,8 @@ from .domains import Domain, memory_order, memory_shape, product, same
 
 __all__ = ["CONSTANTS", "NORM", "NUMBERS", "OF_INTEGERS", "ROW_SUMS", "SOFTMAXES", "VIEWS",
            "column_domain", "is_column_sum", "is_computed_in_place", "is_constant",
-           "is_group_sum", "is_random", "is_reduction", "is_seed", "is_view", "row_sum_axis",
-           "sources", "sum_kind", "summed_dims"]
+           "is_group_sum", "is_random", "is_reduction", "is_seed", "is_view", "memory_of",
+           "row_sum_axis", "sources", "sum_kind", "summed_dims"]
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -98,6 +98,41 @@ def is_constant(node: Node) -> bool:
     """Whether a node is one number in all its elements."""
     return (node.op == "call_function" and node.target in CONSTANTS
             and isinstance(node.args[CONSTANTS[node.target]], (int, float)))
+
+
+_ALIASES = {aten.permute.default, aten.expand.default, aten.unsqueeze.default, aten.squeeze.dim,
+            aten.squeeze.dims, aten.squeeze.default, aten.alias.default, aten.detach.default,
+            aten.slice.Tensor, aten.select.int, aten.as_strided.default}
+"""Views that never copy."""
+
+
+def memory_of(node: Node) -> tuple[Node, int] | None:
+    """The node whose memory a view has, and at which of its elements the view begins; None where
+    that memory is not dense, or the view not known."""
+    value = node.meta["val"]
+    while node.op == "call_function":
+        source = node.args[0] if node.args else None
+        if node.target not in _ALIASES and not (
+                node.target in (aten.reshape.default, aten.view.default)
+                and _is_viewed(source, node)):
+            break
+        node = source  # type: ignore[assignment]
+    base = node.meta["val"]
+    offset = value.storage_offset() - base.storage_offset()
+    if not isinstance(offset, int) or not isinstance(base.numel(), int) or (
+            memory_order(base) is None):
+        return None
+    return node, offset
+
+
+def _is_viewed(source: Any, node: Node) -> bool:
+    """Whether a reshape copies nothing."""
+    before, after = source.meta["val"], node.meta["val"]
+    try:
+        with before.fake_mode:
+            return bool(before.view(after.shape).stride() == after.stride())
+    except RuntimeError:
+        return False
 
 
 def sources(node: Node) -> list[Node]:

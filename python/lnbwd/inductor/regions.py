@@ -27,12 +27,16 @@ from torch.fx import Graph, Node, map_arg
 from ..rowprogram import INPUT_KINDS, OUTPUT_KINDS, Output, RowProgram
 from ..spec import rows_hint
 from .convert import (
+    WINDOWS,
     Conversion,
     Unsupported,
     check,
     is_misplaced,
+    is_movable,
     is_readable,
     is_supported,
+    put_inside,
+    reads_by_itself,
     spread_over,
 )
 from .domains import DTYPES, ELEMENTS, INTEGERS, SMALL, Domain, same
@@ -186,16 +190,24 @@ def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
             continue
         over = spread_over(node, domain)
         misplaced = [source for source in sources(node) if source in result
-                     and over is not None and is_misplaced(source, over, domain)]
+                     and over is not None and not reads_by_itself(node)
+                     and is_misplaced(source, over, domain)]
         # A weight of as many channels as there are rows is read where it is used.
+        # So is a view that has the elements in another order.
         behind = _computed_of(misplaced, result)
-        if all(domain.role(n.meta["val"]) == "column" for n in behind.difference(misplaced)):
+        if all(map(is_view, behind)) or all(domain.role(n.meta["val"]) in ("column", "lead")
+                                            for n in behind.difference(misplaced)):
             result -= behind
             misplaced = []
-        if (all(source in result for source in sources(node)
-                if not _is_readable(source, domain, over))
+        if reads_by_itself(node) or (
+                all(source in result for source in sources(node)
+                    if not _is_readable(source, domain, over))
                 and not _is_drawn(node, result) and not misplaced):
             result.add(node)
+    windows = {node for node in result if node.target in WINDOWS}
+    if windows:
+        result |= put_inside([node for node in graph.nodes if node in windows or (
+            node not in taken and is_movable(node, result))])
     # What is no output has its users inside.
     for node in reversed(graph.nodes):
         if node in result and domain.role(node.meta["val"]) == "lead" and not (
@@ -225,10 +237,13 @@ def _is_readable(node: Node, domain: Domain, over: torch.Tensor | None = None) -
     if not isinstance(value, torch.Tensor):
         return False
     role = domain.role(value)
-    if role == "lead" and over is not None:
-        place = domain.place(value, over)
-        return (place is not None and place.kind == "lead" and value.is_contiguous()
-                and value.dtype in DTYPES)
+    place = None if over is None else domain.place(value, over)
+    if place is not None and place.is_strided:
+        return True
+    if over is not None and place is not None and "lead" in (role, place.kind):
+        role = place.kind
+        if role in ("lead", "part"):
+            return value.is_contiguous() and value.dtype in DTYPES
     return role != "lead" and ((is_readable(value, role) or role == "group_column")
             and (value.dtype in (ELEMENTS if role == "row" else SMALL)
                  or (role == "scalar" and value.dtype in INTEGERS)))
@@ -516,12 +531,14 @@ def convert(region: Region) -> None:
     inside = set(region.nodes)
     region.shared = _share_nodes(region)
     # What is shared is computed of nothing that the region computes.
+    put = put_inside(region.nodes)
     for node in [*region.shared, *region.nodes]:
         try:
-            conversion.convert(node)
+            if node not in put:
+                conversion.convert(node)
         except Unsupported as error:
             raise Unsupported(f"{node.name} {error}") from error
-    reads = list(conversion.inputs)
+    reads, places_of = [node for node, _ in conversion.inputs], conversion.places()
     region.unfused = separated_users(inside)
     region.outside = _left_outside(region)
     inside -= region.outside
@@ -532,7 +549,7 @@ def convert(region: Region) -> None:
         last = chain[-1]
         region.tails += chain[1:]
         value = last.meta["val"]
-        users = [user for user in last.users if user not in inside]
+        users = [user for user in last.users if user not in inside and node not in put]
         if not users or isinstance(value, tuple) or node not in inside:
             continue
         role = kind or region.domain.role(value)
@@ -547,7 +564,8 @@ def convert(region: Region) -> None:
         # What is read is there already, in whatever shape.
         source = conversion.builder.nodes[conversion.values[node]]
         if (source[0] == "input" and kind is None
-                and reads[source[1]].meta["val"].dtype == value.dtype):
+                and reads[source[1]].meta["val"].dtype == value.dtype
+                and not places_of[source[1]].is_strided):
             continue
         if not is_readable(value, role):
             raise Unsupported(f"{node.name} gives a tensor whose rows are not dense")
@@ -559,26 +577,28 @@ def convert(region: Region) -> None:
     ordered = sorted(found, key=lambda output: OUTPUT_KINDS.index(output.kind))
     # Inputs in the order of the program's arguments.
     places = sorted(range(len(reads)), key=lambda place: (
-        INPUT_KINDS.index(conversion.inputs[reads[place]].kind), place))
+        INPUT_KINDS.index(places_of[place].kind), place))
     renamed = {old: new for new, old in enumerate(places)}
     conversion.builder.nodes[:] = [
         ("input", renamed[n[1]]) if n[0] == "input" else n for n in conversion.builder.nodes]
     rows = region.domain.rows if isinstance(region.domain.rows, int) else None
     program = conversion.builder.finish(
-        rows, [conversion.inputs[reads[place]] for place in places], ordered)
+        rows, [places_of[place] for place in places], ordered,
+        region.domain.groups if isinstance(region.domain.groups, int) else None)
     program, read = program.without_unused_inputs()
     region.inputs = [reads[places[place]] for place in read]
     region.outputs = [found[output] for output in ordered]
-    if not any(i.kind == "row" for i in program.inputs):
+    if not any(i.kind in ("row", "table") or i.is_strided for i in program.inputs):
         raise Unsupported("it reads no row block")
+    if program.has_groups and not any(i.dims.tells_groups or i.kind == "row"
+                                      for i in program.inputs):
+        raise Unsupported("it sums over groups of rows that no input has")
     if rows is None and program.has_groups and program.draws:
         raise Unsupported("it draws random numbers in groups of an unknown number of rows")
     try:
         program.row_dims()
     except ValueError as error:
         raise Unsupported(f"its rows have no dimensions: {error}") from error
-    if program.has_groups and isinstance(region.domain.groups, int):
-        program = dataclasses.replace(program, groups=region.domain.groups)
     if rows is None:
         node = region.domain.rows.node  # type: ignore[union-attr]
         if node.has_hint():

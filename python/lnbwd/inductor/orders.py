@@ -1,0 +1,134 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The order in which the elements of what torch.compile computes in place are taken.
+
+In a graph, each node has an order of its dimensions in memory, that of its operands. What is
+computed in place is not in memory, and its order is that of its users: of the heads that are
+scaled, permuted and copied for a product, that of the copy. A region then is over the rows of the
+copy, and reads heads as they lie.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.fx import Graph, Node
+
+from .domains import memory_order
+from .fusion import is_in_memory
+from .nodes import is_computed_in_place, is_reduction, is_view, sources
+from .partial_sums import erase_unused, new_node
+
+__all__ = ["settled"]
+
+aten = torch.ops.aten
+
+
+@contextlib.contextmanager
+def settled(graph: Graph) -> Iterator[None]:
+    """Gives nodes that are computed in place the order of their users, and takes it back from those
+    that are left at the end."""
+    _split_early(graph)
+    before = _settle(graph)
+    try:
+        yield
+    finally:
+        for node in graph.nodes:
+            if node in before:
+                node.meta["val"] = before[node]
+
+
+def _split_early(graph: Graph) -> None:
+    """Has what is permuted after its dimensions were split computed of split tensors: between the
+    dimensions of ``[B * H, T, D]`` there is no other order."""
+    permuted: set[Node] = set()
+    for node in reversed(graph.nodes):
+        if any(user.target is aten.permute.default or user in permuted for user in node.users) and (
+                node.target is aten.reshape.default or _is_pointwise(node)):
+            permuted.add(node)
+    stack = [node for node in graph.nodes
+             if node in permuted and node.target is aten.reshape.default]
+    made = []
+    while stack:
+        view = stack.pop()
+        whole: Any = view.args[0]
+        value = whole.meta.get("val")
+        if (len(whole.users) > 1 or not _is_pointwise(whole)
+                or not all(isinstance(size, int) for size in view.meta["val"].shape)
+                or any(source.meta["val"].shape != value.shape for source in sources(whole))):
+            continue
+        with graph.inserting_before(whole), value.fake_mode:
+            views = {source: new_node(graph, view.target, (source, *view.args[1:]))
+                     for source in sources(whole)}
+            new = new_node(graph, whole.target, tuple(
+                views.get(a, a) if isinstance(a, Node) else a for a in whole.args), **whole.kwargs)
+        view.replace_all_uses_with(new)
+        made += [whole, view]
+        stack += views.values()
+    erase_unused(graph, made)
+
+
+def _is_pointwise(node: Node) -> bool:
+    return (node.op == "call_function" and node.target is not aten.clone.default
+            and torch.Tag.pointwise in getattr(node.target, "tags", ()))
+
+
+def _settle(graph: Graph) -> dict[Node, torch.Tensor]:
+    """Changes the values of nodes, and gives what they were."""
+    wanted: dict[Node, torch.Tensor] = {}
+    for node in reversed(graph.nodes):
+        value = node.meta.get("val")
+        if (node.op != "call_function" or not isinstance(value, torch.Tensor)
+                or not all(isinstance(size, int) for size in value.shape)
+                or node.target is aten.clone.default
+                or not (is_view(node) or (is_computed_in_place(node) and not is_in_memory(node)))):
+            continue
+        orders = [_wanted_by(user, node, wanted) for user in node.users
+                  if not is_reduction(user)]
+        if orders and all(order is not None and _strides(order) == _strides(orders[0])
+                          for order in orders) and _strides(orders[0]) != _strides(value):
+            wanted[node] = orders[0]  # type: ignore[assignment]
+    before: dict[Node, torch.Tensor] = {}
+    for node in graph.nodes:
+        new = wanted.get(node)
+        if is_view(node) and node.target is not aten.clone.default:
+            source: Any = node.args[0]
+            if source not in before:
+                continue
+            with node.meta["val"].fake_mode:
+                new = node.target(source.meta["val"], *node.args[1:], **node.kwargs)
+        if new is not None:
+            before[node] = node.meta["val"]
+            node.meta["val"] = new
+    return before
+
+
+def _strides(value: torch.Tensor | None) -> list[Any]:
+    """The strides of the dimensions of more than one element."""
+    return [] if value is None else [
+        stride for size, stride in zip(value.shape, value.stride(), strict=True) if size != 1]
+
+
+def _wanted_by(user: Node, node: Node, wanted: dict[Node, torch.Tensor]) -> torch.Tensor | None:
+    """A node's value in the order in which a user takes it; None if that takes it as it is."""
+    value = node.meta["val"]
+    order = wanted.get(user, user.meta.get("val"))
+    if not isinstance(order, torch.Tensor) or memory_order(order) is None:
+        return None
+    with value.fake_mode:
+        if user.target is aten.permute.default:
+            dims: Any = [d % value.dim() for d in user.args[1]]  # type: ignore[union-attr]
+            order = order.permute([dims.index(d) for d in range(len(dims))])
+        elif is_view(user) and user.target is not aten.clone.default:
+            try:
+                order = order.view(value.shape)
+            except (RuntimeError, ValueError):
+                return None
+        elif order.shape != value.shape or not (
+                user.target is aten.clone.default or is_computed_in_place(user)):
+            return None
+        return order.to(value.dtype) if order.dtype != value.dtype else order

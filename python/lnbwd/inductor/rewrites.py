@@ -1,0 +1,150 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rewrites of a graph that change no result: regions read less afterwards, or take more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Graph, Node
+
+from .nodes import NUMBERS, is_constant, is_view, sources
+from .partial_sums import erase_unused, new_node
+
+__all__ = ["simplify"]
+
+aten = torch.ops.aten
+
+
+def simplify(graph: Graph) -> None:
+    """All rewrites, in place."""
+    _narrow_scatters(graph)
+    _slice_scatters(graph)
+    _slice_tables(graph)
+    _spread_late(graph)
+
+
+_SCATTERS = {aten.select_scatter.default, aten.slice_scatter.default}
+
+
+def _narrow_scatters(graph: Graph) -> None:
+    """Has values that were widened, and then put among zeros, be put there before they are widened:
+    a region that reads the result reads half the bytes.
+
+    The gradient of ``norm(x)[:, 0]`` is such a row block under autocast.
+    """
+    cast = torch.ops.prims.convert_element_type.default
+    for node in list(graph.nodes):
+        if node.target not in _SCATTERS:
+            continue
+        zeros, source, *place = node.args
+        if not (is_constant(zeros) and zeros.args[1] == 0 and source.target is cast):
+            continue
+        narrow, dtype = source.args[0], node.meta["val"].dtype
+        kind = narrow.meta["val"].dtype
+        if dtype != torch.float32 or kind not in (torch.float16, torch.bfloat16):
+            continue
+        with graph.inserting_before(node), node.meta["val"].fake_mode:
+            empty = new_node(graph, zeros.target, zeros.args, **{**zeros.kwargs, "dtype": kind})
+            scatter = new_node(graph, node.target, (empty, narrow, *place), **node.kwargs)
+            wide = new_node(graph, cast, (scatter, dtype))
+        node.replace_all_uses_with(wide)
+        erase_unused(graph, [zeros, source, node])
+
+
+def _slice_scatters(graph: Graph) -> None:
+    """Has what is put at one index be put at a slice of one."""
+    for node in list(graph.nodes):
+        if node.target is not aten.select_scatter.default:
+            continue
+        whole, source, dim, index = node.args
+        if isinstance(index, int) and index >= 0:
+            with graph.inserting_before(node), node.meta["val"].fake_mode:
+                one = new_node(graph, aten.unsqueeze.default, (source, dim))
+                new = new_node(graph, aten.slice_scatter.default, (
+                    whole, one, dim, index, index + 1))
+            node.replace_all_uses_with(new)
+            erase_unused(graph, [node])
+
+
+def _slice_tables(graph: Graph) -> None:
+    """Has rows that follow each other in a table be a slice of it: learned positions are such."""
+    for node in list(graph.nodes):
+        if node.target is not aten.embedding.default or any(node.args[3:]):
+            continue
+        table, index = node.args[:2]
+        found = _first_of(index)
+        shape = index.meta["val"].shape
+        if found is None or any(not isinstance(n, int) for n in (*table.meta["val"].shape, *shape)):
+            continue
+        first, count = found
+        if shape[-1] != count or not 0 <= first <= table.meta["val"].shape[0] - count:
+            continue
+        with graph.inserting_before(node), node.meta["val"].fake_mode:
+            new = new_node(graph, aten.slice.Tensor, (table, 0, first, first + count))
+            for _ in shape[1:]:
+                new = new_node(graph, aten.unsqueeze.default, (new, 0))
+            if list(new.meta["val"].shape) != list(node.meta["val"].shape):
+                new = new_node(graph, aten.expand.default, (new, list(node.meta["val"].shape)))
+        node.replace_all_uses_with(new)
+        erase_unused(graph, [node])
+
+
+def _first_of(node: Any) -> tuple[int, int] | None:
+    """The first of integers that follow each other along the last dimension, whatever the others
+    are, and how many there are; None of anything else."""
+    if not isinstance(node, Node):
+        return None
+    if node.target is NUMBERS:
+        start, step = (node.kwargs.get(name, default) for name, default in (
+            ("start", 0), ("step", 1)))
+        return (start, node.args[0]) if step == 1 and isinstance(start, int) else None  # type: ignore[return-value]
+    if node.target is aten.add.Tensor and isinstance(node.args[1], int) and not node.kwargs:
+        found = _first_of(node.args[0])
+        return None if found is None else (found[0] + node.args[1], found[1])
+    if is_view(node) and node.target not in (aten.permute.default, aten.as_strided.default):
+        found = _first_of(node.args[0])
+        value = node.meta["val"]
+        return found if found is not None and value.dim() and value.shape[-1] == found[1] else None
+    return None
+
+
+def _spread_late(graph: Graph) -> None:
+    """Has elementwise operations read what is expanded, or computed of such, as it was before: the
+    gradient of a mean over places is a number for each sample and channel, and no row block."""
+    small: dict[Node, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {}
+    """For a node the call that makes it without the repeated elements."""
+    made: dict[Node, Node] = {}
+
+    def make(node: Node) -> Node:
+        if node in small and node not in made:
+            target, arguments, options = small[node]
+            if target is None:
+                made[node] = arguments[0]
+            else:
+                with graph.inserting_before(node), node.meta["val"].fake_mode:
+                    made[node] = new_node(graph, target, tuple(
+                        make(a) if isinstance(a, Node) else a for a in arguments), **options)
+        return made.get(node, node)
+
+    for node in list(graph.nodes):
+        value, read = node.meta.get("val"), sources(node)
+        if not isinstance(value, torch.Tensor) or not isinstance(value.numel(), int):
+            continue
+        if node.target is aten.expand.default:
+            if value.numel() != read[0].meta["val"].numel():
+                small[node] = (None, (read[0],), {})
+            continue
+        repeated = [source for source in read if source in small]
+        if not repeated or torch.Tag.pointwise not in getattr(node.target, "tags", ()) or any(
+                source.meta["val"].shape != value.shape for source in repeated):
+            continue
+        if len(read) == 1 and len(node.all_input_nodes) == 1:
+            small[node] = (node.target, node.args, dict(node.kwargs))
+        elif any(source not in small and source.meta["val"].shape == value.shape
+                 for source in read):
+            for source in repeated:
+                node.replace_input_with(source, make(source))
+    erase_unused(graph, list(small))

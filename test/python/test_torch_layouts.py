@@ -1,0 +1,179 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Regions that read tensors as they lie: permuted heads, slices, expanded gradients, channels as
+rows; that join tensors or put them among others; and that take rows of a table."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from captured import Captured, check_against_double, reasons, taken
+
+from lnbwd.inductor import estimates
+from lnbwd.rowprogram import Builder, Input, Output, RowProgram
+
+pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
+
+
+@pytest.fixture(autouse=True)
+def takes_small_regions(monkeypatch):
+    """Regions of tests are smaller than what a second kernel costs."""
+    monkeypatch.setattr(estimates, "_LEAST_BESIDE_HELPER", 0)
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def norm(x):
+    return (x - x.mean(-1, keepdim=True)) * torch.rsqrt(x.var(-1, correction=0, keepdim=True) + 1)
+
+
+def bias_of_heads(x):
+    """The gradient of a bias in front of attention: heads are scaled, and put side by side."""
+    rows = (x.reshape(2, 3, 5, 16) * 0.5).permute(0, 2, 1, 3).reshape(10, 48)
+    return rows, rows.sum(0)
+
+
+def heads_added(x, heads):
+    """Heads that lie in another order than what they are added to."""
+    y = norm(x + heads.permute(0, 2, 1, 3))
+    return y, y.sum((0, 1, 2))
+
+
+def after_a_slice(x, weight):
+    """All places but the first."""
+    return norm(x[:, 1:] * weight)
+
+
+def rotated(x, angle):
+    """Rotary positions behind a norm of heads."""
+    y = norm(x).permute(0, 2, 1, 3)
+    turned = torch.cat([-y[..., 8:], y[..., :8]], -1)
+    return y * angle.cos() + turned * angle.sin()
+
+
+def rotated_back(x, angle):
+    """The gradient of rotary positions, and of a bias before them."""
+    sine = x * angle.sin()
+    turned = F.pad(-sine[..., :8], (8, 0)) + F.pad(sine[..., 8:], (0, 8))
+    rows = (turned + x * angle.cos()).permute(0, 2, 1, 3).reshape(10, 48)
+    return rows, rows.sum(0)
+
+
+def class_token(token, x):
+    """A row in front of those of each sample."""
+    y = torch.cat([token.expand(2, 1, 16), x * 2], 1)
+    return y, norm(y)
+
+
+def channels_joined(x, y):
+    return norm(torch.cat([x, y.abs()], -1))
+
+
+def padded(x, y):
+    return norm(F.pad(x, (0, 0, 1, 2), value=0.5) + y)
+
+
+def put_at_the_first(gradient, x):
+    """The gradient of what the first row alone is used of, beside sums of rows."""
+    zeros = torch.zeros_like(x)
+    y = torch.select_scatter(zeros, gradient, 1, 0)
+    centred = y - y.mean(-1, keepdim=True)
+    return centred * x, centred.sum((0, 1))
+
+
+def spread_gradient(gradient, x):
+    """The gradient of a mean over places: a row for each sample."""
+    y = gradient.expand(2, 5, 16) * x
+    return y, y.sum((0, 1)), (y * x).sum((0, 1))
+
+
+CASES = {
+    "bias of heads": (bias_of_heads, [normal(6, 5, 16)]),
+    "heads added": (heads_added, [normal(2, 5, 3, 16), normal(2, 3, 5, 16, seed=1)]),
+    "slice": (after_a_slice, [normal(2, 6, 16), normal(16, seed=1)]),
+    "rotated": (rotated, [normal(2, 5, 3, 16), normal(1, 1, 5, 16, seed=1)]),
+    "rotated back": (rotated_back, [normal(2, 3, 5, 16), normal(1, 1, 5, 16, seed=1)]),
+    "class token": (class_token, [normal(1, 1, 16), normal(2, 4, 16, seed=1)]),
+    "channels joined": (channels_joined, [normal(2, 5, 8), normal(2, 5, 16, seed=1)]),
+    "padded": (padded, [normal(2, 4, 16), normal(2, 7, 16, seed=1)]),
+    "put": (put_at_the_first, [normal(2, 16), normal(2, 5, 16, seed=1)]),
+    "spread": (spread_gradient, [normal(2, 1, 16), normal(2, 5, 16, seed=1)]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_tensors_as_they_lie(device, name):
+    function, arguments = CASES[name]
+    check_against_double(function, [a.to(device) for a in arguments], tolerance=1e-5)
+    assert len(taken()) == 1 and not reasons()
+
+
+@pytest.mark.parametrize("name", ["rotated", "class token", "channels joined"])
+def test_gradients(device, monkeypatch, name):
+    """Backward passes have the mirror of what joins: slices, and what is put among zeros. All
+    regions are taken, whatever they move."""
+    monkeypatch.setattr(estimates.Estimate, "is_worth", property(lambda self: True))
+    function, arguments = CASES[name]
+    leaves = [a.to(device).requires_grad_() for a in arguments]
+
+    def loss(function, leaves):
+        results = function(*leaves)
+        return sum(y.square().sum() for y in (results if isinstance(results, tuple)
+                                              else [results]))
+
+    wanted = torch.autograd.grad(loss(function, leaves), leaves)
+    compiled = torch.compile(lambda *leaves: loss(function, leaves), backend=Captured(True).backend)
+    found = torch.autograd.grad(compiled(*leaves), leaves)
+    for gradient, expected in zip(found, wanted, strict=True):
+        torch.testing.assert_close(gradient, expected, rtol=1e-4, atol=1e-4)
+    assert taken()
+
+
+def test_columns_that_lie_apart_are_left(device):
+    """Neighbours of a row that are far from each other would be read one by one, and so would
+    joined rows of odd lengths."""
+    x = normal(2, 16, 40).to(device)
+    check_against_double(lambda x: norm(x.transpose(1, 2).contiguous()), [x], tolerance=1e-5)
+    arguments = [normal(2, 5, n, seed=n).to(device) for n in (24, 9)]
+    check_against_double(channels_joined, arguments, tolerance=1e-5)
+    assert not any(i.is_strided for d in taken() for i in d.program.inputs)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_embedding(device, dtype):
+    """Tokens with learned positions, of which those are a slice of their table."""
+    def function(index, table, positions):
+        place = torch.arange(5, device=index.device) + 2
+        return norm((F.embedding(index, table) + F.embedding(place, positions)).float())
+
+    index = torch.tensor([[3, 0, 6, 6, 1], [5, 2, 4, 3, 0]], device=device)
+    arguments = [index, normal(7, 16).to(device, dtype), normal(9, 16, seed=1).to(device, dtype)]
+    check_against_double(function, arguments, tolerance=1e-5)
+    assert len(taken()) == 1 and not reasons()
+    assert [i.rows for i in taken()[0].program.inputs if i.kind == "table"] == [7]
+
+
+def test_rows_outside_of_a_table_are_its_last(device):
+    """torch.compile's kernels stop there."""
+    from lnbwd import regions_op
+
+    b = Builder(16)
+    row = b.add("take", b.add("input", 1), b.add("input", 0))
+    program = b.finish(4, [Input("scalar", "i64"), Input("table", "f32", rows=3)],
+                       [Output("row", "f32", b.add("add", row, b.add("row_sum", row)))])
+    index, table = torch.tensor([2, 3, -1, 0], device=device), normal(3, 16).to(device)
+    got, = regions_op.raw_region([index, table], regions_op.register_row_program(program).text)
+    want = table[[2, 2, 2, 0]]
+    torch.testing.assert_close(got, want + want.sum(-1, keepdim=True))
+
+
+def test_texts_keep_how_inputs_lie():
+    b = Builder(16)
+    value = b.add("mul", b.add("input", 0), b.add("place", 16, 6))
+    program = b.finish(12, [Input("part", "f32", ((96, 2, 80), (16, 6, 16, 5, 5), (1, 16, 1)))],
+                       [Output("row", "f32", value)])
+    assert RowProgram.from_text(program.text()) == program
+    assert "%arg0[m0, m1 + 5, n] : memref<2x5x16xf32, strided<[80, 16, 1]>>" in program.mlir()
+    assert program.inputs[0].row_length(16) == 160
