@@ -8,8 +8,8 @@
   dashboard.py --check            only says whether the page is what would be written
   dashboard.py take BLOCK FILE... puts what a program of this folder measured in the place of a
                                   block of the results: known, random, operations and
-                                  operations_random from operations.py, regions from regions.py,
-                                  coverage from region_exam.py,
+                                  operations_random from operations.py, regions from
+                                  region_times.py, coverage from region_exam.py,
                                   steps from training_step.py, host from host_cost.py, linear from
                                   layer_norm_linear.py, compile_time from compile_time.py
   dashboard.py amd                counts and predicts the blocks of AMD's chips anew, on the
@@ -214,29 +214,25 @@ def operations(block: Block, drawn: Block | None) -> list[str]:
     return text
 
 
-REGIONS = {"norm_backward": "residual, LayerNorm's gradient, casts, three column sums",
-           "norm_forward": "residual, LayerNorm, cast",
-           "gelu_backward": "GELU's gradient (erf), bias gradient",
-           "gelu_tanh_backward": "GELU's gradient (tanh), bias gradient",
-           "rms_forward": "residual, RMSNorm, bf16",
-           "rms_backward": "RMSNorm's gradient, residual, bf16"}
-
-
 def regions(block: Block, coverage: Block | None) -> list[str]:
-    """Regions of torch.compile's graphs, and how many patterns of such are taken."""
-    cells = [(REGIONS.get(row["region"], row["region"]), sizes(row["m"], row["n"]),
-              f"{row['us']['lnbwd']:.1f}", f"{row['us']['torch']:.1f}",
-              f"{row['us']['torch'] / row['us']['lnbwd']:.2f}") for row in block["rows"]]
-    # A region that stands above is not named again.
-    for index in range(len(cells) - 1, 0, -1):
-        if cells[index][0] == cells[index - 1][0]:
-            cells[index] = ("", *cells[index][1:])
-    gains = [row["us"]["torch"] / row["us"]["lnbwd"] for row in block["rows"]]
-    return ["## Regions of compiled graphs", "",
-            "Operations that the backend `lnbwd` fuses into one kernel, compared with "
-            f"torch.compile's kernels for them. The mean factor is {mean(gains):.2f}.", "",
-            *table(("region", "M × N", "lnbwd, µs", "torch.compile, µs", "times faster"), cells),
-            where(block), "", *(covered(coverage) if coverage else [])]
+    """Patterns of torch.compile's graphs: how many are taken, and how fast those are."""
+    rows = sorted(block["rows"], key=lambda row: row["us"]["torch"] / row["us"]["lnbwd"])
+    gains = {outcome: [row["us"]["torch"] / row["us"]["lnbwd"] for row in rows
+                       if outcome in ("all", row["outcome"])]
+             for outcome in ("whole", "part", "all")}
+    cells = [(outcome, str(len(found)), f"{mean(found):.3f}",
+              *(f"{found[int(part * (len(found) - 1))]:.2f}" for part in (0, 0.05, 0.5, 0.95)),
+              str(sum(gain < 0.98 for gain in found)), str(sum(gain < 0.9 for gain in found)))
+             for outcome, found in gains.items() if found]
+    worst = [(str(row["place"]), row["model"], f"{row['us']['lnbwd']:.1f}",
+              f"{row['us']['torch']:.1f}", f"{row['us']['torch'] / row['us']['lnbwd']:.2f}")
+             for row in rows[:10]]
+    return ["## Regions of compiled graphs", "", *(covered(coverage) if coverage else []),
+            "Of those that are taken, how many times faster than torch.compile's kernels the "
+            "backend `lnbwd` is:", "",
+            *table(("taken", "patterns", "mean", "least", "5 %", "median", "95 %", "below 0.98",
+                    "below 0.9"), cells), where(block), "", "The ten slowest:", "",
+            *table(("pattern", "of", "lnbwd, µs", "torch.compile, µs", "times faster"), worst)]
 
 
 def covered(block: Block) -> list[str]:
@@ -437,11 +433,10 @@ def as_row(kept: Block) -> Block:
 
 
 def of_regions(documents: list[Block]) -> Block:
-    """Of regions.py."""
-    return {"rows": [{"region": row["region"], "m": row["m"], "n": row["n"],
-                      "us": {who: round(times["median_us"], 2)
-                             for who, times in row["times"].items()}}
-                     for row in documents[0]["results"]]}
+    """Of region_times.py."""
+    return {"rows": [{**{key: row[key] for key in ("place", "model", "outcome")},
+                      "us": {who: round(time, 2) for who, time in row["us"].items()}}
+                     for row in documents[0]["results"] if "us" in row]}
 
 
 def of_coverage(documents: list[Block]) -> Block:

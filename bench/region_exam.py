@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import json
 import lzma
 import operator
 import pathlib
 import re
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
@@ -95,10 +97,21 @@ def _in_general(reason: str) -> str:
     return "its bytes" if "it would move" in reason else re.sub(r"\b\d[\d.e+x-]*\b", "#", reason)
 
 
-def examine(pattern: dict[str, Any]) -> tuple[str, set[str]]:
+@contextlib.contextmanager
+def no_kernels() -> Iterator[None]:
+    """Regions are found without kernels being made."""
+    kept = regions_op.load_kernel
+    regions_op.load_kernel = lambda *_: None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        regions_op.load_kernel = kept
+
+
+def examine(pattern: dict[str, Any], device: str = "cpu") -> tuple[str, set[str]]:
     """Whether a pattern is taken whole, in part or left, and what is in the way."""
     with FakeTensorMode():
-        graph = graph_of(pattern).graph
+        graph = graph_of(pattern, device).graph
         largest = max(map(_size, graph.nodes))
         lnbwd.inductor.decisions(clear=True)
         lnbwd.inductor.pass_()(graph)
@@ -122,11 +135,10 @@ def main() -> int:
                         help="the patterns of an outcome, with their obstacles")
     parser.add_argument("--out", type=pathlib.Path, help="JSON for the dashboard")
     options = parser.parse_args()
-    regions_op.load_kernel = lambda *_: None  # type: ignore[assignment]
     counts = dict.fromkeys(OUTCOMES, 0)
     alone: collections.Counter[str] = collections.Counter()
     at_all: collections.Counter[str] = collections.Counter()
-    with lnbwd.simulate():
+    with lnbwd.simulate(), no_kernels():
         for place, line in enumerate(lzma.decompress(
                 options.patterns.read_bytes()).decode().splitlines()):
             pattern = json.loads(line)

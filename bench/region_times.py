@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Times the patterns of real models that backend="lnbwd" takes beside torch.compile's kernels.
+
+Each pattern of region_exam.py is compiled by both, and their results are compared. CUDA graphs of
+both, over rotating inputs, are timed in turns. Processes compile side by side, and time one after
+another while none compiles.
+
+  region_times.py [--every K] [--only PLACE ...] [--processes P] [--seconds S] [--out FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import lzma
+import pathlib
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+SOURCE = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(SOURCE / "bench")]
+
+import torch  # noqa: E402
+from torch import Tensor  # noqa: E402
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+
+import region_exam  # noqa: E402
+
+# Inputs rotate through this many bytes, more than a cache has; a measurement takes this long.
+_ROTATED_BYTES, _MEASURED_SECONDS, _ROUNDS = 200e6, 2e-3, 9
+BACKENDS = {"torch": "inductor", "lnbwd": "lnbwd"}
+
+
+def inputs_of(pattern: dict[str, Any]) -> list[Tensor]:
+    """Random inputs as a pattern wants them: normal numbers, booleans, and the integers 0 and 1,
+    which are indices of any tensor."""
+    made = []
+    for name, shape, stride in pattern["inputs"]:
+        dtype = getattr(torch, name)
+        extent = 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
+        memory = (torch.rand(extent, device="cuda") < 0.7 if dtype == torch.bool
+                  else torch.randn(extent, device="cuda").to(dtype) if dtype.is_floating_point
+                  else torch.randint(0, 2, (extent,), device="cuda").to(dtype))
+        made.append(memory.as_strided(shape, stride))
+    return made
+
+
+def captured(call: Callable[..., Any], sets: list[list[Tensor]]) -> tuple[Any, Any]:
+    """A CUDA graph of calls on each of the sets, and the first call's results."""
+    for operands in sets:
+        call(*operands)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        results = [call(*operands) for operands in sets]
+    return graph, results[0]
+
+
+def difference(got: Any, want: Any) -> float:
+    """The worst of the outputs' differences, each relative to the output's norm; infinite if other
+    elements are finite."""
+    worst = 0.0
+    for one, other in zip(got, want, strict=True):
+        if not isinstance(one, Tensor) or not one.numel():
+            continue
+        one, other = one.double(), other.double()
+        finite = one.isfinite()
+        if not torch.equal(finite, other.isfinite()):
+            return float("inf")
+        norm = other[finite].norm().item()
+        worst = max(worst, (one - other)[finite].norm().item() / (norm or 1.0))
+    return worst
+
+
+class Timed:
+    """A pattern, compiled by both."""
+
+    def __init__(self, pattern: dict[str, Any]) -> None:
+        with FakeTensorMode():
+            module = region_exam.graph_of(pattern, "cuda")
+        for node in module.graph.nodes:
+            node.meta.clear()
+        first = inputs_of(pattern)
+        size = sum(max(operand.untyped_storage().nbytes(), 1) for operand in first)
+        count = max(2, min(16, int(_ROTATED_BYTES // size) + 1))
+        self.sets = [first, *(inputs_of(pattern) for _ in range(count - 1))]
+        self.repetitions = max(2, int(_MEASURED_SECONDS / (count * (size / 3e12 + 4e-6))))
+        self.graphs = {}
+        results = {}
+        for name, backend in BACKENDS.items():
+            torch._dynamo.reset()
+            call = torch.compile(module, backend=backend, fullgraph=True, dynamic=False)
+            self.graphs[name], results[name] = captured(call, self.sets)
+            self.graphs[name].replay()
+        torch.cuda.synchronize()
+        self.error = difference(results["lnbwd"], results["torch"])
+
+    def time(self) -> dict[str, float]:
+        """The medians of their times, in microseconds."""
+        times: dict[str, list[float]] = {name: [] for name in self.graphs}
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        for turn in range(_ROUNDS):
+            for name in sorted(times, reverse=bool(turn % 2)):
+                self.graphs[name].replay()
+                start.record()
+                for _ in range(self.repetitions):
+                    self.graphs[name].replay()
+                end.record()
+                torch.cuda.synchronize()
+                times[name].append(start.elapsed_time(end) * 1e3 / self.repetitions
+                                   / len(self.sets))
+        return {name: statistics.median(values) for name, values in times.items()}
+
+
+def work(number: int, share: list[int], options: Any, barrier: Any, lock: Any, queue: Any) -> None:
+    """What one process does: its share of the patterns, each when the others do theirs."""
+    torch._inductor.config.fx_graph_cache = False
+    torch._inductor.config.compile_threads = 1
+    torch.set_grad_enabled(False)
+    patterns = lzma.decompress(options.patterns.read_bytes()).decode().splitlines()
+    for place in share:
+        barrier.wait()
+        if time.time() > options.end:
+            break
+        timed = None
+        row = {"place": place}
+        if place >= 0:
+            pattern = json.loads(patterns[place])
+            row["model"] = pattern["model"]
+            try:
+                with region_exam.no_kernels():
+                    row["outcome"] = region_exam.examine(pattern, "cuda")[0]
+                if row["outcome"] != "left":
+                    timed = Timed(pattern)
+            except Exception as error:
+                row["failure"] = f"{type(error).__name__}: {str(error)[:300]}"
+        barrier.wait()
+        if timed:
+            with lock:
+                row |= {"us": timed.time(), "error": timed.error}
+            timed = None
+            torch.cuda.empty_cache()
+        if place >= 0:
+            queue.put(row)
+    queue.put(None)
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--patterns", type=pathlib.Path, default=region_exam.PATTERNS)
+    parser.add_argument("--every", type=int, default=1, help="each of so many patterns")
+    parser.add_argument("--only", type=int, nargs="+", help="places in the file, from 0 on")
+    parser.add_argument("--processes", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=3600, help="begins no pattern after these")
+    parser.add_argument("--out", type=pathlib.Path, help="JSON for the dashboard")
+    options = parser.parse_args()
+    if not torch.cuda.is_available():
+        parser.error("expected a GPU, got none; region_exam.py needs none")
+    options.end = time.time() + options.seconds
+    total = len(lzma.decompress(options.patterns.read_bytes()).splitlines())
+    places = options.only or list(range(0, total, options.every))
+    # All have the same number, so that they meet.
+    places += [-1] * (-len(places) % options.processes)
+    context = torch.multiprocessing.get_context("spawn")
+    barrier, lock, queue = (context.Barrier(options.processes), context.Lock(), context.Queue())
+    processes = [context.Process(target=work, daemon=True, args=(
+        number, places[number::options.processes], options, barrier, lock, queue))
+        for number in range(options.processes)]
+    for process in processes:
+        process.start()
+    rows = []
+    running = len(processes)
+    while running:
+        row = queue.get()
+        if row is None:
+            running -= 1
+            continue
+        rows.append(row)
+        if "failure" in row:
+            print(f"{row['place']:4} {row['model']:40.40} FAILED: {row['failure']}", flush=True)
+        elif "us" in row:
+            theirs, ours = row["us"]["torch"], row["us"]["lnbwd"]
+            print(f"{row['place']:4} {row['model']:40.40} {row['outcome']:5} {theirs:9.2f} "
+                  f"{ours:9.2f} us  {theirs / ours:6.3f}  difference {row['error']:.1e}",
+                  flush=True)
+    rows.sort(key=lambda row: row["place"])
+    for outcome in ("whole", "part"):
+        ratios = sorted(row["us"]["torch"] / row["us"]["lnbwd"] for row in rows
+                        if "us" in row and row["outcome"] == outcome)
+        if ratios:
+            print(f"{outcome}: {len(ratios)} patterns, geometric mean "
+                  f"{statistics.geometric_mean(ratios):.3f}, least {ratios[0]:.3f}, "
+                  f"{sum(r < 0.98 for r in ratios)} below 0.98, {sum(r < 0.9 for r in ratios)} "
+                  "below 0.9")
+    if options.out:
+        options.out.write_text(json.dumps({
+            "date": datetime.date.today().isoformat(),
+            "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
+            "machine": {"name": torch.cuda.get_device_name(), "torch": torch.__version__},
+            "results": rows}, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
