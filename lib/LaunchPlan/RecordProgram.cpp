@@ -105,11 +105,10 @@ static json::Object describeAttributes(Operation &op) {
         if (linear.getTransposed())
           result["transposed"] = true;
       });
-  // The flags with which an operation is computed less exactly.
+  // The flag with which an operation is computed less exactly.
   if (auto fast = dyn_cast<arith::ArithFastMathInterface>(op))
     if (arith::FastMathFlagsAttr flags = fast.getFastMathFlagsAttr())
-      if (bitEnumContainsAny(flags.getValue(), arith::FastMathFlags::afn |
-                                                   arith::FastMathFlags::arcp))
+      if (bitEnumContainsAny(flags.getValue(), arith::FastMathFlags::afn))
         result["approximate"] = true;
   return result;
 }

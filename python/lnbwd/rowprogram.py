@@ -752,7 +752,8 @@ class _Writer:
             flags = " fastmath<afn>" if self.cheap[index] else ""
             return self.emit(f"{UNARY[name]} {values[0]}{flags} : {type_}")
         if name in BINARY:
-            flags = " fastmath<contract>" if name in _CONTRACTED else ""
+            flags = (" fastmath<contract>" if name in _CONTRACTED
+                     else " fastmath<arcp>" if name == "div" and is_row else "")
             return self.emit(f"{BINARY[name]} {values[0]}, {values[1]}{flags} : {type_}")
         if name in COMPARISONS:
             return self.emit(f"arith.cmpf {COMPARISONS[name]}, {values[0]}, {values[1]} : {type_}")

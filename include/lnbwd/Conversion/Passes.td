@@ -264,11 +264,11 @@ def ExpandMathPass : Pass<"lnbwd-expand-math"> {
     `trunc` and `roundeven`, for which there are instructions, become calls of
     LLVM's intrinsics. Their errors are in docs/numerics.md.
 
-    `arith.divf` is IEEE's division and left alone, unless it has one of the
-    flags `arcp` and `afn`, or is the sigmoid's, whose divisor is
-    `1 + exp(...)`: then it is a product with the chip's reciprocal. `afn` on a
-    function leaves out what keeps its error small near 0 and for large
-    arguments.
+    `arith.divf` is IEEE's division and left alone, unless it has the flag
+    `afn`, or is the sigmoid's, whose divisor is `1 + exp(...)`: then it is a
+    product with the chip's reciprocal. With `arcp` it is the chip's division
+    that is off by two units, if it has one. `afn` on a function leaves out what
+    keeps its error small near 0 and for large arguments.
 
     Any other function is an error that names it, but for `math.fma` and
     `copysign`, which are left alone.

@@ -58,7 +58,7 @@ struct OperationAttributes {
   /// Of a reduction: "add"; of a comparison: "olt"; of an index: the number
   /// that it is made of.
   std::string choice;
-  /// Computed less exactly, as the flags `afn` and `arcp` allow.
+  /// Computed less exactly, as the flag `afn` allows.
   bool approximate = false;
   /// Of a product with a matrix.
   bool transposed = false;

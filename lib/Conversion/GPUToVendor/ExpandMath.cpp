@@ -47,20 +47,30 @@ struct HardwareFunctions {
   StringLiteral reciprocal;
   StringLiteral reciprocalRoot;
   StringLiteral root;
+  /// A division of any numbers that is off by two units in the last place;
+  /// empty where IEEE's is the cheapest.
+  StringLiteral division;
   /// Whether log2 is off by some units in the last place of its result near 1
   /// as well, where that is near 0.
   bool isLog2RelativelyAccurate;
 };
 
-constexpr HardwareFunctions amdFunctions = {
-    "llvm.amdgcn.exp2", "llvm.amdgcn.log",  "llvm.amdgcn.rcp",
-    "llvm.amdgcn.rsq",  "llvm.amdgcn.sqrt", true};
+constexpr HardwareFunctions amdFunctions = {"llvm.amdgcn.exp2",
+                                            "llvm.amdgcn.log",
+                                            "llvm.amdgcn.rcp",
+                                            "llvm.amdgcn.rsq",
+                                            "llvm.amdgcn.sqrt",
+                                            "",
+                                            true};
 
 /// From 1/2 to 2 the error of log2 is an absolute one, 2^-22.
-constexpr HardwareFunctions nvidiaFunctions = {
-    "llvm.nvvm.ex2.approx.ftz",    "llvm.nvvm.lg2.approx.ftz.f",
-    "llvm.nvvm.rcp.approx.ftz.f",  "llvm.nvvm.rsqrt.approx.ftz.f",
-    "llvm.nvvm.sqrt.approx.ftz.f", false};
+constexpr HardwareFunctions nvidiaFunctions = {"llvm.nvvm.ex2.approx.ftz",
+                                               "llvm.nvvm.lg2.approx.ftz.f",
+                                               "llvm.nvvm.rcp.approx.ftz.f",
+                                               "llvm.nvvm.rsqrt.approx.ftz.f",
+                                               "llvm.nvvm.sqrt.approx.ftz.f",
+                                               "llvm.nvvm.div.full",
+                                               false};
 } // namespace
 
 static const HardwareFunctions &getHardwareFunctions(Backend backend) {
@@ -220,23 +230,27 @@ public:
         .getResult(0);
   }
 
-private:
   /// Calls the chip's function for each element.
-  Value call(StringRef function, Value x) {
+  Value call(StringRef function, ValueRange operands) {
     StringAttr intrinsic = b.getStringAttr(function);
-    auto one = [&](Value element) -> Value {
+    auto one = [&](ValueRange elements) -> Value {
       return LLVM::CallIntrinsicOp::create(b, b.getF32Type(), intrinsic,
-                                           element)
+                                           elements)
           .getResult(0);
     };
     auto vector = dyn_cast<VectorType>(type);
     if (!vector)
-      return one(x);
+      return one(operands);
     SmallVector<Value> elements;
     for (int64_t i = 0; i < vector.getNumElements(); ++i)
-      elements.push_back(one(vector::ExtractOp::create(b, x, i)));
+      elements.push_back(
+          one(llvm::map_to_vector(operands, [&](Value operand) -> Value {
+            return vector::ExtractOp::create(b, operand, i);
+          })));
     return vector::FromElementsOp::create(b, vector, elements);
   }
+
+private:
   Value constant(TypedAttr value, Type type) {
     if (auto vector = dyn_cast<VectorType>(type))
       return arith::ConstantOp::create(b,
@@ -271,12 +285,11 @@ static bool isFloat32(Type type) {
 }
 
 /// Whether a reciprocal that is off by a unit in the last place may stand in
-/// for the division: where a flag says so, and in the sigmoid and what is made
+/// for the division: where `afn` says so, and in the sigmoid and what is made
 /// of it, whose divisor 1 + exp(...) is no number for which it would be far
 /// off.
 static bool isByReciprocal(arith::DivFOp op) {
-  if (bitEnumContainsAny(op.getFastmath(), arith::FastMathFlags::arcp |
-                                               arith::FastMathFlags::afn))
+  if (bitEnumContainsAny(op.getFastmath(), arith::FastMathFlags::afn))
     return true;
   auto sum = op.getRhs().getDefiningOp<arith::AddFOp>();
   if (!sum)
@@ -313,8 +326,14 @@ Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
                                  {builder.half(x, 0), builder.half(x, 32)});
       })
       .Case([&](arith::DivFOp div) {
-        return !isPortable && isByReciprocal(div)
-                   ? expansions.quotient(x, div.getRhs())
+        if (isPortable)
+          return Value();
+        if (isByReciprocal(div))
+          return expansions.quotient(x, div.getRhs());
+        bool isInexact =
+            bitEnumContainsAny(div.getFastmath(), arith::FastMathFlags::arcp);
+        return isInexact && !hardware.division.empty()
+                   ? builder.call(hardware.division, {x, div.getRhs()})
                    : Value();
       })
       .Case([&](math::ExpOp) { return expansions.exp(x); })

@@ -119,9 +119,11 @@ func.func @powers(%v: vector<1xf32>) -> (vector<1xf32>, vector<1xf32>, vector<1x
 
 // CHECK-LABEL: func @divisions(
 // CHECK:         arith.divf
+// AMD-NEXT:      arith.divf %arg0, %arg1 fastmath<arcp>
+// NVIDIA-NEXT:   llvm.call_intrinsic "llvm.nvvm.div.full"(%arg0, %arg1)
 // CHECK-NOT:     arith.divf
-// AMD-COUNT-3:   llvm.call_intrinsic "llvm.amdgcn.rcp"
-// NVIDIA-COUNT-3: llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"
+// AMD-COUNT-2:   llvm.call_intrinsic "llvm.amdgcn.rcp"
+// NVIDIA-COUNT-2: llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"
 // CHECK-NOT:     arith.divf
 // CHECK:         return
 func.func @divisions(%a: f32, %b: f32) -> (f32, f32, f32, f32) {
