@@ -70,8 +70,9 @@ static constexpr int64_t triedTileLanes[] = {8, 16, 32, 64, 128};
 static constexpr int64_t triedTileThreads[] = {64, 128, 256, 512, 1024};
 static constexpr int64_t triedTileUnrolls[] = {8, 4, 2, 1};
 static constexpr int64_t narrowTileWidth = 2;
-/// Rows up to which a workgroup may have all rows of its columns.
-static constexpr int64_t mostRowsOfTile = 8192;
+/// Rows, or rows of a group, up to which a workgroup may have all rows of its
+/// columns, and where it writes row blocks as well.
+static constexpr int64_t mostRowsOfTile = 8192, mostRowsOfWrittenTile = 256;
 /// Registers of a lane over those that it can have, by the model, up to which
 /// schedules are taken; and where compiling always says whether a kernel
 /// spills.
@@ -219,11 +220,15 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
   }
 }
 
-/// Whether `op` sums columns and does nothing else: no row holds its columns
-/// together.
-static bool sumsColumnsAlone(RowwiseOp op) {
+/// Whether `op` sums columns, and no row holds its columns together.
+static bool sumsColumns(RowwiseOp op) {
   return !op.hasRowSums() && op.getScalarOuts().empty() &&
-         op.getRowOuts().empty() && !op.getAllSums().empty();
+         !op.getAllSums().empty();
+}
+
+/// Whether `op` sums columns and does nothing else.
+static bool sumsColumnsAlone(RowwiseOp op) {
+  return sumsColumns(op) && op.getRowOuts().empty();
 }
 
 /// Whether the trees of `chip` have learned from tiles of columns. Those of
@@ -233,15 +238,24 @@ static bool haveLearnedTiles(const ChipInfo &chip) {
 }
 
 /// Calls `visit` with each schedule of column tiles for `rows` rows of a
-/// program that sums columns alone.
+/// program whose rows hold no columns together.
 static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
                         function_ref<void(const ScheduleFields &)> visit) {
   std::optional<int64_t> groupRows;
   if (op.hasGroups())
     groupRows = op.getStaticGroupRows();
+  bool isWritten = !op.getRowOuts().empty();
+  // Each group has its workgroups: sums of all of them are partial ones.
+  bool isWhole =
+      op.hasGroups() ? groupRows && op.getColumnSums().empty() : rows > 0;
+  isWhole &= groupRows.value_or(rows) <=
+             (isWritten ? mostRowsOfWrittenTile : mostRowsOfTile);
+  if (isWritten && !isWhole)
+    return;
   int64_t width = chooseVectorWidth(op);
   SmallVector<int64_t, 2> widths = {width};
-  if (width > narrowTileWidth)
+  // Groups are workgroups enough.
+  if (width > narrowTileWidth && !op.hasGroups())
     widths.push_back(narrowTileWidth);
   ScheduleFields fields;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
@@ -250,8 +264,12 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
       fields.threadsPerRow = lanes;
       fields.vectorWidth = tileWidth;
       fields.columnTile = lanes * tileWidth;
-      if (fields.columnTile >= op.getRowLength())
+      int64_t tiles = llvm::divideCeil(op.getRowLength(), fields.columnTile);
+      if (tiles == 1)
         continue;
+      bool isIdle =
+          tiles * op.getStaticGroupCount().value_or(chip.computeUnits) <
+          chip.computeUnits;
       for (int64_t threads : triedTileThreads) {
         fields.rowGroups = threads / lanes;
         if (!fields.rowGroups || threads > chip.maxThreadsPerWorkgroup ||
@@ -259,11 +277,13 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
           continue;
         for (int64_t unroll : triedTileUnrolls) {
           fields.unroll = unroll;
-          if (!op.hasGroups() && rows <= mostRowsOfTile) {
+          if (isWhole && !(op.hasGroups() && isIdle)) {
             // All rows of its columns: no partial sums are left.
             fields.rowsPerWorkgroup = fields.workgroupsPerComputeUnit = 0;
             visit(fields);
           }
+          if (isWritten)
+            continue;
           for (int64_t workgroups : triedWorkgroups) {
             if (!workgroups || threads * workgroups > mostComputeUnitThreads)
               continue;
@@ -355,7 +375,7 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
     };
     forEachSchedule(op, chip, bytes, idle, int64_t(program.rows), isAnyCount,
                     add);
-    if (sumsColumnsAlone(op) && haveLearnedTiles(chip))
+    if (sumsColumns(op) && haveLearnedTiles(chip))
       forEachTile(op, chip, int64_t(program.rows), add);
     SmallVector<double, 0> times = predictMicroseconds(program, features, chip);
     auto order = llvm::to_vector<0>(llvm::seq<size_t>(0, fields.size()));
