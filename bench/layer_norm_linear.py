@@ -35,6 +35,7 @@ import torch  # noqa: E402
 import lnbwd  # noqa: E402
 from lnbwd import _chips, kernels, linear_passes, product_choice, spec  # noqa: E402
 from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD  # noqa: E402
+from lnbwd.row_mlir import mlir  # noqa: E402
 
 SHAPES = ("16x8x16", "512x768x2304", "2048x1024x3072", "8192x1024x4096", "8192x4096x12288",
           "1000x640x1920")
@@ -69,7 +70,7 @@ def compile_all(options: argparse.Namespace) -> None:
             hint = spec.rows_hint(m)
             specs += [spec.ProgramSpec(text, chip, format=form, rows=hint)
                       for text in (layer.text, gradient.text)]
-            specs += [spec.ProgramSpec(program(hint)[0].mlir(), chip, format=form, rows=rows)
+            specs += [spec.ProgramSpec(mlir(program(hint)[0]), chip, format=form, rows=rows)
                       for program in (gradient.bias_program, gradient.rows_program)]
             specs += [spec.KernelSpec(LAYER_NORM, k, dtype, chip, dtype, dtype, False, False,
                                       False, format=form, epsilon=EPSILON, rows=rows),

@@ -22,6 +22,7 @@ from .launching import falls_back
 from .native import ELEMENT_NAMES
 from .operations import ELEMENTS
 from .regions_op import raw_region, register_row_program
+from .row_evaluation import evaluate
 from .rowprogram import Builder, Input, Output, RowProgram
 from .spec import rows_hint
 
@@ -175,7 +176,7 @@ def _run(make: functools._lru_cache_wrapper[_Made],
         tuple((name, kind, ELEMENT_NAMES[t.dtype]) for name, (kind, t) in given.items()), length,
         rows_hint(rows), ELEMENT_NAMES[dtype], block, *options)
     tensors = [t for _, t in given.values()]
-    outputs = (program.evaluate(tensors) if first.is_cpu and falls_back("lnbwd.functional") else
+    outputs = (evaluate(program, tensors) if first.is_cpu and falls_back("lnbwd.functional") else
                raw_region(tensors, text))
     results = dict(zip(names, outputs, strict=True))
     for name, output in results.items():

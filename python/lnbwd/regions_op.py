@@ -56,6 +56,8 @@ from .launching import (
     simulated_chip,
 )
 from .operations import ELEMENTS, KINDS, Kind
+from .row_evaluation import evaluate
+from .row_mlir import mlir
 from .rowprogram import KIND_NAMES, Input, Output, RowProgram, count_groups
 from .spec import ProgramSpec, rows_option
 
@@ -192,8 +194,8 @@ def register_row_program(program: RowProgram) -> RegionProgram:
     return register_program(
         program.text(), [operand(i, program.length) for i in program.inputs],
         [operand(o, program.length) for o in program.outputs],
-        make_kernel_from_mlir(program.mlir(), rows=program.expected_rows), program.evaluate,
-        rows=program.rows)
+        make_kernel_from_mlir(mlir(program), rows=program.expected_rows),
+        functools.partial(evaluate, program), rows=program.rows)
 
 
 def operand(value: Input | Output, length: int) -> Operand:

@@ -25,6 +25,7 @@ from . import compiler, native, regions_op
 from .errors import CompileError, LnbwdError, refusal
 from .kernels import derive_gradient
 from .operators import differentiable, eager, refuse_forward_mode, transforms_are_active
+from .row_mlir import mlir
 from .row_tracing import Signature, Trace
 from .rowprogram import RowProgram
 from .spec import GradientSpec
@@ -142,7 +143,7 @@ class Plan:
                 wrt: Sequence[int]) -> compiler.Gradient:
         try:
             return derive_gradient(GradientSpec(
-                forward.program.mlir(is_exact=True), tuple(f"arg{place}" for place in wrt),
+                mlir(forward.program, is_exact=True), tuple(f"arg{place}" for place in wrt),
                 tuple(f"out{place}" for place in of),
                 tuple(f"out{place}" for place in forward.saved) or ("none",)))
         except CompileError as error:
@@ -195,7 +196,7 @@ class Plan:
         """The forward program and its gradient."""
         forward, _ = self.training()
         gradient = self.gradient((True,) * len(forward.results), (True,) * self.count)
-        return f"{forward.program.mlir()}\n{gradient.mlir}"
+        return f"{mlir(forward.program)}\n{gradient.mlir}"
 
     # Shapes -------------------------------------------------------------------------------------
 

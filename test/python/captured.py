@@ -18,7 +18,7 @@ from torch._inductor.virtualized import V
 
 import lnbwd.inductor
 from lnbwd.inductor.graph_pass import RecomputePass, RegionPass
-from lnbwd.rowprogram import _draw
+from lnbwd.row_evaluation import random_numbers
 
 
 def inputs_mode(module):
@@ -29,7 +29,7 @@ def inputs_mode(module):
 def draw(size, seed, mode):
     """What kernels of Inductor draw; its operation by itself draws PyTorch's random numbers."""
     assert mode == "rand"
-    return _draw(seed, 1, torch.Size(size).numel()).reshape(size)
+    return random_numbers(seed, 1, torch.Size(size).numel()).reshape(size)
 
 
 class Captured:

@@ -60,6 +60,7 @@ def wanted_specs(chip, tests, sample):
     from cases import DEVICE_LENGTHS, TYPES, device_configs
 
     from lnbwd import KernelSpec, kernels, linear_passes, spec
+    from lnbwd.row_mlir import mlir
 
     form = kernels.code_format(chip)
     specs = []
@@ -89,8 +90,8 @@ def wanted_specs(chip, tests, sample):
         # Of PyTorch's products also what is around them.
         specs.extend(spec.ProgramSpec(source, chip, format=form, rows=rows)
                      for source in (layer.text, gradient.text,
-                                    gradient.bias_program(rows)[0].mlir(),
-                                    gradient.rows_program(rows)[0].mlir()))
+                                    mlir(gradient.bias_program(rows)[0]),
+                                    mlir(gradient.rows_program(rows)[0])))
         options = linear_passes.before_product(chip, k, spec.DTYPES[dtype], rows)
         specs.extend(spec.ProgramSpec(layer.norm_source(with_statistics), chip, options, form, rows)
                      for with_statistics in (True, False))

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from captured import Captured, check_against_double, reasons, taken
 
 from lnbwd.inductor import estimates
+from lnbwd.row_mlir import mlir
 from lnbwd.rowprogram import Builder, Input, Output, RowProgram
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
@@ -175,5 +176,5 @@ def test_texts_keep_how_inputs_lie():
     program = b.finish(12, [Input("part", "f32", ((96, 2, 80), (16, 6, 16, 5, 5), (1, 16, 1)))],
                        [Output("row", "f32", value)])
     assert RowProgram.from_text(program.text()) == program
-    assert "%arg0[m0, m1 + 5, n] : memref<2x5x16xf32, strided<[80, 16, 1]>>" in program.mlir()
+    assert "%arg0[m0, m1 + 5, n] : memref<2x5x16xf32, strided<[80, 16, 1]>>" in mlir(program)
     assert program.inputs[0].row_length(16) == 160

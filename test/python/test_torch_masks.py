@@ -16,6 +16,8 @@ from captured import Captured, check_against_double, operands, run_captured, tak
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 import lnbwd.inductor  # noqa: E402
+from lnbwd.row_evaluation import evaluate  # noqa: E402
+from lnbwd.row_mlir import mlir  # noqa: E402
 from lnbwd_bench import models  # noqa: E402
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
@@ -32,7 +34,7 @@ def test_named_graph(device):
     """The region as MLIR: a mask is a block of bytes, and a condition inside."""
     run_captured(dropout_and_norm, *operands(device, "r", "r", "m", "c"))
     program, = (d.program for d in taken())
-    lines = [line.strip() for line in program.mlir().splitlines()]
+    lines = [line.strip() for line in mlir(program).splitlines()]
     assert [(i.kind, i.dtype) for i in program.inputs] == [
         ("row", "i8"), ("row", "f32"), ("row", "f32"), ("column", "f32")]
     assert [(o.kind, o.dtype) for o in program.outputs] == [
@@ -61,7 +63,7 @@ def test_values(device, n):
         assert (g.double() - w).norm() <= 1e-6 * w.norm()
     program, = (d.program for d in taken())
     # What PyTorch's operations give for the same program.
-    for g, w in zip(got, program.evaluate([arguments[i] for i in (2, 1, 0, 3)]), strict=True):
+    for g, w in zip(got, evaluate(program, [arguments[i] for i in (2, 1, 0, 3)]), strict=True):
         assert g.dtype == w.dtype and g.isfinite().all()
         assert torch.allclose(g.reshape(w.shape).float(), w.float(), rtol=1e-5, atol=1e-6)
 

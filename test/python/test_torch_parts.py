@@ -11,6 +11,8 @@ from captured import check_against_double, run_captured, taken
 from torch import nn
 
 import lnbwd
+from lnbwd.row_evaluation import evaluate
+from lnbwd.row_mlir import mlir
 from lnbwd.rowprogram import Builder, Input, Output, RowProgram
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
@@ -126,7 +128,7 @@ def test_parts_as_text_and_by_pytorch():
     rows = x.reshape(-1, length)
     centred = (rows - rows.mean(1, True)).reshape(3, groups, channels, places)
     expected = centred * scale.reshape(1, groups, channels, 1) + shift.reshape(1, groups, 1, 1)
-    result, = program.evaluate([x, scale, shift])
+    result, = evaluate(program, [x, scale, shift])
     torch.testing.assert_close(result, expected.reshape(-1, length))
     with lnbwd.simulate():
         lnbwd.regions_op.register_row_program(program)
@@ -140,4 +142,4 @@ def test_parts_that_are_no_dimensions_are_refused():
     program = b.finish(None, [Input("row", "f32"), Input("part", "f32", ((5, 3),))],
                        [Output("row", "f32", y)])
     with pytest.raises(ValueError, match="expected parts of row blocks that are dimensions of 24"):
-        program.mlir()
+        mlir(program)

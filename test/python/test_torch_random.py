@@ -12,7 +12,9 @@ from torch._inductor import inductor_prims
 
 import lnbwd
 from lnbwd import regions_op
-from lnbwd.rowprogram import Builder, Input, Output, RowProgram, _draw
+from lnbwd.row_evaluation import evaluate, random_numbers
+from lnbwd.row_mlir import mlir
+from lnbwd.rowprogram import Builder, Input, Output, RowProgram
 
 
 def dropout(n: int, rows: int | None = None, groups: int | None = None) -> RowProgram:
@@ -45,7 +47,7 @@ def test_kernels_draw_the_same_bits(chip, n, rows, groups, seed):
     inputs = [x, *column, seeds[1]]
     with lnbwd.simulate(chip):
         y, mask = torch.ops.lnbwd._region(inputs, registered.text)
-    wanted, wanted_mask = program.evaluate(inputs)
+    wanted, wanted_mask = evaluate(program, inputs)
     torch.testing.assert_close(mask.reshape(-1), wanted_mask.reshape(-1), rtol=0, atol=0)
     torch.testing.assert_close(y.reshape(-1), wanted.reshape(-1), rtol=0, atol=0)
     assert 0.8 < mask.float().mean() < 1
@@ -58,14 +60,14 @@ def test_known_answer():
     builder.nodes = list(program.nodes)
     draw = next(i for i, node in enumerate(program.nodes) if node[0] == "random")
     drawn = builder.finish(None, program.inputs, [Output("row", "f32", draw)])
-    [value] = drawn.evaluate([torch.zeros(1, 16), torch.tensor(0)])
+    [value] = evaluate(drawn, [torch.zeros(1, 16), torch.tensor(0)])
     assert value[0, 0] == torch.tensor(0x6627E8D5).to(torch.float32) * 4.6566127342e-10
 
 
 def test_groups_of_unknown_sizes_are_refused():
     program = dropout(96, None, 3)
     with pytest.raises(ValueError, match="known number of rows in a group"):
-        program.mlir()
+        mlir(program)
 
 
 @pytest.mark.parametrize("shape", [(6, 64), (2, 5, 96)])
@@ -88,7 +90,7 @@ def test_dropout_is_drawn_in_its_region(shape):
                if node.target is torch.ops.lnbwd._region.default)
     torch.manual_seed(3)
     [seed] = inductor_prims.seeds(1, torch.device("cpu"))
-    kept = (_draw(seed, x.numel() // n, n) > 0.25).reshape(shape)
+    kept = (random_numbers(seed, x.numel() // n, n) > 0.25).reshape(shape)
     torch.testing.assert_close(stream, x + h * kept / 0.75)
     torch.testing.assert_close(h.grad, x.grad * kept / 0.75)
 

@@ -296,7 +296,7 @@ class _Pass(CustomGraphPass):
             if then is None:
                 return None
         folder = pathlib.Path(__file__).resolve().parent
-        files = [*sorted(folder.glob("*.py")), folder.parent / "rowprogram.py"]
+        files = [*sorted(folder.glob("*.py")), *sorted(folder.parent.glob("row*.py"))]
         return (get_hash_for_files(tuple(map(str, files))), compiler.compiler_id(),
                 launching.simulated_chip(), is_batch_invariant(), then)
 

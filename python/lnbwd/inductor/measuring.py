@@ -27,6 +27,7 @@ from .. import compiler, launching, regions_op
 from ..cache import KernelCache
 from ..errors import LnbwdError
 from ..kernels import kernel_cache
+from ..row_evaluation import evaluate
 from ..rowprogram import RowProgram
 from ..spec import MeasurementSpec
 
@@ -141,8 +142,8 @@ def measure(program: RowProgram, device: torch.device) -> Times:
         inputs.append((value + 0.5).to(operand.dtype) if operand.dtype != torch.bool
                       else value > 0.5)
     # As one graph, or not at all: operations one by one are not what a region is measured against.
-    compiled = torch.compile(program.evaluate, mode="max-autotune-no-cudagraphs", dynamic=False,
-                             fullgraph=True)
+    compiled = torch.compile(lambda tensors: evaluate(program, tensors), dynamic=False,
+                             mode="max-autotune-no-cudagraphs", fullgraph=True)
     # Loads the kernel, or says why that cannot be.
     regions_op.load_kernel(loaded, device)
     return Times(_time(lambda: torch.ops.lnbwd._region(inputs, text), device),

@@ -1,0 +1,156 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a row program gives, computed by PyTorch's own operations: the reference of the tests, and
+what runs where no kernel can be had."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .operations import ELEMENTS
+from .rowprogram import RANDOM_STEP, SUMS, RowProgram, count_groups
+
+__all__ = ["evaluate", "random_numbers"]
+
+
+def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
+             rounds: bool = True) -> list[Tensor]:
+    """The outputs, ``[M, N]``, ``[M]``, ``[N]`` and ``[B, N]``.
+
+    Args:
+        program: the row program.
+        inputs: tensors of M·N, N, B·N and M elements, as the program has them. Where outputs alone
+            are of groups, B is the first dimension of the first row block.
+        dtype: the type to compute in (default: float32).
+        rounds: whether ``round`` and the outputs' types round.
+    """
+    types = {name: getattr(torch, element.torch) for name, element in ELEMENTS.items()}
+    wide = dtype or torch.float32
+    tensors = [tensor.detach().reshape(-1, program.length) if i.kind == "table" else
+               tensor.detach().reshape(-1, i.row_length(program.length)).to(
+                   wide if ELEMENTS[i.dtype].use.startswith("float") else types[i.dtype])
+               for i, tensor in zip(program.inputs, inputs, strict=True)]
+    counts = [t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
+              if i.dims.has_groups and i.dims.has_rows]
+    rows = max(counts) if counts else program.rows or 1
+    groups = count_groups(
+        program.inputs, inputs, rows, program.length) if program.has_groups else 1
+    for place, given in enumerate(program.inputs):
+        if given.kind == "lead":
+            tensors[place] = tensors[place].repeat_interleave(given.parts[0][0], 1)
+        elif given.parts:
+            step = 1 if given.is_row(program.length) else program.length
+            element = torch.arange(0, rows * program.length, step, device=tensors[place].device)
+            index = torch.zeros_like(element)
+            for distance, size, *stride in given.parts:
+                own = element // distance % size
+                if len(stride) > 1:
+                    own = (own + stride[1]) % stride[2]
+                index = index + own * stride[0] if stride else index * size + own
+            tensors[place] = tensors[place].reshape(-1)[index].reshape(rows, -1)
+        elif given.dims.tells_groups:
+            tensors[place] = (tensors[place].repeat(groups, 1) if given.dims.has_rows else
+                              tensors[place].repeat_interleave(rows // max(groups, 1), 0))
+    functions: dict[str, Any] = {
+        "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div,
+        "max": torch.maximum, "min": torch.minimum, "and": torch.logical_and,
+        "or": torch.logical_or, "xor": torch.logical_xor, "not": torch.logical_not,
+        "select": torch.where, "roundeven": torch.round}
+    values: list[Tensor] = []
+    for name, *operands in program.nodes:
+        if name == "input":
+            value = tensors[operands[0]]
+            if program.inputs[operands[0]].kind == "scalar":
+                value = value.to(wide)
+        elif name == "constant":
+            # Made on the device: a copy from the host would end the capture of a CUDA graph.
+            value = torch.full((1, 1), operands[0], dtype=torch.float32,
+                               device=tensors[0].device).to(wide)
+        elif name == "index":
+            value = torch.arange(program.length, device=tensors[0].device).to(wide)[None]
+        elif name == "place":
+            distance, size = operands
+            is_row = distance < program.length
+            element = torch.arange(0, *((program.length, 1) if is_row else (
+                rows * program.length, program.length)), device=tensors[0].device)
+            value = (element // distance % size).to(wide).reshape((1, -1) if is_row else (-1, 1))
+        elif name == "take":
+            table = values[operands[0]]
+            chosen = program.nodes[operands[1]]
+            index = (tensors[chosen[1]] if chosen[0] == "input" else values[operands[1]]).long()
+            last = table.shape[0] - 1
+            value = table[torch.where(index < 0, last, index.clamp(max=last))[:, 0]].to(wide)
+        elif name == "random":
+            value = random_numbers(values[operands[0]], rows, program.length).to(wide)
+        elif name == "round":
+            value = values[operands[0]]
+            if rounds:
+                value = _narrow(value, types[operands[1]]).to(wide)
+        elif name == "detach":
+            value = values[operands[0]]
+        elif name == "block_max":
+            blocks = values[operands[0]].expand(-1, program.length).unflatten(-1, (-1, operands[1]))
+            value = blocks.amax(-1, True).expand(blocks.shape).flatten(1)
+        elif name == "power_inverse":
+            bits = values[operands[0]].float().view(torch.int32)
+            value = (0x7F000000 - (bits & 0x7F800000)).view(torch.float32).to(wide)
+        elif name in SUMS:
+            row = values[operands[0]].expand(-1, program.length)
+            value = row.sum(1, True) if name == "row_sum" else row.amax(1, True)
+        else:
+            function = functions.get(name) or getattr(torch, name)
+            value = function(*(values[operand] for operand in operands))
+        values.append(value)
+    outputs = []
+    for output in program.outputs:
+        value = values[output.value]
+        if output.kind == "column_sum":
+            value = value.expand(rows, program.length).sum(0)
+        elif output.kind == "group_sum":
+            value = value.expand(rows, program.length).reshape(
+                groups, rows // max(groups, 1), program.length).sum(1)
+        elif output.kind == "row":
+            value = value.expand(rows, program.length)[:, ::output.block].contiguous()
+        else:
+            value = value.expand(rows, 1).reshape(-1)
+        outputs.append(_narrow(value, types[output.dtype]) if rounds else value)
+    return outputs
+
+
+def _narrow(value: Tensor, dtype: Any) -> Tensor:
+    """A tensor in another type; in float8, what is beyond the largest number becomes that, and of
+    powers of two alone only the exponent is kept."""
+    if dtype == torch.float8_e8m0fnu:
+        exponent = value.float().view(torch.int32) >> 23 & 255
+        return exponent.to(torch.uint8).view(dtype)
+    if dtype.is_floating_point and dtype.itemsize == 1:
+        most = torch.finfo(dtype).max
+        value = value.clamp(-most, most)
+    return value.to(dtype)
+
+
+def random_numbers(seed: Tensor, rows: int, length: int) -> Tensor:
+    """The random numbers of all elements: of the first word of Philox4x32-10 (Salmon et al.,
+    "Parallel random numbers: as easy as 1, 2, 3", 2011)."""
+    def multiply(factor: int, word: Tensor) -> tuple[Tensor, Tensor]:
+        """The high and the low half of a product of 32-bit numbers, which 64 bits with a sign do
+        not hold."""
+        low = (factor & 0xFFFF) * word
+        high = (factor >> 16) * word + (low >> 16)
+        return high >> 16, (high & 0xFFFF) << 16 | low & 0xFFFF
+
+    element = torch.arange(rows * length, device=seed.device).reshape(rows, length)
+    words = [element & 0xFFFFFFFF, *[torch.zeros_like(element)] * 3]
+    key = [seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF]
+    for _ in range(10):
+        (high, low), (other_high, other_low) = (
+            multiply(0xD2511F53, words[0]), multiply(0xCD9E8D57, words[2]))
+        words = [other_high ^ words[1] ^ key[0], other_low, high ^ words[3] ^ key[1], low]
+        key = [key[0] + 0x9E3779B9 & 0xFFFFFFFF, key[1] + 0xBB67AE85 & 0xFFFFFFFF]
+    bits = words[0].to(torch.int32)
+    return (bits ^ bits >> 31).to(torch.float32) * RANDOM_STEP

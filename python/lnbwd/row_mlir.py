@@ -1,0 +1,407 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A row program as MLIR: a function with one ``lnbwd.rowwise`` on memrefs."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+
+from .rowprogram import (
+    COMPARISONS,
+    INPUT_KINDS,
+    LOGIC,
+    OUTPUT_KINDS,
+    RANDOM_STEP,
+    SUM_KINDS,
+    SUMS,
+    Input,
+    Output,
+    RowProgram,
+    operands_of,
+)
+
+__all__ = ["BINARY", "UNARY", "mlir"]
+
+UNARY = {"neg": "arith.negf", "abs": "math.absf", "exp": "math.exp", "exp2": "math.exp2",
+         "expm1": "math.expm1", "log": "math.log", "log2": "math.log2", "log1p": "math.log1p",
+         "sqrt": "math.sqrt", "rsqrt": "math.rsqrt", "tanh": "math.tanh", "erf": "math.erf",
+         "sin": "math.sin", "cos": "math.cos", "floor": "math.floor", "ceil": "math.ceil",
+         "trunc": "math.trunc", "roundeven": "math.roundeven"}
+"""Operations on one value, and the operation of MLIR that each is."""
+
+BINARY = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf",
+          "max": "arith.maximumf", "min": "arith.minimumf", "pow": "math.powf"}
+"""Operations on two values; ``max`` and ``min`` of a NaN are NaN, and the second value of ``pow``
+is a constant."""
+
+_CONTRACTED = ("add", "sub", "mul")
+
+# Functions that have a cheaper form (docs/numerics.md): one whose error is small beside its result,
+# and those whose error is small beside 1.
+_CHEAP = {"exp", "erf", "tanh", "expm1", "log1p"}
+_CHEAP_BESIDE_ONE = _CHEAP - {"exp"}
+
+
+def _is_cheap(program: RowProgram) -> list[bool]:
+    """For each node, whether it is a function of rows whose cheaper form, ``fastmath<afn>``,
+    is as good: all that it leads to is rounded to 16 bits.
+
+    That is so if a row block or a row scalar of 16 bits depends on it, none of 32 bits, and no
+    condition, unless a ``round`` to 16 bits stands between. Sums over all rows may depend on it
+    as well: their error is the same part of the sum of their terms' sizes. erf, tanh, expm1 and
+    log1p, or their squares, also have to be added to a number of 1/2 or more, as GELU does:
+    beside a result near 0 their error would show.
+    """
+    needs_all, is_rounded = set[int](), set[int]()
+    for output in program.outputs:
+        if output.kind != "column_sum":
+            (needs_all if output.dtype in ("f32", "i8") else is_rounded).add(output.value)
+    conditions = program.is_condition()
+    users: dict[int, list[int]] = {}
+    for index in reversed(range(len(program.nodes))):
+        node = program.nodes[index]
+        for operand in operands_of(node):
+            users.setdefault(operand, []).append(index)
+            if node[0] == "round":
+                is_rounded.add(operand)
+            elif index in needs_all or conditions[index]:
+                needs_all.add(operand)
+            elif index in is_rounded:
+                is_rounded.add(operand)
+
+    def is_beside_one(index: int) -> bool:
+        """Whether all that is done with a value is to add a number to it, or to its square."""
+        return all(
+            (program.nodes[user][0] in ("add", "sub") and any(
+                program.nodes[other][0] == "constant" and abs(program.nodes[other][1]) >= 0.5
+                for other in operands_of(program.nodes[user])))
+            or (program.nodes[user] == ("mul", index, index) and is_beside_one(user))
+            for user in users.get(index, ())) and not any(
+                output.value == index for output in program.outputs)
+
+    return [is_row and node[0] in _CHEAP and index in is_rounded and index not in needs_all
+            and (node[0] not in _CHEAP_BESIDE_ONE or is_beside_one(index))
+            for index, (node, is_row) in enumerate(zip(program.nodes, program.is_row(),
+                                                       strict=True))]
+
+
+def _float(number: float) -> str:
+    """A float32 constant as MLIR writes it."""
+    try:
+        packed = struct.pack("<f", number)
+    except OverflowError:
+        packed = struct.pack("<f", math.copysign(math.inf, number))
+    [rounded] = struct.unpack("<f", packed)
+    return f"{rounded:.9e}" if math.isfinite(rounded) else f"0x{packed[::-1].hex().upper()}"
+
+
+def mlir(program: RowProgram, is_exact: bool = False) -> str:
+    """A function with the program, on memrefs: inputs, then outputs.
+
+    Args:
+        program: the row program.
+        is_exact: no function takes its cheaper form: for the source of a gradient, the outputs of
+            which may have more digits.
+    """
+    return _Writer(program, is_exact).write()
+
+
+class _Writer:
+    """Writes a program as MLIR."""
+
+    def __init__(self, program: RowProgram, is_exact: bool) -> None:
+        self.program = program
+        self.rows = program.is_row()
+        self.row_dims, self.column_dims = program.row_dims(), program.column_dims()
+        self.dims = [*self.row_dims, *self.column_dims]
+        self.lines: list[str] = []
+        self.names: dict[int, str] = {}
+        self.wide: dict[tuple[int, bool], str] = {}
+        self.narrow: dict[tuple[int, str], str] = {}
+        self.conditions = program.is_condition()
+        self.cheap = [False] * len(program.nodes) if is_exact else _is_cheap(program)
+
+    def type(self, element: str, is_row: bool) -> str:
+        return f"vector<{self.program.length}x{element}>" if is_row else element
+
+    def argument(self, value: Input) -> str:
+        """The type of an input in the region."""
+        if value.kind == "table":
+            return f"vector<{value.rows}x{self.program.length}x{value.dtype}>"
+        return self.type(value.dtype, value.is_row(self.program.length))
+
+    def emit(self, text: str) -> str:
+        name = f"%{len(self.lines)}"
+        self.lines.append(f"    {name} = {text}")
+        return name
+
+    def constant(self, number: int | str, type_: str) -> str:
+        text = f"dense<{number}>" if type_.startswith("vector") else number
+        return self.emit(f"arith.constant {text}" + (f" : {type_}" if type_ != "i1" else ""))
+
+    def value(self, index: int, is_row: bool) -> str:
+        """The name of a node's value; spread over the row if that is wanted."""
+        node = self.program.nodes[index]
+        if node[0] == "constant":
+            key = (index, is_row)
+            if key not in self.wide:
+                self.wide[key] = self.constant(_float(node[1]), self.type("f32", is_row))
+            return self.wide[key]
+        if node[0] == "index" and index not in self.names:
+            self.names[index] = self.emit(
+                f"arith.uitofp {self.column_numbers()} : {self.type('i32', True)} to "
+                + self.type("f32", True))
+        if is_row and not self.rows[index]:
+            key = (index, True)
+            if key not in self.wide:
+                element = "i1" if self.conditions[index] else "f32"
+                self.wide[key] = self.emit(f"vector.broadcast {self.names[index]} : {element} to "
+                                           + self.type(element, True))
+            return self.wide[key]
+        return self.names[index]
+
+    def rounded(self, index: int, dtype: str, is_row: bool) -> str:
+        """A node's value in a narrower type, a condition's as bytes."""
+        node = self.program.nodes[index]
+        if node[0] == "round" and node[2] == dtype:
+            index = node[1]
+        key = (index, dtype)
+        if key not in self.narrow:
+            operation, wide = ("extui", "i1") if dtype == "i8" else ("truncf", "f32")
+            self.narrow[key] = self.emit(
+                f"arith.{operation} {self.value(index, is_row)} : {self.type(wide, is_row)} to "
+                + self.type(dtype, is_row))
+        return self.narrow[key]
+
+    def index(self, dims: Sequence[int], type_: str) -> str:
+        """The index along dimensions that follow each other, as an integer."""
+        total = ""
+        for dim in dims:
+            index = self.emit(f"lnbwd.index {dim} : {type_}")
+            step = self.dims[dim][1] // self.dims[dims[-1]][1]
+            if step > 1:
+                index = self.emit(f"arith.muli {index}, {self.constant(step, type_)} : {type_}")
+            total = self.emit(f"arith.addi {total}, {index} : {type_}") if total else index
+        return total
+
+    def column_numbers(self) -> str:
+        """The number of each column, as integers."""
+        return self.index(range(len(self.row_dims), len(self.dims)), self.type("i32", True))
+
+    def random(self, seed: str) -> str:
+        """The numbers that Triton's ``tl.rand`` makes of a seed and the element's number: 31 of the
+        bits as an integer, times a number just below 2^-31."""
+        program, type_ = self.program, self.type("i32", True)
+
+        if program.has_groups and not (program.rows and program.groups):
+            raise ValueError("expected a known number of rows in a group where numbers are random")
+        number = self.column_numbers()
+        for dim, (_, distance, _) in enumerate(self.row_dims):
+            row = self.emit(f"lnbwd.index {dim} : i32")
+            factor = self.constant(distance, "i32")
+            first = self.emit(f"arith.muli {row}, {factor} : i32")
+            first = self.emit(f"vector.broadcast {first} : i32 to {type_}")
+            number = self.emit(f"arith.addi {number}, {first} : {type_}")
+        bits = self.emit(f"lnbwd.philox {seed}, {number} : {type_}")
+        sign = self.emit(f"arith.shrsi {bits}, {self.constant(31, type_)} : {type_}")
+        bits = self.emit(f"arith.xori {bits}, {sign} : {type_}")
+        wide = self.type("f32", True)
+        value = self.emit(f"arith.sitofp {bits} : {type_} to {wide}")
+        step = self.constant(_float(RANDOM_STEP), wide)
+        return self.emit(f"arith.mulf {value}, {step} : {wide}")
+
+    def is_column(self, index: int) -> str:
+        """Which column has the number that a row scalar is, whatever it is. Integers are compared:
+        the numbers of a row's columns as floats would take as many registers as the row does."""
+        value = self.value(index, False)
+        none, end = (self.constant(_float(number), "f32") for number in (-1, self.program.length))
+        value = self.emit(f"arith.maxnumf {value}, {none} : f32")
+        value = self.emit(f"arith.minnumf {value}, {end} : f32")
+        whole = self.emit(f"math.floor {value} : f32")
+        is_whole = self.emit(f"arith.cmpf oeq, {whole}, {value} : f32")
+        value = self.emit(f"arith.select {is_whole}, {value}, {none} : f32")
+        number = self.emit(f"arith.fptosi {value} : f32 to i32")
+        type_ = self.type("i32", True)
+        wide = self.emit(f"vector.broadcast {number} : i32 to {type_}")
+        return self.emit(f"arith.cmpi eq, {self.column_numbers()}, {wide} : {type_}")
+
+    def node(self, index: int) -> str:
+        name, *operands = self.program.nodes[index]
+        is_row = self.rows[index]
+        type_ = self.type("f32", is_row)
+        if name == "input":
+            dtype = self.program.inputs[operands[0]].dtype
+            if dtype == "f32" or self.program.inputs[operands[0]].kind == "table" or (dtype == "i64"
+                                  and self.program.inputs[operands[0]].kind == "number"):
+                return f"%in{operands[0]}"  # (Of integers, a seed.)
+            if dtype in ("i32", "i64"):
+                return self.emit(f"arith.sitofp %in{operands[0]} : {dtype} to f32")
+            if dtype == "i8":
+                byte = self.type("i8", True)
+                zero = self.constant(0, byte)
+                return self.emit(f"arith.cmpi ne, %in{operands[0]}, {zero} : {byte}")
+            return self.emit(f"arith.extf %in{operands[0]} : {self.type(dtype, is_row)} to {type_}")
+        if name == "take":
+            place = self.program.nodes[operands[0]][1]
+            table = self.program.inputs[place]
+            chosen, *of = self.program.nodes[operands[1]]
+            if chosen == "input" and self.program.inputs[of[0]].dtype in ("i32", "i64"):
+                number, dtype = f"%in{of[0]}", self.program.inputs[of[0]].dtype
+            else:
+                number, dtype = self.emit(f"arith.fptosi {self.value(operands[1], False)} "
+                                          ": f32 to i32"), "i32"
+            row = self.emit(f"lnbwd.gather %in{place}[{number}] : {self.argument(table)}, {dtype}")
+            return row if table.dtype == "f32" else self.emit(
+                f"arith.extf {row} : {self.type(table.dtype, True)} to {type_}")
+        if name == "round":
+            value = self.rounded(operands[0], operands[1], is_row)
+            return self.emit(f"arith.extf {value} : {self.type(operands[1], is_row)} to {type_}")
+        if name in SUMS:
+            # Of a number, the sum is N times it.
+            value = self.value(operands[0], True)
+            return self.emit(f"vector.reduction <{SUMS[name]}>, {value} : "
+                             f"{self.type('f32', True)} into f32")
+        if name == "block_max":
+            return self.emit(f"lnbwd.block_max {operands[1]} {self.value(operands[0], True)} : "
+                             + self.type("f32", True))
+        if name == "power_inverse":
+            bits, value = self.type("i32", is_row), self.value(operands[0], is_row)
+            one, mask = (self.constant(number, bits) for number in (0x7F000000, 0x7F800000))
+            exponent = self.emit(f"arith.bitcast {value} : {type_} to {bits}")
+            exponent = self.emit(f"arith.andi {exponent}, {mask} : {bits}")
+            exponent = self.emit(f"arith.subi {one}, {exponent} : {bits}")
+            return self.emit(f"arith.bitcast {exponent} : {bits} to {type_}")
+        if name == "random":
+            return self.random(self.names[operands[0]])
+        if name == "place":
+            distance, size = operands
+            integer = self.type("i32", is_row)
+            found = self.index([dim for dim, (_, step, _) in enumerate(self.dims)
+                                if distance <= step < distance * size], integer)
+            return self.emit(f"arith.uitofp {found} : {integer} to {type_}")
+        if name == "eq" and is_row:
+            for column, other in (operands, reversed(operands)):
+                if self.program.nodes[column][0] == "index" and not self.rows[other]:
+                    return self.is_column(other)
+        values = [self.value(operand, is_row) for operand in operands]
+        if name == "detach":
+            # A product with 1, which folds away; an input cannot carry the attribute itself.
+            one = self.constant("1.0", type_)
+            return self.emit(f"arith.mulf {values[0]}, {one} {{lnbwd.detach}} : {type_}")
+        if name in UNARY:
+            flags = " fastmath<afn>" if self.cheap[index] else ""
+            return self.emit(f"{UNARY[name]} {values[0]}{flags} : {type_}")
+        if name in BINARY:
+            flags = (" fastmath<contract>" if name in _CONTRACTED
+                     else " fastmath<arcp>" if name == "div" and is_row else "")
+            return self.emit(f"{BINARY[name]} {values[0]}, {values[1]}{flags} : {type_}")
+        if name in COMPARISONS:
+            return self.emit(f"arith.cmpf {COMPARISONS[name]}, {values[0]}, {values[1]} : {type_}")
+        condition = self.type("i1", is_row)
+        if name in LOGIC:
+            return self.emit(f"{LOGIC[name]} {values[0]}, {values[1]} : {condition}")
+        if name == "not":
+            true = self.constant("true", condition)
+            return self.emit(f"arith.xori {values[0]}, {true} : {condition}")
+        assert name == "select", name
+        prefix = f"{condition}, " if is_row else ""
+        return self.emit(f"arith.select {values[0]}, {values[1]}, {values[2]} : {prefix}{type_}")
+
+    def dims_of(self, value: Input | Output) -> list[tuple[str, int | None, int]]:
+        """The dimensions of a tensor: of each its index, its size, and, of one that is strided, its
+        elements from one index to the next."""
+        if isinstance(value, Input) and value.parts:
+            return self.dims_of_parts(value)
+        program, kind = self.program, value.dims
+        group, found = program.group_size(), []
+        for name, distance, size in self.row_dims:
+            is_of_groups = program.has_groups and (
+                name == "b" or (group and name != "t" and distance >= group))
+            if kind.has_groups if is_of_groups else kind.has_rows:
+                found.append((name, size, 0))
+        if isinstance(value, Input) and value.kind == "table":
+            found = [("*", value.rows, 0)]
+        block = value.block if isinstance(value, Output) else 1
+        return found + [(name, size, 0) for name, distance, size in self.column_dims
+                        if kind.has_columns and distance >= block]
+
+    def dims_of_parts(self, value: Input) -> list[tuple[str, int | None, int]]:
+        found = []
+        for name, distance, size in self.dims:
+            part = next((p for p in value.parts if p[0] <= distance < p[0] * p[1]), None)
+            if part is None:
+                if value.kind == "lead" and distance >= self.program.length:
+                    found.append((name, size, 0))
+                continue
+            first, _, *rest = part
+            index = name
+            if distance == first and len(rest) > 1:
+                index, size = f"{name} + {rest[1] or rest[2]}", rest[2]
+            found.append((index, size, distance // first * rest[0] if rest else 0))
+        return found
+
+    def memory(self, value: Input | Output) -> str:
+        """The type of a tensor."""
+        dims = self.dims_of(value)
+        shape = "x".join(["?" if size is None else str(size) for _, size, _ in dims]
+                         + [value.dtype])
+        is_strided = isinstance(value, Input) and value.is_strided
+        strides = ", ".join(str(stride) for _, _, stride in dims)
+        return f"memref<{shape}{f', strided<[{strides}]>' if is_strided else ''}>"
+
+    def kind(self, value: Input | Output) -> str:
+        """The kind of which a part is one to the compiler, which orders operands by kinds."""
+        if not isinstance(value, Input) or not value.parts:
+            return value.kind
+        length = self.program.length
+        if not value.is_row(length):
+            return "scalar"
+        of_rows = any(d * size > length for d, size, *_ in value.parts)
+        return "row" if of_rows or value.kind == "lead" else "column"
+
+    def operands(self, values: Sequence[tuple[str, str, Input | Output]],
+                 order: Sequence[str]) -> str:
+        return ", ".join(
+            f"{name}[{', '.join(index for index, _, _ in self.dims_of(v))}]"
+            f"{' add' if wanted in SUM_KINDS else ''} : {type_}"
+            for wanted in order for name, type_, v in values if self.kind(v) == wanted)
+
+    def write(self) -> str:
+        program = self.program
+        inputs = [(f"%arg{i}", self.memory(v), v) for i, v in enumerate(program.inputs)]
+        outputs = [(f"%out{i}", self.memory(v), v) for i, v in enumerate(program.outputs)]
+        for index in range(len(program.nodes)):
+            if program.nodes[index][0] not in ("constant", "index"):
+                self.names[index] = self.node(index)
+        results, types = [], []
+        for output in program.outputs:
+            is_row = output.dims.has_columns
+            dtype = "f32" if output.kind in SUM_KINDS else output.dtype
+            results.append(self.value(output.value, is_row) if dtype == "f32"
+                           else self.rounded(output.value, dtype, is_row))
+            types.append(self.type(dtype, is_row))
+
+        signature = ", ".join(f"{name}: {type_}" for name, type_, _ in inputs + outputs)
+        arguments = ", ".join(
+            f"%in{i}: {self.argument(v)}" for wanted in INPUT_KINDS
+            for i, v in enumerate(program.inputs) if self.kind(v) == wanted)
+        names = ", ".join(f'"{name[1:]}"' for name, _, _ in inputs + outputs)
+        name = program.name()
+        return "\n".join([
+            f"func.func @{name}({signature}) {{",
+            f"  lnbwd.rowwise @{name} domain({', '.join(n for n, _, _ in self.row_dims)} | "
+            + ", ".join(n for n, _, _ in self.column_dims) + ")"
+            + (f"\n      ins({ins})" if (ins := self.operands(inputs, INPUT_KINDS)) else ""),
+            f"      outs({self.operands(outputs, OUTPUT_KINDS)})",
+            f"      attributes {{operand_names = [{names}]}} {{",
+            f"  ^row({arguments}):",
+            *self.lines,
+            f"    lnbwd.yield {', '.join(results)} : {', '.join(types)}",
+            "  }",
+            "  return",
+            "}", ""])
+
+
