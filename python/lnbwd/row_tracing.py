@@ -506,7 +506,7 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
     conversion = Conversion(domain)
     used = [n for n in placeholders if n.users]
     for node in sorted(used, key=lambda n: _KINDS.index(domain.role(n.meta["val"]) or "row")):
-        conversion.read(node)
+        conversion.values[node] = conversion.read(node)  # In one way, so that it has one gradient.
     unlabelled = _Label(None, "")
     for node in nodes:
         if (node.op in ("placeholder", "output") or is_constant(node)

@@ -44,6 +44,12 @@ def statistics(x: Rows):
     return x - mean[..., None], mean, x.std(-1, keepdim=True)
 
 
+def used_in_many_ways(x: Rows, s: Scalars, w: Columns):
+    """Each parameter by itself, spread, viewed, and summed."""
+    wide = w.view(1, -1) + w.expand_as(x) * s.expand_as(x)
+    return (x * w + x.view(x.shape) * wide - s.view(s.shape)) * s, (x * w).sum(-1)
+
+
 def swiglu(a: Rows, b: Rows):
     return F.silu(a) * b
 
@@ -114,7 +120,7 @@ def numbered(x: Rows, s: Scalars):
 
 FUNCTIONS = [gated_rms_norm, layer_norm_with_sum, softmax, softmax_by_hand, logarithms, statistics,
              swiglu, scaled_gelu, library_norms, conditions, in_place, twice_and_itself, add_column,
-             powers, steps_and_waves, norms, extremes, parts, numbered]
+             powers, steps_and_waves, norms, extremes, parts, numbered, used_in_many_ways]
 
 
 def tensors_of(function, leading, dtypes=(F32,), n=N, seed=0):

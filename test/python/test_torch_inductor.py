@@ -114,7 +114,7 @@ def test_every_norm_is_worth_it(device, name, precision):
     found = []
 
     def look(graph):
-        rewrites._narrow_scatters(graph)
+        rewrites.simplify(graph)
         for region in regions.find_regions(graph):
             regions.convert(region)
             if region.row_sums and region.domain.length == config.width:

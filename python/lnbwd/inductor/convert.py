@@ -109,9 +109,6 @@ class Conversion:
         if place.kind == "lead" and not place.parts:
             raise Unsupported("reads a number for each part of a row")
         assert isinstance(value, torch.Tensor)
-        known_as = self.inputs.get((node, place))
-        if known_as is not None:
-            return known_as
         if value.dtype not in (ELEMENTS if place.kind == "row" else SMALL) and not (
                 place.kind == "scalar" and value.dtype in INTEGERS):
             raise Unsupported(f"reads a {place.kind} of {value.dtype}")
@@ -126,16 +123,19 @@ class Conversion:
                 of_groups and _has_rows(parts, self.domain) and not self.domain.is_static):
             raise Unsupported(f"reads {_describe(value)}, which is no part of rows that have the "
                               f"other parts")
-        return self.add_input(node, place)
+        return self.input(node, place)
 
-    def add_input(self, node: Node, place: Input) -> int:
+    def input(self, node: Node, place: Input) -> int:
         """The value of an input that is read as ``place`` says."""
+        if (node, place) in self.inputs:
+            return self.inputs[node, place]
         result = self.builder.add("input", len(self.inputs))
         if place.dtype == "i8":
             self.masks.add(result)
         elif node.meta["val"].dtype == torch.bool:
             result = self.builder.add("ne", result, self.builder.constant(0))
-        return self.inputs.setdefault((node, place), result)
+        self.inputs[node, place] = result
+        return result
 
     def places(self) -> list[Input]:
         """What the inputs are. Beside parts of rows, what has a row for each group is read where it
@@ -477,8 +477,7 @@ def _embedding(c: Conversion, node: Node) -> int:
         raise Unsupported("takes other rows than those of a dense table")
     index = c.value(node.args[1])
     place = Input("table", element, rows=int(value.shape[0]))
-    known = c.inputs.get((table, place))
-    return c.builder.add("take", c.add_input(table, place) if known is None else known, index)
+    return c.builder.add("take", c.input(table, place), index)
 
 
 def _view(c: Conversion, node: Node) -> int:
@@ -662,9 +661,7 @@ def _random(c: Conversion, node: Node) -> int:
     if (mode != "rand" or any(node.kwargs.values()) or not isinstance(seed, Node)
             or not is_seed(seed) or c.domain.role(node.meta["val"]) != "row"):
         raise Unsupported(f"draws {_describe(node.meta['val'])} by {mode}")
-    place = Input("number", "i64")
-    number = c.inputs.get((seed, place))
-    return c.builder.add("random", c.add_input(seed, place) if number is None else number)
+    return c.builder.add("random", c.input(seed, Input("number", "i64")))
 
 
 def _getitem(c: Conversion, node: Node) -> int:

@@ -23,7 +23,7 @@ import torch
 from torch.fx import Node
 
 from ..operations import ELEMENTS
-from ..rowprogram import SUM_KINDS, RowProgram
+from ..rowprogram import SUM_KINDS, SUMS, RowProgram, operands_of
 from .domains import Domain, same
 from .fusion import base_of, blocks_read, is_fused, is_in_memory, other_users, separated_sources
 from .nodes import is_reduction, sources
@@ -227,8 +227,6 @@ def _read_again(program: RowProgram, values: list[int], reads: Mapping[int, floa
         elif node[0] == "input":
             if node[1] in reads:
                 needed["input", node[1]] = reads[node[1]]
-        elif node[0] == "round":
-            stack.append(node[1])
-        elif node[0] not in ("constant", "place", "row_sum", "row_max"):
-            stack += node[1:]
+        elif node[0] not in SUMS:
+            stack += operands_of(node)
     return float(sum(needed.values())) if needed else math.inf

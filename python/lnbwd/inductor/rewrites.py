@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
-from .nodes import NUMBERS, is_constant, is_view, sources
+from .nodes import NUMBERS, is_view, sources
 from .partial_sums import erase_unused, new_node
 
 __all__ = ["simplify"]
@@ -20,38 +20,9 @@ aten = torch.ops.aten
 
 def simplify(graph: Graph) -> None:
     """All rewrites, in place."""
-    _narrow_scatters(graph)
     _slice_scatters(graph)
     _slice_tables(graph)
     _spread_late(graph)
-
-
-_SCATTERS = {aten.select_scatter.default, aten.slice_scatter.default}
-
-
-def _narrow_scatters(graph: Graph) -> None:
-    """Has values that were widened, and then put among zeros, be put there before they are widened:
-    a region that reads the result reads half the bytes.
-
-    The gradient of ``norm(x)[:, 0]`` is such a row block under autocast.
-    """
-    cast = torch.ops.prims.convert_element_type.default
-    for node in list(graph.nodes):
-        if node.target not in _SCATTERS:
-            continue
-        zeros, source, *place = node.args
-        if not (is_constant(zeros) and zeros.args[1] == 0 and source.target is cast):
-            continue
-        narrow, dtype = source.args[0], node.meta["val"].dtype
-        kind = narrow.meta["val"].dtype
-        if dtype != torch.float32 or kind not in (torch.float16, torch.bfloat16):
-            continue
-        with graph.inserting_before(node), node.meta["val"].fake_mode:
-            empty = new_node(graph, zeros.target, zeros.args, **{**zeros.kwargs, "dtype": kind})
-            scatter = new_node(graph, node.target, (empty, narrow, *place), **node.kwargs)
-            wide = new_node(graph, cast, (scatter, dtype))
-        node.replace_all_uses_with(wide)
-        erase_unused(graph, [zeros, source, node])
 
 
 def _slice_scatters(graph: Graph) -> None:
