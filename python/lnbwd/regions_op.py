@@ -127,6 +127,8 @@ class RegionProgram:
     """What the library in C++ finds it by."""
     rows: int | None = None
     """M where no input says it."""
+    groups: int | None = None
+    """B where it is known."""
 
     @functools.cached_property
     def has_groups(self) -> bool:
@@ -149,7 +151,8 @@ _set: list[_Resolver] = []
 def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Operand],
                      make_kernel: MakeKernel, evaluate: Evaluate | None = None,
                      stand_ins: Callable[[], Iterable[str]] | None = None,
-                     key: bytes = b"", rows: int | None = None) -> RegionProgram:
+                     key: bytes = b"", rows: int | None = None,
+                     groups: int | None = None) -> RegionProgram:
     """Says what ``text`` stands for in ``lnbwd::region``, in this process.
 
     Registering a text again replaces what it stood for; kernels that are loaded stay.
@@ -165,7 +168,7 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
         stand_ins: gives programs that compute the same, the best first. Where a kernel is asked for
             while a CUDA graph is captured, so that none can be loaded, one of theirs does.
         key: what the library in C++ finds it by; empty: the text.
-        rows: M, for a program of one number of rows.
+        rows, groups: M and B, for a program of one number of rows, or of groups of rows.
 
     Raises:
         ValueError: no input says what M is, there is no output, or the text has a zero character.
@@ -173,12 +176,12 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
     if "\0" in text:
         raise ValueError("text: expected no zero characters in it")
     program = RegionProgram(text, tuple(inputs), tuple(outputs), make_kernel, evaluate, stand_ins,
-                            key or text.encode(), rows)
+                            key or text.encode(), rows, groups)
     if rows is None and not any(operand.has_all_rows for operand in program.inputs):
         raise ValueError("inputs: expected a row block or a row scalar among them, which says what "
                          "M, the number of rows, is; got columns alone")
-    if program.has_groups and not any(operand.dims.tells_groups or operand.kind == "row_block"
-                                      for operand in program.inputs):
+    if program.has_groups and groups is None and not any(
+            operand.dims.tells_groups or operand.kind == "row_block" for operand in program.inputs):
         raise ValueError("inputs: expected a group column or a row block among them, which says "
                          "how many groups of rows there are, got none")
     if not program.outputs:
@@ -195,7 +198,7 @@ def register_row_program(program: RowProgram) -> RegionProgram:
         program.text(), [operand(i, program.length) for i in program.inputs],
         [operand(o, program.length) for o in program.outputs],
         make_kernel_from_mlir(mlir(program), rows=program.expected_rows),
-        functools.partial(evaluate, program), rows=program.rows)
+        functools.partial(evaluate, program), rows=program.rows, groups=program.groups)
 
 
 def operand(value: Input | Output, length: int) -> Operand:
@@ -333,7 +336,8 @@ def _sizes(program: RegionProgram, inputs: Sequence[Tensor]) -> tuple[int, int |
     # (To a launch, a part is a column of all its elements.)
     length = max((operand.row_length for operand in program.inputs if operand.kind != "column"),
                  default=1)
-    groups = count_groups(program.inputs, inputs, rows, length) if program.has_groups else None
+    groups = (program.groups or count_groups(program.inputs, inputs, rows, length)
+              if program.has_groups else None)
     for index, (operand, tensor) in enumerate(zip(program.inputs, inputs, strict=True)):
         if tensor.dtype != operand.dtype:
             raise TypeError(f"lnbwd::region: input {index}: expected {operand.dtype}, got "
@@ -375,7 +379,8 @@ def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence
         return
     assert program.evaluate is not None
     inputs = list(inputs)
-    if groups is not None and not any(operand.dims.tells_groups for operand in program.inputs):
+    if groups is not None and program.groups is None and not any(
+            operand.dims.tells_groups for operand in program.inputs):
         # The shapes of what compiled graphs hand over do not matter, but here.
         place = [operand.kind for operand in program.inputs].index("row_block")
         inputs[place] = inputs[place].reshape(groups, -1, program.inputs[place].row_length)

@@ -38,8 +38,8 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
     counts = [t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
               if i.dims.has_groups and i.dims.has_rows]
     rows = max(counts) if counts else program.rows or 1
-    groups = count_groups(
-        program.inputs, inputs, rows, program.length) if program.has_groups else 1
+    groups = (program.groups or count_groups(program.inputs, inputs, rows, program.length)
+              if program.has_groups else 1)
     for place, given in enumerate(program.inputs):
         if given.kind == "lead":
             tensors[place] = tensors[place].repeat_interleave(given.parts[0][0], 1)

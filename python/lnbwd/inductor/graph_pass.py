@@ -233,16 +233,13 @@ def _replace(graph: Graph, region: Region) -> None:
                 inputs[index] = _flat(graph, node, operand.row_length(program.length))
             else:
                 inputs[index] = _in_order(graph, node) if operand.kind == "row" else node
-        if program.has_groups and not any(i.dims.tells_groups for i in program.inputs):
+        if program.has_groups and program.groups is None and not any(
+                i.dims.tells_groups for i in program.inputs):
             # The first row block says how many groups there are.
-            first = next(p for p, i in enumerate(program.inputs) if i.kind == "row")
-            groups = region.domain.groups
-            assert groups is not None
-            if not same(inputs[first].meta["val"].shape[0], groups):
-                if not isinstance(groups, int):
-                    raise Unsupported("the number of its groups cannot be written down")
-                inputs[first] = new_node(graph, torch.ops.aten.reshape.default, (
-                    inputs[first], [groups, -1, program.length]))
+            first = next(n for n, i in zip(inputs, program.inputs, strict=True) if i.kind == "row")
+            assert region.domain.groups is not None
+            if not same(first.meta["val"].shape[0], region.domain.groups):
+                raise Unsupported("the number of its groups cannot be written down")
         for index, operand in enumerate(program.inputs):
             if is_seed(inputs[index]):  # Where it lies among the seeds, without a copy.
                 seeds, number = inputs[index].args[:2]

@@ -590,8 +590,8 @@ def convert(region: Region) -> None:
     region.outputs = [found[output] for output in ordered]
     if not any(i.kind in ("row", "table") or i.is_strided for i in program.inputs):
         raise Unsupported("it reads no row block")
-    if program.has_groups and not any(i.dims.tells_groups or i.kind == "row"
-                                      for i in program.inputs):
+    if program.has_groups and program.groups is None and not any(
+            i.dims.tells_groups or i.kind == "row" for i in program.inputs):
         raise Unsupported("it sums over groups of rows that no input has")
     if rows is None and program.has_groups and program.draws:
         raise Unsupported("it draws random numbers in groups of an unknown number of rows")
