@@ -175,9 +175,11 @@ static bool liesTogether(Value memory, lane::LayoutType layout) {
 
 /// Has `elements` elements of `memory` brought, from the workgroup's first
 /// column of row `row` on. The instruction begins and ends where a unit does;
-/// a unit that has one element of the memory may be brought whole.
+/// a unit that has one element of the memory may be brought whole. `nothing`,
+/// if any, is 0 and added to the address.
 static void emitPrefetch(IndexBuilder &b, const LaneLayout &layout,
-                         Value memory, Value row, Value elements) {
+                         Value memory, Value row, Value elements,
+                         Value nothing = {}) {
   int64_t elementBytes =
       cast<MemRefType>(memory.getType()).getElementTypeBitWidth() / 8;
   auto fillsUnits = [&](int64_t count) {
@@ -200,6 +202,9 @@ static void emitPrefetch(IndexBuilder &b, const LaneLayout &layout,
     bytes = b.subtract(b.both(behind, units), begin);
     address = LLVM::IntToPtrOp::create(b, pointer, begin);
   }
+  if (nothing)
+    address = LLVM::GEPOp::create(b, address.getType(), b.getI8Type(), address,
+                                  nothing);
   NVVM::CpAsyncBulkPrefetchOp::create(
       b, address, arith::TruncIOp::create(b, b.getI32Type(), bytes),
       /*l2CacheHint=*/Value());
@@ -224,8 +229,13 @@ static Lowered lowerPrefetchRows(IndexBuilder &b, lane::PrefetchRowsOp op,
                                       b.subtract(op.getEnd(), op.getTile()));
       Value length = b.index(layout.type.getRowLength());
       Value elements = b.multiply(rows, length);
+      // ptxas 13.0 loses the high half of an address that is the same for all
+      // lanes where another address shares its shift (UR5 of ULEA): what is
+      // brought then is nowhere, and takes ten times as long. The number of the
+      // first lane keeps such addresses out of the uniform registers.
+      Value nothing = NVVM::LaneIdOp::create(b, b.getI32Type());
       for (Value memory : together)
-        emitPrefetch(b, layout, memory, op.getTile(), elements);
+        emitPrefetch(b, layout, memory, op.getTile(), elements, nothing);
     });
   }
   if (!apart.empty()) {

@@ -16,15 +16,18 @@ gpu.module @m {
   // CHECK:         scf.if %[[BOTH]] {
   // CHECK:           %[[LEFT:.*]] = arith.subi %[[END]], %[[TILE]]
   // CHECK:           %[[ROWS:.*]] = arith.minui %[[LEFT]], %[[C4]]
+  // CHECK:           %[[NONE:.*]] = nvvm.read.ptx.sreg.laneid
   // CHECK:           %[[AT:.*]] = arith.muli %[[TILE]], %[[ROW]]
   // CHECK:           %[[BASE:.*]] = memref.extract_aligned_pointer_as_index %[[A]]
   // CHECK:           %[[SUM:.*]] = arith.addi %[[BASE]], %[[AT]]
   // CHECK:           %[[NUMBER:.*]] = arith.index_cast %[[SUM]] : index to i64
   // CHECK:           %[[POINTER:.*]] = llvm.inttoptr %[[NUMBER]] : i64 to !llvm.ptr<1>
   // CHECK:           %[[BYTES:.*]] = arith.muli %[[ROWS]], %[[ROW]]
-  // CHECK:           %[[LONG:.*]] = arith.index_cast %[[BYTES]] : index to i64
-  // CHECK:           %[[SIZE:.*]] = arith.trunci %[[LONG]] : i64 to i32
-  // CHECK:           nvvm.cp.async.bulk.prefetch %[[POINTER]], %[[SIZE]]
+  // The lane's number, which is 0, keeps the address out of uniform registers.
+  // CHECK-DAG:       %[[AGAIN:.*]] = llvm.getelementptr %[[POINTER]][%[[NONE]]]
+  // CHECK-DAG:       %[[LONG:.*]] = arith.index_cast %[[BYTES]] : index to i64
+  // CHECK-DAG:       %[[SIZE:.*]] = arith.trunci %[[LONG]] : i64 to i32
+  // CHECK:           nvvm.cp.async.bulk.prefetch %[[AGAIN]], %[[SIZE]]
   // CHECK:           arith.muli %[[TILE]], %[[ROW16]]
   // CHECK:           memref.extract_aligned_pointer_as_index %[[B]]
   // CHECK:           arith.muli %[[ROWS]], %[[ROW16]]
@@ -49,8 +52,9 @@ gpu.module @m {
   // CHECK:         %[[TO:.*]] = arith.andi %[[BEHIND]], %[[UNITS]]
   // CHECK:         %[[SIZE:.*]] = arith.subi %[[TO]], %[[FROM]]
   // CHECK:         %[[AT:.*]] = llvm.inttoptr %[[FROM]]
-  // CHECK:         %[[NARROW:.*]] = arith.trunci %[[SIZE]]
-  // CHECK:         nvvm.cp.async.bulk.prefetch %[[AT]], %[[NARROW]]
+  // CHECK-DAG:     %[[AGAIN:.*]] = llvm.getelementptr %[[AT]]
+  // CHECK-DAG:     %[[NARROW:.*]] = arith.trunci %[[SIZE]]
+  // CHECK:         nvvm.cp.async.bulk.prefetch %[[AGAIN]], %[[NARROW]]
   gpu.func @units(%a: memref<?x101xbf16>, %tile: index, %end: index) {
     %layout = lane.layout : !lane.layout<row_length = 101, lanes = 32, groups = 1, width = 1>
     lane.prefetch_rows %a from %tile below %end at %layout : !lane.layout<row_length = 101, lanes = 32, groups = 1, width = 1>, memref<?x101xbf16>
