@@ -203,7 +203,8 @@ def register_row_program(program: RowProgram) -> RegionProgram:
 
 def operand(value: Input | Output, length: int) -> Operand:
     """The tensor of an input or output of a row program over rows of ``length`` elements."""
-    return Operand(KIND_NAMES[value.kind], native.TYPES[value.dtype], value.row_length(length))
+    kind = "column" if value.is_strided else KIND_NAMES[value.kind]
+    return Operand(kind, native.TYPES[value.dtype], value.row_length(length))
 
 
 def set_resolver(resolver: _Resolver | None) -> None:

@@ -46,13 +46,8 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
         elif given.parts:
             step = 1 if given.is_row(program.length) else program.length
             element = torch.arange(0, rows * program.length, step, device=tensors[place].device)
-            index = torch.zeros_like(element)
-            for distance, size, *stride in given.parts:
-                own = element // distance % size
-                if len(stride) > 1:
-                    own = (own + stride[1]) % stride[2]
-                index = index + own * stride[0] if stride else index * size + own
-            tensors[place] = tensors[place].reshape(-1)[index].reshape(rows, -1)
+            tensors[place] = tensors[place].reshape(-1)[
+                _places(element, given.parts)].reshape(rows, -1)
         elif given.dims.tells_groups:
             tensors[place] = (tensors[place].repeat(groups, 1) if given.dims.has_rows else
                               tensors[place].repeat_interleave(rows // max(groups, 1), 0))
@@ -116,10 +111,25 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
                 groups, rows // max(groups, 1), program.length).sum(1)
         elif output.kind == "row":
             value = value.expand(rows, program.length)[:, ::output.block].contiguous()
+            if output.is_strided:
+                element = torch.arange(rows * program.length, device=value.device)
+                value = torch.empty_like(value).view(-1).index_copy(
+                    0, _places(element, output.parts), value.view(-1)).view(value.shape)
         else:
             value = value.expand(rows, 1).reshape(-1)
         outputs.append(_narrow(value, types[output.dtype]) if rounds else value)
     return outputs
+
+
+def _places(element: Tensor, parts: Sequence[tuple[int, ...]]) -> Tensor:
+    """Where a part has the elements of a row block of these numbers."""
+    index = torch.zeros_like(element)
+    for distance, size, *stride in parts:
+        own = element // distance % size
+        if len(stride) > 1:
+            own = (own + stride[1]) % stride[2]
+        index = index + own * stride[0] if stride else index * size + own
+    return index
 
 
 def _narrow(value: Tensor, dtype: Any) -> Tensor:

@@ -313,7 +313,7 @@ class _Writer:
     def dims_of(self, value: Input | Output) -> list[tuple[str, int | None, int]]:
         """The dimensions of a tensor: of each its index, its size, and, of one that is strided, its
         elements from one index to the next."""
-        if isinstance(value, Input) and value.parts:
+        if value.parts:
             return self.dims_of_parts(value)
         program, kind = self.program, value.dims
         group, found = program.group_size(), []
@@ -328,7 +328,7 @@ class _Writer:
         return found + [(name, size, 0) for name, distance, size in self.column_dims
                         if kind.has_columns and distance >= block]
 
-    def dims_of_parts(self, value: Input) -> list[tuple[str, int | None, int]]:
+    def dims_of_parts(self, value: Input | Output) -> list[tuple[str, int | None, int]]:
         found = []
         for name, distance, size in self.dims:
             part = next((p for p in value.parts if p[0] <= distance < p[0] * p[1]), None)
@@ -348,9 +348,8 @@ class _Writer:
         dims = self.dims_of(value)
         shape = "x".join(["?" if size is None else str(size) for _, size, _ in dims]
                          + [value.dtype])
-        is_strided = isinstance(value, Input) and value.is_strided
         strides = ", ".join(str(stride) for _, _, stride in dims)
-        return f"memref<{shape}{f', strided<[{strides}]>' if is_strided else ''}>"
+        return f"memref<{shape}{f', strided<[{strides}]>' if value.is_strided else ''}>"
 
     def kind(self, value: Input | Output) -> str:
         """The kind of which a part is one to the compiler, which orders operands by kinds."""

@@ -105,12 +105,18 @@ class Output:
     sum of ``value``, a row, over all rows, or "group_sum" [B, N], the sums over the rows of each of
     B groups; ``dtype`` its type, as that of an input; ``value`` the index of a node, a condition if
     the output is a mask. A "row" may have one number for each ``block`` elements, the first of
-    these, [M, N / block]."""
+    these, [M, N / block], or its elements in another order: ``parts`` are those of an input."""
 
     kind: str
     dtype: str
     value: int
     block: int = 1
+    parts: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def is_strided(self) -> bool:
+        """Whether its elements lie in another order than the row block's."""
+        return bool(self.parts)
 
     @property
     def dims(self) -> Kind:
@@ -118,7 +124,9 @@ class Output:
         return KINDS[KIND_NAMES[self.kind]]
 
     def row_length(self, length: int) -> int:
-        """The elements that it has for each row of its own."""
+        """The elements that it has for each row of its own; of a strided one, all."""
+        if self.is_strided:
+            return math.prod(part[1] for part in self.parts)
         return length // self.block if self.dims.has_columns else 1
 
 
@@ -209,6 +217,7 @@ class RowProgram:
     def _parts(self) -> list[tuple[int, ...]]:
         """What has to be dimensions of row blocks."""
         return [*(part for i in self.inputs for part in i.parts),
+                *(part for o in self.outputs for part in o.parts),
                 *(node[1:] for node in self.nodes if node[0] == "place")]
 
     def group_size(self) -> int | None:
@@ -268,8 +277,8 @@ class RowProgram:
             "inputs": [[i.kind, i.dtype, *i.parts] + [i.rows] * (i.kind == "table")
                        for i in self.inputs],
             "nodes": [list(node) for node in self.nodes],
-            "outputs": [[o.kind, o.dtype, o.value] + [o.block] * (o.block > 1)
-                        for o in self.outputs]}, separators=(",", ":"))
+            "outputs": [[o.kind, o.dtype, o.value, *[o.block] * (o.block > 1 or o.is_strided),
+                         *o.parts] for o in self.outputs]}, separators=(",", ":"))
 
     @staticmethod
     def from_text(text: str) -> RowProgram:
@@ -288,8 +297,9 @@ class RowProgram:
                       Input(kind, dtype, tuple(map(tuple, rest)))
                       for kind, dtype, *rest in fields["inputs"]),
                 tuple(tuple(node) for node in fields["nodes"]),
-                tuple(Output(*o) for o in fields["outputs"]), fields.get("groups"),
-                fields.get("expected_rows"))
+                tuple(Output(*o[:4], *[tuple(map(tuple, o[4:]))] * (len(o) > 4))
+                      for o in fields["outputs"]),
+                fields.get("groups"), fields.get("expected_rows"))
         except (KeyError, TypeError, json.JSONDecodeError) as error:
             raise ValueError(f"expected a row program, got {text[:80]!r}: {error}") from error
 

@@ -214,6 +214,41 @@ def test_sums_of_contiguous_images(device, shape, monkeypatch):
     assert (region.row_sums, region.program.rows) == (2, shape[0] * shape[1])
 
 
+def few_pixels(dy, x, mean, rstd, dmean):
+    """The gradient of a batch norm and of the activation behind it, which is kept for a product,
+    and of a mean over all places."""
+    y = (x - mean) * rstd
+    dx = (dy + dmean.expand(x.shape).div(x[0, 0].numel())) * torch.sigmoid(y)
+    return (dx.flatten(2) @ torch.eye(dx[0, 0].numel(), dtype=dx.dtype, device=dx.device),
+            dx.sum(PIXELS), (dx * (x - mean)).sum(PIXELS, keepdim=True))
+
+
+@pytest.mark.parametrize("shape", [(3, 16, 4, 6), (5, 8, 7, 7), (4, 32, 3, 3)])
+def test_sums_of_few_pixels(device, shape, monkeypatch):
+    """Rows of one channel each, which are read and written where they lie: one kernel."""
+    monkeypatch.setattr(partial_sums, "_LEAST_ROW", 128)
+    dy, x = images(device, 2, shape, torch.contiguous_format)
+    dmean, = images(device, 1, (*shape[:2], 1, 1), torch.contiguous_format, seed=1)
+    mean, rstd = (v[None, :, None, None] for v in (x.mean(PIXELS), x.var(PIXELS).rsqrt()))
+    captured = check_against_double(few_pixels, (dy, x, mean, rstd, dmean))
+    region, = taken()
+    assert (region.row_sums, region.program.rows) == (2, shape[1])
+    assert [o.is_strided for o in region.program.outputs] == [True, False, False]
+    assert not any(n.target is torch.ops.aten.clone.default for n in captured.graphs[0].nodes)
+
+
+def test_sums_of_few_pixels_that_are_no_faster_are_left(device, monkeypatch):
+    """In loads of one element each, without functions that cost more: the graph is as it was."""
+    monkeypatch.setattr(partial_sums, "_LEAST_ROW", 128)
+    def function(x, y):
+        return x.sum(PIXELS), x.var(PIXELS), (x * y).sum(PIXELS)
+
+    captured = check_against_double(
+        function, images(device, 2, (3, 16, 5, 5), torch.contiguous_format))
+    assert not taken()
+    assert not any(n.target is torch.ops.aten.clone.default for n in captured.graphs[0].nodes)
+
+
 def test_what_follows_from_sums_over_all_rows_is_another_region(device):
     """Of the same rows: the gradient of a batch norm, with nothing between that no region has."""
     dy, x = images(device, 2)

@@ -159,11 +159,22 @@ class Conversion:
         if self.moves:
             return self._move(argument)
         if argument not in self.values:
-            return self.read(argument)
+            # What is small is computed where it is used, and not in a kernel of its own.
+            return (self.moved(argument, {0: 0}) if self._is_small_part(argument)
+                    else self.read(argument))
         if not self.is_trial and self.over is not None and is_misplaced(
                 argument, self.over, self.domain):
             raise Unsupported(f"spreads {argument.name} in its own way")
         return int(self.values[argument])
+
+    def _is_small_part(self, node: Node) -> bool:
+        """Whether a node from outside has few of a row block's elements, in another order, and can
+        be computed at each of these."""
+        value = node.meta.get("val")
+        if self.over is None or not isinstance(value, torch.Tensor) or not is_movable(node):
+            return False
+        place = self.domain.place(value, self.over)
+        return place is not None and place.is_strided and value.numel() < self.over.numel()
 
     def moved(self, node: Node, moves: Mapping[int, int], over: torch.Tensor | None = None) -> int:
         """The value of a node at other indices of what it is spread over."""

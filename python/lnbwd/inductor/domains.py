@@ -29,7 +29,7 @@ from .. import operations
 from ..rowprogram import Input, cut
 
 __all__ = ["DTYPES", "ELEMENTS", "FLOATS", "INTEGERS", "SMALL", "Domain", "Number",
-           "is_permuted", "memory_order", "memory_shape", "product", "repeated_dims",
+           "is_permuted", "memory_order", "memory_shape", "parts_of", "product", "repeated_dims",
            "same"]
 
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
@@ -192,9 +192,11 @@ class Domain:
         if not runs:
             return None
         if not is_side_by_side(runs):
-            strided = self._strided(value, over, runs)
+            has_order = _has_order(value, over)
+            strided = self._strided(value, over, runs, has_order)
             # A copy of what is small has the order of its dimensions.
-            if strided or value.is_contiguous() or any(len(run) > 3 for run in runs):
+            if strided or value.is_contiguous() or any(len(run) > 3 for run in runs) or (
+                    not has_order):
                 return strided
         if self.role(over) == "lead":
             repeats = self._repeats(over) or 1
@@ -230,10 +232,12 @@ class Domain:
             return None
         return Input("part", dtype, parts)
 
-    def _strided(self, value: torch.Tensor, over: torch.Tensor, runs: list[Run]) -> Input | None:
+    def _strided(self, value: torch.Tensor, over: torch.Tensor, runs: list[Run],
+                 has_order: bool) -> Input | None:
         """What a tensor is that has most of the elements of a row block, and has them not side by
         side, or not in its order: a slice, or permuted heads. None of one whose neighbours in a row
-        are too few to be read at once, and of a small one, which may be copied."""
+        are too few to be read at once, and of a small one, which may be copied: but not into
+        another order."""
         dtype = DTYPES.get(value.dtype)
         parts: Any = tuple(runs)
         if (dtype is None or self.role(over) != "row" or not isinstance(self.rows, int)
@@ -243,12 +247,15 @@ class Domain:
         distance, size, stride, *moved = parts[-1]
         piece = math.gcd(size, *moved)
         is_moved = any(len(part) > 3 for part in parts)
-        if (_SMALL_SHARE * count < self.rows * self.length * (not is_moved) or distance != 1
-                or stride != 1 or piece * value.element_size() < _LEAST_PIECE
-                or cut(self.length, parts) is None):
+        is_small = _SMALL_SHARE * count < self.rows * self.length and not is_moved
+        is_read = (is_small and not has_order) or (
+            not is_small and distance == stride == 1
+            and piece * value.element_size() >= _LEAST_PIECE)
+        if not is_read or cut(self.length, parts) is None:
             return None
         # Whole rows with one distance between them are no part to the compiler.
-        if len(parts) == 2 and parts[0][:2] == (self.length, self.rows) and not is_moved:
+        if len(parts) == 2 and parts[0][:2] == (self.length, self.rows) and distance == 1 and (
+                not is_moved):
             return None
         return Input("part", dtype, parts)
 
@@ -286,6 +293,23 @@ def is_side_by_side(runs: Sequence[Run]) -> bool:
             return False
         expected = expected * size
     return True
+
+
+def _has_order(value: torch.Tensor, over: torch.Tensor) -> bool:
+    """Whether the dimensions of a tensor that is spread over a row block have the order that they
+    have in the memory of that."""
+    missing = over.dim() - value.dim()
+    dims = [dim for dim in memory_order(over) or () if dim >= missing and not any(
+        same(number, alone) for number, alone in (
+            (value.shape[dim - missing], 1), (value.stride(dim - missing), 0)))]
+    return dims == sorted(dims)
+
+
+def parts_of(value: torch.Tensor, over: torch.Tensor) -> tuple[tuple[int, ...], ...]:
+    """The parts of a row block that is stored in another order than it is computed in; none of one
+    that is not."""
+    runs: Any = _runs(value, over, {}) or []
+    return () if is_side_by_side(runs) else tuple(runs)
 
 
 def _runs(value: torch.Tensor, over: torch.Tensor,

@@ -41,7 +41,7 @@ from .estimates import Estimate, estimate
 from .measuring import Measurements
 from .nodes import is_seed, memory_of
 from .orders import settled
-from .partial_sums import erase_unused, merge, new_node, split
+from .partial_sums import REPLACED, erase_unused, merge, new_node, split
 from .regions import Region, convert, find_regions, leads_back, normalised
 from .rewrites import simplify
 
@@ -252,7 +252,7 @@ def _replace(graph: Graph, region: Region) -> None:
             for node, shape in zip(nodes, wanted, strict=True):
                 assert shape is not None
                 replacement = item
-                if is_permuted(node.meta["val"]):
+                if is_permuted(node.meta["val"]) and not program.outputs[index].is_strided:
                     order = memory_order(node.meta["val"]) or ()
                     whole = new_node(graph, torch.ops.aten.reshape.default, (
                         item, [shape[dim] for dim in order]))
@@ -263,6 +263,7 @@ def _replace(graph: Graph, region: Region) -> None:
                 if node.meta["val"].dtype == torch.bool and item.meta["val"].dtype != torch.bool:
                     replacement = new_node(graph, cast, (replacement, torch.bool))
                 node.replace_all_uses_with(replacement)
+                node.meta[REPLACED] = replacement
 
 
 def _sort(graph: Graph) -> None:

@@ -14,8 +14,8 @@ from torch.fx import Node
 
 from .domains import Domain, memory_order, memory_shape, product, same
 
-__all__ = ["CONSTANTS", "NORM", "NUMBERS", "OF_INTEGERS", "ROW_SUMS", "SOFTMAXES", "VIEWS",
-           "column_domain", "is_column_sum", "is_computed_in_place", "is_constant",
+__all__ = ["CONSTANTS", "NORM", "NUMBERS", "OF_INTEGERS", "ROW_SUMS", "SOFTMAXES", "STORED",
+           "VIEWS", "column_domain", "is_column_sum", "is_computed_in_place", "is_constant",
            "is_group_sum", "is_random", "is_reduction", "is_seed", "is_view", "memory_of",
            "row_sum_axis", "sources", "sum_kind", "summed_dims"]
 
@@ -27,6 +27,9 @@ VIEWS = {aten.reshape.default, aten.view.default, aten._unsafe_view.default, ate
           aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default,
           aten.alias.default, aten.detach.default, aten.clone.default,
           aten.lift_fresh_copy.default, aten.as_strided.default, aten.permute.default}
+
+STORED = "lnbwd_stored"
+"""Under this name a node keeps how it is stored, if it is computed in another order."""
 
 CONSTANTS = {aten.full.default: 1, aten.scalar_tensor.default: 0}
 

@@ -19,13 +19,14 @@ import torch
 from torch.fx import Graph, Node
 
 from .domains import memory_order
-from .fusion import is_in_memory
-from .nodes import is_computed_in_place, is_reduction, is_view, sources
-from .partial_sums import erase_unused, new_node
+from .fusion import is_fused, is_in_memory, other_users
+from .nodes import STORED, is_computed_in_place, is_reduction, is_view, sources
+from .partial_sums import ACROSS, erase_unused, new_node
 
 __all__ = ["settled"]
 
 aten = torch.ops.aten
+
 
 
 @contextlib.contextmanager
@@ -40,6 +41,7 @@ def settled(graph: Graph) -> Iterator[None]:
         for node in graph.nodes:
             if node in before:
                 node.meta["val"] = before[node]
+                node.meta.pop(STORED, None)
 
 
 def _split_early(graph: Graph) -> None:
@@ -80,31 +82,60 @@ def _is_pointwise(node: Node) -> bool:
 def _settle(graph: Graph) -> dict[Node, torch.Tensor]:
     """Changes the values of nodes, and gives what they were."""
     wanted: dict[Node, torch.Tensor] = {}
+    across: set[Node] = set()
+    """What is computed for sums across, and may be written as it was."""
     for node in reversed(graph.nodes):
         value = node.meta.get("val")
+        if node.meta.get(ACROSS) or ((is_view(node) or is_computed_in_place(node)) and any(
+                user in across for user in node.users)):
+            across.add(node)
         if (node.op != "call_function" or not isinstance(value, torch.Tensor)
                 or not all(isinstance(size, int) for size in value.shape)
                 or node.target is aten.clone.default
-                or not (is_view(node) or (is_computed_in_place(node) and not is_in_memory(node)))):
+                or not (is_view(node) or is_computed_in_place(node))):
             continue
+        is_stored = not is_view(node) and is_in_memory(node)
+        if is_stored and not (node in across and value.is_contiguous()):
+            continue
+        # What is written for others alone may be written from any order.
+        free = [user for user in node.users if node in across and user not in across
+                and _is_written_only(user)]
         orders = [_wanted_by(user, node, wanted) for user in node.users
-                  if not is_reduction(user)]
+                  if not is_reduction(user) and user not in free
+                  and not (is_stored and _takes_memory(user))]
         if orders and all(order is not None and _strides(order) == _strides(orders[0])
                           for order in orders) and _strides(orders[0]) != _strides(value):
-            wanted[node] = orders[0]  # type: ignore[assignment]
+            wanted[node] = order = orders[0]  # type: ignore[assignment]
+            for user in free:
+                wanted[user] = order.to(user.meta["val"].dtype)  # type: ignore[union-attr]
     before: dict[Node, torch.Tensor] = {}
     for node in graph.nodes:
         new = wanted.get(node)
-        if is_view(node) and node.target is not aten.clone.default:
+        is_spread = node.target is aten.expand.default and node in across
+        if is_view(node) and node.target is not aten.clone.default and not is_spread:
             source: Any = node.args[0]
-            if source not in before:
+            if source not in before or (STORED in source.meta and _takes_memory(node)):
                 continue
             with node.meta["val"].fake_mode:
                 new = node.target(source.meta["val"], *node.args[1:], **node.kwargs)
         if new is not None:
+            if not is_view(node) and is_in_memory(node):
+                node.meta[STORED] = node.meta["val"]
             before[node] = node.meta["val"]
             node.meta["val"] = new
     return before
+
+
+def _takes_memory(node: Node) -> bool:
+    """Whether a user of a node is nothing that torch.compile fuses, or a view for such alone."""
+    return not is_fused(node) or (is_view(node) and not any(map(is_fused, other_users(node))))
+
+
+def _is_written_only(node: Node) -> bool:
+    """Whether a contiguous tensor is computed that nothing that torch.compile fuses uses."""
+    value = node.meta.get("val")
+    return (is_computed_in_place(node) and isinstance(value, torch.Tensor)
+            and value.is_contiguous() and all(map(_takes_memory, node.users)))
 
 
 def _strides(value: torch.Tensor | None) -> list[Any]:

@@ -5,8 +5,10 @@
 
 Those over the first and the last dimensions at once, as batch norms of ``[B, C, H, W]`` have them,
 are reductions over the last, which are those of rows, and over the first of what these give, which
-is small. A variance over all rows, as batch norms of channels-last images have it, is two sums over
-all rows: of the differences from the first row, and of their squares.
+is small. Where the last dimensions are few elements, they are rows of a copy that has them side by
+side, which is not made: a region reads them where they lie. A variance over all rows, as batch
+norms of channels-last images have it, is two sums over all rows: of the differences from the first
+row, and of their squares.
 """
 
 from __future__ import annotations
@@ -27,6 +29,12 @@ from .nodes import column_domain, is_reduction
 __all__ = ["Split", "erase_unused", "merge", "new_node", "split"]
 
 aten = torch.ops.aten
+
+REPLACED = "lnbwd_replaced"
+"""Under this name a node that is no more keeps what stands for it."""
+
+ACROSS = "lnbwd_across"
+"""Under this name a node says that it is a copy for sums across."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,7 @@ def split(graph: Graph) -> list[Split]:
     the last dimensions of contiguous ones, over all rows of those that something else than
     torch.compile has in memory."""
     may_reorder = _may_reorder(graph)
+    copies: dict[tuple[Any, ...], Node] = {}
     result = []
     for node in list(graph.nodes):
         if (node.target not in _SPLITS or len(node.args) < 2
@@ -74,10 +83,14 @@ def split(graph: Graph) -> list[Split]:
         last = _last(value, node.args[1]) if value.is_contiguous() and not may_reorder else []
         if not last and not over_rows:
             continue
+        is_short = bool(last) and product(value.shape[d] for d in last) < _LEAST_ROW
+        if is_short and not _is_across(value, node.args[1]):
+            continue
         whole = (node.target, node.args, dict(node.kwargs), dict(node.meta))
         before = set(graph.nodes)
         with graph.inserting_before(node), value.fake_mode:
             partial, values = (_shift_variance(graph, node) if over_rows
+                               else _sum_across(graph, node, copies) if is_short
                                else _SPLITS[node.target](graph, node, last))
         made = [new for new in graph.nodes if new not in before]
         results = []
@@ -92,12 +105,15 @@ def split(graph: Graph) -> list[Split]:
 
 def merge(graph: Graph, splits: Sequence[Split]) -> None:
     """Makes those what they were whose partial reductions are still in the graph."""
-    nodes = set(graph.nodes)
+    nodes, merged = set(graph.nodes), []
     for one in splits:
-        if one.partial not in nodes:
+        operand = one.args[0]
+        while operand not in nodes and REPLACED in operand.meta:
+            operand = operand.meta[REPLACED]
+        if one.partial not in nodes or operand not in nodes:
             continue
         with graph.inserting_before(one.partial):
-            node = graph.call_function(one.target, one.args, one.kwargs)
+            node = graph.call_function(one.target, (operand, *one.args[1:]), one.kwargs)
             node.meta = one.meta
             for place, value, meta in one.results:
                 item = node
@@ -105,7 +121,10 @@ def merge(graph: Graph, splits: Sequence[Split]) -> None:
                     item = graph.call_function(operator.getitem, (node, place))
                     item.meta = meta
                 value.replace_all_uses_with(item)
-        erase_unused(graph, one.made)
+        merged.append(one)
+    # The last first: copies are made for the first sum of them.
+    for one in reversed(merged):
+        erase_unused(graph, [node for node in one.made if node in nodes])
 
 
 def _split_sum(graph: Graph, node: Node, last: list[int]) -> tuple[Node, list[Node]]:
@@ -128,6 +147,31 @@ def _split_variance(graph: Graph, node: Node, last: list[int]) -> tuple[Node, li
     if correction != 0:
         variance = new_node(graph, aten.mul.Tensor, (variance, count / (count - 1)))
     return partial, [variance, new_node(graph, aten.mean.dim, (means, dims, keep))]
+
+
+def _sum_across(graph: Graph, node: Node,
+                copies: dict[tuple[Any, ...], Node]) -> tuple[Node, list[Node]]:
+    """The same of a copy that has the rest of the dimensions first: rows of what is summed, which a
+    region reads where it lies."""
+    operand: Any = node.args[0]
+    count = operand.meta["val"].dim()
+    summed = sorted(d % count for d in node.args[1])  # type: ignore[union-attr]
+    order = [d for d in range(count) if d not in summed] + summed
+    key = (operand, *order)
+    if key not in copies:
+        permuted = new_node(graph, aten.permute.default, (operand, order))
+        copies[key] = new_node(graph, aten.clone.default, (permuted,),
+                               memory_format=torch.contiguous_format)
+        copies[key].meta[ACROSS] = True
+    options = {key: value for key, value in node.kwargs.items() if key == "correction"}
+    partial = new_node(graph, node.target, (
+        copies[key], list(range(count - len(summed), count))), **options)
+    whole: Any = node.meta["val"]
+    if not isinstance(whole, tuple):
+        return partial, [new_node(graph, aten.reshape.default, (partial, list(whole.shape)))]
+    pair = [new_node(graph, operator.getitem, (partial, place)) for place in (0, 1)]
+    return partial, [new_node(graph, aten.reshape.default, (item, list(whole[0].shape)))
+                     for item in pair]
 
 
 def _may_shift(node: Node) -> bool:
@@ -196,6 +240,17 @@ _LEAST_ROW = 128
 """Sums of shorter rows, and then of those, are slower than torch.compile's one sum: on an H100
 images of 7x7 and 8x8 pixels took 1.05 to 2.1 times as long."""
 
+_LEAST_PIECE = 8
+"""Of fewer elements than this side by side a region reads no rows."""
+
+
+def _is_across(value: torch.Tensor, dims: Any) -> bool:
+    """Whether there are rows of a copy: of a known length, which is not their number."""
+    if not isinstance(value.numel(), int):
+        return False
+    length = product(value.shape[d] for d in dims)
+    return length * length != value.numel()
+
 
 def _last(value: torch.Tensor, dims: Any) -> list[int]:
     """The last dimensions among those of a sum, if it is one over first and last dimensions and
@@ -208,7 +263,7 @@ def _last(value: torch.Tensor, dims: Any) -> list[int]:
     length = product(value.shape[d] for d in last)
     if same(product(value.shape[d] for d in first), 1) or not isinstance(length, int):
         return []
-    return last if length >= _LEAST_ROW else []
+    return last if length >= _LEAST_PIECE else []
 
 
 def _may_reorder(graph: Graph) -> bool:

@@ -39,9 +39,10 @@ from .convert import (
     reads_by_itself,
     spread_over,
 )
-from .domains import DTYPES, ELEMENTS, INTEGERS, SMALL, Domain, same
+from .domains import DTYPES, ELEMENTS, INTEGERS, SMALL, Domain, parts_of, same
 from .fusion import is_fused, is_in_memory, made_of, separated_users
 from .nodes import (
+    STORED,
     is_column_sum,
     is_computed_in_place,
     is_constant,
@@ -570,7 +571,8 @@ def convert(region: Region) -> None:
         if not is_readable(value, role):
             raise Unsupported(f"{node.name} gives a tensor whose rows are not dense")
         output = Output(role, (SMALL if role == "scalar" else ELEMENTS)[value.dtype],
-                        conversion.number(node) if is_condition else conversion.values[node])
+                        conversion.number(node) if is_condition else conversion.values[node],
+                        parts=parts_of(node.meta[STORED], value) if STORED in node.meta else ())
         found.setdefault(output, []).append(last)
     if not found:
         raise Unsupported("nothing uses what it computes")
