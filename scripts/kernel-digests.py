@@ -14,9 +14,9 @@ where these are equal, so is machine code, unless lib/Target or LLVM changed. It
 half of the time.
 
 A digest is of the assembly (AMD) or PTX (NVIDIA) of one kernel, without comments, line numbers and
-the numbers of labels: equal digests are equal machine code. Counts of AMD kernels are the report's,
-of lanes' instructions over ROWS rows (docs/report.md), with registers, scratch and shared memory;
-those of NVIDIA kernels are of the instructions in the PTX, since ptxas is not at hand everywhere.
+the numbers of labels: equal digests are equal machine code. Counts are of the instructions in that
+text; AMD kernels have registers, scratch and shared memory beside them, NVIDIA's not, since ptxas
+is not at hand everywhere. What a launch executes, lnbwd-run --time counts.
 
 `compare` exits with 1 where a kernel is missing, spills more or needs more shared memory, or where
 a count of an AMD kernel grew by more than --allowed percent (1).
@@ -254,6 +254,15 @@ def kernels_of(text: str, is_amd: bool) -> dict[str, list[str]]:
     return kernels
 
 
+AMD_KINDS = (
+    ("matrix", r"v_(mfma|wmma)"),
+    ("vector", r"v_"),
+    ("memory", r"(global|buffer|flat|scratch)_"),
+    ("lds", r"ds_"),
+    ("barrier", r"s_barrier"),
+    ("wait", r"s_(wait|delay|nop)"),
+    ("scalar", r"s_"),
+)
 PTX_KINDS = (
     ("global", r"(ld|st)(\.\w+)*\.global|cp\.async"),
     ("shared", r"(ld|st)(\.\w+)*\.shared|st\.async|mbarrier"),
@@ -264,14 +273,14 @@ PTX_KINDS = (
 )
 
 
-def count_ptx(lines: list[str]) -> dict[str, float]:
+def count(lines: list[str], kinds: tuple[tuple[str, str], ...]) -> dict[str, float]:
     """Instructions of a kernel by kind."""
     counts: collections.Counter[str] = collections.Counter()
     for line in lines:
         line = re.sub(r"^@!?%\w+ ", "", line)
         if not re.match(r"[a-z]", line) or line.startswith("label"):
             continue
-        kind = next((kind for kind, pattern in PTX_KINDS if re.match(pattern, line)), "arithmetic")
+        kind = next((kind for kind, pattern in kinds if re.match(pattern, line)), "arithmetic")
         counts[kind] += 1
     return dict(counts)
 
@@ -305,14 +314,12 @@ def compile_case(opt: pathlib.Path, case: Case, only_ir: bool) -> list[str]:
             code = max(pathlib.Path(folder, "stages").glob("*-kernel.s")).read_text()
             report = json.loads(result.stdout)
             for kernel in report["kernels"]:
-                counts[kernel["name"]] = {
-                    **{key: kernel[key] for key in RESOURCES}, **kernel["wave_instructions"],
-                    "bytes_read": kernel["bytes_read"], "bytes_written": kernel["bytes_written"]}
+                counts[kernel["name"]] = {key: kernel[key] for key in RESOURCES}
     lines = []
     for kernel, body in sorted(kernels_of(code, is_amd).items()):
         body = normalised(body)
         digest = hashlib.sha256("\n".join(body).encode()).hexdigest()[:16]
-        figures = counts.get(kernel, {}) if is_amd else count_ptx(body)
+        figures = {**counts.get(kernel, {}), **count(body, AMD_KINDS if is_amd else PTX_KINDS)}
         lines.append(f"{name}\t{kernel}\t{digest}\t{json.dumps(figures)}")
     return lines
 

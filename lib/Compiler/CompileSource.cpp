@@ -272,9 +272,8 @@ static FailureOr<std::string> emitModule(ModuleOp module, PassManager &pm,
   if (request.format != EmitFormat::Report &&
       request.format != EmitFormat::ReportJSON)
     return std::move(compilation->emission.contents);
-  FailureOr<Report> report =
-      buildReport(*compilation->lowered, compilation->emission, options,
-                  request.reportRows);
+  FailureOr<Report> report = buildReport(
+      *compilation->lowered, compilation->emission, request.reportRows);
   if (failed(report))
     return failure();
   std::string text;

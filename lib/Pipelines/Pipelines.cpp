@@ -61,7 +61,6 @@ static void addLaneLevel(OpPassManager &pm, const PipelineOptions &options) {
   kernels.addPass(createLowerRowReductionsPass({options.chip}));
   kernels.addPass(createHoistCopiesPass());
   kernels.addPass(createLaneToGPUPass({options.chip}));
-  kernels.addPass(createPartsToLocationsPass());
 }
 
 void lnbwd::buildGPUPipeline(OpPassManager &pm,

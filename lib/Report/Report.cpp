@@ -6,15 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the launch plan says for a number of rows, and what that and the code of
-// each kernel come to; docs/report.md has the formulas.
+// What the launch plan says for a number of rows, and what that comes to;
+// docs/report.md has the formulas.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Report/Report.h"
-
-#include "KernelRuns.h"
-#include "MachineCode.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
@@ -31,10 +28,6 @@
 using namespace mlir;
 using namespace lnbwd;
 namespace json = llvm::json;
-
-/// What a load from device memory takes at least, in seconds, for the bound by
-/// latency: an assumption, the same for all chips.
-static constexpr double loadLatency = 800e-9;
 
 //===----------------------------------------------------------------------===//
 // The launch plan for a number of rows
@@ -143,8 +136,7 @@ static int64_t getMatrixRate(const ChipInfo &chip, Type multiplied) {
                             : chip.matrix.halfPerClock;
 }
 
-/// The time of the matrix instructions of a kernel that has some: of those that
-/// there are where its code is read, else of the fewest.
+/// The least time of the matrix instructions of a kernel that has some.
 static void predictMatrixTime(KernelReport &kernel, const ChipInfo &chip) {
   if (!kernel.product || !kernel.product->multiplied)
     return;
@@ -153,67 +145,41 @@ static void predictMatrixTime(KernelReport &kernel, const ChipInfo &chip) {
     kernel.hasUnknownMatrixTime = true;
     return;
   }
-  double multiplyAdds = kernel.code ? kernel.code->matrixMultiplyAdds
-                                    : kernel.product->multiplyAdds;
-  double clocks = 2 * multiplyAdds / (double(rate) * double(chip.computeUnits));
+  double clocks = 2 * kernel.product->multiplyAdds /
+                  (double(rate) * double(chip.computeUnits));
   kernel.matrixTime =
       clocks / (double(chip.limits.megahertz) * 1e6) * kernel.imbalance;
 }
 
-/// Fills in the times that the parts of a kernel take at least.
-static void predict(KernelReport &kernel, const KernelRuns *launch,
-                    const ChipInfo &chip) {
+/// The load of the busiest compute unit over the mean, for a kernel of `rows`
+/// rows in a grid of `workgroups` by `tiles`.
+static double getImbalance(const KernelReport &kernel, ScheduleAttr schedule,
+                           int64_t rows, int64_t workgroups, int64_t tiles,
+                           const ChipInfo &chip) {
   auto units = double(chip.computeUnits);
-  double peak = double(chip.limits.gigabytesPerSecond) * 1e9;
-  double bytes = kernel.plannedBytes;
-  if (kernel.code)
-    bytes = kernel.code->bytesRead + kernel.code->bytesWritten;
-  kernel.memoryTime = bytes / peak;
-
+  if (kernel.product) {
+    auto pieces = double(kernel.product->tiles * kernel.product->parts);
+    return pieces > 0 ? std::ceil(pieces / units) * units / pieces : 1;
+  }
+  auto groups = double(schedule.getRowGroups());
+  double mean = double(rows) / groups * double(tiles) / units;
+  auto most = double(llvm::divideCeil(
+      llvm::divideCeil(rows, schedule.getRowGroups()), workgroups));
   auto perUnit = double(llvm::divideCeil(kernel.workgroups, chip.computeUnits));
-  if (launch && launch->product) {
-    auto pieces = double(launch->product->tiles * launch->product->parts);
-    if (pieces > 0)
-      kernel.imbalance = std::ceil(pieces / units) * units / pieces;
-  } else if (launch) {
-    double mean = double(launch->rows) /
-                  double(launch->schedule.getRowGroups()) *
-                  double(launch->tiles) / units;
-    auto most = double(llvm::divideCeil(
-        llvm::divideCeil(launch->rows, launch->schedule.getRowGroups()),
-        launch->workgroups));
-    kernel.imbalance = mean > 0 ? most * perUnit / mean : 1;
-  }
-  if (kernel.code) {
-    double clocks = kernel.code->instructions[InstructionClass::VectorALU] *
-                    double(chip.waveSize) /
-                    double(chip.limits.vectorLanesPerClock) / units;
-    kernel.vectorTime =
-        clocks / (double(chip.limits.megahertz) * 1e6) * kernel.imbalance;
-    if (kernel.occupancy) {
-      double resident = std::min(double(kernel.occupancy->workgroups) /
-                                     double(chip.limits.computeUnitsTogether),
-                                 perUnit);
-      kernel.bytesInFlight =
-          resident * double(kernel.threads) * double(kernel.code->bytesAhead);
-      if (*kernel.bytesInFlight > 0)
-        kernel.latencyTime = kernel.code->bytesRead / units /
-                             *kernel.bytesInFlight * loadLatency *
-                             kernel.imbalance;
-    }
-  }
+  return mean > 0 ? most * perUnit / mean : 1;
+}
+
+/// Fills in the times that the parts of a kernel take at least.
+static void predict(KernelReport &kernel, const ChipInfo &chip) {
+  kernel.memoryTime =
+      kernel.plannedBytes / (double(chip.limits.gigabytesPerSecond) * 1e9);
   predictMatrixTime(kernel, chip);
   kernel.time = kernel.memoryTime;
   kernel.bound = "memory";
-  auto consider = [&](std::optional<double> time, StringRef name) {
-    if (time && *time > kernel.time) {
-      kernel.time = *time;
-      kernel.bound = name;
-    }
-  };
-  consider(kernel.vectorTime, "vector ALU");
-  consider(kernel.latencyTime, "latency");
-  consider(kernel.matrixTime, "matrix instructions");
+  if (kernel.matrixTime && *kernel.matrixTime > kernel.time) {
+    kernel.time = *kernel.matrixTime;
+    kernel.bound = "matrix instructions";
+  }
 }
 
 /// The rows of the function's row blocks, if all have the same static number.
@@ -231,6 +197,29 @@ getStaticRows(ModuleOp module, const PlanReader &plan, StringRef name) {
       return std::nullopt;
   }
   return rows;
+}
+
+/// The tiles of a kernel for a result of so many elements, which is launched
+/// for `launchedRows` rows.
+static ProductReport getProductReport(KernelInfoAttr info, int64_t launchedRows,
+                                      double elements) {
+  ProductLoopAttr loop = info.getProduct();
+  ProductReport report;
+  report.parts = loop.getParts();
+  report.step = loop.getStep();
+  int64_t sum = loop.getSum() ? loop.getSum() : launchedRows;
+  if (report.step)
+    report.iterations = llvm::divideCeil(sum, report.step);
+  report.tileColumns = info.getSchedule().getColumnTile();
+  report.tileRows = info.getSchedule().getRowsPerWorkgroup();
+  int64_t rows = int64_t(elements) / info.getRowLength();
+  report.tiles =
+      int64_t(llvm::divideCeil(rows, report.tileRows) *
+              llvm::divideCeil(info.getRowLength(), report.tileColumns));
+  if (report.step)
+    report.multiplyAdds = elements * double(sum);
+  report.multiplied = loop.getMultiplied();
+  return report;
 }
 
 /// The tiles of a kernel that makes a product, or adds its parts, and its
@@ -260,7 +249,7 @@ static void readProduct(KernelInfoAttr info, const json::Array &parameters,
 }
 
 FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
-                                     const EmitOptions &options, int64_t rows) {
+                                     int64_t rows) {
   auto module = *lowered.getOps<gpu::GPUModuleOp>().begin();
   FailureOr<const ChipInfo *> chip = TargetBackend::getChip(module);
   if (failed(chip))
@@ -300,27 +289,6 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
           std::max(report.rowLength, *argument.getInteger("row_length"));
   }
 
-  // The code of the object again, with a line table that says which part is
-  // which.
-  std::string withParts;
-  SmallVector<KernelPart> parts;
-  if ((*chip)->backend == Backend::AMDGPU && !emission.object.empty()) {
-    OwningOpRef<ModuleOp> noted = lowered.clone();
-    FailureOr<SmallVector<KernelPart>> lines = notePartsAsLines(*noted);
-    if (failed(lines))
-      return failure();
-    parts = std::move(*lines);
-    EmitOptions quiet = options;
-    quiet.onIntermediate = nullptr;
-    FailureOr<Emission> again =
-        TargetBackend::get((*chip)->backend)
-            .emit(*noted->getOps<gpu::GPUModuleOp>().begin(), EmitFormat::HSACO,
-                  quiet);
-    if (failed(again))
-      return failure();
-    withParts = std::move(again->object);
-  }
-
   for (const json::Value &value : *plan.getArray("kernels")) {
     const json::Object &entry = *value.getAsObject();
     KernelReport kernel;
@@ -352,23 +320,14 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
     if (kernel.resources)
       kernel.occupancy = getOccupancy(*kernel.resources, kernel.threads,
                                       kernel.dynamicSharedMemoryBytes, **chip);
-    std::optional<KernelRuns> launch;
     if (info)
-      launch = KernelRuns{info.getSchedule(),  (*chip)->waveSize, kernelRows,
-                          info.getRowLength(), workgroups,        tiles,
-                          kernel.product};
+      kernel.imbalance = getImbalance(kernel, info.getSchedule(), kernelRows,
+                                      workgroups, tiles, **chip);
     if (info && !isProduct) {
       llvm::raw_string_ostream os(kernel.schedule);
       os << info.getSchedule();
     }
-    if (launch && !withParts.empty()) {
-      llvm::Expected<SmallVector<Instruction>> code =
-          readInstructions(withParts, kernel.name, parts, **chip);
-      if (!code)
-        return module.emitError() << llvm::toString(code.takeError());
-      kernel.code = evaluate(*code, *launch);
-    }
-    predict(kernel, launch ? &*launch : nullptr, **chip);
+    predict(kernel, **chip);
     report.kernels.push_back(std::move(kernel));
   }
   return report;
@@ -377,20 +336,8 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
 double Report::getBytes() const {
   double bytes = 0;
   for (const KernelReport &kernel : kernels)
-    bytes += kernel.code ? kernel.code->bytesRead + kernel.code->bytesWritten
-                         : kernel.plannedBytes;
+    bytes += kernel.plannedBytes;
   return bytes;
-}
-
-std::optional<double> Report::getVectorPerElement() const {
-  double instructions = 0;
-  for (const KernelReport &kernel : kernels) {
-    if (!kernel.code)
-      return std::nullopt;
-    instructions += kernel.code->instructions[InstructionClass::VectorALU];
-  }
-  return instructions * double(chip->waveSize) /
-         (double(rows) * double(rowLength));
 }
 
 double Report::getTime() const {

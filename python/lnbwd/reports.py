@@ -22,7 +22,7 @@ DEFAULT_ELEMENTS = 1 << 24
 class Report:
     """Figures of a kernel for a number of rows.
 
-    The compiler reads them off the machine code where it can, else off the launch plan
+    The compiler reads them off the machine code's metadata and the launch plan
     (``--emit=report-json``).
 
     Attributes:
@@ -31,7 +31,7 @@ class Report:
         chip: the :class:`lnbwd.compiler.Chip`.
         rows: M.
         minimal_bytes: the fewest bytes that the operation can move.
-        bytes: those that the kernels ask for.
+        bytes: those that the kernels move by the plan.
         seconds: the least time that what bounds the kernels allows.
         share_of_peak: of the memory's bandwidth that the operation reaches in that time, 0 to 1.
     """
@@ -47,7 +47,7 @@ class Report:
 
     @property
     def bound(self) -> str:
-        """What bounds the kernel that takes longest: "memory", "vector ALU" or another name."""
+        """What bounds the kernel that takes longest: "memory" or "matrix instructions"."""
         return str(max(self.data["kernels"], key=lambda k: k["seconds"])["bound"])
 
     def __str__(self) -> str:

@@ -191,7 +191,7 @@ LAYERS = {
     "Transforms": {"Dialect", "Interfaces", "Operations", "Target", "Analysis", "LaunchPlan"},
     "Conversion": {"Dialect", "Target", "Analysis", "LaunchPlan", "Transforms"},
     "Pipelines": {"Support", "Dialect", "Target", "LaunchPlan", "Transforms", "Conversion"},
-    "Report": {"Dialect", "ISA", "Target", "Analysis"},
+    "Report": {"Dialect", "Target"},
     "Compiler": {"Chips", "Dialect", "Target", "Transforms", "Pipelines", "Report"},
     "Torch": {"Operations", "Runtime"},
 }

@@ -23,13 +23,11 @@ from lnbwd import schedule  # noqa: E402
 LLVM = pathlib.Path(os.environ.get("LNBWD_LLVM_DIR", "/usr/lib/llvm-22"))
 # The declaration, and what is made from it.
 TABLES = {"include/lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.td", "python/lnbwd/_schedule.py"}
-# Keys of a launch plan (docs/runtime.md), which outlive the fields that they came from; the
-# attribute lnbwd.dependent_launch of a launch, and the word of #lane.part for operations of a row
-# that is read again.
+# Keys of a launch plan (docs/runtime.md), which outlive the fields that they came from, and the
+# attribute lnbwd.dependent_launch of a launch.
 PLAN_KEYS = {"lib/Runtime/Plan.cpp", "lib/Report/Report.cpp", "lib/LaunchPlan/LaunchPlan.cpp",
              "bench/lnbwd_bench/stream.py",
-             "include/lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h",
-             "lib/Dialect/Lane/IR/LaneDialect.cpp"}
+             "include/lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"}
 # Fields whose names are no words of other things; those of the others count as whole strings.
 NAMES = "|".join(name for name in schedule.FIELDS if "_" in name)
 FOLDERS = ("include", "lib", "python", "tools", "bench")

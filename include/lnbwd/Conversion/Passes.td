@@ -103,9 +103,7 @@ def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> 
   let description = [{
     Lowers the remaining operations of the lane level to `gpu`, `vector`, `scf`,
     `memref` and `arith` operations, and, where a target has better ones, to
-    those of `amdgpu`, `rocdl` or `nvvm`. Operations that belong to another part
-    of the kernel than their parent get a `lane.part`, for
-    `lnbwd-convert-parts-to-locations`.
+    those of `amdgpu`, `rocdl` or `nvvm`.
 
     Expects split fragments, and neither row reductions nor partial tiles: run
     `lnbwd-peel-last-rows`, `lnbwd-block-column-sums`, `lnbwd-split-fragments`
@@ -131,7 +129,7 @@ def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> 
     scf.for %row = %begin to %rows step %step {
       %x = vector.load %xs[%row, %column] {alignment = 16 : i64} : ..., vector<8xbf16>
       vector.store %x, %ys[%row, %column] {alignment = 16 : i64} : ..., vector<8xbf16>
-    } {lane.part = #lane.part<row>}
+    }
     ```
   }];
   let options = [ChipOption];
@@ -141,35 +139,6 @@ def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> 
     "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
     "::mlir::ROCDL::ROCDLDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"];
-}
-
-def PartsToLocationsPass
-    : Pass<"lnbwd-convert-parts-to-locations", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Note in locations which part of a kernel an operation is";
-  let description = [{
-    Removes the attributes `lane.part` and attaches each operation's part to its
-    location: code generation keeps locations, as line numbers, and no
-    attributes. Runs right after the lane level, since later passes do not merge
-    operations with different attributes, and the machine code must not depend
-    on what the report asks for.
-
-    Before:
-
-    ```mlir
-    scf.for %row = %begin to %rows step %step {
-      %x = vector.load %xs[%row, %column] : ..., vector<8xbf16> loc(#loc1)
-    } {lane.part = #lane.part<row>} loc(#loc2)
-    ```
-
-    After:
-
-    ```mlir
-    scf.for %row = %begin to %rows step %step {
-      %x = vector.load %xs[%row, %column] : ..., vector<8xbf16> loc(fused<#lane.part<row>>[#loc1])
-    } loc(fused<#lane.part<setup>>[#loc2])
-    ```
-  }];
-  let dependentDialects = ["::lnbwd::lane::LaneDialect"];
 }
 
 def ProductToGPUPass

@@ -7,15 +7,14 @@
 //===----------------------------------------------------------------------===//
 //
 // Figures of a compiled function for a number of rows: what its kernels take,
-// what they execute, what they move, and what that allows at best. All of it
-// is read off the code, its launch plan and the chip table; nothing is run.
+// what they move, and what that allows at best. All of it is read off the
+// code's metadata, its launch plan and the chip table; nothing is run.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef LNBWD_REPORT_REPORT_H
 #define LNBWD_REPORT_REPORT_H
 
-#include "lnbwd/Report/CodeFigures.h"
 #include "lnbwd/Target/KernelResources.h"
 #include "lnbwd/Target/TargetBackend.h"
 
@@ -25,6 +24,25 @@
 #include <vector>
 
 namespace lnbwd {
+
+/// The loop of a kernel that is no row program of its own: the tiles of a
+/// product, or the parts of its sums.
+struct ProductReport {
+  /// Elements of a tile of the result.
+  int64_t tileRows = 0;
+  int64_t tileColumns = 0;
+  /// Tiles of the result, and in how many parts each is summed up.
+  int64_t tiles = 1;
+  int64_t parts = 1;
+  /// Elements of the sum of an iteration, and the iterations of a tile over all
+  /// its parts; both 0 where a kernel only adds the parts.
+  int64_t step = 0;
+  int64_t iterations = 0;
+  /// The fewest multiplications and additions, in pairs.
+  double multiplyAdds = 0;
+  /// What matrix instructions multiply as; null where there are none.
+  mlir::Type multiplied;
+};
 
 struct KernelReport {
   std::string name;
@@ -38,20 +56,14 @@ struct KernelReport {
   /// Nothing where no machine code was made.
   std::optional<KernelResources> resources;
   std::optional<Occupancy> occupancy;
-  /// Nothing for targets whose machine code is not read.
-  std::optional<CodeFigures> code;
   /// Bytes by the plan: each operand once, columns once a workgroup, partial
   /// sums as they are written or read, matrices once for each tile of the
   /// other.
   double plannedBytes = 0;
-  /// Bytes in flight on a compute unit.
-  std::optional<double> bytesInFlight;
   /// The busiest compute unit's share of the work over the mean.
   double imbalance = 1;
   /// Least time, in seconds, by what bounds it; nothing that is not known.
   double memoryTime = 0;
-  std::optional<double> vectorTime;
-  std::optional<double> latencyTime;
   std::optional<double> matrixTime;
   /// Whether it has matrix instructions of which no rate is known.
   bool hasUnknownMatrixTime = false;
@@ -70,11 +82,9 @@ struct Report {
   double minimalBytes = 0;
   std::vector<KernelReport> kernels;
 
-  /// Over all kernels: bytes asked for (by the plan, where code is not read),
-  /// vector instructions of lanes an element, time, and the share of the chip's
+  /// Over all kernels: bytes by the plan, time, and the share of the chip's
   /// peak bandwidth that the operation would reach.
   double getBytes() const;
-  std::optional<double> getVectorPerElement() const;
   double getTime() const;
   double getShareOfPeak() const;
 
@@ -83,11 +93,9 @@ struct Report {
 };
 
 /// The report of a module that was lowered and emitted, for `rows` rows; 0: the
-/// number that its row blocks have, which is an error if they have none. What
-/// `options` say of the emission is what was asked for then.
+/// number that its row blocks have, which is an error if they have none.
 mlir::FailureOr<Report> buildReport(mlir::ModuleOp lowered,
-                                    const Emission &emission,
-                                    const EmitOptions &options, int64_t rows);
+                                    const Emission &emission, int64_t rows);
 
 } // namespace lnbwd
 

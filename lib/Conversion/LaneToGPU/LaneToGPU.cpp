@@ -33,47 +33,6 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
-/// Adds `part` to what `op` says of its part of the kernel, which goes before.
-static void addToPart(Operation *op, lane::PartAttr part) {
-  if (auto own = op->getAttrOfType<lane::PartAttr>(lane::partAttr))
-    part = own.within(part);
-  op->setDiscardableAttr(lane::partAttr, part);
-}
-
-/// Has operations say themselves what was known from their names, which go.
-static void nameParts(ArrayRef<Operation *> lowered) {
-  for (Operation *op : lowered) {
-    MLIRContext *context = op->getContext();
-    if (isa<lane::ForRowsOp>(op))
-      addToPart(op, lane::PartAttr::get(context, lane::PartKind::Row));
-    else if (isa<lane::LoadScalarOp, lane::LoadScalarPredicatedOp>(op))
-      addToPart(op, lane::PartAttr::getScalars(context));
-  }
-}
-
-namespace {
-/// What an operation becomes is of the same part of the kernel as itself.
-class PartKeeper : public RewriterBase::Listener {
-public:
-  void notifyPatternBegin(const Pattern &, Operation *op) override {
-    part = op->getAttrOfType<lane::PartAttr>(lane::partAttr);
-  }
-  void notifyPatternEnd(const Pattern &, LogicalResult) override { part = {}; }
-  void notifyOperationInserted(Operation *op,
-                               OpBuilder::InsertPoint previous) override {
-    // Not what is moved, nor what is in an operation that says so, or, where
-    // there is none yet, in one that will.
-    Operation *around = op->getParentOp();
-    if (part && !previous.isSet() && around &&
-        around->getAttr(lane::partAttr) != part)
-      op->setDiscardableAttr(lane::partAttr, part);
-  }
-
-private:
-  lane::PartAttr part;
-};
-} // namespace
-
 /// What is to be lowered in `kernel`, in order; places are not.
 static SmallVector<Operation *> getLaneOps(gpu::GPUFuncOp kernel) {
   SmallVector<Operation *> ops;
@@ -150,13 +109,10 @@ public:
     computeLayouts(kernel, **found);
     layOutStages(kernel);
     SmallVector<Operation *> lowered = getLaneOps(kernel);
-    nameParts(lowered);
     // These operations, and what they become, alone: the numbers of places wait
     // for those who ask.
     GreedyRewriteConfig config;
     config.enableFolding(false);
-    PartKeeper keeper;
-    config.setListener(&keeper);
     config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
     std::reverse(lowered.begin(), lowered.end()); // The last goes first.
     if (failed(applyOpPatternsGreedily(lowered, patterns, config)))

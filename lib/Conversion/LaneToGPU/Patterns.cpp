@@ -26,13 +26,11 @@ using namespace lnbwd;
 // What patterns share
 //===----------------------------------------------------------------------===//
 
-void lnbwd::emitIf(IndexBuilder &b, Value condition, function_ref<void()> body,
-                   int64_t groups) {
+void lnbwd::emitIf(IndexBuilder &b, Value condition,
+                   function_ref<void()> body) {
   if (!condition)
     return body();
   auto guarded = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-  if (groups)
-    notePartOfGroups(guarded, groups);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(guarded.thenBlock());
   body();
@@ -225,11 +223,6 @@ Value lnbwd::emitOffsetInAllocation(IndexBuilder &b, Value memory,
     return offset;
   auto metadata = memref::ExtractStridedMetadataOp::create(b, memory);
   return b.add(metadata.getOffset(), offset);
-}
-
-void lnbwd::notePartOfGroups(Operation *op, int64_t groups) {
-  op->setDiscardableAttr(lane::partAttr,
-                         lane::PartAttr::getOfGroups(op->getContext(), groups));
 }
 
 //===----------------------------------------------------------------------===//

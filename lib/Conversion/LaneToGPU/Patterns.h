@@ -146,11 +146,9 @@ void addLanePatterns(mlir::RewritePatternSet &patterns, const ChipInfo &chip,
    ...);
 }
 
-/// Emits `body` under `condition`, or plainly where that is null for true. Of
-/// the workgroup's groups `groups` meet the condition, or an unknown number
-/// (0).
+/// Emits `body` under `condition`, or plainly where that is null for true.
 void emitIf(IndexBuilder &b, mlir::Value condition,
-            llvm::function_ref<void()> body, int64_t groups = 0);
+            llvm::function_ref<void()> body);
 /// The conjunction of two conditions, each of which may be null for true.
 mlir::Value emitBoth(IndexBuilder &b, mlir::Value lhs, mlir::Value rhs);
 /// Whether a lane is of the first group; null where there is no other.
@@ -176,8 +174,6 @@ mlir::Value emitOffsetInAllocation(IndexBuilder &b, mlir::Value memory,
 mlir::Value emitAddress(IndexBuilder &b, mlir::Value memory,
                         mlir::ValueRange indices,
                         mlir::NVVM::NVVMMemorySpace space);
-/// Notes for the report that so many groups do what is in `op`.
-void notePartOfGroups(mlir::Operation *op, int64_t groups);
 
 } // namespace lnbwd
 

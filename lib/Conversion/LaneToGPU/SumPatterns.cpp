@@ -82,20 +82,16 @@ Value GroupCombiner::takeTerm(int64_t sum, int64_t first, int64_t taking,
 void GroupCombiner::combine(MutableArrayRef<Value> sums, int64_t count,
                             int64_t owners) {
   Value behind = b.subtract(layout.group, b.index(owners));
-  emitIf(
-      b, b.below(behind, b.index(count - owners)),
-      [&] {
-        Value number = b.subtract(layout.group, b.index(owners));
-        for (auto [s, sum] : llvm::enumerate(sums))
-          emitStore(b, sum, memory, getSlot(number, int64_t(s)));
-      },
-      count - owners);
+  emitIf(b, b.below(behind, b.index(count - owners)), [&] {
+    Value number = b.subtract(layout.group, b.index(owners));
+    for (auto [s, sum] : llvm::enumerate(sums))
+      emitStore(b, sum, memory, getSlot(number, int64_t(s)));
+  });
   lane::BarrierOp::create(b);
   SmallVector<Type> types(sums.size(), type);
   auto step =
       scf::IfOp::create(b, types, b.below(layout.group, b.index(owners)),
                         /*withElseRegion=*/true);
-  notePartOfGroups(step, owners);
   OpBuilder::InsertionGuard guard(b);
   SmallVector<Value> added;
   b.setInsertionPointToStart(step.thenBlock());
@@ -186,7 +182,7 @@ static Lowered lowerStoreSum(IndexBuilder &b, lane::StoreSumOp op,
       sum = arith::TruncFOp::create(b, type, sum);
     emitStore(b, sum, op.getMemory(), indices);
   };
-  emitIf(b, emitBoth(b, isFirstGroup, access.inBounds), store, /*groups=*/1);
+  emitIf(b, emitBoth(b, isFirstGroup, access.inBounds), store);
   return Values();
 }
 void lnbwd::populateLaneSumsToGPUPatterns(RewritePatternSet &patterns,

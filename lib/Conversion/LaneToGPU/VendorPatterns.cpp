@@ -61,7 +61,7 @@ static Lowered shareColumns(IndexBuilder &b, lane::LoadColumnsOp op,
                   target, slot);
       }
   };
-  emitIf(b, isFirstGroup, share, /*groups=*/1);
+  emitIf(b, isFirstGroup, share);
   lane::BarrierOp::create(b);
   SmallVector<Value> loaded(op.getNumResults());
   for (size_t c = 0; c < accesses; ++c)

@@ -213,8 +213,6 @@ gpu::GPUFuncOp ProductKernel::makeKernel(StringRef name, int64_t columnCount,
   return function;
 }
 
-void ProductKernel::markLoop(Operation *loop) { lnbwd::markLoop(loop); }
-
 ProductRegion::Buffers ProductKernel::getRegionBuffers(
     gpu::GPUFuncOp function, size_t first, size_t numRows, size_t numColumns,
     size_t numScalars, int64_t rowCount, Value launched) {

@@ -131,8 +131,6 @@ protected:
   /// Has what follows done where there are rows: of a matrix without any
   /// nothing may be loaded.
   void enterIfRows();
-  /// Tells the report that `loop` is the one over the sum.
-  static void markLoop(mlir::Operation *loop);
 
   ProductOp op;
   ProductOp::Sizes sizes;

@@ -344,7 +344,6 @@ void TiledProduct::writeBody() {
     llvm::append_range(results, multiplyTiles(arguments.drop_front(numLoaded)));
     scf::YieldOp::create(b, results);
   }
-  markLoop(loop);
   storeResult(loop.getResults().drop_front(numLoaded));
 }
 

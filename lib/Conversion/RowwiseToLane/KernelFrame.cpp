@@ -34,12 +34,6 @@ MemRefType lnbwd::getParameterType(Value buffer, ArrayRef<int64_t> shape) {
                          MemRefLayoutAttrInterface(), space);
 }
 
-void lnbwd::markLoop(Operation *loop) {
-  auto part = lane::PartAttr::get(loop->getContext(), lane::PartKind::Row);
-  loop->getRegion(0).walk(
-      [&](Operation *op) { op->setLoc(lane::notePart(op->getLoc(), part)); });
-}
-
 /// The first row of operand `index`, whatever its rank; all there is where that
 /// does not depend on the launch.
 static SmallVector<int64_t> getFirstRow(RowwiseOp op, unsigned index) {

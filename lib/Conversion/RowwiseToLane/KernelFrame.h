@@ -53,9 +53,6 @@ distributePrograms(mlir::ModuleOp module, const ChipInfo &chip,
 mlir::MemRefType getParameterType(mlir::Value buffer,
                                   llvm::ArrayRef<int64_t> shape);
 
-/// Tells the report that `loop` is the one over rows, or over a product's sum.
-void markLoop(mlir::Operation *loop);
-
 /// Casts `buffer` to a kernel's parameter, `type`, where it is launched.
 mlir::Value toParameter(mlir::OpBuilder &b, mlir::Location loc,
                         mlir::Value buffer, mlir::MemRefType type);

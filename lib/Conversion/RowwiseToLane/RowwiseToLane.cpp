@@ -368,9 +368,6 @@ SmallVector<Value> RowDistributor::endLeaf(Value tile, ValueRange sums) {
                             arith::RemUIOp::create(b, next, leaf), b.index(0));
   auto branch = scf::IfOp::create(b, sums.getTypes(), isLast,
                                   /*withElseRegion=*/true);
-  branch->setAttr(
-      lane::partAttr,
-      lane::PartAttr::get(b.getContext(), lane::PartKind::SumBlock));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   storeSums(SmallVector<Value>(sums), arith::DivUIOp::create(b, tile, leaf));

@@ -55,10 +55,8 @@ static void block(lane::ForRowsOp loop, int64_t iterations) {
                          b, loop.getStep(),
                          arith::ConstantIndexOp::create(b, iterations)));
   Value begin = loop.getBegin(), end = loop.getEnd();
-  auto part = lane::PartAttr::get(b.getContext(), lane::PartKind::SumBlock);
   if (!loop.getEntered()) {
     auto blocks = scf::ForOp::create(b, begin, end, step, loop.getState());
-    blocks->setAttr(lane::partAttr, part);
     loop.getResults().replaceAllUsesWith(blocks.getResults());
     b.setInsertionPointToStart(blocks.getBody());
     Value first = blocks.getInductionVar();
@@ -71,7 +69,6 @@ static void block(lane::ForRowsOp loop, int64_t iterations) {
   llvm::append_range(state, loop.getState());
   TypeRange types{ValueRange(state)};
   auto blocks = scf::WhileOp::create(b, types, state);
-  blocks->setAttr(lane::partAttr, part);
   loop.getResults().replaceAllUsesWith(blocks.getResults().drop_front());
   SmallVector<Location> locations(state.size(), b.getLoc());
   Block *again = b.createBlock(&blocks.getAfter(), {}, types, locations);
@@ -110,8 +107,6 @@ addInLastIteration(ImplicitLocOpBuilder &b, Value iteration, int64_t iterations,
   llvm::append_range(kept, totals);
   auto step = scf::IfOp::create(b, TypeRange(ValueRange(kept)), isLast,
                                 /*withElseRegion=*/true);
-  step->setAttr(lane::partAttr,
-                lane::PartAttr::get(b.getContext(), lane::PartKind::SumBlock));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(step.thenBlock());
   // Zeros that come of the branch: constants would be selected in every

@@ -86,8 +86,8 @@ private:
   }
   lane::ForRowsOp makeLoop(Value step, ArrayRef<SmallVector<Value>> loaded);
   void writePair(lane::ForRowsOp pipelined);
-  SmallVector<Value> loadInOrder(lane::PartKind part, Value tile);
-  SmallVector<Value> loadTile(lane::PartKind part, Value tile);
+  SmallVector<Value> loadInOrder(Value tile);
+  SmallVector<Value> loadTile(Value tile);
   SmallVector<Value> workOn(Value tile, Value row, ValueRange state,
                             ValueRange loadedAhead);
   /// What is loaded as it goes from iteration to iteration, and back.
@@ -203,8 +203,7 @@ void Prefetcher::run() {
   Value rows = loop.getEnd();
   peel();
   Value step = loop.getStep();
-  lane::ForRowsOp pipelined =
-      makeLoop(step, loadTile(lane::PartKind::FirstLoad, loop.getBegin()));
+  lane::ForRowsOp pipelined = makeLoop(step, loadTile(loop.getBegin()));
 
   b.setInsertionPointToStart(&pipelined.getBody().front());
   ValueRange state(pipelined.getStateArguments());
@@ -212,7 +211,7 @@ void Prefetcher::run() {
   Value row = lane::RowOp::create(b, pipelined.getTile(), loop.getLayout());
   SmallVector<Value> next;
   if (dropsLoads) {
-    next = loadTile(lane::PartKind::NextLoad, b.add(pipelined.getTile(), step));
+    next = loadTile(b.add(pipelined.getTile(), step));
     ROCDL::SchedBarrier::create(b, /*mask=*/0);
   } else {
     Value nextRow = b.add(row, step);
@@ -243,10 +242,8 @@ void Prefetcher::runPaired() {
   auto any = scf::IfOp::create(
       b, b.below(begin, loop.getEnd()),
       [&](OpBuilder &, Location) {
-        SmallVector<Value> first =
-            loadInOrder(lane::PartKind::FirstLoad, begin);
-        SmallVector<Value> second =
-            loadInOrder(lane::PartKind::FirstSecondLoad, b.add(begin, step));
+        SmallVector<Value> first = loadInOrder(begin);
+        SmallVector<Value> second = loadInOrder(b.add(begin, step));
         Value stride = b.multiply(step, b.index(2));
         lane::ForRowsOp pipelined = makeLoop(stride, {first, second});
         pipelined.setEntered(true);
@@ -276,7 +273,7 @@ void Prefetcher::writePair(lane::ForRowsOp pipelined) {
   Value row = lane::RowOp::create(b, first, loop.getLayout());
   SmallVector<Value> behindFirst =
       workOn(first, row, state.take_front(numState), loaded.take_front(count));
-  SmallVector<Value> nextFirst = loadInOrder(lane::PartKind::NextLoad, third);
+  SmallVector<Value> nextFirst = loadInOrder(third);
   auto ifSecond = scf::IfOp::create(
       b, b.below(second, loop.getEnd()),
       [&](OpBuilder &, Location) {
@@ -285,40 +282,30 @@ void Prefetcher::writePair(lane::ForRowsOp pipelined) {
             b, workOn(second, row, behindFirst, loaded.drop_front(count)));
       },
       [&](OpBuilder &, Location) { scf::YieldOp::create(b, behindFirst); });
-  ifSecond->setAttr(
-      lane::partAttr,
-      lane::PartAttr::get(b.getContext(), lane::PartKind::SecondRow));
   SmallVector<Value> results(ifSecond.getResults());
   llvm::append_range(results, nextFirst);
-  llvm::append_range(
-      results, loadInOrder(lane::PartKind::SecondLoad, b.add(second, stride)));
+  llvm::append_range(results, loadInOrder(b.add(second, stride)));
   lane::YieldOp::create(b, results);
 }
 
 /// Loads a tile between what is before and what is after.
-SmallVector<Value> Prefetcher::loadInOrder(lane::PartKind part, Value tile) {
+SmallVector<Value> Prefetcher::loadInOrder(Value tile) {
   if (!dropsLoads)
-    return loadTile(part, tile);
+    return loadTile(tile);
   ROCDL::SchedBarrier::create(b, /*mask=*/0);
-  SmallVector<Value> loaded = loadTile(part, tile);
+  SmallVector<Value> loaded = loadTile(tile);
   ROCDL::SchedBarrier::create(b, /*mask=*/0);
   return loaded;
 }
 
 /// Loads the tile of rows that begins with row `tile`, if there is such a tile;
 /// else what comes of it may not be used.
-SmallVector<Value> Prefetcher::loadTile(lane::PartKind part, Value tile) {
-  auto attribute = lane::PartAttr::get(b.getContext(), part);
+SmallVector<Value> Prefetcher::loadTile(Value tile) {
   Value inBounds = b.below(tile, loop.getEnd());
   if (dropsLoads) {
     Value none = b.index(0);
     Value count = b.select(inBounds, getGroups(), none);
-    SmallVector<Value> loaded = pack(loads.loadPredicated(b, tile, count));
-    auto begin = inBounds.getDefiningOp()->getIterator();
-    for (Operation &op : llvm::make_range(begin, b.getInsertionPoint()))
-      if (!op.hasTrait<OpTrait::ConstantLike>())
-        op.setAttr(lane::partAttr, attribute);
-    return loaded;
+    return pack(loads.loadPredicated(b, tile, count));
   }
   Value row = lane::RowOp::create(b, tile, loop.getLayout());
   SmallVector<Type> types;
@@ -335,7 +322,6 @@ SmallVector<Value> Prefetcher::loadTile(lane::PartKind part, Value tile) {
           unused.push_back(lane::UndefinedRowOp::create(b, type));
         scf::YieldOp::create(b, unused);
       });
-  guarded->setAttr(lane::partAttr, attribute);
   return SmallVector<Value>(guarded.getResults());
 }
 

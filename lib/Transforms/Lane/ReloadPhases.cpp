@@ -84,7 +84,6 @@ scf::ForOp Reloader::makeColumnLoop(ValueRange initial) {
   Value begin = b.index(0), end = b.index(type.getRowLength());
   auto columns = scf::ForOp::create(b, begin, end,
                                     b.index(type.getAccessColumns()), initial);
-  columns->setAttr(lane::partAttr, lane::PartAttr::getReload(b.getContext()));
   b.setInsertionPointToStart(columns.getBody());
   Value first = type.getColumns() ? columns.getInductionVar() : Value();
   tile = lane::LayoutOp::create(b, type, first);

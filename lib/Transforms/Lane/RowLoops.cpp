@@ -170,7 +170,6 @@ bool lane::peelLastRows(ForRowsOp loop, OutOfBoundsRows outOfBounds) {
     Value hasRows = b.both(isLeft, isLast);
     auto tail = scf::IfOp::create(b, loop.getResultTypes(), hasRows,
                                   /*withElseRegion=*/loop.getNumResults() != 0);
-    tail->setAttr(partAttr, PartAttr::get(b.getContext(), PartKind::Tail));
     loop.getResults().replaceAllUsesWith(tail.getResults());
     b.setInsertionPointToStart(tail.thenBlock());
     SmallVector<Value> left =

@@ -101,7 +101,7 @@ void Stager::run() {
 void Stager::startFirstCopies() {
   for (Value carried : loop.getCarried()) {
     auto ahead = carried.getDefiningOp<scf::IfOp>();
-    if (!ahead || !ahead->hasAttr(lane::partAttr))
+    if (!ahead)
       continue;
     Operation *condition = ahead.getCondition().getDefiningOp();
     b.setInsertionPoint(condition ? condition : ahead);

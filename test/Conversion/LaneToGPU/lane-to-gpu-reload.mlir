@@ -15,7 +15,7 @@
 // CHECK-NOT:       amdgpu.lds_barrier
 // CHECK:           vector.load
 // CHECK:           vector.store
-// CHECK:         } {lane.part = #lane.part<reload>}
+// CHECK:         }
 gpu.module @m {
   gpu.func @tiles(%g: memref<512xf32>, %x: memref<?x512xf32>, %i: index) {
     %layout = lane.layout : !layout
@@ -23,7 +23,7 @@ gpu.module @m {
       %tile = lane.layout from %first : !tile
       %c = lane.load_columns %g at %tile each : !tile, memref<512xf32> -> vector<4xf32>
       lane.store %c, %x[%i] at %tile access 0 : !tile, vector<4xf32>, memref<?x512xf32>
-    } {lane.part = #lane.part<reload>}
+    }
     gpu.return
   }
 }

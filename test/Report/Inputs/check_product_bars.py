@@ -2,7 +2,7 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Holds what the products of a linear layer may cost at most on AMD's chips, by lnbwd-opt's
-report: registers and spills are those of the code object's metadata.
+report and their assembly: registers and spills are those of the code object's metadata.
 
 check_product_bars.py LNBWD_OPT CHIP [--full]
 
@@ -15,8 +15,11 @@ at, not to raise.
 import concurrent.futures
 import json
 import os
+import pathlib
+import re
 import subprocess
 import sys
+import tempfile
 
 import bar_cases
 
@@ -27,8 +30,8 @@ TYPES = ("bf16", "f16", "f32")
 # Matrix instructions beyond the fewest: what tiles have beyond the result. Along the sum, and of
 # the result, all sizes above are whole tiles.
 MOST_INSTRUCTIONS = 1.0
-# Bytes of a lane that loads a piece of a matrix to transpose it.
-NARROWEST = 4
+# Loads of less than 4 bytes, those of a lane that loads a piece of a matrix to transpose it.
+NARROW = r"\b(?:buffer|global|flat)_load_(?:[us]?short|[us]?byte|[iu]8|[iu]16|b16|d16)\w*"
 
 
 def source(dtype, m, k, n, form):
@@ -47,13 +50,16 @@ def source(dtype, m, k, n, form):
 
 
 def report(opt, chip, dtype, size, form):
-    return json.loads(subprocess.run(
-        [opt, "-", f"--lnbwd-pipeline=chip={chip} rows={size[0]}", "--emit=report-json",
-         f"--rows={size[0]}"],
-        input=source(dtype, *size, form), stdout=subprocess.PIPE, text=True, check=True).stdout)
+    """The report, and the assembly."""
+    with tempfile.TemporaryDirectory() as folder:
+        figures = json.loads(subprocess.run(
+            [opt, "-", f"--lnbwd-pipeline=chip={chip} rows={size[0]}", "--emit=report-json",
+             f"--rows={size[0]}", f"--save-temps={folder}"],
+            input=source(dtype, *size, form), stdout=subprocess.PIPE, text=True, check=True).stdout)
+        return figures, max(pathlib.Path(folder).glob("*-kernel.s")).read_text()
 
 
-def bars(figures):
+def bars(figures, code):
     """The bars for one case: what, the value, and whether it holds."""
     for kernel in figures["kernels"]:
         where = f"@{kernel['name']}: "
@@ -61,11 +67,13 @@ def bars(figures):
             yield where + what, kernel[what], kernel[what] == 0
         product = kernel["product"]
         # float32 has no matrix instruction on chips with WMMA.
-        if product["step"] and kernel["wave_instructions"]["matrix"]:
-            ratio = product["matrix_multiply_adds"] / product["multiply_adds"]
+        if product["step"] and product["multiplied_as"]:
+            elements = product["tiles"] * product["tile_rows"] * product["tile_columns"]
+            ratio = elements * product["iterations"] * product["step"] / product["multiply_adds"]
             yield where + "multiply-adds over the fewest", ratio, ratio <= MOST_INSTRUCTIONS
-            yield where + "bytes of an access", kernel["narrowest_row_access"], \
-                kernel["narrowest_row_access"] >= NARROWEST
+            narrow = re.findall(NARROW, code)
+            yield where + "narrow accesses", narrow, not narrow
+            yield where + "matrix instructions", 0, re.search(r"\bv_(mfma|wmma)", code)
 
 
 def main():
@@ -75,7 +83,7 @@ def main():
         reports = list(pool.map(lambda case: report(opt, *case), cases))
     checked = crossed = 0
     for case, figures in zip(cases, reports, strict=True):
-        for what, value, holds in bars(figures):
+        for what, value, holds in bars(*figures):
             checked += 1
             if not holds:
                 crossed += 1

@@ -18,7 +18,7 @@
 // CHECK:             scf.yield %[[NONE]], %{{.*}}, %[[MORE]]
 // CHECK:           } else {
 // CHECK:             scf.yield %[[ADDED]], %[[NEXT]], %[[TOTAL]]
-// CHECK:           } {lane.part = #lane.part<sum_block>}
+// CHECK:           }
 // CHECK:           lane.yield %[[NOW]]#0, %[[STAGE]], %[[PHASE]], %[[NOW]]#1, %[[NOW]]#2, %[[AHEAD]]
 // CHECK:         %[[RESULT:.*]] = arith.addf %[[LEFT]]#4, %[[LEFT]]#0 fastmath<contract>
 // CHECK:         "test.use"(%[[RESULT]], %[[LEFT]]#5)

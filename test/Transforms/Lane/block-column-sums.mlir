@@ -15,7 +15,7 @@
 // CHECK:           %[[INNER:.*]]:2 = lane.for_rows %{{.*}} = %[[FIRST]] to %[[LAST]] step %[[STEP]] at %{{.*}} sums(%{{.*}} = %[[ZERO]]) carrying(%{{.*}} = %[[M]]) attributes {whole}
 // CHECK:           %[[ADDED:.*]] = arith.addf %[[TOTAL]], %[[INNER]]#0 fastmath<contract> : vector<1x8xf32>
 // CHECK:           scf.yield %[[ADDED]], %[[INNER]]#1
-// CHECK:         } {lane.part = #lane.part<sum_block>}
+// CHECK:         }
 // CHECK:         "test.use"(%[[OUTER]]#0, %[[OUTER]]#1)
 gpu.module @m {
   gpu.func @blocks(%begin: index, %end: index, %step: index, %start: vector<1x8xf32>, %n: index) {
@@ -62,7 +62,7 @@ gpu.module @m {
 // CHECK:           %[[ADDED:.*]] = arith.addf %[[TOTAL]], %[[INNER]]#0 fastmath<contract> : vector<1x8xf32>
 // CHECK:           %[[MORE:.*]] = arith.cmpi ult, %[[NEXT]], %[[END]] : index
 // CHECK:           scf.condition(%[[MORE]]) %[[NEXT]], %[[ADDED]], %[[INNER]]#1
-// CHECK:         } attributes {lane.part = #lane.part<sum_block>}
+// CHECK:         }
 // CHECK:         "test.use"(%[[OUTER]]#1, %[[OUTER]]#2)
 gpu.module @m {
   gpu.func @entered(%begin: index, %end: index, %step: index, %start: vector<1x8xf32>, %n: index) {

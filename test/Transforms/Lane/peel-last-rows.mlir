@@ -29,7 +29,7 @@
 // CHECK:           scf.yield %[[ADDED]]
 // CHECK:         } else {
 // CHECK:           scf.yield %[[LOOP]]
-// CHECK:         } {lane.part = #lane.part<tail>}
+// CHECK:         }
 // CHECK:         "test.use"(%[[TOTAL]])
 // AMD-LABEL:   gpu.func @tail(
 // AMD:           scf.if
@@ -82,7 +82,7 @@ gpu.module @m {
 
 // CHECK-LABEL: gpu.func @no_state
 // CHECK:         scf.if %{{.*}} {
-// CHECK:         } {lane.part = #lane.part<tail>}
+// CHECK:         }
 gpu.module @m {
   gpu.func @no_state(%begin: index, %rows: index, %step: index, %w: index, %ws: index) {
     %layout = lane.layout : !layout

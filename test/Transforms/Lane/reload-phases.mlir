@@ -23,7 +23,7 @@
 // CHECK:             %[[H:.*]] = arith.select %{{.*}}, %[[W]], %{{.*}}
 // CHECK-NEXT:        %[[NEXT_B:.*]] = arith.maximumf %[[B]], %[[H]]
 // CHECK-NEXT:        scf.yield %[[NEXT_A]], %[[NEXT_B]]
-// CHECK-NEXT:      } {lane.part = #lane.part<reload>}
+// CHECK-NEXT:      }
 // CHECK-NEXT:      %[[SUMS:.*]]:2 = lane.reduce [#vector.kind<add>, #vector.kind<maximumf>] %[[SHARES]]#0, %[[SHARES]]#1
 // CHECK-NEXT:      %[[S:.*]] = arith.addf %[[SUMS]]#0, %[[N]] : f32
 // CHECK:           scf.for
@@ -36,7 +36,7 @@
 // CHECK-NEXT:        %[[V2:.*]] = lane.load %[[X]][%[[ROW]]] at %[[AT2]] access 0
 // CHECK-NEXT:        lane.store %[[Y]], %{{.*}}[%[[ROW]]] at %[[AT2]]
 // CHECK-NEXT:        lane.store %[[V2]], %{{.*}}[%[[ROW]]] at %[[AT2]]
-// CHECK-NEXT:      } {lane.part = #lane.part<reload>}
+// CHECK-NEXT:      }
 // CHECK-NEXT:      lane.store_scalar %[[SUMS]]#1
 // CHECK-NEXT:      lane.yield
 gpu.module @m {

@@ -85,7 +85,7 @@ gpu.module @m {
     } else {
       %none = lane.undefined_row : f32
       scf.yield %none : f32
-    } {lane.part = #lane.part<first_load>}
+    }
     %left = lane.for_rows %tile = %begin to %end step %step at %layout carrying(%m = %first) attributes {whole} : !layout, f32 {
       %row = lane.row %tile at %layout : !layout
       %x = lane.load %xs[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x8xf32>

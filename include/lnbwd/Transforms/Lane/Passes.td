@@ -55,7 +55,7 @@ def ReloadPhasesPass
       %x = lane.load %xs[%row] at %column_tile access 0 : ... -> vector<4xf32>
       %next = arith.addf %sum, %x fastmath<contract> : vector<4xf32>
       scf.yield %next : vector<4xf32>
-    } {lane.part = #lane.part<reload>}
+    }
     %s = lane.reduce [#vector.kind<add>] %partial at %layout iteration %iteration phase 0 : ...
     scf.for %column = %c0 to %c65536 step %c1024 {
       %column_tile = lane.layout from %column : !column_tile
@@ -63,7 +63,7 @@ def ReloadPhasesPass
       %sv = vector.broadcast %s : f32 to vector<4xf32>
       %y = arith.mulf %x, %sv : vector<4xf32>
       lane.store %y, %ys[%row] at %column_tile access 0 : ...
-    } {lane.part = #lane.part<reload>}
+    }
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
@@ -207,16 +207,16 @@ def PipelineRowsPass
     After, for an AMD chip and `prefetch = 1`, where a workgroup has one group:
 
     ```mlir
-    %any = arith.cmpi ult, %begin, %rows {lane.part = #lane.part<first_load>} : index
-    %count = arith.select %any, %c1, %c0 {lane.part = #lane.part<first_load>} : index
-    %first = lane.load_predicated %xs from %begin count %count at %layout {lane.part = #lane.part<first_load>} : ...
+    %any = arith.cmpi ult, %begin, %rows : index
+    %count = arith.select %any, %c1, %c0 : index
+    %first = lane.load_predicated %xs from %begin count %count at %layout : ...
     %none = lane.for_rows %tile = %begin to %rows step %step at %layout carrying(%x = %first)
         attributes {whole} : ... {
       %row = lane.row %tile at %layout : !layout
       %next = arith.addi %tile, %step : index
-      %more = arith.cmpi ult, %next, %rows {lane.part = #lane.part<next_load>} : index
-      %left = arith.select %more, %c1, %c0 {lane.part = #lane.part<next_load>} : index
-      %ahead = lane.load_predicated %xs from %next count %left at %layout {lane.part = #lane.part<next_load>} : ...
+      %more = arith.cmpi ult, %next, %rows : index
+      %left = arith.select %more, %c1, %c0 : index
+      %ahead = lane.load_predicated %xs from %next count %left at %layout : ...
       rocdl.sched.barrier 0
       lane.store %x, %ys[%row] at %layout : ...
       rocdl.sched.barrier 0
@@ -271,7 +271,7 @@ def PeelLastRowsPass
       scf.yield %t : vector<1x8xf32>
     } else {
       scf.yield %sum : vector<1x8xf32>
-    } {lane.part = #lane.part<tail>}
+    }
     ```
   }];
   let options = [ChipOption];
@@ -398,7 +398,7 @@ def BlockColumnSumsPass
           attributes {whole} : ... {...}
       %added = arith.addf %total, %block fastmath<contract> : vector<8xf32>
       scf.yield %added : vector<8xf32>
-    } {lane.part = #lane.part<sum_block>}
+    }
     ```
 
     After, where the rows are staged:
@@ -416,7 +416,7 @@ def BlockColumnSumsPass
         scf.yield %none, %c0_i32, %added : vector<8xf32>, i32, vector<8xf32>
       } else {
         scf.yield %sum, %next, %total : vector<8xf32>, i32, vector<8xf32>
-      } {lane.part = #lane.part<sum_block>}
+      }
       lane.yield %now#0, %following, %next_phase, %now#1, %now#2 : ...
     }
     %sum = arith.addf %left#4, %left#0 fastmath<contract> : vector<8xf32>

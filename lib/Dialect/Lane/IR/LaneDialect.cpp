@@ -21,19 +21,11 @@ using namespace mlir;
 using namespace lnbwd::lane;
 
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.cpp.inc"
-#include "lnbwd/Dialect/Lane/IR/LaneEnums.cpp.inc"
-
-#define GET_ATTRDEF_CLASSES
-#include "lnbwd/Dialect/Lane/IR/LaneAttrs.cpp.inc"
 
 #define GET_TYPEDEF_CLASSES
 #include "lnbwd/Dialect/Lane/IR/LaneTypes.cpp.inc"
 
 void LaneDialect::initialize() {
-  addAttributes<
-#define GET_ATTRDEF_LIST
-#include "lnbwd/Dialect/Lane/IR/LaneAttrs.cpp.inc"
-      >();
   addTypes<
 #define GET_TYPEDEF_LIST
 #include "lnbwd/Dialect/Lane/IR/LaneTypes.cpp.inc"
@@ -42,85 +34,6 @@ void LaneDialect::initialize() {
 #define GET_OP_LIST
 #include "lnbwd/Dialect/Lane/IR/LaneOps.cpp.inc"
       >();
-}
-
-LogicalResult LaneDialect::verifyOperationAttribute(Operation *op,
-                                                    NamedAttribute attribute) {
-  if (attribute.getName() != partAttr)
-    return op->emitOpError("has an unknown attribute '")
-           << attribute.getName().getValue() << "'; expected '" << partAttr
-           << "'";
-  if (!isa<PartAttr>(attribute.getValue()))
-    return op->emitOpError("expected '")
-           << partAttr << "' to be a #lane.part, got " << attribute.getValue();
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Parts
-//===----------------------------------------------------------------------===//
-
-PartAttr PartAttr::within(PartAttr around) const {
-  return get(getContext(), getKind() ? getKind() : around.getKind(),
-             getReload() || around.getReload(),
-             getScalars() || around.getScalars(),
-             getGroups() ? getGroups() : around.getGroups());
-}
-
-void PartAttr::print(AsmPrinter &printer) const {
-  SmallVector<std::string> items;
-  if (getKind())
-    items.push_back(stringifyPartKind(*getKind()).str());
-  if (getReload())
-    items.push_back("reload");
-  if (getScalars())
-    items.push_back("scalars");
-  if (getGroups())
-    items.push_back("groups = " + std::to_string(getGroups()));
-  printer << '<' << llvm::join(items, ", ") << '>';
-}
-
-Attribute PartAttr::parse(AsmParser &parser, Type) {
-  std::optional<PartKind> kind;
-  bool reload = false, scalars = false;
-  unsigned groups = 0;
-  auto parseItem = [&]() -> ParseResult {
-    SMLoc where = parser.getCurrentLocation();
-    StringRef word;
-    if (parser.parseKeyword(&word))
-      return failure();
-    if (word == "reload")
-      reload = true;
-    else if (word == "scalars")
-      scalars = true;
-    else if (word == "groups")
-      return failure(parser.parseEqual() || parser.parseInteger(groups));
-    else if (!(kind = symbolizePartKind(word)))
-      return parser.emitError(where, "expected a kind of part, 'reload', "
-                                     "'scalars' or 'groups', got '")
-             << word << "'";
-    return success();
-  };
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
-                                     parseItem))
-    return {};
-  return get(parser.getContext(), kind, reload, scalars, groups);
-}
-
-// A note is the metadata of a fused location, which keeps the one it is about:
-// messages name the source as before.
-Location lnbwd::lane::notePart(Location location, PartAttr part) {
-  return FusedLoc::get(location.getContext(), {location}, part);
-}
-
-PartAttr lnbwd::lane::getNotedPart(Location location) {
-  PartAttr part;
-  location->walk([&](Location inner) {
-    auto fused = dyn_cast<FusedLoc>(inner);
-    part = fused ? dyn_cast_or_null<PartAttr>(fused.getMetadata()) : PartAttr();
-    return part ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return part;
 }
 
 //===----------------------------------------------------------------------===//

@@ -245,30 +245,6 @@ func.func @f(%i: index, %t: !lane.iteration, %layout: !lane.layout<row_length = 
 
 // -----
 
-func.func @f() {
-  // expected-error@+1 {{expected 'lane.part' to be a #lane.part, got 1 : i64}}
-  %c = arith.constant {lane.part = 1 : i64} 0 : index
-  return
-}
-
-// -----
-
-func.func @f() {
-  // expected-error@+1 {{expected a kind of part, 'reload', 'scalars' or 'groups', got 'middle'}}
-  %c = arith.constant {lane.part = #lane.part<middle>} 0 : index
-  return
-}
-
-// -----
-
-func.func @f() {
-  // expected-error@+1 {{has an unknown attribute 'lane.parts'; expected 'lane.part'}}
-  %c = arith.constant {lane.parts = #lane.part<tail>} 0 : index
-  return
-}
-
-// -----
-
 func.func @f(%m: memref<?x128xf32>, %i: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
   // expected-error@+1 {{expected a fragment of 'vector<2x2xf32>', got 'vector<2xf32>'}}
   %x = lane.load_predicated %m from %i count %i at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<2xf32>

@@ -92,7 +92,7 @@ func.func @split(%row: index, %in_bounds: i1, %g: memref<1000xbf16>, %h: memref<
 // CHECK:         %[[LAYOUT:.*]] = lane.layout from %{{.*}} : !layout
 // CHECK:         lane.group %[[LAYOUT]] : !layout
 // CHECK:         lane.lane %[[LAYOUT]] : !layout
-// CHECK:         lane.for_rows %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} at %[[LAYOUT]] attributes {lane.part = #lane.part<row>, whole} : !layout {
+// CHECK:         lane.for_rows %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} at %[[LAYOUT]] attributes {whole} : !layout {
 // CHECK-NEXT:      lane.barrier
 // CHECK-NEXT:    }
 !layout = !lane.layout<row_length = 1000, lanes = 8, groups = 40, width = 4, columns = 32>
@@ -100,7 +100,7 @@ func.func @tile(%first: index, %begin: index, %end: index, %step: index) {
   %layout = lane.layout from %first : !layout
   %group = lane.group %layout : !layout
   %lane = lane.lane %layout : !layout
-  lane.for_rows %tile = %begin to %end step %step at %layout attributes {lane.part = #lane.part<row>, whole} : !layout {
+  lane.for_rows %tile = %begin to %end step %step at %layout attributes {whole} : !layout {
     lane.barrier
   }
   return
@@ -166,20 +166,6 @@ func.func @conditional(%i: index, %zero: vector<2x2xf32>, %layout: !layout, %in_
 !layout = !lane.layout<row_length = 128, lanes = 32, groups = 4, width = 2>
 func.func @each(%g: memref<128xf32>, %layout: !layout) {
   %c = lane.load_columns %g at %layout each : !layout, memref<128xf32> -> vector<2x2xf32>
-  return
-}
-
-// -----
-
-// Parts of a kernel: a kind, and what else is different from what is around.
-// CHECK-LABEL: func.func @parts
-// CHECK:         arith.constant {lane.part = #lane.part<tail>}
-// CHECK:         arith.constant {lane.part = #lane.part<scalars>}
-// CHECK:         arith.constant {lane.part = #lane.part<next_load, reload, scalars, groups = 4>}
-func.func @parts() {
-  %a = arith.constant {lane.part = #lane.part<tail>} 0 : index
-  %b = arith.constant {lane.part = #lane.part<scalars>} 1 : index
-  %c = arith.constant {lane.part = #lane.part<groups = 4, scalars, reload, next_load>} 2 : index
   return
 }
 

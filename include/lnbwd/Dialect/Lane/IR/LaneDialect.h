@@ -26,10 +26,6 @@
 #include <optional>
 
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h.inc"
-#include "lnbwd/Dialect/Lane/IR/LaneEnums.h.inc"
-
-#define GET_ATTRDEF_CLASSES
-#include "lnbwd/Dialect/Lane/IR/LaneAttrs.h.inc"
 
 #define GET_TYPEDEF_CLASSES
 #include "lnbwd/Dialect/Lane/IR/LaneTypes.h.inc"
@@ -38,14 +34,6 @@
 #include "lnbwd/Dialect/Lane/IR/LaneOps.h.inc"
 
 namespace lnbwd::lane {
-
-/// The attribute that says which part of a kernel an operation is, a PartAttr.
-inline constexpr llvm::StringLiteral partAttr = "lane.part";
-
-/// `location` with a note of `part`, which stays with it down to LLVM.
-mlir::Location notePart(mlir::Location location, PartAttr part);
-/// The part that was noted, null if none was.
-PartAttr getNotedPart(mlir::Location location);
 
 /// Entry `index` of the `kinds` of a reduction: whether it takes the largest
 /// element; it adds otherwise.

@@ -14,7 +14,6 @@
 #define LNBWD_DIALECT_LANE_IR_LANEDIALECT_TD
 
 include "mlir/IR/AttrTypeBase.td"
-include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 
 def Lane_Dialect : Dialect {
@@ -49,17 +48,8 @@ def Lane_Dialect : Dialect {
 
     All lanes of a workgroup execute all operations of this dialect, except
     those under a uniform condition.
-
-    The discardable attribute `lane.part` of an operation (`#lane.part<tail>`)
-    says which part of a kernel it belongs to, for the report (docs/report.md);
-    with regions, so does everything in them. What is in a `lane.for_rows` is
-    `row`; what has no such attribute and is in no such operation is `setup`.
-    The attribute outlives the level: `lnbwd-convert-parts-to-locations` removes
-    it.
   }];
   let useDefaultTypePrinterParser = 1;
-  let useDefaultAttributePrinterParser = 1;
-  let hasOperationAttrVerify = 1;
 }
 
 class Lane_Type<string name, string typeMnemonic>
@@ -171,80 +161,6 @@ def Lane_Stages : Lane_Type<"Stages", "stages"> {
   );
   let assemblyFormat = "`<` $count `of` $elements `>`";
   let genVerifyDecl = 1;
-}
-
-// How often each part of a kernel runs, for the report.
-def Lane_PartKind : I32EnumAttr<"PartKind", "which runs of a kernel", [
-    // Once per workgroup.
-    I32EnumAttrCase<"Setup", 0, "setup">,
-    // Once per workgroup that has a tile of rows: loads of the first tile.
-    I32EnumAttrCase<"FirstLoad", 1, "first_load">,
-    // Once per tile of rows; in a row loop unrolled by two, the first of two.
-    I32EnumAttrCase<"Row", 2, "row">,
-    // The second tile of an iteration.
-    I32EnumAttrCase<"SecondRow", 3, "second_row">,
-    // Loads of the second tile of the next iteration.
-    I32EnumAttrCase<"SecondLoad", 4, "second_load">,
-    // Loads of the first tile of the next iteration.
-    I32EnumAttrCase<"NextLoad", 5, "next_load">,
-    // Once per launch, if the last tile is partial.
-    I32EnumAttrCase<"Tail", 6, "tail">,
-    // Once per workgroup that has two tiles of rows: loads of the second.
-    I32EnumAttrCase<"FirstSecondLoad", 7, "first_second_load">,
-    // Once per block of iterations of a workgroup, outside the inner loop: adds
-    // the block's sums to the totals.
-    I32EnumAttrCase<"SumBlock", 8, "sum_block">]> {
-  let cppNamespace = "::lnbwd::lane";
-  let genSpecializedAttr = 0;
-}
-
-def Lane_PartAttr : AttrDef<Lane_Dialect, "Part"> {
-  let mnemonic = "part";
-  let summary = "Which part of a kernel an operation is";
-  let description = [{
-    A list of what is different from what is around the operation:
-
-    - a kind, which says how often it runs: `setup`, `first_load`, `row`, and so
-      on, listed in `LaneDialect.td`;
-    - `reload`: in a loop over the columns of a row that is read again, done
-      once for each access;
-    - `scalars`: it loads row scalars;
-    - `groups = 4`: four groups of the workgroup take part, and not all.
-
-    Example:
-
-    ```mlir
-    #lane.part<next_load, scalars>
-    ```
-  }];
-  let parameters = (ins
-    "std::optional<::lnbwd::lane::PartKind>":$kind,
-    "bool":$reload,
-    "bool":$scalars,
-    "unsigned":$groups
-  );
-  let builders = [
-    AttrBuilder<(ins "::lnbwd::lane::PartKind":$kind), [{
-      return $_get($_ctxt, kind, false, false, 0);
-    }]>
-  ];
-  let hasCustomAssemblyFormat = 1;
-  let extraClassDeclaration = [{
-    /// A loop that reads a row again.
-    static PartAttr getReload(::mlir::MLIRContext *context) {
-      return get(context, std::nullopt, true, false, 0);
-    }
-    /// Loads of row scalars.
-    static PartAttr getScalars(::mlir::MLIRContext *context) {
-      return get(context, std::nullopt, false, true, 0);
-    }
-    /// What so many groups do.
-    static PartAttr getOfGroups(::mlir::MLIRContext *context, int64_t groups) {
-      return get(context, std::nullopt, false, false, unsigned(groups));
-    }
-    /// What this says, and of what it does not say, what `around` says.
-    PartAttr within(PartAttr around) const;
-  }];
 }
 
 class Lane_Op<string mnemonic, list<Trait> traits = []>
