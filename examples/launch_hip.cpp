@@ -31,7 +31,7 @@
 // From the launch plan, which `llvm-readelf -p .lnbwd.plan k.hsaco` prints.
 constexpr int64_t rowLength = 1024;
 constexpr int64_t rowsPerWorkgroup = 16, workgroupsPerComputeUnit = 1;
-constexpr unsigned block = 1024, finalizeBlock = 320, finalizeGrid[] = {1, 32};
+constexpr unsigned block = 512, finalizeBlock = 320, finalizeGrid[] = {1, 32};
 
 static void check(hipError_t error, const char *what) {
   if (error == hipSuccess)

@@ -82,6 +82,8 @@ static constexpr double mostRegisters = 1, mostTriedRegisters = 1.05;
 /// added exactly; and bytes of columns that all workgroups load over those of
 /// rows.
 static constexpr double mostAccesses = 4, mostColumnShare = 1.0 / 32;
+/// There, instructions of a wave that reduces a row.
+static constexpr double reductionInstructions = 24;
 /// Times are compared in steps of a tenth of a nanosecond.
 static constexpr double stepsPerMicrosecond = 1e4;
 /// Tiles of rows that a program without row sums loads at once.
@@ -314,6 +316,15 @@ static int64_t countDoubts(const ProgramFacts &program,
   double rowBytes = program.length * program.bytesRead;
   double resident =
       get(Feature::resident_waves) / get(Feature::workgroup_waves);
+  // Compute units that share workgroups may have registers for one together;
+  // it takes up to an eighth more than the feature says.
+  auto together = double(chip.limits.computeUnitsTogether);
+  double threads = get(Feature::workgroup_waves) * double(chip.waveSize);
+  double registers = together * double(chip.registersPerComputeUnit) / threads;
+  if (2.25 * get(Feature::register_share) *
+          std::min(double(chip.maxRegistersPerLane), registers) >
+      registers)
+    resident = std::min(resident, 1 / together);
   bool hasFewBytes =
       program.sums > 0 && program.rowSums > 0 &&
       rowBytes * program.rows >= least * units &&
@@ -325,6 +336,26 @@ static int64_t countDoubts(const ProgramFacts &program,
                                       std::exp2(get(Feature::iterations_log));
   double moreAccesses = std::max(0.0, get(Feature::accesses) - mostAccesses);
   return int64_t(hasFewBytes) + int64_t(hasManyColumns) + int64_t(moreAccesses);
+}
+
+/// Microseconds of the vector instructions that `schedule` adds to those of the
+/// elements: the clock of AMD's trees hides all behind memory, no chip does.
+static double getAddedMicroseconds(const ProgramFacts &program,
+                                   const ScheduleFields &schedule,
+                                   const ChipInfo &chip) {
+  if (chip.backend != Backend::AMDGPU)
+    return 0;
+  // Each wave of a row reduces; of rows that share one, each lane also loads
+  // the scalars. A loop that is not unrolled copies what it has prefetched.
+  int64_t lanes = schedule.threadsPerRow;
+  if (lanes < chip.waveSize)
+    lanes += chip.waveSize;
+  double added = double(lanes) * program.rowSums * reductionInstructions;
+  if (schedule.prefetch && schedule.unroll == 1)
+    added += program.length * program.bytesRead / 4;
+  return program.rows * added /
+         double(chip.limits.vectorLanesPerClock * chip.computeUnits *
+                chip.limits.megahertz);
 }
 
 /// Calls `visit` with schedules that can run, the fastest first,
@@ -378,6 +409,8 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
     if (sumsColumns(op) && haveLearnedTiles(chip))
       forEachTile(op, chip, int64_t(program.rows), add);
     SmallVector<double, 0> times = predictMicroseconds(program, features, chip);
+    for (size_t i = 0; i < fields.size(); ++i)
+      times[i] += getAddedMicroseconds(program, fields[i], chip);
     auto order = llvm::to_vector<0>(llvm::seq<size_t>(0, fields.size()));
     // Of those that are as good the first, whatever the last bits say. What
     // breaks rules comes after all others.

@@ -21,17 +21,17 @@
 // sums', then the rows'.
 
 // PICK-LABEL: func.func @backward_bf16_8192x4096(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
@@ -40,16 +40,16 @@
 
 // PICK-LABEL: func.func @backward_bf16_65536x768(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 3>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 3>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 12>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 12>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 12, prefetch = 1, unroll = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 4>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 4>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 4, prefetch = 1>
@@ -59,15 +59,15 @@
 // PICK-LABEL: func.func @backward_bf16_49152x640(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 4>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4>
@@ -76,16 +76,16 @@
 
 // PICK-LABEL: func.func @backward_bf16_20480x3072(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 3>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 3>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, prefetch = 1, unroll = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1>
@@ -93,17 +93,17 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 384, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, stages = 3, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_524288x128(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 2, prefetch = 1>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 2>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 128, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 1>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 128, vector_width = 8, rows_per_workgroup = 256, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 8, prefetch = 1>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 8, prefetch = 1>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 8, prefetch = 1, unroll = 2>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 8, prefetch = 1>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 64, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 64, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 8, prefetch = 1, unroll = 2>
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 8, prefetch = 1>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 64, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 64, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 8, prefetch = 1, unroll = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 8, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 3>
@@ -111,13 +111,13 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 4, prefetch = 1, stages = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_bf16_297904x136(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 2, prefetch = 1>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
 // GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 64, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 8, prefetch = 1>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 8, prefetch = 1>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 2, prefetch = 1>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 32, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch = 1>
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 8, prefetch = 1>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 4, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 8, prefetch = 1>
@@ -132,12 +132,12 @@
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 1, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
@@ -154,10 +154,10 @@
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 704, row_groups = 1, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 704, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 704, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 704, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 128>
@@ -172,13 +172,13 @@
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 2, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 2, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
@@ -188,14 +188,14 @@
 
 // PICK-LABEL: func.func @backward_f32_4096x8192(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1030: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
@@ -205,11 +205,11 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_f32_65536x2048(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 8, prefetch = 1>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 8, prefetch = 1>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1102: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 16, prefetch = 1, unroll = 2>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 16, prefetch = 1, unroll = 2>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
@@ -223,9 +223,9 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, dependent_launch = true>
 
 // PICK-LABEL: func.func @forward_bf16_65536x768(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 6>
@@ -246,11 +246,11 @@
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 12>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 16>
-// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
+// GFX1150: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 16>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 12>
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 12>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 12, prefetch = 1>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 12>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 12>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>
@@ -259,8 +259,8 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 2, prefetch = 1, stages = 2, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
 
 // PICK-LABEL: func.func @forward_f32_12136x2560(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 160, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
@@ -277,17 +277,17 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 320, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true, early_trigger = true>
 
 // PICK-LABEL: func.func @forward_bf16_8192x4096(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX950:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 16>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1151: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 8, vector_width = 8, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 0>
 // SM89:    schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>
@@ -308,15 +308,15 @@
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, column_tile = 256, unroll = 4>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, column_tile = 256, unroll = 4>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, column_tile = 256, unroll = 4>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, column_tile = 256, unroll = 4>
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, column_tile = 256, unroll = 4>
-// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1200: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, column_tile = 256, unroll = 4>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 864, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 256, unroll = 8>
@@ -341,14 +341,14 @@
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 4, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, column_tile = 128, unroll = 4>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1>
 // GFX1100: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 4, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, column_tile = 128, unroll = 4>
-// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1100: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1101: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 4, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, column_tile = 128, unroll = 4>
-// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1101: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1151: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 4, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, column_tile = 128, unroll = 4>
 // GFX1200: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1201: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 4, rows_per_workgroup = 32, workgroups_per_compute_unit = 1, column_tile = 128, unroll = 4>
-// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
+// GFX1201: schedule = #lnbwd.schedule<threads_per_row = 960, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 16, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64>
 // SM80:    schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, reload = true>
 // SM86:    schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 64>

@@ -1,6 +1,6 @@
 // RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx942" --emit=hsaco -o %t.hsaco 2>&1 | count 0
 // RUN: sed s/1024/3072/g %s > %t.3072.mlir
-// RUN: lnbwd-opt %t.3072.mlir --lnbwd-pipeline="chip=gfx942" --max-registers=48 --emit=hsaco --save-temps=%t.stages -o %t.hsaco 2>&1 | FileCheck %s --check-prefix=NEXT
+// RUN: lnbwd-opt %t.3072.mlir --lnbwd-pipeline="chip=gfx942" --max-registers=64 --emit=hsaco --save-temps=%t.stages -o %t.hsaco 2>&1 | FileCheck %s --check-prefix=NEXT
 // RUN: llvm-readelf --notes %t.hsaco | FileCheck %s --check-prefix=OBJECT
 // RUN: cat %t.stages/*-lnbwd-select-schedule.mlir | FileCheck %s --check-prefix=STAGES
 // RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx942 schedule=threads_per_row=64,row_groups=8,vector_width=4,rows_per_workgroup=16,workgroups_per_compute_unit=1,prefetch=1,unroll=2" --max-registers=64 --emit=hsaco -o %t.hsaco 2>&1 | FileCheck %s --check-prefix=FORCED --implicit-check-not=remark
