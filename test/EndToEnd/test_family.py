@@ -5,6 +5,7 @@
 simulator and compared with the reference in float64."""
 
 import os
+import random
 import subprocess
 
 import numpy as np
@@ -56,6 +57,33 @@ def test_the_runner_agrees(build, folder, case):
     result = subprocess.run(command, env={**os.environ, "LNBWD_SIM_CHECK": "0"},
                             capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def draw_schedule(seed):
+    """An operation over short rows with a schedule that is legal, but that no model need pick."""
+    draw = random.Random(seed)
+    chip = draw.choice(("gfx942", "gfx1100", "gfx1201"))
+    op = draw.choice(("layer_norm", "rms_norm", "layer_norm_bwd", "rms_norm_bwd"))
+    dtype, n = draw.choice(family.DTYPES), draw.choice((8, 24, 32, 40, 64, 96, 100, 128, 37, 113))
+    width = draw.choice([w for w in (1, 2, 4, 8) if n % w == 0 and (w < 8 or dtype != "f32")])
+    threads = draw.choice([t for t in (1, 2, 4, 8, 16, 32, 64, 128)
+                           if n / 32 <= t * width < 2 * n])
+    groups = draw.choice([g for g in (1, 2, 3, 4, 8, 16, 32, 64) if threads * g <= 1024])
+    rows, workgroups = draw.choice((0, groups, groups + 1, 3 * groups)), draw.choice((0, 1, 2, 8))
+    prefetch, unroll = draw.choice(((0, 1), (1, 1), (1, 2)))
+    outputs = draw.choice(((), ("dx",))) if op.endswith("bwd") else ()
+    return family.Case(op, chip, dtype, n, outputs=outputs, pipeline=(
+        f"schedule=threads_per_row={threads},row_groups={groups},vector_width={width},"
+        f"rows_per_workgroup={rows},workgroups_per_compute_unit={workgroups},"
+        f"prefetch={prefetch},unroll={unroll}"))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_drawn_schedules(build, runtime, folder, seed):
+    case = draw_schedule(seed)
+    file = family.compile_case(build, case, folder)
+    for rows in (1, 6, 12, 33, 70):
+        family.run_case(runtime, "sim", case, file, rows)
 
 
 @pytest.mark.parametrize("large", list(family.large_cases("gfx942")), ids=lambda case: case.op)
