@@ -229,7 +229,7 @@ def test_layers_of_norms_behind_additions_are_not_computed_again(device):
         x = torch.randn(48, 64, device=device)
         with torch.autocast(device.type, torch.bfloat16):
             y = torch.compile(model, backend=captured.backend)(x)
-        y.square().sum().backward()
+        y.pow(3).sum().backward()  # Of a norm's squares x has next to no gradient.
         results.append((saved_rows(captured, 48, 64),
                         [p.grad.clone() for p in model.parameters()]))
     (plain, want), (ours, got) = results
