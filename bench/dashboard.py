@@ -4,16 +4,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes docs/performance.md and its plots from docs/results/performance.json.
 
-  dashboard.py                    writes the page
-  dashboard.py --check            only says whether the page is what would be written
+  dashboard.py [--check]          writes the page, or only says whether it is stale
   dashboard.py take BLOCK FILE... puts what a program of this folder measured in the place of a
                                   block of the results: known, random, operations and
                                   operations_random from operations.py, regions from
-                                  region_times.py, coverage from region_exam.py,
-                                  steps from training_step.py, host from host_cost.py, linear from
-                                  layer_norm_linear.py, compile_time from compile_time.py
+                                  region_times.py, coverage from region_exam.py, steps from
+                                  training_step.py, host from host_cost.py, compile_time from
+                                  compile_time.py, linear from layer_norm_linear.py
   dashboard.py amd                counts and predicts the blocks of AMD's chips anew, on the
                                   simulator, with the build of LNBWD_BUILD_DIR, build/ otherwise
+  dashboard.py chooser            trains the trees of docs/sweeps in five folds, for their regret
 
 Each block has its date, its machine and its command; a block is replaced as a whole.
 """
@@ -344,6 +344,17 @@ def amd(counts: Block, predicted: Block) -> list[str]:
             where(predicted), ""]
 
 
+def chooser(block: Block) -> list[str]:
+    """How good the choice of schedules is."""
+    return ["## The choice of schedules", "", "Regret is the time of the schedule that trees choose"
+            " over the best one's of the sweep, for programs that they were not trained on. AMD's "
+            "times are predicted, by the simulator's clock or by the model before, without the "
+            "instructions that the compiler adds.", "",
+            *table(("trees", "sweep", "regret, median", "95th percentile"),
+                   ((row["trees"], row["sweep"], f"{row['median']:.3f}", f"{row['p95']:.3f}")
+                    for row in block["rows"])), where(block), ""]
+
+
 METHOD = """## What is in the numbers
 
 All candidates run in one process, in alternation, on rotating buffers, so that no input is in a
@@ -368,6 +379,7 @@ python bench/operations.py run --kernels K --interleave --out known.json    # wh
 python bench/dashboard.py take known known.json
 python bench/dashboard.py take operations known.json
 python bench/dashboard.py amd                                               # without a card
+python bench/dashboard.py chooser                                           # LightGBM, no card
 python bench/dashboard.py
 ```
 
@@ -384,7 +396,8 @@ def page(blocks: dict[str, Block]) -> str:
         (known_shapes, ("known",)), (random_shapes, ("random",)),
         (operations, ("operations", "operations_random")), (regions, ("regions", "coverage")),
         (steps, ("steps",)), (linear, ("linear", "linear_host")), (host, ("host",)),
-        (compile_time, ("compile_time", "first_steps")), (amd, ("amd_counts", "amd_predicted"))]
+        (compile_time, ("compile_time", "first_steps")), (amd, ("amd_counts", "amd_predicted")),
+        (chooser, ("chooser",))]
     for section, names in sections:
         if names[0] in blocks:
             lines += section(*(blocks.get(name) for name in names))
@@ -402,9 +415,6 @@ def pictures(blocks: dict[str, Block]) -> dict[str, str]:
             "LayerNorm backward, random shapes: time of the best peer over lnbwd's", drawn,
             "MB moved"),
         "steps.svg": plots.bars("Training step, time over torch.compile's", ratios)}
-
-
-# What programs of this folder measured, as blocks.
 
 
 def of_operations(documents: list[Block]) -> Block:
@@ -508,13 +518,9 @@ def take(name: str, files: list[pathlib.Path]) -> Block:
     machine = first.get("machine", {})
     parts = [str(machine[key]) if key == "name" else f"{key} {machine[key]}"
              for key in ("name", "driver", "torch", "triton") if key in machine]
-    command = first.get("command", [f"{name}.py"])
     return {"date": str(first.get("date", datetime.date.today()))[:10],
             "machine": ", ".join(parts) or str(first.get("head", "one core")),
-            "command": " ".join(command), **TAKEN[name](documents)}
-
-
-# What the simulator counts and predicts.
+            "command": " ".join(first.get("command", [f"{name}.py"])), **TAKEN[name](documents)}
 
 
 def runner(build: pathlib.Path, *options: object) -> Block:
@@ -570,6 +576,15 @@ def simulate() -> dict[str, Block]:
             "amd_predicted": {**about, **of_all[0], "rows": predicted}}
 
 
+def learn() -> dict[str, Block]:
+    """The block of the trees that choose schedules."""
+    rows = [json.loads(subprocess.check_output(
+        [sys.executable, SOURCE / "bench/chooser/train.py", sweep, "--held-out", "5"]))
+            for sweep in sorted((SOURCE / "docs/sweeps").glob("schedules-*.xz"))]
+    return {"chooser": {"date": str(datetime.date.today()), "machine": "one core",
+                        "command": "dashboard.py chooser", "rows": rows}}
+
+
 def read_blocks() -> dict[str, Block]:
     """The blocks of the file."""
     blocks: dict[str, Block] = json.loads(FILE.read_text())
@@ -600,15 +615,15 @@ def main() -> int:
     taking.add_argument("block", choices=TAKEN)
     taking.add_argument("files", nargs="+", type=pathlib.Path, metavar="FILE")
     commands.add_parser("amd", help="count and predict AMD's blocks anew")
+    commands.add_parser("chooser", help="measure the regret of the choice of schedules anew")
     options = parser.parse_args()
     try:
-        if options.command == "take":
-            write_blocks({options.block: take(options.block, options.files)})
+        if options.command:
+            write_blocks({options.block: take(options.block, options.files)}
+                         if options.command == "take"
+                         else simulate() if options.command == "amd" else learn())
             return 0
-        if options.command == "amd":
-            write_blocks(simulate())
-            return 0
-    except (OSError, ValueError, our_kernels.KernelError) as error:
+    except (OSError, ValueError, subprocess.SubprocessError, our_kernels.KernelError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     blocks = read_blocks()

@@ -142,8 +142,8 @@ def main() -> int:
     size = f"{len(times.target):,} schedules of {times.problem.max() + 1:,} row programs"
     if options.held_out:
         found = regrets(times, leaves, options.held_out)
-        print(f"{size}: regret mean {found.mean():.4f}, median {np.median(found):.4f}, "
-              f"95th percentile {np.percentile(found, 95):.4f}")
+        median, p95 = np.percentile(found, (50, 95)).round(4)
+        print(json.dumps({"trees": family, "sweep": size, "median": median, "p95": p95}))
     if options.out:
         _, registers = read(options.opt, chip, problems, "registers")
         features = "lib/Analysis/ScheduleFeatures.cpp"
