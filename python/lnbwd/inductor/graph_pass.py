@@ -11,10 +11,13 @@ and nothing that goes wrong in here ends a compilation: the graph is Inductor's 
 
 from __future__ import annotations
 
+import base64
+import collections
 import concurrent.futures
 import contextlib
 import dataclasses
 import functools
+import json
 import logging
 import operator
 import os
@@ -22,6 +25,7 @@ import pathlib
 import sys
 import threading
 import warnings
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +46,7 @@ from .measuring import Measurements
 from .nodes import is_seed, memory_of
 from .orders import settled
 from .partial_sums import REPLACED, erase_unused, merge, new_node, split
-from .regions import Region, convert, find_regions, leads_back, normalised
+from .regions import Region, convert, find_regions, leads_back, normalised, without_region
 from .rewrites import simplify
 
 __all__ = ["Decision", "RecomputePass", "RegionPass", "backend", "decisions", "pass_"]
@@ -90,13 +94,53 @@ _lock = threading.Lock()
 
 
 def decisions(clear: bool = False) -> list[Decision]:
-    """What became of the regions of all graphs that this process compiled; with ``clear``, the
-    list begins anew. Graphs that came out of Inductor's cache are not among them."""
+    """What became of the regions of all graphs that this process compiled, or had out of Inductor's
+    caches; with ``clear``, the list begins anew. Of graphs in C++ (``cpp_wrapper``) a cache keeps
+    none."""
     with _lock:
         result = list(_decisions)
         if clear:
             _decisions.clear()
     return result
+
+
+_explained: collections.Counter[str] = collections.Counter()
+"""What this process will load of graphs that it compiled itself."""
+
+
+def _record(made: Sequence[Decision]) -> None:
+    _set_up_log()
+    for decision in made:
+        log.info("%s: %s: %s", "taken" if decision.taken else "left", decision.region,
+                 decision.reason)
+    with _lock:
+        _decisions.extend(made)
+
+
+def explain(text: str) -> None:
+    """Called by a graph's code where that is loaded: has its decisions among those of this process
+    if they are not, since the code is from a cache."""
+    with _lock:
+        is_from_cache = not _explained[text]
+        _explained[text] -= not is_from_cache
+    if is_from_cache:
+        fields = json.loads(zlib.decompress(base64.b85decode(text)))
+        _record([Decision(**{**one, "program": one["program"] and RowProgram.from_text(
+            one["program"])}) for one in fields])
+
+
+def _mark(graph: Graph, made: Sequence[Decision]) -> None:
+    """Has the graph's code call :func:`explain`."""
+    from . import lowering
+
+    fields = [{**vars(one), "program": one.program and one.program.text()} for one in made]
+    text = base64.b85encode(zlib.compress(json.dumps(fields).encode())).decode()
+    with _lock:
+        _explained[text] += 1
+    device = next(node.meta["val"].device for node in graph.nodes
+                  if isinstance(node.meta.get("val"), torch.Tensor))
+    with graph.inserting_before(graph.output_node()):
+        new_node(graph, lowering.explained, (text, str(device)))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -345,18 +389,18 @@ class RegionPass(_Pass):
         splits = split(graph)
         with settled(graph):
             regions = find_regions(graph, [node for one in splits for node in one.combining()])
+            alone = without_region(graph, regions)
             with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
                 ahead = self._compile_ahead(regions, pool)
                 # The last first: what it computes anew, no region before has to write for it.
                 made = [self._take(graph, region, ahead) for region in reversed(regions)]
         merge(graph, splits)
-        for decision in reversed(made):
-            log.info("%s: %s: %s", "taken" if decision.taken else "left", decision.region,
-                     decision.reason)
-            with _lock:
-                _decisions.append(decision)
-        if regions:
+        made = [*made[::-1], *(Decision(node.name, False, reason, 0, 0, None)
+                               for node, reason in alone)]
+        _record(made)
+        if made:
             _sort(graph)
+            _mark(graph, made)
             graph.lint()
 
     def _compile_ahead(self, regions: Sequence[Region], pool: concurrent.futures.Executor

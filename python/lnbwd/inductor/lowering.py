@@ -41,7 +41,7 @@ from torch.utils._sympy.functions import FloorDiv
 
 from .. import regions_op
 
-__all__ = ["register"]
+__all__ = ["explained", "register"]
 
 log = logging.getLogger("lnbwd.regions")
 
@@ -87,6 +87,40 @@ class RegionCall(ir.ExternKernel):
         arguments = [*map(wrapper.codegen_sizevar, self.constant_args),
                      *map(_reference, self.inputs)]
         wrapper.writeline(f"{name}({', '.join(arguments)})")
+
+
+class _Explanation(ir.ExternKernel):
+    """Nothing to execute: a line where the module is loaded, which says what became of regions."""
+
+    def __init__(self, text: str, device: torch.device) -> None:
+        super().__init__(None, ir.NoneLayout(device=device), [])
+        self.text = text
+        self.name = V.graph.register_buffer(self)
+        V.graph.register_operation(self)
+
+    def has_side_effects(self) -> bool:
+        """Nothing uses it."""
+        return True
+
+    def should_allocate(self) -> bool:
+        """It has no elements."""
+        return False
+
+    def codegen(self, wrapper: Any) -> None:
+        """Writes the line."""
+        wrapper.add_import_once("import lnbwd.inductor")
+        wrapper.header.writeline(f"lnbwd.inductor.graph_pass.explain({self.text!r})")
+
+
+def explained(text: str, device: str) -> None:
+    """A node without users, so that a graph's code has :func:`.graph_pass.explain` for its regions:
+    where that comes out of a cache, no pass sees the graph."""
+    if isinstance(V.graph, torch._inductor.graph.GraphLowering) and not V.graph.cpp_wrapper:
+        _Explanation(text, torch.device(device))
+
+
+explained._inductor_lowering_function = True  # type: ignore[attr-defined]
+torch.fx.node.has_side_effect(explained)
 
 
 def _reference(buffer: Any) -> str:

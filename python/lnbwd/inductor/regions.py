@@ -43,11 +43,13 @@ from .domains import DTYPES, ELEMENTS, INTEGERS, SMALL, Domain, parts_of, same
 from .fusion import is_fused, is_in_memory, made_of, separated_users
 from .nodes import (
     STORED,
+    column_domain,
     is_column_sum,
     is_computed_in_place,
     is_constant,
     is_group_sum,
     is_random,
+    is_reduction,
     is_seed,
     is_view,
     row_sum_axis,
@@ -55,7 +57,7 @@ from .nodes import (
     sum_kind,
 )
 
-__all__ = ["Region", "find_regions", "normalised"]
+__all__ = ["Region", "find_regions", "normalised", "without_region"]
 
 MIN_LENGTH, MAX_LENGTH = 4, 262144
 """The lengths of rows that are looked at: those at which kernels were measured to be faster."""
@@ -113,6 +115,30 @@ def find_regions(graph: Graph, left: Iterable[Node] = ()) -> list[Region]:
                 regions.append(region)
                 taken.update(region.nodes)
     return sorted(regions, key=lambda region: order[region.nodes[0]])
+
+
+def without_region(graph: Graph, regions: Iterable[Region]) -> list[tuple[Node, str]]:
+    """The reductions that are part of no region, each with the reason."""
+    inside = {node for region in regions for node in region.nodes}
+    result = []
+    for node in graph.nodes:
+        if not is_reduction(node) or node in inside:
+            continue
+        reason = "goes over other dimensions than those of rows, or all but those"
+        for find in (row_sum_axis, column_domain, is_group_sum):
+            domain = find(node)
+            if domain is None:
+                continue
+            reason = f"has rows of {domain.length} elements"
+            if MIN_LENGTH <= domain.length <= MAX_LENGTH:
+                try:
+                    check(node, domain)
+                    reason = "has no region around it"
+                except Unsupported as error:
+                    reason = str(error)
+                break
+        result.append((node, reason))
+    return result
 
 
 def _region(domain: Domain, nodes: Iterable[Node], order: dict[Node, int]) -> Region:
