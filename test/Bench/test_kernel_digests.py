@@ -51,7 +51,8 @@ def test_kernels_of_a_text(digests):
 def test_ptx_is_counted_by_kind(digests):
     lines = ["@%p1 bra label:0", "ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1]", "bar.sync 0",
              "fma.rn.f32 %f5, %f1, %f2, %f3", "label:0:"]
-    assert digests.count(lines, digests.PTX_KINDS) == {"branch": 1, "global": 1, "barrier": 1, "arithmetic": 1}
+    assert digests.count(lines, digests.PTX_KINDS) == {
+        "branch": 1, "global": 1, "barrier": 1, "arithmetic": 1}
 
 
 @pytest.mark.parametrize("after,status,text", [

@@ -339,9 +339,9 @@ def test_sums_that_are_left_are_whole(device):
 
 def test_sums_of_one_kernel_stay_together(device):
     """A sum that torch.compile makes beside one that no region has is left with it."""
-    def function(x, y):
-        return x.sum(PIXELS), (x * y).sum(PIXELS)
+    def function(x):
+        return x.sum(PIXELS), x.atan().sum(PIXELS)
 
     x, = images(device, 1, memory_format=torch.contiguous_format)
-    check_against_double(function, (x, *images(device, 1, seed=1)))
+    check_against_double(function, (x,))
     assert not taken()

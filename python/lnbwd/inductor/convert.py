@@ -27,10 +27,12 @@ from .domains import (
     FLOATS,
     INTEGERS,
     SMALL,
+    SMALL_SHARE,
     Domain,
     is_permuted,
     memory_order,
     memory_shape,
+    product,
     repeated_dims,
     same,
 )
@@ -53,8 +55,9 @@ from .nodes import (
     summed_dims,
 )
 
-__all__ = ["Conversion", "Unsupported", "UnsupportedOperation", "check", "is_misplaced",
-           "is_movable", "is_readable", "is_supported", "put_inside", "spread_over"]
+__all__ = ["Conversion", "Unsupported", "UnsupportedOperation", "apart", "check", "is_copied",
+           "is_misplaced", "is_movable", "is_readable", "is_supported", "put_inside",
+           "spread_over"]
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -98,8 +101,10 @@ class Conversion:
             raise Unsupported("computes with the number of rows")
         role = self.domain.role(value)
         place = None
-        if isinstance(value, torch.Tensor) and self.over is not None:
-            place = self.domain.place(value, self.over, self.moves)
+        if isinstance(value, torch.Tensor) and (
+                over := self.over if self.over is not None else apart(value, self.domain)
+        ) is not None:
+            place = self.domain.place(value, over, self.moves)
         elif role is not None:
             known = ELEMENTS if role == "row" else {**SMALL, **INTEGERS}
             place = Input(role, known.get(value.dtype, ""))  # type: ignore[union-attr]
@@ -114,7 +119,8 @@ class Conversion:
             raise Unsupported(f"reads a {place.kind} of {value.dtype}")
         # The operator copies what is not dense, which of group columns is little.
         if place.kind != "group_column" and not (
-                _is_in_reach(node) if place.is_strided else is_readable(value, place.kind)):
+                _is_in_reach(node) if place.is_strided else is_readable(value, place.kind)
+                or is_copied(value, place, self.over)):
             raise Unsupported("reads a tensor whose rows are not dense")
         places = [place, *(i for _, i in self.inputs)]
         parts = [part for i in places for part in i.parts]
@@ -329,12 +335,36 @@ def spread_over(node: Node, domain: Domain) -> torch.Tensor | None:
     return value
 
 
+def apart(value: torch.Tensor, domain: Domain) -> torch.Tensor | None:
+    """A row block that one whose elements lie apart is spread over; None of any other tensor."""
+    if domain.role(value) != "row" or is_readable(value, "row"):
+        return None
+    with value.fake_mode:  # type: ignore[attr-defined]
+        return torch.empty_like(value, memory_format=torch.contiguous_format)
+
+
 def is_readable(value: torch.Tensor, kind: str | None) -> bool:
     """Whether the elements of a tensor of a kind lie in memory as a kernel reads them; those of an
     expanded one once."""
     for dim in repeated_dims(value):
         value = value.narrow(dim, 0, 1)
     return value.is_contiguous() or (kind == "row" and memory_order(value) is not None)
+
+
+def is_copied(value: torch.Tensor, place: Input, over: torch.Tensor | None) -> bool:
+    """Whether what is spread over a row block, and has few of its elements, lies in memory in
+    another order, or apart, and is copied in front of the kernel."""
+    if place.kind == "row" or place.is_strided or over is None or (
+            is_readable(value, place.kind)):
+        return False
+    # The copy has the order of its dimensions, which must be that of the rows.
+    missing = over.dim() - value.dim()
+    repeated = [dim + missing for dim in repeated_dims(value)]
+    own = [dim for dim in memory_order(over) or range(over.dim())
+           if dim >= missing and dim not in repeated and not same(value.shape[dim - missing], 1)]
+    count, whole = product(over.shape[dim] for dim in own), over.numel()
+    return (own == sorted(own) and isinstance(count, int) and isinstance(whole, int)
+            and SMALL_SHARE * count <= whole)
 
 
 def _is_in_reach(node: Node) -> bool:

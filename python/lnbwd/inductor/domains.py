@@ -28,9 +28,9 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 from .. import operations
 from ..rowprogram import Input, cut
 
-__all__ = ["DTYPES", "ELEMENTS", "FLOATS", "INTEGERS", "SMALL", "Domain", "Number",
-           "is_permuted", "memory_order", "memory_shape", "parts_of", "product", "repeated_dims",
-           "same"]
+__all__ = ["DTYPES", "ELEMENTS", "FLOATS", "INTEGERS", "LEAST_PIECE", "LEAST_REPEATS", "SMALL",
+           "SMALL_SHARE", "Domain", "Number", "is_permuted", "memory_order", "memory_shape",
+           "parts_of", "product", "repeated_dims", "same"]
 
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
 """The types of numbers that a row program reads and writes."""
@@ -52,11 +52,14 @@ the region makes them, or one behind it takes them."""
 
 Number = int | torch.SymInt
 
-_LEAST_PIECE = 32
-"""Bytes that a row of a tensor has side by side, if it is read as it lies."""
+LEAST_REPEATS = 8
+"""What is the same for so many neighbours in a row is read wherever it lies."""
 
-_SMALL_SHARE = 2
-"""What has less than this part of a row block's elements is small."""
+LEAST_PIECE = 32
+"""Bytes that a row of a tensor has side by side, if it is read at once, or at other indices."""
+
+SMALL_SHARE = 4
+"""What has at most this part of a row block's elements is small."""
 
 
 def same(first: Number, second: Number) -> bool:
@@ -234,30 +237,39 @@ class Domain:
 
     def _strided(self, value: torch.Tensor, over: torch.Tensor, runs: list[Run],
                  has_order: bool) -> Input | None:
-        """What a tensor is that has most of the elements of a row block, and has them not side by
-        side, or not in its order: a slice, or permuted heads. None of one whose neighbours in a row
-        are too few to be read at once, and of a small one, which may be copied: but not into
+        """What a tensor is that is read where it lies, not side by side or not in the order of a
+        row block: a slice, permuted heads, channels before pixels. None of one that has few of the
+        row block's elements, and a different one for each of them: that is copied, but not into
         another order."""
-        dtype = DTYPES.get(value.dtype)
         parts: Any = tuple(runs)
+        dtype = (ELEMENTS if value.numel() == over.numel() else DTYPES).get(value.dtype)
         if (dtype is None or self.role(over) != "row" or not isinstance(self.rows, int)
                 or not all(isinstance(number, int) for part in parts for number in part)):
             return None
         count = math.prod(part[1] for part in parts)
-        distance, size, stride, *moved = parts[-1]
-        piece = math.gcd(size, *moved)
         is_moved = any(len(part) > 3 for part in parts)
-        is_small = _SMALL_SHARE * count < self.rows * self.length and not is_moved
-        is_read = (is_small and not has_order) or (
-            not is_small and distance == stride == 1
-            and piece * value.element_size() >= _LEAST_PIECE)
-        if not is_read or cut(self.length, parts) is None:
+        is_small = SMALL_SHARE * count <= self.rows * self.length and not is_moved
+        distance, size, stride, *moved = parts[-1]
+        is_cut = is_moved and (distance != 1 or stride != 1 or math.gcd(
+            size, *moved) * value.element_size() < LEAST_PIECE)
+        is_copied = is_small and has_order and distance < LEAST_REPEATS
+        if is_copied or is_cut or cut(self.length, parts) is None:
             return None
         # Whole rows with one distance between them are no part to the compiler.
-        if len(parts) == 2 and parts[0][:2] == (self.length, self.rows) and distance == 1 and (
-                not is_moved):
+        if [part[:2] for part in parts] == [(self.length, self.rows), (1, self.length)] and (
+                parts[1][2] == 1 and not is_moved):
             return None
         return Input("part", dtype, parts)
+
+    def repeated(self, place: Input) -> Input:
+        """The same, of rows in groups: what all groups share is no part there."""
+        if not isinstance(self.rows, int) or not isinstance(self.groups, int):
+            return place
+        count = self.rows // self.groups
+        kinds: dict[Any, str] = {((self.length, count),): "repeated_scalar",
+                                 ((1, count * self.length),): "repeated_row"}
+        kind = kinds.get(place.parts)
+        return Input(kind, place.dtype) if kind else place
 
     @property
     def is_static(self) -> bool:

@@ -13,8 +13,9 @@ row, and of their squares.
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +23,9 @@ import torch
 from torch._inductor.graph import GraphLowering
 from torch.fx import Graph, Node, map_arg
 
-from .domains import product, same
+from .domains import is_permuted, product, repeated_dims, same
 from .fusion import is_fused
-from .nodes import column_domain, is_reduction
+from .nodes import ROW_SUMS, column_domain, is_group_sum, is_reduction, row_sum_axis
 
 __all__ = ["Split", "erase_unused", "merge", "new_node", "split"]
 
@@ -67,40 +68,63 @@ class Split:
 def split(graph: Graph) -> list[Split]:
     """Splits such sums, and variances with their means, of tensors of float32: over the first and
     the last dimensions of contiguous ones, over all rows of those that something else than
-    torch.compile has in memory."""
+    torch.compile has in memory. What is over rows or columns of a permuted tensor, but not as that
+    lies in memory, becomes one of a copy, which a region has no need to make."""
     may_reorder = _may_reorder(graph)
     copies: dict[tuple[Any, ...], Node] = {}
     result = []
     for node in list(graph.nodes):
-        if (node.target not in _SPLITS or len(node.args) < 2
-                or node.kwargs.get("correction") not in (None, 0, 1)):
-            continue
-        value = node.args[0].meta["val"]
-        is_pair = node.target is aten.var_mean.correction
-        if value.dtype != torch.float32 or (is_pair and not isinstance(value.numel(), int)):
-            continue
-        over_rows = is_pair and _may_shift(node)
-        last = _last(value, node.args[1]) if value.is_contiguous() and not may_reorder else []
-        if not last and not over_rows:
-            continue
-        is_short = bool(last) and product(value.shape[d] for d in last) < _LEAST_ROW
-        if is_short and not _is_across(value, node.args[1]):
+        make = _split_of(node, may_reorder, copies)
+        if make is None:
             continue
         whole = (node.target, node.args, dict(node.kwargs), dict(node.meta))
         before = set(graph.nodes)
-        with graph.inserting_before(node), value.fake_mode:
-            partial, values = (_shift_variance(graph, node) if over_rows
-                               else _sum_across(graph, node, copies) if is_short
-                               else _SPLITS[node.target](graph, node, last))
+        with graph.inserting_before(node), node.args[0].meta["val"].fake_mode:
+            partial, values = make(graph, node)
         made = [new for new in graph.nodes if new not in before]
         results = []
-        for place, item in ([(item.args[1], item) for item in node.users] if is_pair
-                            else [(None, node)]):
+        for place, item in ([(item.args[1], item) for item in node.users]
+                            if node.target is aten.var_mean.correction else [(None, node)]):
             results.append((place, values[place or 0], dict(item.meta)))
             item.replace_all_uses_with(values[place or 0])
         erase_unused(graph, [node, *node.users])
         result.append(Split(*whole, results, partial, made))
     return result
+
+
+_Make = Callable[[Graph, Node], tuple[Node, list[Node]]]
+
+
+def _split_of(node: Node, may_reorder: bool,
+              copies: dict[tuple[Any, ...], Node]) -> _Make | None:
+    """What makes others of a reduction; None: it stays."""
+    if (node.target not in ROW_SUMS or len(node.args) < 2
+            or node.kwargs.get("correction") not in (None, 0, 1)):
+        return None
+    value = node.args[0].meta["val"]  # type: ignore[union-attr]
+    is_static = isinstance(value.numel(), int)
+    if is_permuted(value) and is_static and not any(
+            find(node) for find in (row_sum_axis, column_domain, is_group_sum)):
+        return _copy
+    is_pair = node.target is aten.var_mean.correction
+    if node.target not in _SPLITS or value.dtype != torch.float32 or (is_pair and not is_static):
+        return None
+    if is_pair and _may_shift(node):
+        return _shift_variance
+    is_in_order = not is_permuted(value) and not repeated_dims(value)
+    last = _last(value, node.args[1]) if is_in_order and not may_reorder else []
+    if last and product(value.shape[d] for d in last) < _LEAST_ROW:
+        return (functools.partial(_sum_across, copies=copies)
+                if _is_across(value, node.args[1]) else None)
+    return functools.partial(_SPLITS[node.target], last=last) if last else None
+
+
+def _copy(graph: Graph, node: Node) -> tuple[Node, list[Node]]:
+    rows = new_node(graph, aten.clone.default, node.args[:1],
+                    memory_format=torch.contiguous_format)
+    partial = new_node(graph, node.target, (rows, *node.args[1:]), **node.kwargs)
+    return partial, [partial] if isinstance(partial.meta["val"], torch.Tensor) else [
+        new_node(graph, operator.getitem, (partial, place)) for place in (0, 1)]
 
 
 def merge(graph: Graph, splits: Sequence[Split]) -> None:

@@ -30,7 +30,9 @@ from .convert import (
     WINDOWS,
     Conversion,
     Unsupported,
+    apart,
     check,
+    is_copied,
     is_misplaced,
     is_movable,
     is_readable,
@@ -264,8 +266,9 @@ def _is_readable(node: Node, domain: Domain, over: torch.Tensor | None = None) -
     if not isinstance(value, torch.Tensor):
         return False
     role = domain.role(value)
+    over = apart(value, domain) if over is None else over
     place = None if over is None else domain.place(value, over)
-    if place is not None and place.is_strided:
+    if place is not None and (place.is_strided or is_copied(value, place, over)):
         return True
     if over is not None and place is not None and "lead" in (role, place.kind):
         role = place.kind
@@ -603,6 +606,8 @@ def convert(region: Region) -> None:
     if not found:
         raise Unsupported("nothing uses what it computes")
     ordered = sorted(found, key=lambda output: OUTPUT_KINDS.index(output.kind))
+    if any(i.dims.tells_groups for i in places_of) or any(o.dims.tells_groups for o in ordered):
+        places_of = [region.domain.repeated(place) for place in places_of]
     # Inputs in the order of the program's arguments.
     places = sorted(range(len(reads)), key=lambda place: (
         INPUT_KINDS.index(places_of[place].kind), place))
