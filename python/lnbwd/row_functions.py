@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
+import math
 import sys
 import threading
 import typing
@@ -32,8 +34,9 @@ from torch import Tensor
 from .errors import place_of, refusal
 from .launching import falls_back
 from .operations import ELEMENTS
+from .row_evaluation import random_numbers
 
-__all__ = ["Columns", "RowFunction", "Rows", "Scalars", "rowwise"]
+__all__ = ["Columns", "Parts", "RowFunction", "Rows", "Scalars", "Seed", "rowwise", "uniform"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -55,11 +58,22 @@ Columns = Annotated[Tensor, _Kind("column")]
 Scalars = Annotated[Tensor, _Kind("scalar")]
 """A number for each row, ``[..., 1]``."""
 
-_WORDS = {"row": "lnbwd.Rows", "column": "lnbwd.Columns", "scalar": "lnbwd.Scalars"}
+Parts = Annotated[Tensor, _Kind("part")]
+"""What is repeated along some dimensions of rows: what broadcasts to them, of two dimensions or
+more, ``[T, 1, N]`` of ``[B, T, H, N]``, or ``[C]``, of which each has the same number of neighbours
+in the last two dimensions of rows, a channel of ``[B, G, C / G * S]``. To the function it is rows.
+"""
+
+Seed = Annotated[Tensor, _Kind("number")]
+"""What :func:`uniform` draws of, int64 without dimensions."""
+
+_WORDS = {"row": "lnbwd.Rows", "column": "lnbwd.Columns", "scalar": "lnbwd.Scalars",
+          "part": "lnbwd.Parts", "number": "lnbwd.Seed"}
 _FLOATS, _FLOAT8 = ([getattr(torch, element.torch) for element in ELEMENTS.values()
                      if element.use == use and element.fraction] for use in ("float", "float8"))
 _TYPES = {"row": (torch.float64, *_FLOATS, *_FLOAT8), "column": (torch.float64, *_FLOATS),
-          "scalar": (torch.float64, *_FLOATS)}
+          "scalar": (torch.float64, *_FLOATS), "part": (torch.float64, *_FLOATS),
+          "number": (torch.int64,)}
 _CONSTANTS = (bool, int, float, str)
 _MAX_CALLS = 4096
 _MANY_PLANS = 64
@@ -86,12 +100,53 @@ class _Parameter:
     is_keyword: bool
 
 
+def part_dims(shape: Sequence[int], rows: Sequence[int]) -> tuple[tuple[int, int], ...] | None:
+    """The dimensions of a tensor that is :data:`Parts` of rows, as :class:`.rowprogram.Input` has
+    them; None of any other."""
+    result: list[tuple[int, int]] = []
+    distance = 1
+    if len(shape) == 1:
+        length, whole = rows[-1], math.prod(rows[-2:])
+        distance = whole // max(shape[0], 1)
+        is_whole = distance * shape[0] == whole and 0 in (length % distance, distance % length)
+        return ((distance, shape[0]),) if is_whole else None
+    if len(shape) > len(rows):
+        return None
+    for size, own in itertools.zip_longest(reversed(rows), reversed(shape), fillvalue=1):
+        if own not in (1, size):
+            return None
+        if own != 1 and result and math.prod(result[0]) == distance:
+            result[0] = (result[0][0], result[0][1] * size)
+        elif own != 1:
+            result.insert(0, (distance, size))
+        distance *= size
+    return tuple(result)
+
+
+def _spread(part: Tensor, rows: Tensor) -> Tensor:
+    """Parts as rows."""
+    if part.dim() == 1 != rows.dim():
+        whole = rows.shape[-2:]
+        part = part.repeat_interleave(whole.numel() // part.shape[0]).view(whole)
+    return part if part.shape == rows.shape else part.expand(rows.shape)
+
+
+def uniform(seed: Tensor, like: Tensor) -> Tensor:
+    """Random numbers from [0, 1), of a row function's :data:`Seed`, for each element of rows. They
+    are the same in the gradient."""
+    if getattr(_state, "is_tracing", False):
+        drawn: Tensor = torch.ops.prims.inductor_random(like.shape, seed, "rand")
+        return drawn
+    length = like.shape[-1]
+    return random_numbers(seed, like.numel() // length, length).view(like.shape)
+
+
 def _evaluate(function: Callable[..., Any], annotation: Any) -> Any:
     """An annotation; a text is read with the names of the function's module."""
     if not isinstance(annotation, str):
         return annotation
     names = {"lnbwd": sys.modules[__package__], "Rows": Rows, "Columns": Columns,
-             "Scalars": Scalars, **function.__globals__}
+             "Scalars": Scalars, "Parts": Parts, "Seed": Seed, **function.__globals__}
     return eval(annotation, names)
 
 
@@ -203,6 +258,9 @@ class RowFunction(Generic[P, R]):
         function: Callable[..., R] = self.function
         kind = next(value.device.type for value in (*args, *kwargs.values())
                     if isinstance(value, Tensor))
+        if "part" in self._kinds:
+            args, kwargs = self._bind(args, kwargs), {}
+            function = lambda *values: self._by_torch(values)  # noqa: E731
         if torch.is_autocast_enabled(kind):
             with torch.autocast(kind, enabled=False):
                 return function(*args, **kwargs)
@@ -210,7 +268,9 @@ class RowFunction(Generic[P, R]):
 
     def _by_torch(self, values: Sequence[Any]) -> R:
         function: Callable[..., R] = self.function
-        count = self._positional
+        count, rows = self._positional, values[self._first]
+        values = [_spread(value, rows) if kind == "part" and value is not None else value
+                  for value, kind in zip(values, self._kinds, strict=True)]
         named = {p.name: value for p, value in zip(self._parameters[count:], values[count:],
                                                    strict=True)}
         return function(*values[:count], **named)
@@ -260,15 +320,23 @@ class RowFunction(Generic[P, R]):
                 raise fail(TypeError, f"expected a tensor ({_WORDS[parameter.kind]}), got "
                            f"{type(value).__name__}")
             if value.dtype not in _TYPES[parameter.kind]:
-                raise fail(TypeError, "expected float16, bfloat16, float32, float64 or, of "
+                raise fail(TypeError, f"expected int64, got {value.dtype}"
+                           if parameter.kind == "number" else
+                           "expected float16, bfloat16, float32, float64 or, of "
                            "lnbwd.Rows, float8, got "
                            f"{value.dtype}; convert it by {name}.float()")
             if value.device != first.device:
                 raise fail(ValueError, f"expected a tensor on {first.device} like {first_name}, "
                            f"got one on {value.device}; move it by {name}.to({first_name}.device)")
             shape, length = list(value.shape), first.shape[-1]
+            if parameter.kind == "part":
+                if part_dims(shape, first.shape) is None:
+                    raise fail(ValueError, f"expected a shape that broadcasts to {first_name}'s, "
+                               f"{list(first.shape)}, or one dimension of as many elements as its "
+                               f"last two are whole parts of ({_WORDS['part']}), got {shape}")
+                continue
             expected = {"row": list(first.shape), "column": [length],
-                        "scalar": [*first.shape[:-1], 1]}[parameter.kind]
+                        "scalar": [*first.shape[:-1], 1], "number": []}[parameter.kind]
             if shape != expected:
                 raise fail(ValueError, f"expected the shape {expected} ({_WORDS[parameter.kind]}, "
                            f"{first_name} being {list(first.shape)}), got {shape}")
@@ -292,8 +360,11 @@ class RowFunction(Generic[P, R]):
         dtypes = {name: torch.float32 if t.dtype == torch.float64 else t.dtype
                   for name, t in tensors.items()}
         signature = Signature({p.name: p.kind for p in self._parameters if p.name in tensors},
-                              dtypes, first.shape[-1], max(first.dim(), 2), constants)
+                              dtypes, first.shape[-1], max(first.dim(), 2), constants,
+                              {p.name: (tuple(value.shape), part_dims(value.shape, first.shape))
+                               for p, value in pairs if p.kind == "part" and value is not None})
         short = (tuple(dtypes.items()), signature.length, signature.rank, is_by_torch,
+                 tuple(signature.parts.items()),
                  tuple((name, _constant_key(value)) for name, value in constants.items()))
 
         def call(given: Sequence[Tensor]) -> Any:
@@ -346,6 +417,8 @@ def rowwise(function: Any = None, /, *, saved: Sequence[str] | None = None) -> A
     - :data:`Rows`, ``[..., N]``: all of one shape, N from 1;
     - :data:`Columns`, ``[N]``;
     - :data:`Scalars`, ``[..., 1]``;
+    - :data:`Parts`, what is repeated along some dimensions of the rows;
+    - :data:`Seed`, of which :func:`uniform` draws random numbers;
 
     float16, bfloat16, float32 or, of rows, float8, in any mix; ``| None`` may stand after each.
     Parameters annotated float, int, bool or str are constants of the kernel, compiled in for each

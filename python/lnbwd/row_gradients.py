@@ -85,7 +85,8 @@ class Plan:
         self.function = function
         self.trace = trace
         self.is_by_torch = is_by_torch
-        self.parts = [1 if kind == "scalar" else trace.parts for kind in signature.kinds.values()]
+        self.parts = [trace.parts if kind in ("row", "column") else 1
+                      for kind in signature.kinds.values()]
         self.call = call if trace.parts == 1 else lambda parts: call(self._joined(parts))
         signature = trace.signature
         self.length = signature.length
@@ -94,6 +95,11 @@ class Plan:
         self.dtypes = list(signature.dtypes.values())
         self.count = len(self.kinds)
         self.first = self.kinds.index("row")
+        self.part_shapes = {place: signature.parts[name][0] for place, name in enumerate(self.names)
+                            if name in signature.parts}
+        # The compiler adds up gradients along neighbouring dimensions.
+        self.has_gradient = [kind != "number" and (kind != "part" or len(
+            signature.parts[name][1]) < 2) for name, kind in signature.kinds.items()]
         # Tensors with two dimensions have the shapes of the programs' operands but for [M, 1].
         self.has_shapes = all(shape != "scalar" for shape in trace.shapes)
         self._lock = threading.RLock()
@@ -130,8 +136,9 @@ class Plan:
         with self._lock:
             saved = self.trace.saved if saves else ()
             everything = self._forward(saved)
-            names = self._derive(everything, everything.results,
-                                 range(len(everything.inputs))).operands
+            names = self._derive(everything, everything.results, [
+                place for place, tensor in enumerate(everything.inputs)
+                if self.has_gradient[tensor]]).operands
             saved = tuple(old for old, new in zip(saved, everything.saved, strict=True)
                           if f"out{new}" in names)
             kept = tuple(tensor for place, tensor in enumerate(everything.inputs)
@@ -189,13 +196,14 @@ class Plan:
             found = self._gradients[of, wrt, saves] = _Gradient(
                 derived.mlir, name, tuple(at_hand.index(name) for name in reads),
                 tuple(forward.inputs[place] for place in writes),
-                all(operands[f"arg{place}"].kind != "row_scalar" for place in writes))
+                all(operands[f"arg{place}"].kind != "row_scalar"
+                    and forward.inputs[place] not in self.part_shapes for place in writes))
             return found
 
     def mlir(self) -> str:
         """The forward program and its gradient."""
         forward, _ = self.training()
-        gradient = self.gradient((True,) * len(forward.results), (True,) * self.count)
+        gradient = self.gradient((True,) * len(forward.results), tuple(self.has_gradient))
         return f"{mlir(forward.program)}\n{gradient.mlir}"
 
     # Shapes -------------------------------------------------------------------------------------
@@ -213,6 +221,8 @@ class Plan:
     def shape_of(self, tensor: int, shape: torch.Size) -> Sequence[int]:
         """The shape of a tensor of the call; ``shape`` is that of the first rows."""
         kind = self.kinds[tensor]
+        if kind == "part":
+            return self.part_shapes[tensor]
         return shape if kind == "row" else shape[-1:] if kind == "column" else (*shape[:-1], 1)
 
     def shaped_gradients(self, gradient: _Gradient, outputs: Sequence[Tensor],
@@ -292,6 +302,9 @@ def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
     at_hand = (*grads, *ctx.saved_tensors)
     outputs: Sequence[Tensor]
     if torch.is_grad_enabled() or transforms_are_active():
+        if "number" in plan.kinds:
+            raise LnbwdError(f"{plan.function.__name__}: create_graph=True and torch.func: expected "
+                             "a function that draws no random numbers")
         if ctx.saves:
             plan.check_kept()
         outputs = _differentiable_backward(plan, of, needs, ctx.saves, ctx.shape, *at_hand)

@@ -51,14 +51,13 @@ from .inductor.nodes import (
     is_random,
     is_view,
 )
-from .rowprogram import Output, RowProgram
+from .rowprogram import INPUT_KINDS, Input, Output, RowProgram
 
 __all__ = ["FUNCTIONS", "MAX_DIMENSIONS", "SUMS_OF_ROWS", "Signature", "Trace", "trace"]
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
 MAX_DIMENSIONS = 6
-_KINDS = ("row", "column", "scalar")
 
 FUNCTIONS = ("abs", "ceil", "clamp", "cos", "erf", "exp", "exp2", "expm1", "floor", "log", "log1p",
              "log2", "maximum", "minimum", "reciprocal", "relu", "round", "rsqrt", "sigmoid",
@@ -100,11 +99,13 @@ class Signature:
     """What a function is traced for.
 
     Attributes:
-        kinds: by the name of each parameter that is a tensor: "row", "column" or "scalar".
+        kinds: by the name of each parameter that is a tensor: "row", "column", "scalar", "part" or
+            "number".
         dtypes: their types.
         length: N.
         rank: the number of dimensions of its row blocks, 2 or more.
         constants: the values of the other parameters.
+        parts: the shape of each parameter that is a "part", and its dimensions (``part_dims``).
     """
 
     kinds: Mapping[str, str]
@@ -112,6 +113,17 @@ class Signature:
     length: int
     rank: int
     constants: Mapping[str, Any]
+    parts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def input(self, name: str) -> Input | None:
+        """What a "part" or "number" is in a program; None of other parameters."""
+        if self.kinds[name] == "number":
+            return Input("number", "i64")
+        if name not in self.parts:
+            return None
+        _, dims = self.parts[name]
+        kind = "part" if dims and dims != ((1, self.length),) else "column" if dims else "number"
+        return Input(kind, DTYPES[self.dtypes[name]], dims if kind == "part" else ())
 
 
 @dataclass(frozen=True)
@@ -229,8 +241,8 @@ def _fake_arguments(signature: Signature, mode: FakeTensorMode) -> list[Tensor]:
     result: list[Tensor] = []
     for name, kind in signature.kinds.items():
         last = 1 if kind == "scalar" else signature.length
-        shape = (last,) if kind == "column" else (*leading, last)
-        sizes = [DimDynamic.DUCK] * (len(shape) - 1) + [DimDynamic.STATIC]
+        shape = () if kind == "number" else (last,) if kind == "column" else (*leading, last)
+        sizes = [DimDynamic.DUCK] * (len(shape) - 1) + [DimDynamic.STATIC] * bool(shape)
         tensor = torch.empty(shape, dtype=signature.dtypes[name], device="cpu")
         result.append(mode.from_tensor(
             tensor, symbolic_context=StatelessSymbolicContext(dynamic_sizes=sizes)))
@@ -355,7 +367,7 @@ def _cut(graph: torch.fx.Graph, signature: Signature) -> tuple[int, Signature]:
     and all parts have one length; how many parts there are, and the signature with these."""
     nodes = dict(zip(signature.kinds, (n for n in graph.nodes if n.op == "placeholder"),
                      strict=True))
-    wholes = {node for name, node in nodes.items() if signature.kinds[name] != "scalar"}
+    wholes = {node for name, node in nodes.items() if signature.kinds[name] in ("row", "column")}
     found = {node: part for node in graph.nodes
              if (part := _part(node)) is not None and part[0] in wholes}
     lengths = {length for _, _, length in found.values()}
@@ -405,6 +417,10 @@ def _convert(conversion: Conversion, node: Node, label: _Label, order: Mapping[N
         _make_functional(node, order)
     if node.target in _NUMBERS:
         conversion.values[node] = _column_numbers(conversion, node)
+        return
+    if node.target is prims.inductor_random.default and node.args[1] in conversion.values:
+        conversion.values[node] = conversion.builder.add(
+            "random", conversion.values[node.args[1]])  # type: ignore[index]
         return
     if conversion.domain in (is_column_sum(node), is_group_sum(node)):
         raise Unsupported("sums over the rows; expected no operation that mixes rows")
@@ -505,8 +521,13 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
 
     conversion = Conversion(domain)
     used = [n for n in placeholders if n.users]
-    for node in sorted(used, key=lambda n: _KINDS.index(domain.role(n.meta["val"]) or "row")):
-        conversion.values[node] = conversion.read(node)  # In one way, so that it has one gradient.
+    given = {n: signature.input(placeholders[n]) for n in used}
+    for node in sorted(used, key=lambda n: INPUT_KINDS.index(
+            (given[n] and given[n].kind) or domain.role(n.meta["val"]) or "row")):
+        place = given[node]
+        # In one way, so that it has one gradient.
+        conversion.values[node] = (conversion.read(node) if place is None
+                                   else conversion.input(node, place))
     unlabelled = _Label(None, "")
     for node in nodes:
         if (node.op in ("placeholder", "output") or is_constant(node)
@@ -544,7 +565,7 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
     needed = builder.needed(result.value for result in results)
     program, read = builder.finish(None, [place for _, place in conversion.inputs], [
         *results, *(extra for extra in extras if extra.value in needed)]).without_unused_inputs()
-    if all(i.kind == "column" for i in program.inputs):
+    if all(not i.dims.has_rows for i in program.inputs):
         raise refusal(function, None, "none of its results depends on its rows")
     kept_outputs = program.outputs[count:] if saved is not None else tuple(
         Output("scalar", "f32", value) for value in program.statistics())
