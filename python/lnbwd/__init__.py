@@ -48,18 +48,18 @@ if TYPE_CHECKING:
 
 __all__ = ["CacheWarning", "Columns", "CompileError", "CompiledKernel", "Gradient", "KernelSpec",
            "LibraryError", "LnbwdError", "Parts", "Report", "Rows", "RuntimeStatusError",
-           "Scalars", "Seed", "autotune", "batch_invariant", "compile", "compile_mlir", "compiler", "differentiate",
-           "distributed", "errors", "functional", "inductor", "kernel_cache", "layer_norm",
-           "layer_norm_linear", "nn", "override_aten", "patch", "precompile", "report", "rms_norm",
-           "rms_norm_linear", "rowwise", "runtime", "set_cache_folder", "simulate", "uniform",
-           "unpatch"]
+           "Scalars", "Seed", "autotune", "batch_invariant", "compile", "compile_mlir", "compiler",
+           "differentiate", "distributed", "errors", "functional", "inductor", "kernel_cache",
+           "layer_norm", "layer_norm_linear", "nn", "override_aten", "patch", "precompile",
+           "report", "rms_norm", "rms_norm_linear", "rowwise", "runtime", "set_cache_folder",
+           "simulate", "uniform", "unpatch"]
 
 # Names that need torch, and the modules that have them.
 _WITH_TORCH = {"layer_norm": "functional", "rms_norm": "functional", "simulate": "launching",
                "layer_norm_linear": "linear", "rms_norm_linear": "linear",
                "override_aten": "aten", "patch": "patching", "unpatch": "patching",
-               **dict.fromkeys(("Columns", "Parts", "Rows", "Scalars", "Seed", "rowwise", "uniform"),
-                               "row_functions")}
+               **dict.fromkeys(("Columns", "Parts", "Rows", "Scalars", "Seed", "rowwise",
+                                "uniform"), "row_functions")}
 _MODULES = ("distributed", "functional", "inductor", "nn")
 
 

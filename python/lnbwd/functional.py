@@ -16,6 +16,7 @@ from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from . import aten, native
 from ._arguments import TYPES, check_dense, check_eps, check_norm, check_parameter, check_tensor
+from .channel_norms import batch_norm, group_norm, instance_norm
 from .launching import falls_back
 from .operations import LAYER_NORM, RMS_NORM
 from .operators import transforms_are_active
@@ -27,9 +28,10 @@ from .quantized import (
     rms_norm_backward_quantized,
     rms_norm_quantized,
 )
-from .row_functions import Rows, Scalars, rowwise
+from .row_functions import Columns, Rows, Scalars, Seed, rowwise, uniform
 
-__all__ = ["Quantized", "cross_entropy", "geglu", "instance_norm", "layer_norm",
+__all__ = ["Quantized", "batch_norm", "cross_entropy", "dropout_add_layer_norm",
+           "dropout_add_rms_norm", "geglu", "group_norm", "instance_norm", "layer_norm",
            "layer_norm_backward_quantized", "layer_norm_quantized", "log_softmax", "rms_norm",
            "rms_norm_backward_quantized", "rms_norm_quantized", "softmax", "swiglu"]
 
@@ -254,7 +256,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *
     Args:
         input: logits ``[..., V]``, one row for each target; float16, bfloat16 or float32 (float64:
             computed by PyTorch). V is from 1 to 2^24. PyTorch's form ``[B, V, ...]`` of more than
-            two dimensions is refused.
+            two dimensions is copied unless it is channels_last, and refused if a target fits both.
         target: classes ``[...]``, int64, from 0 to V - 1 or ``ignore_index``; others give NaN.
             A kernel takes them as float32, which is exact for these numbers.
         weight: not supported: None.
@@ -279,13 +281,14 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *
         raise TypeError(f"target: expected classes of type int64, got {target.dtype}; convert "
                         "classes by target.long(). Class probabilities are not supported: call "
                         "torch.nn.functional.cross_entropy")
-    # A target that fits PyTorch's form, too, could be meant as that.
-    if input.dim() == 0 or target.shape != input.shape[:-1] or (
-            input.dim() > 2 and target.shape == (input.shape[0], *input.shape[2:])):
-        raise ValueError(f"target: expected the shape {list(input.shape[:-1])} for logits "
-                         f"[..., V], input being {list(input.shape)}, got {list(target.shape)}. "
-                         "Of logits [B, V, ...] pass input.movedim(1, -1).flatten(0, -2) and "
-                         "target.flatten(), of [..., V] input.flatten(0, -2) and target.flatten()")
+    is_last = input.dim() > 0 and target.shape == input.shape[:-1]
+    is_second = input.dim() > 2 and target.shape == (input.shape[0], *input.shape[2:])
+    if is_last == is_second:
+        remedy = "; it is both. Pass input.flatten(0, -2) and target.flatten()" if is_last else ""
+        raise ValueError(f"target: expected the shape of input without its last dimension, which "
+                         f"is V, or without its second, as PyTorch has it, input being "
+                         f"{list(input.shape)}, got {list(target.shape)}{remedy}")
+    input = input.movedim(1, -1) if is_second else input
     if target.device != input.device:
         raise ValueError(f"target: expected a tensor on {input.device} like input, got one on "
                          f"{target.device}; move it by target.to(input.device)")
@@ -357,44 +360,62 @@ def geglu(a: Tensor, b: Tensor, approximate: str = "none") -> Tensor:
 
 
 @rowwise
-def _instance_norm(input: Rows, weight: Scalars | None, bias: Scalars | None,
-                   eps: float) -> Tensor:
-    y = torch.nn.functional.layer_norm(input, (input.shape[-1],), eps=eps)
+def _dropout_add_norm(input: Rows, residual: Rows | None, weight: Columns | None,
+                      bias: Columns | None, seed: Seed | None, p: float, eps: float,
+                      is_centred: bool) -> tuple[Tensor, Tensor]:
+    total = input.float()
+    if seed is not None:
+        total = torch.where(uniform(seed, input) >= p, total * (1 / (1 - p)), 0)
+    if residual is not None:
+        total = total + residual
+    centred = total - total.mean(-1, keepdim=True) if is_centred else total
+    y = centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + eps)
     y = y if weight is None else y * weight
-    return (y if bias is None else y + bias).to(input.dtype)
+    return (y if bias is None else y + bias).to(input.dtype), total.to(
+        input.dtype if residual is None else residual.dtype)
 
 
-def instance_norm(input: Tensor, running_mean: None = None, running_var: None = None,
-                  weight: Tensor | None = None, bias: Tensor | None = None,
-                  use_input_stats: bool = True, momentum: float = 0.1,
-                  eps: float = 1e-5) -> Tensor:
-    """Instance norm, as torch.nn.functional.instance_norm, by kernels for the result and its
-    gradient. Each length of a channel compiles a kernel.
+def _add_norm(is_centred: bool, input: Tensor, residual: Tensor | None, weight: Tensor | None,
+              bias: Tensor | None, p: float, training: bool, eps: float) -> tuple[Tensor, Tensor]:
+    check_dense("input", input)
+    check_parameter("residual", residual, input.shape, "input", input, TYPES, " of input")
+    for name, parameter in (("weight", weight), ("bias", bias)):
+        check_parameter(name, parameter, input.shape[-1:], "input", input, TYPES)
+    if not 0 <= p <= 1:
+        raise ValueError(f"p: expected a probability from 0 to 1, got {p}")
+    p = p if training else 0.0
+    if p == 1 or (p and (is_compiling() or transforms_are_active() or input.dtype == torch.float64
+                         or (input.is_cpu and falls_back("lnbwd.functional.dropout_add_norm")))):
+        input, p = torch.nn.functional.dropout(input, p), 0.0
+    seed = torch.randint(2 ** 62, (), device=input.device) if p else None
+    return _dropout_add_norm(input, residual, weight, bias, seed, float(p), check_eps(eps),
+                             is_centred)
+
+
+def dropout_add_layer_norm(input: Tensor, residual: Tensor | None, weight: Tensor | None = None,
+                           bias: Tensor | None = None, p: float = 0.0, training: bool = True,
+                           eps: float = 1e-5) -> tuple[Tensor, Tensor]:
+    """``h = residual + dropout(input, p)`` and the LayerNorm of it, in one kernel, and their
+    gradients in one. The numbers are drawn again in the gradient, so that no mask is kept.
 
     Args:
-        input: ``[B, C, ...]`` of three dimensions or more, float16, bfloat16 or float32 (float64:
-            computed by PyTorch). It is copied if a channel is not dense (channels_last).
-        running_mean, running_var, use_input_stats, momentum: running statistics are not supported:
-            None, None, True, and a number that has no effect.
-        weight, bias: the scale and the shift of each channel, ``[C]``; None: 1 and 0.
+        input: ``[..., N]``, float16, bfloat16 or float32 (float64: computed by PyTorch).
+        residual: of input's shape, of any of these types, or None: there is none.
+        weight, bias: the scale and the shift of the norm, ``[N]``; None: 1 and 0.
+        p: the probability that an element becomes 0, without ``training`` none does.
         eps: added to the variance, 0 or more.
 
     Returns:
-        A dense tensor of input's shape and type.
+        The norm, of input's type, and h, of residual's type.
 
     Raises:
-        TypeError, ValueError, LnbwdError: as :func:`softmax`.
+        TypeError, ValueError, LnbwdError: as :func:`softmax`. Second derivatives with dropout.
     """
-    check_dense("input", input)
-    if running_mean is not None or running_var is not None or not use_input_stats:
-        raise ValueError("running_mean, running_var: expected None and use_input_stats=True, for "
-                         "running statistics are not supported; call "
-                         "torch.nn.functional.instance_norm")
-    if input.dim() < 3:
-        raise ValueError("input: expected the shape [B, C, ...] of three dimensions or more, got "
-                         f"{list(input.shape)}; input[None] adds B")
-    for name, parameter in (("weight", weight), ("bias", bias)):
-        check_parameter(name, parameter, [input.shape[1]], "input", input, TYPES, " (channels)")
-    scale, shift = (None if t is None else t.expand(input.shape[:2])[..., None]
-                    for t in (weight, bias))
-    return _instance_norm(input.flatten(2), scale, shift, check_eps(eps)).view(input.shape)
+    return _add_norm(True, input, residual, weight, bias, p, training, eps)
+
+
+def dropout_add_rms_norm(input: Tensor, residual: Tensor | None, weight: Tensor | None = None,
+                         p: float = 0.0, training: bool = True,
+                         eps: float = 1e-5) -> tuple[Tensor, Tensor]:
+    """:func:`dropout_add_layer_norm` with an RMSNorm."""
+    return _add_norm(False, input, residual, weight, None, p, training, eps)

@@ -31,6 +31,7 @@ from .operators import (
     eager,
     gradients_like,
     refuse_forward_mode,
+    reshaped,
     transforms_are_active,
 )
 from .ops import NORMS
@@ -183,7 +184,7 @@ class _EagerNormLinear(torch.autograd.Function):
         y, mean, rstd = operator(_flat(x), w, gamma, beta, b, norm, eps)
         ctx.save_for_backward(x, w, gamma, beta, b, mean, rstd)
         ctx.norm, ctx.eps = norm, eps
-        return y if x.dim() == 2 else y.view(*x.shape[:-1], w.shape[0])
+        return y if x.dim() == 2 else reshaped(y, (*x.shape[:-1], w.shape[0]))
 
     @staticmethod
     def backward(ctx: Any, dout: Tensor) -> tuple[Tensor | None, ...]:

@@ -14,7 +14,10 @@ from torch import Tensor
 from ._arguments import check_eps, check_sizes
 from .aten import active, serves
 from .functional import (
+    batch_norm,
     cross_entropy,
+    group_norm,
+    instance_norm,
     is_autocast_enabled,
     is_compiling,
     layer_norm,
@@ -25,7 +28,9 @@ from .functional import (
 from .launching import falls_back
 from .linear import layer_norm_linear
 
-__all__ = ["CrossEntropyLoss", "LayerNorm", "LayerNormLinear", "LogSoftmax", "RMSNorm", "Softmax"]
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossEntropyLoss", "GroupNorm",
+           "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm", "LayerNormLinear",
+           "LogSoftmax", "RMSNorm", "Softmax"]
 
 def _is_served(input: Tensor, weight: Tensor | None, bias: Tensor | None = None) -> bool:
     """Whether PyTorch's own module runs our kernels (lnbwd.override_aten), on these."""
@@ -104,6 +109,49 @@ class CrossEntropyLoss(torch.nn.CrossEntropyLoss):
         """See :func:`lnbwd.functional.cross_entropy`."""
         return cross_entropy(input, target, self.weight, ignore_index=self.ignore_index,
                              reduction=self.reduction, label_smoothing=self.label_smoothing)
+
+
+class GroupNorm(torch.nn.GroupNorm):
+    """torch.nn.GroupNorm by lnbwd's kernels."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """See :func:`lnbwd.functional.group_norm`."""
+        return group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+
+class _BatchNorm(torch.nn.modules.batchnorm._BatchNorm):
+    """A batch norm by lnbwd's kernels; see :func:`lnbwd.functional.batch_norm`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)  # type: ignore[no-untyped-call]
+        factor = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                factor = 1.0 / float(self.num_batches_tracked)
+        is_kept = not self.training or self.track_running_stats
+        return batch_norm(input, self.running_mean if is_kept else None,
+                          self.running_var if is_kept else None, self.weight, self.bias,
+                          self.training or self.running_mean is None, factor, self.eps)
+
+
+class _InstanceNorm(torch.nn.modules.instancenorm._InstanceNorm):
+    """An instance norm by lnbwd's kernels; see :func:`lnbwd.functional.instance_norm`."""
+
+    def _apply_instance_norm(self, input: Tensor) -> Tensor:
+        return instance_norm(input, self.running_mean, self.running_var, self.weight, self.bias,
+                             self.training or not self.track_running_stats,
+                             0.0 if self.momentum is None else self.momentum, self.eps)
+
+
+BatchNorm1d, BatchNorm2d, BatchNorm3d = (
+    type(name, (_BatchNorm, getattr(torch.nn, name)), {"__module__": __name__,
+         "__doc__": f"torch.nn.{name} by lnbwd's kernels."})
+    for name in ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"))
+InstanceNorm1d, InstanceNorm2d, InstanceNorm3d = (
+    type(name, (_InstanceNorm, getattr(torch.nn, name)), {"__module__": __name__,
+         "__doc__": f"torch.nn.{name} by lnbwd's kernels."})
+    for name in ("InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"))
 
 
 class LayerNormLinear(torch.nn.Module):

@@ -25,13 +25,19 @@ from . import native
 from .errors import LnbwdError
 
 __all__ = ["define", "define_kernel", "differentiable", "gradients_like", "refuse_forward_mode",
-           "transforms_are_active"]
+           "reshaped", "transforms_are_active"]
 
 _library = torch.library.Library("lnbwd", "FRAGMENT")
 _tags = (torch.Tag.pt2_compliant_tag,)
 
 transforms_are_active: Callable[[], bool] = torch._C._are_functorch_transforms_active
 """Whether a transform of torch.func is being computed."""
+
+
+_unsafe_view = torch.ops.aten._unsafe_view.default
+reshaped: Callable[..., Tensor] = getattr(_unsafe_view, "_op", _unsafe_view)
+"""A tensor in another shape, which is no view to autograd: what an autograd.Function gives may be
+changed in place then, as by ReLU(inplace=True)."""
 
 
 def define_kernel(name: str, schema: str, kernel: Callable[..., Any], fake: Callable[..., Any], *,

@@ -40,6 +40,7 @@ from .operators import (
     eager,
     gradients_like,
     refuse_forward_mode,
+    reshaped,
     transforms_are_active,
     widen,
 )
@@ -123,7 +124,7 @@ class Norm:
         y, *statistics = regions_op.raw_region(
             [x, *(p for p in parameters if p is not None)], name)
         leading = _leading(x, normalized_shape)
-        return y.view(x.shape), *(s.view(leading) for s in statistics)
+        return reshaped(y, x.shape), *(reshaped(s, leading) for s in statistics)
 
     def _backward(self, dy: Tensor, x: Tensor, *others: Any) -> Any:
         """The operator of the gradient."""

@@ -24,7 +24,7 @@ from torch import Tensor
 from . import compiler, native, regions_op
 from .errors import CompileError, LnbwdError, refusal
 from .kernels import derive_gradient
-from .operators import differentiable, eager, refuse_forward_mode, transforms_are_active
+from .operators import differentiable, eager, refuse_forward_mode, reshaped, transforms_are_active
 from .row_mlir import mlir
 from .row_tracing import Signature, Trace
 from .rowprogram import RowProgram
@@ -95,8 +95,9 @@ class Plan:
         self.dtypes = list(signature.dtypes.values())
         self.count = len(self.kinds)
         self.first = self.kinds.index("row")
-        self.part_shapes = {place: signature.parts[name][0] for place, name in enumerate(self.names)
-                            if name in signature.parts}
+        self.part_shapes: dict[int, tuple[int, ...]] = {
+            place: signature.parts[name][0] for place, name in enumerate(self.names)
+            if name in signature.parts}
         # The compiler adds up gradients along neighbouring dimensions.
         self.has_gradient = [kind != "number" and (kind != "part" or len(
             signature.parts[name][1]) < 2) for name, kind in signature.kinds.items()]
@@ -215,7 +216,7 @@ class Plan:
             return list(results)
         leading = shape[:-1]
         sizes = {"row": shape, "scalar": (*leading, 1), "number": leading}
-        return [result.view(sizes[kind])
+        return [reshaped(result, sizes[kind])
                 for result, kind in zip(results, self.trace.shapes, strict=True)]
 
     def shape_of(self, tensor: int, shape: torch.Size) -> Sequence[int]:
@@ -303,8 +304,8 @@ def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
     outputs: Sequence[Tensor]
     if torch.is_grad_enabled() or transforms_are_active():
         if "number" in plan.kinds:
-            raise LnbwdError(f"{plan.function.__name__}: create_graph=True and torch.func: expected "
-                             "a function that draws no random numbers")
+            raise LnbwdError(f"{plan.function.__name__}: create_graph=True and torch.func: "
+                             "expected a function that draws no random numbers")
         if ctx.saves:
             plan.check_kept()
         outputs = _differentiable_backward(plan, of, needs, ctx.saves, ctx.shape, *at_hand)

@@ -522,12 +522,12 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
     conversion = Conversion(domain)
     used = [n for n in placeholders if n.users]
     given = {n: signature.input(placeholders[n]) for n in used}
-    for node in sorted(used, key=lambda n: INPUT_KINDS.index(
-            (given[n] and given[n].kind) or domain.role(n.meta["val"]) or "row")):
-        place = given[node]
+    kinds = {n: i.kind if i else domain.role(n.meta["val"]) or "row" for n, i in given.items()}
+    for node in sorted(used, key=lambda n: INPUT_KINDS.index(kinds[n])):
+        given_as = given[node]
         # In one way, so that it has one gradient.
-        conversion.values[node] = (conversion.read(node) if place is None
-                                   else conversion.input(node, place))
+        conversion.values[node] = (conversion.read(node) if given_as is None
+                                   else conversion.input(node, given_as))
     unlabelled = _Label(None, "")
     for node in nodes:
         if (node.op in ("placeholder", "output") or is_constant(node)

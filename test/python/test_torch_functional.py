@@ -142,17 +142,105 @@ def test_gated_activations(device, ours, theirs, dtypes):
     assert y.dtype == torch.promote_types(*dtypes)
 
 
-@pytest.mark.parametrize("dtype,shape,has_parameters", [(F32, (2, 3, 5, 4), True),
-                                                        (BF16, (2, 3, 37), False)])
-def test_instance_norm(device, dtype, shape, has_parameters):
+def test_the_second_dimension_of_logits(device):
+    x = random(3, 11, 4, 5).to(device)
+    t = torch.randint(11, (3, 4, 5), generator=torch.Generator().manual_seed(1)).to(device)
+    assert_same(functional.cross_entropy, F.cross_entropy, [x], t, reduction="none")
+
+
+STATISTICS = {"running_mean": torch.tensor([0.5, 1, -1]), "running_var": torch.tensor([2, 1, 0.5])}
+NORMS = {
+    "group_norm": {"num_groups": 3}, "instance_norm": {},
+    "batch_norm": {"running_mean": None, "running_var": None, "training": True}}
+
+
+@pytest.mark.parametrize("dtype,shape,has_parameters", [
+    (F32, (2, 3, 5, 4), True), (BF16, (2, 3, 70), False), (F32, (3, 6, 2, 37), True),
+    (F16, (2, 6), True), (BF16, (1, 12, 65), True)])
+@pytest.mark.parametrize("name", NORMS)
+def test_norms_of_channels(device, name, dtype, shape, has_parameters):
+    if name == "instance_norm" and len(shape) == 2:
+        return
     inputs = [random(*shape, dtype=dtype).to(device) + 1]
     inputs += [random(shape[1], seed=i).to(device) for i in (1, 2)] * has_parameters
 
-    def norm(function):
-        return lambda x, weight=None, bias=None: function(x, weight=weight, bias=bias, eps=1e-3)
+    def norm(module):
+        return lambda x, weight=None, bias=None: getattr(module, name)(
+            x, weight=weight, bias=bias, eps=1e-3, **NORMS[name])
 
-    y, *_ = assert_same(norm(functional.instance_norm), norm(F.instance_norm), inputs)
+    y, *_ = assert_same(norm(functional), norm(F), inputs)
     assert y.dtype == dtype
+    # ReLU(inplace=True) may follow.
+    norm(functional)(*(t.requires_grad_() for t in inputs)).relu_().sum().backward()
+
+
+@pytest.mark.parametrize("name,flag", [("batch_norm", "training"),
+                                       ("instance_norm", "use_input_stats")])
+def test_running_statistics(device, name, flag):
+    x, *others = random(2, 3, 8, 10).to(device), random(3, seed=1).to(device)
+    for is_training in (False, True):
+        kept = []
+        for module, cast in ((functional, lambda t: t), (F, torch.Tensor.double)):
+            statistics = {key: cast(t.to(device, copy=True)) for key, t in STATISTICS.items()}
+            options = {"momentum": 0.25, flag: is_training, **statistics}
+            kept.append((lambda x, weight, module=module, options=options: getattr(module, name)(
+                x, weight=weight, **options), statistics))
+        (ours, got), (theirs, want) = kept
+        assert_same(ours, theirs, [x, *others])
+        for key in STATISTICS:
+            torch.testing.assert_close(got[key], want[key].float())
+            assert torch.equal(got[key].cpu(), STATISTICS[key]) != is_training
+
+
+@pytest.mark.parametrize("name,arguments", [
+    ("GroupNorm", (2, 8)), ("BatchNorm2d", (8,)), ("BatchNorm2d", (8, 1e-5, None)),
+    ("BatchNorm2d", (8, 1e-5, 0.1, True, False)), ("InstanceNorm2d", (8, 1e-5, 0.1, True, True))])
+def test_modules(device, name, arguments):
+    ours, theirs = (getattr(module, name)(*arguments).to(device) for module in (nn, torch.nn))
+    assert isinstance(ours, getattr(torch.nn, name))
+    for seed in range(3):
+        x = random(2, 8, 8, 8, seed=seed).to(device)
+        torch.testing.assert_close(ours(x), theirs(x), rtol=1e-5, atol=1e-5)
+        if seed == 1:
+            ours.eval(), theirs.eval()
+    for key, value in theirs.state_dict().items():
+        torch.testing.assert_close(ours.state_dict()[key], value)
+
+
+def test_channels_of_strange_numbers(device):
+    x = random(2, 4, 64)
+    x[0, 0, 3], x[1, 2, 5] = NAN, INF
+    for name, options in NORMS.items():
+        options = {**options, **({"num_groups": 2} if "num_groups" in options else {})}
+        got, want = (getattr(module, name)(x.to(device), **options) for module in (functional, F))
+        torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["dropout_add_layer_norm", "dropout_add_rms_norm"])
+@pytest.mark.parametrize("dtype,p", [(F32, 0.25), (BF16, 0.5), (F32, 0)])
+def test_dropout_with_a_residual_and_a_norm(device, name, dtype, p):
+    """The elements that are dropped are those whose sum is the residual alone."""
+    function = getattr(functional, name)
+    x, residual = random(2, 33, 40, dtype=dtype).to(device), random(2, 33, 40, seed=1).to(device)
+    weight = random(40, seed=2).to(device)
+    leaves = [t.requires_grad_() for t in (x, residual, weight)]
+    torch.manual_seed(5)
+    y, h = function(*leaves, p=p)
+    torch.manual_seed(5)
+    assert torch.equal(function(*leaves, p=p)[1], h)
+    kept = h != residual
+    assert abs(kept.float().mean() - (1 - p)) < 0.05
+    total = residual + x * kept / (1 - p)
+    norm = F.layer_norm if "layer" in name else F.rms_norm
+    wanted = norm(total, (40,), weight, eps=1e-5)
+    torch.testing.assert_close(h, total, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(y, wanted.to(dtype), rtol=EPSILON[dtype], atol=4e-6)
+    grads = [random(*t.shape, dtype=BF16, seed=i).to(t) for i, t in enumerate((y, h))]
+    for got, want in zip(torch.autograd.grad((y, h), leaves, grads), torch.autograd.grad(
+            (wanted, total), leaves, [g.float() for g in grads]), strict=True):
+        torch.testing.assert_close(got, want, rtol=2 * EPSILON[got.dtype], atol=1e-5)
+    y, h = function(x, None, p=p, training=False)
+    assert torch.equal(h, x) and y.dtype == dtype
 
 
 X, T = torch.zeros(4, 8), torch.zeros(4, dtype=torch.int64)
@@ -165,18 +253,21 @@ X, T = torch.zeros(4, 8), torch.zeros(4, dtype=torch.int64)
     (lambda f: nn.Softmax()(X), TypeError, "dim: expected a whole number .*got None"),
     (lambda f: f.log_softmax(X, 0, torch.int64), TypeError, "dtype: expected a floating-point"),
     (lambda f: f.cross_entropy(X, X), TypeError, "target: expected .*int64, .*probabilities are"),
-    (lambda f: f.cross_entropy(X, T[:3]), ValueError, r"target: expected the shape \[4\] .*\[3\]"),
-    (lambda f: f.cross_entropy(torch.zeros(4, 8, 3), torch.zeros(4, 3, dtype=torch.int64)),
-     ValueError, r"expected the shape \[4, 8\] .*pass input.movedim\(1, -1\)"),
+    (lambda f: f.cross_entropy(X, T[:3]), ValueError, r"target: expected the shape of .*\[3\]"),
     (lambda f: f.cross_entropy(torch.zeros(4, 4, 4), torch.zeros(4, 4, dtype=torch.int64)),
-     ValueError, r"of \[..., V\] input.flatten\(0, -2\)"),
+     ValueError, r"it is both. Pass input.flatten\(0, -2\)"),
     (lambda f: f.cross_entropy(X, T, torch.ones(8)), ValueError, "weight: expected None.*multiply"),
     (lambda f: f.cross_entropy(X, T, reduction="max"), ValueError, "reduction: expected 'mean', "),
     (lambda f: f.cross_entropy(X, T, label_smoothing=2), ValueError, "label_smoothing: expected a"),
     (lambda f: f.swiglu(X, X[:1]), ValueError, r"b: expected the shape \[4, 8\] of a, got \[1, 8"),
     (lambda f: f.swiglu(X, None), TypeError, "b: expected a tensor, got NoneType"),
     (lambda f: f.instance_norm(X), ValueError, r"input: expected the shape \[B, C, ...\] of three"),
-    (lambda f: f.instance_norm(X[None], X), ValueError, "running_mean, running_var: expected None"),
+    (lambda f: f.instance_norm(X[None], X), ValueError, r"running_mean: .* \[4\] \(channels"),
+    (lambda f: f.batch_norm(X, None, None), ValueError, "running_mean, running_var: expected te"),
+    (lambda f: f.group_norm(X, 3), ValueError, "num_groups: expected a number that divides the 8"),
+    (lambda f: f.group_norm(X[0], 2), ValueError, r"input: .* \[B, C, ...\] of two dimensions"),
+    (lambda f: f.dropout_add_rms_norm(X, X[:1]), ValueError, r"residual: .* \[4, 8\] of input"),
+    (lambda f: f.dropout_add_rms_norm(X, X, p=2), ValueError, "p: expected a probability from 0"),
     (lambda f: f.instance_norm(X[None], weight=X[0]), ValueError, r"weight: .* \[4\] \(channels"),
     (lambda f: f.geglu(X, X, "erf"), ValueError, "approximate: expected 'none' or 'tanh'")])
 def test_wrong_arguments_are_named(call, kind, words):
@@ -187,7 +278,10 @@ def test_wrong_arguments_are_named(call, kind, words):
 def everything(x, t):
     return (functional.softmax(x, -1).square().sum() + functional.log_softmax(x, 0).mean()
             + functional.cross_entropy(x, t, label_smoothing=0.1) + functional.swiglu(x, x).mean()
-            + functional.geglu(x, x).mean() + functional.instance_norm(x[None]).square().sum())
+            + functional.geglu(x, x).mean() + functional.instance_norm(x[None]).square().sum()
+            + functional.group_norm(x[None], 2, x[:, 0]).square().sum()
+            + functional.batch_norm(x[None], None, None, x[:, 0], training=True).square().sum()
+            + functional.dropout_add_layer_norm(x, x, p=0)[0].square().sum())
 
 
 def test_torch_compile_traces_the_operations(device):
@@ -223,3 +317,15 @@ def test_transforms_and_double_gradients(device):
 
     x.requires_grad_()
     torch.testing.assert_close(penalty(functional.cross_entropy, x), penalty(F.cross_entropy, x))
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_double_gradients_of_norms_of_channels(device, name):
+    x, weight = random(2, 6, 64).to(device), random(6, seed=1).to(device)
+    found = []
+    for module in (functional, F):
+        leaves = [t.clone().requires_grad_() for t in (x, weight)]
+        y = getattr(module, name)(leaves[0], weight=leaves[1], **NORMS[name])
+        grads = torch.autograd.grad(y.pow(3).mean(), leaves, create_graph=True)
+        found.append(torch.autograd.grad(sum(g.square().sum() for g in grads), leaves))
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
