@@ -28,12 +28,13 @@ from .quantized import (
     rms_norm_backward_quantized,
     rms_norm_quantized,
 )
-from .row_functions import Columns, Rows, Scalars, Seed, rowwise, uniform
+from .row_functions import Columns, Parts, Rows, Scalars, Seed, part_dims, rowwise, uniform
 
 __all__ = ["Quantized", "batch_norm", "cross_entropy", "dropout_add_layer_norm",
            "dropout_add_rms_norm", "geglu", "group_norm", "instance_norm", "layer_norm",
            "layer_norm_backward_quantized", "layer_norm_quantized", "log_softmax", "rms_norm",
-           "rms_norm_backward_quantized", "rms_norm_quantized", "softmax", "swiglu"]
+           "rms_norm_backward_quantized", "rms_norm_quantized", "rms_norm_rope", "softmax",
+           "swiglu"]
 
 _HALVES = (torch.float16, torch.bfloat16)
 # What normalized_shape usually is; other kinds are turned into a list.
@@ -419,3 +420,51 @@ def dropout_add_rms_norm(input: Tensor, residual: Tensor | None, weight: Tensor 
                          eps: float = 1e-5) -> tuple[Tensor, Tensor]:
     """:func:`dropout_add_layer_norm` with an RMSNorm."""
     return _add_norm(False, input, residual, weight, None, p, training, eps)
+
+
+@rowwise
+def _rms_norm_rope(input: Rows, turned: Rows, weight: Columns | None, turned_weight: Columns | None,
+                   cos: Parts, sin: Parts, eps: float) -> Tensor:
+    rstd = torch.rsqrt(input.float().square().mean(-1, keepdim=True) + eps)
+    one = input * rstd if weight is None else input * rstd * weight
+    other = turned * rstd if turned_weight is None else turned * rstd * turned_weight
+    return (one * cos + other * sin).to(input.dtype)
+
+
+def rms_norm_rope(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None = None,
+                  eps: float = 1e-6) -> Tensor:
+    """The RMSNorm of heads with rotary positions: ``h * cos + rotate_half(h) * sin`` of
+    ``h = rms_norm(input, weight)``, where rotate_half swaps the halves of a head and negates the
+    first, as Hugging Face's models have it.
+
+    Args:
+        input: ``[..., D]``, D even, for example ``[B, T, H, D]``; float16, bfloat16 or float32
+            (float64: computed by PyTorch). Its halves are swapped in a copy.
+        cos, sin: tables without a gradient that broadcast to input, of two dimensions or more, for
+            example ``[T, 1, D]``.
+        weight: the scale of the norm, ``[D]``; None: 1.
+        eps: added to the mean square, 0 or more.
+
+    Returns:
+        A dense tensor of input's shape and type.
+
+    Raises:
+        TypeError, ValueError, LnbwdError: as :func:`softmax`.
+    """
+    check_dense("input", input)
+    if input.dim() < 2 or input.shape[-1] % 2:
+        raise ValueError("input: expected two dimensions or more, the last of an even number of "
+                         f"elements, got {list(input.shape)}")
+    for name, table in (("cos", cos), ("sin", sin)):
+        check_dense(name, table)
+        if table.dim() < 2 or part_dims(table.shape, input.shape) is None:
+            raise ValueError(f"{name}: expected two dimensions or more that broadcast to those of "
+                             f"input, {list(input.shape)}, got {list(table.shape)}")
+        if table.requires_grad:
+            raise ValueError(f"{name}: expected a tensor that needs no gradient; pass "
+                             f"{name}.detach()")
+    check_parameter("weight", weight, input.shape[-1:], "input", input, TYPES)
+    half = input.shape[-1] // 2
+    sin = torch.cat((-sin[..., :half], sin[..., half:]), -1)
+    return _rms_norm_rope(input, input.roll(half, -1), weight,
+                          None if weight is None else weight.roll(half), cos, sin, check_eps(eps))

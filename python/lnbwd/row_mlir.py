@@ -387,7 +387,8 @@ class _Writer:
         arguments = ", ".join(
             f"%in{i}: {self.argument(v)}" for wanted in INPUT_KINDS
             for i, v in enumerate(program.inputs) if self.kind(v) == wanted)
-        names = ", ".join(f'"{name[1:]}"' for name, _, _ in inputs + outputs)
+        ordered = [i for wanted in INPUT_KINDS for i in inputs if self.kind(i[2]) == wanted]
+        names = ", ".join(f'"{name[1:]}"' for name, _, _ in ordered + outputs)
         name = program.name()
         return "\n".join([
             f"func.func @{name}({signature}) {{",

@@ -22,7 +22,7 @@ def random(*shape, dtype=F32, seed=0):
     return 3 * torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
-def assert_same(ours, theirs, inputs, *others, **options):
+def assert_same(ours, theirs, inputs, *others, roundings=1, **options):
     """Results and gradients of the tensors ``inputs``, which a gradient of random numbers gives."""
     results = []
     for function, cast in ((ours, lambda t: t), (theirs, torch.Tensor.double)):
@@ -35,7 +35,7 @@ def assert_same(ours, theirs, inputs, *others, **options):
         assert like is None or got.dtype == like.dtype
         size = want.nan_to_num(0, 0, 0).abs().max().item()
         torch.testing.assert_close(got.double(), want, rtol=0, equal_nan=True,
-                                   atol=EPSILON[got.dtype] * max(size, 1e-30))
+                                   atol=roundings * EPSILON[got.dtype] * max(size, 1e-30))
     return results[0]
 
 
@@ -243,6 +243,23 @@ def test_dropout_with_a_residual_and_a_norm(device, name, dtype, p):
     assert torch.equal(h, x) and y.dtype == dtype
 
 
+@pytest.mark.parametrize("dtype,shape,table", [(F32, (2, 5, 3, 16), (5, 1, 16)),
+                                               (BF16, (2, 3, 5, 32), (2, 1, 5, 32))])
+@pytest.mark.parametrize("has_weight", [True, False])
+def test_rotary_positions_with_the_norm_of_heads(device, dtype, shape, table, has_weight):
+    cos, sin = (random(*table, seed=i).to(device) for i in (1, 2))
+    inputs = [random(*shape, dtype=dtype).to(device), random(shape[-1], seed=3).to(device)]
+
+    def theirs(x, weight=None):
+        h = F.rms_norm(x, shape[-1:], weight, 1e-6)
+        first, second = h.chunk(2, -1)
+        return h * cos + torch.cat((-second, first), -1) * sin
+
+    y, *_ = assert_same(lambda x, weight=None: functional.rms_norm_rope(x, cos, sin, weight),
+                        theirs, inputs[:1 + has_weight], roundings=2)
+    assert y.dtype == dtype
+
+
 X, T = torch.zeros(4, 8), torch.zeros(4, dtype=torch.int64)
 
 
@@ -267,6 +284,8 @@ X, T = torch.zeros(4, 8), torch.zeros(4, dtype=torch.int64)
     (lambda f: f.group_norm(X, 3), ValueError, "num_groups: expected a number that divides the 8"),
     (lambda f: f.group_norm(X[0], 2), ValueError, r"input: .* \[B, C, ...\] of two dimensions"),
     (lambda f: f.dropout_add_rms_norm(X, X[:1]), ValueError, r"residual: .* \[4, 8\] of input"),
+    (lambda f: f.rms_norm_rope(X, X[0], X), ValueError, "cos: expected two dimensions or more"),
+    (lambda f: f.rms_norm_rope(X[:, :7], X, X), ValueError, "input: .* of an even number of"),
     (lambda f: f.dropout_add_rms_norm(X, X, p=2), ValueError, "p: expected a probability from 0"),
     (lambda f: f.instance_norm(X[None], weight=X[0]), ValueError, r"weight: .* \[4\] \(channels"),
     (lambda f: f.geglu(X, X, "erf"), ValueError, "approximate: expected 'none' or 'tanh'")])
