@@ -3,18 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Group, instance and batch norm, whose inputs are ``[B, C, ...]`` with a weight for each channel.
 
-The input of a group norm is rows of a group. The gradients of weight and bias are sums over the
-rows of channels, which read what a derived gradient would write first. A batch norm takes the
-statistics of each channel of a sample, combines those of the samples, and normalises; its gradient
-has two passes as well.
-
-What is not contiguous, and what has few elements in a channel of a batch norm, is PyTorch's.
+A group norm is a norm of rows, the groups. A batch norm, and one of long groups, takes the
+statistics of each channel of a sample, combines them, and normalises. The gradient has two passes
+over the rows of channels: the sums that weight and bias need are what that of the input needs, too.
+What is not contiguous, and what has few elements in a channel, is PyTorch's or derived.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -24,12 +21,15 @@ from torch import Tensor
 from ._arguments import TYPES, check_dense, check_eps, check_parameter
 from .launching import falls_back
 from .operators import eager, reshaped, transforms_are_active
-from .row_functions import Parts, Rows, Scalars, rowwise
+from .row_functions import Parts, Rows, rowwise
 
 __all__ = ["batch_norm", "group_norm", "instance_norm"]
 
 _LEAST_ROW = 64
 """Rows of fewer elements are not summed by themselves."""
+
+_MOST_ROW = 1 << 16
+"""Longer groups take a second pass instead: one workgroup or cluster has a whole row."""
 
 
 def _scaled(y: Tensor, weight: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tensor:
@@ -42,23 +42,9 @@ def _group_norm(input: Rows, weight: Parts | None, bias: Parts | None,
                 eps: float) -> tuple[Tensor, Tensor, Tensor]:
     x = input.float()
     mean = x.mean(-1, keepdim=True)
-    rstd = torch.rsqrt((x - mean).square().mean(-1, keepdim=True) + eps)
-    return _scaled((x - mean) * rstd, weight, bias, input.dtype), mean, rstd
-
-
-@rowwise
-def _group_gradient(dy: Rows, x: Rows, mean: Scalars, rstd: Scalars,
-                    weight: Parts | None) -> Tensor:
-    dy = _scaled(dy, weight, None, torch.float32)
-    xhat = (x - mean) * rstd
-    along = (dy * xhat).mean(-1, keepdim=True)
-    return ((dy - dy.mean(-1, keepdim=True) - xhat * along) * rstd).to(x.dtype)
-
-
-@rowwise
-def _group_sums(dy: Rows, x: Rows, mean: Scalars, rstd: Scalars) -> tuple[Tensor, Tensor]:
-    dy = dy.float()
-    return (dy * ((x - mean) * rstd)).sum(-1, keepdim=True), dy.sum(-1, keepdim=True)
+    variance = (x - mean).square().mean(-1, keepdim=True)
+    y = _scaled((x - mean) * torch.rsqrt(variance + eps), weight, bias, input.dtype)
+    return y, mean, variance
 
 
 @rowwise
@@ -82,108 +68,99 @@ def _normalise(input: Rows, mean: Parts, variance: Parts, weight: Parts | None, 
 
 
 @rowwise
-def _batch_sums(dy: Rows, x: Rows, mean: Parts, variance: Parts,
-                eps: float) -> tuple[Tensor, Tensor]:
+def _sums(dy: Rows, x: Rows, mean: Parts, variance: Parts, eps: float) -> tuple[Tensor, Tensor]:
     dy = dy.float()
     xhat = (x - mean) * torch.rsqrt(variance + eps)
     return (dy * xhat).sum(-1, keepdim=True), dy.sum(-1, keepdim=True)
 
 
 @rowwise
+def _group_means(dweights: Rows, dbiases: Rows, weight: Parts | None,
+                 count: int) -> tuple[Tensor, ...]:
+    """What the sums of the channels give the input's gradient, for each channel of a group."""
+    return tuple(torch.zeros_like(t) + _scaled(t, weight, None, t.dtype).sum(
+        -1, keepdim=True) * (1 / count) for t in (dweights, dbiases))
+
+
+@rowwise
 def _input_gradient(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: Parts | None,
-                    dweight: Parts, dbias: Parts, eps: float, count: int) -> Tensor:
+                    along: Parts, total: Parts, eps: float) -> Tensor:
     rstd = torch.rsqrt(variance + eps)
-    dx = (dy - (dbias + (x - mean) * rstd * dweight) * (1 / count)) * rstd
-    return _scaled(dx, weight, None, x.dtype)
+    dy = _scaled(dy, weight, None, torch.float32)
+    return ((dy - (total + (x - mean) * rstd * along)) * rstd).to(x.dtype)
 
 
-def _like(total: Tensor, parameter: Tensor | None) -> Tensor | None:
-    """The gradient of a parameter from those of the samples, ``[B, C, 1]``."""
-    return None if parameter is None else total.sum((0, 2)).to(parameter.dtype)
-
-
-def _differentiably(ctx: Any, norm: Callable[..., Tensor], dy: Tensor,
-                    *given: Tensor | None) -> tuple[Tensor | None, ...]:
-    """The gradients with respect to input, weight and bias of a norm of PyTorch's, which have
-    gradients themselves."""
-    needed = [t for t, is_needed in zip(given, ctx.needs_input_grad, strict=False) if is_needed]
-    found = iter(torch.autograd.grad(norm(*given), needed,  # type: ignore[arg-type]
-                                     dy, create_graph=True))
-    return tuple(next(found) if is_needed else None for is_needed in ctx.needs_input_grad[:3])
-
-
-class _GroupNorm(torch.autograd.Function):
-    """Group norm of ``[B, C, S]``."""
+class _ChannelNorm(torch.autograd.Function):
+    """The norm of ``[B, C, S]`` in groups, or of the batch where there are none, and the mean and
+    unbiased variance of a batch."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, groups: int,
-                eps: float) -> Tensor:
-        y, mean, rstd = _group_norm(x.view(x.shape[0], groups, -1), weight, bias, eps)
-        ctx.save_for_backward(x, weight, bias, mean, rstd)
-        ctx.eps = eps
-        return reshaped(y, x.shape)
-
-    @staticmethod
-    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight, bias, mean, rstd = ctx.saved_tensors
-        groups = mean.shape[1]
-        if torch.is_grad_enabled():
-            return (*_differentiably(ctx, lambda x, weight, bias: F.group_norm(
-                x, groups, weight, bias, ctx.eps), dy, x, weight, bias), None, None)
-        dx = dweight = dbias = None
-        if ctx.needs_input_grad[0]:
-            rows = (x.shape[0], groups, -1)
-            dx = _group_gradient(dy.reshape(rows), x.view(rows), mean, rstd, weight).view(x.shape)
-        if any(ctx.needs_input_grad[1:3]):
-            count = x.shape[1] // groups
-            scalars = (t if count == 1 else t.repeat_interleave(count, 1) for t in (mean, rstd))
-            dweights, dbiases = _group_sums(dy.contiguous(), x, *scalars)
-            dweight, dbias = _like(dweights, weight), _like(dbiases, bias)
-        return dx, dweight, dbias, None, None
-
-
-class _BatchNorm(torch.autograd.Function):
-    """Batch norm of ``[B, C, S]`` in training, and its mean and unbiased variance."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None,
-                eps: float) -> tuple[Tensor, Tensor, Tensor]:
-        count = x.numel() // x.shape[1]
-        means, variances = (t[..., 0].t() for t in _moments(x))
-        mean, variance, unbiased = (t[:, 0] for t in _combine(
-            means, variances, count / max(count - 1, 1)))
+                eps: float) -> tuple[Tensor, ...]:
+        samples, channels, size = x.shape
+        ctx.groups, ctx.eps = groups, eps
+        ctx.count = count = size * (channels // groups if groups else samples)
+        unbiased = x.new_empty(0)
+        if groups and count <= _MOST_ROW:
+            y, mean, variance = _group_norm(x.view(samples, groups, -1), weight, bias, eps)
+            y = reshaped(y, x.shape)
+        else:
+            shape = (samples * groups, -1) if groups else (samples, channels)
+            means, variances = (t.view(shape) if groups else t.view(shape).t()
+                                for t in _moments(x))
+            mean, variance, unbiased = _combine(means, variances, count / max(count - 1, 1))
+            a, b = _for_channels(x, groups, mean, variance)
+            y = _normalise(x, a, b, weight, bias, eps)
         ctx.save_for_backward(x, weight, bias, mean, variance)
-        ctx.eps, ctx.count = eps, count
         ctx.mark_non_differentiable(mean, unbiased)
         ctx.set_materialize_grads(False)
-        return _normalise(x, mean, variance, weight, bias, eps), mean, unbiased
+        return y, mean, unbiased
 
     @staticmethod
     def backward(ctx: Any, dy: Tensor | None, *_: Any) -> tuple[Tensor | None, ...]:
         x, weight, bias, mean, variance = ctx.saved_tensors
+        groups, eps, needs = ctx.groups, ctx.eps, ctx.needs_input_grad[:3]
         if dy is None:
-            return (None,) * 4
+            return (None,) * 5
         if torch.is_grad_enabled():  # Second derivatives are PyTorch's.
-            return (*_differentiably(ctx, lambda x, weight, bias: F.batch_norm(
-                x, None, None, weight, bias, True, 0.0, ctx.eps), dy, x, weight, bias), None)
-        dweights, dbiases = _batch_sums(dy, x, mean, variance, ctx.eps)
-        dweight, dbias = dweights.sum((0, 2)), dbiases.sum((0, 2))
-        dx = _input_gradient(dy, x, mean, variance, weight, dweight, dbias, ctx.eps,
-                             ctx.count) if ctx.needs_input_grad[0] else None
-        return (dx, None if weight is None else dweight.to(weight.dtype),
-                None if bias is None else dbias.to(bias.dtype), None)
+            y = (F.group_norm(x, groups, weight, bias, eps) if groups else
+                 F.batch_norm(x, None, None, weight, bias, True, 0.0, eps))
+            found = iter(torch.autograd.grad(y, [t for t, need in zip(
+                (x, weight, bias), needs, strict=True) if need], dy, create_graph=True))
+            return (*(next(found) if need else None for need in needs), None, None)
+        mean, variance = _for_channels(x, groups, mean, variance)
+        sums = _sums(dy, x, mean, variance, eps)
+        dweight, dbias = (t.sum((0, 2)) if need or not groups else t
+                          for t, need in zip(sums, needs[1:], strict=True))
+        dx = None
+        if needs[0]:
+            if groups:
+                dweights, dbiases = (t.view(x.shape[0], groups, -1) for t in sums)
+                along, total = (t.view(*x.shape[:2], 1) for t in _group_means(
+                    dweights, dbiases, weight, ctx.count))
+            else:
+                along, total = ((t if weight is None else t * weight) * (1 / ctx.count)
+                                for t in (dweight, dbias))
+            dx = _input_gradient(dy, x, mean, variance, weight, along, total, eps)
+        return (dx, dweight.to(weight.dtype) if needs[1] else None,
+                dbias.to(bias.dtype) if needs[2] else None, None, None)
 
 
-_apply_group_norm = eager(_GroupNorm)
-_apply_batch_norm = eager(_BatchNorm)
+def _for_channels(x: Tensor, groups: int, *statistics: Tensor) -> tuple[Tensor, ...]:
+    """Statistics as those of channels."""
+    count = x.shape[1] // max(groups, 1)
+    return tuple(t.view(-1) if not groups else t.view(x.shape[0], groups, 1).repeat_interleave(
+        count, 1) for t in statistics)
+
+
+_apply = eager(_ChannelNorm)
 
 
 def _check(input: Tensor, least: int, **parameters: Tensor | None) -> None:
     check_dense("input", input)
     if input.dim() < least:
-        words = {2: "[B, C, ...] of two", 3: "[B, C, ...] of three"}[least]
-        raise ValueError(f"input: expected the shape {words} dimensions or more, got "
-                         f"{list(input.shape)}; input[None] adds B")
+        raise ValueError(f"input: expected the shape [B, C, ...] of {least} dimensions or more, "
+                         f"got {list(input.shape)}; input[None] adds B")
     for name, parameter in parameters.items():
         check_parameter(name, parameter, [input.shape[1]], "input", input, TYPES, " (channels)")
 
@@ -230,7 +207,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None,
         y = _group_norm(groups, weight, bias, check_eps(eps))[0]
     else:
         rows = input.view(*input.shape[:2], size)
-        y = _apply_group_norm(rows, weight, bias, num_groups, check_eps(eps))
+        y = _apply(rows, weight, bias, num_groups, check_eps(eps))[0]
     return y.view(input.shape)
 
 
@@ -267,16 +244,12 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     rows = input.view(*input.shape[:2], size)
     if not training and running_mean is not None and running_var is not None:
         return _normalise(rows, running_mean, running_var, weight, bias, eps).view(input.shape)
-    y, mean, unbiased = _apply_batch_norm(rows, weight, bias, eps)
-    _follow(running_mean, mean, momentum)
-    _follow(running_var, unbiased, momentum)
+    y, mean, unbiased = _apply(rows, weight, bias, 0, eps)
+    for running, value in ((running_mean, mean), (running_var, unbiased)):
+        if running is not None:
+            running.lerp_(value.view(-1).to(running.dtype), momentum)
     result: Tensor = y.view(input.shape)
     return result
-
-
-def _follow(running: Tensor | None, value: Tensor, momentum: float) -> None:
-    if running is not None:
-        running.lerp_(value.to(running.dtype), momentum)
 
 
 def instance_norm(input: Tensor, running_mean: Tensor | None = None,

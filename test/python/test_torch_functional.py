@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from row_cases import BF16, F16, F32, F64
 
-from lnbwd import functional, launching, nn
+from lnbwd import channel_norms, functional, launching, nn
 
 pytestmark = pytest.mark.compiler
 EPSILON = {F32: 2e-6, BF16: 2.0 ** -8, F16: 2.0 ** -11}
@@ -157,10 +157,13 @@ NORMS = {
 @pytest.mark.parametrize("dtype,shape,has_parameters", [
     (F32, (2, 3, 5, 4), True), (BF16, (2, 3, 70), False), (F32, (3, 6, 2, 37), True),
     (F16, (2, 6), True), (BF16, (1, 12, 65), True)])
-@pytest.mark.parametrize("name", NORMS)
-def test_norms_of_channels(device, name, dtype, shape, has_parameters):
+@pytest.mark.parametrize("name", [*NORMS, "long_group_norm"])
+def test_norms_of_channels(device, monkeypatch, name, dtype, shape, has_parameters):
     if name == "instance_norm" and len(shape) == 2:
         return
+    if name == "long_group_norm":
+        monkeypatch.setattr(channel_norms, "_MOST_ROW", 64)
+        name = "group_norm"
     inputs = [random(*shape, dtype=dtype).to(device) + 1]
     inputs += [random(shape[1], seed=i).to(device) for i in (1, 2)] * has_parameters
 
@@ -278,11 +281,11 @@ X, T = torch.zeros(4, 8), torch.zeros(4, dtype=torch.int64)
     (lambda f: f.cross_entropy(X, T, label_smoothing=2), ValueError, "label_smoothing: expected a"),
     (lambda f: f.swiglu(X, X[:1]), ValueError, r"b: expected the shape \[4, 8\] of a, got \[1, 8"),
     (lambda f: f.swiglu(X, None), TypeError, "b: expected a tensor, got NoneType"),
-    (lambda f: f.instance_norm(X), ValueError, r"input: expected the shape \[B, C, ...\] of three"),
+    (lambda f: f.instance_norm(X), ValueError, r"input: expected the shape \[B, C, ...\] of 3"),
     (lambda f: f.instance_norm(X[None], X), ValueError, r"running_mean: .* \[4\] \(channels"),
     (lambda f: f.batch_norm(X, None, None), ValueError, "running_mean, running_var: expected te"),
     (lambda f: f.group_norm(X, 3), ValueError, "num_groups: expected a number that divides the 8"),
-    (lambda f: f.group_norm(X[0], 2), ValueError, r"input: .* \[B, C, ...\] of two dimensions"),
+    (lambda f: f.group_norm(X[0], 2), ValueError, r"input: .* \[B, C, ...\] of 2 dimensions"),
     (lambda f: f.dropout_add_rms_norm(X, X[:1]), ValueError, r"residual: .* \[4, 8\] of input"),
     (lambda f: f.rms_norm_rope(X, X[0], X), ValueError, "cos: expected two dimensions or more"),
     (lambda f: f.rms_norm_rope(X[:, :7], X, X), ValueError, "input: .* of an even number of"),
