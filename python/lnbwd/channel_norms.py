@@ -134,13 +134,14 @@ class _ChannelNorm(torch.autograd.Function):
                           for t, need in zip(sums, needs[1:], strict=True))
         dx = None
         if needs[0]:
-            if groups:
+            if groups not in (0, x.shape[1]):
                 dweights, dbiases = (t.view(x.shape[0], groups, -1) for t in sums)
                 along, total = (t.view(*x.shape[:2], 1) for t in _group_means(
                     dweights, dbiases, weight, ctx.count))
             else:
-                along, total = ((t if weight is None else t * weight) * (1 / ctx.count)
-                                for t in (dweight, dbias))
+                scale = weight[:, None] if groups and weight is not None else weight
+                along, total = ((t if scale is None else t * scale) * (1 / ctx.count)
+                                for t in (sums if groups else (dweight, dbias)))
             dx = _input_gradient(dy, x, mean, variance, weight, along, total, eps)
         return (dx, dweight.to(weight.dtype) if needs[1] else None,
                 dbias.to(bias.dtype) if needs[2] else None, None, None)
@@ -196,7 +197,8 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None,
     if not isinstance(num_groups, int) or num_groups < 1 or channels % num_groups:
         raise ValueError(f"num_groups: expected a number that divides the {channels} channels of "
                          f"input, got {num_groups!r}")
-    if _is_pytorchs("group_norm", input, weight, bias):
+    is_one = math.prod(input.shape[2:]) * channels == num_groups
+    if is_one or _is_pytorchs("group_norm", input, weight, bias):
         return F.group_norm(input, num_groups, weight, bias, check_eps(eps))
     if input.is_cuda and torch.is_autocast_enabled("cuda"):
         input = input.float()

@@ -105,13 +105,13 @@ def part_dims(shape: Sequence[int], rows: Sequence[int]) -> tuple[tuple[int, int
     them; None of any other."""
     result: list[tuple[int, int]] = []
     distance = 1
+    if rows[-1] == 1 or len(shape) > len(rows):
+        return None
     if len(shape) == 1:
         length, whole = rows[-1], math.prod(rows[-2:])
         distance = whole // max(shape[0], 1)
         is_whole = distance * shape[0] == whole and 0 in (length % distance, distance % length)
         return ((distance, shape[0]),) if is_whole else None
-    if len(shape) > len(rows):
-        return None
     for size, own in itertools.zip_longest(reversed(rows), reversed(shape), fillvalue=1):
         if own not in (1, size):
             return None
