@@ -143,3 +143,28 @@ def test_the_runner_verifies_float8(build, tmp_path, dtype):
     compiling.compile_to(file, build, text, "gfx942")
     subprocess.run([build / "bin" / "lnbwd-run", file, "--m", "33", "--verify", "--check"],
                    check=True, timeout=120)
+
+
+# Columns of memory as rows, a number for each of their blocks in another order: on chips of waves of
+# 64 and of 32 lanes.
+@pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
+def test_blocks_in_another_order(build, tmp_path, chip):
+    text = """func.func @f(%x: memref<4x2x32x24xf32>, %y: memref<24x4x2x32xf8E4M3FN>,
+    %s: memref<24x4x2xf8E8M0FNU>) {
+  lnbwd.rowwise @f domain(m, n | b, k) ins(%x[m, b, k, n] : memref<4x2x32x24xf32>)
+      outs(%y[n, m, b, k] : memref<24x4x2x32xf8E4M3FN>, %s[n, m, b] : memref<24x4x2xf8E8M0FNU>)
+      attributes {operand_names = ["x", "y", "s"]} {
+  ^row(%xr: vector<64xf32>):
+    %size = math.absf %xr : vector<64xf32>
+    %amax = lnbwd.block_max 32 %size : vector<64xf32>
+    %yr = arith.truncf %xr : vector<64xf32> to vector<64xf8E4M3FN>
+    %sr = arith.truncf %amax : vector<64xf32> to vector<64xf8E8M0FNU>
+    lnbwd.yield %yr, %sr : vector<64xf8E4M3FN>, vector<64xf8E8M0FNU>
+  }
+  return
+}
+"""
+    file = tmp_path / "f.hsaco"
+    compiling.compile_to(file, build, text, chip)
+    subprocess.run([build / "bin" / "lnbwd-run", file, "--m", "96", "--verify", "--check"],
+                   check=True, timeout=120)

@@ -437,9 +437,13 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
     if (hasContractions && isOfRows && rows != numRows)
       return emitError() << name << " to have all row dimensions in a program "
                          << "with matrices, got " << AffineMapAttr::get(map);
+    // What is written may lack the last columns.
+    bool isLeading =
+        columns > 0 &&
+        llvm::all_of(llvm::seq(numRows, numRows + columns),
+                     [&](int64_t dim) { return map.isFunctionOfDim(dim); });
     if (op.isStrided(index)) {
-      bool isWhole = rows == numRows &&
-                     (columns == numColumns || access == Access::Scalar);
+      bool isWhole = rows == numRows && (isLeading || access == Access::Scalar);
       if (hasContractions || op.isPartial(index) || (isOutput && !isWhole))
         return emitError() << "the dimensions of the domain in its order, and "
                               "dense rows, of what is "
@@ -480,9 +484,6 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                             "or all, got "
                          << AffineMapAttr::get(map)
                          << "; write rows, and add them up afterwards";
-    // What is written may lack the last ones.
-    bool isLeading = map.getNumResults() > 0 && columns > 0 &&
-                     map.isFunctionOfDim(unsigned(numRows + columns) - 1);
     bool mayLackColumns = !hasContractions && access != Access::Table &&
                           (!isOutput || (access == Access::Row && isLeading));
     if (access == Access::Matrix

@@ -1363,6 +1363,18 @@ func.func @f(%x: memref<8x4x4xf32>, %y: memref<8x4x4xf32>) {
 
 // -----
 
+// The last column dimensions without the first.
+func.func @f(%x: memref<6x4x2x3xf32>, %y: memref<6x2x3xf32>) {
+  // expected-error@+1 {{operand 1: expected a row block to have all column dimensions but the last ones, got 'memref<6x2x3xf32>' with affine_map<(d0, d1, d2, d3) -> (d0, d2, d3)>}}
+  lnbwd.rowwise @k domain(m | n, k, l) ins(%x[m, n, k, l] : memref<6x4x2x3xf32>) outs(%y[m, k, l] : memref<6x2x3xf32>) {
+  ^row(%r: vector<24xf32>):
+    lnbwd.yield %r : vector<24xf32>
+  }
+  return
+}
+
+// -----
+
 func.func @f(%x: memref<6x4x2xf32>, %y: memref<2x4xf32>) {
   // expected-error@+1 {{operand 1: expected the dimensions of the domain in its order, and dense rows, of what is written and lacks dimensions, got 'memref<2x4xf32>' with affine_map<(d0, d1, d2) -> (d2, d1)>; transpose or copy it}}
   lnbwd.rowwise @k domain(m | n, k) ins(%x[m, n, k] : memref<6x4x2xf32>) outs(%y[k, n] add : memref<2x4xf32>) {

@@ -529,3 +529,17 @@ func.func @blocks(%x: memref<?x16x32xf32>, %y: memref<?x16x32xf8E4M3FN>, %s: mem
   }
   return
 }
+
+// Rows that are columns of memory, and a number for each block in another order.
+// CHECK-LABEL: func @transposed_blocks
+// CHECK:         outs(%{{.*}}[m1, m0, n0] : memref<8x4x2xf8E8M0FNU>)
+func.func @transposed_blocks(%x: memref<4x2x32x8xf32>, %s: memref<8x4x2xf8E8M0FNU>) {
+  lnbwd.rowwise @blocks domain(m0, m1 | b, k) ins(%x[m0, b, k, m1] : memref<4x2x32x8xf32>)
+      outs(%s[m1, m0, b] : memref<8x4x2xf8E8M0FNU>) {
+  ^row(%xr: vector<64xf32>):
+    %amax = lnbwd.block_max 32 %xr : vector<64xf32>
+    %sr = arith.truncf %amax : vector<64xf32> to vector<64xf8E8M0FNU>
+    lnbwd.yield %sr : vector<64xf8E8M0FNU>
+  }
+  return
+}
