@@ -145,8 +145,8 @@ def test_the_runner_verifies_float8(build, tmp_path, dtype):
                    check=True, timeout=120)
 
 
-# Columns of memory as rows, a number for each of their blocks in another order: on chips of waves of
-# 64 and of 32 lanes.
+# Columns of memory as rows, a number for each of their blocks in another order: on chips of waves
+# of 64 and of 32 lanes.
 @pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
 def test_blocks_in_another_order(build, tmp_path, chip):
     text = """func.func @f(%x: memref<4x2x32x24xf32>, %y: memref<24x4x2x32xf8E4M3FN>,
