@@ -25,6 +25,7 @@ from .quantized import (
     Quantized,
     layer_norm_backward_quantized,
     layer_norm_quantized,
+    quantize_columns,
     rms_norm_backward_quantized,
     rms_norm_quantized,
 )
@@ -32,7 +33,8 @@ from .row_functions import Columns, Parts, Rows, Scalars, Seed, part_dims, rowwi
 
 __all__ = ["Quantized", "batch_norm", "cross_entropy", "dropout_add_layer_norm",
            "dropout_add_rms_norm", "geglu", "group_norm", "instance_norm", "layer_norm",
-           "layer_norm_backward_quantized", "layer_norm_quantized", "log_softmax", "rms_norm",
+           "layer_norm_backward_quantized", "layer_norm_quantized", "log_softmax",
+           "quantize_columns", "rms_norm",
            "rms_norm_backward_quantized", "rms_norm_quantized", "rms_norm_rope", "softmax",
            "swiglu"]
 

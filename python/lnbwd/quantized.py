@@ -9,10 +9,11 @@ multiplies float8 calls them in the two passes of an autograd.Function.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,17 +24,20 @@ from .native import ELEMENT_NAMES
 from .operations import ELEMENTS
 from .regions_op import raw_region, register_row_program
 from .row_evaluation import evaluate
-from .rowprogram import Builder, Input, Output, RowProgram
+from .rowprogram import OUTPUT_KINDS, Builder, Input, Output, RowProgram
 from .spec import rows_hint
 
 __all__ = ["Quantized", "layer_norm_backward_quantized", "layer_norm_quantized",
-           "rms_norm_backward_quantized", "rms_norm_quantized"]
+           "quantize_columns", "rms_norm_backward_quantized", "rms_norm_quantized"]
 
 FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values()
           if element.use == "float8" and element.fraction]
 """The types of float8."""
 
 _Block = Literal["mx"] | int | None
+_Parts = tuple[tuple[int, ...], ...]
+_Types = tuple[tuple[str, str, str], ...]
+_Made = tuple[str, RowProgram, tuple[str, ...]]
 
 BLOCKS = (None, "mx", 128)
 """What a scale may be of: a row, 32 elements, with powers of two, or 128 elements."""
@@ -55,6 +59,7 @@ class Quantized(NamedTuple):
         mean, rstd: of a forward pass, the rows' statistics ``[..., 1]``, float32; mean of layer
             norm alone.
         weight, bias: the gradients with respect to these, float32; of a forward pass None.
+        columns: the same values in blocks of rows, transposed, where they were asked for.
     """
 
     data: Tensor
@@ -65,14 +70,27 @@ class Quantized(NamedTuple):
     rstd: Tensor | None = None
     weight: Tensor | None = None
     bias: Tensor | None = None
+    columns: Quantized | None = None
+
+
+def _placed(output: Output, parts: _Parts) -> Output:
+    """An output whose elements lie as ``parts`` say; as it is where that is their order."""
+    parts = tuple(part for part in parts if part[1] > 1)
+    if sorted(parts) == sorted(parts, key=lambda part: part[2]):
+        return output
+    return dataclasses.replace(output, kind="part", block=1, parts=parts)
 
 
 class _Program:
     """A row program that is being written, and the names of its operands."""
 
-    def __init__(self, length: int, types: Sequence[tuple[str, str, str]]) -> None:
+    def __init__(self, length: int, types: Sequence[tuple[str, str, str]],
+                 kinds: dict[str, tuple[str, _Parts]] | None = None) -> None:
+        """``kinds``: what kinds of inputs are to the program, where they are others."""
         self.b = Builder(length)
-        self.inputs = [Input(kind, dtype) for _, kind, dtype in types]
+        changed = kinds or {}
+        self.inputs = [Input(found[0], dtype, found[1]) if (found := changed.get(kind)) else
+                       Input(kind, dtype) for _, kind, dtype in types]
         self.values = {name: self.b.add("input", place) for place, (name, _, _) in enumerate(types)}
         self.outputs: dict[str, Output] = {}
 
@@ -81,9 +99,21 @@ class _Program:
         return self.b.add(name, *(self.b.constant(o) if isinstance(o, float) else o
                                   for o in operands))
 
-    def quantize(self, row: int, dtype: str, block: _Block) -> None:
+    def sum(self) -> int:
+        """The input, with the residual if there is one."""
+        x = self.values["input"]
+        return self.add("add", x, self.values["residual"]) if "residual" in self.values else x
+
+    def scaled(self, y: int) -> int:
+        """A normalised row with its weight and bias, where there are some."""
+        if "weight" in self.values:
+            y = self.add("mul", y, self.values["weight"])
+        return self.add("add", y, self.values["bias"]) if "bias" in self.values else y
+
+    def quantize(self, row: int, dtype: str, block: _Block, parts: _Parts = (),
+                 scale_parts: _Parts = ()) -> None:
         """Rounds a row to float8, times the factor that is given or that its largest magnitude, or
-        that of each block, asks for."""
+        that of each block, asks for. With parts, the row and the scales lie as these say."""
         most = float(torch.finfo(getattr(torch, ELEMENTS[dtype].torch)).max)
         size, magnitude = 32 if block == "mx" else block, self.add("abs", row)
         amax = (self.add("row_max", magnitude) if size is None
@@ -97,36 +127,33 @@ class _Program:
             # A sum with 0, or with NaN where the scale is NaN.
             factor = self.add("add", self.add("power_inverse", scale),
                               self.add("sub", scale, scale))
-            self.outputs["scale"] = Output("row", "f8E8M0FNU", scale, 32)
+            self.outputs["scale"] = _placed(Output("row", "f8E8M0FNU", scale, 32), scale_parts)
         elif size is not None:
             factor = self.add("div", most, self.add("max", amax, _LEAST))
             self.outputs["scale"] = Output("row", "f32", self.add("div", 1.0, factor), size)
         elif factor is None:
             factor = self.add("div", most, self.add("max", amax, _LEAST))
-            self.outputs["scale"] = Output("scalar", "f32", self.add("div", 1.0, factor))
+            self.outputs["scale"] = _placed(Output("scalar", "f32", self.add("div", 1.0, factor)),
+                                            scale_parts)
         else:
             self.outputs["amax"] = Output("scalar", "f32", amax)
-        self.outputs["data"] = Output("row", dtype, self.add("mul", row, factor))
+        self.outputs["data"] = _placed(Output("row", dtype, self.add("mul", row, factor)), parts)
 
-    def finish(self, rows: int) -> tuple[RowProgram, tuple[str, ...]]:
-        names = sorted(self.outputs, key=lambda name: ("row", "scalar", "column_sum").index(
-            self.outputs[name].kind))
-        program = self.b.finish(None, self.inputs, [self.outputs[name] for name in names])
-        return RowProgram(program.length, None, program.inputs, program.nodes, program.outputs,
-                          expected_rows=rows), tuple(names)
-
-
-_Types = tuple[tuple[str, str, str], ...]
-_Made = tuple[str, RowProgram, tuple[str, ...]]
+    def finish(self, rows: int, *, is_known: bool = False) -> _Made:
+        names = sorted(self.outputs, key=lambda name: OUTPUT_KINDS.index(self.outputs[name].kind))
+        program = self.b.finish(rows if is_known else None, self.inputs,
+                                [self.outputs[name] for name in names])
+        if not is_known:
+            program = dataclasses.replace(program, expected_rows=rows)
+        return register_row_program(program).text, program, tuple(names)
 
 
 @functools.lru_cache(1024)
 def _forward(types: _Types, length: int, rows: int, dtype: str, block: _Block, eps: float,
-             has_mean: bool) -> _Made:
+             has_mean: bool, is_swizzled: bool) -> _Made:
     p = _Program(length, types)
-    x = p.values["input"]
+    x = p.sum()
     if "residual" in p.values:
-        x = p.add("add", x, p.values["residual"])
         p.outputs["sum"] = Output("row", types[0][2], x)
     if has_mean:
         mean = p.b.mean(x)
@@ -134,14 +161,52 @@ def _forward(types: _Types, length: int, rows: int, dtype: str, block: _Block, e
         x = p.add("sub", x, mean)
     rstd = p.add("rsqrt", p.add("add", p.b.mean(p.add("mul", x, x)), eps))
     p.outputs["rstd"] = Output("scalar", "f32", rstd)
-    y = p.add("mul", x, rstd)
-    if "weight" in p.values:
-        y = p.add("mul", y, p.values["weight"])
-    if "bias" in p.values:
-        y = p.add("add", y, p.values["bias"])
-    p.quantize(y, dtype, block)
-    program, names = p.finish(rows)
-    return register_row_program(program).text, program, names
+    p.quantize(p.scaled(p.add("mul", x, rstd)), dtype, block,
+               scale_parts=_swizzle(rows, length // 32, 32, length) if is_swizzled else ())
+    return p.finish(rows, is_known=is_swizzled)
+
+
+@functools.lru_cache(1024)
+def _columns(types: _Types, length: int, rows: int, dtype: str, block: _Block,
+             is_swizzled: bool) -> _Made:
+    """Blocks of rows: a row of the program is a column of 64 or of 128 rows, and the next row that
+    of the next column, so that lanes read neighbours. No number of rows is left open, since where
+    something lies depends on it."""
+    size = 32 if block == "mx" else 128
+    tile = 64 if block == "mx" else 128
+    across, step = (tile, length), tile * length
+    is_one = rows == tile
+    p = _Program(tile, types, {
+        "row": ("part", ((step, rows // tile, step), (*across, 1), (1, tile, length))),
+        "scalar": ("column", ()) if is_one else ("part", ((step, rows // tile, tile),
+                                                          (1, tile, 1))),
+        "column": ("scalar", ()) if is_one else ("part", (across,))})
+    x = p.sum()
+    if "mean" in p.values:
+        x = p.add("sub", x, p.values["mean"])
+    if "rstd" in p.values:
+        x = p.add("mul", x, p.values["rstd"])
+    blocks = rows // size
+    scale_parts = (_swizzle(length, blocks, size, tile) if is_swizzled else
+                   ((step, rows // tile, tile // size), (*across, blocks), (size, tile // size, 1)))
+    p.quantize(p.scaled(x), dtype, "mx" if block == "mx" else None,
+               ((step, rows // tile, tile), (*across, rows), (1, tile, 1)), scale_parts)
+    return p.finish(rows * length // tile, is_known=True)
+
+
+def _swizzle(count: int, blocks: int, size: int, row: int) -> _Parts:
+    """Where the scale of block b of row r lies of ``count`` rows of ``blocks``, in the order of
+    cuBLASLt's block scales: tiles of 128 rows and 4 blocks, row r of a tile at 16 (r mod 32) +
+    4 (r / 32). Rows are ``row`` elements apart, and blocks as well from one row to the next where
+    a row has but some of them."""
+    inner = min(row // size, 4)
+    parts = [(size, inner, 1)]
+    if row // size > 4:
+        parts.append((size * 4, blocks // 4, 512))
+    parts += [(row, 32, 16), (row * 32, 4, 4), (row * 128, count // 128, blocks // 4 * 512)]
+    if row // size < 4:
+        parts += [(row * count, 4 // inner, inner), (row * count * 4 // inner, blocks // 4, 512)]
+    return tuple(parts)
 
 
 @functools.lru_cache(1024)
@@ -160,8 +225,7 @@ def _backward(types: _Types, length: int, rows: int, dtype: str, block: _Block, 
     if has_sum:
         p.outputs["sum"] = Output("row", types[0][2], dx)
     p.quantize(dx, dtype, block)
-    program, names = p.finish(rows)
-    return register_row_program(program).text, program, names
+    return p.finish(rows)
 
 
 def _run(make: functools._lru_cache_wrapper[_Made],
@@ -172,19 +236,29 @@ def _run(make: functools._lru_cache_wrapper[_Made],
     first = next(iter(given.values()))[1]
     length = first.shape[-1]
     rows = first.numel() // length
-    text, program, names = make(
-        tuple((name, kind, ELEMENT_NAMES[t.dtype]) for name, (kind, t) in given.items()), length,
-        rows_hint(rows), ELEMENT_NAMES[dtype], block, *options)
+    types = tuple((name, kind, ELEMENT_NAMES[t.dtype]) for name, (kind, t) in given.items())
     tensors = [t for _, t in given.values()]
-    outputs = (evaluate(program, tensors) if first.is_cpu and falls_back("lnbwd.functional") else
-               raw_region(tensors, text))
-    results = dict(zip(names, outputs, strict=True))
+
+    def run(made: _Made) -> dict[str, Any]:
+        text, program, names = made
+        outputs = (evaluate(program, tensors) if first.is_cpu and falls_back("lnbwd.functional")
+                   else raw_region(tensors, text))
+        return dict(zip(names, outputs, strict=True))
+
+    if make is _columns:
+        results = run(_columns(types, length, rows, ELEMENT_NAMES[dtype], block, *options))
+        scale = results["scale"]
+        return Quantized(results["data"].view(length, rows),
+                         scale if options[0] else scale.view(length, -1))
+    is_known = make is _forward and options[-1]
+    results = run(make(types, length, rows if is_known else rows_hint(rows), ELEMENT_NAMES[dtype],
+                       block, *options))
     for name, output in results.items():
         if name in ("data", "sum"):
             results[name] = output.view(first.shape)
         elif name == "amax":
             results[name] = output.amax()
-        elif name in ("scale", "mean", "rstd"):
+        elif name in ("scale", "mean", "rstd") and not (name == "scale" and is_known):
             results[name] = output.view(*first.shape[:-1], output.numel() // rows)
     return Quantized(**results)
 
@@ -218,11 +292,61 @@ def _check(name: str, x: Tensor, rows: dict[str, Tensor | None], columns: dict[s
                          f"got {list(x.shape)}; pad the rows, or leave block out")
 
 
+def _check_layout(x: Tensor, block: _Block, columns: bool, swizzled: bool) -> None:
+    length = x.shape[-1]
+    rows = x.numel() // length
+    if swizzled and (block != "mx" or length % 128 or rows % 128):
+        raise ValueError("swizzled: expected block='mx', and rows and elements of them in "
+                         f"multiples of 128, got {rows} rows of {length} with block={block!r}")
+    size = 64 if block == "mx" else 128
+    if columns and (block is None or rows % size):
+        raise ValueError(f"columns: expected a block and a multiple of {size} rows, got {rows} "
+                         f"rows with block={block!r}")
+
+
+def _norm(operands: dict[str, tuple[str, Tensor | None]], dtype: torch.dtype, block: _Block,
+          eps: float, has_mean: bool, columns: bool, swizzled: bool) -> Quantized:
+    """A norm along the rows and, of the same values, down the columns."""
+    x = operands["input"][1]
+    assert x is not None
+    _check_layout(x, block, columns, swizzled)
+    result = _run(_forward, operands, dtype, block, eps, has_mean, swizzled)
+    if not columns:
+        return result
+    statistics = {"mean": ("scalar", result.mean), "rstd": ("scalar", result.rstd)}
+    return result._replace(columns=_run(_columns, operands | statistics, dtype, block, swizzled))
+
+
+def quantize_columns(input: Tensor, *, dtype: torch.dtype = torch.float8_e4m3fn,
+                     block: Literal["mx"] | int = "mx", swizzled: bool = False) -> Quantized:
+    """Quantises a tensor in blocks of rows, and transposes it: what the product that gives a
+    weight's gradient wants of its operands.
+
+    Args:
+        input: ``[..., N]``, M rows in all, float16, bfloat16 or float32.
+        dtype: a type of float8.
+        block: "mx": of 32 rows, of which M has a multiple of 64; 128: of 128 rows.
+        swizzled: as of :func:`rms_norm_quantized`.
+
+    Returns:
+        A :class:`Quantized` of ``data``, ``[N, M]``, and ``scale``, ``[N, M / block]``. There is a
+        kernel for each number of rows.
+
+    Raises:
+        TypeError, ValueError: an argument has a wrong type, shape or device; the message names it.
+    """
+    _check("input", input, {}, {}, {}, dtype, None, None)
+    if block not in BLOCKS[1:]:
+        raise ValueError(f"block: expected 'mx' or 128, got {block!r}")
+    _check_layout(input, block, True, swizzled)
+    return _run(_columns, {"input": ("row", input)}, dtype, block, swizzled)
+
+
 def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float = 1e-6, *,
                        residual: Tensor | None = None,
                        dtype: torch.dtype = torch.float8_e4m3fn,
-                       factor: Tensor | None = None,
-                       block: _Block = None) -> Quantized:
+                       factor: Tensor | None = None, block: _Block = None,
+                       columns: bool = False, swizzled: bool = False) -> Quantized:
     """RMSNorm of ``input + residual`` over the last dimension, quantised to float8.
 
     The norm is computed in float32 and rounded once, to float8. Its values are multiplied by
@@ -241,6 +365,10 @@ def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float =
         block: 128: a factor for each 128 elements, by the same formula; "mx": for each 32 elements
             a scale that is a power of two (``torch.float8_e8m0fnu``), the largest one of amax over
             that of most, as the OCP's MX formats have it (mxfp8).
+        columns: whether the values are also quantised in blocks of rows, with a block alone, by a
+            second kernel: as of :func:`quantize_columns`.
+        swizzled: whether scales of "mx" are in the order of cuBLASLt and CUTLASS, tiles of 128x4;
+            then ``scale`` has one dimension. There are whole tiles.
 
     Returns:
         A :class:`Quantized`; no gradient flows through it.
@@ -250,16 +378,16 @@ def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float =
         LnbwdError: the compiler refuses the row length on this device.
     """
     _check("input", input, {"residual": residual}, {"weight": weight}, {}, dtype, factor, block)
-    return _run(_forward, {
+    return _norm({
         "input": ("row", input), "residual": ("row", residual), "weight": ("column", weight),
-        "factor": ("number", factor)}, dtype, block, check_eps(eps), False)
+        "factor": ("number", factor)}, dtype, block, check_eps(eps), False, columns, swizzled)
 
 
 def layer_norm_quantized(input: Tensor, weight: Tensor | None = None, bias: Tensor | None = None,
                          eps: float = 1e-5, *, residual: Tensor | None = None,
                          dtype: torch.dtype = torch.float8_e4m3fn,
-                         factor: Tensor | None = None,
-                       block: _Block = None) -> Quantized:
+                         factor: Tensor | None = None, block: _Block = None,
+                         columns: bool = False, swizzled: bool = False) -> Quantized:
     """LayerNorm of ``input + residual``, quantised; otherwise as :func:`rms_norm_quantized`.
 
     Args:
@@ -267,9 +395,10 @@ def layer_norm_quantized(input: Tensor, weight: Tensor | None = None, bias: Tens
     """
     _check("input", input, {"residual": residual}, {"weight": weight, "bias": bias}, {}, dtype,
            factor, block)
-    return _run(_forward, {
+    return _norm({
         "input": ("row", input), "residual": ("row", residual), "weight": ("column", weight),
-        "bias": ("column", bias), "factor": ("number", factor)}, dtype, block, check_eps(eps), True)
+        "bias": ("column", bias), "factor": ("number", factor)}, dtype, block, check_eps(eps), True,
+        columns, swizzled)
 
 
 def rms_norm_backward_quantized(grad: Tensor, input: Tensor, rstd: Tensor,

@@ -102,7 +102,9 @@ class Operand:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"kind: expected {', '.join(KINDS)}, got {self.kind!r}")
-        allowed = [dtype for name, dtype in native.TYPES.items() if ELEMENTS[name].is_of(self.dims)]
+        # A row block that does not lie in its order is a column to a launch.
+        allowed = [dtype for name, dtype in native.TYPES.items() if ELEMENTS[name].is_of(self.dims)
+                   or (self.kind == "column" and ELEMENTS[name].use == "float8")]
         if self.dtype not in allowed:
             names = ", ".join(str(dtype).removeprefix("torch.") for dtype in allowed)
             remedy = ": masks are row blocks" if self.dtype == torch.bool else ""

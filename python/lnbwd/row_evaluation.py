@@ -109,6 +109,15 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
         elif output.kind == "group_sum":
             value = value.expand(rows, program.length).reshape(
                 groups, rows // max(groups, 1), program.length).sum(1)
+        elif output.kind == "part":
+            # The first element of each block is that of which the indices along others are 0.
+            count = rows * program.length if output.is_row(program.length) else rows
+            value = value.expand(rows, count // rows).reshape(-1)
+            index = torch.arange(output.row_length(program.length), device=value.device)
+            element = torch.zeros_like(index)
+            for distance, size, stride in output.parts:
+                element = element + index // stride % size * distance
+            value = value[element // (rows * program.length // count)]
         elif output.kind == "row":
             value = value.expand(rows, program.length)[:, ::output.block].contiguous()
             if output.is_strided:

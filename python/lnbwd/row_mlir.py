@@ -353,7 +353,7 @@ class _Writer:
 
     def kind(self, value: Input | Output) -> str:
         """The kind of which a part is one to the compiler, which orders operands by kinds."""
-        if not isinstance(value, Input) or not value.parts:
+        if not value.parts:
             return value.kind
         length = self.program.length
         if not value.is_row(length):
@@ -376,8 +376,9 @@ class _Writer:
             if program.nodes[index][0] not in ("constant", "index"):
                 self.names[index] = self.node(index)
         results, types = [], []
-        for output in program.outputs:
-            is_row = output.dims.has_columns
+        # In the order of their kinds to the compiler.
+        for output in (o for k in OUTPUT_KINDS for o in program.outputs if self.kind(o) == k):
+            is_row = output.is_row(program.length)
             dtype = "f32" if output.kind in SUM_KINDS else output.dtype
             results.append(self.value(output.value, is_row) if dtype == "f32"
                            else self.rounded(output.value, dtype, is_row))
@@ -387,8 +388,9 @@ class _Writer:
         arguments = ", ".join(
             f"%in{i}: {self.argument(v)}" for wanted in INPUT_KINDS
             for i, v in enumerate(program.inputs) if self.kind(v) == wanted)
-        ordered = [i for wanted in INPUT_KINDS for i in inputs if self.kind(i[2]) == wanted]
-        names = ", ".join(f'"{name[1:]}"' for name, _, _ in ordered + outputs)
+        ordered = [value for values, order in ((inputs, INPUT_KINDS), (outputs, OUTPUT_KINDS))
+                   for wanted in order for value in values if self.kind(value[2]) == wanted]
+        names = ", ".join(f'"{name[1:]}"' for name, _, _ in ordered)
         name = program.name()
         return "\n".join([
             f"func.func @{name}({signature}) {{",

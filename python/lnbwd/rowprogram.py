@@ -105,7 +105,8 @@ class Output:
     sum of ``value``, a row, over all rows, or "group_sum" [B, N], the sums over the rows of each of
     B groups; ``dtype`` its type, as that of an input; ``value`` the index of a node, a condition if
     the output is a mask. A "row" may have one number for each ``block`` elements, the first of
-    these, [M, N / block], or its elements in another order: ``parts`` are those of an input."""
+    these, [M, N / block], or its elements in another order: ``parts`` are those of an input. A
+    "part" has all elements of a row block, or all rows, or of each the first of its blocks."""
 
     kind: str
     dtype: str
@@ -122,6 +123,12 @@ class Output:
     def dims(self) -> Kind:
         """The dimensions that it has."""
         return KINDS[KIND_NAMES[self.kind]]
+
+    def is_row(self, length: int) -> bool:
+        """Whether it differs along a row of ``length`` elements."""
+        if self.parts:
+            return any(part[0] < length for part in self.parts)
+        return self.dims.has_columns
 
     def row_length(self, length: int) -> int:
         """The elements that it has for each row of its own; of a strided one, all."""
@@ -141,7 +148,7 @@ INPUT_KINDS = ("row", "repeated_row", "column", "group_column", "scalar", "repea
                "group_scalar", "number", "part", "lead", "table")
 """Kinds of inputs, in the order in which a program has them."""
 
-OUTPUT_KINDS = ("row", "scalar", "column_sum", "group_sum")
+OUTPUT_KINDS = ("row", "scalar", "column_sum", "group_sum", "part")
 """Kinds of outputs, in the order in which a program has them."""
 
 SUM_KINDS = ("column_sum", "group_sum")

@@ -289,3 +289,66 @@ def test_norms_have_scales_of_blocks(block):
         error = 0.13 if block == "mx" else 0.51 * step
         torch.testing.assert_close(values.flatten(-2), wanted, rtol=error,
                                    atol=1e-3 * float(wanted.abs().max()))
+
+
+def swizzled(scale: torch.Tensor) -> torch.Tensor:
+    """torchao's to_blocked, of whole tiles."""
+    rows, columns = scale.shape
+    blocks = scale.view(rows // 128, 128, columns // 4, 4).permute(0, 2, 1, 3)
+    return blocks.reshape(-1, 4, 32, 4).transpose(1, 2).reshape(-1)
+
+
+CHIPS = ["gfx942", "gfx950", "gfx1100", "gfx1201"]
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2fnuz])
+def test_blocks_of_rows_are_transposed(chip, dtype):
+    """Blocks down the columns, with hard numbers among them."""
+    x = block_rows(192).t().contiguous()
+    most = {torch.float8_e4m3fn: 448.0, torch.float8_e5m2fnuz: 57344.0}[dtype]
+    with lnbwd.simulate(chip):
+        mx = lnbwd.functional.quantize_columns(x, dtype=dtype)
+        wide = lnbwd.functional.quantize_columns(made(256, 33), dtype=dtype, block=128)
+    assert most == torch.finfo(dtype).max
+    data, code = mx_reference(x.t().contiguous(), dtype)
+    assert same(mx.data, data)
+    assert torch.equal(mx.scale.view(torch.uint8), code)
+    data, scale, _ = reference(made(256, 33).t().contiguous().unflatten(-1, (-1, 128)), dtype, None)
+    assert same(wide.data, data.flatten(1))
+    torch.testing.assert_close(wide.scale, scale[..., 0], rtol=0, atol=0)
+
+
+# One tile and several of rows, and of scales along and down.
+@pytest.mark.parametrize("rows, length", [(64, 96), (128, 256), (256, 512)])
+@pytest.mark.parametrize("has_mean", [False, True])
+@pytest.mark.parametrize("chip", CHIPS)
+def test_norms_are_quantised_both_ways(chip, rows, length, has_mean):
+    x, residual = made(rows, length).bfloat16(), made(rows, length, seed=1).bfloat16()
+    weight, is_swizzled = made(length, seed=2), rows % 128 == 0
+    norm = (lnbwd.functional.layer_norm_quantized if has_mean else
+            lnbwd.functional.rms_norm_quantized)
+    with lnbwd.simulate(chip):
+        result = norm(x.view(2, -1, length), weight, residual=residual.view(2, -1, length),
+                      block="mx", columns=True, swizzled=is_swizzled)
+    y = x.float() + residual.float()
+    if has_mean:
+        y = y - result.mean.view(-1, 1)
+    y = y * result.rstd.view(-1, 1) * weight
+    for found, values in ((result, y), (result.columns, y.t().contiguous())):
+        data, code = mx_reference(values, torch.float8_e4m3fn)
+        assert same(found.data.flatten(0, -2), data)
+        code = swizzled(code) if is_swizzled else code.view(found.scale.shape)
+        assert torch.equal(found.scale.view(torch.uint8), code)
+
+
+@pytest.mark.parametrize("shape, options, message", [
+    ((64, 256), {"block": "mx", "swizzled": True}, "swizzled: .* multiples of 128, got 64 rows"),
+    ((128, 256), {"block": 128, "swizzled": True}, "swizzled: expected block='mx'"),
+    ((96, 256), {"block": "mx", "columns": True}, "columns: .* multiple of 64 rows, got 96"),
+    ((128, 256), {"columns": True}, "columns: expected a block")])
+def test_wrong_layouts_are_named(shape, options, message):
+    with lnbwd.simulate("gfx942"), pytest.raises(ValueError, match=message):
+        lnbwd.functional.rms_norm_quantized(made(*shape), **options)
+    with pytest.raises(ValueError, match="block: expected 'mx' or 128, got None"):
+        lnbwd.functional.quantize_columns(made(128, 64), block=None)
