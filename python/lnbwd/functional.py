@@ -23,6 +23,8 @@ from .operators import transforms_are_active
 from .ops import NORMS, Norm, Refused, convert_parameter
 from .quantized import (
     Quantized,
+    glu_backward_quantized,
+    glu_quantized,
     layer_norm_backward_quantized,
     layer_norm_quantized,
     quantize_columns,
@@ -32,9 +34,9 @@ from .quantized import (
 from .row_functions import Columns, Parts, Rows, Scalars, Seed, part_dims, rowwise, uniform
 
 __all__ = ["Quantized", "batch_norm", "cross_entropy", "dropout_add_layer_norm",
-           "dropout_add_rms_norm", "geglu", "group_norm", "instance_norm", "layer_norm",
-           "layer_norm_backward_quantized", "layer_norm_quantized", "log_softmax",
-           "quantize_columns", "rms_norm",
+           "dropout_add_rms_norm", "geglu", "glu_backward_quantized", "glu_quantized",
+           "group_norm", "instance_norm", "layer_norm", "layer_norm_backward_quantized",
+           "layer_norm_quantized", "log_softmax", "quantize_columns", "rms_norm",
            "rms_norm_backward_quantized", "rms_norm_quantized", "rms_norm_rope", "softmax",
            "swiglu"]
 

@@ -27,8 +27,9 @@ from .row_evaluation import evaluate
 from .rowprogram import OUTPUT_KINDS, Builder, Input, Output, RowProgram
 from .spec import rows_hint
 
-__all__ = ["Quantized", "layer_norm_backward_quantized", "layer_norm_quantized",
-           "quantize_columns", "rms_norm_backward_quantized", "rms_norm_quantized"]
+__all__ = ["Quantized", "glu_backward_quantized", "glu_quantized", "layer_norm_backward_quantized",
+           "layer_norm_quantized", "quantize_columns", "rms_norm_backward_quantized",
+           "rms_norm_quantized"]
 
 FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values()
           if element.use == "float8" and element.fraction]
@@ -60,6 +61,7 @@ class Quantized(NamedTuple):
             norm alone.
         weight, bias: the gradients with respect to these, float32; of a forward pass None.
         columns: the same values in blocks of rows, transposed, where they were asked for.
+        up: of a gated unit's gradient, that with respect to ``up``; the others are of ``gate``.
     """
 
     data: Tensor
@@ -71,6 +73,7 @@ class Quantized(NamedTuple):
     weight: Tensor | None = None
     bias: Tensor | None = None
     columns: Quantized | None = None
+    up: Quantized | None = None
 
 
 def _placed(output: Output, parts: _Parts) -> Output:
@@ -111,7 +114,7 @@ class _Program:
         return self.add("add", y, self.values["bias"]) if "bias" in self.values else y
 
     def quantize(self, row: int, dtype: str, block: _Block, parts: _Parts = (),
-                 scale_parts: _Parts = ()) -> None:
+                 scale_parts: _Parts = (), prefix: str = "") -> None:
         """Rounds a row to float8, times the factor that is given or that its largest magnitude, or
         that of each block, asks for. With parts, the row and the scales lie as these say."""
         most = float(torch.finfo(getattr(torch, ELEMENTS[dtype].torch)).max)
@@ -119,6 +122,7 @@ class _Program:
         amax = (self.add("row_max", magnitude) if size is None
                 else self.b.add("block_max", magnitude, size))
         factor = self.values.get("factor")
+        is_given = factor is not None
         if block == "mx":
             # The largest's power of two is the largest number's after it is divided.
             exponent = math.frexp(most)[1] - 1
@@ -127,17 +131,57 @@ class _Program:
             # A sum with 0, or with NaN where the scale is NaN.
             factor = self.add("add", self.add("power_inverse", scale),
                               self.add("sub", scale, scale))
-            self.outputs["scale"] = _placed(Output("row", "f8E8M0FNU", scale, 32), scale_parts)
+            written = Output("row", "f8E8M0FNU", scale, 32)
         elif size is not None:
             factor = self.add("div", most, self.add("max", amax, _LEAST))
-            self.outputs["scale"] = Output("row", "f32", self.add("div", 1.0, factor), size)
+            written = Output("row", "f32", self.add("div", 1.0, factor), size)
         elif factor is None:
             factor = self.add("div", most, self.add("max", amax, _LEAST))
-            self.outputs["scale"] = _placed(Output("scalar", "f32", self.add("div", 1.0, factor)),
-                                            scale_parts)
+            written = Output("scalar", "f32", self.add("div", 1.0, factor))
         else:
-            self.outputs["amax"] = Output("scalar", "f32", amax)
-        self.outputs["data"] = _placed(Output("row", dtype, self.add("mul", row, factor)), parts)
+            written = Output("scalar", "f32", amax)
+        self.outputs[prefix + ("amax" if is_given else "scale")] = _placed(written, scale_parts)
+        value = self.add("mul", row, factor)
+        if "seed" in self.values:
+            value = self.rounded_by_chance(value, dtype, most)
+        self.outputs[prefix + "data"] = _placed(Output("row", dtype, value), parts)
+
+    def rounded_by_chance(self, value: int, dtype: str, most: float) -> int:
+        """A neighbour in float8, the upper one as likely as the value is near it."""
+        element = ELEMENTS[dtype]
+        value = self.add("max", self.add("min", value, most), -most)
+        power = self.add("max", self.b.add("round", self.add("abs", value), "f8E8M0FNU"),
+                         2.0 ** (1 - element.bias))
+        # In steps of the format: exact, as what follows.
+        steps = self.add("mul", self.add("mul", value, self.add("power_inverse", power)),
+                         2.0 ** element.fraction)
+        low = self.add("floor", steps)
+        is_up = self.add("lt", self.add("random", self.values["seed"]),
+                         self.add("sub", steps, low))
+        steps = self.add("add", low, self.add("select", is_up, 1.0, 0.0))
+        return self.add("mul", self.add("mul", steps, 2.0 ** -element.fraction), power)
+
+    def gated(self, activation: str) -> dict[str, int]:
+        """The values of a gated unit, or where there is a gradient of its result, the gradients of
+        both its inputs, by what their outputs' names begin with."""
+        gate, up = self.values["gate"], self.values["up"]
+        if activation == "silu":
+            part = self.add("div", 1.0, self.add("add", self.add("exp", self.add("neg", gate)),
+                                                 1.0))
+            value = self.add("mul", gate, part)
+            slope = self.add("add", self.add("mul", value, self.add("sub", 1.0, part)), part)
+        else:
+            part = self.add("mul", self.add("add", self.add("erf", self.add(
+                "mul", gate, math.sqrt(0.5))), 1.0), 0.5)
+            value = self.add("mul", gate, part)
+            bell = self.add("exp", self.add("mul", self.add("mul", gate, gate), -0.5))
+            slope = self.add("add", self.add("mul", gate, self.add(
+                "mul", bell, 1 / math.sqrt(2 * math.pi))), part)
+        if "grad" not in self.values:
+            return {"": self.add("mul", value, up)}
+        grad = self.values["grad"]
+        return {"": self.add("mul", self.add("mul", grad, up), slope),
+                "up_": self.add("mul", grad, value)}
 
     def finish(self, rows: int, *, is_known: bool = False) -> _Made:
         names = sorted(self.outputs, key=lambda name: OUTPUT_KINDS.index(self.outputs[name].kind))
@@ -167,8 +211,8 @@ def _forward(types: _Types, length: int, rows: int, dtype: str, block: _Block, e
 
 
 @functools.lru_cache(1024)
-def _columns(types: _Types, length: int, rows: int, dtype: str, block: _Block,
-             is_swizzled: bool) -> _Made:
+def _columns(types: _Types, length: int, rows: int, dtype: str, block: _Block, is_swizzled: bool,
+             activation: str = "") -> _Made:
     """Blocks of rows: a row of the program is a column of 64 or of 128 rows, and the next row that
     of the next column, so that lanes read neighbours. No number of rows is left open, since where
     something lies depends on it."""
@@ -181,16 +225,21 @@ def _columns(types: _Types, length: int, rows: int, dtype: str, block: _Block,
         "scalar": ("column", ()) if is_one else ("part", ((step, rows // tile, tile),
                                                           (1, tile, 1))),
         "column": ("scalar", ()) if is_one else ("part", (across,))})
-    x = p.sum()
-    if "mean" in p.values:
-        x = p.add("sub", x, p.values["mean"])
-    if "rstd" in p.values:
-        x = p.add("mul", x, p.values["rstd"])
+    if activation:
+        values = p.gated(activation)
+    else:
+        x = p.sum()
+        if "mean" in p.values:
+            x = p.add("sub", x, p.values["mean"])
+        if "rstd" in p.values:
+            x = p.add("mul", x, p.values["rstd"])
+        values = {"": p.scaled(x)}
     blocks = rows // size
     scale_parts = (_swizzle(length, blocks, size, tile) if is_swizzled else
                    ((step, rows // tile, tile // size), (*across, blocks), (size, tile // size, 1)))
-    p.quantize(p.scaled(x), dtype, "mx" if block == "mx" else None,
-               ((step, rows // tile, tile), (*across, rows), (1, tile, 1)), scale_parts)
+    for prefix, value in values.items():
+        p.quantize(value, dtype, "mx" if block == "mx" else None,
+                   ((step, rows // tile, tile), (*across, rows), (1, tile, 1)), scale_parts, prefix)
     return p.finish(rows * length // tile, is_known=True)
 
 
@@ -207,6 +256,16 @@ def _swizzle(count: int, blocks: int, size: int, row: int) -> _Parts:
     if row // size < 4:
         parts += [(row * count, 4 // inner, inner), (row * count * 4 // inner, blocks // 4, 512)]
     return tuple(parts)
+
+
+@functools.lru_cache(1024)
+def _glu(types: _Types, length: int, rows: int, dtype: str, block: _Block, activation: str,
+         is_swizzled: bool) -> _Made:
+    p = _Program(length, types)
+    for prefix, value in p.gated(activation).items():
+        p.quantize(value, dtype, block, prefix=prefix,
+                   scale_parts=_swizzle(rows, length // 32, 32, length) if is_swizzled else ())
+    return p.finish(rows, is_known=is_swizzled)
 
 
 @functools.lru_cache(1024)
@@ -230,7 +289,7 @@ def _backward(types: _Types, length: int, rows: int, dtype: str, block: _Block, 
 
 def _run(make: functools._lru_cache_wrapper[_Made],
          operands: dict[str, tuple[str, Tensor | None]], dtype: torch.dtype,
-         block: _Block, *options: float | bool) -> Quantized:
+         block: _Block, *options: float | str) -> Quantized:
     """Runs a program on its operands, of which each has a kind."""
     given = {name: (kind, t.detach()) for name, (kind, t) in operands.items() if t is not None}
     first = next(iter(given.values()))[1]
@@ -245,27 +304,28 @@ def _run(make: functools._lru_cache_wrapper[_Made],
                    else raw_region(tensors, text))
         return dict(zip(names, outputs, strict=True))
 
-    if make is _columns:
-        results = run(_columns(types, length, rows, ELEMENT_NAMES[dtype], block, *options))
-        scale = results["scale"]
-        return Quantized(results["data"].view(length, rows),
-                         scale if options[0] else scale.view(length, -1))
-    is_known = make is _forward and options[-1]
+    is_known = make is _columns or (make is not _backward and bool(options[-1]))
     results = run(make(types, length, rows if is_known else rows_hint(rows), ELEMENT_NAMES[dtype],
                        block, *options))
+    shape = first.shape
+    if make is _columns:
+        is_known, shape, rows = bool(options[0]), torch.Size((length, rows)), length
     for name, output in results.items():
-        if name in ("data", "sum"):
-            results[name] = output.view(first.shape)
-        elif name == "amax":
+        kind = name.removeprefix("up_")
+        if kind in ("data", "sum"):
+            results[name] = output.view(shape)
+        elif kind == "amax":
             results[name] = output.amax()
-        elif name in ("scale", "mean", "rstd") and not (name == "scale" and is_known):
-            results[name] = output.view(*first.shape[:-1], output.numel() // rows)
-    return Quantized(**results)
+        elif kind in ("scale", "mean", "rstd") and not (kind == "scale" and is_known):
+            results[name] = output.view(*shape[:-1], output.numel() // rows)
+    up = {name.removeprefix("up_"): results.pop(name) for name in list(results)
+          if name.startswith("up_")}
+    return Quantized(**results, up=Quantized(**up) if up else None)
 
 
 def _check(name: str, x: Tensor, rows: dict[str, Tensor | None], columns: dict[str, Tensor | None],
            scalars: dict[str, Tensor | None], dtype: torch.dtype, factor: Tensor | None,
-           block: _Block) -> None:
+           block: _Block, seed: Tensor | None = None) -> None:
     """Raises TypeError or ValueError for arguments that do not fit together."""
     check_dense(name, x, KERNEL_TYPES)
     if x.dim() == 0 or x.numel() == 0:
@@ -283,6 +343,8 @@ def _check(name: str, x: Tensor, rows: dict[str, Tensor | None], columns: dict[s
         raise TypeError(f"dtype: expected {names}, got {dtype}")
     if factor is not None:
         check_parameter("factor", factor, [], name, x, [torch.float32], " (one number)")
+    if seed is not None:
+        check_parameter("seed", seed, [], name, x, [torch.int64], " (one number)")
     if block not in BLOCKS or (block is not None and factor is not None):
         raise ValueError("block: expected None, 'mx' or 128, and None with a factor, got "
                          f"{block!r}{' with a factor' if factor is not None else ''}")
@@ -317,6 +379,54 @@ def _norm(operands: dict[str, tuple[str, Tensor | None]], dtype: torch.dtype, bl
     return result._replace(columns=_run(_columns, operands | statistics, dtype, block, swizzled))
 
 
+def _gated(operands: dict[str, Tensor], activation: str, dtype: torch.dtype, factor: Tensor | None,
+           block: _Block, columns: bool, swizzled: bool, seed: Tensor | None) -> Quantized:
+    """A gated unit or its gradient along the rows and, where it is wanted, down the columns."""
+    (name, first), *others = operands.items()
+    _check(name, first, dict(others), {}, {}, dtype, factor, block, seed)
+    if activation not in ("silu", "gelu"):
+        raise ValueError(f"activation: expected 'silu' or 'gelu', got {activation!r}")
+    _check_layout(first, block, columns, swizzled)
+    given: dict[str, tuple[str, Tensor | None]] = {
+        **{other: ("row", value) for other, value in operands.items()},
+        "factor": ("number", factor), "seed": ("number", seed)}
+    result = _run(_glu, given, dtype, block, activation, swizzled)
+    if columns:
+        down = _run(_columns, given, dtype, block, swizzled, activation)
+        result = result._replace(columns=down._replace(up=None), up=result.up and
+                                 result.up._replace(columns=down.up))
+    return result
+
+
+def glu_quantized(gate: Tensor, up: Tensor, activation: Literal["silu", "gelu"] = "silu", *,
+                  dtype: torch.dtype = torch.float8_e4m3fn, factor: Tensor | None = None,
+                  block: _Block = None, columns: bool = False, swizzled: bool = False,
+                  seed: Tensor | None = None) -> Quantized:
+    """``activation(gate) * up``, SwiGLU or GeGLU, quantised.
+
+    Args:
+        gate, up: ``[..., N]``, float16, bfloat16 or float32.
+        activation: "silu", or "gelu" with the error function.
+        dtype, factor, block, columns, swizzled, seed: as of :func:`rms_norm_quantized`.
+
+    Returns, Raises: as :func:`rms_norm_quantized`.
+    """
+    return _gated({"gate": gate, "up": up}, activation, dtype, factor, block, columns, swizzled,
+                  seed)
+
+
+def glu_backward_quantized(grad: Tensor, gate: Tensor, up: Tensor,
+                           activation: Literal["silu", "gelu"] = "silu", *,
+                           dtype: torch.dtype = torch.float8_e5m2, factor: Tensor | None = None,
+                           block: _Block = None, columns: bool = False, swizzled: bool = False,
+                           seed: Tensor | None = None) -> Quantized:
+    """The gradients of :func:`glu_quantized`, straight through its rounding: a :class:`Quantized`
+    of that with respect to ``gate``, in which ``up`` has the other. ``grad`` is that with respect
+    to the values; the rest is as there."""
+    return _gated({"grad": grad, "gate": gate, "up": up}, activation, dtype, factor, block, columns,
+                  swizzled, seed)
+
+
 def quantize_columns(input: Tensor, *, dtype: torch.dtype = torch.float8_e4m3fn,
                      block: Literal["mx"] | int = "mx", swizzled: bool = False) -> Quantized:
     """Quantises a tensor in blocks of rows, and transposes it: what the product that gives a
@@ -346,7 +456,8 @@ def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float =
                        residual: Tensor | None = None,
                        dtype: torch.dtype = torch.float8_e4m3fn,
                        factor: Tensor | None = None, block: _Block = None,
-                       columns: bool = False, swizzled: bool = False) -> Quantized:
+                       columns: bool = False, swizzled: bool = False,
+                       seed: Tensor | None = None) -> Quantized:
     """RMSNorm of ``input + residual`` over the last dimension, quantised to float8.
 
     The norm is computed in float32 and rounded once, to float8. Its values are multiplied by
@@ -368,7 +479,11 @@ def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float =
         columns: whether the values are also quantised in blocks of rows, with a block alone, by a
             second kernel: as of :func:`quantize_columns`.
         swizzled: whether scales of "mx" are in the order of cuBLASLt and CUTLASS, tiles of 128x4;
-            then ``scale`` has one dimension. There are whole tiles.
+            then ``scale`` has one dimension. There are whole tiles, and a kernel for each number of
+            rows.
+        seed: an int64 (``[]``): values are rounded to either neighbour by chance, so that the mean
+            is right, with the numbers that Philox draws of the seed and of each element's number.
+            None: to the nearest.
 
     Returns:
         A :class:`Quantized`; no gradient flows through it.
@@ -377,35 +492,38 @@ def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float =
         TypeError, ValueError: an argument has a wrong type, shape or device; the message names it.
         LnbwdError: the compiler refuses the row length on this device.
     """
-    _check("input", input, {"residual": residual}, {"weight": weight}, {}, dtype, factor, block)
+    _check("input", input, {"residual": residual}, {"weight": weight}, {}, dtype, factor, block,
+           seed)
     return _norm({
         "input": ("row", input), "residual": ("row", residual), "weight": ("column", weight),
-        "factor": ("number", factor)}, dtype, block, check_eps(eps), False, columns, swizzled)
+        "factor": ("number", factor), "seed": ("number", seed)}, dtype, block, check_eps(eps),
+        False, columns, swizzled)
 
 
 def layer_norm_quantized(input: Tensor, weight: Tensor | None = None, bias: Tensor | None = None,
                          eps: float = 1e-5, *, residual: Tensor | None = None,
                          dtype: torch.dtype = torch.float8_e4m3fn,
                          factor: Tensor | None = None, block: _Block = None,
-                         columns: bool = False, swizzled: bool = False) -> Quantized:
+                         columns: bool = False, swizzled: bool = False,
+                         seed: Tensor | None = None) -> Quantized:
     """LayerNorm of ``input + residual``, quantised; otherwise as :func:`rms_norm_quantized`.
 
     Args:
         bias: the shift ``[N]``; None: 0.
     """
     _check("input", input, {"residual": residual}, {"weight": weight, "bias": bias}, {}, dtype,
-           factor, block)
+           factor, block, seed)
     return _norm({
         "input": ("row", input), "residual": ("row", residual), "weight": ("column", weight),
-        "bias": ("column", bias), "factor": ("number", factor)}, dtype, block, check_eps(eps), True,
-        columns, swizzled)
+        "bias": ("column", bias), "factor": ("number", factor), "seed": ("number", seed)}, dtype,
+        block, check_eps(eps), True, columns, swizzled)
 
 
 def rms_norm_backward_quantized(grad: Tensor, input: Tensor, rstd: Tensor,
                                 weight: Tensor | None = None, *, grad_sum: Tensor | None = None,
                                 dtype: torch.dtype = torch.float8_e5m2,
                                 factor: Tensor | None = None, block: _Block = None,
-                                has_sum: bool = True) -> Quantized:
+                                has_sum: bool = True, seed: Tensor | None = None) -> Quantized:
     """The gradient of RMSNorm with respect to its input, quantised.
 
     Args:
@@ -414,29 +532,29 @@ def rms_norm_backward_quantized(grad: Tensor, input: Tensor, rstd: Tensor,
         rstd: of the forward pass, ``[..., 1]``.
         weight: the scale; None: 1, and no gradient of it.
         grad_sum: a gradient with respect to the sum that came another way, which is added.
-        dtype, factor, block: as of :func:`rms_norm_quantized`.
+        dtype, factor, block, seed: as of :func:`rms_norm_quantized`.
         has_sum: whether the gradient is also written in grad's type, as ``sum``, for the residual.
 
     Returns, Raises: as :func:`rms_norm_quantized`.
     """
     _check("grad", grad, {"input": input, "grad_sum": grad_sum}, {"weight": weight},
-           {"rstd": rstd}, dtype, factor, block)
+           {"rstd": rstd}, dtype, factor, block, seed)
     return _run(_backward, {
         "grad": ("row", grad), "input": ("row", input), "grad_sum": ("row", grad_sum),
-        "weight": ("column", weight), "rstd": ("scalar", rstd), "factor": ("number", factor)},
-        dtype, block, False, has_sum)
+        "weight": ("column", weight), "rstd": ("scalar", rstd), "factor": ("number", factor),
+        "seed": ("number", seed)}, dtype, block, False, has_sum)
 
 
 def layer_norm_backward_quantized(grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor,
                                   weight: Tensor | None = None, *, grad_sum: Tensor | None = None,
                                   dtype: torch.dtype = torch.float8_e5m2,
                                   factor: Tensor | None = None, block: _Block = None,
-                                has_sum: bool = True) -> Quantized:
+                                  has_sum: bool = True, seed: Tensor | None = None) -> Quantized:
     """The gradient of LayerNorm, quantised; otherwise as :func:`rms_norm_backward_quantized`. With
     a weight there is also the gradient of a bias."""
     _check("grad", grad, {"input": input, "grad_sum": grad_sum}, {"weight": weight},
-           {"mean": mean, "rstd": rstd}, dtype, factor, block)
+           {"mean": mean, "rstd": rstd}, dtype, factor, block, seed)
     return _run(_backward, {
         "grad": ("row", grad), "input": ("row", input), "grad_sum": ("row", grad_sum),
         "weight": ("column", weight), "mean": ("scalar", mean), "rstd": ("scalar", rstd),
-        "factor": ("number", factor)}, dtype, block, True, has_sum)
+        "factor": ("number", factor), "seed": ("number", seed)}, dtype, block, True, has_sum)

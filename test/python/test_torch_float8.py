@@ -8,7 +8,7 @@ import torch
 from captured import run_captured
 
 import lnbwd
-from lnbwd import native, quantized, regions_op
+from lnbwd import native, quantized
 from lnbwd.row_evaluation import evaluate
 from lnbwd.rowprogram import RowProgram
 
@@ -213,8 +213,7 @@ def quantize(x: torch.Tensor, dtype: str, block):
     """Rows as they are, quantised."""
     p = quantized._Program(x.shape[-1], (("input", "row", "f32"),))
     p.quantize(p.values["input"], dtype, block)
-    program, names = p.finish(1024)
-    text = regions_op.register_row_program(program).text
+    text, program, names = p.finish(1024)
     assert RowProgram.from_text(text) == program
     outputs = torch.ops.lnbwd._region([x], text)
     wanted = evaluate(program, [x])
@@ -352,3 +351,95 @@ def test_wrong_layouts_are_named(shape, options, message):
         lnbwd.functional.rms_norm_quantized(made(*shape), **options)
     with pytest.raises(ValueError, match="block: expected 'mx' or 128, got None"):
         lnbwd.functional.quantize_columns(made(128, 64), block=None)
+
+
+def gradient_of_gated(dy, gate, up, activation):
+    gate, up = gate.float().requires_grad_(), up.float().requires_grad_()
+    return torch.autograd.grad(activation(gate) * up, (gate, up), dy.float())
+
+
+@pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize("name", ["silu", "gelu"])
+@pytest.mark.parametrize("options", [{}, {"factor": torch.tensor(30.0)}])
+def test_gated_units_are_quantised(chip, name, options):
+    dy, gate, up = (made(2, 6, 320, seed=seed).bfloat16() for seed in range(3))
+    activation = getattr(torch.nn.functional, name)
+    with lnbwd.simulate(chip):
+        forward = lnbwd.functional.glu_quantized(gate, up, name, **options)
+        backward = lnbwd.functional.glu_backward_quantized(dy, gate, up, name, **options)
+    factor = options.get("factor")
+    check_quantized(forward, activation(gate.float()) * up.float(), torch.float8_e4m3fn, factor)
+    for found, wanted in zip((backward, backward.up),
+                             gradient_of_gated(dy, gate, up, activation), strict=True):
+        check_quantized(found, wanted, torch.float8_e5m2, factor)
+
+
+@pytest.mark.parametrize("is_swizzled", [False, True])
+def test_gated_units_are_quantised_both_ways(is_swizzled):
+    dy, gate, up = (made(128, 256, seed=seed).bfloat16() for seed in range(3))
+    options = {"block": "mx", "columns": True, "swizzled": is_swizzled}
+    with lnbwd.simulate("gfx950"):
+        forward = lnbwd.functional.glu_quantized(gate, up, **options)
+        backward = lnbwd.functional.glu_backward_quantized(dy, gate, up, **options)
+    silu = torch.nn.functional.silu
+    values = [(forward, silu(gate.float()) * up.float(), torch.float8_e4m3fn)]
+    values += [(found, value, torch.float8_e5m2) for found, value in zip(
+        (backward, backward.up), gradient_of_gated(dy, gate, up, silu), strict=True)]
+    for result, value, dtype in values:
+        for found, wanted in ((result, value), (result.columns, value.t().contiguous())):
+            data, code = mx_reference(wanted, dtype)
+            code = swizzled(code) if is_swizzled else code
+            assert found.data.shape == data.shape and found.scale.shape == code.shape
+            # Another exponential: a few neighbours, hardly a scale.
+            assert (found.data.view(torch.uint8) != data.view(torch.uint8)).float().mean() < 0.01
+            assert (found.scale.view(torch.uint8) != code).float().mean() < 0.01
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("dtype", FORMATS)
+def test_values_are_rounded_by_chance(chip, dtype):
+    """To both neighbours, by the formula of torch on the same numbers; what is a number of the
+    format stays it, and the mean is that of the values."""
+    x = block_rows(512)
+    x[6] = 1.1
+    x[5] = narrow(made(512, seed=9), dtype).float()
+    most = torch.finfo(dtype).max
+    name = native.ELEMENT_NAMES[dtype]
+    p = quantized._Program(512, (("input", "row", "f32"), ("seed", "number", "i64"),
+                                 ("factor", "number", "f32")))
+    p.quantize(p.values["input"], name, None)
+    text, program, names = p.finish(1024)
+    assert RowProgram.from_text(text) == program
+    operands = [x, torch.tensor(7), torch.tensor(1.0)]
+    with lnbwd.simulate(chip):
+        data = dict(zip(names, torch.ops.lnbwd._region(operands, text), strict=True))["data"]
+    wanted = dict(zip(names, program.evaluate(operands), strict=True))["data"]
+    assert same(data, wanted)
+    bits = x.clamp(-most, most).double()
+    assert torch.equal(data[5].float(), x[5])
+    found = data.float().double()
+    numbers = ~x.isnan()
+    # No farther than a step, and to the value's own neighbours.
+    step = (found - bits).abs()
+    exponent = torch.frexp(bits.abs().clamp(min=torch.finfo(dtype).smallest_normal))[1] - 1
+    fraction = 2 if "e5m2" in str(dtype) else 3
+    assert (step < torch.ldexp(torch.ones_like(bits), exponent - fraction))[numbers].all()
+    ones = found[6, 32:]
+    assert len(ones.unique()) == 2 and abs(float(ones.mean()) - 1.1) < 0.02
+
+
+def test_norms_are_rounded_by_chance():
+    x, seed = made(64, 128).bfloat16(), torch.tensor(11)
+    with lnbwd.simulate("gfx950"):
+        one, again, other, nearest = (
+            lnbwd.functional.rms_norm_quantized(x, block="mx", columns=True, seed=of)
+            for of in (seed, seed, torch.tensor(12), None))
+        gradient = lnbwd.functional.rms_norm_backward_quantized(x, x, one.rstd, seed=seed)
+    for of in (lambda result: result, lambda result: result.columns):
+        assert same(of(one).data, of(again).data)
+        differ = of(one).data.view(torch.uint8) != of(other).data.view(torch.uint8)
+        assert 0.2 < differ.float().mean() < 0.8
+        assert torch.equal(of(one).scale.view(torch.uint8), of(nearest).scale.view(torch.uint8))
+    assert gradient.data.dtype == torch.float8_e5m2
+    with lnbwd.simulate("gfx950"), pytest.raises(TypeError, match="seed: expected int64"):
+        lnbwd.functional.rms_norm_quantized(x, seed=torch.tensor(1.0))
