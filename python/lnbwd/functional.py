@@ -27,6 +27,7 @@ from .quantized import (
     glu_quantized,
     layer_norm_backward_quantized,
     layer_norm_quantized,
+    quantize,
     quantize_columns,
     rms_norm_backward_quantized,
     rms_norm_quantized,
@@ -36,7 +37,7 @@ from .row_functions import Columns, Parts, Rows, Scalars, Seed, part_dims, rowwi
 __all__ = ["Quantized", "batch_norm", "cross_entropy", "dropout_add_layer_norm",
            "dropout_add_rms_norm", "geglu", "glu_backward_quantized", "glu_quantized",
            "group_norm", "instance_norm", "layer_norm", "layer_norm_backward_quantized",
-           "layer_norm_quantized", "log_softmax", "quantize_columns", "rms_norm",
+           "layer_norm_quantized", "log_softmax", "quantize", "quantize_columns", "rms_norm",
            "rms_norm_backward_quantized", "rms_norm_quantized", "rms_norm_rope", "softmax",
            "swiglu"]
 

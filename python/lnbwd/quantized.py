@@ -28,7 +28,7 @@ from .rowprogram import OUTPUT_KINDS, Builder, Input, Output, RowProgram
 from .spec import rows_hint
 
 __all__ = ["Quantized", "glu_backward_quantized", "glu_quantized", "layer_norm_backward_quantized",
-           "layer_norm_quantized", "quantize_columns", "rms_norm_backward_quantized",
+           "layer_norm_quantized", "quantize", "quantize_columns", "rms_norm_backward_quantized",
            "rms_norm_quantized"]
 
 FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values()
@@ -163,7 +163,10 @@ class _Program:
 
     def gated(self, activation: str) -> dict[str, int]:
         """The values of a gated unit, or where there is a gradient of its result, the gradients of
-        both its inputs, by what their outputs' names begin with."""
+        both its inputs, by what their outputs' names begin with; the input where there is no
+        activation."""
+        if not activation:
+            return {"": self.sum()}
         gate, up = self.values["gate"], self.values["up"]
         if activation == "silu":
             part = self.add("div", 1.0, self.add("add", self.add("exp", self.add("neg", gate)),
@@ -225,10 +228,9 @@ def _columns(types: _Types, length: int, rows: int, dtype: str, block: _Block, i
         "scalar": ("column", ()) if is_one else ("part", ((step, rows // tile, tile),
                                                           (1, tile, 1))),
         "column": ("scalar", ()) if is_one else ("part", (across,))})
-    if activation:
-        values = p.gated(activation)
-    else:
-        x = p.sum()
+    values = p.gated(activation)
+    if not activation:
+        x = values[""]
         if "mean" in p.values:
             x = p.add("sub", x, p.values["mean"])
         if "rstd" in p.values:
@@ -381,10 +383,10 @@ def _norm(operands: dict[str, tuple[str, Tensor | None]], dtype: torch.dtype, bl
 
 def _gated(operands: dict[str, Tensor], activation: str, dtype: torch.dtype, factor: Tensor | None,
            block: _Block, columns: bool, swizzled: bool, seed: Tensor | None) -> Quantized:
-    """A gated unit or its gradient along the rows and, where it is wanted, down the columns."""
+    """A tensor, a gated unit or its gradient, along the rows and perhaps down the columns."""
     (name, first), *others = operands.items()
     _check(name, first, dict(others), {}, {}, dtype, factor, block, seed)
-    if activation not in ("silu", "gelu"):
+    if len(operands) > 1 and activation not in ("silu", "gelu"):
         raise ValueError(f"activation: expected 'silu' or 'gelu', got {activation!r}")
     _check_layout(first, block, columns, swizzled)
     given: dict[str, tuple[str, Tensor | None]] = {
@@ -396,6 +398,14 @@ def _gated(operands: dict[str, Tensor], activation: str, dtype: torch.dtype, fac
         result = result._replace(columns=down._replace(up=None), up=result.up and
                                  result.up._replace(columns=down.up))
     return result
+
+
+def quantize(input: Tensor, *, dtype: torch.dtype = torch.float8_e4m3fn,
+             factor: Tensor | None = None, block: _Block = None, columns: bool = False,
+             swizzled: bool = False, seed: Tensor | None = None) -> Quantized:
+    """Quantises a tensor ``[..., N]``, such as a weight; otherwise as :func:`rms_norm_quantized`.
+    """
+    return _gated({"input": input}, "", dtype, factor, block, columns, swizzled, seed)
 
 
 def glu_quantized(gate: Tensor, up: Tensor, activation: Literal["silu", "gelu"] = "silu", *,

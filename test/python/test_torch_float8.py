@@ -443,3 +443,20 @@ def test_norms_are_rounded_by_chance():
     assert gradient.data.dtype == torch.float8_e5m2
     with lnbwd.simulate("gfx950"), pytest.raises(TypeError, match="seed: expected int64"):
         lnbwd.functional.rms_norm_quantized(x, seed=torch.tensor(1.0))
+
+
+def test_tensors_are_quantised_both_ways():
+    x = made(256, 384).bfloat16()
+    with lnbwd.simulate("gfx1201"):
+        mx, wide, late = (lnbwd.functional.quantize(x, **options) for options in (
+            {"block": "mx", "columns": True, "swizzled": True}, {"block": 128, "columns": True},
+            {"factor": torch.tensor(50.0)}))
+    for found, of, values in ((mx, wide, x.float()),
+                              (mx.columns, wide.columns, x.float().t().contiguous())):
+        data, code = mx_reference(values, torch.float8_e4m3fn)
+        assert same(found.data, data)
+        assert torch.equal(found.scale.view(torch.uint8), swizzled(code))
+        data, scale, _ = reference(values.unflatten(-1, (-1, 128)), torch.float8_e4m3fn, None)
+        assert same(of.data, data.flatten(1)) and torch.equal(of.scale, scale[..., 0])
+    assert same(late.data, narrow(x.float() * 50, torch.float8_e4m3fn))
+    assert late.amax == x.abs().max() and late.columns is None
