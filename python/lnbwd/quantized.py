@@ -245,6 +245,17 @@ def _columns(types: _Types, length: int, rows: int, dtype: str, block: _Block, i
     return p.finish(rows * length // tile, is_known=True)
 
 
+@functools.lru_cache(1024)
+def _squares(types: _Types, length: int, rows: int, dtype: str, block: _Block) -> _Made:
+    """Blocks of 128x128, each a row of the program."""
+    row = 128 * 128
+    parts = ((128 * length, rows // 128, 128 * length), (row, length // 128, 128),
+             (128, 128, length), (1, 128, 1))
+    p = _Program(row, types, {"row": ("part", parts)} if length > 128 else {})
+    p.quantize(p.values["input"], dtype, block, parts)
+    return p.finish(rows * length // row, is_known=True)
+
+
 def _swizzle(count: int, blocks: int, size: int, row: int) -> _Parts:
     """Where the scale of block b of row r lies of ``count`` rows of ``blocks``, in the order of
     cuBLASLt's block scales: tiles of 128 rows and 4 blocks, row r of a tile at 16 (r mod 32) +
@@ -306,7 +317,7 @@ def _run(make: functools._lru_cache_wrapper[_Made],
                    else raw_region(tensors, text))
         return dict(zip(names, outputs, strict=True))
 
-    is_known = make is _columns or (make is not _backward and bool(options[-1]))
+    is_known = make in (_columns, _squares) or (make is not _backward and bool(options[-1]))
     results = run(make(types, length, rows if is_known else rows_hint(rows), ELEMENT_NAMES[dtype],
                        block, *options))
     shape = first.shape
@@ -401,10 +412,25 @@ def _gated(operands: dict[str, Tensor], activation: str, dtype: torch.dtype, fac
 
 
 def quantize(input: Tensor, *, dtype: torch.dtype = torch.float8_e4m3fn,
-             factor: Tensor | None = None, block: _Block = None, columns: bool = False,
-             swizzled: bool = False, seed: Tensor | None = None) -> Quantized:
+             factor: Tensor | None = None, block: _Block | Literal["128x128"] = None,
+             columns: bool = False, swizzled: bool = False,
+             seed: Tensor | None = None) -> Quantized:
     """Quantises a tensor ``[..., N]``, such as a weight; otherwise as :func:`rms_norm_quantized`.
+
+    With ``block="128x128"`` there is a factor for each 128 rows of 128 elements, by the formula of
+    128 elements, and ``scale`` is ``[M / 128, N / 128]``. The transposed has the transposed scales.
     """
+    if block == "128x128":
+        _check("input", input, {}, {}, {}, dtype, None, None, seed)
+        length = input.shape[-1]
+        if length % 128 or input.numel() // length % 128 or columns or swizzled or (
+                factor is not None):
+            raise ValueError("block='128x128': expected rows and elements of them in multiples of "
+                             "128, and neither a factor, columns nor swizzled scales, got "
+                             f"{list(input.shape)}")
+        result = _run(_squares, {"input": ("row", input), "seed": ("number", seed)}, dtype, None)
+        assert result.scale is not None
+        return result._replace(scale=result.scale.view(-1, length // 128))
     return _gated({"input": input}, "", dtype, factor, block, columns, swizzled, seed)
 
 

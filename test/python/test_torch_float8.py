@@ -460,3 +460,23 @@ def test_tensors_are_quantised_both_ways():
         assert same(of.data, data.flatten(1)) and torch.equal(of.scale, scale[..., 0])
     assert same(late.data, narrow(x.float() * 50, torch.float8_e4m3fn))
     assert late.amax == x.abs().max() and late.columns is None
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("rows, length", [(128, 128), (256, 128), (128, 384), (256, 256)])
+def test_square_blocks_have_a_scale(chip, rows, length):
+    x = made(rows, length) * 20
+    x[3, 5], x[-1, -1] = float("inf"), 1e-41
+    x[:128, 128:256] = 0
+    with lnbwd.simulate(chip):
+        found = lnbwd.functional.quantize(x, block="128x128")
+    blocks = x.view(rows // 128, 128, -1, 128).transpose(1, 2).flatten(2)
+    data, scale, _ = reference(blocks, torch.float8_e4m3fn, None)
+    data = data.view(torch.uint8).unflatten(2, (128, 128)).transpose(1, 2).reshape(rows, length)
+    assert same(found.data, data.view(torch.float8_e4m3fn))
+    torch.testing.assert_close(found.scale, scale[..., 0], rtol=0, atol=0)
+
+
+def test_square_blocks_are_whole():
+    with lnbwd.simulate("gfx942"), pytest.raises(ValueError, match="block='128x128': expected"):
+        lnbwd.functional.quantize(made(130, 128), block="128x128")
