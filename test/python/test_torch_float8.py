@@ -82,7 +82,7 @@ def test_a_conversion_joins_a_region(dtype):
     with lnbwd.simulate("gfx950"):
         y, captured = run_captured(norm, x, weight)
     operations = {str(node.target) for node in captured.graphs[0].nodes
-                  if node.op == "call_function"}
+                  if node.op == "call_function" and node.users}
     assert operations == {"lnbwd._region.default", "<built-in function getitem>"}, operations
     assert y.dtype == dtype
     difference = y.float() - norm(x, weight).float()
@@ -413,7 +413,7 @@ def test_values_are_rounded_by_chance(chip, dtype):
     operands = [x, torch.tensor(7), torch.tensor(1.0)]
     with lnbwd.simulate(chip):
         data = dict(zip(names, torch.ops.lnbwd._region(operands, text), strict=True))["data"]
-    wanted = dict(zip(names, program.evaluate(operands), strict=True))["data"]
+    wanted = dict(zip(names, evaluate(program, operands), strict=True))["data"]
     assert same(data, wanted)
     bits = x.clamp(-most, most).double()
     assert torch.equal(data[5].float(), x[5])
