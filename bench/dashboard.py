@@ -216,17 +216,16 @@ def operations(block: Block, drawn: Block | None) -> list[str]:
 
 def regions(block: Block, coverage: Block | None) -> list[str]:
     """Patterns of torch.compile's graphs: how many are taken, and how fast those are."""
-    rows = sorted(block["rows"], key=lambda row: row["us"]["torch"] / row["us"]["lnbwd"])
-    gains = {outcome: [row["us"]["torch"] / row["us"]["lnbwd"] for row in rows
-                       if outcome in ("all", row["outcome"])]
+    found_rows = sorted((row["us"]["torch"] / row["us"]["lnbwd"], row["place"], row)
+                        for row in block["rows"])
+    gains = {outcome: [gain for gain, _, row in found_rows if outcome in ("all", row["outcome"])]
              for outcome in ("whole", "part", "all")}
     cells = [(outcome, str(len(found)), f"{mean(found):.3f}",
               *(f"{found[int(part * (len(found) - 1))]:.2f}" for part in (0, 0.05, 0.5, 0.95)),
               str(sum(gain < 0.98 for gain in found)), str(sum(gain < 0.9 for gain in found)))
              for outcome, found in gains.items() if found]
-    worst = [(str(row["place"]), row["model"], f"{row['us']['lnbwd']:.1f}",
-              f"{row['us']['torch']:.1f}", f"{row['us']['torch'] / row['us']['lnbwd']:.2f}")
-             for row in rows[:10]]
+    worst = [(str(place), row["model"], f"{row['us']['lnbwd']:.1f}", f"{row['us']['torch']:.1f}",
+              f"{gain:.2f}") for gain, place, row in found_rows[:10]]
     return ["## Regions of compiled graphs", "", *(covered(coverage) if coverage else []),
             "Of those that are taken, how many times faster than torch.compile's kernels the "
             "backend `lnbwd` is:", "",

@@ -24,7 +24,7 @@ import operator
 import pathlib
 import re
 import sys
-from collections.abc import Iterator
+import unittest.mock
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
@@ -97,15 +97,9 @@ def _in_general(reason: str) -> str:
     return "its bytes" if "it would move" in reason else re.sub(r"\b\d[\d.e+x-]*\b", "#", reason)
 
 
-@contextlib.contextmanager
-def no_kernels() -> Iterator[None]:
+def no_kernels() -> contextlib.AbstractContextManager[Any]:
     """Regions are found without kernels being made."""
-    kept = regions_op.load_kernel
-    regions_op.load_kernel = lambda *_: None  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        regions_op.load_kernel = kept
+    return unittest.mock.patch.object(regions_op, "load_kernel", lambda *_: None)
 
 
 def examine(pattern: dict[str, Any], device: str = "cpu") -> tuple[str, set[str]]:

@@ -5,10 +5,10 @@
 """Times the patterns of real models that backend="lnbwd" takes beside torch.compile's kernels.
 
 Each pattern of region_exam.py is compiled by both, and their results are compared. CUDA graphs of
-both, over rotating inputs, are timed in turns. Processes compile side by side, and time one after
-another while none compiles.
+both, over rotating inputs, are timed in turns. Processes compile side by side; one at a time has
+the GPU, to try torch.compile's configurations of kernels as well.
 
-  region_times.py [--every K] [--only PLACE ...] [--processes P] [--seconds S] [--out FILE]
+  region_times.py [--only PLACE ...] [--processes P] [--seconds S] [--out FILE]
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ sys.path[:0] = [str(SOURCE / "bench")]
 
 import torch  # noqa: E402
 from torch import Tensor  # noqa: E402
+from torch._inductor.runtime.triton_heuristics import CachingAutotuner  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 import region_exam  # noqa: E402
@@ -36,6 +37,11 @@ import region_exam  # noqa: E402
 # Inputs rotate through this many bytes, more than a cache has; a measurement takes this long.
 _ROTATED_BYTES, _MEASURED_SECONDS, _ROUNDS = 200e6, 2e-3, 9
 BACKENDS = {"torch": "inductor", "lnbwd": "lnbwd"}
+
+
+def patterns_of(file: pathlib.Path) -> list[str]:
+    """The patterns of a file, each as JSON."""
+    return lzma.decompress(file.read_bytes()).decode().splitlines()
 
 
 def inputs_of(pattern: dict[str, Any]) -> list[Tensor]:
@@ -79,76 +85,66 @@ def difference(got: Any, want: Any) -> float:
     return worst
 
 
-class Timed:
-    """A pattern, compiled by both."""
-
-    def __init__(self, pattern: dict[str, Any]) -> None:
-        with FakeTensorMode():
-            module = region_exam.graph_of(pattern, "cuda")
-        for node in module.graph.nodes:
-            node.meta.clear()
+def timed(pattern: dict[str, Any], lock: Any) -> dict[str, Any]:
+    """The medians of a pattern's times, in microseconds, and how much the results differ."""
+    with FakeTensorMode():
+        module = region_exam.graph_of(pattern, "cuda")
+    for node in module.graph.nodes:
+        node.meta.clear()
+    with lock:
         first = inputs_of(pattern)
-        size = sum(max(operand.untyped_storage().nbytes(), 1) for operand in first)
-        count = max(2, min(16, int(_ROTATED_BYTES // size) + 1))
-        self.sets = [first, *(inputs_of(pattern) for _ in range(count - 1))]
-        self.repetitions = max(2, int(_MEASURED_SECONDS / (count * (size / 3e12 + 4e-6))))
-        self.graphs = {}
-        results = {}
-        for name, backend in BACKENDS.items():
-            torch._dynamo.reset()
-            call = torch.compile(module, backend=backend, fullgraph=True, dynamic=False)
-            self.graphs[name], results[name] = captured(call, self.sets)
-            self.graphs[name].replay()
-        torch.cuda.synchronize()
-        self.error = difference(results["lnbwd"], results["torch"])
-
-    def time(self) -> dict[str, float]:
-        """The medians of their times, in microseconds."""
-        times: dict[str, list[float]] = {name: [] for name in self.graphs}
+    size = sum(max(operand.untyped_storage().nbytes(), 1) for operand in first)
+    count = max(2, min(16, int(_ROTATED_BYTES // size) + 1))
+    repetitions = max(2, int(_MEASURED_SECONDS / (count * (size / 3e12 + 4e-6))))
+    calls = {}
+    for name, backend in BACKENDS.items():
+        torch._dynamo.reset()
+        calls[name] = torch.compile(module, backend=backend, fullgraph=True, dynamic=False)
+        calls[name](*first)
+    with lock:
+        sets = [first, *(inputs_of(pattern) for _ in range(count - 1))]
+        graphs, results = zip(*(captured(call, sets) for call in calls.values()), strict=True)
+        times: dict[str, list[float]] = {name: [] for name in calls}
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         for turn in range(_ROUNDS):
-            for name in sorted(times, reverse=bool(turn % 2)):
-                self.graphs[name].replay()
+            for name, graph in sorted(zip(times, graphs, strict=True), reverse=bool(turn % 2),
+                                      key=lambda pair: pair[0]):
+                graph.replay()
                 start.record()
-                for _ in range(self.repetitions):
-                    self.graphs[name].replay()
+                for _ in range(repetitions):
+                    graph.replay()
                 end.record()
                 torch.cuda.synchronize()
-                times[name].append(start.elapsed_time(end) * 1e3 / self.repetitions
-                                   / len(self.sets))
-        return {name: statistics.median(values) for name, values in times.items()}
+                times[name].append(start.elapsed_time(end) * 1e3 / repetitions / count)
+        return {"us": {name: statistics.median(values) for name, values in times.items()},
+                "error": difference(results[1], results[0])}
 
 
-def work(number: int, share: list[int], options: Any, barrier: Any, lock: Any, queue: Any) -> None:
-    """What one process does: its share of the patterns, each when the others do theirs."""
+def work(places: Any, options: Any, lock: Any, queue: Any) -> None:
+    """What one process does: patterns, until there are no more."""
     torch._inductor.config.fx_graph_cache = False
     torch._inductor.config.compile_threads = 1
     torch.set_grad_enabled(False)
-    patterns = lzma.decompress(options.patterns.read_bytes()).decode().splitlines()
-    for place in share:
-        barrier.wait()
-        if time.time() > options.end:
-            break
-        timed = None
-        row = {"place": place}
-        if place >= 0:
-            pattern = json.loads(patterns[place])
-            row["model"] = pattern["model"]
-            try:
-                with region_exam.no_kernels():
-                    row["outcome"] = region_exam.examine(pattern, "cuda")[0]
-                if row["outcome"] != "left":
-                    timed = Timed(pattern)
-            except Exception as error:
-                row["failure"] = f"{type(error).__name__}: {str(error)[:300]}"
-        barrier.wait()
-        if timed:
-            with lock:
-                row |= {"us": timed.time(), "error": timed.error}
-            timed = None
-            torch.cuda.empty_cache()
-        if place >= 0:
-            queue.put(row)
+    tune = CachingAutotuner.autotune_to_one_config
+
+    def tune_alone(*arguments: Any, **named: Any) -> Any:
+        with lock:
+            return tune(*arguments, **named)
+
+    CachingAutotuner.autotune_to_one_config = tune_alone  # type: ignore[method-assign]
+    patterns = patterns_of(options.patterns)
+    while (place := places.get()) is not None and time.time() < options.end:
+        pattern = json.loads(patterns[place])
+        row = {"place": place, "model": pattern["model"]}
+        try:
+            with region_exam.no_kernels():
+                row["outcome"] = region_exam.examine(pattern, "cuda")[0]
+            if row["outcome"] != "left":
+                row |= timed(pattern, lock)
+        except Exception as error:
+            row["failure"] = f"{type(error).__name__}: {str(error)[:300]}"
+        torch.cuda.empty_cache()
+        queue.put(row)
     queue.put(None)
 
 
@@ -156,7 +152,6 @@ def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--patterns", type=pathlib.Path, default=region_exam.PATTERNS)
-    parser.add_argument("--every", type=int, default=1, help="each of so many patterns")
     parser.add_argument("--only", type=int, nargs="+", help="places in the file, from 0 on")
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=3600, help="begins no pattern after these")
@@ -165,32 +160,26 @@ def main() -> int:
     if not torch.cuda.is_available():
         parser.error("expected a GPU, got none; region_exam.py needs none")
     options.end = time.time() + options.seconds
-    total = len(lzma.decompress(options.patterns.read_bytes()).splitlines())
-    places = options.only or list(range(0, total, options.every))
-    # All have the same number, so that they meet.
-    places += [-1] * (-len(places) % options.processes)
     context = torch.multiprocessing.get_context("spawn")
-    barrier, lock, queue = (context.Barrier(options.processes), context.Lock(), context.Queue())
-    processes = [context.Process(target=work, daemon=True, args=(
-        number, places[number::options.processes], options, barrier, lock, queue))
-        for number in range(options.processes)]
+    places, lock, queue = context.Queue(), context.RLock(), context.Queue()
+    for place in [*(options.only or range(len(patterns_of(options.patterns)))),
+                  *[None] * options.processes]:
+        places.put(place)
+    processes = [context.Process(target=work, daemon=True, args=(places, options, lock, queue))
+                 for _ in range(options.processes)]
     for process in processes:
         process.start()
     rows = []
-    running = len(processes)
-    while running:
-        row = queue.get()
-        if row is None:
-            running -= 1
-            continue
-        rows.append(row)
-        if "failure" in row:
-            print(f"{row['place']:4} {row['model']:40.40} FAILED: {row['failure']}", flush=True)
-        elif "us" in row:
-            theirs, ours = row["us"]["torch"], row["us"]["lnbwd"]
-            print(f"{row['place']:4} {row['model']:40.40} {row['outcome']:5} {theirs:9.2f} "
-                  f"{ours:9.2f} us  {theirs / ours:6.3f}  difference {row['error']:.1e}",
-                  flush=True)
+    for _ in processes:
+        for row in iter(queue.get, None):
+            rows.append(row)
+            what = f"FAILED: {row['failure']}" if "failure" in row else ""
+            if "us" in row:
+                theirs, ours = row["us"]["torch"], row["us"]["lnbwd"]
+                what = (f"{row['outcome']:5} {theirs:9.2f} {ours:9.2f} us  {theirs / ours:6.3f}  "
+                        f"difference {row['error']:.1e}")
+            if what:
+                print(f"{row['place']:4} {row['model']:40.40} {what}", flush=True)
     rows.sort(key=lambda row: row["place"])
     for outcome in ("whole", "part"):
         ratios = sorted(row["us"]["torch"] / row["us"]["lnbwd"] for row in rows

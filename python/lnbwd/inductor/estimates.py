@@ -161,7 +161,8 @@ def estimate(region: Region) -> Estimate:
         has_helper and count is not None and theirs * count < _LEAST_BESIDE_HELPER)
     if program.has_row_sums and program.length > _LONG_ROW and ours > _MOST_OF_LONG_ROWS:
         is_ahead = False
-    is_ahead = is_ahead and not _is_behind_across(region)
+    if _is_behind_across(region):
+        is_ahead, apart_in_rows = False, 0.0
     # Rounded, for the order in which sets give their elements differs.
     return Estimate(round(ours, 6), round(theirs if is_part else theirs + apart_in_rows, 6),
                     is_ahead, is_part)
