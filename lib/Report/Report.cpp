@@ -72,9 +72,27 @@ public:
     if (!index)
       return 0;
     const json::Object &argument = getArgument(*index);
-    bool isRead = argument.getString("access") == "read";
-    return getRowBytes(argument) *
-           double(isColumn(argument) ? (isRead ? workgroups : 1) : kernelRows);
+    if (!isColumn(argument))
+      return getRowBytes(argument) * double(kernelRows);
+    if (argument.getString("access") != "read" || workgroups == 1)
+      return getRowBytes(argument);
+    // Of a table, and of what is spread over row blocks, a workgroup reads a
+    // row for each of its own.
+    int64_t length = *argument.getInteger("row_length");
+    double ofRows =
+        double(kernelRows * getRowLength()) * double(getElementBytes(argument));
+    double ofAll = getRowBytes(argument) * double(workgroups);
+    return length > getRowLength() ? std::min(ofAll, ofRows) : ofAll;
+  }
+
+  /// The elements of the longest row block.
+  int64_t getRowLength() const {
+    int64_t length = 0;
+    for (const json::Value &value : *plan.getArray("arguments"))
+      if (!isColumn(*value.getAsObject()))
+        length =
+            std::max(length, *value.getAsObject()->getInteger("row_length"));
+    return length;
   }
 
   /// The elements of a parameter that is a buffer.
@@ -283,11 +301,9 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
     bool isColumn = PlanReader::isColumn(argument);
     report.minimalBytes +=
         PlanReader::getRowBytes(argument) * double(isColumn ? 1 : rows);
-    // A matrix is one column of all its elements.
-    if (!isColumn)
-      report.rowLength =
-          std::max(report.rowLength, *argument.getInteger("row_length"));
   }
+  // A matrix is one column of all its elements.
+  report.rowLength = reader.getRowLength();
 
   for (const json::Value &value : *plan.getArray("kernels")) {
     const json::Object &entry = *value.getAsObject();

@@ -359,8 +359,9 @@ def _check(name: str, x: Tensor, rows: dict[str, Tensor | None], columns: dict[s
     if seed is not None:
         check_parameter("seed", seed, [], name, x, [torch.int64], " (one number)")
     if block not in BLOCKS or (block is not None and factor is not None):
-        raise ValueError("block: expected None, 'mx' or 128, and None with a factor, got "
-                         f"{block!r}{' with a factor' if factor is not None else ''}")
+        raise ValueError("block: expected None, 'mx' or 128 (or, of quantize, '128x128'), and None "
+                         f"with a factor, got {block!r}"
+                         f"{' with a factor' if factor is not None else ''}")
     size = 32 if block == "mx" else 128
     if block is not None and (x.shape[-1] % size or x.shape[-1] == size):
         raise ValueError(f"{name}: expected rows of two or more whole blocks of {size} elements, "
