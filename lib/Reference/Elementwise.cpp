@@ -85,8 +85,8 @@ static Bounded multiplyAdd(const Bounded *x, const RowOperation &) {
                 x, 3);
 }
 
-/// Three units where it is a product with the reciprocal, as a sigmoid's is,
-/// four where it is NVIDIA's inexact one.
+/// Three units where it is a product with the reciprocal, as a sigmoid's is;
+/// two where it is NVIDIA's inexact one.
 static Bounded divide(const Bounded *x, const RowOperation &operation) {
   double value = x[0].value / x[1].value;
   double least = std::abs(x[1].value) - x[1].error;
@@ -97,7 +97,7 @@ static Bounded divide(const Bounded *x, const RowOperation &operation) {
   if (!(least > 0) || isOutside)
     return {value, Bounded::kNoBound};
   double error = (x[0].error + std::abs(value) * x[1].error) / least +
-                 4 * kUnit * std::abs(value) + kSmallestNormal;
+                 3 * kUnit * std::abs(value) + kSmallestNormal;
   return settle(value, error, x, 2);
 }
 
