@@ -134,6 +134,8 @@ class Workgroup(Barriers, Clusters):
         """An operand's value for all threads."""
         if operand.startswith("%tid.x"):
             return np.arange(self.threads).astype(np.uint32)
+        if operand == "%laneid":
+            return (np.arange(self.threads) % 32).astype(np.uint32)
         if operand.startswith("%ctaid."):
             number = self.block["xyz".index(operand[-1])]
             return np.full(self.threads, number, np.uint32)
