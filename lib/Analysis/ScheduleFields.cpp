@@ -124,7 +124,8 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
   if (!set.contains(&fields.prefetchBeforeDependency) &&
       (!fields.dependentLaunch || fields.reload))
     fields.prefetchBeforeDependency = 0;
-  if (fields.columnTile && fields.columnTile == schedule.getColumnTile() &&
+  if (fields.columnTile && !set.contains(&fields.columnTile) &&
+      (setThreads || set.contains(&fields.vectorWidth)) &&
       fields.threadsPerRow > 0 && fields.vectorWidth > 0)
     fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
   // The attribute checks numbers, and has a flag as what is not 0.

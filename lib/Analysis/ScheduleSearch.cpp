@@ -88,6 +88,8 @@ static constexpr double reductionInstructions = 24;
 static constexpr double stepsPerMicrosecond = 1e4;
 /// Tiles of rows that a program without row sums loads at once.
 static constexpr int64_t independentRows = 4;
+/// Lanes of a tile of rows that nothing sums, and a lane's columns, at least.
+static constexpr int64_t elementwiseThreads = 128, elementwiseColumns = 16;
 /// Elements of a lane that are tried, in this order, for rows with column sums
 /// in the canonical order.
 static constexpr int64_t triedElements[] = {32, 16, 64, 8};
@@ -490,11 +492,20 @@ getTilesOfAllRows(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
 }
 
 /// Rows that no workgroup can hold and no sum holds together: tiles as wide as
-/// a wave.
+/// a wave. Where nothing is summed a lane has more of one row instead, so that
+/// its scalars are loaded once: of the gradient of a cross entropy of 50257
+/// bfloat16 this took 88 us on an H100 where tiles of a wave took 234.
 static ScheduleFields getTiles(RowwiseOp op, const ChipInfo &chip) {
   ScheduleFields fields;
   fields.threadsPerRow = chip.waveSize;
   fields.vectorWidth = chooseVectorWidth(op);
+  if (op.getAllSums().empty()) {
+    fields.threadsPerRow = elementwiseThreads;
+    fields.columnTile =
+        elementwiseThreads * std::max(fields.vectorWidth, elementwiseColumns);
+    fields.rowGroups = 1;
+    return fields;
+  }
   fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
   fields.rowGroups = chip.model.workgroupThreads / chip.waveSize;
   if (op.hasGroups())
@@ -547,12 +558,14 @@ static ScheduleAttr chooseReload(RowwiseOp op, const ChipInfo &chip,
 static ScheduleAttr chooseTiles(RowwiseOp op, ScheduleFields tiles,
                                 const ChipInfo &chip, bool allowRejected) {
   tiles.dependentLaunch = chip.workgroups.hasDependentLaunch;
-  for (tiles.unroll = independentRows; tiles.unroll; tiles.unroll /= 2) {
+  bool isElementwise = op.getAllSums().empty();
+  tiles.unroll = isElementwise ? 1 : independentRows;
+  for (; tiles.unroll; tiles.unroll /= 2) {
     // Arithmetic of rows that are not there costs what it costs of others: each
     // lane has a whole iteration of rows. The tiles side by side fill the chip.
     if (!op.getRowOuts().empty()) {
       tiles.rowsPerWorkgroup = tiles.unroll * tiles.rowGroups;
-      tiles.workgroupsPerComputeUnit = 1;
+      tiles.workgroupsPerComputeUnit = isElementwise ? 0 : 1;
     }
     ScheduleAttr schedule = tiles.get(op.getContext());
     if (getObstacle(op, schedule, chip).empty() &&

@@ -96,10 +96,10 @@ func.func @whole_rows(%x: memref<?x3072xbf16>, %y: memref<?x3072xbf16>, %s: memr
 
 // -----
 
-// Longer ones go tile by tile, with a whole turn of rows for each lane.
+// Longer ones go tile by tile, each with 16 columns of one row for each lane.
 // CHECK-LABEL: func @long_rows(
-// CHECK:         schedule = #lnbwd.schedule<threads_per_row = {{32|64}}, row_groups = {{8|16}}, vector_width = 8,
-// CHECK-SAME:    rows_per_workgroup = {{32|64}}, workgroups_per_compute_unit = 1, column_tile = {{256|512}}, unroll = 4
+// CHECK:         schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8,
+// CHECK-SAME:    rows_per_workgroup = 1, workgroups_per_compute_unit = 0, column_tile = 2048
 func.func @long_rows(%x: memref<?x1048576xbf16>, %y: memref<?x1048576xbf16>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1048576xbf16>) outs(%y[m, n] : memref<?x1048576xbf16>) {
   ^bb0(%xr: vector<1048576xbf16>):
