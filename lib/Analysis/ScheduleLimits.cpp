@@ -86,6 +86,17 @@ int64_t lnbwd::chooseVectorWidth(RowwiseOp op) {
       if (op.getPlace(operand).isPlain())
         divides(op.getRowStride(operand));
     }
+  // An access that leaves the piece of a row that lies together goes element by
+  // element. (Pieces that have no power of two go so anyway.)
+  for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+    AffineMap map = op.getMap(i);
+    if (map.getNumResults() < map.getNumDims())
+      continue;
+    for (const RowwiseOp::PlaceTerm &term : op.getPlace(i).column)
+      if (term.divisor == 1 && term.factor == 1 && term.modulus % 2 == 0 &&
+          term.modulus > 0)
+        divides(term.modulus);
+  }
   return width;
 }
 

@@ -6,11 +6,14 @@
 A group norm is a norm of rows, the groups. A batch norm, and one of long groups, takes the
 statistics of each channel of a sample, combines them, and normalises. The gradient has two passes
 over the rows of channels: the sums that weight and bias need are what that of the input needs, too.
+A batch norm of channels that a workgroup or cluster holds, in all samples, is one kernel each way.
 What is not contiguous, and what has few elements in a channel, is PyTorch's or derived.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -20,8 +23,11 @@ from torch import Tensor
 
 from ._arguments import TYPES, check_dense, check_eps, check_parameter
 from .launching import falls_back
+from .native import ELEMENT_NAMES
 from .operators import eager, reshaped, transforms_are_active
+from .regions_op import register_row_program, run_rows
 from .row_functions import Parts, Rows, rowwise
+from .rowprogram import Builder, Input, Output
 
 __all__ = ["batch_norm", "group_norm", "instance_norm"]
 
@@ -30,6 +36,9 @@ _LEAST_ROW = 64
 
 _MOST_ROW = 1 << 16
 """Longer groups take a second pass instead: one workgroup or cluster has a whole row."""
+
+_MOST_BATCH_ROW = 1 << 17
+"""Channels with more elements in a batch, likewise."""
 
 
 def _scaled(y: Tensor, weight: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tensor:
@@ -75,19 +84,22 @@ def _sums(dy: Rows, x: Rows, mean: Parts, variance: Parts, eps: float) -> tuple[
 
 
 @rowwise
-def _group_means(dweights: Rows, dbiases: Rows, weight: Parts | None,
-                 count: int) -> tuple[Tensor, ...]:
-    """What the sums of the channels give the input's gradient, for each channel of a group."""
-    return tuple(torch.zeros_like(t) + _scaled(t, weight, None, t.dtype).sum(
-        -1, keepdim=True) * (1 / count) for t in (dweights, dbiases))
+def _group_sums(dweights: Rows, dbiases: Rows, weight: Parts | None) -> tuple[Tensor, ...]:
+    """What the sums of the channels of a group give its input's gradient."""
+    return tuple(_scaled(t, weight, None, t.dtype).sum(-1, keepdim=True)
+                 for t in (dweights, dbiases))
 
 
 @rowwise
 def _input_gradient(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: Parts | None,
-                    along: Parts, total: Parts, eps: float) -> Tensor:
+                    along: Parts, total: Parts, count: int, are_weighted: bool,
+                    eps: float) -> Tensor:
+    """Of the sums of dy times the normalised x and of dy, with the weights in them or not."""
     rstd = torch.rsqrt(variance + eps)
-    dy = _scaled(dy, weight, None, torch.float32)
-    return ((dy - (total + (x - mean) * rstd * along)) * rstd).to(x.dtype)
+    shared = (total + (x - mean) * rstd * along) * (1 / count)
+    dx = (_scaled(dy, weight, None, torch.float32) - shared if are_weighted
+          else _scaled(dy - shared, weight, None, torch.float32))
+    return (dx * rstd).to(x.dtype)
 
 
 class _ChannelNorm(torch.autograd.Function):
@@ -101,7 +113,14 @@ class _ChannelNorm(torch.autograd.Function):
         ctx.groups, ctx.eps = groups, eps
         ctx.count = count = size * (channels // groups if groups else samples)
         unbiased = x.new_empty(0)
-        if groups and count <= _MOST_ROW:
+        ctx.programs = None
+        if not groups and count <= _MOST_BATCH_ROW and samples > 1:
+            ctx.programs = _batch_programs(x.shape, x.dtype, *(
+                None if t is None else t.dtype for t in (weight, bias)), eps)
+            mean, variance, unbiased, y = run_rows(ctx.programs[0], channels, [
+                t for t in (weight, bias, x) if t is not None])
+            y = reshaped(y, x.shape)
+        elif groups and count <= _MOST_ROW:
             y, mean, variance = _group_norm(x.view(samples, groups, -1), weight, bias, eps)
             y = reshaped(y, x.shape)
         else:
@@ -109,8 +128,8 @@ class _ChannelNorm(torch.autograd.Function):
             means, variances = (t.view(shape) if groups else t.view(shape).t()
                                 for t in _moments(x))
             mean, variance, unbiased = _combine(means, variances, count / max(count - 1, 1))
-            a, b = _for_channels(x, groups, mean, variance)
-            y = _normalise(x, a, b, weight, bias, eps)
+            rows, a, b, c, d = _grouped(groups, x, mean, variance, weight, bias)
+            y = reshaped(_normalise(rows, a, b, c, d, eps), x.shape)
         ctx.save_for_backward(x, weight, bias, mean, variance)
         ctx.mark_non_differentiable(mean, unbiased)
         ctx.set_materialize_grads(False)
@@ -120,6 +139,9 @@ class _ChannelNorm(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor | None, *_: Any) -> tuple[Tensor | None, ...]:
         x, weight, bias, mean, variance = ctx.saved_tensors
         groups, eps, needs = ctx.groups, ctx.eps, ctx.needs_input_grad[:3]
+        dx: Tensor | None = None
+        dweight: Tensor | None = None
+        dbias: Tensor | None = None
         if dy is None:
             return (None,) * 5
         if torch.is_grad_enabled():  # Second derivatives are PyTorch's.
@@ -128,30 +150,104 @@ class _ChannelNorm(torch.autograd.Function):
             found = iter(torch.autograd.grad(y, [t for t, need in zip(
                 (x, weight, bias), needs, strict=True) if need], dy, create_graph=True))
             return (*(next(found) if need else None for need in needs), None, None)
-        mean, variance = _for_channels(x, groups, mean, variance)
-        sums = _sums(dy, x, mean, variance, eps)
-        dweight, dbias = (t.sum((0, 2)) if need or not groups else t
-                          for t, need in zip(sums, needs[1:], strict=True))
-        dx = None
+        if ctx.programs is not None:
+            dweight, dbias, dx = run_rows(ctx.programs[1], x.shape[1], [
+                t for t in (mean, variance, weight, dy, x) if t is not None])
+            return (dx.view(x.shape), dweight if needs[1] else None, dbias if needs[2] else None,
+                    None, None)
+        rows, mean, variance, weights, _ = _grouped(groups, x, mean, variance, weight, bias)
+        dy = reshaped(dy, rows.shape)
+        along, total = _sums(dy, rows, mean, variance, eps)
+        samples, channels, _ = x.shape
+        if not groups or any(needs[1:]):
+            of_batch = torch.stack((along, total)).view(2, samples, channels)
+            of_batch = of_batch[:, 0] if samples == 1 else of_batch.sum(1)
+            dweight, dbias = _narrowed(of_batch, weight, bias)
         if needs[0]:
-            if groups not in (0, x.shape[1]):
-                dweights, dbiases = (t.view(x.shape[0], groups, -1) for t in sums)
-                along, total = (t.view(*x.shape[:2], 1) for t in _group_means(
-                    dweights, dbiases, weight, ctx.count))
-            else:
-                scale = weight[:, None] if groups and weight is not None else weight
-                along, total = ((t if scale is None else t * scale) * (1 / ctx.count)
-                                for t in (sums if groups else (dweight, dbias)))
-            dx = _input_gradient(dy, x, mean, variance, weight, along, total, eps)
-        return (dx, dweight.to(weight.dtype) if needs[1] else None,
-                dbias.to(bias.dtype) if needs[2] else None, None, None)
+            are_weighted = groups not in (0, channels)
+            if not groups:
+                along, total = of_batch.view(2, channels, 1)
+            elif are_weighted:
+                along, total = (t.view(mean.shape) for t in _group_sums(
+                    along.flatten(2), total.flatten(2),
+                    None if weights is None else weights.flatten(1)))
+            dx = reshaped(_input_gradient(dy, rows, mean, variance, weights, along, total,
+                                          ctx.count, are_weighted, eps), x.shape)
+        return (dx, dweight if needs[1] else None, dbias if needs[2] else None, None, None)
 
 
-def _for_channels(x: Tensor, groups: int, *statistics: Tensor) -> tuple[Tensor, ...]:
-    """Statistics as those of channels."""
-    count = x.shape[1] // max(groups, 1)
-    return tuple(t.view(-1) if not groups else t.view(x.shape[0], groups, 1).repeat_interleave(
-        count, 1) for t in statistics)
+def _grouped(groups: int, x: Tensor, mean: Tensor, variance: Tensor,
+             *parameters: Tensor | None) -> tuple[Any, ...]:
+    """All as rows of channels and what broadcasts to them: ``[B, G, C / G, S]``, or ``[B, C, S]``
+    where there are no groups."""
+    samples, channels, size = x.shape
+    if not groups:
+        return (x, mean.view(-1, 1), variance.view(-1, 1),
+                *(None if t is None else t.view(-1, 1) for t in parameters))
+    own = channels // groups
+    return (x.view(samples, groups, own, size), mean.view(samples, groups, 1, 1),
+            variance.view(samples, groups, 1, 1),
+            *(None if t is None else t.view(groups, own, 1) for t in parameters))
+
+
+def _narrowed(sums: Tensor, *parameters: Tensor | None) -> list[Tensor]:
+    """A gradient for each parameter, in its type."""
+    types = {t.dtype for t in parameters if t is not None}
+    if len(types) == 1:  # One kernel for all.
+        return list(sums.to(types.pop()))
+    return [t if p is None else t.to(p.dtype) for t, p in zip(sums, parameters, strict=True)]
+
+
+@functools.lru_cache(256)
+def _batch_programs(shape: torch.Size, dtype: torch.dtype, weight: torch.dtype | None,
+                    bias: torch.dtype | None, eps: float) -> tuple[str, str]:
+    """Of a batch whose channels are rows: the forward program, and that of the gradient."""
+    samples, channels, size = shape
+    length = samples * size
+    # Where the elements of a row lie: those of a sample side by side, samples apart.
+    parts = ((length, channels, size), (size, samples, channels * size), (1, size, 1))
+    x, scalar = Input("part", ELEMENT_NAMES[dtype], parts), Input("scalar", "f32")
+    y = Output("part", ELEMENT_NAMES[dtype], 0, parts=parts)
+    parameters = [(name, Input("scalar", ELEMENT_NAMES[kind]))
+                  for name, kind in (("weight", weight), ("bias", bias)) if kind is not None]
+
+    def begin(*named: tuple[str, Input]) -> tuple[Builder, dict[str, int], list[Input]]:
+        b = Builder(length)
+        values = {name: b.add("input", place) for place, (name, _) in enumerate(named)}
+        return b, values, [value for _, value in named]
+
+    def rstd(b: Builder, variance: int) -> int:
+        return b.power(b.add("add", variance, b.constant(eps)), -0.5)
+
+    b, given, inputs = begin(*parameters, ("x", x))
+    mean = b.mean(given["x"])
+    centred = b.add("sub", given["x"], mean)
+    variance = b.mean(b.add("mul", centred, centred))
+    result = b.add("mul", centred, rstd(b, variance))
+    for name, operation in (("weight", "mul"), ("bias", "add")):
+        if name in given:
+            result = b.add(operation, result, given[name])
+    unbiased = b.add("mul", variance, b.constant(length / max(length - 1, 1)))
+    forward = b.finish(channels, inputs, [
+        *(Output("scalar", "f32", value) for value in (mean, variance, unbiased)),
+        dataclasses.replace(y, value=result)])
+
+    parameters = [(name, value) for name, value in parameters if name == "weight"]
+    b, given, inputs = begin(("mean", scalar), ("variance", scalar), *parameters, ("dy", x),
+                             ("x", x))
+    inverse = rstd(b, given["variance"])
+    xhat = b.add("mul", b.add("sub", given["x"], given["mean"]), inverse)
+    along, total = b.add("mul", given["dy"], xhat), given["dy"]
+    slope = b.add("sub", given["dy"], b.add("add", b.mean(total), b.add(
+        "mul", xhat, b.mean(along))))
+    if "weight" in given:
+        inverse = b.add("mul", inverse, given["weight"])
+    backward = b.finish(channels, inputs, [
+        *(Output("scalar", "f32" if kind is None else ELEMENT_NAMES[kind], b.add("row_sum", value))
+          for kind, value in ((weight, along), (bias, total))),
+        dataclasses.replace(y, value=b.add("mul", slope, inverse))])
+    return tuple(register_row_program(program).text  # type: ignore[return-value]
+                 for program in (forward, backward))
 
 
 _apply = eager(_ChannelNorm)
@@ -247,9 +343,10 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     if not training and running_mean is not None and running_var is not None:
         return _normalise(rows, running_mean, running_var, weight, bias, eps).view(input.shape)
     y, mean, unbiased = _apply(rows, weight, bias, 0, eps)
-    for running, value in ((running_mean, mean), (running_var, unbiased)):
-        if running is not None:
-            running.lerp_(value.view(-1).to(running.dtype), momentum)
+    pairs = [(running, value.view(-1).to(running.dtype)) for running, value in (
+        (running_mean, mean), (running_var, unbiased)) if running is not None]
+    if pairs:
+        torch._foreach_lerp_([old for old, _ in pairs], [new for _, new in pairs], momentum)
     result: Tensor = y.view(input.shape)
     return result
 

@@ -122,3 +122,19 @@ func.func @kept(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
   }
   return
 }
+
+// -----
+
+// An access stays within what lies together, here 196 columns of a channel.
+// CHECK-LABEL: func @channels(
+// CHECK:         vector_width = 4
+func.func @channels(%x: memref<16x64x196xbf16, strided<[12544, 196, 1]>>, %s: memref<64xf32>) {
+  lnbwd.rowwise @k domain(c | b, s) ins(%x[b, c, s] : memref<16x64x196xbf16, strided<[12544, 196, 1]>>)
+      outs(%s[c] : memref<64xf32>) {
+  ^bb0(%xr: vector<3136xbf16>):
+    %wide = arith.extf %xr : vector<3136xbf16> to vector<3136xf32>
+    %sum = vector.reduction <add>, %wide : vector<3136xf32> into f32
+    lnbwd.yield %sum : f32
+  }
+  return
+}
