@@ -239,7 +239,7 @@ def log_softmax(input: Tensor, dim: int, dtype: torch.dtype | None = None) -> Te
 @rowwise(saved=("largest", "total"))
 def _cross_entropy(input: Rows, target: Scalars, ignore_index: int,
                    label_smoothing: float) -> Tensor:
-    logits = input.float()
+    logits, target = input.float(), target.float()
     largest = logits.amax(-1, keepdim=True).detach()
     shifted = logits - largest
     total = shifted.exp().sum(-1, keepdim=True)
@@ -310,7 +310,8 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *
             rows, classes, ignore_index=ignore_index, reduction=reduction,
             label_smoothing=label_smoothing)
         return losses.view(target.shape) if reduction == "none" else losses
-    losses = _cross_entropy(rows, classes[:, None].float(), ignore_index, float(label_smoothing))
+    targets = classes[:, None] if rows.shape[-1] > 1 else classes[:, None].float()
+    losses = _cross_entropy(rows, targets, ignore_index, float(label_smoothing))
     if reduction == "none":
         losses = losses.view(target.shape)
     else:

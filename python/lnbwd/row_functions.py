@@ -72,8 +72,8 @@ _WORDS = {"row": "lnbwd.Rows", "column": "lnbwd.Columns", "scalar": "lnbwd.Scala
 _FLOATS, _FLOAT8 = ([getattr(torch, element.torch) for element in ELEMENTS.values()
                      if element.use == use and element.fraction] for use in ("float", "float8"))
 _TYPES = {"row": (torch.float64, *_FLOATS, *_FLOAT8), "column": (torch.float64, *_FLOATS),
-          "scalar": (torch.float64, *_FLOATS), "part": (torch.float64, *_FLOATS),
-          "number": (torch.int64,)}
+          "scalar": (torch.float64, *_FLOATS, torch.int32, torch.int64),
+          "part": (torch.float64, *_FLOATS), "number": (torch.int64,)}
 _CONSTANTS = (bool, int, float, str)
 _MAX_CALLS = 4096
 _MANY_PLANS = 64
@@ -421,6 +421,7 @@ def rowwise(function: Any = None, /, *, saved: Sequence[str] | None = None) -> A
     - :data:`Seed`, of which :func:`uniform` draws random numbers;
 
     float16, bfloat16, float32 or, of rows, float8, in any mix; ``| None`` may stand after each.
+    Scalars may be int32 or int64, of which the function takes ``.float()`` first.
     Parameters annotated float, int, bool or str are constants of the kernel, compiled in for each
     value.
 

@@ -99,8 +99,10 @@ class Plan:
             place: signature.parts[name][0] for place, name in enumerate(self.names)
             if name in signature.parts}
         # The compiler adds up gradients along neighbouring dimensions.
-        self.has_gradient = [kind != "number" and (kind != "part" or len(
-            signature.parts[name][1]) < 2) for name, kind in signature.kinds.items()]
+        self.has_gradient = [
+            kind != "number" and signature.dtypes[name].is_floating_point
+            and (kind != "part" or len(signature.parts[name][1]) < 2)
+            for name, kind in signature.kinds.items()]
         # Tensors with two dimensions have the shapes of the programs' operands but for [M, 1].
         self.has_shapes = all(shape != "scalar" for shape in trace.shapes)
         self._lock = threading.RLock()

@@ -97,6 +97,26 @@ def test_shapes(device, leading, n):
         assert_close(run(lnbwd.rowwise(function), tensors), function, tensors)
 
 
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_scalars_of_integers(device, dtype):
+    @lnbwd.rowwise
+    def times(x: lnbwd.Rows, count: lnbwd.Scalars):
+        return x * count.float()
+
+    x = torch.randn(5, 24, device=device, requires_grad=True)
+    count = torch.tensor([[0], [-3], [7], [1 << 20], [2]], dtype=dtype, device=device)
+    y = times(x, count)
+    assert torch.equal(y, x * count)
+    y.sum().backward()
+    assert torch.equal(x.grad, count.expand(5, 24).float())
+    with pytest.raises(TypeError, match="expected operations on the elements of a row"):
+        lnbwd.rowwise(add_to_integers)(x, count)
+
+
+def add_to_integers(x: lnbwd.Rows, count: lnbwd.Scalars):
+    return x + (count + 1)
+
+
 def test_no_rows(device):
     x, z, gamma = (t.to(device) for t in tensors_of(gated_rms_norm, (0,)))
     y, dx, dz, dgamma = run(lnbwd.rowwise(gated_rms_norm), [x, z, gamma])

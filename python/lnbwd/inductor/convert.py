@@ -541,7 +541,7 @@ def _view(c: Conversion, node: Node) -> int:
 def _cast(c: Conversion, node: Node) -> int:
     to = node.meta["val"].dtype
     source = node.args[0].meta["val"].dtype  # type: ignore[union-attr]
-    if source not in ELEMENTS or to not in ELEMENTS:
+    if source not in (*ELEMENTS, *INTEGERS) or to not in ELEMENTS:
         raise Unsupported(f"converts from {source} to {to}")
     if to == torch.bool:
         return c.condition(node.args[0])
@@ -894,6 +894,7 @@ def check(node: Node, domain: Domain) -> None:
                                                      trial.builder.constant(0))
         elif source_value.dtype in INTEGERS and (
                 node.target in OF_INTEGERS or node.target is aten.gather.default
+                or node.target is prims.convert_element_type.default
                 or (node.target in _COMPARISONS and any(map(_is_exact, node.args)))):
             trial.values[source] = trial.builder.add("input", len(trial.values))
         elif source_value.dtype not in FLOATS:
