@@ -117,7 +117,7 @@ class _ChannelNorm(torch.autograd.Function):
         if not groups and count <= _MOST_BATCH_ROW and samples > 1:
             ctx.programs = _batch_programs(x.shape, x.dtype, *(
                 None if t is None else t.dtype for t in (weight, bias)), eps)
-            mean, variance, unbiased, y = run_rows(ctx.programs[0], channels, [
+            y, mean, variance, unbiased = run_rows(ctx.programs[0], channels, [
                 t for t in (weight, bias, x) if t is not None])
             y = reshaped(y, x.shape)
         elif groups and count <= _MOST_ROW:
@@ -151,7 +151,7 @@ class _ChannelNorm(torch.autograd.Function):
                 (x, weight, bias), needs, strict=True) if need], dy, create_graph=True))
             return (*(next(found) if need else None for need in needs), None, None)
         if ctx.programs is not None:
-            dweight, dbias, dx = run_rows(ctx.programs[1], x.shape[1], [
+            dx, dweight, dbias = run_rows(ctx.programs[1], x.shape[1], [
                 t for t in (mean, variance, weight, dy, x) if t is not None])
             return (dx.view(x.shape), dweight if needs[1] else None, dbias if needs[2] else None,
                     None, None)
@@ -207,7 +207,7 @@ def _batch_programs(shape: torch.Size, dtype: torch.dtype, weight: torch.dtype |
     # Where the elements of a row lie: those of a sample side by side, samples apart.
     parts = ((length, channels, size), (size, samples, channels * size), (1, size, 1))
     x, scalar = Input("part", ELEMENT_NAMES[dtype], parts), Input("scalar", "f32")
-    y = Output("part", ELEMENT_NAMES[dtype], 0, parts=parts)
+    y = Output("row", ELEMENT_NAMES[dtype], 0, parts=parts)
     parameters = [(name, Input("scalar", ELEMENT_NAMES[kind]))
                   for name, kind in (("weight", weight), ("bias", bias)) if kind is not None]
 
@@ -229,8 +229,8 @@ def _batch_programs(shape: torch.Size, dtype: torch.dtype, weight: torch.dtype |
             result = b.add(operation, result, given[name])
     unbiased = b.add("mul", variance, b.constant(length / max(length - 1, 1)))
     forward = b.finish(channels, inputs, [
-        *(Output("scalar", "f32", value) for value in (mean, variance, unbiased)),
-        dataclasses.replace(y, value=result)])
+        dataclasses.replace(y, value=result),
+        *(Output("scalar", "f32", value) for value in (mean, variance, unbiased))])
 
     parameters = [(name, value) for name, value in parameters if name == "weight"]
     b, given, inputs = begin(("mean", scalar), ("variance", scalar), *parameters, ("dy", x),
@@ -243,9 +243,9 @@ def _batch_programs(shape: torch.Size, dtype: torch.dtype, weight: torch.dtype |
     if "weight" in given:
         inverse = b.add("mul", inverse, given["weight"])
     backward = b.finish(channels, inputs, [
+        dataclasses.replace(y, value=b.add("mul", slope, inverse)),
         *(Output("scalar", "f32" if kind is None else ELEMENT_NAMES[kind], b.add("row_sum", value))
-          for kind, value in ((weight, along), (bias, total))),
-        dataclasses.replace(y, value=b.add("mul", slope, inverse))])
+          for kind, value in ((weight, along), (bias, total)))])
     return tuple(register_row_program(program).text  # type: ignore[return-value]
                  for program in (forward, backward))
 

@@ -81,7 +81,7 @@ def _placed(output: Output, parts: _Parts) -> Output:
     parts = tuple(part for part in parts if part[1] > 1)
     if sorted(parts) == sorted(parts, key=lambda part: part[2]):
         return output
-    return dataclasses.replace(output, kind="part", block=1, parts=parts)
+    return dataclasses.replace(output, block=1, parts=parts)
 
 
 class _Program:

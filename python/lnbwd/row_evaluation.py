@@ -104,12 +104,7 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
     outputs = []
     for output in program.outputs:
         value = values[output.value]
-        if output.kind == "column_sum":
-            value = value.expand(rows, program.length).sum(0)
-        elif output.kind == "group_sum":
-            value = value.expand(rows, program.length).reshape(
-                groups, rows // max(groups, 1), program.length).sum(1)
-        elif output.kind == "part":
+        if output.is_strided:
             # The first element of each block is that of which the indices along others are 0.
             count = rows * program.length if output.is_row(program.length) else rows
             value = value.expand(rows, count // rows).reshape(-1)
@@ -118,12 +113,13 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
             for distance, size, stride in output.parts:
                 element = element + index // stride % size * distance
             value = value[element // (rows * program.length // count)]
+        elif output.kind == "column_sum":
+            value = value.expand(rows, program.length).sum(0)
+        elif output.kind == "group_sum":
+            value = value.expand(rows, program.length).reshape(
+                groups, rows // max(groups, 1), program.length).sum(1)
         elif output.kind == "row":
             value = value.expand(rows, program.length)[:, ::output.block].contiguous()
-            if output.is_strided:
-                element = torch.arange(rows * program.length, device=value.device)
-                value = torch.empty_like(value).view(-1).index_copy(
-                    0, _places(element, output.parts), value.view(-1)).view(value.shape)
         else:
             value = value.expand(rows, 1).reshape(-1)
         outputs.append(_narrow(value, types[output.dtype]) if rounds else value)

@@ -105,8 +105,8 @@ class Output:
     sum of ``value``, a row, over all rows, or "group_sum" [B, N], the sums over the rows of each of
     B groups; ``dtype`` its type, as that of an input; ``value`` the index of a node, a condition if
     the output is a mask. A "row" may have one number for each ``block`` elements, the first of
-    these, [M, N / block], or its elements in another order: ``parts`` are those of an input. A
-    "part" has all elements of a row block, or all rows, or of each the first of its blocks."""
+    these, [M, N / block]. With ``parts``, which are those of an input, a "row" or "scalar" lies in
+    another order, all of its elements or of each block of these the first."""
 
     kind: str
     dtype: str
@@ -148,7 +148,7 @@ INPUT_KINDS = ("row", "repeated_row", "column", "group_column", "scalar", "repea
                "group_scalar", "number", "part", "lead", "table")
 """Kinds of inputs, in the order in which a program has them."""
 
-OUTPUT_KINDS = ("row", "scalar", "column_sum", "group_sum", "part")
+OUTPUT_KINDS = ("row", "scalar", "column_sum", "group_sum")
 """Kinds of outputs, in the order in which a program has them."""
 
 SUM_KINDS = ("column_sum", "group_sum")
