@@ -11,7 +11,8 @@
 #include "lnbwd/Chips/ChipNames.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
-#include "lnbwd/Pipelines/StageDumper.h"
+#include "lnbwd/Pipelines/Pipelines.h"
+#include "lnbwd/Pipelines/Stages.h"
 #include "lnbwd/Report/Report.h"
 #include "lnbwd/Target/PassOptions.h"
 
@@ -109,13 +110,15 @@ private:
 };
 } // namespace
 
-static FailureOr<Compilation> compileOnce(ModuleOp module, PassManager &pm,
+using RunPasses = function_ref<LogicalResult(ModuleOp)>;
+
+static FailureOr<Compilation> compileOnce(ModuleOp module, RunPasses runPasses,
                                           EmitFormat format,
                                           const EmitOptions &options,
                                           TimingScope *timing) {
   Compilation result;
   result.lowered = module.clone();
-  if (failed(pm.run(*result.lowered)))
+  if (failed(runPasses(*result.lowered)))
     return failure();
   FailureOr<gpu::GPUModuleOp> gpuModule = getGPUModule(*result.lowered, format);
   if (failed(gpuModule))
@@ -161,18 +164,17 @@ static int64_t getSpillCost(ArrayRef<Spill> spills) {
   return cost;
 }
 
-/// Runs `pm` on a copy of `module` and emits its one GPU module. No kernel
-/// should spill: where one does, its schedule is put on the list
+/// Runs the passes on a copy of `module` and emits its one GPU module. No
+/// kernel should spill: where one does, its schedule is put on the list
 /// `lnbwd.rejected_schedules` of `module`'s next copy, which the schedule model
 /// chooses beside, and all is done again; a remark says so. Where that does not
 /// help, because somebody has set the schedule, no other can run, or several
 /// more have spilled, the kernel that spills least is kept, with a warning.
-static FailureOr<Compilation> compileModule(ModuleOp module, PassManager &pm,
-                                            EmitFormat format,
-                                            const EmitOptions &options,
-                                            TimingScope *timing) {
+static FailureOr<Compilation>
+compileModule(ModuleOp module, RunPasses runPasses, EmitFormat format,
+              const EmitOptions &options, TimingScope *timing) {
   FailureOr<Compilation> best =
-      compileOnce(module, pm, format, options, timing);
+      compileOnce(module, runPasses, format, options, timing);
   if (failed(best))
     return failure();
   SmallVector<Spill> leastSpills = findSpills(*best);
@@ -195,7 +197,7 @@ static FailureOr<Compilation> compileModule(ModuleOp module, PassManager &pm,
       ScopedDiagnosticHandler collect(
           module.getContext(),
           [&](Diagnostic &diag) { messages.push_back(std::move(diag)); });
-      another = compileOnce(*next, pm, format, options, timing);
+      another = compileOnce(*next, runPasses, format, options, timing);
     }
     if (failed(another))
       break;
@@ -246,11 +248,11 @@ void lnbwd::registerCompilerDialects(DialectRegistry &registry) {
 
 /// Runs the passes, and writes the module as text, as the code of its one GPU
 /// module, or as a report on that.
-static FailureOr<std::string> emitModule(ModuleOp module, PassManager &pm,
+static FailureOr<std::string> emitModule(ModuleOp module, RunPasses runPasses,
                                          const CompileRequest &request,
                                          StageWriter *stages) {
   if (request.format == EmitFormat::MLIR) {
-    if (failed(pm.run(module)))
+    if (failed(runPasses(module)))
       return failure();
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -266,7 +268,7 @@ static FailureOr<std::string> emitModule(ModuleOp module, PassManager &pm,
       request.emit.onIntermediate(suffix, contents);
   };
   FailureOr<Compilation> compilation =
-      compileModule(module, pm, request.format, options, request.timing);
+      compileModule(module, runPasses, request.format, options, request.timing);
   if (failed(compilation))
     return failure();
   if (request.format != EmitFormat::Report &&
@@ -306,7 +308,7 @@ lnbwd::compileSource(const std::shared_ptr<llvm::SourceMgr> &sources,
   if (!module)
     return failure();
 
-  std::shared_ptr<StageWriter> stages;
+  std::optional<StageWriter> stages;
   auto checkStages = [&](llvm::Error problem) -> LogicalResult {
     if (!problem)
       return success();
@@ -315,20 +317,24 @@ lnbwd::compileSource(const std::shared_ptr<llvm::SourceMgr> &sources,
     return failure();
   };
   if (!request.saveTemps.empty()) {
-    stages = std::make_shared<StageWriter>(request.saveTemps);
+    registerPipelines();
+    stages.emplace(request.saveTemps);
     if (failed(checkStages(stages->prepare())))
       return failure();
   }
+  auto configure = [&](PassManager &pm) -> LogicalResult {
+    if (request.timing)
+      pm.enableTiming(*request.timing);
+    return request.configure ? request.configure(pm) : success();
+  };
   PassManager pm(module->getOperation()->getName());
-  if (request.timing)
-    pm.enableTiming(*request.timing);
-  if (stages)
-    pm.addInstrumentation(createStageDumper(stages));
-  if (failed(request.addPasses(pm)))
+  if (failed(configure(pm)) || failed(request.addPasses(pm)))
     return failure();
-
+  auto runPasses = [&](ModuleOp copy) {
+    return stages ? stages->run(pm, copy, configure) : pm.run(copy);
+  };
   FailureOr<std::string> output =
-      emitModule(*module, pm, request, stages.get());
+      emitModule(*module, runPasses, request, stages ? &*stages : nullptr);
   if (failed(output) || (stages && failed(checkStages(stages->takeError()))))
     return failure();
   return output;

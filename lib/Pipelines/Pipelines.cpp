@@ -22,6 +22,7 @@
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
+#include "mlir/InitAllPasses.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -105,12 +106,21 @@ void lnbwd::buildPipeline(OpPassManager &pm, const PipelineOptions &options) {
 }
 
 void lnbwd::registerPipelines() {
-  PassPipelineRegistration<PipelineOptions>(
-      "lnbwd-gpu-pipeline",
-      "From lnbwd operations to GPU kernels in upstream's dialects",
-      buildGPUPipeline);
-  PassPipelineRegistration<PipelineOptions>(
-      "lnbwd-pipeline",
-      "From lnbwd operations to LLVM's dialect for a chip, ready for --emit",
-      buildPipeline);
+  static const bool isDone = [] {
+    registerAllPasses();
+    registerLNBwdPasses();
+    registerLNBwdLanePasses();
+    registerLNBwdConversionPasses();
+    registerLNBwdLaunchPlanPasses();
+    PassPipelineRegistration<PipelineOptions>(
+        "lnbwd-gpu-pipeline",
+        "From lnbwd operations to GPU kernels in upstream's dialects",
+        buildGPUPipeline);
+    PassPipelineRegistration<PipelineOptions>(
+        "lnbwd-pipeline",
+        "From lnbwd operations to LLVM's dialect for a chip, ready for --emit",
+        buildPipeline);
+    return true;
+  }();
+  (void)isDone;
 }

@@ -16,17 +16,13 @@
 #include "lnbwd/Chips/ChipNames.h"
 #include "lnbwd/Compiler/CompileSource.h"
 #include "lnbwd/Config.h"
-#include "lnbwd/Conversion/Passes.h"
-#include "lnbwd/LaunchPlan/Passes.h"
-#include "lnbwd/Pipelines/PipelineTail.h"
 #include "lnbwd/Pipelines/Pipelines.h"
+#include "lnbwd/Pipelines/Stages.h"
 #include "lnbwd/Support/OutputFile.h"
 #include "lnbwd/Target/BundleWriter.h"
-#include "lnbwd/Transforms/Lane/Passes.h"
-#include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/IR/AsmState.h"
-#include "mlir/InitAllPasses.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -145,10 +141,10 @@ static LogicalResult compile(std::unique_ptr<llvm::MemoryBuffer> input,
   applyDefaultTimingManagerCLOptions(timing);
   TimingScope scope = timing.getRootScope();
   CompileRequest request;
-  request.addPasses = [&](PassManager &pm) -> LogicalResult {
-    return failed(applyPassManagerCLOptions(pm)) ? failure()
-                                                 : config.setupPassPipeline(pm);
+  request.addPasses = [&](PassManager &pm) {
+    return config.setupPassPipeline(pm);
   };
+  request.configure = applyPassManagerCLOptions;
   request.format = format;
   request.emit.ptxas = options.ptxas;
   request.emit.maxRegisters = options.maxRegisters;
@@ -269,29 +265,28 @@ static void startAfter(MlirOptMainConfig &config, const std::string &stage) {
     PassManager given(pm.getContext(), pm.getOpAnchorName());
     if (failed(whole.setupPassPipeline(given)))
       return failure();
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    // Without what the pipeline is run on, which `pm` is.
-    llvm::interleave(
-        given.getPasses(), os,
-        [&](Pass &pass) { pass.printAsTextualPipeline(os); }, ",");
-    llvm::Expected<std::string> tail = keepPassesBehind(text, stage);
-    if (!tail) {
-      error() << "--start-after: " << llvm::toString(tail.takeError()) << "\n";
+    std::vector<Stage> stages = listStages(given);
+    auto found = llvm::find_if(
+        stages, [&](const Stage &each) { return each.name == stage; });
+    if (found == stages.end()) {
+      error() << "--start-after: the pipeline has no pass '" << stage
+              << "', expected one of: ";
+      llvm::interleaveComma(stages, llvm::errs(), [](const Stage &each) {
+        llvm::errs() << each.name;
+      });
+      llvm::errs() << (stages.empty() ? "none, there is no pipeline\n" : "\n");
       return failure();
     }
-    return tail->empty() ? success() : parsePassPipeline(*tail, pm);
+    for (const Stage &behind : llvm::make_range(found + 1, stages.end()))
+      if (failed(parsePassPipeline(behind.pipeline, pm)))
+        return failure();
+    return success();
   });
 }
 
 static int run(int argc, char **argv) {
   DialectRegistry registry;
   registerCompilerDialects(registry);
-  registerAllPasses();
-  registerLNBwdPasses();
-  registerLNBwdLanePasses();
-  registerLNBwdConversionPasses();
-  registerLNBwdLaunchPlanPasses();
   registerPipelines();
 
   // LLVM's is about its code generator's own passes, with which a compilation

@@ -29,8 +29,10 @@ namespace lnbwd {
 
 /// What to do with a source.
 struct CompileRequest {
-  /// Adds the passes to run, and what else is wanted of the pass manager.
+  /// Adds the passes to run.
   std::function<mlir::LogicalResult(mlir::PassManager &)> addPasses;
+  /// Says what else is wanted of a pass manager; may be empty.
+  std::function<mlir::LogicalResult(mlir::PassManager &)> configure;
   /// What to write the module out as, after the passes.
   EmitFormat format = EmitFormat::MLIR;
   EmitOptions emit;

@@ -94,7 +94,8 @@ void buildGPUPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
 /// `lnbwd-opt --emit` turns into machine code.
 void buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
 
-/// Registers `lnbwd-gpu-pipeline` and `lnbwd-pipeline`.
+/// Registers `lnbwd-gpu-pipeline`, `lnbwd-pipeline` and all passes, upstream's
+/// and this project's own, if that has not been done.
 void registerPipelines();
 
 } // namespace lnbwd

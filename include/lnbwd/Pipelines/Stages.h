@@ -1,0 +1,63 @@
+//===- Stages.h - A pipeline, pass by pass ----------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What --save-temps keeps after each pass, and --start-after goes on from.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_PIPELINES_STAGES_H
+#define LNBWD_PIPELINES_STAGES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+#include <vector>
+
+namespace lnbwd {
+
+/// A pass of a pipeline.
+struct Stage {
+  /// The pass, with a number where it runs again: "cse", "cse-2".
+  std::string name;
+  /// The pipeline of this pass alone, nested as it is in the whole.
+  std::string pipeline;
+};
+
+/// The passes of `pm` in order. They have to be registered to be parsed again.
+std::vector<Stage> listStages(mlir::OpPassManager &pm);
+
+/// Writes files into a folder, numbered in the order in which they come.
+class StageWriter {
+public:
+  explicit StageWriter(std::string folder) : folder(std::move(folder)) {}
+
+  /// Creates the folder. The error says why it cannot be used.
+  llvm::Error prepare();
+  /// Writes the next stage; `name` has the suffix, e.g. "kernel.ll". A failure
+  /// to write is remembered for takeError().
+  void write(llvm::StringRef name, llvm::StringRef contents);
+  /// Runs the passes of `pm` one by one, and writes what the first gets and
+  /// what each leaves, if it is another module. All kernels have been through a
+  /// pass before the next one runs. `configure` is called for the pass manager
+  /// of each pass.
+  mlir::LogicalResult
+  run(mlir::PassManager &pm, mlir::Operation *root,
+      llvm::function_ref<mlir::LogicalResult(mlir::PassManager &)> configure);
+  llvm::Error takeError();
+
+private:
+  void writeIfChanged(llvm::StringRef stage, mlir::Operation *root);
+
+  std::string folder, last, firstError;
+  unsigned count = 0;
+};
+
+} // namespace lnbwd
+
+#endif // LNBWD_PIPELINES_STAGES_H
