@@ -63,58 +63,28 @@ private:
   static constexpr arith::FastMathFlags contract =
       arith::FastMathFlags::contract;
 
-  //===--------------------------------------------------------------------===//
-  // Operations, each once
-  //===--------------------------------------------------------------------===//
-
+  // Equal operations are common subexpressions, which go later.
   template <typename Op, typename... Args> Value make(Args... args) {
     return Op::create(b, loc, args...);
   }
   Value mul(Value lhs, Value rhs) {
-    Value &known = products[{lhs, rhs}];
-    if (!known)
-      known = make<arith::MulFOp>(lhs, rhs, contract);
-    return known;
+    return make<arith::MulFOp>(lhs, rhs, contract);
   }
   Value add(Value lhs, Value rhs) {
-    Value &known = sums[{lhs, rhs}];
-    if (!known)
-      known = make<arith::AddFOp>(lhs, rhs, contract);
-    return known;
+    return make<arith::AddFOp>(lhs, rhs, contract);
   }
-  Value negate(Value value) {
-    Value &known = negated[value];
-    if (!known)
-      known = make<arith::NegFOp>(value);
-    return known;
-  }
+  Value negate(Value value) { return make<arith::NegFOp>(value); }
   Value number(double value) {
-    FloatAttr attribute = b.getF32FloatAttr(float(value));
-    Value &known = numbers[attribute];
-    if (!known)
-      known = make<arith::ConstantOp>(attribute);
-    return known;
-  }
-  VectorType getRowType(int64_t length) {
-    return VectorType::get({length}, b.getF32Type());
+    return make<arith::ConstantOp>(b.getF32FloatAttr(float(value)));
   }
   Value spread(const Polynomial &scalar, int64_t length) {
-    VectorType rowType = getRowType(length);
+    auto rowType = VectorType::get({length}, b.getF32Type());
     bool isNumber = scalar.empty() ||
                     (scalar.size() == 1 && scalar.front().factors.empty());
-    if (isNumber) {
-      auto attribute = DenseElementsAttr::get(
-          rowType, scalar.empty() ? 0.0f : float(scalar.front().coefficient));
-      Value &known = numbers[attribute];
-      if (!known)
-        known = make<arith::ConstantOp>(cast<TypedAttr>(attribute));
-      return known;
-    }
-    Value value = writeScalar(scalar);
-    Value &known = spreads[{value, rowType}];
-    if (!known)
-      known = make<vector::BroadcastOp>(rowType, value);
-    return known;
+    if (!isNumber)
+      return make<vector::BroadcastOp>(rowType, writeScalar(scalar));
+    return make<arith::ConstantOp>(cast<TypedAttr>(DenseElementsAttr::get(
+        rowType, scalar.empty() ? 0.0f : float(scalar.front().coefficient))));
   }
 
   //===--------------------------------------------------------------------===//
@@ -162,12 +132,8 @@ private:
     result = multiply(multiply(result, late), powers);
     if (isNegated)
       result = negate(result);
-    if (Value divisor = multiply(Value(), below)) {
-      Value &known = quotients[{result, divisor}];
-      if (!known)
-        known = make<arith::DivFOp>(result, divisor, contract);
-      result = known;
-    }
+    if (Value divisor = multiply(Value(), below))
+      result = make<arith::DivFOp>(result, divisor, contract);
     return result;
   }
 
@@ -318,10 +284,6 @@ private:
   NeededForms needed;
   llvm::DenseMap<const Atom *, Value> atoms;
   llvm::DenseMap<const Form *, Value> rows;
-  llvm::DenseMap<std::pair<Value, Value>, Value> products, sums, quotients;
-  llvm::DenseMap<Value, Value> negated;
-  llvm::DenseMap<std::pair<Value, Type>, Value> spreads;
-  llvm::DenseMap<Attribute, Value> numbers;
 };
 
 } // namespace
