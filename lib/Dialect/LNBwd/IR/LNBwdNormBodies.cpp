@@ -21,6 +21,7 @@
 
 using namespace mlir;
 using namespace lnbwd;
+using namespace lnbwd::detail;
 
 //===----------------------------------------------------------------------===//
 // Statistics
@@ -36,7 +37,7 @@ struct Statistics {
   Value rstd;
 };
 
-/// Either saved, or of the row `x` of float32.
+/// Those of the row `x` of float32: saved if they are there, or else computed.
 ///
 /// The first sum gives the mean, rounded; what is left of the mean in the
 /// centred row is summed with its squares and taken off again. So the variance
@@ -45,16 +46,21 @@ struct Statistics {
 class StatisticsBuilder {
 public:
   StatisticsBuilder(RowBuilder &b, RowBody &body)
-      : b(b), length(body.getRowLength()),
+      : b(b), body(body), length(body.getRowLength()),
         overN(b.constant(1.0 / double(length))),
         epsilon(b.constant(body.getEpsilon())), textbook(body.isTextbook()) {}
 
-  Statistics saved(Value x, Value mean, Value rstd) {
+  Statistics get(Value x) {
+    Value mean = body.get(Role::Mean), rstd = body.get(Role::Rstd);
+    if (!rstd)
+      return body.hasMean() ? compute(x) : computeAroundZero(x);
     // The negated mean is added: packed float32 has additions only.
-    Value centred = b.add(x, b.spread(b.negate(mean)));
+    Value centred = mean ? b.add(x, b.spread(b.negate(mean))) : x;
     return {mean, b.mul(centred, b.spread(rstd)), rstd};
   }
-  Statistics computed(Value x) {
+
+private:
+  Statistics compute(Value x) {
     Value sum = b.rowSum(x);
     Value mean = b.mul(sum, overN);
     Value centred = b.add(x, b.spread(b.negate(mean)));
@@ -77,14 +83,12 @@ public:
     return {chooseMean(sum, mean, left, rstd), b.fma(centred, scale, shift),
             rstd};
   }
-  /// Without a mean.
-  Statistics computedAroundZero(Value x) {
+  Statistics computeAroundZero(Value x) {
     Value square = b.mul(b.rowSum(b.mul(x, x)), overN);
     Value rstd = rstdOf(textbook ? square : markOverflow(square, square));
     return {Value(), b.mul(x, b.spread(rstd)), rstd};
   }
 
-private:
   /// `sum` / N, of which `estimate` is the product with 1/N: without the
   /// rounding of 1/N. Both finite.
   Value divide(Value sum, Value estimate) {
@@ -111,6 +115,7 @@ private:
   Value rstdOf(Value variance) { return b.rsqrt(b.add(variance, epsilon)); }
 
   RowBuilder &b;
+  RowBody &body;
   int64_t length;
   Value overN;
   Value epsilon;
@@ -153,21 +158,16 @@ static void setNormalised(RowBuilder &b, RowBody &body, Value sum,
   body.set(Role::Rstd, statistics.rstd);
 }
 
-void LayerNormOp::buildBody(RowBuilder &b, RowBody &body) {
+void bodies::norm(RowBuilder &b, RowBody &body) {
   Value sum = addResidual(b, body);
-  setNormalised(b, body, sum, StatisticsBuilder(b, body).computed(sum));
-}
-
-void RmsNormOp::buildBody(RowBuilder &b, RowBody &body) {
-  Value sum = addResidual(b, body);
-  setNormalised(b, body, sum,
-                StatisticsBuilder(b, body).computedAroundZero(sum));
+  setNormalised(b, body, sum, StatisticsBuilder(b, body).get(sum));
 }
 
 /// The normalised rows and what the linear layer makes of them: they are
 /// rounded as they would be if they were stored in between.
-static void setProduct(RowBuilder &b, RowBody &body,
-                       const Statistics &statistics) {
+void bodies::normLinear(RowBuilder &b, RowBody &body) {
+  Statistics statistics =
+      StatisticsBuilder(b, body).get(b.widen(body.get(Role::X)));
   if (body.wants(Role::Out)) {
     Value z = applyColumns(b, body, statistics.xhat);
     Value out = b.linear(b.narrow(z, body.get(Role::X)), body.get(Role::W));
@@ -177,16 +177,6 @@ static void setProduct(RowBuilder &b, RowBody &body,
   }
   body.set(Role::Mean, statistics.mean);
   body.set(Role::Rstd, statistics.rstd);
-}
-
-void LayerNormLinearOp::buildBody(RowBuilder &b, RowBody &body) {
-  Value x = b.widen(body.get(Role::X));
-  setProduct(b, body, StatisticsBuilder(b, body).computed(x));
-}
-
-void RmsNormLinearOp::buildBody(RowBuilder &b, RowBody &body) {
-  Value x = b.widen(body.get(Role::X));
-  setProduct(b, body, StatisticsBuilder(b, body).computedAroundZero(x));
 }
 
 namespace {
@@ -199,6 +189,7 @@ struct Gate {
     Value one = b.spread(b.constant(1.0));
     if (body.isTextbook()) {
       open = b.div(one, b.add(one, b.exp(b.negate(z))));
+      closed = b.add(one, b.negate(open));
     } else {
       Value small = b.exp(b.negate(b.abs(z)));
       Value larger = b.div(one, b.add(one, small));
@@ -211,16 +202,15 @@ struct Gate {
   }
 
   Value silu;
-  /// s, and 1 - s (not in textbook form, where it is derived).
+  /// s, and 1 - s.
   Value open, closed;
 };
 } // namespace
 
-void GatedRmsNormOp::buildBody(RowBuilder &b, RowBody &body) {
+void bodies::gatedNorm(RowBuilder &b, RowBody &body) {
   Value x = b.widen(body.get(Role::X));
   Value passed = b.mul(x, Gate(b, body).silu);
-  setNormalised(b, body, passed,
-                StatisticsBuilder(b, body).computedAroundZero(passed));
+  setNormalised(b, body, passed, StatisticsBuilder(b, body).get(passed));
 }
 
 //===----------------------------------------------------------------------===//
@@ -255,7 +245,9 @@ static Value invertColumns(RowBuilder &b, RowBody &body) {
 /// is subtracted before the scaling: folded into the multiply-add it would lose
 /// what a large mean leaves.
 static Value differentiateNorm(RowBuilder &b, RowBody &body, Value dy,
-                               Value xhat, Value rstd, bool hasMean) {
+                               const Statistics &statistics) {
+  auto [mean, xhat, rstd] = statistics;
+  bool hasMean = body.hasMean();
   Value wdy = dy;
   if (Value gamma = body.get(Role::Gamma)) {
     gamma = b.widen(gamma);
@@ -272,88 +264,51 @@ static Value differentiateNorm(RowBuilder &b, RowBody &body, Value dy,
 
 /// The outputs of a gradient, from the normalised rows and the gradient of what
 /// the norm puts out.
-static void setGradients(RowBuilder &b, RowBody &body, Value dy, Value xhat,
-                         Value rstd, bool hasMean) {
+static void setGradients(RowBuilder &b, RowBody &body, Value dy,
+                         const Statistics &statistics) {
   if (body.wants(Role::Dx) || body.wants(Role::Dresidual)) {
-    Value dx = differentiateNorm(b, body, dy, xhat, rstd, hasMean);
+    Value dx = differentiateNorm(b, body, dy, statistics);
     if (Value dsum = body.get(Role::Dsum))
       dx = b.add(dx, b.widen(dsum));
     body.set(Role::Dx, dx);
     body.set(Role::Dresidual, dx);
   }
   if (body.wants(Role::Dgamma))
-    body.set(Role::Dgamma, b.mul(dy, xhat));
+    body.set(Role::Dgamma, b.mul(dy, statistics.xhat));
   body.set(Role::Dbeta, dy);
 }
 
-void LayerNormBwdOp::buildBody(RowBuilder &b, RowBody &body) {
-  Value xhat;
-  Value rstd = body.get(Role::Rstd);
-  if (body.get(Role::Y)) {
-    xhat = invertColumns(b, body);
-  } else {
-    StatisticsBuilder builder(b, body);
-    Value x = b.widen(body.get(Role::X));
-    Statistics statistics = rstd ? builder.saved(x, body.get(Role::Mean), rstd)
-                                 : builder.computed(x);
-    rstd = statistics.rstd;
-    xhat = statistics.xhat;
-  }
-  setGradients(b, body, b.widen(body.get(Role::Dy)), xhat, rstd,
-               /*hasMean=*/true);
-}
-
-void RmsNormBwdOp::buildBody(RowBuilder &b, RowBody &body) {
-  Value xhat;
-  Value rstd = body.get(Role::Rstd);
-  if (body.get(Role::Y)) {
-    xhat = invertColumns(b, body);
-  } else {
-    Value x = b.widen(body.get(Role::X));
-    if (!rstd)
-      rstd = StatisticsBuilder(b, body).computedAroundZero(x).rstd;
-    xhat = b.mul(x, b.spread(rstd));
-  }
-  setGradients(b, body, b.widen(body.get(Role::Dy)), xhat, rstd,
-               /*hasMean=*/false);
+void bodies::normGradient(RowBuilder &b, RowBody &body) {
+  Statistics statistics;
+  if (body.get(Role::Y))
+    statistics = {Value(), invertColumns(b, body), body.get(Role::Rstd)};
+  else
+    statistics = StatisticsBuilder(b, body).get(b.widen(body.get(Role::X)));
+  setGradients(b, body, b.widen(body.get(Role::Dy)), statistics);
 }
 
 /// The gradients of a norm and the linear layer after it, as the chain rule
 /// has them: lnbwd-simplify-contractions takes the parameters' from what is
 /// summed over the rows anyhow.
-static void setProductGradients(RowBuilder &b, RowBody &body, Value xhat,
-                                bool hasMean) {
+void bodies::normLinearGradient(RowBuilder &b, RowBody &body) {
+  Statistics statistics =
+      StatisticsBuilder(b, body).get(b.widen(body.get(Role::X)));
   Value dout = b.widen(body.get(Role::Dout));
   Value dz = b.linear(dout, body.get(Role::W), /*transposed=*/true);
-  setGradients(b, body, dz, xhat, body.get(Role::Rstd), hasMean);
+  setGradients(b, body, dz, statistics);
   if (body.wants(Role::Dw))
-    body.set(Role::Dw, b.outer(dout, applyColumns(b, body, xhat)));
+    body.set(Role::Dw, b.outer(dout, applyColumns(b, body, statistics.xhat)));
   body.set(Role::Db, dout);
 }
 
-void LayerNormLinearBwdOp::buildBody(RowBuilder &b, RowBody &body) {
-  Statistics statistics = StatisticsBuilder(b, body).saved(
-      b.widen(body.get(Role::X)), body.get(Role::Mean), body.get(Role::Rstd));
-  setProductGradients(b, body, statistics.xhat, /*hasMean=*/true);
-}
-
-void RmsNormLinearBwdOp::buildBody(RowBuilder &b, RowBody &body) {
-  Value x = b.widen(body.get(Role::X));
-  Value xhat = b.mul(x, b.spread(body.get(Role::Rstd)));
-  setProductGradients(b, body, xhat, /*hasMean=*/false);
-}
-
-void GatedRmsNormBwdOp::buildBody(RowBuilder &b, RowBody &body) {
+void bodies::gatedNormGradient(RowBuilder &b, RowBody &body) {
   Value x = b.widen(body.get(Role::X));
   Gate gate(b, body);
   Value passed = b.mul(x, gate.silu);
-  Value rstd = body.get(Role::Rstd);
-  if (!rstd)
-    rstd = StatisticsBuilder(b, body).computedAroundZero(passed).rstd;
-  Value xhat = b.mul(passed, b.spread(rstd));
+  Statistics statistics = StatisticsBuilder(b, body).get(passed);
   Value dy = b.widen(body.get(Role::Dy));
   if (body.wants(Role::Dx) || body.wants(Role::Dz)) {
-    Value du = differentiateNorm(b, body, dy, xhat, rstd, /*hasMean=*/false);
+    Value du = differentiateNorm(b, body, dy, statistics);
     if (body.wants(Role::Dx))
       body.set(Role::Dx, b.mul(du, gate.silu));
     if (body.wants(Role::Dz)) {
@@ -362,5 +317,5 @@ void GatedRmsNormBwdOp::buildBody(RowBuilder &b, RowBody &body) {
     }
   }
   if (body.wants(Role::Dgamma))
-    body.set(Role::Dgamma, b.mul(dy, xhat));
+    body.set(Role::Dgamma, b.mul(dy, statistics.xhat));
 }

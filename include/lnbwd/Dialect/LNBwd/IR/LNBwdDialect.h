@@ -43,6 +43,16 @@ void addNormEffects(NormOpInterface op,
                         mlir::MemoryEffects::Effect>> &effects);
 void populateNormFolds(mlir::RewritePatternSet &patterns,
                        llvm::StringRef operationName);
+/// Write the regions of the row programs of named operations, by the names of
+/// their formulas.
+namespace bodies {
+void norm(RowBuilder &b, RowBody &body);
+void normGradient(RowBuilder &b, RowBody &body);
+void normLinear(RowBuilder &b, RowBody &body);
+void normLinearGradient(RowBuilder &b, RowBody &body);
+void gatedNorm(RowBuilder &b, RowBody &body);
+void gatedNormGradient(RowBuilder &b, RowBody &body);
+} // namespace bodies
 } // namespace detail
 } // namespace lnbwd
 

@@ -21,7 +21,7 @@ def NormOpInterface : OpInterface<"NormOpInterface"> {
   let description = [{
     A named operation: a normalisation or the gradient of one. What is the same
     for all that have a table of operands (`lnbwd/Operations/Operations.h`) is
-    answered from the table; `buildBody` is what each has for itself.
+    answered from the table; `buildBody` writes the formula that each names.
   }];
   let methods = [
     StaticInterfaceMethod<"Which operation of the table it is.",

@@ -38,7 +38,8 @@ class LNBwd_NormOp<string mnemonic, list<LNBwd_Operand> normInputs,
   string enumerator = !subst("Op", "", !subst("LNBwd_", "", NAME));
   /// The forward operation that this one is the gradient of; empty: none.
   string gradientOf = "";
-  /// The formula of lib/Reference: the function's name.
+  /// The formula: the name of the function in lib/Reference, and of the one
+  /// that writes the row program (LNBwdNormBodies.cpp).
   string reference = ?;
 
   dag options = (ins
@@ -65,7 +66,9 @@ class LNBwd_NormOp<string mnemonic, list<LNBwd_Operand> normInputs,
     }
     ::mlir::MutableOperandRange getDpsInitsMutable();
     ::mlir::MutableOperandRange getMutableOperandsAt(unsigned place);
-    void buildBody(::lnbwd::RowBuilder &b, ::lnbwd::RowBody &body);
+    void buildBody(::lnbwd::RowBuilder &b, ::lnbwd::RowBody &body) {
+      ::lnbwd::detail::bodies::}] # reference # [{(b, body);
+    }
   }];
   let extraClassDeclaration = normDeclaration;
   let extraClassDefinition = [{

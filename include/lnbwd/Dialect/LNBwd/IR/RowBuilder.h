@@ -89,6 +89,7 @@ public:
   int64_t getRowLength() const { return rowLength; }
   double getEpsilon() { return op.getEpsilon().convertToDouble(); }
   bool isGammaZeroCentred() { return op.getZeroCentredGamma(); }
+  bool hasMean() { return op.getInfo().hasMean(); }
   bool isTextbook() const { return textbook; }
 
 private:
