@@ -210,8 +210,8 @@ lnbwd_status lnbwd_program_argument(const lnbwd_program *program, size_t index,
     const auto &arguments = program->program->plan.arguments;
     requireIndex(index, arguments.size());
     const PlanArgument &argument = arguments[index];
-    *info = {argument.name.c_str(), argument.access, argument.kind,
-             argument.element, argument.rowLength};
+    *info = {argument.name.c_str(), argument.access,    argument.kind,
+             argument.element,      argument.rowLength, argument.rowStride};
   });
 }
 
@@ -226,43 +226,6 @@ lnbwd_status lnbwd_program_argument_size(const lnbwd_program *program,
     LaunchSize size(rows, groups);
     plan.checkSize(size);
     *bytes = static_cast<size_t>(plan.argumentBytes(index, size));
-  });
-}
-
-lnbwd_status lnbwd_program_argument_row_stride(const lnbwd_program *program,
-                                               size_t index,
-                                               int64_t *elements) {
-  return guarded([&] {
-    require(program, "program");
-    require(elements, "elements");
-    const auto &arguments = program->program->plan.arguments;
-    requireIndex(index, arguments.size());
-    *elements = arguments[index].rowStride;
-  });
-}
-
-lnbwd_status lnbwd_program_operation(const lnbwd_program *program,
-                                     lnbwd_operation_info *info) {
-  return guarded([&] {
-    require(program, "program");
-    require(info, "info");
-    const PlanOperation &operation = program->program->plan.operation;
-    *info = {operation.name.empty() ? nullptr : operation.name.c_str(),
-             operation.epsilon, operation.zeroCentredGamma ? 1 : 0,
-             operation.operands.size()};
-  });
-}
-
-lnbwd_status lnbwd_program_operand(const lnbwd_program *program, size_t index,
-                                   const char **name, size_t *argument) {
-  return guarded([&] {
-    require(program, "program");
-    require(name, "name");
-    require(argument, "argument");
-    const auto &operands = program->program->plan.operation.operands;
-    requireIndex(index, operands.size());
-    *name = operands[index].first.c_str();
-    *argument = operands[index].second;
   });
 }
 

@@ -22,7 +22,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace lnbwd::runtime {
@@ -62,17 +61,6 @@ struct PlanArgument {
   const KindInfo &kindInfo() const {
     return getInfo(static_cast<OperandKind>(kind));
   }
-};
-
-/// What the kernels compute together, if the plan says so.
-struct PlanOperation {
-  /// Empty: it does not.
-  std::string name;
-  /// Where they compute statistics; otherwise below 0.
-  double epsilon = -1;
-  bool zeroCentredGamma = false;
-  /// The operands by name, each with the argument that it is.
-  std::vector<std::pair<std::string, size_t>> operands;
 };
 
 /// Numbers of rows of a kernel and of the launch, of which one follows from the
@@ -144,7 +132,6 @@ struct Plan {
   std::string name;
   std::string chip;
   int64_t waveSize;
-  PlanOperation operation;
   /// Whether no written argument may overlap another one, not even a row block
   /// that lies over another.
   bool separateBuffers = false;

@@ -49,7 +49,8 @@ ELEMENTS = tuple(operations.ELEMENTS)
 
 class _ArgumentInfo(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("access", ctypes.c_int), ("kind", ctypes.c_int),
-                ("element", ctypes.c_int), ("row_length", ctypes.c_int64)]
+                ("element", ctypes.c_int), ("row_length", ctypes.c_int64),
+                ("row_stride", ctypes.c_int64)]
 
 
 class _DeviceInfo(ctypes.Structure):

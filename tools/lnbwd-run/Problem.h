@@ -110,6 +110,11 @@ struct Problem {
 Problem describeProblem(const lnbwd_program *program, int64_t rows,
                         int64_t groups);
 
+/// Adds the row programs of `plan`, the plan's text, to the problem whose
+/// arguments it describes; none if it has none. Throws a Failure that names an
+/// operation which the reference does not know.
+void readPrograms(const std::string &plan, Problem &problem);
+
 /// Lays dx over dy, or the sum over the residual; throws if the kernel has no
 /// such pair.
 void placeInPlace(Problem &problem);

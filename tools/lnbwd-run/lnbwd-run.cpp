@@ -17,7 +17,6 @@
 #include "KernelCompiler.h"
 #include "Options.h"
 #include "Problem.h"
-#include "ProgramReader.h"
 #include "RunReport.h"
 #include "Simulator.h"
 #include "Timing.h"

@@ -191,6 +191,24 @@ TEST_F(RunnerTest, BadInputIsExitCode2) {
   plan = examplePlan();
   plan["operation"]["operands"].erase("dbeta");
   refusal(plan, "has no output that argument 'dbeta' could be");
+  auto operation = [&](const char *pointer, const json &value,
+                       const std::string &message) {
+    json damaged = examplePlan();
+    damaged["operation"][json::json_pointer(pointer)] = value;
+    refusal(damaged, message);
+  };
+  operation("/epsilon", -1, "expected epsilon to be 0 or more, got -1");
+  operation("/zero_centred_gamma", 1, "expected zero_centred_gamma to be true");
+  operation("/operands/dx", 8, "there is no argument 8");
+  operation("/operands/dx", -1, "expected a number of 0 or more, got -1");
+  operation("/operands", json::array(),
+            "expected 'operands' to be an object, got []");
+  operation("/extra", 1, "unknown key 'extra'");
+  for (const char *key : {"name", "operands"}) {
+    plan = examplePlan();
+    plan["operation"].erase(key);
+    refusal(plan, std::string("expected an object with the key '") + key + "'");
+  }
   plan = examplePlan();
   plan["operation"]["name"] = "softmax";
   refusal(

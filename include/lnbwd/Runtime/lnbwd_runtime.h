@@ -149,16 +149,9 @@ typedef struct lnbwd_argument_info {
   lnbwd_argument_kind kind;
   lnbwd_element element;
   int64_t row_length;
+  int64_t row_stride; /**< elements from one row to the next, row_length or
+                           more; 1 for row scalars */
 } lnbwd_argument_info;
-
-/** What a program computes, if its plan says so. The name lives as long as the
- *  program. */
-typedef struct lnbwd_operation_info {
-  const char *name;       /**< "rms_norm_bwd"; null: the plan does not say */
-  double epsilon;         /**< below 0 if no statistics are computed */
-  int zero_centred_gamma; /**< 1: 1 + gamma stands in gamma's place */
-  size_t operand_count;   /**< for lnbwd_program_operand */
-} lnbwd_operation_info;
 
 /** Reads a compiled kernel from memory; the bytes are copied. Everything that
  *  can be checked without a device is: the file's format, the plan, and for AMD
@@ -200,20 +193,6 @@ LNBWD_API lnbwd_status lnbwd_program_argument_size(const lnbwd_program *program,
                                                    size_t index, int64_t rows,
                                                    int64_t groups,
                                                    size_t *bytes);
-
-/** The elements from one row of argument `index` to the next, of which the
- *  first row_length are the row. 1 for row scalars, row_length for columns. */
-LNBWD_API lnbwd_status lnbwd_program_argument_row_stride(
-    const lnbwd_program *program, size_t index, int64_t *elements);
-/** What the program computes. A plan that does not say is no error; the name is
- *  null then. */
-LNBWD_API lnbwd_status lnbwd_program_operation(const lnbwd_program *program,
-                                               lnbwd_operation_info *info);
-/** Operand `index` of the operation: its name ("dx"), and the index of the
- *  argument that it is. Two operands may be one argument. */
-LNBWD_API lnbwd_status lnbwd_program_operand(const lnbwd_program *program,
-                                             size_t index, const char **name,
-                                             size_t *argument);
 
 /*===----------------------------------------------------------------------===*\
  * Devices
