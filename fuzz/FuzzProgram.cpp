@@ -34,21 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       std::abort();
     for (int64_t rows : {int64_t(0), int64_t(1), int64_t(1) << 40}) {
       size_t bytes = 0;
-      lnbwd_program_argument_size(program, i, rows, &bytes);
+      lnbwd_program_argument_size(program, i, rows, /*groups=*/1, &bytes);
     }
-    int64_t stride = 0;
-    if (lnbwd_program_argument_row_stride(program, i, &stride) != LNBWD_SUCCESS)
-      std::abort();
-  }
-  lnbwd_operation_info operation;
-  if (lnbwd_program_operation(program, &operation) != LNBWD_SUCCESS)
-    std::abort();
-  for (size_t i = 0; i < operation.operand_count; ++i) {
-    const char *name = nullptr;
-    size_t argument = 0;
-    if (lnbwd_program_operand(program, i, &name, &argument) != LNBWD_SUCCESS ||
-        !name || argument >= lnbwd_program_argument_count(program))
-      std::abort();
   }
   lnbwd_program_destroy(program);
   return 0;

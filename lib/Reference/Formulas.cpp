@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Reference/Rows.h"
+#include "lnbwd/Reference/Reference.h"
 
 #include <algorithm>
 #include <cmath>
@@ -43,7 +43,7 @@ struct Statistics {
 static Statistics computeStatistics(const RowInputs &in, const Values &x) {
   const auto n = static_cast<double>(in.columns);
   Statistics result;
-  if (in.hasMean) {
+  if (getInfo(in.operation).hasMean()) {
     for (double value : x)
       result.mean += value;
     result.mean /= n;
@@ -139,7 +139,7 @@ static NormGradient differentiate(const RowInputs &in, const Values &dy,
   }
   out[Role::Dbeta] = dy;
   const double c1 = sumWdyXhat / n;
-  const double c2 = in.hasMean ? sumWdy / n : 0;
+  const double c2 = getInfo(in.operation).hasMean() ? sumWdy / n : 0;
   NormGradient result{Values(in.columns), Values(in.columns)};
   for (int64_t j = 0; j < in.columns; ++j) {
     result.dx[j] = rstd * (wdy[j] - xhat[j] * c1 - c2);
@@ -199,8 +199,8 @@ static void normLinear(const RowInputs &in, RowOutputs &out) {
   z = applyColumns(in, z);
   // To float32 nothing is rounded that the kernel has not, too, in its way.
   for (double &value : z)
-    if (in.format != FloatFormat::F32)
-      value = roundTo(in.format, value);
+    if (in.arrays[Role::X].format != FloatFormat::F32)
+      value = roundTo(in.arrays[Role::X].format, value);
   for (int64_t o = 0; o < in.outputs; ++o) {
     const double *row = weight.data() + o * in.columns;
     double bias = in.has(Role::B) ? in[Role::B][o] : 0;

@@ -27,16 +27,9 @@ struct PartialSums {
 /// One row at a time, with its scratch memory.
 class RowWorker {
 public:
-  RowWorker(const Inputs &inputs)
-      : inputs(inputs), info(getInfo(inputs.operation)),
-        formula(formulaOf(inputs.operation)) {
-    in.columns = inputs.columns;
-    in.outputs = inputs.outputs;
-    in.format = inputs.arrays[Role::X].format;
-    in.hasMean = info.hasMean();
-    in.zeroCentredGamma = inputs.zeroCentredGamma;
-    in.epsilon = inputs.epsilon;
-    in.inFloat32 = inputs.inFloat32;
+  explicit RowWorker(const Inputs &inputs)
+      : info(getInfo(inputs.operation)), formula(formulaOf(inputs.operation)),
+        in(inputs) {
     for (const OperandInfo &operand : info) {
       if (operand.isOutput || !inputs.arrays[operand.role].data)
         continue;
@@ -57,8 +50,8 @@ public:
 
   const RowOutputs &process(int64_t row) {
     for (const OperandInfo &operand : info) {
-      const int64_t n = inputs.rowLength(operand.role);
-      const ConstArray &array = inputs.arrays[operand.role];
+      const int64_t n = in.rowLength(operand.role);
+      const ConstArray &array = in.arrays[operand.role];
       if (operand.isOutput || !array.data)
         continue;
       std::vector<double> &values = in.values[operand.role];
@@ -74,7 +67,6 @@ public:
   }
 
 private:
-  const Inputs &inputs;
   const NamedOperationInfo &info;
   Formula formula;
   RowInputs in;

@@ -62,49 +62,35 @@ static bool isLargestOf(Value largest, Value value, unsigned steps) {
   return false;
 }
 
-static bool isAtMost(Value value, double bound, unsigned steps);
-
-static bool isAtLeast(Value value, double bound, unsigned steps) {
+/// Whether `sign` times `value` is at most `bound`, for all that is known.
+static bool isAtMost(Value value, double bound, unsigned steps,
+                     double sign = 1) {
   if (std::optional<double> number = getNumber(value))
-    return *number >= bound;
+    return sign * *number <= bound;
   Operation *op = value.getDefiningOp();
   if (!op || steps == 0)
     return false;
-  if (isa<math::AbsFOp, math::ExpOp, math::Exp2Op, math::SqrtOp>(op))
-    return bound <= 0;
-  if (isa<math::TanhOp, math::ErfOp, math::SinOp, math::CosOp>(op))
-    return bound <= -1;
-  if (isa<arith::MulFOp>(op) && op->getOperand(0) == op->getOperand(1))
-    return bound <= 0;
-  if (isa<arith::MaxNumFOp, arith::MaximumFOp>(op))
-    return isAtLeast(op->getOperand(0), bound, steps - 1) ||
-           isAtLeast(op->getOperand(1), bound, steps - 1);
-  if (isa<arith::NegFOp>(op))
-    return isAtMost(op->getOperand(0), -bound, steps - 1);
-  if (auto spread = dyn_cast<vector::BroadcastOp>(op))
-    return isAtLeast(spread.getSource(), bound, steps - 1);
-  return false;
-}
-
-static bool isAtMost(Value value, double bound, unsigned steps) {
-  if (std::optional<double> number = getNumber(value))
-    return *number <= bound;
-  Operation *op = value.getDefiningOp();
-  if (!op || steps == 0)
-    return false;
+  auto isOperandAtMost = [&](unsigned i, double itsSign) {
+    return isAtMost(op->getOperand(i), bound, steps - 1, itsSign);
+  };
   if (isa<math::TanhOp, math::ErfOp, math::SinOp, math::CosOp>(op))
     return bound >= 1;
-  if (isa<arith::MinNumFOp, arith::MinimumFOp>(op))
-    return isAtMost(op->getOperand(0), bound, steps - 1) ||
-           isAtMost(op->getOperand(1), bound, steps - 1);
+  if (sign > 0 ? isa<arith::MinNumFOp, arith::MinimumFOp>(op)
+               : isa<arith::MaxNumFOp, arith::MaximumFOp>(op))
+    return isOperandAtMost(0, sign) || isOperandAtMost(1, sign);
   if (isa<arith::NegFOp>(op))
-    return isAtLeast(op->getOperand(0), -bound, steps - 1);
-  if (auto spread = dyn_cast<vector::BroadcastOp>(op))
-    return isAtMost(spread.getSource(), bound, steps - 1);
+    return isOperandAtMost(0, -sign);
+  if (isa<vector::BroadcastOp>(op))
+    return isOperandAtMost(0, sign);
+  if (bound < 0)
+    return false;
+  if (sign < 0)
+    return isa<math::AbsFOp, math::ExpOp, math::Exp2Op, math::SqrtOp>(op) ||
+           (isa<arith::MulFOp>(op) && op->getOperand(0) == op->getOperand(1));
   // What is less than the largest of several by nothing or more.
-  if (bound >= 0 && isa<arith::SubFOp>(op))
+  if (isa<arith::SubFOp>(op))
     return isLargestOf(op->getOperand(1), op->getOperand(0), steps);
-  if (bound >= 0 && isa<arith::AddFOp>(op))
+  if (isa<arith::AddFOp>(op))
     for (unsigned i : {0, 1})
       if (auto negated = op->getOperand(i).getDefiningOp<arith::NegFOp>())
         if (isLargestOf(negated.getOperand(), op->getOperand(1 - i), steps))

@@ -19,12 +19,25 @@
 
 #include "lnbwd/Operations/Operations.h"
 #include "lnbwd/Reference/FloatFormat.h"
-#include "lnbwd/Reference/Rows.h"
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
 namespace lnbwd::reference {
+
+/// Something for each role.
+template <typename T> class ByRole {
+public:
+  T &operator[](Role role) { return values[static_cast<size_t>(role)]; }
+  const T &operator[](Role role) const {
+    return values[static_cast<size_t>(role)];
+  }
+
+private:
+  std::array<T, kRoleCount> values{};
+};
 
 /// An array that somebody else owns. Without data it is absent.
 struct ConstArray {
@@ -75,6 +88,47 @@ struct Inputs {
     return getInfo(role).kind == OperandKind::RowScalar ? 1 : columns;
   }
 };
+
+/// What a formula reads: one row of each input in float64, all of a column, one
+/// number of a row scalar. Absent inputs are empty.
+struct RowInputs : Inputs {
+  explicit RowInputs(const Inputs &inputs) : Inputs(inputs) {}
+
+  ByRole<std::vector<double>> values;
+
+  const std::vector<double> &operator[](Role role) const {
+    return values[role];
+  }
+  bool has(Role role) const { return !values[role].empty(); }
+  /// What normalised elements are multiplied by.
+  double gamma(int64_t column) const;
+};
+
+/// What a formula writes: one row of each row block, one number of each row
+/// scalar, and of each column sum what this row adds to it. What it adds to a
+/// matrix is the outer product of two rows, which are there one after the
+/// other.
+struct RowOutputs {
+  ByRole<std::vector<double>> values;
+  /// Of row blocks and row scalars: how large the terms are that the largest
+  /// element is a sum of. A result that is a small difference of large terms
+  /// cannot be had to its own precision, in any order of summation: this says
+  /// how near one can get.
+  ByRole<double> terms;
+
+  std::vector<double> &operator[](Role role) { return values[role]; }
+  const std::vector<double> &operator[](Role role) const {
+    return values[role];
+  }
+  /// Notes the size of an element's terms.
+  void raise(Role role, double size);
+};
+
+/// A formula for one row. The outputs have their sizes already.
+using Formula = void (*)(const RowInputs &in, RowOutputs &out);
+
+/// That of an operation.
+Formula formulaOf(NamedOperation operation);
 
 /// Takes a finished row. Called from several threads at once, each with its own
 /// `worker` number (workerCount of Parallel.h).

@@ -14,9 +14,8 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -74,35 +73,20 @@ RowwiseOp lnbwd::cloneWithOperands(RewriterBase &rewriter, RowwiseOp op,
   slim->setDiscardableAttrs(op->getDiscardableAttrDictionary());
 
   // The region keeps the arguments and yields the values that remain. An
-  // argument that goes must have no use left but in dead operations: those are
-  // left out of the copy.
-  OpBuilder::InsertionGuard guard(rewriter);
-  IRMapping mapping;
-  Block &from = op.getBody().front();
-  Block *to = rewriter.createBlock(&slim.getBody());
-  for (BlockArgument argument : from.getArguments())
-    if (keepInput[argument.getArgNumber()])
-      mapping.map(argument,
-                  to->addArgument(argument.getType(), argument.getLoc()));
-  auto yield = cast<YieldOp>(from.getTerminator());
-  SetVector<Operation *> live;
-  BackwardSliceOptions options;
-  options.inclusive = true;
-  options.filter = [&](Operation *candidate) {
-    return candidate->getBlock() == &from;
-  };
+  // argument that goes must have no use left but in dead operations.
+  rewriter.cloneRegionBefore(op.getBody(), slim.getBody(),
+                             slim.getBody().end());
+  Block &body = slim.getBody().front();
+  auto yield = cast<YieldOp>(body.getTerminator());
   SmallVector<Value> yielded;
-  for (unsigned i : keepOutput.set_bits()) {
+  for (unsigned i : keepOutput.set_bits())
     yielded.push_back(yield.getValues()[i]);
-    if (Operation *producer = yielded.back().getDefiningOp())
-      (void)getBackwardSlice(producer, &live, options);
-  }
-  for (Operation &bodyOp : from.without_terminator())
-    if (live.contains(&bodyOp))
-      rewriter.clone(bodyOp, mapping);
-  for (Value &output : yielded)
-    output = mapping.lookup(output);
-  YieldOp::create(rewriter, yield.getLoc(), yielded);
+  yield->setOperands(yielded);
+  for (Operation &bodyOp : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (isOpTriviallyDead(&bodyOp))
+      rewriter.eraseOp(&bodyOp);
+  llvm::BitVector dropInput = keepInput;
+  body.eraseArguments(dropInput.flip());
   return slim;
 }
 
