@@ -13,7 +13,6 @@
 
 #include "OperandChecks.h"
 
-#include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -289,95 +288,4 @@ LogicalResult lnbwd::detail::verifyNorm(NormOpInterface op) {
     return diag << "; leave accumulate out, or ask for one";
   }
   return NormVerifier(op, *input).verify();
-}
-
-//===----------------------------------------------------------------------===//
-// Canonicalisations
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Drops the tensor outputs whose results have no use, as long as one output
-/// remains.
-struct DropUnusedResults : RewritePattern {
-  DropUnusedResults(MLIRContext *context, StringRef name)
-      : RewritePattern(name, /*benefit=*/1, context) {}
-
-  LogicalResult matchAndRewrite(Operation *op,
-                                PatternRewriter &rewriter) const override {
-    auto norm = cast<NormOpInterface>(op);
-    if (!cast<DestinationStyleOpInterface>(op).hasPureTensorSemantics() ||
-        op->use_empty())
-      return failure();
-    if (llvm::none_of(op->getResults(),
-                      [](Value result) { return result.use_empty(); }))
-      return failure();
-
-    // Results are in the order of the outputs that are there.
-    SmallVector<int32_t> segments;
-    SmallVector<Value> operands, replaced;
-    unsigned result = 0;
-    for (const OperandInfo &operand : norm.getInfo()) {
-      Value value =
-          lnbwd::detail::getNormOperand(op, operand.role, operand.isOutput);
-      bool isKept = bool(value);
-      if (value && operand.isOutput) {
-        Value here = op->getResult(result++);
-        isKept = !here.use_empty();
-        if (isKept)
-          replaced.push_back(here);
-      }
-      segments.push_back(isKept);
-      if (isKept)
-        operands.push_back(value);
-    }
-    NamedAttrList attributes(op->getAttrDictionary());
-    attributes.set("operandSegmentSizes",
-                   rewriter.getDenseI32ArrayAttr(segments));
-    OperationState state(op->getLoc(), op->getName(), operands,
-                         TypeRange(ValueRange(replaced)), attributes);
-    Operation *slim = rewriter.create(state);
-    for (auto [from, to] : llvm::zip_equal(replaced, slim->getResults()))
-      rewriter.replaceAllUsesWith(from, to);
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
-/// The gradients of columns do not depend on gamma, unless xhat comes from the
-/// output, nor on dsum: without a gradient of rows neither is read.
-struct DropInputsOfRowGradients : RewritePattern {
-  DropInputsOfRowGradients(MLIRContext *context, StringRef name)
-      : RewritePattern(name, /*benefit=*/1, context) {}
-
-  LogicalResult matchAndRewrite(Operation *op,
-                                PatternRewriter &rewriter) const override {
-    auto norm = cast<NormOpInterface>(op);
-    // The gradient of a linear layer's weight reads gamma.
-    if (norm.getInfo().isForward || norm.getInfo().hasProduct())
-      return failure();
-    for (const OperandInfo &operand : norm.getInfo())
-      if (lnbwd::getInfo(operand.role).kind == OperandKind::RowBlock &&
-          operand.isOutput && norm.getOutput(operand.role))
-        return failure();
-    bool readsGamma = norm.getInput(Role::Gamma) && norm.getInput(Role::X);
-    if (!readsGamma && !norm.getInput(Role::Dsum))
-      return failure();
-    auto drop = [&](Role role) {
-      if (std::optional<size_t> place = norm.getInfo().find(role, false))
-        norm.getMutableOperandsAt(unsigned(*place)).clear();
-    };
-    rewriter.modifyOpInPlace(op, [&] {
-      if (readsGamma)
-        drop(Role::Gamma);
-      drop(Role::Dsum);
-    });
-    return success();
-  }
-};
-} // namespace
-
-void lnbwd::detail::populateNormFolds(RewritePatternSet &patterns,
-                                      StringRef operationName) {
-  patterns.add<DropUnusedResults, DropInputsOfRowGradients>(
-      patterns.getContext(), operationName);
 }

@@ -1,10 +1,11 @@
-// RUN: lnbwd-opt %s --canonicalize --split-input-file | FileCheck %s
+// What nobody uses of a named operation goes from the row program that it
+// becomes.
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --canonicalize --split-input-file | FileCheck %s
 
 // A gradient that nobody uses is not asked for.
 // CHECK-LABEL: func @unused_gradients(
-// CHECK:         %[[DX:[a-z0-9_]+]] = lnbwd.layer_norm_bwd
-// CHECK-SAME:      gamma(
-// CHECK-SAME:      outs dx(%{{.*}} : tensor<?x512xbf16>) -> tensor<?x512xbf16>
+// CHECK:         %[[DX:[a-z0-9_]+]] = lnbwd.rowwise @layer_norm_bwd
+// CHECK-SAME:      operand_names = ["dy", "x", "gamma", "mean", "rstd", "dx"]} -> tensor<?x512xbf16> {
 // CHECK:         return %[[DX]]
 func.func @unused_gradients(%rows: tensor<?x512xbf16>, %column: tensor<512xbf16>, %stat: tensor<?xf32>)
     -> tensor<?x512xbf16> {
@@ -19,8 +20,8 @@ func.func @unused_gradients(%rows: tensor<?x512xbf16>, %column: tensor<512xbf16>
 
 // The middle gradient goes, and the others keep their order.
 // CHECK-LABEL: func @unused_dgamma(
-// CHECK:         %[[G:[a-z0-9_]+]]:2 = lnbwd.layer_norm_bwd
-// CHECK-SAME:      outs dx(%{{[^)]*}}) dbeta(%{{[^)]*}}) ->
+// CHECK:         %[[G:[a-z0-9_]+]]:2 = lnbwd.rowwise @layer_norm_bwd
+// CHECK-SAME:      operand_names = ["dy", "x", "gamma", "mean", "rstd", "dx", "dbeta"]} ->
 // CHECK:         return %[[G]]#0, %[[G]]#1
 func.func @unused_dgamma(%rows: tensor<?x512xbf16>, %column: tensor<512xbf16>, %stat: tensor<?xf32>)
     -> (tensor<?x512xbf16>, tensor<512xbf16>) {
@@ -47,9 +48,8 @@ func.func @no_use(%rows: tensor<?x512xbf16>, %stat: tensor<?xf32>) {
 
 // dgamma and dbeta do not depend on gamma; on memrefs every output counts.
 // CHECK-LABEL: func @gamma_unread(
-// CHECK:         lnbwd.layer_norm_bwd
-// CHECK-NOT:     gamma(
-// CHECK-SAME:    outs dgamma(%{{[^)]*}}) dbeta(
+// CHECK:         lnbwd.rowwise @layer_norm_bwd
+// CHECK-SAME:      operand_names = ["dy", "x", "mean", "rstd", "dgamma", "dbeta"]} {
 func.func @gamma_unread(%rows: memref<?x512xbf16>, %column: memref<512xbf16>, %other: memref<512xbf16>, %stat: memref<?xf32>) {
   lnbwd.layer_norm_bwd dy(%rows : memref<?x512xbf16>) x(%rows : memref<?x512xbf16>)
       gamma(%column : memref<512xbf16>) mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>)
@@ -61,9 +61,8 @@ func.func @gamma_unread(%rows: memref<?x512xbf16>, %column: memref<512xbf16>, %o
 
 // gamma goes in the same sweep as the dx that read it.
 // CHECK-LABEL: func @dgamma_only(
-// CHECK:         lnbwd.layer_norm_bwd
-// CHECK-NOT:     gamma(%{{[^)]*}}) mean
-// CHECK-SAME:    outs dgamma(%{{[^)]*}}) -> tensor<512xbf16>
+// CHECK:         lnbwd.rowwise @layer_norm_bwd
+// CHECK-SAME:      operand_names = ["dy", "x", "mean", "rstd", "dgamma"]} -> tensor<512xbf16> {
 func.func @dgamma_only(%rows: tensor<?x512xbf16>, %column: tensor<512xbf16>, %stat: tensor<?xf32>)
     -> tensor<512xbf16> {
   %0:2 = lnbwd.layer_norm_bwd dy(%rows : tensor<?x512xbf16>) x(%rows : tensor<?x512xbf16>)
@@ -71,20 +70,6 @@ func.func @dgamma_only(%rows: tensor<?x512xbf16>, %column: tensor<512xbf16>, %st
       outs dx(%rows : tensor<?x512xbf16>) dgamma(%column : tensor<512xbf16>)
       -> tensor<?x512xbf16>, tensor<512xbf16>
   return %0#1 : tensor<512xbf16>
-}
-
-// -----
-
-// Attributes of the user stay.
-// CHECK-LABEL: func @keeps_attributes(
-// CHECK:         lnbwd.layer_norm_bwd {{.*}} outs dx({{[^)]*}}) {test.note = "kept"} ->
-func.func @keeps_attributes(%rows: tensor<?x512xf32>, %column: tensor<512xf32>, %stat: tensor<?xf32>)
-    -> tensor<?x512xf32> {
-  %0:2 = lnbwd.layer_norm_bwd dy(%rows : tensor<?x512xf32>) x(%rows : tensor<?x512xf32>)
-      mean(%stat : tensor<?xf32>) rstd(%stat : tensor<?xf32>)
-      outs dx(%rows : tensor<?x512xf32>) dgamma(%column : tensor<512xf32>) {test.note = "kept"}
-      -> tensor<?x512xf32>, tensor<512xf32>
-  return %0#0 : tensor<?x512xf32>
 }
 
 // -----
@@ -161,7 +146,8 @@ func.func @keeps_schedule(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
 
 // Without dx, dsum and gamma are not read.
 // CHECK-LABEL: func @dgamma_alone(
-// CHECK:         lnbwd.rms_norm_bwd dy(%{{[^)]*}}) x(%{{[^)]*}}) rstd(%{{[^)]*}}) outs dgamma(
+// CHECK:         lnbwd.rowwise @rms_norm_bwd
+// CHECK-SAME:      operand_names = ["dy", "x", "rstd", "dgamma"]} {
 func.func @dgamma_alone(%rows: memref<?x512xf32>, %column: memref<512xf32>, %dgamma: memref<512xf32>, %stat: memref<?xf32>) {
   lnbwd.rms_norm_bwd dy(%rows : memref<?x512xf32>) x(%rows : memref<?x512xf32>) gamma(%column : memref<512xf32>)
       rstd(%stat : memref<?xf32>) dsum(%rows : memref<?x512xf32>) outs dgamma(%dgamma : memref<512xf32>)
@@ -172,7 +158,8 @@ func.func @dgamma_alone(%rows: memref<?x512xf32>, %column: memref<512xf32>, %dga
 
 // From the output, xhat takes gamma.
 // CHECK-LABEL: func @dgamma_from_output(
-// CHECK:         y(%{{[^)]*}}) gamma(%{{[^)]*}}) rstd(%{{[^)]*}}) outs dgamma(
+// CHECK:         lnbwd.rowwise @rms_norm_bwd
+// CHECK-SAME:      operand_names = ["dy", "y", "gamma", "dgamma"]} {
 func.func @dgamma_from_output(%rows: memref<?x512xf32>, %column: memref<512xf32>, %dgamma: memref<512xf32>, %stat: memref<?xf32>) {
   lnbwd.rms_norm_bwd dy(%rows : memref<?x512xf32>) y(%rows : memref<?x512xf32>) gamma(%column : memref<512xf32>)
       rstd(%stat : memref<?xf32>) outs dgamma(%dgamma : memref<512xf32>)
@@ -181,10 +168,10 @@ func.func @dgamma_from_output(%rows: memref<?x512xf32>, %column: memref<512xf32>
 
 // -----
 
-// The first and the last output go; options stay.
+// The first and the last output go.
 // CHECK-LABEL: func @unused_y_and_rstd(
-// CHECK:         %[[R:[a-z0-9_]+]]:2 = lnbwd.layer_norm x(
-// CHECK-SAME:      outs sum(%{{[^)]*}}) mean(%{{[^)]*}}) {epsilon = {{.*}}, zero_centred_gamma} -> tensor<?x512xf32>, tensor<?xf32>
+// CHECK:         %[[R:[a-z0-9_]+]]:2 = lnbwd.rowwise @layer_norm
+// CHECK-SAME:      operand_names = ["x", "residual", "sum", "mean"]} -> tensor<?x512xf32>, tensor<?xf32>
 // CHECK:         return %[[R]]#0, %[[R]]#1
 func.func @unused_y_and_rstd(%rows: tensor<?x512xf32>, %stat: tensor<?xf32>) -> (tensor<?x512xf32>, tensor<?xf32>) {
   %0:4 = lnbwd.layer_norm x(%rows : tensor<?x512xf32>) residual(%rows : tensor<?x512xf32>)
@@ -197,7 +184,8 @@ func.func @unused_y_and_rstd(%rows: tensor<?x512xf32>, %stat: tensor<?xf32>) -> 
 // -----
 
 // CHECK-LABEL: func @unused_statistics(
-// CHECK:         lnbwd.rms_norm x(%{{[^)]*}}) outs y(%{{[^)]*}}) -> tensor<?x512xf32>
+// CHECK:         lnbwd.rowwise @rms_norm
+// CHECK-SAME:      operand_names = ["x", "y"]} -> tensor<?x512xf32>
 func.func @unused_statistics(%rows: tensor<?x512xf32>, %stat: tensor<?xf32>) -> tensor<?x512xf32> {
   %0:2 = lnbwd.rms_norm x(%rows : tensor<?x512xf32>) outs y(%rows : tensor<?x512xf32>) rstd(%stat : tensor<?xf32>)
       -> tensor<?x512xf32>, tensor<?xf32>

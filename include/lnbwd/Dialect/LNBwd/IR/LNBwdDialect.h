@@ -41,8 +41,6 @@ llvm::LogicalResult verifyNorm(NormOpInterface op);
 void addNormEffects(NormOpInterface op,
                     llvm::SmallVectorImpl<mlir::SideEffects::EffectInstance<
                         mlir::MemoryEffects::Effect>> &effects);
-void populateNormFolds(mlir::RewritePatternSet &patterns,
-                       llvm::StringRef operationName);
 /// Write the regions of the row programs of named operations, by the names of
 /// their formulas.
 namespace bodies {

@@ -42,9 +42,6 @@ def NormOpInterface : OpInterface<"NormOpInterface"> {
       "::mlir::OperandRange", "getOperandsAt", (ins "unsigned":$place), [{
         return $_op.getODSOperands(place);
       }]>,
-    InterfaceMethod<"The same, to take it away.",
-      "::mlir::MutableOperandRange", "getMutableOperandsAt",
-      (ins "unsigned":$place)>,
     InterfaceMethod<[{
         Writes the formula for one row: reads the inputs of `body`, and sets its
         outputs.

@@ -59,13 +59,11 @@ class LNBwd_NormOp<string mnemonic, list<LNBwd_Operand> normInputs,
       !interleave(!foreach(operand, normOutputs, operand.format), "\n") #
       "\nattr-dict (`->` type($results)^)?";
   let hasVerifier = 1;
-  let hasCanonicalizer = 1;
   code normDeclaration = [{
     static ::lnbwd::NamedOperation getNamedOperation() {
       return ::lnbwd::NamedOperation::}] # enumerator # [{;
     }
     ::mlir::MutableOperandRange getDpsInitsMutable();
-    ::mlir::MutableOperandRange getMutableOperandsAt(unsigned place);
     void buildBody(::lnbwd::RowBuilder &b, ::lnbwd::RowBody &body) {
       ::lnbwd::detail::bodies::}] # reference # [{(b, body);
     }
@@ -75,16 +73,6 @@ class LNBwd_NormOp<string mnemonic, list<LNBwd_Operand> normInputs,
     ::mlir::MutableOperandRange $cppClass::getDpsInitsMutable() {
       return ::lnbwd::detail::getNormInits(*this);
     }
-    ::mlir::MutableOperandRange
-    $cppClass::getMutableOperandsAt(unsigned place) {
-      auto [begin, count] = getODSOperandIndexAndLength(place);
-      return ::mlir::MutableOperandRange(
-          getOperation(), begin, count,
-          ::mlir::MutableOperandRange::OperandSegment(
-              place, {getOperandSegmentSizesAttrName(),
-                      ::mlir::DenseI32ArrayAttr::get(
-                          getContext(), getProperties().operandSegmentSizes)}));
-    }
     ::llvm::LogicalResult $cppClass::verify() {
       return ::lnbwd::detail::verifyNorm(*this);
     }
@@ -92,10 +80,6 @@ class LNBwd_NormOp<string mnemonic, list<LNBwd_Operand> normInputs,
         ::llvm::SmallVectorImpl<::mlir::SideEffects::EffectInstance<
             ::mlir::MemoryEffects::Effect>> &effects) {
       ::lnbwd::detail::addNormEffects(*this, effects);
-    }
-    void $cppClass::getCanonicalizationPatterns(
-        ::mlir::RewritePatternSet &results, ::mlir::MLIRContext *) {
-      ::lnbwd::detail::populateNormFolds(results, getOperationName());
     }
   }];
 }
