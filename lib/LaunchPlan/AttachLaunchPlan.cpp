@@ -1,4 +1,5 @@
-//===- AttachLaunchPlan.cpp - Send the plan along with the code -----------===//
+//===- AttachLaunchPlan.cpp - What a launcher needs to know
+//---------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,17 +7,32 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Puts the launch plan of each function into the GPU module of its kernels, as
-// a constant that ends up in the code object and as an attribute.
+// Reads the plan off the function: its arguments, its allocations and its
+// launches. Nothing is remembered from earlier passes, so what is launched is
+// what the IR says.
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/LaunchPlan/LaunchPlan.h"
+#include "lnbwd/Config.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 #include "lnbwd/LaunchPlan/Passes.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Target/TargetBackend.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <array>
+#include <optional>
 
 namespace lnbwd {
 #define GEN_PASS_DEF_ATTACHLAUNCHPLANPASS
@@ -25,6 +41,464 @@ namespace lnbwd {
 
 using namespace mlir;
 using namespace lnbwd;
+namespace json = llvm::json;
+
+/// Where a grid ends that its schedule does not bound: CUDA counts workgroups
+/// in 31 bits, HIP work-items in 32.
+static constexpr int64_t mostWorkgroups = (int64_t(1) << 31) - 1,
+                         mostWorkItems = (int64_t(1) << 32) - 1;
+
+namespace {
+/// A number that is known at launch: one of the three bases, times the number
+/// of groups to a power.
+struct Count {
+  enum Base { Constant, Rows, Workgroups } base;
+  /// The constant, or the index of the workgroup count.
+  int64_t value = 0;
+  int64_t power = 0;
+  /// Of rows: how many there are for how many of the launch, or null.
+  DenseI64ArrayAttr ratio = {};
+};
+
+/// Adds `ratio`, unless it is that of the launch's own rows.
+static void addRatio(json::Object &object, DenseI64ArrayAttr ratio) {
+  if (ratio && ratio[0] != ratio[1])
+    object["ratio"] = json::Array{ratio[0], ratio[1]};
+}
+
+class PlanBuilder {
+public:
+  PlanBuilder(func::FuncOp function, const TargetId &target)
+      : function(function), target(target) {}
+
+  FailureOr<std::string> build();
+
+private:
+  LogicalResult addArgument(unsigned number);
+  LogicalResult addLaunch(gpu::LaunchFuncOp launch);
+  FailureOr<json::Value> makeParameter(gpu::LaunchFuncOp launch, Value value);
+  std::optional<Count> evaluate(Value value);
+  FailureOr<json::Value> makeCount(Operation *user, Value value);
+  int64_t addWorkgroupCount(WorkgroupCountOp count);
+  FailureOr<int64_t> addWorkspace(memref::AllocOp alloc);
+  std::optional<json::Object> makeOperation();
+  void noteBuffers(gpu::LaunchFuncOp launch, gpu::GPUFuncOp kernel);
+
+  func::FuncOp function;
+  const TargetId &target;
+  json::Array arguments, workgroupCounts, workspace, kernels;
+  /// Whether a row may be read after others have been written.
+  bool needsSeparateBuffers = false;
+  /// The written row blocks that the launches so far take.
+  DenseSet<unsigned> rowsWritten;
+  /// Schedules that a workgroup count was made for; equal ones share it.
+  SmallVector<std::array<int64_t, 7>> knownCounts;
+  DenseMap<Operation *, int64_t> knownAllocs;
+};
+} // namespace
+
+/// What a buffer is to the launcher follows from its shape: the row length is
+/// static and the number of rows is not.
+static OperandKind getKind(MemRefType type) {
+  if (type.getRank() == 1 && !type.isDynamicDim(0))
+    return OperandKind::Column;
+  if (type.getRank() >= 1 && !type.isDynamicDim(type.getRank() - 1))
+    return OperandKind::RowBlock;
+  return OperandKind::RowScalar;
+}
+
+LogicalResult PlanBuilder::addArgument(unsigned number) {
+  auto type = dyn_cast<MemRefType>(function.getArgumentTypes()[number]);
+  std::optional<Element> element =
+      type ? getElement(type.getElementType()) : std::nullopt;
+  if (!element || !getInfo(*element).bytes)
+    return function.emitError("expected argument ")
+           << number
+           << " to be a memref of f16, bf16, f32, a float of 8 bits, i8, i32 "
+              "or "
+              "i64, got "
+           << function.getArgumentTypes()[number];
+  auto text = [&](StringRef attribute, std::string otherwise) {
+    auto attr = function.getArgAttrOfType<StringAttr>(number, attribute);
+    return attr ? attr.str() : otherwise;
+  };
+  // The kernels know what the buffer is to them; the shape alone cannot tell a
+  // row scalar [M] with static M from a column.
+  auto noted = function.getArgAttrOfType<StringAttr>(number, argumentKindAttr);
+  OperandKind kind = noted ? *findKind(noted.getValue()) : getKind(type);
+  auto rowRank =
+      function.getArgAttrOfType<IntegerAttr>(number, argumentRowRankAttr);
+  const KindInfo &info = getInfo(kind);
+  int64_t rank = !info.hasColumns ? 0 : rowRank ? rowRank.getInt() : 1;
+  RowLayout rows = getRowLayout(type, rank);
+  // A matrix is a column of all its elements: its size is no launch's choice.
+  if (kind == OperandKind::Column)
+    rows.length = getExtent(type).value_or(rows.length);
+  json::Object argument{
+      {"name", text(argumentNameAttr, "argument" + std::to_string(number))},
+      {"access", text(argumentAccessAttr, "read")},
+      {"kind", getName(kind)},
+      {"element", getName(*element)},
+      {"row_length", rows.length},
+  };
+  if (info.hasRows && !type.getLayout().isIdentity() && rows.stride)
+    argument["row_stride"] = *rows.stride;
+  arguments.push_back(std::move(argument));
+  return success();
+}
+
+int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
+  ScheduleAttr schedule = count.getSchedule();
+  int64_t fixed = count.getFixedWorkgroups();
+  bool isPerGroup = bool(count.getGroupCount());
+  // The kernel's loop takes the rows beyond; where it has none, a launch of
+  // more is refused. Clusters are bounded at launch, unless each of them has a
+  // leaf of its own.
+  bool isBounded = schedule.getWorkgroupsPerRow() > 1 && !isCanonical(count);
+  if (!fixed && !schedule.getWorkgroupsPerComputeUnit() && !isBounded &&
+      !schedule.takesOneTile(fixed))
+    fixed = std::min(mostWorkgroups, mostWorkItems / schedule.getThreads());
+  auto ratio =
+      count.getRowCount().getDefiningOp()->getAttrOfType<DenseI64ArrayAttr>(
+          rowRatioAttr);
+  std::array<int64_t, 7> key{schedule.getRowsPerWorkgroup(),
+                             fixed ? 0 : schedule.getWorkgroupsPerComputeUnit(),
+                             fixed,
+                             schedule.getWorkgroupsPerRow(),
+                             isPerGroup,
+                             ratio ? ratio[0] : 1,
+                             ratio ? ratio[1] : 1};
+  auto *known = llvm::find(knownCounts, key);
+  if (known == knownCounts.end()) {
+    json::Object rule{{"rows_per_workgroup", key[0]},
+                      {"workgroups_per_compute_unit", key[1]}};
+    if (fixed)
+      rule["max_workgroups"] = fixed;
+    if (schedule.getWorkgroupsPerRow() > 1)
+      rule["workgroups_per_row"] = schedule.getWorkgroupsPerRow();
+    if (isPerGroup)
+      rule["per_group"] = true;
+    addRatio(rule, ratio);
+    workgroupCounts.push_back(std::move(rule));
+    knownCounts.push_back(key);
+    return int64_t(knownCounts.size()) - 1;
+  }
+  return known - knownCounts.begin();
+}
+
+FailureOr<int64_t> PlanBuilder::addWorkspace(memref::AllocOp alloc) {
+  auto [known, inserted] =
+      knownAllocs.try_emplace(alloc, int64_t(workspace.size()));
+  int64_t index = known->second;
+  if (!inserted)
+    return index;
+  auto type = alloc.getType();
+  size_t leading = alloc.getDynamicSizes().size();
+  auto add = [&](int64_t rowLength, json::Value rows) {
+    workspace.push_back(
+        json::Object{{"element", getName(*getElement(type.getElementType()))},
+                     {"row_length", rowLength},
+                     {"rows", std::move(rows)}});
+    return index;
+  };
+  if (Attribute isOfRows = alloc->getAttr(rowScalarAttr)) {
+    auto parts = dyn_cast<IntegerAttr>(isOfRows);
+    return add(parts ? parts.getInt() : 1, json::Object{{"rows", true}});
+  }
+  // What is computed once for all rows has the same size in every launch.
+  if (type.hasStaticShape())
+    return add(type.getNumElements(), 1);
+  // Group by group, the workgroups are a dimension of their own.
+  if (leading < 1 || leading > 2 || type.getRank() <= int64_t(leading) ||
+      !llvm::all_of(type.getShape().take_front(leading), ShapedType::isDynamic))
+    return alloc.emitOpError("expected a workspace of one row for each "
+                             "workgroup, or of one number for each row "
+                             "(lnbwd.row_scalar), got ")
+           << type;
+  FailureOr<json::Value> rows = makeCount(alloc, alloc);
+  if (failed(rows))
+    return failure();
+  return add(ShapedType::getNumElements(type.getShape().drop_front(leading)),
+             std::move(*rows));
+}
+
+/// What a number is at launch, if a plan can express it. Of an allocation, its
+/// rows: those of a workspace are the workgroups that it was allocated for.
+std::optional<Count> PlanBuilder::evaluate(Value value) {
+  while (auto cast = value.getDefiningOp<arith::IndexCastOp>())
+    value = cast.getIn();
+  IntegerAttr constant;
+  if (matchPattern(value, m_Constant(&constant)))
+    return Count{Count::Constant, constant.getInt()};
+  if (auto count = value.getDefiningOp<WorkgroupCountOp>()) {
+    if (count.getSchedule().getRowsPerWorkgroup() == 0)
+      return Count{Count::Constant, 1};
+    return Count{Count::Workgroups, addWorkgroupCount(count)};
+  }
+  if (value.getDefiningOp<GroupCountOp>())
+    return Count{Count::Constant, 1, 1};
+  if (auto count = value.getDefiningOp<RowCountOp>()) {
+    if (auto ratio = count->getAttrOfType<DenseI64ArrayAttr>(rowRatioAttr))
+      return Count{Count::Rows, 0, 0, ratio};
+    // One workgroup for each group is a static size, after a cast.
+    Value source = count.getSource();
+    while (auto cast = source.getDefiningOp<memref::CastOp>())
+      source = cast.getSource();
+    if (source.getDefiningOp<memref::AllocOp>())
+      return evaluate(source);
+    return Count{Count::Rows};
+  }
+  auto multiply = [](std::optional<Count> lhs,
+                     std::optional<Count> rhs) -> std::optional<Count> {
+    if (!lhs || !rhs)
+      return std::nullopt;
+    if (lhs->base == Count::Constant && lhs->value == 1)
+      std::swap(lhs, rhs);
+    if (rhs->base != Count::Constant || rhs->value != 1)
+      return std::nullopt;
+    lhs->power += rhs->power;
+    return lhs;
+  };
+  if (auto alloc = value.getDefiningOp<memref::AllocOp>()) {
+    std::optional<Count> rows = Count{Count::Constant, 1};
+    for (Value size : alloc.getDynamicSizes())
+      rows = multiply(rows, evaluate(size));
+    return rows;
+  }
+  if (auto product = value.getDefiningOp<arith::MulIOp>())
+    return multiply(evaluate(product.getLhs()), evaluate(product.getRhs()));
+  if (auto quotient = value.getDefiningOp<arith::DivUIOp>())
+    if (quotient.getRhs().getDefiningOp<GroupCountOp>())
+      return multiply(evaluate(quotient.getLhs()),
+                      Count{Count::Constant, 1, -1});
+  return std::nullopt;
+}
+
+/// A number of the plan: a constant, the row count, or a workgroup count, of a
+/// group or of all.
+FailureOr<json::Value> PlanBuilder::makeCount(Operation *user, Value value) {
+  std::optional<Count> count = evaluate(value);
+  if (count && count->base == Count::Rows) {
+    if (count->power == 0) {
+      json::Object object{{"rows", true}};
+      addRatio(object, count->ratio);
+      return json::Value(std::move(object));
+    }
+    if (count->power == -1)
+      return json::Value(json::Object{{"rows_per_group", true}});
+  }
+  if (count && count->base == Count::Constant) {
+    if (count->power == 0)
+      return json::Value(count->value);
+    if (count->power == 1 && count->value == 1)
+      return json::Value(json::Object{{"groups", true}});
+  }
+  if (count && count->base == Count::Workgroups &&
+      (count->power == 0 || count->power == 1)) {
+    json::Object object{{"workgroup_count", count->value}};
+    if (count->power == 1)
+      object["groups"] = true;
+    return json::Value(std::move(object));
+  }
+  return user->emitOpError(
+      "expected a number that a launch plan can express: a "
+      "constant, a row count or a workgroup count");
+}
+
+/// What a kernel's operand is a view of.
+static Value getBuffer(Value value) {
+  while (Operation *cast = value.getDefiningOp()) {
+    if (!isa<memref::ReinterpretCastOp, memref::MemorySpaceCastOp>(cast))
+      break;
+    value = cast->getOperand(0);
+  }
+  return value;
+}
+
+FailureOr<json::Value> PlanBuilder::makeParameter(gpu::LaunchFuncOp launch,
+                                                  Value value) {
+  if (!isa<MemRefType>(value.getType())) {
+    FailureOr<json::Value> count = makeCount(launch, value);
+    if (succeeded(count) && count->getAsInteger())
+      return json::Value(json::Object{{"constant", *count->getAsInteger()}});
+    return count;
+  }
+  value = getBuffer(value);
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return json::Value(
+        json::Object{{"argument", int64_t(argument.getArgNumber())}});
+  auto alloc = value.getDefiningOp<memref::AllocOp>();
+  if (!alloc)
+    return launch.emitOpError("expected buffers that are arguments of the "
+                              "function or allocations in it");
+  FailureOr<int64_t> index = addWorkspace(alloc);
+  if (failed(index))
+    return failure();
+  return json::Value(json::Object{{"workspace", *index}});
+}
+
+/// A row program reads a row before it writes it, so that an output may lie
+/// over an input; not so a product, nor a launch that reads what an earlier one
+/// has written over.
+void PlanBuilder::noteBuffers(gpu::LaunchFuncOp launch, gpu::GPUFuncOp kernel) {
+  auto info =
+      kernel ? kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr) : nullptr;
+  if (info && info.getProduct())
+    needsSeparateBuffers = true;
+  SmallVector<unsigned> written;
+  for (Value operand : launch.getKernelOperands()) {
+    auto argument = dyn_cast<BlockArgument>(getBuffer(operand));
+    if (!argument || !isa<MemRefType>(argument.getType()))
+      continue;
+    unsigned number = argument.getArgNumber();
+    const json::Object &described = *arguments[number].getAsObject();
+    if (described.getString("kind") != getName(OperandKind::RowBlock))
+      continue;
+    if (described.getString("access") != "write" &&
+        llvm::any_of(rowsWritten,
+                     [&](unsigned other) { return other != number; }))
+      needsSeparateBuffers = true;
+    if (described.getString("access") != "read")
+      written.push_back(number);
+  }
+  rowsWritten.insert_range(written);
+}
+
+LogicalResult PlanBuilder::addLaunch(gpu::LaunchFuncOp launch) {
+  auto module =
+      function->getParentOfType<ModuleOp>().lookupSymbol<gpu::GPUModuleOp>(
+          launch.getKernelModuleName());
+  if (module)
+    noteBuffers(launch,
+                module.lookupSymbol<gpu::GPUFuncOp>(launch.getKernelName()));
+  json::Array parameters, grid, block;
+  for (Value operand : launch.getKernelOperands()) {
+    FailureOr<json::Value> parameter = makeParameter(launch, operand);
+    if (failed(parameter))
+      return failure();
+    parameters.push_back(std::move(*parameter));
+  }
+  gpu::KernelDim3 gridSize = launch.getGridSizeOperandValues();
+  gpu::KernelDim3 blockSize = launch.getBlockSizeOperandValues();
+  for (auto [list, size] :
+       {std::pair(&grid, gridSize), std::pair(&block, blockSize)})
+    for (Value dim : {size.x, size.y, size.z}) {
+      FailureOr<json::Value> count = makeCount(launch, dim);
+      if (failed(count))
+        return failure();
+      list->push_back(std::move(*count));
+    }
+  int64_t dynamicBytes = 0;
+  if (Value size = launch.getDynamicSharedMemorySize()) {
+    IntegerAttr constant;
+    if (!matchPattern(size, m_Constant(&constant)))
+      return launch.emitOpError("expected a constant size of dynamic shared "
+                                "memory");
+    dynamicBytes = constant.getInt();
+  }
+  json::Object kernel{
+      {"name", launch.getKernelName().getValue()},
+      {"grid", std::move(grid)},
+      {"block", std::move(block)},
+      {"dynamic_shared_bytes", dynamicBytes},
+      {"parameters", std::move(parameters)},
+  };
+  if (launch->hasAttr(dependentLaunchAttr))
+    kernel["dependent_launch"] = true;
+  kernels.push_back(std::move(kernel));
+  return success();
+}
+
+/// The operation that the function says it computes, and which argument is
+/// which of its operands. With a value for each of the operation's options that
+/// the arguments do not show.
+std::optional<json::Object> PlanBuilder::makeOperation() {
+  auto operation = function->getAttrOfType<NamedOperationAttr>(operationAttr);
+  if (!operation)
+    return std::nullopt;
+  json::Object result{{"name", operation.getName().getValue()}};
+  if (FloatAttr epsilon = operation.getEpsilon())
+    result["epsilon"] = epsilon.getValueAsDouble();
+  if (operation.getZeroCentredGamma())
+    result["zero_centred_gamma"] = true;
+  json::Object operands;
+  const NamedOperationInfo &info = getInfo(operation.getOperation());
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    auto add = [&](StringAttr name) {
+      std::optional<Role> role =
+          name ? findRole(name.getValue()) : std::nullopt;
+      if (role && info.has(*role))
+        operands[name.getValue()] = int64_t(i);
+    };
+    add(function.getArgAttrOfType<StringAttr>(i, argumentNameAttr));
+    if (auto aliases =
+            function.getArgAttrOfType<ArrayAttr>(i, argumentAliasesAttr))
+      for (auto alias : aliases.getAsRange<StringAttr>())
+        add(alias);
+  }
+  result["operands"] = std::move(operands);
+  return result;
+}
+
+FailureOr<std::string> PlanBuilder::build() {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (failed(addArgument(i)))
+      return failure();
+  if (function.getNumResults() != 0)
+    return function.emitError(
+        "expected no results: a launch plan has none, and "
+        "outputs are arguments");
+  if (!function.getBody().hasOneBlock())
+    return function.emitError(
+        "expected no branches: a launch plan has one sequence of launches");
+  for (Operation &op : function.getBody().front()) {
+    if (auto count = dyn_cast<WorkgroupCountOp>(op)) {
+      if (!count.getRowCount().getDefiningOp<RowCountOp>())
+        return count.emitOpError("expected the rows of an lnbwd.row_count");
+      if (count.getGroupCount() &&
+          !count.getGroupCount().getDefiningOp<GroupCountOp>())
+        return count.emitOpError("expected the groups of an lnbwd.group_count");
+    }
+    if (auto launch = dyn_cast<gpu::LaunchFuncOp>(op)) {
+      if (failed(addLaunch(launch)))
+        return failure();
+      continue;
+    }
+    // What a launcher would not do must not be in the function.
+    if (!isa<memref::AllocOp, memref::DeallocOp, func::ReturnOp>(op) &&
+        !isMemoryEffectFree(&op))
+      return op.emitOpError("cannot be part of a launch plan: expected "
+                            "launches of kernels, their "
+                            "allocations and operations without effects");
+  }
+
+  // Written field by field: a plan reads in the order of docs/runtime.md.
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  json::OStream stream(os);
+  stream.object([&] {
+    stream.attribute("format", "lnbwd-plan");
+    stream.attribute("version", 1);
+    stream.attribute("producer", "lnbwd " LNBWD_VERSION);
+    stream.attribute("name", function.getName());
+    stream.attribute("chip", target.str());
+    stream.attribute("wave_size", target.chip->waveSize);
+    if (std::optional<json::Object> operation = makeOperation())
+      stream.attribute("operation", std::move(*operation));
+    if (needsSeparateBuffers)
+      stream.attribute("separate_buffers", true);
+    stream.attribute("arguments", std::move(arguments));
+    stream.attribute("workgroup_counts", std::move(workgroupCounts));
+    stream.attribute("workspace", std::move(workspace));
+    stream.attribute("kernels", std::move(kernels));
+    if (auto program = function->getAttrOfType<StringAttr>(programAttr)) {
+      stream.attributeBegin("program");
+      stream.rawValue(program.getValue());
+      stream.attributeEnd();
+    }
+  });
+  return text;
+}
 
 /// The plan as a constant that the linker keeps and a loader finds by name.
 static void addPlanSymbol(gpu::GPUModuleOp module, StringRef plan,
@@ -35,7 +509,7 @@ static void addPlanSymbol(gpu::GPUModuleOp module, StringRef plan,
   auto type = LLVM::LLVMArrayType::get(b.getI8Type(), text.size());
   auto global = LLVM::GlobalOp::create(
       b, module.getLoc(), type, /*isConstant=*/true, LLVM::Linkage::External,
-      launchPlanSymbol, b.getStringAttr(text), /*alignment=*/1,
+      "lnbwd_plan", b.getStringAttr(text), /*alignment=*/1,
       backend.getConstantAddressSpace());
   if (std::optional<StringRef> section = backend.getPlanSection()) {
     global.setSection(*section);
@@ -71,7 +545,7 @@ public:
             << module.getName() << " has a launch plan already";
         return signalPassFailure();
       }
-      FailureOr<std::string> plan = buildLaunchPlan(function, *target);
+      FailureOr<std::string> plan = PlanBuilder(function, *target).build();
       if (failed(plan))
         return signalPassFailure();
       module->setAttr(launchPlanAttr, StringAttr::get(&getContext(), *plan));

@@ -12,8 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ContractionTerms.h"
+#include "RowForms.h"
 #include "RowPrograms.h"
-#include "RowReader.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

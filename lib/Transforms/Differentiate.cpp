@@ -17,8 +17,8 @@
 #include "Adjoints.h"
 #include "ContractionTerms.h"
 #include "RowAlgebra.h"
+#include "RowForms.h"
 #include "RowPrograms.h"
-#include "RowReader.h"
 #include "StableExponentials.h"
 #include "lnbwd/LaunchPlan/ArgumentRoles.h"
 

@@ -13,7 +13,6 @@
 #include "RowAlgebra.h"
 #include "NeededForms.h"
 #include "RowForms.h"
-#include "RowReader.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

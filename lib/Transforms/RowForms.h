@@ -21,6 +21,7 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
 #include "mlir/IR/Operation.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <deque>
@@ -216,6 +217,21 @@ private:
   std::map<Key, const Atom *> atomsByKey;
   std::map<Key, const Form *> formsByKey;
 };
+
+/// The forms of all values of a row program's region, in the order in which it
+/// computes them. The region's operations have one result and no regions, as
+/// canReadForms checks.
+llvm::MapVector<mlir::Value, const Form *> readForms(RowForms &forms,
+                                                     RowwiseOp op);
+
+/// Whether all operations of the region are of the kind that readForms reads.
+bool canReadForms(RowwiseOp op);
+
+/// Whether `type` is that of a row of float32, of any length.
+bool isRow(mlir::Type type);
+
+/// The row of float32 that a row sum adds up; null if `op` is none.
+mlir::Value getRowOfSum(mlir::Operation *op);
 
 /// Puts what computes `outputs`, a form for each output of `op`, in the place
 /// of the region's operations. The atoms are those of the region.

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NeededForms.h"
-#include "RowReader.h"
+#include "RowForms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

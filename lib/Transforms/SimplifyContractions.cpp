@@ -16,8 +16,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ContractionTerms.h"
+#include "RowForms.h"
 #include "RowPrograms.h"
-#include "RowReader.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"

@@ -11,8 +11,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LnbwdOpt.h"
-
 #include "lnbwd/Chips/ChipNames.h"
 #include "lnbwd/Compiler/CompileSource.h"
 #include "lnbwd/Config.h"
@@ -371,7 +369,10 @@ static int run(int argc, char **argv) {
              : EXIT_SUCCESS;
 }
 
-int lnbwd_opt_main(int argc, char **argv) {
+/// Runs lnbwd-opt with the arguments of a main function. The compiler's library
+/// exports it where it holds the program.
+// NOLINTNEXTLINE(readability-identifier-naming): C's.
+extern "C" int lnbwd_opt_main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   surviveFileSizeLimit();
   return run(argc, argv);

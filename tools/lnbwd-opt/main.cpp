@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LnbwdOpt.h"
+// NOLINTNEXTLINE(readability-identifier-naming): C's.
+extern "C" int lnbwd_opt_main(int argc, char **argv);
 
 int main(int argc, char **argv) { return lnbwd_opt_main(argc, argv); }

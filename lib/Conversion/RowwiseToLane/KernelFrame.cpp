@@ -14,7 +14,6 @@
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/LaunchPlan/ArgumentRoles.h"
 #include "lnbwd/LaunchPlan/LaunchCounts.h"
-#include "lnbwd/LaunchPlan/LaunchPlan.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
