@@ -1,5 +1,4 @@
-//===- AttachLaunchPlan.cpp - What a launcher needs to know
-//---------------------===//
+//===- AttachLaunchPlan.cpp - What a launcher needs to know ---------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

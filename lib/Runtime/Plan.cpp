@@ -255,9 +255,7 @@ static PlanKernel readKernel(const json &value, const std::string &where,
          "expected at most 1024 work-items, got " + std::to_string(workItems));
   kernel.dynamicSharedBytes = static_cast<uint32_t>(
       reader.integer("dynamic_shared_bytes", 0, kMaxInt32));
-  // Plans of the previous version have the second name.
-  for (const char *key : {"dependent_launch", "early_start"})
-    kernel.dependentLaunch |= reader.flag(key);
+  kernel.dependentLaunch = reader.flag("dependent_launch");
   const json &parameters = reader.array("parameters", 0, kMaxParameters);
   for (size_t i = 0; i < parameters.size(); ++i)
     kernel.parameters.push_back(readParameter(

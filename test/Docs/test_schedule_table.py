@@ -25,7 +25,7 @@ LLVM = pathlib.Path(os.environ.get("LNBWD_LLVM_DIR", "/usr/lib/llvm-22"))
 TABLES = {"include/lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.td", "python/lnbwd/_schedule.py"}
 # Keys of a launch plan (docs/runtime.md), which outlive the fields that they came from, and the
 # attribute lnbwd.dependent_launch of a launch.
-PLAN_KEYS = {"lib/Runtime/Plan.cpp", "lib/Report/Report.cpp", "lib/LaunchPlan/LaunchPlan.cpp",
+PLAN_KEYS = {"lib/Runtime/Plan.cpp", "lib/Report/Report.cpp", "lib/LaunchPlan/AttachLaunchPlan.cpp",
              "bench/lnbwd_bench/stream.py",
              "include/lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"}
 # Fields whose names are no words of other things; those of the others count as whole strings.

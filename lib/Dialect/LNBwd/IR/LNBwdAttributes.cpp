@@ -82,29 +82,23 @@ static bool isRejectedSchedules(Attribute value) {
            return list && llvm::all_of(list, llvm::IsaPred<ScheduleAttr>);
          });
 }
-static bool isPlan(Attribute value) {
+static std::optional<llvm::json::Value> parseJson(Attribute value) {
   auto text = dyn_cast<StringAttr>(value);
-  if (!text)
-    return false;
-  llvm::Expected<llvm::json::Value> plan = llvm::json::parse(text.getValue());
-  if (!plan) {
-    llvm::consumeError(plan.takeError());
-    return false;
-  }
-  const llvm::json::Object *object = plan->getAsObject();
+  llvm::Expected<llvm::json::Value> parsed =
+      llvm::json::parse(text ? text.getValue() : "");
+  if (parsed)
+    return std::move(*parsed);
+  llvm::consumeError(parsed.takeError());
+  return std::nullopt;
+}
+static bool isPlan(Attribute value) {
+  std::optional<llvm::json::Value> plan = parseJson(value);
+  const llvm::json::Object *object = plan ? plan->getAsObject() : nullptr;
   return object && object->getString("format") == "lnbwd-plan";
 }
-
 static bool isProgram(Attribute value) {
-  auto text = dyn_cast<StringAttr>(value);
-  if (!text)
-    return false;
-  llvm::Expected<llvm::json::Value> program =
-      llvm::json::parse(text.getValue());
-  if (program)
-    return program->getAsArray();
-  llvm::consumeError(program.takeError());
-  return false;
+  std::optional<llvm::json::Value> program = parseJson(value);
+  return program && program->getAsArray();
 }
 
 static bool isOrder(Attribute value) {
