@@ -282,8 +282,8 @@ def linear(block: Block, host_block: Block | None) -> list[str]:
                       f"{us['eager']:.1f}", f"{us['compile']:.1f}", f"{best / us['auto']:.2f}"))
     text = ["## LayerNorm with a linear layer", "",
             f"`lnbwd.{LAYER_NORM_LINEAR}`, the forward pass without gradients, and both passes "
-            "with all five gradients, in CUDA graphs, with the implementation that is chosen at "
-            "first use.", "",
+            "with all five gradients, in CUDA graphs, with the implementation that was the "
+            "fastest when each shape was first used.", "",
             *table(("M × K → O, bf16", "", "lnbwd, µs", "PyTorch, µs", "torch.compile, µs",
                     "times faster than the better"), cells), where(block), ""]
     if host_block:

@@ -264,10 +264,9 @@ def layer_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, ln_weigh
     """LayerNorm and a linear layer: ``linear(layer_norm(x, ...), weight, bias)`` in one operation.
 
     Its gradient is derived, and keeps x, the weights and two numbers for each row, but not the
-    normalised rows. Each pass goes by kernels of ours, or by PyTorch's product with our norm
-    kernels around it, whichever is faster on the device
-    (:func:`lnbwd.product_choice.use_product`). Products of float32 are exact unless
-    ``torch.set_float32_matmul_precision("high")``, or
+    normalised rows. Each pass goes by PyTorch's product with our kernels around it, or of the
+    smallest sizes by kernels of ours (:func:`lnbwd.product_choice.use_product`). Products of
+    float32 are exact unless ``torch.set_float32_matmul_precision("high")``, or
     ``torch.backends.cuda.matmul.allow_tf32``, allows tf32 and the chip has it. In float64 it is
     PyTorch's two operations, and so it is under torch.compile for tensors on the CPU.
 

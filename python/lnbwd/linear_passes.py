@@ -16,18 +16,18 @@ import dataclasses
 import functools
 import math
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from . import _chips, native, operations, ops, product_choice, regions_op, runtime, schedule
+from . import _chips, native, operations, ops, product_choice, regions_op, schedule
 from .compiler import Gradient as DerivedGradient
 from .kernels import derive_gradient
 from .launching import is_capturing, load_code
-from .operations import LAYER_NORM, OPERATIONS, ROLES, Operation
+from .operations import LAYER_NORM, OPERATIONS, ROLES
 from .rowprogram import Builder, Input, Output, RowProgram
 from .spec import DTYPES, GradientSpec, ProgramSpec, rows_hint, rows_option
 
@@ -69,16 +69,6 @@ class Layer:
     tf32: bool = False
 
     @functools.cached_property
-    def name(self) -> str:
-        """Tells its forward pass from others."""
-        return f"{self.text}// tf32\n" if self.tf32 else self.text
-
-    @functools.cached_property
-    def name_without_statistics(self) -> str:
-        """The same of the pass that no gradient follows."""
-        return f"{self.name}// without statistics\n"
-
-    @functools.cached_property
     def statistics(self) -> tuple[str, ...]:
         """The numbers for each row that the forward pass puts out."""
         return ("mean", "rstd") if self.norm == LAYER_NORM else ("rstd",)
@@ -87,27 +77,26 @@ class Layer:
         return "f32" if ROLES[name].kind == "row_scalar" else dict(self.columns).get(
             name if name in INPUTS else name.removeprefix("d"), self.dtype)
 
-    def _names(self, op: Operation, with_statistics: bool = True) -> list[str]:
+    def _names(self, op: str, with_statistics: bool = True) -> list[str]:
         """The operands of an operation that the layer has."""
         absent = {"gamma", "beta", "b", "residual", "sum"} - set(dict(self.columns))
-        return [operand.name for operand in op.operands if operand.name not in absent
-                and (with_statistics or operand.name not in self.statistics)]
+        return [o.name for o in OPERATIONS[op].operands if o.name not in absent
+                and (with_statistics or o.name not in self.statistics)]
 
-    def _mlir(self, op: Operation, names: Iterable[str]) -> str:
+    def _mlir(self, op: str, with_statistics: bool) -> str:
         types = {name: operations.buffer_type(ROLES[name].kind, self._element(name),
-                                              ROLES[name].row(self.k, self.n)) for name in names}
-        return operations.mlir(op.name, types, [f"epsilon = {self.epsilon:.17e} : f64"])
+                                              ROLES[name].row(self.k, self.n))
+                 for name in self._names(op, with_statistics)}
+        return operations.mlir(op, types, [f"epsilon = {self.epsilon:.17e} : f64"])
 
     @functools.cached_property
     def text(self) -> str:
         """The forward pass, of out and the statistics, as MLIR."""
-        op = OPERATIONS[self.norm + "_linear"]
-        return self._mlir(op, self._names(op))
+        return self._mlir(self.norm + "_linear", True)
 
     def norm_source(self, with_statistics: bool) -> str:
         """The norm alone as MLIR."""
-        op = OPERATIONS[self.norm]
-        return self._mlir(op, self._names(op, with_statistics))
+        return self._mlir(self.norm, with_statistics)
 
     def operand(self, name: str) -> regions_op.Operand:
         """What an operand is to the operator of row programs."""
@@ -115,55 +104,43 @@ class Layer:
         return regions_op.Operand(role.kind, native.TYPES[self._element(name)], 1 if role.kind ==
                                   "row_scalar" else math.prod(role.row(self.k, self.n)))
 
-    def register(self, source: str, names: Sequence[str], written: Iterable[str], note: str,
-                 spec: Callable[[str], tuple[str, int]]) -> _Program:
+    def register(self, source: str, names: Sequence[str], written: Iterable[str], hint: int,
+                 has_product: bool = True) -> _Program:
         """A program of kernels of ours.
 
         Args:
             source: the program as MLIR.
             names: of its arguments, in order; ``written`` are outputs.
-            note: tells it from others of the same source.
-            spec: gives, for a chip, the options of lnbwd-pipeline and the number of rows that the
-                schedule is chosen for.
+            hint: the number of rows of calls. All chips' kernels of products depend on it: how a
+                sum is taken apart.
+            has_product: false of a norm in front of PyTorch's product.
         """
-        def make_kernel(device: runtime.Device) -> runtime.Kernel:
-            def make(chip: str, format: str) -> ProgramSpec:
-                options, rows = spec(chip)
-                return ProgramSpec(source, chip, options, format, rows)
+        def make(chip: str, format: str) -> ProgramSpec:
+            if not has_product:
+                options = before_product(chip, self.k, DTYPES[self.dtype], hint)
+                return ProgramSpec(source, chip, options, format, rows_option(hint, chip))
+            has_tf32 = self.tf32 and _chips.has_tf32_products(chip)
+            options = "float32-products=tf32" if has_tf32 else ""
+            return ProgramSpec(source, chip, options, format, hint)
 
-            return load_code(make, device)
-
+        text = f"{source}// {hint} rows{', tf32' * self.tf32}{', a norm' * (not has_product)}\n"
         is_output = set(written).__contains__
         inputs, outputs = ([self.operand(name) for name in names if is_output(name) == group]
                            for group in (False, True))
-        return _Program(regions_op.register_program(f"{source}// {note}\n", inputs, outputs,
-                                                    make_kernel).text, names)
-
-    def register_whole(self, source: str, names: Sequence[str], written: Iterable[str],
-                       hint: int) -> _Program:
-        """A pass with its products, for calls of so many rows. All chips' kernels depend on their
-        number: how a sum is taken apart."""
-        def spec(chip: str) -> tuple[str, int]:
-            has_tf32 = self.tf32 and _chips.has_tf32_products(chip)
-            return "float32-products=tf32" if has_tf32 else "", hint
-
-        return self.register(source, names, written,
-                             f"{hint} rows{', tf32' if self.tf32 else ''}", spec)
+        regions_op.register_program(text, inputs, outputs, functools.partial(load_code, make))
+        return _Program(text, names)
 
     @_kept
     def program(self, hint: int) -> _Program:
         """The forward pass by kernels of ours."""
-        return self.register_whole(self.text, self._names(OPERATIONS[self.norm + "_linear"]),
-                                   ("out", *self.statistics), hint)
+        return self.register(self.text, self._names(self.norm + "_linear"),
+                             ("out", *self.statistics), hint)
 
     @_kept
     def norm_program(self, hint: int, with_statistics: bool) -> _Program:
         """The norm alone, in front of PyTorch's product."""
-        return self.register(
-            self.norm_source(with_statistics), self._names(OPERATIONS[self.norm], with_statistics),
-            ("y", *self.statistics), f"{hint} rows, before a product",
-            lambda chip: (before_product(chip, self.k, DTYPES[self.dtype], hint),
-                          rows_option(hint, chip)))
+        return self.register(self.norm_source(with_statistics), self._names(
+            self.norm, with_statistics), ("y", *self.statistics), hint, has_product=False)
 
     @_kept
     def gradient(self, wanted: tuple[str, ...]) -> Gradient:
@@ -186,7 +163,7 @@ class Gradient:
     @functools.cached_property
     def name(self) -> str:
         """Tells it from others; known before it is derived."""
-        return f"{self.layer.name}// {','.join(self.wanted)}\n"
+        return f"{self.layer.text}// {','.join(self.wanted)}{', tf32' if self.layer.tf32 else ''}"
 
     @functools.cached_property
     def spec(self) -> GradientSpec:
@@ -210,8 +187,8 @@ class Gradient:
     @_kept
     def program(self, hint: int) -> _Program:
         """The gradient by kernels of ours."""
-        return self.layer.register_whole(self.text, self._derived.operands,
-                                         ["d" + name for name in self.wanted], hint)
+        return self.layer.register(self.text, self._derived.operands,
+                                   ["d" + name for name in self.wanted], hint)
 
     @_kept
     def row_program(self, which: str, hint: int) -> _Program:
@@ -456,9 +433,7 @@ def forward(layer: Layer, known: dict[str, Tensor],
         "out" and the statistics of the layer, which may be left out where they are not wanted.
     """
     x = known["x"]
-    name = layer.name if with_statistics else layer.name_without_statistics
-    way = product_choice.choose(name, x.device, x.shape[0], _FORWARD, layer, known,
-                                with_statistics)
+    way = product_choice.choose(layer.text, x.device, (x.shape[0], layer.n, layer.k), _FORWARD)
     return _FORWARD[way](layer, known, with_statistics)
 
 
@@ -475,5 +450,6 @@ def backward(layer: Layer, known: dict[str, Tensor],
         "dx", "dw", ..., those that are wanted.
     """
     x, gradient = known["x"], layer.gradient(tuple(wanted))
-    way = product_choice.choose(gradient.name, x.device, x.shape[0], _BACKWARD, gradient, known)
+    way = product_choice.choose(gradient.name, x.device, (x.shape[0], layer.n, layer.k), _BACKWARD,
+                                gradient, known)
     return _BACKWARD[way](gradient, known)

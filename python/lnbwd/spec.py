@@ -315,8 +315,8 @@ class MeasurementSpec:
     """What was measured on a device; the caches keep the result, JSON, as they keep kernels.
 
     Attributes:
-        kind: what for: "tuning" (:mod:`lnbwd.tuning`), "choice" (:mod:`lnbwd.product_choice`) or
-            "times" (:mod:`lnbwd.inductor.measuring`).
+        kind: what for: "tuning" (:mod:`lnbwd.tuning`) or "times"
+            (:mod:`lnbwd.inductor.measuring`).
         source: the program, or what names it.
         chip: what it is compiled for.
         device: the name of the device.

@@ -7,8 +7,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import types  # noqa: E402
-
 import lnbwd  # noqa: E402
 from lnbwd import (  # noqa: E402
     compiler,
@@ -397,146 +395,56 @@ def test_two_runs_are_the_same_bits(way):
 # ------------------------------------------------------------------------------------- the choice
 
 
-def forget(monkeypatch):
-    monkeypatch.setattr(product_choice, "_found", {})
-
-
 @pytest.fixture
-def measured(monkeypatch, tmp_path):
-    """Measurements without a GPU: how often there was one, and of what."""
-    calls = []
-
-    def measure(ways, device):
-        calls.append(tuple(ways))
-        return {"kernel": 2.0, "torch": 1.0}
-
-    monkeypatch.setattr(product_choice, "_measure", measure)
-    monkeypatch.setattr(product_choice, "_measure_captured",
-                        lambda ways, device: {"kernel": 1.0, "torch": 2.0})
-    forget(monkeypatch)
+def calls(monkeypatch):
+    """What choices on a GPU that is not there call."""
+    monkeypatch.setattr(product_choice, "_loaded", set())
     monkeypatch.setattr(product_choice, "is_capturing", lambda device: False)
-    monkeypatch.setattr(product_choice, "open_device", lambda device: types.SimpleNamespace(
-        chip="sm_90", info=types.SimpleNamespace(name="a card")))
-    cache = lnbwd.kernel_cache().folder
-    lnbwd.set_cache_folder(tmp_path)
-    yield calls
-    lnbwd.set_cache_folder(cache)
+    return []
 
 
-def choose(rows=512, source="a program"):
-    return product_choice.choose(source, torch.device("cuda", 0), rows,
-                                 {"kernel": lambda: None, "torch": lambda: None})
+def choose(calls, rows=512, source="a program", ways=WAYS, device="cuda:0"):
+    return product_choice.choose(
+        source, torch.device(device), (rows, 768, 2304),
+        {way: lambda x, way=way: calls.append((way, x)) for way in ways}, "an argument")
 
 
-def test_a_shape_is_measured_once(measured):
-    assert [choose(), choose(), choose(500)] == ["torch"] * 3
-    assert measured == [("kernel", "torch")]
-    choose(8192)
-    choose(512, "another program")
-    assert len(measured) == 3
+def test_a_call_has_the_vendors_products(calls):
+    assert choose(calls) == choose(calls, ways=WAYS[:2]) == "torch"
 
 
-def test_what_was_measured_is_kept_on_disk(measured, monkeypatch):
-    choose()
-    forget(monkeypatch)
-    assert choose() == "torch"
-    assert len(measured) == 1
-
-
-def test_a_graph_has_a_way_of_its_own(measured, monkeypatch):
-    """In a graph the host costs nothing, and what is fastest may be another way."""
-    assert choose() == "torch"
-    monkeypatch.setattr(product_choice, "is_capturing", lambda device: True)
-    assert choose() == "kernel"
-    forget(monkeypatch)
-    monkeypatch.setattr(product_choice, "is_capturing", lambda device: False)
-    assert choose() == "torch"
-    assert len(measured) == 1
-
-
-def test_kernels_of_a_graph_are_loaded_by_the_first_call(measured, monkeypatch):
-    """Also where what is fastest was measured by another process."""
-    calls = []
-    ways = {way: lambda x, way=way: calls.append((way, x)) for way in ("kernel", "torch")}
-    choose()
-    for _ in range(2):
-        forget(monkeypatch)
-        calls.clear()
-        for _ in range(2):
-            product_choice.choose("a program", torch.device("cuda", 0), 512, ways, "an argument")
-        assert calls == [("kernel", "an argument")]
-    assert len(measured) == 1
-
-
-class FakeTime:
-    """A host and a device behind it, both with a clock: what torch.cuda has of them."""
-
-    def __init__(self):
-        self.host = self.device = 0.0
-
-    def synchronize(self, device=None):
-        self.host = self.device = max(self.host, self.device)
-
-    def call(self, host, device):
-        self.host += host
-        self.device = max(self.host, self.device) + device
-
-    def batch(self, host, device, count):
-        def run():
-            start = max(self.host, self.device)
-            for _ in range(count):
-                self.call(host, device)
-            stop = self.device
-            event = types.SimpleNamespace(elapsed_time=lambda _: (stop - start) * 1e-3)
-            return event, None
-
-        return run
-
-
-@pytest.mark.parametrize(("from_idle", "fastest"), [(True, "torch"), (False, "branches")])
-def test_the_time_of_the_host_is_seen_from_idle(from_idle, fastest, monkeypatch):
-    """Behind a way that keeps the device busy for longer than the host takes for it, the host's
-    time for the next is hidden."""
-    clock = FakeTime()
-    monkeypatch.setattr(torch.cuda, "synchronize", clock.synchronize)
-    times = product_choice._interleaved(
-        {"kernel": clock.batch(50, 150, 8), "torch": clock.batch(55, 121, 8),
-         "branches": clock.batch(130, 115, 8)}, 8, torch.device("cuda", 0), from_idle=from_idle)
-    assert min(times, key=times.get) == fastest
-
-
-def test_nothing_is_measured_while_a_graph_is_captured(measured, monkeypatch):
-    monkeypatch.setattr(product_choice, "is_capturing", lambda device: True)
-    assert choose() == "torch"
-    assert not measured
-    assert not product_choice._found
-
-
-def test_a_graph_has_branches_where_there_are_any(measured, monkeypatch):
+def test_a_graph_has_branches_where_there_are_any(calls, monkeypatch):
     """Whatever the host takes for them."""
-    ways = {"kernel": lambda: None, "torch": lambda: None, "branches": lambda: None}
-    captured = []
-
-    def measure(ways, device):
-        captured.append(tuple(ways))
-        return dict.fromkeys(ways, 1.0) | {"branches": 0.5}
-
-    monkeypatch.setattr(product_choice, "_measure",
-                        lambda ways, device: {"kernel": 3.0, "torch": 1.0, "branches": 2.0})
-    monkeypatch.setattr(product_choice, "_measure_captured", measure)
-    assert product_choice.choose("a program", torch.device("cuda", 0), 512, ways) == "torch"
-    assert captured == [("kernel", "branches")]
     monkeypatch.setattr(product_choice, "is_capturing", lambda device: True)
-    for source in ("a program", "one that is not known"):
-        assert product_choice.choose(source, torch.device("cuda", 0), 512, ways) == "branches"
+    assert choose(calls) == "branches"
+    assert choose(calls, ways=WAYS[:2]) == "torch"
+    assert not calls
 
 
-def test_the_choice_can_be_made_by_hand(measured):
+def test_kernels_of_a_graph_are_loaded_by_the_first_call(calls):
+    for rows in (512, 512, 500):
+        choose(calls, rows)
+    assert calls == [("branches", "an argument")]
+    choose(calls, 8192)
+    choose(calls, 512, "another program")
+    choose(calls, 512, device="cuda:1")
+    assert len(calls) == 4
+
+
+def test_the_smallest_sizes_and_simulated_devices_have_kernels(calls, monkeypatch):
+    ways = dict.fromkeys(WAYS, lambda: None)
+    for is_captured in (False, True):
+        monkeypatch.setattr(product_choice, "is_capturing", lambda device, is_=is_captured: is_)
+        assert product_choice.choose("a", torch.device("cuda", 0), (16, 16, 8), ways) == "kernel"
+    assert choose(calls, device="cpu") == "kernel"
+
+
+def test_the_choice_can_be_made_by_hand(calls):
     with product_choice.forced("kernel"):
-        assert choose() == "kernel"
-    assert not measured
+        assert choose(calls) == "kernel"
     with product_choice.forced("branches"):  # There are none of a forward pass.
-        assert choose() == "torch"
+        assert choose(calls, ways=WAYS[:2]) == "torch"
+    assert not calls
     with pytest.raises(ValueError, match="whose: expected 'auto', 'kernel', 'torch' or 'branches', "
                                          "got 'both'"):
         product_choice.use_product("both")
