@@ -5,8 +5,8 @@
 
 There are several ways through either pass, which keep the same tensors: kernels of ours for all of
 it, or PyTorch's products, which are the vendor's, with row programs of ours around them, one after
-another or in two branches. On an H200 the vendor's products were faster for all but the smallest
-sizes, and branches in CUDA graphs, where what they cost the host is not seen.
+another or in two branches. On an H100 the vendor's products took the device less time for all but
+the smallest sizes, and branches least, but our kernels, which are one launch, took the host less.
 docs/layer-norm-linear.md has more.
 """
 
@@ -29,10 +29,11 @@ _WAYS = ("auto", KERNEL, TORCH, BRANCHES)
 _VARIABLE = "LNBWD_PRODUCT"
 _EXPECTED = "expected 'auto', 'kernel', 'torch' or 'branches'"
 
-_SMALLEST = 1 << 12
-"""Multiplications of a product up to which all of a pass is one kernel of ours."""
+_SMALLEST, _SMALL = 1 << 12, 1 << 30
+"""Multiplications of a product up to which all of a pass is one launch of ours: in a CUDA graph,
+and of calls, where the host's time is longer than the device's."""
 
-# Programs, devices and ranges of rows whose branches were run.
+# Programs, devices and ranges of rows whose ways in a graph were run.
 _loaded: set[tuple[str, int | None, int]] = set()
 
 
@@ -56,8 +57,8 @@ def use_product(whose: str) -> None:
         whose: "kernel" for ours; "torch" for PyTorch's with row programs of ours around them, one
             after another; "branches" for these with the weight's gradient beside the rows', on two
             streams (a forward pass goes by "torch" then, and so does a simulated device); or
-            "auto": "kernel" on a simulated device and for the smallest sizes, "branches" where a
-            CUDA graph is captured, else "torch".
+            "auto": "kernel" on a simulated device and for small sizes, in a CUDA graph for the
+            smallest; else "branches" where a graph is captured, and "torch" of other calls.
     """
     global _whose
     if whose not in _WAYS:
@@ -84,8 +85,8 @@ def choose(source: str, device: torch.device, sizes: tuple[int, int, int],
         source: names the pass.
         device: where the tensors are.
         sizes: M, N and K of the product.
-        ways: of each way, a function that does what it would do. Branches are called once outside
-            of a graph, so that one that is captured later finds their kernels loaded.
+        ways: of each way, a function that does what it would do. The way of a graph is called once
+            outside of one, so that a graph that is captured later finds its kernels loaded.
         arguments: what they are called with.
     """
     if _whose != "auto":
@@ -93,12 +94,12 @@ def choose(source: str, device: torch.device, sizes: tuple[int, int, int],
     rows, n, k = sizes
     if device.type != "cuda" or rows * n * k <= _SMALLEST:
         return KERNEL
-    if BRANCHES not in ways:
-        return TORCH
+    in_graph = BRANCHES if BRANCHES in ways else TORCH
     if is_capturing(device):
-        return BRANCHES
+        return in_graph
+    called = KERNEL if rows * n * k <= _SMALL else TORCH
     key = (source, device.index, rows_hint(rows))
-    if key not in _loaded:
-        ways[BRANCHES](*arguments)
+    if in_graph != called and key not in _loaded:
+        ways[in_graph](*arguments)
         _loaded.add(key)
-    return TORCH
+    return called

@@ -409,8 +409,9 @@ def choose(calls, rows=512, source="a program", ways=WAYS, device="cuda:0"):
         {way: lambda x, way=way: calls.append((way, x)) for way in ways}, "an argument")
 
 
-def test_a_call_has_the_vendors_products(calls):
-    assert choose(calls) == choose(calls, ways=WAYS[:2]) == "torch"
+@pytest.mark.parametrize(("rows", "way"), [(512, "kernel"), (2048, "torch")])
+def test_a_call_of_large_sizes_has_the_vendors_products(rows, way, calls):
+    assert choose(calls, rows) == choose(calls, rows, ways=WAYS[:2]) == way
 
 
 def test_a_graph_has_branches_where_there_are_any(calls, monkeypatch):
@@ -429,6 +430,9 @@ def test_kernels_of_a_graph_are_loaded_by_the_first_call(calls):
     choose(calls, 512, "another program")
     choose(calls, 512, device="cuda:1")
     assert len(calls) == 4
+    choose(calls, 512, "a forward pass", ways=WAYS[:2])
+    choose(calls, 8192, "a forward pass", ways=WAYS[:2])
+    assert calls[4:] == [("torch", "an argument")]
 
 
 def test_the_smallest_sizes_and_simulated_devices_have_kernels(calls, monkeypatch):
