@@ -165,6 +165,10 @@ bool LdsChecker::isPlain(llvm::ArrayRef<LdsRun> Runs, MemoryAccess Access) {
       continue;
     }
     for (uint8_t *End = Known + R.Bytes; Known != End; ++Known) {
+      uint32_t Word;
+      while (Access == MemoryAccess::Load && End - Known > 4 &&
+             (std::memcpy(&Word, Known, 4), Word == Before * 0x01010101u))
+        Known += 4;
       if (*Known != Before) {
         Before = *Known;
         if (!isThere(*Known))

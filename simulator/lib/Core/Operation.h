@@ -18,6 +18,8 @@
 
 #include "lnbwd/ISA/InstructionFacts.h"
 
+#include <array>
+
 namespace lnbwd::sim {
 
 enum LaneOpFlag : uint16_t {
@@ -89,7 +91,8 @@ struct ExecTable {
   unsigned NumLaneOpTables;
   TableRef<HandlerInfo> CrossLane;
   TableRef<HandlerInfo> Scalar[3];
-  Handler RunLane;     ///< no modifiers at all
+  /// No modifiers at all; by the number of sources.
+  std::array<Handler, 5> RunLane;
   Handler RunLaneSlow; ///< DPP, SDWA, modifiers, unusual float mode
   Handler RunWide;     ///< results of several rows, no modifiers
   Handler RunMask;     ///< compares without modifiers

@@ -341,7 +341,7 @@ std::string LaneDecoder::decode(const AsmText &Asm, const LaneOpInfo &Info,
   I.Run = Slow         ? Table.RunLaneSlow
           : MaskResult ? Table.RunMask
           : Wide       ? Table.RunWide
-                       : Table.RunLane;
+                       : Table.RunLane[I.NumSrc];
   return "";
 }
 

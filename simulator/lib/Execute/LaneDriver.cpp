@@ -149,9 +149,15 @@ static const uint32_t *prepareSource(Wave &W, const Inst *I, unsigned K,
   const unsigned Bit = 1u << K;
   bool Low = I->OpSel & Bit, High = I->OpSelHi & Bit;
 
-  if (T == OperandType::Mask)
+  const bool Flushes =
+      (I->Flags & FlagFlushes) ||
+      (W.SpecialFP && (I->Lane->Flags & LaneFloat) && flushesInput(W, T));
+  const bool Plain = T == OperandType::F32 || T == OperandType::B32;
+  const bool Dpp = K == 0 && (I->Flags & FlagDpp);
+  if (T == OperandType::Mask ||
+      (Plain && !Dpp && !(I->Flags & FlagSdwa) && !O.Mods && !Flushes))
     return Row;
-  if (K == 0 && (I->Flags & FlagDpp)) {
+  if (Dpp) {
     // Row is a VGPR here, so Temp is free.
     permuteDpp(W, I, Row, Temp, Rows, Writable);
   } else if (Row != Temp) {
@@ -216,8 +222,7 @@ static const uint32_t *prepareSource(Wave &W, const Inst *I, unsigned K,
     applySign(Temp, T, O.Mods, N);
     break;
   }
-  if ((I->Flags & FlagFlushes) ||
-      (W.SpecialFP && (I->Lane->Flags & LaneFloat) && flushesInput(W, T)))
+  if (Flushes)
     flushRows(Temp, T, N);
   return Temp;
 }
@@ -418,23 +423,32 @@ static const Inst *runLaneSlow(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-static inline void fetch(Wave &W, const Inst *I, const uint32_t **Sources) {
-  for (unsigned K = 0; K < I->NumSrc; ++K)
-    Sources[K] = sourceRow(W, I->Src[K], W.T->Src[K]);
-  for (unsigned K = I->NumSrc; K < 4; ++K)
-    Sources[K] = W.T->Src[K];
+/// Most sources are vector registers, which need no call.
+[[gnu::noinline]] static const uint32_t *otherRow(Wave &W, const Operand &O,
+                                                  uint32_t *Temp) {
+  return sourceRow(W, O, Temp);
+}
+
+[[gnu::always_inline]] static inline void
+fetch(Wave &W, const Inst *I, const uint32_t **Sources, unsigned NumSrc) {
+  for (unsigned K = 0; K < 4; ++K)
+    Sources[K] = K >= NumSrc ? W.T->Src[K]
+                 : I->Src[K].Kind == OperandKind::VGPR
+                     ? W.row(I->Src[K].Reg)
+                     : otherRow(W, I->Src[K], W.T->Src[K]);
 }
 
 static inline bool needsSlow(const Wave &W, const Inst *I) {
   return __builtin_expect(W.SpecialFP && (I->Lane->Flags & LaneFloat), 0);
 }
 
-/// One result row.
-static const Inst *runLane(Wave &W, const Inst *I) {
+/// One result row. The number of sources is that of the instruction: a loop
+/// that ends here and there costs more than it does.
+template <unsigned NumSrc> static const Inst *runLane(Wave &W, const Inst *I) {
   if (needsSlow(W, I))
     return runLaneSlow(W, I);
   const uint32_t *Sources[4];
-  fetch(W, I, Sources);
+  fetch(W, I, Sources, NumSrc);
   LaneKernel Kernel = chooseKernel(W, I);
   uint32_t *D = W.row(I->Dst.Reg);
   uint64_t Exec = W.exec();
@@ -454,7 +468,7 @@ static const Inst *runWide(Wave &W, const Inst *I) {
     return runLaneSlow(W, I);
   const unsigned N = W.N;
   const uint32_t *Sources[4];
-  fetch(W, I, Sources);
+  fetch(W, I, Sources, I->NumSrc);
   uint32_t *Out = W.T->Out;
   chooseKernel(W, I)(Out, Sources, N);
   uint32_t *D = W.row(I->Dst.Reg);
@@ -475,7 +489,7 @@ static const Inst *runMask(Wave &W, const Inst *I) {
   if (needsSlow(W, I))
     return runLaneSlow(W, I);
   const uint32_t *Sources[4];
-  fetch(W, I, Sources);
+  fetch(W, I, Sources, I->NumSrc);
   I->Kernel(W.T->Out, Sources, W.N);
   setLaneMask(W, I, packMask(W.T->Out, W.N) & W.exec());
   return I + 1;
@@ -496,7 +510,7 @@ static ExecTable makeTable() {
   T.LaneOps[K++] = compareOps();
   T.NumLaneOpTables = K;
   T.CrossLane = crossLaneOps();
-  T.RunLane = runLane;
+  T.RunLane = {runLane<0>, runLane<1>, runLane<2>, runLane<3>, runLane<4>};
   T.RunLaneSlow = runLaneSlow;
   T.RunWide = runWide;
   T.RunMask = runMask;

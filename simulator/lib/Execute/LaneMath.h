@@ -22,10 +22,12 @@
 
 /// Tells the compiler that the iterations of the next loop do not depend on
 /// each other: a destination row is either one of the sources itself or
-/// distinct from all of them.
+/// distinct from all of them. Clang unrolls a short loop first, and then cannot
+/// use that.
 #if defined(__clang__)
 #define LNBWD_INDEPENDENT                                                      \
-  _Pragma("clang loop vectorize(assume_safety) interleave(enable)")
+  _Pragma("clang loop vectorize(assume_safety) interleave_count(4)")           \
+      _Pragma("clang loop unroll(disable)")
 #else
 #define LNBWD_INDEPENDENT _Pragma("GCC ivdep")
 #endif

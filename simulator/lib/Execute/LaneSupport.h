@@ -62,11 +62,15 @@ static inline void copyLanes(uint32_t *To, const uint32_t *From, uint64_t Mask,
     const uint32_t Word = uint32_t(Mask >> Base);
     uint32_t *D = To + Base;
     const uint32_t *S = From + Base;
+    // Clang makes a choice between what is stored and what is there a masked
+    // store, which is slow on many hosts.
+    uint32_t Kept[32];
     LNBWD_INDEPENDENT
     for (uint32_t L = 0; L < 32; ++L) {
       const uint32_t Take = 0u - (Word >> L & 1);
-      D[L] = (S[L] & Take) | (D[L] & ~Take);
+      Kept[L] = (S[L] & Take) | (D[L] & ~Take);
     }
+    std::memcpy(D, Kept, sizeof(Kept));
   }
 }
 
