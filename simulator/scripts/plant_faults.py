@@ -397,7 +397,8 @@ def run_test(chip: str, test: str, site: Site | None = None, trap: bool = False,
         if not checked:
             setattr(library.Library.__init__, "__defaults__", (0,))  # noqa: B010
         planter = Planter(site, trap)
-        pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--amdgpu", chip, test],
+        pytest.main(["-q", *(f"-pno:{name}" for name in ("cacheprovider", "xdist", "amdgpu")),
+                     "--amdgpu", chip, test],
                     plugins=[pytest_plugin, planter])
         return planter.run
 

@@ -178,6 +178,22 @@ def test_triton_corpus(chip, build, tmp_path):
 
 
 @needs_triton
+@pytest.mark.skipif(importlib.util.find_spec("flydsl") is None, reason="needs FlyDSL")
+@pytest.mark.parametrize("chip", ["gfx942", "gfx1201"])
+def test_flydsl(chip, build, tmp_path):
+    """Its runtime loads HIP, and its compiler the linker of ROCm."""
+    (tmp_path / "llvm" / "bin").mkdir(parents=True)
+    (tmp_path / "llvm" / "bin" / "ld.lld").symlink_to("/usr/lib/llvm-22/bin/ld.lld")
+    (tmp_path / "libamdhip64.so.7").symlink_to(build / "lib" / "liblnbwd-hip-sim.so")
+    run = run_plugin(build, tmp_path, chip, INPUTS / "flydsl_kernels.py", ARCH=chip,
+                     FLYDSL_DEBUG_ENABLE_DEBUG_INFO="1", FLYDSL_RUNTIME_ENABLE_CACHE="0",
+                     LD_LIBRARY_PATH=str(tmp_path), ROCM_PATH=str(tmp_path))
+    for test, outcome in (("right", "PASSED"), ("beyond", "FAILED"), ("unwritten", "FAILED")):
+        assert f"test_double[{test}] {outcome}" in run.stdout, run.stdout
+    assert "nearest buffer 'x'" in run.stdout and "flydsl_kernels.py:2" in run.stdout
+
+
+@needs_triton
 @pytest.mark.parametrize("fault, most, test, stages", [
     ("barrier removed", "1", "faults.py::test_rotate[100]", {"source", "llir", "amdgcn"}),
     # Without the second store what is read is of the reduction before, or of the loop's last

@@ -35,6 +35,7 @@ NOT_RUN = {
     "needs ROCm, or an emulator that is no package": [r"hipcc", r"\./launch_hip", r"rocjitsu"],
     "the reader's own program": [r"train\.py"],
     "needs Triton": [r"row_sum"],
+    "needs FlyDSL": [r"[ =]rocm[/ ]"],
     "needs LightGBM": [r"dashboard\.py chooser"],
     "test_torch_rowwise.py runs it": [r"examples/row_function\.py"],
     "test_doors.py runs it": [r"lnbwd\.check --device sim"],

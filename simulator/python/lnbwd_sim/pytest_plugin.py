@@ -82,6 +82,7 @@ class Session:
     """Those of the present test."""
     test: str = ""
     rounds: Any = None
+    device: Any = None
 
     def report(self, entries: list[dict[str, Any]], problem: str, grid: tuple[int, ...]) -> None:
         """Takes the findings of a launch; raises unless all are suppressed."""
@@ -184,10 +185,22 @@ def pytest_configure(config: pytest.Config) -> None:
         library = Library(session.chip)
     except SimulatorError as error:
         raise pytest.UsageError(f"--amdgpu: {error}") from error
-    device = torch_device.activate(library)
+    device = session.device = torch_device.activate(library)
     session.rounds = triton_driver.AutotuneRounds(config.getoption("--amdgpu-autotune") == "all")
-    triton_driver.activate(library, device, session.report, session.rounds,
-                           session.fidelity.kernels)
+    try:
+        triton_driver.activate(library, device, session.report, session.rounds,
+                               session.fidelity.kernels)
+    except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
+        raise pytest.UsageError(f"--amdgpu: Triton's driver, which a C compiler and Python's "
+                                f"headers make: {error}") from error
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Takes FlyDSL's launches, where a test's file has imported it."""
+    run = session.config.stash.get(_SESSION, None)
+    if run is not None and "flydsl.compiler" in sys.modules:
+        from . import flydsl_driver
+        flydsl_driver.activate(run.device, run.report)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
