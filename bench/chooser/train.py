@@ -130,13 +130,13 @@ def tables(model: lightgbm.Booster) -> Iterator[str]:
 def main() -> int:
     """Trains and writes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("sweep", type=pathlib.Path, metavar="SWEEP")
+    parser.add_argument("sweep", type=pathlib.Path, nargs="+", help="the first says what")
     parser.add_argument("--opt", default=str(ROOT / "build/bin/lnbwd-opt"), help="the compiler")
     parser.add_argument("--held-out", type=int, metavar="FOLDS", help="print the regret")
     parser.add_argument("--out", type=pathlib.Path, help="the file of trees")
     options = parser.parse_args()
-    with lzma.open(options.sweep, "rt") as file:
-        about, *problems = map(json.loads, file)
+    about, *problems = [json.loads(line) for sweep in options.sweep
+                        for line in lzma.decompress(sweep.read_bytes()).splitlines()]
     chip, family, leaves = about["chip"], about["family"], about["leaves"]
     names, times = read(options.opt, chip, problems, "us")
     size = f"{len(times.target):,} schedules of {times.problem.max() + 1:,} row programs"
@@ -152,7 +152,7 @@ def main() -> int:
         hashed = functools.reduce(lambda value, byte: (value ^ byte) * 0x100000001b3 % (1 << 64),
                                   names.encode(), 0xcbf29ce484222325)  # FNV-1a
         options.out.write_text("\n".join([
-            f"// {options.sweep.name}, {size}: {about['about']}.",
+            f"// {', '.join(sweep.name for sweep in options.sweep)}, {size}: {about['about']}.",
             f"// {features} was {blob} (git log --find-object). By bench/chooser/train.py.",
             f"LNBWD_TREES_OF(0x{hashed:016x})",
             f"static constexpr Node {family}Times[] = {{",

@@ -7,13 +7,19 @@
 //===----------------------------------------------------------------------===//
 //
 // Adds up what the trees say, in their order, so that every machine chooses the
-// same schedules.
+// same schedules. Those of a file that LNBWD_MODEL names take the place of the
+// family's own.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Analysis/ScheduleTrees.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+
 #include <cmath>
+#include <cstdlib>
 #include <string_view>
 
 using namespace mlir;
@@ -69,14 +75,95 @@ static SmallVector<double, 0> sumTrees(ArrayRef<Node> nodes,
   return sums;
 }
 
+namespace {
+/// The trees of each family, and why LNBWD_MODEL's file has none.
+struct Model {
+  Model();
+
+  /// Reads the nodes of the table whose first line says `name`.
+  void read(StringRef text, StringRef name, ArrayRef<Node> &nodes);
+
+  ArrayRef<Node> times[2] = {nvidiaTimes, amdTimes},
+                 registers[2] = {nvidiaRegisters, amdRegisters};
+  SmallVector<SmallVector<Node, 0>, 4> owned;
+  std::string error;
+};
+} // namespace
+
+void Model::read(StringRef text, StringRef name, ArrayRef<Node> &nodes) {
+  auto [before, table] = text.split((" " + name + "[] = {\n").str());
+  if (table.empty())
+    return;
+  SmallVector<Node, 0> found;
+  auto [body, after] = table.split("\n};");
+  bool isRead = table.size() > body.size();
+  for (body = body.ltrim(); isRead && !body.empty(); body = body.ltrim()) {
+    Node node = {};
+    double value = 0;
+    isRead = body.consume_front("{") &&
+             !body.consumeInteger(10, node.feature) && body.consume_front(",");
+    isRead &=
+        !body.take_until([](char c) { return c == 'f'; }).getAsDouble(value);
+    body = body.drop_until([](char c) { return c == 'f'; });
+    isRead &= body.consume_front("f,") && !body.consumeInteger(10, node.skip) &&
+              body.consume_front("},");
+    node.value = float(value);
+    found.push_back(node);
+  }
+  // No walk from a root leaves the table.
+  for (auto [index, node] : llvm::enumerate(found))
+    isRead &= node.skip && index + node.skip <= found.size() &&
+              (node.feature == leaf || (node.feature < scheduleFeatureCount &&
+                                        index + node.skip < found.size()));
+  if (!isRead || found.empty()) {
+    error = "expected nodes of trees in " + name.str();
+    return;
+  }
+  owned.push_back(std::move(found));
+  nodes = owned.back();
+}
+
+Model::Model() {
+  const char *path = std::getenv("LNBWD_MODEL");
+  if (!path || !*path)
+    return;
+  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!file) {
+    error = file.getError().message();
+  } else {
+    StringRef text = (*file)->getBuffer();
+    std::string hash =
+        llvm::formatv("LNBWD_TREES_OF(0x{0:x-16})", hashFeatures());
+    if (text.contains(hash)) {
+      read(text, "nvidiaTimes", times[0]);
+      read(text, "nvidiaRegisters", registers[0]);
+      read(text, "amdTimes", times[1]);
+      read(text, "amdRegisters", registers[1]);
+      if (owned.empty() && error.empty())
+        error = "expected trees of nvidia or amd";
+    } else {
+      error = "expected trees of this compiler's features, " + hash +
+              "; run lnbwd-tune --learn again";
+    }
+  }
+  if (!error.empty())
+    error = (Twine("LNBWD_MODEL names '") + path + "': " + error).str();
+}
+
+/// Read at the first use.
+static const Model &getModel() {
+  static const Model model;
+  return model;
+}
+
+StringRef lnbwd::getModelError() { return getModel().error; }
+
 SmallVector<double, 0>
 lnbwd::predictMicroseconds(const ProgramFacts &program,
                            ArrayRef<ScheduleFeatures> schedules,
                            const ChipInfo &chip) {
   bool isAMD = chip.backend == Backend::AMDGPU;
-  SmallVector<double, 0> times =
-      sumTrees(isAMD ? ArrayRef<Node>(amdTimes) : ArrayRef<Node>(nvidiaTimes),
-               schedules);
+  SmallVector<double, 0> times = sumTrees(getModel().times[isAMD], schedules);
   for (double &time : times)
     time = (program.getRooflineMicroseconds(chip) + launchMicroseconds) *
            std::exp(time);
@@ -86,8 +173,5 @@ lnbwd::predictMicroseconds(const ProgramFacts &program,
 double lnbwd::predictRegisterShare(const ScheduleFeatures &schedule,
                                    const ChipInfo &chip) {
   bool isAMD = chip.backend == Backend::AMDGPU;
-  return std::exp(sumTrees(isAMD ? ArrayRef<Node>(amdRegisters)
-                                 : ArrayRef<Node>(nvidiaRegisters),
-                           schedule)
-                      .front());
+  return std::exp(sumTrees(getModel().registers[isAMD], schedule).front());
 }

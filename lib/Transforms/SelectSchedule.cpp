@@ -16,6 +16,7 @@
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
+#include "lnbwd/Analysis/ScheduleTrees.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 #include "lnbwd/Target/PassOptions.h"
@@ -41,6 +42,10 @@ public:
     FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
     if (failed(found) || failed(checkRowsOption(getOperation(), rows)))
       return signalPassFailure();
+    if (StringRef error = getModelError(); !error.empty()) {
+      getOperation()->emitError() << error;
+      return signalPassFailure();
+    }
     bool hasPrograms = false;
     WalkResult result = getOperation()->walk([&](RowwiseOp op) {
       hasPrograms = true;

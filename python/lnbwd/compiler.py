@@ -12,6 +12,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import os
+import pathlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -89,7 +91,8 @@ def versions() -> tuple[str, str]:
 
 @functools.lru_cache(maxsize=1)
 def compiler_id() -> str | None:
-    """Names this very build of the compiler by a digest of its library; None if there is none.
+    """Names this very build of the compiler, and the file that LNBWD_MODEL names, by a digest of
+    its library; None if there is none.
 
     Two compilers that may emit different code have different names. The library is read, not
     loaded, which takes a hundred times longer.
@@ -103,6 +106,10 @@ def compiler_id() -> str | None:
             identity = _build_id(head)
             if identity is None:
                 identity = hashlib.sha256(head + file.read()).hexdigest()
+        if model := os.environ.get("LNBWD_MODEL"):
+            named = pathlib.Path(model)
+            trees = named.read_bytes() if named.is_file() else b""
+            identity = hashlib.sha256(identity.encode() + trees).hexdigest()
     except OSError:
         return None
     return f"lnbwd-{identity[:24]}"

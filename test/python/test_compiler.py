@@ -20,6 +20,17 @@ SOURCE = (ROOT / "examples" / "layer_norm_bwd.mlir").read_text()
 pytestmark = pytest.mark.skipif(not compiler.available(), reason="no compiler in this build")
 
 
+def test_another_model_is_another_compiler(tmp_path, monkeypatch):
+    """So that the cache keeps their kernels apart."""
+    names = {compiler.compiler_id.__wrapped__()}
+    model = tmp_path / "mine.trees"
+    monkeypatch.setenv("LNBWD_MODEL", str(model))
+    for text in ("one", "another"):
+        model.write_text(text)
+        names.add(compiler.compiler_id.__wrapped__())
+    assert len(names) == 3 and all(names)
+
+
 def test_what_it_knows_of_itself():
     version, llvm = compiler.versions()
     assert version == runtime.library_version()

@@ -9,6 +9,7 @@
 // Gradient-boosted trees that predict the time of a scheduled row program and
 // its registers. bench/chooser/train.py makes them; there is a file for each
 // family of chips, ScheduleTrees.FAMILY.inc, which says what it was trained on.
+// A file that the environment's LNBWD_MODEL names is read in its place.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +19,10 @@
 #include "lnbwd/Analysis/ScheduleFeatures.h"
 
 namespace lnbwd {
+
+/// Why the file that LNBWD_MODEL names cannot be used; empty if it can, or
+/// there is none. Other trees are the family's own then.
+llvm::StringRef getModelError();
 
 /// Microseconds of one call of a row program with each of some schedules, its
 /// finalising kernel included, if its operands are in no cache.
