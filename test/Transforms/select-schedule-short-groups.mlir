@@ -1,4 +1,5 @@
 // RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=sm_90 | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=gfx942 | FileCheck %s --check-prefix=AMD
 // RUN: lnbwd-opt %s --lnbwd-pipeline=chip=sm_90 | FileCheck %s --check-prefix=KERNEL
 
 // A workgroup has all rows of a short group, of a tile of columns: there are no partial sums, and no kernel that adds
@@ -7,6 +8,9 @@
 // CHECK-LABEL: lnbwd.rowwise @mean
 // CHECK-SAME:  rows_per_workgroup = 0
 // CHECK-SAME:  column_tile = {{[1-9]}}
+// AMD-LABEL:   lnbwd.rowwise @mean
+// AMD-SAME:    rows_per_workgroup = 0
+// AMD-SAME:    column_tile = 64
 // CHECK-LABEL: lnbwd.rowwise @written
 // CHECK-SAME:  rows_per_workgroup = 0
 // CHECK-SAME:  column_tile = {{[1-9]}}
