@@ -15,6 +15,7 @@
 
 #include "lnbwd/Analysis/RowSplitModel.h"
 
+#include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/RowSplits.h"
 #include "lnbwd/Analysis/ScheduleFeatures.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
@@ -48,6 +49,9 @@ static constexpr int64_t fewTileRows = 2, mostTileRows = 4;
 static constexpr int64_t leastSplitColumns = 4096;
 static constexpr double mostSplitBytes = 24.0 * 1024 * 1024;
 static constexpr double columnsOfMoreRows = 8192, mostRowsOfComputeUnit = 2;
+/// In the canonical order few rows have few leaves, which workgroups that share
+/// rows take one row after another: so many times as many rows.
+static constexpr double moreRowsInOrder = 3;
 
 /// The share of the chip that works while so many workgroups of equal length
 /// run, all at once.
@@ -113,12 +117,19 @@ ScheduleAttr lnbwd::chooseSplitSchedule(RowwiseOp op, int64_t splits,
   fields.rowGroups = std::min(
       mostGroups,
       int64_t(llvm::bit_ceil(uint64_t(llvm::divideCeil(rows, fields.unroll)))));
+  bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
+  if (hasLeaves)
+    fields.rowGroups =
+        std::min(fields.rowGroups, getLeafChains(op.getRowLength()));
   fields.workgroupsPerComputeUnit = 1;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   // All rows of its columns are one workgroup's, whose sums are whole.
   bool hasSums = !op.getAllSums().empty();
   while (true) {
-    fields.rowsPerWorkgroup = hasSums ? 0 : fields.unroll * fields.rowGroups;
+    fields.rowsPerWorkgroup =
+        hasLeaves ? getLeastLeafRows(op.getRowLength(), fields.rowGroups)
+        : hasSums ? 0
+                  : fields.unroll * fields.rowGroups;
     if (fields.unroll == 1 || !isRestRejected(op, fields))
       return fields.get(op.getContext());
     fields.unroll /= 2;
@@ -147,7 +158,8 @@ ScheduleAttr lnbwd::chooseSplitsWhereFaster(RowwiseOp op, const ChipInfo &chip,
   // Where it was measured.
   if (!chip.workgroups.hasBulkCopy || !isMeasuredKind(op, program) ||
       op.getRowLength() < leastSplitColumns ||
-      program.rows > getMostSplitRows(program, chip) ||
+      program.rows > getMostSplitRows(program, chip) *
+                         (isCanonical(op) ? moreRowsInOrder : 1) ||
       program.rows * program.length * program.bytesRead > mostSplitBytes)
     return {};
   ScheduleAttr schedule = chooseSplitSchedule(op, /*splits=*/0, chip, rows);

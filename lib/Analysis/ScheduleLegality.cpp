@@ -281,16 +281,23 @@ void LegalityChecks::checkReload() {
           "stay with a lane; split the program into two passes to reload";
 }
 
+/// Lanes beyond these are swapped by rows of a wave, all of which are there.
+static constexpr int64_t dppRowLanes = 16;
+
 static void checkRowSums(RowwiseOp op, ScheduleAttr schedule,
-                         llvm::raw_string_ostream &os) {
+                         const ChipInfo &chip, llvm::raw_string_ostream &os) {
   int64_t length = op.getRowLength(), lanes = schedule.getThreadsPerRow();
   int64_t width = chooseVectorWidth(op);
-  bool isSliced = length > sliceColumns;
-  bool hasManyAccesses = isSliced || getChunks(op, schedule) > 1;
-  if (schedule.getRowSplits())
-    os << "expected " << field::rowSplits << " 0, got "
-       << schedule.getRowSplits();
-  else if (schedule.getReload())
+  int64_t slice = getSliceColumns(length);
+  bool isSliced = length > slice;
+  bool hasManyAccesses =
+      isSliced ? slice > lanes * width : getChunks(op, schedule) > 1;
+  if (int64_t splits = schedule.getRowSplits()) {
+    int64_t tile = getSplitSchedule(op, splits, chip).getColumnTile();
+    if (tile % slice != 0 || !llvm::isPowerOf2_64(uint64_t(tile / slice)))
+      os << "expected " << field::rowSplits << " of whole slices of " << slice
+         << " columns, a power of two, got splits of " << tile;
+  } else if (schedule.getReload())
     os << "expected " << field::reload
        << " to be unset: the elements of a row are added by halves, which "
           "takes "
@@ -301,13 +308,15 @@ static void checkRowSums(RowwiseOp op, ScheduleAttr schedule,
        << schedule.getVectorWidth();
   else if (hasManyAccesses && !llvm::isPowerOf2_64(uint64_t(lanes)))
     os << "expected " << field::threadsPerRow
-       << " to be a power of two where a lane has several accesses of a row, "
+       << " to be a power of two where a lane has several accesses of a slice, "
           "got "
        << lanes;
-  else if (isSliced && lanes * width > sliceColumns)
-    os << "expected " << field::threadsPerRow << " of at most "
-       << sliceColumns / width << " for rows of more than " << sliceColumns
-       << " columns, got " << lanes;
+  else if (lanes > dppRowLanes && schedule.getThreads() < chip.waveSize)
+    os << "expected whole waves where a row has more than " << dppRowLanes
+       << " lanes, got " << schedule.getThreads() << " work-items";
+  else if (isSliced && slice % (lanes * width) != 0)
+    os << "expected " << field::threadsPerRow << " to divide the "
+       << slice / width << " accesses of a slice, got " << lanes;
 }
 
 static void checkColumnSums(RowwiseOp op, ScheduleAttr schedule,
@@ -325,23 +334,30 @@ static void checkColumnSums(RowwiseOp op, ScheduleAttr schedule,
   if (op.hasGroups() && !op.getColumnSums().empty())
     os << "expected no column sums beside groups of rows: their tree would "
           "depend on the number of groups";
-  int64_t rows = schedule.getRowsPerWorkgroup(), leaf = getLeafRows(length);
-  if (os.str().empty() && (rows == 0 || rows % leaf != 0))
-    os << "expected " << field::rowsPerWorkgroup << " to be a multiple of "
-       << leaf << " for rows of " << length << " columns, got " << rows;
-  expect(field::rowGroups, getLeafGroups(length), schedule.getRowGroups());
+  int64_t groups = schedule.getRowGroups(), chains = getLeafChains(length);
+  // Numbers of partial sums that no launch counts.
+  bool isWhole = op.hasGroups() || hasOwnRows(op);
+  if (os.str().empty() &&
+      (isWhole ? groups != chains
+               : groups > chains || !llvm::isPowerOf2_64(uint64_t(groups))))
+    os << "expected " << field::rowGroups << " "
+       << (isWhole ? "" : "to be a power of two, at most ") << chains
+       << " for rows of " << length << " columns, got " << groups;
+  expect(field::rowsPerWorkgroup, getLeastLeafRows(length, groups),
+         schedule.getRowsPerWorkgroup());
 }
 
 /// Why `schedule` cannot keep to the canonical order of sums; empty if it can,
 /// or need not.
-static std::string getOrderObstacle(RowwiseOp op, ScheduleAttr schedule) {
+static std::string getOrderObstacle(RowwiseOp op, ScheduleAttr schedule,
+                                    const ChipInfo &chip) {
   std::string text;
   llvm::raw_string_ostream os(text);
   if (!isCanonical(op))
     return text;
   if (keepsRowSums(op, schedule) ||
       (op.hasRowSums() && schedule.getRowSplits()))
-    checkRowSums(op, schedule, os);
+    checkRowSums(op, schedule, chip, os);
   if (text.empty() && !op.getAllSums().empty())
     checkColumnSums(op, schedule, os);
   if (!text.empty())
@@ -360,7 +376,7 @@ std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
     return text;
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
 #undef LNBWD_SCHEDULE_CHECK
-  text = getOrderObstacle(op, schedule);
+  text = getOrderObstacle(op, schedule, chip);
   if (!text.empty())
     return text;
   return getResourceObstacle(op, schedule, chip);

@@ -113,9 +113,10 @@ int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule) {
   // Whole slices, so that the sum of a workgroup is one of their tree.
   if (int64_t split = schedule.getWorkgroupsPerRow();
       split > 1 && isCanonical(op))
-    return sliceColumns *
+    return getSliceColumns(op.getRowLength()) *
            int64_t(llvm::PowerOf2Ceil(llvm::divideCeil(
-               op.getRowLength(), uint64_t(split * sliceColumns))));
+               countSlices(op.getRowLength(), op.getRowLength()),
+               uint64_t(split))));
   return getSharedColumns(op.getRowLength(), schedule.getWorkgroupsPerRow(),
                           schedule.getVectorWidth());
 }
@@ -222,7 +223,8 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   int64_t slots = waves * schedule.getWorkgroupsPerRow();
   if (isCanonical(op))
     slots = schedule.getRowGroups() *
-            countCanonicalSlots(getWorkgroupColumns(op, schedule),
+            countCanonicalSlots(op.getRowLength(),
+                                getWorkgroupColumns(op, schedule),
                                 schedule.getThreadsPerRow(), chip.waveSize,
                                 schedule.getWorkgroupsPerRow());
   int64_t exchange = isExchanged ? exchangedRows * floatBytes * slots *

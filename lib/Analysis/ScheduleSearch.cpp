@@ -93,6 +93,10 @@ static constexpr int64_t elementwiseThreads = 128, elementwiseColumns = 16;
 /// Elements of a lane that are tried, in this order, for rows with column sums
 /// in the canonical order.
 static constexpr int64_t triedElements[] = {32, 16, 64, 8};
+/// In that order, microseconds of a compute unit in which workgroups add up
+/// what their groups have of a leaf, before the next one, and others of a
+/// workgroup, in which those beside it go on.
+static constexpr double busyMicroseconds = 0.5, idleMicroseconds = 1;
 /// In that order, of programs whose rows are staged: lanes of a compute unit,
 /// bytes that it has in flight, and workgroups that share a row, times those
 /// that share a compute unit.
@@ -148,8 +152,11 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
          threads += threads < chip.waveSize ? threads : chip.waveSize) {
       int64_t columns = getSharedColumns(length, split, width);
       int64_t accesses = llvm::divideCeil(columns, threads * width);
-      // More lanes for as many accesses would only idle.
-      if (accesses == std::exchange(accessesBefore, accesses) ||
+      // More lanes for as many accesses would only idle, but in the canonical
+      // order they may have to divide a slice.
+      bool isOfOrder =
+          isCanonical(op) && getSliceColumns(length) % (threads * width) == 0;
+      if ((accesses == std::exchange(accessesBefore, accesses) && !isOfOrder) ||
           (split - 1) * columns >= length ||
           (accesses > 1 && accesses * width > mostLaneColumns) ||
           double(accesses * width * threads * split) >
@@ -360,6 +367,36 @@ static double getAddedMicroseconds(const ProgramFacts &program,
                 chip.limits.megahertz);
 }
 
+/// Gives `fields` the rows of a workgroup in the canonical order. Returns the
+/// microseconds for `rows` rows, predicted without it as `time`: workgroups
+/// have leaves one after another, and sums of leaves are written and read.
+static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
+                         const ChipInfo &chip, int64_t rows, double time) {
+  int64_t length = op.getRowLength();
+  int64_t parts = getLeafParts(length, fields.rowGroups);
+  fields.rowsPerWorkgroup = getLeastLeafRows(length, fields.rowGroups);
+  auto leaves = int64_t(llvm::divideCeil(std::max<int64_t>(rows, 1),
+                                         uint64_t(getLeafRows(length))));
+  int64_t atOnce = std::max<int64_t>(
+      1, chip.computeUnits * fields.workgroupsPerComputeUnit /
+             (std::max<int64_t>(1, fields.workgroupsPerRow) * parts));
+  auto each = int64_t(llvm::divideCeil(leaves, uint64_t(atOnce)));
+  int64_t rowBytes =
+      (getColumnBits(op.getRows()) + getColumnBits(op.getRowOuts())) / 8;
+  double sumBytes = 2.0 * sizeof(float) * double(op.getAllSums().size());
+  // The last of the workgroups that share a row may have fewer slices.
+  if (fields.workgroupsPerRow > 1)
+    time *= double(fields.workgroupsPerRow *
+                   getWorkgroupColumns(op, fields.get(op.getContext()))) /
+            double(length);
+  time *= double(each * atOnce) / double(leaves) *
+          (1 + sumBytes * double(leaves * parts) /
+                   double(std::max<int64_t>(rows, 1) * rowBytes));
+  auto together = double(std::max<int64_t>(1, fields.workgroupsPerComputeUnit));
+  return time +
+         double(each - 1) * (busyMicroseconds + idleMicroseconds / together);
+}
+
 /// Calls `visit` with schedules that can run, the fastest first,
 /// until it returns false. What is `rejected` spills, and so does what takes as
 /// many registers.
@@ -377,6 +414,7 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
   SmallVector<ScheduleFields, 0> fields;
   SmallVector<ScheduleFeatures, 0> features;
   SmallVector<int64_t, 0> doubts;
+  bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
   // Rows of 17 accesses leave many lanes idle unless a few have all columns,
   // for which there are no registers: then accesses are as wide as a register,
   // and where that is no better, idle lanes cost what the model says.
@@ -411,8 +449,12 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
     if (sumsColumns(op) && haveLearnedTiles(chip))
       forEachTile(op, chip, int64_t(program.rows), add);
     SmallVector<double, 0> times = predictMicroseconds(program, features, chip);
-    for (size_t i = 0; i < fields.size(); ++i)
+    for (size_t i = 0; i < fields.size(); ++i) {
       times[i] += getAddedMicroseconds(program, fields[i], chip);
+      if (hasLeaves)
+        times[i] =
+            takeLeaves(op, fields[i], chip, int64_t(program.rows), times[i]);
+    }
     auto order = llvm::to_vector<0>(llvm::seq<size_t>(0, fields.size()));
     // Of those that are as good the first, whatever the last bits say. What
     // breaks rules comes after all others.
@@ -597,51 +639,58 @@ static ScheduleAttr chooseCanonicalSchedule(RowwiseOp op, const ChipInfo &chip,
   ScheduleFields fields;
   int64_t length = op.getRowLength();
   fields.vectorWidth = chooseVectorWidth(op);
-  fields.rowGroups = getLeafGroups(length);
-  fields.rowsPerWorkgroup = getLeafRows(length);
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   bool hasRowSums = op.hasRowSums();
+  int64_t accessesOfSlice = getSliceColumns(length) / fields.vectorWidth;
+  int64_t chains = getLeafChains(length);
+  int64_t mostSplit = hasRowSums ? std::min(chip.workgroups.clusterWorkgroups,
+                                            countSlices(length, length))
+                                 : 1;
   // What is estimated, what may do, and what is legal.
   for (int64_t percent : {100, 80, 0})
-    for (int64_t split = 1; split <= chip.workgroups.clusterWorkgroups;
-         split *= 2) {
-      if (split > 1 && (!hasRowSums || split > countSlices(length)))
-        break;
-      fields.workgroupsPerRow = split;
-      for (int64_t elements : triedElements) {
-        auto lanes = int64_t(llvm::PowerOf2Ceil(
-            llvm::divideCeil(length, uint64_t(split * elements))));
-        fields.threadsPerRow = std::clamp(
-            lanes, split > 1 ? chip.waveSize : 1,
-            std::min(sliceColumns / fields.vectorWidth,
-                     chip.maxThreadsPerWorkgroup / fields.rowGroups));
-        for (int64_t stages = chip.workgroups.hasBulkCopy ? 3 : 0; stages >= 0;
-             stages -= stages > 1 ? 1 : 2)
-          for (fields.prefetch = 1; fields.prefetch >= 0; --fields.prefetch) {
-            fields.stages = stages;
-            fields.workgroupsPerComputeUnit = std::max<int64_t>(
-                1, (stages ? stagedThreads : chip.model.computeUnitThreads) /
-                       (fields.threadsPerRow * fields.rowGroups));
-            ScheduleAttr schedule = fields.get(op.getContext());
-            if (!getObstacle(op, schedule, chip).empty() ||
-                !fitsRegisters(op, schedule, chip, percent))
-              continue;
-            if (stages) {
-              ScheduleResources needs = getResources(op, schedule, chip);
-              fields.workgroupsPerComputeUnit = std::clamp<int64_t>(
-                  std::min({chip.registersPerComputeUnit /
-                                (needs.registersPerLane * needs.threads),
-                            stagedBytes / needs.stagingBytes,
-                            mostPeers / split}),
-                  1, fields.workgroupsPerComputeUnit);
-              schedule = fields.get(op.getContext());
+    for (fields.rowGroups = chains; fields.rowGroups; fields.rowGroups /= 2)
+      for (int64_t split = 1; split <= mostSplit; split *= 2) {
+        fields.rowsPerWorkgroup = getLeastLeafRows(length, fields.rowGroups);
+        fields.workgroupsPerRow = split;
+        for (int64_t elements : triedElements) {
+          auto lanes = int64_t(llvm::PowerOf2Ceil(
+              llvm::divideCeil(length, uint64_t(split * elements))));
+          fields.threadsPerRow =
+              std::clamp(lanes, split > 1 ? chip.waveSize : 1,
+                         std::min(accessesOfSlice, chip.maxThreadsPerWorkgroup /
+                                                       fields.rowGroups));
+          if (accessesOfSlice % fields.threadsPerRow != 0 &&
+              countSlices(length, length) > 1)
+            fields.threadsPerRow = accessesOfSlice;
+          for (int64_t stages = chip.workgroups.hasBulkCopy ? 3 : 0;
+               stages >= 0; stages -= stages > 1 ? 1 : 2)
+            for (fields.prefetch = 1; fields.prefetch >= 0; --fields.prefetch) {
+              fields.stages = stages;
+              fields.workgroupsPerComputeUnit = std::max<int64_t>(
+                  1, (stages ? stagedThreads : chip.model.computeUnitThreads) /
+                         (fields.threadsPerRow * fields.rowGroups));
+              ScheduleAttr schedule = fields.get(op.getContext());
+              if (!getObstacle(op, schedule, chip).empty() ||
+                  !fitsRegisters(op, schedule, chip, percent))
+                continue;
+              if (stages) {
+                ScheduleResources needs = getResources(op, schedule, chip);
+                fields.workgroupsPerComputeUnit = std::clamp<int64_t>(
+                    std::min({chip.registersPerComputeUnit /
+                                  (needs.registersPerLane * needs.threads),
+                              stagedBytes / needs.stagingBytes,
+                              mostPeers / split}),
+                    1, fields.workgroupsPerComputeUnit);
+                schedule = fields.get(op.getContext());
+              }
+              if (allowRejected || !isRejected(op, schedule))
+                return schedule;
             }
-            if (allowRejected || !isRejected(op, schedule))
-              return schedule;
-          }
+        }
       }
-    }
   // Column sums alone have no need of a whole row.
+  fields.rowGroups = chains;
+  fields.rowsPerWorkgroup = getLeastLeafRows(length, chains);
   if (hasRowSums || !op.getScalarOuts().empty())
     return {};
   fields.workgroupsPerRow = 1;
@@ -655,9 +704,8 @@ static ScheduleAttr chooseCanonicalSchedule(RowwiseOp op, const ChipInfo &chip,
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
                                    bool allowRejected, int64_t rows) {
   bool inOrder = isCanonical(op);
-  if (inOrder && !op.getAllSums().empty())
-    return chooseCanonicalSchedule(op, chip, allowRejected);
-  if (sumsColumnsAlone(op) && !haveLearnedTiles(chip)) {
+  bool hasLeaves = inOrder && !op.getAllSums().empty();
+  if (!hasLeaves && sumsColumnsAlone(op) && !haveLearnedTiles(chip)) {
     if (std::optional<ScheduleFields> tiles = getTilesOfAllRows(op, chip, rows))
       if (ScheduleAttr schedule = chooseTiles(op, *tiles, chip, allowRejected))
         return schedule;
@@ -665,8 +713,7 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
       return chooseTiles(op, getTiles(op, chip), chip, allowRejected);
   }
   if (ScheduleAttr splits =
-          inOrder ? ScheduleAttr()
-                  : chooseSplitsWhereFaster(op, chip, allowRejected, rows))
+          chooseSplitsWhereFaster(op, chip, allowRejected, rows))
     return splits;
   SmallVector<ScheduleAttr> rejected;
   if (!allowRejected)
@@ -678,6 +725,8 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
   });
   if (best)
     return best;
+  if (hasLeaves)
+    return chooseCanonicalSchedule(op, chip, allowRejected);
   // Nothing keeps a whole row: workgroups share it where no sum needs all of
   // it, and it is read again for each sum where no column sums stay.
   if (!op.hasRowSums() && op.getScalarOuts().empty())

@@ -241,8 +241,9 @@ std::optional<Count> PlanBuilder::evaluate(Value value) {
       return Count{Count::Rows, 0, 0, ratio};
     // One workgroup for each group is a static size, after a cast.
     Value source = count.getSource();
-    while (auto cast = source.getDefiningOp<memref::CastOp>())
-      source = cast.getSource();
+    while (isa_and_nonnull<memref::CastOp, memref::ReinterpretCastOp>(
+        source.getDefiningOp()))
+      source = source.getDefiningOp()->getOperand(0);
     if (source.getDefiningOp<memref::AllocOp>())
       return evaluate(source);
     return Count{Count::Rows};

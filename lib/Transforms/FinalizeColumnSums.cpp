@@ -47,14 +47,24 @@ struct Partials {
 };
 } // namespace
 
+/// Partial sums of a leaf of the canonical order.
+static int64_t countPartsOfLeaf(RowwiseOp op) {
+  return isCanonical(op)
+             ? getLeafParts(op.getRowLength(), op.getSchedule()->getRowGroups())
+             : 1;
+}
+
 /// Adds, before `op`, one allocation of partial sums for each of its sums.
 static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
   Location loc = op.getLoc();
   LaunchCounts counts = makeLaunchCounts(builder, op);
   SmallVector<int64_t> columns = op.getRowBlockShape();
   columns.erase(columns.begin(), columns.end() - op.getRowRank());
+  int64_t parts = countPartsOfLeaf(op);
   auto allocate = [&](ValueRange sizes) -> Value {
     SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
+    if (parts > 1)
+      shape.push_back(parts);
     if (hasOwnRows(op)) {
       // The finalising program's rows are its own as well.
       IntegerAttr workgroups;
@@ -64,7 +74,23 @@ static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
     }
     llvm::append_range(shape, columns);
     auto type = MemRefType::get(shape, builder.getF32Type());
-    return memref::AllocOp::create(builder, loc, type, sizes);
+    Value memory = memref::AllocOp::create(builder, loc, type, sizes);
+    if (parts == 1)
+      return memory;
+    // A row for each part of a leaf. Only leaves are counted at launch.
+    Value rows = arith::MulIOp::create(
+        builder, loc, sizes.front(),
+        arith::ConstantIndexOp::create(builder, loc, parts));
+    shape.erase(shape.begin() + 1);
+    auto rowsType = MemRefType::get(shape, builder.getF32Type());
+    SmallVector<OpFoldResult> lengths{rows}, strides;
+    for (int64_t length : ArrayRef(shape).drop_front())
+      lengths.push_back(builder.getIndexAttr(length));
+    for (int64_t stride : rowsType.getStridesAndOffset().first)
+      strides.push_back(builder.getIndexAttr(stride));
+    return memref::ReinterpretCastOp::create(builder, loc, rowsType, memory,
+                                             builder.getIndexAttr(0), lengths,
+                                             strides);
   };
   Partials partials;
   if (isCanonical(op)) {
@@ -118,7 +144,8 @@ static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
   if (hasOwnRows(op))
     setOwnRows(finalize);
   if (isCanonical(op))
-    finalize->setAttr(leavesAttr, builder.getUnitAttr());
+    finalize->setAttr(leavesAttr,
+                      builder.getI64IntegerAttr(countPartsOfLeaf(op)));
   OpBuilder body = OpBuilder::atBlockEnd(&finalize.getBody().front());
   for (auto [input, output] : llvm::zip_equal(inputs, outputs))
     operands.setResult(output, operands.getArgument(input));
@@ -141,9 +168,10 @@ static constexpr int64_t finalizeThreads = 512;
 static constexpr int64_t finalizeColumns = 32;
 /// Rows that a lane loads at once.
 static constexpr int64_t finalizeRows = 4;
-/// Columns of a workgroup that adds partial sums which are leaves of a tree,
-/// and leaves side by side.
-static constexpr int64_t leavesColumns = 16, leavesGroups = 32;
+/// Of a workgroup that adds partial sums which are leaves of a tree: work-items
+/// and columns at least, groups at most, and leaves that a group loads at once.
+static constexpr int64_t leavesThreads = 256, leavesColumns = 8,
+                         leavesGroups = 32, leavesAtOnce = 8;
 /// Groups of rows, where nothing says how many there are.
 static constexpr int64_t usualGroups = 8;
 
@@ -152,10 +180,20 @@ static constexpr int64_t usualGroups = 8;
 static ScheduleAttr chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
                                            const ChipInfo &chip) {
   ScheduleFields fields;
+  // Those of the chip's usual number of compute units.
+  int64_t partialRows = std::max<int64_t>(
+      1, chip.computeUnits * summed.getWorkgroupsPerComputeUnit() /
+             (summed.getWorkgroupsPerRow() *
+              op.getStaticGroupCount().value_or(usualGroups)));
   if (op->hasAttr(leavesAttr)) {
+    // Tiles are for few rows.
+    if (summed.getColumnTile())
+      partialRows = 1;
     fields.vectorWidth = 1;
-    fields.threadsPerRow = fields.columnTile = leavesColumns;
-    fields.rowGroups = leavesGroups;
+    fields.rowGroups = int64_t(llvm::bit_floor(uint64_t(
+        std::clamp<int64_t>(partialRows / leavesAtOnce, 1, leavesGroups))));
+    fields.threadsPerRow = fields.columnTile =
+        std::max(leavesColumns, leavesThreads / fields.rowGroups);
     fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
     return fields.get(op.getContext());
   }
@@ -166,12 +204,7 @@ static ScheduleAttr chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
   // The next call's rows come meanwhile.
   fields.earlyTrigger =
       summed.getPrefetchBeforeDependency() || summed.getEarlyTrigger();
-  // As many groups as take all partial rows of the chip's usual number of
-  // compute units in one iteration.
-  int64_t partialRows = std::max<int64_t>(
-      1, chip.computeUnits * summed.getWorkgroupsPerComputeUnit() /
-             (summed.getWorkgroupsPerRow() *
-              op.getStaticGroupCount().value_or(usualGroups)));
+  // As many groups as take all partial rows in one iteration.
   int64_t mostGroups = finalizeThreads / fields.threadsPerRow;
   fields.unroll = finalizeRows;
   if (!summed.getWorkgroupsPerComputeUnit() ||
@@ -237,8 +270,11 @@ public:
                                  [&] { return finalize.emitOpError(); })))
           return signalPassFailure();
         finalize.setScheduleAttr(schedule);
-        for (Value partial : values)
+        for (Value partial : values) {
+          if (auto cast = partial.getDefiningOp<memref::ReinterpretCastOp>())
+            partial = cast.getSource();
           memref::DeallocOp::create(rewriter, op.getLoc(), partial);
+        }
       }
       rewriter.modifyOpInPlace(op, [&] {
         op.makeSumsPartial(llvm::to_vector(

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/RowSplitModel.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
@@ -99,11 +100,14 @@ private:
         overrideSchedule(selected, schedule, emitOpError);
     if (failed(overridden))
       return failure();
-    // The rows side by side are the order's.
-    if (isCanonical(op) && !op.getAllSums().empty() &&
-        !findOverride(schedule, field::rowGroups)) {
+    // A leaf of the order bounds the rows side by side.
+    if (!op.getScheduleAttr() && isCanonical(op) && !op.getAllSums().empty()) {
       ScheduleFields fields(*overridden);
-      fields.rowGroups = selected.getRowGroups();
+      if (!findOverride(schedule, field::rowGroups))
+        fields.rowGroups = selected.getRowGroups();
+      if (!findOverride(schedule, field::rowsPerWorkgroup))
+        fields.rowsPerWorkgroup =
+            getLeastLeafRows(op.getRowLength(), fields.rowGroups);
       overridden = fields.get(op.getContext());
     }
     // The rule is for the schedule that it comes to, whoever chose which field.

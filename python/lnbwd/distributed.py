@@ -27,13 +27,13 @@ import torch
 import torch.distributed as dist
 from torch.distributed.tensor import DTensor, Partial, Replicate
 
-LEAST_LEAF_ROWS, MOST_LEAF_ROWS, LEAF_ELEMENTS = 32, 512, 32768
+# Rows of a leaf of rows of up to so many elements, and of longer ones.
+LEAF_ROWS, LONG_LEAF_ROWS = ((512, 256), (2048, 128), (16384, 64)), 16
 
 
 def leaf_rows(row_length: int) -> int:
     """Rows of a leaf, for rows of so many elements."""
-    fitting = 1 << max(LEAF_ELEMENTS // row_length, 1).bit_length() - 1
-    return max(LEAST_LEAF_ROWS, min(MOST_LEAF_ROWS, fitting))
+    return next((rows for most, rows in LEAF_ROWS if row_length <= most), LONG_LEAF_ROWS)
 
 
 def _add_pairs(nodes: Sequence[torch.Tensor]) -> torch.Tensor:

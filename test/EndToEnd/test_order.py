@@ -20,7 +20,7 @@ import ptx_machine
 AMD = ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201")
 CHIPS = (*AMD, "sm_90")
 OPERATIONS = ("layer_norm_bwd", "rms_norm_bwd", "layer_norm", "rms_norm")
-LEAF_ROWS, SLICE = 32, 4096
+LEAF_ROWS = 128     # of up to 2048 columns
 
 
 @pytest.fixture(scope="session")
@@ -72,8 +72,9 @@ def test_chips(build, runtime, tmp_path, request, op, dtype, shape):
 def draw_schedule(generator, chip, has_sums):
     fields = {"threads_per_row": generator.choice([1, 2, 4, 8, 16, 32, 64, 96, 128, 256, 512]),
               "prefetch": generator.choice([0, 1]), "unroll": generator.choice([1, 1, 2])}
+    fields["row_groups"] = generator.choice([1, 2, 4])
     if not has_sums:
-        fields |= {"row_groups": generator.choice([1, 2, 4]), "rows_per_workgroup": 16,
+        fields |= {"rows_per_workgroup": 16,
                    "workgroups_per_compute_unit": generator.choice([0, 1, 2])}
     if chip.startswith("sm"):
         fields |= {"stages": generator.choice([0, 2, 3]),
@@ -103,6 +104,15 @@ def test_schedules(build, runtime, tmp_path, request, op, dtype, n, rows):
     first = next(iter(results.values()))
     for key, found in results.items():
         assert found == first, key
+
+
+@pytest.mark.parametrize("chip, splits", [("gfx942", 2), ("gfx1201", 4), ("sm_90", 4)])
+def test_row_splits(build, runtime, tmp_path, chip, splits):
+    """Rows whose sums are computed apart, by workgroups that have whole slices."""
+    case = family.Case("layer_norm_bwd", "gfx942", "bf16", 8192)
+    pipeline = f"schedule=row_splits={splits},dependent_launch=0"
+    split = dataclasses.replace(case, chip=chip, pipeline=pipeline)
+    assert run(build, runtime, tmp_path, split, 70) == run(build, runtime, tmp_path, case, 70)
 
 
 @pytest.mark.sample("each", op=("layer_norm_bwd", "rms_norm_bwd"), chip=("gfx942", "gfx1201"),
@@ -196,21 +206,23 @@ SUMS = """func.func @sums(%x: memref<?x{n}xf32> {{lnbwd.name = "x"}},
 }}"""
 
 
-@pytest.mark.parametrize("n, rows", [(1000, 100), (8200, 70), (333, 33)])
+@pytest.mark.parametrize("n, rows", [(1000, 300), (8200, 70), (333, 33)])
 def test_order(build, runtime, tmp_path, n, rows):
     x = np.random.default_rng(n).standard_normal((rows, n), np.float32)
     found = launch(build, runtime, tmp_path, "gfx942", SUMS.format(n=n), "", rows,
                    {"x": x.view(np.uint32).ravel()})
     width = next(width for width in (4, 2, 1) if n % width == 0)
-    slices = [halves(halves(x[:, begin:begin + SLICE].reshape(rows, -1, width)))
-              for begin in range(0, n, SLICE)]
+    # Of n columns: those of a slice, rows of a leaf, and its chains.
+    slice_columns, leaf, chains = {1000: (1024, 128, 8), 8200: (3072, 64, 4),
+                                   333: (1024, 256, 8)}[n]
+    slices = [halves(halves(x[:, begin:begin + slice_columns].reshape(rows, -1, width)))
+              for begin in range(0, n, slice_columns)]
     assert pairs(slices).tobytes() == found["row"]
-    groups = max(1, min(8, 1 << (8192 // n).bit_length() - 1)) if n <= 8192 else 1
     leaves = []
-    for begin in range(0, rows, LEAF_ROWS if n > 512 else 64):
-        sums = np.zeros((groups, n), np.float32)
-        for row in range(begin, min(rows, begin + (LEAF_ROWS if n > 512 else 64))):
-            sums[(row - begin) % groups] += x[row]
+    for begin in range(0, rows, leaf):
+        sums = np.zeros((chains, n), np.float32)
+        for row in range(begin, min(rows, begin + leaf)):
+            sums[(row - begin) % chains] += x[row]
         leaves.append(pairs(list(sums)))
     assert pairs(leaves).tobytes() == found["column"]
 

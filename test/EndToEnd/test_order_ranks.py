@@ -17,7 +17,7 @@ from lnbwd import CompileError
 from test_order import inputs_of, run
 
 torch = pytest.importorskip("torch")
-N, LEAF = 520, 32
+N, LEAF = 520, 128
 NAMES = ("dgamma", "dbeta")
 
 
@@ -131,7 +131,7 @@ def rank_of(rank, world, store, nodes, parts, results):
 
 
 @pytest.mark.parametrize("parts", [
-    (4 * LEAF,), (LEAF, LEAF, 20), (40, 40), (LEAF,) * 4,
+    (4 * LEAF,), (LEAF, LEAF, 20), (140, 140), (LEAF,) * 4,
     *(pytest.param(parts, marks=pytest.mark.full) for parts in ((2 * LEAF,) * 2, (LEAF,) * 8))])
 def test_ranks(build, tmp_path, parts):
     nodes, expected = nodes_of(build, tmp_path, parts)
@@ -148,7 +148,7 @@ def test_ranks(build, tmp_path, parts):
     for _, ways in found:
         for way, result in zip(WAYS, ways, strict=False):
             if parts[0] % LEAF:
-                assert "expected every rank but the last to have 32 * 2^k rows" in result, way
+                assert "expected every rank but the last to have 128 * 2^k rows" in result, way
             else:
                 assert result == [gradient.tobytes() for gradient in expected], way
 
@@ -178,19 +178,21 @@ def test_wrong_use():
         tree.reduce()
     with pytest.raises(TypeError, match="expected a float32 gradient of parameter 0, got none"):
         tree.add(LEAF)
-    for rows in (40, 40):
+    for rows in (140, 140):
         parameter.grad = torch.zeros(N)
         tree.add(rows)
-    with pytest.raises(ValueError, match="expected every micro-batch but the last to have 32"):
+    with pytest.raises(ValueError, match="expected every micro-batch but the last to have 128"):
         tree.reduce()
 
 
-@pytest.mark.parametrize("n", [48, 64, 96, 520, 1024, 4096])
-def test_leaves_are_those_of_the_compiler(build, n):
+@pytest.mark.parametrize("n, chains", [(48, 8), (512, 8), (520, 8), (2048, 8), (4096, 4),
+                                       (16400, 1)])
+def test_leaves_are_those_of_the_compiler(build, n, chains):
     from lnbwd import distributed
 
     case = family.Case("layer_norm_bwd", "gfx942", "f32", n)
-    options = "order=canonical schedule=rows_per_workgroup=17,threads_per_row=64"
-    with pytest.raises(CompileError, match=f"expected rows_per_workgroup to be a "
-                       f"multiple of {distributed.leaf_rows(n)} for rows of {n} columns, got 17"):
+    options = (f"order=canonical schedule=row_groups={chains},rows_per_workgroup=17,"
+               "threads_per_row=64")
+    with pytest.raises(CompileError, match=f"expected rows_per_workgroup "
+                       f"{distributed.leaf_rows(n)} for rows of {n} columns, got 17"):
         compiling.compile_text(build, family.source(case), case.chip, options)

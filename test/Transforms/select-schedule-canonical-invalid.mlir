@@ -36,7 +36,7 @@ func.func @narrow(%x: memref<?x1024xf32>, %y: memref<?x1024xf32>) {
 
 module attributes {lnbwd.order = "canonical"} {
 func.func @lanes(%x: memref<?x1024xf32>, %y: memref<?x1024xf32>) {
-  // expected-error@+1 {{order=canonical: expected threads_per_row to be a power of two where a lane has several accesses of a row, got 96}}
+  // expected-error@+1 {{order=canonical: expected threads_per_row to be a power of two where a lane has several accesses of a slice, got 96}}
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%y[m, n] : memref<?x1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 96, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 1>} {
   ^row(%r: vector<1024xf32>):
@@ -52,7 +52,7 @@ func.func @lanes(%x: memref<?x1024xf32>, %y: memref<?x1024xf32>) {
 
 module attributes {lnbwd.order = "canonical"} {
 func.func @slices(%x: memref<?x8192xbf16>, %y: memref<?xf32>) {
-  // expected-error@+1 {{order=canonical: expected threads_per_row of at most 512 for rows of more than 4096 columns, got 1024}}
+  // expected-error@+1 {{order=canonical: expected threads_per_row to divide the 256 accesses of a slice, got 1024}}
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8192xbf16>) outs(%y[m] : memref<?xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 1>} {
   ^row(%r: vector<8192xbf16>):
@@ -68,11 +68,40 @@ func.func @slices(%x: memref<?x8192xbf16>, %y: memref<?xf32>) {
 
 module attributes {lnbwd.order = "canonical"} {
 func.func @leaf(%x: memref<?x1024xf32>, %y: memref<1024xf32>) {
-  // expected-error@+1 {{order=canonical: expected rows_per_workgroup to be a multiple of 32 for rows of 1024 columns, got 16}}
+  // expected-error@+1 {{order=canonical: expected rows_per_workgroup 128 for rows of 1024 columns, got 16}}
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%y[n] add : memref<1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 0>} {
   ^row(%r: vector<1024xf32>):
     lnbwd.yield %r : vector<1024xf32>
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {lnbwd.order = "canonical"} {
+func.func @chains(%x: memref<?x1024xf32>, %y: memref<1024xf32>) {
+  // expected-error@+1 {{order=canonical: expected row_groups to be a power of two, at most 8 for rows of 1024 columns, got 16}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%y[n] add : memref<1024xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 16, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 0>} {
+  ^row(%r: vector<1024xf32>):
+    lnbwd.yield %r : vector<1024xf32>
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {lnbwd.order = "canonical"} {
+func.func @splits(%x: memref<?x8192xf32>, %y: memref<?xf32>) {
+  // expected-error@+1 {{order=canonical: expected row_splits of whole slices of 2048 columns, a power of two, got splits of 1024}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8192xf32>) outs(%y[m] : memref<?xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 1, column_tile = 128, row_splits = 8>} {
+  ^row(%r: vector<8192xf32>):
+    %s = vector.reduction <add>, %r : vector<8192xf32> into f32
+    lnbwd.yield %s : f32
   }
   return
 }

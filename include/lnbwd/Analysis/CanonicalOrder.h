@@ -20,21 +20,26 @@ namespace lnbwd {
 
 /// Columns of a slice of a row: each has a sum of its own, and these are added
 /// by pairs.
-constexpr int64_t sliceColumns = 4096;
+int64_t getSliceColumns(int64_t rowLength);
 
-/// Rows of a leaf of the tree of a column sum, and how many of them lie side by
-/// side: of those, each row's successor is so many rows after it.
+/// Rows of a leaf of the tree of a column sum, and its chains: each row's
+/// successor in a chain is so many rows after it.
 int64_t getLeafRows(int64_t rowLength);
-int64_t getLeafGroups(int64_t rowLength);
+int64_t getLeafChains(int64_t rowLength);
+/// Partial sums of a leaf where a workgroup takes as many of its chains as it
+/// has row groups, and rows that each workgroup has at least: every partial sum
+/// has one.
+int64_t getLeafParts(int64_t rowLength, int64_t groups);
+int64_t getLeastLeafRows(int64_t rowLength, int64_t groups);
 
-/// Slices of `columns` columns, which begin with one.
-int64_t countSlices(int64_t columns);
+/// Slices of `columns` columns of such a row, which begin with one.
+int64_t countSlices(int64_t rowLength, int64_t columns);
 
 /// Numbers that each row sum exchanges in a workgroup of `columns` columns: one
 /// for each slice and lane where there are several waves, and one for each wave
 /// of all `workgroups` that share the row.
-int64_t countCanonicalSlots(int64_t columns, int64_t lanes, int64_t waveSize,
-                            int64_t workgroups);
+int64_t countCanonicalSlots(int64_t rowLength, int64_t columns, int64_t lanes,
+                            int64_t waveSize, int64_t workgroups);
 
 } // namespace lnbwd
 

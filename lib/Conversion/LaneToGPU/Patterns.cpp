@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -429,8 +430,14 @@ struct LowerForRows : OpRewritePattern<lane::ForRowsOp> {
 
 static Lowered lowerAccumulate(IndexBuilder &b, lane::AccumulateOp op,
                                const LaneLayout &) {
-  Value added = arith::AddFOp::create(b, op.getSum(), op.getTerm(),
-                                      arith::FastMathFlags::contract);
+  // Elsewhere it is left to the code generator.
+  auto product = isCanonical(op) ? op.getTerm().getDefiningOp<arith::MulFOp>()
+                                 : arith::MulFOp();
+  Value added = product ? math::FmaOp::create(b, product.getLhs(),
+                                              product.getRhs(), op.getSum())
+                              .getResult()
+                        : arith::AddFOp::create(b, op.getSum(), op.getTerm(),
+                                                arith::FastMathFlags::contract);
   if (op.getInBounds())
     added = b.select(op.getInBounds(), added, op.getSum());
   return Values{added};

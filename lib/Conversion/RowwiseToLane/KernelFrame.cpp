@@ -368,13 +368,18 @@ lnbwd::distributePrograms(ModuleOp module, const ChipInfo &chip,
             "a launch plan has no loops or branches");
       if (failed(check(op, chip)))
         return failure();
-      for (auto [index, operand] : llvm::enumerate(op->getOperands()))
-        if (!isa<BlockArgument>(operand) &&
-            !operand.getDefiningOp<memref::AllocOp>())
+      for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+        // Partial sums of a leaf of the canonical order, as rows.
+        Value buffer = operand;
+        if (auto rows = buffer.getDefiningOp<memref::ReinterpretCastOp>())
+          buffer = rows.getSource();
+        if (!isa<BlockArgument>(buffer) &&
+            !buffer.getDefiningOp<memref::AllocOp>())
           return op.emitOpError("expected operand ")
                  << index << " (" << op.getOperandName(index)
                  << ") to be an argument of the function or a memref.alloc in "
                     "it: a launch plan has no other buffers";
+      }
     }
     gpu::GPUModuleOp gpuModule = makeKernelModule(function);
     SymbolTable symbols(gpuModule);

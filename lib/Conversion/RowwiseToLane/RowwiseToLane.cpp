@@ -65,9 +65,9 @@ private:
   void writeRow(Value row, MutableArrayRef<Value> sums, Value iteration);
   void writeLoop(Value workgroup, MutableArrayRef<Value> sums);
   void writeLeaves(Value workgroup);
-  SmallVector<Value> endLeaf(Value tile, ValueRange sums);
+  SmallVector<Value> endLeaf(Value tile, Value part, ValueRange sums);
   SmallVector<Value> makeZeros();
-  void storeSums(ArrayRef<Value> sums, Value row);
+  void storeSums(ArrayRef<Value> sums, Value row, bool isWhole = false);
   void writeTree(MutableArrayRef<Value> sums);
   SmallVector<Value> addToTree(ValueRange levels, ValueRange nodes, Value bits);
   void writePhase(unsigned phase, Value row, MutableArrayRef<Value> sums,
@@ -180,12 +180,15 @@ void RowDistributor::write() {
                        layoutType.getColumns());
   layout = lane::LayoutOp::create(b, layoutType, first);
   if (isCanonical(op))
-    slices = b.getI64IntegerAttr(countSlices(layoutType.getWorkgroupColumns()));
+    slices = b.getI64IntegerAttr(
+        countSlices(op.getRowLength(), layoutType.getWorkgroupColumns()));
   // Whoever starts now waits for the end of this kernel, and so, since this one
   // waits as well, for the end of all before.
   if (schedule.getEarlyTrigger())
     NVVM::GriddepcontrolOp::create(b,
                                    NVVM::GridDepActionKind::launch_dependents);
+  if (auto parts = op->getAttrOfType<IntegerAttr>(leavesAttr))
+    kernel.rows = b.multiply(kernel.rows, parts.getInt());
   // What is above needs nothing that another kernel writes. Of the kernel that
   // writes split row sums only these are needed, and it has awaited the one
   // before it: rows may be in flight meanwhile.
@@ -252,10 +255,12 @@ SmallVector<Value> RowDistributor::makeZeros() {
   return zeros;
 }
 
-/// Stores the sums of all groups, as row `row` of partial ones.
-void RowDistributor::storeSums(ArrayRef<Value> values, Value row) {
+/// Stores the sums of all groups, as row `row` of partial ones. If `isWhole`,
+/// the first group has them.
+void RowDistributor::storeSums(ArrayRef<Value> values, Value row,
+                               bool isWhole) {
   SmallVector<Value> sums(values);
-  if (!sums.empty() && schedule.getRowGroups() > 1) {
+  if (!sums.empty() && schedule.getRowGroups() > 1 && !isWhole) {
     auto combined =
         lane::CombineGroupsOp::create(b, TypeRange(ValueRange(sums)), sums,
                                       layout, getCombineRadix(op, schedule));
@@ -306,28 +311,41 @@ void RowDistributor::writeLoop(Value workgroup, MutableArrayRef<Value> sums) {
   llvm::copy(loop.getResults().take_front(sums.size()), sums.begin());
 }
 
-/// The same where the order of sums is canonical: a workgroup has neighbouring
-/// leaves, and stores the sums of each when it has all of its rows.
+/// The same where the order of sums is canonical: a workgroup has the same
+/// chains of neighbouring leaves, and stores the sums of each leaf when it has
+/// all of its rows. The workgroups that have the others are its neighbours.
 void RowDistributor::writeLeaves(Value workgroup) {
-  int64_t leafRows = getLeafRows(op.getRowLength());
-  int64_t groups = schedule.getRowGroups();
-  Value leaf = b.index(leafRows), zero = b.index(0), one = b.index(1);
-  Value leaves = arith::CeilDivUIOp::create(b, kernel.rows, leaf);
-  Value each = arith::CeilDivUIOp::create(b, leaves, kernel.workgroups);
-  Value own = b.multiply(each, leaf);
-  Value first = b.multiply(workgroup, own);
-  Value begin = arith::MinUIOp::create(b, first, kernel.rows);
-  Value behind = b.add(begin, own);
-  Value end = arith::MinUIOp::create(b, behind, kernel.rows);
-  Value hasRows = b.below(begin, end);
+  int64_t length = op.getRowLength(), groups = schedule.getRowGroups();
+  int64_t leafRows = getLeafRows(length), chains = getLeafChains(length);
+  int64_t parts = getLeafParts(length, groups);
+  Value zero = b.index(0), one = b.index(1);
+  Value leaves = arith::MaxUIOp::create(
+      b, arith::CeilDivUIOp::create(b, kernel.rows, b.index(leafRows)), one);
+  Value sets =
+      arith::MaxUIOp::create(b, b.divide(kernel.workgroups, parts), one);
+  Value each = arith::CeilDivUIOp::create(b, leaves, sets);
+  Value part = b.remainder(workgroup, parts);
+  Value firstRow = b.multiply(part, groups);
+  Value first = arith::MinUIOp::create(
+      b, b.multiply(b.divide(workgroup, parts), each), leaves);
+  Value behind = arith::MinUIOp::create(b, b.add(first, each), leaves);
+  Value allRows = b.multiply(behind, leafRows);
+  Value end = arith::MinUIOp::create(b, allRows, kernel.rows);
+  Value begin = arith::MinUIOp::create(
+      b, b.add(b.multiply(first, leafRows), firstRow), end);
   // The last of a workgroup's rows are its own affair.
-  Value number = b.select(hasRows, zero, one);
+  Value lastTile =
+      b.divide(b.subtract(arith::MaxUIOp::create(b, end, one), one), groups);
+  Value hasLast =
+      b.both(b.below(begin, end),
+             b.isZero(b.subtract(b.remainder(lastTile, parts), part)));
+  Value number = b.select(hasLast, zero, one);
   SmallVector<Value> state = makeZeros();
   size_t count = state.size();
   if (op.hasRowSums())
     state.push_back(lane::FirstIterationOp::create(
         b, lane::IterationType::get(op.getContext())));
-  auto loop = lane::ForRowsOp::create(b, begin, end, b.index(groups), layout,
+  auto loop = lane::ForRowsOp::create(b, begin, end, b.index(chains), layout,
                                       number, one,
                                       /*sums=*/ValueRange(), state);
   loop.setLastRowApart(needsShift(op, schedule));
@@ -341,40 +359,61 @@ void RowDistributor::writeLeaves(Value workgroup) {
     if (iteration)
       next.back() = lane::NextIterationOp::create(b, iteration);
     SmallVector<Value> kept =
-        endLeaf(loop.getTile(), ArrayRef(next).take_front(count));
+        endLeaf(loop.getTile(), part, ArrayRef(next).take_front(count));
     llvm::copy(kept, next.begin());
     lane::YieldOp::create(b, next);
   }
-  // A leaf whose last tile does not exist; without any row, one of zeros.
-  Value sets = arith::CeilDivUIOp::create(b, end, b.index(groups));
-  Value rest = arith::RemUIOp::create(b, b.multiply(sets, groups), leaf);
-  Value isOpen = b.both(hasRows, b.below(zero, rest));
-  Value isNone = b.below(kernel.rows, one);
-  auto store = scf::IfOp::create(b, arith::OrIOp::create(b, isOpen, isNone),
-                                 /*withElseRegion=*/false);
+  // The last leaf, if the last tile of these chains does not exist.
+  Value last = b.subtract(allRows, b.index(chains));
+  Value lastOwn = b.add(last, firstRow);
+  Value isOpen =
+      b.both(b.below(first, behind), b.below(kernel.rows, b.add(lastOwn, one)));
+  auto store = scf::IfOp::create(b, isOpen, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(store.thenBlock());
-  storeSums(SmallVector<Value>(loop.getResults().take_front(count)),
-            arith::DivUIOp::create(b, end, leaf));
+  Value stored = b.add(b.multiply(b.divide(last, leafRows), parts), part);
+  storeSums(SmallVector<Value>(loop.getResults().take_front(count)), stored);
+  if (parts == 1)
+    return;
+  // Chains without rows, of a batch of less than one row for each, have no
+  // workgroup.
+  Value next = b.add(workgroup, kernel.workgroups);
+  auto others = scf::ForOp::create(b, next, b.index(parts), kernel.workgroups);
+  b.setInsertionPointToStart(others.getBody());
+  storeSums(makeZeros(), others.getInductionVar(), /*isWhole=*/true);
 }
 
-/// Stores `sums` and begins new ones if the tile that begins with row `tile` is
-/// the last of its leaf.
-SmallVector<Value> RowDistributor::endLeaf(Value tile, ValueRange sums) {
-  Value leaf = b.index(getLeafRows(op.getRowLength()));
-  Value next = b.add(tile, b.index(schedule.getRowGroups()));
-  Value isLast =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                            arith::RemUIOp::create(b, next, leaf), b.index(0));
+/// Stores `sums` of part `part` of a leaf and begins new ones if the tile that
+/// begins with row `tile` is the last of its leaf.
+SmallVector<Value> RowDistributor::endLeaf(Value tile, Value part,
+                                           ValueRange sums) {
+  int64_t length = op.getRowLength(), leafRows = getLeafRows(length);
+  Value behind = b.index(leafRows - getLeafChains(length));
+  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
+                                       b.remainder(tile, leafRows), behind);
   auto branch = scf::IfOp::create(b, sums.getTypes(), isLast,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  storeSums(SmallVector<Value>(sums), arith::DivUIOp::create(b, tile, leaf));
+  int64_t parts = getLeafParts(length, schedule.getRowGroups());
+  Value first = b.multiply(b.divide(tile, leafRows), parts);
+  storeSums(SmallVector<Value>(sums), b.add(first, part));
   // What groups have exchanged is overwritten by the next leaf's sums.
   if (schedule.getRowGroups() > 1)
     lane::BarrierOp::create(b);
-  scf::YieldOp::create(b, makeZeros());
+  // Zeros that come of the branch: constants would be selected in every
+  // iteration. There are never so many workgroups.
+  Value none = arith::ShRUIOp::create(b, kernel.workgroups, b.index(30));
+  Value bits = arith::IndexCastOp::create(b, b.getI32Type(), none);
+  SmallVector<Value> zeros;
+  for (Value sum : sums) {
+    auto type = cast<VectorType>(sum.getType()).clone(b.getI32Type());
+    Value mask = vector::BroadcastOp::create(b, type, bits);
+    Value word =
+        arith::AndIOp::create(b, arith::BitcastOp::create(b, type, sum), mask);
+    zeros.push_back(arith::BitcastOp::create(b, sum.getType(), word));
+  }
+  scf::YieldOp::create(b, zeros);
   b.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(b, sums);
   return SmallVector<Value>(branch.getResults());
@@ -536,10 +575,11 @@ void RowDistributor::writeRow(Value row, MutableArrayRef<Value> sums,
   // After all loads, which may be done ahead.
   for (auto &[argument, parts] : inParts)
     known[argument] =
-        llvm::accumulate(ArrayRef(parts).drop_front(), parts.front(),
-                         [&](Value sum, Value part) {
-                           return arith::AddFOp::create(b, sum, part);
-                         });
+        slices ? lane::combineByPairs(b, /*isMaximum=*/false, parts)
+               : llvm::accumulate(ArrayRef(parts).drop_front(), parts.front(),
+                                  [&](Value sum, Value part) {
+                                    return arith::AddFOp::create(b, sum, part);
+                                  });
   for (GatherOp gather : body.getOps<GatherOp>())
     if (phases.getPhase(gather) == 0)
       get(gather);

@@ -10,6 +10,7 @@
 #include "lnbwd/Transforms/Lane/PartialSums.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -57,6 +58,20 @@ Value lane::combineElements(ImplicitLocOpBuilder &b, bool isMaximum,
     vector = combinePartials(b, isMaximum, low, high);
   }
   return vector::ExtractOp::create(b, vector, ArrayRef<int64_t>{0});
+}
+
+Value lane::combineProducts(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
+  int64_t width = cast<VectorType>(lhs.getType()).getNumElements();
+  int64_t step = std::min<int64_t>(width, 2);
+  auto get = [&](Value vector, int64_t first) -> Value {
+    return vector::ExtractStridedSliceOp::create(
+        b, vector, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{step},
+        ArrayRef<int64_t>{1});
+  };
+  Value sum = arith::MulFOp::create(b, get(lhs, 0), get(rhs, 0));
+  for (int64_t first = step; first < width; first += step)
+    sum = math::FmaOp::create(b, get(lhs, first), get(rhs, first), sum);
+  return sum;
 }
 
 Value lane::combineByHalves(ImplicitLocOpBuilder &b, bool isMaximum,

@@ -91,7 +91,8 @@ void lane::ExchangeMemory::noteAt(ReduceOp op) const {
 static int64_t countSlots(lane::ReduceOp op, int64_t waveSize) {
   lane::LayoutType layout = op.getLayout().getType();
   if (op.getSlices())
-    return countCanonicalSlots(layout.getWorkgroupColumns(), layout.getLanes(),
+    return countCanonicalSlots(layout.getRowLength(),
+                               layout.getWorkgroupColumns(), layout.getLanes(),
                                waveSize, op.getPeers());
   return llvm::divideCeil(layout.getLanes(), waveSize) * op.getPeers();
 }

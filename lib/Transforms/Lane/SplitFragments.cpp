@@ -395,13 +395,15 @@ LogicalResult Splitter::splitAccesses(lane::AccumulateOp op) {
   return success();
 }
 
-/// Elements first, then the accesses of each slice, by halves.
+/// Elements first, products by multiply-adds, then the accesses of each slice,
+/// by halves.
 LogicalResult Splitter::splitSlices(ImplicitLocOpBuilder &b, lane::FoldOp op) {
   int64_t accesses = op.getLayout().getType().getAccesses();
   auto slices = int64_t(*op.getSlices());
   int64_t each =
       slices == 1 ? accesses
-                  : sliceColumns / op.getLayout().getType().getAccessColumns();
+                  : getSliceColumns(op.getLayout().getType().getRowLength()) /
+                        op.getLayout().getType().getAccessColumns();
   SmallVector<SmallVector<Value>> sliced(op.getPartials().size());
   for (int64_t i = 0; i < accesses; ++i)
     for (auto [p, fragment] : llvm::enumerate(op.getFragments())) {
@@ -409,9 +411,16 @@ LogicalResult Splitter::splitSlices(ImplicitLocOpBuilder &b, lane::FoldOp op) {
       if (failed(found))
         return failure();
       bool isMaximum = lane::isMaximum(op.getKinds(), p);
-      Value term = lane::makeTerm(b, op.getLayout(), i, isMaximum, *found);
+      Value combined;
+      if (auto product = found->getDefiningOp<arith::MulFOp>();
+          product && !isMaximum)
+        combined = lane::makeTerm(
+            b, op.getLayout(), i, isMaximum,
+            lane::combineProducts(b, product.getLhs(), product.getRhs()));
+      else
+        combined = lane::makeTerm(b, op.getLayout(), i, isMaximum, *found);
       sliced[p * size_t(slices) + size_t(i / each)].push_back(
-          lane::combineElements(b, isMaximum, term));
+          lane::combineElements(b, isMaximum, combined));
     }
   for (auto [i, partial] : llvm::enumerate(op.getPartials()))
     partial.replaceAllUsesWith(lane::combineByHalves(

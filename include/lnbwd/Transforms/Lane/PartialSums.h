@@ -37,6 +37,11 @@ mlir::Value combinePartials(mlir::ImplicitLocOpBuilder &b, bool isMaximum,
 mlir::Value combineElements(mlir::ImplicitLocOpBuilder &b, bool isMaximum,
                             mlir::Value vector);
 
+/// The sums of products of two vectors, of those at even and at odd places, by
+/// multiply-adds.
+mlir::Value combineProducts(mlir::ImplicitLocOpBuilder &b, mlir::Value lhs,
+                            mlir::Value rhs);
+
 /// `values` combined by halves of the next power of two: a tree in which the
 /// highest bit of the index comes first.
 mlir::Value combineByHalves(mlir::ImplicitLocOpBuilder &b, bool isMaximum,

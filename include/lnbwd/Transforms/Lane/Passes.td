@@ -365,6 +365,7 @@ def SplitFragmentsPass : Pass<"lnbwd-split-fragments", "::mlir::gpu::GPUFuncOp">
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect"];
   let statistics = [Statistic<"numSplit", "split", "Loads and stores split">];
 }

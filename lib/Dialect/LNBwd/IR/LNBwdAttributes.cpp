@@ -61,6 +61,11 @@ static bool isRatio(Attribute value) {
   auto numbers = dyn_cast<DenseI64ArrayAttr>(value);
   return numbers && numbers.size() == 2 && numbers[0] >= 1 && numbers[1] >= 1;
 }
+static bool isCount(Attribute value) {
+  auto number = dyn_cast<IntegerAttr>(value);
+  return number && number.getType().isSignlessInteger(64) &&
+         number.getInt() >= 1;
+}
 static bool isUnit(Attribute value) { return isa<UnitAttr>(value); }
 static bool isUnitOrParts(Attribute value) {
   auto parts = dyn_cast<IntegerAttr>(value);
@@ -146,7 +151,8 @@ static const OperationAttribute operationAttributes[] = {
      "<...>>"},
     {rejectedSchedulesAttr, isModule, "a module", isRejectedSchedules,
      "a dictionary of arrays of #lnbwd.schedule<...>"},
-    {leavesAttr, isRowProgram, "a row program", isUnit, "without a value"},
+    {leavesAttr, isRowProgram, "a row program", isCount,
+     "a number of at least 1"},
     {orderAttr, isModule, "a module", isOrder, "\"canonical\""},
     {launchPlanAttr, isGPUModule, "a gpu.module", isPlan,
      "a launch plan, a string of JSON with \"format\": \"lnbwd-plan\""},

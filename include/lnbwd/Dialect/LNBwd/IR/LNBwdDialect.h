@@ -95,8 +95,8 @@ inline constexpr llvm::StringLiteral rejectedSchedulesAttr =
 /// The attribute of a module whose results have the same bits for every
 /// schedule, chip and cut of the batch: "canonical" (docs/batch-invariance.md).
 inline constexpr llvm::StringLiteral orderAttr = "lnbwd.order";
-/// The attribute of a row program whose column sums are those of a tree with
-/// its rows as leaves: the partial sums of another.
+/// The attribute of a row program whose column sums are those of a tree: its
+/// rows are the partial sums of another, so many for each leaf.
 inline constexpr llvm::StringLiteral leavesAttr = "lnbwd.leaves";
 /// The attribute of a GPU module that carries the plan in the IR.
 inline constexpr llvm::StringLiteral launchPlanAttr = "lnbwd.plan";

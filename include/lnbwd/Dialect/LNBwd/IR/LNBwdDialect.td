@@ -46,7 +46,7 @@ def LNBwd_Dialect : Dialect {
     | `lnbwd.kind` | an argument of a function | the dimensions that it has, as a launch plan says it: `"row_block"`, `"row_scalar"`, `"column"`, `"group_column"`, ... |
     | `lnbwd.access` | an argument of a function | `"read"`, `"write"` or `"read_write"` |
     | `lnbwd.row_rank` | an argument of a function | how many dimensions a row has, 64-bit, 1 up to the argument's |
-    | `lnbwd.leaves` | a row program | without a value: its column sums are those of a binary tree with its rows as leaves |
+    | `lnbwd.leaves` | a row program | a number: its column sums are those of a binary tree whose leaves each have so many of its rows |
     | `lnbwd.order` | a module | `"canonical"`: results have the same bits for every schedule, chip and cut of the batch |
     | `lnbwd.rejected_schedules` | a module | by row programs' entries, arrays of `#lnbwd.schedule` that they must not be given |
     | `lnbwd.kernel_info` | a kernel | `#lnbwd.kernel_info`: what it was made of |
