@@ -88,10 +88,13 @@ def device():
 
 
 @pytest.fixture
-def fresh_regions():
-    """What torch.compile, and this backend, remember of other tests is forgotten."""
+def fresh_regions(monkeypatch):
+    """What torch.compile, and this backend, remember of other tests is forgotten. Regions of tests
+    are smaller than what a second kernel costs, which is nothing therefore."""
     import lnbwd.inductor
+    from lnbwd.inductor import estimates
 
+    monkeypatch.setattr(estimates, "_LAUNCH", 0)
     torch._dynamo.reset()
     lnbwd.inductor.decisions(clear=True)
     yield

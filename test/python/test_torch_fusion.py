@@ -116,6 +116,21 @@ def test_rows_that_are_spread_behind_a_cut(device):
     assert reasons() == ["it would move 4 bytes an element, torch.compile's kernels 4"]
 
 
+@pytest.mark.parametrize("counts", [False, True])
+def test_a_kernel_behind_a_sum_counts(device, monkeypatch, counts):
+    """torch.compile computes on with a sum in its kernel: a small region is left."""
+    if counts:
+        monkeypatch.undo()
+
+    def function(x, weight):
+        return x.sin().sum((0, 1)) * weight
+
+    x, weight = operands(device, "r", "c")
+    run_captured(function, x, weight)
+    assert len(taken()) == (not counts)
+    assert [reason.endswith(", with a kernel more") for reason in reasons()] == [True] * counts
+
+
 def test_fused_multiply_add(device):
     """prims.fma, which gradients of softmax are made of."""
     if not hasattr(torch.ops.prims, "fma"):

@@ -9,15 +9,7 @@ import torch
 import torch.nn.functional as F
 from captured import Captured, check_against_double, operands, reasons, run_captured, taken
 
-from lnbwd.inductor import estimates
-
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
-
-
-@pytest.fixture(autouse=True)
-def takes_small_regions(monkeypatch):
-    """Regions of tests are smaller than what a second kernel costs."""
-    monkeypatch.setattr(estimates, "_LEAST_BESIDE_HELPER", 0)
 
 
 def gradients(function, x, *arguments):

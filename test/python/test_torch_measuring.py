@@ -57,8 +57,9 @@ def with_two_conditions(x):
 
 @pytest.mark.parametrize("function,is_worth", [(centre, True), (with_two_conditions, False)])
 @pytest.mark.parametrize("ours,theirs", [(10.0, 12.5), (12.5, 10.0), (10.0, 10.0)])
-def test_times_decide(device, tmp_path, function, is_worth, ours, theirs):
+def test_times_decide(device, tmp_path, monkeypatch, function, is_worth, ours, theirs):
     """Whatever the estimate says."""
+    monkeypatch.undo()
     x, = operands(device, "r", leading=MANY)
     timer = Timer(ours, theirs)
     got, _ = run_captured(function, x, region_pass=RegionPass(
@@ -109,7 +110,9 @@ def test_a_folder_that_cannot_be_written(device, tmp_path):
     assert len(timer.asked) == 1 and len(taken()) == 1
 
 
-def test_an_estimate_where_there_are_no_times(device, tmp_path):
+def test_an_estimate_where_there_are_no_times(device, tmp_path, monkeypatch):
+    monkeypatch.undo()
+
     def fail(text, device):
         raise LnbwdError("no device")
 

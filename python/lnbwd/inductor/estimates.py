@@ -58,30 +58,42 @@ _MOST_OF_LONG_ROWS = 12
 elements took 0.36 to 0.52 times as long as torch.compile's with 2 and 10 bytes an element, and 1.4
 to 3.3 times with 16 and 24."""
 
-_LEAST_BESIDE_HELPER = 32 * 1024 * 1024
-"""A second kernel that writes numbers of rows for a region takes some 2 microseconds: on an H100
+_LAUNCH = 8 / 3 * 1024 * 1024
+"""What an H100 moves in the microsecond that a kernel more takes in a CUDA graph."""
+
+_LEAST_BESIDE_HELPER = 12
+"""How often so much a region moves for which a second kernel writes numbers of rows: on an H100
 such regions of 2 and 10 MB took 1.9 and 1.2 times as long as torch.compile's one kernel."""
+
+_LEAST_FOLLOWED = 1 / 3
+"""And one whose sums have a kernel behind them: on an H100 five of nine that move less took 1.1 to
+1.6 times as long as torch.compile's, which computes such in the kernel of the sum."""
 
 
 @dataclass(frozen=True)
 class Estimate:
     """Bytes that are moved for each element of a row block: by the region as one kernel, and by
     the kernels that torch.compile makes of it; whether ours is the faster of kernels that move the
-    same; and whether some of what it reads or writes is in memory for its sake alone, so that its
-    program does not have all of its cost."""
+    same; whether some of what it reads or writes is in memory for its sake alone, so that its
+    program does not have all of its cost; and what a kernel more than torch.compile has costs, as
+    bytes."""
 
     ours: float
     theirs: float
     is_ahead: bool
     is_part: bool
+    launch: float = 0.0
+
+    def __str__(self) -> str:
+        return (f"{self.ours:g} bytes an element, torch.compile's kernels {self.theirs:g}"
+                + ", with a kernel more" * bool(self.launch))
 
     @property
     def is_worth(self) -> bool:
         """Whether the region is taken: if it moves less, and where ours is the faster kernel and no
         fusion of torch.compile's is cut, if it moves as much."""
-        if self.is_ahead and not self.is_part:
-            return self.ours <= self.theirs
-        return self.ours < self.theirs
+        ours = self.ours + self.launch
+        return ours <= self.theirs if self.is_ahead and not self.is_part else ours < self.theirs
 
 
 def estimate(region: Region) -> Estimate:
@@ -98,20 +110,21 @@ def estimate(region: Region) -> Estimate:
     is_part = False
     has_helper = False
     for place, (node, operand) in enumerate(zip(region.inputs, program.inputs, strict=True)):
-        if operand.kind not in ("row", "table") and (
-                not operand.is_strided or _MOST_OF_SMALL * _share(
-                    node.meta["val"], region.domain) <= 1):
-            # What is small is written by another kernel, where torch.compile computes it in place.
-            value = node.meta["val"]
-            is_across = not operand.is_strided and operand.kind != "group_column" and (
-                not is_readable(value, operand.kind))
-            has_helper |= is_across or not is_in_memory(node, inside) or value.dtype == torch.bool
-            if is_across:  # Copied, while torch.compile's kernel reads it as it lies.
-                ours += 3 * _bytes([node], region.domain)
-                theirs_across += _bytes([node], region.domain) + _SECTOR * _is_scattered(value)
+        value = node.meta["val"]
+        share = 1 if operand.kind == "row" else _share(value, region.domain)
+        is_spread = operand.kind not in ("row", "table")
+        if is_spread and not operand.is_strided and operand.kind != "group_column" and (
+                not is_readable(value, operand.kind)):
+            # Copied, while torch.compile's kernel reads it as it lies.
+            has_helper = True
+            ours += 3 * _bytes([node], region.domain)
+            theirs_across += _bytes([node], region.domain) + _SECTOR * _is_scattered(value)
             continue
-        size = ELEMENTS[operand.dtype].bytes * (
-            1 if operand.kind == "row" else _share(node.meta["val"], region.domain))
+        if is_spread and _MOST_OF_SMALL * share <= 1:
+            # What is small is written by another kernel, where torch.compile computes it in place.
+            has_helper |= not is_in_memory(node, inside) or value.dtype == torch.bool
+            continue
+        size = ELEMENTS[operand.dtype].bytes * share
         # What is read at other indices as well is in a cache.
         if base_of(node) in {base_of(other) for other in region.inputs[:place]}:
             size = 0
@@ -145,6 +158,10 @@ def estimate(region: Region) -> Estimate:
             if any(is_in_memory(node, inside, region.unfused) for node in nodes):
                 theirs += size
                 written[output.value] = size
+                if any(_is_spread_behind(region, node) for node in nodes):
+                    # Read again, by a kernel that could be the region's.
+                    ours += size
+                    is_part = True
             else:  # Written for a neighbour that computes on, which reads it.
                 ours += size
                 is_part = True
@@ -157,15 +174,21 @@ def estimate(region: Region) -> Estimate:
         theirs += _read_again(program, sums, {
             place: _bytes(nodes, region.domain) for place, nodes in reads.items()}, written)
     count = _hint(region.domain.rows * region.domain.length)
-    is_ahead = not is_few and not (
-        has_helper and count is not None and theirs * count < _LEAST_BESIDE_HELPER)
+    is_ahead, launch = not is_few, 0.0
+    if count is not None:
+        moved = theirs * count
+        is_ahead &= not has_helper or moved >= _LEAST_BESIDE_HELPER * _LAUNCH
+        # Of sums over rows and over all rows, torch.compile makes two kernels itself.
+        if (is_part and not (sums and program.has_row_sums)) or (
+                moved < _LEAST_FOLLOWED * _LAUNCH and _is_followed(region)):
+            launch = _LAUNCH / count
     if program.has_row_sums and program.length > _LONG_ROW and ours > _MOST_OF_LONG_ROWS:
         is_ahead = False
     if _is_behind_across(region):
         is_ahead, apart_in_rows = False, 0.0
     # Rounded, for the order in which sets give their elements differs.
     return Estimate(round(ours, 6), round(theirs if is_part else theirs + apart_in_rows, 6),
-                    is_ahead, is_part)
+                    is_ahead, is_part, launch)
 
 
 def _is_behind_across(region: Region) -> bool:
@@ -198,12 +221,40 @@ def _is_scattered(value: torch.Tensor) -> bool:
 
 
 def _is_spread_behind(region: Region, node: Node) -> bool:
-    """Whether torch.compile computes row blocks of a number for each row in the kernel that makes
-    it, while behind the region they are a kernel of their own, which reads row blocks again."""
+    """Whether torch.compile computes row blocks of a row block, or of a number for each row, in the
+    kernel that makes it, while behind the region they are a kernel of their own, which reads row
+    blocks again."""
+    inside = set(region.nodes) - region.outside
     count = region.domain.rows * region.domain.length
-    return any(is_fused(user) and user not in region.unfused
-               and same(user.meta["val"].numel(), count)
-               for user in other_users(node, set(region.nodes) - region.outside))
+    follows, late = set(region.nodes), set(region.column_sums)
+    for other in node.graph.nodes:
+        if other not in inside and any(source in follows for source in other.all_input_nodes):
+            follows.add(other)
+            if is_reduction(other) or any(source in late for source in other.all_input_nodes):
+                late.add(other)
+    stack, seen = [node], set[Node]()
+    while stack:
+        for user in other_users(stack.pop(), inside):
+            if user in seen or user in region.unfused or user in late or not (
+                    is_fused(user) and same(user.meta["val"].numel(), count)):
+                continue
+            seen.add(user)
+            # What only later kernels use, torch.compile computes in those.
+            if is_in_memory(user) or any(is_reduction(other) and other not in region.unfused
+                                         for other in other_users(user)):
+                return True
+            stack.append(user)
+    return False
+
+
+def _is_followed(region: Region) -> bool:
+    """Whether a kernel computes on with sums, which torch.compile does in the kernel of the sum."""
+    assert region.program is not None
+    inside = set(region.nodes) - region.outside
+    return any(
+        node.meta["val"].dtype == torch.bool or any(map(is_fused, other_users(node, inside)))
+        for nodes, output in zip(region.outputs, region.program.outputs, strict=True)
+        if output.kind != "row" for node in nodes)
 
 
 def _is_over_few_rows(region: Region) -> bool:

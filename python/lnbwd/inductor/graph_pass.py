@@ -447,8 +447,7 @@ class RegionPass(_Pass):
         moved = estimate(region)
         measurements = None if moved.is_part or is_batch_invariant() else self._measurements
         if not _is_worth(moved) and measurements is None:
-            return decide(False, f"it would move {moved.ours:g} bytes an element, torch.compile's "
-                                 f"kernels {moved.theirs:g}")
+            return decide(False, f"it would move {moved}")
         times = None
         try:
             device, text = region.inputs[0].meta["val"].device, region.program.text()
@@ -462,8 +461,7 @@ class RegionPass(_Pass):
         except LnbwdError as error:
             _warn_of_no_kernels(str(error))
             return decide(False, f"there is no kernel: {error}")
-        reason = (f"{moved.ours:g} bytes an element, torch.compile's kernels {moved.theirs:g}"
-                  if times is None else
+        reason = (str(moved) if times is None else
                   f"{times.ours:.1f} us, torch.compile's kernels {times.theirs:.1f}")
         if not (_is_worth(moved) if times is None else times.ours <= times.theirs):
             return decide(False, f"it would {'move' if times is None else 'take'} {reason}")

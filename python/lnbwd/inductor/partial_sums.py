@@ -105,7 +105,7 @@ def _split_of(node: Node, may_reorder: bool,
     is_static = isinstance(value.numel(), int)
     if is_permuted(value) and is_static and not any(
             find(node) for find in (row_sum_axis, column_domain, is_group_sum)):
-        return _copy
+        return functools.partial(_sum_copy, copies=copies, order=list(range(value.dim())))
     is_pair = node.target is aten.var_mean.correction
     if node.target not in _SPLITS or value.dtype != torch.float32 or (is_pair and not is_static):
         return None
@@ -114,22 +114,17 @@ def _split_of(node: Node, may_reorder: bool,
     is_in_order = not is_permuted(value) and not repeated_dims(value)
     last = _last(value, node.args[1]) if is_in_order and not may_reorder else []
     if last and product(value.shape[d] for d in last) < _LEAST_ROW:
-        return (functools.partial(_sum_across, copies=copies)
-                if _is_across(value, node.args[1]) else None)
+        if not _is_across(value, node.args[1]):
+            return None
+        summed = {d % value.dim() for d in node.args[1]}  # type: ignore[union-attr]
+        return functools.partial(_sum_copy, copies=copies, order=sorted(
+            range(value.dim()), key=lambda d: (d in summed, d)))
     return functools.partial(_SPLITS[node.target], last=last) if last else None
-
-
-def _copy(graph: Graph, node: Node) -> tuple[Node, list[Node]]:
-    rows = new_node(graph, aten.clone.default, node.args[:1],
-                    memory_format=torch.contiguous_format)
-    partial = new_node(graph, node.target, (rows, *node.args[1:]), **node.kwargs)
-    return partial, [partial] if isinstance(partial.meta["val"], torch.Tensor) else [
-        new_node(graph, operator.getitem, (partial, place)) for place in (0, 1)]
 
 
 def merge(graph: Graph, splits: Sequence[Split]) -> None:
     """Makes those what they were whose partial reductions are still in the graph."""
-    nodes, merged = set(graph.nodes), []
+    nodes = set(graph.nodes)
     for one in splits:
         operand = one.args[0]
         while operand not in nodes and REPLACED in operand.meta:
@@ -145,9 +140,8 @@ def merge(graph: Graph, splits: Sequence[Split]) -> None:
                     item = graph.call_function(operator.getitem, (node, place))
                     item.meta = meta
                 value.replace_all_uses_with(item)
-        merged.append(one)
     # The last first: copies are made for the first sum of them.
-    for one in reversed(merged):
+    for one in reversed(splits):
         erase_unused(graph, [node for node in one.made if node in nodes])
 
 
@@ -173,29 +167,31 @@ def _split_variance(graph: Graph, node: Node, last: list[int]) -> tuple[Node, li
     return partial, [variance, new_node(graph, aten.mean.dim, (means, dims, keep))]
 
 
-def _sum_across(graph: Graph, node: Node,
-                copies: dict[tuple[Any, ...], Node]) -> tuple[Node, list[Node]]:
-    """The same of a copy that has the rest of the dimensions first: rows of what is summed, which a
-    region reads where it lies."""
+def _sum_copy(graph: Graph, node: Node, copies: dict[tuple[Any, ...], Node],
+              order: list[int]) -> tuple[Node, list[Node]]:
+    """The same of a copy, which has its dimensions in an ``order`` that has the summed ones last if
+    it is another than they have: rows of what is summed, which a region reads where it lies."""
     operand: Any = node.args[0]
-    count = operand.meta["val"].dim()
-    summed = sorted(d % count for d in node.args[1])  # type: ignore[union-attr]
-    order = [d for d in range(count) if d not in summed] + summed
+    dims, *others = node.args[1:]
+    count, is_across = len(order), order != sorted(order)
     key = (operand, *order)
     if key not in copies:
-        permuted = new_node(graph, aten.permute.default, (operand, order))
-        copies[key] = new_node(graph, aten.clone.default, (permuted,),
+        rows = new_node(graph, aten.permute.default, (operand, order)) if is_across else operand
+        copies[key] = new_node(graph, aten.clone.default, (rows,),
                                memory_format=torch.contiguous_format)
-        copies[key].meta[ACROSS] = True
-    options = {key: value for key, value in node.kwargs.items() if key == "correction"}
-    partial = new_node(graph, node.target, (
-        copies[key], list(range(count - len(summed), count))), **options)
-    whole: Any = node.meta["val"]
-    if not isinstance(whole, tuple):
-        return partial, [new_node(graph, aten.reshape.default, (partial, list(whole.shape)))]
-    pair = [new_node(graph, operator.getitem, (partial, place)) for place in (0, 1)]
-    return partial, [new_node(graph, aten.reshape.default, (item, list(whole[0].shape)))
-                     for item in pair]
+        if is_across:
+            copies[key].meta[ACROSS] = True
+    if is_across:
+        dims = list(range(count - len(dims), count))  # type: ignore[arg-type]
+    partial = new_node(graph, node.target, (copies[key], dims, *others), **node.kwargs)
+    whole, made = node.meta["val"], [partial]
+    if isinstance(whole, tuple):
+        made = [new_node(graph, operator.getitem, (partial, place)) for place in (0, 1)]
+    else:
+        whole = (whole,)
+    return partial, [one if one.meta["val"].shape == value.shape else new_node(
+        graph, aten.reshape.default, (one, list(value.shape)))
+        for one, value in zip(made, whole, strict=True)]
 
 
 def _may_shift(node: Node) -> bool:
