@@ -350,6 +350,19 @@ def test_a_lone_bias_gradient_is_taken(device, rows):
     assert [d.column_sums for d in taken()] == [1]
 
 
+@pytest.mark.parametrize("shape", [(4, 64), (4, 2, 32)])
+def test_what_is_returned_twice_has_memory_of_its_own(device, shape):
+    def twice(x):
+        y = torch.softmax(x, -1)
+        return y * 2, (y * 2).view(shape)
+
+    x = torch.randn(4, 64, device=device)
+    one, other = torch.compile(twice, backend="lnbwd", fullgraph=True)(x)
+    assert any(decision.taken for decision in lnbwd.inductor.decisions())
+    one.zero_()
+    torch.testing.assert_close(other.view(4, 64), 2 * torch.softmax(x, -1))
+
+
 def test_rows_that_are_not_dense(device):
     def function(x):
         y = x.transpose(0, 1)
