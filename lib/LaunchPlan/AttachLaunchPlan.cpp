@@ -47,6 +47,12 @@ namespace json = llvm::json;
 static constexpr int64_t mostWorkgroups = (int64_t(1) << 31) - 1,
                          mostWorkItems = (int64_t(1) << 32) - 1;
 
+/// Adds `ratio`, unless it is that of the launch's own rows.
+static void addRatio(json::Object &object, DenseI64ArrayAttr ratio) {
+  if (ratio && ratio[0] != ratio[1])
+    object["ratio"] = json::Array{ratio[0], ratio[1]};
+}
+
 namespace {
 /// A number that is known at launch: one of the three bases, times the number
 /// of groups to a power.
@@ -58,12 +64,6 @@ struct Count {
   /// Of rows: how many there are for how many of the launch, or null.
   DenseI64ArrayAttr ratio = {};
 };
-
-/// Adds `ratio`, unless it is that of the launch's own rows.
-static void addRatio(json::Object &object, DenseI64ArrayAttr ratio) {
-  if (ratio && ratio[0] != ratio[1])
-    object["ratio"] = json::Array{ratio[0], ratio[1]};
-}
 
 class PlanBuilder {
 public:

@@ -71,9 +71,12 @@ static ValueType getType(const json &value) {
 /// Takes it for granted that there are no other keys.
 static void requireKeys(const json &object,
                         std::initializer_list<const char *> keys) {
-  for (const auto &item : object.items())
-    require(std::find(keys.begin(), keys.end(), item.key()) != keys.end(),
-            "unknown key '" + item.key() + "'");
+  for (const auto &item : object.items()) {
+    bool isKnown = false;
+    for (const char *key : keys)
+      isKnown |= item.key() == key;
+    require(isKnown, "unknown key '" + item.key() + "'");
+  }
 }
 
 static double getNumber(const json &value) {

@@ -67,7 +67,7 @@ private:
   void writeLeaves(Value workgroup);
   SmallVector<Value> endLeaf(Value tile, Value part, ValueRange sums);
   SmallVector<Value> makeZeros();
-  void storeSums(ArrayRef<Value> sums, Value row, bool isWhole = false);
+  void storeSums(ArrayRef<Value> values, Value row, bool isWhole = false);
   void writeTree(MutableArrayRef<Value> sums);
   SmallVector<Value> addToTree(ValueRange levels, ValueRange nodes, Value bits);
   void writePhase(unsigned phase, Value row, MutableArrayRef<Value> sums,
