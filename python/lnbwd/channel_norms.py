@@ -235,17 +235,15 @@ def _batch_programs(shape: torch.Size, dtype: torch.dtype, weight: torch.dtype |
     parameters = [(name, value) for name, value in parameters if name == "weight"]
     b, given, inputs = begin(("mean", scalar), ("variance", scalar), *parameters, ("dy", x),
                              ("x", x))
-    inverse = rstd(b, given["variance"])
-    xhat = b.add("mul", b.add("sub", given["x"], given["mean"]), inverse)
-    along, total = b.add("mul", given["dy"], xhat), given["dy"]
-    slope = b.add("sub", given["dy"], b.add("add", b.mean(total), b.add(
-        "mul", xhat, b.mean(along))))
-    if "weight" in given:
-        inverse = b.add("mul", inverse, given["weight"])
+    dx, xhat = b.norm_gradient(given["dy"], given["x"], rstd(b, given["variance"]), None,
+                               given["mean"])
+    # The weight is the same along a row: behind its sums, which so are those for the parameters.
+    dx = b.add("mul", dx, given["weight"]) if "weight" in given else dx
+    terms = (weight, b.add("mul", given["dy"], xhat)), (bias, given["dy"])
     backward = b.finish(channels, inputs, [
-        dataclasses.replace(y, value=b.add("mul", slope, inverse)),
+        dataclasses.replace(y, value=dx),
         *(Output("scalar", "f32" if kind is None else ELEMENT_NAMES[kind], b.add("row_sum", value))
-          for kind, value in ((weight, along), (bias, total)))])
+          for kind, value in terms)])
     return tuple(register_row_program(program).text  # type: ignore[return-value]
                  for program in (forward, backward))
 
