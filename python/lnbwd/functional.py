@@ -310,8 +310,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *
             rows, classes, ignore_index=ignore_index, reduction=reduction,
             label_smoothing=label_smoothing)
         return losses.view(target.shape) if reduction == "none" else losses
-    targets = classes[:, None] if rows.shape[-1] > 1 else classes[:, None].float()
-    losses = _cross_entropy(rows, targets, ignore_index, float(label_smoothing))
+    losses = _cross_entropy(rows, classes[:, None], ignore_index, float(label_smoothing))
     if reduction == "none":
         losses = losses.view(target.shape)
     else:

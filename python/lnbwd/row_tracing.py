@@ -41,7 +41,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from .errors import refusal
 from .inductor.convert import Conversion, Unsupported, UnsupportedOperation, check
-from .inductor.domains import DTYPES, FLOATS, Domain, is_permuted, product
+from .inductor.domains import DTYPES, FLOATS, INTEGERS, Domain, is_permuted, product
 from .inductor.nodes import (
     NORM,
     SOFTMAXES,
@@ -116,9 +116,12 @@ class Signature:
     parts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def input(self, name: str) -> Input | None:
-        """What a "part" or "number" is in a program; None of other parameters."""
+        """What a "part", a "number" or a scalar of integers is in a program; None of other
+        parameters."""
         if self.kinds[name] == "number":
             return Input("number", "i64")
+        if self.dtypes[name] in INTEGERS:
+            return Input("scalar", INTEGERS[self.dtypes[name]])
         if name not in self.parts:
             return None
         _, dims = self.parts[name]

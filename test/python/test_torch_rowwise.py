@@ -97,18 +97,19 @@ def test_shapes(device, leading, n):
         assert_close(run(lnbwd.rowwise(function), tensors), function, tensors)
 
 
+@pytest.mark.parametrize("n", [1, 24])
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
-def test_scalars_of_integers(device, dtype):
+def test_scalars_of_integers(device, dtype, n):
     @lnbwd.rowwise
     def times(x: lnbwd.Rows, count: lnbwd.Scalars):
         return x * count.float()
 
-    x = torch.randn(5, 24, device=device, requires_grad=True)
+    x = torch.randn(5, n, device=device, requires_grad=True)
     count = torch.tensor([[0], [-3], [7], [1 << 20], [2]], dtype=dtype, device=device)
     y = times(x, count)
     assert torch.equal(y, x * count)
     y.sum().backward()
-    assert torch.equal(x.grad, count.expand(5, 24).float())
+    assert torch.equal(x.grad, count.expand(5, n).float())
     with pytest.raises(TypeError, match="expected operations on the elements of a row"):
         lnbwd.rowwise(add_to_integers)(x, count)
 
