@@ -77,13 +77,13 @@ void LegalityChecks::checkThreadsPerRow() {
     os << "expected " << field::threadsPerRow
        << " to be a power of two up to the wave size of " << chip.name << ", "
        << chip.waveSize << ", or a multiple of it, got " << threads;
-  // Lanes of a wave take the largest of a block, of one access.
+  // Lanes of a wave take the largest of a block, of one access each. (Both sizes
+  // are powers of two.)
   for (BlockMaxOp blocks : op.getBody().getOps<BlockMaxOp>()) {
     auto size = int64_t(blocks.getSize());
     int64_t width = schedule.getVectorWidth();
     if (os.str().empty() &&
-        (size % width != 0 || size > chip.waveSize * width ||
-         threads * width % size != 0 ||
+        (size > chip.waveSize * width || threads * width % size != 0 ||
          getWorkgroupColumns(op, schedule) % size != 0))
       os << "expected " << field::threadsPerRow << " times "
          << field::vectorWidth << " to be a multiple of a block of " << size

@@ -78,8 +78,6 @@ int64_t lnbwd::chooseVectorWidth(RowwiseOp op) {
       width /= 2;
   };
   divides(op.getRowLength());
-  for (BlockMaxOp blocks : op.getBody().getOps<BlockMaxOp>())
-    divides(int64_t(blocks.getSize()));
   for (OperandRange rows : {op.getRows(), op.getRowOuts()})
     for (unsigned i = 0; i < rows.size(); ++i) {
       unsigned operand = rows.getBeginOperandIndex() + i;

@@ -1,7 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Norms and their gradients that write float8, in one kernel each; docs/float8.md is for users.
+"""Norms and their gradients that write float8 or float4, in one kernel each; docs/float8.md is for
+users.
 
 They are row programs that are written here node by node. They know no autograd: a layer that
 multiplies float8 calls them in the two passes of an autograd.Function.
@@ -35,13 +36,29 @@ FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values()
           if element.use == "float8" and element.fraction]
 """The types of float8."""
 
-_Block = Literal["mx"] | int | None
+_Block = Literal["mx", "nv"] | int | None
 _Parts = tuple[tuple[int, ...], ...]
 _Types = tuple[tuple[str, str, str], ...]
 _Made = tuple[str, RowProgram, tuple[str, ...]]
 
-BLOCKS = (None, "mx", 128)
-"""What a scale may be of: a row, 32 elements, with powers of two, or 128 elements."""
+BLOCKS: dict[_Block, int] = {None: 0, "mx": 32, "nv": 16, 128: 128}
+"""What a scale may be of, and its elements: a row, or 32 with powers of two, 16 of float4 with
+scales in float8, 128."""
+
+
+class _Format(NamedTuple):
+    """What values are rounded to: the largest number, the exponent's bias, bits of the fraction."""
+
+    most: float
+    bias: int
+    fraction: int
+
+
+_FLOAT4 = "f4E2M1FN"
+_NAMES = ELEMENT_NAMES | {torch.float4_e2m1fn_x2: _FLOAT4}
+_FORMATS = {ELEMENT_NAMES[dtype]: _Format(torch.finfo(dtype).max, element.bias, element.fraction)
+            for dtype in FLOAT8 for element in [ELEMENTS[ELEMENT_NAMES[dtype]]]} | {
+                _FLOAT4: _Format(6.0, 1, 1)}
 
 _LEAST = 1e-12
 """What a largest magnitude counts as at least, so that its reciprocal is a number: torchao's."""
@@ -52,7 +69,8 @@ class Quantized(NamedTuple):
 
     Attributes:
         data: of float8: the values times the factor, rounded to nearest even, the largest number
-            where they are beyond it.
+            where they are beyond it. Of float4, ``[..., N / 2]``: a byte has two, the first in its
+            lower half.
         scale: what ``data.float()`` is multiplied by for the values: ``[..., 1]``, or of blocks
             ``[..., N / block]``; None where the factor was given.
         amax: where the factor was given, the largest magnitude of all values, for a later factor.
@@ -115,15 +133,27 @@ class _Program:
 
     def quantize(self, row: int, dtype: str, block: _Block, parts: _Parts = (),
                  scale_parts: _Parts = (), prefix: str = "") -> None:
-        """Rounds a row to float8, times the factor that is given or that its largest magnitude, or
-        that of each block, asks for. With parts, the row and the scales lie as these say."""
-        most = float(torch.finfo(getattr(torch, ELEMENTS[dtype].torch)).max)
-        size, magnitude = 32 if block == "mx" else block, self.add("abs", row)
-        amax = (self.add("row_max", magnitude) if size is None
-                else self.b.add("block_max", magnitude, size))
+        """Rounds a row to float8 or float4, times the factor that is given or that its largest
+        magnitude, or that of each block, asks for. With parts, the row and the scales lie as these
+        say."""
+        most = _FORMATS[dtype].most
+        size, magnitude = BLOCKS[block], self.add("abs", row)
+        amax = self.b.add("block_max", magnitude, size) if size else self.add("row_max", magnitude)
         factor = self.values.get("factor")
         is_given = factor is not None
-        if block == "mx":
+        if block == "nv":
+            wide = self.add("div", amax, most)
+            if factor is not None:
+                wide = self.add("mul", wide, factor)
+                if not parts:
+                    self.outputs[prefix + "amax"] = Output("scalar", "f32",
+                                                           self.add("row_max", magnitude))
+            # Not below the least normal number: the values are divided by it.
+            wide = self.add("max", wide, 2.0 ** (1 - _FORMATS["f8E4M3FN"].bias))
+            scale = self.add("round", wide, "f8E4M3FN")
+            factor = self.add("div", 1.0 if factor is None else factor, scale)
+            written, is_given = Output("row", "f8E4M3FN", scale, size), False
+        elif block == "mx":
             # The largest's power of two is the largest number's after it is divided.
             exponent = math.frexp(most)[1] - 1
             power = self.add("mul", amax, 2.0 ** -exponent)
@@ -131,8 +161,8 @@ class _Program:
             # A sum with 0, or with NaN where the scale is NaN.
             factor = self.add("add", self.add("power_inverse", scale),
                               self.add("sub", scale, scale))
-            written = Output("row", "f8E8M0FNU", scale, 32)
-        elif size is not None:
+            written = Output("row", "f8E8M0FNU", scale, size)
+        elif size:
             factor = self.add("div", most, self.add("max", amax, _LEAST))
             written = Output("row", "f32", self.add("div", 1.0, factor), size)
         elif factor is None:
@@ -143,13 +173,35 @@ class _Program:
         self.outputs[prefix + ("amax" if is_given else "scale")] = _placed(written, scale_parts)
         value = self.add("mul", row, factor)
         if "seed" in self.values:
-            value = self.rounded_by_chance(value, dtype, most)
-        self.outputs[prefix + "data"] = _placed(Output("row", dtype, value), parts)
+            value = self.rounded_by_chance(value, _FORMATS[dtype])
+        data = Output("row", dtype, value)
+        if dtype == _FLOAT4:
+            data = Output("row", "i8", self.packed(value), 2)
+            parts = tuple((max(step, 2), count // 2 if step == 1 else count, place // 2 or 1)
+                          for step, count, place in parts)
+        self.outputs[prefix + "data"] = _placed(data, parts)
 
-    def rounded_by_chance(self, value: int, dtype: str, most: float) -> int:
-        """A neighbour in float8, the upper one as likely as the value is near it."""
-        element = ELEMENTS[dtype]
-        value = self.add("max", self.add("min", value, most), -most)
+    def packed(self, value: int) -> int:
+        """The byte of each two neighbours in float4, the first in the lower half."""
+        # Numbers from 0 on lie 1/2 apart, from 2 on 1, from 4 on 2: rounded to even in these steps,
+        # the nearest one's code is the least of three, since rounding keeps the order.
+        size = self.add("abs", value)
+        code = self.add("roundeven", self.add("mul", size, 2.0))
+        for factor, first in ((1.0, 2.0), (0.5, 4.0)):
+            code = self.add("min", code, self.add("add", self.add(
+                "roundeven", self.add("mul", size, factor)), first))
+        # Of a NaN, which float4 has not, the largest.
+        code = self.add("select", self.add("lt", code, 7.0), code, 7.0)
+        is_negative = self.add("lt", self.add("copysign", 1.0, value), 0.0)
+        code = self.add("select", is_negative, self.add("add", code, 8.0), code)
+        is_second = self.add("eq", self.b.add("place", 1, 2), 1.0)
+        first, second = (self.b.add("block_max", self.add("select", is_second, *pair), 2)
+                         for pair in ((0.0, code), (code, 0.0)))
+        return self.add("add", first, self.add("mul", second, 16.0))
+
+    def rounded_by_chance(self, value: int, element: _Format) -> int:
+        """A neighbour in the format, the upper one as likely as the value is near it."""
+        value = self.add("max", self.add("min", value, element.most), -element.most)
         power = self.add("max", self.b.add("round", self.add("abs", value), "f8E8M0FNU"),
                          2.0 ** (1 - element.bias))
         # In steps of the format: exact, as what follows.
@@ -209,7 +261,7 @@ def _forward(types: _Types, length: int, rows: int, dtype: str, block: _Block, e
     rstd = p.add("rsqrt", p.add("add", p.b.mean(p.add("mul", x, x)), eps))
     p.outputs["rstd"] = Output("scalar", "f32", rstd)
     p.quantize(p.scaled(p.add("mul", x, rstd)), dtype, block,
-               scale_parts=_swizzle(rows, length // 32, 32, length) if is_swizzled else ())
+               scale_parts=_swizzled(rows, block, length) if is_swizzled else ())
     return p.finish(rows, is_known=is_swizzled)
 
 
@@ -219,8 +271,8 @@ def _columns(types: _Types, length: int, rows: int, dtype: str, block: _Block, i
     """Blocks of rows: a row of the program is a column of 64 or of 128 rows, and the next row that
     of the next column, so that lanes read neighbours. No number of rows is left open, since where
     something lies depends on it."""
-    size = 32 if block == "mx" else 128
-    tile = 64 if block == "mx" else 128
+    size = BLOCKS[block]
+    tile = max(size, 64)
     across, step = (tile, length), tile * length
     is_one = rows == tile
     p = _Program(tile, types, {
@@ -240,7 +292,7 @@ def _columns(types: _Types, length: int, rows: int, dtype: str, block: _Block, i
     scale_parts = (_swizzle(length, blocks, size, tile) if is_swizzled else
                    ((step, rows // tile, tile // size), (*across, blocks), (size, tile // size, 1)))
     for prefix, value in values.items():
-        p.quantize(value, dtype, "mx" if block == "mx" else None,
+        p.quantize(value, dtype, None if block == 128 else block,
                    ((step, rows // tile, tile), (*across, rows), (1, tile, 1)), scale_parts, prefix)
     return p.finish(rows * length // tile, is_known=True)
 
@@ -266,9 +318,14 @@ def _swizzle(count: int, blocks: int, size: int, row: int) -> _Parts:
     if row // size > 4:
         parts.append((size * 4, blocks // 4, 512))
     parts += [(row, 32, 16), (row * 32, 4, 4), (row * 128, count // 128, blocks // 4 * 512)]
-    if row // size < 4:
+    if row // size <= 4:
         parts += [(row * count, 4 // inner, inner), (row * count * 4 // inner, blocks // 4, 512)]
     return tuple(parts)
+
+
+def _swizzled(rows: int, block: _Block, length: int) -> _Parts:
+    """The same, of blocks along rows."""
+    return _swizzle(rows, length // BLOCKS[block], BLOCKS[block], length)
 
 
 @functools.lru_cache(1024)
@@ -277,7 +334,7 @@ def _glu(types: _Types, length: int, rows: int, dtype: str, block: _Block, activ
     p = _Program(length, types)
     for prefix, value in p.gated(activation).items():
         p.quantize(value, dtype, block, prefix=prefix,
-                   scale_parts=_swizzle(rows, length // 32, 32, length) if is_swizzled else ())
+                   scale_parts=_swizzled(rows, block, length) if is_swizzled else ())
     return p.finish(rows, is_known=is_swizzled)
 
 
@@ -318,14 +375,16 @@ def _run(make: functools._lru_cache_wrapper[_Made],
         return dict(zip(names, outputs, strict=True))
 
     is_known = make in (_columns, _squares) or (make is not _backward and bool(options[-1]))
-    results = run(make(types, length, rows if is_known else rows_hint(rows), ELEMENT_NAMES[dtype],
+    results = run(make(types, length, rows if is_known else rows_hint(rows), _NAMES[dtype],
                        block, *options))
     shape = first.shape
     if make is _columns:
         is_known, shape, rows = bool(options[0]), torch.Size((length, rows)), length
     for name, output in results.items():
         kind = name.removeprefix("up_")
-        if kind in ("data", "sum"):
+        if kind == "data" and output.dtype != dtype:
+            results[name] = output.view(torch.uint8).view(dtype).view(*shape[:-1], -1)
+        elif kind in ("data", "sum"):
             results[name] = output.view(shape)
         elif kind == "amax":
             results[name] = output.amax()
@@ -338,7 +397,7 @@ def _run(make: functools._lru_cache_wrapper[_Made],
 
 def _check(name: str, x: Tensor, rows: dict[str, Tensor | None], columns: dict[str, Tensor | None],
            scalars: dict[str, Tensor | None], dtype: torch.dtype, factor: Tensor | None,
-           block: _Block, seed: Tensor | None = None) -> None:
+           block: _Block, seed: Tensor | None = None, along_rows: bool = True) -> None:
     """Raises TypeError or ValueError for arguments that do not fit together."""
     check_dense(name, x, KERNEL_TYPES)
     if x.dim() == 0 or x.numel() == 0:
@@ -351,19 +410,22 @@ def _check(name: str, x: Tensor, rows: dict[str, Tensor | None], columns: dict[s
     for other, value in scalars.items():
         check_parameter(other, value, [*x.shape[:-1], 1], name, x, [torch.float32],
                         f" (a number for each row of {name})")
-    if dtype not in FLOAT8:
-        names = ", ".join(str(known) for known in FLOAT8)
+    if dtype not in _NAMES or _NAMES[dtype] not in _FORMATS:
+        names = ", ".join(str(known) for known in (*FLOAT8, torch.float4_e2m1fn_x2))
         raise TypeError(f"dtype: expected {names}, got {dtype}")
     if factor is not None:
         check_parameter("factor", factor, [], name, x, [torch.float32], " (one number)")
     if seed is not None:
         check_parameter("seed", seed, [], name, x, [torch.int64], " (one number)")
-    if block not in BLOCKS or (block is not None and factor is not None):
-        raise ValueError("block: expected None, 'mx' or 128 (or, of quantize, '128x128'), and None "
-                         f"with a factor, got {block!r}"
-                         f"{' with a factor' if factor is not None else ''}")
-    size = 32 if block == "mx" else 128
-    if block is not None and (x.shape[-1] % size or x.shape[-1] == size):
+    is_float4 = dtype == torch.float4_e2m1fn_x2
+    if block not in (("mx", "nv") if is_float4 else (None, "mx", 128)) or (
+            factor is not None and block not in (None, "nv")):
+        wanted = ("'mx' or 'nv', and 'nv' with a factor" if is_float4 else
+                  "None, 'mx' or 128 (or, of quantize, '128x128'), and None with a factor")
+        raise ValueError(f"block: expected {wanted}, got {block!r}"
+                         f"{' with a factor' if factor is not None else ''} for {dtype}")
+    size = BLOCKS[block]
+    if along_rows and size and (x.shape[-1] % size or x.shape[-1] == size):
         raise ValueError(f"{name}: expected rows of two or more whole blocks of {size} elements, "
                          f"got {list(x.shape)}; pad the rows, or leave block out")
 
@@ -371,10 +433,10 @@ def _check(name: str, x: Tensor, rows: dict[str, Tensor | None], columns: dict[s
 def _check_layout(x: Tensor, block: _Block, columns: bool, swizzled: bool) -> None:
     length = x.shape[-1]
     rows = x.numel() // length
-    if swizzled and (block != "mx" or length % 128 or rows % 128):
-        raise ValueError("swizzled: expected block='mx', and rows and elements of them in "
-                         f"multiples of 128, got {rows} rows of {length} with block={block!r}")
-    size = 64 if block == "mx" else 128
+    if swizzled and (block not in ("mx", "nv") or length % (4 * BLOCKS[block]) or rows % 128):
+        raise ValueError("swizzled: expected block='mx' or 'nv', a multiple of 128 rows and of 4 "
+                         f"blocks in each, got {rows} rows of {length} with block={block!r}")
+    size = max(BLOCKS[block], 64)
     if columns and (block is None or rows % size):
         raise ValueError(f"columns: expected a block and a multiple of {size} rows, got {rows} "
                          f"rows with block={block!r}")
@@ -465,14 +527,14 @@ def glu_backward_quantized(grad: Tensor, gate: Tensor, up: Tensor,
 
 
 def quantize_columns(input: Tensor, *, dtype: torch.dtype = torch.float8_e4m3fn,
-                     block: Literal["mx"] | int = "mx", swizzled: bool = False) -> Quantized:
+                     block: Literal["mx", "nv"] | int = "mx", swizzled: bool = False) -> Quantized:
     """Quantises a tensor in blocks of rows, and transposes it: what the product that gives a
     weight's gradient wants of its operands.
 
     Args:
         input: ``[..., N]``, M rows in all, float16, bfloat16 or float32.
-        dtype: a type of float8.
-        block: "mx": of 32 rows, of which M has a multiple of 64; 128: of 128 rows.
+        dtype: a type of float8, or float4.
+        block: "mx": of 32 rows, "nv": of 16, of which M has a multiple of 64; 128: of 128 rows.
         swizzled: as of :func:`rms_norm_quantized`.
 
     Returns:
@@ -482,9 +544,9 @@ def quantize_columns(input: Tensor, *, dtype: torch.dtype = torch.float8_e4m3fn,
     Raises:
         TypeError, ValueError: an argument has a wrong type, shape or device; the message names it.
     """
-    _check("input", input, {}, {}, {}, dtype, None, None)
-    if block not in BLOCKS[1:]:
-        raise ValueError(f"block: expected 'mx' or 128, got {block!r}")
+    _check("input", input, {}, {}, {}, dtype, None, block, along_rows=False)
+    if block is None:
+        raise ValueError("block: expected 'mx', 'nv' or 128, got None")
     _check_layout(input, block, True, swizzled)
     return _run(_columns, {"input": ("row", input)}, dtype, block, swizzled)
 
@@ -506,18 +568,20 @@ def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float =
         weight: the scale ``[N]``; None: 1.
         eps: added to the mean square, 0 or more.
         residual: of input's shape; None: nothing is added, and no sum is written.
-        dtype: a type of float8. Chips have instructions for some (docs/float8.md); the bits are the
-            same on all.
+        dtype: a type of float8, or torch.float4_e2m1fn_x2 with block "mx" or "nv". Chips have
+            instructions for some (docs/float8.md); the bits are the same on all.
         factor: for all rows, a tensor of one float32 (``[]``), as delayed scaling has it; None: one
-            for each row or block.
+            for each row or block. With "nv" what blocks' scales are for: 2688 over the tensor's
+            largest magnitude is best.
         block: 128: a factor for each 128 elements, by the same formula; "mx": for each 32 elements
             a scale that is a power of two (``torch.float8_e8m0fnu``), the largest one of amax over
-            that of most, as the OCP's MX formats have it (mxfp8).
+            that of most, as the OCP's MX formats have it (mxfp8, mxfp4); "nv": of float4, for each
+            16 elements a scale of ``torch.float8_e4m3fn``, amax / 6 times the factor (nvfp4).
         columns: whether the values are also quantised in blocks of rows, with a block alone, by a
             second kernel: as of :func:`quantize_columns`.
-        swizzled: whether scales of "mx" are in the order of cuBLASLt and CUTLASS, tiles of 128x4;
-            then ``scale`` has one dimension. There are whole tiles, and a kernel for each number of
-            rows.
+        swizzled: whether scales of "mx" or "nv" are in the order of cuBLASLt and CUTLASS, tiles of
+            128x4; then ``scale`` has one dimension. There are whole tiles, and a kernel for each
+            number of rows.
         seed: an int64 (``[]``): values are rounded to either neighbour by chance, so that the mean
             is right, with the numbers that Philox draws of the seed and of each element's number.
             None: to the nearest.

@@ -83,11 +83,14 @@ class Operand:
         dtype: the type of its elements: float16, bfloat16 or float32; for a row block also float8
             or bool, a mask; for what has no columns also int32 or int64, which are read.
         row_length: N; 1 where there are no columns.
+        is_strided: whether it is a row block that does not lie in its order, which is a column to
+            a launch.
     """
 
     kind: str
     dtype: torch.dtype
     row_length: int
+    is_strided: bool = False
 
     @property
     def dims(self) -> Kind:
@@ -102,9 +105,8 @@ class Operand:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"kind: expected {', '.join(KINDS)}, got {self.kind!r}")
-        # A row block that does not lie in its order is a column to a launch.
-        allowed = [dtype for name, dtype in native.TYPES.items() if ELEMENTS[name].is_of(self.dims)
-                   or (self.kind == "column" and ELEMENTS[name].use == "float8")]
+        dims = KINDS["row_block"] if self.is_strided else self.dims
+        allowed = [dtype for name, dtype in native.TYPES.items() if ELEMENTS[name].is_of(dims)]
         if self.dtype not in allowed:
             names = ", ".join(str(dtype).removeprefix("torch.") for dtype in allowed)
             remedy = ": masks are row blocks" if self.dtype == torch.bool else ""
@@ -206,7 +208,7 @@ def register_row_program(program: RowProgram) -> RegionProgram:
 def operand(value: Input | Output, length: int) -> Operand:
     """The tensor of an input or output of a row program over rows of ``length`` elements."""
     kind = "column" if value.is_strided else KIND_NAMES[value.kind]
-    return Operand(kind, native.TYPES[value.dtype], value.row_length(length))
+    return Operand(kind, native.TYPES[value.dtype], value.row_length(length), value.is_strided)
 
 
 def set_resolver(resolver: _Resolver | None) -> None:

@@ -122,6 +122,8 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
             value = value.expand(rows, program.length)[:, ::output.block].contiguous()
         else:
             value = value.expand(rows, 1).reshape(-1)
+        if output.dtype == "i8" and value.dtype != torch.bool:
+            value = value.to(torch.uint8).view(torch.bool)
         outputs.append(_narrow(value, types[output.dtype]) if rounds else value)
     return outputs
 

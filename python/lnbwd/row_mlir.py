@@ -33,7 +33,8 @@ UNARY = {"neg": "arith.negf", "abs": "math.absf", "exp": "math.exp", "exp2": "ma
 """Operations on one value, and the operation of MLIR that each is."""
 
 BINARY = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf",
-          "max": "arith.maximumf", "min": "arith.minimumf", "pow": "math.powf"}
+          "max": "arith.maximumf", "min": "arith.minimumf", "pow": "math.powf",
+          "copysign": "math.copysign"}
 """Operations on two values; ``max`` and ``min`` of a NaN are NaN, and the second value of ``pow``
 is a constant."""
 
@@ -114,7 +115,7 @@ class _Writer:
 
     def __init__(self, program: RowProgram, is_exact: bool) -> None:
         self.program = program
-        self.rows = program.is_row()
+        self.rows, self.elements = program.is_row(), program.is_row(of_blocks=False)
         self.row_dims, self.column_dims = program.row_dims(), program.column_dims()
         self.dims = [*self.row_dims, *self.column_dims]
         self.lines: list[str] = []
@@ -164,13 +165,14 @@ class _Writer:
         return self.names[index]
 
     def rounded(self, index: int, dtype: str, is_row: bool) -> str:
-        """A node's value in a narrower type, a condition's as bytes."""
+        """A node's value in a narrower type, conditions and whole numbers as bytes."""
         node = self.program.nodes[index]
         if node[0] == "round" and node[2] == dtype:
             index = node[1]
         key = (index, dtype)
         if key not in self.narrow:
-            operation, wide = ("extui", "i1") if dtype == "i8" else ("truncf", "f32")
+            operation, wide = (("truncf", "f32") if dtype != "i8" else
+                               ("extui", "i1") if self.conditions[index] else ("fptoui", "f32"))
             self.narrow[key] = self.emit(
                 f"arith.{operation} {self.value(index, is_row)} : {self.type(wide, is_row)} to "
                 + self.type(dtype, is_row))
@@ -296,7 +298,7 @@ class _Writer:
             return self.emit(f"{UNARY[name]} {values[0]}{flags} : {type_}")
         if name in BINARY:
             flags = (" fastmath<contract>" if name in _CONTRACTED
-                     else " fastmath<arcp>" if name == "div" and is_row else "")
+                     else " fastmath<arcp>" if name == "div" and self.elements[index] else "")
             return self.emit(f"{BINARY[name]} {values[0]}, {values[1]}{flags} : {type_}")
         if name in COMPARISONS:
             return self.emit(f"arith.cmpf {COMPARISONS[name]}, {values[0]}, {values[1]} : {type_}")

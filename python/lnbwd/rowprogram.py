@@ -103,10 +103,11 @@ class Input:
 class Output:
     """A tensor that is written: ``kind`` is "row" [M, N], "scalar" [M], "column_sum" [N], the
     sum of ``value``, a row, over all rows, or "group_sum" [B, N], the sums over the rows of each of
-    B groups; ``dtype`` its type, as that of an input; ``value`` the index of a node, a condition if
-    the output is a mask. A "row" may have one number for each ``block`` elements, the first of
-    these, [M, N / block]. With ``parts``, which are those of an input, a "row" or "scalar" lies in
-    another order, all of its elements or of each block of these the first."""
+    B groups; ``dtype`` its type, as that of an input; ``value`` the index of a node: of "i8" a
+    condition, or whole numbers from 0 to 255. A "row" may have one number for each ``block``
+    elements, the first of these, [M, N / block]. With ``parts``, which are those of an input, a
+    "row" or "scalar" lies in another order, all of its elements or of each block of these the
+    first."""
 
     kind: str
     dtype: str
@@ -321,9 +322,9 @@ class RowProgram:
         digits = hashlib.sha256(self.text().encode()).hexdigest()[:8]
         return f"rows{self.length}_{kind}_{digits}"
 
-    def is_row(self) -> list[bool]:
+    def is_row(self, of_blocks: bool = True) -> list[bool]:
         """For each node, whether it is a row (or a column, which has as many elements), not one
-        number."""
+        number; without ``of_blocks``, nor one for each block of a row."""
         result: list[bool] = []
         for node in self.nodes:
             if node[0] == "input":
@@ -332,7 +333,8 @@ class RowProgram:
                 result.append(True)
             elif node[0] == "place":
                 result.append(node[1] < self.length)
-            elif node[0] == "constant" or node[0] in SUMS:
+            elif node[0] == "constant" or node[0] in SUMS or (
+                    node[0] == "block_max" and not of_blocks):
                 result.append(False)
             else:
                 result.append(any(result[operand] for operand in operands_of(node)))

@@ -193,6 +193,20 @@ void lnbwd::emitStore(IndexBuilder &b, Value value, Value memory,
   int64_t part = isRepeated ? getPiece(map)
                  : vector   ? getAlignedColumns(map, width)
                             : 1;
+  // The numbers of an access's blocks are one access, if they lie side by side.
+  if (isRepeated && part < width) {
+    AffineExpr column = b.getAffineDimExpr(map.getNumDims() - 1);
+    AffineMap ofBlocks = simplifyAffineMap(map.replace(
+        column, column * part, map.getNumDims(), /*numResultSyms=*/0));
+    int64_t blocks = width / part;
+    if (getAlignedColumns(ofBlocks, blocks) == blocks) {
+      Value first = vector::ShuffleOp::create(
+          b, value, value,
+          llvm::map_to_vector(llvm::seq(blocks),
+                              [&](int64_t i) { return i * part; }));
+      return storeAt(first, view.getMemory(), emitPlace(b, view, indices));
+    }
+  }
   auto store = [&] {
     SmallVector<Value> at(indices);
     for (int64_t i = 0; i < width; i += part) {

@@ -136,13 +136,25 @@ static bool isElementwise(Operation *op) {
 
 /// The largest elements of the blocks that an access of neighbouring lanes has:
 /// of a lane's own, and then of so many lanes. The schedule sees to it that an
-/// access of a lane is within a block, and one of the group whole blocks.
+/// access of a lane has whole blocks or is within one, and one of the group has
+/// whole blocks.
 static Value takeBlockMax(OpBuilder &b, BlockMaxOp op, Value access) {
   Location loc = op.getLoc();
   auto type = cast<VectorType>(access.getType());
-  Value largest = vector::ReductionOp::create(
-      b, loc, vector::CombiningKind::MAXIMUMF, access);
-  auto lanes = uint32_t(int64_t(op.getSize()) / type.getNumElements());
+  int64_t width = type.getNumElements(), size = int64_t(op.getSize());
+  auto reduce = [&](Value own) -> Value {
+    return vector::ReductionOp::create(b, loc, vector::CombiningKind::MAXIMUMF,
+                                       own);
+  };
+  if (size < width) {
+    SmallVector<Value> elements;
+    for (int64_t first = 0; first < width; first += size)
+      elements.append(size, reduce(vector::ExtractStridedSliceOp::create(
+                                b, loc, access, first, size, /*strides=*/1)));
+    return vector::FromElementsOp::create(b, loc, type, elements);
+  }
+  Value largest = reduce(access);
+  auto lanes = uint32_t(size / width);
   if (lanes > 1)
     largest = gpu::SubgroupReduceOp::create(b, loc, largest,
                                             gpu::AllReduceOperation::MAXIMUMF,
