@@ -77,8 +77,8 @@ void LegalityChecks::checkThreadsPerRow() {
     os << "expected " << field::threadsPerRow
        << " to be a power of two up to the wave size of " << chip.name << ", "
        << chip.waveSize << ", or a multiple of it, got " << threads;
-  // Lanes of a wave take the largest of a block, of one access each. (Both sizes
-  // are powers of two.)
+  // Lanes of a wave take the largest of a block, of one access each. (Both
+  // sizes are powers of two.)
   for (BlockMaxOp blocks : op.getBody().getOps<BlockMaxOp>()) {
     auto size = int64_t(blocks.getSize());
     int64_t width = schedule.getVectorWidth();

@@ -150,7 +150,7 @@ class _Program:
                                                            self.add("row_max", magnitude))
             # Not below the least normal number: the values are divided by it.
             wide = self.add("max", wide, 2.0 ** (1 - _FORMATS["f8E4M3FN"].bias))
-            scale = self.add("round", wide, "f8E4M3FN")
+            scale = self.b.add("round", wide, "f8E4M3FN")
             factor = self.add("div", 1.0 if factor is None else factor, scale)
             written, is_given = Output("row", "f8E4M3FN", scale, size), False
         elif block == "mx":

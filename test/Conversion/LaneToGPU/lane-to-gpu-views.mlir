@@ -87,6 +87,28 @@ gpu.module @kernels {
 
 !layout = !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 4>
 !memory = memref<?x128xf32, #gpu.address_space<global>>
+!pairs = memref<?x64xf32, #gpu.address_space<global>>
+!view = memref<?x128xf32, affine_map<(d0, d1) -> (d0, d1 floordiv 2)>, #gpu.address_space<global>>
+gpu.module @kernels {
+  // The numbers of the blocks of an access lie side by side.
+  // CHECK-LABEL: gpu.func @numbers_of_pairs
+  // CHECK:         %[[FIRSTS:.*]] = vector.shuffle %{{.*}}, %{{.*}} [0, 2] : vector<4xf32>, vector<4xf32>
+  // CHECK:         %[[PAIR:.*]] = arith.divui %{{.*}}, %c2
+  // CHECK:         vector.store %[[FIRSTS]], %{{.*}}[%{{.*}}, %[[PAIR]]] {{.*}} vector<2xf32>
+  // CHECK-NOT:     memref.store
+  gpu.func @numbers_of_pairs(%x: !memory, %y: !pairs, %row: index) kernel {
+    %layout = lane.layout : !layout
+    %view = lane.view %y : !pairs to !view
+    %f = lane.load %x[%row] at %layout : !layout, !memory -> vector<1x4xf32>
+    lane.store %f, %view[%row] at %layout : !layout, vector<1x4xf32>, !view
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 4>
+!memory = memref<?x128xf32, #gpu.address_space<global>>
 !elements = memref<65536xf32, #gpu.address_space<global>>
 !view = memref<?x128xf32, affine_map<(d0, d1) -> (d0 * 130 + d1)>, #gpu.address_space<global>>
 gpu.module @kernels {

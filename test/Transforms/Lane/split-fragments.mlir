@@ -218,6 +218,29 @@ gpu.module @m {
 
 // -----
 
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 1, width = 4>
+
+// Blocks within an access are a lane's own.
+// CHECK-LABEL: gpu.func @pairs
+// CHECK:         %[[X:.*]] = lane.load %{{.*}} access 0
+// CHECK:         %[[LOW:.*]] = vector.extract_strided_slice %[[X]] {offsets = [0], sizes = [2], strides = [1]}
+// CHECK:         %[[FIRST:.*]] = vector.reduction <maximumf>, %[[LOW]] : vector<2xf32> into f32
+// CHECK:         %[[HIGH:.*]] = vector.extract_strided_slice %[[X]] {offsets = [2], sizes = [2], strides = [1]}
+// CHECK:         %[[SECOND:.*]] = vector.reduction <maximumf>, %[[HIGH]] : vector<2xf32> into f32
+// CHECK:         vector.from_elements %[[FIRST]], %[[FIRST]], %[[SECOND]], %[[SECOND]]
+// CHECK-NOT:     gpu.subgroup_reduce
+gpu.module @m {
+  gpu.func @pairs(%a: memref<?x256xf32>, %row: index) {
+    %layout = lane.layout : !layout
+    %x = lane.load %a[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
+    %m = lnbwd.block_max 2 %x : vector<1x4xf32>
+    lane.store %m, %a[%row] at %layout : !layout, vector<1x4xf32>, memref<?x256xf32>
+    gpu.return
+  }
+}
+
+// -----
+
 !layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
 
 // Rows of tables as those of row blocks.
