@@ -15,6 +15,7 @@
 #include "lnbwd/Analysis/ProductFusion.h"
 
 #include "lnbwd/Analysis/ProductTiling.h"
+#include "lnbwd/Analysis/RowPhases.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -57,18 +58,13 @@ static int64_t countSavedPasses(size_t numNumbers) {
 }
 
 SmallVector<Value> lnbwd::getRowNumbers(RowwiseOp program) {
-  llvm::DenseSet<Value> behindSum;
-  for (Operation &op : program.getBody().front())
-    if (getSummedRow(&op) || llvm::any_of(op.getOperands(), [&](Value operand) {
-          return behindSum.contains(operand);
-        }))
-      behindSum.insert(op.result_begin(), op.result_end());
+  RowPhases phases(program);
   SmallVector<Value> numbers;
   llvm::DenseSet<Value> visited;
   SmallVector<Value> pending{program.getYielded(0)};
   while (!pending.empty()) {
     Value value = pending.pop_back_val();
-    if (!behindSum.contains(value) || !visited.insert(value).second)
+    if (phases.getPhase(value) == 0 || !visited.insert(value).second)
       continue;
     if (value.getType().isF32())
       numbers.push_back(value);

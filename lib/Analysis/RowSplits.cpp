@@ -6,17 +6,24 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A workgroup has one split of one row, and all of it is in flight at once:
-// nothing is left to choose but how many lanes share it.
+// The schedules of rows in splits follow from rules, not fitted: of the kernel
+// that sums splits, a workgroup has one split of one row in flight at once, and
+// the kernel after it has to fill the chip evenly with tiles of the columns.
+// The sweeps that the learned model is trained on have too few of them.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Analysis/RowSplits.h"
 
-#include "lnbwd/Analysis/ScheduleFields.h"
-#include "lnbwd/Analysis/ScheduleLimits.h"
+#include "lnbwd/Analysis/CanonicalOrder.h"
+#include "lnbwd/Analysis/ScheduleFeatures.h"
+#include "lnbwd/Analysis/ScheduleLegality.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace lnbwd;
@@ -33,22 +40,6 @@ struct SplitShape {
 /// block keep enough in flight, and few waves have little to exchange.
 static constexpr SplitShape splitShapes[] = {
     {4, 128, 512}, {2, 128, 512}, {1, 1, 512}};
-
-SmallVector<Operation *> lnbwd::getFirstRowSums(RowwiseOp op) {
-  SmallVector<Operation *> sums;
-  DenseSet<Value> behindSum;
-  for (Operation &bodyOp : op.getBody().front()) {
-    bool depends = llvm::any_of(bodyOp.getOperands(), [&](Value operand) {
-      return behindSum.contains(operand);
-    });
-    bool isSum = bool(getSummedRow(&bodyOp));
-    if (isSum && !depends)
-      sums.push_back(&bodyOp);
-    if (isSum || depends)
-      behindSum.insert(bodyOp.result_begin(), bodyOp.result_end());
-  }
-  return sums;
-}
 
 ScheduleAttr lnbwd::getSplitSchedule(RowwiseOp op, int64_t splits,
                                      const ChipInfo &chip) {
@@ -74,4 +65,145 @@ ScheduleAttr lnbwd::getSplitSchedule(RowwiseOp op, int64_t splits,
     return fields.get(op.getContext());
   }
   return {};
+}
+
+/// Columns of a split, at least, as long as there are no more splits of a row
+/// than so many, which each tile adds up.
+static constexpr int64_t splitColumns = 2048;
+static constexpr int64_t mostUsualSplits = 8;
+/// Narrower tiles, as halvings of a wave's, and how much more evenly each of
+/// them has to fill the chip.
+static constexpr int64_t narrowerTiles = 2;
+static constexpr double narrowShare = 0.1;
+/// Work-items of all tiles of a compute unit, which are resident at once, and
+/// tiles of rows that each of them loads at once: more where there are too many
+/// rows for one iteration.
+static constexpr int64_t tileThreads = 512;
+static constexpr int64_t fewTileRows = 2, mostTileRows = 4;
+/// Where splits were measured to be faster on an H200: columns of a row, at
+/// least, and bytes of all row blocks that are read, at most; and rows for each
+/// compute unit, at most, which are more where rows are long, since there are
+/// more tiles then: one, and another one for each so many columns, up to two.
+static constexpr int64_t leastSplitColumns = 4096;
+static constexpr double mostSplitBytes = 24.0 * 1024 * 1024;
+static constexpr double columnsOfMoreRows = 8192, mostRowsOfComputeUnit = 2;
+/// In the canonical order few rows have few leaves, which workgroups that share
+/// rows take one row after another: so many times as many rows.
+static constexpr double moreRowsInOrder = 3;
+
+/// The share of the chip that works while so many workgroups of equal length
+/// run, all at once.
+static double getFilledShare(int64_t workgroups, const ChipInfo &chip) {
+  double each = double(workgroups) / double(chip.computeUnits);
+  return each / std::ceil(each);
+}
+
+/// As many splits as have enough columns, or fewer, down to none, where a
+/// workgroup cannot hold those.
+static int64_t chooseSplits(RowwiseOp op, const ChipInfo &chip) {
+  int64_t splits =
+      std::clamp<int64_t>(op.getRowLength() / splitColumns, 1, mostUsualSplits);
+  while (splits && !getSplitSchedule(op, splits, chip))
+    --splits;
+  return splits;
+}
+
+/// Lanes of a row in a tile: those of a wave, or fewer.
+static int64_t chooseTileLanes(int64_t length, int64_t width,
+                               const ChipInfo &chip) {
+  int64_t best = chip.waveSize;
+  double bestShare = 0;
+  for (int64_t halvings = 0; halvings <= narrowerTiles; ++halvings) {
+    int64_t lanes = chip.waveSize >> halvings;
+    double share =
+        getFilledShare(llvm::divideCeil(length, lanes * width), chip) -
+        narrowShare * double(halvings);
+    if (halvings == 0 || share > bestShare) {
+      best = lanes;
+      bestShare = share;
+    }
+  }
+  return best;
+}
+
+/// Whether the second kernel, which is left when the splits are summed, has
+/// spilled.
+static bool isRestRejected(RowwiseOp op, ScheduleFields fields) {
+  fields.rowSplits = 0;
+  return isRejected(op, fields.get(op.getContext()));
+}
+
+ScheduleAttr lnbwd::chooseSplitSchedule(RowwiseOp op, int64_t splits,
+                                        const ChipInfo &chip, int64_t rows) {
+  rows = int64_t(ProgramFacts::of(op, rows).rows);
+  ScheduleFields fields;
+  fields.rowSplits = splits ? splits : chooseSplits(op, chip);
+  if (!fields.rowSplits)
+    return {};
+  fields.vectorWidth = chooseVectorWidth(op);
+  fields.threadsPerRow =
+      chooseTileLanes(op.getRowLength(), fields.vectorWidth, chip);
+  fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
+  int64_t tilesOfComputeUnit =
+      llvm::divideCeil(llvm::divideCeil(op.getRowLength(), fields.columnTile),
+                       chip.computeUnits);
+  auto mostGroups = int64_t(llvm::bit_floor(uint64_t(std::max<int64_t>(
+      1, tileThreads / (tilesOfComputeUnit * fields.threadsPerRow)))));
+  fields.unroll = rows > mostGroups * fewTileRows ? mostTileRows
+                  : rows >= fewTileRows           ? fewTileRows
+                                                  : 1;
+  fields.rowGroups = std::min(
+      mostGroups,
+      int64_t(llvm::bit_ceil(uint64_t(llvm::divideCeil(rows, fields.unroll)))));
+  bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
+  if (hasLeaves)
+    fields.rowGroups =
+        std::min(fields.rowGroups, getLeafChains(op.getRowLength()));
+  fields.workgroupsPerComputeUnit = 1;
+  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+  // All rows of its columns are one workgroup's, whose sums are whole.
+  bool hasSums = !op.getAllSums().empty();
+  while (true) {
+    fields.rowsPerWorkgroup =
+        hasLeaves ? getLeastLeafRows(op.getRowLength(), fields.rowGroups)
+        : hasSums ? 0
+                  : fields.unroll * fields.rowGroups;
+    if (fields.unroll == 1 || !isRestRejected(op, fields))
+      return fields.get(op.getContext());
+    fields.unroll /= 2;
+  }
+}
+
+/// Whether `op` is of the kind that was measured: row sums of one phase, whose
+/// second reading is the whole cost of splits, and column sums, whose partial
+/// sums and finalising kernel are the gain.
+static bool isMeasuredKind(RowwiseOp op, const ProgramFacts &program) {
+  return program.phases == 1 && !op.getColumnSums().empty() &&
+         !op.getRowOuts().empty() && !op.hasGroups() && !hasOwnRows(op);
+}
+
+/// Rows up to which splits are taken.
+static double getMostSplitRows(const ProgramFacts &program,
+                               const ChipInfo &chip) {
+  return double(chip.computeUnits) *
+         std::min(mostRowsOfComputeUnit,
+                  1 + program.length / columnsOfMoreRows);
+}
+
+ScheduleAttr lnbwd::chooseSplitsWhereFaster(RowwiseOp op, const ChipInfo &chip,
+                                            bool allowRejected, int64_t rows) {
+  ProgramFacts program = ProgramFacts::of(op, rows);
+  // Where it was measured.
+  if (!chip.workgroups.hasBulkCopy || !isMeasuredKind(op, program) ||
+      op.getRowLength() < leastSplitColumns ||
+      program.rows > getMostSplitRows(program, chip) *
+                         (isCanonical(op) ? moreRowsInOrder : 1) ||
+      program.rows * program.length * program.bytesRead > mostSplitBytes)
+    return {};
+  ScheduleAttr schedule = chooseSplitSchedule(op, /*splits=*/0, chip, rows);
+  if (!schedule || !getObstacle(op, schedule, chip).empty())
+    return {};
+  return isRestRejected(op, ScheduleFields(schedule)) && !allowRejected
+             ? ScheduleAttr()
+             : schedule;
 }

@@ -13,6 +13,7 @@
 
 #include "lnbwd/Analysis/ScheduleFeatures.h"
 
+#include "lnbwd/Analysis/RowPhases.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -55,10 +56,8 @@ static bool isOperation(Operation *op) {
               arith::BitcastOp>(op);
 }
 
-/// Whether a row needs `column` before it waits for its first sum. `behind` has
-/// how many sums each value waits for.
-static bool isNeededAtFirst(BlockArgument column,
-                            const DenseMap<Value, int64_t> &behind) {
+/// Whether a row needs `column` before it waits for its first sum.
+static bool isNeededAtFirst(BlockArgument column, const RowPhases &phases) {
   SetVector<Value> needing;
   needing.insert(column);
   for (size_t i = 0; i < needing.size(); ++i)
@@ -66,7 +65,7 @@ static bool isNeededAtFirst(BlockArgument column,
       if (user->hasTrait<OpTrait::IsTerminator>() || getSummedRow(user))
         return true;
       for (Value result : user->getResults())
-        if (behind.lookup(result) == 0)
+        if (phases.getPhase(result) == 0)
           needing.insert(result);
     }
   return false;
@@ -91,19 +90,10 @@ ProgramFacts ProgramFacts::of(RowwiseOp op, int64_t rows) {
   facts.groups = 1;
   if (op.hasGroups())
     facts.groups = double(op.getStaticGroupCount().value_or(usualGroups));
-  // How many row sums a value waits for, one after the other.
-  DenseMap<Value, int64_t> behind;
+  RowPhases phases(op);
+  facts.phases = double(phases.getCount() - 1);
   for (Operation &bodyOp : op.getBody().front()) {
-    int64_t depth = 0;
-    for (Value operand : bodyOp.getOperands())
-      depth = std::max(depth, behind.lookup(operand));
-    if (getSummedRow(&bodyOp)) {
-      ++facts.rowSums;
-      ++depth;
-      facts.phases = std::max(facts.phases, double(depth));
-    }
-    for (Value result : bodyOp.getResults())
-      behind[result] = depth;
+    facts.rowSums += double(bool(getSummedRow(&bodyOp)));
     if (bodyOp.getNumResults() != 1 ||
         !isa<VectorType>(bodyOp.getResult(0).getType()))
       continue;
@@ -116,7 +106,7 @@ ProgramFacts ProgramFacts::of(RowwiseOp op, int64_t rows) {
   }
   for (BlockArgument column : op.getBody().front().getArguments().slice(
            op.getRows().size(), op.getAllColumns().size()))
-    if (!isNeededAtFirst(column, behind))
+    if (!isNeededAtFirst(column, phases))
       facts.lateColumnBytes +=
           double(cast<VectorType>(column.getType()).getElementTypeBitWidth()) /
           8;
@@ -126,13 +116,6 @@ ProgramFacts ProgramFacts::of(RowwiseOp op, int64_t rows) {
 double ProgramFacts::getRooflineMicroseconds(const ChipInfo &chip) const {
   return rows * length * std::max(bytesRead + bytesWritten, 1.0) /
          (double(chip.limits.gigabytesPerSecond) * 1e3);
-}
-
-/// Rows that a workgroup's loop has in flight beside those that it works on.
-static double getTilesInFlight(const ScheduleFields &schedule) {
-  if (schedule.stages)
-    return double(schedule.stages);
-  return schedule.prefetch ? 1.0 + double(schedule.unroll) : 1.0;
 }
 
 static float log2Of(double value) {
@@ -171,8 +154,9 @@ ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
        (split > 1 && std::fmod(program.length * elementBytes, 16) != 0));
 
   // What of it a compute unit has room for.
-  double inFlight = getTilesInFlight(schedule);
-  double packed = schedule.stages ? 1 : inFlight;
+  double packed =
+      schedule.prefetch && !schedule.stages ? 1 + double(schedule.unroll) : 1;
+  double inFlight = schedule.stages ? double(schedule.stages) : packed;
   double registers =
       addressRegisters +
       elements *

@@ -62,13 +62,18 @@ ScheduleFields::getChecked(function_ref<InFlightDiagnostic()> emitError,
   });
 }
 
+/// The fields that `overrides` names, and to what it sets each.
+static auto splitOverrides(StringRef overrides) {
+  SmallVector<StringRef> texts;
+  overrides.split(texts, ',', -1, /*KeepEmpty=*/false);
+  return llvm::map_to_vector(
+      texts, [](StringRef text) { return text.trim().split('='); });
+}
+
 std::optional<int64_t> lnbwd::findOverride(StringRef overrides,
                                            StringRef field) {
   std::optional<int64_t> found;
-  SmallVector<StringRef> assignments;
-  overrides.split(assignments, ',', -1, /*KeepEmpty=*/false);
-  for (StringRef assignment : assignments) {
-    auto [name, text] = assignment.trim().split('=');
+  for (auto [name, text] : splitOverrides(overrides)) {
     int64_t value = 0;
     if (name == field && !text.getAsInteger(10, value))
       found = value;
@@ -82,10 +87,7 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
   ScheduleFields fields(schedule);
   SmallVector<int64_t *> values = fields.getValues();
   SmallPtrSet<const int64_t *, 4> set;
-  SmallVector<StringRef> assignments;
-  overrides.split(assignments, ',', -1, /*KeepEmpty=*/false);
-  for (StringRef assignment : assignments) {
-    auto [name, text] = assignment.trim().split('=');
+  for (auto [name, text] : splitOverrides(overrides)) {
     const auto *info =
         llvm::find_if(kScheduleFields, [&, name = name](const auto &known) {
           return known.name == name;

@@ -43,6 +43,7 @@ public:
 #define LNBWD_SCHEDULE_CHECK(Name) void check##Name();
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
 #undef LNBWD_SCHEDULE_CHECK
+  void checkResources();
 
 private:
   /// Calls `visit` with each row block's number among the operands, its type
@@ -365,6 +366,31 @@ static std::string getOrderObstacle(RowwiseOp op, ScheduleAttr schedule,
   return text;
 }
 
+void LegalityChecks::checkResources() {
+  ScheduleResources resources = getResources(op, schedule, chip);
+  int64_t registers = getRegisterLimit(schedule, chip);
+  int64_t needed = resources.leastRegistersPerLane;
+  if (needed > registers)
+    os << "row length " << length
+       << " is too large for this schedule: it needs at least " << needed
+       << " registers a lane, and " << chip.name << " has " << registers
+       << " for workgroups of " << resources.threads << " threads; raise "
+       << field::threadsPerRow << ", or split the program into two passes";
+  else if (resources.stagingBytes &&
+           resources.sharedMemoryBytes + resources.stagingBytes >
+               chip.dynamicSharedMemoryBytes)
+    os << "this schedule needs "
+       << resources.sharedMemoryBytes + resources.stagingBytes
+       << " bytes of shared memory, and " << chip.name << " has "
+       << chip.dynamicSharedMemoryBytes << " for a workgroup; lower "
+       << field::stages << " or " << field::rowGroups;
+  else if (resources.sharedMemoryBytes > chip.sharedMemoryBytes)
+    os << "this schedule needs " << resources.sharedMemoryBytes
+       << " bytes of shared memory, and " << chip.name << " has "
+       << chip.sharedMemoryBytes << " for a workgroup; lower "
+       << field::rowGroups;
+}
+
 std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
                                const ChipInfo &chip) {
   std::string text;
@@ -377,9 +403,9 @@ std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
 #undef LNBWD_SCHEDULE_CHECK
   text = getOrderObstacle(op, schedule, chip);
-  if (!text.empty())
-    return text;
-  return getResourceObstacle(op, schedule, chip);
+  if (text.empty())
+    checks.checkResources();
+  return text;
 }
 
 LogicalResult

@@ -17,7 +17,6 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace lnbwd;
@@ -181,10 +180,6 @@ bool lnbwd::needsShift(RowwiseOp op, ScheduleAttr schedule) {
   return schedule.getStages() && getStageLayout(op, schedule).needsShift();
 }
 
-int64_t lnbwd::getStageBytes(RowwiseOp op, ScheduleAttr schedule) {
-  return getStageLayout(op, schedule).getStageBytes();
-}
-
 ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
                                       const ChipInfo &chip) {
   ScheduleResources resources;
@@ -243,7 +238,8 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
                         : 0;
   resources.sharedMemoryBytes =
       exchange + combine + columns + barrierBytes * schedule.getStages();
-  resources.stagingBytes = schedule.getStages() * getStageBytes(op, schedule);
+  resources.stagingBytes =
+      schedule.getStages() * getStageLayout(op, schedule).getStageBytes();
   return resources;
 }
 
@@ -266,8 +262,8 @@ int64_t lnbwd::getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
   return fits ? std::max(crowded, resources.stagingBytes)
               : resources.stagingBytes;
 }
-/// Registers that each lane of `schedule` can have.
-static int64_t getRegisterLimit(ScheduleAttr schedule, const ChipInfo &chip,
+
+int64_t lnbwd::getRegisterLimit(ScheduleAttr schedule, const ChipInfo &chip,
                                 int64_t workgroups) {
   return std::min(chip.maxRegistersPerLane,
                   chip.limits.computeUnitsTogether *
@@ -313,33 +309,4 @@ LogicalResult lnbwd::checkNoContractions(RowwiseOp op) {
          << (hasMatrix ? "matrix '" : "outer sum '")
          << op.getOperandName(operands.getBeginOperandIndex())
          << "'; run lnbwd-split-contractions before";
-}
-
-std::string lnbwd::getResourceObstacle(RowwiseOp op, ScheduleAttr schedule,
-                                       const ChipInfo &chip) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  ScheduleResources resources = getResources(op, schedule, chip);
-  int64_t registers = getRegisterLimit(schedule, chip, /*workgroups=*/1);
-  int64_t needed = resources.leastRegistersPerLane;
-  if (needed > registers)
-    os << "row length " << op.getRowLength()
-       << " is too large for this schedule: it needs at least " << needed
-       << " registers a lane, and " << chip.name << " has " << registers
-       << " for workgroups of " << resources.threads << " threads; raise "
-       << field::threadsPerRow << ", or split the program into two passes";
-  else if (resources.stagingBytes &&
-           resources.sharedMemoryBytes + resources.stagingBytes >
-               chip.dynamicSharedMemoryBytes)
-    os << "this schedule needs "
-       << resources.sharedMemoryBytes + resources.stagingBytes
-       << " bytes of shared memory, and " << chip.name << " has "
-       << chip.dynamicSharedMemoryBytes << " for a workgroup; lower "
-       << field::stages << " or " << field::rowGroups;
-  else if (resources.sharedMemoryBytes > chip.sharedMemoryBytes)
-    os << "this schedule needs " << resources.sharedMemoryBytes
-       << " bytes of shared memory, and " << chip.name << " has "
-       << chip.sharedMemoryBytes << " for a workgroup; lower "
-       << field::rowGroups;
-  return text;
 }

@@ -15,7 +15,7 @@
 #include "lnbwd/Analysis/ScheduleSearch.h"
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
-#include "lnbwd/Analysis/RowSplitModel.h"
+#include "lnbwd/Analysis/RowSplits.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Analysis/ScheduleTrees.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
@@ -125,6 +125,14 @@ ScheduleAttr lnbwd::prefetchRowsBeforeDependency(RowwiseOp op,
   return isRejected(op, early) ? schedule : early;
 }
 
+/// Rows of a group, of which a workgroup has no more; no bound where the rows
+/// are no groups, or their types leave it open.
+static int64_t getMostRows(RowwiseOp op) {
+  constexpr int64_t unbounded = std::numeric_limits<int64_t>::max();
+  return op.hasGroups() ? op.getStaticGroupRows().value_or(unbounded)
+                        : unbounded;
+}
+
 /// Calls `visit` with each schedule for `rows` rows that are whole in a
 /// workgroup or a cluster, but for those that are hopeless: with accesses of so
 /// many bytes, and so many idle lanes over busy ones at most. Where nothing
@@ -138,10 +146,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
   int64_t width =
       std::min(chooseVectorWidth(op), mostBytes * 8 / op.getRowElementBits());
   bool hasSums = !op.getAllSums().empty();
-  // Rows of a workgroup stay within a group of rows.
-  std::optional<int64_t> groupRows;
-  if (op.hasGroups())
-    groupRows = op.getStaticGroupRows();
+  int64_t mostRows = getMostRows(op);
   for (int64_t split : triedSplits) {
     if (split > chip.workgroups.clusterWorkgroups ||
         (split > 1 && (!op.hasRowSums() || length / split < leastPartColumns)))
@@ -173,8 +178,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
         fields.rowGroups =
             int64_t(llvm::bit_floor(uint64_t(together / threads)));
         if (fields.rowGroups == std::exchange(groupsBefore, fields.rowGroups) ||
-            (fields.rowGroups > 1 && groupRows &&
-             fields.rowGroups > *groupRows))
+            (fields.rowGroups > 1 && fields.rowGroups > mostRows))
           continue;
         int64_t workgroup = threads * fields.rowGroups;
         for (auto [stages, prefetch, unroll] : pipelineDepths) {
@@ -212,7 +216,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
               fields.rowsPerWorkgroup = iterations * fields.rowGroups;
               // All rows of a group are one workgroup's: its sums are the
               // group's.
-              if (groupRows && *groupRows <= fields.rowsPerWorkgroup)
+              if (mostRows <= fields.rowsPerWorkgroup)
                 fields.rowsPerWorkgroup = 0;
               int64_t grid = std::min(
                   llvm::divideCeil(
@@ -237,11 +241,6 @@ static bool sumsColumns(RowwiseOp op) {
          !op.getAllSums().empty();
 }
 
-/// Whether `op` sums columns and does nothing else.
-static bool sumsColumnsAlone(RowwiseOp op) {
-  return sumsColumns(op) && op.getRowOuts().empty();
-}
-
 /// Whether the trees of `chip` have learned from tiles of columns. Those of
 /// AMD's chips have not: there rules choose them.
 static bool haveLearnedTiles(const ChipInfo &chip) {
@@ -252,15 +251,13 @@ static bool haveLearnedTiles(const ChipInfo &chip) {
 /// program whose rows hold no columns together.
 static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
                         function_ref<void(const ScheduleFields &)> visit) {
-  std::optional<int64_t> groupRows;
-  if (op.hasGroups())
-    groupRows = op.getStaticGroupRows();
+  int64_t mostRows = getMostRows(op);
   bool isWritten = !op.getRowOuts().empty();
   // Each group has its workgroups: sums of all of them are partial ones.
+  int64_t allRows = op.hasGroups() ? mostRows : rows;
   bool isWhole =
-      op.hasGroups() ? groupRows && op.getColumnSums().empty() : rows > 0;
-  isWhole &= groupRows.value_or(rows) <=
-             (isWritten ? mostRowsOfWrittenTile : mostRowsOfTile);
+      allRows > 0 && (!op.hasGroups() || op.getColumnSums().empty()) &&
+      allRows <= (isWritten ? mostRowsOfWrittenTile : mostRowsOfTile);
   if (isWritten && !isWhole)
     return;
   int64_t width = chooseVectorWidth(op);
@@ -284,7 +281,7 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
       for (int64_t threads : triedTileThreads) {
         fields.rowGroups = threads / lanes;
         if (!fields.rowGroups || threads > chip.maxThreadsPerWorkgroup ||
-            (groupRows && fields.rowGroups > *groupRows))
+            fields.rowGroups > mostRows)
           continue;
         for (int64_t unroll : triedTileUnrolls) {
           fields.unroll = unroll;
@@ -300,7 +297,7 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
               continue;
             fields.workgroupsPerComputeUnit = workgroups;
             fields.rowsPerWorkgroup = fields.rowGroups * unroll;
-            if (groupRows && *groupRows <= fields.rowsPerWorkgroup)
+            if (mostRows <= fields.rowsPerWorkgroup)
               fields.rowsPerWorkgroup = 0;
             visit(fields);
           }
@@ -413,7 +410,8 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
             getFeatures(program, ScheduleFields(schedule), chip), chip));
   SmallVector<ScheduleFields, 0> fields;
   SmallVector<ScheduleFeatures, 0> features;
-  SmallVector<int64_t, 0> doubts;
+  // What breaks rules comes after all others.
+  SmallVector<std::pair<int64_t, double>, 0> keys;
   bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
   // Rows of 17 accesses leave many lanes idle unless a few have all columns,
   // for which there are no registers: then accesses are as wide as a register,
@@ -423,15 +421,14 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
         std::pair(mostIdleAtAll, accessBytes)}) {
     fields.clear();
     features.clear();
-    doubts.clear();
-    double accessLimit = bytes == narrowBytes && chip.backend == Backend::AMDGPU
-                             ? 2 * mostAccesses
-                             : std::numeric_limits<double>::infinity();
+    keys.clear();
+    bool isLimited = bytes == narrowBytes && chip.backend == Backend::AMDGPU;
     auto add = [&](const ScheduleFields &each) {
       ScheduleFeatures values =
           getFeatures(program, addPrefetchBeforeDependency(op, each), chip);
       // Longer rows are better split into two passes.
-      if (double(values[size_t(Feature::accesses)]) > accessLimit)
+      if (isLimited &&
+          double(values[size_t(Feature::accesses)]) > 2 * mostAccesses)
         return;
       // Workgroups that do not fit beside each other start when others have
       // ended.
@@ -442,7 +439,6 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
         return;
       fields.push_back(each);
       features.push_back(values);
-      doubts.push_back(countDoubts(program, each, values, chip));
     };
     forEachSchedule(op, chip, bytes, idle, int64_t(program.rows), isAnyCount,
                     add);
@@ -454,15 +450,13 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
       if (hasLeaves)
         times[i] =
             takeLeaves(op, fields[i], chip, int64_t(program.rows), times[i]);
+      keys.emplace_back(countDoubts(program, fields[i], features[i], chip),
+                        std::round(times[i] * stepsPerMicrosecond));
     }
     auto order = llvm::to_vector<0>(llvm::seq<size_t>(0, fields.size()));
-    // Of those that are as good the first, whatever the last bits say. What
-    // breaks rules comes after all others.
+    // Of those that are as good the first, whatever the last bits say.
     llvm::stable_sort(order, [&](size_t one, size_t other) {
-      return std::pair(doubts[one],
-                       std::round(times[one] * stepsPerMicrosecond)) <
-             std::pair(doubts[other],
-                       std::round(times[other] * stepsPerMicrosecond));
+      return keys[one] < keys[other];
     });
     bool isAnyVisited = false;
     for (size_t i : order) {
@@ -502,6 +496,11 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
   return result;
 }
 
+/// The largest power of two up to `number`, and 1 at least.
+static int64_t floorToPowerOf2(int64_t number) {
+  return int64_t(llvm::bit_floor(uint64_t(std::max<int64_t>(1, number))));
+}
+
 /// Column sums alone of so few rows that a workgroup takes all of them, of a
 /// tile of columns: there are no partial sums, and no kernel that adds them up.
 /// Null where the tiles are too few for the rows, or the elements more than
@@ -514,17 +513,15 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
 static std::optional<ScheduleFields>
 getTilesOfAllRows(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
   constexpr int64_t mostGroupRows = 1024;
-  rows = op.hasGroups() ? op.getStaticGroupRows().value_or(0)
-                        : op.getStaticRowCount().value_or(rows);
+  rows =
+      op.hasGroups() ? getMostRows(op) : op.getStaticRowCount().value_or(rows);
   if (rows == 0)
     return std::nullopt;
   ScheduleFields fields;
   fields.vectorWidth = chooseVectorWidth(op);
-  fields.threadsPerRow = 8;
-  if (!op.hasGroups()) {
-    fields.vectorWidth = std::min<int64_t>(fields.vectorWidth, 2);
-    fields.threadsPerRow = 16;
-  }
+  if (!op.hasGroups())
+    fields.vectorWidth = std::min(fields.vectorWidth, narrowTileWidth);
+  fields.threadsPerRow = op.hasGroups() ? 8 : 16;
   fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
   int64_t tiles = llvm::divideCeil(op.getRowLength(), fields.columnTile);
   constexpr int64_t mostRowsForEachTile = 44, mostElements = 6400 * 8192,
@@ -539,12 +536,11 @@ getTilesOfAllRows(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
   int64_t threads = tiles > 2 * chip.computeUnits
                         ? chip.maxThreadsPerWorkgroup / 2
                         : chip.maxThreadsPerWorkgroup;
-  fields.rowGroups = std::clamp(int64_t(llvm::PowerOf2Ceil(llvm::divideCeil(
-                                    rows, leastRowsForEachGroup))),
-                                leastGroups, threads / fields.threadsPerRow);
-  if (op.hasGroups())
-    fields.rowGroups =
-        std::min(fields.rowGroups, int64_t(llvm::bit_floor(uint64_t(rows))));
+  fields.rowGroups =
+      std::min(std::clamp(int64_t(llvm::PowerOf2Ceil(
+                              llvm::divideCeil(rows, leastRowsForEachGroup))),
+                          leastGroups, threads / fields.threadsPerRow),
+               floorToPowerOf2(getMostRows(op)));
   return fields;
 }
 
@@ -565,15 +561,10 @@ static ScheduleFields getTiles(RowwiseOp op, const ChipInfo &chip) {
   }
   fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
   fields.rowGroups = chip.model.workgroupThreads / chip.waveSize;
-  if (op.hasGroups())
-    if (std::optional<int64_t> rows = op.getStaticGroupRows())
-      fields.rowGroups = std::min(
-          fields.rowGroups,
-          int64_t(llvm::bit_floor(uint64_t(std::max<int64_t>(1, *rows)))));
+  int64_t mostRows = getMostRows(op);
+  fields.rowGroups = std::min(fields.rowGroups, floorToPowerOf2(mostRows));
   fields.rowsPerWorkgroup = 2 * fields.rowGroups;
-  if (op.hasGroups() &&
-      op.getStaticGroupRows().value_or(fields.rowsPerWorkgroup + 1) <=
-          fields.rowsPerWorkgroup)
+  if (mostRows <= fields.rowsPerWorkgroup)
     fields.rowsPerWorkgroup = 0;
   fields.workgroupsPerComputeUnit = std::max<int64_t>(
       1, chip.model.computeUnitThreads / (chip.waveSize * fields.rowGroups));
@@ -585,9 +576,16 @@ static ScheduleFields getTiles(RowwiseOp op, const ChipInfo &chip) {
 static bool fitsRegisters(RowwiseOp op, ScheduleAttr schedule,
                           const ChipInfo &chip, int64_t percent) {
   return getResources(op, schedule, chip).registersPerLane * percent / 100 <=
-         std::min(chip.maxRegistersPerLane, chip.limits.computeUnitsTogether *
-                                                chip.registersPerComputeUnit /
-                                                schedule.getThreads());
+         getRegisterLimit(schedule, chip);
+}
+
+/// `fields` as a schedule; null if it cannot run or is rejected.
+static ScheduleAttr getAllowed(RowwiseOp op, const ScheduleFields &fields,
+                               const ChipInfo &chip, bool allowRejected) {
+  ScheduleAttr schedule = fields.get(op.getContext());
+  bool isAllowed = getObstacle(op, schedule, chip).empty() &&
+                   (allowRejected || !isRejected(op, schedule));
+  return isAllowed ? schedule : ScheduleAttr();
 }
 
 /// Rows too long for the registers of a workgroup, read again for each row sum
@@ -602,10 +600,8 @@ static ScheduleAttr chooseReload(RowwiseOp op, const ChipInfo &chip,
     fields.rowsPerWorkgroup = 2;
     fields.reload = 1;
     fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
-    ScheduleAttr schedule = fields.get(op.getContext());
-    if (fitsRegisters(op, schedule, chip, /*percent=*/100) &&
-        getObstacle(op, schedule, chip).empty() &&
-        (allowRejected || !isRejected(op, schedule)))
+    ScheduleAttr schedule = getAllowed(op, fields, chip, allowRejected);
+    if (schedule && fitsRegisters(op, schedule, chip, /*percent=*/100))
       return schedule;
   }
   return {};
@@ -624,9 +620,7 @@ static ScheduleAttr chooseTiles(RowwiseOp op, ScheduleFields tiles,
       tiles.rowsPerWorkgroup = tiles.unroll * tiles.rowGroups;
       tiles.workgroupsPerComputeUnit = isElementwise ? 0 : 1;
     }
-    ScheduleAttr schedule = tiles.get(op.getContext());
-    if (getObstacle(op, schedule, chip).empty() &&
-        (allowRejected || !isRejected(op, schedule)))
+    if (ScheduleAttr schedule = getAllowed(op, tiles, chip, allowRejected))
       return schedule;
   }
   return {};
@@ -703,9 +697,9 @@ static ScheduleAttr chooseCanonicalSchedule(RowwiseOp op, const ChipInfo &chip,
 
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
                                    bool allowRejected, int64_t rows) {
-  bool inOrder = isCanonical(op);
-  bool hasLeaves = inOrder && !op.getAllSums().empty();
-  if (!hasLeaves && sumsColumnsAlone(op) && !haveLearnedTiles(chip)) {
+  bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
+  if (!hasLeaves && sumsColumns(op) && op.getRowOuts().empty() &&
+      !haveLearnedTiles(chip)) {
     if (std::optional<ScheduleFields> tiles = getTilesOfAllRows(op, chip, rows))
       if (ScheduleAttr schedule = chooseTiles(op, *tiles, chip, allowRejected))
         return schedule;

@@ -95,20 +95,17 @@ void Model::read(StringRef text, StringRef name, ArrayRef<Node> &nodes) {
   if (table.empty())
     return;
   SmallVector<Node, 0> found;
-  auto [body, after] = table.split("\n};");
-  bool isRead = table.size() > body.size();
-  for (body = body.ltrim(); isRead && !body.empty(); body = body.ltrim()) {
-    Node node = {};
-    double value = 0;
-    isRead = body.consume_front("{") &&
-             !body.consumeInteger(10, node.feature) && body.consume_front(",");
-    isRead &=
-        !body.take_until([](char c) { return c == 'f'; }).getAsDouble(value);
-    body = body.drop_until([](char c) { return c == 'f'; });
-    isRead &= body.consume_front("f,") && !body.consumeInteger(10, node.skip) &&
-              body.consume_front("},");
-    node.value = float(value);
-    found.push_back(node);
+  SmallVector<StringRef, 0> texts;
+  bool isRead = table.contains("\n};");
+  table.split("\n};").first.split(texts, "},", -1, /*KeepEmpty=*/false);
+  for (StringRef each : texts) {
+    Node &node = found.emplace_back();
+    double number = 0;
+    auto [feature, rest] = each.ltrim("\n{").split(',');
+    auto [value, skip] = rest.split("f,");
+    isRead &= !feature.getAsInteger(10, node.feature) &&
+              !value.getAsDouble(number) && !skip.getAsInteger(10, node.skip);
+    node.value = float(number);
   }
   // No walk from a root leaves the table.
   for (auto [index, node] : llvm::enumerate(found))

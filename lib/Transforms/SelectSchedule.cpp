@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
-#include "lnbwd/Analysis/RowSplitModel.h"
+#include "lnbwd/Analysis/RowSplits.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"

@@ -15,6 +15,7 @@
 
 #include "RowPrograms.h"
 
+#include "lnbwd/Analysis/RowPhases.h"
 #include "lnbwd/Analysis/RowSplits.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
@@ -86,8 +87,8 @@ private:
       std::string suffix = "_row_sums";
       if (phase)
         suffix += "_" + std::to_string(phase);
-      RowSumPrograms programs = hoistRowSums(rewriter, op, getFirstRowSums(op),
-                                             suffix, splits, allocations);
+      RowSumPrograms programs = hoistRowSums(
+          rewriter, op, RowPhases(op).getSums(0), suffix, splits, allocations);
       programs.sums.setScheduleAttr(ofSums.get(&getContext()));
       ofSums.prefetchBeforeDependency = 0;
       op = programs.rest;

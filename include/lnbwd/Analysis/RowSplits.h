@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The kernels that write split row sums (`row_splits`): which sums the next
-// of them can compute, and its schedule.
+// Which schedule with `row_splits` is best for a row program, and that of the
+// kernels that write the split row sums.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,14 +19,25 @@
 
 namespace lnbwd {
 
-/// The row sums of `op` that wait for no other row sum, in their order.
-llvm::SmallVector<mlir::Operation *> getFirstRowSums(RowwiseOp op);
-
 /// How programs compute the row sums of `op` where `splits` workgroups share
 /// each row; null if splits of the columns that a workgroup can hold are more
 /// or fewer.
 ScheduleAttr getSplitSchedule(RowwiseOp op, int64_t splits,
                               const ChipInfo &chip);
+
+/// A schedule of `op` whose row sums are split over `splits` workgroups a
+/// row, or by as many as fill the chip where that is 0; null if no number of
+/// them does. Where the types do not say the number of rows, `rows` does; 0 is
+/// a usual number.
+ScheduleAttr chooseSplitSchedule(RowwiseOp op, int64_t splits,
+                                 const ChipInfo &chip, int64_t rows = 0);
+
+/// A schedule of `op` with splits of its rows, and their number chosen for it,
+/// where that was measured to take less time than any schedule without, on a
+/// chip with measured parameters; null elsewhere. What is rejected is not
+/// chosen, unless `allowRejected`. `rows` is as for chooseSplitSchedule.
+ScheduleAttr chooseSplitsWhereFaster(RowwiseOp op, const ChipInfo &chip,
+                                     bool allowRejected, int64_t rows);
 
 } // namespace lnbwd
 

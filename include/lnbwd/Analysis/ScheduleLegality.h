@@ -16,6 +16,8 @@
 
 #include "lnbwd/Analysis/ScheduleLimits.h"
 
+#include <string>
+
 namespace lnbwd {
 
 /// Why `op` cannot run on `chip` as scheduled, and what would help; empty if it

@@ -18,8 +18,6 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
 
-#include <string>
-
 namespace lnbwd {
 
 /// Bytes of the widest access of one lane.
@@ -62,6 +60,11 @@ int64_t getColumnBits(mlir::OperandRange operands);
 ScheduleResources getResources(RowwiseOp op, ScheduleAttr schedule,
                                const ChipInfo &chip);
 
+/// Registers that each lane of `schedule` can have where a compute unit has so
+/// many workgroups.
+int64_t getRegisterLimit(ScheduleAttr schedule, const ChipInfo &chip,
+                         int64_t workgroups = 1);
+
 /// Shared memory to ask for at launch: that of the stages, or so much more that
 /// a compute unit has no room for another workgroup than the schedule says. A
 /// kernel that starts while the one before it still holds some compute units
@@ -90,10 +93,8 @@ inline bool canDropLoads(const ChipInfo &chip) {
 }
 
 /// Whether the bulk copies of a staged program begin before its rows do, since
-/// rows do not all begin where a copy can; and the bytes of all copies of a
-/// stage.
+/// rows do not all begin where a copy can.
 bool needsShift(RowwiseOp op, ScheduleAttr schedule);
-int64_t getStageBytes(RowwiseOp op, ScheduleAttr schedule);
 
 /// The schedules with which a kernel of `op` has spilled: those that the module
 /// has in `lnbwd.rejected_schedules`. And whether `schedule` is one of them.
@@ -106,11 +107,6 @@ int64_t chooseVectorWidth(RowwiseOp op);
 /// Whether `op` is free of matrices and outer sums: what is scheduled has one
 /// row length. Says what it found otherwise.
 mlir::LogicalResult checkNoContractions(RowwiseOp op);
-
-/// Why a workgroup of `op` has no room on a compute unit of `chip`, and what
-/// would help; empty if it has. The other checks are in ScheduleLegality.h.
-std::string getResourceObstacle(RowwiseOp op, ScheduleAttr schedule,
-                                const ChipInfo &chip);
 
 } // namespace lnbwd
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelFrame.h"
-#include "RowPhases.h"
 
+#include "lnbwd/Analysis/RowPhases.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"

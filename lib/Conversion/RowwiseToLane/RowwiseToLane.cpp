@@ -13,9 +13,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelFrame.h"
-#include "RowPhases.h"
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
+#include "lnbwd/Analysis/RowPhases.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowPhases.h"
+#include "lnbwd/Analysis/RowPhases.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 

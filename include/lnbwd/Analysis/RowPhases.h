@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_CONVERSION_ROWWISETOLANE_ROWPHASES_H
-#define LNBWD_LIB_CONVERSION_ROWWISETOLANE_ROWPHASES_H
+#ifndef LNBWD_ANALYSIS_ROWPHASES_H
+#define LNBWD_ANALYSIS_ROWPHASES_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
@@ -48,4 +48,4 @@ private:
 
 } // namespace lnbwd
 
-#endif // LNBWD_LIB_CONVERSION_ROWWISETOLANE_ROWPHASES_H
+#endif // LNBWD_ANALYSIS_ROWPHASES_H
