@@ -175,6 +175,7 @@ struct LaneOpInfo;
 struct DppPattern {
   uint8_t From[64];
   uint64_t Valid;
+  bool WithinRows; ///< From lies in the lane's own sixteen
 };
 
 struct Inst {

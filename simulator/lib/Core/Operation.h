@@ -91,9 +91,9 @@ struct ExecTable {
   unsigned NumLaneOpTables;
   TableRef<HandlerInfo> CrossLane;
   TableRef<HandlerInfo> Scalar[3];
-  /// No modifiers at all; by the number of sources.
-  std::array<Handler, 5> RunLane;
-  Handler RunLaneSlow; ///< DPP, SDWA, modifiers, unusual float mode
+  /// No modifiers at all, or only DPP; by the number of sources.
+  std::array<Handler, 5> RunLane, RunLaneDpp;
+  Handler RunLaneSlow; ///< SDWA, modifiers, unusual float mode
   Handler RunWide;     ///< results of several rows, no modifiers
   Handler RunMask;     ///< compares without modifiers
   Handler RunMatrix;

@@ -59,12 +59,14 @@ bool LaneDecoder::dppModifier(StringRef Name, StringRef Value, Inst &I) {
   bool HasNumber = !Value.empty() && !Value.getAsInteger(0, X);
   auto Fill = [&](auto Function) {
     DppPattern P = {};
+    P.WithinRows = true;
     for (int L = 0; L < int(N); ++L) {
       int From = Function(L);
       if (From < 0 || From >= int(N))
         continue;
       P.From[L] = uint8_t(From);
       P.Valid |= 1ull << L;
+      P.WithinRows &= From / 16 == L / 16;
     }
     DppPatterns.push_back(P);
     I.Dpp = &DppPatterns.back();
@@ -331,17 +333,18 @@ std::string LaneDecoder::decode(const AsmText &Asm, const LaneOpInfo &Info,
       if (!Error.empty())
         return Error;
     }
+  const bool Wide = rowsOf(Info.Dst) > 1 || (Info.Flags & LaneExtraMask);
   if (I.Flags & FlagDpp) {
     if (I.Src[0].Kind != OperandKind::VGPR)
       return "DPP of an operand that is not a vector register";
-    Slow = true;
+    Slow |= MaskResult || Wide || rowsOf(Info.Src[0]) > 1;
   }
 
-  bool Wide = rowsOf(Info.Dst) > 1 || (Info.Flags & LaneExtraMask);
-  I.Run = Slow         ? Table.RunLaneSlow
-          : MaskResult ? Table.RunMask
-          : Wide       ? Table.RunWide
-                       : Table.RunLane[I.NumSrc];
+  I.Run = Slow                ? Table.RunLaneSlow
+          : MaskResult        ? Table.RunMask
+          : Wide              ? Table.RunWide
+          : I.Flags & FlagDpp ? Table.RunLaneDpp[I.NumSrc]
+                              : Table.RunLane[I.NumSrc];
   return "";
 }
 

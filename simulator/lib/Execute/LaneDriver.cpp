@@ -107,6 +107,32 @@ static void applySign(uint32_t *R, OperandType T, uint8_t Mods, unsigned N) {
   }
 }
 
+/// Temp[L] is Row[P.From[L]].
+static void permuteRow(uint32_t *Temp, const uint32_t *Row, const DppPattern &P,
+                       unsigned N) {
+#if defined(__AVX2__)
+  if (P.WithinRows) {
+    for (unsigned L = 0; L < N; L += 8) {
+      const auto *Sixteen = reinterpret_cast<const __m256i *>(Row + (L & ~15u));
+      const __m256i From = _mm256_cvtepu8_epi32(
+          _mm_loadl_epi64(reinterpret_cast<const __m128i *>(P.From + L)));
+      const __m256i Low =
+          _mm256_permutevar8x32_epi32(_mm256_loadu_si256(Sixteen), From);
+      const __m256i High =
+          _mm256_permutevar8x32_epi32(_mm256_loadu_si256(Sixteen + 1), From);
+      const __m256i IsHigh = _mm256_slli_epi32(From, 28);
+      _mm256_storeu_ps(reinterpret_cast<float *>(Temp + L),
+                       _mm256_blendv_ps(_mm256_castsi256_ps(Low),
+                                        _mm256_castsi256_ps(High),
+                                        _mm256_castsi256_ps(IsHigh)));
+    }
+    return;
+  }
+#endif
+  for (unsigned L = 0; L < N; ++L)
+    Temp[L] = Row[P.From[L]];
+}
+
 /// Moves the lanes of a DPP operand and takes from Writable the lanes that keep
 /// their old result.
 static void permuteDpp(Wave &W, const Inst *I, const uint32_t *Row,
@@ -123,8 +149,7 @@ static void permuteDpp(Wave &W, const Inst *I, const uint32_t *Row,
     Valid &= Active;
   }
   for (unsigned R = 0; R < Rows; ++R, Row += N, Temp += N) {
-    for (unsigned L = 0; L < N; ++L)
-      Temp[L] = Row[P.From[L]];
+    permuteRow(Temp, Row, P, N);
     if (Valid != W.FullMask) {
       uint32_t Keep[64];
       expandMask(Keep, Valid, N);
@@ -444,19 +469,24 @@ static inline bool needsSlow(const Wave &W, const Inst *I) {
 
 /// One result row. The number of sources is that of the instruction: a loop
 /// that ends here and there costs more than it does.
-template <unsigned NumSrc> static const Inst *runLane(Wave &W, const Inst *I) {
+template <unsigned NumSrc, bool Dpp = false>
+static const Inst *runLane(Wave &W, const Inst *I) {
   if (needsSlow(W, I))
     return runLaneSlow(W, I);
   const uint32_t *Sources[4];
   fetch(W, I, Sources, NumSrc);
+  uint64_t Writable = W.exec();
+  if (Dpp) {
+    permuteDpp(W, I, Sources[0], W.T->Src[0], 1, Writable);
+    Sources[0] = W.T->Src[0];
+  }
   LaneKernel Kernel = chooseKernel(W, I);
   uint32_t *D = W.row(I->Dst.Reg);
-  uint64_t Exec = W.exec();
-  if (Exec == W.FullMask) {
+  if (Writable == W.FullMask) {
     Kernel(D, Sources, W.N);
   } else {
     Kernel(W.T->Out, Sources, W.N);
-    copyLanes(D, W.T->Out, Exec, W.N);
+    copyLanes(D, W.T->Out, Writable, W.N);
   }
   return I + 1;
 }
@@ -511,6 +541,8 @@ static ExecTable makeTable() {
   T.NumLaneOpTables = K;
   T.CrossLane = crossLaneOps();
   T.RunLane = {runLane<0>, runLane<1>, runLane<2>, runLane<3>, runLane<4>};
+  T.RunLaneDpp = {runLaneSlow, runLane<1, true>, runLane<2, true>,
+                  runLane<3, true>, runLane<4, true>};
   T.RunLaneSlow = runLaneSlow;
   T.RunWide = runWide;
   T.RunMask = runMask;
