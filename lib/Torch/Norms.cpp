@@ -264,18 +264,19 @@ void NormCall::run(const RowProgram &program, StableIValue *stack) && {
     else if (!isAten)
       results[i] = allocateEmpty(x);
   }
-  LaunchTensors tensors;
-  tensors.input(std::move(dy));
-  tensors.input(std::move(x));
-  tensors.input(std::move(weight));
-  if (info.isForward)
-    tensors.input(std::move(bias));
-  tensors.input(std::move(mean));
-  tensors.input(std::move(rstd));
+  if (!info.isForward)
+    bias.reset();
+  std::vector<void *> addresses;
+  // Those that are there, in the order of the program's inputs.
+  for (Tensor *input : {&dy, &x, &weight, &bias, &mean, &rstd})
+    if (*input) {
+      *input = makeDense(std::move(*input));
+      addresses.push_back(dataOf(input->get()));
+    }
   for (size_t i = 0; i < resultCount; ++i)
     if (isWanted[i])
-      tensors.output(results[i]);
-  launch(program, rows, tensors.addresses(), device);
+      addresses.push_back(dataOf(results[i].get()));
+  launch(program, rows, addresses, device);
   for (size_t i = 0; i < resultCount; ++i)
     *stack++ = giveOrUndefined(std::move(results[i]));
 }

@@ -91,16 +91,4 @@ void launch(const RowProgram &program, int64_t rows,
                             bytes, currentStream(device.index)));
 }
 
-void LaunchTensors::input(Tensor tensor) {
-  if (!tensor)
-    return;
-  inputs.push_back(makeDense(std::move(tensor)));
-  all.push_back(dataOf(inputs.back().get()));
-}
-
-void LaunchTensors::output(const Tensor &tensor) {
-  if (tensor)
-    all.push_back(dataOf(tensor.get()));
-}
-
 } // namespace lnbwd::torch_operators

@@ -24,22 +24,6 @@ void launch(const RowProgram &program, int64_t rows,
             const std::vector<void *> &addresses, Device device,
             int64_t groups = 1);
 
-/// Dense inputs of a launch, and the addresses of all its tensors in the order
-/// of its arguments.
-class LaunchTensors {
-public:
-  /// Leaves a null tensor out. The tensor is given away, for the copy of a
-  /// tensor that is not dense takes its place.
-  void input(Tensor tensor);
-  /// Leaves a null tensor out.
-  void output(const Tensor &tensor);
-  const std::vector<void *> &addresses() const { return all; }
-
-private:
-  std::vector<Tensor> inputs;
-  std::vector<void *> all;
-};
-
 } // namespace lnbwd::torch_operators
 
 #endif // LNBWD_LIB_TORCH_TENSORLAUNCH_H

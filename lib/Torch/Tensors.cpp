@@ -194,19 +194,14 @@ Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
   return Tensor(result);
 }
 
-Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
-                const Tensor &like) {
-  return allocate(sizes, dtype, deviceOf(like.get()));
-}
-
 Tensor allocateLike(const Tensor &like) {
   const int64_t *sizes = shapeOf(like.get());
   return allocate(std::vector<int64_t>(sizes, sizes + rankOf(like.get())),
-                  dtypeNumber(like.get()), like);
+                  dtypeNumber(like.get()), deviceOf(like.get()));
 }
 
 Tensor allocateEmpty(const Tensor &like) {
-  return allocate({0}, dtypeNumber(like.get()), like);
+  return allocate({0}, dtypeNumber(like.get()), deviceOf(like.get()));
 }
 
 //===----------------------------------------------------------------------===//

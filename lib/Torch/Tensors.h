@@ -69,11 +69,9 @@ bool isAligned(const void *address);
 /// bytes; else a copy that is.
 Tensor makeDense(Tensor tensor);
 
-/// A new dense tensor on a device, or on that of `like`.
+/// A new dense tensor on a device.
 Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
                 Device device);
-Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
-                const Tensor &like);
 /// A new dense tensor with the device, shape and type of `like`.
 Tensor allocateLike(const Tensor &like);
 /// A tensor of no elements with the device and type of `like`.
