@@ -13,10 +13,12 @@ and once with both in one operation, by kernels of ours.
 from __future__ import annotations
 
 import argparse
+import functools
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -110,16 +112,11 @@ def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
         return values.to(device).requires_grad_()
 
     def two(norm: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        def run(input: Tensor, ln_weight: Tensor, ln_bias: Tensor, weight: Tensor,
-                bias: Tensor) -> Tensor:
-            hidden = norm(input, tuple(ln_weight.shape), ln_weight, ln_bias, 1e-5)
-            return torch.nn.functional.linear(hidden, weight, bias)
-        return run
+        return lambda input, ln_weight, ln_bias, weight, bias: torch.nn.functional.linear(
+            norm(input, tuple(ln_weight.shape), ln_weight, ln_bias, 1e-5), weight, bias)
 
-    def one_operation(input: Tensor, ln_weight: Tensor, ln_bias: Tensor, weight: Tensor,
-                      bias: Tensor) -> Tensor:
-        return linear.layer_norm_linear(input, tuple(ln_weight.shape), ln_weight, ln_bias, weight,
-                                        bias)
+    def one_operation(input: Tensor, **others: Any) -> Tensor:
+        return linear.layer_norm_linear(input, input.shape[-1:], **others)
 
     def operands(leading: Sequence[int], n: int, outputs: int,
                  dtype: torch.dtype) -> dict[str, Tensor]:
@@ -136,18 +133,15 @@ def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
     for name in dtypes:
         dtype = _DTYPES[name]
         for n in lengths:
-            def layer(norm: Callable[..., Tensor], n: int = n) -> Callable[..., Tensor]:
-                return lambda input, **others: norm(input, (n,), eps=1e-5, **others)
-
             parameters = {"input": random(rows, n, dtype=dtype), "weight": random(n, dtype=dtype),
                           "bias": random(n, dtype=dtype)}
             for title, norm in (("LayerNorm", LAYER_NORM), ("RMSNorm", RMS_NORM)):
-                count = 1 + NORMS[norm].count
-                given = {k: t.detach().requires_grad_()
-                         for k, t in tuple(parameters.items())[:count]}
-                yield from _compare(f"{title}, {rows} x {n}, {name}",
-                                    layer(getattr(functional, norm)),
-                                    layer(getattr(torch.nn.functional, norm)), given, None)
+                given = {k: parameters[k].detach().requires_grad_()
+                         for k in list(parameters)[:1 + NORMS[norm].count]}
+                ours, theirs = (
+                    functools.partial(getattr(module, norm), normalized_shape=(n,), eps=1e-5)
+                    for module in (functional, torch.nn.functional))
+                yield from _compare(f"{title}, {rows} x {n}, {name}", ours, theirs, given, None)
         n = lengths[0]
         yield from _compare(f"LayerNorm + Linear in one, {rows} x {n} to {_OUTPUTS}, {name}",
                             one_operation, both, operands((rows,), n, _OUTPUTS, dtype), None,

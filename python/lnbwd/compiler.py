@@ -146,39 +146,17 @@ class Chip:
 
     Attributes:
         name: "gfx942" or "sm_90".
-        product: a product that carries it.
-        format: what code for it is emitted as, "hsaco" or "ptx".
-        wave_size: lanes of a wave or warp.
-        compute_units: compute units or streaming multiprocessors of that product.
-        max_threads_per_workgroup: work-items.
-        shared_memory_bytes: shared memory (LDS) of one workgroup, at launch.
-        max_registers_per_lane: 32-bit registers that one lane can address.
-        gigabytes_per_second: the peak of device memory, in 10^9 bytes a second.
-        megahertz: the highest clock.
-        vector_lanes_per_clock: lanes of a compute unit that do a vector instruction in a clock.
+        facts: what is known of it, ``facts["computeUnits"]``; docs/chips.md lists the names.
     """
 
     name: str
-    product: str
-    format: str
-    wave_size: int
-    compute_units: int
-    max_threads_per_workgroup: int
-    shared_memory_bytes: int
-    max_registers_per_lane: int
-    gigabytes_per_second: int
-    megahertz: int
-    vector_lanes_per_clock: int
+    facts: Mapping[str, Any]
 
 
 @functools.lru_cache(maxsize=1)
 def chips() -> Mapping[str, Chip]:
     """All chips that the compiler knows, by name."""
-    return {name: Chip(
-        name, facts["product"], _chips.code_format(name), facts["waveSize"], facts["computeUnits"],
-        facts["maxThreadsPerWorkgroup"], facts["dynamicSharedMemoryKiB"] * 1024,
-        facts["maxRegistersPerLane"], facts["gigabytesPerSecond"], facts["megahertz"],
-        facts["vectorLanesPerClock"]) for name, facts in _chips.FACTS.items()}
+    return {name: Chip(name, facts) for name, facts in _chips.FACTS.items()}
 
 
 @dataclass(frozen=True)

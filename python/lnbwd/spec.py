@@ -101,8 +101,17 @@ def _digest(*decisive: str) -> str:
     return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:32]
 
 
+class _Described:
+    """What caches keep something by, in words."""
+
+    def to_json(self) -> dict[str, object]:
+        """The fields but a source, for people, and for :meth:`KernelSpec.from_json`."""
+        fields = dataclasses.asdict(self)  # type: ignore[call-overload]
+        return {name: value for name, value in fields.items() if name != "source"}
+
+
 @dataclass(frozen=True)
-class ProgramSpec:
+class ProgramSpec(_Described):
     """A kernel of any function of lnbwd operations, given as text.
 
     Attributes:
@@ -122,8 +131,6 @@ class ProgramSpec:
     rows: int = 0
     order: str = ""
 
-    op: ClassVar[str] = "program"
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", _rows_number(self.rows))
 
@@ -139,11 +146,6 @@ class ProgramSpec:
         """Names the kernel, as :meth:`KernelSpec.digest` does."""
         return _digest(self.source, self.chip, self.pipeline_options(), self.format)
 
-    def to_json(self) -> dict[str, object]:
-        """The fields but the source, for people."""
-        return {"op": self.op, "chip": self.chip, "options": self.options, "format": self.format,
-                "rows": self.rows}
-
     @property
     def source_name(self) -> str:
         """What diagnostics call the source."""
@@ -154,7 +156,7 @@ class ProgramSpec:
 
 
 @dataclass(frozen=True)
-class KernelSpec:
+class KernelSpec(_Described):
     """One kernel. Two equal specs give the same code by the same compiler.
 
     Attributes:
@@ -268,10 +270,6 @@ class KernelSpec:
         the compiler's version."""
         return _digest(self.mlir(), self.chip, self.pipeline_options(), self.format)
 
-    def to_json(self) -> dict[str, object]:
-        """The fields, for people and for :meth:`from_json`."""
-        return dataclasses.asdict(self)
-
     @staticmethod
     def from_json(fields: dict[str, object]) -> KernelSpec:
         """The spec of :meth:`to_json`."""
@@ -284,7 +282,7 @@ Spec = KernelSpec | ProgramSpec
 
 
 @dataclass(frozen=True)
-class GradientSpec:
+class GradientSpec(_Described):
     """A gradient that is derived, MLIR for any chip; the caches keep it as they keep kernels.
 
     Attributes:
@@ -302,16 +300,12 @@ class GradientSpec:
         """Names the gradient, as :meth:`KernelSpec.digest` does a kernel."""
         return _digest("gradient", self.source, *map(",".join, (self.wrt, self.of, self.saved)))
 
-    def to_json(self) -> dict[str, object]:
-        """The fields but the source, for people."""
-        return {"op": "gradient", "wrt": self.wrt, "of": self.of, "saved": self.saved}
-
     def __str__(self) -> str:
         return f"the gradient of a row program of {len(self.source)} characters"
 
 
 @dataclass(frozen=True)
-class MeasurementSpec:
+class MeasurementSpec(_Described):
     """What was measured on a device; the caches keep the result, JSON, as they keep kernels.
 
     Attributes:
@@ -334,11 +328,6 @@ class MeasurementSpec:
     def digest(self) -> str:
         """Names the measurement, as :meth:`KernelSpec.digest` does a kernel."""
         return _digest(self.kind, self.source, self.device, self.torch, str(self.rows))
-
-    def to_json(self) -> dict[str, object]:
-        """The fields but the source, for people."""
-        return {"op": self.kind, "chip": self.chip, "device": self.device, "torch": self.torch,
-                "rows": self.rows}
 
 
 Cached = KernelSpec | ProgramSpec | GradientSpec | MeasurementSpec

@@ -110,7 +110,7 @@ def test_the_fastest_is_taken_and_kept_for_the_next_process(tune):
 def test_a_result_says_what_was_measured(tune):
     load()
     path, = [path for path in kernels.kernel_cache().folder.rglob("*.kernel")
-             if b'"op": "tuning"' in path.read_bytes().partition(b"\n")[0]]
+             if b'"kind": "tuning"' in path.read_bytes().partition(b"\n")[0]]
     result = json.loads(path.read_bytes().partition(b"\n")[2])
     assert result["schedule"] == ""
     assert [one["schedule"] for one in result["measured"]] == tune.searches[0][0]
@@ -217,7 +217,7 @@ def test_the_simulators_counts_choose_a_kernel_that_is_right(monkeypatch, tmp_pa
     torch.testing.assert_close(dx, expected[0], rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(dgamma, expected[1], rtol=1e-4, atol=1e-5)
     results = [path for path in tmp_path.rglob("*.kernel")
-               if b'"op": "tuning"' in path.read_bytes().partition(b"\n")[0]]
+               if b'"kind": "tuning"' in path.read_bytes().partition(b"\n")[0]]
     counts = [one["us"] for one in
               json.loads(results[0].read_bytes().partition(b"\n")[2])["measured"]]
     assert len(results) == 1 and len(counts) > 2 and all(count > 0 for count in counts)
