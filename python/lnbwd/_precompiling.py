@@ -87,8 +87,7 @@ def precompile(requests: Iterable[Spec | GradientSpec | Mapping[str, Any]], *,
         code = target.load(spec, identity)
         was_cached = code is not None
         if code is None:
-            code = (kernels.differentiated(spec) if isinstance(spec, GradientSpec)
-                    else kernels.compiled(spec).code)
+            code = kernels.compiled(spec).code
             if not target.store(spec, identity, code):
                 raise LnbwdError(f"cache: {target.folder} cannot be written")
         return Precompiled(spec, was_cached, len(code), time.perf_counter() - start)

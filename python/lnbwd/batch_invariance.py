@@ -10,10 +10,9 @@ says what that order promises.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
-from .errors import LnbwdError
+from .errors import environment
 
 __all__ = ["batch_invariant", "is_batch_invariant", "order", "watch"]
 
@@ -26,11 +25,7 @@ def is_batch_invariant() -> bool:
     environment's LNBWD_BATCH_INVARIANT."""
     if _chosen is not None:
         return _chosen
-    value = os.environ.get("LNBWD_BATCH_INVARIANT", "")
-    if value not in ("", "0", "1"):
-        raise LnbwdError("the environment variable LNBWD_BATCH_INVARIANT: expected '0' or '1', got "
-                         f"{value!r}")
-    return value == "1"
+    return environment("LNBWD_BATCH_INVARIANT", ("0", "1"), "'0' or '1'") == "1"
 
 
 def order() -> str:

@@ -74,25 +74,11 @@ def _look_up(spec: Spec | GradientSpec) -> bytes | None:
     return code
 
 
-def _identity(what: str, remedy: str) -> str:
-    """The compiler's, which is needed."""
-    identity = compiler.compiler_id()
-    if identity is None:
-        raise LnbwdError(
-            f"there is {what}: this installation has no compiler, and the "
-            f"kernel cache ({kernel_cache().folder or 'switched off'}) does not have it; {remedy}, "
-            "and copy the cache's folder here (LNBWD_CACHE_DIR names it)")
-    return identity
-
-
-def differentiated(spec: GradientSpec) -> bytes:
-    """A gradient's MLIR by the compiler, whatever the caches have."""
-    return compiler.differentiate(spec.source, wrt=spec.wrt, of=spec.of,
-                                  saved=spec.saved).mlir.encode()
-
-
-def compiled(spec: Spec) -> compiler.Compiled:
-    """A kernel by the compiler, whatever the caches have."""
+def compiled(spec: Spec | GradientSpec) -> compiler.Compiled:
+    """A kernel by the compiler, or the MLIR of a gradient, whatever the caches have."""
+    if isinstance(spec, GradientSpec):
+        text = compiler.differentiate(spec.source, wrt=spec.wrt, of=spec.of, saved=spec.saved).mlir
+        return compiler.Compiled(text.encode(), "", "", "")
     return compiler.compile_mlir(
         spec.mlir(), spec.chip, pipeline_options=spec.pipeline_options(), format=spec.format,
         source_name=spec.source_name)
@@ -105,22 +91,25 @@ def derive_gradient(spec: GradientSpec) -> compiler.Gradient:
         CompileError: the compiler refuses it.
         LnbwdError: there is no compiler, and the cache does not have it.
     """
-    text = _look_up(spec)
-    if text is None:
-        identity = _identity(str(spec).replace("the", "no", 1), "run what needs it elsewhere")
-        text = differentiated(spec)
-        kernel_cache().store(spec, identity, text)
-        _memory[spec] = text
-    return compiler.Gradient.from_mlir(text.decode())
+    return compiler.Gradient.from_mlir(_obtain(spec)[0].decode())
 
 
-def _obtain(spec: Spec) -> tuple[bytes, compiler.Compiled | None]:
+def _obtain(spec: Spec | GradientSpec) -> tuple[bytes, compiler.Compiled | None]:
     """The code of a spec, and all of the compilation if there was one."""
     code = _look_up(spec)
     if code is not None:
         return code, None
-    identity = _identity(f"no kernel for {spec}", "compile it elsewhere with lnbwd.precompile or "
-                         "python -m lnbwd.precompile")
+    identity = compiler.compiler_id()
+    if identity is None:
+        what, remedy = (
+            (str(spec).replace("the", "no", 1), "run what needs it elsewhere")
+            if isinstance(spec, GradientSpec) else
+            (f"no kernel for {spec}",
+             "compile it elsewhere with lnbwd.precompile or python -m lnbwd.precompile"))
+        raise LnbwdError(
+            f"there is {what}: this installation has no compiler, and the kernel cache "
+            f"({kernel_cache().folder or 'switched off'}) does not have it; {remedy}, and copy the "
+            "cache's folder here (LNBWD_CACHE_DIR names it)")
     result = compiled(spec)
     kernel_cache().store(spec, identity, result.code)
     _memory[spec] = result.code

@@ -30,6 +30,7 @@ from .operators import (
     differentiable,
     eager,
     gradients_like,
+    refuse,
     refuse_forward_mode,
     reshaped,
     transforms_are_active,
@@ -139,11 +140,6 @@ def _backward(ctx: Any, dout: Tensor | None, *_: Any) -> tuple[Tensor | None, ..
     return (*_derive(_gradient_function, ctx, dout, ctx.saved_tensors), None, None)
 
 
-def _refuse_second(ctx: Any, *gradients: Any) -> None:
-    raise LnbwdError("the gradient of the gradient of a norm and a linear layer: there is none; "
-                     "use PyTorch's norm and linear functions where it is needed")
-
-
 _ARGUMENTS = "Tensor x, Tensor w, Tensor? gamma, Tensor? beta, Tensor? b"
 _SCHEMA = f"({_ARGUMENTS}, str norm, float eps) -> (Tensor, Tensor, Tensor)"
 _SCHEMA_BWD = (f"(Tensor dout, {_ARGUMENTS}, Tensor mean, Tensor rstd, str norm, float eps, "
@@ -153,8 +149,10 @@ _raw = define_kernel("norm_linear", _SCHEMA, _run, _fake_norm_linear)[1]
 _raw_bwd = define_kernel("norm_linear_bwd", _SCHEMA_BWD, _run_bwd, _fake_norm_linear_bwd)[1]
 _refuse = refuse_forward_mode("a norm with a linear layer", "PyTorch's norm and linear functions")
 _function = differentiable("norm_linear", _raw, _setup, _backward, _refuse)
-_gradient_function = differentiable("norm_linear_bwd", _raw_bwd, lambda ctx, inputs, output: None,
-                                    _refuse_second, _refuse)
+_gradient_function = differentiable(
+    "norm_linear_bwd", _raw_bwd, lambda ctx, inputs, output: None,
+    refuse("the gradient of the gradient of a norm and a linear layer: there is none; use "
+           "PyTorch's norm and linear functions where it is needed"), _refuse)
 define("norm_linear", _SCHEMA, _function)
 define("norm_linear_bwd", _SCHEMA_BWD, _gradient_function)
 

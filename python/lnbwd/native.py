@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -23,7 +22,7 @@ import torch
 
 from . import batch_invariance, runtime
 from ._library import find_library
-from .errors import LnbwdError
+from .errors import LnbwdError, environment
 from .operations import ELEMENTS
 
 __all__ = ["ELEMENT_NAMES", "TYPES", "add_program", "called_from_library", "load",
@@ -91,11 +90,7 @@ def original(error: BaseException) -> BaseException:
 
 
 def _wanted() -> bool:
-    value = os.environ.get("LNBWD_NATIVE", "")
-    if value not in ("", "0", "1"):
-        raise LnbwdError("the environment variable LNBWD_NATIVE: expected '0' (operators in "
-                         f"Python) or '1', got {value!r}")
-    return value != "0"
+    return environment("LNBWD_NATIVE", ("1", "0"), "'0' (operators in Python) or '1'") == "1"
 
 
 @functools.lru_cache(maxsize=1)

@@ -89,14 +89,19 @@ def widen(name: str) -> None:
     torch.library.register_autocast(f"lnbwd::{name}", "cuda", torch.float32, lib=_library)
 
 
+def refuse(words: str) -> Callable[..., Any]:
+    """A derivative, in whichever mode, that says that there is none."""
+    def derivative(ctx: Any, *gradients: Any) -> None:
+        raise LnbwdError(words)
+
+    return derivative
+
+
 def refuse_forward_mode(of: str, instead: str) -> Callable[..., Any]:
     """A ``jvp`` that says that there is none."""
-    def jvp(ctx: Any, *tangents: Any) -> None:
-        raise LnbwdError("forward-mode differentiation (torch.autograd.forward_ad, torch.func.jvp, "
-                         f"jacfwd) of {of}: there is none; use reverse mode (torch.func.vjp, grad, "
-                         f"jacrev), or {instead}")
-
-    return jvp
+    return refuse("forward-mode differentiation (torch.autograd.forward_ad, torch.func.jvp, "
+                  f"jacfwd) of {of}: there is none; use reverse mode (torch.func.vjp, grad, "
+                  f"jacrev), or {instead}")
 
 
 def differentiable(name: str, forward: Callable[..., Any], setup: Callable[..., Any],

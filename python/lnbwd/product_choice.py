@@ -13,12 +13,11 @@ docs/layer-norm-linear.md has more.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator, Mapping
 
 import torch
 
-from .errors import LnbwdError
+from .errors import environment
 from .launching import is_capturing
 from .spec import rows_hint
 
@@ -26,8 +25,7 @@ __all__ = ["BRANCHES", "KERNEL", "TORCH", "choose", "forced", "use_product"]
 
 KERNEL, TORCH, BRANCHES = "kernel", "torch", "branches"
 _WAYS = ("auto", KERNEL, TORCH, BRANCHES)
-_VARIABLE = "LNBWD_PRODUCT"
-_EXPECTED = "expected 'auto', 'kernel', 'torch' or 'branches'"
+_EXPECTED = "'auto', 'kernel', 'torch' or 'branches'"
 
 _SMALLEST, _SMALL = 1 << 12, 1 << 30
 """Multiplications of a product up to which all of a pass is one launch of ours: in a CUDA graph,
@@ -37,14 +35,7 @@ and of calls, where the host's time is longer than the device's."""
 _loaded: set[tuple[str, int | None, int]] = set()
 
 
-def _of_environment() -> str:
-    value = os.environ.get(_VARIABLE, "") or "auto"
-    if value not in _WAYS:
-        raise LnbwdError(f"the environment variable {_VARIABLE}: {_EXPECTED}, got {value!r}")
-    return value
-
-
-_whose = _of_environment()
+_whose = environment("LNBWD_PRODUCT", _WAYS, _EXPECTED)
 
 
 def use_product(whose: str) -> None:
@@ -62,7 +53,7 @@ def use_product(whose: str) -> None:
     """
     global _whose
     if whose not in _WAYS:
-        raise ValueError(f"whose: {_EXPECTED}, got {whose!r}")
+        raise ValueError(f"whose: expected {_EXPECTED}, got {whose!r}")
     _whose = whose
 
 

@@ -490,21 +490,14 @@ def _region_vmap(info: Any, in_dims: tuple[Any, ...], inputs: list[Tensor],
     return outputs, [0] * len(outputs)
 
 
-def _refuse_derivative(ctx: Any, *grads: Tensor) -> None:
-    raise LnbwdError("lnbwd::region: expected no derivative to be asked of it: a row program that "
-                     "is called by hand has none. Call it on tensors that need no gradient "
-                     "(tensor.detach()), inside of an autograd.Function of your own that has a "
-                     "backward pass, or have lnbwd.rowwise derive one")
-
-
-def _refuse_tangent(ctx: Any, *tangents: Tensor) -> None:
-    raise LnbwdError("lnbwd::region: expected no forward-mode differentiation (torch.autograd."
-                     "forward_ad, torch.func.jvp, jacfwd): a row program has none")
-
-
 _by_hand = operators.differentiable(
     "region", lambda text, *inputs: tuple(raw_region(list(inputs), text)),
-    lambda ctx, inputs, output: None, _refuse_derivative, _refuse_tangent)
+    lambda ctx, inputs, output: None, operators.refuse(
+        "lnbwd::region: expected no derivative to be asked of it: a row program that is called by "
+        "hand has none. Call it on tensors that need no gradient (tensor.detach()), inside of an "
+        "autograd.Function of your own that has a backward pass, or have lnbwd.rowwise derive one"),
+    operators.refuse("lnbwd::region: expected no forward-mode differentiation (torch.autograd."
+                     "forward_ad, torch.func.jvp, jacfwd): a row program has none"))
 
 
 _SCHEMA = "(Tensor[] inputs, str program) -> Tensor[]"

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from . import compiler, kernels, runtime, schedule
 from ._contest import Contest, Rotation
-from .errors import CompileError, LnbwdError
+from .errors import CompileError, LnbwdError, environment
 from .spec import KernelSpec, MeasurementSpec, rows_hint
 
 __all__ = ["autotune", "is_on", "tuned"]
@@ -35,7 +35,6 @@ _LEAST_GAIN = 1.01
 _ROTATED_BYTES, _FILLER_BYTES, _MOST_SETS = 400_000_000, 1 << 28, 16
 # Bytes of small numbers, neither zero nor subnormal, in each element type.
 _PATTERN = 0x3C
-_VARIABLE = "LNBWD_AUTOTUNE"
 
 _enabled: bool | None = None
 
@@ -66,11 +65,7 @@ def is_on() -> bool:
     """Whether schedules are searched for."""
     global _enabled
     if _enabled is None:
-        value = os.environ.get(_VARIABLE, "") or "0"
-        if value not in ("0", "1"):
-            raise LnbwdError(f"the environment variable {_VARIABLE}: expected '0' or '1', got "
-                             f"{value!r}")
-        _enabled = value == "1"
+        _enabled = environment("LNBWD_AUTOTUNE", ("0", "1"), "'0' or '1'") == "1"
     return _enabled
 
 
