@@ -19,33 +19,26 @@ static void check(lnbwd_status status) {
 }
 
 namespace {
+struct SimulatedMemoryDeleter {
+  const lnbwd_device *device;
+  void operator()(void *memory) const { lnbwd_free(device, memory); }
+};
+} // namespace
 
 /// Memory of the simulated device.
-class SimulatedBuffer {
-public:
-  SimulatedBuffer(const lnbwd_device *device, size_t bytes) : device(device) {
-    check(lnbwd_malloc(device, bytes, &pointer));
-  }
-  SimulatedBuffer(SimulatedBuffer &&other) noexcept
-      : device(other.device), pointer(std::exchange(other.pointer, nullptr)) {}
-  SimulatedBuffer(const SimulatedBuffer &) = delete;
-  SimulatedBuffer &operator=(const SimulatedBuffer &) = delete;
-  SimulatedBuffer &operator=(SimulatedBuffer &&) = delete;
-  ~SimulatedBuffer() { lnbwd_free(device, pointer); }
+using SimulatedMemory = std::unique_ptr<void, SimulatedMemoryDeleter>;
 
-  void *get() const { return pointer; }
-
-private:
-  const lnbwd_device *device;
-  void *pointer = nullptr;
-};
-
-} // namespace
+static SimulatedMemory allocateSimulated(const lnbwd_device *device,
+                                         size_t bytes) {
+  void *memory = nullptr;
+  check(lnbwd_malloc(device, bytes, &memory));
+  return {memory, {device}};
+}
 
 static void launchSimulated(const RowProgram &program, int64_t rows,
                             int64_t groups,
                             const std::vector<void *> &addresses) {
-  std::vector<SimulatedBuffer> buffers;
+  std::vector<SimulatedMemory> buffers;
   std::vector<void *> pointers;
   std::vector<lnbwd_argument_info> infos(addresses.size());
   std::vector<size_t> sizes(addresses.size());
@@ -53,14 +46,15 @@ static void launchSimulated(const RowProgram &program, int64_t rows,
     check(lnbwd_program_argument(program.program, i, &infos[i]));
     check(lnbwd_program_argument_size(program.program, i, rows, groups,
                                       &sizes[i]));
-    pointers.push_back(buffers.emplace_back(program.device, sizes[i]).get());
+    buffers.push_back(allocateSimulated(program.device, sizes[i]));
+    pointers.push_back(buffers[i].get());
     if (infos[i].access != LNBWD_ACCESS_WRITE && sizes[i] != 0)
       check(lnbwd_copy_to_device(program.device, pointers[i], addresses[i],
                                  sizes[i]));
   }
   size_t bytes = 0;
   check(lnbwd_kernel_workspace_size(program.kernel, rows, groups, &bytes));
-  SimulatedBuffer workspace(program.device, bytes);
+  SimulatedMemory workspace = allocateSimulated(program.device, bytes);
   check(lnbwd_kernel_launch(program.kernel, pointers.data(), pointers.size(),
                             rows, groups, workspace.get(), bytes, nullptr));
   check(lnbwd_synchronize(program.device, nullptr));
