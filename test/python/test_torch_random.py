@@ -12,6 +12,7 @@ from torch._inductor import inductor_prims
 
 import lnbwd
 from lnbwd import regions_op
+from lnbwd.inductor import nodes
 from lnbwd.row_evaluation import evaluate, random_numbers
 from lnbwd.row_mlir import mlir
 from lnbwd.rowprogram import Builder, Input, Output, RowProgram
@@ -113,3 +114,19 @@ def test_dropouts_of_two_graphs_are_left():
     for graph in (forward, backward):
         assert any(node.target is draw for node in graph.nodes)
     assert taken() and not any(d.program.draws for d in taken())
+
+
+@pytest.mark.parametrize("name, is_made, is_kept, is_seed", [
+    ("arg0_1", False, False, True), ("primals_1", True, False, False),
+    ("primals_1", True, True, True), ("tangents_1", False, True, False)])
+def test_seeds_that_are_drawn_of_in_one_graph(name, is_made, is_kept, is_seed):
+    """In inference no other graph draws of a seed, and none draws a mask that is kept for it."""
+    graph = torch.fx.Graph()
+    given = graph.placeholder(name)
+    seeds = graph.call_function(
+        inductor_prims.seeds, (2, torch.device("cpu"))) if is_made else given
+    seed = graph.call_function(inductor_prims.lookup_seed, (seeds, 1))
+    drawn = graph.call_function(inductor_prims.random, ([4, 8], seed, "rand"))
+    mask = graph.call_function(torch.ops.aten.gt.Scalar, (drawn, 0.5))
+    graph.output((seeds, mask) if is_kept else (seeds,))
+    assert nodes.is_seed(seed) is is_seed

@@ -72,12 +72,22 @@ def is_random(node: Node) -> bool:
 
 def is_seed(node: Node) -> bool:
     """Whether a node is the seed of random numbers that are drawn in this graph alone: in the other
-    one, Inductor's kernel may draw others of it."""
+    one, Inductor's kernel may draw others of it. A training step has another one, which does not
+    draw what is compared and kept for it."""
     if node.op != "call_function" or node.target is not inductor_prims.lookup_seed:
         return False
     seeds: Node = node.args[0]  # type: ignore[assignment]
-    return seeds.op == "call_function" and all(
-        user.op != "output" for user in (*node.users, *seeds.users))
+    is_handed_on = any(map(_is_output, (node, seeds)))
+    if seeds.op == "call_function" and not is_handed_on:
+        return True
+    names = {str(n.target).partition("_")[0] for n in node.graph.find_nodes(op="placeholder")}
+    return not names & {"primals", "tangents"} or (
+        "tangents" not in names and not _is_output(node)
+        and all(_is_output(mask) for random in node.users for mask in random.users))
+
+
+def _is_output(node: Node) -> bool:
+    return any(user.op == "output" for user in node.users)
 
 
 _COMPUTED_IN_PLACE = {
