@@ -83,14 +83,14 @@ class Operand:
         dtype: the type of its elements: float16, bfloat16 or float32; for a row block also float8
             or bool, a mask; for what has no columns also int32 or int64, which are read.
         row_length: N; 1 where there are no columns.
-        is_strided: whether it is a row block that does not lie in its order, which is a column to
-            a launch.
+        is_part: whether it is a part of the rows, or a row block in another order, which is a
+            column to a launch.
     """
 
     kind: str
     dtype: torch.dtype
     row_length: int
-    is_strided: bool = False
+    is_part: bool = False
 
     @property
     def dims(self) -> Kind:
@@ -105,8 +105,9 @@ class Operand:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"kind: expected {', '.join(KINDS)}, got {self.kind!r}")
-        dims = KINDS["row_block"] if self.is_strided else self.dims
-        allowed = [dtype for name, dtype in native.TYPES.items() if ELEMENTS[name].is_of(dims)]
+        dims = KINDS["row_block"] if self.is_part else self.dims
+        allowed = [dtype for name, dtype in native.TYPES.items() if ELEMENTS[name].is_of(dims)
+                   or (self.is_part and ELEMENTS[name].use == "integer")]
         if self.dtype not in allowed:
             names = ", ".join(str(dtype).removeprefix("torch.") for dtype in allowed)
             remedy = ": masks are row blocks" if self.dtype == torch.bool else ""
@@ -208,7 +209,7 @@ def register_row_program(program: RowProgram) -> RegionProgram:
 def operand(value: Input | Output, length: int) -> Operand:
     """The tensor of an input or output of a row program over rows of ``length`` elements."""
     kind = "column" if value.is_strided else KIND_NAMES[value.kind]
-    return Operand(kind, native.TYPES[value.dtype], value.row_length(length), value.is_strided)
+    return Operand(kind, native.TYPES[value.dtype], value.row_length(length), bool(value.parts))
 
 
 def set_resolver(resolver: _Resolver | None) -> None:

@@ -197,6 +197,21 @@ def test_embedding(device, dtype):
     assert [i.rows for i in taken()[0].program.inputs if i.kind == "table"] == [7]
 
 
+@pytest.mark.parametrize("is_expanded", [False, True])
+def test_embedding_by_indices_that_samples_share(device, is_expanded):
+    """There are as many rows as columns, too."""
+    def function(index, place, table, positions):
+        places = place.expand(2, 8) if is_expanded else place
+        return norm(F.embedding(index, table) + F.embedding(places, positions))
+
+    index = torch.tensor([[3, 0, 6, 6, 1, 2, 2, 5], [5, 2, 4, 3, 0, 1, 1, 6]], device=device)
+    place = torch.tensor([[8, 1, 0, 3, 3, 2, 7, 5]], device=device)
+    arguments = [index, place, normal(7, 16).to(device), normal(9, 16, seed=1).to(device)]
+    check_against_double(function, arguments, tolerance=1e-5)
+    assert len(taken()) == 1 and not reasons()
+    assert [i.kind for i in taken()[0].program.inputs] == ["scalar", "part", "table", "table"]
+
+
 def test_rows_outside_of_a_table_are_its_last(device):
     """torch.compile's kernels stop there."""
     from lnbwd import regions_op

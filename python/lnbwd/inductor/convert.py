@@ -516,9 +516,14 @@ def _embedding(c: Conversion, node: Node) -> int:
             or not same(value.shape[1], c.domain.length) or not value.is_contiguous()
             or any(node.args[3:]) or c.domain.role(node.meta["val"]) != "row"):
         raise Unsupported("takes other rows than those of a dense table")
-    index = c.value(node.args[1])
-    place = Input("table", element, rows=int(value.shape[0]))
-    return c.builder.add("take", c.input(table, place), index)
+    rows = c.input(table, Input("table", element, rows=int(value.shape[0])))
+    index: Any = node.args[1]
+    if not repeated_dims(index.meta["val"]):
+        return c.builder.add("take", rows, c.value(index))
+    place = c.domain.place(index.meta["val"].unsqueeze(-1), node.meta["val"])
+    if place is None or c.domain.repeated(place).kind != "repeated_scalar":
+        raise Unsupported(f"spreads {index.name} in its own way")
+    return c.builder.add("take", rows, c.input(index, place))
 
 
 def _view(c: Conversion, node: Node) -> int:

@@ -22,6 +22,7 @@ def simplify(graph: Graph) -> None:
     """All rewrites, in place."""
     _slice_scatters(graph)
     _slice_tables(graph)
+    _spread_indices(graph)
     _spread_late(graph)
 
 
@@ -59,6 +60,27 @@ def _slice_tables(graph: Graph) -> None:
                 new = new_node(graph, aten.unsqueeze.default, (new, 0))
             if list(new.meta["val"].shape) != list(node.meta["val"].shape):
                 new = new_node(graph, aten.expand.default, (new, list(node.meta["val"].shape)))
+        node.replace_all_uses_with(new)
+        erase_unused(graph, [node])
+
+
+def _spread_indices(graph: Graph) -> None:
+    """Has rows of a table that are added to each sample be taken for each of them: learned
+    positions that are indices are row blocks then, which Inductor computes in place as well."""
+    for node in graph.find_nodes(op="call_function", target=aten.embedding.default):
+        shapes = {tuple(user.meta["val"].shape) for user in node.users
+                  if torch.Tag.pointwise in getattr(user.target, "tags", ())}
+        own = tuple(node.meta["val"].shape)
+        if len(shapes) != 1 or any(torch.Tag.pointwise not in getattr(user.target, "tags", ())
+                                   for user in node.users):
+            continue
+        [shape] = shapes
+        if shape[1:] != own[1:] or own[0] != 1 or shape[0] == 1 or len(shape) < 3:
+            continue
+        table, index, *rest = node.args
+        with graph.inserting_before(node), node.meta["val"].fake_mode:
+            spread = new_node(graph, aten.expand.default, (index, list(shape[:-1])))
+            new = new_node(graph, aten.embedding.default, (table, spread, *rest))
         node.replace_all_uses_with(new)
         erase_unused(graph, [node])
 
