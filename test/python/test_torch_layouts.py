@@ -173,6 +173,20 @@ def test_columns_that_lie_apart(device):
     assert not taken()
 
 
+@pytest.mark.parametrize("is_last", [False, True])
+def test_copies_of_copies_are_one(device, is_last):
+    """Patches of 2 by 2 pixels, as mobile vision transformers gather them."""
+    def function(x):
+        x = x.reshape(2 * 16 * 4, 2, 4, 2).transpose(1, 2).reshape(2, 16, 16, 4)
+        return norm(x.transpose(1, 3).reshape(8, 16, 16)),
+
+    memory = torch.channels_last if is_last else torch.contiguous_format
+    x = normal(2, 16, 8, 8).to(device, memory_format=memory)
+    check_against_double(function, [x], tolerance=1e-5)
+    assert len(taken()) == 1 and not reasons()
+    assert taken()[0].program.inputs[0].is_strided
+
+
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_numbers_that_are_none_lie_apart(device, bad):
     """In one row, and in no other."""

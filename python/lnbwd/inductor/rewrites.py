@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -23,6 +25,7 @@ def simplify(graph: Graph) -> None:
     _slice_scatters(graph)
     _slice_tables(graph)
     _spread_indices(graph)
+    _compose_copies(graph)
     _spread_late(graph)
 
 
@@ -83,6 +86,59 @@ def _spread_indices(graph: Graph) -> None:
             new = new_node(graph, aten.embedding.default, (table, spread, *rest))
         node.replace_all_uses_with(new)
         erase_unused(graph, [node])
+
+
+def _compose_copies(graph: Graph) -> None:
+    """Has copies of copies be one: patches that mobile vision transformers gather from channels."""
+    chained = (aten.reshape.default, aten.view.default, aten.permute.default, aten.clone.default)
+    for last in list(graph.nodes):
+        if last.target not in chained or any(user.target in chained for user in last.users):
+            continue
+        chain: list[Node] = []
+        base: Any = last
+        while base.target in chained:
+            chain.insert(0, base)
+            base = base.args[0]
+        order = _order_through(base.meta["val"].shape, chain)
+        if order is None or sum(node.target is aten.clone.default for node in chain) < 2:
+            continue
+        # Each dimension in pieces, outermost first; then the pieces in the order of the last copy.
+        pieces = sorted(order, key=lambda piece: (piece[0], -piece[2]))
+        with graph.inserting_before(last), last.meta["val"].fake_mode:
+            new = new_node(graph, aten.reshape.default, (base, [size for _, size, _ in pieces]))
+            new = new_node(graph, aten.permute.default, (new, [pieces.index(p) for p in order]))
+            new = new_node(graph, aten.clone.default, (new,),
+                           memory_format=torch.contiguous_format)
+            new = new_node(graph, aten.reshape.default, (new, list(last.meta["val"].shape)))
+        last.replace_all_uses_with(new)
+        erase_unused(graph, chain)
+
+
+def _order_through(shape: Sequence[Any], chain: list[Node]) -> list[tuple[int, int, int]] | None:
+    """The order of a tensor's elements behind views and copies, as pieces of its dimensions, the
+    outermost first: of each the dimension, its size, and how many elements of the dimension are
+    from one index to the next. None if no such pieces give it."""
+    dims = [[(dim, size, 1)] for dim, size in enumerate(shape)]
+    for node in chain:
+        if node.target is aten.permute.default:
+            dims = [dims[dim] for dim in node.args[1]]  # type: ignore[union-attr, index]
+        elif node.target is not aten.clone.default:
+            flat = [piece for pieces in dims for piece in pieces if piece[1] != 1]
+            dims = []
+            for size in node.meta["val"].shape:
+                dims.append([])
+                while size != 1:
+                    if not isinstance(size, int) or not flat:
+                        return None
+                    dim, whole, distance = flat.pop(0)
+                    taken = math.gcd(whole, size)
+                    if taken not in (whole, size):
+                        return None
+                    if taken != whole:
+                        flat.insert(0, (dim, whole // taken, distance))
+                    dims[-1].append((dim, taken, distance * (whole // taken)))
+                    size //= taken
+    return [piece for pieces in dims for piece in pieces]
 
 
 def _first_of(node: Any) -> tuple[int, int] | None:
