@@ -37,7 +37,7 @@ from torch.fx import Graph, GraphModule, Node  # noqa: E402
 import lnbwd  # noqa: E402
 import lnbwd.inductor  # noqa: E402
 from lnbwd import regions_op  # noqa: E402
-from lnbwd.inductor import convert, fusion, nodes  # noqa: E402
+from lnbwd.inductor import conversion, fusion, nodes  # noqa: E402
 
 PATTERNS = SOURCE / "docs" / "results" / "region-patterns.jsonl.xz"
 OUTCOMES = ("whole", "part", "left")
@@ -115,8 +115,7 @@ def examine(pattern: dict[str, Any], device: str = "cpu") -> tuple[str, set[str]
     if count == 1 and not rest:
         return "whole", set()
     found = {_in_general(decision.reason) for decision in made if not decision.taken}
-    known = [names for names, _ in convert._HANDLERS]
-    found |= {f"{n.target}" for n in rest if not any(n.target in names for names in known)}
+    found |= {f"{n.target}" for n in rest if n.target not in conversion.HANDLERS}
     return "part" if count else "left", found or {
         "no region around it" if not made else "several kernels"}
 

@@ -40,7 +40,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .errors import refusal
-from .inductor.convert import Conversion, Unsupported, UnsupportedOperation, check
+from .inductor.conversion import Conversion, Unsupported, UnsupportedOperation
+from .inductor.convert import check
 from .inductor.domains import DTYPES, FLOATS, INTEGERS, Domain, is_permuted, product
 from .inductor.nodes import (
     NORM,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -20,23 +19,33 @@ import torch._inductor.config
 from torch._inductor import inductor_prims
 from torch.fx import Node
 
-from ..rowprogram import COMPARISONS, CONDITIONS, SUMS, Builder, Input, cut
+from ..rowprogram import COMPARISONS, Input
+from .conversion import (
+    HANDLERS,
+    TABLES,
+    Conversion,
+    Unsupported,
+    UnsupportedOperation,
+    converts,
+    describe,
+    from_begin,
+    is_misplaced,
+    reads_by_itself,
+    spread_over,
+)
 from .domains import (
     DTYPES,
     ELEMENTS,
     FLOATS,
     INTEGERS,
     SMALL,
-    SMALL_SHARE,
     Domain,
     is_permuted,
     memory_order,
     memory_shape,
-    product,
     repeated_dims,
     same,
 )
-from .fusion import is_in_memory
 from .nodes import (
     CONSTANTS,
     NORM,
@@ -48,353 +57,15 @@ from .nodes import (
     is_constant,
     is_seed,
     is_view,
-    memory_of,
     row_sum_axis,
     sources,
     sum_kind,
     summed_dims,
 )
 
-__all__ = ["Conversion", "Unsupported", "UnsupportedOperation", "apart", "check", "is_copied",
-           "is_misplaced", "is_movable", "is_readable", "is_supported", "put_inside",
-           "spread_over"]
+__all__ = ["check", "is_supported"]
 
 aten, prims = torch.ops.aten, torch.ops.prims
-
-
-class Unsupported(Exception):
-    """A node cannot be part of a row program; says why."""
-
-
-class UnsupportedOperation(Unsupported):
-    """No row program has what a node computes, whatever it computes it of."""
-
-
-class Conversion:
-    """Makes the nodes of one row program.
-
-    Attributes:
-        builder: what has been made.
-        values: for each converted node, its value; for a variance with its mean, both.
-        inputs: the nodes that are read, each with its :class:`Input`, and their values.
-        masks: the values that are inputs and conditions.
-        over: the row block that the operands of the node at hand are spread over.
-        moves: the dimensions of ``over`` along which operands are taken at other indices, and by
-            how much: where something is put among others, or cut out.
-        is_trial: whether ``values`` stands for what would be read as well.
-    """
-
-    def __init__(self, domain: Domain, is_trial: bool = False) -> None:
-        self.domain = domain
-        self.builder = Builder(domain.length)
-        self.values: dict[Node, Any] = {}
-        self.inputs: dict[tuple[Node, Input], int] = {}
-        self.masks: set[int] = set()
-        self.over: torch.Tensor | None = None
-        self.moves: dict[int, int] = {}
-        self.is_trial = is_trial
-
-    def read(self, node: Node) -> int:
-        """A node from outside, as an input."""
-        value = node.meta.get("val")
-        if isinstance(value, torch.SymInt):
-            raise Unsupported("computes with the number of rows")
-        role = self.domain.role(value)
-        place = None
-        if isinstance(value, torch.Tensor) and (
-                over := self.over if self.over is not None else apart(value, self.domain)
-        ) is not None:
-            place = self.domain.place(value, over, self.moves)
-        elif role is not None:
-            known = ELEMENTS if role == "row" else {**SMALL, **INTEGERS}
-            place = Input(role, known.get(value.dtype, ""))  # type: ignore[union-attr]
-        if place is None:
-            raise Unsupported(f"reads {_describe(value)}, which is neither a row block, a row "
-                              f"scalar, a column nor a part of {self.domain}")
-        if place.kind == "lead" and not place.parts:
-            raise Unsupported("reads a number for each part of a row")
-        assert isinstance(value, torch.Tensor)
-        if value.dtype not in (ELEMENTS if place.kind == "row" else SMALL) and not (
-                place.kind == "scalar" and value.dtype in INTEGERS):
-            raise Unsupported(f"reads a {place.kind} of {value.dtype}")
-        # The operator copies what is not dense, which of group columns is little.
-        if place.kind != "group_column" and not (
-                _is_in_reach(node) if place.is_strided else is_readable(value, place.kind)
-                or is_copied(value, place, self.over)):
-            raise Unsupported("reads a tensor whose rows are not dense")
-        places = [place, *(i for _, i in self.inputs)]
-        parts = [part for i in places for part in i.parts]
-        of_groups = any(i.kind in ("group_column", "group_scalar") for i in places)
-        if cut(self.domain.length, parts) is None or (
-                of_groups and _has_rows(parts, self.domain) and not self.domain.is_static):
-            raise Unsupported(f"reads {_describe(value)}, which is no part of rows that have the "
-                              f"other parts")
-        return self.input(node, place)
-
-    def input(self, node: Node, place: Input) -> int:
-        """The value of an input that is read as ``place`` says."""
-        if (node, place) in self.inputs:
-            return self.inputs[node, place]
-        result = self.builder.add("input", len(self.inputs))
-        if place.dtype == "i8":
-            self.masks.add(result)
-        elif node.meta["val"].dtype == torch.bool:
-            result = self.builder.add("ne", result, self.builder.constant(0))
-        self.inputs[node, place] = result
-        return result
-
-    def places(self) -> list[Input]:
-        """What the inputs are. Beside parts of rows, what has a row for each group is read where it
-        lies, not copied."""
-        found = [place for _, place in self.inputs]
-        if not _has_rows((part for place in found for part in place.parts), self.domain):
-            return found
-        return [(_is_in_reach(node) and self.domain.where_it_lies(node.meta["val"])) or place
-                if place.kind == "group_column" and not node.meta["val"].is_contiguous() else place
-                for node, place in self.inputs]
-
-    def value(self, argument: Any) -> int:
-        """The value of a node's argument."""
-        if isinstance(argument, (int, float)):
-            return self.builder.constant(argument)
-        if not isinstance(argument, Node):
-            raise Unsupported(f"has the argument {argument}")
-        if is_constant(argument):
-            return self.builder.constant(
-                argument.args[CONSTANTS[argument.target]])  # type: ignore[arg-type, index]
-        if self.moves:
-            return self._move(argument)
-        if argument not in self.values:
-            # What is small is computed where it is used, and not in a kernel of its own.
-            return (self.moved(argument, {0: 0}) if self._is_small_part(argument)
-                    else self.read(argument))
-        if not self.is_trial and self.over is not None and is_misplaced(
-                argument, self.over, self.domain):
-            raise Unsupported(f"spreads {argument.name} in its own way")
-        return int(self.values[argument])
-
-    def _is_small_part(self, node: Node) -> bool:
-        """Whether a node from outside has few of a row block's elements, in another order, and can
-        be computed at each of these."""
-        value = node.meta.get("val")
-        if self.over is None or not isinstance(value, torch.Tensor) or not is_movable(node):
-            return False
-        place = self.domain.place(value, self.over)
-        return place is not None and place.is_strided and value.numel() < self.over.numel()
-
-    def moved(self, node: Node, moves: Mapping[int, int], over: torch.Tensor | None = None) -> int:
-        """The value of a node at other indices of what it is spread over."""
-        before = self.moves, self.over
-        self.moves = dict(moves)
-        self.over = self.over if over is None else over
-        try:
-            return self.value(node)
-        finally:
-            self.moves, self.over = before
-
-    def _move(self, node: Node) -> int:
-        """The value of a node at the moved indices: computed anew of what it is computed of, or
-        read there."""
-        value, over = node.meta["val"], self.over
-        assert over is not None
-        missing = over.dim() - value.dim()
-        if node in self.values and all(
-                dim < missing or same(value.shape[dim - missing], 1)
-                or (by == 0 and same(value.shape[dim - missing], over.shape[dim]))
-                for dim, by in self.moves.items()) and not is_misplaced(
-                    node, over, self.domain):
-            return int(self.values[node])
-        if not is_movable(node, self.values):
-            found = memory_of(node)
-            if node in self.values and (found is None or found[0] in self.values):
-                raise Unsupported(f"takes {node.name} at other indices")
-            return self.read(node)
-        arguments: Any = node.args
-        source = arguments[0]
-        if node.target is aten.clone.default:
-            return self.value(source)
-        if node.target is aten.permute.default:
-            dims = [d % value.dim() for d in arguments[1]]
-            return self.moved(source, {dims[dim]: by for dim, by in self.moves.items()},
-                              over.permute([dims.index(d) for d in range(len(dims))]))
-        if node.target is aten.slice.Tensor:
-            dim = (arguments[1] if len(arguments) > 1 else 0) % value.dim()
-            start = arguments[2] if len(arguments) > 2 else 0
-            by = self.moves.get(dim + missing, 0) + _from_begin(source, dim, start)
-            return self.moved(source, {**self.moves, dim + missing: by})
-        return int(self.make(node))
-
-    def is_condition(self, value: int) -> bool:
-        """Whether a value is a condition, not a number."""
-        return value in self.masks or self.builder.nodes[value][0] in CONDITIONS
-
-    def number(self, argument: Any) -> int:
-        """The value of a node's argument as a number: 1 and 0 for booleans."""
-        value = self.value(argument)
-        if not self.is_condition(value):
-            return value
-        return self.builder.add("select", value, self.builder.constant(1),
-                                self.builder.constant(0))
-
-    def condition(self, argument: Any) -> int:
-        """The value of a node's argument as a condition: of a number, whether it is not 0."""
-        value = self.value(argument)
-        if self.is_condition(value):
-            return value
-        return self.builder.add("ne", value, self.builder.constant(0))
-
-    def follows_from_sum(self, value: int) -> bool:
-        """Whether a value is computed of a sum over the row, or of its largest element."""
-        return any(self.builder.nodes[other][0] in SUMS for other in self.builder.needed([value]))
-
-    def convert(self, node: Node) -> None:
-        """Makes the value of a node, all of whose operands are converted or come from outside.
-
-        Raises:
-            Unsupported: the node cannot be part of a row program.
-        """
-        if node.op != "call_function":
-            raise Unsupported(f"is a {node.op}")
-        self.over = spread_over(node, self.domain)
-        self.values[node] = self.make(node)
-
-    def make(self, node: Node) -> Any:
-        """The value of a node, made of those of its operands."""
-        for names, make in _HANDLERS:
-            if node.target in names:
-                value = make(self, node)
-                if isinstance(value, int) and self.is_condition(value) != (
-                        node.meta["val"].dtype == torch.bool):
-                    break
-                return value
-        else:
-            raise UnsupportedOperation(f"{node.target} is no operation of row programs")
-        raise UnsupportedOperation(f"{node.target} of booleans is no operation of row programs")
-
-    def multiply(self, value: int, factor: float) -> int:
-        """A value times a constant."""
-        return (value if factor == 1
-                else self.builder.add("mul", value, self.builder.constant(factor)))
-
-    def mean(self, value: int) -> int:
-        """The mean of a row."""
-        return self.multiply(self.builder.add("row_sum", value), 1 / self.domain.length)
-
-
-def is_movable(node: Node, inside: Container[Node] = ()) -> bool:
-    """Whether the value of a node can be computed at other indices: it has one value for each, and
-    is computed where it is used."""
-    if node.op != "call_function" or is_constant(node):
-        return False
-    if node.target is aten.slice.Tensor:
-        return not node.kwargs and node.args[4:] in ((), (1,))
-    is_one_each = node.target in (aten.clone.default, aten.permute.default) or (
-        torch.Tag.pointwise in getattr(node.target, "tags", ())
-        and any(node.target in names for names, _ in _HANDLERS))
-    return is_one_each and (node in inside or not is_in_memory(node))
-
-
-def _from_begin(node: Node, dim: int, start: Any) -> int:
-    """Where a slice of a node begins, counted from the first element."""
-    size = node.meta["val"].shape[dim]
-    if not isinstance(start, (int, type(None))) or not isinstance(size, int):
-        raise Unsupported("takes a slice of unknown size")
-    return max(0, (start or 0) + size * ((start or 0) < 0))
-
-
-def reads_by_itself(node: Node) -> bool:
-    """Whether the operands of a node are not spread over its result."""
-    return node.target in WINDOWS or node.target in TABLES
-
-
-def put_inside(nodes: Collection[Node]) -> set[Node]:
-    """Those that are put somewhere by others, and only there: their values are made there."""
-    result: set[Node] = set()
-    for node in reversed(list(nodes)):
-        if node.users and is_movable(node, nodes) and all(
-                user in result or (user in nodes and user.target in WINDOWS and not (
-                    user.target is aten.slice_scatter.default and user.args[0] is node))
-                for user in node.users):
-            result.add(node)
-    return result
-
-
-def _has_rows(parts: Iterable[tuple[int, ...]], domain: Domain) -> bool:
-    """Whether some of these dimensions are of rows."""
-    return any(distance * size > domain.length for distance, size, *_ in parts)
-
-
-def spread_over(node: Node, domain: Domain) -> torch.Tensor | None:
-    """The row block, or the lead, that a node makes of operands that are spread over it; None where
-    it makes something else, or keeps the elements in their order."""
-    value = node.meta.get("val")
-    is_spread = node.target not in VIEWS or node.target in (aten.expand.default, aten.clone.default)
-    if (node.target in ROW_SUMS or node.target in TABLES or not is_spread
-            or domain.role(value) not in ("row", "lead")):
-        return None
-    return value
-
-
-def apart(value: torch.Tensor, domain: Domain) -> torch.Tensor | None:
-    """A row block that one whose elements lie apart is spread over; None of any other tensor."""
-    if domain.role(value) != "row" or is_readable(value, "row"):
-        return None
-    with value.fake_mode:  # type: ignore[attr-defined]
-        return torch.empty_like(value, memory_format=torch.contiguous_format)
-
-
-def is_readable(value: torch.Tensor, kind: str | None) -> bool:
-    """Whether the elements of a tensor of a kind lie in memory as a kernel reads them; those of an
-    expanded one once."""
-    for dim in repeated_dims(value):
-        value = value.narrow(dim, 0, 1)
-    return value.is_contiguous() or (kind == "row" and memory_order(value) is not None)
-
-
-def is_copied(value: torch.Tensor, place: Input, over: torch.Tensor | None) -> bool:
-    """Whether what is spread over a row block, and has few of its elements, lies in memory in
-    another order, or apart, and is copied in front of the kernel."""
-    if place.kind == "row" or place.is_strided or over is None or (
-            is_readable(value, place.kind)):
-        return False
-    # The copy has the order of its dimensions, which must be that of the rows.
-    missing = over.dim() - value.dim()
-    repeated = [dim + missing for dim in repeated_dims(value)]
-    own = [dim for dim in memory_order(over) or range(over.dim())
-           if dim >= missing and dim not in repeated and not same(value.shape[dim - missing], 1)]
-    count, whole = product(over.shape[dim] for dim in own), over.numel()
-    return (own == sorted(own) and isinstance(count, int) and isinstance(whole, int)
-            and SMALL_SHARE * count <= whole)
-
-
-def _is_in_reach(node: Node) -> bool:
-    """Whether a kernel can read a tensor that is strided where it is: in dense memory, from an
-    address on that kernels take."""
-    found = memory_of(node)
-    return found is not None and found[1] * node.meta["val"].element_size() % 16 == 0
-
-
-def is_misplaced(source: Node, over: torch.Tensor, domain: Domain) -> bool:
-    """Whether a node that is spread over a row block is not there what its shape says alone: a
-    weight of as many channels as there are rows."""
-    value = source.meta.get("val")
-    # What is repeated there is spread already.
-    if not isinstance(value, torch.Tensor) or (
-            value.shape == over.shape and repeated_dims(value)):
-        return False
-    place = domain.place(value, over)
-    return place is None or place.kind != domain.role(value)
-
-
-def _describe(value: Any) -> str:
-    if isinstance(value, torch.Tensor):
-        return f"{value.dtype} {list(value.shape)}".replace("torch.", "")
-    return type(value).__name__
-
-
-# --------------------------------------------------------------------------------------------------
-# The operations
-# --------------------------------------------------------------------------------------------------
 
 _UNARY = {
     aten.neg.default: "neg", aten.abs.default: "abs", aten.exp.default: "exp",
@@ -420,10 +91,12 @@ _LOGIC = {aten.logical_and.default: "and", aten.logical_or.default: "or",
           aten.bitwise_or.Tensor: "or", aten.bitwise_xor.Tensor: "xor"}
 
 
+@converts(*_UNARY)
 def _unary(c: Conversion, node: Node) -> int:
     return c.builder.add(_UNARY[node.target], c.number(node.args[0]))  # type: ignore[index]
 
 
+@converts(*_BINARY)
 def _binary(c: Conversion, node: Node) -> int:
     name = _BINARY[node.target]  # type: ignore[index]
     if name == "mul" and node.meta["val"].dtype == torch.bool:
@@ -437,6 +110,7 @@ def _binary(c: Conversion, node: Node) -> int:
     return c.builder.add(name, first, second)
 
 
+@converts(*_SUMS_OF_TWO)
 def _sum_of_two(c: Conversion, node: Node) -> int:
     alpha = node.kwargs.get("alpha", 1)
     if not isinstance(alpha, (int, float)):
@@ -446,26 +120,31 @@ def _sum_of_two(c: Conversion, node: Node) -> int:
                          c.number(node.args[0]), second)
 
 
+@converts(*([prims.fma.default] if hasattr(prims, "fma") else []))
 def _fma(c: Conversion, node: Node) -> int:
     # The product is not rounded: the compiler contracts it with the sum.
     first, second, addend = (c.number(argument) for argument in node.args[:3])
     return c.builder.add("add", c.builder.add("mul", first, second), addend)
 
 
+@converts(*_COMPARISONS)
 def _compare(c: Conversion, node: Node) -> int:
     return c.builder.add(_COMPARISONS[node.target],
                          c.number(node.args[0]), c.number(node.args[1]))
 
 
+@converts(*_LOGIC)
 def _logic(c: Conversion, node: Node) -> int:
     return c.builder.add(_LOGIC[node.target],  # type: ignore[index]
                          c.condition(node.args[0]), c.condition(node.args[1]))
 
 
+@converts(aten.logical_not.default, aten.bitwise_not.default)
 def _not(c: Conversion, node: Node) -> int:
     return c.builder.add("not", c.condition(node.args[0]))
 
 
+@converts(aten.where.self)
 def _select(c: Conversion, node: Node) -> int:
     condition, *values = node.args[:3]
     return c.builder.add("select", c.condition(condition), *map(c.number, values))
@@ -487,6 +166,7 @@ def _is_exact(argument: Any) -> bool:
     return isinstance(argument, int) and abs(argument) < _LARGEST_EXACT
 
 
+@converts(NUMBERS)
 def _column_numbers(c: Conversion, node: Node) -> int:
     options = {"start": 0, "step": 1, **node.kwargs}
     if node.args[0] != c.domain.length or (options["start"], options["step"]) != (0, 1) or (
@@ -495,6 +175,7 @@ def _column_numbers(c: Conversion, node: Node) -> int:
     return c.builder.add("index")
 
 
+@converts(aten.gather.default)
 def _gather(c: Conversion, node: Node) -> int:
     """The element of each row that an index says: of all the others, 0 is added to it."""
     values, dim, index = node.args[:3]
@@ -507,6 +188,7 @@ def _gather(c: Conversion, node: Node) -> int:
     return b.add("row_sum", b.add("select", is_it, value, b.constant(0)))
 
 
+@converts(*TABLES)
 def _embedding(c: Conversion, node: Node) -> int:
     """A row of a table for each index. PyTorch promises nothing for an index outside of the table,
     for which the kernel takes the last row."""
@@ -526,6 +208,7 @@ def _embedding(c: Conversion, node: Node) -> int:
     return c.builder.add("take", rows, c.input(index, place))
 
 
+@converts(*VIEWS)
 def _view(c: Conversion, node: Node) -> int:
     if spread_over(node, c.domain) is None:
         before, after = node.args[0].meta["val"], node.meta["val"]  # type: ignore[union-attr]
@@ -543,6 +226,7 @@ def _view(c: Conversion, node: Node) -> int:
     return c.condition(node.args[0]) if node.meta["val"].dtype == torch.bool else value
 
 
+@converts(prims.convert_element_type.default)
 def _cast(c: Conversion, node: Node) -> int:
     to = node.meta["val"].dtype
     source = node.args[0].meta["val"].dtype  # type: ignore[union-attr]
@@ -557,6 +241,7 @@ def _cast(c: Conversion, node: Node) -> int:
     return c.builder.add("round", value, FLOATS[to])
 
 
+@converts(aten.pow.Tensor_Scalar)
 def _power(c: Conversion, node: Node) -> int:
     exponent = node.args[1]
     if not isinstance(exponent, (int, float)) or not math.isfinite(exponent):
@@ -564,6 +249,7 @@ def _power(c: Conversion, node: Node) -> int:
     return c.builder.power(c.number(node.args[0]), exponent)
 
 
+@converts(aten.sign.default)
 def _sign(c: Conversion, node: Node) -> int:
     """0 of 0 and of a NaN, as PyTorch has it."""
     b, value = c.builder, c.number(node.args[0])
@@ -572,26 +258,31 @@ def _sign(c: Conversion, node: Node) -> int:
     return b.add("select", b.add("gt", value, zero), b.constant(1), rest)
 
 
+@converts(aten.square.default)
 def _square(c: Conversion, node: Node) -> int:
     return c.builder.power(c.number(node.args[0]), 2)
 
 
+@converts(aten.reciprocal.default)
 def _reciprocal(c: Conversion, node: Node) -> int:
     return c.builder.add("div", c.builder.constant(1), c.number(node.args[0]))
 
 
+@converts(aten.sigmoid.default)
 def _sigmoid(c: Conversion, node: Node) -> int:
     one = c.builder.constant(1)
     power = c.builder.add("exp", c.builder.add("neg", c.number(node.args[0])))
     return c.builder.add("div", one, c.builder.add("add", one, power))
 
 
+@converts(aten.relu.default)
 def _relu(c: Conversion, node: Node) -> int:
     # Not the larger of two: the slope is 0 at 0, and a NaN stays one.
     value, zero = c.number(node.args[0]), c.builder.constant(0)
     return c.builder.add("select", c.builder.add("le", value, zero), zero, value)
 
 
+@converts(aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default)
 def _clamp(c: Conversion, node: Node) -> int:
     value = c.number(node.args[0])
     # The comparison that says that a value is beyond its bound: at the bound the slope is 1.
@@ -676,6 +367,7 @@ def _norm(c: Conversion, node: Node, value: int) -> int:
     return b.add("select", is_zero, zero if order > 0 else b.constant(math.inf), root)
 
 
+@converts(*SOFTMAXES)
 def _softmax(c: Conversion, node: Node) -> int:
     """softmax, log_softmax and logsumexp, which PyTorch's decompositions write with the row's
     largest element. None of them depends on what is taken off, so it counts as a constant."""
@@ -700,16 +392,18 @@ def _softmax(c: Conversion, node: Node) -> int:
     return b.add("add", b.add("log", total), largest)
 
 
+@converts(inductor_prims.random)
 def _random(c: Conversion, node: Node) -> int:
     """The numbers that Inductor draws in the kernel of a reduction: by the place of each element in
     its tensor."""
     seed, mode = node.args[1:3]
     if (mode != "rand" or any(node.kwargs.values()) or not isinstance(seed, Node)
             or not is_seed(seed) or c.domain.role(node.meta["val"]) != "row"):
-        raise Unsupported(f"draws {_describe(node.meta['val'])} by {mode}")
+        raise Unsupported(f"draws {describe(node.meta['val'])} by {mode}")
     return c.builder.add("random", c.input(seed, Input("number", "i64")))
 
 
+@converts(operator.getitem)
 def _getitem(c: Conversion, node: Node) -> int:
     pair = c.values.get(node.args[0])  # type: ignore[arg-type]
     if not isinstance(pair, tuple):
@@ -756,6 +450,7 @@ def _inside(c: Conversion, dim: int, begin: int, end: int) -> int | None:
     return result
 
 
+@converts(aten.cat.default)
 def _cat(c: Conversion, node: Node) -> int:
     """Tensors one behind the other: each where its indices are."""
     assert c.over is not None
@@ -774,6 +469,7 @@ def _cat(c: Conversion, node: Node) -> int:
     return result
 
 
+@converts(aten.slice_scatter.default, aten.constant_pad_nd.default)
 def _put(c: Conversion, node: Node) -> int:
     """A tensor put into another, or among equal numbers."""
     assert c.over is not None
@@ -790,7 +486,7 @@ def _put(c: Conversion, node: Node) -> int:
         if options.get("step", 1) != 1:
             raise Unsupported("puts elements apart")
         dim = options.get("dim", 0) % c.over.dim()
-        begins = {dim: _from_begin(node, dim, options.get("start"))}
+        begins = {dim: from_begin(node, dim, options.get("start"))}
     shape = source.meta["val"].shape
     if not all(isinstance(number, int) for number in (*begins.values(), *shape)):
         raise Unsupported("puts a tensor of unknown size")
@@ -804,36 +500,9 @@ def _put(c: Conversion, node: Node) -> int:
         "select", inside, value, c.number(around))
 
 
-TABLES = {aten.embedding.default}
-"""Operations that take rows of a table."""
-
-WINDOWS = {aten.cat.default: _cat, aten.slice_scatter.default: _put,
-           aten.constant_pad_nd.default: _put}
-"""Operations that put tensors at some of the indices of a row block."""
-
-_Handler = Callable[[Conversion, Node], Any]
-_HANDLERS: list[tuple[Any, _Handler]] = [
-    (_UNARY, _unary), (_BINARY, _binary), (_SUMS_OF_TWO, _sum_of_two), (_COMPARISONS, _compare),
-    (_LOGIC, _logic), ({aten.logical_not.default, aten.bitwise_not.default}, _not),
-    ({aten.where.self}, _select), (VIEWS, _view),
-    ({prims.convert_element_type.default}, _cast), ({aten.pow.Tensor_Scalar}, _power),
-    ({aten.square.default}, _square), ({aten.reciprocal.default}, _reciprocal),
-    ({aten.sigmoid.default}, _sigmoid), ({aten.relu.default}, _relu),
-    ({aten.sign.default}, _sign),
-    ({aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default}, _clamp),
-    (SOFTMAXES, _softmax), ({inductor_prims.random}, _random),
-    ({operator.getitem}, _getitem), ({NUMBERS}, _column_numbers),
-    ({aten.gather.default}, _gather), (TABLES, _embedding),
-    *(({name}, make) for name, make in WINDOWS.items())]
-if hasattr(prims, "fma"):
-    _HANDLERS.append(({prims.fma.default}, _fma))
-
-
+@converts(*ROW_SUMS)
 def _sum(c: Conversion, node: Node) -> Any:
     return _column_sum(c, node) if sum_kind(node, c.domain) else _row_sum(c, node)
-
-
-_HANDLERS.append((ROW_SUMS, _sum))
 
 
 def is_supported(node: Node, domain: Domain) -> bool:
@@ -850,7 +519,7 @@ def check(node: Node, domain: Domain) -> None:
     """Raises :class:`Unsupported`, with the reason, if :func:`is_supported` does not hold."""
     if node.op != "call_function" or is_constant(node):
         raise Unsupported(f"is a {node.op}")
-    if not any(node.target in names for names, _ in _HANDLERS):
+    if node.target not in HANDLERS:
         raise UnsupportedOperation(f"{node.target} is no operation of row programs")
     value = node.meta.get("val")
     is_sum = node.target in ROW_SUMS
@@ -864,16 +533,16 @@ def check(node: Node, domain: Domain) -> None:
     for result in results:
         role = domain.role(result)
         if role in (None, "number") and not is_sum:
-            raise Unsupported(f"gives {_describe(result)}, which is no row block, row scalar or "
+            raise Unsupported(f"gives {describe(result)}, which is no row block, row scalar or "
                               f"column of {domain}")
         if not isinstance(result, torch.Tensor) or not (result.dtype in ELEMENTS or (
                 result.dtype in INTEGERS and node.target in OF_INTEGERS)):
-            raise Unsupported(f"gives {_describe(result)}")
+            raise Unsupported(f"gives {describe(result)}")
     role = domain.role(results[0])
     trial = Conversion(domain, is_trial=True)
     if reads_by_itself(node):
         if role != "row":
-            raise Unsupported(f"gives {_describe(results[0])}")
+            raise Unsupported(f"gives {describe(results[0])}")
         trial.convert(node)
         return
     for source in sources(node):
@@ -890,7 +559,7 @@ def check(node: Node, domain: Domain) -> None:
             if kind == "lead" and is_misplaced(source, over, domain):
                 raise Unsupported(f"spreads {source.name} in its own way")
         if kind is None or (kind == "number" and source_value.dtype not in SMALL):
-            raise Unsupported(f"reads {_describe(source_value)}")
+            raise Unsupported(f"reads {describe(source_value)}")
         if over is None and not is_sum and kind not in (role, "number") and (role, kind) != (
                 "group_column", "column") and node.target is not aten.gather.default:
             raise Unsupported(f"makes a {role} of a {kind}")

@@ -24,7 +24,7 @@ from torch.fx import Node
 
 from ..operations import ELEMENTS
 from ..rowprogram import SUM_KINDS, SUMS, Input, RowProgram, operands_of
-from .convert import is_readable
+from .conversion import is_readable
 from .domains import LEAST_PIECE, LEAST_REPEATS, Domain, product, repeated_dims, same
 from .fusion import base_of, blocks_read, is_fused, is_in_memory, other_users, separated_sources
 from .nodes import is_reduction, sources

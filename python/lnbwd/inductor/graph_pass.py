@@ -39,7 +39,7 @@ from .. import compiler, launching, regions_op
 from ..batch_invariance import is_batch_invariant
 from ..errors import CompileError, LnbwdError
 from ..rowprogram import RowProgram
-from .convert import Unsupported
+from .conversion import Unsupported
 from .domains import is_permuted, memory_order, repeated_dims, same
 from .estimates import Estimate, estimate
 from .measuring import Measurements

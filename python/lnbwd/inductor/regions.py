@@ -26,21 +26,20 @@ from torch.fx import Graph, Node, map_arg
 
 from ..rowprogram import INPUT_KINDS, OUTPUT_KINDS, Output, RowProgram
 from ..spec import rows_hint
-from .convert import (
+from .conversion import (
     WINDOWS,
     Conversion,
     Unsupported,
     apart,
-    check,
     is_copied,
     is_misplaced,
     is_movable,
     is_readable,
-    is_supported,
     put_inside,
     reads_by_itself,
     spread_over,
 )
+from .convert import check, is_supported
 from .domains import DTYPES, ELEMENTS, INTEGERS, SMALL, Domain, parts_of, same
 from .fusion import is_fused, is_in_memory, made_of, separated_users
 from .nodes import (
