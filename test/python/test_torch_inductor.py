@@ -363,6 +363,19 @@ def test_what_is_returned_twice_has_memory_of_its_own(device, shape):
     torch.testing.assert_close(other.view(4, 64), 2 * torch.softmax(x, -1))
 
 
+def test_views_of_one_tensor_share_its_memory(device):
+    """What several matrix products take, for example; only what is computed twice is copied."""
+    def views(x):
+        y = torch.softmax(x, -1)
+        return y.view(2, 2, 64), y.view(4, 2, 32), y
+
+    x = torch.randn(4, 64, device=device)
+    results, captured = run_captured(views, x)
+    for result in results:
+        torch.testing.assert_close(result.view(4, 64), torch.softmax(x, -1))
+    assert not any(node.target is torch.ops.aten.clone.default for node in captured.graphs[0].nodes)
+
+
 def test_rows_that_are_not_dense(device):
     def function(x):
         y = x.transpose(0, 1)

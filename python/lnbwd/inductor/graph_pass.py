@@ -299,22 +299,27 @@ def _replace(graph: Graph, region: Region) -> None:
         call = new_node(graph, torch.ops.lnbwd._region.default, (inputs, text))
         for index, (nodes, wanted) in enumerate(zip(region.outputs, shapes, strict=True)):
             item = new_node(graph, operator.getitem, (call, index))
-            returned = [node for node in nodes if _is_returned(node)]
+            # What the graph returns twice is not to share memory, but for views of one tensor.
+            bases = {node: (memory_of(node) or (node,))[0] for node in nodes if _is_returned(node)}
+            memory: dict[Node, Node] = {}
             for node, shape in zip(nodes, wanted, strict=True):
                 assert shape is not None
                 replacement = item
+                if node in bases:
+                    replacement = memory.get(bases[node]) or (item if not memory else new_node(
+                        graph, torch.ops.aten.clone.default, (item,)))
+                    memory[bases[node]] = replacement
                 if is_permuted(node.meta["val"]) and not program.outputs[index].is_strided:
                     order = memory_order(node.meta["val"]) or ()
                     whole = new_node(graph, torch.ops.aten.reshape.default, (
-                        item, [shape[dim] for dim in order]))
+                        replacement, [shape[dim] for dim in order]))
                     replacement = new_node(graph, permute, (
                         whole, [order.index(dim) for dim in range(len(order))]))
                 elif list(item.meta["val"].shape) != list(node.meta["val"].shape):
-                    replacement = new_node(graph, torch.ops.aten.reshape.default, (item, shape))
+                    replacement = new_node(graph, torch.ops.aten.reshape.default, (
+                        replacement, shape))
                 if node.meta["val"].dtype == torch.bool and item.meta["val"].dtype != torch.bool:
                     replacement = new_node(graph, cast, (replacement, torch.bool))
-                if node in returned[1:]:  # What the graph returns twice is not to share memory.
-                    replacement = new_node(graph, torch.ops.aten.clone.default, (replacement,))
                 node.replace_all_uses_with(replacement)
                 node.meta[REPLACED] = replacement
 
