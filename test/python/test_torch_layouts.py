@@ -110,6 +110,15 @@ def scaled_channels(x, scale):
     return y, y.sum(1)
 
 
+def windows(x, h):
+    """Windows of 2 by 4 pixels of an image, behind a norm whose sum and rows others keep."""
+    stream = x + h
+    mean = stream.mean(-1, keepdim=True)
+    scale = torch.rsqrt((stream - mean).square().mean(-1, keepdim=True) + 1)
+    y = ((stream - mean) * scale).reshape(2, 2, 2, 2, 4, 16)
+    return stream, scale, y.permute(0, 1, 3, 2, 4, 5).reshape(8, 8, 16)
+
+
 CASES = {
     "bias of heads": (bias_of_heads, [normal(6, 5, 16)]),
     "heads added": (heads_added, [normal(2, 5, 3, 16), normal(2, 3, 5, 16, seed=1)]),
@@ -124,6 +133,7 @@ CASES = {
     "sums of permuted": (sums_of_permuted, [normal(2, 16, 40), normal(2, 40, 16, seed=1)]),
     "scaled channels": (scaled_channels, [normal(2, 16, 40), normal(16, seed=1)]),
     "sums of a slice": (sums_of_a_slice, [normal(2, 6, 16), normal(16, seed=1)]),
+    "windows": (windows, [normal(2, 32, 16), normal(2, 32, 16, seed=1)]),
     "spread": (spread_gradient, [normal(2, 1, 16), normal(2, 5, 16, seed=1)]),
 }
 
@@ -135,7 +145,7 @@ def test_tensors_as_they_lie(device, name):
     assert len(taken()) == 1 and not reasons()
 
 
-@pytest.mark.parametrize("name", ["rotated", "class token", "channels joined"])
+@pytest.mark.parametrize("name", ["rotated", "class token", "channels joined", "windows"])
 def test_gradients(device, monkeypatch, name):
     """Backward passes have the mirror of what joins: slices, and what is put among zeros. All
     regions are taken, whatever they move."""

@@ -12,6 +12,7 @@ copy, and reads heads as they lie.
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -84,6 +85,7 @@ def _settle(graph: Graph) -> dict[Node, torch.Tensor]:
     wanted: dict[Node, torch.Tensor] = {}
     across: set[Node] = set()
     """What is computed for sums across, and may be written as it was."""
+    copied_out = set(filter(_is_copied_out, graph.nodes))
     for node in reversed(graph.nodes):
         value = node.meta.get("val")
         if node.meta.get(ACROSS) or ((is_view(node) or is_computed_in_place(node)) and any(
@@ -98,8 +100,8 @@ def _settle(graph: Graph) -> dict[Node, torch.Tensor]:
         if is_stored and not (node in across and value.is_contiguous()):
             continue
         # What is written for others alone may be written from any order.
-        free = [user for user in node.users if node in across and user not in across
-                and _is_written_only(user)]
+        free = [user for user in node.users if user in copied_out or (
+            node in across and user not in across and _is_written_only(user))]
         orders = [_wanted_by(user, node, wanted) for user in node.users
                   if not is_reduction(user) and user not in free
                   and not (is_stored and _takes_memory(user))]
@@ -118,6 +120,10 @@ def _settle(graph: Graph) -> dict[Node, torch.Tensor]:
                 continue
             with node.meta["val"].fake_mode:
                 new = node.target(source.meta["val"], *node.args[1:], **node.kwargs)
+        if node in copied_out:
+            node.meta[STORED] = node.meta["val"]
+            with node.meta["val"].fake_mode:
+                new = node.args[0].meta["val"].clone()
         if new is not None:
             if not is_view(node) and is_in_memory(node):
                 node.meta[STORED] = node.meta["val"]
@@ -136,6 +142,26 @@ def _is_written_only(node: Node) -> bool:
     value = node.meta.get("val")
     return (is_computed_in_place(node) and isinstance(value, torch.Tensor)
             and value.is_contiguous() and all(map(_takes_memory, node.users)))
+
+
+def _is_copied_out(node: Node) -> bool:
+    """Whether a node is a permuted copy, as windows of an image are, of what follows from sums over
+    rows whose order others keep: the rows are written to where the copy has them."""
+    if node.target is not aten.clone.default or not node.meta["val"].is_contiguous() or (
+            not all(map(_takes_memory, node.users))):
+        return False
+    stack, seen = sources(node), {node}
+    follows = is_kept = False
+    while stack:
+        source = stack.pop()
+        is_sum = is_reduction(source) or source.target is operator.getitem
+        if source not in seen and (is_sum or is_view(source) or is_computed_in_place(source)):
+            seen.add(source)
+            follows |= is_sum
+            is_kept |= not is_view(source) and (is_in_memory(source) or any(
+                user not in seen and is_in_memory(user) for user in source.users))
+            stack += [] if is_sum else sources(source)
+    return follows and is_kept
 
 
 def _strides(value: torch.Tensor | None) -> list[Any]:
