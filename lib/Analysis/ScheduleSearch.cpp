@@ -66,10 +66,15 @@ static constexpr std::array<int64_t, 3> pipelineDepths[] = {
     {4, 1, 1}, {5, 1, 1}, {6, 1, 1}, {8, 1, 1}};
 /// Of column tiles: lanes of a row, work-items of a workgroup, tiles of rows
 /// that a lane loads at once, and columns of a lane, at most.
-static constexpr int64_t triedTileLanes[] = {8, 16, 32, 64, 128};
+static constexpr int64_t triedTileLanes[] = {2, 4, 8, 16, 32, 64, 128};
 static constexpr int64_t triedTileThreads[] = {64, 128, 256, 512, 1024};
 static constexpr int64_t triedTileUnrolls[] = {8, 4, 2, 1};
 static constexpr int64_t narrowTileWidth = 2;
+/// Lanes of a tile, at least, where groups are workgroups enough or elements
+/// are narrower than 32 bits; and bytes of a row that fewer lanes have: a
+/// sector of memory. On an H100 19 of 22 sums of float32 took 0.53 to 0.99 of
+/// the time with such tiles, the others 1.2; those of bfloat16 0.7 to 1.6.
+static constexpr int64_t leastWideTileLanes = 8, leastTileBytes = 32;
 /// Rows, or rows of a group, up to which a workgroup may have all rows of its
 /// columns, and where it writes row blocks as well.
 static constexpr int64_t mostRowsOfTile = 8192, mostRowsOfWrittenTile = 256;
@@ -265,6 +270,10 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
   // Groups are workgroups enough.
   if (width > narrowTileWidth && !op.hasGroups())
     widths.push_back(narrowTileWidth);
+  bool mayBeNarrow =
+      !op.hasGroups() && llvm::all_of(op.getRows(), [](Value rows) {
+        return getElementTypeOrSelf(rows).isF32();
+      });
   ScheduleFields fields;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   for (int64_t lanes : triedTileLanes)
@@ -272,6 +281,9 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
       fields.threadsPerRow = lanes;
       fields.vectorWidth = tileWidth;
       fields.columnTile = lanes * tileWidth;
+      if (lanes < leastWideTileLanes &&
+          (!mayBeNarrow || fields.columnTile * 4 < leastTileBytes))
+        continue;
       int64_t tiles = llvm::divideCeil(op.getRowLength(), fields.columnTile);
       if (tiles == 1)
         continue;
