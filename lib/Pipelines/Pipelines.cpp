@@ -76,7 +76,7 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
     pm.addPass(createFixOrderPass({options.order}));
   pm.addPass(createSplitContractionsPass({options.float32Products}));
   pm.addPass(createFuseProductsPass(
-      {options.chip, options.epilogues, options.prologues, options.rows}));
+      {options.chip, options.epilogues, options.prologues}));
   pm.addPass(createSplitTwoPassPass({options.chip, options.twoPass}));
   pm.addPass(createSelectSchedulePass({options.chip, options.schedule,
                                        options.reproducible, options.rows,
@@ -84,7 +84,6 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   pm.addPass(createSplitRowSumsPass({options.chip}));
   pm.addPass(createFinalizeColumnSumsPass({options.chip}));
   addLaneLevel(pm, options);
-  pm.addPass(createSelectTilingPass({options.chip, options.rows}));
   pm.addPass(createProductToGPUPass({options.chip}));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

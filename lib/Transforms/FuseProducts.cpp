@@ -7,16 +7,14 @@
 //===----------------------------------------------------------------------===//
 //
 // Looks from a product's result to the one program that reads it, and from its
-// row operand to the one that makes it. Whether that is worth it is
-// lib/Analysis/ProductFusion.cpp's to say. What makes the operand is taken
-// apart at its row sums only where the product then does the rest: by itself,
-// that would be one more program that reads the rows.
+// row operand to the one that makes it. What makes the operand is taken apart
+// at its row sums only where the product then does the rest: by itself, that
+// would be one more program that reads the rows.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ContractionTerms.h"
 
-#include "lnbwd/Analysis/ProductFusion.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Target/PassOptions.h"
@@ -220,6 +218,48 @@ static llvm::DenseSet<Operation *> getElementOps(RowwiseOp program,
   return ops;
 }
 
+/// The numbers of each row, of float32, that the elements of the one row block
+/// that `program` writes need of row sums. Empty where it is elementwise.
+/// Given them, it is.
+static SmallVector<Value> getRowNumbers(RowwiseOp program) {
+  llvm::DenseSet<Value> behindSum;
+  for (Operation &op : program.getBody().front())
+    if (getSummedRow(&op) || llvm::any_of(op.getOperands(), [&](Value operand) {
+          return behindSum.contains(operand);
+        }))
+      behindSum.insert(op.result_begin(), op.result_end());
+  SmallVector<Value> numbers;
+  llvm::DenseSet<Value> visited;
+  SmallVector<Value> pending{program.getYielded(0)};
+  while (!pending.empty()) {
+    Value value = pending.pop_back_val();
+    if (!behindSum.contains(value) || !visited.insert(value).second)
+      continue;
+    if (value.getType().isF32())
+      numbers.push_back(value);
+    else
+      llvm::append_range(pending,
+                         llvm::reverse(value.getDefiningOp()->getOperands()));
+  }
+  return numbers;
+}
+
+/// Whether what makes the operand of `product`, given `numbers` of each row, is
+/// better its prologue than a kernel of its own: on AMD's chips, where few
+/// tiles make the operand again. An element's operations in a prologue take a
+/// compute unit about as long as its part in 128 columns takes the matrix unit,
+/// an eighth of a cycle; writing it or reading it back, about a quarter of a
+/// cycle's share of the memory. Without row sums either is saved, with them the
+/// rows are read all the same. Nothing of it was measured.
+static bool isPrologueFaster(ProductOp product, ArrayRef<Value> numbers,
+                             const ChipInfo &chip) {
+  constexpr int64_t mostColumns = 128;
+  ProductOp::Sizes sizes = product.getSizes();
+  int64_t columns = product.getLhsTransposed() ? sizes.rows : sizes.columns;
+  return chip.backend == Backend::AMDGPU &&
+         columns <= mostColumns * (numbers.empty() ? 2 : 1);
+}
+
 /// Whether all that `program` does is elementwise, but for what makes `numbers`
 /// of row sums and row scalars beside them, with one row block as its output,
 /// of dense buffers of two dimensions.
@@ -330,7 +370,7 @@ static void fuse(ProductOp product, RowwiseOp program) {
       program.getScalars(), product.getPrologueColumns(),
       product.getPrologueScalars(), product.getLhsTransposed(),
       product.getRhsTransposed(), b.getArrayAttr(names),
-      product.getTilingAttr(), product.getPrecision());
+      product.getPrecision());
   fused.getPrologue().takeBody(product.getPrologue());
   // The sums come first among the arguments.
   fused.getEpilogue().takeBody(program.getBody());
@@ -406,14 +446,14 @@ public:
   void runOnOperation() override {
     Operation *root = getOperation();
     FailureOr<const ChipInfo *> found = getChipOption(root, chip);
-    if (failed(found) || failed(checkRowsOption(root, rows)))
+    if (failed(found))
       return signalPassFailure();
     for (const auto *option : {&epilogues, &prologues})
       if (failed(checkModeOption(root, option->getArgStr(), *option)))
         return signalPassFailure();
     if (epilogues != "never")
       for (ProductOp product : getProducts())
-        if (failed(addEpilogue(product, **found)))
+        if (failed(addEpilogue(product)))
           return signalPassFailure();
     if (prologues != "never")
       for (ProductOp product : getProducts())
@@ -463,9 +503,10 @@ private:
                << obstacle.text;
       return success();
     }
-    if (prologues == "auto" && !isPrologueFaster(product, program, info, rows))
+    SmallVector<Value> numbers = getRowNumbers(program);
+    if (prologues == "auto" && !isPrologueFaster(product, numbers, info))
       return success();
-    if (SmallVector<Value> numbers = getRowNumbers(program); !numbers.empty()) {
+    if (!numbers.empty()) {
       StatisticsPrograms programs = takeStatisticsApart(program, numbers);
       program = programs.rest;
       OpBuilder b(product->getContext());
@@ -482,7 +523,7 @@ private:
     return success();
   }
 
-  LogicalResult addEpilogue(ProductOp product, const ChipInfo &info) {
+  LogicalResult addEpilogue(ProductOp product) {
     auto buffer = product.getOut().getDefiningOp<memref::AllocOp>();
     if (!buffer || product.hasEpilogue())
       return success();
@@ -506,8 +547,6 @@ private:
                << obstacle.text;
       return success();
     }
-    if (epilogues == "auto" && !isEpilogueFaster(product, info))
-      return success();
     fuse(product, program);
     for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
       user->erase();

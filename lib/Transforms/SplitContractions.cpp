@@ -116,7 +116,6 @@ private:
     ProductOp::create(b, loc, entry, lhs.buffer, rhs.buffer, out.buffer,
                       lhsTransposed, rhsTransposed,
                       b.getStrArrayAttr({lhs.name, rhs.name, out.name}),
-                      /*tiling=*/TilingAttr(),
                       isF32(lhs) && isF32(rhs) ? precision : Precision::Exact);
     ++numProducts;
   }

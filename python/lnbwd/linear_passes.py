@@ -111,17 +111,16 @@ class Layer:
         Args:
             source: the program as MLIR.
             names: of its arguments, in order; ``written`` are outputs.
-            hint: the number of rows of calls. All chips' kernels of products depend on it: how a
-                sum is taken apart.
+            hint: the number of rows of calls.
             has_product: false of a norm in front of PyTorch's product.
         """
         def make(chip: str, format: str) -> ProgramSpec:
+            options = ""
             if not has_product:
                 options = before_product(chip, self.k, DTYPES[self.dtype], hint)
-                return ProgramSpec(source, chip, options, format, rows_option(hint, chip))
-            has_tf32 = self.tf32 and _chips.has_tf32_products(chip)
-            options = "float32-products=tf32" if has_tf32 else ""
-            return ProgramSpec(source, chip, options, format, hint)
+            elif self.tf32 and _chips.has_tf32_products(chip):
+                options = "float32-products=tf32"
+            return ProgramSpec(source, chip, options, format, rows_option(hint, chip))
 
         text = f"{source}// {hint} rows{', tf32' * self.tf32}{', a norm' * (not has_product)}\n"
         is_output = set(written).__contains__

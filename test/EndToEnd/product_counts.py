@@ -8,11 +8,13 @@ import json
 import re
 import subprocess
 
+import chips
 import compiling
 
-SIZE, TILE = 4096, 128
+SIZE, TILE = 4096, 64
 # Of one instruction.
 DEPTH = {"gfx90a": 16, "gfx942": 16, "gfx950": 32, "gfx1100": 16, "gfx1201": 16}
+WAVES = 4
 
 
 def check_workgroup(build, folder, chip: str, text: str, arguments: list[str]) -> list[dict]:
@@ -29,8 +31,9 @@ def check_workgroup(build, folder, chip: str, text: str, arguments: list[str]) -
     file = folder / "f.hsaco"
     file.write_bytes(compiling.compile_text(build, text, chip, form="hsaco"))
     run = subprocess.run(
-        [build / "bin" / "lnbwd-sim", file, "--kernel=f", "--grid=1", "--block=256", "--json",
-         "--show=0", *[f"--arg={argument}" for argument in arguments]],
+        [build / "bin" / "lnbwd-sim", file, "--kernel=f", "--grid=1", "--json", "--show=0",
+         f"--block={WAVES * chips.FACTS[chip]['waveSize']}",
+         *[f"--arg={argument}" for argument in arguments]],
         capture_output=True, text=True, check=False, timeout=600)
     assert run.returncode == 0, run.stdout + run.stderr
     counts = json.loads(run.stdout)["counts"]

@@ -17,7 +17,6 @@ import linear_programs
 import ptx_machine
 from product_counts import SIZE, TILE, check_workgroup, find_spills
 from test_linear_kernels import check_program
-from test_ptx_products import SHAPES
 
 # Of float32 sums and a few operations on them; and one rounding to the output's type.
 TOLERANCE = {"f32": 4e-6, "f16": 1e-3, "bf16": 8e-3}
@@ -29,8 +28,7 @@ def runtime(build):
     return devices.Runtime(build)
 
 
-def text(form: str, element: str, sizes: tuple[int, int], tiling: str = "",
-         plain: bool = False) -> str:
+def text(form: str, element: str, sizes: tuple[int, int], plain: bool = False) -> str:
     """c = mask ? (a b) g + x s^2 : 0, of matrices, rows x and c of `element`. A plain one has no
     mask, and x and c of float32."""
     first, second = sizes
@@ -53,7 +51,7 @@ def text(form: str, element: str, sizes: tuple[int, int], tiling: str = "",
         argument, select = "", f"%kept = arith.addf %sum, %none : {wide}"
     rows = [name for name in ("x", "mask") if name in types]
     names = ", ".join(f'"{name}"' for name in types)
-    attributes = ", ".join(filter(None, [form, tiling, f"operand_names = [{names}]"]))
+    attributes = ", ".join(filter(None, [form, f"operand_names = [{names}]"]))
     row = f"vector<{second}xf32>"
     narrow = f"vector<{second}x{element}>"
     widen = f"%wide = arith.extf %xr : {narrow} to {row}"
@@ -136,34 +134,11 @@ def test_odd(build, runtime, tmp_path, chip):
     check(runtime, chip, tmp_path / "k.hsaco", "", "bf16", sizes, (5, 65))
 
 
-@pytest.mark.parametrize("chip", family.AMD_CHIPS)
-def test_large_tiles(build, runtime, tmp_path, chip):
-    """Tiles of 128 x 128: several fragments of a row at once."""
-    sizes = (64, 256)
-    compiling.compile_to(tmp_path / "k.hsaco", build, text("", "bf16", sizes), chip,
-                         "rows=1000000")
-    check(runtime, chip, tmp_path / "k.hsaco", "", "bf16", sizes, (140,))
-
-
-@pytest.mark.parametrize("chip", ["gfx942", "gfx1201"])
-def test_split(build, runtime, tmp_path, chip):
-    """The kernel that adds the parts has the epilogue."""
-    tiling = ("tiling = #lnbwd.tiling<rows = 64, columns = 64, depth = 64, wave_rows = 32, "
-              f"wave_columns = {32 if chip == 'gfx942' else 16}, instruction_rows = 16, "
-              "instruction_columns = 16, instruction_depth = 16, splits = 3>")
-    sizes = (328, 50)
-    compiling.compile_to(tmp_path / "k.hsaco", build,
-                         text("rhs_transposed", "bf16", sizes, tiling), chip)
-    check(runtime, chip, tmp_path / "k.hsaco", "rhs_transposed", "bf16", sizes, (0, 70))
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_ptx(build, shape):
+@pytest.mark.parametrize("form", FORMS, ids=FORMS.values())
+def test_ptx(build, form):
     """NVIDIA's kernels of tiles, on the CPU."""
     sizes = (200, 168)
-    tiling = f"tiling = #lnbwd.tiling<{SHAPES[shape]}>"
-    ptx = compiling.compile_text(build, text("", "bf16", sizes, tiling, plain=True),
-                                 "sm_90").decode()
+    ptx = compiling.compile_text(build, text(form, "bf16", sizes, plain=True), "sm_90").decode()
 
     def launch(rows, bits):
         outputs = ptx_machine.launch(ptx, rows, {name: value.tobytes()
@@ -171,7 +146,7 @@ def test_ptx(build, shape):
                                                  if name != "mask"})
         return np.frombuffer(outputs["c"], np.uint32)
 
-    check_launch(launch, "", "bf16", sizes, (150,), plain=True)
+    check_launch(launch, form, "bf16", sizes, (150,), plain=True)
 
 
 def get_kernels(runtime, chip, file) -> list[str]:

@@ -49,7 +49,7 @@ def normalisation(element: str, length: int) -> str:
   }}"""
 
 
-def text(form: str, element: str, sizes: tuple[int, int], tiling: str = "") -> str:
+def text(form: str, element: str, sizes: tuple[int, int]) -> str:
     """c = z w of rows z that are made of x, or w^T z."""
     length, other = sizes
     shapes = {"x": f"?x{length}x{element}", "g": f"{length}xf32", "b": f"{length}xf32",
@@ -64,7 +64,7 @@ def text(form: str, element: str, sizes: tuple[int, int], tiling: str = "") -> s
         sides.reverse()
         names = ["w", "z", "c"]
     attributes = ", ".join(filter(None, [
-        form, tiling, "operand_names = [" + ", ".join(f'"{name}"' for name in names) + "]"]))
+        form, "operand_names = [" + ", ".join(f'"{name}"' for name in names) + "]"]))
     body = normalisation(element, length).replace("YIELD", "lnbwd.yield")
     return f"""func.func @f({', '.join(f'%{name}: {kind}' for name, kind in types.items())}) {{
   %count = lnbwd.row_count %x : {types['x']}
@@ -82,11 +82,11 @@ def text(form: str, element: str, sizes: tuple[int, int], tiling: str = "") -> s
 """
 
 
-def check(build, runtime, folder, chip, form, element, sizes, row_counts, tiling=""):
+def check(build, runtime, folder, chip, form, element, sizes, row_counts):
     kernels = {}
     for mode in ("always", "never"):
         file = folder / f"{mode}.hsaco"
-        compiling.compile_to(file, build, text(form, element, sizes, tiling), chip,
+        compiling.compile_to(file, build, text(form, element, sizes), chip,
                              f"prologues={mode}")
         kernels[mode] = devices.Kernel(runtime.open("sim", chip), file)
     assert "norm" in names_of(kernels["never"]) and "norm" not in names_of(kernels["always"])
@@ -140,14 +140,6 @@ def test_ragged(build, runtime, tmp_path, chip, element, form):
 def test_odd(build, runtime, tmp_path, chip, form):
     """Single elements."""
     check(build, runtime, tmp_path, chip, form, "bf16", (9, 40), (5, 65))
-
-
-def test_split(build, runtime, tmp_path):
-    """A sum along the rows in parts."""
-    tiling = ("tiling = #lnbwd.tiling<rows = 64, columns = 64, depth = 64, wave_rows = 32, "
-              "wave_columns = 32, instruction_rows = 16, instruction_columns = 16, "
-              "instruction_depth = 16, splits = 3>")
-    check(build, runtime, tmp_path, "gfx942", "rhs_transposed", "bf16", (328, 50), (0, 70), tiling)
 
 
 @pytest.mark.sample(form=FORMS, element=("bf16", "f16", "f32"))

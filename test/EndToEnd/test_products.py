@@ -23,7 +23,7 @@ def runtime(build):
     return devices.Runtime(build)
 
 
-def text(form: str, types: tuple[str, str], sizes: tuple[int, int], tiling: str = "") -> str:
+def text(form: str, types: tuple[str, str], sizes: tuple[int, int], attribute: str = "") -> str:
     """A function with a product; `sizes` are those that are not M."""
     first, second = sizes
     lhs, rhs, out = {
@@ -32,7 +32,7 @@ def text(form: str, types: tuple[str, str], sizes: tuple[int, int], tiling: str 
         "lhs_transposed": (f"?x{first}", f"?x{second}", f"{first}x{second}"),
     }[form]
     lhs, rhs, out = f"memref<{lhs}x{types[0]}>", f"memref<{rhs}x{types[1]}>", f"memref<{out}xf32>"
-    attributes = ", ".join(filter(None, [form, tiling, 'operand_names = ["a", "b", "c"]']))
+    attributes = ", ".join(filter(None, [form, attribute, 'operand_names = ["a", "b", "c"]']))
     return f"""func.func @f(%a: {lhs}, %b: {rhs}, %c: {out}) {{
   lnbwd.product @f lhs(%a : {lhs}) rhs(%b : {rhs}) outs(%c : {out})
       attributes {{{attributes}}}
@@ -41,8 +41,8 @@ def text(form: str, types: tuple[str, str], sizes: tuple[int, int], tiling: str 
 """
 
 
-def compile_product(build, chip, file, *arguments, options="", **named):
-    compiling.compile_to(file, build, text(*arguments, **named), chip, options)
+def compile_product(build, chip, file, *arguments):
+    compiling.compile_to(file, build, text(*arguments), chip)
 
 
 def check(runtime, chip, file, form, types, sizes, row_counts):
@@ -80,24 +80,3 @@ def test_odd(build, runtime, tmp_path, form):
     sizes = (37, 9)
     compile_product(build, "gfx942", tmp_path / "k.hsaco", form, ("bf16", "bf16"), sizes)
     check(runtime, "gfx942", tmp_path / "k.hsaco", form, ("bf16", "bf16"), sizes, (5, 65))
-
-
-@pytest.mark.sample(chip=family.AMD_CHIPS, form=FORMS)
-def test_large_tiles(build, runtime, tmp_path, chip, form):
-    """Tiles of 128 x 128, several of them along the sum."""
-    sizes = (192, 256)
-    compile_product(build, chip, tmp_path / "k.hsaco", form, ("bf16", "bf16"), sizes,
-                    options="rows=1000000")
-    check(runtime, chip, tmp_path / "k.hsaco", form, ("bf16", "bf16"), sizes, (140,))
-
-
-@pytest.mark.parametrize("chip", ["gfx942", "gfx1201"])
-def test_split(build, runtime, tmp_path, chip):
-    """A sum in three parts, the last of them short; of a few rows, and of none."""
-    tiling = ("tiling = #lnbwd.tiling<rows = 64, columns = 64, depth = 64, wave_rows = 32, "
-              f"wave_columns = {32 if chip == 'gfx942' else 16}, instruction_rows = 16, "
-              "instruction_columns = 16, instruction_depth = 16, splits = 3>")
-    sizes = (328, 50)
-    compile_product(build, chip, tmp_path / "k.hsaco", "rhs_transposed", ("bf16", "bf16"), sizes,
-                    tiling=tiling)
-    check(runtime, chip, tmp_path / "k.hsaco", "rhs_transposed", ("bf16", "bf16"), sizes, (0, 70))

@@ -15,19 +15,9 @@ import device as devices
 import ptx_machine
 from test_products import FORMS, TOLERANCE, text
 
-INSTRUCTION = "instruction_rows = 16, instruction_columns = 8, instruction_depth = 16"
-SHAPES = {
-    "large": f"rows = 128, columns = 128, depth = 64, wave_rows = 64, wave_columns = 32, "
-             f"{INSTRUCTION}",
-    "small": f"rows = 64, columns = 64, depth = 64, wave_rows = 32, wave_columns = 16, "
-             f"{INSTRUCTION}",
-    "in parts": f"rows = 64, columns = 64, depth = 64, wave_rows = 32, wave_columns = 32, "
-                f"{INSTRUCTION}, splits = 3",
-}
 
-
-def compile_ptx(build, *arguments, chip="sm_90", options="", **named):
-    return compiling.compile_text(build, text(*arguments, **named), chip, options).decode()
+def compile_ptx(build, *arguments, chip="sm_90"):
+    return compiling.compile_text(build, text(*arguments), chip).decode()
 
 
 def check(ptx, form, kind, sizes, rows):
@@ -49,21 +39,14 @@ def check(ptx, form, kind, sizes, rows):
     assert error <= TOLERANCE * max(1, np.sqrt(depth)), (rows, error)
 
 
-@pytest.mark.sample(form=FORMS, shape=tuple(SHAPES), rows=(1, 150, 450))
-def test_each_shape_of_tiles(build, form, shape, rows):
-    """Sizes that no tile divides, sums of less than a turn and of some; rows beyond the matrices
-    are not read."""
+@pytest.mark.sample(kind=("bf16", "f16"), form=FORMS, rows=(1, 150, 450))
+def test_tiles(build, form, kind, rows):
+    """Sizes that no tile divides, sums of less than a tile, of some, and in parts; rows beyond the
+    matrices are not read."""
     sizes = (200, 168)
-    check(compile_ptx(build, form, ("bf16", "bf16"), sizes,
-                      f"tiling = #lnbwd.tiling<{SHAPES[shape]}>"), form, "bf16", sizes, rows)
-
-
-@pytest.mark.sample(kind=("bf16", "f16"), form=FORMS)
-def test_tiles_that_are_chosen(build, form, kind):
-    for sizes, options in (((64, 48), "rows=64"), ((576, 72), "rows=64")):
-        ptx = compile_ptx(build, form, (kind, kind), sizes, chip="sm_80", options=options)
-        assert "mma.sync" in ptx
-        check(ptx, form, kind, sizes, 100)
+    ptx = compile_ptx(build, form, (kind, kind), sizes, chip="sm_80")
+    assert "mma.sync" in ptx
+    check(ptx, form, kind, sizes, rows)
 
 
 def test_rows_of_no_whole_blocks(build):
@@ -84,14 +67,16 @@ def loop_of(ptx):
 
 @pytest.mark.parametrize("form", FORMS, ids=FORMS.values())
 def test_the_loop_has_the_least_there_can_be(build, form):
-    """A wave's 64 by 32 by 64: 64 instructions, of 4 and 2 fragments for each 16; two barriers; and
-    the work-item's 8 blocks of 16 bytes, loaded once, 8 bytes at a time or more, stored whole."""
-    loop = loop_of(compile_ptx(build, form, ("bf16", "bf16"), (4096, 4096),
-                               f"tiling = #lnbwd.tiling<{SHAPES['large']}>"))
-    expected = {"mma.sync": 64, "ldmatrix": 24, "bar.sync": 2, "st.shared.v4": 8, "st.shared": 8}
+    """A wave's 32 by 32 by 64: 32 instructions, and 4 fragments of two blocks for each 32 of the
+    sum; two barriers; and the work-item's 8 blocks of 16 bytes, loaded once, 8 bytes at a time or
+    more, stored whole."""
+    loop = loop_of(compile_ptx(build, form, ("bf16", "bf16"), (4096, 4096)))
+    expected = {"mma.sync": 32, "ld.shared.v4": 16, "ld.shared": 16, "bar.sync": 2,
+                "st.shared.v4": 8, "st.shared": 8}
     assert {name: len(re.findall(re.escape(name), loop)) for name in expected} == expected
-    loads = re.findall(r"ld\.global\.v([24])\.b32", loop)
-    assert sum(4 * int(words) for words in loads) == 128 and len(loads) == loop.count("ld.global")
+    loads = [int(count) * int(bits) // 8
+             for count, bits in re.findall(r"ld\.global\.v([24])\.b(16|32)", loop)]
+    assert sum(loads) == 128 and min(loads) >= 8 and len(loads) == loop.count("ld.global")
 
 
 def test_ptxas_finds_nothing_to_say(build, tmp_path):

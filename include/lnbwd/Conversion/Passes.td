@@ -150,21 +150,21 @@ def ProductToGPUPass
     and a `gpu.launch_func` in its place. Elements out of bounds count as 0, so
     that any size is correct.
 
-    With a `tiling` the kernel uses the matrix instructions of `chip`. Tiles of
-    A and B go through registers to workgroup memory, 128 bytes of each row at a
-    time, in blocks of 16 bytes that are swizzled so that the lanes of an access
-    have no bank conflicts; the loads of the next tiles are in flight while the
-    present ones are multiplied. A matrix whose rows are not along the reduction
-    dimension is transposed in registers. With `splits` (split-K), a second
-    kernel adds the partial products.
+    A workgroup makes a tile of 64 x 64 elements with the matrix instructions of
+    `chip`. Two matrices of f16 or of bf16 are multiplied as they are; other
+    types as float32, which AMD's CDNA chips have an instruction for that rounds
+    nothing. Without an instruction the kernel uses fused multiply-adds, the
+    same on all chips; but a product with the precision `tf32` is then an error.
 
-    Without, a workgroup of 256 work-items makes a tile of 64 x 64 elements, 4 x
-    4 to each, with fused multiply-adds: the tiles in workgroup memory are
-    widened to float32. That is the same on all chips.
+    Tiles of A and B go through registers to workgroup memory, 128 bytes of each
+    row at a time, in blocks of 16 bytes that are swizzled so that the lanes of
+    an access have no bank conflicts. A matrix whose rows are not along the
+    reduction dimension is transposed in registers.
 
-    The order in which an element is summed is the kernel's, and the same in
-    each run. A tiling that `chip` has no instruction or not enough memory for
-    is an error.
+    A sum over the rows (`lhs_transposed`), whose result may be small, is taken
+    apart into as many as 16 parts (split-K), until there are four workgroups
+    for each compute unit; a second kernel adds them. The order in which an element
+    is summed is the kernel's, and the same in each run.
 
     Before:
 

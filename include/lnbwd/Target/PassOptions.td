@@ -21,9 +21,4 @@ def ChipOption
              "Chip to compile for; an unknown name is an error that lists the "
              "known ones">;
 
-/// Of a pass over products.
-def ProductRowsOption
-    : Option<"rows", "rows", "int64_t", /*default=*/"0",
-             "Number of rows M to choose for; 0: unknown">;
-
 #endif // LNBWD_TARGET_PASSOPTIONS_TD

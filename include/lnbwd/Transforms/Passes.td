@@ -650,14 +650,11 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
     more than the program did, and therefore nothing is taken apart but for a
     prologue.
 
-    `epilogues` says when: with `auto` where it is expected to be faster, which
-    is on AMD's chips, and on NVIDIA's for 16-bit rows of whole blocks of 16
-    bytes; with `always` a program that reads a product and does not fit is an
-    error; with `never` there are none. `prologues` says the same of prologues:
-    with `auto` on AMD's chips, but RDNA 3's, which have too few registers for
-    them, where the operand is read by at most two rows or columns of tiles, or
-    by one if there are row sums; with `always` an operand that does not fit is
-    an error.
+    `epilogues` says when: with `auto` where a program fits; with `always` a
+    program that reads a product and does not fit is an error; with `never`
+    there are none. `prologues` says the same of prologues, but with `auto` an
+    operand has one on AMD's chips alone, and where the result has at most 256
+    columns (rows with `lhs_transposed`), or 128 if there are row sums.
 
     Before:
 
@@ -716,10 +713,9 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
   let options = [
     ChipOption,
     Option<"epilogues", "epilogues", "std::string", /*default=*/"\"auto\"",
-           "auto (where it is expected to be faster), always or never">,
+           "auto (where a program fits), always or never">,
     Option<"prologues", "prologues", "std::string", /*default=*/"\"auto\"",
            "auto (where it is expected to be faster), always or never">,
-    ProductRowsOption,
   ];
   let dependentDialects = ["::lnbwd::LNBwdDialect",
                            "::mlir::memref::MemRefDialect"];
@@ -729,51 +725,6 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
               "Row programs that products do to an operand">,
     Statistic<"numStatistics", "statistics",
               "Of these, programs that were taken apart at their row sums">,
-  ];
-}
-
-def SelectTilingPass : Pass<"lnbwd-select-tiling"> {
-  let summary = "Choose tiles for products of matrices";
-  let description = [{
-    Gives each `lnbwd.product` that has none, and whose types `chip` has a
-    matrix instruction for, tiles of workgroups, waves and instructions:
-    `tiling`. Two matrices of f16 or of bf16 are multiplied as they are; other
-    types as float32, which AMD's CDNA chips have an instruction for that rounds
-    nothing. What there is no instruction for is left without, and becomes a
-    kernel of fused multiply-adds; but a product with the precision `tf32`, which
-    there is no instruction for, is an error.
-
-    Tiles are of 128 x 128 elements, or of 64 where a size has no more or where
-    there would be fewer workgroups than compute units; `rows` is how many rows
-    M they are chosen for, 4096 where it is 0. A sum over the rows
-    (`lhs_transposed`), whose result may be small, is taken apart into as many
-    as 16 parts, `splits`, until there is a workgroup for each compute unit;
-    another sum only where `rows` is given, and where each part has 4 tiles or
-    more. Their number depends on nothing but the sizes, `rows` and the chip.
-
-    Before:
-
-    ```mlir
-    lnbwd.product @k lhs(%x : memref<?x768xbf16>) rhs(%w : memref<2304x768xbf16>)
-        outs(%y : memref<?x2304xf32>) attributes {rhs_transposed}
-    ```
-
-    After, for a chip with waves of 64 lanes:
-
-    ```mlir
-    lnbwd.product @k lhs(%x : memref<?x768xbf16>) rhs(%w : memref<2304x768xbf16>)
-        outs(%y : memref<?x2304xf32>) attributes {rhs_transposed,
-          tiling = #lnbwd.tiling<rows = 128, columns = 128, depth = 64, wave_rows = 64, wave_columns = 64,
-            instruction_rows = 16, instruction_columns = 16, instruction_depth = 16>}
-    ```
-  }];
-  let options = [
-    ChipOption,
-    ProductRowsOption,
-  ];
-  let dependentDialects = ["::lnbwd::LNBwdDialect"];
-  let statistics = [
-    Statistic<"numTiled", "tiled", "Products that tiles were chosen for">,
   ];
 }
 

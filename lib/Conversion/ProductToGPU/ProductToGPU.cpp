@@ -6,30 +6,46 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A kernel for each product: of matrix instructions where it has a tiling, of
-// fused multiply-adds where it has none.
+// A kernel for each product. A workgroup makes a tile of the result, and goes
+// along the sum, tile by tile of the matrices:
+//
+//   for each 128 bytes of what is summed over:
+//     load the blocks that the work-item brings
+//     wait until nobody reads the tiles before
+//     blocks to workgroup memory
+//     wait until all have written
+//     multiply fragment by fragment
+//
+// Each element of the result is a sum in the order of these tiles, and in a
+// tile in that of the instructions. Where sums over the rows are taken apart,
+// the parts are matrices side by side in a workspace, and a second kernel adds
+// them in their order.
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProductKernel.h"
+#include "WaveProduct.h"
 
 #include "../RowwiseToLane/KernelFrame.h"
 
-#include "lnbwd/Analysis/ProductTiling.h"
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/LaunchPlan/ArgumentRoles.h"
 #include "lnbwd/Target/PassOptions.h"
+#include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
 
 namespace lnbwd {
 #define GEN_PASS_DEF_PRODUCTTOGPUPASS
@@ -38,6 +54,659 @@ namespace lnbwd {
 
 using namespace mlir;
 using namespace lnbwd;
+
+/// Rows and columns of a workgroup's tile of the result.
+static constexpr int64_t tileSize = 64;
+/// A tile of a matrix has a row for each i (of A) or j (of B), and in it 8
+/// blocks of 16 bytes, of neighbouring l, which is what is summed over.
+static constexpr int64_t blockBytes = 16, rowBlocks = 8;
+/// Waves of a workgroup, with matrix instructions: two rows of two.
+static constexpr int64_t numWaves = 4;
+/// Work-items of a workgroup that adds parts, an element each.
+static constexpr int64_t sumThreads = 256;
+/// Workgroups of a sum in parts for each compute unit, which run at once there;
+/// more parts than the maximum cost more memory than they save time.
+static constexpr int64_t workgroupsOfUnit = 4, maxParts = 16;
+
+static Type getElement(Value buffer) {
+  return cast<MemRefType>(buffer.getType()).getElementType();
+}
+
+static Value loadVector(IndexBuilder &b, Value buffer, ValueRange position,
+                        int64_t width) {
+  auto type = VectorType::get({width}, getElement(buffer));
+  return vector::LoadOp::create(b, type, buffer, position,
+                                /*nontemporal=*/false,
+                                lane::getAccessAlignment(type));
+}
+
+//===----------------------------------------------------------------------===//
+// Epilogues and prologues
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The epilogue or prologue of a product in its kernel. It is written for a
+/// row, and may be done to any part of it: its operations are copied with
+/// shorter vectors. Without a region it is none.
+struct ElementRegion {
+  Region *region = nullptr;
+  /// Of the arguments after the first.
+  SmallVector<Value> buffers;
+
+  /// What the region makes of `first`, a vector of its first argument in `row`
+  /// from `column` on.
+  Value apply(IndexBuilder &b, Value first, Value row, Value column) const;
+};
+} // namespace
+
+Value ElementRegion::apply(IndexBuilder &b, Value first, Value row,
+                           Value column) const {
+  int64_t width = cast<VectorType>(first.getType()).getNumElements();
+  auto shorten = [&](Type type) -> Type {
+    auto vector = dyn_cast<VectorType>(type);
+    return vector ? VectorType::get({width}, vector.getElementType()) : type;
+  };
+  Block &body = region->front();
+  IRMapping mapping;
+  mapping.map(body.getArgument(0), first);
+  for (auto [argument, buffer] :
+       llvm::zip_equal(body.getArguments().drop_front(), buffers)) {
+    SmallVector<Value> position{row, column};
+    if (cast<MemRefType>(buffer.getType()).getRank() == 1)
+      position.erase(position.begin());
+    if (isa<VectorType>(argument.getType()))
+      mapping.map(argument, loadVector(b, buffer, position, width));
+    else
+      mapping.map(argument, memref::LoadOp::create(b, buffer, row).getResult());
+  }
+  for (Operation &bodyOp : body.without_terminator()) {
+    Operation *copy = b.clone(bodyOp, mapping);
+    for (Value result : copy->getResults())
+      result.setType(shorten(result.getType()));
+    if (auto constant = dyn_cast<arith::ConstantOp>(copy))
+      if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
+        constant.setValueAttr(
+            splat.resizeSplat(cast<VectorType>(constant.getType())));
+  }
+  return mapping.lookup(cast<ProductYieldOp>(body.getTerminator()).getRow());
+}
+
+//===----------------------------------------------------------------------===//
+// A tile of a matrix in workgroup memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A matrix as a kernel reads it: element (i, l) of A, or (j, l) of B.
+struct Matrix {
+  Value buffer;
+  /// Whether l counts the columns of the buffer.
+  bool isAlongSum;
+  Value rowCount;
+  /// What is done to it while it is loaded.
+  ElementRegion prologue;
+};
+
+/// A work-item brings as many blocks as it takes for all to bring a tile. Of a
+/// matrix whose rows go along the sum they are loaded as they are; of another
+/// one they lie side by side, an access has elements of some, and the work-item
+/// transposes.
+///
+/// No access is left out where a matrix ends: it is moved to where there is
+/// one. Rows and columns of the result that are not there are not stored,
+/// whatever they are; what lies beyond the depth is replaced by 0. So loads
+/// need no branches.
+///
+/// A block's place is permuted, so that lanes of one access meet in no bank of
+/// memory, whether they read 16 rows of one column of blocks or 2 rows of 4,
+/// write the 8 blocks of a row, or, where a matrix is transposed on its way,
+/// write rows that lie 2 or 4 apart. All this is linear over bits: the place of
+/// a sum whose terms have no bit in common is the exclusive or of their places.
+class OperandTile {
+public:
+  /// A tile from row `first` on, of elements that are widened to `element`,
+  /// brought by so many work-items, of which `thread` is one.
+  OperandTile(IndexBuilder &b, const Matrix &matrix, Value first, Value memory,
+              Value thread, int64_t threads);
+
+  /// Loads the work-item's blocks of the tile that begins with `depth`.
+  SmallVector<Value> load(Value depth);
+  void store(ValueRange blocks);
+  /// The place of block `block` of row `row`.
+  Value getPlace(Value row, Value block);
+  /// The block that lies so many rows and blocks after `place`, with no bit in
+  /// common.
+  Value read(Value place, int64_t row, int64_t block);
+
+private:
+  Value loadPiece(Value side, Value sum, int64_t width);
+  Value getElementAt(Value place, int64_t row, int64_t block);
+
+  IndexBuilder &b;
+  Matrix matrix;
+  Value memory;
+  VectorType blockType;
+  int64_t blockElements, columns, numBlocks, blockStep;
+  /// The work-item's first i and l, and the place of its first block.
+  Value firstSide, firstDepth, place;
+};
+} // namespace
+
+OperandTile::OperandTile(IndexBuilder &b, const Matrix &matrix, Value first,
+                         Value memory, Value thread, int64_t threads)
+    : b(b), matrix(matrix), memory(memory),
+      blockElements(blockBytes * 8 /
+                    getElement(memory).getIntOrFloatBitWidth()),
+      columns(cast<MemRefType>(matrix.buffer.getType()).getDimSize(1)),
+      numBlocks(tileSize * rowBlocks / threads),
+      blockStep(matrix.isAlongSum ? threads / rowBlocks : 1) {
+  blockType = VectorType::get({blockElements}, getElement(memory));
+  int64_t groups = tileSize / numBlocks;
+  Value row = matrix.isAlongSum
+                  ? b.divide(thread, rowBlocks)
+                  : b.multiply(b.remainder(thread, groups), numBlocks);
+  Value block = matrix.isAlongSum ? b.remainder(thread, rowBlocks)
+                                  : b.divide(thread, groups);
+  firstSide = b.add(first, row);
+  firstDepth = b.multiply(block, blockElements);
+  place = getPlace(row, block);
+}
+
+// Both of these compute the same: of a row's low bits, those 3 and more above
+// them, and the lowest of the row, which is the highest of 8 blocks, the block
+// that comes first; and which of two rows does, where all banks hold two.
+Value OperandTile::getPlace(Value row, Value block) {
+  Value mixed = b.exclusiveOr(row, b.divide(row, 8));
+  Value first = b.add(b.remainder(b.divide(mixed, 2), 4),
+                      b.multiply(b.remainder(mixed, 2), 4));
+  Value moved = b.exclusiveOr(row, b.remainder(b.divide(row, 16), 2));
+  return b.add(b.multiply(moved, rowBlocks), b.exclusiveOr(block, first));
+}
+
+static int64_t getPlace(int64_t row, int64_t block) {
+  int64_t mixed = row ^ (row / 8), first = mixed / 2 % 4 + mixed % 2 * 4;
+  return (row ^ (row / 16 % 2)) * rowBlocks + (block ^ first);
+}
+
+Value OperandTile::getElementAt(Value place, int64_t row, int64_t block) {
+  // What the banks do not see is added: it becomes the offset of an access.
+  int64_t offset = ::getPlace(row, block), low = offset % (2 * rowBlocks);
+  return b.add(b.multiply(b.exclusiveOr(place, b.index(low)), blockElements),
+               (offset - low) * blockElements);
+}
+
+Value OperandTile::read(Value place, int64_t row, int64_t block) {
+  return vector::LoadOp::create(
+      b, blockType, memory, getElementAt(place, row, block),
+      /*nontemporal=*/false, llvm::MaybeAlign(blockBytes));
+}
+
+Value OperandTile::loadPiece(Value side, Value sum, int64_t width) {
+  bool isAlong = matrix.isAlongSum;
+  Value rowCount = matrix.rowCount, columnCount = b.index(columns);
+  Value depth = isAlong ? columnCount : rowCount;
+  std::optional<int64_t> known = getConstantIntValue(depth);
+  bool isWhole = known && *known % (rowBlocks * blockElements) == 0;
+  auto clamp = [&](Value at, Value size, int64_t elements) {
+    return b.smaller(at, b.subtract(size, b.index(elements)));
+  };
+  Value read = isWhole ? sum : clamp(sum, depth, isAlong ? width : 1);
+  Value kept =
+      clamp(side, isAlong ? rowCount : columnCount, isAlong ? 1 : width);
+  Value row = isAlong ? kept : read, column = isAlong ? read : kept;
+  Value piece = loadVector(b, matrix.buffer, {row, column}, width);
+  // Before what is not there becomes 0: of 0 a prologue makes anything.
+  if (matrix.prologue.region)
+    piece = matrix.prologue.apply(b, piece, row, column);
+  return isWhole ? piece
+                 : b.select(b.less(sum, depth), piece, b.zero(piece.getType()));
+}
+
+SmallVector<Value> OperandTile::load(Value depth) {
+  bool isAlong = matrix.isAlongSum;
+  Value begin = b.add(depth, firstDepth);
+  int64_t count = isAlong ? numBlocks : blockElements;
+  int64_t length = isAlong ? blockElements : numBlocks;
+  int64_t access = std::gcd(length, columns);
+  SmallVector<Value> elements(size_t(numBlocks * blockElements));
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t part = 0; part < length; part += access) {
+      Value piece =
+          isAlong ? loadPiece(b.add(firstSide, i * blockStep),
+                              b.add(begin, part), access)
+                  : loadPiece(b.add(firstSide, part), b.add(begin, i), access);
+      auto list = vector::ToElementsOp::create(b, piece);
+      for (auto [j, element] : llvm::enumerate(list.getResults())) {
+        int64_t at = part + int64_t(j);
+        elements[size_t(isAlong ? i * length + at : at * count + i)] = element;
+      }
+    }
+  SmallVector<Value> blocks;
+  auto type = VectorType::get({blockElements}, getElement(matrix.buffer));
+  for (int64_t i = 0; i < numBlocks; ++i)
+    blocks.push_back(vector::FromElementsOp::create(
+        b, type,
+        ArrayRef(elements).slice(size_t(i * blockElements),
+                                 size_t(blockElements))));
+  return blocks;
+}
+
+void OperandTile::store(ValueRange blocks) {
+  for (auto [i, block] : llvm::enumerate(blocks)) {
+    Value widened = block;
+    if (block.getType() != blockType)
+      widened = arith::ExtFOp::create(b, blockType, block);
+    vector::StoreOp::create(
+        b, widened, memory, getElementAt(place, int64_t(i) * blockStep, 0),
+        /*nontemporal=*/false, llvm::MaybeAlign(blockBytes));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels and their launches
+//===----------------------------------------------------------------------===//
+
+namespace {
+class ProductKernel {
+public:
+  ProductKernel(ProductOp op, gpu::GPUModuleOp module, const ChipInfo &chip);
+
+  /// Writes the kernel, and its launch before the operation. Returns the number
+  /// of kernels.
+  unsigned convert();
+
+private:
+  /// Adds a kernel of such parameters, and of the number of rows, whose
+  /// workgroups make tiles of so many rows and columns.
+  gpu::GPUFuncOp addKernel(const Twine &name, ProductLoopAttr loop,
+                           int64_t threads, int64_t tileRows,
+                           int64_t tileColumns, int64_t gridDepth,
+                           ValueRange buffers);
+  void writeProduct(gpu::GPUFuncOp kernel);
+  void writeSum(gpu::GPUFuncOp kernel);
+  /// Finds the sizes in a kernel; before anything else in its body.
+  void enter(gpu::GPUFuncOp kernel);
+  Value getIndex(int64_t size) {
+    return ShapedType::isDynamic(size) ? launched : b.index(size);
+  }
+  /// Parameter `index` with its true number of rows.
+  Value getBuffer(gpu::GPUFuncOp kernel, size_t index, int64_t rows);
+  ElementRegion getRegion(gpu::GPUFuncOp kernel, Region &region, size_t first,
+                          int64_t rows);
+  SmallVector<Value> multiplyTiles(OperandTile &tileA, Value placeA,
+                                   OperandTile &tileB, Value placeB,
+                                   ValueRange sums);
+  /// Stores what the epilogue, if there is one, makes of `runs`, or of those
+  /// that the result has: elements `firstColumn` and more of rows of `result`.
+  void storeRuns(ArrayRef<ResultRun> runs, Value result, Value firstColumn,
+                 const ElementRegion &epilogue);
+
+  ProductOp op;
+  ProductOp::Sizes sizes;
+  gpu::GPUModuleOp module;
+  const ChipInfo &chip;
+  IndexBuilder b;
+  /// What matrix instructions multiply; null: there are none.
+  Type multiplied;
+  /// What a tile has.
+  Type element;
+  int64_t lanes, threads, parts = 1;
+  /// Fragments of a wave's tile, in either direction.
+  int64_t fragments;
+
+  std::unique_ptr<WaveProduct> wave;
+  /// In a kernel, the number of rows that it is launched for.
+  Value launched;
+};
+} // namespace
+
+ProductKernel::ProductKernel(ProductOp op, gpu::GPUModuleOp module,
+                             const ChipInfo &chip)
+    : op(op), sizes(op.getSizes()), module(module), chip(chip),
+      b(op.getLoc(), op.getContext()), multiplied(getMultipliedType(op, chip)) {
+  bool isHalf = multiplied && multiplied.getIntOrFloatBitWidth() == 16;
+  element = isHalf ? multiplied : b.getF32Type();
+  lanes = multiplied ? chip.waveSize : WaveProduct::fmaLanes;
+  threads = multiplied ? numWaves * lanes : lanes;
+  fragments = tileSize / fragmentSize / (multiplied ? 2 : 1);
+  if (!op.getLhsTransposed())
+    return;
+  int64_t tiles = llvm::divideCeil(sizes.rows, tileSize) *
+                  llvm::divideCeil(sizes.columns, tileSize);
+  parts = std::clamp<int64_t>(workgroupsOfUnit * chip.computeUnits / tiles, 1,
+                              maxParts);
+}
+
+/// The buffer with its true number of rows, of which `launched` is the one that
+/// is dynamic.
+Value ProductKernel::getBuffer(gpu::GPUFuncOp kernel, size_t index,
+                               int64_t rows) {
+  Value parameter = kernel.getArgument(unsigned(index));
+  auto type = cast<MemRefType>(parameter.getType());
+  SmallVector<int64_t> shape(type.getShape()), strides(shape.size(), 1);
+  shape.front() = rows;
+  if (shape.size() == 2)
+    strides.front() = shape.back();
+  auto dynamic =
+      MemRefType::get(shape, type.getElementType(), MemRefLayoutAttrInterface(),
+                      type.getMemorySpace());
+  SmallVector<OpFoldResult> extents =
+      getAsIndexOpFoldResult(b.getContext(), shape);
+  if (ShapedType::isDynamic(rows))
+    extents.front() = launched;
+  return memref::ReinterpretCastOp::create(
+      b, dynamic, parameter, b.getIndexAttr(0), extents,
+      getAsIndexOpFoldResult(b.getContext(), strides));
+}
+
+ElementRegion ProductKernel::getRegion(gpu::GPUFuncOp kernel, Region &region,
+                                       size_t first, int64_t rows) {
+  ElementRegion result{&region, {}};
+  for (BlockArgument argument : region.getArguments().drop_front()) {
+    auto type = cast<MemRefType>(kernel.getArgument(unsigned(first)).getType());
+    bool isColumn = isa<VectorType>(argument.getType()) && type.getRank() == 1;
+    result.buffers.push_back(isColumn ? kernel.getArgument(unsigned(first))
+                                      : getBuffer(kernel, first, rows));
+    ++first;
+  }
+  return result;
+}
+
+void ProductKernel::enter(gpu::GPUFuncOp kernel) {
+  b.setInsertionPointToEnd(&kernel.getBody().front());
+  b.setInsertionPoint(gpu::ReturnOp::create(b));
+  launched = arith::IndexCastOp::create(
+      b, b.getIndexType(), kernel.getArgument(kernel.getNumArguments() - 1));
+}
+
+void ProductKernel::storeRuns(ArrayRef<ResultRun> runs, Value result,
+                              Value firstColumn,
+                              const ElementRegion &epilogue) {
+  Value rows = getIndex(sizes.rows), columns = b.index(sizes.columns);
+  SmallVector<ResultRun> pieces;
+  for (const ResultRun &run : runs) {
+    int64_t length = cast<VectorType>(run.sums.getType()).getNumElements();
+    // The widest access has 4 elements.
+    int64_t width = std::gcd(std::min<int64_t>(length, 4), sizes.columns);
+    for (int64_t part = 0; part < length; part += width) {
+      Value vector = vector::ExtractStridedSliceOp::create(
+          b, run.sums, ArrayRef<int64_t>{part}, ArrayRef<int64_t>{width},
+          ArrayRef<int64_t>{1});
+      Value column = b.add(run.column, part);
+      // All is loaded before anything is stored, and so without branches.
+      if (epilogue.region)
+        vector = epilogue.apply(
+            b, vector, b.smaller(run.row, b.subtract(rows, b.index(1))),
+            b.smaller(column, b.index(sizes.columns - width)));
+      pieces.push_back({vector, run.row, column});
+    }
+  }
+  for (const ResultRun &piece : pieces) {
+    Value isColumn = b.less(piece.column, columns);
+    Value exists = b.both(b.less(piece.row, rows), isColumn);
+    auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    vector::StoreOp::create(
+        b, piece.sums, result,
+        ValueRange{piece.row, b.add(piece.column, firstColumn)},
+        /*nontemporal=*/false,
+        lane::getAccessAlignment(cast<VectorType>(piece.sums.getType())));
+  }
+}
+
+SmallVector<Value> ProductKernel::multiplyTiles(OperandTile &tileA,
+                                                Value placeA,
+                                                OperandTile &tileB,
+                                                Value placeB, ValueRange sums) {
+  SmallVector<Value> results(sums);
+  auto perFragment = results.size() / size_t(fragments * fragments);
+  auto readAll = [&](OperandTile &tile, Value place, int64_t block) {
+    auto read = SmallVector<SmallVector<Value>>(size_t(fragments));
+    for (auto [i, blocks] : llvm::enumerate(read))
+      for (auto [row, column] : wave->getBlocks())
+        blocks.push_back(
+            tile.read(place, int64_t(i) * fragmentSize + row, block + column));
+    return read;
+  };
+  for (int64_t block = 0; block < rowBlocks;
+       block += wave->getFragmentBlocks()) {
+    auto as = readAll(tileA, placeA, block);
+    auto bs = readAll(tileB, placeB, block);
+    auto fragment = MutableArrayRef<Value>(results);
+    for (const SmallVector<Value> &row : as)
+      for (const SmallVector<Value> &column : bs) {
+        llvm::copy(
+            wave->multiply(row, column,
+                           ArrayRef<Value>(fragment.take_front(perFragment))),
+            fragment.begin());
+        fragment = fragment.drop_front(perFragment);
+      }
+  }
+  return results;
+}
+
+void ProductKernel::writeProduct(gpu::GPUFuncOp kernel) {
+  int64_t step = rowBlocks * blockBytes * 8 / element.getIntOrFloatBitWidth();
+  auto addTile = [&] {
+    return lane::addWorkgroupMemory(kernel, tileSize * step, element);
+  };
+  Value memoryA = addTile(), memoryB = addTile();
+  OpBuilder::InsertionGuard guard(b);
+  enter(kernel);
+  Value depth = getIndex(sizes.depth);
+  bool isLhsAlong = !op.getLhsTransposed(), isRhsAlong = op.getRhsTransposed();
+  auto matrix = [&](size_t index, bool isAlong, int64_t size) {
+    int64_t rows = isAlong ? size : sizes.depth;
+    return Matrix{getBuffer(kernel, index, rows), isAlong, getIndex(rows), {}};
+  };
+  Matrix lhs = matrix(0, isLhsAlong, sizes.rows);
+  Matrix rhs = matrix(1, isRhsAlong, sizes.columns);
+  Value result = getBuffer(kernel, 2, sizes.rows);
+  ElementRegion epilogue;
+  if (op.hasEpilogue() && parts == 1)
+    epilogue = getRegion(kernel, op.getEpilogue(), 3, sizes.rows);
+  if (op.hasPrologue())
+    (isLhsAlong ? lhs : rhs).prologue = getRegion(
+        kernel, op.getPrologue(),
+        kernel.getNumArguments() - 1 - op.getPrologueOperands().size(),
+        ShapedType::kDynamic);
+
+  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  Value firstRow = b.multiply(b.blockId(gpu::Dimension::x), tileSize);
+  Value firstColumn = b.multiply(b.blockId(gpu::Dimension::y), tileSize);
+  // Of a matrix without rows nothing may be loaded.
+  if (isLhsAlong) {
+    auto hasRows = scf::IfOp::create(b, b.less(b.index(0), launched),
+                                     /*withElseRegion=*/false);
+    b.setInsertionPointToStart(hasRows.thenBlock());
+  }
+  wave = WaveProduct::make(b, chip, multiplied, b.remainder(thread, lanes));
+  int64_t waveSize = fragments * fragmentSize;
+  Value waveId = b.divide(thread, lanes);
+  Value waveRow = b.multiply(b.divide(waveId, 2), waveSize);
+  Value waveColumn = b.multiply(b.remainder(waveId, 2), waveSize);
+  OperandTile tileA(b, lhs, firstRow, memoryA, thread, threads);
+  OperandTile tileB(b, rhs, firstColumn, memoryB, thread, threads);
+  auto getPlace = [&](OperandTile &tile, Value first, bool isRhs) {
+    auto [row, block] = wave->getFirstBlock(isRhs);
+    return tile.getPlace(b.add(first, row), block);
+  };
+  Value placeA = getPlace(tileA, waveRow, false);
+  Value placeB = getPlace(tileB, waveColumn, true);
+
+  Value part = b.index(0), begin = part, end = depth;
+  if (parts > 1) {
+    part = b.blockId(gpu::Dimension::z);
+    Value size = b.multiply(
+        b.divide(b.add(depth, step * parts - 1), step * parts), step);
+    begin = b.multiply(part, size);
+    end = b.smaller(b.add(begin, size), depth);
+  }
+  SmallVector<Value> sums;
+  for (int64_t i = 0; i < fragments * fragments; ++i)
+    llvm::append_range(sums, wave->makeZeros());
+  size_t perFragment = sums.size() / size_t(fragments * fragments);
+  auto loop = scf::ForOp::create(
+      b, begin, end, b.index(step), sums,
+      [&](OpBuilder &, Location, Value at, ValueRange carried) {
+        OpBuilder::InsertionGuard inLoop(b);
+        b.setInsertionPointToStart(carried.front().getParentBlock());
+        SmallVector<Value> blocksA = tileA.load(at), blocksB = tileB.load(at);
+        wave->emitBarrier();
+        tileA.store(blocksA);
+        tileB.store(blocksB);
+        wave->emitBarrier();
+        scf::YieldOp::create(
+            b, multiplyTiles(tileA, placeA, tileB, placeB, carried));
+      });
+
+  SmallVector<ResultRun> runs;
+  for (int64_t i = 0; i < fragments * fragments; ++i) {
+    auto fragment =
+        loop.getResults().slice(size_t(i) * perFragment, perFragment);
+    Value row = b.add(waveRow, i / fragments * fragmentSize);
+    Value column = b.add(waveColumn, i % fragments * fragmentSize);
+    for (ResultRun &run : wave->getRuns(fragment))
+      runs.push_back({run.sums, b.add(b.add(firstRow, row), run.row),
+                      b.add(b.add(firstColumn, column), run.column)});
+  }
+  storeRuns(runs, result, b.multiply(part, sizes.columns), epilogue);
+}
+
+/// A work-item adds the parts of an element; a workgroup has some of a row.
+void ProductKernel::writeSum(gpu::GPUFuncOp kernel) {
+  OpBuilder::InsertionGuard guard(b);
+  enter(kernel);
+  Value from = getBuffer(kernel, 0, sizes.rows);
+  Value row = b.blockId(gpu::Dimension::x);
+  Value item = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  Value column =
+      b.add(b.multiply(b.blockId(gpu::Dimension::y), sumThreads), item);
+  Value read = b.smaller(column, b.index(sizes.columns - 1));
+  Value sum;
+  for (int64_t part = 0; part < parts; ++part) {
+    Value at = b.add(read, part * sizes.columns);
+    Value term = loadVector(b, from, {row, at}, /*width=*/1);
+    sum = sum ? Value(arith::AddFOp::create(b, sum, term)) : term;
+  }
+  ElementRegion epilogue;
+  if (op.hasEpilogue())
+    epilogue = getRegion(kernel, op.getEpilogue(), 2, sizes.rows);
+  storeRuns(ResultRun{sum, row, column}, getBuffer(kernel, 1, sizes.rows),
+            b.index(0), epilogue);
+}
+
+/// As far as a product has one: the launch needs the rows that a workgroup
+/// makes, and the report the columns.
+static ScheduleAttr getSchedule(MLIRContext *context, int64_t threads,
+                                int64_t tileRows, int64_t tileColumns) {
+  // As a schedule has it, the lanes of a row share the tile's columns.
+  int64_t lanes = std::gcd(threads, tileColumns);
+  return ScheduleAttr::get(
+      context, lanes, /*row_groups=*/threads / lanes, /*vector_width=*/1,
+      /*rows_per_workgroup=*/tileRows, /*workgroups_per_compute_unit=*/0,
+      /*workgroups_per_row=*/1, tileColumns, /*prefetch=*/0, /*unroll=*/1,
+      /*stages=*/0,
+      /*dependent_launch=*/false, /*reload=*/false, /*row_splits=*/0,
+      /*prefetch_before_dependency=*/false, /*early_trigger=*/false);
+}
+
+gpu::GPUFuncOp ProductKernel::addKernel(const Twine &name, ProductLoopAttr loop,
+                                        int64_t threads, int64_t tileRows,
+                                        int64_t tileColumns, int64_t gridDepth,
+                                        ValueRange buffers) {
+  OpBuilder at(op);
+  Location loc = op.getLoc();
+  SmallVector<Type> types;
+  SmallVector<Value> arguments;
+  for (Value buffer : buffers) {
+    // The first row of a matrix; of what has one dimension all that is static.
+    SmallVector<int64_t> shape(cast<MemRefType>(buffer.getType()).getShape());
+    if (shape.size() == 2 || ShapedType::isDynamic(shape.front()))
+      shape.front() = 1;
+    MemRefType type = getParameterType(buffer, shape);
+    types.push_back(type);
+    arguments.push_back(toParameter(at, loc, buffer, type));
+  }
+  types.push_back(at.getI64Type());
+  Value rowCount = RowCountOp::create(at, loc, op.getLhs());
+  arguments.push_back(
+      arith::IndexCastOp::create(at, loc, at.getI64Type(), rowCount));
+
+  auto kernel =
+      gpu::GPUFuncOp::create(b, name.str(), b.getFunctionType(types, {}));
+  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  ScheduleAttr schedule =
+      getSchedule(b.getContext(), threads, tileRows, tileColumns);
+  kernel->setAttr(kernelInfoAttr,
+                  KernelInfoAttr::get(b.getContext(), kernel.getNameAttr(),
+                                      sizes.columns, schedule, loop));
+  kernel.setKnownBlockSizeAttr(
+      b.getDenseI32ArrayAttr({int32_t(threads), 1, 1}));
+  SymbolTable(module).insert(kernel);
+
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(at, loc, value);
+  };
+  Value rowTiles =
+      ShapedType::isDynamic(sizes.rows)
+          ? WorkgroupCountOp::create(at, loc, rowCount, Value(), schedule)
+          : constant(llvm::divideCeil(sizes.rows, tileRows));
+  gpu::KernelDim3 grid{rowTiles,
+                       constant(llvm::divideCeil(sizes.columns, tileColumns)),
+                       constant(gridDepth)};
+  Value one = constant(1);
+  gpu::LaunchFuncOp::create(at, loc, kernel, grid,
+                            gpu::KernelDim3{constant(threads), one, one},
+                            /*dynamicSharedMemorySize=*/Value(), arguments);
+  return kernel;
+}
+
+unsigned ProductKernel::convert() {
+  OpBuilder at(op);
+  SmallVector<Value> buffers{op.getLhs(), op.getRhs(), op.getOut()};
+  Value workspace;
+  if (parts > 1)
+    buffers.back() = workspace = memref::AllocOp::create(
+        at, op.getLoc(),
+        MemRefType::get({sizes.rows, parts * sizes.columns}, at.getF32Type()));
+  else
+    llvm::append_range(buffers, op.getEpilogueOperands());
+  llvm::append_range(buffers, op.getPrologueOperands());
+  auto getLoop = [&](int64_t step, Type type) {
+    int64_t sum = ShapedType::isDynamic(sizes.depth) || !step ? 0 : sizes.depth;
+    return ProductLoopAttr::get(at.getContext(), sum, step, parts, type);
+  };
+  int64_t step = rowBlocks * blockBytes * 8 / element.getIntOrFloatBitWidth();
+  // Not noalias, with which the code generators move loads to where they are
+  // used, after the barrier.
+  writeProduct(addKernel(op.getEntry(), getLoop(step, multiplied), threads,
+                         tileSize, tileSize, parts, buffers));
+  if (!workspace)
+    return 1;
+  buffers = {workspace, op.getOut()};
+  llvm::append_range(buffers, op.getEpilogueOperands());
+  writeSum(addKernel(op.getEntry() + "_parts", getLoop(0, Type()), sumThreads,
+                     /*tileRows=*/1, sumThreads, /*gridDepth=*/1, buffers));
+  memref::DeallocOp::create(at, op.getLoc(), workspace);
+  return 2;
+}
+
+/// Whether there is a kernel of `op` for `chip` that rounds no more than its
+/// precision says, and does round so: of tf32 an instruction.
+static LogicalResult checkPrecision(ProductOp op, const ChipInfo &chip) {
+  if (op.getPrecision() != Precision::TF32 || chip.matrix.hasTF32Products)
+    return success();
+  std::string names;
+  for (const ChipInfo &other : getChips())
+    if (other.matrix.hasTF32Products)
+      names += (names.empty() ? "" : ", ") + other.name.str();
+  return op.emitOpError("cannot have the precision tf32: ")
+         << chip.name
+         << " has no matrix instruction that rounds float32 to it, expected "
+            "one of "
+         << names << "; or leave float32-products=tf32 out";
+}
 
 namespace {
 class ProductToGPU : public lnbwd::impl::ProductToGPUPassBase<ProductToGPU> {
@@ -72,21 +741,11 @@ private:
         return op.emitOpError("expected to be at the top level of its "
                               "function: a launch plan has no loops or "
                               "branches");
-      if (op.getTiling() && failed(checkTiling(op, info)))
+      if (failed(checkPrecision(op, info)) || failed(recordArgumentRoles(op)))
         return failure();
-      if (!op.getTiling() && op.getPrecision() == Precision::TF32)
-        return op.emitOpError("expected a tiling with the precision tf32, got "
-                              "none; run lnbwd-select-tiling before");
-      if (failed(recordArgumentRoles(op)))
-        return failure();
-      recordAccess(op.getLhs(), "read");
-      recordAccess(op.getRhs(), "read");
-      recordAccess(op.getOut(), "write");
-      for (Value operand : op.getEpilogueOperands())
-        recordAccess(operand, "read");
-      for (Value operand : op.getPrologueOperands())
-        recordAccess(operand, "read");
-      numKernels += makeProductKernel(op, module, info)->convert();
+      for (Value operand : op->getOperands())
+        recordAccess(operand, operand == op.getOut() ? "write" : "read");
+      numKernels += ProductKernel(op, module, info).convert();
       op.erase();
     }
     return success();

@@ -6,24 +6,41 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// AMD's instructions, NVIDIA's, and fused multiply-adds.
+// AMD's instructions, NVIDIA's, and fused multiply-adds. Which elements of the
+// sum an instruction multiplies does not matter as long as they are the same
+// ones of both matrices: so lanes read whole blocks, and take them apart for as
+// many instructions as they are enough for.
 //
 //===----------------------------------------------------------------------===//
 
 #include "WaveProduct.h"
 
-#include "lnbwd/Analysis/ProductTiling.h"
-
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
 using namespace lnbwd;
+
+static bool isMFMA(const ChipInfo &chip) {
+  return chip.matrixUnit == MatrixUnit::MFMA ||
+         chip.matrixUnit == MatrixUnit::WideMFMA;
+}
+
+Type lnbwd::getMultipliedType(ProductOp op, const ChipInfo &chip) {
+  Type lhs = cast<MemRefType>(op.getLhs().getType()).getElementType();
+  Type rhs = cast<MemRefType>(op.getRhs().getType()).getElementType();
+  if (op.getPrecision() == Precision::TF32)
+    return chip.matrix.hasTF32Products ? FloatTF32Type::get(op.getContext())
+                                       : Type();
+  bool isFlushed = lhs.isF16() && chip.matrix.flushesSubnormals;
+  if (lhs == rhs && !lhs.isF32() && !isFlushed)
+    return chip.matrixUnit == MatrixUnit::None ? Type() : lhs;
+  // The others would round float32 to tf32, or have no instruction at all.
+  return isMFMA(chip) ? Float32Type::get(op.getContext()) : Type();
+}
 
 static Value takePart(IndexBuilder &b, Value vector, int64_t begin,
                       int64_t elements) {
@@ -32,64 +49,47 @@ static Value takePart(IndexBuilder &b, Value vector, int64_t begin,
       ArrayRef<int64_t>{1});
 }
 
-//===----------------------------------------------------------------------===//
-// AMD
-//===----------------------------------------------------------------------===//
-
 namespace {
-/// A lane holds neighbours along the sum, of one row. Which of them an
-/// instruction multiplies does not matter as long as they are the same ones of
-/// both matrices: so a lane reads whole blocks, and takes them apart for as
-/// many instructions as they are enough for.
+/// A lane holds neighbours along the sum, of one row.
 ///
 /// The matrices change places, so that a lane has neighbours of a row of the
 /// result and not of a column; but not where lanes hold the same twice, whose
 /// results are neighbours of neither.
 class AMDProduct : public WaveProduct {
 public:
-  AMDProduct(IndexBuilder &b, const ChipInfo &chip, Type multiplied)
-      : b(b), isMFMA(chip.matrixUnit == MatrixUnit::MFMA ||
-                     chip.matrixUnit == MatrixUnit::WideMFMA),
+  AMDProduct(IndexBuilder &b, const ChipInfo &chip, Type multiplied, Value lane)
+      : WaveProduct(b, lane), hasMFMA(isMFMA(chip)),
         isReplicated(chip.matrixUnit == MatrixUnit::ReplicatedWMMA),
-        isTF32(multiplied.isTF32()),
-        depth(getMatrixInstruction(chip, multiplied)->depth),
+        isTF32(multiplied.isTF32()), depth(getDepth(chip, multiplied)),
         groups(isReplicated ? 1 : chip.waveSize / fragmentSize),
         resultElements(fragmentSize * fragmentSize / chip.waveSize) {}
 
-  int64_t getFragmentBlocks() const override { return groups * itemBlocks(); }
+  int64_t getFragmentBlocks() override { return isReplicated ? 2 : groups; }
 
-  Value getOffset(OperandTile &tile, Value row, Value lane,
-                  bool /*isRhs*/) override {
-    Value group = b.remainder(b.divide(lane, fragmentSize), groups);
-    Value block = b.multiply(group, itemBlocks());
-    return tile.getOffset(b.add(row, b.remainder(lane, fragmentSize)), block);
+  std::pair<Value, Value> getFirstBlock(bool /*isRhs*/) override {
+    return {b.remainder(lane, fragmentSize),
+            b.remainder(b.divide(lane, fragmentSize), groups)};
   }
 
-  Value load(OperandTile &tile, Value place, int64_t row,
-             int64_t block) override {
-    Value first = tile.readBlock(place, row, block);
-    if (!isReplicated)
-      return first;
-    Value second = tile.readBlock(place, row, block + 1);
-    auto order =
-        llvm::to_vector(llvm::seq<int64_t>(2 * tile.getBlockElements()));
-    return vector::ShuffleOp::create(b, first, second, order);
+  SmallVector<std::pair<int64_t, int64_t>, 2> getBlocks() override {
+    if (isReplicated)
+      return {{0, 0}, {0, 1}};
+    return {{0, 0}};
   }
 
   SmallVector<Value> makeZeros() override {
     return {b.zero(VectorType::get({resultElements}, b.getF32Type()))};
   }
 
-  SmallVector<Value> multiply(Value lhs, Value rhs, ValueRange sums) override {
+  SmallVector<Value> multiply(ValueRange lhsBlocks, ValueRange rhsBlocks,
+                              ValueRange sums) override {
+    Value lhs = join(lhsBlocks), rhs = join(rhsBlocks), sum = sums.front();
     if (!isReplicated)
       std::swap(lhs, rhs);
     int64_t elements = cast<VectorType>(lhs.getType()).getNumElements();
     int64_t elementsAtOnce = depth / groups;
-    Value sum = sums.front();
     for (int64_t part = 0; part < elements; part += elementsAtOnce) {
       auto take = [&](Value vector) -> Value {
-        if (elementsAtOnce == elements)
-          return vector;
         if (elementsAtOnce == 1)
           return vector::ExtractOp::create(b, vector, part);
         return takePart(b, vector, part, elementsAtOnce);
@@ -100,7 +100,7 @@ public:
     return {sum};
   }
 
-  SmallVector<ResultRun> getRuns(ValueRange sums, Value lane) override {
+  SmallVector<ResultRun> getRuns(ValueRange sums) override {
     Value sum = sums.front();
     Value inRow = b.remainder(lane, fragmentSize);
     Value group = b.divide(lane, fragmentSize);
@@ -116,14 +116,30 @@ public:
   }
 
   void emitBarrier() override { amdgpu::LDSBarrierOp::create(b); }
-  void keepOrder() override { ROCDL::SchedBarrier::create(b, /*mask=*/0); }
 
 private:
-  int64_t itemBlocks() const { return isReplicated ? 2 : 1; }
+  /// How much of the sum an instruction multiplies.
+  static int64_t getDepth(const ChipInfo &chip, Type multiplied) {
+    if (multiplied.isTF32())
+      return 8;
+    if (multiplied.isF32())
+      return 4;
+    return chip.matrixUnit == MatrixUnit::WideMFMA ? 32 : 16;
+  }
+
+  Value join(ValueRange blocks) {
+    if (!isReplicated)
+      return blocks.front();
+    int64_t elements =
+        cast<VectorType>(blocks.front().getType()).getNumElements();
+    return vector::ShuffleOp::create(
+        b, blocks[0], blocks[1],
+        llvm::to_vector(llvm::seq<int64_t>(2 * elements)));
+  }
 
   Value multiplyOnce(Value lhs, Value rhs, Value sum) {
     constexpr auto size = uint32_t(fragmentSize);
-    if (isMFMA)
+    if (hasMFMA)
       return amdgpu::MFMAOp::create(
           b, sum.getType(), size, size, uint32_t(depth), /*blocks=*/uint32_t(1),
           lhs, rhs, sum, /*cbsz=*/uint32_t(0),
@@ -133,53 +149,30 @@ private:
                                   lhs, rhs, sum);
   }
 
-  IndexBuilder &b;
-  bool isMFMA, isReplicated, isTF32;
+  bool hasMFMA, isReplicated, isTF32;
   int64_t depth;
   /// Groups of 16 lanes that hold different blocks.
   int64_t groups;
   /// Of a fragment, in each lane.
   int64_t resultElements;
 };
-} // namespace
 
-//===----------------------------------------------------------------------===//
-// NVIDIA
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// mma.sync, whose operands come by ldmatrix: that reads four matrices of 8
-/// rows and a block each, whose rows' addresses the lanes give, 8 to a matrix.
+/// mma.sync. Of either matrix a lane has two registers of each of two rows, 8
+/// apart, that it multiplies at a time, and a block is two times two of them.
 /// An instruction makes 8 columns, so that there are two for a fragment.
 class MmaSyncProduct : public WaveProduct {
 public:
-  MmaSyncProduct(IndexBuilder &b, const ChipInfo &chip, Type multiplied)
-      : b(b), instruction(*getMatrixInstruction(chip, multiplied)),
-        multiplied(multiplied), element(getTileType(multiplied)) {}
+  MmaSyncProduct(IndexBuilder &b, Type multiplied, Value lane)
+      : WaveProduct(b, lane), multiplied(multiplied) {}
 
-  int64_t getFragmentBlocks() const override { return 2; }
+  int64_t getFragmentBlocks() override { return 4; }
 
-  /// The order of the four is that of the instruction's registers: of A rows
-  /// first, of B blocks first.
-  Value getOffset(OperandTile &tile, Value row, Value lane,
-                  bool isRhs) override {
-    Value inMatrix = b.remainder(lane, 8);
-    Value even = b.remainder(b.divide(lane, 8), 2);
-    Value half = b.divide(lane, 16);
-    if (isRhs)
-      std::swap(even, half);
-    Value inFragment = b.add(inMatrix, b.multiply(even, 8));
-    return tile.getOffset(b.add(row, inFragment), half);
+  std::pair<Value, Value> getFirstBlock(bool /*isRhs*/) override {
+    return {b.divide(lane, 4), b.remainder(lane, 4)};
   }
 
-  Value load(OperandTile &tile, Value place, int64_t row,
-             int64_t block) override {
-    int64_t elements = 32 / element.getIntOrFloatBitWidth();
-    auto type = VectorType::get({4, elements}, element);
-    Value fragment = nvgpu::LdMatrixOp::create(
-        b, type, tile.getMemory(), tile.getElement(place, row, block),
-        /*transpose=*/false, /*numTiles=*/4);
-    return multiplied.isTF32() ? round(fragment) : fragment;
+  SmallVector<std::pair<int64_t, int64_t>, 2> getBlocks() override {
+    return {{0, 0}, {8, 0}};
   }
 
   SmallVector<Value> makeZeros() override {
@@ -187,137 +180,111 @@ public:
   }
 
   /// nvgpu.mma.sync knows no bf16, so that this is what it would become.
-  SmallVector<Value> multiply(Value lhs, Value rhs, ValueRange sums) override {
-    SmallVector<Value> as = getRegisters(lhs), bs = getRegisters(rhs);
+  SmallVector<Value> multiply(ValueRange lhs, ValueRange rhs,
+                              ValueRange sums) override {
+    SmallVector<Value> as[] = {getRegisters(lhs[0]), getRegisters(lhs[1])};
+    SmallVector<Value> bs[] = {getRegisters(rhs[0]), getRegisters(rhs[1])};
     Type f32 = b.getF32Type();
     Type four =
         LLVM::LLVMStructType::getLiteral(b.getContext(), {f32, f32, f32, f32});
     NVVM::MMATypes type = multiplied.isTF32()  ? NVVM::MMATypes::tf32
                           : multiplied.isF16() ? NVVM::MMATypes::f16
                                                : NVVM::MMATypes::bf16;
-    SmallVector<Value> results;
-    for (size_t half : {0, 1}) {
-      Value sum = NVVM::MmaOp::create(
-          b, four, as, ArrayRef<Value>(bs).slice(half * 2, 2),
-          sums.slice(half * 4, 4),
-          ArrayRef<int64_t>{instruction.rows, instruction.columns,
-                            instruction.depth},
-          /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
-          std::array<NVVM::MMATypes, 2>{type, type},
-          std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
-                                         NVVM::MMALayout::col});
-      for (int64_t i = 0; i < 4; ++i)
-        results.push_back(LLVM::ExtractValueOp::create(b, sum, i));
-    }
+    SmallVector<Value> results(sums);
+    for (size_t half : {0, 1})
+      for (size_t i : {0, 2}) {
+        Value sum = NVVM::MmaOp::create(
+            b, four, {as[0][i], as[1][i], as[0][i + 1], as[1][i + 1]},
+            ArrayRef<Value>(bs[half]).slice(i, 2),
+            ArrayRef<Value>(results).slice(half * 4, 4),
+            ArrayRef<int64_t>{16, 8, multiplied.isTF32() ? 8 : 16},
+            /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
+            std::array<NVVM::MMATypes, 2>{type, type},
+            std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
+                                           NVVM::MMALayout::col});
+        for (int64_t of = 0; of < 4; ++of)
+          results[half * 4 + size_t(of)] =
+              LLVM::ExtractValueOp::create(b, sum, of);
+      }
     return results;
   }
 
-  SmallVector<ResultRun> getRuns(ValueRange sums, Value lane) override {
+  SmallVector<ResultRun> getRuns(ValueRange sums) override {
     Value row = b.divide(lane, 4);
     Value column = b.multiply(b.remainder(lane, 4), 2);
     auto pair = VectorType::get({2}, b.getF32Type());
     SmallVector<ResultRun> runs;
-    for (int64_t i = 0; i < int64_t(sums.size()) / 2; ++i)
+    for (int64_t i = 0; i < 4; ++i)
       runs.push_back({vector::FromElementsOp::create(
                           b, pair, sums.slice(size_t(i) * 2, 2)),
                       b.add(row, i % 2 * 8), b.add(column, i / 2 * 8)});
     return runs;
   }
 
-  void emitBarrier() override { gpu::BarrierOp::create(b); }
-  void keepOrder() override {}
-
 private:
-  /// As the instruction has them: two elements each, or one of float32.
-  SmallVector<Value> getRegisters(Value fragment) {
+  /// The four registers of a block, as the instruction has them: of f16
+  /// vectors; of tf32 numbers that are rounded already, since what other bits
+  /// do is not said.
+  SmallVector<Value> getRegisters(Value block) {
     SmallVector<Value> registers;
     for (int64_t i = 0; i < 4; ++i) {
-      Value bits = vector::ExtractOp::create(b, fragment, i);
+      Value value;
+      if (multiplied.isTF32())
+        value = NVVM::ConvertFloatToTF32Op::create(
+            b, b.getI32Type(), vector::ExtractOp::create(b, block, i),
+            NVVM::FPRoundingMode::RNA);
+      else
+        value = takePart(b, block, i * 2, 2);
       if (multiplied.isBF16())
-        bits = LLVM::BitcastOp::create(b, b.getI32Type(), bits);
-      registers.push_back(bits);
+        value = LLVM::BitcastOp::create(b, b.getI32Type(), value);
+      registers.push_back(value);
     }
     return registers;
   }
 
-  /// The instruction takes numbers that are tf32 already, as i32: what other
-  /// bits do is not said.
-  Value round(Value fragment) {
-    SmallVector<Value> numbers;
-    for (int64_t i = 0; i < 4; ++i) {
-      Value number =
-          vector::ExtractOp::create(b, fragment, ArrayRef<int64_t>{i, 0});
-      numbers.push_back(NVVM::ConvertFloatToTF32Op::create(
-          b, b.getI32Type(), number, NVVM::FPRoundingMode::RNA));
-    }
-    auto type = VectorType::get({4}, b.getI32Type());
-    return vector::FromElementsOp::create(b, type, numbers);
-  }
-
-  IndexBuilder &b;
-  MatrixInstruction instruction;
-  /// What elements are multiplied as, and what they are in a fragment.
-  Type multiplied, element;
+  Type multiplied;
 };
-} // namespace
 
-//===----------------------------------------------------------------------===//
-// Without matrix instructions
-//===----------------------------------------------------------------------===//
-
-namespace {
 /// Fused multiply-adds in float32, for any chip: the workgroup is one wave, of
 /// a work-item for each element of a fragment.
 class FmaProduct : public WaveProduct {
 public:
-  explicit FmaProduct(IndexBuilder &b) : b(b) {}
+  FmaProduct(IndexBuilder &b, Value lane) : WaveProduct(b, lane) {}
 
-  int64_t getFragmentBlocks() const override { return 1; }
+  int64_t getFragmentBlocks() override { return 1; }
 
-  Value getOffset(OperandTile &tile, Value row, Value lane,
-                  bool isRhs) override {
-    Value inFragment =
-        isRhs ? b.remainder(lane, fragmentSize) : b.divide(lane, fragmentSize);
-    return tile.getOffset(b.add(row, inFragment), b.index(0));
-  }
-
-  Value load(OperandTile &tile, Value place, int64_t row,
-             int64_t block) override {
-    return tile.readBlock(place, row, block);
+  std::pair<Value, Value> getFirstBlock(bool isRhs) override {
+    return {isRhs ? b.remainder(lane, fragmentSize)
+                  : b.divide(lane, fragmentSize),
+            b.index(0)};
   }
 
   SmallVector<Value> makeZeros() override { return {b.zero(b.getF32Type())}; }
 
-  SmallVector<Value> multiply(Value lhs, Value rhs, ValueRange sums) override {
+  SmallVector<Value> multiply(ValueRange lhs, ValueRange rhs,
+                              ValueRange sums) override {
+    auto as = vector::ToElementsOp::create(b, lhs.front());
+    auto bs = vector::ToElementsOp::create(b, rhs.front());
     Value sum = sums.front();
-    int64_t elements = cast<VectorType>(lhs.getType()).getNumElements();
-    for (int64_t i = 0; i < elements; ++i) {
-      Value ofLhs = vector::ExtractOp::create(b, lhs, i);
-      Value ofRhs = vector::ExtractOp::create(b, rhs, i);
-      sum = math::FmaOp::create(b, ofLhs, ofRhs, sum);
-    }
+    for (auto [x, y] : llvm::zip_equal(as.getResults(), bs.getResults()))
+      sum = math::FmaOp::create(b, x, y, sum);
     return {sum};
   }
 
-  SmallVector<ResultRun> getRuns(ValueRange sums, Value lane) override {
+  SmallVector<ResultRun> getRuns(ValueRange sums) override {
     auto one = VectorType::get({1}, b.getF32Type());
     return {{vector::BroadcastOp::create(b, one, sums.front()),
              b.divide(lane, fragmentSize), b.remainder(lane, fragmentSize)}};
   }
-
-  void emitBarrier() override { gpu::BarrierOp::create(b); }
-  void keepOrder() override {}
-
-private:
-  IndexBuilder &b;
 };
 } // namespace
 
-std::unique_ptr<WaveProduct>
-WaveProduct::make(IndexBuilder &b, const ChipInfo &chip, Type multiplied) {
+std::unique_ptr<WaveProduct> WaveProduct::make(IndexBuilder &b,
+                                               const ChipInfo &chip,
+                                               Type multiplied, Value lane) {
   if (!multiplied)
-    return std::make_unique<FmaProduct>(b);
+    return std::make_unique<FmaProduct>(b, lane);
   if (chip.matrixUnit == MatrixUnit::MmaSync)
-    return std::make_unique<MmaSyncProduct>(b, chip, multiplied);
-  return std::make_unique<AMDProduct>(b, chip, multiplied);
+    return std::make_unique<MmaSyncProduct>(b, multiplied, lane);
+  return std::make_unique<AMDProduct>(b, chip, multiplied, lane);
 }

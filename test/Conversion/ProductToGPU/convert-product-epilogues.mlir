@@ -1,35 +1,25 @@
-// RUN: lnbwd-opt %s --lnbwd-select-tiling=chip=gfx942 --lnbwd-convert-products-to-gpu=chip=gfx942 --canonicalize --cse | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-convert-products-to-gpu=chip=gfx942 --canonicalize --cse | FileCheck %s --check-prefix=PLAIN
-// RUN: lnbwd-opt %s --lnbwd-select-tiling="chip=gfx942 rows=64" --lnbwd-convert-products-to-gpu=chip=gfx942 --canonicalize --cse | FileCheck %s --check-prefix=PARTS
-// RUN: lnbwd-opt %s --lnbwd-select-tiling=chip=sm_80 --lnbwd-convert-products-to-gpu=chip=sm_80 --canonicalize --cse | FileCheck %s --check-prefix=CUDA
+// RUN: lnbwd-opt %s --lnbwd-convert-products-to-gpu=chip=gfx942 --canonicalize --cse | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-convert-products-to-gpu=chip=gfx1030 --canonicalize --cse | FileCheck %s --check-prefix=PLAIN
+// RUN: lnbwd-opt %s --lnbwd-convert-products-to-gpu=chip=sm_80 --canonicalize --cse | FileCheck %s --check-prefix=CUDA
 
-// The epilogue's buffers are after the product's. Where there are rows, columns
-// are loaded for all of a wave's fragments; then for each row of these its
-// number, what is computed of it alone, and the rows; then each piece is
-// finished where the result has it.
+// The epilogue's buffers are after the product's. All pieces of the result are
+// finished, and then those stored that the result has.
 // CHECK:       gpu.func @k({{[^:]*}}: memref<1x4096xbf16, {{[^:]*}}: memref<1x4096xbf16, {{[^:]*}}: memref<1x4096xbf16, {{[^:]*}}: memref<1x4096xf32, {{[^:]*}}: memref<4096xf32, {{[^:]*}}: memref<1xf32, {{[^:]*}}: i64)
 // CHECK:           amdgpu.mfma
 // CHECK:           scf.yield
+// CHECK:         vector.load %{{.*}} : memref<?x4096xf32, {{.*}}>, vector<4xf32>
+// CHECK:         vector.load %{{.*}} : memref<4096xf32, {{.*}}>, vector<4xf32>
+// CHECK:         memref.load %{{.*}} : memref<?xf32
+// CHECK-NEXT:    arith.mulf %{{.*}}, %{{.*}} : f32
+// CHECK:         vector.fma %{{.*}} : vector<4xf32>
+// CHECK:         %[[V:.*]] = arith.truncf %{{.*}} : vector<4xf32> to vector<4xbf16>
 // CHECK:         scf.if
-// CHECK-COUNT-4:   vector.load %{{.*}} : memref<4096xf32, {{.*}}>, vector<4xf32>
-// CHECK:           memref.load %{{.*}} : memref<?xf32
-// CHECK-NEXT:      arith.mulf %{{.*}}, %{{.*}} : f32
-// CHECK-COUNT-4:   vector.load %{{.*}} : memref<?x4096xf32, {{.*}}>, vector<4xf32>
-// CHECK:           scf.if
-// CHECK:             vector.fma %{{.*}} : vector<4xf32>
-// CHECK:             arith.truncf %{{.*}} : vector<4xf32> to vector<4xbf16>
-// CHECK:             vector.store %{{.*}} : memref<?x4096xbf16, {{.*}}>, vector<4xbf16>
+// CHECK-NEXT:      vector.store %[[V]], %{{.*}} : memref<?x4096xbf16, {{.*}}>, vector<4xbf16>
 
 // PLAIN:       gpu.func @k(
 // PLAIN:         math.fma
 // PLAIN:         vector.fma %{{.*}} : vector<1xf32>
 // PLAIN:         vector.store %{{.*}} : memref<?x4096xbf16, {{.*}}>, vector<1xbf16>
-
-// The parts are of sums alone; what adds them has the epilogue.
-// PARTS:       gpu.func @k({{.*}}, %{{[^:]*}}: memref<1x{{[0-9]+}}xf32, {{[^:]*}}: i64)
-// PARTS-NOT:     arith.truncf
-// PARTS:       gpu.func @k_parts(%{{[^:]*}}: memref<1x{{[0-9]+}}xf32, {{[^:]*}}: memref<1x4096xbf16, {{[^:]*}}: memref<1x4096xf32, {{[^:]*}}: memref<4096xf32, {{[^:]*}}: memref<1xf32, {{[^:]*}}: i64)
-// PARTS:         arith.truncf
 
 // CUDA:        nvvm.mma.sync
 // CUDA:        vector.fma %{{.*}} : vector<2xf32>
@@ -53,6 +43,22 @@ func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %r: memref<?x4
     %sum = vector.fma %p, %gr, %shift : vector<4096xf32>
     %yr = arith.truncf %sum : vector<4096xf32> to vector<4096xbf16>
     lnbwd.product_yield %yr : vector<4096xbf16>
+  }
+  return
+}
+
+// Parts are of sums alone; what adds them has the epilogue.
+// CHECK:       gpu.func @outer({{.*}}, %{{[^:]*}}: memref<1x1024xf32, {{[^:]*}}: i64)
+// CHECK-NOT:     arith.truncf
+// CHECK:       gpu.func @outer_parts(%{{[^:]*}}: memref<1x1024xf32, {{[^:]*}}: memref<1x64xbf16, {{[^:]*}}: i64)
+// CHECK-COUNT-15: arith.addf
+// CHECK:         arith.truncf
+func.func @sums(%dy: memref<?x96xbf16>, %x: memref<?x64xbf16>, %dw: memref<96x64xbf16>) {
+  lnbwd.product @outer lhs(%dy : memref<?x96xbf16>) rhs(%x : memref<?x64xbf16>) outs(%dw : memref<96x64xbf16>)
+      attributes {lhs_transposed} epilogue {
+  ^row(%p: vector<64xf32>):
+    %r = arith.truncf %p : vector<64xf32> to vector<64xbf16>
+    lnbwd.product_yield %r : vector<64xbf16>
   }
   return
 }

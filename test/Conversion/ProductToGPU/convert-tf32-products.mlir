@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --lnbwd-select-tiling=chip=gfx942 --lnbwd-convert-products-to-gpu=chip=gfx942 | FileCheck %s --check-prefix=MFMA
-// RUN: lnbwd-opt %s --lnbwd-select-tiling=chip=sm_80 --lnbwd-convert-products-to-gpu=chip=sm_80 | FileCheck %s --check-prefix=CUDA
+// RUN: lnbwd-opt %s --lnbwd-convert-products-to-gpu=chip=gfx942 | FileCheck %s --check-prefix=MFMA
+// RUN: lnbwd-opt %s --lnbwd-convert-products-to-gpu=chip=sm_80 | FileCheck %s --check-prefix=CUDA
 // RUN: lnbwd-opt %s --lnbwd-pipeline=chip=gfx942 --emit=isa | FileCheck %s --check-prefix=ISA
 // RUN: lnbwd-opt %s --lnbwd-pipeline=chip=sm_80 --emit=ptx | FileCheck %s --check-prefix=PTX
 
@@ -12,11 +12,10 @@
 
 // It takes what was rounded.
 // CUDA-LABEL: gpu.func @f(
-// CUDA:         %[[F:.*]] = nvgpu.ldmatrix {{.*}} -> vector<4x1xf32>
-// CUDA:         %[[X:.*]] = vector.extract %[[F]][0, 0]
+// CUDA:         %[[X:.*]] = vector.extract %{{.*}}[0] : f32 from vector<4xf32>
 // CUDA:         nvvm.convert.float.to.tf32 %[[X]] {rnd = #nvvm.fp_rnd_mode<rna>}
 // CUDA:         nvvm.mma.sync {{.*}} multiplicandAPtxType = #nvvm.mma_type<tf32>, multiplicandBPtxType = #nvvm.mma_type<tf32>, shape = #nvvm.shape<m = 16, n = 8, k = 8>
-// PTX: ldmatrix.sync.aligned.m8n8.x4.shared.b16
+// PTX: ld.shared.v4.b32
 // PTX: cvt.rna.tf32.f32
 // PTX: mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32
 func.func @f(%x: memref<?x4096xf32>, %w: memref<4096x4096xf32>, %y: memref<?x4096xf32>) {

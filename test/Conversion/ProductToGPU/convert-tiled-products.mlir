@@ -1,22 +1,19 @@
-// RUN: lnbwd-opt %s --split-input-file --lnbwd-select-tiling=chip=gfx942 --lnbwd-convert-products-to-gpu=chip=gfx942 --canonicalize --cse | FileCheck %s
-// RUN: lnbwd-opt %s --split-input-file --lnbwd-select-tiling=chip=gfx1100 --lnbwd-convert-products-to-gpu=chip=gfx1100 | FileCheck %s --check-prefix=WMMA
-// RUN: lnbwd-opt %s --split-input-file --lnbwd-select-tiling=chip=sm_80 --lnbwd-convert-products-to-gpu=chip=sm_80 | FileCheck %s --check-prefix=CUDA
+// RUN: lnbwd-opt %s --split-input-file --lnbwd-convert-products-to-gpu=chip=gfx942 --canonicalize --cse | FileCheck %s
+// RUN: lnbwd-opt %s --split-input-file --lnbwd-convert-products-to-gpu=chip=gfx1100 | FileCheck %s --check-prefix=WMMA
+// RUN: lnbwd-opt %s --split-input-file --lnbwd-convert-products-to-gpu=chip=sm_80 | FileCheck %s --check-prefix=CUDA
 
-// What has been loaded goes to workgroup memory, the next tiles are loaded, and
-// only then the workgroup waits and multiplies. Of whole tiles nothing is masked.
+// All is loaded before the workgroup waits. Of whole tiles nothing is masked.
 // CHECK-LABEL: gpu.func @whole(
-// CHECK-SAME:    workgroup(%[[A:.*]] : memref<8192xbf16, #gpu.address_space<workgroup>> {{.*}}, %[[B:.*]] : memref<8192xbf16
+// CHECK-SAME:    workgroup(%[[A:.*]] : memref<4096xbf16, #gpu.address_space<workgroup>> {{.*}}, %[[B:.*]] : memref<4096xbf16
 // CHECK:         scf.for
-// CHECK:           amdgpu.lds_barrier
 // CHECK-NOT:       arith.select
-// CHECK-COUNT-4:   vector.store %{{.*}}, %[[A]][%{{.*}}] {alignment = 16 : i64}
-// CHECK-COUNT-4:   vector.store %{{.*}}, %[[B]][%{{.*}}] {alignment = 16 : i64}
-// CHECK:           rocdl.sched.barrier 0
-// CHECK-COUNT-8:   vector.load %{{.*}} {alignment = 16 : i64} : memref<{{.*}}global
-// CHECK:           rocdl.sched.barrier 0
+// CHECK-COUNT-4:   vector.load %{{.*}} {alignment = 16 : i64} : memref<{{.*}}global
+// CHECK:           amdgpu.lds_barrier
+// CHECK-COUNT-2:   vector.store %{{.*}}, %[[A]][%{{.*}}] {alignment = 16 : i64}
+// CHECK-COUNT-2:   vector.store %{{.*}}, %[[B]][%{{.*}}] {alignment = 16 : i64}
 // CHECK-NEXT:      amdgpu.lds_barrier
-// CHECK-COUNT-8:   vector.load %{{.*}} {alignment = 16 : i64} : memref<8192xbf16, #gpu.address_space<workgroup>>, vector<8xbf16>
-// CHECK-COUNT-32:  amdgpu.mfma 16x16x16
+// CHECK-COUNT-4:   vector.load %{{.*}} {alignment = 16 : i64} : memref<4096xbf16, #gpu.address_space<workgroup>>, vector<8xbf16>
+// CHECK-COUNT-8:   amdgpu.mfma 16x16x16
 // CHECK:           scf.yield
 // A lane has four neighbours of a row of the result.
 // CHECK:         scf.if
@@ -24,7 +21,7 @@
 
 // WMMA:        amdgpu.wmma 16x16x16 {{.*}} : vector<16xbf16>, vector<16xbf16>, vector<8xf32>
 // CUDA:        gpu.barrier
-// CUDA:        nvgpu.ldmatrix %{{.*}} {numTiles = 4 : i32, transpose = false} : memref<{{[0-9]+}}xbf16, {{.*}}> -> vector<4x2xbf16>
+// CUDA:        vector.load %{{.*}} : memref<4096xbf16, {{.*}}>, vector<8xbf16>
 // CUDA:        nvvm.mma.sync A[{{.*}}] B[{{.*}}] C[{{.*}}] {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, multiplicandAPtxType = #nvvm.mma_type<bf16>
 func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %y: memref<?x4096xf32>) {
   lnbwd.product @whole lhs(%x : memref<?x4096xbf16>) rhs(%w : memref<4096x4096xbf16>) outs(%y : memref<?x4096xf32>)
@@ -38,14 +35,14 @@ func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %y: memref<?x4
 // the last row is 0, and parts of the sum are added after.
 // CHECK-LABEL: gpu.func @outer(
 // CHECK:         scf.for
-// CHECK:           arith.select {{.*}} : vector<4xbf16>
+// CHECK:           arith.select {{.*}} : vector<2xbf16>
 // CHECK:           vector.from_elements
 // CHECK-LABEL: gpu.func @outer_parts(
 // CHECK-COUNT-7: arith.addf
-// CHECK:         memref.store
+// CHECK:         vector.store
 // CHECK-LABEL: func.func @outer_sum
 // CHECK:         %[[PARTS:.*]] = memref.alloc() : memref<768x6144xf32>
-// CHECK:         gpu.launch_func @outer_sum_kernels::@outer blocks in (%c6, %c6, %c8)
+// CHECK:         gpu.launch_func @outer_sum_kernels::@outer blocks in (%c12, %c12, %c8)
 // CHECK:         gpu.launch_func @outer_sum_kernels::@outer_parts
 // CHECK:         memref.dealloc %[[PARTS]]
 func.func @outer_sum(%dy: memref<?x768xbf16>, %x: memref<?x768xbf16>, %dw: memref<768x768xf32>) {

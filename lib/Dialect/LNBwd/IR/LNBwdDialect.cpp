@@ -54,43 +54,6 @@ Operation *LNBwdDialect::materializeConstant(OpBuilder &builder,
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
-LogicalResult TilingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 int64_t rows, int64_t columns, int64_t depth,
-                                 int64_t waveRows, int64_t waveColumns,
-                                 int64_t instructionRows,
-                                 int64_t instructionColumns,
-                                 int64_t instructionDepth, int64_t splits) {
-  // Each size is a number of what it is made of.
-  struct {
-    StringRef name;
-    int64_t size;
-    StringRef partName;
-    int64_t part;
-  } sizes[] = {
-      {"instruction_rows", instructionRows, "", 1},
-      {"instruction_columns", instructionColumns, "", 1},
-      {"instruction_depth", instructionDepth, "", 1},
-      {"wave_rows", waveRows, "instruction_rows", instructionRows},
-      {"wave_columns", waveColumns, "instruction_columns", instructionColumns},
-      {"rows", rows, "wave_rows", waveRows},
-      {"columns", columns, "wave_columns", waveColumns},
-      {"depth", depth, "instruction_depth", instructionDepth},
-      {"splits", splits, "", 1},
-  };
-  for (const auto &entry : sizes) {
-    if (entry.size >= 1 && entry.size % entry.part == 0)
-      continue;
-    InFlightDiagnostic diagnostic = emitError()
-                                    << "expected " << entry.name << " to be ";
-    if (entry.partName.empty())
-      diagnostic << "at least 1";
-    else
-      diagnostic << "a multiple of " << entry.partName << ", " << entry.part;
-    return diagnostic << ", got " << entry.size;
-  }
-  return success();
-}
-
 LogicalResult
 NamedOperationAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                            StringAttr name, FloatAttr epsilon,

@@ -24,11 +24,11 @@ using namespace lnbwd;
 void ProductOp::build(OpBuilder &b, OperationState &state, StringRef entry,
                       Value lhs, Value rhs, Value out, bool lhsTransposed,
                       bool rhsTransposed, ArrayAttr operandNames,
-                      TilingAttr tiling, Precision precision) {
+                      Precision precision) {
   build(b, state, entry, lhs, rhs, out, /*epilogue_rows=*/ValueRange(),
         /*epilogue_columns=*/ValueRange(), /*epilogue_scalars=*/ValueRange(),
         /*prologue_columns=*/ValueRange(), /*prologue_scalars=*/ValueRange(),
-        lhsTransposed, rhsTransposed, operandNames, tiling, precision);
+        lhsTransposed, rhsTransposed, operandNames, precision);
 }
 
 ProductOp::Sizes ProductOp::getSizes() {

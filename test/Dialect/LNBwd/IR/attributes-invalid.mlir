@@ -145,16 +145,6 @@ func.func @own_rows(%x: memref<?x8xf32>, %y: memref<?x8xf32>) {
 
 // -----
 
-// expected-error@+1 {{expected wave_rows to be a multiple of instruction_rows, 16, got 24}}
-#bad = #lnbwd.tiling<rows = 48, columns = 32, depth = 64, wave_rows = 24, wave_columns = 16, instruction_rows = 16, instruction_columns = 16, instruction_depth = 16>
-
-// -----
-
-// expected-error@+1 {{expected splits to be at least 1, got 0}}
-#bad = #lnbwd.tiling<rows = 32, columns = 32, depth = 64, wave_rows = 16, wave_columns = 16, instruction_rows = 16, instruction_columns = 16, instruction_depth = 16, splits = 0>
-
-// -----
-
 // expected-error@+1 {{expected lnbwd.program to be the programs of a launch plan, a string with an array of JSON, got "{}"}}
 func.func private @f() attributes {lnbwd.program = "{}"}
 

@@ -62,47 +62,6 @@ def LNBwd_ScheduleAttr : LNBwd_Attr<"Schedule", "schedule"> {
   }];
 }
 
-def LNBwd_TilingAttr : LNBwd_Attr<"Tiling", "tiling"> {
-  let summary = "How a product of matrices is spread over workgroups and waves";
-  let description = [{
-    All choices of the compiler about one `lnbwd.product` that is made of matrix
-    instructions. A workgroup makes a tile of `rows` x `columns` elements of the
-    result, and has `depth` of what is summed over in shared memory at a time; a
-    wave makes `wave_rows` x `wave_columns` of it with instructions of
-    `instruction_rows` x `instruction_columns`, each `instruction_depth` deep.
-
-    With `splits` above 1 (split-K) the reduction is split into so many parts of
-    nearly the same length, which further workgroups compute; a second kernel
-    adds the partial results, in order.
-
-    Example:
-
-    ```mlir
-    #lnbwd.tiling<rows = 128, columns = 128, depth = 64, wave_rows = 64, wave_columns = 64,
-                  instruction_rows = 16, instruction_columns = 16, instruction_depth = 16>
-    ```
-  }];
-  let parameters = (ins
-    "int64_t":$rows,
-    "int64_t":$columns,
-    "int64_t":$depth,
-    "int64_t":$wave_rows,
-    "int64_t":$wave_columns,
-    "int64_t":$instruction_rows,
-    "int64_t":$instruction_columns,
-    "int64_t":$instruction_depth,
-    DefaultValuedParameter<"int64_t", "1">:$splits
-  );
-  let assemblyFormat = "`<` struct(params) `>`";
-  let genVerifyDecl = 1;
-  let extraClassDeclaration = [{
-    /// Waves of a workgroup.
-    int64_t getWaves() const {
-      return getRows() / getWaveRows() * (getColumns() / getWaveColumns());
-    }
-  }];
-}
-
 def LNBwd_Precision : I32EnumAttr<"Precision",
     "what products of float32 may round", [
     // Nothing but sums.

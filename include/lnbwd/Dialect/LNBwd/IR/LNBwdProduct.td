@@ -54,12 +54,8 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
 
     `precision` says what a product of two matrices of f32 may round: `exact`,
     nothing but the sums, or `tf32`, both factors to 10 bits of significand
-    after the first, which some chips have faster instructions for. A product
-    with `tf32` has to have a tiling: no other kernel rounds so.
-
-    `tiling` is set by `lnbwd-select-tiling` where a chip has matrix
-    instructions for the types; without it the kernel is one of fused
-    multiply-adds.
+    after the first, which some chips have faster instructions for. On others a
+    product with `tf32` is an error: no other kernel rounds so.
 
     Example:
 
@@ -108,7 +104,6 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
                        UnitAttr:$lhs_transposed,
                        UnitAttr:$rhs_transposed,
                        OptionalAttr<StrArrayAttr>:$operand_names,
-                       OptionalAttr<LNBwd_TilingAttr>:$tiling,
                        DefaultValuedAttr<LNBwd_PrecisionAttr,
                                          "::lnbwd::Precision::Exact">:$precision);
   let regions = (region AnyRegion:$epilogue, AnyRegion:$prologue);
@@ -117,7 +112,7 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
     OpBuilder<(ins "::llvm::StringRef":$entry, "::mlir::Value":$lhs,
                    "::mlir::Value":$rhs, "::mlir::Value":$out,
                    "bool":$lhsTransposed, "bool":$rhsTransposed,
-                   "::mlir::ArrayAttr":$operandNames, "TilingAttr":$tiling,
+                   "::mlir::ArrayAttr":$operandNames,
                    CArg<"::lnbwd::Precision",
                         "::lnbwd::Precision::Exact">:$precision)>
   ];
