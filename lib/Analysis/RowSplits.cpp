@@ -111,14 +111,14 @@ static int64_t chooseSplits(RowwiseOp op, const ChipInfo &chip) {
 /// Lanes of a row in a tile: those of a wave, or fewer.
 static int64_t chooseTileLanes(int64_t length, int64_t width,
                                const ChipInfo &chip) {
-  int64_t best = chip.waveSize;
-  double bestShare = 0;
+  int64_t best = 0;
+  double bestShare = -1;
   for (int64_t halvings = 0; halvings <= narrowerTiles; ++halvings) {
     int64_t lanes = chip.waveSize >> halvings;
     double share =
         getFilledShare(llvm::divideCeil(length, lanes * width), chip) -
         narrowShare * double(halvings);
-    if (halvings == 0 || share > bestShare) {
+    if (share > bestShare) {
       best = lanes;
       bestShare = share;
     }
@@ -174,31 +174,24 @@ ScheduleAttr lnbwd::chooseSplitSchedule(RowwiseOp op, int64_t splits,
   }
 }
 
-/// Whether `op` is of the kind that was measured: row sums of one phase, whose
-/// second reading is the whole cost of splits, and column sums, whose partial
-/// sums and finalising kernel are the gain.
-static bool isMeasuredKind(RowwiseOp op, const ProgramFacts &program) {
-  return program.phases == 1 && !op.getColumnSums().empty() &&
-         !op.getRowOuts().empty() && !op.hasGroups() && !hasOwnRows(op);
-}
-
-/// Rows up to which splits are taken.
-static double getMostSplitRows(const ProgramFacts &program,
-                               const ChipInfo &chip) {
-  return double(chip.computeUnits) *
-         std::min(mostRowsOfComputeUnit,
-                  1 + program.length / columnsOfMoreRows);
+/// Whether `op` is of the kind and the size that were measured: row sums of one
+/// phase, whose second reading is the whole cost of splits, and column sums,
+/// whose partial sums and finalising kernel are the gain.
+static bool isMeasured(RowwiseOp op, const ProgramFacts &program,
+                       const ChipInfo &chip) {
+  double mostRows =
+      double(chip.computeUnits) * (isCanonical(op) ? moreRowsInOrder : 1) *
+      std::min(mostRowsOfComputeUnit, 1 + program.length / columnsOfMoreRows);
+  return chip.workgroups.hasBulkCopy && program.phases == 1 &&
+         !op.getColumnSums().empty() && !op.getRowOuts().empty() &&
+         !op.hasGroups() && !hasOwnRows(op) &&
+         op.getRowLength() >= leastSplitColumns && program.rows <= mostRows &&
+         program.rows * program.length * program.bytesRead <= mostSplitBytes;
 }
 
 ScheduleAttr lnbwd::chooseSplitsWhereFaster(RowwiseOp op, const ChipInfo &chip,
                                             bool allowRejected, int64_t rows) {
-  ProgramFacts program = ProgramFacts::of(op, rows);
-  // Where it was measured.
-  if (!chip.workgroups.hasBulkCopy || !isMeasuredKind(op, program) ||
-      op.getRowLength() < leastSplitColumns ||
-      program.rows > getMostSplitRows(program, chip) *
-                         (isCanonical(op) ? moreRowsInOrder : 1) ||
-      program.rows * program.length * program.bytesRead > mostSplitBytes)
+  if (!isMeasured(op, ProgramFacts::of(op, rows), chip))
     return {};
   ScheduleAttr schedule = chooseSplitSchedule(op, /*splits=*/0, chip, rows);
   if (!schedule || !getObstacle(op, schedule, chip).empty())

@@ -51,13 +51,12 @@ static constexpr int64_t mostUnboundedThreads = 512, mostUnboundedColumns = 48;
 /// ended: not all clusters would find a place among what is about to end.
 static constexpr int64_t leastLateSplit = 4;
 /// What is tried, in this order: cluster sizes, work-items of a workgroup at
-/// most, its iterations at least, workgroups of a compute unit (0: as many as
-/// there are tiles of rows).
+/// most, its iterations at least, workgroups of a compute unit.
 static constexpr int64_t triedSplits[] = {1, 2, 4, 8, 16};
 static constexpr int64_t triedThreads[] = {32,  64,  96,  128, 192, 256,
                                            384, 512, 640, 768, 1024};
 static constexpr int64_t triedIterations[] = {2, 1, 4, 8, 16};
-static constexpr int64_t triedWorkgroups[] = {1, 2, 3, 4, 6, 8, 12, 16, 0};
+static constexpr int64_t triedWorkgroups[] = {1, 2, 3, 4, 6, 8, 12, 16};
 /// Ways to keep rows in flight that are tried: `stages`, `prefetch`, `unroll`.
 /// Rows of a multi-buffer are loaded to registers ahead and one by one, and two
 /// tiles an iteration are tried only with prefetched ones.
@@ -198,17 +197,6 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
             fields.dependentLaunch =
                 chip.workgroups.hasDependentLaunch &&
                 (split < leastLateSplit || workgroups == 1 || !hasSums);
-            if (!workgroups) {
-              // Without column sums, of which each workgroup would have
-              // partial ones. A tile of rows has no others to keep in flight.
-              if (!hasSums && !hasOwnRows(op) && split == 1 && !stages &&
-                  !prefetch && workgroup <= mostUnboundedThreads &&
-                  accesses * width <= mostUnboundedColumns) {
-                fields.rowsPerWorkgroup = fields.rowGroups;
-                visit(fields);
-              }
-              continue;
-            }
             if (workgroup * workgroups < leastComputeUnitThreads ||
                 workgroup * workgroups > mostComputeUnitThreads)
               continue;
@@ -233,6 +221,16 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
               grids.push_back(grid);
               visit(fields);
             }
+          }
+          // A workgroup for each tile of rows, which has no others to keep in
+          // flight, and would have partial sums of columns.
+          if (!hasSums && !hasOwnRows(op) && split == 1 && !stages &&
+              !prefetch && workgroup <= mostUnboundedThreads &&
+              accesses * width <= mostUnboundedColumns) {
+            fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+            fields.workgroupsPerComputeUnit = 0;
+            fields.rowsPerWorkgroup = fields.rowGroups;
+            visit(fields);
           }
         }
       }
@@ -305,8 +303,8 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
           if (isWritten)
             continue;
           for (int64_t workgroups : triedWorkgroups) {
-            if (!workgroups || threads * workgroups > mostComputeUnitThreads)
-              continue;
+            if (threads * workgroups > mostComputeUnitThreads)
+              break;
             fields.workgroupsPerComputeUnit = workgroups;
             fields.rowsPerWorkgroup = fields.rowGroups * unroll;
             if (mostRows <= fields.rowsPerWorkgroup)
