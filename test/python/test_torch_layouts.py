@@ -221,16 +221,16 @@ def test_embedding(device, dtype):
     assert [i.rows for i in taken()[0].program.inputs if i.kind == "table"] == [7]
 
 
-@pytest.mark.parametrize("is_expanded", [False, True])
-def test_embedding_by_indices_that_samples_share(device, is_expanded):
-    """There are as many rows as columns, too."""
+@pytest.mark.parametrize("is_expanded, n", [(False, 16), (True, 16), (False, 8)])
+def test_embedding_by_indices_that_samples_share(device, is_expanded, n):
+    """There are as many rows as columns, too, or as many in each sample."""
     def function(index, place, table, positions):
         places = place.expand(2, 8) if is_expanded else place
         return norm(F.embedding(index, table) + F.embedding(places, positions))
 
     index = torch.tensor([[3, 0, 6, 6, 1, 2, 2, 5], [5, 2, 4, 3, 0, 1, 1, 6]], device=device)
     place = torch.tensor([[8, 1, 0, 3, 3, 2, 7, 5]], device=device)
-    arguments = [index, place, normal(7, 16).to(device), normal(9, 16, seed=1).to(device)]
+    arguments = [index, place, normal(7, n).to(device), normal(9, n, seed=1).to(device)]
     check_against_double(function, arguments, tolerance=1e-5)
     assert len(taken()) == 1 and not reasons()
     assert [i.kind for i in taken()[0].program.inputs] == ["scalar", "part", "table", "table"]

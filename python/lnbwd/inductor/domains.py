@@ -149,9 +149,9 @@ class Domain:
                 count, self.rows) and [n for n in memory_shape(value) if not same(n, 1)][-1:] == [
                     self.length]:
             return "group_column"
-        # Nothing reads a column of integers, which a row program makes itself.
-        is_index = value.dtype in INTEGERS and same(count, self.rows) and not same(
-            memory_shape(value)[-1], self.length)
+        # The columns' own numbers are all integers of columns.
+        is_index = value.dtype in INTEGERS and same(count, self.rows) and not (
+            same(count, self.length) and same(memory_shape(value)[-1], self.length))
         if not is_index and self._has_rows(value):
             if same(count, self.length):
                 return "column"
