@@ -45,12 +45,9 @@ _APART_IN_ROWS = 4
 """What that costs torch.compile more than it costs a region with a sum over the row: on an H100
 regions that read channels before pixels took 0.22 to 0.85 times as long as its kernels."""
 
-_FEW_ROWS = 512
-"""Up to so many rows of a group torch.compile makes a sum in the kernel that writes row blocks."""
-
-
 _FEW_SUMMED, _LONG_SUM = 64, 16384
-"""Up to so many rows of so many elements in all, too."""
+"""Up to so many rows of so many elements torch.compile makes a sum over all rows in the kernel that
+writes row blocks."""
 
 _LONG_ROW = 65536
 _MOST_OF_LONG_ROWS = 12
@@ -169,8 +166,8 @@ def estimate(region: Region) -> Estimate:
             is_part = True
     sums = [o.value for o in program.outputs if o.kind in SUM_KINDS]
     is_few = _is_over_few_rows(region)
-    if sums and (program.has_row_sums or any(o.kind == "row" for o in program.outputs)) and not (
-            is_few or _is_fused_sum(region, sums)):
+    if sums and not is_few and (
+            program.has_row_sums or any(o.kind == "row" for o in program.outputs)):
         theirs += _read_again(program, sums, {
             place: _bytes(nodes, region.domain) for place, nodes in reads.items()}, written)
     count = _hint(region.domain.rows * region.domain.length)
@@ -266,17 +263,6 @@ def _is_over_few_rows(region: Region) -> bool:
             and program.length >= _LONG_SUM and not program.has_row_sums
             and any(o.kind == "row" for o in program.outputs)
             and all(o.kind != "group_sum" for o in program.outputs))
-
-
-def _is_fused_sum(region: Region, sums: list[int]) -> bool:
-    """Whether torch.compile makes a region's only sum in the kernel that writes its row blocks, as
-    it does for one over few rows of each group: on an H100 ours took 1.11 to 1.22 times as long for
-    means over 49 and 144 rows, and 0.77 for one over 784."""
-    program, domain = region.program, region.domain
-    assert program is not None
-    return (len(sums) == 1 and not program.has_row_sums and program.outputs[-1].kind == "group_sum"
-            and isinstance(domain.rows, int) and isinstance(domain.groups, int)
-            and domain.rows <= _FEW_ROWS * domain.groups)
 
 
 def _read_beside(region: Region) -> set[Node]:
