@@ -17,7 +17,7 @@
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/ScheduleFeatures.h"
-#include "lnbwd/Analysis/ScheduleLegality.h"
+#include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 
 #include "llvm/ADT/bit.h"
@@ -194,9 +194,7 @@ ScheduleAttr lnbwd::chooseSplitsWhereFaster(RowwiseOp op, const ChipInfo &chip,
   if (!isMeasured(op, ProgramFacts::of(op, rows), chip))
     return {};
   ScheduleAttr schedule = chooseSplitSchedule(op, /*splits=*/0, chip, rows);
-  if (!schedule || !getObstacle(op, schedule, chip).empty())
-    return {};
-  return isRestRejected(op, ScheduleFields(schedule)) && !allowRejected
-             ? ScheduleAttr()
-             : schedule;
+  bool isAllowed = schedule && (allowRejected ||
+                                !isRestRejected(op, ScheduleFields(schedule)));
+  return isAllowed ? schedule : ScheduleAttr();
 }

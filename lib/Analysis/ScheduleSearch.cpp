@@ -717,7 +717,8 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
       return chooseTiles(op, getTiles(op, chip), chip, allowRejected);
   }
   if (ScheduleAttr splits =
-          chooseSplitsWhereFaster(op, chip, allowRejected, rows))
+          chooseSplitsWhereFaster(op, chip, allowRejected, rows);
+      splits && getObstacle(op, splits, chip).empty())
     return splits;
   SmallVector<ScheduleAttr> rejected;
   if (!allowRejected)

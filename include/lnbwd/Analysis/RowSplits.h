@@ -35,7 +35,8 @@ ScheduleAttr chooseSplitSchedule(RowwiseOp op, int64_t splits,
 /// A schedule of `op` with splits of its rows, and their number chosen for it,
 /// where that was measured to take less time than any schedule without, on a
 /// chip with measured parameters; null elsewhere. What is rejected is not
-/// chosen, unless `allowRejected`. `rows` is as for chooseSplitSchedule.
+/// chosen, unless `allowRejected`; whether it can run is not asked. `rows` is
+/// as for chooseSplitSchedule.
 ScheduleAttr chooseSplitsWhereFaster(RowwiseOp op, const ChipInfo &chip,
                                      bool allowRejected, int64_t rows);
 
