@@ -44,136 +44,38 @@ using namespace lnbwd;
 // which a launcher relies on.
 //
 
-using P = ProgramOperands;
-
-namespace {
-struct StatisticsPrograms {
-  /// Writes the numbers, and the row scalars that the program wrote.
-  RowwiseOp statistics;
-  /// Reads the numbers, and writes the row block.
-  RowwiseOp rest;
-  /// Buffers of the numbers, one for each row. They are allocated before, and
-  /// the caller ends their lives.
-  SmallVector<Value> allocations;
-};
-
-/// A value of a region, and where it is in memory.
-struct Placed {
-  Value value;
-  Value buffer;
-  std::string name;
-};
-
-/// Copies of parts of a row program.
-class ProgramParts {
-public:
-  explicit ProgramParts(RowwiseOp op) : op(op), b(op) {}
-
-  /// Writes a program that computes `outputs`, and reads `given`.
-  RowwiseOp write(StringRef suffix, ArrayRef<Placed> given,
-                  ArrayRef<Placed> outputs);
-  Value allocateNumber();
-
-private:
-  /// The arguments of the region that `outputs` need beside `given`.
-  llvm::DenseSet<Value> findArguments(ArrayRef<Placed> given,
-                                      ArrayRef<Placed> outputs);
-
-  RowwiseOp op;
-  OpBuilder b;
-  Value rowCount;
-};
-} // namespace
-
-llvm::DenseSet<Value> ProgramParts::findArguments(ArrayRef<Placed> given,
-                                                  ArrayRef<Placed> outputs) {
-  llvm::DenseSet<Value> visited, arguments;
-  for (const Placed &known : given)
-    visited.insert(known.value);
-  SmallVector<Value> pending;
-  for (const Placed &output : outputs)
-    pending.push_back(output.value);
-  while (!pending.empty()) {
-    Value value = pending.pop_back_val();
-    if (!visited.insert(value).second)
-      continue;
-    if (Operation *producer = value.getDefiningOp())
-      llvm::append_range(pending, producer->getOperands());
-    else
-      arguments.insert(value);
-  }
-  return arguments;
-}
-
-RowwiseOp ProgramParts::write(StringRef suffix, ArrayRef<Placed> given,
-                              ArrayRef<Placed> outputs) {
-  P operands;
-  SmallVector<std::pair<Value, P::Place>> inputs;
-  llvm::DenseSet<Value> needed = findArguments(given, outputs);
-  for (BlockArgument argument : op.getBody().getArguments()) {
-    unsigned number = argument.getArgNumber();
-    if (op.getAccess(number) == RowwiseOp::Access::Row ||
-        needed.contains(argument))
-      inputs.emplace_back(
-          argument, operands.addInput(op.getOperand(number),
-                                      op.getMap(number).isFunctionOfDim(0),
-                                      op.getOperandName(number)));
-  }
-  for (const Placed &known : given)
-    inputs.emplace_back(known.value,
-                        operands.addInput(known.buffer, true, known.name));
-  SmallVector<P::Place> places;
-  for (const Placed &output : outputs)
-    places.push_back(operands.addOutput(output.buffer, true, output.name));
-
-  RowwiseOp program =
-      operands.create(b, op.getLoc(), (op.getEntry() + suffix).str());
-  program->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  OpBuilder body = OpBuilder::atBlockEnd(&program.getBody().front());
-  IRMapping mapping;
-  for (auto [value, place] : inputs)
-    mapping.map(value, operands.getArgument(place));
-  for (auto [output, place] : llvm::zip_equal(outputs, places))
-    operands.setResult(place, copySlice(body, output.value, mapping));
-  operands.yield(body, op.getLoc());
-  return program;
-}
-
-Value ProgramParts::allocateNumber() {
-  if (!rowCount)
-    rowCount = RowCountOp::create(b, op.getLoc(), op.getRowBlock());
-  auto type = MemRefType::get({ShapedType::kDynamic}, b.getF32Type());
-  auto alloc = memref::AllocOp::create(b, op.getLoc(), type, rowCount);
-  alloc->setAttr(rowScalarAttr, b.getUnitAttr());
-  return alloc;
-}
-
 /// Replaces `op`, on memrefs of one row dimension, whose outputs are one row
-/// block and row scalars, by two programs. `numbers`: values of its region, of
-/// float32, that the row block's elements need of its row sums. Neither program
-/// has operands that it does not need, but for row blocks.
-static StatisticsPrograms takeStatisticsApart(RowwiseOp op,
-                                              ArrayRef<Value> numbers) {
-  ProgramParts parts(op);
-  StatisticsPrograms programs;
-  SmallVector<Placed> given;
+/// block and row scalars, by a program that writes the row scalars and
+/// `numbers`, and one that reads these and writes the row block. `numbers`:
+/// values of its region, of float32, that the row block's elements need of its
+/// row sums. Returns the latter program. The buffers of the numbers are
+/// allocated before, and the caller ends their lives.
+static RowwiseOp takeStatisticsApart(RowwiseOp op, ArrayRef<Value> numbers,
+                                     SmallVectorImpl<Value> &allocations) {
+  OpBuilder b(op);
+  Value rowCount = RowCountOp::create(b, op.getLoc(), op.getRowBlock());
+  auto type = MemRefType::get({ShapedType::kDynamic}, b.getF32Type());
+  SmallVector<PlacedValue> given;
   for (auto [i, number] : llvm::enumerate(numbers)) {
-    programs.allocations.push_back(parts.allocateNumber());
-    given.push_back({number, programs.allocations.back(),
-                     "statistic_" + std::to_string(i)});
+    auto alloc = memref::AllocOp::create(b, op.getLoc(), type, rowCount);
+    alloc->setAttr(rowScalarAttr, b.getUnitAttr());
+    allocations.push_back(alloc);
+    given.push_back({number, alloc, "statistic_" + std::to_string(i)});
   }
-  SmallVector<Placed> outputs(given);
-  auto getOutput = [&](unsigned index) -> Placed {
+  SmallVector<PlacedValue> outputs(given);
+  auto getOutput = [&](unsigned index) -> PlacedValue {
     unsigned operand = op.getNumDpsInputs() + index;
     return {op.getYielded(index), op.getOperand(operand),
             op.getOperandName(operand)};
   };
   for (unsigned i = 0; i < op.getScalarOuts().size(); ++i)
     outputs.push_back(getOutput(i + 1));
-  programs.statistics = parts.write("_statistics", /*given=*/{}, outputs);
-  programs.rest = parts.write(/*suffix=*/"", given, getOutput(0));
+  writeProgram(b, op, op.getEntry() + "_statistics", /*given=*/{}, outputs,
+               op.getRowLength());
+  RowwiseOp rest = writeProgram(b, op, op.getEntry(), given, getOutput(0),
+                                op.getRowLength());
   op.erase();
-  return programs;
+  return rest;
 }
 
 //===----------------------------------------------------------------------===//
@@ -207,14 +109,11 @@ static bool mayChange(Value value, Operation *begin, Operation *end) {
 static llvm::DenseSet<Operation *> getElementOps(RowwiseOp program,
                                                  ArrayRef<Value> numbers) {
   llvm::DenseSet<Operation *> ops;
-  SmallVector<Value> pending{program.getYielded(0)};
-  while (!pending.empty()) {
-    Value value = pending.pop_back_val();
+  walkBack(program.getYielded(0), [&](Value value) {
     Operation *producer = value.getDefiningOp();
-    if (producer && !llvm::is_contained(numbers, value) &&
-        ops.insert(producer).second)
-      llvm::append_range(pending, producer->getOperands());
-  }
+    return producer && !llvm::is_contained(numbers, value) &&
+           ops.insert(producer).second;
+  });
   return ops;
 }
 
@@ -229,18 +128,12 @@ static SmallVector<Value> getRowNumbers(RowwiseOp program) {
         }))
       behindSum.insert(op.result_begin(), op.result_end());
   SmallVector<Value> numbers;
-  llvm::DenseSet<Value> visited;
-  SmallVector<Value> pending{program.getYielded(0)};
-  while (!pending.empty()) {
-    Value value = pending.pop_back_val();
-    if (!behindSum.contains(value) || !visited.insert(value).second)
-      continue;
-    if (value.getType().isF32())
+  walkBack(program.getYielded(0), [&](Value value) {
+    bool isNumber = behindSum.contains(value) && value.getType().isF32();
+    if (isNumber)
       numbers.push_back(value);
-    else
-      llvm::append_range(pending,
-                         llvm::reverse(value.getDefiningOp()->getOperands()));
-  }
+    return behindSum.contains(value) && !isNumber;
+  });
   return numbers;
 }
 
@@ -507,11 +400,11 @@ private:
     if (prologues == "auto" && !isPrologueFaster(product, numbers, info))
       return success();
     if (!numbers.empty()) {
-      StatisticsPrograms programs = takeStatisticsApart(program, numbers);
-      program = programs.rest;
+      SmallVector<Value> allocations;
+      program = takeStatisticsApart(program, numbers, allocations);
       OpBuilder b(product->getContext());
       b.setInsertionPointAfter(product);
-      for (Value allocation : programs.allocations)
+      for (Value allocation : allocations)
         memref::DeallocOp::create(b, product.getLoc(), allocation);
       ++numStatistics;
     }

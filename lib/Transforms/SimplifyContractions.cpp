@@ -360,79 +360,40 @@ void ParameterSplitter::hoist(LinearOp product, unsigned index) {
 
 /// The program without the outputs that left it, with the sums that they need.
 void ParameterSplitter::writeProgram() {
-  using P = ProgramOperands;
-  P operands;
-  auto numInputs = unsigned(op.getNumDpsInputs());
-  auto hasRows = [&](unsigned operand) {
-    return op.getMap(operand).isFunctionOfDim(0);
-  };
-  SmallVector<P::Place> inputs, columns, places;
-  for (unsigned i = 0; i < numInputs; ++i)
-    inputs.push_back(
-        operands.addInput(op.getOperand(i), hasRows(i), op.getOperandName(i)));
+  SmallVector<PlacedValue> columns, outputs;
   for (auto [index, entry] : llvm::enumerate(products))
-    columns.push_back(operands.addInput(entry.second, /*hasRows=*/false,
-                                        "product_" + std::to_string(index)));
-  SmallVector<std::pair<unsigned, P::Place>> kept;
+    columns.push_back({entry.first.getResult(), entry.second,
+                       "product_" + std::to_string(index), /*hasRows=*/false});
+  auto numInputs = unsigned(op.getNumDpsInputs());
   for (unsigned i = 0; i < unsigned(op.getNumDpsInits()); ++i)
     if (llvm::none_of(parameters, [&](const ParameterOutput &parameter) {
           return parameter.output == i;
         }))
-      kept.emplace_back(i,
-                        operands.addOutput(op.getOperand(numInputs + i),
-                                           hasRows(numInputs + i),
-                                           op.getOperandName(numInputs + i)));
+      outputs.push_back({getYielded(i), getOutputBuffer(i), getOutputName(i),
+                         op.getMap(numInputs + i).isFunctionOfDim(0)});
+  OpBuilder body(op.getBody().front().getTerminator());
   for (auto [index, sum] : llvm::enumerate(sums)) {
-    int64_t length = cast<VectorType>(sum.u.getType()).getDimSize(0);
-    SmallVector<int64_t> shape{length};
+    SmallVector<int64_t> shape{cast<VectorType>(sum.u.getType()).getDimSize(0)};
     if (sum.isOuter())
       shape.push_back(
           cast<VectorType>(sum.row.rows.front().getType()).getDimSize(0));
     sum.buffer = allocate(shape);
     sum.name =
         (sum.isOuter() ? "outer_sum_" : "column_sum_") + std::to_string(index);
-    places.push_back(
-        operands.addOutput(sum.buffer, /*hasRows=*/false, sum.name));
-  }
-  RowwiseOp program = operands.create(b, loc, op.getEntry());
-  program->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  program.setFixedWorkgroups(op.getFixedWorkgroups());
-  program.setAccumulate(op.getAccumulate());
-
-  Block &from = op.getBody().front();
-  OpBuilder body = OpBuilder::atBlockEnd(&program.getBody().front());
-  IRMapping mapping;
-  for (auto [argument, place] : llvm::zip_equal(from.getArguments(), inputs))
-    mapping.map(argument, operands.getArgument(place));
-  for (auto [entry, place] : llvm::zip_equal(products, columns))
-    mapping.map(entry.first.getResult(), operands.getArgument(place));
-  for (Operation &bodyOp : from.without_terminator())
-    if (!mapping.contains(&bodyOp) &&
-        !(bodyOp.getNumResults() && mapping.contains(bodyOp.getResult(0))))
-      body.clone(bodyOp, mapping);
-
-  for (auto [index, place] : kept)
-    operands.setResult(place, mapping.lookup(getYielded(index)));
-  for (auto [sum, place] : llvm::zip_equal(sums, places)) {
-    auto shape = cast<MemRefType>(sum.buffer.getType()).getShape();
     RowBuilder rows(body, loc, shape.back());
-    Value u = rows.widen(mapping.lookup(sum.u));
-    Factors row = sum.row;
-    for (Value &factor : row.rows)
-      factor = mapping.lookup(factor);
-    for (Value &factor : row.scalars)
-      factor = mapping.lookup(factor);
-    Value result = u;
+    Value result = rows.widen(sum.u);
     if (sum.isOuter()) {
-      Value v = sum.known ? mapping.lookup(sum.known) : buildRowPart(rows, row);
+      Value v = sum.known ? sum.known : buildRowPart(rows, sum.row);
       auto type = VectorType::get(shape, b.getF32Type());
-      result = vector::OuterProductOp::create(body, loc, type, u, v, Value());
-    } else if (Value scale = buildRowPart(rows, row)) {
-      result = rows.mul(u, scale);
+      result =
+          vector::OuterProductOp::create(body, loc, type, result, v, Value());
+    } else if (Value scale = buildRowPart(rows, sum.row)) {
+      result = rows.mul(result, scale);
     }
-    operands.setResult(place, result);
+    outputs.push_back({result, sum.buffer, sum.name, /*hasRows=*/false});
   }
-  operands.yield(body, loc);
+  lnbwd::writeProgram(b, op, op.getEntry(), columns, outputs,
+                      op.getRowLength());
 }
 
 /// One term for one row of the matrices: an outer sum's row, or a column sum's

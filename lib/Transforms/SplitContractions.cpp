@@ -47,24 +47,6 @@ struct Named {
   std::string name;
 };
 
-/// A row program to be: its row length, and which values of the original region
-/// its operands are.
-struct Stage {
-  int64_t length;
-  P operands;
-  SmallVector<std::pair<Value, P::Place>> inputs;
-  llvm::DenseSet<Value> visited;
-  bool hasRowBlock = false;
-};
-
-/// An output of a stage.
-struct StageOutput {
-  Value value;
-  Named to;
-  /// Whether it is no sum over the rows.
-  bool hasRows = true;
-};
-
 class ContractionSplitter {
 public:
   /// `precision`: of products of two matrices of float32.
@@ -77,10 +59,8 @@ public:
   unsigned countProducts() const { return numProducts; }
 
 private:
-  /// Finds what `value` needs, makes what of it is not there, and lists it.
-  LogicalResult collect(Value value, Stage &stage);
   /// Writes the program of one row length that computes `outputs`.
-  FailureOr<RowwiseOp> write(int64_t length, ArrayRef<StageOutput> outputs,
+  FailureOr<RowwiseOp> write(int64_t length, ArrayRef<PlacedValue> outputs,
                              StringRef suffix);
   /// A buffer with a product's result, a row sum, or a row.
   FailureOr<Named> getProduct(LinearOp product);
@@ -88,7 +68,7 @@ private:
   FailureOr<Named> getRows(Value row);
   /// Adds the row scalars among the outputs that the program of `row` has
   /// computed but for operations on numbers, such as statistics.
-  void addScalarOutputs(Value row, SmallVectorImpl<StageOutput> &outputs);
+  void addScalarOutputs(Value row, SmallVectorImpl<PlacedValue> &outputs);
   LogicalResult writeOuterSum(unsigned output);
   /// The row length that the program of a row scalar has.
   int64_t getLengthFor(Value scalar);
@@ -121,6 +101,11 @@ private:
   }
   Named getOperand(unsigned index) {
     return {op.getOperand(index), op.getOperandName(index)};
+  }
+  PlacedValue getOutput(unsigned output) {
+    unsigned operand = op.getNumDpsInputs() + output;
+    return {op.getYielded(output), op.getOperand(operand),
+            op.getOperandName(operand), op.getMap(operand).isFunctionOfDim(0)};
   }
 
   RowwiseOp op;
@@ -200,7 +185,7 @@ FailureOr<Named> ContractionSplitter::getRows(Value row) {
   Named out{allocate({ShapedType::kDynamic, length},
                      getElementTypeOrSelf(row.getType())),
             "rows_" + std::to_string(numStages)};
-  SmallVector<StageOutput> outputs{{row, out}};
+  SmallVector<PlacedValue> outputs{{row, out.buffer, out.name}};
   addScalarOutputs(row, outputs);
   if (failed(write(length, outputs, "_rows_" + std::to_string(numStages++))))
     return failure();
@@ -208,42 +193,34 @@ FailureOr<Named> ContractionSplitter::getRows(Value row) {
 }
 
 void ContractionSplitter::addScalarOutputs(
-    Value row, SmallVectorImpl<StageOutput> &outputs) {
+    Value row, SmallVectorImpl<PlacedValue> &outputs) {
   int64_t length = getRowLength(row);
   auto isRead = [&](Operation *producer) {
     Value summed = getSummedRow(producer);
     return isa<LinearOp>(producer) ||
            (summed && getRowLength(summed) != length);
   };
-  // What the program computes, and whether row sums are among it.
+  // What the program computes.
   llvm::DenseSet<Value> there;
-  SmallVector<Value> pending{row};
-  while (!pending.empty()) {
-    Value value = pending.pop_back_val();
+  walkBack(row, [&](Value value) {
     Operation *producer = value.getDefiningOp();
-    if (there.insert(value).second && producer && !isRead(producer))
-      llvm::append_range(pending, producer->getOperands());
-  }
+    return there.insert(value).second && producer && !isRead(producer);
+  });
   auto first = unsigned(op.getRowOuts().size());
   for (auto [i, buffer] : llvm::enumerate(op.getScalarOuts())) {
     unsigned output = first + unsigned(i);
     bool hasSum = false, isThere = true;
-    llvm::DenseSet<Value> visited;
-    pending.push_back(op.getYielded(output));
-    while (!pending.empty()) {
-      Value value = pending.pop_back_val();
+    walkBack(op.getYielded(output), [&](Value value) {
       Operation *producer = value.getDefiningOp();
-      if (!producer || !visited.insert(value).second)
-        continue;
+      if (!producer)
+        return false;
       hasSum |= getSummedRow(producer) && !isRead(producer);
       if (hasRows(*producer))
         isThere &= there.contains(value);
-      else
-        llvm::append_range(pending, producer->getOperands());
-    }
+      return !hasRows(*producer);
+    });
     if (hasSum && isThere && written.insert(buffer).second)
-      outputs.push_back(
-          {op.getYielded(output), getOperand(op.getNumDpsInputs() + output)});
+      outputs.push_back(getOutput(output));
   }
 }
 
@@ -253,80 +230,40 @@ FailureOr<Named> ContractionSplitter::getScalar(Value sum) {
   Named out{allocate({ShapedType::kDynamic}, b.getF32Type()),
             "row_sum_" + std::to_string(numStages)};
   int64_t length = getRowLength(getSummedRow(sum.getDefiningOp()));
-  if (failed(write(length, {{sum, out}},
+  if (failed(write(length, {{sum, out.buffer, out.name}},
                    "_row_sum_" + std::to_string(numStages++))))
     return failure();
   return made[sum] = out;
 }
 
-LogicalResult ContractionSplitter::collect(Value value, Stage &stage) {
-  if (!stage.visited.insert(value).second)
-    return success();
-  auto add = [&](bool isOfRows, const Named &operand) {
-    stage.inputs.emplace_back(
-        value, stage.operands.addInput(operand.buffer, isOfRows, operand.name));
-    stage.hasRowBlock |= isOfRows && isa<VectorType>(value.getType());
-    return success();
-  };
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    unsigned number = argument.getArgNumber();
-    assert(op.getAccess(number) != RowwiseOp::Access::Matrix &&
-           "matrices are operands of products alone");
-    return add(op.getMap(number).isFunctionOfDim(0), getOperand(number));
-  }
-  Operation *producer = value.getDefiningOp();
-  if (auto product = dyn_cast<LinearOp>(producer)) {
-    FailureOr<Named> rows = getProduct(product);
-    return failed(rows) ? failure() : add(true, *rows);
-  }
-  if (Value row = getSummedRow(producer);
-      row && getRowLength(row) != stage.length) {
-    FailureOr<Named> scalar = getScalar(value);
-    return failed(scalar) ? failure() : add(true, *scalar);
-  }
-  for (Value operand : producer->getOperands())
-    if (failed(collect(operand, stage)))
-      return failure();
-  return success();
-}
-
 FailureOr<RowwiseOp> ContractionSplitter::write(int64_t length,
-                                                ArrayRef<StageOutput> outputs,
+                                                ArrayRef<PlacedValue> outputs,
                                                 StringRef suffix) {
-  Stage stage;
-  stage.length = length;
-  for (const StageOutput &output : outputs) {
-    if (failed(collect(output.value, stage)))
-      return failure();
-    stage.hasRowBlock |=
-        output.hasRows && isa<VectorType>(output.value.getType());
-  }
-  // Something has to say how many rows there are.
-  for (unsigned i = 0; i < op.getRows().size() && !stage.hasRowBlock; ++i) {
-    BlockArgument argument = op.getBody().getArgument(i);
-    if (getRowLength(argument) != length)
-      continue;
-    (void)collect(argument, stage);
-  }
-  if (!stage.hasRowBlock)
+  // What it needs of products and of rows of other lengths is made before.
+  SmallVector<PlacedValue> given;
+  bool isMade = true;
+  walkBack(llvm::map_to_vector(
+               outputs, [](const PlacedValue &each) { return each.value; }),
+           [&](Value value) {
+             auto product = value.getDefiningOp<LinearOp>();
+             Operation *producer = value.getDefiningOp();
+             Value row = producer ? getSummedRow(producer) : Value();
+             if (!product && !(row && getRowLength(row) != length))
+               return true;
+             FailureOr<Named> there =
+                 product ? getProduct(product) : getScalar(value);
+             isMade &= succeeded(there);
+             if (isMade)
+               given.push_back({value, there->buffer, there->name});
+             return false;
+           });
+  if (!isMade)
+    return failure();
+  RowwiseOp program =
+      writeProgram(b, op, op.getEntry() + suffix, given, outputs, length);
+  if (!program)
     return op.emitOpError("cannot be lowered: expected a row block of ")
            << length << " columns for what has as many";
-  SmallVector<P::Place> places;
-  for (const StageOutput &output : outputs)
-    places.push_back(stage.operands.addOutput(output.to.buffer, output.hasRows,
-                                              output.to.name));
-  RowwiseOp program =
-      stage.operands.create(b, loc, (op.getEntry() + suffix).str());
-  program->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  program.setFixedWorkgroups(op.getFixedWorkgroups());
-  program.setAccumulate(op.getAccumulate() && !program.getAllSums().empty());
-  OpBuilder body = OpBuilder::atBlockEnd(&program.getBody().front());
-  IRMapping mapping;
-  for (auto [value, place] : stage.inputs)
-    mapping.map(value, stage.operands.getArgument(place));
-  for (auto [output, place] : llvm::zip_equal(outputs, places))
-    stage.operands.setResult(place, copySlice(body, output.value, mapping));
-  stage.operands.yield(body, loc);
   return program;
 }
 
@@ -392,18 +329,15 @@ LogicalResult ContractionSplitter::writeOuterSum(unsigned output) {
 }
 
 int64_t ContractionSplitter::getLengthFor(Value scalar) {
-  SmallVector<Value> pending{scalar};
-  llvm::DenseSet<Value> visited;
-  while (!pending.empty()) {
-    Value value = pending.pop_back_val();
+  int64_t length = 0;
+  walkBack(scalar, [&](Value value) {
     Operation *producer = value.getDefiningOp();
-    if (!producer || !visited.insert(value).second)
-      continue;
-    if (Value row = getSummedRow(producer))
-      return getRowLength(row);
-    llvm::append_range(pending, producer->getOperands());
-  }
-  return op.getRowLength();
+    Value row = producer && !length ? getSummedRow(producer) : Value();
+    if (row)
+      length = getRowLength(row);
+    return !length;
+  });
+  return length ? length : op.getRowLength();
 }
 
 LogicalResult ContractionSplitter::split() {
@@ -415,24 +349,22 @@ LogicalResult ContractionSplitter::split() {
     if (failed(writeOuterSum(i)))
       return failure();
 
-  llvm::SmallMapVector<int64_t, SmallVector<StageOutput>, 4> stages;
+  llvm::SmallMapVector<int64_t, SmallVector<PlacedValue>, 4> stages;
   for (unsigned output = 0; output < firstOuter; ++output) {
-    unsigned operand = op.getNumDpsInputs() + output;
     Value value = op.getYielded(output);
     int64_t length = isa<VectorType>(value.getType()) ? getRowLength(value)
                                                       : getLengthFor(value);
-    stages[length].push_back(
-        {value, getOperand(operand), op.getMap(operand).isFunctionOfDim(0)});
+    stages[length].push_back(getOutput(output));
   }
   SmallVector<std::pair<int64_t, RowwiseOp>> programs;
   for (auto &[length, outputs] : stages) {
-    llvm::erase_if(outputs, [&](const StageOutput &output) {
-      return written.contains(output.to.buffer);
+    llvm::erase_if(outputs, [&](const PlacedValue &output) {
+      return written.contains(output.buffer);
     });
     if (outputs.empty())
       continue;
-    for (const StageOutput &output : outputs)
-      written.insert(output.to.buffer);
+    for (const PlacedValue &output : outputs)
+      written.insert(output.buffer);
     FailureOr<RowwiseOp> program = write(length, outputs, /*suffix=*/"");
     if (failed(program))
       return failure();
