@@ -114,7 +114,6 @@ void NVPTXBackend::addLowering(OpPassManager &pm, const ChipInfo &chip,
     ConvertGpuOpsToNVVMOpsOptions nvvm;
     nvvm.indexBitwidth = 64;
     nvvm.useBarePtrCallConv = true;
-    modulePM.addPass(createConvertNVGPUToNVVMPass());
     modulePM.addPass(createConvertGpuOpsToNVVMOps(nvvm));
     modulePM.addPass(createConvertNVVMToLLVMPass());
   });

@@ -211,20 +211,21 @@ OperandTile::OperandTile(IndexBuilder &b, const Matrix &matrix, Value first,
   place = getPlace(row, block);
 }
 
-// Both of these compute the same: of a row's low bits, those 3 and more above
-// them, and the lowest of the row, which is the highest of 8 blocks, the block
-// that comes first; and which of two rows does, where all banks hold two.
+// Both of these compute the same. With x = row ^ (row >> 3), a block's number
+// in its row is exclusive-ored with the low 3 bits of x, rotated right by one;
+// and the row's lowest bit with its fifth, where all banks hold two rows.
 Value OperandTile::getPlace(Value row, Value block) {
   Value mixed = b.exclusiveOr(row, b.divide(row, 8));
-  Value first = b.add(b.remainder(b.divide(mixed, 2), 4),
-                      b.multiply(b.remainder(mixed, 2), 4));
+  Value lowest = b.multiply(b.remainder(mixed, 2), 4);
+  Value rotated = b.add(b.remainder(b.divide(mixed, 2), 4), lowest);
   Value moved = b.exclusiveOr(row, b.remainder(b.divide(row, 16), 2));
-  return b.add(b.multiply(moved, rowBlocks), b.exclusiveOr(block, first));
+  Value first = b.multiply(moved, rowBlocks);
+  return b.add(first, b.exclusiveOr(block, rotated));
 }
 
 static int64_t getPlace(int64_t row, int64_t block) {
-  int64_t mixed = row ^ (row / 8), first = mixed / 2 % 4 + mixed % 2 * 4;
-  return (row ^ (row / 16 % 2)) * rowBlocks + (block ^ first);
+  int64_t mixed = row ^ (row / 8), rotated = mixed / 2 % 4 + mixed % 2 * 4;
+  return (row ^ (row / 16 % 2)) * rowBlocks + (block ^ rotated);
 }
 
 Value OperandTile::getElementAt(Value place, int64_t row, int64_t block) {
@@ -257,8 +258,10 @@ Value OperandTile::loadPiece(Value side, Value sum, int64_t width) {
   // Before what is not there becomes 0: of 0 a prologue makes anything.
   if (matrix.prologue.region)
     piece = matrix.prologue.apply(b, piece, row, column);
-  return isWhole ? piece
-                 : b.select(b.less(sum, depth), piece, b.zero(piece.getType()));
+  if (isWhole)
+    return piece;
+  Value exists = b.less(sum, depth);
+  return b.select(exists, piece, b.zero(piece.getType()));
 }
 
 SmallVector<Value> OperandTile::load(Value depth) {
@@ -270,10 +273,8 @@ SmallVector<Value> OperandTile::load(Value depth) {
   SmallVector<Value> elements(size_t(numBlocks * blockElements));
   for (int64_t i = 0; i < count; ++i)
     for (int64_t part = 0; part < length; part += access) {
-      Value piece =
-          isAlong ? loadPiece(b.add(firstSide, i * blockStep),
-                              b.add(begin, part), access)
-                  : loadPiece(b.add(firstSide, part), b.add(begin, i), access);
+      Value side = b.add(firstSide, isAlong ? i * blockStep : part);
+      Value piece = loadPiece(side, b.add(begin, isAlong ? part : i), access);
       auto list = vector::ToElementsOp::create(b, piece);
       for (auto [j, element] : llvm::enumerate(list.getResults())) {
         int64_t at = part + int64_t(j);
@@ -332,9 +333,17 @@ private:
   Value getBuffer(gpu::GPUFuncOp kernel, size_t index, int64_t rows);
   ElementRegion getRegion(gpu::GPUFuncOp kernel, Region &region, size_t first,
                           int64_t rows);
+  /// The wave's sums of part `part` of the depth: of rows and columns of the
+  /// tiles from `waveRow` and `waveColumn` on.
+  ValueRange sumTiles(OperandTile &tileA, OperandTile &tileB, Value waveRow,
+                      Value waveColumn, Value depth, Value part);
+  /// Adds to `sums` the products of all fragments in the tiles.
   SmallVector<Value> multiplyTiles(OperandTile &tileA, Value placeA,
                                    OperandTile &tileB, Value placeB,
                                    ValueRange sums);
+  /// What of the wave's sums, which begin there, is in the lane.
+  SmallVector<ResultRun> getRuns(ValueRange sums, Value firstRow,
+                                 Value firstColumn);
   /// Stores what the epilogue, if there is one, makes of `runs`, or of those
   /// that the result has: elements `firstColumn` and more of rows of `result`.
   void storeRuns(ArrayRef<ResultRun> runs, Value result, Value firstColumn,
@@ -350,6 +359,8 @@ private:
   /// What a tile has.
   Type element;
   int64_t lanes, threads, parts = 1;
+  /// How much of the sum a tile of a matrix has.
+  int64_t step;
   /// Fragments of a wave's tile, in either direction.
   int64_t fragments;
 
@@ -365,6 +376,7 @@ ProductKernel::ProductKernel(ProductOp op, gpu::GPUModuleOp module,
       b(op.getLoc(), op.getContext()), multiplied(getMultipliedType(op, chip)) {
   bool isHalf = multiplied && multiplied.getIntOrFloatBitWidth() == 16;
   element = isHalf ? multiplied : b.getF32Type();
+  step = rowBlocks * blockBytes * 8 / element.getIntOrFloatBitWidth();
   lanes = multiplied ? chip.waveSize : WaveProduct::fmaLanes;
   threads = multiplied ? numWaves * lanes : lanes;
   fragments = tileSize / fragmentSize / (multiplied ? 2 : 1);
@@ -433,10 +445,11 @@ void ProductKernel::storeRuns(ArrayRef<ResultRun> runs, Value result,
           ArrayRef<int64_t>{1});
       Value column = b.add(run.column, part);
       // All is loaded before anything is stored, and so without branches.
-      if (epilogue.region)
-        vector = epilogue.apply(
-            b, vector, b.smaller(run.row, b.subtract(rows, b.index(1))),
-            b.smaller(column, b.index(sizes.columns - width)));
+      if (epilogue.region) {
+        Value row = b.smaller(run.row, b.subtract(rows, b.index(1)));
+        Value from = b.smaller(column, b.index(sizes.columns - width));
+        vector = epilogue.apply(b, vector, row, from);
+      }
       pieces.push_back({vector, run.row, column});
     }
   }
@@ -486,14 +499,12 @@ SmallVector<Value> ProductKernel::multiplyTiles(OperandTile &tileA,
 }
 
 void ProductKernel::writeProduct(gpu::GPUFuncOp kernel) {
-  int64_t step = rowBlocks * blockBytes * 8 / element.getIntOrFloatBitWidth();
   auto addTile = [&] {
     return lane::addWorkgroupMemory(kernel, tileSize * step, element);
   };
   Value memoryA = addTile(), memoryB = addTile();
   OpBuilder::InsertionGuard guard(b);
   enter(kernel);
-  Value depth = getIndex(sizes.depth);
   bool isLhsAlong = !op.getLhsTransposed(), isRhsAlong = op.getRhsTransposed();
   auto matrix = [&](size_t index, bool isAlong, int64_t size) {
     int64_t rows = isAlong ? size : sizes.depth;
@@ -525,52 +536,62 @@ void ProductKernel::writeProduct(gpu::GPUFuncOp kernel) {
   Value waveId = b.divide(thread, lanes);
   Value waveRow = b.multiply(b.divide(waveId, 2), waveSize);
   Value waveColumn = b.multiply(b.remainder(waveId, 2), waveSize);
+  Value part = parts > 1 ? b.blockId(gpu::Dimension::z) : Value(b.index(0));
   OperandTile tileA(b, lhs, firstRow, memoryA, thread, threads);
   OperandTile tileB(b, rhs, firstColumn, memoryB, thread, threads);
+  ValueRange sums =
+      sumTiles(tileA, tileB, waveRow, waveColumn, getIndex(sizes.depth), part);
+  Value row = b.add(firstRow, waveRow);
+  Value column = b.add(firstColumn, waveColumn);
+  SmallVector<ResultRun> runs = getRuns(sums, row, column);
+  storeRuns(runs, result, b.multiply(part, sizes.columns), epilogue);
+}
+
+ValueRange ProductKernel::sumTiles(OperandTile &tileA, OperandTile &tileB,
+                                   Value waveRow, Value waveColumn, Value depth,
+                                   Value part) {
   auto getPlace = [&](OperandTile &tile, Value first, bool isRhs) {
     auto [row, block] = wave->getFirstBlock(isRhs);
     return tile.getPlace(b.add(first, row), block);
   };
-  Value placeA = getPlace(tileA, waveRow, false);
-  Value placeB = getPlace(tileB, waveColumn, true);
-
-  Value part = b.index(0), begin = part, end = depth;
-  if (parts > 1) {
-    part = b.blockId(gpu::Dimension::z);
-    Value size = b.multiply(
-        b.divide(b.add(depth, step * parts - 1), step * parts), step);
-    begin = b.multiply(part, size);
-    end = b.smaller(b.add(begin, size), depth);
-  }
-  SmallVector<Value> sums;
+  Value placeA = getPlace(tileA, waveRow, /*isRhs=*/false);
+  Value placeB = getPlace(tileB, waveColumn, /*isRhs=*/true);
+  // All parts but the last ones have as many tiles.
+  int64_t stepOfAll = step * parts;
+  Value size =
+      b.multiply(b.divide(b.add(depth, stepOfAll - 1), stepOfAll), step);
+  Value begin = b.multiply(part, size);
+  Value end = b.smaller(b.add(begin, size), depth);
+  SmallVector<Value> zeros;
   for (int64_t i = 0; i < fragments * fragments; ++i)
-    llvm::append_range(sums, wave->makeZeros());
-  size_t perFragment = sums.size() / size_t(fragments * fragments);
-  auto loop = scf::ForOp::create(
-      b, begin, end, b.index(step), sums,
-      [&](OpBuilder &, Location, Value at, ValueRange carried) {
-        OpBuilder::InsertionGuard inLoop(b);
-        b.setInsertionPointToStart(carried.front().getParentBlock());
-        SmallVector<Value> blocksA = tileA.load(at), blocksB = tileB.load(at);
-        wave->emitBarrier();
-        tileA.store(blocksA);
-        tileB.store(blocksB);
-        wave->emitBarrier();
-        scf::YieldOp::create(
-            b, multiplyTiles(tileA, placeA, tileB, placeB, carried));
-      });
+    llvm::append_range(zeros, wave->makeZeros());
+  auto loop = scf::ForOp::create(b, begin, end, b.index(step), zeros);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value at = loop.getInductionVar();
+  SmallVector<Value> blocksA = tileA.load(at), blocksB = tileB.load(at);
+  wave->emitBarrier();
+  tileA.store(blocksA);
+  tileB.store(blocksB);
+  wave->emitBarrier();
+  scf::YieldOp::create(
+      b, multiplyTiles(tileA, placeA, tileB, placeB, loop.getRegionIterArgs()));
+  return loop.getResults();
+}
 
+SmallVector<ResultRun> ProductKernel::getRuns(ValueRange sums, Value firstRow,
+                                              Value firstColumn) {
   SmallVector<ResultRun> runs;
+  size_t perFragment = sums.size() / size_t(fragments * fragments);
   for (int64_t i = 0; i < fragments * fragments; ++i) {
-    auto fragment =
-        loop.getResults().slice(size_t(i) * perFragment, perFragment);
-    Value row = b.add(waveRow, i / fragments * fragmentSize);
-    Value column = b.add(waveColumn, i % fragments * fragmentSize);
-    for (ResultRun &run : wave->getRuns(fragment))
-      runs.push_back({run.sums, b.add(b.add(firstRow, row), run.row),
-                      b.add(b.add(firstColumn, column), run.column)});
+    Value row = b.add(firstRow, i / fragments * fragmentSize);
+    Value column = b.add(firstColumn, i % fragments * fragmentSize);
+    for (const ResultRun &run :
+         wave->getRuns(sums.slice(size_t(i) * perFragment, perFragment)))
+      runs.push_back(
+          {run.sums, b.add(row, run.row), b.add(column, run.column)});
   }
-  storeRuns(runs, result, b.multiply(part, sizes.columns), epilogue);
+  return runs;
 }
 
 /// A work-item adds the parts of an element; a workgroup has some of a row.
@@ -592,8 +613,8 @@ void ProductKernel::writeSum(gpu::GPUFuncOp kernel) {
   ElementRegion epilogue;
   if (op.hasEpilogue())
     epilogue = getRegion(kernel, op.getEpilogue(), 2, sizes.rows);
-  storeRuns(ResultRun{sum, row, column}, getBuffer(kernel, 1, sizes.rows),
-            b.index(0), epilogue);
+  Value result = getBuffer(kernel, 1, sizes.rows);
+  storeRuns(ResultRun{sum, row, column}, result, b.index(0), epilogue);
 }
 
 /// As far as a product has one: the launch needs the rows that a workgroup
@@ -677,7 +698,6 @@ unsigned ProductKernel::convert() {
     int64_t sum = ShapedType::isDynamic(sizes.depth) || !step ? 0 : sizes.depth;
     return ProductLoopAttr::get(at.getContext(), sum, step, parts, type);
   };
-  int64_t step = rowBlocks * blockBytes * 8 / element.getIntOrFloatBitWidth();
   // Not noalias, with which the code generators move loads to where they are
   // used, after the barrier.
   writeProduct(addKernel(op.getEntry(), getLoop(step, multiplied), threads,
