@@ -248,7 +248,7 @@ FailureOr<RowwiseOp> ContractionSplitter::write(int64_t length,
              auto product = value.getDefiningOp<LinearOp>();
              Operation *producer = value.getDefiningOp();
              Value row = producer ? getSummedRow(producer) : Value();
-             if (!product && !(row && getRowLength(row) != length))
+             if (!product && (!row || getRowLength(row) == length))
                return true;
              FailureOr<Named> there =
                  product ? getProduct(product) : getScalar(value);
