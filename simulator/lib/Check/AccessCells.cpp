@@ -90,7 +90,8 @@ Cell Cell::copy() const {
 void CellPage::forget() {
   if (Cells)
     for (uint32_t K = 0; K < count(); ++K)
-      Cells[K] = Cell();
+      for (Accesses *A : {&Cells[K].Writes, &Cells[K].Reads, &Cells[K].Atomics})
+        A->clear();
   LeftOut = false;
 }
 
@@ -143,18 +144,6 @@ bool CellPage::grow(unsigned Need, bool Counted, bool WithValues) {
   Cells = std::move(Made);
   Granule = uint8_t(Need);
   return true;
-}
-
-Cell *CellPage::cells(uint32_t From, uint32_t To, uint32_t &Count, bool Counted,
-                      bool WithValues) {
-  const unsigned Need =
-      unsigned(__builtin_ctz(From | To | 1u << LargestGranule));
-  if (__builtin_expect(!Cells || Granule > Need || (WithValues && !Values),
-                       0) &&
-      !grow(Need, Counted, WithValues))
-    return nullptr;
-  Count = (To - From) >> Granule;
-  return &Cells[From >> Granule];
 }
 
 Cell *CellPage::present(uint32_t From, uint32_t To, uint32_t &Count) {

@@ -135,7 +135,16 @@ public:
   /// number. Null: there is no memory left for the page; Counted: there may be
   /// none. WithValues: values() has room for what will be stored.
   Cell *cells(uint32_t From, uint32_t To, uint32_t &Count, bool Counted,
-              bool WithValues = false);
+              bool WithValues = false) {
+    const unsigned Need =
+        unsigned(__builtin_ctz(From | To | 1u << LargestGranule));
+    if (__builtin_expect(!Cells || Granule > Need || (WithValues && !Values),
+                         0) &&
+        !grow(Need, Counted, WithValues))
+      return nullptr;
+    Count = (To - From) >> Granule;
+    return &Cells[From >> Granule];
+  }
   /// The cells that hold bytes of [From, To), as they are; null: there is none.
   Cell *present(uint32_t From, uint32_t To, uint32_t &Count);
   /// Null, or the values of the page's bytes, as far as stores have left them.

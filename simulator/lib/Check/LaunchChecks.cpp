@@ -83,26 +83,6 @@ void WorkgroupChecks::start(uint64_t Which) {
   Barriers.start();
 }
 
-bool WorkgroupChecks::cells(
-    const AccessRange &R, llvm::function_ref<bool(const CellRun &)> Function) {
-  if (!R.isLds())
-    return R.Shadow->cells(R.Address, R.Bytes, L.Epoch,
-                           L.KeepsValues && R.Access == MemoryAccess::Store,
-                           L.PagesLeftOut, Function);
-  for (uint64_t At = R.Address, End = At + R.Bytes; At < End;) {
-    const uint32_t From = uint32_t(At % CellPage::PageBytes);
-    const uint32_t To =
-        uint32_t(std::min<uint64_t>(CellPage::PageBytes, From + End - At));
-    CellPage &P = Pages[size_t(At >> CellPage::PageLog)];
-    uint32_t Count;
-    Cell *Cells = P.cells(From, To, Count, /*Counted=*/false);
-    if (!Function({Cells, Count, P.granule(), At, nullptr}))
-      return false;
-    At += To - From;
-  }
-  return true;
-}
-
 void WorkgroupChecks::presentCells(
     const AccessRange &R, llvm::function_ref<void(Cell *, uint32_t)> Function) {
   if (!R.isLds())

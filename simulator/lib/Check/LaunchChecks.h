@@ -25,6 +25,7 @@
 
 #include "lnbwd/Simulator/SimulatorAPI.h"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <vector>
@@ -94,6 +95,12 @@ struct LdsPiece {
   uint32_t Begin, End;
 };
 
+/// Lanes that access LDS side by side, or read one place.
+struct LdsRun {
+  uint32_t Address, Bytes;
+  unsigned Lane; ///< the first one
+};
+
 /// The part of an instruction's accesses that lies together.
 struct AccessRange {
   const Inst *I;
@@ -115,8 +122,24 @@ struct WorkgroupChecks {
   void start(uint64_t Number);
 
   /// Calls Function for the cells of a range, as BufferShadow::cells does.
-  bool cells(const AccessRange &R,
-             llvm::function_ref<bool(const CellRun &)> Function);
+  template <typename F> bool cells(const AccessRange &R, F Function) {
+    if (!R.isLds())
+      return R.Shadow->cells(R.Address, R.Bytes, L.Epoch,
+                             L.KeepsValues && R.Access == MemoryAccess::Store,
+                             L.PagesLeftOut, Function);
+    for (uint64_t At = R.Address, End = At + R.Bytes; At < End;) {
+      const uint32_t From = uint32_t(At % CellPage::PageBytes);
+      const uint32_t To =
+          uint32_t(std::min<uint64_t>(CellPage::PageBytes, From + End - At));
+      CellPage &P = Pages[size_t(At >> CellPage::PageLog)];
+      uint32_t Count;
+      Cell *Cells = P.cells(From, To, Count, /*Counted=*/false);
+      if (!Function({Cells, Count, P.granule(), At, nullptr}))
+        return false;
+      At += To - From;
+    }
+    return true;
+  }
   void presentCells(const AccessRange &R,
                     llvm::function_ref<void(Cell *, uint32_t)> Function);
 

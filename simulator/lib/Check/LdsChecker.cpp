@@ -18,12 +18,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 using namespace lnbwd::sim;
 
-llvm::ArrayRef<LdsRun> lnbwd::sim::ldsRuns(const uint32_t *A, uint64_t Mask,
-                                           unsigned Bytes, bool IsLoad,
-                                           LdsRun (&Runs)[64], bool &Apart) {
+/// The runs of an access, and whether a lane does not begin where the one
+/// before it ends.
+static unsigned ldsRuns(const uint32_t *A, uint64_t Mask, unsigned Bytes,
+                        bool IsLoad, LdsRun (&Runs)[64], bool &Apart) {
   unsigned Count = 0, Again = 0;
   auto IsRun = [&](unsigned K, const LdsRun &R) {
     return R.Address == Runs[K].Address && R.Bytes == Runs[K].Bytes;
@@ -51,7 +53,38 @@ llvm::ArrayRef<LdsRun> lnbwd::sim::ldsRuns(const uint32_t *A, uint64_t Mask,
     if (!IsLoad || !Count || !IsRun(Count - 1, R))
       Runs[Count++] = R;
   }
-  return {Runs, Count};
+  return Count;
+}
+
+const LdsPattern &LdsChecker::pattern(const Effects &E, const uint32_t *A,
+                                      uint64_t Mask, unsigned Bytes,
+                                      bool IsLoad) {
+  // An instruction mostly asks for the same places, only further on.
+  LdsPattern &P = Patterns[E.Use.Id % std::size(Patterns)];
+  const uint32_t Step = A[0] - P.A[0];
+  bool IsSame =
+      P.Mask == Mask && P.Bytes == Bytes && P.IsLoad == IsLoad && Step % 4 == 0;
+  if (IsSame) {
+    uint32_t Differs = 0;
+    for (unsigned Lane = 0; Lane < W.N; ++Lane)
+      Differs |= A[Lane] - P.A[Lane] - Step;
+    IsSame = !Differs;
+  }
+  if (IsSame) {
+    for (unsigned K = 0; Step != P.Step && K < P.Count; ++K)
+      P.Runs[K].Address += Step - P.Step;
+    P.Step = Step;
+    return P;
+  }
+  P.Mask = Mask;
+  P.Bytes = Bytes;
+  P.IsLoad = IsLoad;
+  P.Step = 0;
+  std::copy_n(A, W.N, P.A);
+  P.Count = ldsRuns(A, Mask, Bytes, IsLoad, P.Runs, P.Apart);
+  if (L.counts())
+    P.Cycles = bankCycles(A, Mask, Bytes, W.N, L.LdsBanks, P.Least);
+  return P;
 }
 
 /// Barriers are counted modulo this, and what is stored for Soon counts as
@@ -151,54 +184,35 @@ bool LdsChecker::access(const Inst *I, uint32_t Address, unsigned Bytes,
   return true;
 }
 
-bool LdsChecker::isPlain(llvm::ArrayRef<LdsRun> Runs, MemoryAccess Access) {
+bool LdsChecker::isPlain(const LdsPattern &P, MemoryAccess Access) {
   if (L.alignment())
     return false;
   if (!L.memory())
     return true;
   // Bytes side by side mostly hold the same.
   uint8_t Before = LdsDefined, After = LdsDefined;
-  for (const LdsRun &R : Runs) {
+  for (const LdsRun &R : P.runs()) {
     uint8_t *Known = &WG.Written[R.Address];
     if (Access == MemoryAccess::Store) {
       std::memset(Known, Stored, R.Bytes);
       continue;
     }
-    for (uint8_t *End = Known + R.Bytes; Known != End; ++Known) {
+    for (uint8_t *End = Known + R.Bytes; Known != End;) {
       uint32_t Word;
-      while (Access == MemoryAccess::Load && End - Known > 4 &&
-             (std::memcpy(&Word, Known, 4), Word == Before * 0x01010101u))
+      if (End - Known >= 4 &&
+          (std::memcpy(&Word, Known, 4), Word == Before * 0x01010101u)) {
+        std::memset(Known, After, 4);
         Known += 4;
+        continue;
+      }
       if (*Known != Before) {
         Before = *Known;
         if (!isThere(*Known))
           return false;
         After = Access == MemoryAccess::Atomic ? Stored : *Known;
       }
-      *Known = After;
+      *Known++ = After;
     }
   }
   return true;
-}
-
-void LdsChecker::count(const Inst *I, const uint32_t *A, uint64_t Mask,
-                       unsigned Bytes, CheckCounts &Counts) {
-  // An instruction mostly asks for the same places, only further on.
-  BankPattern &P = Patterns[reinterpret_cast<uintptr_t>(I) / sizeof(Inst) % 8];
-  const uint32_t Step = A[0] - P.A[0];
-  bool IsSame = P.Mask == Mask && P.Bytes == Bytes && Step % 4 == 0;
-  if (IsSame) {
-    uint32_t Differs = 0;
-    for (unsigned Lane = 0; Lane < W.N; ++Lane)
-      Differs |= A[Lane] - P.A[Lane] - Step;
-    IsSame = !Differs;
-  }
-  if (!IsSame) {
-    P.Mask = Mask;
-    P.Bytes = Bytes;
-    std::copy_n(A, W.N, P.A);
-    P.Cycles = bankCycles(A, Mask, Bytes, W.N, L.LdsBanks, P.Least);
-  }
-  Counts.LdsCycles += P.Cycles;
-  Counts.LdsConflictCycles += P.Cycles - P.Least;
 }

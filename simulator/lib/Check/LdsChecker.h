@@ -22,16 +22,19 @@
 
 namespace lnbwd::sim {
 
-/// Lanes that access LDS side by side, or read one place.
-struct LdsRun {
-  uint32_t Address, Bytes;
-  unsigned Lane; ///< the first one
+/// How the addresses of an access lie to each other.
+struct LdsPattern {
+  uint64_t Mask = 0;
+  unsigned Bytes = 0; ///< of a lane
+  bool IsLoad = false;
+  bool Apart = false; ///< a lane does not begin where the one before it ends
+  unsigned Cycles = 0, Least = 0; ///< what the access costs, where that counts
+  uint32_t A[64] = {};            ///< when it was found
+  uint32_t Step = 0;              ///< the present ones lie so much further on
+  unsigned Count = 0;
+  LdsRun Runs[64]; ///< of the present ones
+  llvm::ArrayRef<LdsRun> runs() const { return {Runs, Count}; }
 };
-
-/// The runs of an access, of so many bytes a lane. Apart: a lane does not begin
-/// where the one before it ends.
-llvm::ArrayRef<LdsRun> ldsRuns(const uint32_t *A, uint64_t Mask, unsigned Bytes,
-                               bool IsLoad, LdsRun (&Runs)[64], bool &Apart);
 
 /// What is said of a byte that ought to have been stored again.
 inline constexpr const char *LdsUsedText =
@@ -48,10 +51,10 @@ public:
   bool access(const Inst *I, uint32_t Address, unsigned Bytes, unsigned Lane,
               MemoryAccess Access);
   /// All lanes' access, if it is nothing that access() would have to look at.
-  bool isPlain(llvm::ArrayRef<LdsRun> Runs, MemoryAccess Access);
-  /// Counts the cycles of an access.
-  void count(const Inst *I, const uint32_t *A, uint64_t Mask, unsigned Bytes,
-             CheckCounts &Counts);
+  bool isPlain(const LdsPattern &P, MemoryAccess Access);
+  /// The pattern of an access, until the next one.
+  const LdsPattern &pattern(const Effects &E, const uint32_t *A, uint64_t Mask,
+                            unsigned Bytes, bool IsLoad);
 
   uint32_t Missing = 0; ///< bytes of the lane's load that nobody has written
   bool Fresh = false;   ///< nor has anybody written any beside them
@@ -60,13 +63,6 @@ public:
   std::vector<LdsPiece> Filled; ///< by the present load to LDS
 
 private:
-  /// What an access costs, which depends on how the addresses lie to each
-  /// other.
-  struct BankPattern {
-    uint64_t Mask = 0;
-    unsigned Bytes = 0, Cycles = 0, Least = 0;
-    uint32_t A[64] = {};
-  };
   bool isPadding(uint32_t Address, unsigned Bytes) const;
   bool isThere(uint8_t &Known) const;
   uint32_t missingBytes(uint8_t *Known, unsigned Bytes) const;
@@ -75,7 +71,7 @@ private:
   WorkgroupChecks &WG;
   Wave &W;
   uint8_t Stored = LdsDefined; ///< in Written, by the present instruction
-  BankPattern Patterns[8];     ///< the latest ones of some instructions
+  LdsPattern Patterns[16];     ///< the latest ones of some instructions
 };
 
 } // namespace lnbwd::sim

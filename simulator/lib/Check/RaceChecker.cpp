@@ -44,6 +44,7 @@ void RaceChecker::start() {
   Logged.reset();
   Log = nullptr;
   Barrier = false;
+  Learned = true;
   Passed = 0;
   Signal = PassedBy = nullptr;
   if (!Followed && L.races())
@@ -93,6 +94,7 @@ static ReleasedClocks atClock(ReleasedClocks H, uint32_t Clock) {
 
 void RaceChecker::issue(const Effects &E) {
   const CacheUse &C = E.Use.Cache;
+  Learned |= (C.DropsNear && Caches.SharedNear) || C.DropsFar || C.DropsScalar;
   if (C.DropsNear)
     Near = All;
   if (C.DropsFar)
@@ -151,8 +153,10 @@ void RaceChecker::settle() {
     if (Waits.isUnderWay(A.Number))
       return false;
     const bool IsNew = All.join(A.What);
-    if (acquireWriteBacks() || IsNew)
+    if (acquireWriteBacks() || IsNew) {
       Logged.reset();
+      Learned = true;
+    }
     return true;
   });
 }
@@ -172,25 +176,34 @@ bool RaceChecker::acquireWriteBacks() {
 void RaceChecker::barrierSignalled(const Inst *By) {
   Signal = By;
   BarrierClocks::Release &T = WG.Barriers.signal(W.Index, By);
-  T.All.join(All);
+  // What a wave has from the barrier before, one that comes first tells.
+  if (Learned || !T.HasLast) {
+    T.All.join(All);
+    if (Caches.SharedNear)
+      T.Near.join(Near);
+    T.Far.join(Far);
+    T.Scalar.join(Scalar);
+  }
+  T.HasLast |= Passed + 1 == T.Barrier;
+  T.HasMore |= Learned;
+  Learned = false;
   // What is released of others is over; their parts in the write-back that is
   // under way are not.
   if (Caches.KeepsStores && !Waits.underWay().Store)
     for (unsigned K = 0; K < NumWaves; ++K)
       T.All.Local[K].Back = std::max(T.All.Local[K].Back, WrittenBack[K]);
   T.All.Local[W.Index].raise(atClock(release(false, false), Now));
-  if (Caches.SharedNear)
-    T.Near.join(Near);
-  T.Far.join(Far);
-  T.Scalar.join(Scalar);
 }
 
 void RaceChecker::passBarrier() {
   BarrierClocks &B = WG.Barriers;
+  const bool IsNext = B.Signals[W.Index] == Passed + 1;
   Passed = B.Signals[W.Index];
   PassedBy = Signal;
   auto Acquire = [&](const BarrierClocks::Release &T) {
     All.join(T.All);
+    if (T.HasLast && !T.HasMore && IsNext)
+      return;
     if (Caches.SharedNear)
       Near.join(T.Near);
     Far.join(T.Far);
@@ -199,8 +212,10 @@ void RaceChecker::passBarrier() {
   Acquire(B.releaseOf(Passed));
   // Nobody waits for waves that have ended: their end came first.
   for (unsigned K = 0; K < NumWaves; ++K)
-    if (B.Ended[K] && B.Signals[K] < Passed)
+    if (B.Ended[K] && B.Signals[K] < Passed) {
       Acquire(*B.Ended[K]);
+      Learned = true;
+    }
   acquireWriteBacks();
   Logged.reset();
 }

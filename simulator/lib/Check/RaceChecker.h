@@ -48,6 +48,8 @@ public:
   }
   /// An access of the present instruction.
   bool access(const AccessRange &R);
+  /// One to LDS, which lies in runs.
+  bool accessLds(AccessRange R, llvm::ArrayRef<LdsRun> Runs);
   /// What lanes of the present instruction store; Data: rows of the values.
   bool collisions(const Inst *I, const Effects &E, const uint64_t *A,
                   uint64_t Mask, unsigned Bytes, const uint32_t *Data);
@@ -101,7 +103,8 @@ private:
   bool ordered(uint64_t M, bool IsLds, bool WasWrite) const;
   bool visible(uint64_t M, const MemoryUse &Use, bool &Near) const;
   bool visibleToScalar(uint64_t M) const;
-  bool accessCells(const CellRun &Run, const AccessRange &R);
+  bool accessUnlike(const CellRun &Run, uint32_t K, const AccessRange &R);
+  bool isOver(const Accesses &A) const;
   Conflict accessCell(const CellRun &Run, uint32_t K, const AccessRange &R);
   /// The wave of an access has missed a barrier that lies before this one.
   bool hasMissed(uint64_t M) const {
@@ -183,6 +186,7 @@ private:
   std::shared_ptr<const VectorClock> Logged; ///< All, if unchanged since
   WaveLog *Log = nullptr;
   bool Barrier = false;
+  bool Learned = true; ///< since it has signalled, but from that barrier
   unsigned Passed = 0; ///< barriers, and the instruction of the last one
   const Inst *PassedBy = nullptr;
   const Inst *Signal = nullptr; ///< of the last one that it has signalled

@@ -438,46 +438,31 @@ RaceChecker::Conflict RaceChecker::accessCell(const CellRun &Run, uint32_t K,
   return Found;
 }
 
-bool RaceChecker::accessCells(const CellRun &Run, const AccessRange &R) {
-  const bool Reads = R.isLds() && R.Access == MemoryAccess::Load && !isSync(R);
-  const bool Writes = R.isLds() && R.Access == MemoryAccess::Store;
-  bool Good = true;
-  for (uint32_t K = 0; K < Run.Count; ++K) {
-    Cell &C = Run.Cells[K];
-    if ((Reads && readLike(C)) || (Writes && writeLike(C)))
-      continue;
-    Accesses WritesBefore, ReadsBefore;
-    const bool MayBeLike = Writes && C.Atomics.empty();
-    if (MayBeLike) {
-      WritesBefore.share(C.Writes);
-      ReadsBefore.share(C.Reads);
-    }
-    const Conflict Found = accessCell(Run, K, R);
-    if (__builtin_expect(Found.Other != 0, 0)) {
-      Good &= report(R, Run.Address + (uint64_t(K) << Run.Granule),
-                     1ull << Run.Granule, Found);
-    } else if (MayBeLike && C.Writes.moment() == Mark) {
-      Like.Writes = std::move(WritesBefore);
-      Like.Reads = std::move(ReadsBefore);
-    }
-  }
-  return Good;
+/// Whether all accesses to a place of LDS are this wave's, or are over and of
+/// waves of its workgroup: what mostly is there.
+[[gnu::always_inline]] inline bool
+RaceChecker::isOver(const Accesses &A) const {
+  auto Is = [&](uint64_t Bits) {
+    const Moment M = Moment::of(Bits);
+    const uint32_t From = M.wave() - First;
+    return From < NumWaves &&
+           (M.wave() == Me || M.clock() <= ldsOver(Bits, All.Local[From]));
+  };
+  if (const Crowd *Many = A.crowd())
+    return Many->Others.empty() && llvm::all_of(Many->Moments, Is);
+  return A.empty() || Is(A.moment());
 }
 
 /// Cells of LDS side by side have mostly seen the same, so that what becomes of
 /// one by an instruction becomes of the next. False: this one is to be looked
 /// at by itself.
-bool RaceChecker::readLike(Cell &C) {
+[[gnu::always_inline]] inline bool RaceChecker::readLike(Cell &C) {
   if (!C.Atomics.empty())
     return false;
   if (!C.Writes.empty() && !(C.Writes == Like.Writes)) {
-    // Mostly a store of this wave, or one before a barrier.
-    const Moment Store = Moment::of(C.Writes.moment());
-    const uint32_t From = Store.wave() - First;
-    if (!C.Writes.single() || From >= NumWaves ||
-        (Store.wave() != Me &&
-         (Store.clock() > ldsOver(Store.Bits, All.Local[From]) ||
-          hasMissed(C.Writes.moment()))))
+    if (!C.Writes.single() || !isOver(C.Writes) ||
+        (Moment::of(C.Writes.moment()).wave() != Me &&
+         hasMissed(C.Writes.moment())))
       return false;
     Like.Writes.set(C.Writes.moment());
   }
@@ -491,12 +476,36 @@ bool RaceChecker::readLike(Cell &C) {
   return true;
 }
 
-bool RaceChecker::writeLike(Cell &C) {
-  if (!C.Atomics.empty() || !(C.Writes == Like.Writes) ||
-      !(C.Reads == Like.Reads))
+[[gnu::always_inline]] inline bool RaceChecker::writeLike(Cell &C) {
+  if (!C.Atomics.empty() || !(C.Writes == Like.Writes || isOver(C.Writes)) ||
+      !(C.Reads == Like.Reads || isOver(C.Reads)))
     return false;
   C.Writes.set(Mark);
+  if (C.Reads.crowd())
+    Like.Reads = std::move(C.Reads);
   C.Reads.clear();
+  return true;
+}
+
+/// One that readLike and writeLike have left.
+bool RaceChecker::accessUnlike(const CellRun &Run, uint32_t K,
+                               const AccessRange &R) {
+  Cell &C = Run.Cells[K];
+  Accesses WritesBefore, ReadsBefore;
+  const bool MayBeLike =
+      R.isLds() && R.Access == MemoryAccess::Store && C.Atomics.empty();
+  if (MayBeLike) {
+    WritesBefore.share(C.Writes);
+    ReadsBefore.share(C.Reads);
+  }
+  const Conflict Found = accessCell(Run, K, R);
+  if (__builtin_expect(Found.Other != 0, 0))
+    return report(R, Run.Address + (uint64_t(K) << Run.Granule),
+                  1ull << Run.Granule, Found);
+  if (MayBeLike && C.Writes.moment() == Mark) {
+    Like.Writes = std::move(WritesBefore);
+    Like.Reads = std::move(ReadsBefore);
+  }
   return true;
 }
 
@@ -505,12 +514,43 @@ bool RaceChecker::access(const AccessRange &R) {
     return true;
   if (L.Logs.wanted() && isSync(R))
     Takes.push_back(R);
+  return WG.cells(R, [&](const CellRun &Run) {
+    bool Good = true;
+    for (uint32_t K = 0; K < Run.Count; ++K)
+      Good &= accessUnlike(Run, K, R);
+    return Good;
+  });
+}
+
+bool RaceChecker::accessLds(AccessRange R, llvm::ArrayRef<LdsRun> Runs) {
+  if (!Followed)
+    return true;
+  const bool Syncs = isSync(R);
+  const bool Reads = R.Access == MemoryAccess::Load && !Syncs;
+  const bool Writes = R.Access == MemoryAccess::Store;
   if (Like.Of != Mark) {
     Like = Alike();
     Like.Of = Mark;
     Like.ReadsAfter.set(Mark);
   }
-  return WG.cells(R, [&](const CellRun &Run) { return accessCells(Run, R); });
+  for (const LdsRun &Part : Runs) {
+    R.Address = Part.Address;
+    R.Bytes = Part.Bytes;
+    R.Lane = int(Part.Lane);
+    if (Syncs && L.Logs.wanted())
+      Takes.push_back(R);
+    const bool Good = WG.cells(R, [&](const CellRun &Run) {
+      bool Good = true;
+      for (uint32_t K = 0; K < Run.Count; ++K)
+        if (!(Reads && readLike(Run.Cells[K])) &&
+            !(Writes && writeLike(Run.Cells[K])))
+          Good &= accessUnlike(Run, K, R);
+      return Good;
+    });
+    if (!Good)
+      return false;
+  }
+  return true;
 }
 
 uint8_t lnbwd::sim::storedByte(const Inst *I, const uint32_t *Data,

@@ -24,6 +24,7 @@
 #include <cstring>
 #include <iterator>
 #include <string>
+#include <utility>
 
 using namespace lnbwd::sim;
 
@@ -65,8 +66,8 @@ void WaitChecker::retire(WaitCounter C) {
   if (!Ev.Lds.empty() && C == WaitLoad)
     --OutstandingLds;
   --Q.Types[Ev.Type];
-  Q.First = (Q.First + 1) % EventQueue::Size;
-  --Q.Count;
+  // Few are in flight, mostly: their places stay in the host's cache.
+  Q.First = --Q.Count ? (Q.First + 1) % EventQueue::Size : 0;
   --Outstanding;
 }
 
@@ -85,11 +86,12 @@ void WaitChecker::waitInstruction(const Inst *I, const Effects &E) {
       wait(WaitCounter(C), Limits.Most[C]);
 }
 
-void WaitChecker::push(WaitCounter C, const Event &Ev) {
+void WaitChecker::push(WaitCounter C, Event &&New) {
   EventQueue &Q = Queues[C];
   if (Q.Count >= counterMaximum(C, L.Generation))
     retire(C);
-  Q.at(Q.Count) = Ev;
+  Event &Ev = Q.at(Q.Count);
+  Ev = std::move(New);
   ++Q.Count;
   ++Q.Types[Ev.Type];
   ++Outstanding;
@@ -107,24 +109,24 @@ void WaitChecker::issue(const Inst *I, const Effects &E, uint32_t Number,
   const WaitCounter Stores = storeCounter();
   if (E.CacheWrite || E.CacheLoad) {
     Ev.Type = VectorStore;
-    return push(E.CacheLoad ? WaitLoad : Stores, Ev);
+    return push(E.CacheLoad ? WaitLoad : Stores, std::move(Ev));
   }
   Ev.Vector = E.VectorWrite[0];
   switch (E.Space) {
   case MemorySpace::Scalar:
     Ev.Type = ScalarAccess;
     Ev.Scalar = E.ScalarWrite[0];
-    return push(L.Generation >= 12 ? WaitScalar : WaitLds, Ev);
+    return push(L.Generation >= 12 ? WaitScalar : WaitLds, std::move(Ev));
   case MemorySpace::Lds:
     Ev.Type = LdsAccess;
     Ev.IsLds = true;
-    return push(WaitLds, Ev);
+    return push(WaitLds, std::move(Ev));
   case MemorySpace::None:
     // Lanes exchange values through the hardware of LDS.
     if (I->Class != InstClass::LDS)
       return;
     Ev.Type = LdsAccess;
-    return push(WaitLds, Ev);
+    return push(WaitLds, std::move(Ev));
   default:
     break;
   }
@@ -134,10 +136,10 @@ void WaitChecker::issue(const Inst *I, const Effects &E, uint32_t Number,
     Ev.Global = E.Access;
   if (E.Space == MemorySpace::Flat) {
     Ev.Type = FlatAccess;
-    push(IsStore ? Stores : WaitLoad, Ev);
+    push(IsStore ? Stores : WaitLoad, Event(Ev));
     Ev.Global = MemoryAccess::None;
     Ev.IsLds = !IsPrivate;
-    push(WaitLds, Ev);
+    push(WaitLds, std::move(Ev));
     return;
   }
   Ev.Type = IsStore ? VectorStore : VectorLoad;
@@ -145,7 +147,7 @@ void WaitChecker::issue(const Inst *I, const Effects &E, uint32_t Number,
     Ev.Lds.swap(Filled);
     Ev.IsLds = true;
   }
-  push(IsStore ? Stores : WaitLoad, Ev);
+  push(IsStore ? Stores : WaitLoad, std::move(Ev));
 }
 
 WaitChecker::UnderWay WaitChecker::underWay() const {

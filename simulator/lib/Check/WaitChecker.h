@@ -98,7 +98,7 @@ private:
   bool outOfOrder(WaitCounter C) const;
   void retire(WaitCounter C);
   void wait(WaitCounter C, unsigned Most);
-  void push(WaitCounter C, const Event &Ev);
+  void push(WaitCounter C, Event &&New);
 
   LaunchChecks &L;
   Wave &W;

@@ -203,8 +203,8 @@ bool WaveChecker::ldsRange(const Inst *I, uint32_t Address, unsigned Bytes,
 }
 
 bool WaveChecker::ldsRaces(const Inst *I, const uint32_t *A, uint64_t Mask,
-                           llvm::ArrayRef<LdsRun> Runs, bool Apart,
-                           unsigned Bytes, MemoryAccess Access) {
+                           const LdsPattern &P, unsigned Bytes,
+                           MemoryAccess Access) {
   AccessRange R;
   R.I = I;
   R.E = Current;
@@ -214,16 +214,11 @@ bool WaveChecker::ldsRaces(const Inst *I, const uint32_t *A, uint64_t Mask,
   if (Stores)
     R.Data = W.row(I->Src[1 + LdsPart].Reg);
   // A flag perhaps, of one element: who waits for it is to go on from here.
-  if (Stores && L.TheEffects.PollsLds && !Runs.empty())
-    W.Yields = Runs.front().Bytes == Bytes;
-  for (const LdsRun &Run : Runs) {
-    R.Address = Run.Address;
-    R.Bytes = Run.Bytes;
-    R.Lane = int(Run.Lane);
-    if (!Races.access(R))
-      return false;
-  }
-  if (!Stores || !Apart)
+  if (Stores && L.TheEffects.PollsLds && P.Count)
+    W.Yields = P.Runs[0].Bytes == Bytes;
+  if (!Races.accessLds(R, P.runs()))
+    return false;
+  if (!Stores || !P.Apart)
     return true;
   uint64_t Wide[64];
   std::copy_n(A, W.N, Wide);
@@ -235,28 +230,26 @@ bool WaveChecker::ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,
   MemoryAccess Access = Current->ToLds ? MemoryAccess::Store : Current->Access;
   IsPrivate = false;
   Lds.start(*Current);
-  LdsRun Buffer[64];
-  bool Apart;
-  const llvm::ArrayRef<LdsRun> Runs =
-      ldsRuns(A, Mask, Bytes, Access == MemoryAccess::Load, Buffer, Apart);
+  const LdsPattern &P =
+      Lds.pattern(*Current, A, Mask, Bytes, Access == MemoryAccess::Load);
   if (Current->ToLds)
-    for (const LdsRun &R : Runs)
+    for (const LdsRun &R : P.runs())
       Lds.Filled.emplace_back(R.Address, R.Address + R.Bytes);
   // First, since whether the memory has been written may depend on a race.
-  if (L.races() && !ldsRaces(I, A, Mask, Runs, Apart, Bytes, Access))
+  if (L.races() && !ldsRaces(I, A, Mask, P, Bytes, Access))
     return false;
   // A store of something that is not defined leaves the memory not written.
   uint64_t Undefined = 0;
   if (L.registers() && Access == MemoryAccess::Store && !Current->ToLds)
     Undefined = Registers.incompleteStored(*Current);
   const bool MayBeUnderWay = Waits.anyLoadToLds() && L.waits();
-  if ((Undefined & Mask) || MayBeUnderWay || !Lds.isPlain(Runs, Access)) {
+  if ((Undefined & Mask) || MayBeUnderWay || !Lds.isPlain(P, Access)) {
     if (!ldsLanes(I, A, Mask, Bytes, Access, Undefined))
       return false;
   }
   ++LdsPart;
-  if (L.counts())
-    Lds.count(I, A, Mask, Bytes, Counts);
+  Counts.LdsCycles += P.Cycles;
+  Counts.LdsConflictCycles += P.Cycles - P.Least;
   return true;
 }
 

@@ -63,8 +63,7 @@ private:
   Wave &W;
   bool flatLds(const Inst *I, uint32_t Address, unsigned Bytes, unsigned Lane);
   bool ldsRaces(const Inst *I, const uint32_t *A, uint64_t Mask,
-                llvm::ArrayRef<LdsRun> Runs, bool Apart, unsigned Bytes,
-                MemoryAccess Access);
+                const LdsPattern &P, unsigned Bytes, MemoryAccess Access);
   bool ldsLanes(const Inst *I, const uint32_t *A, uint64_t Mask, unsigned Bytes,
                 MemoryAccess Access, uint64_t Undefined);
   /// Whether a wave that ends there has done anything since it was sent there.

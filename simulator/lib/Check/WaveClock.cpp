@@ -20,22 +20,22 @@
 
 using namespace lnbwd::sim;
 
+/// Each number becomes the greater one, in a loop that becomes vector code.
+static bool raiseAll(ReleasedClocks *Mine, const ReleasedClocks *Theirs,
+                     size_t Count) {
+  auto *To = reinterpret_cast<uint32_t *>(Mine);
+  const auto *From = reinterpret_cast<const uint32_t *>(Theirs);
+  uint32_t Raised = 0;
+  for (size_t K = 0; K < Count * sizeof(ReleasedClocks) / 4; ++K) {
+    const uint32_t Greater = std::max(To[K], From[K]);
+    Raised |= Greater ^ To[K];
+    To[K] = Greater;
+  }
+  return Raised != 0;
+}
+
 bool ReleasedClocks::raise(const ReleasedClocks &To) {
-  bool Raised = false;
-  auto Raise = [&](uint32_t &Mine, uint32_t Theirs) {
-    Raised |= Mine < Theirs;
-    Mine = std::max(Mine, Theirs);
-  };
-  Raise(Lds, To.Lds);
-  Raise(ToLds, To.ToLds);
-  Raise(Read, To.Read);
-  Raise(Write, To.Write);
-  Raise(DoneRead, To.DoneRead);
-  Raise(Done, To.Done);
-  Raise(Issued, To.Issued);
-  Raise(Kept, To.Kept);
-  Raise(Back, To.Back);
-  return Raised;
+  return raiseAll(this, &To, 1);
 }
 
 void VectorClock::reset(unsigned NumWaves) {
@@ -44,10 +44,8 @@ void VectorClock::reset(unsigned NumWaves) {
 }
 
 bool VectorClock::join(const VectorClock &Other) {
-  bool IsNew = Remote.join(Other.Remote);
-  for (size_t K = 0; K < Local.size(); ++K)
-    IsNew |= Local[K].raise(Other.Local[K]);
-  return IsNew;
+  const bool IsNew = raiseAll(Local.data(), Other.Local.data(), Local.size());
+  return Remote.join(Other.Remote) || IsNew;
 }
 
 void WaveLog::add(Entry E) {
@@ -143,6 +141,7 @@ BarrierClocks::Release &BarrierClocks::releaseOf(unsigned Barrier) {
     for (VectorClock *K : {&T.All, &T.Near, &T.Far, &T.Scalar})
       K->reset(NumWaves);
     T.Barrier = Barrier;
+    T.HasLast = T.HasMore = false;
   }
   return T;
 }

@@ -121,6 +121,8 @@ public:
     VectorClock All, Near, Far, Scalar;
     unsigned Barrier = 0;
     bool Idle = false; ///< an ended wave that had left before it did more
+    /// It has all that the barrier before has told; and more than that.
+    bool HasLast = false, HasMore = false;
   };
   /// A wave signals a barrier with an instruction: its part of what is told.
   Release &signal(unsigned Wave, const Inst *By);
@@ -138,7 +140,7 @@ public:
   std::vector<unsigned> Signals;               ///< barriers, by wave
   std::vector<std::unique_ptr<Release>> Ended; ///< by wave
   /// The instructions by which each wave has signalled.
-  std::vector<llvm::SmallPtrSet<const Inst *, 4>> SignalledBy;
+  std::vector<llvm::SmallPtrSet<const Inst *, 16>> SignalledBy;
 
 private:
   unsigned NumWaves;
