@@ -236,9 +236,13 @@ def log_softmax(input: Tensor, dim: int, dtype: torch.dtype | None = None) -> Te
     return _along(_log_softmax, input, dim, dtype)
 
 
+# PyTorch's kernel is one workgroup, which up to here has 16 rows a thread.
+_MOST_ROWS_OF_NLL_LOSS = 16384
+
+
 @rowwise(saved=("largest", "total"))
-def _cross_entropy(input: Rows, target: Scalars, ignore_index: int,
-                   label_smoothing: float) -> Tensor:
+def _cross_entropy(input: Rows, target: Scalars, ignore_index: int, label_smoothing: float,
+                   sign: float) -> Tensor:
     logits, target = input.float(), target.float()
     largest = logits.amax(-1, keepdim=True).detach()
     shifted = logits - largest
@@ -250,7 +254,7 @@ def _cross_entropy(input: Rows, target: Scalars, ignore_index: int,
         loss = loss - label_smoothing * shifted.mean(-1, keepdim=True)
     is_ignored = target == ignore_index
     is_right = is_ignored | ((target >= 0) & (target < input.shape[-1]))
-    return torch.where(is_ignored, 0, loss * torch.where(is_right, 1, math.nan))
+    return torch.where(is_ignored, 0, loss * torch.where(is_right, sign, math.nan))
 
 
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *,
@@ -310,8 +314,15 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *
             rows, classes, ignore_index=ignore_index, reduction=reduction,
             label_smoothing=label_smoothing)
         return losses.view(target.shape) if reduction == "none" else losses
-    losses = _cross_entropy(rows, classes[:, None], ignore_index, float(label_smoothing))
-    if reduction == "none":
+    is_few = reduction != "none" and classes.numel() <= _MOST_ROWS_OF_NLL_LOSS
+    losses = _cross_entropy(rows, classes[:, None], ignore_index, float(label_smoothing),
+                            -1.0 if is_few else 1.0)
+    if is_few:
+        # One kernel for the sum, the number of rows that count, and the quotient.
+        is_ignored = (classes == ignore_index).view(torch.uint8)
+        losses = torch.nn.functional.nll_loss(losses, is_ignored, ignore_index=1,
+                                              reduction=reduction)
+    elif reduction == "none":
         losses = losses.view(target.shape)
     else:
         losses = losses.sum()
