@@ -78,16 +78,24 @@ void LegalityChecks::checkThreadsPerRow() {
     os << "expected " << field::threadsPerRow
        << " to be a power of two up to the wave size of " << chip.name << ", "
        << chip.waveSize << ", or a multiple of it, got " << threads;
-  // Lanes of a wave take the largest of a block, of one access each. (Both
-  // sizes are powers of two.)
+  // Lanes of a wave take the largest of a block: of one access, or where its
+  // elements lie apart, of all that a lane has. (Sizes are powers of two: an
+  // access has whole blocks or is within one.)
   for (BlockMaxOp blocks : op.getBody().getOps<BlockMaxOp>()) {
-    auto size = int64_t(blocks.getSize());
-    int64_t width = schedule.getVectorWidth();
+    int64_t span = blocks.getSpan(), stride = int64_t(blocks.getStride());
+    int64_t width = schedule.getVectorWidth(), access = threads * width;
+    int64_t inAccess = stride == 1 ? span : std::min(span, access);
+    bool isApartWhole =
+        stride == 1 || (stride % width == 0 && llvm::isPowerOf2_64(threads) &&
+                        !schedule.getReload());
     if (os.str().empty() &&
-        (size > chip.waveSize * width || threads * width % size != 0 ||
-         getWorkgroupColumns(op, schedule) % size != 0))
+        (!isApartWhole || inAccess > chip.waveSize * width ||
+         access % inAccess != 0 ||
+         getWorkgroupColumns(op, schedule) %
+                 (stride == 1 ? span : std::max(span, access)) !=
+             0))
       os << "expected " << field::threadsPerRow << " times "
-         << field::vectorWidth << " to be a multiple of a block of " << size
+         << field::vectorWidth << " to be a multiple of a block of " << inAccess
          << ", and a block to be that of at most " << chip.waveSize
          << " work-items, got " << threads << " times " << width;
   }

@@ -77,6 +77,9 @@ int64_t lnbwd::chooseVectorWidth(RowwiseOp op) {
       width /= 2;
   };
   divides(op.getRowLength());
+  for (BlockMaxOp blocks : op.getBody().getOps<BlockMaxOp>())
+    if (blocks.getStride() != 1)
+      divides(int64_t(blocks.getStride()));
   for (OperandRange rows : {op.getRows(), op.getRowOuts()})
     for (unsigned i = 0; i < rows.size(); ++i) {
       unsigned operand = rows.getBeginOperandIndex() + i;

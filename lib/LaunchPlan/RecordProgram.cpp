@@ -99,7 +99,8 @@ static json::Object describeAttributes(Operation &op) {
         result["modulus"] = formula.modulus;
       })
       .Case([&](BlockMaxOp blocks) {
-        result["divisor"] = int64_t(blocks.getSize());
+        result["divisor"] = int64_t(blocks.getStride());
+        result["modulus"] = int64_t(blocks.getSize());
       })
       .Case([&](LinearOp linear) {
         if (linear.getTransposed())

@@ -136,7 +136,10 @@ private:
       requireOperands(1);
       require(type(0).shape == shape && shape.size() == 1 &&
                   operation.attributes.divisor > 0 &&
-                  shape[0] % operation.attributes.divisor == 0,
+                  operation.attributes.modulus > 0 &&
+                  shape[0] % (operation.attributes.divisor *
+                              operation.attributes.modulus) ==
+                      0,
               "expects a row of whole blocks");
     } else if (name == "vector.broadcast") {
       requireOperands(1);
@@ -284,9 +287,10 @@ struct Sum {
 //===----------------------------------------------------------------------===//
 
 /// The largest element from `first` to `end`; NaN if one is.
-static Bounded takeLargest(const Bounded *first, const Bounded *end) {
+static Bounded takeLargest(const Bounded *first, size_t count,
+                           size_t stride = 1) {
   Bounded result = *first;
-  for (; first != end; ++first) {
+  for (size_t i = 0; i < count; ++i, first += stride) {
     bool isNaN = std::isnan(result.value) || std::isnan(first->value);
     result.value = isNaN ? result.value + first->value
                          : std::max(result.value, first->value);
@@ -306,7 +310,7 @@ static Bounded reduce(const Values &row, const std::string &kind) {
                ? result
                : settle(result.value, result.error, row.data(), row.size());
   }
-  return takeLargest(row.data(), row.data() + row.size());
+  return takeLargest(row.data(), row.size());
 }
 
 /// A row times a matrix.
@@ -347,10 +351,11 @@ static void compute(const RowOperation &operation,
     for (size_t j = 0; j < result.size(); ++j)
       result[j] = (*x[0])[x[0]->size() == 1 ? 0 : j];
   } else if (operation.name == "lnbwd.block_max") {
-    auto size = static_cast<size_t>(operation.attributes.divisor);
+    auto stride = static_cast<size_t>(operation.attributes.divisor);
+    auto size = static_cast<size_t>(operation.attributes.modulus);
     for (size_t j = 0; j < result.size(); ++j)
-      result[j] = j % size ? result[j - 1]
-                           : takeLargest(&(*x[0])[j], &(*x[0])[j] + size);
+      result[j] = j / stride % size ? result[j - stride]
+                                    : takeLargest(&(*x[0])[j], size, stride);
   } else if (operation.name == "vector.reduction") {
     result[0] = reduce(*x[0], operation.attributes.choice);
   } else if (operation.name == "vector.outerproduct") {

@@ -40,6 +40,10 @@ _Block = Literal["mx", "nv"] | int | None
 _Parts = tuple[tuple[int, ...], ...]
 _Types = tuple[tuple[str, str, str], ...]
 _Made = tuple[str, RowProgram, tuple[str, ...]]
+_Results = dict[str, dict[str, Any]]
+
+_PREFIXES = ("up_columns_", "columns_", "up_", "")
+"""What the names of a program's outputs begin with: whose they are, inner ones first."""
 
 BLOCKS: dict[_Block, int] = {None: 0, "mx": 32, "nv": 16, 128: 128}
 """What a scale may be of, and its elements: a row, or 32 with powers of two, 16 of float4 with
@@ -94,12 +98,31 @@ class Quantized(NamedTuple):
     up: Quantized | None = None
 
 
-def _placed(output: Output, parts: _Parts) -> Output:
-    """An output whose elements lie as ``parts`` say; as it is where that is their order."""
-    parts = tuple(part for part in parts if part[1] > 1)
-    if sorted(parts) == sorted(parts, key=lambda part: part[2]):
-        return output
-    return dataclasses.replace(output, block=1, parts=parts)
+def _place(digits: _Parts, places: _Parts) -> _Parts:
+    """Where something lies along one of a tensor's dimensions: index i along it of each of
+    ``digits``, which a program's elements have so far apart, counts (i * last) of that dimension,
+    and of ``places`` each that last number of them, so many times, lie so far apart."""
+    parts = []
+    for apart, size, first in digits:
+        for unit, count, stride in places:
+            low, high = max(first, unit), min(first * size, unit * count)
+            if low < high:
+                parts.append((apart * low // first, high // low, stride * low // unit))
+    return tuple(parts)
+
+
+def _swizzle(count: int, blocks: int, size: int) -> tuple[_Parts, _Parts]:
+    """Where the scales of ``count`` rows of ``blocks`` of ``size`` lie, by the row and by the
+    element in it, in the order of cuBLASLt's block scales: tiles of 128 rows and 4 blocks, row r of
+    a tile at 16 (r mod 32) + 4 (r / 32)."""
+    return (((1, 32, 16), (32, 4, 4), (128, count // 128, blocks // 4 * 512)),
+            ((size, 4, 1), (4 * size, blocks // 4, 512)))
+
+
+def _rows_swizzle(rows: int, length: int, block: _Block) -> _Parts:
+    """The same of a program whose rows those are."""
+    by_row, by_element = _swizzle(rows, length // BLOCKS[block], BLOCKS[block])
+    return _place(((length, rows, 1),), by_row) + _place(((1, length, 1),), by_element)
 
 
 class _Program:
@@ -132,13 +155,16 @@ class _Program:
         return self.add("add", y, self.values["bias"]) if "bias" in self.values else y
 
     def quantize(self, row: int, dtype: str, block: _Block, parts: _Parts = (),
-                 scale_parts: _Parts = (), prefix: str = "") -> None:
+                 scale_parts: _Parts = (), prefix: str = "", stride: int = 1) -> None:
         """Rounds a row to float8 or float4, times the factor that is given or that its largest
-        magnitude, or that of each block, asks for. With parts, the row and the scales lie as these
-        say."""
+        magnitude, or that of each block, asks for, the elements of a block lying ``stride`` apart.
+        With parts, the row and the scales lie as these say."""
         most = _FORMATS[dtype].most
         size, magnitude = BLOCKS[block], self.add("abs", row)
-        amax = self.b.add("block_max", magnitude, size) if size else self.add("row_max", magnitude)
+        if size == self.b.length:
+            size = 0
+        amax = (self.b.add("block_max", magnitude, size, stride) if size else
+                self.add("row_max", magnitude))
         factor = self.values.get("factor")
         is_given = factor is not None
         if block == "nv":
@@ -170,19 +196,23 @@ class _Program:
             written = Output("scalar", "f32", self.add("div", 1.0, factor))
         else:
             written = Output("scalar", "f32", amax)
-        self.outputs[prefix + ("amax" if is_given else "scale")] = _placed(written, scale_parts)
+        if scale_parts:
+            written = dataclasses.replace(written, block=1, parts=scale_parts)
+        self.outputs[prefix + ("amax" if is_given else "scale")] = written
         value = self.add("mul", row, factor)
         if "seed" in self.values:
             value = self.rounded_by_chance(value, _FORMATS[dtype])
-        data = Output("row", dtype, value)
+        data = Output("row", dtype, value, parts=parts)
         if dtype == _FLOAT4:
-            data = Output("row", "i8", self.packed(value), 2)
-            parts = tuple((max(step, 2), count // 2 if step == 1 else count, place // 2 or 1)
-                          for step, count, place in parts)
-        self.outputs[prefix + "data"] = _placed(data, parts)
+            # Pairs are of neighbours in memory.
+            apart = next((distance for distance, _, place in parts if place == 1), 1)
+            data = Output("row", "i8", self.packed(value, apart), 1 if parts else 2, tuple(
+                (distance, size, place // 2) if place > 1 else (2 * distance, size // 2, 1)
+                for distance, size, place in parts if (size, place) != (2, 1)))
+        self.outputs[prefix + "data"] = data
 
-    def packed(self, value: int) -> int:
-        """The byte of each two neighbours in float4, the first in the lower half."""
+    def packed(self, value: int, apart: int) -> int:
+        """The byte of each two values in float4 that lie ``apart``, the first in the lower half."""
         # Numbers from 0 on lie 1/2 apart, from 2 on 1, from 4 on 2: rounded to even in these steps,
         # the nearest one's code is the least of three, since rounding keeps the order.
         size = self.add("abs", value)
@@ -194,8 +224,9 @@ class _Program:
         code = self.add("select", self.add("lt", code, 7.0), code, 7.0)
         is_negative = self.add("lt", self.add("copysign", 1.0, value), 0.0)
         code = self.add("select", is_negative, self.add("add", code, 8.0), code)
-        is_second = self.add("eq", self.b.add("place", 1, 2), 1.0)
-        first, second = (self.b.add("block_max", self.add("select", is_second, *pair), 2)
+        is_second = self.add("eq", self.b.add("place", apart, 2), 1.0)
+        first, second = (self.b.add("block_max", self.add("select", is_second, *pair), 2,
+                                    apart)
                          for pair in ((0.0, code), (code, 0.0)))
         return self.add("add", first, self.add("mul", second, 16.0))
 
@@ -249,7 +280,8 @@ class _Program:
 
 @functools.lru_cache(1024)
 def _forward(types: _Types, length: int, rows: int, dtype: str, block: _Block, eps: float,
-             has_mean: bool, is_swizzled: bool) -> _Made:
+             has_mean: bool, has_data: bool, is_swizzled: bool) -> _Made:
+    """A norm, or without data its statistics and the sum with the residual."""
     p = _Program(length, types)
     x = p.sum()
     if "residual" in p.values:
@@ -260,26 +292,41 @@ def _forward(types: _Types, length: int, rows: int, dtype: str, block: _Block, e
         x = p.add("sub", x, mean)
     rstd = p.add("rsqrt", p.add("add", p.b.mean(p.add("mul", x, x)), eps))
     p.outputs["rstd"] = Output("scalar", "f32", rstd)
-    p.quantize(p.scaled(p.add("mul", x, rstd)), dtype, block,
-               scale_parts=_swizzled(rows, block, length) if is_swizzled else ())
+    if has_data:
+        p.quantize(p.scaled(p.add("mul", x, rstd)), dtype, block,
+                   scale_parts=_rows_swizzle(rows, length, block) if is_swizzled else ())
     return p.finish(rows, is_known=is_swizzled)
 
 
 @functools.lru_cache(1024)
-def _columns(types: _Types, length: int, rows: int, dtype: str, block: _Block, is_swizzled: bool,
-             activation: str = "") -> _Made:
-    """Blocks of rows: a row of the program is a column of 64 or of 128 rows, and the next row that
-    of the next column, so that lanes read neighbours. No number of rows is left open, since where
-    something lies depends on it."""
+def _tiles(types: _Types, length: int, rows: int, dtype: str, block: _Block, is_swizzled: bool,
+           has_rows: bool, activation: str = "") -> _Made:
+    """Blocks of rows, and perhaps of columns: a row of the program is a tile of as many rows as a
+    block has. No number of rows is left open, since where something lies depends on it.
+
+    A wave's lanes have neighbours along the rows, and each lane several rows one below the other,
+    which lie side by side in what is transposed."""
     size = BLOCKS[block]
-    tile = max(size, 64)
-    across, step = (tile, length), tile * length
-    is_one = rows == tile
-    p = _Program(tile, types, {
-        "row": ("part", ((step, rows // tile, step), (*across, 1), (1, tile, length))),
-        "scalar": ("column", ()) if is_one else ("part", ((step, rows // tile, tile),
-                                                          (1, tile, 1))),
-        "column": ("scalar", ()) if is_one else ("part", (across,))})
+    width = 16 // max(ELEMENTS[of].bytes for _, kind, of in types if kind == "row")
+    across = math.gcd(length, width * (2 if block == 128 else 8))
+    # Of a row with one scale, that would be no row.
+    tall = 64 if size * across == 32 else size
+    below = max(1, tall * across // (32 * width))
+    tile, over = tall * across, math.gcd(rows // tall, 128 // tall)
+    # The last bit of an element's number is the first of its row's: so many accesses as a lane has,
+    # their rows are neighbours.
+    bits = tuple((tile >> bit + 1, 2, 1 << bit) for bit in range(below.bit_length() - 1))
+    by_row = ((across, tall // below, below), *bits, (tile, over, tall),
+              (tile * over * (length // across), rows // tall // over, tall * over))
+    by_column = ((1, across, 1), (tile * over, length // across, across))
+
+    def places(along_rows: _Parts, along_columns: _Parts) -> _Parts:
+        return _place(by_row, along_rows) + _place(by_column, along_columns)
+
+    each_row, each_column = (1, rows, 1), (1, length, 1)
+    matrix = places(((1, rows, length),), (each_column,))
+    p = _Program(tile, types, {"row": ("part", matrix), "scalar": ("part", places((each_row,), ())),
+                               "column": ("part", places((), (each_column,)))})
     values = p.gated(activation)
     if not activation:
         x = values[""]
@@ -289,11 +336,15 @@ def _columns(types: _Types, length: int, rows: int, dtype: str, block: _Block, i
             x = p.add("mul", x, p.values["rstd"])
         values = {"": p.scaled(x)}
     blocks = rows // size
-    scale_parts = (_swizzle(length, blocks, size, tile) if is_swizzled else
-                   ((step, rows // tile, tile // size), (*across, blocks), (size, tile // size, 1)))
     for prefix, value in values.items():
-        p.quantize(value, dtype, None if block == 128 else block,
-                   ((step, rows // tile, tile), (*across, rows), (1, tile, 1)), scale_parts, prefix)
+        if has_rows:
+            p.quantize(value, dtype, block, matrix, places(*(
+                _swizzle(rows, length // size, size) if is_swizzled else
+                (((1, rows, length // size),), ((size, length // size, 1),)))), prefix)
+        of_columns, of_rows = (_swizzle(length, blocks, size) if is_swizzled else
+                               (((1, length, blocks),), ((size, blocks, 1),)))
+        p.quantize(value, dtype, block, places((each_row,), ((1, length, rows),)),
+                   places(of_rows, of_columns), prefix + "columns_", across)
     return p.finish(rows * length // tile, is_known=True)
 
 
@@ -301,31 +352,13 @@ def _columns(types: _Types, length: int, rows: int, dtype: str, block: _Block, i
 def _squares(types: _Types, length: int, rows: int, dtype: str, block: _Block) -> _Made:
     """Blocks of 128x128, each a row of the program."""
     row = 128 * 128
-    parts = ((128 * length, rows // 128, 128 * length), (row, length // 128, 128),
-             (128, 128, length), (1, 128, 1))
-    p = _Program(row, types, {"row": ("part", parts)} if length > 128 else {})
+    parts: _Parts = ()
+    if length > 128:
+        parts = ((128 * length, rows // 128, 128 * length), (row, length // 128, 128),
+                 (128, 128, length), (1, 128, 1))
+    p = _Program(row, types, {"row": ("part", parts)} if parts else {})
     p.quantize(p.values["input"], dtype, block, parts)
     return p.finish(rows * length // row, is_known=True)
-
-
-def _swizzle(count: int, blocks: int, size: int, row: int) -> _Parts:
-    """Where the scale of block b of row r lies of ``count`` rows of ``blocks``, in the order of
-    cuBLASLt's block scales: tiles of 128 rows and 4 blocks, row r of a tile at 16 (r mod 32) +
-    4 (r / 32). Rows are ``row`` elements apart, and blocks as well from one row to the next where
-    a row has but some of them."""
-    inner = min(row // size, 4)
-    parts = [(size, inner, 1)]
-    if row // size > 4:
-        parts.append((size * 4, blocks // 4, 512))
-    parts += [(row, 32, 16), (row * 32, 4, 4), (row * 128, count // 128, blocks // 4 * 512)]
-    if row // size <= 4:
-        parts += [(row * count, 4 // inner, inner), (row * count * 4 // inner, blocks // 4, 512)]
-    return tuple(parts)
-
-
-def _swizzled(rows: int, block: _Block, length: int) -> _Parts:
-    """The same, of blocks along rows."""
-    return _swizzle(rows, length // BLOCKS[block], BLOCKS[block], length)
 
 
 @functools.lru_cache(1024)
@@ -334,7 +367,7 @@ def _glu(types: _Types, length: int, rows: int, dtype: str, block: _Block, activ
     p = _Program(length, types)
     for prefix, value in p.gated(activation).items():
         p.quantize(value, dtype, block, prefix=prefix,
-                   scale_parts=_swizzled(rows, block, length) if is_swizzled else ())
+                   scale_parts=_rows_swizzle(rows, length, block) if is_swizzled else ())
     return p.finish(rows, is_known=is_swizzled)
 
 
@@ -359,8 +392,9 @@ def _backward(types: _Types, length: int, rows: int, dtype: str, block: _Block, 
 
 def _run(make: functools._lru_cache_wrapper[_Made],
          operands: dict[str, tuple[str, Tensor | None]], dtype: torch.dtype,
-         block: _Block, *options: float | str) -> Quantized:
-    """Runs a program on its operands, of which each has a kind."""
+         block: _Block, *options: float | str) -> _Results:
+    """Runs a program on its operands, of which each has a kind. The results are by their names, of
+    each of the prefixes."""
     given = {name: (kind, t.detach()) for name, (kind, t) in operands.items() if t is not None}
     first = next(iter(given.values()))[1]
     length = first.shape[-1]
@@ -374,25 +408,38 @@ def _run(make: functools._lru_cache_wrapper[_Made],
                    else raw_region(tensors, text))
         return dict(zip(names, outputs, strict=True))
 
-    is_known = make in (_columns, _squares) or (make is not _backward and bool(options[-1]))
-    results = run(make(types, length, rows if is_known else rows_hint(rows), _NAMES[dtype],
-                       block, *options))
-    shape = first.shape
-    if make is _columns:
-        is_known, shape, rows = bool(options[0]), torch.Size((length, rows)), length
+    # Scales of one dimension.
+    is_flat = make is _squares or (make is not _backward and
+                                   bool(options[0 if make is _tiles else -1]))
+    results = run(make(types, length, rows if is_flat or make is _tiles else rows_hint(rows),
+                       _NAMES[dtype], block, *options))
+    of: _Results = {prefix: {} for prefix in _PREFIXES}
     for name, output in results.items():
-        kind = name.removeprefix("up_")
+        kind = name.rpartition("_")[2]
+        shape, count = first.shape, rows
+        if "columns_" in name:
+            shape, count = torch.Size((length, rows)), length
         if kind == "data" and output.dtype != dtype:
-            results[name] = output.view(torch.uint8).view(dtype).view(*shape[:-1], -1)
+            output = output.view(torch.uint8).view(dtype).view(*shape[:-1], -1)
         elif kind in ("data", "sum"):
-            results[name] = output.view(shape)
+            output = output.view(shape)
         elif kind == "amax":
-            results[name] = output.amax()
-        elif kind in ("scale", "mean", "rstd") and not (kind == "scale" and is_known):
-            results[name] = output.view(*shape[:-1], output.numel() // rows)
-    up = {name.removeprefix("up_"): results.pop(name) for name in list(results)
-          if name.startswith("up_")}
-    return Quantized(**results, up=Quantized(**up) if up else None)
+            output = output.amax()
+        elif kind in ("scale", "mean", "rstd") and not (kind == "scale" and is_flat):
+            output = output.view(*shape[:-1], output.numel() // count)
+        of[name.removesuffix(kind)][kind] = output
+    return of
+
+
+def _joined(*results: _Results) -> Quantized:
+    """What one kernel gave, or several."""
+    of: _Results = {}
+    for prefix in _PREFIXES:
+        of[prefix] = {name: value for result in results for name, value in result[prefix].items()}
+        for name in ("columns", "up"):
+            if found := of.get(f"{prefix}{name}_"):
+                of[prefix][name] = Quantized(**found)
+    return Quantized(**of[""])
 
 
 def _check(name: str, x: Tensor, rows: dict[str, Tensor | None], columns: dict[str, Tensor | None],
@@ -448,11 +495,15 @@ def _norm(operands: dict[str, tuple[str, Tensor | None]], dtype: torch.dtype, bl
     x = operands["input"][1]
     assert x is not None
     _check_layout(x, block, columns, swizzled)
-    result = _run(_forward, operands, dtype, block, eps, has_mean, swizzled)
+    # Scales of rows that are not swizzled are bytes far apart in a tile: with the statistics that
+    # takes longer than a kernel for each layout.
+    is_one = columns and swizzled and operands["seed"][1] is None
+    result = _run(_forward, operands, dtype, block, eps, has_mean, not is_one,
+                  swizzled and not is_one)
     if not columns:
-        return result
-    statistics = {"mean": ("scalar", result.mean), "rstd": ("scalar", result.rstd)}
-    return result._replace(columns=_run(_columns, operands | statistics, dtype, block, swizzled))
+        return _joined(result)
+    statistics = {name: ("scalar", result[""].get(name)) for name in ("mean", "rstd")}
+    return _joined(result, _run(_tiles, operands | statistics, dtype, block, swizzled, is_one))
 
 
 def _gated(operands: dict[str, Tensor], activation: str, dtype: torch.dtype, factor: Tensor | None,
@@ -466,12 +517,12 @@ def _gated(operands: dict[str, Tensor], activation: str, dtype: torch.dtype, fac
     given: dict[str, tuple[str, Tensor | None]] = {
         **{other: ("row", value) for other, value in operands.items()},
         "factor": ("number", factor), "seed": ("number", seed)}
-    result = _run(_glu, given, dtype, block, activation, swizzled)
+    if columns and block == "mx" and seed is None:
+        return _joined(_run(_tiles, given, dtype, block, swizzled, True, activation))
+    results = [_run(_glu, given, dtype, block, activation, swizzled)]
     if columns:
-        down = _run(_columns, given, dtype, block, swizzled, activation)
-        result = result._replace(columns=down._replace(up=None), up=result.up and
-                                 result.up._replace(columns=down.up))
-    return result
+        results.append(_run(_tiles, given, dtype, block, swizzled, False, activation))
+    return _joined(*results)
 
 
 def quantize(input: Tensor, *, dtype: torch.dtype = torch.float8_e4m3fn,
@@ -491,7 +542,8 @@ def quantize(input: Tensor, *, dtype: torch.dtype = torch.float8_e4m3fn,
             raise ValueError("block='128x128': expected rows and elements of them in multiples of "
                              "128, and neither a factor, columns nor swizzled scales, got "
                              f"{list(input.shape)}")
-        result = _run(_squares, {"input": ("row", input), "seed": ("number", seed)}, dtype, None)
+        result = _joined(_run(_squares, {"input": ("row", input), "seed": ("number", seed)}, dtype,
+                              None))
         assert result.scale is not None
         return result._replace(scale=result.scale.view(-1, length // 128))
     return _gated({"input": input}, "", dtype, factor, block, columns, swizzled, seed)
@@ -548,7 +600,8 @@ def quantize_columns(input: Tensor, *, dtype: torch.dtype = torch.float8_e4m3fn,
     if block is None:
         raise ValueError("block: expected 'mx', 'nv' or 128, got None")
     _check_layout(input, block, True, swizzled)
-    return _run(_columns, {"input": ("row", input)}, dtype, block, swizzled)
+    columns = _run(_tiles, {"input": ("row", input)}, dtype, block, swizzled, False)["columns_"]
+    return Quantized(**columns)
 
 
 def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float = 1e-6, *,
@@ -577,8 +630,8 @@ def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float =
             a scale that is a power of two (``torch.float8_e8m0fnu``), the largest one of amax over
             that of most, as the OCP's MX formats have it (mxfp8, mxfp4); "nv": of float4, for each
             16 elements a scale of ``torch.float8_e4m3fn``, amax / 6 times the factor (nvfp4).
-        columns: whether the values are also quantised in blocks of rows, with a block alone, by a
-            second kernel: as of :func:`quantize_columns`.
+        columns: whether the values are also quantised in blocks of rows, with a block alone: as of
+            :func:`quantize_columns`.
         swizzled: whether scales of "mx" or "nv" are in the order of cuBLASLt and CUTLASS, tiles of
             128x4; then ``scale`` has one dimension. There are whole tiles, and a kernel for each
             number of rows.
@@ -640,10 +693,10 @@ def rms_norm_backward_quantized(grad: Tensor, input: Tensor, rstd: Tensor,
     """
     _check("grad", grad, {"input": input, "grad_sum": grad_sum}, {"weight": weight},
            {"rstd": rstd}, dtype, factor, block, seed)
-    return _run(_backward, {
+    return _joined(_run(_backward, {
         "grad": ("row", grad), "input": ("row", input), "grad_sum": ("row", grad_sum),
         "weight": ("column", weight), "rstd": ("scalar", rstd), "factor": ("number", factor),
-        "seed": ("number", seed)}, dtype, block, False, has_sum)
+        "seed": ("number", seed)}, dtype, block, False, has_sum))
 
 
 def layer_norm_backward_quantized(grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor,
@@ -655,7 +708,7 @@ def layer_norm_backward_quantized(grad: Tensor, input: Tensor, mean: Tensor, rst
     a weight there is also the gradient of a bias."""
     _check("grad", grad, {"input": input, "grad_sum": grad_sum}, {"weight": weight},
            {"mean": mean, "rstd": rstd}, dtype, factor, block, seed)
-    return _run(_backward, {
+    return _joined(_run(_backward, {
         "grad": ("row", grad), "input": ("row", input), "grad_sum": ("row", grad_sum),
         "weight": ("column", weight), "mean": ("scalar", mean), "rstd": ("scalar", rstd),
-        "factor": ("number", factor), "seed": ("number", seed)}, dtype, block, True, has_sum)
+        "factor": ("number", factor), "seed": ("number", seed)}, dtype, block, True, has_sum))

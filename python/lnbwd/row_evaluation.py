@@ -89,8 +89,9 @@ def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
         elif name == "detach":
             value = values[operands[0]]
         elif name == "block_max":
-            blocks = values[operands[0]].expand(-1, program.length).unflatten(-1, (-1, operands[1]))
-            value = blocks.amax(-1, True).expand(blocks.shape).flatten(1)
+            blocks = values[operands[0]].expand(-1, program.length).unflatten(
+                -1, (-1, *operands[1:]))
+            value = blocks.amax(-2, True).expand(blocks.shape).flatten(1)
         elif name == "power_inverse":
             bits = values[operands[0]].float().view(torch.int32)
             value = (0x7F000000 - (bits & 0x7F800000)).view(torch.float32).to(wide)

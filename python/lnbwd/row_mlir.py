@@ -267,8 +267,9 @@ class _Writer:
             return self.emit(f"vector.reduction <{SUMS[name]}>, {value} : "
                              f"{self.type('f32', True)} into f32")
         if name == "block_max":
-            return self.emit(f"lnbwd.block_max {operands[1]} {self.value(operands[0], True)} : "
-                             + self.type("f32", True))
+            apart = f"apart {operands[2]} " if operands[2] > 1 else ""
+            return self.emit(f"lnbwd.block_max {operands[1]} {apart}"
+                             f"{self.value(operands[0], True)} : " + self.type("f32", True))
         if name == "power_inverse":
             bits, value = self.type("i32", is_row), self.value(operands[0], is_row)
             one, mask = (self.constant(number, bits) for number in (0x7F000000, 0x7F800000))

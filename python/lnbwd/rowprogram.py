@@ -185,7 +185,8 @@ class RowProgram:
             dimension of row blocks that an :class:`Input` has as such a part, ``("random", seed)``,
             a number from [0, 1) for each element of a row block, ``("round", value, dtype)``,
             ``("detach", value)``, a constant to whoever derives the gradient,
-            ``("block_max", value, size)``, for each element the largest of its block of neighbours,
+            ``("block_max", value, size, stride)``, for each element the largest of its block, of so
+            many elements ``stride`` apart,
             ``("power_inverse", value)``, the reciprocal of a power of two from 2^-126 to 2^126, of
             a smaller one 2^127,
             ``("take", table, index)``, a row of an input that is a table, by an input of integers

@@ -63,7 +63,7 @@ struct OperationAttributes {
   /// Of a product with a matrix.
   bool transposed = false;
   /// Of an index: what that number is divided by, and modulo what, if not 0. Of
-  /// blocks their size.
+  /// blocks how far their elements are apart, and how many they are.
   int64_t divisor = 1, modulus = 0;
 };
 

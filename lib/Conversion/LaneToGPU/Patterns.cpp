@@ -88,30 +88,23 @@ static SmallVector<Value> emitPlace(IndexBuilder &b, lane::ViewOp view,
 /// one place: the columns that begin at a multiple of it.
 static int64_t getPiece(AffineMap map) {
   int64_t piece = 0;
-  unsigned column = map.getNumDims() - 1;
-  map.walkExprs([&](AffineExpr expr) {
-    auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-    auto constant = binary ? dyn_cast<AffineConstantExpr>(binary.getRHS())
-                           : AffineConstantExpr();
-    // (Of a sum with a constant, a move.)
-    if (constant && binary.getKind() != AffineExprKind::Mul &&
-        binary.isFunctionOfDim(column))
-      piece = std::gcd(piece, constant.getValue());
-  });
+  lane::forEachCut(map,
+                   [&](int64_t cut, bool) { piece = std::gcd(piece, cut); });
   return piece;
 }
 
 /// How far the place of the second column is behind that of the first.
 static int64_t getColumnStep(AffineMap map) {
-  auto locate = [&](int64_t column) {
-    auto index = IndexType::get(map.getContext());
-    SmallVector<Attribute> at(map.getNumDims(), IntegerAttr::get(index, 0));
-    at.back() = IntegerAttr::get(index, column);
-    SmallVector<Attribute> place;
-    (void)map.constantFold(at, place);
-    return cast<IntegerAttr>(place.back()).getInt();
-  };
-  return locate(1) - locate(0);
+  return lane::locateColumn(map, 1) - lane::locateColumn(map, 0);
+}
+
+/// The bits of a column's number on which its place in a view does not depend.
+static int64_t getRepeatedBits(MemRefType view) {
+  int64_t bits = 0;
+  for (int64_t bit = 1; bit < view.getShape().back(); bit *= 2)
+    if (lane::getStep(view.getLayout().getAffineMap(), bit) == 0)
+      bits |= bit;
+  return bits;
 }
 
 /// How many of `width` columns, from a multiple of it on, one access of a view
@@ -173,20 +166,22 @@ Value lnbwd::emitLoad(IndexBuilder &b, Type type, Value memory,
                     });
 }
 
+static void storeAt(IndexBuilder &b, Value value, Value memory,
+                    ValueRange indices) {
+  auto vector = dyn_cast<VectorType>(value.getType());
+  if (!vector)
+    memref::StoreOp::create(b, value, memory, indices);
+  else
+    vector::StoreOp::create(b, value, memory, indices, /*nontemporal=*/false,
+                            lane::getAccessAlignment(vector));
+}
+
 void lnbwd::emitStore(IndexBuilder &b, Value value, Value memory,
                       ValueRange indices) {
   auto vector = dyn_cast<VectorType>(value.getType());
-  auto storeAt = [&](Value value, Value memory, ValueRange indices) {
-    auto part = dyn_cast<VectorType>(value.getType());
-    if (!part)
-      memref::StoreOp::create(b, value, memory, indices);
-    else
-      vector::StoreOp::create(b, value, memory, indices, /*nontemporal=*/false,
-                              lane::getAccessAlignment(part));
-  };
   auto view = memory.getDefiningOp<lane::ViewOp>();
   if (!view)
-    return storeAt(value, memory, indices);
+    return storeAt(b, value, memory, indices);
   AffineMap map = cast<MemRefType>(memory.getType()).getLayout().getAffineMap();
   int64_t width = vector ? vector.getNumElements() : 1;
   bool isRepeated = vector && getColumnStep(map) == 0;
@@ -204,12 +199,17 @@ void lnbwd::emitStore(IndexBuilder &b, Value value, Value memory,
           b, value, value,
           llvm::map_to_vector(llvm::seq(blocks),
                               [&](int64_t i) { return i * part; }));
-      return storeAt(first, view.getMemory(), emitPlace(b, view, indices));
+      return storeAt(b, first, view.getMemory(), emitPlace(b, view, indices));
     }
   }
+  int64_t repeated = vector && !isRepeated
+                         ? getRepeatedBits(cast<MemRefType>(memory.getType()))
+                         : 0;
   auto store = [&] {
     SmallVector<Value> at(indices);
     for (int64_t i = 0; i < width; i += part) {
+      if (i & repeated)
+        continue;
       if (vector)
         at.back() = b.add(indices.back(), i);
       SmallVector<Value> place = emitPlace(b, view, at);
@@ -219,7 +219,7 @@ void lnbwd::emitStore(IndexBuilder &b, Value value, Value memory,
       else if (part != width)
         stored = vector::ShuffleOp::create(
             b, value, value, llvm::to_vector(llvm::seq<int64_t>(i, i + part)));
-      storeAt(stored, view.getMemory(), place);
+      storeAt(b, stored, view.getMemory(), place);
     }
   };
   // A number for each block of columns: the lane that has the first of them
@@ -227,6 +227,9 @@ void lnbwd::emitStore(IndexBuilder &b, Value value, Value memory,
   Value isFirst;
   if (isRepeated && width < part)
     isFirst = b.isZero(b.remainder(indices.back(), part));
+  else if (int64_t others = repeated & -width)
+    isFirst =
+        b.isZero(arith::AndIOp::create(b, indices.back(), b.index(others)));
   emitIf(b, isFirst, store);
 }
 
@@ -340,8 +343,15 @@ static Lowered lowerStore(IndexBuilder &b, lane::StoreOp op,
     return failure();
   const AccessColumns &access = layout.accesses[*op.getAccess()];
   emitIf(b, emitBoth(b, access.inBounds, op.getInBounds()), [&] {
-    emitStore(b, op.getFragment(), op.getMemory(),
-              {op.getRow(), access.column});
+    if (std::optional<uint64_t> element = op.getElement()) {
+      auto view = op.getMemory().getDefiningOp<lane::ViewOp>();
+      Value column = b.add(access.column, int64_t(*element));
+      storeAt(b, op.getFragment(), view.getMemory(),
+              emitPlace(b, view, {op.getRow(), column}));
+    } else {
+      emitStore(b, op.getFragment(), op.getMemory(),
+                {op.getRow(), access.column});
+    }
   });
   return Values();
 }

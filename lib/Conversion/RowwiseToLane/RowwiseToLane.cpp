@@ -628,7 +628,8 @@ void RowDistributor::writePhase(unsigned phase, Value row,
   for (size_t i = 0; i < numRowOuts; ++i)
     if (phases.getPhase(op.getYielded(i)) == phase)
       lane::StoreOp::create(b, get(op.getYielded(i)), getBuffer(i), row, layout,
-                            /*inBounds=*/Value(), /*access=*/IntegerAttr());
+                            /*inBounds=*/Value(), /*access=*/IntegerAttr(),
+                            /*element=*/IntegerAttr());
   if (!rowSums.empty()) {
     SmallVector<Type> types(rowSums.size(), b.getF32Type());
     auto reduce =

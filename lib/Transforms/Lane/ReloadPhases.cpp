@@ -184,7 +184,8 @@ LogicalResult Reloader::reloadStores(ArrayRef<lane::StoreOp> stores) {
   for (auto [store, fragment] : llvm::zip_equal(stores, fragments)) {
     lane::StoreOp op = store;
     lane::StoreOp::create(b, fragment, op.getMemory(), op.getRow(), tile,
-                          op.getInBounds(), b.getI64IntegerAttr(0));
+                          op.getInBounds(), b.getI64IntegerAttr(0),
+                          /*element=*/IntegerAttr());
     op.erase();
   }
   return success();

@@ -134,32 +134,45 @@ static bool isElementwise(Operation *op) {
               BlockMaxOp>(op));
 }
 
-/// The largest elements of the blocks that an access of neighbouring lanes has:
-/// of a lane's own, and then of so many lanes. The schedule sees to it that an
-/// access of a lane has whole blocks or is within one, and one of the group has
-/// whole blocks.
-static Value takeBlockMax(OpBuilder &b, BlockMaxOp op, Value access) {
+/// The largest elements of the blocks that `accesses` of a group of lanes have,
+/// each of them some of a block: of a lane's own, and then of its lanes. The
+/// schedule sees to it that neighbours of a lane are of one block, of whole
+/// blocks, or each of another, and that the lanes of a block are those of one
+/// wave.
+static Value takeBlockMax(OpBuilder &b, BlockMaxOp op, ValueRange accesses,
+                          int64_t accessColumns) {
   Location loc = op.getLoc();
-  auto type = cast<VectorType>(access.getType());
+  auto type = cast<VectorType>(accesses.front().getType());
+  Value largest = accesses.front();
+  for (Value access : accesses.drop_front())
+    largest = arith::MaximumFOp::create(b, loc, largest, access);
   int64_t width = type.getNumElements(), size = int64_t(op.getSize());
   auto reduce = [&](Value own) -> Value {
     return vector::ReductionOp::create(b, loc, vector::CombiningKind::MAXIMUMF,
                                        own);
   };
-  if (size < width) {
-    SmallVector<Value> elements;
+  SmallVector<Value> each;
+  if (op.getStride() == 1 && size < width) {
     for (int64_t first = 0; first < width; first += size)
-      elements.append(size, reduce(vector::ExtractStridedSliceOp::create(
-                                b, loc, access, first, size, /*strides=*/1)));
-    return vector::FromElementsOp::create(b, loc, type, elements);
+      each.append(size, reduce(vector::ExtractStridedSliceOp::create(
+                            b, loc, largest, first, size, /*strides=*/1)));
+    return vector::FromElementsOp::create(b, loc, type, each);
   }
-  Value largest = reduce(access);
-  auto lanes = uint32_t(size / width);
-  if (lanes > 1)
-    largest = gpu::SubgroupReduceOp::create(b, loc, largest,
-                                            gpu::AllReduceOperation::MAXIMUMF,
-                                            /*uniform=*/true, lanes);
-  return vector::BroadcastOp::create(b, loc, type, largest);
+  int64_t stride = std::max<int64_t>(1, int64_t(op.getStride()) / width);
+  int64_t lanes = std::min(op.getSpan(), accessColumns) / width / stride;
+  if (op.getStride() == 1)
+    each.push_back(reduce(largest));
+  else
+    llvm::append_range(
+        each, vector::ToElementsOp::create(b, loc, largest).getResults());
+  for (Value &element : each)
+    if (lanes > 1)
+      element = gpu::SubgroupReduceOp::create(
+          b, loc, element, gpu::AllReduceOperation::MAXIMUMF,
+          /*uniform=*/true, uint32_t(lanes), uint32_t(stride));
+  if (op.getStride() == 1)
+    return vector::BroadcastOp::create(b, loc, type, each.front());
+  return vector::FromElementsOp::create(b, loc, type, each);
 }
 
 /// The scalar that all elements of an access are; null where they differ.
@@ -225,6 +238,12 @@ private:
 
   /// Access `access` of a fragment. A failure was reported.
   FailureOr<Value> get(Value fragment, int64_t access);
+  /// Notes the largest elements of the blocks that access `access` has some of,
+  /// for all accesses that have.
+  LogicalResult splitBlocks(BlockMaxOp op, int64_t access);
+  /// Element `element` of several accesses.
+  FailureOr<Value> getAcross(Value fragment, ArrayRef<int64_t> accesses,
+                             int64_t element);
   /// All accesses of those of `values` that are fragments, and the other
   /// values, in the order of getPieces().
   FailureOr<SmallVector<Value>> getAll(ValueRange values,
@@ -303,11 +322,9 @@ FailureOr<Value> Splitter::get(Value fragment, int64_t access) {
   } else if (constant) {
     return producer->emitOpError("expected a splat constant");
   } else if (auto blocks = dyn_cast<BlockMaxOp>(producer)) {
-    FailureOr<Value> row = get(blocks.getRow(), access);
-    if (failed(row))
+    if (failed(splitBlocks(blocks, access)))
       return failure();
-    result = takeBlockMax(b, blocks, *row);
-    hasBlocks = true;
+    return known[fragment][size_t(access)];
   } else {
     IRMapping mapping;
     for (Value operand : producer->getOperands()) {
@@ -328,6 +345,54 @@ FailureOr<Value> Splitter::get(Value fragment, int64_t access) {
     }
   }
   return known[fragment][size_t(access)] = result;
+}
+
+LogicalResult Splitter::splitBlocks(BlockMaxOp op, int64_t access) {
+  // All layouts of a kernel have the same lanes.
+  int64_t columns = 0;
+  op->getParentOfType<gpu::GPUFuncOp>().walk([&](lane::LayoutOp layout) {
+    columns = layout.getLayout().getType().getAccessColumns();
+    return WalkResult::interrupt();
+  });
+  int64_t apart = std::max<int64_t>(1, int64_t(op.getStride()) / columns);
+  int64_t count = std::max<int64_t>(1, op.getSpan() / columns / apart);
+  int64_t first = access / (apart * count) * apart * count + access % apart;
+  SmallVector<Value> rows;
+  for (int64_t i = 0; i < count; ++i) {
+    FailureOr<Value> row = get(op.getRow(), first + i * apart);
+    if (failed(row))
+      return failure();
+    rows.push_back(*row);
+  }
+  Value largest = takeBlockMax(b, op, rows, columns);
+  for (int64_t i = 0; i < count; ++i)
+    known[op.getResult()][size_t(first + i * apart)] = largest;
+  hasBlocks = true;
+  return success();
+}
+
+FailureOr<Value> Splitter::getAcross(Value fragment, ArrayRef<int64_t> accesses,
+                                     int64_t element) {
+  auto type = VectorType::get({int64_t(accesses.size())},
+                              getElementTypeOrSelf(fragment.getType()));
+  // Narrow elements are packed when they are made.
+  if (auto narrow = fragment.getDefiningOp<arith::TruncFOp>()) {
+    FailureOr<Value> wide = getAcross(narrow.getIn(), accesses, element);
+    if (failed(wide))
+      return failure();
+    done.insert(narrow);
+    return arith::TruncFOp::create(b, narrow.getLoc(), type, *wide).getResult();
+  }
+  SmallVector<Value> elements;
+  for (int64_t i : accesses) {
+    FailureOr<Value> access = get(fragment, i);
+    if (failed(access))
+      return failure();
+    elements.push_back(
+        vector::ExtractOp::create(b, fragment.getLoc(), *access, element));
+  }
+  return vector::FromElementsOp::create(b, fragment.getLoc(), type, elements)
+      .getResult();
 }
 
 //===----------------------------------------------------------------------===//
@@ -380,15 +445,45 @@ LogicalResult Splitter::splitAccesses(lane::LoadColumnsOp op) {
   return success();
 }
 
+/// The accesses of which the same elements lie side by side in what `op`
+/// writes, in their order there, the first of all of them first.
+static SmallVector<int64_t> getAccessesAside(lane::StoreOp op) {
+  SmallVector<int64_t> aside{0};
+  auto memory = cast<MemRefType>(op.getMemory().getType());
+  int64_t columns = op.getLayout().getType().getAccessColumns();
+  for (int64_t count = op.countAccessesAside();
+       int64_t(aside.size()) < count;) {
+    int64_t bit = 1;
+    while (lane::getStep(memory.getLayout().getAffineMap(), columns * bit) !=
+           int64_t(aside.size()))
+      bit *= 2;
+    for (size_t i = 0, end = aside.size(); i < end; ++i)
+      aside.push_back(aside[i] + bit);
+  }
+  return aside;
+}
+
 LogicalResult Splitter::splitAccesses(lane::StoreOp op) {
-  for (int64_t i = 0; i < op.getLayout().getType().getAccesses(); ++i) {
-    FailureOr<Value> value = get(op.getFragment(), i);
-    if (failed(value))
-      return failure();
-    lane::StoreOp::create(b, op.getLoc(), *value, op.getMemory(), op.getRow(),
-                          op.getLayout(), op.getInBounds(),
-                          b.getI64IntegerAttr(i));
-    ++numSplit;
+  SmallVector<int64_t> aside = getAccessesAside(op);
+  int64_t others = aside.back();
+  lane::LayoutType layout = op.getLayout().getType();
+  for (int64_t i = 0; i < layout.getAccesses(); ++i) {
+    if (i & others)
+      continue;
+    SmallVector<int64_t> accesses = llvm::to_vector(
+        llvm::map_range(aside, [&](int64_t access) { return access + i; }));
+    // Elements of one access lie apart where those of several lie together.
+    for (int64_t e = 0; e < (others ? layout.getWidth() : 1); ++e) {
+      FailureOr<Value> value = others ? getAcross(op.getFragment(), accesses, e)
+                                      : get(op.getFragment(), i);
+      if (failed(value))
+        return failure();
+      lane::StoreOp::create(b, op.getLoc(), *value, op.getMemory(), op.getRow(),
+                            op.getLayout(), op.getInBounds(),
+                            b.getI64IntegerAttr(i),
+                            others ? b.getI64IntegerAttr(e) : IntegerAttr());
+      ++numSplit;
+    }
   }
   return success();
 }

@@ -241,6 +241,59 @@ gpu.module @m {
 
 // -----
 
+!layout = !lane.layout<row_length = 256, lanes = 32, groups = 1, width = 4>
+
+// Blocks whose elements lie apart: those of the accesses first, for all of them.
+// CHECK-LABEL: gpu.func @apart
+// CHECK-DAG:     %[[A0:.*]] = lane.load %{{.*}} access 0
+// CHECK-DAG:     %[[A1:.*]] = lane.load %{{.*}} access 1
+// CHECK:         %[[MAX:.*]] = arith.maximumf %[[A0]], %[[A1]] : vector<4xf32>
+// CHECK:         %[[EACH:.*]]:4 = vector.to_elements %[[MAX]]
+// CHECK:         %[[FIRST:.*]] = gpu.subgroup_reduce maximumf %[[EACH]]#0 uniform cluster(size = 16, stride = 2)
+// CHECK-COUNT-3: gpu.subgroup_reduce
+// CHECK-NOT:     gpu.subgroup_reduce
+// CHECK:         %[[ALL:.*]] = vector.from_elements %[[FIRST]],
+// CHECK:         lane.store %[[ALL]], %{{.*}} access 0
+// CHECK:         lane.store %[[ALL]], %{{.*}} access 1
+gpu.module @m {
+  gpu.func @apart(%a: memref<?x256xf32>, %row: index) {
+    %layout = lane.layout : !layout
+    %x = lane.load %a[%row] at %layout : !layout, memref<?x256xf32> -> vector<2x4xf32>
+    %m = lnbwd.block_max 32 apart 8 %x : vector<2x4xf32>
+    lane.store %m, %a[%row] at %layout : !layout, vector<2x4xf32>, memref<?x256xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 256, lanes = 32, groups = 1, width = 4>
+#transposed = affine_map<(d0, d1) -> (d0 * 256 + (d1 mod 128) * 2 + d1 floordiv 128)>
+
+// The same elements of two accesses lie side by side, and are converted so.
+// CHECK-LABEL: gpu.func @across
+// CHECK-DAG:     %[[A0:.*]] = lane.load %{{.*}} access 0
+// CHECK-DAG:     %[[A1:.*]] = lane.load %{{.*}} access 1
+// CHECK:         %[[E0:.*]] = vector.extract %[[A0]][0]
+// CHECK:         %[[E1:.*]] = vector.extract %[[A1]][0]
+// CHECK:         %[[PAIR:.*]] = vector.from_elements %[[E0]], %[[E1]] : vector<2xf32>
+// CHECK:         %[[NARROW:.*]] = arith.truncf %[[PAIR]] : vector<2xf32> to vector<2xf16>
+// CHECK:         lane.store %[[NARROW]], %{{.*}} access 0 element 0
+// CHECK:         lane.store %{{.*}}, %{{.*}} access 0 element 3
+// CHECK-NOT:     lane.store
+gpu.module @m {
+  gpu.func @across(%a: memref<?x256xf32>, %y: memref<?xf16>, %row: index) {
+    %layout = lane.layout : !layout
+    %view = lane.view %y : memref<?xf16> to memref<?x256xf16, #transposed>
+    %x = lane.load %a[%row] at %layout : !layout, memref<?x256xf32> -> vector<2x4xf32>
+    %h = arith.truncf %x : vector<2x4xf32> to vector<2x4xf16>
+    lane.store %h, %view[%row] at %layout : !layout, vector<2x4xf16>, memref<?x256xf16, #transposed>
+    gpu.return
+  }
+}
+
+// -----
+
 !layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
 
 // Rows of tables as those of row blocks.

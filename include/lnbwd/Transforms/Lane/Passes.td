@@ -343,7 +343,9 @@ def SplitFragmentsPass : Pass<"lnbwd-split-fragments", "::mlir::gpu::GPUFuncOp">
     an access is cloned to its first use: so few registers are live at a time.
     The loop-carried values of a `lane.for_rows`, except its sums, are ordered
     as they are loaded: access by access, over all fragments of one load. Lowers
-    `lane.fold`. Fails on an operation that needs a whole fragment.
+    `lane.fold` and `lnbwd.block_max`. Where the same elements of several
+    accesses lie side by side in a view, these are stored together. Fails on an
+    operation that needs a whole fragment.
 
     Before:
 
@@ -366,7 +368,8 @@ def SplitFragmentsPass : Pass<"lnbwd-split-fragments", "::mlir::gpu::GPUFuncOp">
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect",
-                           "::mlir::scf::SCFDialect"];
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
   let statistics = [Statistic<"numSplit", "split", "Loads and stores split">];
 }
 

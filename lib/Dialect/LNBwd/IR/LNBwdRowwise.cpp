@@ -224,18 +224,18 @@ bool RowwiseOp::hasRowSums() {
 }
 
 unsigned RowwiseOp::getRowElementBits() {
-  unsigned bits = 0;
+  unsigned bits = 0, repeated = 0;
   for (OperandRange values : {getRows(), getRowOuts()})
     for (auto [i, value] : llvm::enumerate(values)) {
       unsigned index = values.getBeginOperandIndex() + unsigned(i);
-      // A number for each block is written by itself.
-      if (index >= getInputs().size() &&
-          getOwnRowLength(index) != getRowLength())
-        continue;
-      bits = std::max(
-          bits, cast<ShapedType>(value.getType()).getElementTypeBitWidth());
+      // A number for each block goes by itself, and what is repeated along the
+      // row as columns do.
+      unsigned &widest =
+          getOwnRowLength(index) == getRowLength() ? bits : repeated;
+      widest = std::max(
+          widest, cast<ShapedType>(value.getType()).getElementTypeBitWidth());
     }
-  return bits;
+  return bits ? bits : repeated;
 }
 
 void RowwiseOp::getAsmBlockArgumentNames(Region &region,
@@ -401,6 +401,24 @@ static LogicalResult verifyStrides(RowwiseOp op, unsigned index,
   return success();
 }
 
+/// Whether it can be told by its number which is the first of the columns that
+/// `map` does not tell apart: the dimensions that it lacks are the last, or
+/// bits of the number.
+static bool hasFirstOfBlocks(AffineMap map, int64_t firstColumn,
+                             ArrayRef<int64_t> sizes) {
+  bool isLast = true;
+  uint64_t inner = 1;
+  for (int64_t dim = map.getNumDims() - 1; dim >= firstColumn; --dim) {
+    auto size = uint64_t(sizes[size_t(dim)]);
+    bool hasDim = map.isFunctionOfDim(unsigned(dim));
+    isLast &= !hasDim;
+    if (!hasDim && !isLast && !llvm::isPowerOf2_64(size * inner))
+      return false;
+    inner *= size;
+  }
+  return true;
+}
+
 /// The maps that there are kernels for, of which elements.
 static LogicalResult verifyAccesses(RowwiseOp op) {
   bool hasContractions = false;
@@ -437,13 +455,9 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
     if (hasContractions && isOfRows && rows != numRows)
       return emitError() << name << " to have all row dimensions in a program "
                          << "with matrices, got " << AffineMapAttr::get(map);
-    // What is written may lack the last columns.
-    bool isLeading =
-        columns > 0 &&
-        llvm::all_of(llvm::seq(numRows, numRows + columns),
-                     [&](int64_t dim) { return map.isFunctionOfDim(dim); });
+    bool isFirst = columns > 0 && hasFirstOfBlocks(map, numRows, sizes);
     if (op.isStrided(index)) {
-      bool isWhole = rows == numRows && (isLeading || access == Access::Scalar);
+      bool isWhole = rows == numRows && (isFirst || access == Access::Scalar);
       if (hasContractions || op.isPartial(index) || (isOutput && !isWhole))
         return emitError() << "the dimensions of the domain in its order, and "
                               "dense rows, of what is "
@@ -485,7 +499,7 @@ static LogicalResult verifyAccesses(RowwiseOp op) {
                          << AffineMapAttr::get(map)
                          << "; write rows, and add them up afterwards";
     bool mayLackColumns = !hasContractions && access != Access::Table &&
-                          (!isOutput || (access == Access::Row && isLeading));
+                          (!isOutput || (access == Access::Row && isFirst));
     if (access == Access::Matrix
             ? columns != 2
             : access != Access::Scalar && !mayLackColumns &&
@@ -667,9 +681,9 @@ static LogicalResult verifyIndices(RowwiseOp op) {
 LogicalResult RowwiseOp::verifyRegions() {
   Block &block = getBody().front();
   for (BlockMaxOp op : block.getOps<BlockMaxOp>())
-    if (hasContractions() || getRowLength() % int64_t(op.getSize()) != 0)
+    if (hasContractions() || getRowLength() % op.getSpan() != 0)
       return op.emitOpError("expected rows of a multiple of ")
-             << op.getSize() << " elements, in a program without matrices, got "
+             << op.getSpan() << " elements, in a program without matrices, got "
              << op.getType();
   unsigned numInputs = getNumDpsInputs();
   if (block.getNumArguments() != numInputs)
@@ -738,9 +752,10 @@ LogicalResult GatherOp::verify() {
 }
 
 LogicalResult BlockMaxOp::verify() {
-  if (llvm::isPowerOf2_64(getSize()))
-    return success();
-  return emitOpError("expected blocks of a power of two, got ") << getSize();
+  for (uint64_t number : {getSize(), getStride()})
+    if (!llvm::isPowerOf2_64(number))
+      return emitOpError("expected blocks of a power of two, got ") << number;
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

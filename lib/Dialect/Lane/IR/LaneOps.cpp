@@ -17,6 +17,8 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace lnbwd::lane;
 
@@ -184,8 +186,90 @@ LogicalResult StoreOp::verify() {
   if (failed(
           verifyRows(*this, getMemory().getType(), layout, /*isColumn=*/false)))
     return failure();
-  return verifyFragment(*this, getFragment().getType(), layout,
-                        getElementTypeOrSelf(getMemory()), getAccess());
+  if (!getElement())
+    return verifyFragment(*this, getFragment().getType(), layout,
+                          getElementTypeOrSelf(getMemory()), getAccess());
+  if (getAccess() && *getElement() < uint64_t(layout.getWidth()) &&
+      getFragment().getType() ==
+          VectorType::get({countAccessesAside()},
+                          getElementTypeOrSelf(getMemory())))
+    return success();
+  return emitOpError("expected an element of accesses that lie side by side, "
+                     "below ")
+         << layout.getWidth() << ", got element " << *getElement() << " of "
+         << getFragment().getType();
+}
+
+/// The bits of the widest access to memory.
+static constexpr int64_t accessBits = 128;
+
+int64_t lnbwd::lane::locateColumn(AffineMap map, int64_t column) {
+  auto index = IndexType::get(map.getContext());
+  SmallVector<Attribute> at(map.getNumDims(), IntegerAttr::get(index, 0));
+  at.back() = IntegerAttr::get(index, column);
+  SmallVector<Attribute> place;
+  (void)map.constantFold(at, place);
+  return cast<IntegerAttr>(place.back()).getInt();
+}
+
+void lnbwd::lane::forEachCut(AffineMap map,
+                             function_ref<void(int64_t, bool)> visit) {
+  map.walkExprs([&](AffineExpr expr) {
+    auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+    auto constant = binary ? dyn_cast<AffineConstantExpr>(binary.getRHS())
+                           : AffineConstantExpr();
+    if (!constant || binary.getKind() == AffineExprKind::Mul ||
+        !binary.isFunctionOfDim(map.getNumDims() - 1))
+      return;
+    int64_t cut = constant.getValue();
+    auto inner = dyn_cast<AffineBinaryOpExpr>(binary.getLHS());
+    if (inner && inner.getKind() == AffineExprKind::FloorDiv)
+      cut *= cast<AffineConstantExpr>(inner.getRHS()).getValue();
+    visit(cut, binary.getKind() == AffineExprKind::Add);
+  });
+}
+
+std::optional<int64_t> lnbwd::lane::getStep(AffineMap map, int64_t bit) {
+  bool isSeparate = true;
+  forEachCut(map, [&](int64_t cut, bool isMove) {
+    bool isBelow = !isMove && cut <= bit && llvm::isPowerOf2_64(uint64_t(cut));
+    isSeparate &= isBelow || cut % (2 * bit) == 0;
+  });
+  if (!isSeparate)
+    return std::nullopt;
+  return locateColumn(map, bit) - locateColumn(map, 0);
+}
+
+int64_t StoreOp::countAccessesAside() {
+  auto view = getMemory().getDefiningOp<ViewOp>();
+  LayoutType layout = getLayout().getType();
+  int64_t columns = layout.getAccessColumns(), length = layout.getRowLength();
+  if (!view || !llvm::isPowerOf2_64(uint64_t(columns)) ||
+      length != columns * layout.getAccesses())
+    return 1;
+  auto memory = cast<MemRefType>(getMemory().getType());
+  AffineMap map = memory.getLayout().getAffineMap();
+  if (map.getNumResults() > 1 || getStep(map, 1).value_or(0) <= 1)
+    return 1;
+  auto isAside = [&](int64_t step) {
+    for (int64_t bit = columns; bit < length; bit *= 2)
+      if (getStep(map, bit) == step)
+        return true;
+    return false;
+  };
+  int64_t count = 1, most = accessBits / memory.getElementTypeBitWidth();
+  while (count < most && isAside(count))
+    count *= 2;
+  // All else begins at multiples of so many.
+  AffineExpr row =
+      map.getResult(0).replace(getAffineDimExpr(1, map.getContext()),
+                               getAffineConstantExpr(0, map.getContext()));
+  count = std::gcd(count, row.getLargestKnownDivisor());
+  for (int64_t bit = 1; bit < length; bit *= 2)
+    if (std::optional<int64_t> step = getStep(map, bit);
+        !step || bit < columns || *step >= count)
+      count = std::gcd(count, step.value_or(1));
+  return count;
 }
 
 /// What is asked for rows without a fragment for each lane.

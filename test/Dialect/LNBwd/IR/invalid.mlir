@@ -1674,6 +1674,30 @@ func.func @block_of_no_power_of_two(%x: memref<?x96xf32>, %y: memref<?x96xf32>) 
 
 // -----
 
+func.func @blocks_of_no_power_of_two_apart(%x: memref<?x96xf32>, %y: memref<?x96xf32>) {
+  lnbwd.rowwise @f domain(m | n) ins(%x[m, n] : memref<?x96xf32>) outs(%y[m, n] : memref<?x96xf32>) {
+  ^row(%xr: vector<96xf32>):
+    // expected-error@+1 {{expected blocks of a power of two, got 3}}
+    %m = lnbwd.block_max 32 apart 3 %xr : vector<96xf32>
+    lnbwd.yield %m : vector<96xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @part_of_a_block_apart(%x: memref<?x96xf32>, %y: memref<?x96xf32>) {
+  lnbwd.rowwise @f domain(m | n) ins(%x[m, n] : memref<?x96xf32>) outs(%y[m, n] : memref<?x96xf32>) {
+  ^row(%xr: vector<96xf32>):
+    // expected-error@+1 {{expected rows of a multiple of 64 elements, in a program without matrices, got 'vector<96xf32>'}}
+    %m = lnbwd.block_max 32 apart 2 %xr : vector<96xf32>
+    lnbwd.yield %m : vector<96xf32>
+  }
+  return
+}
+
+// -----
+
 func.func @part_of_a_block(%x: memref<?x80xf32>, %y: memref<?x80xf32>) {
   lnbwd.rowwise @f domain(m | n) ins(%x[m, n] : memref<?x80xf32>) outs(%y[m, n] : memref<?x80xf32>) {
   ^row(%xr: vector<80xf32>):

@@ -530,6 +530,21 @@ func.func @blocks(%x: memref<?x16x32xf32>, %y: memref<?x16x32xf8E4M3FN>, %s: mem
   return
 }
 
+// The same down the columns of tiles of 32 rows.
+// CHECK-LABEL: func @blocks_of_columns
+// CHECK:         outs(%{{.*}}[m, n1] : memref<?x16xf8E8M0FNU>)
+// CHECK:         lnbwd.block_max 32 apart 16 %{{.*}} : vector<512xf32>
+func.func @blocks_of_columns(%x: memref<?x32x16xf32>, %s: memref<?x16xf8E8M0FNU>) {
+  lnbwd.rowwise @blocks domain(m | b, k) ins(%x[m, b, k] : memref<?x32x16xf32>)
+      outs(%s[m, k] : memref<?x16xf8E8M0FNU>) {
+  ^row(%xr: vector<512xf32>):
+    %amax = lnbwd.block_max 32 apart 16 %xr : vector<512xf32>
+    %sr = arith.truncf %amax : vector<512xf32> to vector<512xf8E8M0FNU>
+    lnbwd.yield %sr : vector<512xf8E8M0FNU>
+  }
+  return
+}
+
 // Rows that are columns of memory, and a number for each block in another order.
 // CHECK-LABEL: func @transposed_blocks
 // CHECK:         outs(%{{.*}}[m1, m0, n0] : memref<8x4x2xf8E8M0FNU>)

@@ -90,6 +90,14 @@ func.func @f(%m: memref<?x128xf16>, %row: index, %x: vector<2x2xf32>, %layout: !
 
 // -----
 
+func.func @f(%m: memref<?x128xf32>, %row: index, %x: vector<2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected an element of accesses that lie side by side, below 2, got element 1 of 'vector<2xf32>'}}
+  lane.store %x, %m[%row] at %layout access 0 element 1 : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2xf32>, memref<?x128xf32>
+  return
+}
+
+// -----
+
 func.func @f(%layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
   // expected-error@+1 {{expected an access that may lie beyond the columns, got 0 of 2}}
   %in_bounds = lane.in_bounds %layout access 0 : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>

@@ -327,13 +327,14 @@ def LNBwd_IndexOp : LNBwd_Op<"index", [Pure, HasParent<"RowwiseOp">]> {
 
 def LNBwd_BlockMaxOp : LNBwd_Op<"block_max", [Pure,
                                               SameOperandsAndResultType]> {
-  let summary = "The largest element of each block of neighbours in a row"
-                ", for all of its elements";
+  let summary = "The largest element of each block of a row, for all of its "
+                "elements";
   let description = [{
-    Blocks of `size` elements, a power of two that divides the row; NaN where one
-    of them is. The result is the same for all elements of a block, so that an
-    output that lacks the last column dimension can hold it. It has no
-    derivative.
+    Blocks of `size` elements, neighbours or `stride` apart, both powers of two
+    of which the product divides the row: the columns of a block differ in
+    `(column / stride) mod size` alone. NaN where one of them is. The result is
+    the same for all elements of a block, so that an output that lacks the
+    block's column dimension can hold it. It has no derivative.
 
     Example (scales of 32 elements, `domain(m | b, k)`, written as `[m, b]`):
 
@@ -343,9 +344,17 @@ def LNBwd_BlockMaxOp : LNBwd_Op<"block_max", [Pure,
     ```
   }];
   let arguments = (ins ConfinedAttr<I64Attr, [IntPositive]>:$size,
+                       ConfinedAttr<DefaultValuedAttr<I64Attr, "1">,
+                                    [IntPositive]>:$stride,
                        VectorOfNonZeroRankOf<[F32]>:$row);
   let results = (outs VectorOfNonZeroRankOf<[F32]>:$result);
-  let assemblyFormat = "$size $row attr-dict `:` type($row)";
+  let assemblyFormat = [{
+    $size (`apart` $stride^)? $row attr-dict `:` type($row)
+  }];
+  let extraClassDeclaration = [{
+    /// The columns from a block's first to its last, and those between them.
+    int64_t getSpan() { return int64_t(getSize() * getStride()); }
+  }];
   let hasVerifier = 1;
 }
 

@@ -39,6 +39,20 @@ namespace lnbwd::lane {
 /// element; it adds otherwise.
 bool isMaximum(mlir::ArrayAttr kinds, size_t index);
 
+/// Where in the memory of a view, whose layout is `map`, a column of row 0 is:
+/// the last of its indices.
+int64_t locateColumn(mlir::AffineMap map, int64_t column);
+
+/// Calls `visit` for all that tells parts of the columns of such a view: a
+/// number of columns after which something begins anew, or by which columns
+/// are moved.
+void forEachCut(mlir::AffineMap map,
+                llvm::function_ref<void(int64_t cut, bool isMove)> visit);
+
+/// How far a column is behind the one whose number lacks `bit`, a power of two;
+/// none where that is not the same for all columns.
+std::optional<int64_t> getStep(mlir::AffineMap map, int64_t bit);
+
 } // namespace lnbwd::lane
 
 #endif // LNBWD_DIALECT_LANE_IR_LANEDIALECT_H

@@ -385,8 +385,10 @@ def Lane_StoreOp : Lane_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "Store a lane's fragment of a row";
   let description = [{
     Writes `fragment` to row `row` of `memory`, unless `in_bounds` is false;
-    with `access`, only that access. Columns beyond the row's end, or the
-    workgroup's columns, are not written.
+    with `access`, only that access; with `element` as well, `fragment` is that
+    element of this access and of those after it, which lie side by side in a
+    view. Columns beyond the row's end, or the workgroup's columns, are not
+    written, and what a view repeats is written once.
 
     Example:
 
@@ -397,11 +399,17 @@ def Lane_StoreOp : Lane_Op<"store", [MemoryEffects<[MemWrite]>]> {
   }];
   let arguments = (ins AnyVectorOfAnyRank:$fragment, AnyMemRef:$memory, Index:$row,
                        Lane_Layout:$layout, Optional<I1>:$in_bounds,
-                       OptionalAttr<I64Attr>:$access);
+                       OptionalAttr<I64Attr>:$access,
+                       OptionalAttr<I64Attr>:$element);
   let assemblyFormat = [{
     $fragment `,` $memory `[` $row `]` `at` $layout (`access` $access^)?
-    (`if` $in_bounds^)? attr-dict `:` type($layout) `,` type($fragment) `,`
-    type($memory)
+    (`element` $element^)? (`if` $in_bounds^)? attr-dict `:` type($layout) `,`
+    type($fragment) `,` type($memory)
+  }];
+  let extraClassDeclaration = [{
+    /// Of how many accesses the same elements lie side by side in memory, a
+    /// power of two; 1 where those of one access do.
+    int64_t countAccessesAside();
   }];
   let hasVerifier = 1;
 }
