@@ -101,6 +101,16 @@ std::string LaunchChecker::summary() const {
     Text +=
         "; not whether stores to one place of LDS differ in rounding alone, "
         "since it stores to more memory than can be restored";
+  for (const Region &R : L.Regions) {
+    const auto *Shadow = static_cast<const BufferShadow *>(R.Notes);
+    if (!Shadow || Shadow->Name.empty())
+      continue;
+    if (const BufferShadow::Gaps G = Shadow->gaps(Checks.Epoch); G.Bytes)
+      Text += "; of the bytes " + std::to_string(G.Begin) + " to " +
+              std::to_string(G.End - 1) + " of '" + Shadow->Name + "' " +
+              std::to_string(G.Bytes) + " are not " +
+              (G.Writes ? "written" : "read");
+  }
   if (const uint64_t Pages = Checks.PagesLeftOut.load())
     Text += "; races were not checked in " + std::to_string(Pages) +
             " pages of " + std::to_string(CellPage::PageBytes) +

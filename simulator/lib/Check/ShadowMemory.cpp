@@ -242,6 +242,37 @@ void BufferShadow::presentCells(
   });
 }
 
+BufferShadow::Gaps BufferShadow::gaps(uint32_t Epoch) const {
+  // By what was done: reads, writes.
+  Gaps Found[2];
+  uint64_t Covered[2] = {};
+  for (size_t Number = 0; Number < pagesOf(bytes(), PageLog); ++Number) {
+    Page *P = Pages[Number].load();
+    uint32_t Count = 0;
+    Cell *Cells = P && P->Epoch == Epoch ? P->Cells.present(0, PageBytes, Count)
+                                         : nullptr;
+    for (uint32_t K = 0; K < Count; ++K) {
+      const Cell &C = Cells[K];
+      const uint64_t At = (Number << PageLog) + (K << P->Cells.granule());
+      const bool Has[2] = {!C.Reads.empty(),
+                           !C.Writes.empty() || !C.Atomics.empty()};
+      for (unsigned Way = 0; Way < 2; ++Way) {
+        if (!Has[Way])
+          continue;
+        if (!Covered[Way])
+          Found[Way].Begin = At;
+        Found[Way].End = At + (1u << P->Cells.granule());
+        Covered[Way] += 1u << P->Cells.granule();
+      }
+    }
+  }
+  const bool Writes = Covered[1] != 0;
+  Gaps &G = Found[Writes];
+  G.Writes = Writes;
+  G.Bytes = G.End - G.Begin - Covered[Writes];
+  return G;
+}
+
 static std::string hex(uint64_t X) {
   char Text[32];
   std::snprintf(Text, sizeof(Text), "0x%llx", (unsigned long long)X);

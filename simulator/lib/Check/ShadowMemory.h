@@ -69,6 +69,14 @@ public:
   /// For those that there are.
   void presentCells(uint64_t Address, uint64_t Bytes, uint32_t Epoch,
                     llvm::function_ref<void(Cell *, uint32_t)> Function);
+  /// What a launch has left out between the first and the last byte that it has
+  /// written, or, of a buffer where it has written none, read.
+  struct Gaps {
+    bool Writes = false;
+    uint64_t Bytes = 0; ///< left out
+    uint64_t Begin = 0, End = 0;
+  };
+  Gaps gaps(uint32_t Epoch) const;
   /// "write of 4 bytes at 0x1000, byte 0 of the buffer 'x' of 64 bytes".
   std::string describe(const char *Verb, uint64_t Bytes,
                        uint64_t Address) const;

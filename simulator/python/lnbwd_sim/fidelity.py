@@ -31,6 +31,8 @@ class Fidelity:
     """What code objects contain that the simulator does not model."""
     kernels: dict[str, set[str]] = field(default_factory=dict)
     """The instructions that kernels contain."""
+    gaps: dict[str, set[str]] = field(default_factory=dict)
+    """What kernels leave out of the buffers that they access (Library.gaps)."""
 
     def read(self, coverage: pathlib.Path) -> None:
         """Adds a file of LNBWD_SIM_COVERAGE: "CHIP NAME STATE"."""
@@ -58,8 +60,9 @@ class Fidelity:
         """Adds what another process has seen."""
         self.executed |= set(data["executed"])
         self.missing |= set(data["missing"])
-        for name, has in data["kernels"].items():
-            self.kernels.setdefault(name, set()).update(has)
+        for mine, theirs in ((self.kernels, data["kernels"]), (self.gaps, data["gaps"])):
+            for name, has in theirs.items():
+                mine.setdefault(name, set()).update(has)
 
     def lines(self) -> list[str]:
         """Some lines of text."""
@@ -73,4 +76,7 @@ class Fidelity:
         if data["not_modelled"]:
             lines.append("not modelled, a launch that reaches one stops: "
                          + ", ".join(data["not_modelled"]))
+        for name, texts in sorted(self.gaps.items()):
+            more = f", and {len(texts) - 1} others" if len(texts) > 1 else ""
+            lines.append(f"note: kernel {name}: {min(texts)}{more}: a wrong stride, if not meant")
         return lines

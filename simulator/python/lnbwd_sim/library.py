@@ -9,6 +9,7 @@ import ctypes
 import json
 import os
 import pathlib
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,6 +96,11 @@ class Library:
     def summary(self) -> str:
         """What the last launch was checked for, and what was left out."""
         return bytes(self._library.lnbwdSimGetCheckSummary()).decode()
+
+    def gaps(self) -> list[str]:
+        """What the last launch has left out of buffers between the first and the last byte that
+        it has written there, or, where it has written none, read."""
+        return re.findall(r"of the bytes \d+ to \d+ of '.*?' \d+ are not \w+", self.summary())
 
     def register(self, pointer: int, size: int) -> None:
         """Makes memory of the process a buffer of the device, with its contents."""

@@ -189,7 +189,7 @@ def pytest_configure(config: pytest.Config) -> None:
     session.rounds = triton_driver.AutotuneRounds(config.getoption("--amdgpu-autotune") == "all")
     try:
         triton_driver.activate(library, device, session.report, session.rounds,
-                               session.fidelity.kernels)
+                               session.fidelity)
     except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
         raise pytest.UsageError(f"--amdgpu: Triton's driver, which a C compiler and Python's "
                                 f"headers make: {error}") from error
@@ -293,7 +293,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         output["lnbwd_sim_fidelity"] = json.dumps({
             "executed": sorted(_active.fidelity.executed),
             "missing": sorted(_active.fidelity.missing),
-            "kernels": {k: sorted(v) for k, v in _active.fidelity.kernels.items()}})
+            **{key: {k: sorted(v) for k, v in getattr(_active.fidelity, key).items()}
+               for key in ("kernels", "gaps")}})
         return
     log: pathlib.Path | None = session.config.getoption("--amdgpu-sarif")
     if log:

@@ -25,6 +25,7 @@ from triton.backends.amd.driver import HIPDriver, HIPLauncher
 from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.errors import OutOfResources
 
+from .fidelity import Fidelity
 from .library import Library, library_path
 from .torch_device import Device
 
@@ -117,8 +118,9 @@ def use_of_lds(ttgir: str) -> tuple[str | None, bool]:
 
 
 def activate(library: Library, device: Device, report: Report, rounds: AutotuneRounds,
-             kernels: dict[str, set[str]]) -> None:
-    """Makes the simulator Triton's active driver; ``kernels`` gets what each kernel has."""
+             fidelity: Fidelity) -> None:
+    """Makes the simulator Triton's active driver; ``fidelity`` gets what each kernel has and
+    leaves out."""
     _link_library()
     device.report = report
     lds: dict[Any, tuple[str | None, bool]] = {}
@@ -149,6 +151,8 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                 problem = library.message()
             else:
                 problem = ""
+                if gaps := library.gaps():
+                    fidelity.gaps.setdefault(self._name, set()).update(gaps)
             # Triton's launcher would call it with the error of a failed launch still set.
             if exit_hook is not None:
                 exit_hook(launch_metadata)
@@ -175,7 +179,7 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
             if file.endswith(".ttgir"):
                 lds[function] = use_of_lds(pathlib.Path(path).read_text(encoding="utf-8"))
             if file.endswith(".amdgcn"):
-                kernels.setdefault(name, set()).update(
+                fidelity.kernels.setdefault(name, set()).update(
                     mnemonics(pathlib.Path(path).read_text(encoding="utf-8")))
 
     knobs.runtime.kernel_load_end_hook.add(loaded)
