@@ -38,12 +38,10 @@ _MOST_OF_SMALL = 16
 """What has at most this part of a row block's elements does not count."""
 
 _SECTOR = 9
-"""What it costs to load an element by itself, from a cache of a GPU, as bytes of memory: column
-sums of a transposed copy took 1.1 to 2 times as long on an H100 as torch.compile's."""
-
-_APART_IN_ROWS = 4
-"""What that costs torch.compile more than it costs a region with a sum over the row: on an H100
-regions that read channels before pixels took 0.22 to 0.85 times as long as its kernels."""
+"""What it costs to load an element by itself, from a cache of a GPU, as bytes of memory: on an H100
+column sums of a transposed copy took 1.1 to 2 times as long as torch.compile's. With a sum over the
+row it is torch.compile that pays it: regions that read channels before pixels took 0.22 to 0.85
+times as long as its kernels."""
 
 _FEW_SUMMED, _LONG_SUM = 64, 16384
 """Up to so many rows of so many elements torch.compile makes a sum over all rows in the kernel that
@@ -128,7 +126,7 @@ def estimate(region: Region) -> Estimate:
         ours += size
         if operand.is_strided and _is_apart(operand):
             if program.has_row_sums:
-                apart_in_rows += _APART_IN_ROWS
+                apart_in_rows += _SECTOR
             else:
                 ours += _SECTOR
         is_kept = is_in_memory(node, inside)

@@ -147,8 +147,9 @@ def _is_written_only(node: Node) -> bool:
 def _is_copied_out(node: Node) -> bool:
     """Whether a node is a permuted copy, as windows of an image are, of what follows from sums over
     rows whose order others keep: the rows are written to where the copy has them."""
-    if node.target is not aten.clone.default or not node.meta["val"].is_contiguous() or (
-            not all(map(_takes_memory, node.users))):
+    if node.target is not aten.clone.default or not node.meta["val"].is_contiguous() or not (
+            all(isinstance(size, int) for size in node.meta["val"].shape)
+            and all(map(_takes_memory, node.users))):
         return False
     stack, seen = sources(node), {node}
     follows = is_kept = False
