@@ -137,11 +137,12 @@ ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
   double roofline = program.getRooflineMicroseconds(chip);
 
   // A workgroup: its lanes and their elements of a row.
-  double columns =
-      double(schedule.columnTile ? schedule.columnTile
-                                 : getSharedColumns(int64_t(program.length),
-                                                    schedule.workgroupsPerRow,
-                                                    schedule.vectorWidth));
+  double columns = double(
+      schedule.columnTile
+          ? schedule.columnTile
+          : getSharedColumns(getCoveredColumns(int64_t(program.length),
+                                               schedule.vectorWidth),
+                             schedule.workgroupsPerRow, schedule.vectorWidth));
   double tiles = schedule.columnTile ? std::ceil(program.length / columns) : 1;
   double waves = std::ceil(lanes * groups / wave);
   double accesses = std::ceil(columns / (lanes * width));

@@ -112,7 +112,8 @@ void LegalityChecks::checkRowGroups() {
 void LegalityChecks::checkVectorWidth() {
   int64_t width = schedule.getVectorWidth();
   int64_t bytes = width * op.getRowElementBits() / 8;
-  if (length % width != 0)
+  bool isAligned = length % width != 0;
+  if (isAligned && (!canAlignRows(op) || schedule.getReload()))
     os << "expected " << field::vectorWidth << " to divide the row length, "
        << length << ", got " << width;
   else if (bytes > accessBytes)
@@ -122,7 +123,7 @@ void LegalityChecks::checkVectorWidth() {
   else
     forEachRowBlock([&](unsigned operand, ShapedType, int64_t stride) {
       // What is no row in memory takes accesses of its own.
-      if (op.getPlace(operand).isPlain() && stride % width != 0)
+      if (op.getPlace(operand).isPlain() && stride % width != 0 && !isAligned)
         os << "expected " << field::vectorWidth
            << " to divide the distance between rows, " << stride << ", got "
            << width;

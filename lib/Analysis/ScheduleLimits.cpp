@@ -56,6 +56,21 @@ static constexpr int64_t spareTotalRegisters = 8;
 /// on an H200.
 static constexpr int64_t stagedTotalGroups = 4;
 
+/// Bits of an access below which rows are aligned, and accesses of a row that
+/// are worth the partial ones at its ends. Not on AMD's chips, whose loads of
+/// partial accesses branch: by the simulator's clock kernels took up to twice
+/// as long.
+static constexpr int64_t leastAccessBits = 32, leastAlignedAccesses = 4;
+
+int64_t lnbwd::chooseAccessWidth(RowwiseOp op, const ChipInfo &chip) {
+  int64_t width = chooseVectorWidth(op), bits = op.getRowElementBits();
+  int64_t widest = accessBytes * 8 / bits;
+  bool isWorthIt = chip.backend == Backend::NVPTX &&
+                   width * bits < leastAccessBits &&
+                   op.getRowLength() >= leastAlignedAccesses * widest;
+  return isWorthIt && canAlignRows(op) ? widest : width;
+}
+
 SmallVector<ScheduleAttr> lnbwd::getRejected(RowwiseOp op) {
   auto module = op->getParentOfType<ModuleOp>();
   auto lists =
@@ -68,6 +83,31 @@ SmallVector<ScheduleAttr> lnbwd::getRejected(RowwiseOp op) {
 
 bool lnbwd::isRejected(RowwiseOp op, ScheduleAttr schedule) {
   return llvm::is_contained(getRejected(op), schedule);
+}
+
+int64_t lnbwd::getCoveredColumns(int64_t length, int64_t width) {
+  if (length % width == 0)
+    return length;
+  return int64_t(llvm::alignTo(uint64_t(length + width - 1), uint64_t(width)));
+}
+
+bool lnbwd::canAlignRows(RowwiseOp op) {
+  bool hasColumns = op.hasRowSums() || !op.getAllColumns().empty() ||
+                    !op.getAllSums().empty() || !op.getTables().empty() ||
+                    !op.getBody().getOps<BlockMaxOp>().empty();
+  auto operands = llvm::seq<unsigned>(0, op->getNumOperands());
+  bool isSplit = llvm::any_of(
+      operands, [&](unsigned i) { return op.getScalarSplits(i) > 0; });
+  if (hasColumns || isSplit || op.hasGroups() || isCanonical(op))
+    return false;
+  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
+    for (unsigned i = 0; i < rows.size(); ++i) {
+      unsigned operand = rows.getBeginOperandIndex() + i;
+      if (!op.getPlace(operand).isPlain() ||
+          op.getRowStride(operand) != op.getRowLength())
+        return false;
+    }
+  return true;
 }
 
 int64_t lnbwd::chooseVectorWidth(RowwiseOp op) {
@@ -117,8 +157,9 @@ int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule) {
            int64_t(llvm::PowerOf2Ceil(llvm::divideCeil(
                countSlices(op.getRowLength(), op.getRowLength()),
                uint64_t(split))));
-  return getSharedColumns(op.getRowLength(), schedule.getWorkgroupsPerRow(),
-                          schedule.getVectorWidth());
+  int64_t width = schedule.getVectorWidth();
+  return getSharedColumns(getCoveredColumns(op.getRowLength(), width),
+                          schedule.getWorkgroupsPerRow(), width);
 }
 
 int64_t lnbwd::getChunks(RowwiseOp op, ScheduleAttr schedule) {
@@ -168,10 +209,11 @@ static int64_t registerBitsOf(OperandRange values, int64_t width) {
 }
 
 static StageLayout getStageLayout(RowwiseOp op, ScheduleAttr schedule) {
-  StageLayout layout{op.getRowLength(),
-                     getWorkgroupColumns(op, schedule),
-                     schedule.getRowGroups(),
-                     {}};
+  StageLayout layout{
+      op.getRowLength(),
+      std::min(op.getRowLength(), getWorkgroupColumns(op, schedule)),
+      schedule.getRowGroups(),
+      {}};
   for (auto [i, rows] : llvm::enumerate(op.getRows()))
     if (op.getPlace(unsigned(i)).isPlain())
       layout.elementBytes.push_back(

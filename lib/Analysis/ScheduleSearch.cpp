@@ -147,8 +147,8 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
                             bool isAnyCount,
                             function_ref<void(const ScheduleFields &)> visit) {
   int64_t length = op.getRowLength();
-  int64_t width =
-      std::min(chooseVectorWidth(op), mostBytes * 8 / op.getRowElementBits());
+  int64_t width = std::min(chooseAccessWidth(op, chip),
+                           mostBytes * 8 / op.getRowElementBits());
   bool hasSums = !op.getAllSums().empty();
   int64_t mostRows = getMostRows(op);
   for (int64_t split : triedSplits) {
@@ -159,7 +159,8 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
     for (int64_t threads = split > 1 ? chip.waveSize : 1;
          threads <= chip.maxThreadsPerWorkgroup;
          threads += threads < chip.waveSize ? threads : chip.waveSize) {
-      int64_t columns = getSharedColumns(length, split, width);
+      int64_t columns =
+          getSharedColumns(getCoveredColumns(length, width), split, width);
       int64_t accesses = llvm::divideCeil(columns, threads * width);
       // More lanes for as many accesses would only idle, but in the canonical
       // order they may have to divide a slice.
@@ -561,7 +562,7 @@ getTilesOfAllRows(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
 static ScheduleFields getTiles(RowwiseOp op, const ChipInfo &chip) {
   ScheduleFields fields;
   fields.threadsPerRow = chip.waveSize;
-  fields.vectorWidth = chooseVectorWidth(op);
+  fields.vectorWidth = chooseAccessWidth(op, chip);
   if (op.getAllSums().empty()) {
     fields.threadsPerRow = elementwiseThreads;
     fields.columnTile =
@@ -606,7 +607,7 @@ static ScheduleAttr chooseReload(RowwiseOp op, const ChipInfo &chip,
        threads /= 2) {
     ScheduleFields fields;
     fields.threadsPerRow = threads;
-    fields.vectorWidth = chooseVectorWidth(op);
+    fields.vectorWidth = chooseAccessWidth(op, chip);
     fields.rowsPerWorkgroup = 2;
     fields.reload = 1;
     fields.dependentLaunch = chip.workgroups.hasDependentLaunch;

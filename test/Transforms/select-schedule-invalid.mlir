@@ -38,12 +38,14 @@ func.func @f(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
 
 // -----
 
-func.func @f(%x: memref<?x511xf32>, %y: memref<?x511xf32>) {
+// Columns stay with a lane: rows that have them are not aligned.
+func.func @f(%x: memref<?x511xf32>, %g: memref<511xf32>, %y: memref<?x511xf32>) {
   // expected-error@+1 {{expected vector_width to divide the row length, 511, got 2}}
-  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x511xf32>) outs(%y[m, n] : memref<?x511xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x511xf32>, %g[n] : memref<511xf32>) outs(%y[m, n] : memref<?x511xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 2, rows_per_workgroup = 32, workgroups_per_compute_unit = 4>} {
-  ^bb0(%xr: vector<511xf32>):
-    lnbwd.yield %xr : vector<511xf32>
+  ^bb0(%xr: vector<511xf32>, %gr: vector<511xf32>):
+    %p = arith.mulf %xr, %gr : vector<511xf32>
+    lnbwd.yield %p : vector<511xf32>
   }
   return
 }

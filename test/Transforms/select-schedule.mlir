@@ -39,12 +39,12 @@ func.func @f32_4096(%x: memref<?x4096xf32>, %s: memref<?xf32>) {
 // -----
 
 // Rows of odd length are aligned to one element.
-// CHECK-LABEL: func @f16_255(
+// CHECK-LABEL: func @f32_255(
 // CHECK:         schedule = #lnbwd.schedule<{{.*}}vector_width = 1,
-func.func @f16_255(%x: memref<?x255xf16>, %y: memref<?x255xf16>) {
-  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x255xf16>) outs(%y[m, n] : memref<?x255xf16>) {
-  ^bb0(%xr: vector<255xf16>):
-    lnbwd.yield %xr : vector<255xf16>
+func.func @f32_255(%x: memref<?x255xf32>, %y: memref<?x255xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x255xf32>) outs(%y[m, n] : memref<?x255xf32>) {
+  ^bb0(%xr: vector<255xf32>):
+    lnbwd.yield %xr : vector<255xf32>
   }
   return
 }

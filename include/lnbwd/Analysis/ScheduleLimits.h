@@ -101,8 +101,19 @@ bool needsShift(RowwiseOp op, ScheduleAttr schedule);
 llvm::SmallVector<ScheduleAttr> getRejected(RowwiseOp op);
 bool isRejected(RowwiseOp op, ScheduleAttr schedule);
 
+/// Columns that accesses of `width` elements to a row of `length` cover. Where
+/// they do not divide it, rows are aligned: accesses begin with the multiple of
+/// `width` before a row, and as many columns are covered wherever that is.
+int64_t getCoveredColumns(int64_t length, int64_t width);
+/// Whether rows of `op` may be aligned: all begin alike, and nothing depends on
+/// which lane has which column.
+bool canAlignRows(RowwiseOp op);
+
 /// Elements of the widest access that all rows of `op` are aligned to.
 int64_t chooseVectorWidth(RowwiseOp op);
+/// The same for schedules that are searched: the widest access of all where
+/// that one is narrow and it is better to align the rows.
+int64_t chooseAccessWidth(RowwiseOp op, const ChipInfo &chip);
 
 /// Whether `op` is free of matrices and outer sums: what is scheduled has one
 /// row length. Says what it found otherwise.

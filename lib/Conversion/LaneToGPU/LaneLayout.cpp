@@ -25,7 +25,7 @@ static AccessColumns makeAccess(IndexBuilder &b, lane::LayoutOp op,
   };
   if (!type.mayExceed(access))
     return {column, column, getOwn(column), Value()};
-  Value end = b.index(type.getRowLength());
+  Value end = b.index(type.getCoveredColumns());
   if (type.mayExceedWorkgroup()) {
     Value behind = b.add(op.getFirst(), type.getColumns());
     end = type.mayExceedRow() ? arith::MinUIOp::create(b, end, behind) : behind;
@@ -117,6 +117,28 @@ std::optional<LaneLayout> lnbwd::lookupLayout(Value value) {
   if (!numbers.empty())
     layout.first = numbers.front();
   return layout;
+}
+
+AccessColumns lnbwd::locateAccess(IndexBuilder &b, const LaneLayout &layout,
+                                  int64_t access, Value row) {
+  AccessColumns columns = layout.accesses[size_t(access)];
+  lane::LayoutType type = layout.type;
+  if (!type.isAligned())
+    return columns;
+  int64_t width = type.getWidth();
+  Value shift = b.remainder(b.multiply(row, type.getRowLength()), width);
+  // AMD's lanes load nothing there.
+  if (type.mayExceed(access) && layout.chip->backend != Backend::AMDGPU) {
+    Value last = b.divide(b.add(shift, type.getRowLength() - 1), width);
+    columns.loadColumn =
+        arith::MinUIOp::create(b, columns.loadColumn, b.multiply(last, width));
+  }
+  columns.column = b.subtract(columns.column, shift);
+  columns.loadColumn = b.subtract(columns.loadColumn, shift);
+  columns.ownColumn = columns.loadColumn;
+  if (layout.first)
+    columns.ownColumn = b.subtract(columns.ownColumn, layout.first);
+  return columns;
 }
 
 void lnbwd::computeLayouts(gpu::GPUFuncOp kernel, const ChipInfo &chip) {

@@ -267,35 +267,123 @@ static Lowered lowerInBounds(IndexBuilder &, lane::InBoundsOp op,
   return Values{layout.accesses[op.getAccess()].inBounds};
 }
 
-static Lowered lowerColumnIndex(IndexBuilder &b, lane::ColumnIndexOp op,
-                                const LaneLayout &layout) {
-  if (!op.getAccess())
-    return failure();
-  VectorType type = op.getType();
-  Value first = arith::IndexCastOp::create(
-      b, b.getI32Type(), layout.accesses[*op.getAccess()].loadColumn);
+/// Accesses to an aligned row that begin with a column below it are whole.
+static Value emitWholeEnd(IndexBuilder &b, lane::LayoutType layout) {
+  return b.index(
+      std::max<int64_t>(0, layout.getRowLength() - layout.getWidth() + 1));
+}
+
+/// The numbers of the columns of an access, as i32. Elements of aligned rows
+/// that are not in the row, or not the workgroup's, have no column of it.
+static Value emitColumnIndices(IndexBuilder &b, const LaneLayout &layout,
+                               int64_t access, Value row) {
+  AccessColumns columns = locateAccess(b, layout, access, row);
+  Value column = columns.loadColumn;
+  if (layout.type.isAligned()) {
+    column = columns.column;
+    if (columns.inBounds)
+      column = b.select(columns.inBounds, column,
+                        b.index(layout.type.getRowLength()));
+  }
+  auto type = layout.type.getAccessType(b.getI32Type());
+  Value first = arith::IndexCastOp::create(b, b.getI32Type(), column);
   SmallVector<int32_t> steps(size_t(type.getNumElements()));
   std::iota(steps.begin(), steps.end(), 0);
   Value step = arith::ConstantOp::create(
       b, DenseElementsAttr::get(type, ArrayRef<int32_t>(steps)));
   Value spread = vector::BroadcastOp::create(b, type, first);
-  return Values{b.add(spread, step)};
+  return b.add(spread, step);
+}
+
+static Lowered lowerColumnIndex(IndexBuilder &b, lane::ColumnIndexOp op,
+                                const LaneLayout &layout) {
+  if (!op.getAccess())
+    return failure();
+  return Values{
+      emitColumnIndices(b, layout, int64_t(*op.getAccess()), op.getRow())};
 }
 
 //===----------------------------------------------------------------------===//
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
+/// Where column `column` of row `row` is: of aligned rows, which are one after
+/// another, counted from the first row, as it may be less than 0.
+static SmallVector<Value> emitIndices(IndexBuilder &b, lane::LayoutType layout,
+                                      Value row, Value column) {
+  if (!layout.isAligned())
+    return {row, column};
+  Value begin = b.multiply(row, layout.getRowLength());
+  return {b.index(0), b.add(begin, column)};
+}
+
+/// Whether all of the access to an aligned row that begins with `column` may be
+/// brought at once; null where it always may. On NVIDIA's chips that is what
+/// begins and ends in the memory: what other rows have of it is not looked at.
+/// (So are bulk copies.) The model of AMD's memory calls it a race where a row
+/// is written over the one that is read.
+static Value emitMayLoad(IndexBuilder &b, const LaneLayout &layout,
+                         Value memory, Value row, Value column,
+                         int64_t access) {
+  int64_t length = layout.type.getRowLength(), width = layout.type.getWidth();
+  if (layout.chip->backend == Backend::AMDGPU) {
+    if (!layout.type.mayBePartial(access))
+      return {};
+    return b.below(column, emitWholeEnd(b, layout.type));
+  }
+  if (!layout.type.isAligned() || !layout.type.mayExceed(access))
+    return {};
+  Value rows = memref::DimOp::create(b, memory, b.index(0));
+  Value left = b.multiply(b.subtract(rows, row), length);
+  return b.less(b.add(column, width - 1), left);
+}
+
+/// What may not be loaded at once is loaded element by element, as far as it is
+/// in the row.
+Value lnbwd::emitAccessLoad(IndexBuilder &b, const LaneLayout &layout,
+                            VectorType type, Value memory, Value row,
+                            int64_t access) {
+  Value column = locateAccess(b, layout, access, row).loadColumn;
+  auto load = [&](Type type, Value column) {
+    return emitLoad(b, type, memory, emitIndices(b, layout.type, row, column));
+  };
+  Value mayLoad = emitMayLoad(b, layout, memory, row, column, access);
+  if (!mayLoad)
+    return load(type, column);
+  auto loadAtOnce = [&](OpBuilder &, Location) {
+    scf::YieldOp::create(b, load(type, column));
+  };
+  auto loadEach = [&](OpBuilder &, Location) {
+    Value length = b.index(layout.type.getRowLength());
+    SmallVector<Value> elements;
+    for (int64_t i = 0; i < type.getNumElements(); ++i) {
+      Value own = b.add(column, i);
+      auto loadOne = [&](OpBuilder &, Location) {
+        scf::YieldOp::create(b, load(type.getElementType(), own));
+      };
+      auto loadNone = [&](OpBuilder &, Location) {
+        scf::YieldOp::create(b, b.zero(type.getElementType()));
+      };
+      elements.push_back(
+          scf::IfOp::create(b, b.below(own, length), loadOne, loadNone)
+              .getResult(0));
+    }
+    Value whole = vector::FromElementsOp::create(b, type, elements);
+    scf::YieldOp::create(b, whole);
+  };
+  return scf::IfOp::create(b, mayLoad, loadAtOnce, loadEach).getResult(0);
+}
+
 template <typename Op>
 static Lowered lowerLoad(IndexBuilder &b, Op op, const LaneLayout &layout) {
   if (!op.getAccess())
     return failure();
-  Value column = layout.accesses[*op.getAccess()].loadColumn;
   SmallVector<Value> loaded;
   for (auto [memory, fragment] :
        llvm::zip_equal(op.getMemories(), op.getFragments()))
-    loaded.push_back(emitLoad(b, cast<VectorType>(fragment.getType()), memory,
-                              {op.getRow(), column}));
+    loaded.push_back(
+        emitAccessLoad(b, layout, cast<VectorType>(fragment.getType()), memory,
+                       op.getRow(), int64_t(*op.getAccess())));
   return loaded;
 }
 
@@ -337,20 +425,45 @@ static Lowered lowerUndefinedRow(IndexBuilder &b, lane::UndefinedRowOp op,
   return Values{poison};
 }
 
+/// Stores an access to an aligned row at once if all of it is in the row; else
+/// the elements that are.
+static void emitPartialStore(IndexBuilder &b, lane::LayoutType layout,
+                             Value value, Value column,
+                             function_ref<void(Value, Value)> store) {
+  int64_t length = layout.getRowLength(), width = layout.getWidth();
+  auto branch = scf::IfOp::create(b, b.below(column, emitWholeEnd(b, layout)),
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  store(value, column);
+  b.setInsertionPointToStart(branch.elseBlock());
+  for (int64_t i = 0; i < width; ++i) {
+    Value element = vector::ExtractOp::create(b, value, i);
+    Value own = b.add(column, i);
+    emitIf(b, b.below(own, b.index(length)), [&] { store(element, own); });
+  }
+}
+
 static Lowered lowerStore(IndexBuilder &b, lane::StoreOp op,
                           const LaneLayout &layout) {
   if (!op.getAccess())
     return failure();
-  const AccessColumns &access = layout.accesses[*op.getAccess()];
+  auto number = int64_t(*op.getAccess());
+  AccessColumns access = locateAccess(b, layout, number, op.getRow());
+  auto store = [&](Value value, Value column) {
+    emitStore(b, value, op.getMemory(),
+              emitIndices(b, layout.type, op.getRow(), column));
+  };
   emitIf(b, emitBoth(b, access.inBounds, op.getInBounds()), [&] {
     if (std::optional<uint64_t> element = op.getElement()) {
       auto view = op.getMemory().getDefiningOp<lane::ViewOp>();
       Value column = b.add(access.column, int64_t(*element));
       storeAt(b, op.getFragment(), view.getMemory(),
               emitPlace(b, view, {op.getRow(), column}));
+    } else if (layout.type.mayBePartial(number)) {
+      emitPartialStore(b, layout.type, op.getFragment(), access.column, store);
     } else {
-      emitStore(b, op.getFragment(), op.getMemory(),
-                {op.getRow(), access.column});
+      store(op.getFragment(), access.column);
     }
   });
   return Values();

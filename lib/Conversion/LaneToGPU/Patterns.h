@@ -50,8 +50,7 @@ struct LaneLayout {
   /// The workgroup's first column; null if that is the row's.
   mlir::Value first;
   llvm::SmallVector<AccessColumns> accesses;
-  /// Lanes of a wave of the chip.
-  int64_t waveSize = 0;
+  const ChipInfo *chip = nullptr;
 };
 
 /// The memory of a `lane.stages`.
@@ -69,6 +68,14 @@ void computeLayouts(mlir::gpu::GPUFuncOp kernel, const ChipInfo &chip);
 /// The numbers that computeLayouts() noted for the layout `value`; nothing
 /// where it did not.
 std::optional<LaneLayout> lookupLayout(mlir::Value value);
+/// Where access `access` to row `row` is. Columns of aligned rows count from
+/// the row's first: those of its first access may be less than 0.
+AccessColumns locateAccess(IndexBuilder &b, const LaneLayout &layout,
+                           int64_t access, mlir::Value row);
+/// Loads access `access`, of type `type`, to row `row` of `memory`.
+mlir::Value emitAccessLoad(IndexBuilder &b, const LaneLayout &layout,
+                           mlir::VectorType type, mlir::Value memory,
+                           mlir::Value row, int64_t access);
 /// Lays out the memory and the barriers of each `lane.stages` of `kernel`, and
 /// has a cast of these represent it.
 void layOutStages(mlir::gpu::GPUFuncOp kernel);
@@ -106,10 +113,10 @@ template <typename Op> class LanePattern : public mlir::OpRewritePattern<Op> {
 public:
   using Function = Lowered (*)(IndexBuilder &, Op, const LaneLayout &);
 
-  LanePattern(mlir::MLIRContext *context, Function lower, int64_t waveSize,
+  LanePattern(mlir::MLIRContext *context, Function lower, const ChipInfo &chip,
               unsigned benefit)
-      : mlir::OpRewritePattern<Op>(context, benefit), lower(lower),
-        waveSize(waveSize) {}
+      : mlir::OpRewritePattern<Op>(context, benefit), lower(lower), chip(chip) {
+  }
 
   llvm::LogicalResult
   matchAndRewrite(Op op, mlir::PatternRewriter &rewriter) const override {
@@ -119,7 +126,7 @@ public:
     if (!layout)
       return rewriter.notifyMatchFailure(
           op, "expected its layout in numbers, as of computeLayouts");
-    layout->waveSize = waveSize;
+    layout->chip = &chip;
     IndexBuilder b(op.getLoc(), rewriter);
     Lowered replacement = lower(b, op, *layout);
     if (llvm::succeeded(replacement))
@@ -132,7 +139,7 @@ private:
   using HasLayout = decltype(std::declval<T &>().getLayout());
 
   Function lower;
-  int64_t waveSize;
+  const ChipInfo &chip;
 };
 
 /// Adds patterns for `chip` by the functions.
@@ -141,8 +148,7 @@ void addLanePatterns(mlir::RewritePatternSet &patterns, const ChipInfo &chip,
                      unsigned benefit,
                      Lowered (*...lower)(IndexBuilder &, Ops,
                                          const LaneLayout &)) {
-  (patterns.add<LanePattern<Ops>>(patterns.getContext(), lower, chip.waveSize,
-                                  benefit),
+  (patterns.add<LanePattern<Ops>>(patterns.getContext(), lower, chip, benefit),
    ...);
 }
 

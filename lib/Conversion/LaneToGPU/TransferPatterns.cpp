@@ -147,7 +147,7 @@ static void emitSend(IndexBuilder &b, lane::SendToPeersOp op, Value peer) {
 
 static Lowered lowerSendToPeers(IndexBuilder &b, lane::SendToPeersOp op,
                                 const LaneLayout &layout) {
-  Value peer = b.remainder(layout.lane, layout.waveSize);
+  Value peer = b.remainder(layout.lane, layout.chip->waveSize);
   Value sends = b.below(peer, b.index(layout.type.getPeers()));
   emitIf(b, sends, [&] { emitSend(b, op, peer); });
   return Values();
@@ -169,8 +169,7 @@ static int64_t getStride(Value memory) {
 
 /// Whether a tile of rows is one block of memory.
 static bool liesTogether(Value memory, lane::LayoutType layout) {
-  return getStride(memory) == layout.getRowLength() &&
-         layout.getWorkgroupColumns() == layout.getRowLength();
+  return getStride(memory) == layout.getRowLength() && !layout.sharesRows();
 }
 
 /// Has `elements` elements of `memory` brought, from the workgroup's first
@@ -387,7 +386,9 @@ static Lowered lowerReceive(IndexBuilder &b, lane::ReceiveOp op,
       begin = b.add(begin, offset);
     begins.push_back(begin);
   }
-  Value column = layout.accesses[*op.getAccess()].ownColumn;
+  Value own = b.add(op.getTile(), layout.group);
+  Value column =
+      locateAccess(b, layout, int64_t(*op.getAccess()), own).ownColumn;
   for (auto [fragment, memory, begin] :
        llvm::zip_equal(op.getFragments(), stages->memories, begins))
     received.push_back(emitLoad(b, cast<VectorType>(fragment.getType()), memory,

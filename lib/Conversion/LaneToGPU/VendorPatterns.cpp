@@ -150,6 +150,27 @@ static Value emitRowLoadPredicated(IndexBuilder &b, Type type, Value memory,
       });
 }
 
+/// An access to an aligned row may begin before the tile: no descriptor has
+/// its bounds.
+static Value emitAlignedLoadPredicated(IndexBuilder &b,
+                                       lane::LoadPredicatedOp op,
+                                       const LaneLayout &layout,
+                                       VectorType type, Value memory) {
+  Value inBounds = b.below(layout.group, op.getCount());
+  return scf::IfOp::create(
+             b, inBounds,
+             [&](OpBuilder &, Location) {
+               Value row = b.add(op.getTile(), layout.group);
+               scf::YieldOp::create(b,
+                                    emitAccessLoad(b, layout, type, memory, row,
+                                                   int64_t(*op.getAccess())));
+             },
+             [&](OpBuilder &, Location) {
+               scf::YieldOp::create(b, b.zero(type));
+             })
+      .getResult(0);
+}
+
 static Lowered lowerLoadPredicated(IndexBuilder &b, lane::LoadPredicatedOp op,
                                    const LaneLayout &layout) {
   if (!op.getAccess())
@@ -157,6 +178,11 @@ static Lowered lowerLoadPredicated(IndexBuilder &b, lane::LoadPredicatedOp op,
   SmallVector<Value> loaded;
   for (auto [memory, part] :
        llvm::zip_equal(op.getMemories(), op.getFragments())) {
+    if (layout.type.isAligned()) {
+      loaded.push_back(emitAlignedLoadPredicated(
+          b, op, layout, cast<VectorType>(part.getType()), memory));
+      continue;
+    }
     Value column = layout.accesses[*op.getAccess()].loadColumn;
     loaded.push_back(emitRowLoadPredicated(b, part.getType(), memory,
                                            op.getTile(), op.getCount(),
@@ -171,8 +197,8 @@ static Lowered lowerLoadScalarPredicated(IndexBuilder &b,
                                          lane::LoadScalarPredicatedOp op,
                                          const LaneLayout &layout) {
   Value group = layout.group;
-  if (layout.type.getLanes() % layout.waveSize == 0) {
-    Value laneInWave = b.remainder(layout.lane, layout.waveSize);
+  if (layout.type.getLanes() % layout.chip->waveSize == 0) {
+    Value laneInWave = b.remainder(layout.lane, layout.chip->waveSize);
     Value isFirst = b.isZero(laneInWave);
     group = b.select(isFirst, group, b.index(layout.type.getGroups()));
   }
@@ -184,7 +210,7 @@ static Lowered lowerLoadScalarPredicated(IndexBuilder &b,
 /// From the first lane of the wave where that has but one row.
 static Lowered lowerBroadcastScalar(IndexBuilder &b, lane::BroadcastScalarOp op,
                                     const LaneLayout &layout) {
-  if (op.getLayout().getType().getLanes() % layout.waveSize == 0)
+  if (op.getLayout().getType().getLanes() % layout.chip->waveSize == 0)
     return Values{ROCDL::ReadfirstlaneOp::create(b, op.getScalar().getType(),
                                                  op.getScalar())};
   return Values{op.getScalar()};

@@ -251,8 +251,10 @@ static void addLaunch(RowwiseOp op, const ChipInfo &chip,
   ScheduleAttr schedule = *op.getSchedule();
   LaunchCounts counts = makeLaunchCounts(b, op);
   int64_t tile = schedule.getColumnTile();
-  int64_t tiles = tile ? llvm::divideCeil(op.getRowLength(), tile)
-                       : schedule.getWorkgroupsPerRow();
+  int64_t covered =
+      getCoveredColumns(op.getRowLength(), schedule.getVectorWidth());
+  int64_t tiles =
+      tile ? llvm::divideCeil(covered, tile) : schedule.getWorkgroupsPerRow();
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };

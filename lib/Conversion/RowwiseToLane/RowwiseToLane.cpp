@@ -138,6 +138,11 @@ private:
   }
   /// A value of the region as this lane has it: a scalar, or its part of a row.
   Value get(Value value);
+  /// The row at work where accesses depend on it; null where they do not.
+  Value getAlignedRow() {
+    return cast<lane::LayoutType>(layout.getType()).isAligned() ? currentRow
+                                                                : Value();
+  }
   /// The index of the row at work, or of this lane's columns of it.
   Value getIndex(IndexOp index);
   /// This lane's part of a row of a table.
@@ -165,10 +170,11 @@ private:
 lane::LayoutType RowDistributor::getLayoutType() {
   int64_t length = op.getRowLength();
   int64_t columns = getWorkgroupColumns(op, schedule);
+  int64_t covered = getCoveredColumns(length, schedule.getVectorWidth());
   return lane::LayoutType::get(
       op.getContext(), length, schedule.getThreadsPerRow(),
       schedule.getRowGroups(), schedule.getVectorWidth(),
-      columns < length ? columns : 0);
+      columns < covered ? columns : 0, covered > length ? covered : 0);
 }
 
 void RowDistributor::write() {
@@ -655,7 +661,8 @@ Value RowDistributor::getIndex(IndexOp index) {
   if (formula.number == Number::Column) {
     type = cast<lane::LayoutType>(layout.getType())
                .getFragmentType(b.getI32Type());
-    number = lane::ColumnIndexOp::create(b, type, layout, IntegerAttr());
+    number = lane::ColumnIndexOp::create(b, type, layout, getAlignedRow(),
+                                         IntegerAttr());
   } else {
     if (formula.number == Number::Group)
       number = gpu::BlockIdOp::create(b, gpu::Dimension::z);

@@ -74,7 +74,8 @@ lane::LayoutType Reloader::getTileType() {
   return lane::LayoutType::get(b.getContext(), layout.getRowLength(),
                                layout.getLanes(), layout.getGroups(),
                                layout.getWidth(),
-                               columns < layout.getRowLength() ? columns : 0);
+                               columns < layout.getRowLength() ? columns : 0,
+                               /*span=*/0);
 }
 
 /// A loop over the columns that carries `initial`; what follows is written into
@@ -118,7 +119,8 @@ FailureOr<Value> Reloader::get(Value value) {
                                          tile, /*each=*/true)
                  .getResult(0);
   } else if (isa<lane::ColumnIndexOp>(producer)) {
-    result = lane::ColumnIndexOp::create(b, type, tile, b.getI64IntegerAttr(0));
+    result = lane::ColumnIndexOp::create(b, type, tile, /*row=*/Value(),
+                                         b.getI64IntegerAttr(0));
   } else if (auto splat = constant
                               ? dyn_cast<SplatElementsAttr>(constant.getValue())
                               : SplatElementsAttr()) {

@@ -317,7 +317,7 @@ FailureOr<Value> Splitter::get(Value fragment, int64_t access) {
                                        splat.resizeSplat(type));
   } else if (auto columns = dyn_cast<lane::ColumnIndexOp>(producer)) {
     result = lane::ColumnIndexOp::create(b, producer->getLoc(), type,
-                                         columns.getLayout(),
+                                         columns.getLayout(), columns.getRow(),
                                          b.getI64IntegerAttr(access));
   } else if (constant) {
     return producer->emitOpError("expected a splat constant");

@@ -37,10 +37,11 @@ llvm::MaybeAlign lane::getAccessAlignment(VectorType type) {
 }
 
 StageLayout lane::getStageLayout(LayoutType layout, ArrayRef<Type> elements) {
-  StageLayout stageLayout{layout.getRowLength(),
-                          layout.getWorkgroupColumns(),
-                          layout.getGroups(),
-                          {}};
+  StageLayout stageLayout{
+      layout.getRowLength(),
+      std::min(layout.getRowLength(), layout.getWorkgroupColumns()),
+      layout.getGroups(),
+      {}};
   for (Type element : elements)
     stageLayout.elementBytes.push_back(element.getIntOrFloatBitWidth() / 8);
   return stageLayout;

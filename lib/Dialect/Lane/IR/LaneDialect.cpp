@@ -42,8 +42,8 @@ void LaneDialect::initialize() {
 
 LogicalResult LayoutType::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t rowLength, int64_t lanes,
-                                 int64_t groups, int64_t width,
-                                 int64_t columns) {
+                                 int64_t groups, int64_t width, int64_t columns,
+                                 int64_t span) {
   for (auto [name, value] :
        {std::pair<StringLiteral, int64_t>{"row_length", rowLength},
         {"lanes", lanes},
@@ -54,12 +54,18 @@ LogicalResult LayoutType::verify(function_ref<InFlightDiagnostic()> emitError,
                          << value;
   if (!llvm::isPowerOf2_64(uint64_t(width)))
     return emitError() << "expected width to be a power of two, got " << width;
-  if (columns < 0 || columns > rowLength)
-    return emitError() << "expected columns to be 1 to row_length, "
-                       << rowLength << ", got " << columns;
-  for (auto [name, value] :
-       {std::pair<StringLiteral, int64_t>{"row_length", rowLength},
-        {"columns", columns}})
+  if (span && (span % width != 0 || span < rowLength + width - 1))
+    return emitError() << "expected span to be a multiple of width, and at "
+                          "least row_length + width - 1, "
+                       << rowLength + width - 1 << ", got " << span;
+  int64_t covered = span ? span : rowLength;
+  if (columns < 0 || columns > covered)
+    return emitError() << "expected columns to be 1 to "
+                       << (span ? "span, " : "row_length, ") << covered
+                       << ", got " << columns;
+  for (auto [name, value] : {std::pair<StringLiteral, int64_t>{
+                                 "row_length", span ? span : rowLength},
+                             {"columns", columns}})
     if (value % width != 0)
       return emitError() << "expected width to divide " << name << ", " << value
                          << ", got " << width;

@@ -108,11 +108,11 @@ bool lnbwd::lane::isMaximum(ArrayAttr kinds, size_t index) {
 
 LogicalResult LayoutOp::verify() {
   LayoutType layout = getLayout().getType();
-  bool isWhole = layout.getWorkgroupColumns() == layout.getRowLength();
+  bool isWhole = !layout.sharesRows();
   if (!getFirst() && !isWhole)
     return emitOpError("expected the first column of the workgroup: it has ")
-           << layout.getWorkgroupColumns() << " of " << layout.getRowLength()
-           << " columns";
+           << layout.getWorkgroupColumns() << " of "
+           << layout.getCoveredColumns() << " columns";
   if (getFirst() && isWhole)
     return emitOpError("expected no first column: the workgroup has the whole "
                        "row");
@@ -129,8 +129,13 @@ LogicalResult InBoundsOp::verify() {
 }
 
 LogicalResult ColumnIndexOp::verify() {
-  return verifyFragment(*this, getType(), getLayout().getType(),
-                        getType().getElementType(), getAccess());
+  LayoutType layout = getLayout().getType();
+  if (bool(getRow()) != layout.isAligned())
+    return emitOpError(layout.isAligned()
+                           ? "expected a row: where aligned rows begin differs"
+                           : "expected no row: columns are those of any");
+  return verifyFragment(*this, getType(), layout, getType().getElementType(),
+                        getAccess());
 }
 
 LogicalResult ViewOp::verify() {
@@ -482,6 +487,8 @@ LogicalResult ForRowsOp::verifyRegions() {
 LogicalResult FoldOp::verify() {
   LayoutType layout = getLayout().getType();
   Type element = Float32Type::get(getContext());
+  if (layout.isAligned())
+    return emitOpError("expected rows that are not aligned, got ") << layout;
   if (failed(verifyKinds(*this, getKinds(), getFragments().size())))
     return failure();
   size_t each = size_t(getSlices().value_or(1));

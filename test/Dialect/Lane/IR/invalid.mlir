@@ -331,3 +331,37 @@ func.func @f(%m: memref<8xf32>) {
   %v = lane.view %m : memref<8xf32> to memref<?x64xf32, affine_map<(d0, d1) -> (d0, d1 floordiv 8)>>
   return
 }
+
+// -----
+
+// expected-error@+1 {{expected span to be a multiple of width, and at least row_length + width - 1, 66, got 64}}
+func.func private @f(!lane.layout<row_length = 63, lanes = 32, groups = 1, width = 4, span = 64>)
+
+// -----
+
+// expected-error@+1 {{expected columns to be 1 to span, 68, got 72}}
+func.func private @f(!lane.layout<row_length = 63, lanes = 32, groups = 1, width = 4, columns = 72, span = 68>)
+
+// -----
+
+func.func @f(%layout: !lane.layout<row_length = 63, lanes = 32, groups = 1, width = 4, span = 68>) {
+  // expected-error@+1 {{expected a row: where aligned rows begin differs}}
+  %i = lane.column_index %layout : !lane.layout<row_length = 63, lanes = 32, groups = 1, width = 4, span = 68> -> vector<1x4xi32>
+  return
+}
+
+// -----
+
+func.func @f(%layout: !lane.layout<row_length = 64, lanes = 32, groups = 1, width = 4>, %row: index) {
+  // expected-error@+1 {{expected no row: columns are those of any}}
+  %i = lane.column_index %layout row %row : !lane.layout<row_length = 64, lanes = 32, groups = 1, width = 4> -> vector<1x4xi32>
+  return
+}
+
+// -----
+
+func.func @f(%layout: !lane.layout<row_length = 63, lanes = 32, groups = 1, width = 4, span = 68>, %v: vector<1x4xf32>) {
+  // expected-error@+1 {{expected rows that are not aligned, got}}
+  %sum = lane.fold [#vector.kind<add>] %v at %layout : !lane.layout<row_length = 63, lanes = 32, groups = 1, width = 4, span = 68>, vector<1x4xf32> -> vector<4xf32>
+  return
+}

@@ -70,6 +70,14 @@ def Lane_Layout : Lane_Type<"Layout", "layout"> {
     workgroup, or beyond the row. Loads then return other elements of the row,
     stores are predicated off, and `lane.fold` ignores these accesses.
 
+    With a `span`, rows are *aligned*: they follow each other in memory without
+    a gap, `width` does not divide their length, and a row's accesses start at
+    the multiple of `width` at or before its first element. They cover `span`
+    columns, wherever the row begins between two multiples. The first and the
+    last of them are partial: they also have elements that are not of the row,
+    which a store leaves alone. Nothing sums such rows. `columns` and bounds of
+    a workgroup count from the multiple.
+
     Example (rows of 1024 elements, two accesses of eight elements a lane):
 
     ```mlir
@@ -82,14 +90,20 @@ def Lane_Layout : Lane_Type<"Layout", "layout"> {
     "int64_t":$lanes,
     "int64_t":$groups,
     "int64_t":$width,
-    OptionalParameter<"int64_t">:$columns
+    OptionalParameter<"int64_t">:$columns,
+    OptionalParameter<"int64_t">:$span
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
+    bool isAligned() const { return getSpan() != 0; }
+    /// Columns that the accesses to a row cover.
+    int64_t getCoveredColumns() const {
+      return isAligned() ? getSpan() : getRowLength();
+    }
     /// Columns of the row that the workgroup covers.
     int64_t getWorkgroupColumns() const {
-      return getColumns() ? getColumns() : getRowLength();
+      return getColumns() ? getColumns() : getCoveredColumns();
     }
     /// Columns that the lanes of a row cover with one access each.
     int64_t getAccessColumns() const { return getLanes() * getWidth(); }
@@ -101,6 +115,10 @@ def Lane_Layout : Lane_Type<"Layout", "layout"> {
     /// Whether access number `access` of some lane may be out of bounds: beyond
     /// the columns of the workgroup or of the row.
     bool mayExceed(int64_t access) const;
+    /// Whether it may have elements of the row, and others.
+    bool mayBePartial(int64_t access) const {
+      return isAligned() && (access == 0 || mayExceed(access));
+    }
     /// Whether some lane has accesses beyond the columns of a workgroup that
     /// does not end with its row.
     bool mayExceedWorkgroup() const {
@@ -108,18 +126,21 @@ def Lane_Layout : Lane_Type<"Layout", "layout"> {
     }
     /// Whether the row ends within the columns of its last workgroup.
     bool mayExceedRow() const {
-      return getLastColumns() < getWorkgroupColumns();
+      return sharesRows() && getLastColumns() < getWorkgroupColumns();
     }
     /// Whether workgroups share rows, and how many share each.
-    bool sharesRows() const { return getWorkgroupColumns() < getRowLength(); }
+    bool sharesRows() const {
+      return getWorkgroupColumns() < getCoveredColumns();
+    }
     int64_t getPeers() const {
-      return (getRowLength() + getWorkgroupColumns() - 1) /
+      return (getCoveredColumns() + getWorkgroupColumns() - 1) /
              getWorkgroupColumns();
     }
     /// Columns of the last workgroup of a row: as many as the others have, or
-    /// fewer.
+    /// fewer; of aligned rows those that it has wherever the row begins.
     int64_t getLastColumns() const {
-      return getRowLength() - (getPeers() - 1) * getWorkgroupColumns();
+      return std::max<int64_t>(
+          0, getRowLength() - (getPeers() - 1) * getWorkgroupColumns());
     }
     ::mlir::VectorType getFragmentType(::mlir::Type element) const {
       return ::mlir::VectorType::get({getAccesses(), getWidth()}, element);

@@ -97,19 +97,23 @@ def Lane_ColumnIndexOp : Lane_Op<"column_index", [Pure]> {
   let description = [{
     The index in the row of each element that this lane has, with `access` of
     that access alone. Of elements out of bounds it is that of those which are
-    loaded in their place.
+    loaded in their place. Where rows are aligned it depends on the `row`, and
+    of elements that are not in it it is no column of the row.
 
     Example:
 
     ```mlir
     %columns = lane.column_index %layout : !lane.layout<...> -> vector<2x8xi32>
     %some = lane.column_index %layout access 1 : !lane.layout<...> -> vector<8xi32>
+    %shifted = lane.column_index %layout row %row : !lane.layout<...> -> vector<2x8xi32>
     ```
   }];
-  let arguments = (ins Lane_Layout:$layout, OptionalAttr<I64Attr>:$access);
+  let arguments = (ins Lane_Layout:$layout, Optional<Index>:$row,
+                       OptionalAttr<I64Attr>:$access);
   let results = (outs VectorOfRankAndType<[1, 2], [I32]>:$columns);
   let assemblyFormat = [{
-    $layout (`access` $access^)? attr-dict `:` type($layout) `->` type($columns)
+    $layout (`row` $row^)? (`access` $access^)? attr-dict `:` type($layout) `->`
+    type($columns)
   }];
   let hasVerifier = 1;
 }
