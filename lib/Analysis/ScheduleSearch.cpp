@@ -81,6 +81,9 @@ static constexpr int64_t mostRowsOfTile = 8192, mostRowsOfWrittenTile = 256;
 /// schedules are taken; and where compiling always says whether a kernel
 /// spills.
 static constexpr double mostRegisters = 1, mostTriedRegisters = 1.05;
+/// Rules that a schedule counts as breaking for each time as many registers
+/// that it has too few of.
+static constexpr double doubtsOfRegisters = 8;
 /// On AMD's chips, where no card says what is fast: accesses of a lane to a
 /// row, which are added one after another, so that four of a constant are still
 /// added exactly; and bytes of columns that all workgroups load over those of
@@ -94,19 +97,14 @@ static constexpr double stepsPerMicrosecond = 1e4;
 static constexpr int64_t independentRows = 4;
 /// Lanes of a tile of rows that nothing sums, and a lane's columns, at least.
 static constexpr int64_t elementwiseThreads = 128, elementwiseColumns = 16;
-/// Elements of a lane that are tried, in this order, for rows with column sums
-/// in the canonical order.
-static constexpr int64_t triedElements[] = {32, 16, 64, 8};
-/// In that order, microseconds of a compute unit in which workgroups add up
-/// what their groups have of a leaf, before the next one, and others of a
-/// workgroup, in which those beside it go on.
+/// In the canonical order, times that rows staged so few at once take where
+/// large clusters have a leaf each.
+static constexpr int64_t fewStages = 2;
+static constexpr double fewStagesTime = 1.06;
+/// In that order, microseconds of a compute unit in which workgroups
+/// add up what their groups have of a leaf, before the next one, and others of
+/// a workgroup, in which those beside it go on.
 static constexpr double busyMicroseconds = 0.5, idleMicroseconds = 1;
-/// In that order, of programs whose rows are staged: lanes of a compute unit,
-/// bytes that it has in flight, and workgroups that share a row, times those
-/// that share a compute unit.
-static constexpr int64_t stagedThreads = 768, stagedBytes = 128 * 1024,
-                         mostPeers = 8;
-
 /// `fields` with rows prefetched before the dependency, where kernels of `op`
 /// have them.
 static ScheduleFields addPrefetchBeforeDependency(RowwiseOp op,
@@ -182,8 +180,11 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
           continue;
         fields.rowGroups =
             int64_t(llvm::bit_floor(uint64_t(together / threads)));
+        if (isCanonical(op) && hasSums)
+          fields.rowGroups = std::min(fields.rowGroups, getLeafChains(length));
         if (fields.rowGroups == std::exchange(groupsBefore, fields.rowGroups) ||
-            (fields.rowGroups > 1 && fields.rowGroups > mostRows))
+            (fields.rowGroups > 1 && !isCanonical(op) &&
+             fields.rowGroups > mostRows))
           continue;
         int64_t workgroup = threads * fields.rowGroups;
         for (auto [stages, prefetch, unroll] : pipelineDepths) {
@@ -262,7 +263,7 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
   bool isWhole =
       allRows > 0 && (!op.hasGroups() || op.getColumnSums().empty()) &&
       allRows <= (isWritten ? mostRowsOfWrittenTile : mostRowsOfTile);
-  if (isWritten && !isWhole)
+  if (isWritten && !isWhole && !isCanonical(op))
     return;
   int64_t width = chooseVectorWidth(op);
   SmallVector<int64_t, 2> widths = {width};
@@ -292,7 +293,7 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
       for (int64_t threads : triedTileThreads) {
         fields.rowGroups = threads / lanes;
         if (!fields.rowGroups || threads > chip.maxThreadsPerWorkgroup ||
-            fields.rowGroups > mostRows)
+            (fields.rowGroups > mostRows && !isCanonical(op)))
           continue;
         for (int64_t unroll : triedTileUnrolls) {
           fields.unroll = unroll;
@@ -301,7 +302,7 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
             fields.rowsPerWorkgroup = fields.workgroupsPerComputeUnit = 0;
             visit(fields);
           }
-          if (isWritten)
+          if (isWritten && !isCanonical(op))
             continue;
           for (int64_t workgroups : triedWorkgroups) {
             if (threads * workgroups > mostComputeUnitThreads)
@@ -400,6 +401,11 @@ static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
   time *= double(each * atOnce) / double(leaves) *
           (1 + sumBytes * double(leaves * parts) /
                    double(std::max<int64_t>(rows, 1) * rowBytes));
+  // Of large clusters not all find a place at once: some have two leaves, and
+  // fewer compute units need more in flight.
+  if (fields.workgroupsPerRow >= leastLateSplit && each == 1 &&
+      fields.stages == fewStages)
+    time *= fewStagesTime;
   auto together = double(std::max<int64_t>(1, fields.workgroupsPerComputeUnit));
   return time +
          double(each - 1) * (busyMicroseconds + idleMicroseconds / together);
@@ -427,9 +433,23 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
   // Rows of 17 accesses leave many lanes idle unless a few have all columns,
   // for which there are no registers: then accesses are as wide as a register,
   // and where that is no better, idle lanes cost what the model says.
-  for (auto [idle, bytes] :
-       {std::pair(mostIdle, accessBytes), std::pair(mostIdle, narrowBytes),
-        std::pair(mostIdleAtAll, accessBytes)}) {
+  // In the canonical order there are no two passes over rows: the model of
+  // registers, which is no more than that, then only says what comes first.
+  struct Tried {
+    double idle;
+    int64_t bytes;
+    bool needsRegisters = true;
+  };
+  SmallVector<Tried> tried{{mostIdle, accessBytes},
+                           {mostIdle, narrowBytes},
+                           {mostIdleAtAll, accessBytes}};
+  if (hasLeaves)
+    tried.push_back({mostIdleAtAll, accessBytes, /*needsRegisters=*/false});
+  double most =
+      chip.backend == Backend::AMDGPU ? mostTriedRegisters : mostRegisters;
+  for (const Tried &now : tried) {
+    int64_t bytes = now.bytes;
+    bool needsRegisters = now.needsRegisters;
     fields.clear();
     features.clear();
     keys.clear();
@@ -451,9 +471,9 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
       fields.push_back(each);
       features.push_back(values);
     };
-    forEachSchedule(op, chip, bytes, idle, int64_t(program.rows), isAnyCount,
-                    add);
-    if (sumsColumns(op) && haveLearnedTiles(chip))
+    forEachSchedule(op, chip, bytes, now.idle, int64_t(program.rows),
+                    isAnyCount, add);
+    if (sumsColumns(op) && (haveLearnedTiles(chip) || !needsRegisters))
       forEachTile(op, chip, int64_t(program.rows), add);
     SmallVector<double, 0> times = predictMicroseconds(program, features, chip);
     for (size_t i = 0; i < fields.size(); ++i) {
@@ -461,8 +481,12 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
       if (hasLeaves)
         times[i] =
             takeLeaves(op, fields[i], chip, int64_t(program.rows), times[i]);
-      keys.emplace_back(countDoubts(program, fields[i], features[i], chip),
-                        std::round(times[i] * stepsPerMicrosecond));
+      int64_t doubts = countDoubts(program, fields[i], features[i], chip);
+      if (!needsRegisters)
+        doubts += int64_t(
+            std::max(0.0, predictRegisterShare(features[i], chip) - most) *
+            doubtsOfRegisters);
+      keys.emplace_back(doubts, std::round(times[i] * stepsPerMicrosecond));
     }
     auto order = llvm::to_vector<0>(llvm::seq<size_t>(0, fields.size()));
     // Of those that are as good the first, whatever the last bits say.
@@ -472,8 +496,7 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
     bool isAnyVisited = false;
     for (size_t i : order) {
       double share = predictRegisterShare(features[i], chip);
-      if (share > (chip.backend == Backend::AMDGPU ? mostTriedRegisters
-                                                   : mostRegisters))
+      if (needsRegisters && share > most)
         continue;
       ScheduleAttr schedule = fields[i].get(op.getContext());
       // Without rows prefetched before the dependency it takes a few less.
@@ -637,75 +660,6 @@ static ScheduleAttr chooseTiles(RowwiseOp op, ScheduleFields tiles,
   return {};
 }
 
-/// The best schedule known for `op`, which has column sums, in the canonical
-/// order; null if none can run.
-static ScheduleAttr chooseCanonicalSchedule(RowwiseOp op, const ChipInfo &chip,
-                                            bool allowRejected) {
-  ScheduleFields fields;
-  int64_t length = op.getRowLength();
-  fields.vectorWidth = chooseVectorWidth(op);
-  fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
-  bool hasRowSums = op.hasRowSums();
-  int64_t accessesOfSlice = getSliceColumns(length) / fields.vectorWidth;
-  int64_t chains = getLeafChains(length);
-  int64_t mostSplit = hasRowSums ? std::min(chip.workgroups.clusterWorkgroups,
-                                            countSlices(length, length))
-                                 : 1;
-  // What is estimated, what may do, and what is legal.
-  for (int64_t percent : {100, 80, 0})
-    for (fields.rowGroups = chains; fields.rowGroups; fields.rowGroups /= 2)
-      for (int64_t split = 1; split <= mostSplit; split *= 2) {
-        fields.rowsPerWorkgroup = getLeastLeafRows(length, fields.rowGroups);
-        fields.workgroupsPerRow = split;
-        for (int64_t elements : triedElements) {
-          auto lanes = int64_t(llvm::PowerOf2Ceil(
-              llvm::divideCeil(length, uint64_t(split * elements))));
-          fields.threadsPerRow =
-              std::clamp(lanes, split > 1 ? chip.waveSize : 1,
-                         std::min(accessesOfSlice, chip.maxThreadsPerWorkgroup /
-                                                       fields.rowGroups));
-          if (accessesOfSlice % fields.threadsPerRow != 0 &&
-              countSlices(length, length) > 1)
-            fields.threadsPerRow = accessesOfSlice;
-          for (int64_t stages = chip.workgroups.hasBulkCopy ? 3 : 0;
-               stages >= 0; stages -= stages > 1 ? 1 : 2)
-            for (fields.prefetch = 1; fields.prefetch >= 0; --fields.prefetch) {
-              fields.stages = stages;
-              fields.workgroupsPerComputeUnit = std::max<int64_t>(
-                  1, (stages ? stagedThreads : chip.model.computeUnitThreads) /
-                         (fields.threadsPerRow * fields.rowGroups));
-              ScheduleAttr schedule = fields.get(op.getContext());
-              if (!getObstacle(op, schedule, chip).empty() ||
-                  !fitsRegisters(op, schedule, chip, percent))
-                continue;
-              if (stages) {
-                ScheduleResources needs = getResources(op, schedule, chip);
-                fields.workgroupsPerComputeUnit = std::clamp<int64_t>(
-                    std::min({chip.registersPerComputeUnit /
-                                  (needs.registersPerLane * needs.threads),
-                              stagedBytes / needs.stagingBytes,
-                              mostPeers / split}),
-                    1, fields.workgroupsPerComputeUnit);
-                schedule = fields.get(op.getContext());
-              }
-              if (allowRejected || !isRejected(op, schedule))
-                return schedule;
-            }
-        }
-      }
-  // Column sums alone have no need of a whole row.
-  fields.rowGroups = chains;
-  fields.rowsPerWorkgroup = getLeastLeafRows(length, chains);
-  if (hasRowSums || !op.getScalarOuts().empty())
-    return {};
-  fields.workgroupsPerRow = 1;
-  fields.stages = fields.prefetch = 0;
-  fields.unroll = 4;
-  fields.threadsPerRow = chip.waveSize;
-  fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
-  return fields.get(op.getContext());
-}
-
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
                                    bool allowRejected, int64_t rows) {
   bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
@@ -729,10 +683,8 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
     best = ranked.schedule;
     return false;
   });
-  if (best)
+  if (best || hasLeaves)
     return best;
-  if (hasLeaves)
-    return chooseCanonicalSchedule(op, chip, allowRejected);
   // Nothing keeps a whole row: workgroups share it where no sum needs all of
   // it, and it is read again for each sum where no column sums stay.
   if (!op.hasRowSums() && op.getScalarOuts().empty())
