@@ -92,7 +92,7 @@ def LNBwd_RowGroups : LNBwd_ScheduleField<"row_groups", LNBwd_AtLeast<1>> {
 def LNBwd_VectorWidth
     : LNBwd_ScheduleField<"vector_width", LNBwd_PowerOfTwoTo16> {
   let unit = "elements";
-  let text = "elements of one access; divides the row length";
+  let text = "elements of one access; aligns accesses where it does not divide the row length";
   let hasLegalityCheck = 1;
 }
 
