@@ -314,7 +314,8 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *
             rows, classes, ignore_index=ignore_index, reduction=reduction,
             label_smoothing=label_smoothing)
         return losses.view(target.shape) if reduction == "none" else losses
-    is_few = reduction != "none" and classes.numel() <= _MOST_ROWS_OF_NLL_LOSS
+    is_few = (reduction != "none" and classes.numel() <= _MOST_ROWS_OF_NLL_LOSS
+              and not transforms_are_active())  # Which want integers of 64 bits.
     losses = _cross_entropy(rows, classes[:, None], ignore_index, float(label_smoothing),
                             -1.0 if is_few else 1.0)
     if is_few:

@@ -58,7 +58,9 @@ HANDLERS: dict[Any, _Handler] = {}
 
 
 def converts(*targets: Any) -> Callable[[_Handler], _Handler]:
-    """Has a function be the handler of operations."""
+    """Has a function be the handler of operations, the only one of each."""
+    assert HANDLERS.keys().isdisjoint(targets), targets
+
     def register(handler: _Handler) -> _Handler:
         HANDLERS.update(dict.fromkeys(targets, handler))
         return handler

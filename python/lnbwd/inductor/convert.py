@@ -500,7 +500,7 @@ def _put(c: Conversion, node: Node) -> int:
         "select", inside, value, c.number(around))
 
 
-@converts(*ROW_SUMS)
+@converts(*ROW_SUMS.keys() - SOFTMAXES)
 def _sum(c: Conversion, node: Node) -> Any:
     return _column_sum(c, node) if sum_kind(node, c.domain) else _row_sum(c, node)
 

@@ -24,12 +24,6 @@ def add_one_more(x, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def spread(x, out, BLOCK: tl.constexpr):
-    o = tl.arange(0, BLOCK)
-    tl.store(out + 2 * o, tl.load(x + o))
-
-
-@triton.jit
 def reverse(x, y, BLOCK: tl.constexpr):
     o = tl.arange(0, BLOCK)
     tl.store(y + o, tl.load(x + o))
@@ -56,12 +50,6 @@ class Double(torch.autograd.Function):
         out = torch.zeros(grad.shape, device="cuda")
         scale[lambda meta: (triton.cdiv(grad.numel(), meta["BLOCK"]),)](grad, out, grad.numel())
         return out
-
-
-def test_stride():
-    x, out = torch.rand(64, device="cuda"), torch.zeros(128, device="cuda")
-    spread[(1,)](x, out, BLOCK=64)
-    assert torch.equal(out[::2], x)
 
 
 def test_right():
@@ -128,3 +116,15 @@ def test_race():
 def test_finding_that_is_caught():
     with pytest.raises(RuntimeError):
         test_race()
+
+
+@triton.jit
+def spread(x, out, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    tl.store(out + 2 * o, tl.load(x + o))
+
+
+def test_stride():
+    x, out = torch.rand(64, device="cuda"), torch.zeros(128, device="cuda")
+    spread[(1,)](x, out, BLOCK=64)
+    assert torch.equal(out[::2], x)
