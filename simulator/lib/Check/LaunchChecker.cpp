@@ -70,7 +70,7 @@ void LaunchChecker::addCounts(NamedCounts &Totals) const {
   }
 }
 
-std::string LaunchChecker::summary() const {
+std::string LaunchChecker::summary(const RegionTable &Buffers) const {
   std::string On, Off;
   for (const CheckName &Check : CheckNames) {
     if (Check.Bit == LNBWD_SIM_CHECK_COUNTS)
@@ -101,7 +101,7 @@ std::string LaunchChecker::summary() const {
     Text +=
         "; not whether stores to one place of LDS differ in rounding alone, "
         "since it stores to more memory than can be restored";
-  for (const Region &R : L.Regions) {
+  for (const Region &R : Buffers) {
     const auto *Shadow = static_cast<const BufferShadow *>(R.Notes);
     if (!Shadow || Shadow->Name.empty())
       continue;

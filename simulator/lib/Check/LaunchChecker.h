@@ -40,8 +40,9 @@ public:
   /// Adds what was counted to the totals of a device, once the launch is over.
   void addCounts(NamedCounts &Totals) const;
 
-  /// What was checked and what was not, in a line.
-  std::string summary() const;
+  /// What was checked and what was not, in a line; `Buffers` are those that
+  /// there still are, since other launches' may be gone.
+  std::string summary(const RegionTable &Buffers) const;
   unsigned OtherOrders = 0;    ///< in which it was executed besides
   unsigned OtherOrdersCut = 0; ///< and those of them not to the end
   /// There would have been some, but memory could not be put back.

@@ -247,10 +247,13 @@ BufferShadow::Gaps BufferShadow::gaps(uint32_t Epoch) const {
   Gaps Found[2];
   uint64_t Covered[2] = {};
   for (size_t Number = 0; Number < pagesOf(bytes(), PageLog); ++Number) {
-    Page *P = Pages[Number].load();
+    Page *P = Pages[Number].load(std::memory_order_acquire);
+    if (!P)
+      continue;
+    PageGuard Guard(*P); // Another launch may be at it.
     uint32_t Count = 0;
-    Cell *Cells = P && P->Epoch == Epoch ? P->Cells.present(0, PageBytes, Count)
-                                         : nullptr;
+    Cell *Cells =
+        P->Epoch == Epoch ? P->Cells.present(0, PageBytes, Count) : nullptr;
     for (uint32_t K = 0; K < Count; ++K) {
       const Cell &C = Cells[K];
       const uint64_t At = (Number << PageLog) + (K << P->Cells.granule());
