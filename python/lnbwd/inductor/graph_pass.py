@@ -43,7 +43,7 @@ from .conversion import Unsupported
 from .domains import is_permuted, memory_order, repeated_dims, same
 from .estimates import Estimate, estimate
 from .measuring import Measurements
-from .nodes import is_seed, is_view, memory_of
+from .nodes import is_returned, is_seed, memory_of
 from .orders import settled
 from .partial_sums import REPLACED, erase_unused, merge, new_node, split
 from .regions import Region, convert, find_regions, leads_back, normalised, without_region
@@ -251,12 +251,6 @@ def _flat(graph: Graph, node: Node, count: int) -> Node:
     return new_node(graph, torch.ops.aten.slice.Tensor, (flat, 0, offset, offset + count))
 
 
-def _is_returned(node: Node) -> bool:
-    """Whether the graph returns a node, or a view of it."""
-    return any(user.op == "output" or (is_view(user) and _is_returned(user))
-               for user in node.users)
-
-
 def _replace(graph: Graph, region: Region) -> None:
     """Puts one operator in the place of a region."""
     program = region.program
@@ -299,8 +293,8 @@ def _replace(graph: Graph, region: Region) -> None:
         call = new_node(graph, torch.ops.lnbwd._region.default, (inputs, text))
         for index, (nodes, wanted) in enumerate(zip(region.outputs, shapes, strict=True)):
             item = new_node(graph, operator.getitem, (call, index))
-            # What the graph returns twice is not to share memory, but for views of one tensor.
-            bases = {node: (memory_of(node) or (node,))[0] for node in nodes if _is_returned(node)}
+            # Sums that the graph returns twice are not to share memory, but for views of one.
+            bases = {node: (memory_of(node) or (node,))[0] for node in nodes if is_returned(node)}
             memory: dict[Node, Node] = {}
             for node, shape in zip(nodes, wanted, strict=True):
                 assert shape is not None

@@ -119,6 +119,12 @@ _ALIASES = {aten.permute.default, aten.expand.default, aten.unsqueeze.default, a
 """Views that never copy."""
 
 
+def is_returned(node: Node) -> bool:
+    """Whether the graph returns a node, or a view of it."""
+    return any(user.op == "output" or (is_view(user) and is_returned(user))
+               for user in node.users)
+
+
 def memory_of(node: Node) -> tuple[Node, int] | None:
     """The node whose memory a view has, and at which of its elements the view begins; None where
     that memory is not dense, or the view not known."""

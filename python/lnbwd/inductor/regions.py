@@ -51,8 +51,10 @@ from .nodes import (
     is_group_sum,
     is_random,
     is_reduction,
+    is_returned,
     is_seed,
     is_view,
+    memory_of,
     row_sum_axis,
     sources,
     sum_kind,
@@ -571,7 +573,7 @@ def convert(region: Region) -> None:
     region.unfused = separated_users(inside)
     region.outside = _left_outside(region)
     inside -= region.outside
-    found: dict[Output, list[Node]] = {}
+    found: dict[tuple[Output, Node | None], list[Node]] = {}
     for node in region.nodes:
         kind = sum_kind(node, region.domain)
         chain = tail(node) if kind else [node]
@@ -601,11 +603,18 @@ def convert(region: Region) -> None:
         output = Output(role, (SMALL if role == "scalar" else ELEMENTS)[value.dtype],
                         conversion.number(node) if is_condition else conversion.values[node],
                         parts=parts_of(node.meta[STORED], value) if STORED in node.meta else ())
-        found.setdefault(output, []).append(last)
+        # Of what the graph returns a change in place of one shows in views of the same alone. (A
+        # sum is copied: partial sums would cost more.)
+        memory = (memory_of(last) or (last,))[0] if is_returned(last) and not kind else None
+        found.setdefault((output, memory), []).append(last)
     if not found:
         raise Unsupported("nothing uses what it computes")
-    ordered = sorted(found, key=lambda output: OUTPUT_KINDS.index(output.kind))
-    if any(i.dims.tells_groups for i in places_of) or any(o.dims.tells_groups for o in ordered):
+    for output in [output for output, memory in found if memory is None]:
+        for shared in [key for key in found if key[0] == output and key[1] is not None][:1]:
+            found[shared] += found.pop((output, None))
+    ordered = sorted(found, key=lambda key: OUTPUT_KINDS.index(key[0].kind))
+    outputs = [output for output, _ in ordered]
+    if any(i.dims.tells_groups for i in places_of) or any(o.dims.tells_groups for o in outputs):
         places_of = [region.domain.repeated(place) for place in places_of]
     # Inputs in the order of the program's arguments.
     places = sorted(range(len(reads)), key=lambda place: (
@@ -615,11 +624,11 @@ def convert(region: Region) -> None:
         ("input", renamed[n[1]]) if n[0] == "input" else n for n in conversion.builder.nodes]
     rows = region.domain.rows if isinstance(region.domain.rows, int) else None
     program = conversion.builder.finish(
-        rows, [places_of[place] for place in places], ordered,
+        rows, [places_of[place] for place in places], outputs,
         region.domain.groups if isinstance(region.domain.groups, int) else None)
     program, read = program.without_unused_inputs()
     region.inputs = [reads[places[place]] for place in read]
-    region.outputs = [found[output] for output in ordered]
+    region.outputs = [found[key] for key in ordered]
     if not any(i.kind in ("row", "table") or i.is_strided for i in program.inputs):
         raise Unsupported("it reads no row block")
     if program.has_groups and program.groups is None and not any(
