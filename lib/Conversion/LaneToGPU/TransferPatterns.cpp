@@ -317,6 +317,13 @@ static void emitCopies(IndexBuilder &b, lane::StartCopiesOp op,
   Value columns = emitOwnColumns(b, layout, firstColumn);
   if (columns)
     columns = arith::IndexCastOp::create(b, b.getI32Type(), columns);
+  // Lanes may have loaded from the stage just now. A barrier alone does not
+  // order their loads before what the copies write, which go another way to
+  // memory (the async proxy): under load the copies overtake loads.
+  NVVM::FenceProxyOp::create(
+      b, NVVM::ProxyKind::async_shared,
+      NVVM::SharedSpaceAttr::get(b.getContext(),
+                                 NVVM::SharedSpace::shared_cta));
   emitExpectBytes(b, target.barriers, op.getStage(),
                   emitTileBytes(b, stageLayout, columns));
   for (auto [i, memory] : llvm::enumerate(op.getMemories())) {

@@ -22,6 +22,7 @@
 // CHECK:         gpu.barrier
 // CHECK:         %[[COPIES:.*]] = arith.andi
 // CHECK:         scf.if %[[COPIES]] {
+// CHECK:           nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
 // CHECK:           nvvm.mbarrier.arrive.expect_tx %{{.*}}, %[[BYTES]]
 // CHECK:           nvvm.cp.async.bulk.shared.cluster.global %{{.*}}, %[[XBYTES]]
 // CHECK:           nvvm.cp.async.bulk.shared.cluster.global %{{.*}}, %[[YBYTES]]
