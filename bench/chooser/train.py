@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains the trees that choose schedules from a sweep of timed schedules.
 
-  train.py docs/sweeps/schedules-nvidia.jsonl.xz --out lib/Analysis/ScheduleTrees.nvidia.inc
+  train.py docs/sweeps/schedules-nvidia.jsonl.xz --out lib/Analysis/ScheduleTrees.nvidia.trees
   train.py docs/sweeps/schedules-nvidia.jsonl.xz --held-out 5     the regret, cross-validated
 
 Needs LightGBM and NumPy. A sweep has a JSON object a line. The first one says what it is: "chip",
@@ -18,7 +18,6 @@ says, 1 by itself, and may be of another "chip" of the family.
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import lzma
 import pathlib
@@ -123,8 +122,8 @@ def tables(model: lightgbm.Booster) -> Iterator[str]:
 
     for tree in model.dump_model()["tree_info"]:
         nodes = visit(tree["tree_structure"])
-        yield "".join(f"{{{feature},{float(f'{value:.5g}')}f,{skip or len(nodes) - index}}},"
-                      for index, (feature, value, skip) in enumerate(nodes))
+        yield " ".join(f"{feature},{value:.5g},{skip or len(nodes) - index}"
+                       for index, (feature, value, skip) in enumerate(nodes))
 
 
 def main() -> int:
@@ -149,16 +148,12 @@ def main() -> int:
         features = "lib/Analysis/ScheduleFeatures.cpp"
         blob = subprocess.run(["git", "hash-object", ROOT / features], capture_output=True,
                               text=True, check=True).stdout.strip()[:10]
-        hashed = functools.reduce(lambda value, byte: (value ^ byte) * 0x100000001b3 % (1 << 64),
-                                  names.encode(), 0xcbf29ce484222325)  # FNV-1a
         options.out.write_text("\n".join([
-            f"// {', '.join(sweep.name for sweep in options.sweep)}, {size}: {about['about']}.",
-            f"// {features} was {blob} (git log --find-object). By bench/chooser/train.py.",
-            f"LNBWD_TREES_OF(0x{hashed:016x})",
-            f"static constexpr Node {family}Times[] = {{",
-            *tables(train_times(times, leaves)), "};",
-            f"static constexpr Node {family}Registers[] = {{",
-            *tables(train(registers, REGISTER_TREES, REGISTER_LEAVES)), "};", ""]))
+            f"# {', '.join(sweep.name for sweep in options.sweep)}, {size}: {about['about']}.",
+            f"# {features} was {blob} (git log --find-object). By bench/chooser/train.py.",
+            f"features {names}",
+            f"{family} times", *tables(train_times(times, leaves)),
+            f"{family} registers", *tables(train(registers, REGISTER_TREES, REGISTER_LEAVES)), ""]))
     return 0
 
 

@@ -14,13 +14,14 @@
 
 #include "lnbwd/Analysis/ScheduleTrees.h"
 
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <string_view>
+#include <string>
 
 using namespace mlir;
 using namespace lnbwd;
@@ -39,22 +40,13 @@ static constexpr uint8_t leaf = 255;
 /// What train.py adds to the roofline for a launch.
 static constexpr double launchMicroseconds = 2;
 
-/// FNV-1a of the features' names.
-static constexpr uint64_t hashFeatures() {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (char c : scheduleFeatureNames)
-    hash = (hash ^ uint8_t(c)) * 0x100000001b3;
-  return hash;
-}
-
-// Trees that were trained on other features would predict nonsense.
-#define LNBWD_TREES_OF(hash)                                                   \
-  static_assert(hash == hashFeatures(),                                        \
-                "the features have changed: expected trees that were trained " \
-                "on them; run bench/chooser/train.py");
-
-#include "ScheduleTrees.amd.inc"
-#include "ScheduleTrees.nvidia.inc"
+/// ScheduleTrees.FAMILY.trees.
+static constexpr StringLiteral nvidiaTrees =
+#include "lnbwd/Analysis/ScheduleTrees.nvidia.inc"
+    ;
+static constexpr StringLiteral amdTrees =
+#include "lnbwd/Analysis/ScheduleTrees.amd.inc"
+    ;
 
 /// What all trees say of each schedule, added up. A tree at a time, since
 /// neighbours go the same way in it.
@@ -75,92 +67,92 @@ static SmallVector<double, 0> sumTrees(ArrayRef<Node> nodes,
   return sums;
 }
 
+/// Adds the nodes of the trees in `line`. Whether all are some, and no walk
+/// from the root leaves them.
+static bool readTree(StringRef line, SmallVectorImpl<Node> &nodes) {
+  size_t first = nodes.size();
+  for (StringRef text : llvm::split(line, ' ')) {
+    Node &node = nodes.emplace_back();
+    auto [feature, rest] = text.split(',');
+    auto [value, skip] = rest.split(',');
+    auto [end, error] = std::from_chars(value.begin(), value.end(), node.value);
+    if (feature.getAsInteger(10, node.feature) || error != std::errc() ||
+        end != value.end() || skip.getAsInteger(10, node.skip))
+      return false;
+  }
+  return llvm::all_of(llvm::seq(first, nodes.size()), [&](size_t i) {
+    size_t next = i + nodes[i].skip;
+    return next > i && (nodes[i].feature == leaf
+                            ? next <= nodes.size()
+                            : nodes[i].feature < scheduleFeatureCount &&
+                                  next < nodes.size());
+  });
+}
+
 namespace {
-/// The trees of each family, and why LNBWD_MODEL's file has none.
+/// The trees of a family, and why LNBWD_MODEL's file has none.
 struct Model {
-  Model();
+  Model(StringRef family, StringRef text);
 
-  /// Reads the nodes of the table whose first line says `name`.
-  void read(StringRef text, StringRef name, ArrayRef<Node> &nodes);
+  /// Takes the trees of `text`. Returns what is wrong with them.
+  std::string read(StringRef family, StringRef text);
 
-  ArrayRef<Node> times[2] = {nvidiaTimes, amdTimes},
-                 registers[2] = {nvidiaRegisters, amdRegisters};
-  SmallVector<SmallVector<Node, 0>, 4> owned;
+  SmallVector<Node, 0> times, registers;
   std::string error;
 };
 } // namespace
 
-void Model::read(StringRef text, StringRef name, ArrayRef<Node> &nodes) {
-  auto [before, table] = text.split((" " + name + "[] = {\n").str());
-  if (table.empty())
-    return;
-  SmallVector<Node, 0> found;
-  SmallVector<StringRef, 0> texts;
-  bool isRead = table.contains("\n};");
-  table.split("\n};").first.split(texts, "},", -1, /*KeepEmpty=*/false);
-  for (StringRef each : texts) {
-    Node &node = found.emplace_back();
-    double number = 0;
-    auto [feature, rest] = each.ltrim("\n{").split(',');
-    auto [value, skip] = rest.split("f,");
-    isRead &= !feature.getAsInteger(10, node.feature) &&
-              !value.getAsDouble(number) && !skip.getAsInteger(10, node.skip);
-    node.value = float(number);
+std::string Model::read(StringRef family, StringRef text) {
+  SmallVectorImpl<Node> *nodes = nullptr;
+  bool isOfFeatures = false;
+  for (StringRef line : llvm::split(text.rtrim(), '\n')) {
+    auto [word, what] = line.split(' ');
+    if (word == "features") {
+      isOfFeatures = what == StringRef(scheduleFeatureNames);
+    } else if (isOfFeatures && (what == "times" || what == "registers")) {
+      // Another family's leave this one its own.
+      if (word != family)
+        return "";
+      nodes = what == "times" ? &times : &registers;
+      nodes->clear();
+    } else if (nodes && !readTree(line, *nodes)) {
+      return ("expected a tree, got '" + line.take_front(40) + "'").str();
+    }
   }
-  // No walk from a root leaves the table.
-  for (auto [index, node] : llvm::enumerate(found))
-    isRead &= node.skip && index + node.skip <= found.size() &&
-              (node.feature == leaf || (node.feature < scheduleFeatureCount &&
-                                        index + node.skip < found.size()));
-  if (!isRead || found.empty()) {
-    error = "expected nodes of trees in " + name.str();
-    return;
-  }
-  owned.push_back(std::move(found));
-  nodes = owned.back();
+  return nodes ? ""
+               : "expected trees of this compiler's features; train them again";
 }
 
-Model::Model() {
+Model::Model(StringRef family, StringRef text) {
+  error = read(family, text);
   const char *path = std::getenv("LNBWD_MODEL");
   if (!path || !*path)
     return;
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
-  if (!file) {
-    error = file.getError().message();
-  } else {
-    StringRef text = (*file)->getBuffer();
-    std::string hash =
-        llvm::formatv("LNBWD_TREES_OF(0x{0:x-16})", hashFeatures());
-    if (text.contains(hash)) {
-      read(text, "nvidiaTimes", times[0]);
-      read(text, "nvidiaRegisters", registers[0]);
-      read(text, "amdTimes", times[1]);
-      read(text, "amdRegisters", registers[1]);
-      if (owned.empty() && error.empty())
-        error = "expected trees of nvidia or amd";
-    } else {
-      error = "expected trees of this compiler's features, " + hash +
-              "; run lnbwd-tune --learn again";
-    }
-  }
+  error = file ? read(family, (*file)->getBuffer()) : file.getError().message();
   if (!error.empty())
     error = (Twine("LNBWD_MODEL names '") + path + "': " + error).str();
 }
 
 /// Read at the first use.
-static const Model &getModel() {
-  static const Model model;
-  return model;
+static const Model &getModel(const ChipInfo &chip) {
+  if (chip.backend == Backend::AMDGPU) {
+    static const Model amd("amd", amdTrees);
+    return amd;
+  }
+  static const Model nvidia("nvidia", nvidiaTrees);
+  return nvidia;
 }
 
-StringRef lnbwd::getModelError() { return getModel().error; }
+StringRef lnbwd::getModelError(const ChipInfo &chip) {
+  return getModel(chip).error;
+}
 
 SmallVector<double, 0>
 lnbwd::predictMicroseconds(const ProgramFacts &program,
                            ArrayRef<ScheduleFeatures> schedules,
                            const ChipInfo &chip) {
-  bool isAMD = chip.backend == Backend::AMDGPU;
-  SmallVector<double, 0> times = sumTrees(getModel().times[isAMD], schedules);
+  SmallVector<double, 0> times = sumTrees(getModel(chip).times, schedules);
   for (double &time : times)
     time = (program.getRooflineMicroseconds(chip) + launchMicroseconds) *
            std::exp(time);
@@ -169,6 +161,5 @@ lnbwd::predictMicroseconds(const ProgramFacts &program,
 
 double lnbwd::predictRegisterShare(const ScheduleFeatures &schedule,
                                    const ChipInfo &chip) {
-  bool isAMD = chip.backend == Backend::AMDGPU;
-  return std::exp(sumTrees(getModel().registers[isAMD], schedule).front());
+  return std::exp(sumTrees(getModel(chip).registers, schedule).front());
 }

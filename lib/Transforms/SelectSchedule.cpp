@@ -43,7 +43,7 @@ public:
     FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
     if (failed(found) || failed(checkRowsOption(getOperation(), rows)))
       return signalPassFailure();
-    if (StringRef error = getModelError(); !error.empty()) {
+    if (StringRef error = getModelError(**found); !error.empty()) {
       getOperation()->emitError() << error;
       return signalPassFailure();
     }

@@ -8,7 +8,8 @@
 //
 // Gradient-boosted trees that predict the time of a scheduled row program and
 // its registers. bench/chooser/train.py makes them; there is a file for each
-// family of chips, ScheduleTrees.FAMILY.inc, which says what it was trained on.
+// family of chips, ScheduleTrees.FAMILY.trees, which says what it was trained
+// on.
 // A file that the environment's LNBWD_MODEL names is read in its place.
 //
 //===----------------------------------------------------------------------===//
@@ -20,9 +21,10 @@
 
 namespace lnbwd {
 
-/// Why the file that LNBWD_MODEL names cannot be used; empty if it can, or
-/// there is none. Other trees are the family's own then.
-llvm::StringRef getModelError();
+/// Why the trees of `chip` cannot be used: LNBWD_MODEL names a file without
+/// some, or the features are not those that they were trained on. Empty if they
+/// can.
+llvm::StringRef getModelError(const ChipInfo &chip);
 
 /// Microseconds of one call of a row program with each of some schedules, its
 /// finalising kernel included, if its operands are in no cache.
