@@ -219,57 +219,11 @@ ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
   double accessLanes = std::min(lanes, wave) * width * elementBytes / lineBytes;
   bool isApart = std::fmod(columns * elementBytes, lineBytes) != 0;
 
-  ScheduleFeatures values;
-  auto set = [&](Feature feature, double value) {
-    values[size_t(feature)] = float(value);
-  };
-  set(Feature::roofline_log, log2Of(roofline));
-  set(Feature::row_bytes_log, log2Of(program.length * bytes));
-  set(Feature::unit_rows_log, log2Of(program.rows / units));
-  set(Feature::read_share, program.bytesRead / bytes);
-  set(Feature::element_bytes, elementBytes);
-  set(Feature::column_share, program.columnBytes / bytes);
-  set(Feature::late_column_share, program.lateColumnBytes / bytes);
-  set(Feature::sums, program.sums);
-  set(Feature::row_sums, program.rowSums);
-  set(Feature::phases, program.phases);
-  set(Feature::operations, program.operations / bytes);
-  set(Feature::functions, program.functions / bytes);
-  set(Feature::row_waves_log, log2Of(lanes / wave));
-  set(Feature::row_groups_log, log2Of(groups));
-  set(Feature::access_bytes, width * elementBytes);
-  set(Feature::accesses, accesses);
-  set(Feature::lane_elements, elements);
-  set(Feature::idle_share, elements * lanes / columns - 1);
-  set(Feature::row_workgroups, split);
-  set(Feature::stages, double(schedule.stages));
-  set(Feature::prefetch, double(schedule.prefetch));
-  set(Feature::unroll, double(schedule.unroll));
-  set(Feature::unit_workgroups, double(schedule.workgroupsPerComputeUnit));
-  set(Feature::dependent_launch, double(schedule.dependentLaunch));
-  set(Feature::prefetch_before, double(schedule.prefetchBeforeDependency));
-  set(Feature::shifted, double(isShifted));
-  set(Feature::workgroup_waves, waves);
-  set(Feature::register_share, registers / std::max(limit, 1.0));
-  set(Feature::resident_waves, resident * waves);
-  set(Feature::rounds, rounds);
-  set(Feature::iterations_log, log2Of(iterations));
-  set(Feature::uneven_share, busiest);
-  set(Feature::in_flight_log, log2Of(resident * rowBytes * inFlight * units /
-                                     (double(chip.limits.gigabytesPerSecond) *
-                                      1e3 * loadMicroseconds)));
-  set(Feature::line_share,
-      std::max(std::ceil(accessLanes), accessLanes + double(isApart)) /
-          accessLanes);
-  set(Feature::issue_log, log2Of(issue / roofline));
-  set(Feature::latency_log, log2Of(latency / roofline));
-  set(Feature::dispatch_log, log2Of(workgroups / units / roofline));
-  set(Feature::exchange, isExchanged ? rowWaves * split * program.phases : 0);
-  set(Feature::combine, elements * program.sums * std::log2(groups + 1));
   // A workgroup that has all rows of its columns leaves no partial sums.
   double partials = schedule.rowsPerWorkgroup ? grid : 0;
-  set(Feature::partial_share,
-      2 * floatSize * program.sums * partials / (program.rows * bytes));
-  set(Feature::shared_share, sharedShare);
-  return values;
+
+  return {
+#define LNBWD_FEATURE(name, value) float(value),
+#include "lnbwd/Analysis/ScheduleFeatures.def"
+  };
 }

@@ -84,7 +84,7 @@ static bool readTree(StringRef line, SmallVectorImpl<Node> &nodes) {
     size_t next = i + nodes[i].skip;
     return next > i && (nodes[i].feature == leaf
                             ? next <= nodes.size()
-                            : nodes[i].feature < scheduleFeatureCount &&
+                            : nodes[i].feature < size_t(Feature::count) &&
                                   next < nodes.size());
   });
 }
@@ -108,7 +108,7 @@ std::string Model::read(StringRef family, StringRef text) {
   for (StringRef line : llvm::split(text.rtrim(), '\n')) {
     auto [word, what] = line.split(' ');
     if (word == "features") {
-      isOfFeatures = what == StringRef(scheduleFeatureNames);
+      isOfFeatures = what == scheduleFeatureNames;
     } else if (isOfFeatures && (what == "times" || what == "registers")) {
       // Another family's leave this one its own.
       if (word != family)

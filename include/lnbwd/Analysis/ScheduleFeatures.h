@@ -19,77 +19,22 @@
 #include "lnbwd/Target/ChipInfo.h"
 
 #include <array>
-#include <string_view>
 
 namespace lnbwd {
 
-/// The features, in the order in which trees count them. What ends in _log is a
-/// binary logarithm. A changed feature needs another name and new trees: those
-/// of other names do not compile.
-#define LNBWD_SCHEDULE_FEATURES(X)                                             \
-  /* The program: the least time of its bytes, and what a row is. */           \
-  X(roofline_log)                                                              \
-  X(row_bytes_log)                                                             \
-  X(unit_rows_log)                                                             \
-  X(read_share)                                                                \
-  X(element_bytes)                                                             \
-  X(column_share)                                                              \
-  X(late_column_share)                                                         \
-  X(sums)                                                                      \
-  X(row_sums)                                                                  \
-  X(phases)                                                                    \
-  X(operations)                                                                \
-  X(functions)                                                                 \
-  /* The schedule. */                                                          \
-  X(row_waves_log)                                                             \
-  X(row_groups_log)                                                            \
-  X(access_bytes)                                                              \
-  X(accesses)                                                                  \
-  X(lane_elements)                                                             \
-  X(idle_share)                                                                \
-  X(row_workgroups)                                                            \
-  X(stages)                                                                    \
-  X(prefetch)                                                                  \
-  X(unroll)                                                                    \
-  X(unit_workgroups)                                                           \
-  X(dependent_launch)                                                          \
-  X(prefetch_before)                                                           \
-  X(shifted)                                                                   \
-  X(workgroup_waves)                                                           \
-  /* What both come to on the chip. */                                         \
-  X(register_share)                                                            \
-  X(resident_waves)                                                            \
-  X(rounds)                                                                    \
-  X(iterations_log)                                                            \
-  X(uneven_share)                                                              \
-  X(in_flight_log)                                                             \
-  X(line_share)                                                                \
-  X(issue_log)                                                                 \
-  X(latency_log)                                                               \
-  X(dispatch_log)                                                              \
-  X(exchange)                                                                  \
-  X(combine)                                                                   \
-  X(partial_share)                                                             \
-  X(shared_share)
-
 enum class Feature : unsigned {
-#define LNBWD_FEATURE(name) name,
-  LNBWD_SCHEDULE_FEATURES(LNBWD_FEATURE)
-#undef LNBWD_FEATURE
+#define LNBWD_FEATURE(name, value) name,
+#include "lnbwd/Analysis/ScheduleFeatures.def"
+  count
 };
 
 /// The names, each with a comma after it: what a file of trees was trained on.
-#define LNBWD_FEATURE(name) #name ","
-inline constexpr std::string_view scheduleFeatureNames =
-    LNBWD_SCHEDULE_FEATURES(LNBWD_FEATURE);
-#undef LNBWD_FEATURE
+inline constexpr llvm::StringLiteral scheduleFeatureNames =
+#define LNBWD_FEATURE(name, value) #name ","
+#include "lnbwd/Analysis/ScheduleFeatures.def"
+    ;
 
-#define LNBWD_FEATURE(name) +1
-inline constexpr size_t scheduleFeatureCount =
-    LNBWD_SCHEDULE_FEATURES(LNBWD_FEATURE);
-#undef LNBWD_FEATURE
-
-using ScheduleFeatures = std::array<float, scheduleFeatureCount>;
+using ScheduleFeatures = std::array<float, size_t(Feature::count)>;
 
 /// What the features of all schedules of a row program have in common.
 struct ProgramFacts {

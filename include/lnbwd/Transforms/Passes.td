@@ -425,7 +425,7 @@ def PrintScheduleFeaturesPass : Pass<"lnbwd-print-schedule-features"> {
     each line of the file `schedules`, which sets fields as the option
     `schedule` of `lnbwd-select-schedule` does. The first line names them:
     the least time in microseconds in which the memory moves all rows, then the
-    features of `ScheduleFeatures.h`. The operations stay as they are.
+    features of `ScheduleFeatures.def`. The operations stay as they are.
   }];
   let options = [
     ChipOption,
