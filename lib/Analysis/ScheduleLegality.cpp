@@ -6,21 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For each field that LNBwdSchedule.td says has limits (hasLegalityCheck) a
-// function that says which of them a schedule breaks. What a field may be on
-// any chip, for any program, the attribute's verifier has checked before.
+// The rules that a schedule has to keep on a chip, for a program, in the order
+// of its fields: each is a condition and the sentence to say where it does not
+// hold. What a field may be on any chip, for any program, the attribute's
+// verifier has checked before.
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Analysis/ScheduleLegality.h"
-
 #include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/RowSplits.h"
+#include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace lnbwd;
@@ -29,399 +28,334 @@ using namespace lnbwd;
 static constexpr int64_t mostRowSplits = 64;
 /// Workgroups that a grid can have in its second dimension.
 static constexpr int64_t maxColumnTiles = 65535;
+/// Lanes beyond these are swapped by rows of a wave, all of which are there.
+static constexpr int64_t dppRowLanes = 16;
 
 namespace {
-/// The checks of one schedule. Each writes to `os` why the field cannot be what
-/// it is, or nothing.
-class LegalityChecks {
-public:
-  LegalityChecks(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
-                 llvm::raw_string_ostream &os)
-      : op(op), schedule(schedule), chip(chip), os(os),
-        length(op.getRowLength()) {}
+/// The first rule that a schedule breaks is its obstacle.
+struct Rules {
+  Rules(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip)
+      : op(op), schedule(schedule), chip(chip), length(op.getRowLength()),
+        threads(schedule.getThreadsPerRow()), groups(schedule.getRowGroups()),
+        width(schedule.getVectorWidth()),
+        workgroups(schedule.getWorkgroupsPerRow()) {}
 
-#define LNBWD_SCHEDULE_CHECK(Name) void check##Name();
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
-#undef LNBWD_SCHEDULE_CHECK
+  void checkLanes();
+  void checkGrid();
+  void checkStages();
+  void checkSplits();
+  void checkLaunch();
+  void checkOrderOfRowSums();
+  void checkOrderOfColumnSums();
   void checkResources();
 
-private:
-  /// Calls `visit` with each row block's number among the operands, its type
-  /// and the elements between its rows, until something was found.
-  void forEachRowBlock(function_ref<void(unsigned, ShapedType, int64_t)> visit);
+  template <typename... Args>
+  void expect(bool holds, const char *sentence, const Args &...args) {
+    if (!holds && obstacle.empty())
+      obstacle = llvm::formatv(sentence, args...).str();
+  }
+
+  /// Calls `visit` with the type of each row block that is rows in memory, and
+  /// the elements between these.
+  void forEachRowBlock(function_ref<void(ShapedType, int64_t)> visit) {
+    for (OperandRange rows : {op.getRows(), op.getRowOuts()})
+      for (auto [index, value] : llvm::enumerate(rows))
+        if (unsigned operand = rows.getBeginOperandIndex() + unsigned(index);
+            op.getPlace(operand).isPlain())
+          visit(cast<ShapedType>(value.getType()), op.getRowStride(operand));
+  }
 
   RowwiseOp op;
   ScheduleAttr schedule;
   const ChipInfo &chip;
-  llvm::raw_string_ostream &os;
-  int64_t length;
+  int64_t length, threads, groups, width, workgroups;
+  std::string obstacle;
 };
 } // namespace
 
-void LegalityChecks::forEachRowBlock(
-    function_ref<void(unsigned, ShapedType, int64_t)> visit) {
-  uint64_t before = os.tell();
-  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
-    for (auto [index, value] : llvm::enumerate(rows)) {
-      unsigned operand = rows.getBeginOperandIndex() + unsigned(index);
-      visit(operand, cast<ShapedType>(value.getType()),
-            op.getRowStride(operand));
-      if (os.tell() != before)
-        return;
-    }
-}
-
-void LegalityChecks::checkThreadsPerRow() {
-  int64_t threads = schedule.getThreadsPerRow();
-  bool fitsWave = threads <= chip.waveSize && llvm::isPowerOf2_64(threads);
-  if (!fitsWave && threads % chip.waveSize != 0)
-    os << "expected " << field::threadsPerRow
-       << " to be a power of two up to the wave size of " << chip.name << ", "
-       << chip.waveSize << ", or a multiple of it, got " << threads;
+void Rules::checkLanes() {
+  expect((threads <= chip.waveSize && llvm::isPowerOf2_64(threads)) ||
+             threads % chip.waveSize == 0,
+         "expected {3} to be a power of two up to the wave size of {0}, {1}, "
+         "or a multiple of it, got {2}",
+         chip.name, chip.waveSize, threads, field::threadsPerRow);
   // Lanes of a wave take the largest of a block: of one access, or where its
   // elements lie apart, of all that a lane has. (Sizes are powers of two: an
   // access has whole blocks or is within one.)
   for (BlockMaxOp blocks : op.getBody().getOps<BlockMaxOp>()) {
     int64_t span = blocks.getSpan(), stride = int64_t(blocks.getStride());
-    int64_t width = schedule.getVectorWidth(), access = threads * width;
+    int64_t access = threads * width;
     int64_t inAccess = stride == 1 ? span : std::min(span, access);
     bool isApartWhole =
         stride == 1 || (stride % width == 0 && llvm::isPowerOf2_64(threads) &&
                         !schedule.getReload());
-    if (os.str().empty() &&
-        (!isApartWhole || inAccess > chip.waveSize * width ||
-         access % inAccess != 0 ||
-         getWorkgroupColumns(op, schedule) %
-                 (stride == 1 ? span : std::max(span, access)) !=
-             0))
-      os << "expected " << field::threadsPerRow << " times "
-         << field::vectorWidth << " to be a multiple of a block of " << inAccess
-         << ", and a block to be that of at most " << chip.waveSize
-         << " work-items, got " << threads << " times " << width;
+    expect(isApartWhole && inAccess <= chip.waveSize * width &&
+               access % inAccess == 0 &&
+               getWorkgroupColumns(op, schedule) %
+                       (stride == 1 ? span : std::max(span, access)) ==
+                   0,
+           "expected {4} times {5} to be a multiple of a block of {0}, and a "
+           "block to be that of at most {1} work-items, got {2} times {3}",
+           inAccess, chip.waveSize, threads, width, field::threadsPerRow,
+           field::vectorWidth);
   }
+  expect(schedule.getThreads() <= chip.maxThreadsPerWorkgroup,
+         "expected at most {0} threads in a workgroup on {1}, got {3} * {4} = "
+         "{2}; lower one of them",
+         chip.maxThreadsPerWorkgroup, chip.name, schedule.getThreads(),
+         field::threadsPerRow, field::rowGroups);
+  bool isWhole = length % width == 0;
+  int64_t bits = op.getRowElementBits();
+  expect(isWhole || (canAlignRows(op) && !schedule.getReload()),
+         "expected {2} to divide the row length, {0}, got {1}", length, width,
+         field::vectorWidth);
+  expect(width * bits / 8 <= accessBytes,
+         "expected accesses of at most {0} bytes, got {4} {1} of {2}-bit "
+         "elements: {3} bytes",
+         accessBytes, width, bits, width * bits / 8, field::vectorWidth);
+  forEachRowBlock([&](ShapedType, int64_t stride) {
+    expect(stride % width == 0 || !isWhole,
+           "expected {2} to divide the distance between rows, {0}, got {1}",
+           stride, width, field::vectorWidth);
+  });
 }
 
-void LegalityChecks::checkRowGroups() {
-  if (schedule.getThreads() > chip.maxThreadsPerWorkgroup)
-    os << "expected at most " << chip.maxThreadsPerWorkgroup
-       << " threads in a workgroup on " << chip.name << ", got "
-       << field::threadsPerRow << " * " << field::rowGroups << " = "
-       << schedule.getThreads() << "; lower one of them";
-}
-
-void LegalityChecks::checkVectorWidth() {
-  int64_t width = schedule.getVectorWidth();
-  int64_t bytes = width * op.getRowElementBits() / 8;
-  bool isAligned = length % width != 0;
-  if (isAligned && (!canAlignRows(op) || schedule.getReload()))
-    os << "expected " << field::vectorWidth << " to divide the row length, "
-       << length << ", got " << width;
-  else if (bytes > accessBytes)
-    os << "expected accesses of at most " << accessBytes << " bytes, got "
-       << field::vectorWidth << " " << width << " of " << op.getRowElementBits()
-       << "-bit elements: " << bytes << " bytes";
-  else
-    forEachRowBlock([&](unsigned operand, ShapedType, int64_t stride) {
-      // What is no row in memory takes accesses of its own.
-      if (op.getPlace(operand).isPlain() && stride % width != 0 && !isAligned)
-        os << "expected " << field::vectorWidth
-           << " to divide the distance between rows, " << stride << ", got "
-           << width;
-    });
-}
-
-void LegalityChecks::checkRowsPerWorkgroup() {
+void Rules::checkGrid() {
   int64_t rows = schedule.getRowsPerWorkgroup();
-  if (rows && rows < schedule.getRowGroups())
-    os << "expected " << field::rowsPerWorkgroup << " to be 0 or at least "
-       << field::rowGroups << ", " << schedule.getRowGroups() << ", got "
-       << rows;
-}
-
-void LegalityChecks::checkWorkgroupsPerRow() {
-  int64_t workgroups = schedule.getWorkgroupsPerRow();
-  if (workgroups > chip.workgroups.clusterWorkgroups)
-    os << "expected " << field::workgroupsPerRow << " of at most "
-       << chip.workgroups.clusterWorkgroups << " on " << chip.name << ", got "
-       << workgroups;
-  else if (workgroups > 1 && schedule.getThreadsPerRow() % chip.waveSize != 0)
-    os << "expected " << field::threadsPerRow
-       << " to be a multiple of the wave size of " << chip.name << ", "
-       << chip.waveSize << ", where " << field::workgroupsPerRow
-       << " is above 1, got " << schedule.getThreadsPerRow();
-  else if (int64_t columns = getWorkgroupColumns(op, schedule);
-           workgroups > 1 && (workgroups - 1) * columns >= length)
-    os << "expected each of the " << workgroups
-       << " workgroups of a row to have some of its " << length
-       << " columns, got " << columns << " for each but the last; lower "
-       << field::workgroupsPerRow;
-}
-
-void LegalityChecks::checkColumnTile() {
+  expect(!rows || rows >= groups,
+         "expected {2} to be 0 or at least {3}, {0}, got {1}", groups, rows,
+         field::rowsPerWorkgroup, field::rowGroups);
+  expect(workgroups <= chip.workgroups.clusterWorkgroups,
+         "expected {3} of at most {0} on {1}, got {2}",
+         chip.workgroups.clusterWorkgroups, chip.name, workgroups,
+         field::workgroupsPerRow);
+  expect(workgroups == 1 || threads % chip.waveSize == 0,
+         "expected {3} to be a multiple of the wave size of {0}, {1}, where "
+         "{4} is above 1, got {2}",
+         chip.name, chip.waveSize, threads, field::threadsPerRow,
+         field::workgroupsPerRow);
+  int64_t columns = getWorkgroupColumns(op, schedule);
+  expect(workgroups == 1 || (workgroups - 1) * columns < length,
+         "expected each of the {0} workgroups of a row to have some of its {1} "
+         "columns, got {2} for each but the last; lower {3}",
+         workgroups, length, columns, field::workgroupsPerRow);
   int64_t tile = schedule.getColumnTile();
-  bool isSplit = op.hasSplitScalarOuts();
-  if (tile && keepsRowSums(op, schedule) && !isSplit)
-    os << "expected " << field::columnTile
-       << " 0: a row sum needs the whole row in one workgroup; set "
-       << field::rowSplits << " to have row sums computed before";
-  else if (tile && llvm::divideCeil(length, tile) > maxColumnTiles)
-    os << "expected at most " << maxColumnTiles
-       << " column tiles, got row length " << length << " in tiles of " << tile
-       << "; raise " << field::columnTile;
-  if (!isSplit || !os.str().empty())
-    return;
   int64_t tiles = tile ? llvm::divideCeil(length, tile) : 1;
+  expect(!tile || !keepsRowSums(op, schedule) || op.hasSplitScalarOuts(),
+         "expected {0} 0: a row sum needs the whole row in one workgroup; set "
+         "{1} to have row sums computed before",
+         field::columnTile, field::rowSplits);
+  expect(tiles <= maxColumnTiles,
+         "expected at most {0} column tiles, got row length {1} in tiles of "
+         "{2}; raise {3}",
+         maxColumnTiles, length, tile, field::columnTile);
+  expect(
+      !schedule.getReload() ||
+          (op.getAllSums().empty() && !schedule.getColumnTile()),
+      "expected {0} to be unset: column sums and column tiles need their "
+      "columns to stay with a lane; split the program into two passes to {0}",
+      field::reload);
+  if (!op.hasSplitScalarOuts())
+    return;
   OperandRange outs = op.getScalarOuts();
-  for (unsigned i = 0; i < outs.size() && os.str().empty(); ++i) {
+  for (unsigned i = 0; i < outs.size(); ++i) {
     unsigned index = outs.getBeginOperandIndex() + i;
-    if (int64_t parts = op.getScalarSplits(index); parts != tiles)
-      os << "expected as many column tiles as the row scalar '"
-         << op.getOperandName(index) << "' has parts, "
-         << std::max<int64_t>(1, parts) << ", got " << tiles;
+    expect(op.getScalarSplits(index) == tiles,
+           "expected as many column tiles as the row scalar '{0}' has parts, "
+           "{1}, got {2}",
+           op.getOperandName(index),
+           std::max<int64_t>(1, op.getScalarSplits(index)), tiles);
   }
 }
 
-void LegalityChecks::checkRowSplits() {
+void Rules::checkStages() {
+  expect(schedule.getUnroll() == 1 || schedule.getPrefetch() ||
+             !keepsRowSums(op, schedule),
+         "expected {1} 1 where {2} is above 1 and the program has row sums, "
+         "got {2} {0}",
+         schedule.getUnroll(), field::prefetch, field::unroll);
+  if (!schedule.getStages())
+    return;
+  expect(chip.workgroups.hasBulkCopy,
+         "expected {1} 0 on {0}, which has no asynchronous bulk copies",
+         chip.name, field::stages);
+  bool areRowsAligned = true;
+  forEachRowBlock([&](ShapedType type, int64_t stride) {
+    int64_t rowBytes = stride * type.getElementTypeBitWidth() / 8;
+    bool isAligned = rowBytes % bulkCopyUnit == 0;
+    areRowsAligned &= isAligned;
+    expect(stride == length,
+           "expected {0} 0 for rows that lie apart: a bulk copy takes "
+           "neighbouring rows",
+           field::stages);
+    expect(isAligned || !op.hasGroups(),
+           "expected {2} 0 for groups of rows of {0} bytes: a bulk copy begins "
+           "at a multiple of {1}, and not every group does",
+           rowBytes, bulkCopyUnit, field::stages);
+  });
+  if (!needsShift(op, schedule))
+    return;
+  // Rows that all begin where a copy can are shared out where one can.
+  expect(workgroups == 1 || !areRowsAligned,
+         "expected each workgroup's part of a row to be a multiple of {0} "
+         "bytes where {3} is set, got row length {1} over {2} workgroups; "
+         "lower {4}, or set {3} to 0",
+         bulkCopyUnit, length, workgroups, field::stages,
+         field::workgroupsPerRow);
+  // A copy that ends after its tile ends within the row that follows.
+  expect(length * op.getRowElementBits() / 8 >= 2 * bulkCopyUnit,
+         "expected rows of at least {0} bytes where {2} is set, got row length "
+         "{1}",
+         2 * bulkCopyUnit, length, field::stages);
+}
+
+void Rules::checkSplits() {
   int64_t splits = schedule.getRowSplits();
   if (!splits)
     return;
-  if (!op.hasRowSums() || op.hasSplitScalarOuts())
-    os << "expected " << field::rowSplits
-       << " 0: the program has no row sums that could be computed before";
-  else if (llvm::any_of(op.getBody().front(), [](Operation &bodyOp) {
-             return isRowMaximum(&bodyOp);
-           }))
-    os << "expected " << field::rowSplits
-       << " 0: the program takes a row's largest element, and only sums can be "
-          "split";
-  else if (op.getRows().empty() ||
-           (!op.getTables().empty() &&
-            !llvm::is_contained(op.getRows(), op.getRowBlock())))
-    os << "expected " << field::rowSplits
-       << " 0 for a program that reads no row block";
-  else if (hasOwnRows(op))
-    os << "expected " << field::rowSplits
-       << " 0 for a program whose rows no launch chooses";
-  else if (splits > mostRowSplits)
-    os << "expected " << field::rowSplits << " of at most " << mostRowSplits
-       << ", got " << splits;
-  else if (!getSplitSchedule(op, splits, chip))
-    os << "expected splits of a row length of " << length
-       << " that a workgroup can hold and that all have some of its columns, "
-          "got "
-       << field::rowSplits << " " << splits << "; try another number of them";
+  expect(op.hasRowSums() && !op.hasSplitScalarOuts(),
+         "expected {0} 0: the program has no row sums that could be computed "
+         "before",
+         field::rowSplits);
+  expect(llvm::none_of(op.getBody().front(),
+                       [](Operation &bodyOp) { return isRowMaximum(&bodyOp); }),
+         "expected {0} 0: the program takes a row's largest element, and only "
+         "sums can be split",
+         field::rowSplits);
+  expect(!op.getRows().empty() &&
+             (op.getTables().empty() ||
+              llvm::is_contained(op.getRows(), op.getRowBlock())),
+         "expected {0} 0 for a program that reads no row block",
+         field::rowSplits);
+  expect(!hasOwnRows(op),
+         "expected {0} 0 for a program whose rows no launch chooses",
+         field::rowSplits);
+  expect(splits <= mostRowSplits, "expected {2} of at most {0}, got {1}",
+         mostRowSplits, splits, field::rowSplits);
+  expect(bool(getSplitSchedule(op, splits, chip)),
+         "expected splits of a row length of {0} that a workgroup can hold and "
+         "that all have some of its columns, got {2} {1}; try another number "
+         "of them",
+         length, splits, field::rowSplits);
 }
 
-void LegalityChecks::checkUnroll() {
-  if (schedule.getUnroll() > 1 && !schedule.getPrefetch() &&
-      keepsRowSums(op, schedule))
-    os << "expected " << field::prefetch << " 1 where " << field::unroll
-       << " is above 1 and the program has row sums, got " << field::unroll
-       << " " << schedule.getUnroll();
+void Rules::checkLaunch() {
+  auto expectEarlier = [&](bool isSet, StringRef name) {
+    expect(!isSet || chip.workgroups.hasDependentLaunch,
+           "expected {0} to be unset on {1}, which starts a kernel when the "
+           "one before it has ended",
+           name, chip.name);
+  };
+  expectEarlier(schedule.getDependentLaunch(), field::dependentLaunch);
+  expectEarlier(schedule.getEarlyTrigger(), field::earlyTrigger);
+  // The kernel after one that writes split row sums loads rows before it waits:
+  // all that is before this one has to be done when it starts.
+  expect(!schedule.getEarlyTrigger() || !op.hasSplitScalarOuts(),
+         "expected {0} to be unset for a program that writes split row sums: "
+         "the kernel after it reads rows as soon as it starts, and what is "
+         "before both may write them",
+         field::earlyTrigger);
 }
 
-void LegalityChecks::checkStages() {
-  if (!schedule.getStages())
-    return;
-  if (!chip.workgroups.hasBulkCopy) {
-    os << "expected " << field::stages << " 0 on " << chip.name
-       << ", which has no asynchronous bulk copies";
-    return;
-  }
-  uint64_t before = os.tell();
-  int64_t workgroups = schedule.getWorkgroupsPerRow();
-  bool areRowsAligned = true;
-  forEachRowBlock([&](unsigned operand, ShapedType type, int64_t stride) {
-    // A view is loaded as it is.
-    if (!op.getPlace(operand).isPlain())
-      return;
-    int64_t rowBytes = stride * type.getElementTypeBitWidth() / 8;
-    if (stride != length)
-      os << "expected " << field::stages
-         << " 0 for rows that lie apart: a bulk copy takes neighbouring rows";
-    else if (op.hasGroups() && rowBytes % bulkCopyUnit != 0)
-      os << "expected " << field::stages << " 0 for groups of rows of "
-         << rowBytes << " bytes: a bulk copy begins at a multiple of "
-         << bulkCopyUnit << ", and not every group does";
-    areRowsAligned &= rowBytes % bulkCopyUnit == 0;
-  });
-  if (os.tell() != before || !needsShift(op, schedule))
-    return;
-  // Rows that all begin where a copy can are shared out where one can.
-  if (workgroups > 1 && areRowsAligned)
-    os << "expected each workgroup's part of a row to be a multiple of "
-       << bulkCopyUnit << " bytes where " << field::stages
-       << " is set, got row length " << length << " over " << workgroups
-       << " workgroups; lower " << field::workgroupsPerRow << ", or set "
-       << field::stages << " to 0";
-  // A copy that ends after its tile ends within the row that follows.
-  else if (length * op.getRowElementBits() / 8 < 2 * bulkCopyUnit)
-    os << "expected rows of at least " << 2 * bulkCopyUnit << " bytes where "
-       << field::stages << " is set, got row length " << length;
-}
-
-void LegalityChecks::checkDependentLaunch() {
-  if (schedule.getDependentLaunch() && !chip.workgroups.hasDependentLaunch)
-    os << "expected " << field::dependentLaunch << " to be unset on "
-       << chip.name
-       << ", which starts a kernel when the one before it has ended";
-}
-
-/// The kernel after one that writes split row sums loads rows before it
-/// waits: all that is before this one has to be done when it starts.
-void LegalityChecks::checkEarlyTrigger() {
-  if (!schedule.getEarlyTrigger())
-    return;
-  if (!chip.workgroups.hasDependentLaunch)
-    os << "expected " << field::earlyTrigger << " to be unset on " << chip.name
-       << ", which starts a kernel when the one before it has ended";
-  else if (op.hasSplitScalarOuts())
-    os << "expected " << field::earlyTrigger
-       << " to be unset for a program that writes split row sums: the "
-          "kernel "
-          "after it reads rows as soon as it starts, and what is before both "
-          "may write them";
-}
-
-void LegalityChecks::checkReload() {
-  if (schedule.getReload() &&
-      (!op.getAllSums().empty() || schedule.getColumnTile()))
-    os << "expected " << field::reload
-       << " to be unset: column sums and column tiles need their columns to "
-          "stay with a lane; split the program into two passes to reload";
-}
-
-/// Lanes beyond these are swapped by rows of a wave, all of which are there.
-static constexpr int64_t dppRowLanes = 16;
-
-static void checkRowSums(RowwiseOp op, ScheduleAttr schedule,
-                         const ChipInfo &chip, llvm::raw_string_ostream &os) {
-  int64_t length = op.getRowLength(), lanes = schedule.getThreadsPerRow();
-  int64_t width = chooseVectorWidth(op);
+void Rules::checkOrderOfRowSums() {
   int64_t slice = getSliceColumns(length);
-  bool isSliced = length > slice;
-  bool hasManyAccesses =
-      isSliced ? slice > lanes * width : getChunks(op, schedule) > 1;
   if (int64_t splits = schedule.getRowSplits()) {
     int64_t tile = getSplitSchedule(op, splits, chip).getColumnTile();
-    if (tile % slice != 0 || !llvm::isPowerOf2_64(uint64_t(tile / slice)))
-      os << "expected " << field::rowSplits << " of whole slices of " << slice
-         << " columns, a power of two, got splits of " << tile;
-  } else if (schedule.getReload())
-    os << "expected " << field::reload
-       << " to be unset: the elements of a row are added by halves, which "
-          "takes "
-          "all of them at once; rows of this length have no such schedule if "
-          "they do not fit the registers";
-  else if (schedule.getVectorWidth() != width)
-    os << "expected " << field::vectorWidth << " " << width << ", got "
-       << schedule.getVectorWidth();
-  else if (hasManyAccesses && !llvm::isPowerOf2_64(uint64_t(lanes)))
-    os << "expected " << field::threadsPerRow
-       << " to be a power of two where a lane has several accesses of a slice, "
-          "got "
-       << lanes;
-  else if (lanes > dppRowLanes && schedule.getThreads() < chip.waveSize)
-    os << "expected whole waves where a row has more than " << dppRowLanes
-       << " lanes, got " << schedule.getThreads() << " work-items";
-  else if (isSliced && slice % (lanes * width) != 0)
-    os << "expected " << field::threadsPerRow << " to divide the "
-       << slice / width << " accesses of a slice, got " << lanes;
-}
-
-static void checkColumnSums(RowwiseOp op, ScheduleAttr schedule,
-                            llvm::raw_string_ostream &os) {
-  int64_t length = op.getRowLength();
-  auto expect = [&](StringRef name, int64_t expected, int64_t actual) {
-    if (expected != actual && os.str().empty())
-      os << "expected " << name << " " << expected << " for rows of " << length
-         << " columns, got " << actual;
-  };
-  if (op->hasAttr(leavesAttr)) {
-    expect(field::rowsPerWorkgroup, 0, schedule.getRowsPerWorkgroup());
+    expect(tile % slice == 0 && llvm::isPowerOf2_64(uint64_t(tile / slice)),
+           "order=canonical: expected {2} of whole slices of {0} columns, a "
+           "power of two, got splits of {1}",
+           slice, tile, field::rowSplits);
     return;
   }
-  if (op.hasGroups() && !op.getColumnSums().empty())
-    os << "expected no column sums beside groups of rows: their tree would "
-          "depend on the number of groups";
-  int64_t groups = schedule.getRowGroups(), chains = getLeafChains(length);
+  int64_t widest = chooseVectorWidth(op);
+  bool isSliced = length > slice;
+  bool hasManyAccesses =
+      isSliced ? slice > threads * widest : getChunks(op, schedule) > 1;
+  expect(!schedule.getReload(),
+         "order=canonical: expected {0} to be unset: the elements of a row are "
+         "added by halves, which takes all of them at once; rows of this "
+         "length have no such schedule if they do not fit the registers",
+         field::reload);
+  expect(width == widest, "order=canonical: expected {2} {0}, got {1}", widest,
+         width, field::vectorWidth);
+  expect(!hasManyAccesses || llvm::isPowerOf2_64(uint64_t(threads)),
+         "order=canonical: expected {1} to be a power of two where a lane has "
+         "several accesses of a slice, got {0}",
+         threads, field::threadsPerRow);
+  expect(threads <= dppRowLanes || schedule.getThreads() >= chip.waveSize,
+         "order=canonical: expected whole waves where a row has more than {0} "
+         "lanes, got {1} work-items",
+         dppRowLanes, schedule.getThreads());
+  expect(!isSliced || slice % (threads * widest) == 0,
+         "order=canonical: expected {2} to divide the {0} accesses of a slice, "
+         "got {1}",
+         slice / widest, threads, field::threadsPerRow);
+}
+
+void Rules::checkOrderOfColumnSums() {
+  bool isTree = op->hasAttr(leavesAttr);
+  int64_t chains = getLeafChains(length), rows = schedule.getRowsPerWorkgroup();
   // Numbers of partial sums that no launch counts.
   bool isWhole = op.hasGroups() || hasOwnRows(op);
-  if (os.str().empty() &&
-      (isWhole ? groups != chains
-               : groups > chains || !llvm::isPowerOf2_64(uint64_t(groups))))
-    os << "expected " << field::rowGroups << " "
-       << (isWhole ? "" : "to be a power of two, at most ") << chains
-       << " for rows of " << length << " columns, got " << groups;
-  expect(field::rowsPerWorkgroup, getLeastLeafRows(length, groups),
-         schedule.getRowsPerWorkgroup());
+  expect(isTree || !op.hasGroups() || op.getColumnSums().empty(),
+         "order=canonical: expected no column sums beside groups of rows: "
+         "their tree would depend on the number of groups");
+  expect(
+      isTree ||
+          (isWhole ? groups == chains
+                   : groups <= chains && llvm::isPowerOf2_64(uint64_t(groups))),
+      "order=canonical: expected {4} {0}{1} for rows of {2} columns, got {3}",
+      isWhole ? "" : "to be a power of two, at most ", chains, length, groups,
+      field::rowGroups);
+  int64_t expected = isTree ? 0 : getLeastLeafRows(length, groups);
+  expect(rows == expected,
+         "order=canonical: expected {3} {0} for rows of {1} columns, got {2}",
+         expected, length, rows, field::rowsPerWorkgroup);
 }
 
-/// Why `schedule` cannot keep to the canonical order of sums; empty if it can,
-/// or need not.
-static std::string getOrderObstacle(RowwiseOp op, ScheduleAttr schedule,
-                                    const ChipInfo &chip) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  if (!isCanonical(op))
-    return text;
-  if (keepsRowSums(op, schedule) ||
-      (op.hasRowSums() && schedule.getRowSplits()))
-    checkRowSums(op, schedule, chip, os);
-  if (text.empty() && !op.getAllSums().empty())
-    checkColumnSums(op, schedule, os);
-  if (!text.empty())
-    text = "order=canonical: " + text;
-  return text;
-}
-
-void LegalityChecks::checkResources() {
+void Rules::checkResources() {
   ScheduleResources resources = getResources(op, schedule, chip);
   int64_t registers = getRegisterLimit(schedule, chip);
-  int64_t needed = resources.leastRegistersPerLane;
-  if (needed > registers)
-    os << "row length " << length
-       << " is too large for this schedule: it needs at least " << needed
-       << " registers a lane, and " << chip.name << " has " << registers
-       << " for workgroups of " << resources.threads << " threads; raise "
-       << field::threadsPerRow << ", or split the program into two passes";
-  else if (resources.stagingBytes &&
-           resources.sharedMemoryBytes + resources.stagingBytes >
-               chip.dynamicSharedMemoryBytes)
-    os << "this schedule needs "
-       << resources.sharedMemoryBytes + resources.stagingBytes
-       << " bytes of shared memory, and " << chip.name << " has "
-       << chip.dynamicSharedMemoryBytes << " for a workgroup; lower "
-       << field::stages << " or " << field::rowGroups;
-  else if (resources.sharedMemoryBytes > chip.sharedMemoryBytes)
-    os << "this schedule needs " << resources.sharedMemoryBytes
-       << " bytes of shared memory, and " << chip.name << " has "
-       << chip.sharedMemoryBytes << " for a workgroup; lower "
-       << field::rowGroups;
+  expect(resources.leastRegistersPerLane <= registers,
+         "row length {0} is too large for this schedule: it needs at least {1} "
+         "registers a lane, and {2} has {3} for workgroups of {4} threads; "
+         "raise {5}, or split the program into two passes",
+         length, resources.leastRegistersPerLane, chip.name, registers,
+         resources.threads, field::threadsPerRow);
+  auto expectShared = [&](int64_t needed, int64_t most, StringRef orStages) {
+    expect(needed <= most,
+           "this schedule needs {0} bytes of shared memory, and {1} has {2} "
+           "for a workgroup; lower {3}{4}",
+           needed, chip.name, most, orStages, field::rowGroups);
+  };
+  if (resources.stagingBytes)
+    expectShared(resources.sharedMemoryBytes + resources.stagingBytes,
+                 chip.dynamicSharedMemoryBytes,
+                 (field::stages + Twine(" or ")).str());
+  expectShared(resources.sharedMemoryBytes, chip.sharedMemoryBytes, "");
 }
 
 std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
                                const ChipInfo &chip) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  LegalityChecks checks(op, schedule, chip, os);
-#define LNBWD_SCHEDULE_CHECK(Name)                                             \
-  checks.check##Name();                                                        \
-  if (!text.empty())                                                           \
-    return text;
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
-#undef LNBWD_SCHEDULE_CHECK
-  text = getOrderObstacle(op, schedule, chip);
-  if (text.empty())
-    checks.checkResources();
-  return text;
+  Rules rules(op, schedule, chip);
+  rules.checkLanes();
+  rules.checkGrid();
+  rules.checkStages();
+  rules.checkSplits();
+  rules.checkLaunch();
+  if (!rules.obstacle.empty())
+    return rules.obstacle;
+  if (isCanonical(op) && op.hasRowSums())
+    rules.checkOrderOfRowSums();
+  if (isCanonical(op) && !op.getAllSums().empty())
+    rules.checkOrderOfColumnSums();
+  rules.checkResources();
+  return rules.obstacle;
 }
 
 LogicalResult
 lnbwd::checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
                      function_ref<InFlightDiagnostic()> emitError) {
   std::string obstacle = getObstacle(op, schedule, chip);
-  if (!obstacle.empty())
-    return emitError() << obstacle;
-  return success();
+  return obstacle.empty() ? success() : LogicalResult(emitError() << obstacle);
 }

@@ -16,7 +16,7 @@
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/RowSplits.h"
-#include "lnbwd/Analysis/ScheduleLegality.h"
+#include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleTrees.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 

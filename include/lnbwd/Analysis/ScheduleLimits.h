@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// All questions about a schedule's resources are answered here, for the cost
-// model, which picks among what is allowed, and for the passes that make it.
+// All questions about a schedule's resources are answered here, and whether it
+// can run, for the search, which picks among what is allowed, and for the
+// passes that make it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +18,8 @@
 #include "lnbwd/Analysis/StageLayout.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
+
+#include <string>
 
 namespace lnbwd {
 
@@ -100,6 +103,16 @@ bool needsShift(RowwiseOp op, ScheduleAttr schedule);
 /// has in `lnbwd.rejected_schedules`. And whether `schedule` is one of them.
 llvm::SmallVector<ScheduleAttr> getRejected(RowwiseOp op);
 bool isRejected(RowwiseOp op, ScheduleAttr schedule);
+
+/// Why `op` cannot run on `chip` as scheduled, and what would help; empty if it
+/// can. What is let through, the passes to and on the lane level must get
+/// right.
+std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
+                        const ChipInfo &chip);
+/// Whether it can. Says through `emitError` what the obstacle is otherwise.
+mlir::LogicalResult
+checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
+              llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
 /// Columns that accesses of `width` elements to a row of `length` cover. Where
 /// they do not divide it, rows are aligned: accesses begin with the multiple of

@@ -9,7 +9,7 @@
 #include "KernelFrame.h"
 
 #include "lnbwd/Analysis/RowPhases.h"
-#include "lnbwd/Analysis/ScheduleLegality.h"
+#include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/LaunchPlan/ArgumentRoles.h"
