@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Config.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
@@ -91,7 +92,7 @@ private:
   /// The written row blocks that the launches so far take.
   DenseSet<unsigned> rowsWritten;
   /// Schedules that a workgroup count was made for; equal ones share it.
-  SmallVector<std::array<int64_t, 7>> knownCounts;
+  SmallVector<std::array<int64_t, 8>> knownCounts;
   DenseMap<Operation *, int64_t> knownAllocs;
 };
 } // namespace
@@ -157,13 +158,23 @@ int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
   if (!fixed && !schedule.getWorkgroupsPerComputeUnit() && !isBounded &&
       !schedule.takesOneTile(fixed))
     fixed = std::min(mostWorkgroups, mostWorkItems / schedule.getThreads());
+  // Each part of a leaf of the canonical order has one, on a small device, too.
+  int64_t least = 1;
+  if (auto rows = count.getRowCount().getDefiningOp<RowCountOp>();
+      rows && !fixed && isCanonical(count))
+    least =
+        getLeafParts(getRowLayout(cast<ShapedType>(rows.getSource().getType()),
+                                  int64_t(rows.getRowRank()))
+                         .length,
+                     schedule.getRowGroups());
   auto ratio =
       count.getRowCount().getDefiningOp()->getAttrOfType<DenseI64ArrayAttr>(
           rowRatioAttr);
-  std::array<int64_t, 7> key{schedule.getRowsPerWorkgroup(),
+  std::array<int64_t, 8> key{schedule.getRowsPerWorkgroup(),
                              fixed ? 0 : schedule.getWorkgroupsPerComputeUnit(),
                              fixed,
                              schedule.getWorkgroupsPerRow(),
+                             least,
                              isPerGroup,
                              ratio ? ratio[0] : 1,
                              ratio ? ratio[1] : 1};
@@ -175,6 +186,8 @@ int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
       rule["max_workgroups"] = fixed;
     if (schedule.getWorkgroupsPerRow() > 1)
       rule["workgroups_per_row"] = schedule.getWorkgroupsPerRow();
+    if (least > 1)
+      rule["least_workgroups"] = least;
     if (isPerGroup)
       rule["per_group"] = true;
     addRatio(rule, ratio);

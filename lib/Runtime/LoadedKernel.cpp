@@ -87,7 +87,8 @@ LoadedKernel::Sizes LoadedKernel::sizes(LaunchSize size) const {
     if (clusterBounds[i] > 0)
       result.workgroupCounts[i] =
           std::min(result.workgroupCounts[i],
-                   std::max<int64_t>(clusterBounds[i] / groups, 1));
+                   std::max(clusterBounds[i] / groups,
+                            plan.workgroupCounts[i].leastWorkgroups));
   }
   result.workspaceBytes = 0;
   for (size_t i = 0; i < plan.workspaces.size(); ++i) {

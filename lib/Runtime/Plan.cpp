@@ -359,12 +359,13 @@ static Plan readPlan(const json &document, const std::string &text) {
     int64_t rows = count.integer("rows_per_workgroup", 1);
     int64_t limit = count.integer("workgroups_per_compute_unit", 0, kMaxInt32);
     int64_t most = count.integerOr("max_workgroups", 0, 1, kMaxInt32);
+    int64_t least = count.integerOr("least_workgroups", 1, 1, kMaxInt32);
     int64_t perRow = count.integerOr("workgroups_per_row", 1, 1, kMaxInt32);
     bool perGroup = readGroups(count, "per_group", plan);
     RowRatio ratio = readRatio(count);
     count.finish();
     plan.workgroupCounts.push_back(
-        {rows, limit, most, perRow, perGroup, ratio});
+        {rows, limit, most, least, perRow, perGroup, ratio});
   }
 
   const json &workspaces = reader.array("workspace", 0, kMaxWorkspaces);
@@ -436,14 +437,14 @@ int64_t Plan::workgroupCount(size_t index, LaunchSize size,
   int64_t rows =
       rule.perGroup ? size.rowsPerGroup() : rule.ratio.scale(size.rows);
   int64_t groups = rule.perGroup ? std::max<int64_t>(size.groups, 1) : 1;
-  int64_t count = ceilDivide(rows, rule.rowsPerWorkgroup);
+  int64_t tiles = ceilDivide(rows, rule.rowsPerWorkgroup), count = tiles;
   if (rule.workgroupsPerComputeUnit != 0)
     count = std::min(count, checkedMultiply(rule.workgroupsPerComputeUnit,
                                             computeUnits, "workgroup count") /
                                 rule.workgroupsPerRow / groups);
   if (rule.maxWorkgroups != 0)
     count = std::min(count, rule.maxWorkgroups / groups);
-  return std::max<int64_t>(count, 1);
+  return std::max<int64_t>({count, std::min(tiles, rule.leastWorkgroups), 1});
 }
 
 int64_t Plan::argumentBytes(size_t index, LaunchSize size) const {

@@ -78,6 +78,8 @@ struct PlanWorkgroupCount {
   int64_t workgroupsPerComputeUnit;
   /// Whatever the device; 0: no upper bound.
   int64_t maxWorkgroups = 0;
+  /// Whatever bounds it, as far as there are rows for so many.
+  int64_t leastWorkgroups = 1;
   /// Workgroups side by side that the count takes for one.
   int64_t workgroupsPerRow = 1;
   /// Whether it is the number of workgroups of each group of rows.

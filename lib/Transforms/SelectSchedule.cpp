@@ -122,11 +122,7 @@ private:
     // depends on no device.
     int64_t bound = overridden->getWorkgroupsPerComputeUnit();
     bool hasSums = !op.getAllSums().empty();
-    // Each part of a leaf has a workgroup, on a device with few of them, too.
-    bool hasParts =
-        isCanonical(op) && hasSums && overridden->getWorkgroupsPerRow() == 1 &&
-        getLeafParts(op.getRowLength(), overridden->getRowGroups()) > 1;
-    if (bound && ((reproducible && hasSums) || hasParts || hasOwnRows(op)))
+    if (bound && ((reproducible && hasSums) || hasOwnRows(op)))
       op.setFixedWorkgroups(std::max<int64_t>(
           1, bound * info.computeUnits / overridden->getWorkgroupsPerRow()));
     return success();

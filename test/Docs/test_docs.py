@@ -187,7 +187,7 @@ LAYERS = {
     "Interfaces": set(),
     "Target": {"Chips", "Dialect", "Operations"},
     "Analysis": {"Dialect", "Target"},
-    "LaunchPlan": {"Dialect", "Target"},
+    "LaunchPlan": {"Dialect", "Target", "Analysis"},
     "Transforms": {"Dialect", "Interfaces", "Operations", "Target", "Analysis", "LaunchPlan"},
     "Conversion": {"Dialect", "Target", "Analysis", "LaunchPlan", "Transforms"},
     "Pipelines": {"Support", "Dialect", "Target", "LaunchPlan", "Transforms", "Conversion"},

@@ -548,32 +548,39 @@ TEST_F(CApiTest, CudaLaunchesDependentKernelsWhereItCan) {
 }
 
 // Workgroups that share rows are launched no more than the device holds at
-// once, where the driver can tell.
+// once, where the driver can tell, but for the least that the plan asks for.
 TEST_F(CApiTest, CudaBoundsClustersByTheDevice) {
   json plan = cudaPlan();
   plan["workgroup_counts"][0]["rows_per_workgroup"] = 1;
   plan["workgroup_counts"][0]["workgroups_per_row"] = 4;
   plan["kernels"][0]["grid"][1] = 4;
-  for (const char *library : {FAKE_CUDA_LIBRARY, FAKE_OLD_CUDA_LIBRARY}) {
-    bool isOld = library == std::string(FAKE_OLD_CUDA_LIBRARY);
-    Environment chosen("LNBWD_CUDA_LIBRARY", library);
-    open("cuda");
-    notes("fakeCudaNotes");
-    load(makePtx(plan));
-    std::string loaded = notes("fakeCudaNotes");
-    EXPECT_EQ(loaded.find("main clusters of 4\n") != std::string::npos, !isOld)
-        << loaded;
-    size_t bytes = 0;
-    ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 9, 0, &bytes), LNBWD_SUCCESS);
-    ASSERT_EQ(launch(9, arguments(), workspace(), bytes), LNBWD_SUCCESS);
-    EXPECT_CONTAINS(notes("fakeCudaNotes"),
-                    isOld ? "main grid 9,4,1 block" : "main grid 2,4,1 block");
-    lnbwd_kernel_destroy(kernel);
-    lnbwd_program_destroy(program);
-    lnbwd_device_close(device);
-    kernel = nullptr;
-    program = nullptr;
-    device = nullptr;
+  for (int64_t least : {1, 5}) {
+    plan["workgroup_counts"][0]["least_workgroups"] = least;
+    for (const char *library : {FAKE_CUDA_LIBRARY, FAKE_OLD_CUDA_LIBRARY}) {
+      bool isOld = library == std::string(FAKE_OLD_CUDA_LIBRARY);
+      Environment chosen("LNBWD_CUDA_LIBRARY", library);
+      open("cuda");
+      notes("fakeCudaNotes");
+      load(makePtx(plan));
+      std::string loaded = notes("fakeCudaNotes");
+      EXPECT_EQ(loaded.find("main clusters of 4\n") != std::string::npos,
+                !isOld)
+          << loaded;
+      size_t bytes = 0;
+      ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 9, 0, &bytes),
+                LNBWD_SUCCESS);
+      ASSERT_EQ(launch(9, arguments(), workspace(), bytes), LNBWD_SUCCESS);
+      EXPECT_CONTAINS(notes("fakeCudaNotes"), isOld ? "main grid 9,4,1 block"
+                                              : least == 1
+                                                  ? "main grid 2,4,1 block"
+                                                  : "main grid 5,4,1 block");
+      lnbwd_kernel_destroy(kernel);
+      lnbwd_program_destroy(program);
+      lnbwd_device_close(device);
+      kernel = nullptr;
+      program = nullptr;
+      device = nullptr;
+    }
   }
 }
 

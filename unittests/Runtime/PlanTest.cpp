@@ -141,6 +141,18 @@ TEST(PlanTest, AFixedGridIsTheSameOnEveryDevice) {
                   "expected an integer from 1");
 }
 
+TEST(PlanTest, HasTheLeastWorkgroupsOnSmallDevices) {
+  json text = examplePlan();
+  text["workgroup_counts"][0] = {{"rows_per_workgroup", 1},
+                                 {"workgroups_per_compute_unit", 1},
+                                 {"workgroups_per_row", 8},
+                                 {"least_workgroups", 4}};
+  Plan plan = parsePlan(text.dump());
+  for (auto [rows, computeUnits, count] :
+       {std::array{0, 16, 1}, {3, 16, 3}, {99, 16, 4}, {99, 132, 16}})
+    EXPECT_EQ(plan.workgroupCount(0, rows, computeUnits), count);
+}
+
 TEST(PlanTest, ReadsGroupsOfRows) {
   Plan plan = parsePlan(groupedPlan().dump());
   EXPECT_EQ(plan.groupArgument(), &plan.arguments[2]);
