@@ -20,13 +20,13 @@
 #include "lnbwd/Analysis/ScheduleTrees.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 
-#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <array>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 using namespace mlir;
@@ -135,6 +135,13 @@ static int64_t getMostRows(RowwiseOp op) {
                         : unbounded;
 }
 
+/// Gives a workgroup so many rows at least. All rows of a group are one
+/// workgroup's: its sums are the group's.
+static void setRowsOfWorkgroup(ScheduleFields &fields, int64_t rows,
+                               RowwiseOp op) {
+  fields.rowsPerWorkgroup = getMostRows(op) <= rows ? 0 : rows;
+}
+
 /// Calls `visit` with each schedule for `rows` rows that are whole in a
 /// workgroup or a cluster, but for those that are hopeless: with accesses of so
 /// many bytes, and so many idle lanes over busy ones at most. Where nothing
@@ -165,7 +172,6 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
       bool isOfOrder =
           isCanonical(op) && getSliceColumns(length) % (threads * width) == 0;
       if ((accesses == std::exchange(accessesBefore, accesses) && !isOfOrder) ||
-          (split - 1) * columns >= length ||
           (accesses > 1 && accesses * width > mostLaneColumns) ||
           double(accesses * width * threads * split) >
               double(length) * (1 + idle))
@@ -208,11 +214,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
               // Each workgroup has partial sums for its group of rows.
               if (iterations == 1 && op.hasGroups())
                 continue;
-              fields.rowsPerWorkgroup = iterations * fields.rowGroups;
-              // All rows of a group are one workgroup's: its sums are the
-              // group's.
-              if (mostRows <= fields.rowsPerWorkgroup)
-                fields.rowsPerWorkgroup = 0;
+              setRowsOfWorkgroup(fields, iterations * fields.rowGroups, op);
               int64_t grid = std::min(
                   llvm::divideCeil(
                       rows, std::max<int64_t>(1, fields.rowsPerWorkgroup)),
@@ -263,8 +265,6 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
   bool isWhole =
       allRows > 0 && (!op.hasGroups() || op.getColumnSums().empty()) &&
       allRows <= (isWritten ? mostRowsOfWrittenTile : mostRowsOfTile);
-  if (isWritten && !isWhole && !isCanonical(op))
-    return;
   int64_t width = chooseVectorWidth(op);
   SmallVector<int64_t, 2> widths = {width};
   // Groups are workgroups enough.
@@ -308,9 +308,7 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
             if (threads * workgroups > mostComputeUnitThreads)
               break;
             fields.workgroupsPerComputeUnit = workgroups;
-            fields.rowsPerWorkgroup = fields.rowGroups * unroll;
-            if (mostRows <= fields.rowsPerWorkgroup)
-              fields.rowsPerWorkgroup = 0;
+            setRowsOfWorkgroup(fields, fields.rowGroups * unroll, op);
             visit(fields);
           }
         }
@@ -425,10 +423,8 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
         spilling,
         predictRegisterShare(
             getFeatures(program, ScheduleFields(schedule), chip), chip));
-  SmallVector<ScheduleFields, 0> fields;
-  SmallVector<ScheduleFeatures, 0> features;
-  // What breaks rules comes after all others.
-  SmallVector<std::pair<int64_t, double>, 0> keys;
+  double most =
+      chip.backend == Backend::AMDGPU ? mostTriedRegisters : mostRegisters;
   bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
   // Rows of 17 accesses leave many lanes idle unless a few have all columns,
   // for which there are no registers: then accesses are as wide as a register,
@@ -445,36 +441,34 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
                            {mostIdleAtAll, accessBytes}};
   if (hasLeaves)
     tried.push_back({mostIdleAtAll, accessBytes, /*needsRegisters=*/false});
-  double most =
-      chip.backend == Backend::AMDGPU ? mostTriedRegisters : mostRegisters;
-  for (const Tried &now : tried) {
-    int64_t bytes = now.bytes;
-    bool needsRegisters = now.needsRegisters;
-    fields.clear();
-    features.clear();
-    keys.clear();
+  for (auto [idle, bytes, needsRegisters] : tried) {
+    SmallVector<ScheduleFields, 0> fields;
+    SmallVector<ScheduleFeatures, 0> features;
+    // Longer rows are better split into two passes.
     bool isLimited = bytes == narrowBytes && chip.backend == Backend::AMDGPU;
     auto add = [&](const ScheduleFields &each) {
       ScheduleFeatures values =
           getFeatures(program, addPrefetchBeforeDependency(op, each), chip);
-      // Longer rows are better split into two passes.
-      if (isLimited &&
-          double(values[size_t(Feature::accesses)]) > 2 * mostAccesses)
-        return;
       // Workgroups that do not fit beside each other start when others have
       // ended.
-      if (each.workgroupsPerComputeUnit > 1 &&
-          float(each.workgroupsPerComputeUnit) *
-                  values[size_t(Feature::shared_share)] >
-              1)
+      bool isCrowded = each.workgroupsPerComputeUnit > 1 &&
+                       float(each.workgroupsPerComputeUnit) *
+                               values[size_t(Feature::shared_share)] >
+                           1;
+      if (isCrowded || (isLimited && double(values[size_t(Feature::accesses)]) >
+                                         2 * mostAccesses))
         return;
       fields.push_back(each);
       features.push_back(values);
     };
-    forEachSchedule(op, chip, bytes, now.idle, int64_t(program.rows),
-                    isAnyCount, add);
+    forEachSchedule(op, chip, bytes, idle, int64_t(program.rows), isAnyCount,
+                    add);
     if (sumsColumns(op) && (haveLearnedTiles(chip) || !needsRegisters))
       forEachTile(op, chip, int64_t(program.rows), add);
+    // Rules that each breaks, its time in steps, and its number: what breaks
+    // rules comes last, and of those that are as good the first, whatever the
+    // last bits say.
+    SmallVector<std::tuple<int64_t, double, size_t>, 0> order;
     SmallVector<double, 0> times = predictMicroseconds(program, features, chip);
     for (size_t i = 0; i < fields.size(); ++i) {
       times[i] += getAddedMicroseconds(program, fields[i], chip);
@@ -482,31 +476,24 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
         times[i] =
             takeLeaves(op, fields[i], chip, int64_t(program.rows), times[i]);
       int64_t doubts = countDoubts(program, fields[i], features[i], chip);
-      if (!needsRegisters)
-        doubts += int64_t(
-            std::max(0.0, predictRegisterShare(features[i], chip) - most) *
-            doubtsOfRegisters);
-      keys.emplace_back(doubts, std::round(times[i] * stepsPerMicrosecond));
-    }
-    auto order = llvm::to_vector<0>(llvm::seq<size_t>(0, fields.size()));
-    // Of those that are as good the first, whatever the last bits say.
-    llvm::stable_sort(order, [&](size_t one, size_t other) {
-      return keys[one] < keys[other];
-    });
-    bool isAnyVisited = false;
-    for (size_t i : order) {
-      double share = predictRegisterShare(features[i], chip);
-      if (needsRegisters && share > most)
+      double excess = predictRegisterShare(features[i], chip) - most;
+      if (needsRegisters && excess > 0)
         continue;
+      order.emplace_back(doubts +
+                             int64_t(std::max(0.0, excess) * doubtsOfRegisters),
+                         std::round(times[i] * stepsPerMicrosecond), i);
+    }
+    llvm::sort(order);
+    bool isAnyVisited = false;
+    for (auto [doubts, steps, i] : order) {
       ScheduleAttr schedule = fields[i].get(op.getContext());
       // Without rows prefetched before the dependency it takes a few less.
-      if (share >= spilling &&
-          (llvm::is_contained(rejected, schedule) ||
-           !llvm::is_contained(rejected,
-                               addPrefetchBeforeDependency(op, fields[i])
-                                   .get(op.getContext()))))
-        continue;
-      if (!getObstacle(op, schedule, chip).empty())
+      if ((predictRegisterShare(features[i], chip) >= spilling &&
+           (llvm::is_contained(rejected, schedule) ||
+            !llvm::is_contained(rejected,
+                                addPrefetchBeforeDependency(op, fields[i])
+                                    .get(op.getContext())))) ||
+          !getObstacle(op, schedule, chip).empty())
         continue;
       isAnyVisited = true;
       if (!visit({times[i], schedule}))
@@ -595,22 +582,12 @@ static ScheduleFields getTiles(RowwiseOp op, const ChipInfo &chip) {
   }
   fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
   fields.rowGroups = chip.model.workgroupThreads / chip.waveSize;
-  int64_t mostRows = getMostRows(op);
-  fields.rowGroups = std::min(fields.rowGroups, floorToPowerOf2(mostRows));
-  fields.rowsPerWorkgroup = 2 * fields.rowGroups;
-  if (mostRows <= fields.rowsPerWorkgroup)
-    fields.rowsPerWorkgroup = 0;
+  fields.rowGroups =
+      std::min(fields.rowGroups, floorToPowerOf2(getMostRows(op)));
+  setRowsOfWorkgroup(fields, 2 * fields.rowGroups, op);
   fields.workgroupsPerComputeUnit = std::max<int64_t>(
       1, chip.model.computeUnitThreads / (chip.waveSize * fields.rowGroups));
   return fields;
-}
-
-/// Whether so much of the registers that are estimated, which is on the safe
-/// side, are there.
-static bool fitsRegisters(RowwiseOp op, ScheduleAttr schedule,
-                          const ChipInfo &chip, int64_t percent) {
-  return getResources(op, schedule, chip).registersPerLane * percent / 100 <=
-         getRegisterLimit(schedule, chip);
 }
 
 /// `fields` as a schedule; null if it cannot run or is rejected.
@@ -635,7 +612,8 @@ static ScheduleAttr chooseReload(RowwiseOp op, const ChipInfo &chip,
     fields.reload = 1;
     fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
     ScheduleAttr schedule = getAllowed(op, fields, chip, allowRejected);
-    if (schedule && fitsRegisters(op, schedule, chip, /*percent=*/100))
+    if (schedule && getResources(op, schedule, chip).registersPerLane <=
+                        getRegisterLimit(schedule, chip))
       return schedule;
   }
   return {};
