@@ -30,14 +30,14 @@ class KernelError(RuntimeError):
     """A kernel that cannot be had; the message says why and what to do."""
 
 
-def operation(shape: Shape) -> str:
-    """LayerNorm backward as MLIR with M in its types."""
-    op = operations.OPERATIONS[operations.LAYER_NORM_BWD]
-    # From x, with saved statistics.
+def operation(shape: Shape, name: str = operations.LAYER_NORM_BWD) -> str:
+    """A norm or its gradient as MLIR with M in its types."""
+    op = operations.OPERATIONS[name]
+    # A gradient is that from x, with saved statistics.
     types = {o.name: operations.buffer_type(
         o.role.kind, "f32" if o.role.kind == "row_scalar" else shape.dtype, [shape.n],
-        leading=[shape.m]) for o in op.operands
-        if not o.role.has_own_element and (o.is_output or o.name not in ("y", "beta"))}
+        leading=[shape.m]) for o in op.operands if not o.role.has_own_element
+        and (op.is_forward or o.is_output or o.name not in ("y", "beta"))}
     return operations.mlir(op.name, types)
 
 

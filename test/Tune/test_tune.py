@@ -51,11 +51,12 @@ def test_the_compiler_ranks_for_every_chip(chip):
     """Each can be compiled."""
     shape = Shape(8192, 1024)
     ranked = schedule.ranked(tune.compile_to_rows(
-        shape, f"--lnbwd-select-schedule=chip={chip} candidates=30").stderr)
+        shape, "layer_norm_bwd", f"--lnbwd-select-schedule=chip={chip} candidates=30").stderr)
     assert len(set(ranked)) == 30
     for text in ranked[::10]:
         chosen, = schedule.of_programs(tune.compile_to_rows(
-            shape, f"--lnbwd-select-schedule=chip={chip} schedule={tune.overrides(text)}").stdout)
+            shape, "layer_norm_bwd", f"--lnbwd-select-schedule=chip={chip} "
+            f"schedule={tune.overrides(text)}").stdout)
         assert tune.overrides(chosen) == tune.overrides(text)
 
 
@@ -73,10 +74,11 @@ def test_clusters_that_fill_compute_units_start_late():
 
 
 def test_slices_are_tried_where_rows_are_few_and_long():
-    found = [schedule.parse_printed(text) for text in tune.slices(Shape(64, 65536), "sm_90")]
-    assert {4, 8} <= {fields["row_splits"] for fields in found}
-    assert not list(tune.slices(Shape(8192, 65536), "sm_90"))
-    assert not list(tune.slices(Shape(64, 1024), "sm_90"))
+    def tried(*shape):
+        return [schedule.parse_printed(text)["row_splits"]
+                for text in tune.slices(Shape(*shape), "layer_norm_bwd", "sm_90")]
+    assert {4, 8} <= set(tried(64, 65536))
+    assert not tried(8192, 65536) and not tried(64, 1024)
 
 
 def test_a_sweep_by_predicted_times_is_what_trees_learn_from(tmp_path):
@@ -106,7 +108,31 @@ def test_a_sweep_by_predicted_times_is_what_trees_learn_from(tmp_path):
         assert len(set(features.splitlines())) == 1 + len(problem["us"])
 
 
+def test_one_command_sweeps_and_makes_trees(tmp_path):
+    """Which the compiler takes."""
+    pytest.importorskip("lightgbm")
+    if not (BUILD / "lib" / "liblnbwd-hip-sim.so").exists():
+        pytest.skip("no simulator in the build")
+    with lzma.open(ROOT / "docs/sweeps/schedules-amd.jsonl.xz", "rt") as file:
+        about, *problems = file
+    few = [next(line for line in problems if key in json.loads(line))
+           for key in ("us", "registers")]
+    beside, sweep, trees = (tmp_path / name for name in ("few.xz", "mine.xz", "mine.trees"))
+    beside.write_bytes(lzma.compress("".join([about, *few]).encode()))
+    result = run("--chip", "gfx942", "--device", "sim:gfx942", "--ops", "layer_norm_bwd,rms_norm",
+                 "--shapes", "24x256", "--candidates", 2, "--sweep", sweep, "--beside", beside,
+                 "--learn", trees)
+    assert result.returncode == 0 and result.stdout.count("the best of 3") == 2, result.stderr
+    assert " of 3 row programs: predicted by" in trees.read_text()
+    chosen, = schedule.of_programs(subprocess.run(
+        [tune.find_compiler(), "-", "--lnbwd-select-schedule=chip=gfx942"], text=True, check=True,
+        input=tune.compile_to_rows(Shape(24, 256), "rms_norm").stdout, capture_output=True,
+        env={**os.environ, "LNBWD_MODEL": str(trees)}).stdout)
+    assert schedule.parse_printed(chosen)["threads_per_row"] > 0
+
+
 @pytest.mark.parametrize("arguments,words", [
+    (["--ops", "softmax"], "--ops: expected some of layer_norm, "),
     (["--shapes", "4096"], "--shapes: "),
     (["--candidates", "-1"], "expected --candidates of at least 0"),
     (["--sweep", "/nowhere/s.xz"], "--sweep: cannot write /nowhere/s.xz"),
