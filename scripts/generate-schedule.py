@@ -74,9 +74,7 @@ def cpp(fields: list[Record]) -> str:
     lines += ["#endif // LNBWD_SCHEDULE_PARAMETERS", "", "#ifdef LNBWD_SCHEDULE_FIELD"]
     lines += [f"LNBWD_SCHEDULE_FIELD({f['type']}, {camel(f)}, get{pascal(f)}, {start(f)})"
               for f in fields]
-    lines += ["#endif // LNBWD_SCHEDULE_FIELD", "", "#ifdef LNBWD_SCHEDULE_CHECK"]
-    lines += [f"LNBWD_SCHEDULE_CHECK({pascal(f)})" for f in fields if f["hasLegalityCheck"]]
-    lines += ["#endif // LNBWD_SCHEDULE_CHECK", ""]
+    lines += ["#endif // LNBWD_SCHEDULE_FIELD", ""]
     return "\n".join(lines)
 
 

@@ -16,8 +16,6 @@
 //                               name as a member's; the attribute's function;
 //                               the default, or the least value where there is
 //                               none
-//   LNBWD_SCHEDULE_CHECK(Name)  for each field that some chips or programs
-//   limit
 //
 //===----------------------------------------------------------------------===//
 

@@ -9,8 +9,7 @@
 // The one table of the schedule's fields. From it come the parameters and the
 // description of `#lnbwd.schedule` (LNBwdAttrs.td); and, by
 // scripts/generate-schedule.py, what C++ (LNBwdSchedule.h) and Python
-// (lnbwd.schedule) know of them: names, values, defaults, and the declarations of
-// their checks.
+// (lnbwd.schedule) know of them: names, values and defaults.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,9 +50,6 @@ class LNBwd_ScheduleField<string fieldName, LNBwd_FieldValues fieldValues> {
   string defaultText = "";
   /// Vendors that have chips where it may be other than its default.
   list<string> vendors = ["amd", "nvidia"];
-  /// Whether there are values that some chips or programs do not take: then
-  /// ScheduleLegality.cpp has a function that says why.
-  bit hasLegalityCheck = 0;
 
   // What follows is computed.
   string type = !if(isFlag, "bool", "int64_t");
@@ -79,21 +75,18 @@ def LNBwd_ThreadsPerRow
   let unit = "lanes";
   let text = "lanes that share one row: a power of two up to the wave size, or "
              "a multiple of the wave size";
-  let hasLegalityCheck = 1;
 }
 
 def LNBwd_RowGroups : LNBwd_ScheduleField<"row_groups", LNBwd_AtLeast<1>> {
   let unit = "rows";
   let text = "rows that a workgroup works on side by side; a workgroup has "
              "`threads_per_row` times `row_groups` work-items";
-  let hasLegalityCheck = 1;
 }
 
 def LNBwd_VectorWidth
     : LNBwd_ScheduleField<"vector_width", LNBwd_PowerOfTwoTo16> {
   let unit = "elements";
   let text = "elements of one access; aligns accesses where it does not divide the row length";
-  let hasLegalityCheck = 1;
 }
 
 def LNBwd_RowsPerWorkgroup
@@ -101,7 +94,6 @@ def LNBwd_RowsPerWorkgroup
   let unit = "rows";
   let text = "rows that a workgroup processes at least; 0: one workgroup "
              "processes all rows";
-  let hasLegalityCheck = 1;
 }
 
 def LNBwd_WorkgroupsPerComputeUnit
@@ -121,7 +113,6 @@ def LNBwd_WorkgroupsPerRow
              "exchange partial sums through distributed shared memory: 1, or a "
              "power of two up to the chip's cluster size";
   let vendors = ["nvidia"];
-  let hasLegalityCheck = 1;
 }
 
 def LNBwd_ColumnTile : LNBwd_ScheduleField<"column_tile", LNBwd_AtLeast<0>> {
@@ -130,7 +121,6 @@ def LNBwd_ColumnTile : LNBwd_ScheduleField<"column_tile", LNBwd_AtLeast<0>> {
   let text = "columns that one workgroup covers, a multiple of "
              "`threads_per_row` times `vector_width`";
   let defaultText = "0: the whole row. Only for programs without row sums";
-  let hasLegalityCheck = 1;
 }
 
 def LNBwd_Prefetch
@@ -151,7 +141,6 @@ def LNBwd_Unroll
              "programs without row sums, also 2, 4 or 8, all of which are "
              "loaded before the first is processed. Not with `stages` or "
              "`reload`";
-  let hasLegalityCheck = 1;
 }
 
 def LNBwd_Stages
@@ -164,7 +153,6 @@ def LNBwd_Stages
   let defaultText = "0: rows are loaded to registers. Only for chips with such "
                     "copies";
   let vendors = ["nvidia"];
-  let hasLegalityCheck = 1;
 }
 
 def LNBwd_DependentLaunch
@@ -176,7 +164,6 @@ def LNBwd_DependentLaunch
              "where each kernel triggers the launch of the next one when its "
              "own rows are done, or earlier (`early_trigger`)";
   let vendors = ["nvidia"];
-  let hasLegalityCheck = 1;
 }
 
 def LNBwd_Reload : LNBwd_ScheduleField<"reload", LNBwd_Flag> {
@@ -184,7 +171,6 @@ def LNBwd_Reload : LNBwd_ScheduleField<"reload", LNBwd_Flag> {
   let text = "rows are not kept in registers: each phase between two row sums "
              "loads them again, so that rows may have any length. Only for "
              "programs without column sums";
-  let hasLegalityCheck = 1;
 }
 
 def LNBwd_RowSplits : LNBwd_ScheduleField<"row_splits", LNBwd_AtLeast<0>> {
@@ -196,7 +182,6 @@ def LNBwd_RowSplits : LNBwd_ScheduleField<"row_splits", LNBwd_AtLeast<0>> {
              "sums. Few long rows so fill the chip, but are read once more";
   let defaultText = "0: row sums stay in the kernel. Only for programs with row "
                     "sums, none of which is a maximum";
-  let hasLegalityCheck = 1;
 }
 
 def LNBwd_PrefetchBeforeDependency
@@ -216,7 +201,6 @@ def LNBwd_EarlyTrigger : LNBwd_ScheduleField<"early_trigger", LNBwd_Flag> {
              "as all workgroups of this one run, and not when their rows are "
              "done. Not for programs with split row sums as outputs";
   let vendors = ["nvidia"];
-  let hasLegalityCheck = 1;
 }
 
 } // defset LNBwd_ScheduleFields
