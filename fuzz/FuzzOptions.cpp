@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Failure.h"
+#include "Handles.h"
 #include "Options.h"
 
 #include <cstddef>

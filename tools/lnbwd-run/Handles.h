@@ -7,20 +7,42 @@
 //===----------------------------------------------------------------------===//
 //
 // The runtime's C interface, with handles that destroy themselves and failures
-// as exceptions. The runner uses nothing of the runtime but this interface.
+// as exceptions, which end a run with an exit code. The runner uses nothing of
+// the runtime but this interface.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef LNBWD_TOOLS_LNBWD_RUN_HANDLES_H
 #define LNBWD_TOOLS_LNBWD_RUN_HANDLES_H
 
-#include "Failure.h"
-
 #include "lnbwd/Runtime/lnbwd_runtime.h"
 
 #include <memory>
+#include <stdexcept>
+#include <string>
 
 namespace lnbwd::run {
+
+/// The exit codes; docs/runner.md.
+enum ExitCode { Valid = 0, WrongNumbers = 1, BadInput = 2, NoDevice = 3 };
+
+/// Ends the run with a message on standard error.
+class Failure : public std::runtime_error {
+public:
+  Failure(ExitCode code, const std::string &message)
+      : std::runtime_error(message), code(code) {}
+  ExitCode exitCode() const { return code; }
+
+private:
+  ExitCode code;
+};
+
+/// A mistake in the command line: the message ends with a pointer to --help.
+class UsageFailure : public Failure {
+public:
+  explicit UsageFailure(const std::string &message)
+      : Failure(BadInput, message + "\nSee lnbwd-run --help.") {}
+};
 
 /// Throws if a call failed: code 3 for a missing device, `code` otherwise.
 inline void check(lnbwd_status status, ExitCode code = BadInput) {

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelCompiler.h"
+#include "Options.h"
 
-#include "Failure.h"
+#include "Handles.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -8,7 +8,7 @@
 
 #include "Options.h"
 
-#include "Failure.h"
+#include "Handles.h"
 
 #include "lnbwd/Chips/ChipNames.h"
 
@@ -31,16 +31,6 @@ namespace lnbwd::run {
 /// The example of Composable Kernel whose three arguments are taken: M × N.
 constexpr int64_t kExampleRows = 1024;
 constexpr int64_t kExampleColumns = 512;
-
-std::string operationNames(const char *last) {
-  std::string names;
-  for (size_t i = 0; i < kNamedOperationCount; ++i)
-    names += std::string(i == 0                          ? ""
-                         : i + 1 == kNamedOperationCount ? last
-                                                         : ", ") +
-             kOperations[i].name;
-  return names;
-}
 
 bool isCompiledIn(const OperandInfo &operand, const Options &options) {
   const NamedOperationInfo &info = getInfo(options.operation);
@@ -76,17 +66,16 @@ std::vector<std::string> outputsOf(const Options &options) {
   return outputs;
 }
 
-static int64_t parseInteger(const std::string &option, const std::string &text,
-                            int64_t minimum, int64_t maximum) {
-  int64_t value = 0;
+template <typename Integer>
+static Integer parseInteger(const std::string &option, const std::string &text,
+                            Integer minimum, Integer maximum) {
+  Integer value = 0;
   const char *end = text.data() + text.size();
   auto [position, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || position != end || value < minimum ||
       value > maximum) {
-    std::string range = minimum == std::numeric_limits<int64_t>::min()
-                            ? ""
-                            : " of " + std::to_string(minimum) + " or more";
-    if (maximum != std::numeric_limits<int64_t>::max())
+    std::string range = " of " + std::to_string(minimum) + " or more";
+    if (maximum != static_cast<Integer>(INT64_MAX))
       range =
           " from " + std::to_string(minimum) + " to " + std::to_string(maximum);
     throw UsageFailure(option + ": expected an integer" + range + ", got '" +
@@ -97,60 +86,29 @@ static int64_t parseInteger(const std::string &option, const std::string &text,
 
 using String = const std::string &;
 
-static std::optional<uint64_t> findSeed(String text) {
-  uint64_t value = 0;
-  const char *end = text.data() + text.size();
-  auto [position, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || position != end)
-    return std::nullopt;
-  return value;
+[[noreturn]] static void unexpected(String name, String expected, String text) {
+  throw UsageFailure(name + ": expected " + expected + ", got '" + text + "'");
 }
 
-static std::optional<double> findEpsilon(String text) {
+static void setEpsilon(Options &o, String name, String text) {
   char *end = nullptr;
-  double value = std::strtod(text.c_str(), &end);
-  if (*end != 0 || !std::isfinite(value) || value < 0)
-    return std::nullopt;
-  return value;
+  o.epsilon = std::strtod(text.c_str(), &end);
+  if (*end != 0 || !std::isfinite(o.epsilon) || o.epsilon < 0)
+    unexpected(name, "a number of 0 or more", text);
 }
 
-static std::optional<FloatFormat> findFormat(String text) {
-  for (FloatFormat format :
-       {FloatFormat::F16, FloatFormat::BF16, FloatFormat::F32})
-    if (text == reference::formatName(format))
-      return format;
-  return std::nullopt;
-}
-
-static std::optional<Init> findInit(String text) {
-  for (const InitDescription &init : initDescriptions())
-    if (text == init.name)
-      return init.init;
-  return std::nullopt;
-}
-
-static std::optional<std::string> findStatistics(String text) {
-  bool isKnown = text == "saved" || text == "recomputed" || text == "output";
-  return isKnown ? std::optional(text) : std::nullopt;
-}
-
-static std::optional<std::vector<std::string>> findList(String text) {
-  std::vector<std::string> names;
+static void setOutputs(Options &o, String, String text) {
+  o.outputs.clear();
   std::istringstream stream(text + ",");
   for (std::string name; std::getline(stream, name, ',');)
-    names.push_back(name);
-  return names;
-}
-
-/// The names of all ways to fill inputs.
-static std::string initNames() {
-  std::string names;
-  for (const InitDescription &init : initDescriptions())
-    names += (names.empty() ? "" : ", ") + std::string(init.name);
-  return names;
+    o.outputs.push_back(name);
 }
 
 namespace {
+
+/// The values that an option may have, by their names.
+template <typename Value>
+using Choices = std::vector<std::pair<std::string, Value>>;
 
 /// One option: its name, the name of its value ("" if it takes none), what it
 /// does, and what sets it.
@@ -163,7 +121,18 @@ struct Option {
 
 } // namespace
 
-static constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+/// The names of choices, with commas, and `last` before the last one.
+template <typename Value>
+static std::string listNames(const Choices<Value> &choices,
+                             const char *last = ", ") {
+  std::string names;
+  for (const auto &choice : choices)
+    names += (&choice == &choices.front()  ? ""
+              : &choice == &choices.back() ? last
+                                           : ", ") +
+             choice.first;
+  return names;
+}
 
 /// Sets a flag.
 static auto set(bool Options::*member, bool to = true) {
@@ -176,26 +145,40 @@ static auto set(std::string Options::*member) {
 }
 
 /// Sets a number of at least so many.
-static auto set(int64_t Options::*member, int64_t least) {
+template <typename Integer>
+static auto set(Integer Options::*member, Integer least) {
   return [=](Options &o, String name, String value) {
-    o.*member = parseInteger(name, value, least, kMost);
+    o.*member =
+        parseInteger(name, value, least, std::numeric_limits<Integer>::max());
   };
 }
 
-/// Sets what a function finds for the value, if it is what is expected.
-template <typename Member, typename Find>
-static auto set(Member Options::*member, Find find,
+/// Sets one of several values.
+template <typename Member, typename Value>
+static auto set(Member Options::*member, const Choices<Value> &choices,
                 const std::string &expected) {
-  return [=](Options &o, String name, String value) {
-    auto found = find(value);
-    if (!found)
-      throw UsageFailure(name + ": expected " + expected + ", got '" + value +
-                         "'");
-    o.*member = *found;
+  return [=](Options &o, String name, String text) {
+    for (const auto &[choice, value] : choices)
+      if (text == choice) {
+        o.*member = value;
+        return;
+      }
+    unexpected(name, expected, text);
   };
+}
+
+/// Those of a table, whose entries have names.
+template <typename Table, typename Entry, typename Value>
+static Choices<Value> makeChoices(const Table &table, Value Entry::*value) {
+  Choices<Value> choices;
+  for (const auto &entry : table)
+    choices.emplace_back(entry.name, entry.*value);
+  return choices;
 }
 
 static const std::vector<Option> &runOptions() {
+  static const auto inits =
+      makeChoices(initDescriptions(), &InitDescription::init);
   static const std::vector<Option> options = {
       {"--m", "M", "number of rows (1024)", set(&Options::rows, int64_t(0))},
       {"--groups", "B",
@@ -207,11 +190,11 @@ static const std::vector<Option> &runOptions() {
        "for sm ones)",
        set(&Options::device)},
       {"--init", "HOW", "how the inputs are filled, see below (normal)",
-       set(&Options::init, findInit, "one of " + initNames())},
+       set(&Options::init, inits, "one of " + listNames(inits))},
       {"--seed", "S", "seed of the random inputs (1)",
-       set(&Options::seed, findSeed, "an integer from 0 to 2^64 - 1")},
+       set(&Options::seed, uint64_t(0))},
       {"--eps", "E", "epsilon of rstd = 1/sqrt(variance + epsilon) (1e-5)",
-       set(&Options::epsilon, findEpsilon, "a number of 0 or more")},
+       setEpsilon},
       {"--in-place", "", "lay dx over dy, or the sum over the residual",
        set(&Options::inPlace)},
       {"--verify", "", "compare with a float64 reference on the host",
@@ -238,7 +221,7 @@ static const std::vector<Option> &runOptions() {
       {"--shuffle-waves", "SEED",
        "on the simulator: run again in another order of waves and workgroups, "
        "and compare bit by bit",
-       set(&Options::shuffleSeed, findSeed, "an integer from 0 to 2^64 - 1")},
+       set(&Options::shuffleSeed, uint64_t(0))},
       {"--json", "", "print one JSON object instead of a table",
        set(&Options::json)},
       {"--help", "", "print this text", set(&Options::help)},
@@ -248,6 +231,14 @@ static const std::vector<Option> &runOptions() {
 }
 
 static const std::vector<Option> &compileOptions() {
+  static const auto operations =
+      makeChoices(kOperations, &NamedOperationInfo::operation);
+  static const Choices<std::string> statistics = {
+      {"saved", "saved"}, {"recomputed", "recomputed"}, {"output", "output"}};
+  static const Choices<FloatFormat> formats = {{"f16", FloatFormat::F16},
+                                               {"bf16", FloatFormat::BF16},
+                                               {"f32", FloatFormat::F32}};
+  static const std::string formatNames = listNames(formats, " or ");
   static const std::vector<Option> options = {
       {"--n", "N", "number of columns, the normalised dimension",
        set(&Options::columns, int64_t(1))},
@@ -255,18 +246,16 @@ static const std::vector<Option> &compileOptions() {
        "number of outputs of the linear layer, for operations that have one",
        set(&Options::outputColumns, int64_t(1))},
       {"--op", "OP",
-       operationNames(" or ") + " (" + getName(Options().operation) + ")",
-       set(
-           &Options::operation,
-           [](String text) { return lnbwd::findOperation(text); },
-           "one of " + operationNames(", "))},
+       listNames(operations, " or ") + " (" + getName(Options().operation) +
+           ")",
+       set(&Options::operation, operations, "one of " + listNames(operations))},
       {"--statistics", "HOW",
        "of a gradient: saved, recomputed from x, or from the output (saved)",
-       set(&Options::statistics, findStatistics,
-           "one of saved, recomputed, output")},
+       set(&Options::statistics, statistics,
+           "one of " + listNames(statistics))},
       {"--residual", "T",
        "with a residual and the sum, or dsum and dresidual, of that type",
-       set(&Options::residualFormat, findFormat, "f16, bf16 or f32")},
+       set(&Options::residualFormat, formats, formatNames)},
       {"--zero-centred-gamma", "", "1 + gamma in the place of gamma",
        set(&Options::zeroCentredGamma)},
       {"--accumulate", "", "add dgamma and dbeta, of f32, to what is there",
@@ -276,11 +265,11 @@ static const std::vector<Option> &compileOptions() {
       {"--dtype", "T",
        "type of x, y, dy and dx, and of w, out and dout: f16, bf16 or f32 "
        "(f32)",
-       set(&Options::format, findFormat, "f16, bf16 or f32")},
+       set(&Options::format, formats, formatNames)},
       {"--param-dtype", "T",
        "type of gamma, beta, dgamma and dbeta, and of b, db and dw (that of "
        "--dtype)",
-       set(&Options::parameterFormat, findFormat, "f16, bf16 or f32")},
+       set(&Options::parameterFormat, formats, formatNames)},
       {"--chip", "CHIP",
        "chip to compile for, e.g. " LNBWD_DEFAULT_SIMULATED_CHIP
        " or " LNBWD_DEFAULT_GPU,
@@ -293,7 +282,7 @@ static const std::vector<Option> &compileOptions() {
       {"--outputs", "LIST",
        "which outputs to compute, as in dx,dgamma (all; mean, rstd and sum are "
        "outputs too)",
-       set(&Options::outputs, findList, "a list")},
+       setOutputs},
       {"--keep", "FILE", "leave the compiled kernel in FILE",
        set(&Options::keepFile)},
   };
@@ -316,11 +305,13 @@ static bool isNumber(const std::string &text) {
 /// verify 0/1, init 0/1/2, time 0/1, as Composable Kernel's examples take them.
 static void applyExampleArguments(const std::vector<std::string> &arguments,
                                   Options &options) {
-  options.verify = parseInteger("first argument (verify)", arguments[0], 0, 1);
+  options.verify =
+      parseInteger<int64_t>("first argument (verify)", arguments[0], 0, 1);
   constexpr Init inits[] = {Init::Zeros, Init::Integers, Init::Uniform};
-  options.init =
-      inits[parseInteger("second argument (init)", arguments[1], 0, 2)];
-  options.time = parseInteger("third argument (time)", arguments[2], 0, 1);
+  options.init = inits[parseInteger<int64_t>("second argument (init)",
+                                             arguments[1], 0, 2)];
+  options.time =
+      parseInteger<int64_t>("third argument (time)", arguments[2], 0, 1);
 }
 
 static void refuseIf(bool isWrong, const std::string &message) {

@@ -78,9 +78,6 @@ struct Options {
   uint64_t shuffleSeed = 0;
 };
 
-/// The names of all operations, with commas, and `last` before the last one.
-std::string operationNames(const char *last);
-
 /// Whether an operand that only some uses have is among those of the options.
 bool isCompiledIn(const OperandInfo &operand, const Options &options);
 
@@ -92,6 +89,18 @@ Options parseOptions(int argc, const char *const *argv);
 
 /// The text of --help.
 std::string helpText();
+
+/// The kernel that the options describe, as MLIR: the text that
+/// lnbwd.operations.mlir writes (docs/adding.md says why there are two).
+std::string kernelMlir(const Options &options);
+
+/// Whether there is an lnbwd-opt to compile with.
+bool hasCompiler();
+
+/// Compiles MLIR by lnbwd-opt for a chip, with a schedule if it is not empty,
+/// and returns the bytes of the compiled file.
+std::string compileMlir(const std::string &mlir, const std::string &chip,
+                        const std::string &schedule);
 
 } // namespace lnbwd::run
 

@@ -17,9 +17,6 @@
 
 #include "Timing.h"
 
-#include "Failure.h"
-#include "KernelCompiler.h"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>

@@ -12,9 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Failure.h"
 #include "GuardedLaunch.h"
-#include "KernelCompiler.h"
 #include "Options.h"
 #include "Problem.h"
 #include "RunReport.h"

@@ -6,8 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Failure.h"
-#include "KernelCompiler.h"
+#include "Handles.h"
 #include "Options.h"
 #include "TestPrograms.h"
 
