@@ -12,11 +12,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "BundleReader.h"
 #include "Driver.h"
 #include "Error.h"
 #include "LoadedKernel.h"
 #include "Program.h"
+#include "lnbwd/Chips/ChipNames.h"
 
 #include <cstring>
 #include <new>
@@ -68,11 +68,14 @@ static lnbwd_status guarded(Function &&function) noexcept {
   }
 }
 
-/// Refuses a null handle or output pointer.
-static void require(const void *pointer, const char *what) {
+/// Refuses null handles and output pointers, each followed by its name.
+template <typename... Rest>
+static void require(const void *pointer, const char *what, Rest... rest) {
   if (!pointer)
     throw Error(LNBWD_ERROR_INVALID_ARGUMENT,
                 std::string(what) + ": expected a pointer, got null");
+  if constexpr (sizeof...(rest) != 0)
+    require(rest...);
 }
 
 template <size_t N>
@@ -87,6 +90,47 @@ static const Driver &driverOf(const lnbwd_device *device) {
   return *device->driver;
 }
 
+[[noreturn]] static void badSpec(const std::string &spec) {
+  throw Error(LNBWD_ERROR_INVALID_ARGUMENT,
+              "device: expected 'sim', 'sim:CHIP', 'hip', 'hip:I', 'cuda' or "
+              "'cuda:I' with a device number I, got '" +
+                  spec + "'");
+}
+
+/// The number behind "hip:" or "cuda:"; 0 if there is none.
+static int deviceIndex(const std::string &spec, size_t colon) {
+  if (colon == std::string::npos)
+    return 0;
+  std::string digits = spec.substr(colon + 1);
+  if (digits.empty() || digits.size() > 4 ||
+      digits.find_first_not_of("0123456789") != std::string::npos)
+    badSpec(spec);
+  return std::stoi(digits);
+}
+
+/// By a specification such as "hip:1"; see lnbwd_device_open.
+static std::shared_ptr<Driver> openDevice(const std::string &spec,
+                                          const std::string &chip) {
+  size_t colon = spec.find(':');
+  std::string kind = spec.substr(0, colon);
+  if (kind == "hip")
+    return openHipDevice(deviceIndex(spec, colon));
+  if (kind == "cuda")
+    return openCudaDevice(deviceIndex(spec, colon));
+  if (kind != "sim")
+    badSpec(spec);
+  if (colon != std::string::npos) {
+    if (colon + 1 == spec.size())
+      badSpec(spec);
+    return openSimulatedDevice(spec.substr(colon + 1));
+  }
+  if (chip.empty())
+    throw Error(LNBWD_ERROR_INVALID_ARGUMENT,
+                "device 'sim': pass the program's chip too, or name one, as in "
+                "'sim:" LNBWD_DEFAULT_SIMULATED_CHIP "'");
+  return openSimulatedDevice(chip);
+}
+
 /// Has `run` copy `bytes` bytes, unless there are none.
 template <typename Run>
 static lnbwd_status copy(const lnbwd_device *device, const void *destination,
@@ -95,8 +139,7 @@ static lnbwd_status copy(const lnbwd_device *device, const void *destination,
     const Driver &driver = driverOf(device);
     if (bytes == 0)
       return;
-    require(destination, "destination");
-    require(source, "source");
+    require(destination, "destination", source, "source");
     run(driver);
   });
 }
@@ -148,8 +191,7 @@ lnbwd_status lnbwd_program_from_memory(const void *data, size_t size,
 lnbwd_status lnbwd_program_from_file(const char *path,
                                      lnbwd_program **program) {
   return guarded([&] {
-    require(path, "path");
-    require(program, "program");
+    require(path, "path", program, "program");
     try {
       *program = new lnbwd_program{parseProgram(readFile(path))};
     } catch (const Error &error) {
@@ -164,8 +206,7 @@ lnbwd_status lnbwd_program_from_file(const char *path,
 lnbwd_status lnbwd_program_for_chip(const void *data, size_t size,
                                     const char *chip, lnbwd_program **program) {
   return guarded([&] {
-    require(program, "program");
-    require(chip, "chip");
+    require(program, "program", chip, "chip");
     if (size != 0)
       require(data, "data");
     *program = new lnbwd_program{parseProgramForChip(
@@ -205,8 +246,7 @@ static void requireIndex(size_t index, size_t count) {
 lnbwd_status lnbwd_program_argument(const lnbwd_program *program, size_t index,
                                     lnbwd_argument_info *info) {
   return guarded([&] {
-    require(program, "program");
-    require(info, "info");
+    require(program, "program", info, "info");
     const auto &arguments = program->program->plan.arguments;
     requireIndex(index, arguments.size());
     const PlanArgument &argument = arguments[index];
@@ -219,8 +259,7 @@ lnbwd_status lnbwd_program_argument_size(const lnbwd_program *program,
                                          size_t index, int64_t rows,
                                          int64_t groups, size_t *bytes) {
   return guarded([&] {
-    require(program, "program");
-    require(bytes, "bytes");
+    require(program, "program", bytes, "bytes");
     const Plan &plan = program->program->plan;
     requireIndex(index, plan.arguments.size());
     LaunchSize size(rows, groups);
@@ -232,8 +271,7 @@ lnbwd_status lnbwd_program_argument_size(const lnbwd_program *program,
 lnbwd_status lnbwd_device_open(const char *spec, const char *chip,
                                lnbwd_device **device) {
   return guarded([&] {
-    require(spec, "spec");
-    require(device, "device");
+    require(spec, "spec", device, "device");
     *device = new lnbwd_device{openDevice(spec, chip ? chip : "")};
   });
 }
@@ -279,9 +317,7 @@ lnbwd_status lnbwd_kernel_load(const lnbwd_device *device,
                                const lnbwd_program *program,
                                lnbwd_kernel **kernel) {
   return guarded([&] {
-    require(device, "device");
-    require(program, "program");
-    require(kernel, "kernel");
+    require(device, "device", program, "program", kernel, "kernel");
     *kernel = new lnbwd_kernel{LoadedKernel(device->driver, program->program)};
   });
 }
@@ -292,8 +328,7 @@ lnbwd_status lnbwd_kernel_workspace_size(const lnbwd_kernel *kernel,
                                          int64_t rows, int64_t groups,
                                          size_t *bytes) {
   return guarded([&] {
-    require(kernel, "kernel");
-    require(bytes, "bytes");
+    require(kernel, "kernel", bytes, "bytes");
     *bytes = static_cast<size_t>(
         kernel->kernel.workspaceSize(LaunchSize(rows, groups)));
   });
@@ -397,9 +432,7 @@ lnbwd_status lnbwd_event_record(lnbwd_event *event, void *stream) {
 lnbwd_status lnbwd_event_elapsed(lnbwd_event *start, lnbwd_event *stop,
                                  double *milliseconds) {
   return guarded([&] {
-    require(start, "start");
-    require(stop, "stop");
-    require(milliseconds, "milliseconds");
+    require(start, "start", stop, "stop", milliseconds, "milliseconds");
     if (start->driver != stop->driver)
       throw Error(LNBWD_ERROR_INVALID_ARGUMENT,
                   "events: expected two of one device");

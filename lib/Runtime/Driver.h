@@ -111,9 +111,6 @@ std::shared_ptr<Driver> openHipDevice(int index);
 std::shared_ptr<Driver> openSimulatedDevice(const std::string &chip);
 /// NVIDIA device `index` through libcuda.
 std::shared_ptr<Driver> openCudaDevice(int index);
-/// By a specification such as "hip:1"; see lnbwd_device_open.
-std::shared_ptr<Driver> openDevice(const std::string &spec,
-                                   const std::string &chip);
 
 } // namespace lnbwd::runtime
 

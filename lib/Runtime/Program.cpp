@@ -9,7 +9,6 @@
 #include "Program.h"
 
 #include "AmdCodeObject.h"
-#include "BundleReader.h"
 #include "ElfFile.h"
 #include "Error.h"
 
@@ -18,6 +17,7 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 namespace lnbwd::runtime {
 
@@ -26,8 +26,19 @@ constexpr std::string_view kPtxPlanPrefix = "// lnbwd-plan: ";
 /// No plan comes near this; a larger "plan" is a damaged file.
 constexpr size_t kMaxPlanSize = size_t(1) << 20;
 
+/// Clang's offload bundle: a magic text, the number of entries, and for each
+/// its offset, size and name, all numbers 64 bits, little-endian.
+constexpr std::string_view kBundleMagic = "__CLANG_OFFLOAD_BUNDLE__";
+/// No bundle of ours comes near these; larger numbers are damage.
+constexpr uint64_t kMaxEntries = 1024;
+constexpr uint64_t kMaxIdSize = 4096;
+
 [[noreturn]] static void fail(const std::string &message) {
   throw Error(LNBWD_ERROR_INVALID_PROGRAM, message);
+}
+
+static bool isOffloadBundle(std::string_view bytes) {
+  return bytes.substr(0, kBundleMagic.size()) == kBundleMagic;
 }
 
 static std::string checkedPlanText(std::string_view text) {
@@ -204,6 +215,66 @@ void checkChip(const Program &program, const std::string &deviceArch,
                     (program.format == CodeFormat::Hsaco
                          ? " or on the simulator (device 'sim')"
                          : ""));
+}
+
+namespace {
+
+/// A file in a bundle, whose bytes it is a part of.
+struct BundleEntry {
+  std::string id;
+  std::string_view code;
+};
+
+/// Reads forward through a bundle's table.
+class BundleReader {
+public:
+  explicit BundleReader(std::string_view bytes) : bytes(bytes) {}
+
+  std::string_view slice(uint64_t offset, uint64_t size,
+                         const char *what) const {
+    return checkedSlice(bytes, offset, size, "offload bundle", what);
+  }
+  std::string_view take(uint64_t size, const char *what) {
+    std::string_view result = slice(position, size, what);
+    position += size;
+    return result;
+  }
+  uint64_t number(const char *what, uint64_t limit) {
+    std::string_view text = take(sizeof(uint64_t), what);
+    uint64_t value = 0;
+    for (size_t i = text.size(); i-- > 0;)
+      value = value << 8 | static_cast<unsigned char>(text[i]);
+    if (value > limit)
+      throw Error(LNBWD_ERROR_INVALID_PROGRAM,
+                  std::string("the offload bundle is damaged: ") + what +
+                      ": expected at most " + std::to_string(limit) + ", got " +
+                      std::to_string(value));
+    return value;
+  }
+
+private:
+  std::string_view bytes;
+  uint64_t position = kBundleMagic.size();
+};
+
+} // namespace
+
+/// The files of a bundle, without empty ones.
+static std::vector<BundleEntry> readBundle(std::string_view bytes) {
+  BundleReader reader(bytes);
+  uint64_t count = reader.number("the number of entries", kMaxEntries);
+  std::vector<BundleEntry> entries;
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t offset = reader.number("an entry's offset", bytes.size());
+    uint64_t size = reader.number("an entry's size", bytes.size());
+    uint64_t idSize = reader.number("the size of an entry's name", kMaxIdSize);
+    std::string id(reader.take(idSize, "an entry's name"));
+    std::string_view code = reader.slice(offset, size, "an entry's code");
+    // The host's entry is empty.
+    if (!code.empty())
+      entries.push_back({std::move(id), code});
+  }
+  return entries;
 }
 
 std::shared_ptr<const Program> parseProgramForChip(std::string_view bytes,

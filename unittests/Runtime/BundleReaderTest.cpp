@@ -10,7 +10,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "BundleReader.h"
 #include "Program.h"
 
 #include "Error.h"
