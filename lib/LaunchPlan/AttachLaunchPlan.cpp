@@ -31,7 +31,6 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <array>
 #include <optional>
 
 namespace lnbwd {
@@ -91,8 +90,6 @@ private:
   bool needsSeparateBuffers = false;
   /// The written row blocks that the launches so far take.
   DenseSet<unsigned> rowsWritten;
-  /// Schedules that a workgroup count was made for; equal ones share it.
-  SmallVector<std::array<int64_t, 8>> knownCounts;
   DenseMap<Operation *, int64_t> knownAllocs;
 };
 } // namespace
@@ -150,7 +147,6 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
 int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
   ScheduleAttr schedule = count.getSchedule();
   int64_t fixed = count.getFixedWorkgroups();
-  bool isPerGroup = bool(count.getGroupCount());
   // The kernel's loop takes the rows beyond; where it has none, a launch of
   // more is refused. Clusters are bounded at launch, unless each of them has a
   // leaf of its own.
@@ -170,32 +166,26 @@ int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
   auto ratio =
       count.getRowCount().getDefiningOp()->getAttrOfType<DenseI64ArrayAttr>(
           rowRatioAttr);
-  std::array<int64_t, 8> key{schedule.getRowsPerWorkgroup(),
-                             fixed ? 0 : schedule.getWorkgroupsPerComputeUnit(),
-                             fixed,
-                             schedule.getWorkgroupsPerRow(),
-                             least,
-                             isPerGroup,
-                             ratio ? ratio[0] : 1,
-                             ratio ? ratio[1] : 1};
-  auto *known = llvm::find(knownCounts, key);
-  if (known == knownCounts.end()) {
-    json::Object rule{{"rows_per_workgroup", key[0]},
-                      {"workgroups_per_compute_unit", key[1]}};
-    if (fixed)
-      rule["max_workgroups"] = fixed;
-    if (schedule.getWorkgroupsPerRow() > 1)
-      rule["workgroups_per_row"] = schedule.getWorkgroupsPerRow();
-    if (least > 1)
-      rule["least_workgroups"] = least;
-    if (isPerGroup)
-      rule["per_group"] = true;
-    addRatio(rule, ratio);
-    workgroupCounts.push_back(std::move(rule));
-    knownCounts.push_back(key);
-    return int64_t(knownCounts.size()) - 1;
+  json::Object rule{{"rows_per_workgroup", schedule.getRowsPerWorkgroup()},
+                    {"workgroups_per_compute_unit",
+                     fixed ? 0 : schedule.getWorkgroupsPerComputeUnit()}};
+  if (fixed)
+    rule["max_workgroups"] = fixed;
+  if (schedule.getWorkgroupsPerRow() > 1)
+    rule["workgroups_per_row"] = schedule.getWorkgroupsPerRow();
+  if (least > 1)
+    rule["least_workgroups"] = least;
+  if (count.getGroupCount())
+    rule["per_group"] = true;
+  addRatio(rule, ratio);
+  // Schedules of equal rules share one.
+  json::Value wanted(std::move(rule));
+  auto known = llvm::find(workgroupCounts, wanted);
+  if (known == workgroupCounts.end()) {
+    workgroupCounts.push_back(std::move(wanted));
+    return int64_t(workgroupCounts.size()) - 1;
   }
-  return known - knownCounts.begin();
+  return known - workgroupCounts.begin();
 }
 
 FailureOr<int64_t> PlanBuilder::addWorkspace(memref::AllocOp alloc) {
