@@ -17,6 +17,7 @@
 #ifndef LNBWD_LIB_TORCH_KERNELTABLE_H
 #define LNBWD_LIB_TORCH_KERNELTABLE_H
 
+#include "Tensors.h"
 #include "lnbwd/Operations/Operations.h"
 #include "lnbwd/Runtime/lnbwd_runtime.h"
 
@@ -75,6 +76,16 @@ const RowProgram *lookUpProgram(std::string_view name, int32_t place);
 /// The number that stands for a device and the order of additions now: that of
 /// the GPU `index`, or below 0 of the simulated chip.
 int32_t findPlace(int32_t index);
+
+/// Runs a kernel on tensors in the order of its arguments, given by their
+/// addresses, all dense and on one device: on a GPU on PyTorch's current stream
+/// with a workspace of PyTorch's allocator, on the CPU on the simulator, to
+/// which they are copied and back. Of a row program with groups of rows,
+/// `groups` is their number.
+/// Throws std::runtime_error with the runtime's words.
+void launch(const RowProgram &program, int64_t rows,
+            const std::vector<void *> &addresses, Device device,
+            int64_t groups = 1);
 
 } // namespace lnbwd::torch_operators
 

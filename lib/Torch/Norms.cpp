@@ -16,8 +16,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelTable.h"
-#include "TensorLaunch.h"
-#include "Tensors.h"
 #include "lnbwd/Operations/Operations.h"
 
 #include <algorithm>

@@ -21,7 +21,7 @@
 #define Py_LIMITED_API 0x030a0000
 #include <Python.h>
 
-#include "TensorLaunch.h"
+#include "KernelTable.h"
 
 #include <exception>
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TensorLaunch.h"
+#include "KernelTable.h"
 
 #include <stdexcept>
 

@@ -63,6 +63,15 @@ StableIValue giveOrUndefined(Tensor tensor) {
 // Questions
 //===----------------------------------------------------------------------===//
 
+/// What PyTorch says of a tensor; `failure`: the words if it does not.
+template <typename Value>
+static Value ask(AOTITorchError (*function)(AtenTensorHandle, Value *),
+                 AtenTensorHandle tensor, const char *failure) {
+  Value value{};
+  check(function(tensor, &value), failure);
+  return value;
+}
+
 /// The number that PyTorch gives; that of float8_e8m0fnu where it is too old to
 /// give one.
 static int32_t numberOf(int32_t (*function)()) {
@@ -81,9 +90,7 @@ int32_t dtypeOf(int32_t element) {
 }
 
 static int32_t dtypeNumber(AtenTensorHandle tensor) {
-  int32_t dtype = 0;
-  check(aoti_torch_get_dtype(tensor, &dtype), "gave no tensor's type");
-  return dtype;
+  return ask(aoti_torch_get_dtype, tensor, "gave no tensor's type");
 }
 
 int32_t elementOf(AtenTensorHandle tensor) {
@@ -95,15 +102,11 @@ int32_t elementOf(AtenTensorHandle tensor) {
 }
 
 static int64_t rankOf(AtenTensorHandle tensor) {
-  int64_t rank = 0;
-  check(aoti_torch_get_dim(tensor, &rank), "gave no tensor's rank");
-  return rank;
+  return ask(aoti_torch_get_dim, tensor, "gave no tensor's rank");
 }
 
 static const int64_t *shapeOf(AtenTensorHandle tensor) {
-  int64_t *sizes = nullptr;
-  check(aoti_torch_get_sizes(tensor, &sizes), "gave no tensor's shape");
-  return sizes;
+  return ask(aoti_torch_get_sizes, tensor, "gave no tensor's shape");
 }
 
 bool endsIn(AtenTensorHandle tensor, const std::vector<int64_t> &sizes) {
@@ -123,18 +126,13 @@ std::vector<int64_t> leadingSizes(AtenTensorHandle tensor, size_t count) {
 }
 
 int64_t elementCount(AtenTensorHandle tensor) {
-  int64_t count = 0;
-  check(aoti_torch_get_numel(tensor, &count), "gave no tensor's size");
-  return count;
+  return ask(aoti_torch_get_numel, tensor, "gave no tensor's size");
 }
 
 Device deviceOf(AtenTensorHandle tensor) {
-  Device device{};
-  check(aoti_torch_get_device_type(tensor, &device.type),
-        "gave no tensor's kind of device");
-  check(aoti_torch_get_device_index(tensor, &device.index),
-        "gave no tensor's device");
-  return device;
+  return {ask(aoti_torch_get_device_type, tensor,
+              "gave no tensor's kind of device"),
+          ask(aoti_torch_get_device_index, tensor, "gave no tensor's device")};
 }
 
 int32_t deviceIndexOf(AtenTensorHandle tensor) {
@@ -143,9 +141,7 @@ int32_t deviceIndexOf(AtenTensorHandle tensor) {
 }
 
 void *dataOf(AtenTensorHandle tensor) {
-  void *data = nullptr;
-  check(aoti_torch_get_data_ptr(tensor, &data), "gave no tensor's address");
-  return data;
+  return ask(aoti_torch_get_data_ptr, tensor, "gave no tensor's address");
 }
 
 //===----------------------------------------------------------------------===//
@@ -158,9 +154,8 @@ bool isAligned(const void *address) {
 }
 
 Tensor makeDense(Tensor tensor) {
-  bool isContiguous = false;
-  check(aoti_torch_is_contiguous(tensor.get(), &isContiguous),
-        "gave no tensor's layout");
+  bool isContiguous =
+      ask(aoti_torch_is_contiguous, tensor.get(), "gave no tensor's layout");
   // A number may be an element of another tensor.
   if (isContiguous &&
       (rankOf(tensor.get()) == 0 || isAligned(dataOf(tensor.get()))))
