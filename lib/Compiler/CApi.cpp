@@ -21,8 +21,6 @@
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Config/llvm-config.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/WithColor.h"
 
 using namespace mlir;
 using namespace lnbwd;
@@ -43,23 +41,15 @@ static const DialectRegistry &getRegistry() {
 
 static StringRef orEmpty(const char *text) { return text ? text : ""; }
 
-static std::shared_ptr<llvm::SourceMgr> makeSources(StringRef source,
-                                                    const char *sourceName) {
-  auto sources = std::make_shared<llvm::SourceMgr>();
-  StringRef name = orEmpty(sourceName);
-  sources->AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(
-                                  source, name.empty() ? "input" : name),
-                              llvm::SMLoc());
-  return sources;
-}
-
 /// Does with `source` what `request` says, and puts what comes of it into
 /// `result`; what fails has been printed to `diagnostics`.
 static LogicalResult run(const CompileRequest &request, StringRef source,
                          const char *sourceName, lnbwd_compilation &result,
                          llvm::raw_ostream &diagnostics) {
-  FailureOr<std::string> code = compileSource(
-      makeSources(source, sourceName), getRegistry(), request, diagnostics);
+  StringRef name = orEmpty(sourceName);
+  FailureOr<std::string> code =
+      compileSource(source, name.empty() ? "input" : name, getRegistry(),
+                    request, diagnostics);
   if (failed(code))
     return failure();
   result.parts["code"] = std::move(*code);

@@ -20,7 +20,9 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
 
+#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir;
@@ -241,7 +243,7 @@ compileModule(ModuleOp module, RunPasses runPasses, EmitFormat format,
 void lnbwd::registerCompilerDialects(DialectRegistry &registry) {
   registerAllDialects(registry);
   registerAllExtensions(registry);
-  registerTargetTranslations(registry);
+  registerAllToLLVMIRTranslations(registry);
   registry.insert<LNBwdDialect, lane::LaneDialect>();
   registerBufferizableOpInterfaceExternalModels(registry);
 }
@@ -287,11 +289,13 @@ static FailureOr<std::string> emitModule(ModuleOp module, RunPasses runPasses,
   return text;
 }
 
-FailureOr<std::string>
-lnbwd::compileSource(const std::shared_ptr<llvm::SourceMgr> &sources,
-                     const DialectRegistry &registry,
-                     const CompileRequest &request,
-                     llvm::raw_ostream &diagnostics) {
+FailureOr<std::string> lnbwd::compileSource(StringRef source, StringRef name,
+                                            const DialectRegistry &registry,
+                                            const CompileRequest &request,
+                                            llvm::raw_ostream &diagnostics) {
+  auto sources = std::make_shared<llvm::SourceMgr>();
+  sources->AddNewSourceBuffer(
+      llvm::MemoryBuffer::getMemBufferCopy(source, name), llvm::SMLoc());
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   // An error says what to do; the whole operation behind it would hide that.
   context.printOpOnDiagnostic(false);
@@ -309,18 +313,9 @@ lnbwd::compileSource(const std::shared_ptr<llvm::SourceMgr> &sources,
     return failure();
 
   std::optional<StageWriter> stages;
-  auto checkStages = [&](llvm::Error problem) -> LogicalResult {
-    if (!problem)
-      return success();
-    llvm::WithColor::error(diagnostics, "lnbwd-opt")
-        << llvm::toString(std::move(problem)) << "\n";
-    return failure();
-  };
   if (!request.saveTemps.empty()) {
     registerPipelines();
     stages.emplace(request.saveTemps);
-    if (failed(checkStages(stages->prepare())))
-      return failure();
   }
   auto configure = [&](PassManager &pm) -> LogicalResult {
     if (request.timing)
@@ -335,7 +330,9 @@ lnbwd::compileSource(const std::shared_ptr<llvm::SourceMgr> &sources,
   };
   FailureOr<std::string> output =
       emitModule(*module, runPasses, request, stages ? &*stages : nullptr);
-  if (failed(output) || (stages && failed(checkStages(stages->takeError()))))
-    return failure();
-  return output;
+  if (!stages || stages->getError().empty())
+    return output;
+  llvm::WithColor::error(diagnostics, "lnbwd-opt")
+      << stages->getError() << "\n";
+  return failure();
 }

@@ -80,13 +80,6 @@ std::vector<Stage> lnbwd::listStages(OpPassManager &pm) {
   return std::move(reader.stages);
 }
 
-llvm::Error StageWriter::prepare() {
-  if (std::error_code error = llvm::sys::fs::create_directories(folder))
-    return llvm::createStringError(error, "cannot create the folder '%s': %s",
-                                   folder.c_str(), error.message().c_str());
-  return llvm::Error::success();
-}
-
 void StageWriter::write(StringRef name, StringRef contents) {
   SmallString<128> path(folder);
   llvm::sys::path::append(path,
@@ -94,12 +87,6 @@ void StageWriter::write(StringRef name, StringRef contents) {
   std::error_code error = writeOutputFile(path.str().str(), contents);
   if (error && firstError.empty())
     firstError = ("cannot write '" + path + "': " + error.message()).str();
-}
-
-llvm::Error StageWriter::takeError() {
-  if (firstError.empty())
-    return llvm::Error::success();
-  return llvm::createStringError(firstError);
 }
 
 void StageWriter::writeIfChanged(StringRef stage, Operation *root) {
@@ -116,6 +103,11 @@ void StageWriter::writeIfChanged(StringRef stage, Operation *root) {
 LogicalResult
 StageWriter::run(PassManager &pm, Operation *root,
                  function_ref<LogicalResult(PassManager &)> configure) {
+  if (std::error_code error = llvm::sys::fs::create_directories(folder)) {
+    firstError =
+        "cannot create the folder '" + folder + "': " + error.message();
+    return failure();
+  }
   // The same passes may run again on another copy of the input.
   if (last.empty())
     writeIfChanged("input", root);

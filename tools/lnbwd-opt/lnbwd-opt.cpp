@@ -27,7 +27,7 @@
 
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir;
@@ -128,13 +128,11 @@ static LogicalResult writeFile(const Output &output, StringRef contents) {
 
 /// Compiles as the command line says. Nothing is written unless everything
 /// succeeded.
-static LogicalResult compile(std::unique_ptr<llvm::MemoryBuffer> input,
+static LogicalResult compile(StringRef input, StringRef inputName,
                              const Output &output,
                              const DialectRegistry &registry,
                              const MlirOptMainConfig &config,
                              const ToolOptions &options, EmitFormat format) {
-  auto sources = std::make_shared<llvm::SourceMgr>();
-  sources->AddNewSourceBuffer(std::move(input), llvm::SMLoc());
   DefaultTimingManager timing;
   applyDefaultTimingManagerCLOptions(timing);
   TimingScope scope = timing.getRootScope();
@@ -150,7 +148,7 @@ static LogicalResult compile(std::unique_ptr<llvm::MemoryBuffer> input,
   request.saveTemps = options.saveTemps;
   request.timing = &scope;
   FailureOr<std::string> code =
-      compileSource(sources, registry, request, llvm::errs());
+      compileSource(input, inputName, registry, request, llvm::errs());
   if (failed(code))
     return failure();
   return writeFile(output, *code);
@@ -186,9 +184,6 @@ static LogicalResult compileBundle(StringRef input, StringRef inputName,
     if (failed(pipeline.parseFromString(options.bundleOptions)))
       return failure();
     pipeline.chip = name;
-    auto sources = std::make_shared<llvm::SourceMgr>();
-    sources->AddNewSourceBuffer(
-        llvm::MemoryBuffer::getMemBufferCopy(input, inputName), llvm::SMLoc());
     CompileRequest request;
     request.addPasses = [&](PassManager &pm) {
       buildPipeline(pm, pipeline);
@@ -196,7 +191,7 @@ static LogicalResult compileBundle(StringRef input, StringRef inputName,
     };
     request.format = TargetBackend::get(target->chip->backend).getCodeFormat();
     FailureOr<std::string> code =
-        compileSource(sources, registry, request, llvm::errs());
+        compileSource(input, inputName, registry, request, llvm::errs());
     if (failed(code))
       return failure();
     codes.push_back(std::move(*code));
@@ -348,9 +343,7 @@ static int run(int argc, char **argv) {
   }
   if (isBundle)
     return failed(compileBundle(input->getBuffer(), inputName, output, registry,
-                                config, options))
-               ? EXIT_FAILURE
-               : EXIT_SUCCESS;
+                                config, options));
   // Splitting, diagnostics checking and the like are mlir-opt's business.
   if (options.emit.getNumOccurrences() == 0 && options.saveTemps.empty()) {
     std::string text;
@@ -361,12 +354,10 @@ static int run(int argc, char **argv) {
     if (succeeded(result) || output.name == "-")
       if (failed(writeFile(output, text)))
         return EXIT_FAILURE;
-    return failed(result) ? EXIT_FAILURE : EXIT_SUCCESS;
+    return failed(result);
   }
-  return failed(compile(std::move(input), output, registry, config, options,
-                        *format))
-             ? EXIT_FAILURE
-             : EXIT_SUCCESS;
+  return failed(compile(input->getBuffer(), input->getBufferIdentifier(),
+                        output, registry, config, options, *format));
 }
 
 /// Runs lnbwd-opt with the arguments of a main function. The compiler's library

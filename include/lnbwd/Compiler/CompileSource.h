@@ -19,10 +19,8 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
-#include "llvm/Support/SourceMgr.h"
 
 #include <functional>
-#include <memory>
 #include <string>
 
 namespace lnbwd {
@@ -48,11 +46,11 @@ struct CompileRequest {
 /// and extensions, and this project's own.
 void registerCompilerDialects(mlir::DialectRegistry &registry);
 
-/// Parses the main buffer of `sources`, runs the passes and emits the module,
-/// or its one GPU module, in the format asked for. What is wrong is printed to
-/// `diagnostics`, with the source's line.
+/// Parses `source`, which messages call `name`, runs the passes and emits the
+/// module, or its one GPU module, in the format asked for. What is wrong is
+/// printed to `diagnostics`, with the source's line.
 mlir::FailureOr<std::string>
-compileSource(const std::shared_ptr<llvm::SourceMgr> &sources,
+compileSource(llvm::StringRef source, llvm::StringRef name,
               const mlir::DialectRegistry &registry,
               const CompileRequest &request, llvm::raw_ostream &diagnostics);
 

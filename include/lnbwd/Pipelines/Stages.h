@@ -14,7 +14,6 @@
 #define LNBWD_PIPELINES_STAGES_H
 
 #include "mlir/Pass/PassManager.h"
-#include "llvm/Support/Error.h"
 
 #include <string>
 #include <vector>
@@ -37,19 +36,18 @@ class StageWriter {
 public:
   explicit StageWriter(std::string folder) : folder(std::move(folder)) {}
 
-  /// Creates the folder. The error says why it cannot be used.
-  llvm::Error prepare();
   /// Writes the next stage; `name` has the suffix, e.g. "kernel.ll". A failure
-  /// to write is remembered for takeError().
+  /// is remembered for getError().
   void write(llvm::StringRef name, llvm::StringRef contents);
-  /// Runs the passes of `pm` one by one, and writes what the first gets and
-  /// what each leaves, if it is another module. All kernels have been through a
-  /// pass before the next one runs. `configure` is called for the pass manager
-  /// of each pass.
+  /// Creates the folder, runs the passes of `pm` one by one, and writes what
+  /// the first gets and what each leaves, if it is another module. All kernels
+  /// have been through a pass before the next one runs. `configure` is called
+  /// for the pass manager of each pass.
   mlir::LogicalResult
   run(mlir::PassManager &pm, mlir::Operation *root,
       llvm::function_ref<mlir::LogicalResult(mlir::PassManager &)> configure);
-  llvm::Error takeError();
+  /// The first failure to create the folder or to write; empty: none.
+  llvm::StringRef getError() const { return firstError; }
 
 private:
   void writeIfChanged(llvm::StringRef stage, mlir::Operation *root);

@@ -107,9 +107,6 @@ llvm::StringRef getEmitFormatName(EmitFormat format);
 /// The names of all formats, separated by ", ".
 std::string listEmitFormats();
 
-/// Registers what the translation from LLVM's dialect to LLVM IR needs.
-void registerTargetTranslations(mlir::DialectRegistry &registry);
-
 } // namespace lnbwd
 
 #endif // LNBWD_TARGET_TARGETBACKEND_H
