@@ -137,10 +137,7 @@ struct CudaLibrary : DriverLibrary {
 #define LNBWD_LOAD(NAME, FUNCTION, ...) load(NAME, #FUNCTION);
     LNBWD_CUDA_FUNCTIONS(LNBWD_LOAD)
 #undef LNBWD_LOAD
-#define LNBWD_LOOK_UP(NAME, FUNCTION, ...)                                     \
-  NAME = {                                                                     \
-      reinterpret_cast<CUresult (*)(__VA_ARGS__)>(library.symbol(#FUNCTION)),  \
-      #FUNCTION};
+#define LNBWD_LOOK_UP(NAME, FUNCTION, ...) lookUp(NAME, #FUNCTION);
     LNBWD_CUDA_NEWER_FUNCTIONS(LNBWD_LOOK_UP)
 #undef LNBWD_LOOK_UP
   }
@@ -212,7 +209,7 @@ CudaDriver::CudaDriver(std::shared_ptr<const CudaLibrary> cuda, int index)
                     std::to_string(attribute(kAttributeCapabilityMinor));
   deviceInfo.driver = "CUDA " + std::to_string(version / 1000) + "." +
                       std::to_string(version % 1000 / 10) + " (" +
-                      library->library.fileName() + ")";
+                      library->fileName() + ")";
   deviceInfo.computeUnits = attribute(kAttributeMultiprocessorCount);
   deviceInfo.waveSize = attribute(kAttributeWarpSize);
   deviceInfo.l2Bytes = static_cast<uint64_t>(attribute(kAttributeL2CacheSize));

@@ -102,8 +102,8 @@ struct HipLibrary : DriverLibrary {
     LNBWD_HIP_FUNCTIONS(LNBWD_LOAD)
 #undef LNBWD_LOAD
     load(deviceProperties, "hipGetDeviceProperties");
-    simulatorMessage = reinterpret_cast<const char *(*)()>(
-        library.symbol("lnbwdSimLastErrorMessage"));
+    simulatorMessage =
+        reinterpret_cast<const char *(*)()>(symbol("lnbwdSimLastErrorMessage"));
   }
 
   std::string describe(const std::string &call, int error) const override {
@@ -133,7 +133,7 @@ struct HipLibrary : DriverLibrary {
         return result;
     }
     throw Error(LNBWD_ERROR_NO_DEVICE,
-                library.name() + " does not tell the chip of device " +
+                name() + " does not tell the chip of device " +
                     std::to_string(index) +
                     " in a way that this runtime knows");
   }
@@ -192,7 +192,7 @@ HipDriver::HipDriver(std::shared_ptr<const HipLibrary> hip, int index,
   DeviceNames names = library->names(index);
   deviceInfo.name = names.name;
   deviceInfo.arch = names.arch;
-  deviceInfo.driver = "HIP (" + library->library.fileName() + ")";
+  deviceInfo.driver = "HIP (" + library->fileName() + ")";
   deviceInfo.computeUnits = attribute(hipDeviceAttributeMultiprocessorCount) *
                             unitsOfMultiprocessor(names.arch);
   deviceInfo.waveSize = attribute(hipDeviceAttributeWarpSize);

@@ -16,10 +16,11 @@
 #define LNBWD_LIB_RUNTIME_LIBRARYDRIVER_H
 
 #include "Driver.h"
-#include "DynamicLibrary.h"
 #include "Error.h"
 
 #include <cstring>
+#include <string>
+#include <vector>
 
 namespace lnbwd::runtime {
 
@@ -46,15 +47,35 @@ enum DriverError {
   kDriverNoBinaryForGpu = 209
 };
 
-/// A driver's library. Those derived from it load their functions.
+/// The folder of the library or program that this code was linked into, with
+/// a slash at its end; empty if it cannot be found.
+std::string ownFolder();
+
+/// The value of an environment variable, or an empty string.
+std::string environment(const char *variable);
+
+/// A driver's library, which stays open until the process ends: drivers keep
+/// threads and exit handlers of their own and do not survive being unloaded.
+/// Those derived from it load their functions.
 class DriverLibrary {
 public:
-  DriverLibrary(const char *variable, const std::vector<std::string> &names,
-                const std::string &remedy)
-      : library(variable, names, remedy) {}
+  /// Opens the library that the environment's `variable` names, or else the
+  /// first of `names` that there is. One that the process has loaded
+  /// already is preferred, so that a program which came with a driver of its
+  /// own does not get a second one. Throws LNBWD_ERROR_NO_DEVICE with all that
+  /// was tried, followed by `remedy`.
+  DriverLibrary(const char *variable, std::vector<std::string> names,
+                const std::string &remedy);
   virtual ~DriverLibrary() = default;
 
-  const DynamicLibrary library;
+  /// The name by which the library was found.
+  const std::string &name() const { return foundName; }
+  /// That name without its folder.
+  std::string fileName() const {
+    return foundName.substr(foundName.rfind('/') + 1);
+  }
+  /// A function or variable of the library, or null.
+  void *symbol(const char *symbolName) const;
 
   /// The driver's words on a failed call.
   virtual std::string describe(const std::string &call, int error) const = 0;
@@ -80,10 +101,21 @@ public:
   }
 
 protected:
+  /// Finds a function; null where the library does not have it.
+  template <typename Signature>
+  void lookUp(DriverFunction<Signature> &function, const char *name) {
+    function.pointer =
+        reinterpret_cast<decltype(function.pointer)>(symbol(name));
+    function.name = name;
+  }
+  /// The same; throws LNBWD_ERROR_NO_DEVICE where it does not have it.
   template <typename Signature>
   void load(DriverFunction<Signature> &function, const char *name) {
-    library.load(function.pointer, name);
-    function.name = name;
+    lookUp(function, name);
+    if (!function.pointer)
+      throw Error(LNBWD_ERROR_NO_DEVICE,
+                  "the driver library " + foundName + " has no function " +
+                      name + "; it is too old or no such driver");
   }
   static std::string describe(const std::string &call, int error,
                               const char *name, const char *words) {
@@ -93,6 +125,10 @@ protected:
       message += std::string(" (") + words + ")";
     return message;
   }
+
+private:
+  void *handle = nullptr;
+  std::string foundName;
 };
 
 /// The number of devices of a library; throws with `remedy` if it cannot tell.
@@ -108,7 +144,7 @@ int countDevices(const Library &library, const std::string &remedy) {
   if (!error && count > 0)
     return count;
   throw Error(LNBWD_ERROR_NO_DEVICE,
-              library.library.name() +
+              library.name() +
                   (error ? " is there but offers no device: " +
                                library.describe(call, error)
                          : " is there but reports no device") +
@@ -135,7 +171,7 @@ public:
     return result;
   }
   void *symbol(const char *name) const override {
-    return library->library.symbol(name);
+    return library->symbol(name);
   }
   void makeCurrent() const override { library->call(library->setPlace, place); }
 

@@ -1,4 +1,4 @@
-//===- DynamicLibrary.cpp - A library opened at run time ------------------===//
+//===- LibraryDriver.cpp - Opening the library of a driver ----------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,18 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "DynamicLibrary.h"
-
-#include "Error.h"
+#include "LibraryDriver.h"
 
 #include <cstdlib>
 #include <dlfcn.h>
 
 namespace lnbwd::runtime {
 
-DynamicLibrary::DynamicLibrary(const char *variable,
-                               std::vector<std::string> names,
-                               const std::string &remedy) {
+DriverLibrary::DriverLibrary(const char *variable,
+                             std::vector<std::string> names,
+                             const std::string &remedy) {
   if (std::string chosen = environment(variable); !chosen.empty())
     names = {chosen};
   for (int flags :
@@ -40,17 +38,8 @@ DynamicLibrary::DynamicLibrary(const char *variable,
               "cannot open the driver library; " + remedy + "; tried:" + tried);
 }
 
-void *DynamicLibrary::symbol(const char *symbolName) const {
+void *DriverLibrary::symbol(const char *symbolName) const {
   return dlsym(handle, symbolName);
-}
-
-void *DynamicLibrary::required(const char *symbolName) const {
-  void *address = symbol(symbolName);
-  if (!address)
-    throw Error(LNBWD_ERROR_NO_DEVICE, "the driver library " + foundName +
-                                           " has no function " + symbolName +
-                                           "; it is too old or no such driver");
-  return address;
 }
 
 std::string ownFolder() {
