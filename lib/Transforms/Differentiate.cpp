@@ -20,7 +20,6 @@
 #include "RowForms.h"
 #include "RowPrograms.h"
 #include "StableExponentials.h"
-#include "lnbwd/LaunchPlan/ArgumentRoles.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
@@ -29,14 +28,12 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "llvm/ADT/BitVector.h"
@@ -256,7 +253,6 @@ public:
     DifferentiatePassBase::getDependentDialects(registry);
     registerDerivativeRules(registry);
   }
-  LogicalResult initialize(MLIRContext *context) override;
   void runOnOperation() override;
 
 private:
@@ -299,8 +295,8 @@ private:
   /// named operation, or of a function that says it computes one, which are
   /// saved unless the options say otherwise.
   bool savesStatistics = false;
-  /// Of named operations; of the gradient's program.
-  FrozenRewritePatternSet textbookLowerings, canonicalizations;
+  /// Of named operations.
+  FrozenRewritePatternSet textbookLowerings;
   RowSimplifier simplifier;
 };
 
@@ -727,7 +723,7 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   rewriter.eraseOp(gradient);
   if (!annotate)
     simplifyProgram(final);
-  (void)applyPatternsGreedily(backward, canonicalizations);
+  (void)dropUnneeded(backward);
   SmallVector<RowwiseOp> gradients(entry->getOps<RowwiseOp>());
   for (unsigned i = 0; i < forward.getNumDpsInputs(); ++i) {
     if (!isWanted(forward, i) || !isSplitSum(forward, i))
@@ -757,16 +753,11 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   return success();
 }
 
-LogicalResult Differentiate::initialize(MLIRContext *context) {
-  RewritePatternSet textbook(context);
+void Differentiate::runOnOperation() {
+  RewritePatternSet textbook(&getContext());
   populateLowerToRowwisePatterns(textbook, /*textbook=*/true);
   textbookLowerings = std::move(textbook);
-  canonicalizations = getCanonicalizations<RowwiseOp>(context);
-  simplifier = RowSimplifier(context);
-  return success();
-}
-
-void Differentiate::runOnOperation() {
+  simplifier = RowSimplifier(&getContext());
   for (auto function :
        llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
     if (failed(differentiate(function)))

@@ -11,7 +11,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"
 

@@ -17,9 +17,6 @@
 #include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
 #include "lnbwd/Transforms/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
@@ -95,13 +92,6 @@ class LowerToRowwise
 public:
   using LowerToRowwisePassBase::LowerToRowwisePassBase;
 
-  LogicalResult initialize(MLIRContext *context) override {
-    RewritePatternSet lowerings(context);
-    populateLowerToRowwisePatterns(lowerings, textbook);
-    patterns = std::move(lowerings);
-    return success();
-  }
-
   void runOnOperation() override {
     WalkResult result = getOperation()->walk([](FunctionOpInterface function) {
       return WalkResult(recordOperation(function));
@@ -112,16 +102,14 @@ public:
       if (isa<NormOpInterface>(op))
         ++numLowered;
     });
-    walkAndApplyPatterns(getOperation(), patterns);
+    RewritePatternSet patterns(&getContext());
+    populateLowerToRowwisePatterns(patterns, textbook);
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
     // Now, before an operand that nothing reads is dropped.
     result = getOperation()->walk(
         [](RowwiseOp op) { return WalkResult(recordArgumentRoles(op)); });
     if (result.wasInterrupted())
       signalPassFailure();
   }
-
-private:
-  FrozenRewritePatternSet patterns;
 };
-
 } // namespace

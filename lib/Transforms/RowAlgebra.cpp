@@ -14,6 +14,8 @@
 #include "NeededForms.h"
 #include "RowForms.h"
 
+#include "lnbwd/Transforms/Passes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Dominance.h"
@@ -25,6 +27,11 @@
 #include <cstdlib>
 #include <limits>
 #include <optional>
+
+namespace lnbwd {
+#define GEN_PASS_DEF_SIMPLIFYROWALGEBRAPASS
+#include "lnbwd/Transforms/Passes.h.inc"
+} // namespace lnbwd
 
 using namespace mlir;
 using namespace lnbwd;
@@ -613,15 +620,6 @@ private:
 
 } // namespace
 
-/// Rewrites `outputs` so that they cost the least. `values` are the values that
-/// the program computes, `summedRows` those of them that it has row sums of:
-/// what is computed once is one of them, or one that is made of them.
-static void shareForms(RowForms &forms, SmallVectorImpl<const Form *> &outputs,
-                       ArrayRef<const Form *> values,
-                       ArrayRef<const Form *> summedRows) {
-  Sharing(forms, outputs, values, summedRows).run();
-}
-
 //===----------------------------------------------------------------------===//
 // From a program to forms and back
 //===----------------------------------------------------------------------===//
@@ -677,7 +675,7 @@ void RowSimplifier::rewrite(RowwiseOp op) const {
       summedRows.push_back(known.lookup(row));
   for (Value output : op.getBody().front().getTerminator()->getOperands())
     outputs.push_back(known.lookup(output));
-  shareForms(forms, outputs, values, summedRows);
+  Sharing(forms, outputs, values, summedRows).run();
   writeForms(forms, op, outputs);
   canonicalize(op);
 }
@@ -703,3 +701,23 @@ void RowSimplifier::normalize(RowwiseOp op) const {
     cost = rewrittenCost;
   }
 }
+
+//===----------------------------------------------------------------------===//
+// A pass of its own
+//===----------------------------------------------------------------------===//
+
+namespace {
+class SimplifyRowAlgebra
+    : public lnbwd::impl::SimplifyRowAlgebraPassBase<SimplifyRowAlgebra> {
+public:
+  void runOnOperation() override {
+    RowSimplifier simplifier(&getContext());
+    SmallVector<RowwiseOp> programs;
+    getOperation()->walk([&](RowwiseOp op) { programs.push_back(op); });
+    for (RowwiseOp op : programs) {
+      simplifier.normalize(op);
+      ++numSimplified;
+    }
+  }
+};
+} // namespace

@@ -14,10 +14,10 @@
 #include "RowPrograms.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
-#include "lnbwd/LaunchPlan/LaunchCounts.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
 using namespace lnbwd;
@@ -37,6 +37,14 @@ lnbwd::collectPrograms(Operation *root,
   if (result.wasInterrupted())
     return failure();
   return programs;
+}
+
+LogicalResult lnbwd::dropUnneeded(Operation *root, bool inProducts) {
+  RewritePatternSet patterns(root->getContext());
+  RowwiseOp::getCanonicalizationPatterns(patterns, root->getContext());
+  if (inProducts)
+    LinearOp::getCanonicalizationPatterns(patterns, root->getContext());
+  return applyPatternsGreedily(root, std::move(patterns));
 }
 
 /// Adds buffers for `count` row sums of `op`.

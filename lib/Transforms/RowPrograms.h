@@ -17,7 +17,6 @@
 
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
-#include "mlir/Rewrite/FrozenRewritePatternSet.h"
 
 namespace lnbwd {
 
@@ -27,14 +26,11 @@ mlir::FailureOr<llvm::SmallVector<RowwiseOp>>
 collectPrograms(mlir::Operation *root,
                 llvm::function_ref<mlir::FailureOr<bool>(RowwiseOp)> isTaken);
 
-/// The canonicalisations of `Ops`: they drop what was left in copies of row
-/// programs and nothing needs.
-template <typename... Ops>
-mlir::FrozenRewritePatternSet getCanonicalizations(mlir::MLIRContext *context) {
-  mlir::RewritePatternSet patterns(context);
-  (Ops::getCanonicalizationPatterns(patterns, context), ...);
-  return mlir::FrozenRewritePatternSet(std::move(patterns));
-}
+/// Drops what was left in copies of row programs below `root` and nothing
+/// needs, by their canonicalisations; with `inProducts`, also those of products
+/// in them.
+llvm::LogicalResult dropUnneeded(mlir::Operation *root,
+                                 bool inProducts = false);
 
 struct RowSumPrograms {
   /// Computes the sums.

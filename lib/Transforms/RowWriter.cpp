@@ -19,8 +19,6 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
 
-#include <cstdlib>
-
 using namespace mlir;
 using namespace lnbwd;
 

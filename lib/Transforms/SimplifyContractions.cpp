@@ -31,7 +31,6 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/CSE.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_SIMPLIFYCONTRACTIONSPASS
@@ -498,11 +497,6 @@ class SimplifyContractions
 public:
   using SimplifyContractionsPassBase::SimplifyContractionsPassBase;
 
-  LogicalResult initialize(MLIRContext *context) override {
-    patterns = getCanonicalizations<RowwiseOp, LinearOp>(context);
-    return success();
-  }
-
   void runOnOperation() override {
     FailureOr<SmallVector<RowwiseOp>> programs =
         getProgramsWithContractions(getOperation());
@@ -522,11 +516,8 @@ public:
     IRRewriter rewriter(&getContext());
     DominanceInfo dominance(getOperation());
     eliminateCommonSubExpressions(rewriter, dominance, getOperation());
-    if (failed(applyPatternsGreedily(getOperation(), patterns)))
+    if (failed(dropUnneeded(getOperation(), /*inProducts=*/true)))
       signalPassFailure();
   }
-
-private:
-  FrozenRewritePatternSet patterns;
 };
 } // namespace

@@ -28,7 +28,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_SPLITCONTRACTIONSPASS
@@ -385,11 +384,6 @@ class SplitContractions
 public:
   using SplitContractionsPassBase::SplitContractionsPassBase;
 
-  LogicalResult initialize(MLIRContext *context) override {
-    patterns = getCanonicalizations<RowwiseOp>(context);
-    return success();
-  }
-
   void runOnOperation() override {
     std::optional<Precision> precision = symbolizePrecision(float32Products);
     if (!precision) {
@@ -409,12 +403,8 @@ public:
       numProducts += splitter.countProducts();
       ++numSplit;
     }
-    if (!programs->empty() &&
-        failed(applyPatternsGreedily(getOperation(), patterns)))
+    if (!programs->empty() && failed(dropUnneeded(getOperation())))
       signalPassFailure();
   }
-
-private:
-  FrozenRewritePatternSet patterns;
 };
 } // namespace

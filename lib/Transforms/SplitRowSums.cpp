@@ -23,7 +23,6 @@
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_SPLITROWSUMSPASS
@@ -37,11 +36,6 @@ namespace {
 class SplitRowSums : public lnbwd::impl::SplitRowSumsPassBase<SplitRowSums> {
 public:
   using SplitRowSumsPassBase::SplitRowSumsPassBase;
-
-  LogicalResult initialize(MLIRContext *context) override {
-    patterns = getCanonicalizations<RowwiseOp>(context);
-    return success();
-  }
 
   void runOnOperation() override {
     FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
@@ -64,8 +58,7 @@ public:
     IRRewriter rewriter(&getContext());
     for (RowwiseOp op : *programs)
       split(rewriter, op, **found);
-    if (!programs->empty() &&
-        failed(applyPatternsGreedily(getOperation(), patterns)))
+    if (!programs->empty() && failed(dropUnneeded(getOperation())))
       signalPassFailure();
   }
 
@@ -100,7 +93,5 @@ private:
       memref::DeallocOp::create(rewriter, op.getLoc(), allocation);
     ++numSplit;
   }
-
-  FrozenRewritePatternSet patterns;
 };
 } // namespace

@@ -24,7 +24,6 @@
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/PatternMatch.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_SPLITTWOPASSPASS
@@ -71,11 +70,6 @@ namespace {
 class SplitTwoPass : public lnbwd::impl::SplitTwoPassPassBase<SplitTwoPass> {
 public:
   using SplitTwoPassPassBase::SplitTwoPassPassBase;
-
-  LogicalResult initialize(MLIRContext *context) override {
-    patterns = getCanonicalizations<RowwiseOp>(context);
-    return success();
-  }
 
   void runOnOperation() override {
     if (failed(checkModeOption(getOperation(), "two-pass (mode)", mode)))
@@ -152,11 +146,8 @@ public:
     }
     if (programs->empty())
       return;
-    if (failed(applyPatternsGreedily(getOperation(), patterns)))
+    if (failed(dropUnneeded(getOperation())))
       signalPassFailure();
   }
-
-private:
-  FrozenRewritePatternSet patterns;
 };
 } // namespace

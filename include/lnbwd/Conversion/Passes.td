@@ -91,10 +91,8 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
   }];
   let options = [ChipOption];
   let dependentDialects = [
-    "::lnbwd::LNBwdDialect", "::lnbwd::lane::LaneDialect",
-    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
-    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::NVVM::NVVMDialect", "::mlir::vector::VectorDialect"];
+    "::lnbwd::lane::LaneDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
   let statistics = [Statistic<"numKernels", "kernels", "Kernels made">];
 }
 
@@ -134,12 +132,9 @@ def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> 
   }];
   let options = [ChipOption];
   let dependentDialects = [
-    "::mlir::amdgpu::AMDGPUDialect", "::mlir::arith::ArithDialect",
-    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::math::MathDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
-    "::mlir::ROCDL::ROCDLDialect", "::mlir::scf::SCFDialect",
-    "::mlir::vector::VectorDialect"];
+    "::mlir::amdgpu::AMDGPUDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::ROCDL::ROCDLDialect"];
 }
 
 def ProductToGPUPass
@@ -182,12 +177,9 @@ def ProductToGPUPass
   }];
   let options = [ChipOption];
   let dependentDialects = [
-    "::lnbwd::LNBwdDialect", "::lnbwd::lane::LaneDialect",
-    "::mlir::amdgpu::AMDGPUDialect",
-    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
-    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+    "::lnbwd::lane::LaneDialect", "::mlir::amdgpu::AMDGPUDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect"];
   let statistics = [Statistic<"numKernels", "kernels", "Kernels made">];
 }
 

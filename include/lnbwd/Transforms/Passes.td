@@ -98,10 +98,6 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
            "Leave the adjoints as they come, each operation with the name of the "
            "one it derives in the attribute lnbwd.adjoint">,
   ];
-  let dependentDialects = [
-    "::lnbwd::LNBwdDialect", "::mlir::arith::ArithDialect",
-    "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect"];
   let statistics = [
     Statistic<"numDifferentiated", "differentiated", "Forward passes derived">,
   ];
@@ -136,9 +132,6 @@ def SimplifyRowAlgebraPass : Pass<"lnbwd-simplify-row-algebra"> {
     %r = arith.mulf %0, %s fastmath<contract> : f32
     ```
   }];
-  let dependentDialects = [
-    "::lnbwd::LNBwdDialect", "::mlir::arith::ArithDialect",
-    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
   let statistics = [
     Statistic<"numSimplified", "simplified", "Row programs simplified">,
   ];
@@ -203,10 +196,6 @@ def SimplifyContractionsPass : Pass<"lnbwd-simplify-contractions"> {
     memref.dealloc %t : memref<96x64xf32>
     ```
   }];
-  let dependentDialects = ["::lnbwd::LNBwdDialect",
-                           "::mlir::arith::ArithDialect",
-                           "::mlir::memref::MemRefDialect",
-                           "::mlir::vector::VectorDialect"];
   let statistics = [
     Statistic<"numMoved", "moved", "Row sums moved before a product">,
     Statistic<"numHoisted", "hoisted", "Products of columns with a matrix taken "
@@ -242,9 +231,6 @@ def FixOrderPass : Pass<"lnbwd-fix-order", "::mlir::ModuleOp"> {
     Option<"order", "order", "std::string", "\"canonical\"",
            "The order: canonical">,
   ];
-  let dependentDialects = ["::lnbwd::LNBwdDialect",
-                           "::mlir::arith::ArithDialect",
-                           "::mlir::math::MathDialect"];
   let statistics = [
     Statistic<"numFused", "fused", "Multiply-adds written out">,
   ];
@@ -284,9 +270,6 @@ def LowerToRowwisePass : Pass<"lnbwd-lower-to-rowwise"> {
            "Compute LayerNorm's variance without correcting the mean's rounding, "
            "as textbooks do: what lnbwd-differentiate starts from">,
   ];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::math::MathDialect",
-                           "::mlir::vector::VectorDialect"];
   let statistics = [Statistic<"numLowered", "lowered", "Named operations lowered">];
 }
 
@@ -360,8 +343,6 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
     Option<"mode", "mode", "std::string", "\"auto\"",
            "When to split: auto, always or never">,
   ];
-  let dependentDialects = ["::lnbwd::LNBwdDialect",
-                           "::mlir::memref::MemRefDialect"];
   let statistics = [Statistic<"numSplit", "split", "Row programs split">];
 }
 
@@ -412,7 +393,6 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
            "So many of the schedules that the learned model finds best are named "
            "in remarks, with the microseconds that it predicts">,
   ];
-  let dependentDialects = ["::lnbwd::LNBwdDialect"];
   let statistics = [
     Statistic<"numSelected", "selected", "Schedules chosen by the learned model">,
   ];
@@ -495,8 +475,6 @@ def SplitRowSumsPass : Pass<"lnbwd-split-row-sums"> {
     ```
   }];
   let options = [ChipOption];
-  let dependentDialects = ["::lnbwd::LNBwdDialect",
-                           "::mlir::memref::MemRefDialect"];
   let statistics = [
     Statistic<"numSplit", "split", "Row programs split">,
     Statistic<"numPrograms", "programs", "Programs of row sums created">,
@@ -546,9 +524,6 @@ def FinalizeColumnSumsPass : Pass<"lnbwd-finalize-column-sums"> {
     ```
   }];
   let options = [ChipOption];
-  let dependentDialects = ["::lnbwd::LNBwdDialect",
-                           "::mlir::arith::ArithDialect",
-                           "::mlir::memref::MemRefDialect"];
   let statistics = [
     Statistic<"numFinalized", "finalized", "Row programs given partial sums">,
   ];
@@ -611,10 +586,6 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
            /*default=*/"\"exact\"",
            "How two matrices of float32 are multiplied: exact or tf32">,
   ];
-  let dependentDialects = ["::lnbwd::LNBwdDialect",
-                           "::mlir::arith::ArithDialect",
-                           "::mlir::memref::MemRefDialect",
-                           "::mlir::vector::VectorDialect"];
   let statistics = [
     Statistic<"numSplit", "split", "Row programs split">,
     Statistic<"numProducts", "products", "Products taken out">,
@@ -717,8 +688,6 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
     Option<"prologues", "prologues", "std::string", /*default=*/"\"auto\"",
            "auto (where it is expected to be faster), always or never">,
   ];
-  let dependentDialects = ["::lnbwd::LNBwdDialect",
-                           "::mlir::memref::MemRefDialect"];
   let statistics = [
     Statistic<"numEpilogues", "epilogues", "Row programs that products took">,
     Statistic<"numPrologues", "prologues",

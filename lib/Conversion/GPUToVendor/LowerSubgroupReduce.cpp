@@ -87,25 +87,13 @@ class LowerSubgroupReduce
 public:
   using LowerSubgroupReducePassBase::LowerSubgroupReducePassBase;
 
-  LogicalResult initialize(MLIRContext *context) override {
-    // Where the option names no chip, runOnOperation says so.
-    if (const ChipInfo *info = lookupChip(chip))
-      patterns = makePatterns(context, *info);
-    return success();
-  }
-
   void runOnOperation() override {
-    if (failed(getChipOption(getOperation(), chip)))
+    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
+    if (failed(found))
       return signalPassFailure();
+    const ChipInfo &info = **found;
     getOperation()->walk([&](gpu::SubgroupReduceOp) { ++numReductions; });
-    if (failed(applyPatternsGreedily(getOperation(), patterns)))
-      signalPassFailure();
-  }
-
-private:
-  static RewritePatternSet makePatterns(MLIRContext *context,
-                                        const ChipInfo &info) {
-    RewritePatternSet patterns(context);
+    RewritePatternSet patterns(&getContext());
     populateGpuBreakDownSubgroupReducePatterns(
         patterns, /*maxShuffleBitwidth=*/32, PatternBenefit(3));
     std::optional<amdgpu::Chipset> chipset;
@@ -117,16 +105,15 @@ private:
                                                   *chipset, PatternBenefit(2));
       populateGpuLowerClusteredSubgroupReduceToDPPPatterns(
           patterns, info.waveSize, *chipset, PatternBenefit(2));
-      patterns.add<MoveToAllRows>(context);
+      patterns.add<MoveToAllRows>(&getContext());
     }
     populateGpuLowerSubgroupReduceToShufflePatterns(patterns, info.waveSize);
     populateGpuLowerClusteredSubgroupReduceToShufflePatterns(patterns,
                                                              info.waveSize);
     if (chipset)
       populateGpuPromoteShuffleToAMDGPUPatterns(patterns, chipset);
-    return patterns;
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
   }
-
-  FrozenRewritePatternSet patterns;
 };
 } // namespace

@@ -16,13 +16,9 @@
 #include "lnbwd/Target/PassOptions.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace lnbwd {
@@ -81,13 +77,6 @@ class LaneToGPU : public lnbwd::impl::LaneToGPUPassBase<LaneToGPU> {
 public:
   using LaneToGPUPassBase::LaneToGPUPassBase;
 
-  LogicalResult initialize(MLIRContext *context) override {
-    // Where the option names no chip, runOnOperation says so.
-    if (const ChipInfo *info = lookupChip(chip))
-      patterns = makePatterns(context, *info);
-    return success();
-  }
-
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
     FailureOr<const ChipInfo *> found = getChipOption(kernel, chip);
@@ -115,7 +104,8 @@ public:
     config.enableFolding(false);
     config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
     std::reverse(lowered.begin(), lowered.end()); // The last goes first.
-    if (failed(applyOpPatternsGreedily(lowered, patterns, config)))
+    if (failed(applyOpPatternsGreedily(
+            lowered, makePatterns(&getContext(), **found), config)))
       return signalPassFailure();
     eraseUnusedCasts(kernel);
     if (failed(checkConverted(kernel)))
@@ -136,7 +126,5 @@ private:
       populateLaneTransfersToNVIDIAPatterns(patterns, info);
     return patterns;
   }
-
-  FrozenRewritePatternSet patterns;
 };
 } // namespace

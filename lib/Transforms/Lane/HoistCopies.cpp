@@ -15,7 +15,6 @@
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/RegionUtils.h"
 

@@ -18,7 +18,6 @@
 #include "lnbwd/Transforms/Lane/PartialSums.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -205,19 +204,6 @@ class LowerRowReductions
 public:
   using LowerRowReductionsPassBase::LowerRowReductionsPassBase;
 
-  LogicalResult initialize(MLIRContext *context) override {
-    // Where the option names no chip, runOnOperation says so.
-    const ChipInfo *info = lookupChip(chip);
-    if (!info)
-      return success();
-    RewritePatternSet ofWaves(context);
-    lane::populateRowReductionPatterns(ofWaves, info->waveSize);
-    lane::populatePeerReductionPatterns(ofWaves, info->waveSize);
-    lane::populateCanonicalReductionPatterns(ofWaves, *info);
-    patterns = std::move(ofWaves);
-    return success();
-  }
-
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
     FailureOr<const ChipInfo *> found = getChipOption(kernel, chip);
@@ -230,14 +216,15 @@ public:
     lane::ExchangeMemory exchange;
     if (failed(exchange.layOut(kernel, (*found)->waveSize)))
       return signalPassFailure();
+    RewritePatternSet patterns(&getContext());
+    lane::populateRowReductionPatterns(patterns, (*found)->waveSize);
+    lane::populatePeerReductionPatterns(patterns, (*found)->waveSize);
+    lane::populateCanonicalReductionPatterns(patterns, **found);
     GreedyRewriteConfig config;
     config.enableFolding(false);
-    if (failed(applyPatternsGreedily(kernel, patterns, config)))
+    if (failed(applyPatternsGreedily(kernel, std::move(patterns), config)))
       return signalPassFailure();
     lowerIterations(kernel, exchange);
   }
-
-private:
-  FrozenRewritePatternSet patterns;
 };
 } // namespace

@@ -8,12 +8,20 @@
 
 #include "RowLoops.h"
 
+#include "lnbwd/Analysis/ScheduleLimits.h"
+#include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Lane/IndexBuilder.h"
+#include "lnbwd/Transforms/Lane/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/TypeSwitch.h"
+
+namespace lnbwd {
+#define GEN_PASS_DEF_PEELLASTROWSPASS
+#include "lnbwd/Transforms/Lane/Passes.h.inc"
+} // namespace lnbwd
 
 using namespace mlir;
 using namespace lnbwd;
@@ -186,3 +194,23 @@ bool lane::peelLastRows(ForRowsOp loop, OutOfBoundsRows outOfBounds) {
   loop.getWorkgroupsMutable().clear();
   return isPeeled;
 }
+
+namespace {
+class PeelLastRows : public lnbwd::impl::PeelLastRowsPassBase<PeelLastRows> {
+public:
+  using PeelLastRowsPassBase::PeelLastRowsPassBase;
+
+  void runOnOperation() override {
+    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
+    if (failed(found))
+      return signalPassFailure();
+    SmallVector<lane::ForRowsOp> loops;
+    getOperation()->walk([&](lane::ForRowsOp loop) { loops.push_back(loop); });
+    for (lane::ForRowsOp loop : loops)
+      if (lane::peelLastRows(loop, canDropLoads(**found)
+                                       ? lane::OutOfBoundsRows::Dropped
+                                       : lane::OutOfBoundsRows::Clamped))
+        ++numPeeled;
+  }
+};
+} // namespace

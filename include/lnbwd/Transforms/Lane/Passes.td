@@ -66,8 +66,6 @@ def ReloadPhasesPass
     }
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::scf::SCFDialect"];
   let statistics = [Statistic<"numReloaded", "reloaded", "Row loops changed">];
 }
 
@@ -164,7 +162,6 @@ def PrefetchFirstRowsPass
     }
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
   let statistics = [
     Statistic<"numPrefetched", "prefetched", "Row loops whose first rows are prefetched">,
   ];
@@ -225,9 +222,7 @@ def PipelineRowsPass
     ```
   }];
   let options = [ChipOption];
-  let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::ROCDL::ROCDLDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+  let dependentDialects = ["::mlir::ROCDL::ROCDLDialect"];
   let statistics = [Statistic<"numPipelined", "pipelined", "Row loops pipelined">];
 }
 
@@ -275,9 +270,7 @@ def PeelLastRowsPass
     ```
   }];
   let options = [ChipOption];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::ROCDL::ROCDLDialect",
-                           "::mlir::scf::SCFDialect"];
+  let dependentDialects = ["::mlir::ROCDL::ROCDLDialect"];
   let statistics = [Statistic<"numPeeled", "peeled", "Row loops peeled">];
 }
 
@@ -331,7 +324,6 @@ def StageRowsPass : Pass<"lnbwd-stage-rows", "::mlir::gpu::GPUFuncOp"> {
     }
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
   let statistics = [Statistic<"numStaged", "staged", "Row loops staged">];
 }
 
@@ -366,10 +358,6 @@ def SplitFragmentsPass : Pass<"lnbwd-split-fragments", "::mlir::gpu::GPUFuncOp">
     lane.store %y1, %ys[%row] at %layout access 1 : ...
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::math::MathDialect",
-                           "::mlir::scf::SCFDialect",
-                           "::mlir::vector::VectorDialect"];
   let statistics = [Statistic<"numSplit", "split", "Loads and stores split">];
 }
 
@@ -426,8 +414,6 @@ def BlockColumnSumsPass
     %sum = arith.addf %left#4, %left#0 fastmath<contract> : vector<8xf32>
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::scf::SCFDialect"];
   let statistics = [Statistic<"numBlocked", "blocked", "Row loops blocked">];
 }
 
@@ -490,9 +476,8 @@ def LowerRowReductionsPass
     ```
   }];
   let options = [ChipOption];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::LLVM::LLVMDialect",
-                           "::mlir::NVVM::NVVMDialect"];
+  let dependentDialects = [
+    "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
   let statistics = [
     Statistic<"numLowered", "lowered", "Reductions lowered">,
     Statistic<"numShared", "shared", "Reductions of rows that workgroups share">,

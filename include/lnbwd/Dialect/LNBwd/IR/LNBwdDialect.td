@@ -85,8 +85,11 @@ def LNBwd_Dialect : Dialect {
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::vector::VectorDialect"];
+  // What regions and functions of row programs are in: passes over these need
+  // not name it.
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect"];
 }
 
 class LNBwd_Op<string mnemonic, list<Trait> traits = []>

@@ -50,6 +50,11 @@ def Lane_Dialect : Dialect {
     those under a uniform condition.
   }];
   let useDefaultTypePrinterParser = 1;
+  // What the rest of a kernel is in: passes over kernels need not name it.
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
 }
 
 class Lane_Type<string name, string typeMnemonic>
