@@ -63,8 +63,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
                                     ctypes.POINTER(_P)]),
 }
 
-# What lnbwd_compilation_get knows, but "code".
-_TEXT_PARTS = ("isa", "llvm")
+_HEAD = 1 << 16
+"""The first bytes of a library, in which its notes are."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -103,9 +103,10 @@ def compiler_id() -> str | None:
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)
-            identity = _build_id(head)
-            if identity is None:
-                identity = hashlib.sha256(head + file.read()).hexdigest()
+            # What the linker wrote into an ELF file: sizes and kind of a note, whose it is, and it.
+            note = re.search(rb"\x04\0\0\0(.)\0\0\0\x03\0\0\0GNU\0", head, re.DOTALL)
+            identity = (head[note.end():note.end() + note[1][0]].hex() if note else
+                        hashlib.sha256(head + file.read()).hexdigest())
         if model := os.environ.get("LNBWD_MODEL"):
             named = pathlib.Path(model)
             trees = named.read_bytes() if named.is_file() else b""
@@ -113,31 +114,6 @@ def compiler_id() -> str | None:
     except OSError:
         return None
     return f"lnbwd-{identity[:24]}"
-
-
-_HEAD = 1 << 16
-
-
-def _build_id(head: bytes) -> str | None:
-    """The build identity that the linker wrote into an ELF file, from the file's first bytes."""
-    if head[:6] != b"\x7fELF\x02\x01":
-        return None
-    offset, size, count = (int.from_bytes(head[a:b], "little")
-                           for a, b in ((32, 40), (54, 56), (56, 58)))
-    for index in range(count):
-        header = head[offset + index * size:offset + (index + 1) * size]
-        if int.from_bytes(header[:4], "little") != 4:  # PT_NOTE
-            continue
-        start, length = (int.from_bytes(header[a:b], "little") for a, b in ((8, 16), (32, 40)))
-        notes = head[start:start + length]
-        while len(notes) >= 12:
-            name_size, data_size, kind = (int.from_bytes(notes[i:i + 4], "little")
-                                          for i in (0, 4, 8))
-            data = 12 + (name_size + 3) // 4 * 4
-            if kind == 3 and notes[12:16] == b"GNU\0":
-                return notes[data:data + data_size].hex() or None
-            notes = notes[data + (data_size + 3) // 4 * 4:]
-    return None
 
 
 @dataclass(frozen=True)
@@ -189,7 +165,7 @@ def _take(status: int, result: ctypes.c_void_p, what: str) -> dict[str, bytes]:
                          "no reason given")
             raise CompileError(f"{what}: {first.strip()}", diagnostics)
         parts = {"diagnostics": diagnostics.encode()}
-        for name in ("code", *_TEXT_PARTS):
+        for name in ("code", "isa", "llvm"):
             data, size = _P(), ctypes.c_size_t()
             if library.lnbwd_compilation_get(result, name.encode(), ctypes.byref(data),
                                              ctypes.byref(size)) == 0:

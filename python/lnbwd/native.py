@@ -109,21 +109,17 @@ def load() -> ctypes.CDLL | None:
         return None
     p = ctypes.c_void_p
     i32, i64 = ctypes.c_int32, ctypes.c_int64
-    for name, arguments in (
-            ("lnbwd_torch_add_program", [ctypes.c_char_p, ctypes.c_size_t, i32, p, p, p, p,
-                                         ctypes.c_size_t, ctypes.c_size_t]),
-            ("lnbwd_torch_note_error", [ctypes.c_char_p]),
-            ("lnbwd_torch_set_simulated_chip", [ctypes.c_char_p]),
-            ("lnbwd_torch_set_batch_invariant", [ctypes.c_int])):
-        function = getattr(library, name)
-        function.restype, function.argtypes = None, arguments
-    library.lnbwd_torch_place.restype = i32
-    library.lnbwd_torch_place.argtypes = [i32]
-    library.lnbwd_torch_rows_hint.restype = i64
-    library.lnbwd_torch_rows_hint.argtypes = [i64]
-    library.lnbwd_torch_override_aten.restype = ctypes.c_int
-    library.lnbwd_torch_override_aten.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p),
-                                                  ctypes.POINTER(ctypes.c_double)]
+    for name, result, arguments in (
+            ("add_program", None, [ctypes.c_char_p, ctypes.c_size_t, i32, p, p, p, p,
+                                   ctypes.c_size_t, ctypes.c_size_t]),
+            ("note_error", None, [ctypes.c_char_p]),
+            ("set_simulated_chip", None, [ctypes.c_char_p]),
+            ("set_batch_invariant", None, [ctypes.c_int]),
+            ("place", i32, [i32]), ("rows_hint", i64, [i64]),
+            ("override_aten", ctypes.c_int, [ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p),
+                                             ctypes.POINTER(ctypes.c_double)])):
+        function = getattr(library, f"lnbwd_torch_{name}")
+        function.restype, function.argtypes = result, arguments
     batch_invariance.watch(library.lnbwd_torch_set_batch_invariant)
     return library
 
@@ -196,23 +192,15 @@ def add_program(name: bytes, device: object, kernel: runtime.Kernel | None,
                                     len(operands) - inputs)
 
 
-@functools.lru_cache(maxsize=1)
-def _make_region_call() -> Callable[..., Any] | None:
+def make_region_call(text: str, device: torch.device) -> Callable[..., Any] | None:
+    """The library's function of :func:`lnbwd.regions_op.region_call`;
+    None if the library has none. Nothing is loaded yet: its first call does that."""
     library = load()
     if library is None or not hasattr(library, "lnbwd_torch_region_call"):
         return None
     # The interpreter's lock is kept: this function makes an object of Python.
-    function = ctypes.PyDLL(library._name).lnbwd_torch_region_call
-    function.restype = ctypes.py_object
-    function.argtypes = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_int32]
-    return function
-
-
-def make_region_call(text: str, device: torch.device) -> Callable[..., Any] | None:
-    """The library's function of :func:`lnbwd.regions_op.region_call`;
-    None if the library has none. Nothing is loaded yet: its first call does that."""
-    make = _make_region_call()
-    if make is None:
-        return None
+    make = ctypes.PyDLL(library._name).lnbwd_torch_region_call
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_int32]
     call: Callable[..., Any] = make(text.encode(), device.type == "cuda", device.index or 0)
     return call

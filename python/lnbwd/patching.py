@@ -10,7 +10,7 @@ import contextlib
 import itertools
 import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -103,10 +103,15 @@ _overrides: weakref.WeakKeyDictionary[torch.nn.Module, aten.Override] = (
     weakref.WeakKeyDictionary())
 
 
-def _undo_overrides(model: torch.nn.Module) -> None:
+def _restore(model: torch.nn.Module, modules: Iterable[torch.nn.Module]) -> int:
+    """Gives PyTorch its norms, and those modules that are patched their classes back; how many."""
     override = _overrides.pop(model, None)
     if override is not None:
         override.undo()
+    patched = [(module, cls) for module in modules if (cls := _original_class(module)) is not None]
+    for module, original in patched:
+        module.__class__ = original
+    return len(patched)
 
 
 class Patch(contextlib.AbstractContextManager["Patch"]):
@@ -129,12 +134,7 @@ class Patch(contextlib.AbstractContextManager["Patch"]):
     def undo(self) -> None:
         """Gives the modules their classes back, and PyTorch its norms. Calling it twice is allowed.
         """
-        _undo_overrides(self.model)
-        for name in self.names:
-            module = self.model.get_submodule(name)
-            original = _original_class(module)
-            if original is not None:
-                module.__class__ = original
+        _restore(self.model, map(self.model.get_submodule, self.names))
 
     def __exit__(self, *error: object) -> None:
         self.undo()
@@ -266,11 +266,4 @@ def _override(model: torch.nn.Module) -> bool:
 def unpatch(model: torch.nn.Module) -> int:
     """Gives every module that uses lnbwd its class of before back, and PyTorch its norms; how many
     modules there were."""
-    _undo_overrides(model)
-    count = 0
-    for module in model.modules():
-        original = _original_class(module)
-        if original is not None:
-            module.__class__ = original
-            count += 1
-    return count
+    return _restore(model, model.modules())

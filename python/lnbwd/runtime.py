@@ -97,7 +97,6 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "lnbwd_free": (ctypes.c_int, [_P, _P]),
     "lnbwd_copy_to_device": (ctypes.c_int, [_P, _P, _P, ctypes.c_size_t]),
     "lnbwd_copy_to_host": (ctypes.c_int, [_P, _P, _P, ctypes.c_size_t]),
-    "lnbwd_copy_on_device": (ctypes.c_int, [_P, _P, _P, ctypes.c_size_t, _P]),
     "lnbwd_memset": (ctypes.c_int, [_P, _P, ctypes.c_int, ctypes.c_size_t, _P]),
     "lnbwd_synchronize": (ctypes.c_int, [_P, _P]),
     "lnbwd_event_create": (ctypes.c_int, [_P, ctypes.POINTER(_P)]),
@@ -244,8 +243,7 @@ class Program(_Handle):
         """The size in bytes of argument ``index`` for M = ``rows`` in B = ``groups``."""
         size = ctypes.c_size_t()
         _check(_library().lnbwd_program_argument_size(
-            self._handle, index, rows, groups or 0,
-            ctypes.byref(size)))
+            self._handle, index, rows, groups or 0, ctypes.byref(size)))
         return size.value
 
 
@@ -290,10 +288,6 @@ class SimulatorCounters:
     lds_bytes: int
     workgroups: int
     waves: int
-
-
-class _Counters(ctypes.Structure):
-    _fields_ = [(field.name, ctypes.c_uint64) for field in fields(SimulatorCounters)]
 
 
 class Device(_Handle):
@@ -393,9 +387,9 @@ class Device(_Handle):
         address = self.symbol("lnbwdSimGetCounters")
         if not address:
             return None
-        counters = _Counters()
-        ctypes.CFUNCTYPE(None, ctypes.POINTER(_Counters))(address)(ctypes.byref(counters))
-        return SimulatorCounters(*(getattr(counters, field[0]) for field in _Counters._fields_))
+        counters = (ctypes.c_uint64 * len(fields(SimulatorCounters)))()
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)(counters)
+        return SimulatorCounters(*counters)
 
 
 class Event(_Handle):
@@ -542,8 +536,7 @@ class Kernel(_Handle):
                              + ", ".join(a.name for a in self.program.arguments)
                              + f"), got {len(arguments)}")
         status = self._launch(self._handle, self._pack(*arguments), self._count, rows,
-                              groups or 0, workspace,
-                              workspace_bytes, stream)
+                              groups or 0, workspace, workspace_bytes, stream)
         if status:
             _raise(status)
 
