@@ -48,8 +48,27 @@ SUMS = {"row_sum": "add", "row_max": "maximumf"}
 RANDOM_STEP = 4.6566127342e-10
 """What 31 random bits are multiplied by, as Triton has it."""
 
+
+class _Tensor:
+    """What is read or written."""
+
+    kind: str
+    parts: tuple[tuple[int, ...], ...]
+
+    @property
+    def dims(self) -> Kind:
+        """The dimensions that it has."""
+        return KINDS[KIND_NAMES[self.kind]]
+
+    def is_row(self, length: int) -> bool:
+        """Whether it differs along a row of ``length`` elements."""
+        if self.parts:
+            return any(part[0] < length for part in self.parts)
+        return self.dims.has_columns
+
+
 @dataclasses.dataclass(frozen=True)
-class Input:
+class Input(_Tensor):
     """A tensor that is read: ``kind`` is "row" [M, N], "column" [N], "group_column" [B, N], of
     which group b of M / B rows uses row b, "scalar" [M], or what all groups share, "repeated_row"
     [M / B, N] and "repeated_scalar" [M / B], or all rows, "number" [1], or each group,
@@ -74,20 +93,9 @@ class Input:
     rows: int = 1
 
     @property
-    def dims(self) -> Kind:
-        """The dimensions that it has."""
-        return KINDS[KIND_NAMES[self.kind]]
-
-    @property
     def is_strided(self) -> bool:
         """Whether it is a part that does not have its elements side by side, in their order."""
         return any(len(part) > 2 for part in self.parts)
-
-    def is_row(self, length: int) -> bool:
-        """Whether it differs along a row of ``length`` elements."""
-        if self.parts:
-            return any(part[0] < length for part in self.parts)
-        return self.dims.has_columns
 
     def row_length(self, length: int) -> int:
         """The elements that it has for each row of its own; of a part or a table, all."""
@@ -100,7 +108,7 @@ class Input:
 
 
 @dataclasses.dataclass(frozen=True)
-class Output:
+class Output(_Tensor):
     """A tensor that is written: ``kind`` is "row" [M, N], "scalar" [M], "column_sum" [N], the
     sum of ``value``, a row, over all rows, or "group_sum" [B, N], the sums over the rows of each of
     B groups; ``dtype`` its type, as that of an input; ``value`` the index of a node: of "i8" a
@@ -119,17 +127,6 @@ class Output:
     def is_strided(self) -> bool:
         """Whether its elements lie in another order than the row block's."""
         return bool(self.parts)
-
-    @property
-    def dims(self) -> Kind:
-        """The dimensions that it has."""
-        return KINDS[KIND_NAMES[self.kind]]
-
-    def is_row(self, length: int) -> bool:
-        """Whether it differs along a row of ``length`` elements."""
-        if self.parts:
-            return any(part[0] < length for part in self.parts)
-        return self.dims.has_columns
 
     def row_length(self, length: int) -> int:
         """The elements that it has for each row of its own; of a strided one, all."""
