@@ -41,6 +41,8 @@ _Parts = tuple[tuple[int, ...], ...]
 _Types = tuple[tuple[str, str, str], ...]
 _Made = tuple[str, RowProgram, tuple[str, ...]]
 _Results = dict[str, dict[str, Any]]
+_Operands = dict[str, tuple[str, Tensor | None]]
+"""Kind and tensor of each by its name."""
 
 _PREFIXES = ("up_columns_", "columns_", "up_", "")
 """What the names of a program's outputs begin with: whose they are, inner ones first."""
@@ -390,10 +392,9 @@ def _backward(types: _Types, length: int, rows: int, dtype: str, block: _Block, 
     return p.finish(rows)
 
 
-def _run(make: functools._lru_cache_wrapper[_Made],
-         operands: dict[str, tuple[str, Tensor | None]], dtype: torch.dtype,
+def _run(make: functools._lru_cache_wrapper[_Made], operands: _Operands, dtype: torch.dtype,
          block: _Block, *options: float | str) -> _Results:
-    """Runs a program on its operands, of which each has a kind. The results are by their names, of
+    """Runs a program on its operands, those that are not None. The results are by their names, of
     each of the prefixes."""
     given = {name: (kind, t.detach()) for name, (kind, t) in operands.items() if t is not None}
     first = next(iter(given.values()))[1]
@@ -442,28 +443,26 @@ def _joined(*results: _Results) -> Quantized:
     return Quantized(**of[""])
 
 
-def _check(name: str, x: Tensor, rows: dict[str, Tensor | None], columns: dict[str, Tensor | None],
-           scalars: dict[str, Tensor | None], dtype: torch.dtype, factor: Tensor | None,
-           block: _Block, seed: Tensor | None = None, along_rows: bool = True) -> None:
-    """Raises TypeError or ValueError for arguments that do not fit together."""
+def _check(operands: _Operands, dtype: torch.dtype, block: _Block, along_rows: bool = True) -> None:
+    """Raises TypeError or ValueError for operands that do not fit the first, which is rows."""
+    (name, (_, first)), *others = operands.items()
+    x: Any = first
     check_dense(name, x, KERNEL_TYPES)
     if x.dim() == 0 or x.numel() == 0:
         raise ValueError(f"{name}: expected rows [..., N] of one element or more, got the shape "
                          f"{list(x.shape)}")
-    for other, value in rows.items():
-        check_parameter(other, value, x.shape, name, x, KERNEL_TYPES, f" of {name}")
-    for other, value in columns.items():
-        check_parameter(other, value, x.shape[-1:], name, x, KERNEL_TYPES, f" (a row of {name})")
-    for other, value in scalars.items():
-        check_parameter(other, value, [*x.shape[:-1], 1], name, x, [torch.float32],
-                        f" (a number for each row of {name})")
+    for other, (kind, value) in others:
+        types: Sequence[torch.dtype] = KERNEL_TYPES if kind in ("row", "column") else [
+            torch.int64 if other == "seed" else torch.float32]
+        shape, where = {
+            "row": (x.shape, f" of {name}"), "column": (x.shape[-1:], f" (a row of {name})"),
+            "scalar": ((*x.shape[:-1], 1), f" (a number for each row of {name})"),
+            "number": ((), " (one number)")}[kind]
+        check_parameter(other, value, shape, name, x, types, where)
     if dtype not in _NAMES or _NAMES[dtype] not in _FORMATS:
         names = ", ".join(str(known) for known in (*FLOAT8, torch.float4_e2m1fn_x2))
         raise TypeError(f"dtype: expected {names}, got {dtype}")
-    if factor is not None:
-        check_parameter("factor", factor, [], name, x, [torch.float32], " (one number)")
-    if seed is not None:
-        check_parameter("seed", seed, [], name, x, [torch.int64], " (one number)")
+    factor = operands.get("factor", ("", None))[1]
     is_float4 = dtype == torch.float4_e2m1fn_x2
     if block not in (("mx", "nv") if is_float4 else (None, "mx", 128)) or (
             factor is not None and block not in (None, "nv")):
@@ -489,15 +488,19 @@ def _check_layout(x: Tensor, block: _Block, columns: bool, swizzled: bool) -> No
                          f"rows with block={block!r}")
 
 
-def _norm(operands: dict[str, tuple[str, Tensor | None]], dtype: torch.dtype, block: _Block,
-          eps: float, has_mean: bool, columns: bool, swizzled: bool) -> Quantized:
+def _norm(has_mean: bool, input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float,
+          residual: Tensor | None, dtype: torch.dtype, factor: Tensor | None, block: _Block,
+          columns: bool, swizzled: bool, seed: Tensor | None) -> Quantized:
     """A norm along the rows and, of the same values, down the columns."""
-    x = operands["input"][1]
-    assert x is not None
-    _check_layout(x, block, columns, swizzled)
+    operands: _Operands = {
+        "input": ("row", input), "residual": ("row", residual), "weight": ("column", weight),
+        "bias": ("column", bias), "factor": ("number", factor), "seed": ("number", seed)}
+    _check(operands, dtype, block)
+    eps = check_eps(eps)
+    _check_layout(input, block, columns, swizzled)
     # Scales of rows that are not swizzled are bytes far apart in a tile: with the statistics that
     # takes longer than a kernel for each layout.
-    is_one = columns and swizzled and operands["seed"][1] is None
+    is_one = columns and swizzled and seed is None
     result = _run(_forward, operands, dtype, block, eps, has_mean, not is_one,
                   swizzled and not is_one)
     if not columns:
@@ -506,17 +509,27 @@ def _norm(operands: dict[str, tuple[str, Tensor | None]], dtype: torch.dtype, bl
     return _joined(result, _run(_tiles, operands | statistics, dtype, block, swizzled, is_one))
 
 
+def _norm_backward(has_mean: bool, grad: Tensor, input: Tensor, mean: Tensor | None, rstd: Tensor,
+                   weight: Tensor | None, grad_sum: Tensor | None, dtype: torch.dtype,
+                   factor: Tensor | None, block: _Block, has_sum: bool,
+                   seed: Tensor | None) -> Quantized:
+    operands: _Operands = {
+        "grad": ("row", grad), "input": ("row", input), "grad_sum": ("row", grad_sum),
+        "weight": ("column", weight), "mean": ("scalar", mean), "rstd": ("scalar", rstd),
+        "factor": ("number", factor), "seed": ("number", seed)}
+    _check(operands, dtype, block)
+    return _joined(_run(_backward, operands, dtype, block, has_mean, has_sum))
+
+
 def _gated(operands: dict[str, Tensor], activation: str, dtype: torch.dtype, factor: Tensor | None,
            block: _Block, columns: bool, swizzled: bool, seed: Tensor | None) -> Quantized:
     """A tensor, a gated unit or its gradient, along the rows and perhaps down the columns."""
-    (name, first), *others = operands.items()
-    _check(name, first, dict(others), {}, {}, dtype, factor, block, seed)
+    given: _Operands = {**{name: ("row", value) for name, value in operands.items()},
+                        "factor": ("number", factor), "seed": ("number", seed)}
+    _check(given, dtype, block)
     if len(operands) > 1 and activation not in ("silu", "gelu"):
         raise ValueError(f"activation: expected 'silu' or 'gelu', got {activation!r}")
-    _check_layout(first, block, columns, swizzled)
-    given: dict[str, tuple[str, Tensor | None]] = {
-        **{other: ("row", value) for other, value in operands.items()},
-        "factor": ("number", factor), "seed": ("number", seed)}
+    _check_layout(next(iter(operands.values())), block, columns, swizzled)
     if columns and block == "mx" and seed is None:
         return _joined(_run(_tiles, given, dtype, block, swizzled, True, activation))
     results = [_run(_glu, given, dtype, block, activation, swizzled)]
@@ -535,15 +548,15 @@ def quantize(input: Tensor, *, dtype: torch.dtype = torch.float8_e4m3fn,
     128 elements, and ``scale`` is ``[M / 128, N / 128]``. The transposed has the transposed scales.
     """
     if block == "128x128":
-        _check("input", input, {}, {}, {}, dtype, None, None, seed)
+        given: _Operands = {"input": ("row", input), "seed": ("number", seed)}
+        _check(given, dtype, None)
         length = input.shape[-1]
         if length % 128 or input.numel() // length % 128 or columns or swizzled or (
                 factor is not None):
             raise ValueError("block='128x128': expected rows and elements of them in multiples of "
                              "128, and neither a factor, columns nor swizzled scales, got "
                              f"{list(input.shape)}")
-        result = _joined(_run(_squares, {"input": ("row", input), "seed": ("number", seed)}, dtype,
-                              None))
+        result = _joined(_run(_squares, given, dtype, None))
         assert result.scale is not None
         return result._replace(scale=result.scale.view(-1, length // 128))
     return _gated({"input": input}, "", dtype, factor, block, columns, swizzled, seed)
@@ -596,12 +609,12 @@ def quantize_columns(input: Tensor, *, dtype: torch.dtype = torch.float8_e4m3fn,
     Raises:
         TypeError, ValueError: an argument has a wrong type, shape or device; the message names it.
     """
-    _check("input", input, {}, {}, {}, dtype, None, block, along_rows=False)
+    given: _Operands = {"input": ("row", input)}
+    _check(given, dtype, block, along_rows=False)
     if block is None:
         raise ValueError("block: expected 'mx', 'nv' or 128, got None")
     _check_layout(input, block, True, swizzled)
-    columns = _run(_tiles, {"input": ("row", input)}, dtype, block, swizzled, False)["columns_"]
-    return Quantized(**columns)
+    return Quantized(**_run(_tiles, given, dtype, block, swizzled, False)["columns_"])
 
 
 def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float = 1e-6, *,
@@ -646,12 +659,8 @@ def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float =
         TypeError, ValueError: an argument has a wrong type, shape or device; the message names it.
         LnbwdError: the compiler refuses the row length on this device.
     """
-    _check("input", input, {"residual": residual}, {"weight": weight}, {}, dtype, factor, block,
-           seed)
-    return _norm({
-        "input": ("row", input), "residual": ("row", residual), "weight": ("column", weight),
-        "factor": ("number", factor), "seed": ("number", seed)}, dtype, block, check_eps(eps),
-        False, columns, swizzled)
+    return _norm(False, input, weight, None, eps, residual, dtype, factor, block, columns, swizzled,
+                 seed)
 
 
 def layer_norm_quantized(input: Tensor, weight: Tensor | None = None, bias: Tensor | None = None,
@@ -665,12 +674,8 @@ def layer_norm_quantized(input: Tensor, weight: Tensor | None = None, bias: Tens
     Args:
         bias: the shift ``[N]``; None: 0.
     """
-    _check("input", input, {"residual": residual}, {"weight": weight, "bias": bias}, {}, dtype,
-           factor, block, seed)
-    return _norm({
-        "input": ("row", input), "residual": ("row", residual), "weight": ("column", weight),
-        "bias": ("column", bias), "factor": ("number", factor), "seed": ("number", seed)}, dtype,
-        block, check_eps(eps), True, columns, swizzled)
+    return _norm(True, input, weight, bias, eps, residual, dtype, factor, block, columns, swizzled,
+                 seed)
 
 
 def rms_norm_backward_quantized(grad: Tensor, input: Tensor, rstd: Tensor,
@@ -691,12 +696,8 @@ def rms_norm_backward_quantized(grad: Tensor, input: Tensor, rstd: Tensor,
 
     Returns, Raises: as :func:`rms_norm_quantized`.
     """
-    _check("grad", grad, {"input": input, "grad_sum": grad_sum}, {"weight": weight},
-           {"rstd": rstd}, dtype, factor, block, seed)
-    return _joined(_run(_backward, {
-        "grad": ("row", grad), "input": ("row", input), "grad_sum": ("row", grad_sum),
-        "weight": ("column", weight), "rstd": ("scalar", rstd), "factor": ("number", factor),
-        "seed": ("number", seed)}, dtype, block, False, has_sum))
+    return _norm_backward(False, grad, input, None, rstd, weight, grad_sum, dtype, factor, block,
+                          has_sum, seed)
 
 
 def layer_norm_backward_quantized(grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor,
@@ -706,9 +707,5 @@ def layer_norm_backward_quantized(grad: Tensor, input: Tensor, mean: Tensor, rst
                                   has_sum: bool = True, seed: Tensor | None = None) -> Quantized:
     """The gradient of LayerNorm, quantised; otherwise as :func:`rms_norm_backward_quantized`. With
     a weight there is also the gradient of a bias."""
-    _check("grad", grad, {"input": input, "grad_sum": grad_sum}, {"weight": weight},
-           {"mean": mean, "rstd": rstd}, dtype, factor, block, seed)
-    return _joined(_run(_backward, {
-        "grad": ("row", grad), "input": ("row", input), "grad_sum": ("row", grad_sum),
-        "weight": ("column", weight), "mean": ("scalar", mean), "rstd": ("scalar", rstd),
-        "factor": ("number", factor), "seed": ("number", seed)}, dtype, block, True, has_sum))
+    return _norm_backward(True, grad, input, mean, rstd, weight, grad_sum, dtype, factor, block,
+                          has_sum, seed)
