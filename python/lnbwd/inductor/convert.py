@@ -67,47 +67,57 @@ __all__ = ["check", "is_supported"]
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
-_UNARY = {
+_COMPARISONS = {getattr(getattr(aten, name), kind): name for name in COMPARISONS
+                for kind in ("Tensor", "Scalar")}
+
+_NUMBERS = {
     aten.neg.default: "neg", aten.abs.default: "abs", aten.exp.default: "exp",
     aten.exp2.default: "exp2", aten.expm1.default: "expm1", aten.log.default: "log",
     aten.log2.default: "log2", aten.log1p.default: "log1p", aten.sqrt.default: "sqrt",
     aten.rsqrt.default: "rsqrt", aten.tanh.default: "tanh", aten.erf.default: "erf",
     aten.floor.default: "floor", aten.ceil.default: "ceil", aten.trunc.default: "trunc",
-    aten.round.default: "roundeven", aten.sin.default: "sin", aten.cos.default: "cos"}
+    aten.round.default: "roundeven", aten.sin.default: "sin", aten.cos.default: "cos",
+    aten.maximum.default: "max", aten.minimum.default: "min", **_COMPARISONS}
+"""Operations of all their arguments as numbers."""
 
-_BINARY = {
-    aten.mul.Tensor: "mul", aten.mul.Scalar: "mul", aten.div.Tensor: "div", aten.div.Scalar: "div",
-    aten.maximum.default: "max", aten.minimum.default: "min"}
+_CONDITIONS = {
+    aten.logical_and.default: "and", aten.logical_or.default: "or",
+    aten.logical_xor.default: "xor", aten.bitwise_and.Tensor: "and",
+    aten.bitwise_or.Tensor: "or", aten.bitwise_xor.Tensor: "xor",
+    aten.logical_not.default: "not", aten.bitwise_not.default: "not"}
+"""Those of all their arguments as conditions."""
 
 # Those that take a factor for the second operand, alpha.
 _SUMS_OF_TWO = {aten.add.Tensor: "add", aten.add.Scalar: "add", aten.sub.Tensor: "sub",
                 aten.sub.Scalar: "sub"}
 
-_COMPARISONS = {getattr(getattr(aten, name), kind): name for name in COMPARISONS
-                for kind in ("Tensor", "Scalar")}
 
-_LOGIC = {aten.logical_and.default: "and", aten.logical_or.default: "or",
-          aten.logical_xor.default: "xor", aten.bitwise_and.Tensor: "and",
-          aten.bitwise_or.Tensor: "or", aten.bitwise_xor.Tensor: "xor"}
+@converts(*_NUMBERS)
+def _of_numbers(c: Conversion, node: Node) -> int:
+    return c.builder.add(_NUMBERS[node.target], *map(c.number, node.args))
 
 
-@converts(*_UNARY)
-def _unary(c: Conversion, node: Node) -> int:
-    return c.builder.add(_UNARY[node.target], c.number(node.args[0]))  # type: ignore[index]
+@converts(*_CONDITIONS)
+def _of_conditions(c: Conversion, node: Node) -> int:
+    return c.builder.add(_CONDITIONS[node.target],  # type: ignore[index]
+                         *map(c.condition, node.args))
 
 
-@converts(*_BINARY)
-def _binary(c: Conversion, node: Node) -> int:
-    name = _BINARY[node.target]  # type: ignore[index]
-    if name == "mul" and node.meta["val"].dtype == torch.bool:
-        return c.builder.add("and", *map(c.condition, node.args[:2]))
-    first, second = (c.number(argument) for argument in node.args[:2])
-    if name == "div":
-        divisor = c.builder.number(second)
-        # Exact for powers of two alone.
-        if divisor and math.frexp(abs(divisor))[0] == 0.5:
-            return c.multiply(first, 1 / divisor)
-    return c.builder.add(name, first, second)
+@converts(aten.mul.Tensor, aten.mul.Scalar)
+def _product(c: Conversion, node: Node) -> int:
+    is_and = node.meta["val"].dtype == torch.bool
+    return c.builder.add("and" if is_and else "mul", *map(
+        c.condition if is_and else c.number, node.args))
+
+
+@converts(aten.div.Tensor, aten.div.Scalar)
+def _quotient(c: Conversion, node: Node) -> int:
+    first, second = map(c.number, node.args)
+    divisor = c.builder.number(second)
+    # Exact for powers of two alone.
+    if divisor and math.frexp(abs(divisor))[0] == 0.5:
+        return c.multiply(first, 1 / divisor)
+    return c.builder.add("div", first, second)
 
 
 @converts(*_SUMS_OF_TWO)
@@ -125,23 +135,6 @@ def _fma(c: Conversion, node: Node) -> int:
     # The product is not rounded: the compiler contracts it with the sum.
     first, second, addend = (c.number(argument) for argument in node.args[:3])
     return c.builder.add("add", c.builder.add("mul", first, second), addend)
-
-
-@converts(*_COMPARISONS)
-def _compare(c: Conversion, node: Node) -> int:
-    return c.builder.add(_COMPARISONS[node.target],
-                         c.number(node.args[0]), c.number(node.args[1]))
-
-
-@converts(*_LOGIC)
-def _logic(c: Conversion, node: Node) -> int:
-    return c.builder.add(_LOGIC[node.target],  # type: ignore[index]
-                         c.condition(node.args[0]), c.condition(node.args[1]))
-
-
-@converts(aten.logical_not.default, aten.bitwise_not.default)
-def _not(c: Conversion, node: Node) -> int:
-    return c.builder.add("not", c.condition(node.args[0]))
 
 
 @converts(aten.where.self)
