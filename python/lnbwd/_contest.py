@@ -5,22 +5,18 @@
 
 Time is taken of batches of launches between two events, on buffers that rotate so that none finds
 its inputs in a cache. Before each batch the device fills memory for a while, so that the host is
-ahead of it. All kernels take turns. After each round the slower half is out, until few are left,
-which are measured often (successive halving); one that the others are held against stays to the
-end.
+ahead of it. All kernels take turns, and all are measured equally often.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from . import runtime
 
-__all__ = ["Contest", "Rotation"]
-
 _BATCH_US, _MOST_LAUNCHES = 150.0, 24
-_FIRST_BATCHES, _LAST_BATCHES, _FINALISTS = 4, 40, 5
+_ROUNDS = 40
 _LEAST_BYTES = 16
 
 
@@ -74,65 +70,34 @@ class Rotation:
                       self.rows, self.workspace(self._next, size).pointer, size)
 
 
-class Contest:
-    """Times kernels interleaved and drops the slow ones.
+def time_launches(kernels: Sequence[runtime.Kernel], rotation: Rotation,
+                  filler: runtime.Buffer) -> list[float]:
+    """The median microseconds of a launch of each kernel; ``filler`` is the memory that is filled
+    before a batch."""
+    device = rotation.device
 
-    Attributes:
-        times: by the place of a kernel, microseconds of a launch; of those in the last round, of
-            that alone.
-    """
-
-    def __init__(self, rotation: Rotation, filler: runtime.Buffer) -> None:
-        self.rotation, self.filler = rotation, filler
-        self.device = rotation.device
-        self.times: dict[int, list[float]] = {}
-
-    def _batch(self, kernel: runtime.Kernel,
-               launches: int) -> tuple[runtime.Event, runtime.Event]:
-        start, stop = self.device.create_event(), self.device.create_event()
-        self.filler.fill(0)
+    def batch(kernel: runtime.Kernel, launches: int) -> tuple[runtime.Event, runtime.Event]:
+        start, stop = device.create_event(), device.create_event()
+        filler.fill(0)
         start.record()
         for _ in range(launches):
-            self.rotation.launch_next(kernel)
+            rotation.launch_next(kernel)
         stop.record()
         return start, stop
 
-    def _round(self, kernels: dict[int, runtime.Kernel], launches: int, batches: int) -> None:
-        pending: list[tuple[int, runtime.Event, runtime.Event]] = []
-        for _ in range(batches):
-            for index, kernel in kernels.items():
-                pending.append((index, *self._batch(kernel, launches)))
-            if len(pending) > 200:
-                self._collect(pending, launches)
-        self._collect(pending, launches)
+    def medians(kernels: Sequence[runtime.Kernel], launches: int, rounds: int) -> list[float]:
+        times: list[list[float]] = [[] for _ in kernels]
+        for _ in range(rounds):
+            pending = [batch(kernel, launches) for kernel in kernels]
+            for found, (start, stop) in zip(times, pending, strict=True):
+                found.append(start.elapsed_ms(stop) * 1e3 / launches)
+                start.close()
+                stop.close()
+        return list(map(statistics.median, times))
 
-    def _collect(self, pending: list[tuple[int, runtime.Event, runtime.Event]],
-                 launches: int) -> None:
-        for index, start, stop in pending:
-            self.times.setdefault(index, []).append(start.elapsed_ms(stop) * 1e3 / launches)
-            start.close()
-            stop.close()
-        pending.clear()
-
-    def run(self, kernels: dict[int, runtime.Kernel], keep: int) -> None:
-        """Times ``kernels`` (by their place) into ``times``; ``keep`` is never dropped."""
-        for kernel in kernels.values():  # Warm up: modules are loaded at the first launch.
-            self.rotation.launch_next(kernel)
-        self.device.synchronize()
-        self._round({keep: kernels[keep]}, 3, 3)
-        estimate = max(statistics.median(self.times.pop(keep)), 1.0)
-        launches = int(min(_MOST_LAUNCHES, max(1, -(-_BATCH_US // estimate))))
-        alive = dict(kernels)
-        batches = _FIRST_BATCHES
-        while len(alive) > _FINALISTS:
-            self._round(alive, launches, batches)
-            # Of those that are as fast the first.
-            ranked = sorted(alive, key=lambda index: (statistics.median(self.times[index]), index))
-            left = max(_FINALISTS, len(alive) // 2)
-            alive = {index: kernels[index] for index in sorted({*ranked[:left], keep})}
-            batches *= 2
-            if len(alive) <= _FINALISTS + 1:
-                break
-        for index in alive:
-            self.times[index] = []
-        self._round(alive, launches, _LAST_BATCHES)
+    for kernel in kernels:  # Warm up: modules are loaded at the first launch.
+        rotation.launch_next(kernel)
+    device.synchronize()
+    [estimate] = medians(kernels[:1], 3, 3)
+    launches = int(min(_MOST_LAUNCHES, max(1, -(-_BATCH_US // max(estimate, 1.0)))))
+    return medians(kernels, launches, _ROUNDS)

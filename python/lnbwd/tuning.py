@@ -16,17 +16,14 @@ import json
 import os
 import pathlib
 import re
-import statistics
 import tempfile
 import warnings
 from typing import NamedTuple
 
 from . import compiler, kernels, runtime, schedule
-from ._contest import Contest, Rotation
+from ._contest import Rotation, time_launches
 from .errors import CompileError, LnbwdError, environment
 from .spec import KernelSpec, MeasurementSpec, rows_hint
-
-__all__ = ["autotune", "is_on", "tuned"]
 
 CANDIDATES = 12
 """Schedules that are tried beside the compiler's own choice."""
@@ -133,8 +130,7 @@ def _count(device: runtime.Device, loaded: list[runtime.Kernel], rotation: Rotat
 
 
 def _measure(device: runtime.Device, codes: list[bytes], rows: int) -> list[float]:
-    """Microseconds of a launch of each, the first being the one that others are held against;
-    infinity for those that dropped out. On the simulator, counts.
+    """Microseconds of a launch of each; on the simulator, counts.
 
     Raises:
         LnbwdError: the device has no room, or refuses a kernel.
@@ -157,12 +153,7 @@ def _measure(device: runtime.Device, codes: list[bytes], rows: int) -> list[floa
         if simulated:
             return _count(device, loaded, rotation)
         filler = stack.enter_context(contextlib.closing(device.allocate(_FILLER_BYTES)))
-        contest = Contest(rotation, filler)
-        contest.run(dict(enumerate(loaded)), keep=0)
-        # Those that dropped out were measured less often, and were slower.
-        most = len(contest.times[0])
-        return [statistics.median(times) if len(times := contest.times.get(index, [])) == most
-                else float("inf") for index in range(len(loaded))]
+        return time_launches(loaded, rotation, filler)
 
 
 def _search(spec: KernelSpec, device: runtime.Device, rows: int) -> dict[str, object]:
@@ -176,7 +167,7 @@ def _search(spec: KernelSpec, device: runtime.Device, rows: int) -> dict[str, ob
     if times[best] * _LEAST_GAIN > times[0]:
         best = 0
     return {"schedule": found[best].text,
-            "measured": [{"schedule": candidate.text, "us": None if time == float("inf") else time}
+            "measured": [{"schedule": candidate.text, "us": time}
                          for candidate, time in zip(found, times, strict=True)]}
 
 
