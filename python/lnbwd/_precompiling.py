@@ -17,8 +17,6 @@ from .cache import KernelCache
 from .errors import LibraryError, LnbwdError
 from .spec import GradientSpec, KernelSpec, ProgramSpec, Spec
 
-__all__ = ["Precompiled", "precompile"]
-
 
 @dataclass(frozen=True)
 class Precompiled:
@@ -94,14 +92,8 @@ def precompile(requests: Iterable[Spec | GradientSpec | Mapping[str, Any]], *,
 
     results = []
     with concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-        futures = [pool.submit(one, spec) for spec in specs]
-        try:
-            for future in futures:
-                results.append(future.result())
-                if progress:
-                    progress(results[-1])
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
+        for done in pool.map(one, specs):  # An error cancels what has not begun.
+            results.append(done)
+            if progress:
+                progress(done)
     return results

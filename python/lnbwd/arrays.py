@@ -11,8 +11,6 @@ from typing import Any
 from . import runtime
 from .operations import ELEMENTS
 
-__all__ = ["run_kernel"]
-
 _TYPES = {name: element.numpy for name, element in ELEMENTS.items()}
 
 

@@ -26,8 +26,6 @@ from .launching import device_key, kernel_key
 from .operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS, RMS_NORM, RMS_NORM_BWD
 from .ops import NORMS, Norm
 
-__all__ = ["Override", "override_aten"]
-
 # ATen's name of each of our operators.
 _OPERATORS = {LAYER_NORM: "native_layer_norm", LAYER_NORM_BWD: "native_layer_norm_backward",
               RMS_NORM: "_fused_rms_norm", RMS_NORM_BWD: "_fused_rms_norm_backward"}

@@ -14,8 +14,6 @@ from collections.abc import Callable
 
 from .errors import environment
 
-__all__ = ["batch_invariant", "is_batch_invariant", "order", "watch"]
-
 _chosen: bool | None = None  # None: the environment says it.
 _watchers: list[Callable[[bool], None]] = []
 

@@ -29,8 +29,6 @@ from .regions_op import register_row_program, run_rows
 from .row_functions import Parts, Rows, rowwise
 from .rowprogram import Builder, Input, Output
 
-__all__ = ["batch_norm", "group_norm", "instance_norm"]
-
 _LEAST_ROW = 64
 """Rows of fewer elements are not summed by themselves."""
 

@@ -180,16 +180,14 @@ class CompiledKernel:
         self._specs = {spec.chip: spec for spec in specs}
         self._codes: dict[str, bytes] = {}
         self._compiled: dict[str, compiler.Compiled] = {}
-        was_compiled = False
         for chip, spec in self._specs.items():
             self._codes[chip], compiled = _obtain(spec)
             if compiled is not None:
                 self._compiled[chip] = compiled
-                was_compiled = True
         self.spec = specs[0]
         self.chips = tuple(self._specs)
         self.mlir = self.spec.mlir()
-        self.compile_seconds = time.perf_counter() - start if was_compiled else 0.0
+        self.compile_seconds = time.perf_counter() - start if self._compiled else 0.0
 
     def __repr__(self) -> str:
         return f"<lnbwd kernel: {self.spec}" + (
@@ -217,7 +215,10 @@ class CompiledKernel:
     @property
     def hsaco(self) -> bytes:
         """The AMD code object. Raises LnbwdError for another chip."""
-        return self._in_format("hsaco")
+        spec = self._specs[self._one("hsaco")]
+        if spec.format != "hsaco":
+            raise LnbwdError(f"hsaco: the kernel for {spec.chip} is {spec.format}; see code")
+        return self._codes[spec.chip]
 
     @property
     def ptx(self) -> str:
@@ -227,18 +228,10 @@ class CompiledKernel:
             raise LnbwdError(f"ptx: the kernel is for {chip}, which is no NVIDIA chip; see hsaco")
         return self.isa
 
-    def _in_format(self, format: str) -> bytes:
-        spec = self._specs[self._one(format)]
-        if spec.format != format:
-            raise LnbwdError(f"{format}: the kernel for {spec.chip} is {spec.format}; see code")
-        return self._codes[spec.chip]
-
     def _texts(self, what: str) -> compiler.Compiled:
         chip = self._one(what)
         if chip not in self._compiled:
-            spec = self._specs[chip]
-            self._compiled[chip] = compiler.compile_mlir(
-                spec.mlir(), chip, pipeline_options=spec.pipeline_options(), format=spec.format)
+            self._compiled[chip] = compiled(self._specs[chip])
         return self._compiled[chip]
 
     @property

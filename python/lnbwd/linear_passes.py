@@ -31,8 +31,6 @@ from .operations import LAYER_NORM, OPERATIONS, ROLES
 from .rowprogram import Builder, Input, Output, RowProgram
 from .spec import DTYPES, GradientSpec, ProgramSpec, rows_hint, rows_option
 
-__all__ = ["INPUTS", "Layer", "backward", "find_layer", "forward"]
-
 INPUTS = ("x", "w", "gamma", "beta", "b")
 """What a gradient may be wanted of, in the order of the operator's results."""
 
@@ -162,7 +160,7 @@ class Gradient:
     @functools.cached_property
     def name(self) -> str:
         """Tells it from others; known before it is derived."""
-        return f"{self.layer.text}// {','.join(self.wanted)}{', tf32' if self.layer.tf32 else ''}"
+        return f"{self.layer.text}// {','.join(self.wanted)}{', tf32' * self.layer.tf32}"
 
     @functools.cached_property
     def spec(self) -> GradientSpec:
@@ -259,8 +257,7 @@ def _statistics(layer: Layer, x: Tensor) -> dict[str, Tensor]:
 
 def _forward_by_kernels(layer: Layer, known: dict[str, Tensor], _: bool) -> dict[str, Tensor]:
     x = known["x"]
-    results = _statistics(layer, x)
-    results["out"] = x.new_empty(x.shape[0], layer.n)
+    results = {**_statistics(layer, x), "out": x.new_empty(x.shape[0], layer.n)}
     _run(layer.program(rows_hint(x.shape[0])), known | results)
     return results
 

@@ -25,9 +25,6 @@ from ._library import find_library
 from .errors import LnbwdError, environment
 from .operations import ELEMENTS
 
-__all__ = ["ELEMENT_NAMES", "TYPES", "add_program", "called_from_library", "load",
-           "make_region_call", "original", "override_aten", "set_simulated_chip"]
-
 TYPES: dict[str, torch.dtype] = {
     name: getattr(torch, element.torch) for name, element in ELEMENTS.items()}
 """The types that kernels have, in the order of their numbers in the runtime's interface; those that

@@ -30,8 +30,6 @@ from .native import ELEMENT_NAMES, TYPES
 from .operations import OPERATIONS
 from .spec import OPS, ROWS_HINTS, KernelSpec, rows_hint, rows_option
 
-__all__ = ["name_of"]
-
 _lock = threading.Lock()
 # Several names stand for one kernel where a chip's schedules do not depend on the number of rows.
 _loaded: dict[tuple[KernelSpec, runtime.Device], runtime.Kernel] = {}

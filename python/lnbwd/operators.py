@@ -24,9 +24,6 @@ from torch import Tensor
 from . import native
 from .errors import LnbwdError
 
-__all__ = ["define", "define_kernel", "differentiable", "gradients_like", "refuse_forward_mode",
-           "reshaped", "transforms_are_active"]
-
 _library = torch.library.Library("lnbwd", "FRAGMENT")
 _tags = (torch.Tag.pt2_compliant_tag,)
 

@@ -45,8 +45,6 @@ from .operators import (
     widen,
 )
 
-__all__ = ["NORMS", "Norm", "Refused", "convert_parameter"]
-
 _vjp: Any = torch.func.vjp
 
 

@@ -28,10 +28,6 @@ from .row_evaluation import evaluate
 from .rowprogram import OUTPUT_KINDS, Builder, Input, Output, RowProgram
 from .spec import rows_hint
 
-__all__ = ["Quantized", "glu_backward_quantized", "glu_quantized", "layer_norm_backward_quantized",
-           "layer_norm_quantized", "quantize", "quantize_columns", "rms_norm_backward_quantized",
-           "rms_norm_quantized"]
-
 FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values()
           if element.use == "float8" and element.fraction]
 """The types of float8."""

@@ -18,15 +18,15 @@ without parameters, which are run only if "norm" is part of their class's name.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
-
-__all__ = ["Recipe", "recognise"]
 
 _TYPES = (torch.float32, torch.bfloat16, torch.float16)
 _USUAL_EPSILONS = (1e-5, 1e-6, 1e-8, 1e-12, 0.0)
@@ -133,13 +133,8 @@ def _epsilons(module: torch.nn.Module) -> Iterator[str | float]:
 
 def _recipes(module: torch.nn.Module, names: list[str],
              channels_first: bool) -> Iterator[Recipe]:
-    roles: list[tuple[str, str]] = [("", "")]
-    if len(names) == 1:
-        roles = [(names[0], ""), ("", names[0])]
-    elif len(names) == 2:
-        roles = [(names[0], names[1]), (names[1], names[0])]
     for epsilon in _epsilons(module):
-        for weight, bias in roles:
+        for weight, bias in dict.fromkeys(itertools.permutations([*names, "", ""][:2])):
             for is_layer_norm in (False, True):
                 for adds_one in (False, True) if weight else (False,):
                     yield Recipe(is_layer_norm, weight, bias, epsilon, adds_one, channels_first)
@@ -202,7 +197,5 @@ def recognise(module: torch.nn.Module) -> Recipe | None:
                     y, recipe.formula(x, random.get(recipe.weight), random.get(recipe.bias),
                                       epsilon), 1 if channels_first else -1)
                    for x, y in zip(inputs, outputs, strict=True)):
-                return Recipe(recipe.is_layer_norm, recipe.weight, recipe.bias, recipe.epsilon,
-                              recipe.adds_one, channels_first,
-                              _output_types(module, recipe, n))
+                return dataclasses.replace(recipe, types=_output_types(module, recipe, n))
     return None

@@ -15,8 +15,6 @@ from torch import Tensor
 from .operations import ELEMENTS
 from .rowprogram import RANDOM_STEP, SUMS, RowProgram, count_groups
 
-__all__ = ["evaluate", "random_numbers"]
-
 
 def evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any = None,
              rounds: bool = True) -> list[Tensor]:

@@ -30,8 +30,6 @@ from .row_tracing import Signature, Trace
 from .rowprogram import RowProgram
 from .spec import GradientSpec
 
-__all__ = ["Plan"]
-
 _is_grad_enabled = torch.is_grad_enabled
 _vjp: Any = torch.func.vjp
 

@@ -23,8 +23,6 @@ from .rowprogram import (
     operands_of,
 )
 
-__all__ = ["BINARY", "UNARY", "mlir"]
-
 UNARY = {"neg": "arith.negf", "abs": "math.absf", "exp": "math.exp", "exp2": "math.exp2",
          "expm1": "math.expm1", "log": "math.log", "log2": "math.log2", "log1p": "math.log1p",
          "sqrt": "math.sqrt", "rsqrt": "math.rsqrt", "tanh": "math.tanh", "erf": "math.erf",

@@ -54,8 +54,6 @@ from .inductor.nodes import (
 )
 from .rowprogram import INPUT_KINDS, Input, Output, RowProgram
 
-__all__ = ["FUNCTIONS", "MAX_DIMENSIONS", "SUMS_OF_ROWS", "Signature", "Trace", "trace"]
-
 aten, prims = torch.ops.aten, torch.ops.prims
 
 MAX_DIMENSIONS = 6

@@ -29,8 +29,6 @@ from .operations import KINDS, Kind
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Builder", "Input", "Output", "RowProgram"]
-
 _FORMAT = "lnbwd-row-program 1"
 
 COMPARISONS = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}

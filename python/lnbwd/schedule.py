@@ -108,8 +108,7 @@ def ranked(diagnostics: str) -> list[str]:
     """The schedules that the option ``candidates`` of lnbwd-pipeline had the compiler name, the
     best by the model first, as they are printed."""
     return [" ".join(found.split()) for found in
-            re.findall(r"remark: predicted [^:]*: #lnbwd\.schedule<([^>]*)>",
-                       diagnostics)]
+            re.findall(r"remark: predicted [^:]*: #lnbwd\.schedule<([^>]*)>", diagnostics)]
 
 
 def last_stage(folder: pathlib.Path) -> str:

@@ -24,8 +24,6 @@ from torch.distributed.tensor.experimental import register_sharding
 
 from .ops import NORMS
 
-__all__: list[str] = []
-
 _Rule = tuple[list[Any], list[Any]]
 
 

@@ -276,7 +276,6 @@ class KernelSpec(_Described):
         return KernelSpec(**fields)  # type: ignore[arg-type]
 
 
-
 Spec = KernelSpec | ProgramSpec
 """What the caches keep kernels by."""
 

@@ -30,10 +30,6 @@ from .domains import (
 from .fusion import is_in_memory
 from .nodes import CONSTANTS, ROW_SUMS, VIEWS, is_constant, memory_of
 
-__all__ = ["HANDLERS", "TABLES", "WINDOWS", "Conversion", "Unsupported", "UnsupportedOperation",
-           "apart", "converts", "describe", "from_begin", "is_copied", "is_misplaced", "is_movable",
-           "is_readable", "put_inside", "reads_by_itself", "spread_over"]
-
 aten = torch.ops.aten
 
 _Handler = Callable[["Conversion", Node], Any]

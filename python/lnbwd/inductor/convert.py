@@ -63,8 +63,6 @@ from .nodes import (
     summed_dims,
 )
 
-__all__ = ["check", "is_supported"]
-
 aten, prims = torch.ops.aten, torch.ops.prims
 
 _COMPARISONS = {getattr(getattr(aten, name), kind): name for name in COMPARISONS
@@ -559,13 +557,11 @@ def check(node: Node, domain: Domain) -> None:
         if source_value.dtype == torch.bool:
             trial.values[source] = trial.builder.add("eq", trial.builder.constant(0),
                                                      trial.builder.constant(0))
-        elif source_value.dtype in INTEGERS and (
+        elif source_value.dtype in FLOATS or (source_value.dtype in INTEGERS and (
                 node.target in OF_INTEGERS or node.target is aten.gather.default
                 or node.target is prims.convert_element_type.default
-                or (node.target in _COMPARISONS and any(map(_is_exact, node.args)))):
+                or (node.target in _COMPARISONS and any(map(_is_exact, node.args))))):
             trial.values[source] = trial.builder.add("input", len(trial.values))
-        elif source_value.dtype not in FLOATS:
-            raise Unsupported(f"reads elements of {source_value.dtype}")
         else:
-            trial.values[source] = trial.builder.add("input", len(trial.values))
+            raise Unsupported(f"reads elements of {source_value.dtype}")
     trial.convert(node)

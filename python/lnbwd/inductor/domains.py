@@ -28,10 +28,6 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 from .. import operations
 from ..rowprogram import Input, cut
 
-__all__ = ["DTYPES", "ELEMENTS", "FLOATS", "INTEGERS", "LEAST_PIECE", "LEAST_REPEATS", "SMALL",
-           "SMALL_SHARE", "Domain", "Number", "is_permuted", "memory_order", "memory_shape",
-           "parts_of", "product", "repeated_dims", "same"]
-
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
 """The types of numbers that a row program reads and writes."""
 

@@ -41,8 +41,6 @@ from torch.utils._sympy.functions import FloorDiv
 
 from .. import regions_op
 
-__all__ = ["explained", "register"]
-
 log = logging.getLogger("lnbwd.regions")
 
 

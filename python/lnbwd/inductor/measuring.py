@@ -31,8 +31,6 @@ from ..row_evaluation import evaluate
 from ..rowprogram import RowProgram
 from ..spec import MeasurementSpec
 
-__all__ = ["Measurements", "Times", "measure"]
-
 log = logging.getLogger("lnbwd.regions")
 
 _SECONDS = 600
@@ -118,9 +116,8 @@ def time_in_process(text: str, device: torch.device) -> Times:
         *_, last = done.stdout.strip().splitlines() or [""]
         if done.returncode != 0:
             raise LnbwdError(done.stderr.strip()[-500:])
-        fields = json.loads(last)
-        return Times(fields["ours"], fields["theirs"])
-    except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
+        return Times(**json.loads(last))
+    except (OSError, subprocess.SubprocessError, ValueError, TypeError) as error:
         raise LnbwdError(f"the process that measures it failed: {error}") from error
 
 

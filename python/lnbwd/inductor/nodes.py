@@ -14,11 +14,6 @@ from torch.fx import Node
 
 from .domains import Domain, memory_order, memory_shape, product, same
 
-__all__ = ["CONSTANTS", "NORM", "NUMBERS", "OF_INTEGERS", "ROW_SUMS", "SOFTMAXES", "STORED",
-           "VIEWS", "column_domain", "is_column_sum", "is_computed_in_place", "is_constant",
-           "is_group_sum", "is_random", "is_reduction", "is_seed", "is_view", "memory_of",
-           "row_sum_axis", "sources", "sum_kind", "summed_dims"]
-
 aten, prims = torch.ops.aten, torch.ops.prims
 
 # Results that have their operand's elements in their operand's order; of some, only where the

@@ -24,8 +24,6 @@ from .fusion import is_fused, is_in_memory, other_users
 from .nodes import STORED, is_computed_in_place, is_reduction, is_view, sources
 from .partial_sums import ACROSS, erase_unused, new_node
 
-__all__ = ["settled"]
-
 aten = torch.ops.aten
 
 

@@ -27,8 +27,6 @@ from .domains import is_permuted, product, repeated_dims, same
 from .fusion import is_fused
 from .nodes import ROW_SUMS, column_domain, is_group_sum, is_reduction, row_sum_axis
 
-__all__ = ["Split", "erase_unused", "merge", "new_node", "split"]
-
 aten = torch.ops.aten
 
 REPLACED = "lnbwd_replaced"

@@ -15,8 +15,6 @@ from torch.fx import Graph, Node
 from .nodes import NUMBERS, is_view, sources
 from .partial_sums import erase_unused, new_node
 
-__all__ = ["simplify"]
-
 aten = torch.ops.aten
 
 
