@@ -152,9 +152,10 @@ class Compiled:
     diagnostics: str
 
 
-def _take(status: int, result: ctypes.c_void_p, what: str) -> dict[str, bytes]:
-    """The parts of a result, which is given back. Raises CompileError with its words."""
-    library = _library()
+def _call(what: str, function: Any, *arguments: Any) -> dict[str, bytes]:
+    """The parts of a function's result, which is given back. Raises CompileError with its words."""
+    library, result = _library(), _P()
+    status = function(*arguments, ctypes.byref(result))
     if not result.value:
         raise CompileError(f"{what}: the compiler library does not take the call (status "
                            f"{status}): is it of another version than the package?")
@@ -207,15 +208,12 @@ def compile_mlir(source: str, chip: str, *, pipeline_options: str = "", format: 
     """
     _check_texts(source=source, chip=chip, pipeline_options=pipeline_options, format=format,
                  ptxas=ptxas, source_name=source_name, save_temps=save_temps)
-    library = _library()
     texts = (chip, pipeline_options, format, ptxas, source_name, save_temps)
     options = _Options(ctypes.sizeof(_Options), *(text.encode() or None for text in texts),
                        report_rows)
-    result = _P()
     data = source.encode()
-    status = library.lnbwd_compile(data, len(data), ctypes.byref(options), ctypes.byref(result))
-    parts = _take(status, result, f"cannot compile {source_name or 'the source'} for "
-                                  f"{chip or 'no chip'}")
+    parts = _call(f"cannot compile {source_name or 'the source'} for {chip or 'no chip'}",
+                  _library().lnbwd_compile, data, len(data), ctypes.byref(options))
     return Compiled(parts["code"], parts.get("isa", b"").decode(),
                     parts.get("llvm", b"").decode(), parts["diagnostics"].decode())
 
@@ -264,15 +262,13 @@ def differentiate(source: str, *, wrt: Sequence[str] = (), of: Sequence[str] = (
         if isinstance(given, str):
             raise TypeError(f"{name}: expected a list of names, got the text {given!r}; write "
                             f"{name}=[{given!r}]")
-    library = _library()
     options = _DifferentiateOptions(
         ctypes.sizeof(_DifferentiateOptions),
         *(",".join(names).encode() or None for names in (wrt, of, saved)), None)
-    result = _P()
     data = source.encode()
-    status = library.lnbwd_differentiate(data, len(data), ctypes.byref(options),
-                                         ctypes.byref(result))
-    return Gradient.from_mlir(_take(status, result, "cannot derive a gradient")["code"].decode())
+    parts = _call("cannot derive a gradient", _library().lnbwd_differentiate, data, len(data),
+                  ctypes.byref(options))
+    return Gradient.from_mlir(parts["code"].decode())
 
 
 def bundle(entries: Mapping[str, bytes]) -> bytes:
@@ -287,9 +283,6 @@ def bundle(entries: Mapping[str, bytes]) -> bytes:
     Raises:
         CompileError: a chip is unknown, or there is none.
     """
-    library = _library()
     array = (_BundleEntry * len(entries))(*(
         _BundleEntry(chip.encode(), code, len(code)) for chip, code in entries.items()))
-    result = _P()
-    status = library.lnbwd_bundle(array, len(entries), ctypes.byref(result))
-    return _take(status, result, "cannot make a bundle")["code"]
+    return _call("cannot make a bundle", _library().lnbwd_bundle, array, len(entries))["code"]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -144,14 +144,16 @@ class _InstanceNorm(torch.nn.modules.instancenorm._InstanceNorm):
                              0.0 if self.momentum is None else self.momentum, self.eps)
 
 
-BatchNorm1d, BatchNorm2d, BatchNorm3d = (
-    type(name, (_BatchNorm, getattr(torch.nn, name)), {"__module__": __name__,
-         "__doc__": f"torch.nn.{name} by lnbwd's kernels."})
-    for name in ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"))
-InstanceNorm1d, InstanceNorm2d, InstanceNorm3d = (
-    type(name, (_InstanceNorm, getattr(torch.nn, name)), {"__module__": __name__,
-         "__doc__": f"torch.nn.{name} by lnbwd's kernels."})
-    for name in ("InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"))
+def _sized(norm: type[torch.nn.Module], name: str) -> Iterator[type]:
+    """The norm for inputs of one, two and three dimensions beside samples and channels."""
+    for dims in (1, 2, 3):
+        theirs = getattr(torch.nn, f"{name}{dims}d")
+        yield type(theirs.__name__, (norm, theirs), {
+            "__module__": __name__, "__doc__": f"torch.nn.{theirs.__name__} by lnbwd's kernels."})
+
+
+BatchNorm1d, BatchNorm2d, BatchNorm3d = _sized(_BatchNorm, "BatchNorm")
+InstanceNorm1d, InstanceNorm2d, InstanceNorm3d = _sized(_InstanceNorm, "InstanceNorm")
 
 
 class LayerNormLinear(torch.nn.Module):

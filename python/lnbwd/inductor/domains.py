@@ -67,9 +67,7 @@ def same(first: Number, second: Number) -> bool:
 
 def product(sizes: Any) -> Number:
     """The product of a shape's sizes."""
-    result: Number = 1
-    for size in sizes:
-        result = result * size
+    result: Number = math.prod(sizes)
     return result
 
 
