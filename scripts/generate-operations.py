@@ -88,25 +88,25 @@ def camel(name: str) -> str:
 
 def cpp(tables: dict[str, Any]) -> str:
     """The tables of lnbwd/Operations/Operations.h, of those of lnbwd._operations."""
-    roles, operations = tables["ROLES"], tables["OPERATIONS"]
+    roles, operations = tables["_ROLES"], tables["_OPERATIONS"]
 
     def flag(value: object) -> str:
         return "true" if value else "false"
 
     lines = ["// Made by scripts/generate-operations.py.", "", "#ifdef LNBWD_OPERATION_ENUMS"]
-    for name, values in (("OperandKind", [kind[0] for kind in tables["KINDS"]]),
-                         ("ElementUse", dict.fromkeys(e[2] for e in tables["ELEMENTS"])),
-                         ("Extent", tables["EXTENTS"]),
+    for name, values in (("OperandKind", [kind[0] for kind in tables["_KINDS"]]),
+                         ("ElementUse", dict.fromkeys(e[2] for e in tables["_ELEMENTS"])),
+                         ("Extent", tables["_EXTENTS"]),
                          ("Role", [role[0] for role in roles]),
                          ("NamedOperation", [operation[0] for operation in operations])):
         lines += [f"enum class {name} {{ {', '.join(map(camel, values))} }};",
                   f"inline constexpr size_t k{name}Count = {len(values)};"]
-    elements = tables["ELEMENTS"]
+    elements = tables["_ELEMENTS"]
     lines += [f"enum class Element {{ {', '.join(e[0].upper() for e in elements)} }};",
               "/// Those in memory, which come first.",
               f"inline constexpr size_t kElementCount = {sum(e[1] > 0 for e in elements)};",
               "#endif // LNBWD_OPERATION_ENUMS", "", "#ifdef LNBWD_OPERATION_TABLES"]
-    kinds = (f'    {{"{name}", {", ".join(map(flag, has))}}},' for name, *has in tables["KINDS"])
+    kinds = (f'    {{"{name}", {", ".join(map(flag, has))}}},' for name, *has in tables["_KINDS"])
     lines += ["inline constexpr KindInfo kKinds[] = {", *kinds, "};"]
     lines += ["inline constexpr ElementInfo kElements[] = {"]
     lines += [f'    {{"{name}", {size}, ElementUse::{camel(use)}, '
@@ -148,27 +148,27 @@ def python(declared: Declaration) -> str:
              "# See LICENSE for license information.",
              "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception",
              f'"""{MADE} edit.', "",
-             ":mod:`lnbwd.operations` gives these tables a form.", '"""', "", "__all__ = [",
-             *(f'    "{o["name"].upper()}",' for o in declared.operations), "]", "",
+             ":mod:`lnbwd.operations` gives these tables a form.", '"""', "",
              "# Name, whether it has the groups of rows, the rows of a group, columns.",
-             "KINDS = (",
+             "_KINDS = (",
              *(f"    ({quoted(k)}, {', '.join(str(bool(k[has])) for has in DIMENSIONS)}),"
                for k in declared.kinds), ")",
              "# Name, bytes, what row programs make of it, PyTorch's name, NumPy's; of floats bits "
              "of the",
              "# fraction, bias of the exponent, and bits of the largest number.",
-             "ELEMENTS = (",
+             "_ELEMENTS = (",
              *(f"    ({quoted(e)}, {e['bytes']}, \"{declared.use_of(e)}\", \"{e['torch']}\", "
                f"\"{e['numpy']}\", {e['fraction']}, {e['bias']}, 0x{e['largest']:x}),"
                for e in declared.elements), ")",
-             f"EXTENTS = ({', '.join(quoted(e) for e in declared.extents)})", "",
-             "# Name, kind, whether the element is one of its own, how long a row is.", "ROLES = ("]
+             f"_EXTENTS = ({', '.join(quoted(e) for e in declared.extents)})", "",
+             "# Name, kind, whether the element is one of its own, how long a row is.",
+             "_ROLES = ("]
     lines += [f"    ({quoted(r)}, {quoted(declared.kind_of(r))}, {bool(r['hasOwnElement'])}, "
               f'"{declared.extent_of(r)}"),'
               for r in declared.roles]
     lines += [")", "", *(f"{o['name'].upper()} = {quoted(o)}" for o in declared.operations)]
     lines += ["", "# Name, counterpart, whether it is a forward pass, lib/Reference's formula, "
-              "inputs and outputs:", "# role, whether it may be absent.", "OPERATIONS = ("]
+              "inputs and outputs:", "# role, whether it may be absent.", "_OPERATIONS = ("]
     for operation in declared.operations:
         other = operation["counterpart"]
         lines += [f"    ({operation['name'].upper()}, {other['name'].upper() if other else None}, "

@@ -6,21 +6,8 @@
 :mod:`lnbwd.operations` gives these tables a form.
 """
 
-__all__ = [
-    "LAYER_NORM",
-    "RMS_NORM",
-    "LAYER_NORM_BWD",
-    "RMS_NORM_BWD",
-    "GATED_RMS_NORM",
-    "GATED_RMS_NORM_BWD",
-    "LAYER_NORM_LINEAR",
-    "RMS_NORM_LINEAR",
-    "LAYER_NORM_LINEAR_BWD",
-    "RMS_NORM_LINEAR_BWD",
-]
-
 # Name, whether it has the groups of rows, the rows of a group, columns.
-KINDS = (
+_KINDS = (
     ("row_block", True, True, True),
     ("column", False, False, True),
     ("row_scalar", True, True, False),
@@ -32,7 +19,7 @@ KINDS = (
 )
 # Name, bytes, what row programs make of it, PyTorch's name, NumPy's; of floats bits of the
 # fraction, bias of the exponent, and bits of the largest number.
-ELEMENTS = (
+_ELEMENTS = (
     ("f16", 2, "float", "float16", "float16", 10, 15, 0x7bff),
     ("bf16", 2, "float", "bfloat16", "uint16", 7, 127, 0x7f7f),
     ("f32", 4, "float", "float32", "float32", 23, 127, 0x7f7fffff),
@@ -46,10 +33,10 @@ ELEMENTS = (
     ("f8E8M0FNU", 1, "float8", "float8_e8m0fnu", "uint8", 0, 127, 0xfe),
     ("i1", 0, "condition", "bool", "bool", 0, 0, 0x0),
 )
-EXTENTS = ("row", "output", "matrix")
+_EXTENTS = ("row", "output", "matrix")
 
 # Name, kind, whether the element is one of its own, how long a row is.
-ROLES = (
+_ROLES = (
     ("dy", "row_block", False, "row"),
     ("x", "row_block", False, "row"),
     ("gamma", "column", False, "row"),
@@ -87,7 +74,7 @@ RMS_NORM_LINEAR_BWD = "rms_norm_linear_bwd"
 
 # Name, counterpart, whether it is a forward pass, lib/Reference's formula, inputs and outputs:
 # role, whether it may be absent.
-OPERATIONS = (
+_OPERATIONS = (
     (LAYER_NORM, LAYER_NORM_BWD, True, "norm",
      (("x", False), ("residual", True), ("gamma", True), ("beta", True),),
      (("y", True), ("sum", True), ("mean", True), ("rstd", True),)),

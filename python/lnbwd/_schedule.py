@@ -6,24 +6,6 @@
 :mod:`lnbwd.schedule` gives this table a form.
 """
 
-__all__ = [
-    "THREADS_PER_ROW",
-    "ROW_GROUPS",
-    "VECTOR_WIDTH",
-    "ROWS_PER_WORKGROUP",
-    "WORKGROUPS_PER_COMPUTE_UNIT",
-    "WORKGROUPS_PER_ROW",
-    "COLUMN_TILE",
-    "PREFETCH",
-    "UNROLL",
-    "STAGES",
-    "DEPENDENT_LAUNCH",
-    "RELOAD",
-    "ROW_SPLITS",
-    "PREFETCH_BEFORE_DEPENDENCY",
-    "EARLY_TRIGGER",
-]
-
 THREADS_PER_ROW = "threads_per_row"
 ROW_GROUPS = "row_groups"
 VECTOR_WIDTH = "vector_width"
@@ -42,7 +24,7 @@ EARLY_TRIGGER = "early_trigger"
 
 # Name, whether it is a flag, least value, all values (none: no bound), what they are,
 # default (None: must be given).
-FIELDS: tuple[tuple[str, bool, int, tuple[int, ...], str, int | None], ...] = (
+_FIELDS: tuple[tuple[str, bool, int, tuple[int, ...], str, int | None], ...] = (
     (THREADS_PER_ROW, False, 1, (), "at least 1", None),
     (ROW_GROUPS, False, 1, (), "at least 1", None),
     (VECTOR_WIDTH, False, 1, (1, 2, 4, 8, 16), "a power of two from 1 to 16", None),

@@ -14,10 +14,6 @@ from dataclasses import dataclass
 from . import _operations
 from ._operations import *  # noqa: F403 (the operations' names, LAYER_NORM = "layer_norm")
 
-__all__ = ["ELEMENTS", "KINDS", "OPERATIONS", "ROLES", "Element", "Operand", "Operation", "Role",
-           "buffer_type", "mlir"]
-__all__ += _operations.__all__
-
 
 @dataclass(frozen=True)
 class Kind:
@@ -45,7 +41,7 @@ class Kind:
         return groups if self.has_groups else 1
 
 
-KINDS = {kind[0]: Kind(*kind) for kind in _operations.KINDS}
+KINDS = {kind[0]: Kind(*kind) for kind in _operations._KINDS}
 """All kinds by name, in the order of their numbers in the runtime's interface."""
 
 
@@ -80,7 +76,7 @@ class Element:
                 "integer": not kind.has_columns}[self.use]
 
 
-ELEMENTS = {element[0]: Element(*element) for element in _operations.ELEMENTS if element[1]}
+ELEMENTS = {element[0]: Element(*element) for element in _operations._ELEMENTS if element[1]}
 """Those in memory by name, in the order of their numbers in the runtime's interface."""
 
 
@@ -107,7 +103,7 @@ class Role:
         return {"row": (n,), "output": (outputs,), "matrix": (outputs, n)}[self.extent]
 
 
-ROLES = {name: Role(name, kind, own, extent) for name, kind, own, extent in _operations.ROLES}
+ROLES = {name: Role(name, kind, own, extent) for name, kind, own, extent in _operations._ROLES}
 """All roles by name."""
 
 
@@ -168,7 +164,7 @@ OPERATIONS = {
     name: Operation(name, counterpart, is_forward, (
         *(Operand(ROLES[role], False, optional) for role, optional in inputs),
         *(Operand(ROLES[role], True, optional) for role, optional in outputs)))
-    for name, counterpart, is_forward, _, inputs, outputs in _operations.OPERATIONS}
+    for name, counterpart, is_forward, _, inputs, outputs in _operations._OPERATIONS}
 """All operations by name."""
 
 

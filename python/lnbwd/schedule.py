@@ -17,10 +17,6 @@ from dataclasses import dataclass
 from . import _schedule
 from ._schedule import *  # noqa: F403 (the fields' names, STAGES = "stages")
 
-__all__ = ["FIELDS", "Field", "last_stage", "of_programs", "overrides", "parse",
-           "parse_printed", "ranked", "whole"]
-__all__ += _schedule.__all__
-
 
 @dataclass(frozen=True)
 class Field:
@@ -47,7 +43,7 @@ class Field:
         return value in self.allowed if self.allowed else value >= self.least
 
 
-FIELDS = {row[0]: Field(*row) for row in _schedule.FIELDS}
+FIELDS = {row[0]: Field(*row) for row in _schedule._FIELDS}
 """All fields by name, in the order in which a schedule has them."""
 
 
