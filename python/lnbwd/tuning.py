@@ -10,7 +10,6 @@ cache of kernels, where the next process finds it; docs/python.md says what it c
 from __future__ import annotations
 
 import concurrent.futures
-import contextlib
 import dataclasses
 import json
 import os
@@ -141,19 +140,14 @@ def _measure(device: runtime.Device, codes: list[bytes], rows: int) -> list[floa
     size = sum(sizes.values())
     simulated = device.is_stand_in
     count = 1 if simulated else min(_MOST_SETS, max(2, _ROTATED_BYTES // max(size, 1) + 1))
-    with contextlib.ExitStack() as stack:
-        loaded = [runtime.Kernel(device, program) for program in programs]
-        for kernel in loaded:
-            stack.callback(kernel.close)
-        rotation = Rotation(device, rows, sizes, count)
-        stack.callback(rotation.close)
-        for buffers in rotation.sets:
-            for buffer in buffers.values():
-                buffer.fill(_PATTERN)
-        if simulated:
-            return _count(device, loaded, rotation)
-        filler = stack.enter_context(contextlib.closing(device.allocate(_FILLER_BYTES)))
-        return time_launches(loaded, rotation, filler)
+    loaded = [runtime.Kernel(device, program) for program in programs]
+    rotation = Rotation(loaded, rows, sizes, count)
+    for buffers in rotation.sets:
+        for buffer in buffers.values():
+            buffer.fill(_PATTERN)
+    if simulated:
+        return _count(device, loaded, rotation)
+    return time_launches(loaded, rotation, device.allocate(_FILLER_BYTES))
 
 
 def _search(spec: KernelSpec, device: runtime.Device, rows: int) -> dict[str, object]:
