@@ -82,13 +82,10 @@ class KernelCache:
         code = None
         if self.folder is not None:
             folder = self._entry_folder(spec)
-            if compiler is not None:
-                code = self._read(folder / f"{compiler}.kernel", spec)
-            else:
-                for path in self._files(folder):
-                    code = self._read(path, spec)
-                    if code is not None:
-                        break
+            for path in [folder / f"{compiler}.kernel"] if compiler else self._files(folder):
+                code = self._read(path, spec)
+                if code is not None:
+                    break
         if code is None:
             self.misses += 1
         else:

@@ -199,7 +199,6 @@ class _EagerNormLinear(torch.autograd.Function):
             dx, *gradients = map(named.get, _GRADIENTS)
         return (dx if dx is None or x is flat else dx.view(x.shape), *gradients, None, None)
 
-
     jvp = staticmethod(_refuse)
 
 

@@ -21,8 +21,8 @@ from typing import Any
 import torch
 
 from . import batch_invariance, runtime
-from ._library import find_library
-from .errors import LnbwdError, environment
+from ._library import find_library, open_library
+from .errors import LibraryError, LnbwdError, environment
 from .operations import ELEMENTS
 
 TYPES: dict[str, torch.dtype] = {
@@ -94,29 +94,27 @@ def _wanted() -> bool:
 def load() -> ctypes.CDLL | None:
     """The library, with its kernels registered; None if there is none, or it cannot be loaded
     beside this PyTorch (one warning)."""
-    path = find_library("lnbwd-torch") if _wanted() else None
-    if path is None:
+    if not _wanted() or find_library("lnbwd-torch") is None:
         return None
     runtime.library_version()  # The library uses the runtime that is loaded already.
-    try:
-        library = ctypes.CDLL(str(path))
-    except OSError as error:
-        warnings.warn(f"cannot load {path}: {error}; lnbwd's operators run in Python, which costs "
-                      "some 10 microseconds a call", RuntimeWarning, stacklevel=2)
-        return None
     p = ctypes.c_void_p
     i32, i64 = ctypes.c_int32, ctypes.c_int64
-    for name, result, arguments in (
-            ("add_program", None, [ctypes.c_char_p, ctypes.c_size_t, i32, p, p, p, p,
-                                   ctypes.c_size_t, ctypes.c_size_t]),
-            ("note_error", None, [ctypes.c_char_p]),
-            ("set_simulated_chip", None, [ctypes.c_char_p]),
-            ("set_batch_invariant", None, [ctypes.c_int]),
-            ("place", i32, [i32]), ("rows_hint", i64, [i64]),
-            ("override_aten", ctypes.c_int, [ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p),
-                                             ctypes.POINTER(ctypes.c_double)])):
-        function = getattr(library, f"lnbwd_torch_{name}")
-        function.restype, function.argtypes = result, arguments
+    signatures: dict[str, tuple[Any, list[Any]]] = {
+        "lnbwd_torch_add_program": (None, [ctypes.c_char_p, ctypes.c_size_t, i32, p, p, p, p,
+                                           ctypes.c_size_t, ctypes.c_size_t]),
+        "lnbwd_torch_note_error": (None, [ctypes.c_char_p]),
+        "lnbwd_torch_set_simulated_chip": (None, [ctypes.c_char_p]),
+        "lnbwd_torch_set_batch_invariant": (None, [ctypes.c_int]),
+        "lnbwd_torch_place": (i32, [i32]),
+        "lnbwd_torch_rows_hint": (i64, [i64]),
+        "lnbwd_torch_override_aten": (ctypes.c_int, [
+            ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p), ctypes.POINTER(ctypes.c_double)])}
+    try:
+        library = open_library("lnbwd-torch", signatures, "lnbwd's operators run in Python, which "
+                               "costs some 10 microseconds a call")
+    except LibraryError as error:
+        warnings.warn(str(error), RuntimeWarning, stacklevel=2)
+        return None
     batch_invariance.watch(library.lnbwd_torch_set_batch_invariant)
     return library
 

@@ -42,11 +42,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True)
-class _Kind:
+class _Kind(str):
     """What a parameter is, in its annotation."""
-
-    name: str
 
 
 Rows = Annotated[Tensor, _Kind("row")]
@@ -171,7 +168,7 @@ def _describe_parameters(function: Callable[..., Any]) -> tuple[_Parameter, ...]
         choices = typing.get_args(annotation) if (
             typing.get_origin(annotation) is not Annotated
             and type(None) in typing.get_args(annotation)) else (annotation,)
-        kinds = [k.name for choice in choices for k in getattr(choice, "__metadata__", ())
+        kinds = [k for choice in choices for k in getattr(choice, "__metadata__", ())
                  if isinstance(k, _Kind)]
         others = [choice for choice in choices if not hasattr(choice, "__metadata__")
                   and choice is not type(None)]

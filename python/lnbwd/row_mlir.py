@@ -406,5 +406,3 @@ class _Writer:
             "  }",
             "  return",
             "}", ""])
-
-

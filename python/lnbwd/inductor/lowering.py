@@ -37,6 +37,7 @@ from torch._inductor import ir, lowering
 from torch._inductor.utils import convert_shape_to_inductor, sympy_product
 from torch._inductor.virtualized import V
 from torch.fx import Node
+from torch.utils._pytree import tree_leaves
 from torch.utils._sympy.functions import FloorDiv
 
 from .. import regions_op
@@ -187,15 +188,8 @@ def _is_last_use(inputs: Sequence[Any], place: int) -> bool:
     while node.op != "root":
         later.add(node)
         node = node.next
-    return not any(user in later and name in _names(value)
+    return not any(user in later and name in map(ir.try_get_name, tree_leaves(value))
                    for node, value in V.graph.env.items() for user in node.users)
-
-
-def _names(value: Any) -> set[str | None]:
-    """The buffers that hold what a node became."""
-    if isinstance(value, (list, tuple)):
-        return {name for part in value for name in _names(part)}
-    return {ir.try_get_name(value)}
 
 
 def _allocate_late(call: RegionCall) -> None:

@@ -27,7 +27,6 @@ from .partial_sums import ACROSS, erase_unused, new_node
 aten = torch.ops.aten
 
 
-
 @contextlib.contextmanager
 def settled(graph: Graph) -> Iterator[None]:
     """Gives nodes that are computed in place the order of their users, and takes it back from those
