@@ -364,6 +364,18 @@ def test_what_is_returned_twice_has_memory_of_its_own(device, shape):
     torch.testing.assert_close(other.view(4, 64), 2 * torch.softmax(x, -1))
 
 
+def test_a_sum_that_is_returned_twice_is_copied(device):
+    def twice(x):
+        return (x * x).sum(0), (x * x).sum(0).view(8, 8)
+
+    x = torch.randn(4, 64, device=device)
+    one, other = torch.compile(twice, backend="lnbwd", fullgraph=True)(x)
+    [decision] = taken()
+    assert [output.kind for output in decision.program.outputs] == ["column_sum"]
+    one.zero_()
+    torch.testing.assert_close(other.view(64), (x * x).sum(0))
+
+
 def test_views_of_one_tensor_share_its_memory(device):
     """What several matrix products take, for example; only what is computed twice is written so."""
     def views(x):

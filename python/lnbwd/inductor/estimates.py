@@ -146,7 +146,8 @@ def estimate(region: Region) -> Estimate:
         read -= _read_beside(region)
     theirs = theirs_across + _bytes(read, region.domain)
     written = {}
-    for nodes, output in zip(region.outputs, program.outputs, strict=True):
+    for place, nodes in region.outputs:
+        output = program.outputs[place]
         if output.kind == "row":
             size = ELEMENTS[output.dtype].bytes
             ours += size
@@ -248,8 +249,8 @@ def _is_followed(region: Region) -> bool:
     inside = set(region.nodes) - region.outside
     return any(
         node.meta["val"].dtype == torch.bool or any(map(is_fused, other_users(node, inside)))
-        for nodes, output in zip(region.outputs, region.program.outputs, strict=True)
-        if output.kind != "row" for node in nodes)
+        for place, nodes in region.outputs if region.program.outputs[place].kind != "row"
+        for node in nodes)
 
 
 def _is_over_few_rows(region: Region) -> bool:

@@ -43,7 +43,7 @@ from .conversion import Unsupported
 from .domains import is_permuted, memory_order, repeated_dims, same
 from .estimates import Estimate, estimate
 from .measuring import Measurements
-from .nodes import is_returned, is_seed, memory_of
+from .nodes import is_seed, memory_of
 from .orders import settled
 from .partial_sums import REPLACED, erase_unused, merge, new_node, split
 from .regions import Region, convert, find_regions, leads_back, normalised, without_region
@@ -257,7 +257,7 @@ def _replace(graph: Graph, region: Region) -> None:
     assert program is not None
     permute = torch.ops.aten.permute.default
     cast = torch.ops.prims.convert_element_type.default
-    shapes = [[_shape(node, graph) for node in nodes] for nodes in region.outputs]
+    shapes = [[_shape(node, graph) for node in nodes] for _, nodes in region.outputs]
     if any(shape is None for group in shapes for shape in group):
         raise Unsupported("a shape with several symbols cannot be written down")
     text = program.text()
@@ -266,7 +266,7 @@ def _replace(graph: Graph, region: Region) -> None:
     # Where its first result is used, so that none is in memory before it is needed: what a
     # checkpoint computes again would be, for all layers, if regions came as early as they can.
     inside = set(region.nodes)
-    place = min(user for nodes in region.outputs for node in nodes for user in node.users
+    place = min(user for _, nodes in region.outputs for node in nodes for user in node.users
                 if user not in inside)
     with graph.inserting_before(place), mode:
         for index, node in enumerate(inputs):
@@ -291,18 +291,13 @@ def _replace(graph: Graph, region: Region) -> None:
             elif operand.dtype == "f32" and inputs[index].meta["val"].dtype == torch.bool:
                 inputs[index] = new_node(graph, cast, (inputs[index], torch.float32))
         call = new_node(graph, torch.ops.lnbwd._region.default, (inputs, text))
-        for index, (nodes, wanted) in enumerate(zip(region.outputs, shapes, strict=True)):
-            item = new_node(graph, operator.getitem, (call, index))
-            # Sums that the graph returns twice are not to share memory, but for views of one.
-            bases = {node: (memory_of(node) or (node,))[0] for node in nodes if is_returned(node)}
-            memory: dict[Node, Node] = {}
+        made: dict[int, Node] = {}
+        for (index, nodes), wanted in zip(region.outputs, shapes, strict=True):
+            item = (new_node(graph, torch.ops.aten.clone.default, (made[index],)) if index in made
+                    else made.setdefault(index, new_node(graph, operator.getitem, (call, index))))
             for node, shape in zip(nodes, wanted, strict=True):
                 assert shape is not None
                 replacement = item
-                if node in bases:
-                    replacement = memory.get(bases[node]) or (item if not memory else new_node(
-                        graph, torch.ops.aten.clone.default, (item,)))
-                    memory[bases[node]] = replacement
                 if is_permuted(node.meta["val"]) and not program.outputs[index].is_strided:
                     order = memory_order(node.meta["val"]) or ()
                     whole = new_node(graph, torch.ops.aten.reshape.default, (

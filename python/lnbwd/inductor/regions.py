@@ -24,7 +24,7 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node, map_arg
 
-from ..rowprogram import INPUT_KINDS, OUTPUT_KINDS, Output, RowProgram
+from ..rowprogram import INPUT_KINDS, OUTPUT_KINDS, SUM_KINDS, Output, RowProgram
 from ..spec import rows_hint
 from .conversion import (
     WINDOWS,
@@ -76,7 +76,8 @@ class Region:
         row_sums, column_sums: those that sum over the row, and over all rows or those of a group.
         program: what they compute.
         inputs: the nodes that it reads, in the order of the program's inputs.
-        outputs: for each output of the program the nodes that have its value.
+        outputs: nodes that have the value of one output of the program in the same memory, behind
+            the output's place. What comes after others of that output is a copy.
         shared: nodes of others, computed here as well, in the order of the graph.
         unfused: what follows from the region by way of kernels that are not torch.compile's.
         outside: its nodes that others compute as well, of what it writes or reads.
@@ -89,7 +90,7 @@ class Region:
     column_sums: list[Node] = field(default_factory=list)
     program: RowProgram | None = None
     inputs: list[Node] = field(default_factory=list)
-    outputs: list[list[Node]] = field(default_factory=list)
+    outputs: list[tuple[int, list[Node]]] = field(default_factory=list)
     tails: list[Node] = field(default_factory=list)
     shared: list[Node] = field(default_factory=list)
     unfused: set[Node] = field(default_factory=set)
@@ -573,7 +574,7 @@ def convert(region: Region) -> None:
     region.unfused = separated_users(inside)
     region.outside = _left_outside(region)
     inside -= region.outside
-    found: dict[tuple[Output, Node | None], list[Node]] = {}
+    found: dict[Output, dict[Node | None, list[Node]]] = {}
     for node in region.nodes:
         kind = sum_kind(node, region.domain)
         chain = tail(node) if kind else [node]
@@ -603,17 +604,20 @@ def convert(region: Region) -> None:
         output = Output(role, (SMALL if role == "scalar" else ELEMENTS)[value.dtype],
                         conversion.number(node) if is_condition else conversion.values[node],
                         parts=parts_of(node.meta[STORED], value) if STORED in node.meta else ())
-        # Of what the graph returns a change in place of one shows in views of the same alone. (A
-        # sum is copied: partial sums would cost more.)
-        memory = (memory_of(last) or (last,))[0] if is_returned(last) and not kind else None
-        found.setdefault((output, memory), []).append(last)
+        # Of what the graph returns a change in place of one shows in views of the same alone.
+        memory = (memory_of(last) or (last,))[0] if is_returned(last) else None
+        found.setdefault(output, {}).setdefault(memory, []).append(last)
     if not found:
         raise Unsupported("nothing uses what it computes")
-    for output in [output for output, memory in found if memory is None]:
-        for shared in [key for key in found if key[0] == output and key[1] is not None][:1]:
-            found[shared] += found.pop((output, None))
-    ordered = sorted(found, key=lambda key: OUTPUT_KINDS.index(key[0].kind))
-    outputs = [output for output, _ in ordered]
+    outputs: list[Output] = []
+    region.outputs = []
+    for output in sorted(found, key=lambda output: OUTPUT_KINDS.index(output.kind)):
+        unreturned = found[output].pop(None, [])
+        for place, nodes in enumerate(list(found[output].values()) or [[]]):
+            # Rows are written to each memory. A sum is copied: partial sums would cost more.
+            if place == 0 or output.kind not in SUM_KINDS:
+                outputs.append(output)
+            region.outputs.append((len(outputs) - 1, nodes + unreturned * (place == 0)))
     if any(i.dims.tells_groups for i in places_of) or any(o.dims.tells_groups for o in outputs):
         places_of = [region.domain.repeated(place) for place in places_of]
     # Inputs in the order of the program's arguments.
@@ -628,7 +632,6 @@ def convert(region: Region) -> None:
         region.domain.groups if isinstance(region.domain.groups, int) else None)
     program, read = program.without_unused_inputs()
     region.inputs = [reads[places[place]] for place in read]
-    region.outputs = [found[key] for key in ordered]
     if not any(i.kind in ("row", "table") or i.is_strided for i in program.inputs):
         raise Unsupported("it reads no row block")
     if program.has_groups and program.groups is None and not any(
