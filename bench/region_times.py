@@ -6,7 +6,7 @@
 
 Each pattern of region_exam.py is compiled by both, and their results are compared. CUDA graphs of
 both, over rotating inputs, are timed in turns. Processes compile side by side; one at a time has
-the GPU, to try torch.compile's configurations of kernels as well.
+the GPU, to try configurations and schedules of kernels as well.
 
   region_times.py [--only PLACE ...] [--processes P] [--seconds S] [--out FILE]
 """
@@ -33,6 +33,7 @@ from torch._inductor.runtime.triton_heuristics import CachingAutotuner  # noqa: 
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 import region_exam  # noqa: E402
+from lnbwd import tuning  # noqa: E402
 
 # Inputs rotate through this many bytes, more than a cache has; a measurement takes this long.
 _ROTATED_BYTES, _MEASURED_SECONDS, _ROUNDS = 200e6, 2e-3, 9
@@ -125,13 +126,14 @@ def work(places: Any, options: Any, lock: Any, queue: Any) -> None:
     torch._inductor.config.fx_graph_cache = False
     torch._inductor.config.compile_threads = 1
     torch.set_grad_enabled(False)
-    tune = CachingAutotuner.autotune_to_one_config
+    for owner, name in ((CachingAutotuner, "autotune_to_one_config"), (tuning, "_measure")):
+        tune = getattr(owner, name)
 
-    def tune_alone(*arguments: Any, **named: Any) -> Any:
-        with lock:
-            return tune(*arguments, **named)
+        def alone(*arguments: Any, tune: Any = tune, **named: Any) -> Any:
+            with lock:
+                return tune(*arguments, **named)
 
-    CachingAutotuner.autotune_to_one_config = tune_alone  # type: ignore[method-assign]
+        setattr(owner, name, alone)
     patterns = patterns_of(options.patterns)
     while (place := places.get()) is not None and time.time() < options.end:
         pattern = json.loads(patterns[place])

@@ -5,7 +5,7 @@
 
 Time is taken of batches of launches between two events, on buffers that rotate so that none finds
 its inputs in a cache. Before each batch the device fills memory for a while, so that the host is
-ahead of it. All kernels take turns, and all are measured equally often.
+ahead of it. All kernels take turns, and are measured equally often.
 """
 
 from __future__ import annotations
@@ -15,45 +15,76 @@ from collections.abc import Mapping, Sequence
 
 from . import runtime
 
+__all__ = ["Rotation", "time_launches"]
+
 _BATCH_US, _MOST_LAUNCHES = 150.0, 24
-_ROUNDS = 40
+# The host makes so many launches while the device fills memory once.
+_LAUNCHES_AHEAD = 12
+_LEAST_ROUNDS, _MOST_ROUNDS = 5, 24
 _LEAST_BYTES = 16
 
 
 class Rotation:
-    """Buffers for the arguments and the workspaces of kernels, in sets that launches rotate among.
+    """Buffers for the arguments of kernels, in sets that launches rotate among.
 
     Attributes:
-        rows: M of a launch.
+        device: where they are.
+        rows, groups: M and B of a launch.
         sets: buffers by the names of the arguments.
     """
 
-    def __init__(self, kernels: Sequence[runtime.Kernel], rows: int, sizes: Mapping[str, int],
-                 count: int) -> None:
-        device, self.rows, self._next = kernels[0].device, rows, 0
-        most = max(kernel.workspace_size(rows) for kernel in kernels)
-        self.sets = [{name: device.allocate(max(size, _LEAST_BYTES))
-                      for name, size in sizes.items()} for _ in range(count)]
-        self._workspaces = [device.allocate(max(most, _LEAST_BYTES)) for _ in range(count)]
+    def __init__(self, device: runtime.Device, rows: int, sizes: Mapping[str, int],
+                 count: int, groups: int | None = None) -> None:
+        self.device, self.rows, self.groups = device, rows, groups
+        self.sets: list[dict[str, runtime.Buffer]] = []
+        self._workspaces: list[runtime.Buffer] = []
+        self._next = 0
+        try:
+            for _ in range(count):
+                buffers: dict[str, runtime.Buffer] = {}
+                self.sets.append(buffers)
+                for name, size in sizes.items():
+                    buffers[name] = device.allocate(max(size, _LEAST_BYTES))
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Gives the memory back."""
+        for buffer in [*self._workspaces, *(buffer for buffers in self.sets
+                                            for buffer in buffers.values())]:
+            buffer.close()
+
+    def workspace(self, index: int, size: int) -> runtime.Buffer:
+        """The workspace of a set, which grows as kernels need."""
+        size = max(size, _LEAST_BYTES)
+        if not self._workspaces or self._workspaces[0].size < size:
+            self.device.synchronize()
+            for buffer in self._workspaces:
+                buffer.close()
+            self._workspaces = [self.device.allocate(size) for _ in self.sets]
+        return self._workspaces[index]
 
     def launch_next(self, kernel: runtime.Kernel) -> None:
         """Enqueues a kernel on the set that was not used for longest."""
         self._next = (self._next + 1) % len(self.sets)
         buffers = self.sets[self._next]
+        size = kernel.workspace_size(self.rows, self.groups)
         kernel.launch([buffers[argument.name].pointer for argument in kernel.program.arguments],
-                      self.rows, self._workspaces[self._next].pointer,
-                      kernel.workspace_size(self.rows))
+                      self.rows, self.workspace(self._next, size).pointer, size,
+                      groups=self.groups)
 
 
 def time_launches(kernels: Sequence[runtime.Kernel], rotation: Rotation,
                   filler: runtime.Buffer) -> list[float]:
     """The median microseconds of a launch of each kernel; ``filler`` is the memory that is filled
     before a batch."""
-    device = kernels[0].device
+    device = rotation.device
 
     def batch(kernel: runtime.Kernel, launches: int) -> tuple[runtime.Event, runtime.Event]:
         start, stop = device.create_event(), device.create_event()
-        filler.fill(0)
+        for _ in range(1 + launches // _LAUNCHES_AHEAD):
+            filler.fill(0)
         start.record()
         for _ in range(launches):
             rotation.launch_next(kernel)
@@ -63,9 +94,9 @@ def time_launches(kernels: Sequence[runtime.Kernel], rotation: Rotation,
     def medians(kernels: Sequence[runtime.Kernel], launches: int, rounds: int) -> list[float]:
         times: list[list[float]] = [[] for _ in kernels]
         for _ in range(rounds):
-            pending = [batch(kernel, launches) for kernel in kernels]
-            for found, (start, stop) in zip(times, pending, strict=True):
-                found.append(start.elapsed_ms(stop) * 1e3 / launches)
+            for of_kernel, (start, stop) in zip(
+                    times, [batch(kernel, launches) for kernel in kernels], strict=True):
+                of_kernel.append(start.elapsed_ms(stop) * 1e3 / launches)
                 start.close()
                 stop.close()
         return list(map(statistics.median, times))
@@ -75,4 +106,6 @@ def time_launches(kernels: Sequence[runtime.Kernel], rotation: Rotation,
     device.synchronize()
     [estimate] = medians(kernels[:1], 3, 3)
     launches = int(min(_MOST_LAUNCHES, max(1, -(-_BATCH_US // max(estimate, 1.0)))))
-    return medians(kernels, launches, _ROUNDS)
+    # Kernels that take longer than a batch should are measured less often.
+    rounds = int(_MOST_ROUNDS * min(1.0, _BATCH_US / max(launches * estimate, 1.0)))
+    return medians(kernels, launches, max(_LEAST_ROUNDS, rounds))

@@ -30,6 +30,7 @@ the first dimension of the first row block.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 import threading
@@ -41,8 +42,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import native, operators, runtime
+from . import native, operators, runtime, tuning
 from .errors import LnbwdError
+from .kernels import code_format
 from .launching import (
     check_capture,
     check_device,
@@ -196,13 +198,16 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
     return program
 
 
-def register_row_program(program: RowProgram) -> RegionProgram:
-    """Registers a row program under its own text, from which another process can make it again.
-    """
+def register_row_program(program: RowProgram, is_tuned: bool = False) -> RegionProgram:
+    """Registers a row program under its own text, from which another process can make it again;
+    with ``is_tuned`` its schedule is searched for (:mod:`lnbwd.tuning`)."""
+    rows = (program.rows or program.expected_rows) if is_tuned else None
+    is_tuned = rows is not None and (program.groups is not None or not program.has_groups)
     return register_program(
         program.text(), [operand(i, program.length) for i in program.inputs],
         [operand(o, program.length) for o in program.outputs],
-        make_kernel_from_mlir(mlir(program), rows=program.expected_rows),
+        make_kernel_from_mlir(mlir(program), rows=program.expected_rows, tuned_for=(
+            rows, program.groups) if rows is not None and is_tuned else None),
         functools.partial(evaluate, program), rows=program.rows, groups=program.groups)
 
 
@@ -238,7 +243,8 @@ def find_program(text: str) -> RegionProgram:
 
 
 def make_kernel_from_mlir(source: str, pipeline_options: str = "",
-                          rows: int | None = None) -> MakeKernel:
+                          rows: int | None = None,
+                          tuned_for: tuple[int, int | None] | None = None) -> MakeKernel:
     """A ``make_kernel`` that compiles MLIR text, with the caches that all kernels have.
 
     Args:
@@ -247,11 +253,17 @@ def make_kernel_from_mlir(source: str, pipeline_options: str = "",
         rows: the number of rows that the schedule is chosen for, where the types leave it open;
             None: a usual one. Numbers that are near one another share a kernel
             (:func:`lnbwd.spec.rows_hint`), which is right for any number.
+        tuned_for: M and B that a schedule is searched for (:mod:`lnbwd.tuning`); None: no search.
     """
+    def make(chip: str, format: str) -> ProgramSpec:
+        return ProgramSpec(source, chip, pipeline_options, format,
+                           0 if rows is None else rows_option(rows, chip))
+
     def make_kernel(device: runtime.Device) -> runtime.Kernel:
-        return load_code(lambda chip, format: ProgramSpec(
-            source, chip, pipeline_options, format,
-            0 if rows is None else rows_option(rows, chip)), device)
+        schedule = "" if tuned_for is None else tuning.tuned(
+            make(device.chip, code_format(device.chip)), device, *tuned_for, is_region=True)
+        return load_code(lambda chip, format: dataclasses.replace(
+            make(chip, format), schedule=schedule), device)
 
     return make_kernel
 

@@ -122,6 +122,7 @@ class ProgramSpec(_Described):
         rows: the number of rows that the schedule is chosen for where the types leave it open; 0:
             a usual one. The code is right for any.
         order: "canonical", or empty: of additions, what is fastest.
+        schedule: fields of the schedule set by hand, "threads_per_row=128,row_groups=2".
     """
 
     source: str
@@ -130,6 +131,7 @@ class ProgramSpec(_Described):
     format: str = "hsaco"
     rows: int = 0
     order: str = ""
+    schedule: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", _rows_number(self.rows))
@@ -140,7 +142,7 @@ class ProgramSpec(_Described):
 
     def pipeline_options(self) -> str:
         """The options of lnbwd-pipeline beside chip."""
-        return _join(self.options, rows=self.rows, order=self.order)
+        return _join(self.options, schedule=self.schedule, rows=self.rows, order=self.order)
 
     def digest(self) -> str:
         """Names the kernel, as :meth:`KernelSpec.digest` does."""
@@ -170,10 +172,9 @@ class KernelSpec(_Described):
         want_dx, want_dweight, want_dbias: the gradients that are computed; at least one, but
             none of a forward pass. The first stands for those of all row blocks.
         epsilon: of a forward pass: what is added to the variance or the mean square.
-        schedule: fields of the schedule set by hand, "threads_per_row=128,row_groups=2".
         two_pass: "auto", "always" or "never".
         format: "hsaco", "ptx" or "cubin".
-        rows, order: as of :class:`ProgramSpec`.
+        rows, order, schedule: as of :class:`ProgramSpec`.
     """
 
     op: str

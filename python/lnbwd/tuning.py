@@ -3,46 +3,58 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A search for the fastest schedule on the user's own device, when a kernel is first used.
 
-Off unless it is asked for (:func:`autotune`, LNBWD_AUTOTUNE=1). What was found is kept in the
-cache of kernels, where the next process finds it; docs/python.md says what it costs.
+For regions of torch.compile a short one is made unless it is switched off, as Inductor times the
+configurations of its kernels; for norms a longer one if it is asked for (:func:`autotune`,
+LNBWD_AUTOTUNE). What was found is kept in the cache of kernels, where the next process finds it;
+docs/python.md says what it costs.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import json
 import os
 import pathlib
 import re
 import tempfile
+import threading
 import warnings
 from typing import NamedTuple
 
 from . import compiler, kernels, runtime, schedule
 from ._contest import Rotation, time_launches
+from .batch_invariance import order
 from .errors import CompileError, LnbwdError, environment
-from .spec import KernelSpec, MeasurementSpec, rows_hint
+from .spec import MeasurementSpec, Spec
+
+__all__ = ["autotune", "is_on", "tuned"]
 
 CANDIDATES = 12
 """Schedules that are tried beside the compiler's own choice."""
 
-_LEAST_GAIN = 1.01
+REGION_CANDIDATES = 6
+"""Those for a region of torch.compile, if nothing was said."""
+
+_LEAST_GAIN = 1.02
 _ROTATED_BYTES, _FILLER_BYTES, _MOST_SETS = 400_000_000, 1 << 28, 16
 # Bytes of small numbers, neither zero nor subnormal, in each element type.
 _PATTERN = 0x3C
 
 _enabled: bool | None = None
+_measuring = threading.Lock()
 
 
 def autotune(enabled: bool = True) -> None:
     """Whether the first use of a kernel searches for its fastest schedule, from now on.
 
     It holds for the whole process; at first it is what LNBWD_AUTOTUNE in the environment says,
-    "1" or "0", or off. Kernels that are loaded already stay as they are. The model's best
-    :data:`CANDIDATES` schedules are compiled and timed on the device, on memory of their own,
-    which takes a second or two a kernel; the result is kept in the cache on disk. Nothing is
-    searched for while a CUDA graph is captured.
+    "1" or "0". If that says nothing, regions of torch.compile alone have a search, a shorter one.
+    Kernels that are loaded already stay as they are. The model's best :data:`CANDIDATES` schedules
+    are compiled and timed on the device, on memory of their own, which takes a second or two a
+    kernel; the result is kept in the cache on disk. Nothing is searched for while a CUDA graph is
+    captured.
 
     Args:
         enabled: whether.
@@ -57,12 +69,25 @@ def autotune(enabled: bool = True) -> None:
     _enabled = enabled
 
 
+def _asked() -> bool | None:
+    """Whether searches are asked for; None: nobody said."""
+    if _enabled is not None:
+        return _enabled
+    said = environment("LNBWD_AUTOTUNE", ("", "0", "1"), "'0' or '1'")
+    return said == "1" if said else None
+
+
 def is_on() -> bool:
-    """Whether schedules are searched for."""
-    global _enabled
-    if _enabled is None:
-        _enabled = environment("LNBWD_AUTOTUNE", ("0", "1"), "'0' or '1'") == "1"
-    return _enabled
+    """Whether schedules are searched for, of all kernels."""
+    return _asked() is True
+
+
+def _count_tried(device: runtime.Device, is_region: bool) -> int:
+    """How many schedules are tried beside the compiler's own; 0: there is no search."""
+    asked = _asked()
+    if asked is None and is_region and not device.is_stand_in:
+        return REGION_CANDIDATES
+    return CANDIDATES if asked else 0
 
 
 class _Candidate(NamedTuple):
@@ -72,30 +97,24 @@ class _Candidate(NamedTuple):
     code: bytes
 
 
-def _compile(spec: KernelSpec, format: str = "", options: str = "",
-             save_temps: str = "") -> compiler.Compiled:
+def _compile(spec: Spec, options: str = "", save_temps: str = "") -> compiler.Compiled:
     return compiler.compile_mlir(
         spec.mlir(), spec.chip, pipeline_options=f"{spec.pipeline_options()} {options}".strip(),
-        format=format or spec.format, source_name=spec.source_name, save_temps=save_temps)
+        format=spec.format, source_name=spec.source_name, save_temps=save_temps)
 
 
-def _ranked(spec: KernelSpec, chosen: str) -> list[dict[str, int]]:
-    """The fields of the schedules to try, those that the compiler finds best."""
-    named = _compile(spec, "mlir", f"candidates={CANDIDATES + 1}")
-    center = schedule.whole(schedule.parse_printed(chosen))
-    best = [schedule.whole(schedule.parse_printed(text))
-            for text in schedule.ranked(named.diagnostics)]
-    return [fields for fields in best if fields != center][:CANDIDATES]
-
-
-def _candidates(spec: KernelSpec) -> list[_Candidate]:
-    """The compiler's own choice, and others that are not the same code and do not spill."""
+def _candidates(spec: Spec, count: int) -> list[_Candidate]:
+    """The compiler's own choice, and ``count`` others at most, those that the compiler finds best,
+    which are not the same code and do not spill."""
     with tempfile.TemporaryDirectory(prefix="lnbwd-autotune-") as folder:
-        own = _compile(spec, save_temps=folder)
+        own = _compile(spec, f"candidates={count + 1}", folder)
         chosen = schedule.of_programs(schedule.last_stage(pathlib.Path(folder)))
     found = [_Candidate("", own.code)]
     if len(chosen) != 1:  # In two passes: one schedule does not fit both.
         return found
+    center = schedule.whole(schedule.parse_printed(chosen[0]))
+    best = [schedule.whole(schedule.parse_printed(text))
+            for text in schedule.ranked(own.diagnostics)]
 
     def attempt(fields: dict[str, int]) -> _Candidate | None:
         text = schedule.overrides(fields)
@@ -108,7 +127,7 @@ def _candidates(spec: KernelSpec) -> list[_Candidate]:
         return _Candidate(text, compiled.code)
 
     with concurrent.futures.ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        for candidate in pool.map(attempt, _ranked(spec, chosen[0])):
+        for candidate in pool.map(attempt, [one for one in best if one != center][:count]):
             if candidate and all(candidate.code != known.code for known in found):
                 found.append(candidate)
     return found
@@ -128,41 +147,50 @@ def _count(device: runtime.Device, loaded: list[runtime.Kernel], rotation: Rotat
     return counts
 
 
-def _measure(device: runtime.Device, codes: list[bytes], rows: int) -> list[float]:
+def _measure(device: runtime.Device, codes: list[bytes], rows: int,
+             groups: int | None = None) -> list[float]:
     """Microseconds of a launch of each; on the simulator, counts.
 
     Raises:
         LnbwdError: the device has no room, or refuses a kernel.
     """
     programs = [runtime.Program.for_chip(code, device.info.arch) for code in codes]
-    sizes = {argument.name: programs[0].argument_size(index, rows)
+    sizes = {argument.name: programs[0].argument_size(index, rows, groups)
              for index, argument in enumerate(programs[0].arguments)}
     size = sum(sizes.values())
     simulated = device.is_stand_in
-    count = 1 if simulated else min(_MOST_SETS, max(2, _ROTATED_BYTES // max(size, 1) + 1))
-    loaded = [runtime.Kernel(device, program) for program in programs]
-    rotation = Rotation(loaded, rows, sizes, count)
-    for buffers in rotation.sets:
-        for buffer in buffers.values():
-            buffer.fill(_PATTERN)
-    if simulated:
-        return _count(device, loaded, rotation)
-    return time_launches(loaded, rotation, device.allocate(_FILLER_BYTES))
+    count = 1 if simulated else min(_MOST_SETS, _ROTATED_BYTES // max(size, 1) + 1)
+    with _measuring, contextlib.ExitStack() as stack:
+        loaded = [runtime.Kernel(device, program) for program in programs]
+        for kernel in loaded:
+            stack.callback(kernel.close)
+        rotation = Rotation(device, rows, sizes, count, groups)
+        stack.callback(rotation.close)
+        for buffers in rotation.sets:
+            for buffer in buffers.values():
+                buffer.fill(_PATTERN)
+        if simulated:
+            return _count(device, loaded, rotation)
+        filler = stack.enter_context(contextlib.closing(device.allocate(_FILLER_BYTES)))
+        return time_launches(loaded, rotation, filler)
 
 
-def _search(spec: KernelSpec, device: runtime.Device, rows: int) -> dict[str, object]:
-    """What is kept of a search: the schedule ("": the compiler's own), and what was measured."""
-    found = _candidates(spec)
-    times = _measure(device, [candidate.code for candidate in found], rows) if len(found) > 1 \
-        else [0.0]
+def _search(spec: Spec, device: runtime.Device, rows: int, groups: int | None,
+            count: int) -> tuple[_Candidate, dict[str, object]]:
+    """The best, and what is kept of a search: the schedule ("": the compiler's own), and what was
+    measured."""
+    found = _candidates(spec, count)
+    times = (_measure(device, [candidate.code for candidate in found], rows, groups)
+             if len(found) > 1 else [0.0])
     # Of those that are as fast the first, and the compiler's own unless another is faster by more
     # than measuring is unsure of.
     best = min(range(len(found)), key=lambda index: (times[index], index))
     if times[best] * _LEAST_GAIN > times[0]:
         best = 0
-    return {"schedule": found[best].text,
-            "measured": [{"schedule": candidate.text, "us": time}
-                         for candidate, time in zip(found, times, strict=True)]}
+    return found[best], {
+        "schedule": found[best].text,
+        "measured": [{"schedule": candidate.text, "us": time}
+                     for candidate, time in zip(found, times, strict=True)]}
 
 
 def _read(data: bytes | None) -> str | None:
@@ -177,21 +205,24 @@ def _read(data: bytes | None) -> str | None:
     return str(text)
 
 
-def tuned(spec: KernelSpec, device: runtime.Device, rows: int) -> str:
+def tuned(spec: Spec, device: runtime.Device, rows: int, groups: int | None = None,
+          is_region: bool = False) -> str:
     """The fastest schedule for a kernel on a device, from the cache or searched for now.
 
     Args:
         spec: the kernel. One with a schedule of its own keeps it.
         device: where it is to run.
-        rows: M of the call; the search takes the number of its range (``spec.rows_hint``).
+        rows, groups: M and B of the launches that are timed.
+        is_region: whether it is one of torch.compile's, which have a search if nothing was said.
 
     Returns:
         the schedule as ``schedule=`` takes it; "" for the compiler's own choice: it is the
-        fastest, or no search was possible, of which a warning says why.
+        fastest, or no search was possible, of which a warning says why if one was asked for.
     """
-    if spec.schedule:
+    count = _count_tried(device, is_region)
+    if spec.schedule or not count or order():  # It times schedules of the default order.
         return spec.schedule
-    search = MeasurementSpec("tuning", spec.digest(), spec.chip, device.info.name, rows_hint(rows))
+    search = MeasurementSpec("tuning", spec.digest(), spec.chip, device.info.name, rows)
     cache = kernels.kernel_cache()
     identity = compiler.compiler_id()
     known = _read(cache.load(search, identity))
@@ -200,10 +231,12 @@ def tuned(spec: KernelSpec, device: runtime.Device, rows: int) -> str:
     if identity is None or spec.chip not in compiler.chips():
         return ""
     try:
-        result = _search(spec, device, search.rows)
+        best, result = _search(spec, device, rows, groups, count)
     except LnbwdError as error:
-        warnings.warn(f"no schedule was searched for, and the compiler's own is used: {spec}: "
-                      f"{error}", RuntimeWarning, stacklevel=2)
+        if is_on():
+            warnings.warn(f"no schedule was searched for, and the compiler's own is used: {spec}: "
+                          f"{error}", RuntimeWarning, stacklevel=2)
         return ""
     cache.store(search, identity, json.dumps(result).encode())
-    return str(result["schedule"])
+    cache.store(dataclasses.replace(spec, schedule=best.text), identity, best.code)
+    return best.text

@@ -23,6 +23,8 @@ from lnbwd import (
     schedule,
     tuning,
 )
+from lnbwd.inductor import graph_pass
+from lnbwd.rowprogram import Builder, Input, Output
 from lnbwd.spec import KernelSpec
 
 pytestmark = [pytest.mark.compiler, pytest.mark.simulator]
@@ -43,6 +45,7 @@ def load(rows=ROWS):
 
 # What there is to choose from is the same whatever the times are: it is compiled once.
 candidates = functools.cache(tuning._candidates)
+MEASURE = tuning._measure
 
 
 @pytest.fixture
@@ -64,7 +67,7 @@ def tune(monkeypatch, tmp_path):
             monkeypatch.setattr(norm_programs, "_loaded", {})
             monkeypatch.setattr(kernels, "_memory", {})
 
-        def measure(self, device, codes, rows):
+        def measure(self, device, codes, rows, groups):
             texts = [candidate.text for candidate in self.found]
             assert len(texts) == len(codes) and texts[0] == ""
             self.searches.append((texts, rows))
@@ -72,8 +75,8 @@ def tune(monkeypatch, tmp_path):
 
     process = Process()
 
-    def find(spec):
-        process.found = candidates(spec)
+    def find(spec, count):
+        process.found = candidates(spec, count)
         return process.found
 
     monkeypatch.setattr(tuning, "_candidates", find)
@@ -122,7 +125,7 @@ def test_a_result_says_what_was_measured(tune):
     ((100.0, 100.0), 0),  # A tie is the compiler's own.
     ((99.5, 99.9), 0),  # So is what measuring cannot tell apart.
     ((90.0, 90.0), 1),  # Of two others that are as fast, the first.
-    ((float("inf"), 80.0), 2),  # What dropped out is no choice.
+    ((120.0, 80.0), 2),
 ])
 def test_ties_have_one_outcome(tune, others, chosen):
     load()
@@ -169,7 +172,7 @@ def test_a_schedule_by_hand_stays(tune):
 
 
 def test_what_cannot_be_measured_is_the_compilers(tune, monkeypatch):
-    def fail(device, codes, rows):
+    def fail(device, codes, rows, groups):
         raise errors.LnbwdError("out of memory")
 
     monkeypatch.setattr(tuning, "_measure", fail)
@@ -223,27 +226,95 @@ def test_the_simulators_counts_choose_a_kernel_that_is_right(monkeypatch, tmp_pa
     assert len(results) == 1 and len(counts) > 2 and all(count > 0 for count in counts)
 
 
-def test_a_device_that_is_not_simulated_is_timed(monkeypatch):
+@pytest.fixture
+def short(monkeypatch):
+    """Little is measured, of little memory."""
+    monkeypatch.setattr(tuning, "_FILLER_BYTES", 64)
+    monkeypatch.setattr(tuning, "_ROTATED_BYTES", 1)
+    monkeypatch.setattr(_contest, "_MOST_LAUNCHES", 2)
+    monkeypatch.setattr(_contest, "_LEAST_ROUNDS", 1)
+    monkeypatch.setattr(_contest, "_MOST_ROUNDS", 2)
+
+
+def test_a_device_that_is_not_simulated_is_timed(short, monkeypatch):
     """The simulator, said to be a card: batches between events, on buffers that rotate, and all
     memory given back."""
     device = lnbwd.runtime.Device.open(f"sim:{CHIP}")
     monkeypatch.setattr(lnbwd.runtime.Device, "is_stand_in", False)
-    monkeypatch.setattr(tuning, "_FILLER_BYTES", 64)
-    monkeypatch.setattr(tuning, "_ROTATED_BYTES", 1)
-    monkeypatch.setattr(_contest, "_MOST_LAUNCHES", 2)
-    monkeypatch.setattr(_contest, "_ROUNDS", 2)
-    codes = [candidate.code for candidate in candidates(spec_of())][:8]
+    codes = [candidate.code for candidate in candidates(spec_of(), tuning.CANDIDATES)][:8]
     free, _ = device.memory()
     times = tuning._measure(device, codes, 64)
     assert device.memory()[0] == free
-    assert len(times) == len(codes) > 5 and all(0 < time < float("inf") for time in times)
+    assert len(times) == len(codes) > 5 and min(times) > 0
 
 
 def test_the_model_ranks_what_is_tried_on_chips_that_it_knows():
     """Compiled alone: the schedules that the cost model names, of sm_90."""
     found = tuning._candidates(KernelSpec("layer_norm", 1024, "bf16", "sm_90", "bf16", "bf16",
                                           False, False, False, format="ptx", epsilon=1e-5,
-                                          rows=4096))
+                                          rows=4096), tuning.CANDIDATES)
     texts = [candidate.text for candidate in found]
     assert texts[0] == "" and 4 < len(texts) <= 1 + tuning.CANDIDATES
     assert any(schedule.parse(text)["dependent_launch"] for text in texts[1:])
+
+
+GROUPS = 2
+
+
+@pytest.fixture
+def load_region(tune, monkeypatch):
+    """What says that it is a card is the simulator. Loads a region of torch.compile, in groups of
+    rows."""
+    monkeypatch.setattr(lnbwd.runtime.Device, "is_stand_in", False)
+    monkeypatch.setattr(tuning, "_enabled", None)
+    monkeypatch.delenv("LNBWD_AUTOTUNE", raising=False)
+    builder = Builder(N)
+    x = builder.add("input", 0)
+    program = builder.finish(2 * ROWS, [Input("row", "f32")], [
+        Output("scalar", "f32", builder.add("row_sum", x)), Output("group_sum", "f32", x)], GROUPS)
+    return lambda: regions_op.load_kernel(graph_pass.register(program.text()), torch.device("cpu"))
+
+
+def test_a_region_has_a_short_search(tune, load_region):
+    load_region()
+    (texts, rows), = tune.searches
+    assert rows == 2 * ROWS and 1 < len(texts) <= 1 + tuning.REGION_CANDIDATES
+    tune.begin()
+    kernels.set_cache_folder(kernels.kernel_cache().folder.with_name("another"))
+    tune.times = {texts[1]: 50.0}
+    load_region()
+    tune.begin()
+    tune.times = {}
+    load_region()
+    assert len(tune.searches) == 2
+    assert [spec.schedule for spec in kernels._memory] == [texts[1]]
+
+
+@pytest.mark.parametrize("why", ["switched off", "by the environment", "simulated", "by order"])
+def test_a_region_without_a_search(tune, load_region, monkeypatch, why):
+    if why == "switched off":
+        lnbwd.autotune(False)
+    elif why == "by the environment":
+        monkeypatch.setenv("LNBWD_AUTOTUNE", "0")
+    elif why == "simulated":
+        monkeypatch.setattr(lnbwd.runtime.Device, "is_stand_in", True)
+    with lnbwd.batch_invariant(why == "by order"):
+        load_region()
+    assert not tune.searches and [spec.schedule for spec in kernels._memory] == [""]
+
+
+def test_a_region_without_room_is_the_compilers(tune, load_region, monkeypatch, recwarn):
+    """Nobody asked for a search: there is no warning."""
+    def fail(device, codes, rows, groups):
+        raise errors.LnbwdError("out of memory")
+
+    monkeypatch.setattr(tuning, "_measure", fail)
+    load_region()
+    assert not recwarn and [spec.schedule for spec in kernels._memory] == [""]
+
+
+def test_groups_of_rows_are_timed(tune, load_region, short):
+    load_region()
+    codes = [candidate.code for candidate in tune.found]
+    times = MEASURE(launching.open_device(torch.device("cpu")), codes, 2 * ROWS, GROUPS)
+    assert len(times) == len(codes) and min(times) > 0

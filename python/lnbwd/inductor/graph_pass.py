@@ -150,7 +150,7 @@ def _mark(graph: Graph, made: Sequence[Decision]) -> None:
 
 def register(text: str) -> regions_op.RegionProgram:
     """Makes the row program in a text known to ``lnbwd::region``."""
-    return regions_op.register_row_program(RowProgram.from_text(text))
+    return regions_op.register_row_program(RowProgram.from_text(text), is_tuned=True)
 
 
 def resolve(text: str) -> regions_op.RegionProgram | None:

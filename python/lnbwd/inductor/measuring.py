@@ -126,7 +126,7 @@ def measure(program: RowProgram, device: torch.device) -> Times:
     so that the host's time does not count."""
     assert program.rows is not None
     text = program.text()
-    loaded = regions_op.register_row_program(program)
+    loaded = regions_op.register_row_program(program, is_tuned=True)
     generator = torch.Generator(device=device).manual_seed(0)
     inputs: list[Tensor] = []
     for operand in loaded.inputs:
