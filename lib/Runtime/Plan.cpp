@@ -68,15 +68,16 @@ static std::string readString(const json &value, const std::string &where) {
   return text;
 }
 
-template <typename Enum, size_t N>
-static Enum
-readChoice(const json &value, const std::string &where,
-           const std::array<std::pair<const char *, Enum>, N> &choices) {
+/// Which entry of a table has the name that stands there, as a number of the C
+/// interface.
+template <typename Enum, typename Table>
+static Enum readChoice(const json &value, const std::string &where,
+                       const Table &table) {
   std::string names;
-  for (const auto &[name, choice] : choices) {
-    if (value.is_string() && value.get_ref<const std::string &>() == name)
-      return choice;
-    names += (names.empty() ? "'" : "', '") + std::string(name);
+  for (const auto &entry : table) {
+    if (value.is_string() && value.get_ref<const std::string &>() == entry.name)
+      return static_cast<Enum>(&entry - std::begin(table));
+    names += (names.empty() ? "'" : "', '") + std::string(entry.name);
   }
   fail(where, "expected one of " + names + "', got " + describe(value));
 }
@@ -158,15 +159,10 @@ static std::string indexed(const std::string &name, size_t index) {
   return name + "[" + std::to_string(index) + "]";
 }
 
-namespace {
-
-const std::array<std::pair<const char *, lnbwd_access>, 3> accesses = {{
-    {"read", LNBWD_ACCESS_READ},
-    {"write", LNBWD_ACCESS_WRITE},
-    {"read_write", LNBWD_ACCESS_READ_WRITE},
-}};
-
-} // namespace
+/// By lnbwd_access.
+static constexpr struct {
+  const char *name;
+} kAccesses[] = {{"read"}, {"write"}, {"read_write"}};
 
 /// Reads a flag that has to do with groups of rows, so that the plan has to
 /// have some.
@@ -264,37 +260,24 @@ static PlanKernel readKernel(const json &value, const std::string &where,
   return kernel;
 }
 
-static lnbwd_argument_kind readKind(const json &value,
-                                    const std::string &where) {
-  std::array<std::pair<const char *, lnbwd_argument_kind>, kOperandKindCount>
-      kinds;
-  for (size_t i = 0; i < kinds.size(); ++i)
-    kinds[i] = {kKinds[i].name, static_cast<lnbwd_argument_kind>(i)};
-  return readChoice(value, where, kinds);
-}
-
 #define LNBWD_ELEMENT(name, torch)                                             \
   static_assert(static_cast<int>(Element::name) == LNBWD_ELEMENT_##name);
 #include "lnbwd/Operations/Operations.h.inc"
 #undef LNBWD_ELEMENT
 
 static lnbwd_element readElement(PlanReader &reader) {
-  static const auto elements = [] {
-    std::array<std::pair<const char *, lnbwd_element>, kElementCount> result;
-    for (size_t i = 0; i < result.size(); ++i)
-      result[i] = {kElements[i].name, static_cast<lnbwd_element>(i)};
-    return result;
-  }();
-  return readChoice(reader.get("element"), reader.at("element"), elements);
+  return readChoice<lnbwd_element>(reader.get("element"), reader.at("element"),
+                                   kElements);
 }
 
 static PlanArgument readArgument(const json &value, const std::string &where) {
   PlanReader reader(value, where);
   PlanArgument argument;
   argument.name = reader.string("name");
-  argument.access =
-      readChoice(reader.get("access"), reader.at("access"), accesses);
-  argument.kind = readKind(reader.get("kind"), reader.at("kind"));
+  argument.access = readChoice<lnbwd_access>(reader.get("access"),
+                                             reader.at("access"), kAccesses);
+  argument.kind = readChoice<lnbwd_argument_kind>(reader.get("kind"),
+                                                  reader.at("kind"), kKinds);
   argument.element = readElement(reader);
   argument.rowLength = reader.integer("row_length", 1);
   const KindInfo &kind = argument.kindInfo();
