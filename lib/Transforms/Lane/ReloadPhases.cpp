@@ -44,17 +44,18 @@ public:
   LogicalResult run();
 
 private:
-  LogicalResult reloadFold(lane::FoldOp fold);
-  LogicalResult reloadStores(ArrayRef<lane::StoreOp> stores);
+  void reloadFold(lane::FoldOp fold);
+  void reloadStores(ArrayRef<lane::StoreOp> stores);
   Operation *getLayoutOfStores();
   scf::ForOp makeColumnLoop(ValueRange initial);
-  /// A value as an iteration of the loop over the columns has it. A failure was
-  /// reported.
-  FailureOr<Value> get(Value value);
+  /// A value as an iteration of the loop over the columns has it.
+  Value get(Value value);
   lane::LayoutType getTileType();
 
   lane::ForRowsOp loop;
   IndexBuilder b;
+  /// Whether something cannot be done again; the first such thing was reported.
+  bool hasFailed = false;
   /// The columns at work, and what is known of them.
   TypedValue<lane::LayoutType> tile;
   IRMapping known;
@@ -92,15 +93,19 @@ scf::ForOp Reloader::makeColumnLoop(ValueRange initial) {
   return columns;
 }
 
-FailureOr<Value> Reloader::get(Value value) {
+Value Reloader::get(Value value) {
   if (!isFragment(value))
     return value;
   if (Value there = known.lookupOrNull(value))
     return there;
   Operation *producer = value.getDefiningOp();
-  if (!producer)
-    return loop.emitOpError("cannot read again what it carries");
   VectorType type = getTileType().getAccessType(getElementTypeOrSelf(value));
+  if (!producer) {
+    if (!hasFailed)
+      loop.emitOpError("cannot read again what it carries");
+    hasFailed = true;
+    return lane::UndefinedRowOp::create(b, type);
+  }
   Value result;
   auto number = cast<OpResult>(value).getResultNumber();
   auto constant = dyn_cast<arith::ConstantOp>(producer);
@@ -128,26 +133,25 @@ FailureOr<Value> Reloader::get(Value value) {
   } else if (producer->getNumResults() == 1 && producer->getNumRegions() == 0 &&
              isPure(producer)) {
     IRMapping mapping;
-    for (Value operand : producer->getOperands()) {
-      FailureOr<Value> copy = get(operand);
-      if (failed(copy))
-        return failure();
-      mapping.map(operand, *copy);
-    }
+    for (Value operand : producer->getOperands())
+      mapping.map(operand, get(operand));
     Operation *copy = b.clone(*producer, mapping);
     copy->getResult(0).setType(type);
     result = copy->getResult(0);
   } else {
-    return producer->emitOpError(
-        "cannot be done again for each phase of a row: expected a load, or a "
-        "pure operation on fragments");
+    if (!hasFailed)
+      producer->emitOpError("cannot be done again for each phase of a row: "
+                            "expected a load, or a pure operation on "
+                            "fragments");
+    hasFailed = true;
+    result = lane::UndefinedRowOp::create(b, type);
   }
   known.map(value, result);
   return result;
 }
 
 /// A lane's partial results of a phase, one after another.
-LogicalResult Reloader::reloadFold(lane::FoldOp fold) {
+void Reloader::reloadFold(lane::FoldOp fold) {
   b.setInsertionPoint(fold);
   VectorType type = getTileType().getAccessType(b.getF32Type());
   SmallVector<Value> partials;
@@ -158,31 +162,24 @@ LogicalResult Reloader::reloadFold(lane::FoldOp fold) {
   partials.assign(columns.getRegionIterArgs().begin(),
                   columns.getRegionIterArgs().end());
   for (auto [i, fragment] : llvm::enumerate(fold.getFragments())) {
-    FailureOr<Value> term = get(fragment);
-    if (failed(term))
-      return failure();
+    Value term = get(fragment);
     bool isMaximum = lane::isMaximum(fold.getKinds(), i);
-    Value masked = lane::makeTerm(b, tile, /*access=*/0, isMaximum, *term);
+    Value masked = lane::makeTerm(b, tile, /*access=*/0, isMaximum, term);
     partials[i] = lane::combinePartials(b, isMaximum, partials[i], masked);
   }
   scf::YieldOp::create(b, partials);
   fold.replaceAllUsesWith(columns.getResults());
   fold.erase();
-  return success();
 }
 
 /// All values are computed before the first is stored: a store may be to a row
 /// that is read.
-LogicalResult Reloader::reloadStores(ArrayRef<lane::StoreOp> stores) {
+void Reloader::reloadStores(ArrayRef<lane::StoreOp> stores) {
   b.setInsertionPoint(getLayoutOfStores());
   makeColumnLoop(ValueRange());
   SmallVector<Value> fragments;
-  for (lane::StoreOp store : stores) {
-    FailureOr<Value> fragment = get(store.getFragment());
-    if (failed(fragment))
-      return failure();
-    fragments.push_back(*fragment);
-  }
+  for (lane::StoreOp store : stores)
+    fragments.push_back(get(store.getFragment()));
   for (auto [store, fragment] : llvm::zip_equal(stores, fragments)) {
     lane::StoreOp op = store;
     lane::StoreOp::create(b, fragment, op.getMemory(), op.getRow(), tile,
@@ -190,7 +187,6 @@ LogicalResult Reloader::reloadStores(ArrayRef<lane::StoreOp> stores) {
                           /*element=*/IntegerAttr());
     op.erase();
   }
-  return success();
 }
 
 /// Where no other phase reads the row any more, and all is known that is
@@ -224,9 +220,10 @@ LogicalResult Reloader::run() {
   }
   stores.append(earlier);
   for (lane::FoldOp fold : folds)
-    if (failed(reloadFold(fold)))
-      return failure();
-  if (!stores.empty() && failed(reloadStores(stores)))
+    reloadFold(fold);
+  if (!stores.empty())
+    reloadStores(stores);
+  if (hasFailed)
     return failure();
   // What was copied is not needed any more.
   for (Operation &op :

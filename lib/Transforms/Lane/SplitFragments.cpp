@@ -217,43 +217,44 @@ public:
 
   /// Splits all fragments of `block` and of the blocks within. What was split
   /// stays behind without users, in `done`.
-  LogicalResult splitBlock(Block &block);
-  /// Erases what was split; something that still uses it is an error.
+  void splitBlock(Block &block);
+  /// Erases what was split; something that still uses it is an error, as is
+  /// what could not be split, which was reported.
   LogicalResult eraseSplit();
 
   unsigned numSplit = 0;
 
 private:
-  LogicalResult split(Operation *op);
-  template <typename Op> LogicalResult splitAccesses(Op op);
-  LogicalResult splitAccesses(lane::ReceiveOp op);
-  LogicalResult splitAccesses(lane::LoadColumnsOp op);
-  LogicalResult splitAccesses(lane::StoreOp op);
-  LogicalResult splitAccesses(lane::AccumulateOp op);
-  LogicalResult splitAccesses(lane::FoldOp op);
-  LogicalResult splitSlices(ImplicitLocOpBuilder &b, lane::FoldOp op);
-  LogicalResult splitAccesses(lane::CombineGroupsOp op);
-  LogicalResult splitAccesses(lane::StoreSumOp op);
-  LogicalResult splitRegions(Operation *op);
+  void split(Operation *op);
+  template <typename Op> void splitAccesses(Op op);
+  void splitAccesses(lane::ReceiveOp op);
+  void splitAccesses(lane::LoadColumnsOp op);
+  void splitAccesses(lane::StoreOp op);
+  void splitAccesses(lane::AccumulateOp op);
+  void splitAccesses(lane::FoldOp op);
+  void splitSlices(ImplicitLocOpBuilder &b, lane::FoldOp op);
+  void splitAccesses(lane::CombineGroupsOp op);
+  void splitAccesses(lane::StoreSumOp op);
+  void splitRegions(Operation *op);
 
-  /// Access `access` of a fragment. A failure was reported.
-  FailureOr<Value> get(Value fragment, int64_t access);
+  /// Access `access` of a fragment.
+  Value get(Value fragment, int64_t access);
   /// Notes the largest elements of the blocks that access `access` has some of,
   /// for all accesses that have.
-  LogicalResult splitBlocks(BlockMaxOp op, int64_t access);
+  void splitBlocks(BlockMaxOp op, int64_t access);
   /// Element `element` of several accesses.
-  FailureOr<Value> getAcross(Value fragment, ArrayRef<int64_t> accesses,
-                             int64_t element);
+  Value getAcross(Value fragment, ArrayRef<int64_t> accesses, int64_t element);
   /// All accesses of those of `values` that are fragments, and the other
   /// values, in the order of getPieces().
-  FailureOr<SmallVector<Value>> getAll(ValueRange values,
-                                       ArrayRef<size_t> runs = {});
+  SmallVector<Value> getAll(ValueRange values, ArrayRef<size_t> runs = {});
   /// Notes `accesses` as those of the fragments among `values`, in that order,
   /// and puts the others instead of the values that are no fragments.
   void setAll(ValueRange values, ValueRange accesses,
               ArrayRef<size_t> runs = {});
 
   OpBuilder b;
+  /// Whether something could not be split; the first such thing was reported.
+  bool hasFailed = false;
   /// Whether blocks of neighbouring columns were met.
   bool hasBlocks = false;
   /// Accesses of fragments as far as they are known.
@@ -276,64 +277,58 @@ void Splitter::setAll(ValueRange values, ValueRange accesses,
   }
 }
 
-FailureOr<SmallVector<Value>> Splitter::getAll(ValueRange values,
-                                               ArrayRef<size_t> runs) {
+SmallVector<Value> Splitter::getAll(ValueRange values, ArrayRef<size_t> runs) {
   SmallVector<Value> accesses;
   for (const Piece &piece : getPieces(values.getTypes(), runs)) {
-    FailureOr<Value> access = values[piece.value];
-    if (piece.access)
-      access = get(*access, *piece.access);
-    if (failed(access))
-      return failure();
-    accesses.push_back(*access);
+    Value value = values[piece.value];
+    accesses.push_back(piece.access ? get(value, *piece.access) : value);
   }
   return accesses;
 }
 
-FailureOr<Value> Splitter::get(Value fragment, int64_t access) {
+Value Splitter::get(Value fragment, int64_t access) {
   auto &accesses = known[fragment];
   accesses.resize(size_t(getFragmentType(fragment.getType()).getDimSize(0)));
   if (accesses[size_t(access)])
     return accesses[size_t(access)];
 
+  VectorType type = getAccessType(getFragmentType(fragment.getType()));
   Operation *producer = fragment.getDefiningOp();
-  if (!producer || !isElementwise(producer))
-    return producer
-               ? producer->emitOpError(
-                     "cannot be split into the accesses of its fragment")
-               : emitError(fragment.getLoc(), "this fragment cannot be split");
+  auto constant = dyn_cast_or_null<arith::ConstantOp>(producer);
+  auto splat = constant ? dyn_cast<SplatElementsAttr>(constant.getValue())
+                        : SplatElementsAttr();
+  if (!producer || !isElementwise(producer) || (constant && !splat)) {
+    if (producer && !hasFailed)
+      producer->emitOpError(
+          constant ? "expected a splat constant"
+                   : "cannot be split into the accesses of its fragment");
+    else if (!hasFailed)
+      emitError(fragment.getLoc(), "this fragment cannot be split");
+    hasFailed = true;
+    return lane::UndefinedRowOp::create(b, fragment.getLoc(), type);
+  }
   done.insert(producer);
 
   // A value that belongs to a block around this one is needed in others, too.
   OpBuilder::InsertionGuard guard(b);
   if (producer->getBlock() != b.getInsertionBlock())
     b.setInsertionPoint(producer);
-  VectorType type = getAccessType(getFragmentType(fragment.getType()));
   Value result;
-  auto constant = dyn_cast<arith::ConstantOp>(producer);
-  if (auto splat = constant ? dyn_cast<SplatElementsAttr>(constant.getValue())
-                            : SplatElementsAttr()) {
+  if (splat) {
     result = arith::ConstantOp::create(b, producer->getLoc(),
                                        splat.resizeSplat(type));
   } else if (auto columns = dyn_cast<lane::ColumnIndexOp>(producer)) {
     result = lane::ColumnIndexOp::create(b, producer->getLoc(), type,
                                          columns.getLayout(), columns.getRow(),
                                          b.getI64IntegerAttr(access));
-  } else if (constant) {
-    return producer->emitOpError("expected a splat constant");
   } else if (auto blocks = dyn_cast<BlockMaxOp>(producer)) {
-    if (failed(splitBlocks(blocks, access)))
-      return failure();
+    splitBlocks(blocks, access);
     return known[fragment][size_t(access)];
   } else {
     IRMapping mapping;
     for (Value operand : producer->getOperands()) {
-      if (!getFragmentType(operand.getType()))
-        continue;
-      FailureOr<Value> split = get(operand, access);
-      if (failed(split))
-        return failure();
-      mapping.map(operand, *split);
+      if (getFragmentType(operand.getType()))
+        mapping.map(operand, get(operand, access));
     }
     // What follows from a block's largest element is one for a lane.
     if (hasBlocks)
@@ -347,7 +342,7 @@ FailureOr<Value> Splitter::get(Value fragment, int64_t access) {
   return known[fragment][size_t(access)] = result;
 }
 
-LogicalResult Splitter::splitBlocks(BlockMaxOp op, int64_t access) {
+void Splitter::splitBlocks(BlockMaxOp op, int64_t access) {
   // All layouts of a kernel have the same lanes.
   int64_t columns = 0;
   op->getParentOfType<gpu::GPUFuncOp>().walk([&](lane::LayoutOp layout) {
@@ -358,41 +353,29 @@ LogicalResult Splitter::splitBlocks(BlockMaxOp op, int64_t access) {
   int64_t count = std::max<int64_t>(1, op.getSpan() / columns / apart);
   int64_t first = access / (apart * count) * apart * count + access % apart;
   SmallVector<Value> rows;
-  for (int64_t i = 0; i < count; ++i) {
-    FailureOr<Value> row = get(op.getRow(), first + i * apart);
-    if (failed(row))
-      return failure();
-    rows.push_back(*row);
-  }
+  for (int64_t i = 0; i < count; ++i)
+    rows.push_back(get(op.getRow(), first + i * apart));
   Value largest = takeBlockMax(b, op, rows, columns);
   for (int64_t i = 0; i < count; ++i)
     known[op.getResult()][size_t(first + i * apart)] = largest;
   hasBlocks = true;
-  return success();
 }
 
-FailureOr<Value> Splitter::getAcross(Value fragment, ArrayRef<int64_t> accesses,
-                                     int64_t element) {
+Value Splitter::getAcross(Value fragment, ArrayRef<int64_t> accesses,
+                          int64_t element) {
   auto type = VectorType::get({int64_t(accesses.size())},
                               getElementTypeOrSelf(fragment.getType()));
   // Narrow elements are packed when they are made.
   if (auto narrow = fragment.getDefiningOp<arith::TruncFOp>()) {
-    FailureOr<Value> wide = getAcross(narrow.getIn(), accesses, element);
-    if (failed(wide))
-      return failure();
+    Value wide = getAcross(narrow.getIn(), accesses, element);
     done.insert(narrow);
-    return arith::TruncFOp::create(b, narrow.getLoc(), type, *wide).getResult();
+    return arith::TruncFOp::create(b, narrow.getLoc(), type, wide);
   }
   SmallVector<Value> elements;
-  for (int64_t i : accesses) {
-    FailureOr<Value> access = get(fragment, i);
-    if (failed(access))
-      return failure();
-    elements.push_back(
-        vector::ExtractOp::create(b, fragment.getLoc(), *access, element));
-  }
-  return vector::FromElementsOp::create(b, fragment.getLoc(), type, elements)
-      .getResult();
+  for (int64_t i : accesses)
+    elements.push_back(vector::ExtractOp::create(b, fragment.getLoc(),
+                                                 get(fragment, i), element));
+  return vector::FromElementsOp::create(b, fragment.getLoc(), type, elements);
 }
 
 //===----------------------------------------------------------------------===//
@@ -400,7 +383,7 @@ FailureOr<Value> Splitter::getAcross(Value fragment, ArrayRef<int64_t> accesses,
 //===----------------------------------------------------------------------===//
 
 /// One load for each memory and access, access by access.
-template <typename Op> LogicalResult Splitter::splitAccesses(Op op) {
+template <typename Op> void Splitter::splitAccesses(Op op) {
   int64_t accesses = op.getLayout().getType().getAccesses();
   for (int64_t i = 0; i < accesses; ++i)
     for (auto [memory, fragment] :
@@ -416,11 +399,10 @@ template <typename Op> LogicalResult Splitter::splitAccesses(Op op) {
       known[fragment].push_back(b.create(state)->getResult(0));
       ++numSplit;
     }
-  return success();
 }
 
 /// One operation for each access: a stage has all operands of its rows.
-LogicalResult Splitter::splitAccesses(lane::ReceiveOp op) {
+void Splitter::splitAccesses(lane::ReceiveOp op) {
   for (int64_t i = 0; i < op.getLayout().getType().getAccesses(); ++i) {
     SmallVector<Type> types;
     for (Type type : op.getFragments().getTypes())
@@ -433,16 +415,14 @@ LogicalResult Splitter::splitAccesses(lane::ReceiveOp op) {
       known[fragment].push_back(received);
     numSplit += access.getFragments().size();
   }
-  return success();
 }
 
-LogicalResult Splitter::splitAccesses(lane::LoadColumnsOp op) {
+void Splitter::splitAccesses(lane::LoadColumnsOp op) {
   auto load = lane::LoadColumnsOp::create(
       b, op.getLoc(), splitTypes(op.getResultTypes()), op.getMemories(),
       op.getLayout(), op.getEach());
   setAll(op.getResults(), load.getResults());
   ++numSplit;
-  return success();
 }
 
 /// The accesses of which the same elements lie side by side in what `op`
@@ -463,7 +443,7 @@ static SmallVector<int64_t> getAccessesAside(lane::StoreOp op) {
   return aside;
 }
 
-LogicalResult Splitter::splitAccesses(lane::StoreOp op) {
+void Splitter::splitAccesses(lane::StoreOp op) {
   SmallVector<int64_t> aside = getAccessesAside(op);
   int64_t others = aside.back();
   lane::LayoutType layout = op.getLayout().getType();
@@ -474,37 +454,31 @@ LogicalResult Splitter::splitAccesses(lane::StoreOp op) {
         llvm::map_range(aside, [&](int64_t access) { return access + i; }));
     // Elements of one access lie apart where those of several lie together.
     for (int64_t e = 0; e < (others ? layout.getWidth() : 1); ++e) {
-      FailureOr<Value> value = others ? getAcross(op.getFragment(), accesses, e)
-                                      : get(op.getFragment(), i);
-      if (failed(value))
-        return failure();
-      lane::StoreOp::create(b, op.getLoc(), *value, op.getMemory(), op.getRow(),
+      Value value = others ? getAcross(op.getFragment(), accesses, e)
+                           : get(op.getFragment(), i);
+      lane::StoreOp::create(b, op.getLoc(), value, op.getMemory(), op.getRow(),
                             op.getLayout(), op.getInBounds(),
                             b.getI64IntegerAttr(i),
                             others ? b.getI64IntegerAttr(e) : IntegerAttr());
       ++numSplit;
     }
   }
-  return success();
 }
 
-LogicalResult Splitter::splitAccesses(lane::AccumulateOp op) {
+void Splitter::splitAccesses(lane::AccumulateOp op) {
   int64_t accesses = getFragmentType(op.getType()).getDimSize(0);
   SmallVector<Value> results;
   for (int64_t i = 0; i < accesses; ++i) {
-    FailureOr<Value> sum = get(op.getSum(), i), term = get(op.getTerm(), i);
-    if (failed(sum) || failed(term))
-      return failure();
-    results.push_back(lane::AccumulateOp::create(b, op.getLoc(), *sum, *term,
+    Value sum = get(op.getSum(), i), term = get(op.getTerm(), i);
+    results.push_back(lane::AccumulateOp::create(b, op.getLoc(), sum, term,
                                                  op.getInBounds()));
   }
   known[op.getResult()] = results;
-  return success();
 }
 
 /// Elements first, products by multiply-adds, then the accesses of each slice,
 /// by halves.
-LogicalResult Splitter::splitSlices(ImplicitLocOpBuilder &b, lane::FoldOp op) {
+void Splitter::splitSlices(ImplicitLocOpBuilder &b, lane::FoldOp op) {
   int64_t accesses = op.getLayout().getType().getAccesses();
   auto slices = int64_t(*op.getSlices());
   int64_t each =
@@ -514,69 +488,56 @@ LogicalResult Splitter::splitSlices(ImplicitLocOpBuilder &b, lane::FoldOp op) {
   SmallVector<SmallVector<Value>> sliced(op.getPartials().size());
   for (int64_t i = 0; i < accesses; ++i)
     for (auto [p, fragment] : llvm::enumerate(op.getFragments())) {
-      FailureOr<Value> found = get(fragment, i);
-      if (failed(found))
-        return failure();
+      Value found = get(fragment, i);
       bool isMaximum = lane::isMaximum(op.getKinds(), p);
       Value combined;
-      if (auto product = found->getDefiningOp<arith::MulFOp>();
+      if (auto product = found.getDefiningOp<arith::MulFOp>();
           product && !isMaximum)
         combined = lane::makeTerm(
             b, op.getLayout(), i, isMaximum,
             lane::combineProducts(b, product.getLhs(), product.getRhs()));
       else
-        combined = lane::makeTerm(b, op.getLayout(), i, isMaximum, *found);
+        combined = lane::makeTerm(b, op.getLayout(), i, isMaximum, found);
       sliced[p * size_t(slices) + size_t(i / each)].push_back(
           lane::combineElements(b, isMaximum, combined));
     }
   for (auto [i, partial] : llvm::enumerate(op.getPartials()))
     partial.replaceAllUsesWith(lane::combineByHalves(
         b, lane::isMaximum(op.getKinds(), i / size_t(slices)), sliced[i]));
-  return success();
 }
 
-LogicalResult Splitter::splitAccesses(lane::FoldOp op) {
+void Splitter::splitAccesses(lane::FoldOp op) {
   ImplicitLocOpBuilder at(op.getLoc(), op);
   if (op.getSlices())
     return splitSlices(at, op);
   SmallVector<Value> partials(op.getFragments().size());
   for (int64_t i = 0; i < op.getLayout().getType().getAccesses(); ++i)
     for (auto [p, fragment] : llvm::enumerate(op.getFragments())) {
-      FailureOr<Value> found = get(fragment, i);
-      if (failed(found))
-        return failure();
+      Value found = get(fragment, i);
       bool isMaximum = lane::isMaximum(op.getKinds(), p);
-      Value term = lane::makeTerm(at, op.getLayout(), i, isMaximum, *found);
+      Value term = lane::makeTerm(at, op.getLayout(), i, isMaximum, found);
       Value &partial = partials[p];
       partial =
           partial ? lane::combinePartials(at, isMaximum, partial, term) : term;
     }
   op.getPartials().replaceAllUsesWith(partials);
-  return success();
 }
 
-LogicalResult Splitter::splitAccesses(lane::CombineGroupsOp op) {
-  FailureOr<SmallVector<Value>> sums = getAll(op.getSums());
-  if (failed(sums))
-    return failure();
-  auto combine = lane::CombineGroupsOp::create(
-      b, op.getLoc(), TypeRange(ValueRange(*sums)), *sums, op.getLayout(),
-      op.getRadix());
+void Splitter::splitAccesses(lane::CombineGroupsOp op) {
+  SmallVector<Value> sums = getAll(op.getSums());
+  auto combine =
+      lane::CombineGroupsOp::create(b, op.getLoc(), TypeRange(ValueRange(sums)),
+                                    sums, op.getLayout(), op.getRadix());
   setAll(op.getTotals(), combine.getTotals());
-  return success();
 }
 
-LogicalResult Splitter::splitAccesses(lane::StoreSumOp op) {
+void Splitter::splitAccesses(lane::StoreSumOp op) {
   for (int64_t i = 0; i < op.getLayout().getType().getAccesses(); ++i) {
-    FailureOr<Value> sum = get(op.getSum(), i);
-    if (failed(sum))
-      return failure();
-    lane::StoreSumOp::create(b, op.getLoc(), *sum, op.getMemory(), op.getRow(),
-                             op.getLayout(), b.getI64IntegerAttr(i),
-                             op.getAccumulate());
+    lane::StoreSumOp::create(b, op.getLoc(), get(op.getSum(), i),
+                             op.getMemory(), op.getRow(), op.getLayout(),
+                             b.getI64IntegerAttr(i), op.getAccumulate());
     ++numSplit;
   }
-  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -585,15 +546,13 @@ LogicalResult Splitter::splitAccesses(lane::StoreSumOp op) {
 
 /// A loop or branch that fragments go into, from iteration to iteration, or out
 /// of.
-LogicalResult Splitter::splitRegions(Operation *op) {
+void Splitter::splitRegions(Operation *op) {
   auto loop = dyn_cast<lane::ForRowsOp>(op);
   SmallVector<size_t> runs;
   if (loop)
     runs = getRuns(loop);
-  FailureOr<SmallVector<Value>> operands = getAll(op->getOperands(), runs);
-  if (failed(operands))
-    return failure();
-  OperationState state(op->getLoc(), op->getName(), *operands,
+  SmallVector<Value> operands = getAll(op->getOperands(), runs);
+  OperationState state(op->getLoc(), op->getName(), operands,
                        splitTypes(op->getResultTypes(), runs), op->getAttrs());
   for (unsigned i = 0; i < op->getNumRegions(); ++i)
     state.addRegion();
@@ -620,68 +579,64 @@ LogicalResult Splitter::splitRegions(Operation *op) {
       moved->getOperations().splice(moved->end(), block.getOperations());
       setAll(ValueRange(block.getArguments()),
              ValueRange(moved->getArguments()), runs);
-      if (failed(splitBlock(*moved)))
-        return failure();
+      splitBlock(*moved);
     }
   setAll(op->getResults(), split->getResults(), runs);
-  return success();
 }
 
-LogicalResult Splitter::split(Operation *op) {
+void Splitter::split(Operation *op) {
   bool isPartial = llvm::any_of(op->getOperandTypes(), getFragmentType) ||
                    llvm::any_of(op->getResultTypes(), getFragmentType);
   if (op->getNumRegions()) {
     if (!isPartial) {
       for (Region &region : op->getRegions())
         for (Block &block : region)
-          if (failed(splitBlock(block)))
-            return failure();
-      return success();
+          splitBlock(block);
+      return;
     }
-    if (!isa<lane::ForRowsOp, scf::ForOp, scf::WhileOp, scf::IfOp>(op))
-      return op->emitOpError(
-          "cannot be split: expected lane.for_rows, scf.for, "
-          "scf.while or scf.if where fragments go into regions");
+    if (!isa<lane::ForRowsOp, scf::ForOp, scf::WhileOp, scf::IfOp>(op)) {
+      if (!hasFailed)
+        op->emitOpError("cannot be split: expected lane.for_rows, scf.for, "
+                        "scf.while or scf.if where fragments go into regions");
+      hasFailed = true;
+      return;
+    }
     done.insert(op);
     return splitRegions(op);
   }
   if (!isPartial)
-    return success();
+    return;
   if (isa<lane::YieldOp, scf::YieldOp, scf::ConditionOp>(op)) {
-    FailureOr<SmallVector<Value>> values =
-        getAll(op->getOperands(), runsOf.lookup(op->getParentOp()));
-    if (failed(values))
-      return failure();
-    op->setOperands(*values);
-    return success();
+    op->setOperands(
+        getAll(op->getOperands(), runsOf.lookup(op->getParentOp())));
+    return;
   }
-  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+  llvm::TypeSwitch<Operation *>(op)
       .Case<lane::LoadOp, lane::GatherOp, lane::LoadPredicatedOp,
             lane::ReceiveOp, lane::LoadColumnsOp, lane::StoreOp,
             lane::AccumulateOp, lane::FoldOp, lane::CombineGroupsOp,
             lane::StoreSumOp>([&](auto op) {
         done.insert(op);
-        return splitAccesses(op);
+        splitAccesses(op);
       })
       // Elementwise operations are split where their result is first needed.
       .Default([&](Operation *op) {
         if (isElementwise(op))
           done.insert(op);
-        return success();
       });
 }
 
-LogicalResult Splitter::splitBlock(Block &block) {
+void Splitter::splitBlock(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(&op);
-    if (failed(split(&op)))
-      return failure();
+    split(&op);
   }
-  return success();
 }
 
 LogicalResult Splitter::eraseSplit() {
+  if (hasFailed)
+    return failure();
   for (Operation *op : done)
     for (Operation *user : op->getUsers())
       if (!done.contains(user))
@@ -704,8 +659,8 @@ public:
 
   void runOnOperation() override {
     Splitter splitter(&getContext());
-    if (failed(splitter.splitBlock(getOperation().getBody().front())) ||
-        failed(splitter.eraseSplit()))
+    splitter.splitBlock(getOperation().getBody().front());
+    if (failed(splitter.eraseSplit()))
       return signalPassFailure();
     numSplit += splitter.numSplit;
   }
