@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RowLoops.h"
+
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 
@@ -136,27 +138,8 @@ static void blockInIterations(lane::ForRowsOp loop, lane::AwaitStageOp wait,
   size_t behind = cast<BlockArgument>(wait.getPhase()).getArgNumber();
   SmallVector<Value> inserted{arith::ConstantIntOp::create(b, 0, 32)};
   llvm::append_range(inserted, loop.getSums());
-  SmallVector<Value> carried(loop.getState());
-  carried.insert(carried.begin() + behind, inserted.begin(), inserted.end());
-  auto blocked = lane::ForRowsOp::create(
-      b, loop.getBegin(), loop.getEnd(), loop.getStep(), loop.getLayout(),
-      loop.getWorkgroup(), loop.getWorkgroups(), /*sums=*/ValueRange(),
-      carried);
-  blocked.setWhole(true);
-  blocked.setLastRowApart(loop.getLastRowApart());
-
-  Block &from = loop.getBody().front(), &to = blocked.getBody().front();
-  to.getOperations().splice(to.end(), from.getOperations());
-  auto drop = [&](SmallVector<Value> values, size_t at) {
-    values.erase(values.begin() + at, values.begin() + at + inserted.size());
-    return values;
-  };
-  for (auto [old, now] :
-       llvm::zip_equal(from.getArguments(),
-                       drop(SmallVector<Value>(to.getArguments()), behind + 1)))
-    old.replaceAllUsesWith(now);
-  SmallVector<Value> results =
-      drop(SmallVector<Value>(blocked.getResults()), behind);
+  lane::ForRowsOp blocked =
+      lane::insertCarried(b, loop, /*sums=*/ValueRange(), behind, inserted);
   lane::YieldOp yield = blocked.getYield();
   b.setInsertionPoint(yield);
   SmallVector<Value> yielded(yield.getValues());
@@ -169,12 +152,12 @@ static void blockInIterations(lane::ForRowsOp loop, lane::AwaitStageOp wait,
   yield.getValuesMutable().assign(yielded);
 
   b.setInsertionPointAfter(blocked);
-  for (size_t i = 0; i < numSums; ++i)
-    results[i] =
-        arith::AddFOp::create(b, blocked.getResult(behind + 1 + i), results[i],
-                              arith::FastMathFlags::contract);
-  loop.replaceAllUsesWith(results);
-  loop.erase();
+  for (size_t i = 0; i < numSums; ++i) {
+    Value left = blocked.getResult(i);
+    auto sum = arith::AddFOp::create(b, blocked.getResult(behind + 1 + i), left,
+                                     arith::FastMathFlags::contract);
+    left.replaceAllUsesExcept(sum, sum);
+  }
 }
 
 namespace {

@@ -128,6 +128,30 @@ SmallVector<Value> lane::writeBody(ImplicitLocOpBuilder &b, ForRowsOp loop,
   return yielded;
 }
 
+lane::ForRowsOp lane::insertCarried(OpBuilder &b, ForRowsOp loop,
+                                    ValueRange sums, size_t at,
+                                    ValueRange inserted) {
+  SmallVector<Value> carried(loop.getState());
+  carried.insert(carried.begin() + at, inserted.begin(), inserted.end());
+  carried.erase(carried.begin(), carried.begin() + sums.size());
+  auto longer =
+      ForRowsOp::create(b, loop.getLoc(), loop.getBegin(), loop.getEnd(),
+                        loop.getStep(), loop.getLayout(), loop.getWorkgroup(),
+                        loop.getWorkgroups(), sums, carried);
+  longer.setWhole(true);
+  longer.setLastRowApart(loop.getLastRowApart());
+  Block &from = loop.getBody().front(), &to = longer.getBody().front();
+  to.getOperations().splice(to.end(), from.getOperations());
+  for (auto [i, old] : llvm::enumerate(from.getArguments()))
+    old.replaceAllUsesWith(
+        to.getArgument(unsigned(i > at ? i + inserted.size() : i)));
+  for (auto [i, old] : llvm::enumerate(loop.getResults()))
+    old.replaceAllUsesWith(
+        longer.getResult(unsigned(i >= at ? i + inserted.size() : i)));
+  loop.erase();
+  return longer;
+}
+
 /// Writes the body of `loop` for the rows from `tile` up to `rows`, which are
 /// not all of a tile, going on from what the loop leaves. Returns what the body
 /// yields.

@@ -64,6 +64,13 @@ llvm::SmallVector<mlir::Value> writeBody(mlir::ImplicitLocOpBuilder &b,
                                          mlir::IRMapping &mapping,
                                          mlir::Value inBounds);
 
+/// Puts a loop in the place of `loop` that has `sums` and, in its state from
+/// `at` on, also `inserted`; it has the body of `loop`, which is yet to yield
+/// values for these. `at` is among what it carries.
+ForRowsOp insertCarried(mlir::OpBuilder &b, ForRowsOp loop,
+                        mlir::ValueRange sums, size_t at,
+                        mlir::ValueRange inserted);
+
 /// How to load rows of a tile that may be out of bounds.
 enum class OutOfBoundsRows {
   /// The last row in bounds once more.

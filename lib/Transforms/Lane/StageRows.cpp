@@ -12,6 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RowLoops.h"
+
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Transforms/Lane/IndexBuilder.h"
@@ -127,31 +129,15 @@ void Stager::startFirstCopies() {
 /// Has the loop carry the stage and the phase of its tile, after the iteration.
 void Stager::carryStage() {
   b.setInsertionPoint(loop);
-  SmallVector<Value> carried(loop.getCarried());
-  size_t behind = llvm::count_if(loop.getCarried().getTypes(),
+  size_t behind = loop.getSums().size() +
+                  llvm::count_if(loop.getCarried().getTypes(),
                                  llvm::IsaPred<lane::IterationType>);
-  carried.insert(carried.begin() + behind,
-                 {b.index(0), arith::ConstantIntOp::create(b, 0, 32)});
-  auto staged = lane::ForRowsOp::create(
-      b, loop.getBegin(), loop.getEnd(), loop.getStep(), loop.getLayout(),
-      loop.getWorkgroup(), loop.getWorkgroups(), loop.getSums(), carried);
-  staged.setSumBlockAttr(loop.getSumBlockAttr());
-  staged.setLastRowApart(loop.getLastRowApart());
-  staged.setWhole(true);
-  behind += loop.getSums().size();
-
-  Block &from = loop.getBody().front(), &to = staged.getBody().front();
-  to.getOperations().splice(to.end(), from.getOperations());
-  stage = to.getArgument(behind + 1);
-  phase = to.getArgument(behind + 2);
-  SmallVector<Value> state(to.getArguments()), results(staged.getResults());
-  state.erase(state.begin() + behind + 1, state.begin() + behind + 3);
-  results.erase(results.begin() + behind, results.begin() + behind + 2);
-  for (auto [old, now] : llvm::zip_equal(from.getArguments(), state))
-    old.replaceAllUsesWith(now);
-  loop.replaceAllUsesWith(results);
-  loop.erase();
-  loop = staged;
+  IntegerAttr sumBlock = loop.getSumBlockAttr();
+  SmallVector<Value> begin{b.index(0), arith::ConstantIntOp::create(b, 0, 32)};
+  loop = lane::insertCarried(b, loop, loop.getSums(), behind, begin);
+  loop.setSumBlockAttr(sumBlock);
+  stage = loop.getStateArguments()[behind];
+  phase = loop.getStateArguments()[behind + 1];
   SmallVector<Value> yielded(loop.getYield().getValues());
   yielded.insert(yielded.begin() + behind, {stage, phase});
   loop.getYield().getValuesMutable().assign(yielded);
