@@ -25,7 +25,7 @@
 
 #include "WaveProduct.h"
 
-#include "../RowwiseToLane/KernelFrame.h"
+#include "../KernelFrame.h"
 
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"

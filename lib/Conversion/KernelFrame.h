@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_CONVERSION_ROWWISETOLANE_KERNELFRAME_H
-#define LNBWD_LIB_CONVERSION_ROWWISETOLANE_KERNELFRAME_H
+#ifndef LNBWD_LIB_CONVERSION_KERNELFRAME_H
+#define LNBWD_LIB_CONVERSION_KERNELFRAME_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
@@ -66,4 +66,4 @@ mlir::gpu::GPUModuleOp makeKernelModule(mlir::func::FuncOp function);
 
 } // namespace lnbwd
 
-#endif // LNBWD_LIB_CONVERSION_ROWWISETOLANE_KERNELFRAME_H
+#endif // LNBWD_LIB_CONVERSION_KERNELFRAME_H
