@@ -163,6 +163,18 @@ def test_triton_kernels(chip, build, tmp_path):
 
 
 @needs_triton
+def test_chips_and_processes(build, tmp_path):
+    pytest.importorskip("xdist")
+    log = tmp_path / "new" / "log.sarif"
+    run = run_plugin(build, tmp_path, "gfx942, gfx1201", "-n2", "--amdgpu-sarif", log,
+                     INPUTS / "triton_kernels.py", "-k", "stride or race")
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert run.stdout.count("of the bytes 0 to 507 of 'out' 252 are not written") == 2, run.stdout
+    found = {r["properties"]["chip"]: r["results"] for r in json.loads(log.read_text())["runs"]}
+    assert list(found) == ["gfx942", "gfx1201"] and all(found.values())
+
+
+@needs_triton
 @on_chips
 @pytest.mark.full
 def test_triton_corpus(chip, build, tmp_path):

@@ -65,7 +65,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def _chips(config: pytest.Config) -> list[str]:
     given: list[str] = config.getoption("--amdgpu") or []
-    return [chip for part in given for chip in part.split(",") if chip]
+    names = (chip.strip() for part in given for chip in part.split(","))
+    return list(dict.fromkeys(filter(None, names)))
+
+
+def _write_log(file: pathlib.Path, log: dict[str, Any]) -> None:
+    """Writes SARIF, with the folder, as pytest does for --junitxml."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(log, indent=1), encoding="utf-8")
 
 
 @dataclasses.dataclass
@@ -152,7 +159,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         if log:
             runs = [run for file in files.values() if file.exists()
                     for run in json.loads(file.read_text(encoding="utf-8"))["runs"]]
-            log.write_text(json.dumps({**sarif([]), "runs": runs}, indent=1), encoding="utf-8")
+            _write_log(log, {**sarif([]), "runs": runs})
     return worst
 
 
@@ -299,7 +306,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     log: pathlib.Path | None = session.config.getoption("--amdgpu-sarif")
     if log:
         run = Sarif(_active.chip, _active.findings, {"fidelity": _active.fidelity.to_dict()})
-        log.write_text(json.dumps(sarif([run]), indent=1), encoding="utf-8")
+        _write_log(log, sarif([run]))
 
 
 @pytest.hookimpl(optionalhook=True)
