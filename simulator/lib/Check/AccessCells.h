@@ -147,6 +147,10 @@ public:
   }
   /// The cells that hold bytes of [From, To), as they are; null: there is none.
   Cell *present(uint32_t From, uint32_t To, uint32_t &Count);
+  void prefetch(uint32_t Byte) const {
+    if (Cells)
+      __builtin_prefetch(&Cells[Byte >> Granule], /*rw=*/1);
+  }
   /// Null, or the values of the page's bytes, as far as stores have left them.
   uint8_t *values() { return Values.get(); }
   /// Whether cells() has given up on the page since the last call.

@@ -128,17 +128,25 @@ struct WorkgroupChecks {
                              L.KeepsValues && R.Access == MemoryAccess::Store,
                              L.PagesLeftOut, Function);
     for (uint64_t At = R.Address, End = At + R.Bytes; At < End;) {
-      const uint32_t From = uint32_t(At % CellPage::PageBytes);
-      const uint32_t To =
-          uint32_t(std::min<uint64_t>(CellPage::PageBytes, From + End - At));
-      CellPage &P = Pages[size_t(At >> CellPage::PageLog)];
-      uint32_t Count;
-      Cell *Cells = P.cells(From, To, Count, /*Counted=*/false);
-      if (!Function({Cells, Count, P.granule(), At, nullptr}))
+      const CellRun Run = ldsCells(uint32_t(At), uint32_t(End));
+      if (!Function(Run))
         return false;
-      At += To - From;
+      At += Run.Count << Run.Granule;
     }
     return true;
+  }
+  /// The cells of the bytes [From, To) of LDS, or of those in its first page.
+  CellRun ldsCells(uint32_t From, uint32_t To) {
+    const uint32_t Begin = From % CellPage::PageBytes;
+    CellPage &P = Pages[From >> CellPage::PageLog];
+    uint32_t Count;
+    Cell *Cells =
+        P.cells(Begin, std::min(CellPage::PageBytes, Begin + To - From), Count,
+                /*Counted=*/false);
+    return {Cells, Count, P.granule(), From, nullptr};
+  }
+  void prefetchLds(uint32_t Address) const {
+    Pages[Address >> CellPage::PageLog].prefetch(Address % CellPage::PageBytes);
   }
   void presentCells(const AccessRange &R,
                     llvm::function_ref<void(Cell *, uint32_t)> Function);

@@ -533,22 +533,30 @@ bool RaceChecker::accessLds(AccessRange R, llvm::ArrayRef<LdsRun> Runs) {
     Like.Of = Mark;
     Like.ReadsAfter.set(Mark);
   }
-  for (const LdsRun &Part : Runs) {
+  // Lanes far apart each have a cache line of cells of their own.
+  constexpr size_t Ahead = 8;
+  for (size_t K = 0; K < std::min(Ahead, Runs.size()); ++K)
+    WG.prefetchLds(Runs[K].Address);
+  for (size_t K = 0; K < Runs.size(); ++K) {
+    if (K + Ahead < Runs.size())
+      WG.prefetchLds(Runs[K + Ahead].Address);
+    const LdsRun &Part = Runs[K];
     R.Address = Part.Address;
     R.Bytes = Part.Bytes;
     R.Lane = int(Part.Lane);
     if (Syncs && L.Logs.wanted())
       Takes.push_back(R);
-    const bool Good = WG.cells(R, [&](const CellRun &Run) {
+    for (uint32_t At = Part.Address, End = At + Part.Bytes; At < End;) {
+      const CellRun Run = WG.ldsCells(At, End);
       bool Good = true;
       for (uint32_t K = 0; K < Run.Count; ++K)
         if (!(Reads && readLike(Run.Cells[K])) &&
             !(Writes && writeLike(Run.Cells[K])))
           Good &= accessUnlike(Run, K, R);
-      return Good;
-    });
-    if (!Good)
-      return false;
+      if (!Good)
+        return false;
+      At += Run.Count << Run.Granule;
+    }
   }
   return true;
 }
