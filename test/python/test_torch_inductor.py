@@ -364,14 +364,17 @@ def test_what_is_returned_twice_has_memory_of_its_own(device, shape):
     torch.testing.assert_close(other.view(4, 64), 2 * torch.softmax(x, -1))
 
 
-def test_a_sum_that_is_returned_twice_is_copied(device):
+@pytest.mark.parametrize("rows,count", [(4, 2), (5, 1)])
+def test_a_sum_that_is_returned_twice(device, monkeypatch, rows, count):
+    """It is added up twice if that costs less than a copy."""
     def twice(x):
         return (x * x).sum(0), (x * x).sum(0).view(8, 8)
 
-    x = torch.randn(4, 64, device=device)
+    monkeypatch.setattr(regions, "_MOST_ADDED_TWICE", 4 * 64)
+    x = torch.randn(rows, 64, device=device)
     one, other = torch.compile(twice, backend="lnbwd", fullgraph=True)(x)
     [decision] = taken()
-    assert [output.kind for output in decision.program.outputs] == ["column_sum"]
+    assert [output.kind for output in decision.program.outputs] == count * ["column_sum"]
     one.zero_()
     torch.testing.assert_close(other.view(64), (x * x).sum(0))
 

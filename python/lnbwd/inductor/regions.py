@@ -65,6 +65,10 @@ __all__ = ["Region", "find_regions", "normalised", "without_region"]
 MIN_LENGTH, MAX_LENGTH = 4, 262144
 """The lengths of rows that are looked at: those at which kernels were measured to be faster."""
 
+_MOST_ADDED_TWICE = 1 << 21
+"""Of so many elements a sum is added up twice where it is returned twice, for 0.3 us at most on an
+H100, as the model predicts; a copy is a kernel more, of 1.2 us."""
+
 
 @dataclass
 class Region:
@@ -609,13 +613,15 @@ def convert(region: Region) -> None:
         found.setdefault(output, {}).setdefault(memory, []).append(last)
     if not found:
         raise Unsupported("nothing uses what it computes")
+    rows = region.domain.rows if isinstance(region.domain.rows, int) else None
+    is_small = rows is not None and rows * region.domain.length <= _MOST_ADDED_TWICE
     outputs: list[Output] = []
     region.outputs = []
     for output in sorted(found, key=lambda output: OUTPUT_KINDS.index(output.kind)):
         unreturned = found[output].pop(None, [])
         for place, nodes in enumerate(list(found[output].values()) or [[]]):
-            # Rows are written to each memory. A sum is copied: partial sums would cost more.
-            if place == 0 or output.kind not in SUM_KINDS:
+            # Rows are written to each memory. A sum of many is copied: it would be added up twice.
+            if place == 0 or output.kind not in SUM_KINDS or is_small:
                 outputs.append(output)
             region.outputs.append((len(outputs) - 1, nodes + unreturned * (place == 0)))
     if any(i.dims.tells_groups for i in places_of) or any(o.dims.tells_groups for o in outputs):
@@ -626,7 +632,6 @@ def convert(region: Region) -> None:
     renamed = {old: new for new, old in enumerate(places)}
     conversion.builder.nodes[:] = [
         ("input", renamed[n[1]]) if n[0] == "input" else n for n in conversion.builder.nodes]
-    rows = region.domain.rows if isinstance(region.domain.rows, int) else None
     program = conversion.builder.finish(
         rows, [places_of[place] for place in places], outputs,
         region.domain.groups if isinstance(region.domain.groups, int) else None)
