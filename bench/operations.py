@@ -14,14 +14,11 @@ have to be the same bits in two runs; the exit code is 1 if one of ours is wrong
   operations.py compile --out KERNELS --shapes 8192x4096 ...                  of these shapes
   operations.py compile --out KERNELS --random SEED COUNT                     shapes drawn at random
   operations.py run --kernels KERNELS [--interleave] [--out FILE]             where the GPU is
-  operations.py run --kernels NEW --beside before=OLD --peers [--out FILE]    of two compilers
-  operations.py report FILE ...                                               tables again
 
 Each is compared with the stream, the fastest kernel that reads and writes as many row blocks of the
-size and does nothing else. --beside takes a folder of kernels that another state of the compiler
-made, and times them interleaved with ours on the same buffers, checked the same way; it can be
-given several times. What is in FILE stays: a later run's is numbered. --device hip is for an AMD
-GPU that this PyTorch does not know: ours and the stream alone. bench/dashboard.py reads the files.
+size and does nothing else. What is in FILE stays: a later run's is numbered. --device hip is for an
+AMD GPU that this PyTorch does not know: ours and the stream alone. bench/dashboard.py reads the
+files.
 """
 
 from __future__ import annotations
@@ -64,9 +61,7 @@ from lnbwd_bench.results import (  # noqa: E402
     complaints,
     line,
     output_of,
-    read,
     summary_lines,
-    text,
     write_json,
 )
 from lnbwd_bench.shapes import (  # noqa: E402
@@ -90,11 +85,6 @@ POISONS = (math.nan, 12345.0)
 
 # (name, kind, element, is_output) of each argument.
 Arguments = list[tuple[str, str, str, bool]]
-
-# What a row of the result file has beside those who were timed.
-ROW_KEYS = ("name", "m", "n", "dtype", "chip", "file", "arguments", "random", "bytes",
-            "stream_bytes", "beside", "timed", "errors", "complaints", "thrown_away", STREAM)
-
 
 def variants(shape: Shape, chip: str) -> dict[str, Any]:
     """What is timed, by name: cases of test/EndToEnd/family.py."""
@@ -237,7 +227,7 @@ class Timed:
         self._blocks = [name for wanted in (False, True)
                         for name, kind, _, is_output in arguments
                         if kind == "row_block" and is_output == wanted]
-        self._ours = {"ours": self._call_of(kernels / entry["file"])}
+        self._ours = self._call_of(kernels / entry["file"])
 
     def _call_of(self, file: pathlib.Path) -> Callable[[int], None]:
         """A call of the kernel in a file; each set of buffers has a workspace of its own."""
@@ -259,10 +249,6 @@ class Timed:
 
         return call
 
-    def add(self, name: str, file: pathlib.Path) -> None:
-        """Takes the kernel in a file as one of ours, too."""
-        self._ours[name] = self._call_of(file)
-
     def streams(self, stream: Any) -> list[timing.Candidate]:
         """Streams of as many arrays between the row blocks; what was in the outputs is lost."""
         candidates: list[timing.Candidate] = stream.candidates(
@@ -270,13 +256,13 @@ class Timed:
                                for places in self.places])
         return candidates
 
-    def _run_ours(self, call: Callable[[int], None], poison: float) -> list[Any]:
+    def _run_ours(self, poison: float) -> list[Any]:
         """The outputs of one of ours on the first set, from memory that holds ``poison``."""
         tensors, places = self.sets[0], self.places[0]
         for output in self._outputs:
             tensors[output].fill_(poison)
             places[output].send()
-        call(0)
+        self._ours(0)
         self._machine.synchronize()
         for output in self._outputs:
             places[output].fetch()
@@ -287,15 +273,13 @@ class Timed:
         variant, and what is wrong."""
         errors: dict[str, float] = {}
         wrong: list[str] = []
-        for name, call in self._ours.items():
-            first, again = (self._run_ours(call, poison) for poison in POISONS)
-            if not all(map(self._same_bits, first, again)):
-                wrong.append(f"{name}: two runs gave different bits")
-            if self.op in OPERATIONS:
-                error = errors[name] = error_of(first, exact(self.op, self.sets[0]))
-                if not error <= ALLOWED[self.shape.dtype]:
-                    wrong.append(f"{name}: error {error:.2g} above "
-                                 f"{ALLOWED[self.shape.dtype]:.2g}")
+        first, again = map(self._run_ours, POISONS)
+        if not all(map(self._same_bits, first, again)):
+            wrong.append("two runs gave different bits")
+        if self.op in OPERATIONS:
+            error = errors["ours"] = error_of(first, exact(self.op, self.sets[0]))
+            if not error <= ALLOWED[self.shape.dtype]:
+                wrong.append(f"error {error:.2g} above {ALLOWED[self.shape.dtype]:.2g}")
         return {"errors": errors, "complaints": wrong}
 
     def _same_bits(self, first: Any, second: Any) -> bool:
@@ -306,7 +290,7 @@ class Timed:
                    say: Callable[[str], None]) -> list[timing.Candidate]:
         """Ours, and the peers that have the operation and get it right; ``errors`` has theirs
         then."""
-        result = [timing.Candidate(name, call) for name, call in self._ours.items()]
+        result = [timing.Candidate("ours", self._ours)]
         if self.op not in OPERATIONS:
             return result
         first = self.sets[0]
@@ -346,18 +330,6 @@ def measure(machine: Any, candidates: Sequence[timing.Candidate],
                            if times} for each in candidates}}
 
 
-def read_beside(beside: Iterable[tuple[str, pathlib.Path]]) -> dict[str, dict[Any, pathlib.Path]]:
-    """For each name the files of its folder, by what they compute."""
-    return {name: {key_of(entry): folder / entry["file"]
-                   for entry in json.loads((folder / MANIFEST).read_text())}
-            for name, folder in beside}
-
-
-def key_of(entry: dict[str, Any]) -> tuple[Any, ...]:
-    """What a kernel of a folder computes."""
-    return tuple(entry[part] for part in ("name", "m", "n", "dtype", "chip"))
-
-
 def kernels_argument(argument: str) -> pathlib.Path:
     """A folder of kernels, for argparse."""
     if not (pathlib.Path(argument) / MANIFEST).is_file():
@@ -371,19 +343,6 @@ def device_argument(argument: str) -> str:
     if not re.fullmatch(r"hip(:\d+)?", argument):
         raise argparse.ArgumentTypeError(f"expected hip or hip:I, got '{argument}'")
     return argument
-
-
-def beside_argument(argument: str) -> tuple[str, pathlib.Path]:
-    """NAME=FOLDER, for argparse."""
-    name, sign, folder = argument.partition("=")
-    if not (name and sign and (pathlib.Path(folder) / MANIFEST).is_file()):
-        raise argparse.ArgumentTypeError(
-            f"expected NAME=FOLDER, where FOLDER has the {MANIFEST} of 'compile', got "
-            f"'{argument}'")
-    # A row of the result file has other entries beside those of who was timed.
-    if name in ("ours", *PEERS, *ROW_KEYS):
-        raise argparse.ArgumentTypeError(f"expected a name that is not taken, got '{name}'")
-    return name, pathlib.Path(folder)
 
 
 def run_main(options: argparse.Namespace) -> int:
@@ -406,7 +365,6 @@ def run_main(options: argparse.Namespace) -> int:
             print(f"left out: {name}: {error}")
     if machine.is_simulated:
         print("SIMULATED: times mean nothing")
-    others = read_beside(options.beside)
     methods = [*METHODS, *([INTERLEAVED] if options.interleave else [])]
     foreign = machine.foreign_kernel() if options.interleave else None
     streams: dict[Traffic, Any] = {}
@@ -432,15 +390,11 @@ def run_main(options: argparse.Namespace) -> int:
             print(f"left out: {entry['name']} {entry['m']}x{entry['n']}: the time is spent")
             continue
         timed = Timed(machine, entry, options.kernels)
-        known = [name for name, files in others.items() if key_of(entry) in files]
-        for name in known:
-            timed.add(name, others[name][key_of(entry)])
         checked = timed.check_ours()
         candidates = timed.candidates(peers, checked["errors"],
                                       lambda note: print(f"note: {note}", flush=True))
         row = {**entry, **checked, "bytes": timed.moved,
                "stream_bytes": (timed.traffic.reads + timed.traffic.writes) * timed.block_bytes,
-               **({"beside": known} if known else {}),
                **measure(machine, candidates, timed.streams(stream_of(timed.traffic)),
                          timing.SlotCounter(timed.count), methods, options.repetitions, foreign)}
         results.append(row)
@@ -459,17 +413,6 @@ def run_main(options: argparse.Namespace) -> int:
     return 1 if complaints(results) else 0
 
 
-def report_main(options: argparse.Namespace) -> int:
-    """Prints the tables of files of figures again."""
-    for path in options.files:
-        try:
-            print(text(read(path)))
-        except (OSError, ValueError) as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 1
-    return 0
-
-
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -484,9 +427,6 @@ def main() -> int:
                            help="so many shapes drawn at random instead")
     running = commands.add_parser("run")
     running.add_argument("--kernels", type=kernels_argument, required=True)
-    running.add_argument("--beside", type=beside_argument, action="append", default=[],
-                         metavar="NAME=FOLDER", help="kernels of another state of the compiler, "
-                         "timed interleaved with ours; several times for several")
     running.add_argument("--out", type=pathlib.Path, help="file for the numbers, JSON, or a "
                          "folder: operations.json there, operations-random-SEED-COUNT.json for "
                          "shapes drawn at random. A file that is there stays, and the new one is "
@@ -506,10 +446,8 @@ def main() -> int:
     for command in (compiling, running):
         command.add_argument("--only", nargs="+", default=[], metavar="NAME",
                              help="only these, as the table names them (default: all)")
-    reporting = commands.add_parser("report")
-    reporting.add_argument("files", type=pathlib.Path, nargs="+", metavar="FILE")
     options = parser.parse_args()
-    command = {"compile": compile_main, "run": run_main, "report": report_main}[options.command]
+    command = {"compile": compile_main, "run": run_main}[options.command]
     try:
         return command(options)
     except (our_kernels.KernelError, errors.LnbwdError, RuntimeError) as error:

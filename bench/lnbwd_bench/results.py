@@ -94,7 +94,7 @@ def share(row: Row, method: str) -> float | None:
 def best_peer(row: Row, method: str) -> tuple[str, float] | None:
     """The fastest of those that are not ours, and its microseconds."""
     peers = {name: time for name, time in times_of(row, method).items()
-             if name != "ours" and name not in row.get("beside", ())}
+             if name != "ours"}
     return min(peers.items(), key=lambda peer: peer[1]) if peers else None
 
 
@@ -105,14 +105,12 @@ def line(row: Row, method: str) -> str:
     ours = times.pop("ours", None)
     if ours is None:
         return f"{head} not timed by {method}"
-    beside = {name: times.pop(name) for name in row.get("beside", ()) if name in times}
     text = f"{head} {ours:8.2f} us {row['bytes'] / ours / 1e3:6.0f} GB/s"
     if (of_stream := share(row, method)) is not None:
         text += f"  {100 * of_stream:5.1f} % of the stream"
     if best := best_peer(row, method):
         text += f"  {best[1] / ours:5.2f} times {best[0]};"
         text += "".join(f" {name} {time:.2f}" for name, time in times.items())
-    text += "".join(f"  {name} {time:.2f} ({ours / time:.3f})" for name, time in beside.items())
     return text
 
 
@@ -123,14 +121,10 @@ def summary_lines(results: Iterable[Row], method: str) -> list[str]:
     for op in OPERATIONS:
         gains: list[float] = []
         shares: list[float] = []
-        ratios: dict[str, list[float]] = {}
         for row in results:
             times = times_of(row, method)
             if row["name"] != op or "ours" not in times:
                 continue
-            for name in row.get("beside", ()):
-                if name in times:
-                    ratios.setdefault(name, []).append(times["ours"] / times[name])
             if best := best_peer(row, method):
                 gains.append(best[1] / times["ours"])
             if (of_stream := share(row, method)) and row["bytes"] >= LARGE_BYTES:
@@ -141,25 +135,7 @@ def summary_lines(results: Iterable[Row], method: str) -> list[str]:
                 lines.append(f"{op:16} {what}: geometric mean "
                              f"{statistics.geometric_mean(values):.3f}, least {min(values):.3f}, "
                              f"{len(values)} shapes")
-        for name, values in ratios.items():
-            lines.append(f"{op:16} takes of the time of {name}: geometric mean "
-                         f"{statistics.geometric_mean(values):.3f}, least {min(values):.3f}, most "
-                         f"{max(values):.3f}, {len(values)} shapes")
     return lines
-
-
-def text(document: Row) -> str:
-    """A result file for people: the lines and the means by each method, and what was wrong."""
-    results, machine = document["results"], document["machine"]
-    methods = [method for method in (*METHODS, INTERLEAVED)
-               if any(method in row[name] for row in results for name in row["timed"])]
-    lines = [f"{machine['name']}, {document.get('date', 'no date')}"
-             + (", SIMULATED: times mean nothing" if machine.get("simulated") else "")]
-    for method in reversed(methods):
-        lines += ["", f"method {method}:", *(line(row, method) for row in results)]
-    for method in methods:
-        lines += ["", f"by the method {method}:", *summary_lines(results, method)]
-    return "\n".join([*lines, *(f"WRONG: {problem}" for problem in complaints(results))])
 
 
 def complaints(results: Iterable[Row]) -> list[str]:

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -16,7 +17,7 @@ import pytest
 import test_timing
 
 import operations
-from lnbwd_bench import stream, timing
+from lnbwd_bench import results, stream, timing
 from lnbwd_bench.shapes import Shape
 from lnbwd_bench.stream import Traffic
 
@@ -60,49 +61,19 @@ def run_with(*arguments):
                           capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("name", ["ours", "eager", "stream", "bytes", "timed", "errors"])
-def test_kernels_beside_ours_have_a_name_of_their_own(tmp_path, name):
-    (tmp_path / "operations.json").write_text("[]")
-    result = run_with("--kernels", str(tmp_path), "--beside", f"{name}={tmp_path}")
-    assert result.returncode == 2
-    assert f"expected a name that is not taken, got '{name}'" in result.stderr
-
-
-@pytest.mark.parametrize("text", ["before", "=FOLDER", "before=", "before=FOLDER/none"])
-def test_what_is_wrong_with_kernels_beside_ours_is_said(tmp_path, text):
-    text = text.replace("FOLDER", str(tmp_path))
-    (tmp_path / "operations.json").write_text("[]")
-    result = run_with("--kernels", str(tmp_path), "--beside", text)
-    assert result.returncode == 2
-    assert "expected NAME=FOLDER, where FOLDER has the operations.json of 'compile', got " \
-           f"'{text}'" in result.stderr
-
-
-def test_kernels_beside_ours_are_those_of_the_same_operation_and_shape(tmp_path):
-    entries = [{"name": name, "m": m, "n": 256, "dtype": "bf16", "chip": "sm_90",
-                "file": f"{name}-{m}.ptx"} for name in ("rms_norm", "layer_norm") for m in (8, 16)]
-    (tmp_path / "operations.json").write_text(json.dumps(entries))
-    files = operations.read_beside([("before", tmp_path)])["before"]
-    entry = {**entries[2], "file": "another name.ptx"}
-    assert files[operations.key_of(entry)] == tmp_path / "layer_norm-8.ptx"
-    assert operations.key_of({**entry, "dtype": "f32"}) not in files
-
-
 def timed(name, m, **medians):
-    return {"name": name, "m": m, "n": 256, "dtype": "bf16", "bytes": 1 << 20, "beside": ["before"],
+    return {"name": name, "m": m, "n": 256, "dtype": "bf16", "bytes": 1 << 20,
             "timed": list(medians), **{each: {"graph": {"median_us": time}}
                                        for each, time in medians.items()}}
 
 
-def test_the_summary_keeps_peers_and_kernels_beside_ours_apart():
-    rows = [timed("rms_norm", 8, ours=10, before=8, eager=20),
-            timed("rms_norm", 16, ours=10, before=12.5, eager=40)]
+def test_the_summary_is_of_the_best_peers():
+    rows = [timed("rms_norm", 8, ours=10, eager=20),
+            timed("rms_norm", 16, ours=10, eager=40)]
     assert operations.summary_lines(rows, "graph") == [
-        "rms_norm         times the best peer: geometric mean 2.828, least 2.000, 2 shapes",
-        "rms_norm         takes of the time of before: geometric mean 1.000, least 0.800, "
-        "most 1.250, 2 shapes"]
+        "rms_norm         times the best peer: geometric mean 2.828, least 2.000, 2 shapes"]
     text = operations.line(rows[0], "graph")
-    assert "2.00 times eager; eager 20.00  before 8.00 (1.250)" in text
+    assert "2.00 times eager; eager 20.00" in text
 
 
 def test_each_operation_has_a_stream_of_its_row_blocks():
@@ -183,29 +154,14 @@ def test_rows_without_a_time_are_no_error():
     assert operations.summary_lines([row], "graph") == []
 
 
-def test_results_are_printed_again(tmp_path, capsys, monkeypatch):
-    row, _ = measured({"s": 20.0}, ("graph", "events", "interleaved"), ours=25.0)
-    document = {"format": operations.FORMAT, "version": operations.VERSION, "date": "today",
-                "machine": {"name": "Card", "simulated": False}, "results": [row]}
-    path = tmp_path / "result.json"
-    path.write_text(json.dumps(document))
-    monkeypatch.setattr(sys, "argv", ["operations.py", "report", str(path)])
-    assert operations.main() == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "Card, today"
-    assert [line for line in lines if line.startswith("by")] == [
-        "by the method graph:", "by the method events:", "by the method interleaved:"]
-
-
 @pytest.mark.parametrize("text", ["[]", "{", '{"results": [{"name": "x"}]}',
                                   '{"format": "another", "results": []}',
                                   '{"format": "lnbwd-bench-operations", "version": 99, '
                                   '"results": []}'])
-def test_what_is_no_result_is_refused(tmp_path, text, capsys, monkeypatch):
+def test_what_is_no_result_is_refused(tmp_path, text):
     (tmp_path / "result.json").write_text(text)
-    monkeypatch.setattr(sys, "argv", ["operations.py", "report", str(tmp_path / "result.json")])
-    assert operations.main() == 1
-    assert f"error: {tmp_path / 'result.json'}: " in capsys.readouterr().err
+    with pytest.raises(ValueError, match=re.escape(f"{tmp_path / 'result.json'}: ")):
+        results.read(tmp_path / "result.json")
 
 
 def test_numbers_of_two_runs_have_two_files(tmp_path):
@@ -239,7 +195,7 @@ def test_dry_run_measures_and_checks(tmp_path, monkeypatch, capsys):
                 "--repetitions", 3, "--out", tmp_path / "out") == 0
     printed = capsys.readouterr().out
     assert "SIMULATED" in printed and "note: layer_norm " not in printed and "above" not in printed
-    document = operations.read(tmp_path / "out" / "operations.json")
+    document = results.read(tmp_path / "out" / "operations.json")
     assert document["machine"]["simulated"]
     rows = {row["name"]: row for row in document["results"]}
     assert list(rows) == names
@@ -254,16 +210,16 @@ def test_dry_run_measures_and_checks(tmp_path, monkeypatch, capsys):
         assert row["bytes"] > row["stream_bytes"]
 
     # Of two runs with different bits, or numbers that are wrong, the row says so.
-    def broken(self, call, poison):
-        return [tensor.fill_(poison) for tensor in right(self, call, poison)]
+    def broken(self, poison):
+        return [tensor.fill_(poison) for tensor in right(self, poison)]
 
     right = operations.Timed._run_ours
     monkeypatch.setattr(operations.Timed, "_run_ours", broken)
     assert main("run", "--dry-run", "--kernels", tmp_path / "k", "--peers", "--repetitions", 3,
                 "--only", "layer_norm") == 1
     problems = capsys.readouterr().err
-    assert "layer_norm 30x96:f32: ours: two runs gave different bits" in problems
-    assert "ours: error nan above" in problems
+    assert "layer_norm 30x96:f32: two runs gave different bits" in problems
+    assert "error nan above" in problems
     monkeypatch.undo()
     monkeypatch.setenv("LNBWD_BUILD_DIR", str(BUILD))
 
