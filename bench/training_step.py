@@ -7,15 +7,13 @@
 A step is forward, backward and the optimizer (fused AdamW) of a transformer on random data. The
 ways to compute it take turns within one process, so that all meet the same clocks:
 
-  torch     the model as it is: eager, or compiled by Inductor
-  lnbwd     eager: lnbwd.patch(model); compiled: backend="lnbwd"
-  override  eager, the model as it is, with lnbwd.override_aten(): of use where its norms are
-            torch.nn's
+  torch     torch.compile(model)
+  lnbwd     torch.compile(model, backend="lnbwd")
 
 The learning rate is 0: the optimizer does its work, and the weights stay what they are, so that all
 ways see the same numbers, on which the time of a matrix product depends.
 
-  training_step.py [--models gpt2-small ...] [--modes eager compiled reduce-overhead]
+  training_step.py [--models gpt2-small ...] [--modes compiled reduce-overhead]
                    [--precision autocast bf16] [--steps 30] [--out FILE]
 
 bench/dashboard.py reads the files of --out.
@@ -53,13 +51,8 @@ def line(row: dict[str, Any]) -> str:
 def measure(config: Config, precision: str, mode: str, options: argparse.Namespace
             ) -> dict[str, Any]:
     """One row of the results: every way's times."""
-    ways = []
-    for name in options.ways:
-        if name == "liger" and mode != "eager":
-            continue
-        way = training.make_way(name, mode, config, precision == "autocast", "cuda")
-        if way is not None:
-            ways.append(way)
+    ways = [training.make_way(name, mode, config, precision == "autocast", "cuda")
+            for name in options.ways]
     training.time_interleaved(ways, options.steps)
     row: dict[str, Any] = {"model": config.name, "precision": precision, "mode": mode, "ways": {}}
     for way in ways:
@@ -74,8 +67,7 @@ def main() -> int:
     """Measures, prints, writes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", choices=sorted(CONFIGS), default=list(CONFIGS))
-    parser.add_argument("--modes", nargs="+", choices=training.MODES,
-                        default=["eager", "compiled"])
+    parser.add_argument("--modes", nargs="+", choices=training.MODES, default=["compiled"])
     parser.add_argument("--precision", nargs="+", choices=("autocast", "bf16"),
                         default=["autocast"])
     parser.add_argument("--ways", nargs="+", choices=training.WAYS, default=list(training.WAYS))

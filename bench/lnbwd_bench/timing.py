@@ -230,21 +230,17 @@ def stream_record(streams: Sequence[Candidate], methods: Sequence[str]) -> dict[
 
 def time_interleaved(machine: Any, candidates: Sequence[Candidate], slots: SlotCounter,
                   methods: Sequence[str], repetitions: int,
-                  foreign: Callable[[], Any] | None = None,
-                  say: Callable[[str], None] = lambda method: None) -> int:
+                  foreign: Callable[[], Any] | None = None) -> int:
     """Times all candidates by each of ``methods``, and always by events, which tell how many calls
-    a graph is to have. ``foreign`` as of :func:`time_graph`; ``say`` gets the name of each method.
+    a graph is to have. ``foreign`` as of :func:`time_graph`.
 
     Returns:
         how many times by events were thrown away.
     """
-    say("events")
     late = time_events(machine, candidates, slots, repetitions)
     estimates = [median(candidate.times["events"] or [_GRAPH_US]) for candidate in candidates]
     if "graph" in methods:
-        say("graph")
         time_graph(machine, candidates, slots, repetitions, estimates)
     if INTERLEAVED in methods:
-        say(INTERLEAVED)
         time_graph(machine, candidates, slots, repetitions, estimates, foreign=foreign)
     return late

@@ -8,7 +8,6 @@ training_step.py says what the ways are.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import math
 import time
@@ -16,38 +15,14 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from .models import Config, make_batch, make_model
 
-MODES = ("eager", "compiled", "reduce-overhead", "max-autotune")
-WAYS = ("torch", "lnbwd", "override")
+MODES = ("compiled", "reduce-overhead", "max-autotune")
+WAYS = ("torch", "lnbwd")
 # Consecutive steps between two looks at the clock: what a step leaves on the device the next finds.
 STEPS_A_TURN = 3
-
-
-def prepare(way: str, mode: str, model: nn.Module) -> Callable[..., Tensor] | None:
-    """The model as one way computes it; None if it cannot, here."""
-    if way == "override" and (mode != "eager" or not any(
-            isinstance(module, (nn.LayerNorm, nn.RMSNorm)) for module in model.modules())):
-        return None  # Inductor takes those operators apart; other norms do not call them.
-    if mode == "eager":
-        if way == "lnbwd":
-            import lnbwd
-
-            lnbwd.patch(model, override=False)  # Which make_way sees to, for this way alone.
-        return model
-    options: dict[str, Any] = {}
-    if mode != "compiled":
-        options["mode"] = mode
-    if way == "lnbwd":
-        import lnbwd.inductor
-
-        options["backend"] = lnbwd.inductor.backend
-    return torch.compile(model, dynamic=False, **options)
-
-
-Around = Callable[[], contextlib.AbstractContextManager[Any]]
 
 
 @dataclasses.dataclass
@@ -58,8 +33,6 @@ class Way:
     step: Callable[[], float]
     first_seconds: float
     peak_bytes: int
-    around: Around = contextlib.nullcontext
-    """What holds while its steps run."""
     times: list[float] = dataclasses.field(default_factory=list)
 
     def check(self) -> None:
@@ -68,8 +41,7 @@ class Way:
         Raises:
             ArithmeticError: the loss is not a number, so that the times are not those of training.
         """
-        with self.around():
-            loss = float(self.step())
+        loss = float(self.step())
         if not math.isfinite(loss):
             raise ArithmeticError(f"{self.name}: expected a finite loss, got {loss}; its times say "
                                   "nothing")
@@ -80,14 +52,17 @@ def warm_up(device: str) -> None:
     torch.compile(lambda x: (x.exp() @ x).sum())(torch.ones(32, 32, device=device))
 
 
-def make_way(name: str, mode: str, config: Config, autocast: bool, device: str) -> Way | None:
+def make_way(name: str, mode: str, config: Config, autocast: bool, device: str) -> Way:
     """Builds a model and runs the steps that compile it."""
     dtype = torch.float32 if autocast else torch.bfloat16
     torch._dynamo.reset()
     model = make_model(config, device, dtype)
-    run = prepare(name, mode, model)
-    if run is None:
-        return None
+    options: dict[str, Any] = {} if mode == "compiled" else {"mode": mode}
+    if name == "lnbwd":
+        import lnbwd.inductor
+
+        options["backend"] = lnbwd.inductor.backend
+    run = torch.compile(model, dynamic=False, **options)
     batch = make_batch(config, device, dtype)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, fused=True)
 
@@ -95,43 +70,36 @@ def make_way(name: str, mode: str, config: Config, autocast: bool, device: str) 
         if mode in ("reduce-overhead", "max-autotune"):  # Which have CUDA graphs.
             torch.compiler.cudagraph_mark_step_begin()
         with torch.autocast("cuda", torch.bfloat16, enabled=autocast):
-            loss = run(*batch)
+            loss: Tensor = run(*batch)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         return loss.detach()
 
-    around: Around = contextlib.nullcontext
-    if name == "override" or (name == "lnbwd" and mode == "eager"):  # As lnbwd.patch does.
-        import lnbwd
-
-        around = lnbwd.override_aten
-    with around():
-        torch.cuda.synchronize()
-        start = time.perf_counter()
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    step()
+    torch.cuda.synchronize()
+    seconds = time.perf_counter() - start
+    for _ in range(3):
         step()
-        torch.cuda.synchronize()
-        seconds = time.perf_counter() - start
-        for _ in range(3):
-            step()
-        torch.cuda.synchronize()
-        before = torch.cuda.memory_allocated()
-        torch.cuda.reset_peak_memory_stats()
-        step()
-        torch.cuda.synchronize()
-        peak = torch.cuda.max_memory_allocated() - before
-    return Way(name, step, seconds, peak, around)  # type: ignore[arg-type]
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    step()
+    torch.cuda.synchronize()
+    peak = torch.cuda.max_memory_allocated() - before
+    return Way(name, step, seconds, peak)  # type: ignore[arg-type]
 
 
 def time_interleaved(ways: list[Way], steps: int) -> None:
     """Takes ``steps`` times of each way, some consecutive ones at a time."""
     for turn in range(-(-steps // STEPS_A_TURN)):
         for way in ways[turn % len(ways):] + ways[:turn % len(ways)]:
-            with way.around():
-                way.step()  # Brings the way's own data back before the clock starts.
-                torch.cuda.synchronize()
-                start = time.perf_counter()
-                for _ in range(STEPS_A_TURN):
-                    way.step()
-                torch.cuda.synchronize()
+            way.step()  # Brings the way's own data back before the clock starts.
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            for _ in range(STEPS_A_TURN):
+                way.step()
+            torch.cuda.synchronize()
             way.times.append((time.perf_counter() - start) * 1e3 / STEPS_A_TURN)
