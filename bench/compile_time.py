@@ -2,15 +2,14 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Times lnbwd-opt from the operation to a code object, and says where the time goes.
+"""Times lnbwd-opt from the operation to a code object.
 
     python bench/compile_time.py --chip gfx942
 
 compiles each benchmark shape several times on one core, after one compilation that warms the file
-cache, and prints the median of each shape, the median over the shapes, and the mean time of each
-pass and of each part of code emission. The time is that of the whole process, start included, by
-the clock and by the processor: the two differ where the core has other things to do.
-bench/dashboard.py reads the files of --json.
+cache, and prints the median of each shape and the median over the shapes. The time is that of the
+whole process, start included, by the clock and by the processor: the two differ where the core has
+other things to do. bench/dashboard.py reads the files of --json.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import argparse
 import json
 import os
 import pathlib
-import re
 import statistics
 import subprocess
 import sys
@@ -33,15 +31,12 @@ from lnbwd import _chips  # noqa: E402
 from lnbwd_bench import our_kernels  # noqa: E402
 from lnbwd_bench.shapes import default_shapes, parse_shape  # noqa: E402
 
-# A line of --mlir-timing's tree: seconds, a share, and the part, indented by its depth.
-LINE = re.compile(r"^\s*(\d+\.\d+) \(\s*[\d.]+%\)(\s+)(.+)$")
 
-
-def command(opt: pathlib.Path, source: pathlib.Path, chip: str, output: pathlib.Path,
-            *more: str) -> list[str]:
+def command(opt: pathlib.Path, source: pathlib.Path, chip: str, output: pathlib.Path
+            ) -> list[str]:
     """The compilation of one source."""
     return [str(opt), str(source), f"--lnbwd-pipeline=chip={chip}",
-            f"--emit={_chips.code_format(chip)}", "-o", str(output), *more]
+            f"--emit={_chips.code_format(chip)}", "-o", str(output)]
 
 
 def measure(arguments: list[str], repetitions: int) -> list[tuple[float, float]]:
@@ -56,22 +51,6 @@ def measure(arguments: list[str], repetitions: int) -> list[tuple[float, float]]
             raise our_kernels.KernelError(f"'{' '.join(arguments)}' failed")
         times.append((wall, usage.ru_utime + usage.ru_stime))
     return times
-
-
-def read_parts(arguments: list[str]) -> dict[str, float]:
-    """Seconds of the innermost parts of one run, by name."""
-    text = subprocess.run([*arguments, "--mlir-timing"], check=True, stderr=subprocess.PIPE,
-                          text=True).stderr
-    lines = [(float(found[1]), len(found[2]), found[3].strip())
-             for found in map(LINE.match, text.splitlines()) if found]
-    parts: dict[str, float] = {}
-    behind = [*lines[1:], (0.0, 0, "")]
-    for (seconds, depth, name), following in zip(lines, behind, strict=True):
-        is_parent = following[1] > depth
-        if name == "Total" or is_parent:
-            continue
-        parts[name] = parts.get(name, 0) + seconds
-    return parts
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -105,7 +84,6 @@ def main(arguments: list[str]) -> int:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
     medians: dict[str, tuple[float, float]] = {}
-    parts: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         source, output = pathlib.Path(folder) / "op.mlir", pathlib.Path(folder) / "kernel"
         for shape in shapes:
@@ -114,8 +92,6 @@ def main(arguments: list[str]) -> int:
             measure(arguments, 1)
             walls, processor = zip(*measure(arguments, options.repetitions), strict=True)
             medians[str(shape)] = statistics.median(walls), statistics.median(processor)
-            for name, seconds in read_parts(arguments).items():
-                parts.setdefault(name, []).append(seconds)
             wall, busy = medians[str(shape)]
             print(f"{shape!s:>16}  {wall * 1e3:7.1f} ms, {busy * 1e3:6.1f} ms of the processor",
                   flush=True)
@@ -123,15 +99,10 @@ def main(arguments: list[str]) -> int:
     overall, busy = (statistics.median(times) for times in zip(*medians.values(), strict=True))
     print(f"\nmedian over {len(shapes)} shapes, {options.chip}: {overall * 1e3:.1f} ms, "
           f"{busy * 1e3:.1f} ms of the processor\n")
-    means = {name: sum(times) / len(shapes) for name, times in parts.items()}
-    print("mean of a part, within the process's own time:")
-    for name, mean in sorted(means.items(), key=lambda part: -part[1]):
-        print(f"  {mean * 1e3:7.2f} ms  {name}")
     if options.json:
         options.json.write_text(json.dumps(
             {"chip": options.chip, "median_seconds": overall, "median_processor_seconds": busy,
-             "shapes": medians, "parts": means},
-            indent=2) + "\n")
+             "shapes": medians}, indent=2) + "\n")
     return 0
 
 

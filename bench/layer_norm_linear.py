@@ -213,24 +213,6 @@ def measure_layer(shape: str, dtype: str) -> dict[str, Any]:
     return result
 
 
-def table(results: dict[str, Any]) -> str:
-    """The figures for people."""
-    names = ("M x K -> O", *WAYS, "eager", "compile", "best other / auto")
-    lines = ["| " + " | ".join(names) + " |", "|---" * len(names) + "|"]
-    for row in results["layers"]:
-        us = row["us"]
-        best = min(us["eager"], us["compile"])
-        figures = " | ".join(f"{us[who]:.1f}" for who in us)
-        lines.append(f"| {row['shape']} {row['dtype']} | {figures} | {best / us['auto']:.2f} |")
-        ours, *others = row["forward_us"].values()
-        lines.append("| forward" + " | " * len(WAYS)
-                     + " | ".join(f"{v:.2f}" for v in (ours, *others, min(others) / ours)) + " |")
-        lines += [f"| host, {what} | " + " | ".join(f"{v:.0f}" for v in host.values()) + " | |"
-                  for what, host in row["host_us"].items()]
-        lines += [f"FAILED {failure}" for failure in row["failures"]]
-    return "\n".join(lines)
-
-
 def main() -> int:
     """The command; the exit code is 1 if a result is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -256,10 +238,10 @@ def main() -> int:
 
     for dtype in options.types:
         for shape in options.shapes:
-            results["layers"].append(measure_layer(shape, dtype))
+            row = measure_layer(shape, dtype)
+            results["layers"].append(row)
+            print(shape, dtype, row["us"], *row["failures"], flush=True)
             keep()
-    print(results["date"], *results["machine"].values())
-    print(table(results))
     wrong = [row for row in results["layers"] if row["failures"]]
     return 1 if wrong else 0
 

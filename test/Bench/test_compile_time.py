@@ -27,11 +27,6 @@ def test_figures(build, tmp_path):
     figures = json.loads(file.read_text())
     assert set(figures["shapes"]) == {"64x256:bf16", "64x128:f32"}
     assert 0 < figures["median_processor_seconds"] <= figures["median_seconds"] * 1.1
-    parts = figures["parts"]
-    assert parts["LLVM's code generation"] > 0 and "DistributeRowsPass" in parts
-    # Parts that have parts are not counted twice.
-    assert "Code emission" not in parts and "Total" not in parts
-    assert "LLVM's code generation" in result.stdout
 
 
 def test_wrong_shape(build):
