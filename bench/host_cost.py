@@ -167,22 +167,9 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
 
 def table(rows: list[dict[str, object]]) -> str:
     """The rows for people: microseconds a norm."""
-    lines = [f"{'':40}{'torch':>9}{'ours':>9}{'ratio':>8}{'us more':>9}{'overridden':>12}"
-             f"{'ratio':>8}{'patched':>12}{'ratio':>8}"]
-    for row in rows:
-        theirs = row.get("torch")
-        line = f"{row['op']}, {row['case']}, {row['pass']}".ljust(40)
-        line += f"{theirs:9.1f}" if theirs is not None else f"{'-':>9}"
-        for who, width in (("ours", 9), ("overridden", 12), ("patched", 12)):
-            taken = row.get(who)
-            if not isinstance(taken, float):
-                continue
-            line += f"{taken:{width}.1f}"
-            if isinstance(theirs, float):
-                line += f"{taken / theirs:8.2f}"
-                line += f"{taken - theirs:9.1f}" if who == "ours" else ""
-        lines.append(line)
-    return "\n".join(lines)
+    return "\n".join(f"{row['op']}, {row['case']}, {row['pass']}: ".ljust(40) + ", ".join(
+        f"{who} {taken:.1f}" for who, taken in row.items() if isinstance(taken, float))
+        for row in rows)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -4,8 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Times a LayerNorm with a linear layer on a GPU: ours by each way, eager, and torch.compile.
 
-    python bench/layer_norm_linear.py --compile-to CACHE [--chip CHIP]    # where the compiler is
-    LNBWD_CACHE_DIR=CACHE python bench/layer_norm_linear.py [--out FILE]   # where the GPU is
+    python bench/layer_norm_linear.py [--shapes MxKxO ...] [--types TYPE ...] [--out FILE]
 
 Each shape is checked first: output and five gradients against float64 beside eager's errors, and
 two runs bit for bit. Forward and backward are times of CUDA graphs of a few calls, interleaved
@@ -33,9 +32,7 @@ sys.path.insert(0, str(ROOT / "python"))
 import torch  # noqa: E402
 
 import lnbwd  # noqa: E402
-from lnbwd import _chips, kernels, linear_passes, product_choice, spec  # noqa: E402
-from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD  # noqa: E402
-from lnbwd.row_mlir import mlir  # noqa: E402
+from lnbwd import product_choice  # noqa: E402
 
 SHAPES = ("16x8x16", "512x768x2304", "2048x1024x3072", "8192x1024x4096", "8192x4096x12288",
           "1000x640x1920")
@@ -50,34 +47,6 @@ def parse(text: str) -> tuple[int, int, int]:
     """Three sizes from "MxKxO"."""
     m, k, n = map(int, text.split("x"))
     return m, k, n
-
-
-def layer_of(k: int, n: int, dtype: str) -> linear_passes.Layer:
-    """The layer with all parameters of one type."""
-    return linear_passes.find_layer(LAYER_NORM, k, n, *[TYPES[dtype]] * 4, EPSILON)
-
-
-def compile_all(options: argparse.Namespace) -> None:
-    """All kernels of a run into a cache."""
-    chip, form = options.chip, kernels.code_format(options.chip)
-    specs: list[Any] = []
-    for dtype in options.types:
-        for m, k, n in map(parse, options.shapes):
-            layer = layer_of(k, n, dtype)
-            gradient = layer.gradient(linear_passes.INPUTS)
-            rows = spec.rows_option(m, chip)
-            specs.append(gradient.spec)
-            hint = spec.rows_hint(m)
-            specs += [spec.ProgramSpec(text, chip, format=form, rows=hint)
-                      for text in (layer.text, gradient.text)]
-            specs += [spec.ProgramSpec(mlir(program(hint)[0]), chip, format=form, rows=rows)
-                      for program in (gradient.bias_program, gradient.rows_program)]
-            specs += [spec.KernelSpec(LAYER_NORM, k, dtype, chip, dtype, dtype, False, False,
-                                      False, format=form, epsilon=EPSILON, rows=rows),
-                      spec.KernelSpec(LAYER_NORM_BWD, k, dtype, chip, dtype, dtype, format=form,
-                                      rows=rows)]
-    done = lnbwd.precompile(list(dict.fromkeys(specs)), cache=options.compile_to)
-    print(f"{len(done)} kernels for {chip} in {options.compile_to}")
 
 
 def in_graph(call: Callable[[], object]) -> torch.cuda.CUDAGraph:
@@ -216,17 +185,12 @@ def measure_layer(shape: str, dtype: str) -> dict[str, Any]:
 def main() -> int:
     """The command; the exit code is 1 if a result is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--compile-to", type=pathlib.Path, help="compile all kernels to this cache")
-    parser.add_argument("--chip", default=_chips.GPU, help=f"what for (default: {_chips.GPU})")
     parser.add_argument("--shapes", nargs="*", default=SHAPES, help="MxKxO")
     parser.add_argument("--types", nargs="*", default=["bf16"], choices=TYPES)
     parser.add_argument("--out", type=pathlib.Path, help="write all figures to this file")
     options = parser.parse_args()
-    if options.compile_to:
-        compile_all(options)
-        return 0
     if not torch.cuda.is_available():
-        parser.error("PyTorch has no GPU here; --compile-to needs none")
+        parser.error("expected a GPU, got none")
     results: dict[str, Any] = {
         "date": str(datetime.date.today()), "command": [pathlib.Path(__file__).name],
         "machine": {"name": torch.cuda.get_device_name(), "torch": torch.__version__},

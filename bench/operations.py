@@ -16,9 +16,8 @@ have to be the same bits in two runs; the exit code is 1 if one of ours is wrong
   operations.py run --kernels KERNELS [--interleave] [--out FILE]             where the GPU is
 
 Each is compared with the stream, the fastest kernel that reads and writes as many row blocks of the
-size and does nothing else. What is in FILE stays: a later run's is numbered. --device hip is for an
-AMD GPU that this PyTorch does not know: ours and the stream alone. bench/dashboard.py reads the
-files.
+size and does nothing else. --device hip is for an AMD GPU that this PyTorch does not know: ours and
+the stream alone. bench/dashboard.py reads the files.
 """
 
 from __future__ import annotations
@@ -60,7 +59,6 @@ from lnbwd_bench.results import (  # noqa: E402
     VERSION,
     complaints,
     line,
-    output_of,
     summary_lines,
     write_json,
 )
@@ -381,7 +379,10 @@ def run_main(options: argparse.Namespace) -> int:
                 "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
                 "machine": machine.describe(), "methods": methods,
                 "repetitions": options.repetitions, "results": results}
-    path = output_of(options.out, entries) if options.out else None
+    path = options.out
+    if path and (path.is_dir() or not path.suffix):
+        path.mkdir(parents=True, exist_ok=True)
+        path /= "operations.json"
     start = time.monotonic()
     for entry in entries:
         if options.only and entry["name"] not in options.only:
@@ -428,9 +429,7 @@ def main() -> int:
     running = commands.add_parser("run")
     running.add_argument("--kernels", type=kernels_argument, required=True)
     running.add_argument("--out", type=pathlib.Path, help="file for the numbers, JSON, or a "
-                         "folder: operations.json there, operations-random-SEED-COUNT.json for "
-                         "shapes drawn at random. A file that is there stays, and the new one is "
-                         "numbered")
+                         "folder: operations.json there")
     running.add_argument("--repetitions", type=int, default=30)
     running.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS,
                          help=f"of {', '.join(PEERS)} (default: all)")

@@ -11,11 +11,10 @@ under ``stream`` by method the fastest stream, which moves ``stream_bytes``.
 
 from __future__ import annotations
 
-import itertools
 import json
 import pathlib
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lnbwd._files import read_document, write_whole
@@ -35,31 +34,6 @@ Row = Mapping[str, Any]
 def write_json(document: Mapping[str, Any], path: pathlib.Path) -> None:
     """Writes a result file whole or not at all."""
     write_whole(path, json.dumps(document, indent=1) + "\n")
-
-
-def claim(path: pathlib.Path) -> pathlib.Path:
-    """A file that no other run has, made now, empty: ``path`` (its folder too, if it is not there),
-    or where that exists the first of NAME-2, NAME-3, ... that does not."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for number in itertools.count(1):
-        free = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
-        try:
-            free.open("x").close()
-        except FileExistsError:
-            continue
-        return free
-    raise AssertionError("numbers do not end")
-
-
-def output_of(out: pathlib.Path, entries: Sequence[Row]) -> pathlib.Path:
-    """The file for the numbers, made now: the one that is named, or in a folder one that is called
-    by what the kernels are for."""
-    if out.suffix and not out.is_dir():
-        return claim(out)
-    draws = {tuple(entry.get("random", ())) for entry in entries}
-    drawn = next(iter(draws)) if len(draws) == 1 else ()
-    return claim(out / (f"operations-random-{drawn[0]}-{drawn[1]}.json" if drawn
-                        else "operations.json"))
 
 
 def read(path: pathlib.Path) -> dict[str, Any]:

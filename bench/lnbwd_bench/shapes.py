@@ -46,12 +46,6 @@ class Shape:
         """Bytes of dy and x read and dx written: what the stream moves."""
         return 3 * self.m * self.n * self.element_bytes
 
-    @property
-    def minimal_bytes(self) -> int:
-        """The fewest bytes the operation can move: every argument once. gamma, dgamma and dbeta
-        are of the rows' type, mean and rstd are float32."""
-        return self.stream_bytes + 3 * self.n * self.element_bytes + 2 * 4 * self.m
-
 
 def default_shapes() -> list[Shape]:
     """All shapes of the dashboard's table."""

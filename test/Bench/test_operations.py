@@ -164,17 +164,6 @@ def test_what_is_no_result_is_refused(tmp_path, text):
         results.read(tmp_path / "result.json")
 
 
-def test_numbers_of_two_runs_have_two_files(tmp_path):
-    plain, drawn = {"name": "x"}, {"name": "x", "random": [7, 10]}
-    file = tmp_path / "mine.json"
-    assert operations.output_of(file, [plain]) == file
-    assert operations.output_of(file, [plain]).name == "mine-2.json"
-    assert [operations.output_of(tmp_path / "out", entries).name
-            for entries in ([plain], [drawn, drawn], [drawn], [drawn, plain])] == [
-        "operations.json", "operations-random-7-10.json", "operations-random-7-10-2.json",
-        "operations-2.json"]
-
-
 def test_dry_run_measures_and_checks(tmp_path, monkeypatch, capsys):
     """The whole program on the host and the simulator."""
     pytest.importorskip("torch")
