@@ -59,7 +59,6 @@ from lnbwd_bench.results import (  # noqa: E402
     VERSION,
     complaints,
     line,
-    summary_lines,
     write_json,
 )
 from lnbwd_bench.shapes import (  # noqa: E402
@@ -404,8 +403,6 @@ def run_main(options: argparse.Namespace) -> int:
             write_json(document, path)
         del timed, candidates
         machine.release_memory()
-    for method in methods:
-        print(f"by the method {method}:", *summary_lines(results, method), sep="\n")
     if path:
         write_json(document, path)
         print(f"numbers: {path}")

@@ -35,7 +35,6 @@ FILE = SOURCE / "docs" / "results" / "accuracy.json"
 CHIPS = (chips.DEFAULT, next(chip for chip in chips.MANY if chips.FACTS[chip]["waveSize"] == 32))
 # The column of the first chip with the statistics that PyTorch's forward pass saved.
 SAME = f"{CHIPS[0]}, PyTorch's statistics"
-COLUMNS = (*CHIPS, SAME)
 M, N = 256, 1024
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 OUTPUTS = ("dx", "dgamma", "dbeta")
@@ -215,15 +214,6 @@ def worse_cells(tables: list[Table], slack: float = SLACK) -> list[str]:
     return [f"{' '.join(cell)} on {who}: {figure:.4e}, PyTorch {errors['torch']:.4e}"
             for table in tables for cell, errors in table.items() for who, figure in errors.items()
             if who != "torch" and figure > slack * errors["torch"]]
-
-
-def rows_of(table: Table, keys: list[str], columns: dict[str, str]) -> list[str]:
-    """A Markdown table."""
-    lines = ["| " + " | ".join([*keys, *columns.values()]) + " |",
-             "|" + "---|" * len(keys) + "---:|" * len(columns)]
-    for cell, errors in table.items():
-        lines.append("| " + " | ".join([*cell, *(f"{errors[who]:.1e}" for who in columns)]) + " |")
-    return lines
 
 
 def stored(tables: dict[str, Table]) -> dict[str, dict[str, Errors]]:

@@ -20,8 +20,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-__all__ = ["CONFIGS", "Config", "GPT2", "Llama", "ViT", "make_model", "make_batch"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Config:

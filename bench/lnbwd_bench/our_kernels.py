@@ -139,18 +139,13 @@ class Stream:
         self._kernels = {name: runtime.Kernel(machine.ours, program)
                          for name, program in programs.items()}
 
-    @property
-    def names(self) -> list[str]:
-        """What each is called."""
-        return list(self._kernels)
-
     def prepare(self, name: str, array_bytes: int,
                 pointers: Sequence[Sequence[int]]) -> Callable[[int], None] | None:
         """A call that streams one set of arrays, but for less than a row of the kernel's at their
         end; None if they are smaller than such a row.
 
         Args:
-            name: one of ``names``.
+            name: of a program.
             array_bytes: of each array.
             pointers: for each set, where the arrays are, those that are read first.
         """
@@ -170,5 +165,5 @@ class Stream:
     def candidates(self, array_bytes: int,
                    pointers: Sequence[Sequence[int]]) -> list[timing.Candidate]:
         """All that can stream such arrays (see :meth:`prepare`), to be timed."""
-        return [timing.Candidate(name, call) for name in self.names
+        return [timing.Candidate(name, call) for name in self._kernels
                 if (call := self.prepare(name, array_bytes, pointers))]

@@ -15,7 +15,6 @@ installed: liger-kernel; nvidia-cudnn-frontend; quack-kernels with nvidia-cutlas
 
 from __future__ import annotations
 
-import functools
 import importlib
 import importlib.util
 import pathlib
@@ -101,10 +100,6 @@ def _by_name(function: Callable[..., Any], *names: str) -> Function:
     return lambda tensors: function(*(tensors[name] for name in names))
 
 
-def _for_any_shape(function: Function, shape: Shape) -> Function:
-    return function
-
-
 _NAMES = {LAYER_NORM: ("x", "gamma", "beta"), RMS_NORM: ("x", "gamma"),
           LAYER_NORM_BWD: ("dy", "x", "gamma", "beta", "mean", "rstd"),
           RMS_NORM_BWD: ("dy", "x", "gamma", "rstd")}
@@ -124,8 +119,8 @@ class Eager(Peer):
                 x, [x.shape[1]], gamma, EPSILON)
             functions[RMS_NORM_BWD] = lambda dy, x, gamma, rstd: aten._fused_rms_norm_backward(
                 dy, x, [x.shape[1]], rstd.unsqueeze(1), gamma, [True, True])
-        return {op: functools.partial(_for_any_shape, _by_name(function, *_NAMES[op]))
-                for op, function in functions.items()}
+        return {op: lambda shape, op=op: _by_name(functions[op], *_NAMES[op])  # type: ignore[misc]
+                for op in functions}
 
 
 # What torch.compile compiles.
@@ -141,17 +136,13 @@ def compiled(op: str) -> Function:
     return _by_name(torch.compile(COMPILED[op], dynamic=False, fullgraph=True), *_NAMES[op])
 
 
-def _compiled_for(op: str, shape: Shape) -> Function:
-    return compiled(op)
-
-
 class Compile(Peer):
     """The same operators through torch.compile (Inductor), for exactly this shape."""
 
     name = "compile"
 
     def _functions(self) -> Mapping[str, Callable[[Shape], Function]]:
-        return {op: functools.partial(_compiled_for, op) for op in COMPILED}
+        return {op: lambda shape, op=op: compiled(op) for op in COMPILED}  # type: ignore[misc]
 
 
 def _import_liger(module: str) -> Any:

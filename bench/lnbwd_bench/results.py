@@ -13,12 +13,10 @@ from __future__ import annotations
 
 import json
 import pathlib
-import statistics
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lnbwd._files import read_document, write_whole
-from lnbwd.operations import OPERATIONS
 
 FORMAT, VERSION = "lnbwd-bench-operations", 3
 # The methods of timing.py, the one to judge by first, and the one that --interleave adds.
@@ -86,30 +84,6 @@ def line(row: Row, method: str) -> str:
         text += f"  {best[1] / ours:5.2f} times {best[0]};"
         text += "".join(f" {name} {time:.2f}" for name, time in times.items())
     return text
-
-
-def summary_lines(results: Iterable[Row], method: str) -> list[str]:
-    """For each operation: the geometric mean and the least of how many times faster ours is than
-    the best peer, and of the share of the stream where 100 MB or more are moved."""
-    results, lines = list(results), []
-    for op in OPERATIONS:
-        gains: list[float] = []
-        shares: list[float] = []
-        for row in results:
-            times = times_of(row, method)
-            if row["name"] != op or "ours" not in times:
-                continue
-            if best := best_peer(row, method):
-                gains.append(best[1] / times["ours"])
-            if (of_stream := share(row, method)) and row["bytes"] >= LARGE_BYTES:
-                shares.append(of_stream)
-        for what, values in (("times the best peer", gains),
-                             ("of the stream, 100 MB and more", shares)):
-            if values:
-                lines.append(f"{op:16} {what}: geometric mean "
-                             f"{statistics.geometric_mean(values):.3f}, least {min(values):.3f}, "
-                             f"{len(values)} shapes")
-    return lines
 
 
 def complaints(results: Iterable[Row]) -> list[str]:
