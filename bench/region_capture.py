@@ -1,0 +1,317 @@
+#!/usr/bin/env python3
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Takes out of models what torch.compile fuses around reductions: patterns for region_exam.py.
+
+Models of transformers (two layers, otherwise as published) and of timm are compiled on fake tensors
+of a GPU, as far as the fused nodes of Inductor's scheduler: no GPU is needed, and no kernel is made
+(PyTorch without CUDA needs a C++ compiler). Each fused node with a reduction is a pattern; those
+that differ in shapes alone are taken once, and none is taken that --known has.
+
+  region_capture.py [--draw N] [--seed S] [--models NAME ...] [--known FILE] [--out FILE]
+
+Without --models, models are drawn that --known has none of: region_exam.py --patterns takes FILE.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import lzma
+import math
+import operator
+import pathlib
+import random
+import re
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+SOURCE = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "python")]
+
+import torch  # noqa: E402
+from timm_models import define_missing_names  # noqa: E402
+from torch._inductor import compile_fx, config, ir  # noqa: E402
+from torch._inductor.debug import DebugContext  # noqa: E402
+from torch._inductor.graph import GraphLowering  # noqa: E402
+from torch._inductor.virtualized import V  # noqa: E402
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+from torch.fx import Node  # noqa: E402
+from torch.utils import _pytree as pytree  # noqa: E402
+
+KNOWN = SOURCE / "docs" / "results" / "region-patterns.jsonl.xz"
+_DEPTHS = ("num_hidden_layers n_layer n_layers num_layers encoder_layers decoder_layers "
+           "num_encoder_layers num_decoder_layers")
+_BATCH, _TOKENS, _IMAGES = 8, 512, 32
+MODES = ("training autocast", "training float32", "inference bfloat16")
+Pattern = dict[str, Any]
+
+# What Inductor asks of a GPU.
+_GPU = types.SimpleNamespace(
+    name="NVIDIA H100", major=9, minor=0, multi_processor_count=132, warp_size=32,
+    regs_per_multiprocessor=65536, max_threads_per_multi_processor=2048, max_threads_per_block=1024,
+    shared_memory_per_block_optin=232448, total_memory=80 << 30, L2_cache_size=50 << 20,
+    gcnArchName="")
+# What needs no measurement, with a reduction as one node.
+_CONFIG = {"shape_padding": False, "online_softmax": False, "split_reductions": False,
+           "triton.mix_order_reduction_non_strict_mode": True}
+_LIBRARY = torch.library.Library("aten", "IMPL")
+# A GPU's device, streams and events, which do nothing.
+_HOOKS = """
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+namespace c10::impl {
+struct Guard : NoOpDeviceGuardImpl<DeviceType::CUDA> {
+  Device getDevice() const override { return {DeviceType::CUDA, 0}; }
+  Stream getStream(Device) const noexcept override { return Stream(Stream::DEFAULT, getDevice()); }
+  void record(void **, const Stream &, DeviceIndex, EventFlag) const override {}
+  void block(void *, const Stream &) const override {}
+};
+C10_REGISTER_GUARD_IMPL(CUDA, Guard)
+}
+namespace {
+struct Hooks : at::CUDAHooksInterface {
+  void init() const override {}
+  bool hasCUDA() const override { return true; }
+  bool isAvailable() const override { return true; }
+  bool isBuilt() const override { return true; }
+  bool hasPrimaryContext(at::DeviceIndex) const override { return true; }
+  at::DeviceIndex deviceCount() const override { return 1; }
+  at::DeviceIndex getCurrentDevice() const override { return 0; }
+};
+auto *hooks = new (const_cast<at::CUDAHooksInterface *>(&at::detail::getCUDAHooks())) Hooks;
+} // namespace
+"""
+
+
+def pretend_gpu() -> None:
+    """Lets fake tensors be on a GPU, and Inductor ask for what it has, without one."""
+    if torch.cuda.is_available():
+        return
+    from torch._dynamo.device_interface import CudaInterface
+    from torch._inductor import scheduler, utils
+    from torch.utils import cpp_extension
+    if torch.version.cuda is None:
+        cpp_extension.load_inline("lnbwd_no_gpu", _HOOKS, is_python_module=False,
+                                  no_implicit_headers=True)
+    # Inductor folds constants with tensors that are not fake.
+    _LIBRARY.impl("empty.memory_format", lambda size, dtype=None, **_: torch.empty(
+        size, dtype=dtype), "CUDA")
+    for name, value in (("current_device", 0), ("get_device_properties", _GPU),
+                        ("get_device_capability", (9, 0)), ("get_compute_capability", 90),
+                        ("is_bf16_supported", True)):
+        setattr(torch.cuda, name, lambda *_, value=value: value)
+        for interface in (CudaInterface, CudaInterface.Worker):
+            setattr(interface, name, staticmethod(lambda *_, value=value: value))
+    CudaInterface.is_available = staticmethod(lambda: True)
+    torch.cuda.amp.common.amp_definitely_not_available = lambda: False
+    scheduler.has_triton = utils.has_triton = lambda *_: True
+
+
+def _encoded(item: Any, places: dict[Node, int]) -> Any:
+    """An argument of a node as a pattern has it."""
+    if isinstance(item, Node):
+        return {"node": places[item]}
+    if isinstance(item, (list, tuple)):
+        return [_encoded(part, places) for part in item]
+    if isinstance(item, torch.device):
+        return {"device": 0}
+    if isinstance(item, (torch.dtype, torch.layout, torch.memory_format)):
+        return {"torch": str(item).removeprefix("torch.")}
+    return {"float": str(item)} if isinstance(item, float) and not math.isfinite(item) else item
+
+
+def _pattern(nodes: list[Node], outputs: list[Node], model: str) -> Pattern:
+    inside, places, inputs = set(nodes), {}, []
+    for node in nodes:
+        for source in node.all_input_nodes:
+            if source not in inside and source not in places:
+                places[source] = len(places)
+                value = source.meta["val"]
+                inputs.append([str(value.dtype).removeprefix("torch."), list(value.shape),
+                               list(value.stride())])
+    for node in nodes:
+        places[node] = len(places)
+    return {"model": model, "inputs": inputs,
+            "nodes": [["getitem" if not isinstance(node.target, torch._ops.OpOverload)
+                       else str(node.target), _encoded(node.args, places),
+                       {key: _encoded(value, places) for key, value in node.kwargs.items()}]
+                      for node in nodes],
+            "outputs": [places[node] for node in outputs]}
+
+
+def patterns_of(graph: GraphLowering, model: str) -> Iterator[Pattern]:
+    """What the fused nodes of a graph compute that have a reduction."""
+    order = {node: place for place, node in enumerate(graph.module.graph.nodes)}
+    groups = []
+    for fused in graph.scheduler.nodes:
+        parts = [n for n in fused.get_nodes() if isinstance(n.node, ir.ComputedBuffer)]
+        origins = {o for part in parts for o in part.node.get_origins()
+                   if o in order and o.op == "call_function"}
+        origins |= {user for o in origins for user in o.users if user.target is operator.getitem}
+        groups.append((origins, any(part.is_reduction() for part in parts)))
+    for origins in (origins for origins, reduces in groups if reduces):
+        outputs = [node for node in origins if any(
+            user not in origins and not any(user in g and node in g for g, _ in groups)
+            for user in node.users)]
+        wanted, stack = set(), list(outputs)
+        while stack:
+            node = stack.pop()
+            if node in origins and node not in wanted:
+                wanted.add(node)
+                stack += node.all_input_nodes
+        yield _pattern(sorted(wanted, key=order.__getitem__),
+                       sorted(outputs, key=order.__getitem__), model)
+
+
+def key_of(pattern: Pattern) -> str:
+    """What patterns have in common that differ in shapes alone: several integers are sizes."""
+    text = json.dumps([pattern["nodes"], [dtype for dtype, *_ in pattern["inputs"]]])
+    return re.sub(r"\[-?\d+(, -?\d+)+\]", lambda sizes: str(sizes[0].count(",")), text)
+
+
+class Capture:
+    """Compiles, up to the fused nodes, and keeps the patterns."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+        self.patterns: list[Pattern] = []
+
+    def compile(self, module: Any, inputs: Any, is_inference: bool = False,
+                is_backward: bool = False, **_: Any) -> Any:
+        """In the place of Inductor's inner compiler."""
+        compile_fx.view_to_reshape(module)
+        with torch.no_grad():
+            mode = compile_fx.fake_tensor_prop(module, inputs)
+        compile_fx._recursive_record_original_output_strides(module)
+        with config.patch(_CONFIG), V.set_fake_mode(mode):
+            compile_fx._recursive_post_grad_passes(module, is_inference=is_inference)
+            graph = GraphLowering(module, example_inputs=inputs, shape_env=module.shape_env,
+                                  is_inference=is_inference, is_backward=is_backward)
+            with (V.set_graph_handler(graph), V.set_extern_kernel_nodes([]),
+                  V.set_debug_handler(DebugContext())):
+                graph.run(*inputs)
+                graph._update_scheduler()
+            self.patterns += patterns_of(graph, self.model)
+        context = torch._guards.TracingContext.try_get()
+        if context and context.output_strides is not None:
+            context.output_strides += [
+                tuple(map(int, out.get_stride())) if isinstance(out, ir.IRNode)
+                and out.has_tensor_output() else None for out in graph.graph_outputs]
+        values = [n.meta["val"] if isinstance(n, Node) else n
+                  for n in module.graph.output_node().args[0]]
+
+        def call(arguments: list[Any]) -> list[Any]:
+            arguments.clear()
+            return [torch.empty_strided(v.shape, v.stride(), dtype=v.dtype, device=v.device)
+                    if isinstance(v, torch.Tensor) else v for v in values]
+
+        call._boxed_call = True  # type: ignore[attr-defined]
+        return call
+
+    def __call__(self, module: Any, inputs: Any) -> Any:
+        """The backend of torch.compile."""
+        with config.patch(_CONFIG):
+            return compile_fx.compile_fx(module, inputs, inner_compile=self.compile)
+
+
+def capture(name: str, mode: str, model: torch.nn.Module, *arguments: Any, **options: Any
+            ) -> list[Pattern]:
+    """The patterns of a model and its arguments, both on the device meta."""
+    torch._dynamo.reset()
+    backend, training = Capture(f"{name} {mode}"), "training" in mode
+    layout = torch.channels_last if "channels-last" in mode else torch.preserve_format
+    half = torch.bfloat16 if "bfloat16" in mode else None
+
+    def on_gpu(value: torch.Tensor) -> torch.Tensor:
+        dtype = half if half and value.is_floating_point() else value.dtype
+        return torch.empty(value.shape, dtype=dtype, device="cuda").to(memory_format=layout)
+
+    model.to(dtype=half, memory_format=layout)
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        model.to_empty(device="cuda")
+        if hasattr(model, "tie_weights"):
+            model.tie_weights()
+        compiled = torch.compile(model.train(training), backend=backend, dynamic=False)
+        arguments, options = pytree.tree_map_only(torch.Tensor, on_gpu, (arguments, options))
+        with (torch.set_grad_enabled(training),
+              torch.autocast("cuda", torch.bfloat16, enabled="autocast" in mode)):
+            result = compiled(*arguments, **options)
+        if training:
+            (result if isinstance(result, torch.Tensor) else result[0]).float().sum().backward()
+    return backend.patterns
+
+
+def capture_published(name: str, mode: str) -> list[Pattern]:
+    """The patterns of a class of transformers or a model of timm."""
+    with torch.device("meta"):
+        if not name[0].isupper():
+            import timm
+            model = timm.create_model(name)
+            return capture(name, mode, model,
+                           torch.empty(_IMAGES, *model.default_cfg["input_size"]))
+        import transformers
+        kind = getattr(transformers, name)
+        published = kind.config_class()
+        for field in _DEPTHS.split():
+            if hasattr(published, field):
+                setattr(published, field, 2)
+        if getattr(published, "layer_types", None):
+            published.layer_types = published.layer_types[:2]
+        longest = getattr(published, "max_position_embeddings", None) or _TOKENS + 2
+        ids = torch.empty(_BATCH, min(_TOKENS, longest - 2), dtype=torch.int64)  # Some from 2 on.
+        return capture(name, mode, kind(published), input_ids=ids, use_cache=False,
+                       **({"labels": ids} if "training" in mode else {}))
+
+
+def draw(count: int, seed: int, known: set[str]) -> list[str]:
+    """Models of transformers and, in turns, of timm that are not known."""
+    import timm
+    from transformers.models.auto import modeling_auto as auto
+    tokens = sorted({name for task in ("CAUSAL_LM", "MASKED_LM", "SEQ_TO_SEQ_CAUSAL_LM")
+                     for name in getattr(auto, f"MODEL_FOR_{task}_MAPPING_NAMES").values()
+                     if isinstance(name, str)} - known)
+    images = sorted({*timm.list_models()} - known)
+    for names in (tokens, images):
+        random.Random(seed).shuffle(names)
+    return [name for pair in itertools.zip_longest(tokens, images) for name in pair if name][:count]
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draw", type=int, default=20, metavar="N", help="so many models")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--models", nargs="+", metavar="NAME", help="these, and draw none")
+    parser.add_argument("--known", type=pathlib.Path, default=KNOWN, help="patterns to leave out")
+    parser.add_argument("--out", type=pathlib.Path, help="file for the patterns, .jsonl.xz")
+    options = parser.parse_args()
+    old = [json.loads(line) for line in lzma.decompress(options.known.read_bytes()).splitlines()]
+    taken, names = set(map(key_of, old)), {pattern["model"].split()[0] for pattern in old}
+    pretend_gpu()
+    _library = define_missing_names()
+    lines: list[str] = []
+    for name, mode in itertools.product(
+            options.models or draw(options.draw, options.seed, names), MODES):
+        if name[0].islower() and "float32" not in mode:
+            mode += " channels-last"
+        try:
+            patterns = {key_of(pattern): pattern for pattern in capture_published(name, mode)}
+        except Exception as error:  # Whatever a model does: the others go on.
+            print(f"left out: {name} {mode}: {error!r:.160}", flush=True)
+            continue
+        new = [pattern for key, pattern in patterns.items() if key not in taken]
+        taken |= patterns.keys()
+        lines += [json.dumps(pattern, separators=(",", ":")) + "\n" for pattern in new]
+        print(f"{name} {mode}: {len(patterns)} patterns, {len(new)} new", flush=True)
+        if options.out:
+            options.out.write_bytes(lzma.compress("".join(lines).encode(), preset=9))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
