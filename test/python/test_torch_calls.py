@@ -14,7 +14,7 @@ import weakref
 import pytest
 import torch
 from torch._inductor.custom_graph_pass import CustomGraphPass
-from torch._inductor.utils import run_and_get_code
+from torch._inductor.utils import run_and_get_code, run_fw_bw_and_get_code
 
 import lnbwd
 import lnbwd.inductor
@@ -271,6 +271,25 @@ def test_a_row_that_two_regions_read_is_overwritten_by_the_last(device):
     assert len(overwritten(code)) <= 2
     for g, want in zip(got, function(x * 0.01, w), strict=True):
         torch.testing.assert_close(g, want, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("is_returned", [False, True])
+def test_what_was_saved_for_the_backward_pass_alone_is_overwritten(device, is_returned):
+    """Logits, by their gradient. What the caller has as well is not."""
+    def function(x, w, target):
+        logits = x @ w
+        loss = torch.nn.functional.cross_entropy(logits, target)
+        return (loss, logits) if is_returned else (loss,)
+
+    x, w, _ = operands(device, N)
+    target = (torch.arange(N) % 7).to(device)
+    leaf, want = x.clone().requires_grad_(), x.clone().requires_grad_()
+    compiled = torch.compile(function, backend="lnbwd", options={
+        "post_grad_custom_pre_pass": NoCache(), "compile_threads": 1})
+    _, (_, code) = run_fw_bw_and_get_code(lambda: compiled(leaf, w, target)[0])
+    function(want, w, target)[0].backward()
+    torch.testing.assert_close(leaf.grad, want.grad, rtol=1e-3, atol=1e-4)
+    assert [len(names) for names in overwritten(code)] == [0 if is_returned else 1]
 
 
 def test_inputs_that_begin_within_another_tensor(device):

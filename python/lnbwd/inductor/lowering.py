@@ -172,11 +172,14 @@ def _overwritten(program: regions_op.RegionProgram, inputs: Sequence[Any]) -> li
 
 
 def _is_last_use(inputs: Sequence[Any], place: int) -> bool:
-    """Whether an input is a whole buffer of the graph's own that nothing reads after the node that
-    is being lowered, and that is no other input as well."""
+    """Whether an input is a whole buffer of the graph's own, or one that the forward pass saved for
+    this graph alone, that nothing reads after the node that is being lowered, and that is no other
+    input as well."""
     name = ir.try_get_name(inputs[place])
     buffer = V.graph.try_get_buffer(name) if name is not None else None
-    if (buffer is None or name in V.graph.graph_inputs or name in V.graph.constants
+    given = V.graph.graph_inputs_original.get(name)
+    if (buffer is None or name in V.graph.constants
+            or (given is not None and not isinstance(given, ir.DonatedBuffer))
             or name in V.graph.never_reuse_buffers
             or type(buffer.get_layout()) not in (ir.FixedLayout, ir.FlexibleLayout)
             or not V.graph.sizevars.statically_known_equals(
