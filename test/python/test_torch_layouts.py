@@ -236,6 +236,21 @@ def test_embedding_by_indices_that_samples_share(device, is_expanded, n):
     assert [i.kind for i in taken()[0].program.inputs] == ["scalar", "part", "table", "table"]
 
 
+@pytest.mark.parametrize("shape", [(4, 8), (4, 8, 1)])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float32, torch.bool])
+def test_numbers_of_rows_that_samples_share(device, shape, dtype):
+    """The positions of tokens in an embedding's gradient: what is expanded lies in memory once."""
+    def function(x, share, gamma):
+        where = (share.expand(shape) != 2).reshape(4, 8, 1)
+        centred = (x - x.mean(-1, keepdim=True)) * gamma
+        return torch.where(where, centred, 0.0), centred.sum((0, 1))
+
+    share = (torch.arange(8) % 3).view(1, 8, *shape[2:]).to(device, dtype)
+    arguments = [normal(4, 8, 16).to(device), share, normal(16).to(device)]
+    check_against_double(function, arguments, tolerance=1e-5)
+    assert len(taken()) == 1 and not reasons()
+
+
 def test_rows_outside_of_a_table_are_its_last(device):
     """torch.compile's kernels stop there."""
     from lnbwd import regions_op

@@ -99,6 +99,8 @@ class Conversion:
                 over := self.over if self.over is not None else apart(value, self.domain)
         ) is not None:
             place = self.domain.place(value, over, self.moves)
+        elif role == "scalar" and repeated_dims(value):  # type: ignore[arg-type]
+            place = self.shared_scalar(node)
         elif role is not None:
             known = ELEMENTS if role == "row" else {**SMALL, **INTEGERS}
             place = Input(role, known.get(value.dtype, ""))  # type: ignore[union-attr]
@@ -109,7 +111,7 @@ class Conversion:
             raise Unsupported("reads a number for each part of a row")
         assert isinstance(value, torch.Tensor)
         if value.dtype not in (ELEMENTS if place.kind == "row" else SMALL) and not (
-                place.kind == "scalar" and value.dtype in INTEGERS):
+                role == "scalar" and value.dtype in INTEGERS):
             raise Unsupported(f"reads a {place.kind} of {value.dtype}")
         # The operator copies what is not dense, which of group columns is little.
         if place.kind != "group_column" and not (
@@ -124,6 +126,18 @@ class Conversion:
             raise Unsupported(f"reads {describe(value)}, which is no part of rows that have the "
                               f"other parts")
         return self.input(node, place)
+
+    def shared_scalar(self, node: Node) -> Input:
+        """Where numbers of rows lie that samples share."""
+        value = node.meta["val"]
+        is_column = self.domain.length != 1 and same(value.shape[-1], 1)
+        column = value if is_column else value.unsqueeze(-1)
+        with value.fake_mode:
+            block = torch.empty((*column.shape[:-1], self.domain.length))
+        place = self.domain.place(column, block)
+        if place is None or self.domain.repeated(place).kind != "repeated_scalar":
+            raise Unsupported(f"spreads {node.name} in its own way")
+        return place
 
     def input(self, node: Node, place: Input) -> int:
         """The value of an input that is read as ``place`` says."""

@@ -191,12 +191,8 @@ def _embedding(c: Conversion, node: Node) -> int:
         raise Unsupported("takes other rows than those of a dense table")
     rows = c.input(table, Input("table", element, rows=int(value.shape[0])))
     index: Any = node.args[1]
-    if not repeated_dims(index.meta["val"]):
-        return c.builder.add("take", rows, c.value(index))
-    place = c.domain.place(index.meta["val"].unsqueeze(-1), node.meta["val"])
-    if place is None or c.domain.repeated(place).kind != "repeated_scalar":
-        raise Unsupported(f"spreads {index.name} in its own way")
-    return c.builder.add("take", rows, c.input(index, place))
+    return c.builder.add("take", rows, c.input(index, c.shared_scalar(index))
+                         if repeated_dims(index.meta["val"]) else c.value(index))
 
 
 @converts(*VIEWS)

@@ -240,10 +240,10 @@ _SPLITS: dict[Any, Any] = {aten.sum.dim_IntList: _split_sum,
 
 
 def new_node(graph: Graph, target: Any, arguments: tuple[Any, ...], **options: Any) -> Node:
-    """A call with its fake value."""
+    """A call with its fake value. The graph has none that fails."""
+    value = target(*map_arg(arguments, lambda n: n.meta["val"]), **options)
     node = graph.call_function(target, arguments, options)
-    values = map_arg(arguments, lambda n: n.meta["val"])
-    node.meta["val"] = target(*values, **options)
+    node.meta["val"] = value
     return node
 
 
