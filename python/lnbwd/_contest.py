@@ -25,61 +25,36 @@ _LEAST_BYTES = 16
 
 
 class Rotation:
-    """Buffers for the arguments of kernels, in sets that launches rotate among.
+    """Buffers for the arguments and workspaces of kernels, in sets that launches rotate among. They
+    are freed when it goes.
 
     Attributes:
-        device: where they are.
         rows, groups: M and B of a launch.
         sets: buffers by the names of the arguments.
     """
 
-    def __init__(self, device: runtime.Device, rows: int, sizes: Mapping[str, int],
+    def __init__(self, kernels: Sequence[runtime.Kernel], rows: int, sizes: Mapping[str, int],
                  count: int, groups: int | None = None) -> None:
-        self.device, self.rows, self.groups = device, rows, groups
-        self.sets: list[dict[str, runtime.Buffer]] = []
-        self._workspaces: list[runtime.Buffer] = []
-        self._next = 0
-        try:
-            for _ in range(count):
-                buffers: dict[str, runtime.Buffer] = {}
-                self.sets.append(buffers)
-                for name, size in sizes.items():
-                    buffers[name] = device.allocate(max(size, _LEAST_BYTES))
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Gives the memory back."""
-        for buffer in [*self._workspaces, *(buffer for buffers in self.sets
-                                            for buffer in buffers.values())]:
-            buffer.close()
-
-    def workspace(self, index: int, size: int) -> runtime.Buffer:
-        """The workspace of a set, which grows as kernels need."""
-        size = max(size, _LEAST_BYTES)
-        if not self._workspaces or self._workspaces[0].size < size:
-            self.device.synchronize()
-            for buffer in self._workspaces:
-                buffer.close()
-            self._workspaces = [self.device.allocate(size) for _ in self.sets]
-        return self._workspaces[index]
+        device, self.rows, self.groups, self._next = kernels[0].device, rows, groups, 0
+        most = max(kernel.workspace_size(rows, groups) for kernel in kernels)
+        self.sets = [{name: device.allocate(max(size, _LEAST_BYTES))
+                      for name, size in sizes.items()} for _ in range(count)]
+        self._workspaces = [device.allocate(max(most, _LEAST_BYTES)) for _ in range(count)]
 
     def launch_next(self, kernel: runtime.Kernel) -> None:
         """Enqueues a kernel on the set that was not used for longest."""
         self._next = (self._next + 1) % len(self.sets)
         buffers = self.sets[self._next]
-        size = kernel.workspace_size(self.rows, self.groups)
         kernel.launch([buffers[argument.name].pointer for argument in kernel.program.arguments],
-                      self.rows, self.workspace(self._next, size).pointer, size,
-                      groups=self.groups)
+                      self.rows, self._workspaces[self._next].pointer,
+                      kernel.workspace_size(self.rows, self.groups), groups=self.groups)
 
 
 def time_launches(kernels: Sequence[runtime.Kernel], rotation: Rotation,
                   filler: runtime.Buffer) -> list[float]:
     """The median microseconds of a launch of each kernel; ``filler`` is the memory that is filled
     before a batch."""
-    device = rotation.device
+    device = kernels[0].device
 
     def batch(kernel: runtime.Kernel, launches: int) -> tuple[runtime.Event, runtime.Event]:
         start, stop = device.create_event(), device.create_event()
@@ -97,8 +72,6 @@ def time_launches(kernels: Sequence[runtime.Kernel], rotation: Rotation,
             for of_kernel, (start, stop) in zip(
                     times, [batch(kernel, launches) for kernel in kernels], strict=True):
                 of_kernel.append(start.elapsed_ms(stop) * 1e3 / launches)
-                start.close()
-                stop.close()
         return list(map(statistics.median, times))
 
     for kernel in kernels:  # Warm up: modules are loaded at the first launch.

@@ -12,7 +12,6 @@ docs/python.md says what it costs.
 from __future__ import annotations
 
 import concurrent.futures
-import contextlib
 import dataclasses
 import json
 import os
@@ -160,19 +159,15 @@ def _measure(device: runtime.Device, codes: list[bytes], rows: int,
     size = sum(sizes.values())
     simulated = device.is_stand_in
     count = 1 if simulated else min(_MOST_SETS, _ROTATED_BYTES // max(size, 1) + 1)
-    with _measuring, contextlib.ExitStack() as stack:
+    with _measuring:
         loaded = [runtime.Kernel(device, program) for program in programs]
-        for kernel in loaded:
-            stack.callback(kernel.close)
-        rotation = Rotation(device, rows, sizes, count, groups)
-        stack.callback(rotation.close)
+        rotation = Rotation(loaded, rows, sizes, count, groups)
         for buffers in rotation.sets:
             for buffer in buffers.values():
                 buffer.fill(_PATTERN)
         if simulated:
             return _count(device, loaded, rotation)
-        filler = stack.enter_context(contextlib.closing(device.allocate(_FILLER_BYTES)))
-        return time_launches(loaded, rotation, filler)
+        return time_launches(loaded, rotation, device.allocate(_FILLER_BYTES))
 
 
 def _search(spec: Spec, device: runtime.Device, rows: int, groups: int | None,
