@@ -121,8 +121,9 @@ def cpp(tables: dict[str, Any]) -> str:
     for name, counterpart, is_forward, _, *groups in operations:
         table = f"k{camel(name)}Operands"
         lines += [f"inline constexpr OperandInfo {table}[] = {{"]
-        lines += [f"    {{Role::{camel(role)}, {flag(is_output)}, {flag(optional)}}},"
-                  for is_output, group in enumerate(groups) for role, optional in group]
+        lines += [f"    {{Role::{camel(role.rstrip('?'))}, {flag(is_output)}, "
+                  f"{flag('?' in role)}}},"
+                  for is_output, group in enumerate(groups) for role in group.split()]
         lines += ["};"]
         other = f"NamedOperation::{camel(counterpart)}" if counterpart else "std::nullopt"
         rows += [f'    {{NamedOperation::{camel(name)}, "{name}", {flag(is_forward)},',
@@ -168,20 +169,15 @@ def python(declared: Declaration) -> str:
               for r in declared.roles]
     lines += [")", "", *(f"{o['name'].upper()} = {quoted(o)}" for o in declared.operations)]
     lines += ["", "# Name, counterpart, whether it is a forward pass, lib/Reference's formula, "
-              "inputs and outputs:", "# role, whether it may be absent.", "_OPERATIONS = ("]
+              "inputs and outputs:", "# those with a question mark may be absent.",
+              "_OPERATIONS = ("]
     for operation in declared.operations:
         other = operation["counterpart"]
         lines += [f"    ({operation['name'].upper()}, {other['name'].upper() if other else None}, "
                   f"{not operation['gradientOf']}, \"{operation['reference']}\","]
-        for end, group in ((",", "inputs"), ("),", "outputs")):
-            entries = [f"({quoted(o['role'])}, {o['is_optional']})" for o in operation[group]]
-            text = "     ("
-            for entry in entries:
-                if len(text) + len(entry) > 94:
-                    lines.append(text.rstrip())
-                    text = "      "
-                text += entry + ", "
-            lines.append(text.rstrip() + ")" + end)
+        lines += ["     " + ", ".join('"' + " ".join(
+            o["role"]["name"] + "?" * o["is_optional"] for o in operation[group]) + '"'
+            for group in ("inputs", "outputs")) + "),"]
     lines += [")", ""]
     return "\n".join(lines)
 

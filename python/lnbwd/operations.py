@@ -161,10 +161,10 @@ class Operation:
 
 
 OPERATIONS = {
-    name: Operation(name, counterpart, is_forward, (
-        *(Operand(ROLES[role], False, optional) for role, optional in inputs),
-        *(Operand(ROLES[role], True, optional) for role, optional in outputs)))
-    for name, counterpart, is_forward, _, inputs, outputs in _operations._OPERATIONS}
+    name: Operation(name, counterpart, is_forward, tuple(
+        Operand(ROLES[role.rstrip("?")], bool(is_output), "?" in role)
+        for is_output, group in enumerate(groups) for role in group.split()))
+    for name, counterpart, is_forward, _, *groups in _operations._OPERATIONS}
 """All operations by name."""
 
 
