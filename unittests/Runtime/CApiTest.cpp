@@ -21,6 +21,7 @@
 #include <fstream>
 #include <limits>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 using lnbwd::test::exampleMetadata;
@@ -70,10 +71,16 @@ protected:
   CApiTest()
       : hipLibrary("LNBWD_HIP_LIBRARY", FAKE_HIP_LIBRARY),
         cudaLibrary("LNBWD_CUDA_LIBRARY", FAKE_CUDA_LIBRARY) {}
-  ~CApiTest() override {
-    lnbwd_kernel_destroy(kernel);
-    lnbwd_program_destroy(program);
-    lnbwd_device_close(device);
+  ~CApiTest() override { close(); }
+
+  /// Gives everything back, so that a test may start again.
+  void close() {
+    unload();
+    lnbwd_device_close(std::exchange(device, nullptr));
+  }
+  void unload() {
+    lnbwd_kernel_destroy(std::exchange(kernel, nullptr));
+    lnbwd_program_destroy(std::exchange(program, nullptr));
   }
 
   void open(const char *spec) {
@@ -332,8 +339,7 @@ TEST_F(CApiTest, RefusesOverlappingBuffersWhereTheyMustBeSeparate) {
   std::vector<void *> inPlace = arguments();
   inPlace[5] = inPlace[0];
   EXPECT_EQ(launch(4, inPlace, workspace(), bytes), LNBWD_SUCCESS);
-  lnbwd_kernel_destroy(kernel);
-  lnbwd_program_destroy(program);
+  unload();
 
   json plan = examplePlan();
   plan["separate_buffers"] = true;
@@ -433,18 +439,15 @@ TEST_F(CApiTest, RefusesProgramsForOtherChips) {
 
 TEST_F(CApiTest, HandlesMayDieInAnyOrder) {
   loadExample();
-  lnbwd_program_destroy(program);
-  program = nullptr;
+  lnbwd_program_destroy(std::exchange(program, nullptr));
   auto get = reinterpret_cast<const char *(*)()>(
       lnbwd_device_symbol(device, "fakeHipNotes"));
-  lnbwd_device_close(device);
-  device = nullptr;
+  lnbwd_device_close(std::exchange(device, nullptr));
   size_t bytes = 0;
   ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 9, 0, &bytes), LNBWD_SUCCESS);
   EXPECT_EQ(launch(9, arguments(), workspace(), bytes), LNBWD_SUCCESS);
   get();
-  lnbwd_kernel_destroy(kernel);
-  kernel = nullptr;
+  lnbwd_kernel_destroy(std::exchange(kernel, nullptr));
   EXPECT_STREQ(get(), "unload\n");
 }
 
@@ -487,8 +490,7 @@ TEST_F(CApiTest, MemoryAndEventsWork) {
     lnbwd_event_destroy(start);
     lnbwd_event_destroy(stop);
     lnbwd_event_destroy(nullptr);
-    lnbwd_device_close(device);
-    device = nullptr;
+    lnbwd_device_close(std::exchange(device, nullptr));
   }
 }
 
@@ -538,12 +540,7 @@ TEST_F(CApiTest, CudaLaunchesDependentKernelsWhereItCan) {
     bool isOld = library == std::string(FAKE_OLD_CUDA_LIBRARY);
     EXPECT_EQ(notes("fakeCudaNotes"),
               main + (isOld ? "" : "attribute 6 = 1 ") + finalize);
-    lnbwd_kernel_destroy(kernel);
-    lnbwd_program_destroy(program);
-    lnbwd_device_close(device);
-    kernel = nullptr;
-    program = nullptr;
-    device = nullptr;
+    close();
   }
 }
 
@@ -574,12 +571,7 @@ TEST_F(CApiTest, CudaBoundsClustersByTheDevice) {
                                               : least == 1
                                                   ? "main grid 2,4,1 block"
                                                   : "main grid 5,4,1 block");
-      lnbwd_kernel_destroy(kernel);
-      lnbwd_program_destroy(program);
-      lnbwd_device_close(device);
-      kernel = nullptr;
-      program = nullptr;
-      device = nullptr;
+      close();
     }
   }
 }
