@@ -256,20 +256,23 @@ class Plan:
             raise native.original(error) from None
         return results if self.trace.is_tuple else results[0]
 
-    def first_derivative(self, of: tuple[bool, ...], wrt: tuple[bool, ...],
-                         grads: Sequence[Tensor], tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """What :meth:`gradient` computes, by PyTorch's operations."""
-        wanted = [place for place in range(self.count) if wrt[place - self.count]]
+    def gradient_by_torch(self, of: tuple[bool, ...], wrt: tuple[bool, ...], saves: bool,
+                          shape: torch.Size,
+                          at_hand: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
+        """What :meth:`gradient` computes of what is at hand, by PyTorch's operations."""
+        grads = [grad for grad in at_hand[:len(of)] if grad is not None]
+        kept = dict(zip(self.training(saves)[1], at_hand[len(of):], strict=False))
+        tensors = [tensor if (tensor := kept.get(place)) is not None else
+                   grads[0].new_zeros(self.shape_of(place, shape)) for place in range(self.count)]
+        outputs = self.gradient(of, wrt, saves).outputs
 
         def call(*inputs: Tensor) -> tuple[Tensor, ...]:
-            everything = list(tensors)
-            for place, tensor in zip(wanted, inputs, strict=True):
-                everything[place] = tensor
-            results = self.call(everything)
+            changed = dict(zip(outputs, inputs, strict=True))
+            results = self.call([changed.get(place, t) for place, t in enumerate(tensors)])
             results = results if isinstance(results, tuple) else (results,)
             return tuple(result for result, has in zip(results, of, strict=True) if has)
 
-        results, pull = _vjp(call, *(tensors[place] for place in wanted))
+        results, pull = _vjp(call, *(tensors[place] for place in outputs))
         found: tuple[Tensor, ...] = pull(tuple(
             grad.to(result.dtype) for grad, result in zip(grads, results, strict=True)))
         return found
@@ -385,34 +388,21 @@ def _keep_all(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 
 def _second_derivative(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-    plan: Plan = ctx.plan
-    count = len(ctx.of)
     at_hand = ctx.saved_tensors
-    _, kept = plan.training(ctx.saves)
-    like = next(grad for grad in at_hand if grad is not None)
-    first = [grad.float() for grad in at_hand[:count] if grad is not None]
-    held = [at_hand[count + place].float() for place in range(len(kept))]
+    count = len(ctx.of) + len(ctx.plan.training(ctx.saves)[1])  # What was saved is not read.
+    places = [place for place in range(count) if at_hand[place] is not None]
 
-    def derivative(*values: Tensor) -> tuple[Tensor, ...]:
-        tensors = [like.new_zeros(plan.shape_of(place, ctx.shape), dtype=torch.float32)
-                   for place in range(plan.count)]
-        for place, tensor in zip(kept, values[len(first):], strict=True):
-            tensors[place] = tensor
-        return plan.first_derivative(ctx.of, ctx.wrt, values[:len(first)], tensors)
+    def derivative(*values: Tensor) -> Any:
+        held = dict(zip(places, values, strict=True))
+        return ctx.plan.gradient_by_torch(ctx.of, ctx.wrt, ctx.saves, ctx.shape,
+                                          [held.get(place) for place in range(count)])
 
-    outputs, pull = _vjp(derivative, *first, *held)
-    wanted = [place for place in range(plan.count) if ctx.wrt[place - plan.count]]
-    order = plan.gradient(ctx.of, ctx.wrt, ctx.saves).outputs
-    found = iter(pull(tuple(
-        torch.zeros_like(output) if place not in order or grads[order.index(place)] is None
-        else grads[order.index(place)].to(output.dtype)  # type: ignore[union-attr]
-        for place, output in zip(wanted, outputs, strict=True))))
-    result: list[Tensor | None] = []
-    for place, tensor in enumerate(at_hand):
-        if tensor is None or place >= count + len(kept):
-            result.append(None)
-        else:
-            result.append(next(found).to(tensor.dtype))
+    outputs, pull = _vjp(derivative, *(at_hand[place].float() for place in places))
+    found = pull(tuple(torch.zeros_like(output) if grad is None else grad.to(output.dtype)
+                       for grad, output in zip(grads, outputs, strict=True)))
+    result: list[Tensor | None] = [None] * len(at_hand)
+    for place, gradient in zip(places, found, strict=True):
+        result[place] = gradient.to(at_hand[place].dtype)
     return (None, None, None, None, None, *result)
 
 
