@@ -60,50 +60,41 @@ class _DeviceInfo(ctypes.Structure):
                 ("l2_bytes", ctypes.c_uint64), ("is_simulated", ctypes.c_int)]
 
 
-_P = ctypes.c_void_p
-_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
-    "lnbwd_runtime_version": (ctypes.c_char_p, []),
-    "lnbwd_last_error": (ctypes.c_char_p, []),
-    "lnbwd_status_name": (ctypes.c_char_p, [ctypes.c_int]),
-    "lnbwd_program_from_memory": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_size_t,
-                                                 ctypes.POINTER(_P)]),
-    "lnbwd_program_from_file": (ctypes.c_int, [ctypes.c_char_p, ctypes.POINTER(_P)]),
-    "lnbwd_program_for_chip": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p,
-                                              ctypes.POINTER(_P)]),
-    "lnbwd_program_destroy": (None, [_P]),
-    "lnbwd_program_plan": (ctypes.c_char_p, [_P]),
-    "lnbwd_program_name": (ctypes.c_char_p, [_P]),
-    "lnbwd_program_chip": (ctypes.c_char_p, [_P]),
-    "lnbwd_program_format": (ctypes.c_char_p, [_P]),
-    "lnbwd_program_argument_count": (ctypes.c_size_t, [_P]),
-    "lnbwd_program_argument": (ctypes.c_int, [_P, ctypes.c_size_t, ctypes.POINTER(_ArgumentInfo)]),
-    "lnbwd_program_argument_size": (
-        ctypes.c_int, [_P, ctypes.c_size_t, ctypes.c_int64, ctypes.c_int64,
-                       ctypes.POINTER(ctypes.c_size_t)]),
-    "lnbwd_device_open": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(_P)]),
-    "lnbwd_device_close": (None, [_P]),
-    "lnbwd_device_get_info": (ctypes.c_int, [_P, ctypes.POINTER(_DeviceInfo)]),
-    "lnbwd_device_memory": (ctypes.c_int, [_P, ctypes.POINTER(ctypes.c_uint64),
-                                           ctypes.POINTER(ctypes.c_uint64)]),
-    "lnbwd_device_make_current": (ctypes.c_int, [_P]),
-    "lnbwd_device_symbol": (_P, [_P, ctypes.c_char_p]),
-    "lnbwd_kernel_load": (ctypes.c_int, [_P, _P, ctypes.POINTER(_P)]),
-    "lnbwd_kernel_destroy": (None, [_P]),
-    "lnbwd_kernel_workspace_size": (
-        ctypes.c_int, [_P, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_size_t)]),
-    "lnbwd_kernel_launch": (ctypes.c_int, [_P, _P, ctypes.c_size_t, ctypes.c_int64,
-                                                   ctypes.c_int64, _P, ctypes.c_size_t, _P]),
-    "lnbwd_malloc": (ctypes.c_int, [_P, ctypes.c_size_t, ctypes.POINTER(_P)]),
-    "lnbwd_free": (ctypes.c_int, [_P, _P]),
-    "lnbwd_copy_to_device": (ctypes.c_int, [_P, _P, _P, ctypes.c_size_t]),
-    "lnbwd_copy_to_host": (ctypes.c_int, [_P, _P, _P, ctypes.c_size_t]),
-    "lnbwd_memset": (ctypes.c_int, [_P, _P, ctypes.c_int, ctypes.c_size_t, _P]),
-    "lnbwd_synchronize": (ctypes.c_int, [_P, _P]),
-    "lnbwd_event_create": (ctypes.c_int, [_P, ctypes.POINTER(_P)]),
-    "lnbwd_event_destroy": (None, [_P]),
-    "lnbwd_event_record": (ctypes.c_int, [_P, _P]),
-    "lnbwd_event_elapsed": (ctypes.c_int, [_P, _P, ctypes.POINTER(ctypes.c_double)]),
+_P, _S, _N, _I = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int64
+_R = ctypes.POINTER
+_CALLS: dict[str, list[Any]] = {
+    "program_from_memory": [_S, _N, _R(_P)],
+    "program_from_file": [_S, _R(_P)],
+    "program_for_chip": [_S, _N, _S, _R(_P)],
+    "program_argument": [_P, _N, _R(_ArgumentInfo)],
+    "program_argument_size": [_P, _N, _I, _I, _R(_N)],
+    "device_open": [_S, _S, _R(_P)],
+    "device_get_info": [_P, _R(_DeviceInfo)],
+    "device_memory": [_P, _R(ctypes.c_uint64), _R(ctypes.c_uint64)],
+    "device_make_current": [_P],
+    "kernel_load": [_P, _P, _R(_P)],
+    "kernel_workspace_size": [_P, _I, _I, _R(_N)],
+    "kernel_launch": [_P, _P, _N, _I, _I, _P, _N, _P],
+    "malloc": [_P, _N, _R(_P)],
+    "free": [_P, _P],
+    "copy_to_device": [_P, _P, _P, _N],
+    "copy_to_host": [_P, _P, _P, _N],
+    "memset": [_P, _P, ctypes.c_int, _N, _P],
+    "synchronize": [_P, _P],
+    "event_create": [_P, _R(_P)],
+    "event_record": [_P, _P],
+    "event_elapsed": [_P, _P, _R(ctypes.c_double)],
 }
+"""The arguments of those functions that give a status."""
+
+_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+    **{f"lnbwd_{name}": (ctypes.c_int, arguments) for name, arguments in _CALLS.items()},
+    **{f"lnbwd_{name}": (_S, []) for name in ("runtime_version", "last_error")},
+    **{f"lnbwd_program_{name}": (_S, [_P]) for name in ("plan", "name", "chip", "format")},
+    **{f"lnbwd_{name}": (None, [_P]) for name in (
+        "program_destroy", "device_close", "kernel_destroy", "event_destroy")},
+    "lnbwd_status_name": (_S, [ctypes.c_int]), "lnbwd_program_argument_count": (_N, [_P]),
+    "lnbwd_device_symbol": (_P, [_P, _S])}
 
 
 @functools.lru_cache(maxsize=1)
