@@ -12,7 +12,6 @@ What is not contiguous, and what has few elements in a channel, is PyTorch's or 
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from typing import Any
@@ -27,7 +26,7 @@ from .native import ELEMENT_NAMES
 from .operators import eager, reshaped, transforms_are_active
 from .regions_op import register_row_program, run_rows
 from .row_functions import Parts, Rows, rowwise
-from .rowprogram import Builder, Input, Output
+from .rowprogram import Draft, Input
 
 _LEAST_ROW = 64
 """Rows of fewer elements are not summed by themselves."""
@@ -204,46 +203,35 @@ def _batch_programs(shape: torch.Size, dtype: torch.dtype, weight: torch.dtype |
     length = samples * size
     # Where the elements of a row lie: those of a sample side by side, samples apart.
     parts = ((length, channels, size), (size, samples, channels * size), (1, size, 1))
-    x, scalar = Input("part", ELEMENT_NAMES[dtype], parts), Input("scalar", "f32")
-    y = Output("row", ELEMENT_NAMES[dtype], 0, parts=parts)
-    parameters = [(name, Input("scalar", ELEMENT_NAMES[kind]))
-                  for name, kind in (("weight", weight), ("bias", bias)) if kind is not None]
+    element, x = ELEMENT_NAMES[dtype], Input("part", ELEMENT_NAMES[dtype], parts)
+    types = {"weight": weight, "bias": bias, "mean": torch.float32, "rstd": torch.float32}
 
-    def begin(*named: tuple[str, Input]) -> tuple[Builder, dict[str, int], list[Input]]:
-        b = Builder(length)
-        values = {name: b.add("input", place) for place, (name, _) in enumerate(named)}
-        return b, values, [value for _, value in named]
+    def draft(*names: str) -> Draft:
+        kinds = {name: types.get(name, dtype) for name in names}
+        return Draft(length, {name: Input("scalar", ELEMENT_NAMES[kind]) if name in types else x
+                              for name, kind in kinds.items() if kind is not None})
 
-    def rstd(b: Builder, variance: int) -> int:
-        return b.power(b.add("add", variance, b.constant(eps)), -0.5)
+    p = draft("weight", "bias", "x")
+    mean = p.values["x"].mean()
+    centred = p.values["x"] - mean
+    variance = (centred * centred).mean()
+    y = p.scaled(centred * (variance + eps).rsqrt())
+    p.write("y", "row", element, y, parts=parts)
+    for name, value in (("mean", mean), ("variance", variance),
+                        ("unbiased", variance * (length / max(length - 1, 1)))):
+        p.write(name, "scalar", "f32", value)
+    forward, _ = p.finish(channels)
 
-    b, given, inputs = begin(*parameters, ("x", x))
-    mean = b.mean(given["x"])
-    centred = b.add("sub", given["x"], mean)
-    variance = b.mean(b.add("mul", centred, centred))
-    result = b.add("mul", centred, rstd(b, variance))
-    for name, operation in (("weight", "mul"), ("bias", "add")):
-        if name in given:
-            result = b.add(operation, result, given[name])
-    unbiased = b.add("mul", variance, b.constant(length / max(length - 1, 1)))
-    forward = b.finish(channels, inputs, [
-        dataclasses.replace(y, value=result),
-        *(Output("scalar", "f32", value) for value in (mean, variance, unbiased))])
-
-    parameters = [(name, value) for name, value in parameters if name == "weight"]
-    b, given, inputs = begin(("mean", scalar), ("variance", scalar), *parameters, ("dy", x),
-                             ("x", x))
-    dx, xhat = b.norm_gradient(given["dy"], given["x"], rstd(b, given["variance"]), None,
-                               given["mean"])
+    p = draft("mean", "rstd", "weight", "dy", "x")
+    dy = p.values["dy"]
+    p.values["rstd"] = (p.values["rstd"] + eps).rsqrt()  # It is the variance that is kept.
+    dx, xhat = p.norm_gradient(dy, p.values["x"], weight="")
     # The weight is the same along a row: behind its sums, which so are those for the parameters.
-    dx = b.add("mul", dx, given["weight"]) if "weight" in given else dx
-    terms = (weight, b.add("mul", given["dy"], xhat)), (bias, given["dy"])
-    backward = b.finish(channels, inputs, [
-        dataclasses.replace(y, value=dx),
-        *(Output("scalar", "f32" if kind is None else ELEMENT_NAMES[kind], b.add("row_sum", value))
-          for kind, value in terms)])
-    return tuple(register_row_program(program).text  # type: ignore[return-value]
-                 for program in (forward, backward))
+    p.write("dx", "row", element, p.scaled(dx), parts=parts)
+    for name, value in (("weight", dy * xhat), ("bias", dy)):
+        p.write(name, "scalar", ELEMENT_NAMES[types[name] or torch.float32], value.row_sum())
+    backward, _ = p.finish(channels)
+    return register_row_program(forward).text, register_row_program(backward).text
 
 
 _apply = eager(_ChannelNorm)

@@ -12,7 +12,6 @@ of them moves.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 import threading
@@ -28,7 +27,7 @@ from .compiler import Gradient as DerivedGradient
 from .kernels import derive_gradient
 from .launching import is_capturing, load_code
 from .operations import LAYER_NORM, OPERATIONS, ROLES
-from .rowprogram import Builder, Input, Output, RowProgram
+from .rowprogram import Draft, Input, RowProgram
 from .spec import DTYPES, GradientSpec, ProgramSpec, rows_hint, rows_option
 
 INPUTS = ("x", "w", "gamma", "beta", "b")
@@ -196,35 +195,30 @@ class Gradient:
     def bias_program(self, hint: int) -> tuple[RowProgram, list[str]]:
         """The column sums of dout, its schedule chosen for so many rows, and its operands."""
         layer = self.layer
-        build = Builder(layer.n)
-        output = Output("column_sum", dict(layer.columns)["b"], build.add("input", 0))
-        program = build.finish(None, [Input("row", layer.dtype)], [output])
-        return dataclasses.replace(program, expected_rows=hint), ["dout", "db"]
+        p = Draft(layer.n, {"dout": Input("row", layer.dtype)})
+        p.write("db", "column_sum", dict(layer.columns)["b"], p.values["dout"])
+        return p.finish(None, hint)[0], ["dout", "db"]
 
     def rows_program(self, hint: int) -> tuple[RowProgram, list[str]]:
         """What is after the product dz, its schedule chosen for so many rows, and its operands: of
         dz, x, gamma, beta and the statistics it makes z again, and the gradients of the norm's
         inputs, in one pass over the rows."""
         layer = self.layer
-        columns = [(name, dtype) for name, dtype in layer.columns if name != "b"]
-        inputs = [("dz", Input("row", layer.dtype)), ("x", Input("row", layer.dtype)),
-                  *((name, Input("column", dtype)) for name, dtype in columns),
-                  *((name, Input("scalar", "f32")) for name in layer.statistics)]
-        build = Builder(layer.k)
-        value = {name: build.add("input", index) for index, (name, _) in enumerate(inputs)}
-        dx, xhat = build.norm_gradient(value["dz"], value["x"], value["rstd"], value.get("gamma"),
-                                       value.get("mean"))
-        z = build.add("mul", xhat, value["gamma"]) if "gamma" in value else xhat
-        z = build.add("add", z, value["beta"]) if "beta" in value else z
-        sums = {"gamma": build.add("mul", value["dz"], xhat), "beta": value["dz"]}
-        outputs = {"z": Output("row", layer.dtype, z)}
+        columns = {name: dtype for name, dtype in layer.columns if name != "b"}
+        p = Draft(layer.k, {
+            "dz": Input("row", layer.dtype), "x": Input("row", layer.dtype),
+            **{name: Input("column", dtype) for name, dtype in columns.items()},
+            **{name: Input("scalar", "f32") for name in layer.statistics}})
+        inputs, dz = list(p.values), p.values["dz"]
+        dx, xhat = p.norm_gradient(dz, p.values["x"], "gamma")
+        p.write("z", "row", layer.dtype, p.scaled(xhat, "gamma", "beta"))
         if "x" in self.wanted:
-            outputs["dx"] = Output("row", layer.dtype, dx)
-        outputs |= {"d" + name: Output("column_sum", dtype, sums[name]) for name, dtype in columns
-                    if name in self.wanted}
-        program = build.finish(None, [given for _, given in inputs], list(outputs.values()))
-        return (dataclasses.replace(program, expected_rows=hint),
-                [*(name for name, _ in inputs), *outputs])
+            p.write("dx", "row", layer.dtype, dx)
+        for name, value in (("gamma", dz * xhat), ("beta", dz)):
+            if name in columns and name in self.wanted:
+                p.write("d" + name, "column_sum", columns[name], value)
+        program, outputs = p.finish(None, hint)
+        return program, [*inputs, *outputs]
 
 
 @functools.lru_cache(_MAX_LAYERS)

@@ -10,7 +10,6 @@ multiplies float8 calls them in the two passes of an autograd.Function.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from collections.abc import Sequence
@@ -25,7 +24,7 @@ from .native import ELEMENT_NAMES
 from .operations import ELEMENTS
 from .regions_op import raw_region, register_row_program
 from .row_evaluation import evaluate
-from .rowprogram import OUTPUT_KINDS, Builder, Input, Output, RowProgram
+from .rowprogram import Draft, Input, RowProgram, Value
 from .spec import rows_hint
 
 FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values()
@@ -34,7 +33,7 @@ FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values()
 
 _Block = Literal["mx", "nv"] | int | None
 _Parts = tuple[tuple[int, ...], ...]
-_Types = tuple[tuple[str, str, str], ...]
+_Types = tuple[tuple[str, Input], ...]
 _Made = tuple[str, RowProgram, tuple[str, ...]]
 _Results = dict[str, dict[str, Any]]
 _Operands = dict[str, tuple[str, Tensor | None]]
@@ -123,156 +122,109 @@ def _rows_swizzle(rows: int, length: int, block: _Block) -> _Parts:
     return _place(((length, rows, 1),), by_row) + _place(((1, length, 1),), by_element)
 
 
-class _Program:
-    """A row program that is being written, and the names of its operands."""
+class _Program(Draft):
+    """A program that is being written, with what ends it: values that are quantised."""
 
-    def __init__(self, length: int, types: Sequence[tuple[str, str, str]],
-                 kinds: dict[str, tuple[str, _Parts]] | None = None) -> None:
-        """``kinds``: what kinds of inputs are to the program, where they are others."""
-        self.b = Builder(length)
-        changed = kinds or {}
-        self.inputs = [Input(found[0], dtype, found[1]) if (found := changed.get(kind)) else
-                       Input(kind, dtype) for _, kind, dtype in types]
-        self.values = {name: self.b.add("input", place) for place, (name, _, _) in enumerate(types)}
-        self.outputs: dict[str, Output] = {}
-
-    def add(self, name: str, *operands: int | float) -> int:
-        """An operation; a float is a constant."""
-        return self.b.add(name, *(self.b.constant(o) if isinstance(o, float) else o
-                                  for o in operands))
-
-    def sum(self) -> int:
-        """The input, with the residual if there is one."""
-        x = self.values["input"]
-        return self.add("add", x, self.values["residual"]) if "residual" in self.values else x
-
-    def scaled(self, y: int) -> int:
-        """A normalised row with its weight and bias, where there are some."""
-        if "weight" in self.values:
-            y = self.add("mul", y, self.values["weight"])
-        return self.add("add", y, self.values["bias"]) if "bias" in self.values else y
-
-    def quantize(self, row: int, dtype: str, block: _Block, parts: _Parts = (),
+    def quantize(self, row: Value, dtype: str, block: _Block, parts: _Parts = (),
                  scale_parts: _Parts = (), prefix: str = "", stride: int = 1) -> None:
         """Rounds a row to float8 or float4, times the factor that is given or that its largest
         magnitude, or that of each block, asks for, the elements of a block lying ``stride`` apart.
         With parts, the row and the scales lie as these say."""
         most = _FORMATS[dtype].most
-        size, magnitude = BLOCKS[block], self.add("abs", row)
-        if size == self.b.length:
+        size, magnitude = BLOCKS[block], row.abs()
+        if size == self.length:
             size = 0
-        amax = (self.b.add("block_max", magnitude, size, stride) if size else
-                self.add("row_max", magnitude))
-        factor = self.values.get("factor")
-        is_given = factor is not None
+        amax = magnitude.block_max(size, stride) if size else magnitude.row_max()
+        given = self.values.get("factor")
+        name, element = "scale", "f32"
+        factor: Value | float
         if block == "nv":
-            wide = self.add("div", amax, most)
-            if factor is not None:
-                wide = self.add("mul", wide, factor)
+            scale, factor, element = amax / most, 1.0, "f8E4M3FN"
+            if given is not None:
+                scale, factor = scale * given, given
                 if not parts:
-                    self.outputs[prefix + "amax"] = Output("scalar", "f32",
-                                                           self.add("row_max", magnitude))
+                    self.write(prefix + "amax", "scalar", "f32", magnitude.row_max())
             # Not below the least normal number: the values are divided by it.
-            wide = self.add("max", wide, 2.0 ** (1 - _FORMATS["f8E4M3FN"].bias))
-            scale = self.b.add("round", wide, "f8E4M3FN")
-            factor = self.add("div", 1.0 if factor is None else factor, scale)
-            written, is_given = Output("row", "f8E4M3FN", scale, size), False
+            scale = scale.max(2.0 ** (1 - _FORMATS[element].bias)).round(element)
+            factor = factor / scale
         elif block == "mx":
             # The largest's power of two is the largest number's after it is divided.
-            exponent = math.frexp(most)[1] - 1
-            power = self.add("mul", amax, 2.0 ** -exponent)
-            scale = self.b.add("round", power, "f8E8M0FNU")
+            element = "f8E8M0FNU"
+            scale = (amax * 2.0 ** (1 - math.frexp(most)[1])).round(element)
             # A sum with 0, or with NaN where the scale is NaN.
-            factor = self.add("add", self.add("power_inverse", scale),
-                              self.add("sub", scale, scale))
-            written = Output("row", "f8E8M0FNU", scale, size)
-        elif size:
-            factor = self.add("div", most, self.add("max", amax, _LEAST))
-            written = Output("row", "f32", self.add("div", 1.0, factor), size)
-        elif factor is None:
-            factor = self.add("div", most, self.add("max", amax, _LEAST))
-            written = Output("scalar", "f32", self.add("div", 1.0, factor))
+            factor = scale.power_inverse() + (scale - scale)
+        elif given is None:
+            factor = most / amax.max(_LEAST)
+            scale = 1.0 / factor
         else:
-            written = Output("scalar", "f32", amax)
-        if scale_parts:
-            written = dataclasses.replace(written, block=1, parts=scale_parts)
-        self.outputs[prefix + ("amax" if is_given else "scale")] = written
-        value = self.add("mul", row, factor)
+            name, scale, factor = "amax", amax, given
+        self.write(prefix + name, "row" if size else "scalar", element, scale,
+                   size if size and not scale_parts else 1, scale_parts)
+        value = row * factor
         if "seed" in self.values:
             value = self.rounded_by_chance(value, _FORMATS[dtype])
-        data = Output("row", dtype, value, parts=parts)
-        if dtype == _FLOAT4:
-            # Pairs are of neighbours in memory.
-            apart = next((distance for distance, _, place in parts if place == 1), 1)
-            data = Output("row", "i8", self.packed(value, apart), 1 if parts else 2, tuple(
-                (distance, size, place // 2) if place > 1 else (2 * distance, size // 2, 1)
-                for distance, size, place in parts if (size, place) != (2, 1)))
-        self.outputs[prefix + "data"] = data
+        if dtype != _FLOAT4:
+            self.write(prefix + "data", "row", dtype, value, parts=parts)
+            return
+        # Pairs are of neighbours in memory.
+        apart = next((distance for distance, _, place in parts if place == 1), 1)
+        halves = tuple((distance, size, place // 2) if place > 1 else (2 * distance, size // 2, 1)
+                       for distance, size, place in parts if (size, place) != (2, 1))
+        self.write(prefix + "data", "row", "i8", self.packed(value, apart), 1 if parts else 2,
+                   halves)
 
-    def packed(self, value: int, apart: int) -> int:
+    def packed(self, value: Value, apart: int) -> Value:
         """The byte of each two values in float4 that lie ``apart``, the first in the lower half."""
         # Numbers from 0 on lie 1/2 apart, from 2 on 1, from 4 on 2: rounded to even in these steps,
         # the nearest one's code is the least of three, since rounding keeps the order.
-        size = self.add("abs", value)
-        code = self.add("roundeven", self.add("mul", size, 2.0))
+        size = value.abs()
+        code = (size * 2.0).roundeven()
         for factor, first in ((1.0, 2.0), (0.5, 4.0)):
-            code = self.add("min", code, self.add("add", self.add(
-                "roundeven", self.add("mul", size, factor)), first))
+            code = code.min((size * factor).roundeven() + first)
         # Of a NaN, which float4 has not, the largest.
-        code = self.add("select", self.add("lt", code, 7.0), code, 7.0)
-        is_negative = self.add("lt", self.add("copysign", 1.0, value), 0.0)
-        code = self.add("select", is_negative, self.add("add", code, 8.0), code)
-        is_second = self.add("eq", self.b.add("place", apart, 2), 1.0)
-        first, second = (self.b.add("block_max", self.add("select", is_second, *pair), 2,
-                                    apart)
-                         for pair in ((0.0, code), (code, 0.0)))
-        return self.add("add", first, self.add("mul", second, 16.0))
+        code = (code < 7.0).select(code, 7.0)
+        is_negative = value.node("copysign", 1.0, value) < 0.0
+        code = is_negative.select(code + 8.0, code)
+        is_second = value.node("place", apart, 2).eq(1.0)
+        low, high = (is_second.select(*pair).block_max(2, apart)
+                     for pair in ((0.0, code), (code, 0.0)))
+        return low + high * 16.0
 
-    def rounded_by_chance(self, value: int, element: _Format) -> int:
+    def rounded_by_chance(self, value: Value, element: _Format) -> Value:
         """A neighbour in the format, the upper one as likely as the value is near it."""
-        value = self.add("max", self.add("min", value, element.most), -element.most)
-        power = self.add("max", self.b.add("round", self.add("abs", value), "f8E8M0FNU"),
-                         2.0 ** (1 - element.bias))
+        value = value.min(element.most).max(-element.most)
+        power = value.abs().round("f8E8M0FNU").max(2.0 ** (1 - element.bias))
         # In steps of the format: exact, as what follows.
-        steps = self.add("mul", self.add("mul", value, self.add("power_inverse", power)),
-                         2.0 ** element.fraction)
-        low = self.add("floor", steps)
-        is_up = self.add("lt", self.add("random", self.values["seed"]),
-                         self.add("sub", steps, low))
-        steps = self.add("add", low, self.add("select", is_up, 1.0, 0.0))
-        return self.add("mul", self.add("mul", steps, 2.0 ** -element.fraction), power)
+        steps = value * power.power_inverse() * 2.0 ** element.fraction
+        low = steps.floor()
+        is_up = self.values["seed"].random() < steps - low
+        return (low + is_up.select(1.0, 0.0)) * 2.0 ** -element.fraction * power
 
-    def gated(self, activation: str) -> dict[str, int]:
+    def gated(self, activation: str) -> dict[str, Value]:
         """The values of a gated unit, or where there is a gradient of its result, the gradients of
-        both its inputs, by what their outputs' names begin with; the input where there is no
-        activation."""
+        both its inputs, by what their outputs' names begin with; where there is no activation, the
+        input, with the residual if there is one."""
         if not activation:
-            return {"": self.sum()}
+            x = self.values["input"]
+            return {"": x + self.values["residual"] if "residual" in self.values else x}
         gate, up = self.values["gate"], self.values["up"]
         if activation == "silu":
-            part = self.add("div", 1.0, self.add("add", self.add("exp", self.add("neg", gate)),
-                                                 1.0))
-            value = self.add("mul", gate, part)
-            slope = self.add("add", self.add("mul", value, self.add("sub", 1.0, part)), part)
+            part = 1.0 / (gate.neg().exp() + 1.0)
+            value = gate * part
+            slope = value * (1.0 - part) + part
         else:
-            part = self.add("mul", self.add("add", self.add("erf", self.add(
-                "mul", gate, math.sqrt(0.5))), 1.0), 0.5)
-            value = self.add("mul", gate, part)
-            bell = self.add("exp", self.add("mul", self.add("mul", gate, gate), -0.5))
-            slope = self.add("add", self.add("mul", gate, self.add(
-                "mul", bell, 1 / math.sqrt(2 * math.pi))), part)
+            part = ((gate * math.sqrt(0.5)).erf() + 1.0) * 0.5
+            value = gate * part
+            bell = (gate * gate * -0.5).exp()
+            slope = gate * (bell * (1 / math.sqrt(2 * math.pi))) + part
         if "grad" not in self.values:
-            return {"": self.add("mul", value, up)}
+            return {"": value * up}
         grad = self.values["grad"]
-        return {"": self.add("mul", self.add("mul", grad, up), slope),
-                "up_": self.add("mul", grad, value)}
+        return {"": grad * up * slope, "up_": grad * value}
 
-    def finish(self, rows: int, *, is_known: bool = False) -> _Made:
-        names = sorted(self.outputs, key=lambda name: OUTPUT_KINDS.index(self.outputs[name].kind))
-        program = self.b.finish(rows if is_known else None, self.inputs,
-                                [self.outputs[name] for name in names])
-        if not is_known:
-            program = dataclasses.replace(program, expected_rows=rows)
+    def made(self, rows: int, *, is_known: bool = False) -> _Made:
+        """The program, registered, for so many rows or for any."""
+        program, names = self.finish(rows if is_known else None, None if is_known else rows)
         return register_row_program(program).text, program, tuple(names)
 
 
@@ -280,20 +232,20 @@ class _Program:
 def _forward(types: _Types, length: int, rows: int, dtype: str, block: _Block, eps: float,
              has_mean: bool, has_data: bool, is_swizzled: bool) -> _Made:
     """A norm, or without data its statistics and the sum with the residual."""
-    p = _Program(length, types)
-    x = p.sum()
+    p = _Program(length, dict(types))
+    x = p.gated("")[""]
     if "residual" in p.values:
-        p.outputs["sum"] = Output("row", types[0][2], x)
+        p.write("sum", "row", types[0][1].dtype, x)
     if has_mean:
-        mean = p.b.mean(x)
-        p.outputs["mean"] = Output("scalar", "f32", mean)
-        x = p.add("sub", x, mean)
-    rstd = p.add("rsqrt", p.add("add", p.b.mean(p.add("mul", x, x)), eps))
-    p.outputs["rstd"] = Output("scalar", "f32", rstd)
+        mean = x.mean()
+        p.write("mean", "scalar", "f32", mean)
+        x = x - mean
+    rstd = ((x * x).mean() + eps).rsqrt()
+    p.write("rstd", "scalar", "f32", rstd)
     if has_data:
-        p.quantize(p.scaled(p.add("mul", x, rstd)), dtype, block,
+        p.quantize(p.scaled(x * rstd), dtype, block,
                    scale_parts=_rows_swizzle(rows, length, block) if is_swizzled else ())
-    return p.finish(rows, is_known=is_swizzled)
+    return p.made(rows, is_known=is_swizzled)
 
 
 @functools.lru_cache(1024)
@@ -305,7 +257,7 @@ def _tiles(types: _Types, length: int, rows: int, dtype: str, block: _Block, is_
     A wave's lanes have neighbours along the rows, and each lane several rows one below the other,
     which lie side by side in what is transposed."""
     size = BLOCKS[block]
-    width = 16 // max(ELEMENTS[of].bytes for _, kind, of in types if kind == "row")
+    width = 16 // max(ELEMENTS[i.dtype].bytes for _, i in types if i.kind == "row")
     across = math.gcd(length, width * (2 if block == 128 else 8))
     # Of a row with one scale, that would be no row.
     tall = 64 if size * across == 32 else size
@@ -323,15 +275,16 @@ def _tiles(types: _Types, length: int, rows: int, dtype: str, block: _Block, is_
 
     each_row, each_column = (1, rows, 1), (1, length, 1)
     matrix = places(((1, rows, length),), (each_column,))
-    p = _Program(tile, types, {"row": ("part", matrix), "scalar": ("part", places((each_row,), ())),
-                               "column": ("part", places((), (each_column,)))})
+    lie = {"row": matrix, "scalar": places((each_row,), ()), "column": places((), (each_column,))}
+    p = _Program(tile, {name: Input("part", i.dtype, lie[i.kind]) if i.kind in lie else i
+                        for name, i in types})
     values = p.gated(activation)
     if not activation:
         x = values[""]
         if "mean" in p.values:
-            x = p.add("sub", x, p.values["mean"])
+            x = x - p.values["mean"]
         if "rstd" in p.values:
-            x = p.add("mul", x, p.values["rstd"])
+            x = x * p.values["rstd"]
         values = {"": p.scaled(x)}
     blocks = rows // size
     for prefix, value in values.items():
@@ -343,7 +296,7 @@ def _tiles(types: _Types, length: int, rows: int, dtype: str, block: _Block, is_
                                (((1, length, blocks),), ((size, blocks, 1),)))
         p.quantize(value, dtype, block, places((each_row,), ((1, length, rows),)),
                    places(of_rows, of_columns), prefix + "columns_", across)
-    return p.finish(rows * length // tile, is_known=True)
+    return p.made(rows * length // tile, is_known=True)
 
 
 @functools.lru_cache(1024)
@@ -354,38 +307,38 @@ def _squares(types: _Types, length: int, rows: int, dtype: str, block: _Block) -
     if length > 128:
         parts = ((128 * length, rows // 128, 128 * length), (row, length // 128, 128),
                  (128, 128, length), (1, 128, 1))
-    p = _Program(row, types, {"row": ("part", parts)} if parts else {})
+    p = _Program(row, {name: Input("part", i.dtype, parts) if parts and i.kind == "row" else i
+                       for name, i in types})
     p.quantize(p.values["input"], dtype, block, parts)
-    return p.finish(rows * length // row, is_known=True)
+    return p.made(rows * length // row, is_known=True)
 
 
 @functools.lru_cache(1024)
 def _glu(types: _Types, length: int, rows: int, dtype: str, block: _Block, activation: str,
          is_swizzled: bool) -> _Made:
-    p = _Program(length, types)
+    p = _Program(length, dict(types))
     for prefix, value in p.gated(activation).items():
         p.quantize(value, dtype, block, prefix=prefix,
                    scale_parts=_rows_swizzle(rows, length, block) if is_swizzled else ())
-    return p.finish(rows, is_known=is_swizzled)
+    return p.made(rows, is_known=is_swizzled)
 
 
 @functools.lru_cache(1024)
 def _backward(types: _Types, length: int, rows: int, dtype: str, block: _Block, has_mean: bool,
               has_sum: bool) -> _Made:
-    p = _Program(length, types)
+    p = _Program(length, dict(types))
     dy = p.values["grad"]
-    dx, xhat = p.b.norm_gradient(dy, p.values["input"], p.values["rstd"], p.values.get("weight"),
-                                 p.values.get("mean"))
+    dx, xhat = p.norm_gradient(dy, p.values["input"])
     if "weight" in p.values:
-        p.outputs["weight"] = Output("column_sum", "f32", p.add("mul", dy, xhat))
+        p.write("weight", "column_sum", "f32", dy * xhat)
         if has_mean:
-            p.outputs["bias"] = Output("column_sum", "f32", dy)
+            p.write("bias", "column_sum", "f32", dy)
     if "grad_sum" in p.values:
-        dx = p.add("add", dx, p.values["grad_sum"])
+        dx = dx + p.values["grad_sum"]
     if has_sum:
-        p.outputs["sum"] = Output("row", types[0][2], dx)
+        p.write("sum", "row", types[0][1].dtype, dx)
     p.quantize(dx, dtype, block)
-    return p.finish(rows)
+    return p.made(rows)
 
 
 def _run(make: functools._lru_cache_wrapper[_Made], operands: _Operands, dtype: torch.dtype,
@@ -396,7 +349,7 @@ def _run(make: functools._lru_cache_wrapper[_Made], operands: _Operands, dtype: 
     first = next(iter(given.values()))[1]
     length = first.shape[-1]
     rows = first.numel() // length
-    types = tuple((name, kind, ELEMENT_NAMES[t.dtype]) for name, (kind, t) in given.items())
+    types = tuple((name, Input(kind, ELEMENT_NAMES[t.dtype])) for name, (kind, t) in given.items())
     tensors = [t for _, t in given.values()]
 
     def run(made: _Made) -> dict[str, Any]:

@@ -16,12 +16,13 @@ Masks, row blocks of booleans, are conditions inside.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import itertools
 import json
 import math
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .operations import KINDS, Kind
@@ -434,21 +435,6 @@ class Builder:
                 result = self.add("mul", square, square)
         return result if exponent > 0 else self.add("div", self.constant(1), result)
 
-    def mean(self, row: int) -> int:
-        """The mean of a row."""
-        return self.add("mul", self.add("row_sum", row), self.constant(1 / self.length))
-
-    def norm_gradient(self, dy: int, x: int, rstd: int, weight: int | None,
-                      mean: int | None) -> tuple[int, int]:
-        """The gradient of LayerNorm, or without ``mean`` of RMSNorm, with respect to ``x``, and the
-        normalised row."""
-        xhat = self.add("mul", x if mean is None else self.add("sub", x, mean), rstd)
-        wdy = dy if weight is None else self.add("mul", dy, weight)
-        inner = self.add("sub", wdy, self.add("mul", xhat, self.mean(self.add("mul", wdy, xhat))))
-        if mean is not None:
-            inner = self.add("sub", inner, self.mean(wdy))
-        return self.add("mul", inner, rstd), xhat
-
     def needed(self, values: Iterable[int]) -> set[int]:
         """The nodes that values are computed with, themselves included."""
         needed: set[int] = set()
@@ -473,3 +459,84 @@ class Builder:
         return RowProgram(self.length, rows, tuple(inputs), tuple(nodes), tuple(
             dataclasses.replace(output, value=places[output.value]) for output in outputs),
             groups)
+
+
+def _operator(name: str) -> Callable[[Value, Value | float], Value]:
+    return lambda left, right: left.node(name, left, right)
+
+
+def _reversed(name: str) -> Callable[[Value, float], Value]:
+    return lambda right, left: right.node(name, left, right)
+
+
+@dataclasses.dataclass(frozen=True)
+class Value:
+    """A node of a builder, for programs that are written by hand: ``x * y + 1.0`` is nodes, and
+    ``x.max(y)`` is the node "max" of both. Floats are constants."""
+
+    builder: Builder
+    index: int
+
+    def node(self, name: str, *operands: Any) -> Value:
+        """A node, of floats, other values, and what else nodes have."""
+        return Value(self.builder, self.builder.add(name, *(
+            self.builder.constant(o) if isinstance(o, float) else
+            o.index if isinstance(o, Value) else o for o in operands)))
+
+    def __getattr__(self, name: str) -> Callable[..., Value]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return functools.partial(self.node, name, self)
+
+    __add__, __sub__, __mul__ = _operator("add"), _operator("sub"), _operator("mul")
+    __truediv__, __lt__ = _operator("div"), _operator("lt")
+    __rsub__, __rtruediv__ = _reversed("sub"), _reversed("div")
+
+    def mean(self) -> Value:
+        """The mean of a row."""
+        return self.row_sum() * (1 / self.builder.length)
+
+
+class Draft:
+    """A program that is written by hand, with names for its operands.
+
+    Attributes:
+        values: the inputs.
+        outputs: what is written, in the order of the arguments within each kind.
+    """
+
+    def __init__(self, length: int, inputs: Mapping[str, Input]) -> None:
+        self.length, self.inputs = length, list(inputs.values())
+        self.builder = Builder(length)
+        self.values = {name: Value(self.builder, self.builder.add("input", place))
+                       for place, name in enumerate(inputs)}
+        self.outputs: dict[str, Output] = {}
+
+    def write(self, name: str, kind: str, dtype: str, value: Value, block: int = 1,
+              parts: tuple[tuple[int, ...], ...] = ()) -> None:
+        """Adds an output."""
+        self.outputs[name] = Output(kind, dtype, value.index, block, parts)
+
+    def scaled(self, y: Value, weight: str = "weight", bias: str = "bias") -> Value:
+        """A normalised row with its weight and bias, where there are some."""
+        if weight in self.values:
+            y = y * self.values[weight]
+        return y + self.values[bias] if bias in self.values else y
+
+    def norm_gradient(self, dy: Value, x: Value, weight: str = "weight") -> tuple[Value, Value]:
+        """The gradient of LayerNorm, or without a "mean" of RMSNorm, with respect to ``x``, and the
+        normalised row."""
+        mean, rstd = self.values.get("mean"), self.values["rstd"]
+        xhat = (x if mean is None else x - mean) * rstd
+        wdy = dy * self.values[weight] if weight in self.values else dy
+        inner = wdy - xhat * (wdy * xhat).mean()
+        if mean is not None:
+            inner = inner - wdy.mean()
+        return inner * rstd, xhat
+
+    def finish(self, rows: int | None, expected_rows: int | None = None) -> tuple[
+            RowProgram, list[str]]:
+        """The program, and the names of its outputs in order."""
+        names = sorted(self.outputs, key=lambda name: OUTPUT_KINDS.index(self.outputs[name].kind))
+        program = self.builder.finish(rows, self.inputs, [self.outputs[name] for name in names])
+        return dataclasses.replace(program, expected_rows=expected_rows), names

@@ -10,7 +10,7 @@ from captured import run_captured
 import lnbwd
 from lnbwd import native, quantized
 from lnbwd.row_evaluation import evaluate
-from lnbwd.rowprogram import RowProgram
+from lnbwd.rowprogram import Input, RowProgram
 
 # A program without a kernel would be computed by PyTorch's operations, after a warning.
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -211,9 +211,9 @@ def mx_reference(y: torch.Tensor, dtype: torch.dtype):
 
 def quantize(x: torch.Tensor, dtype: str, block):
     """Rows as they are, quantised."""
-    p = quantized._Program(x.shape[-1], (("input", "row", "f32"),))
+    p = quantized._Program(x.shape[-1], {"input": Input("row", "f32")})
     p.quantize(p.values["input"], dtype, block)
-    text, program, names = p.finish(1024)
+    text, program, names = p.made(1024)
     assert RowProgram.from_text(text) == program
     outputs = torch.ops.lnbwd._region([x], text)
     wanted = evaluate(program, [x])
@@ -405,10 +405,10 @@ def test_values_are_rounded_by_chance(chip, dtype):
     x[5] = narrow(made(512, seed=9), dtype).float()
     most = torch.finfo(dtype).max
     name = native.ELEMENT_NAMES[dtype]
-    p = quantized._Program(512, (("input", "row", "f32"), ("seed", "number", "i64"),
-                                 ("factor", "number", "f32")))
+    p = quantized._Program(512, {"input": Input("row", "f32"), "seed": Input("number", "i64"),
+                                 "factor": Input("number", "f32")})
     p.quantize(p.values["input"], name, None)
-    text, program, names = p.finish(1024)
+    text, program, names = p.made(1024)
     assert RowProgram.from_text(text) == program
     operands = [x, torch.tensor(7), torch.tensor(1.0)]
     with lnbwd.simulate(chip):
