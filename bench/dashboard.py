@@ -216,16 +216,20 @@ def operations(block: Block, drawn: Block | None) -> list[str]:
 
 def regions(block: Block, coverage: Block | None) -> list[str]:
     """Patterns of torch.compile's graphs: how many are taken, and how fast those are."""
+    patterns = list(map(json.loads, results.patterns()))
     found_rows = sorted((row["us"]["torch"] / row["us"]["lnbwd"], row["place"], row)
                         for row in block["rows"])
-    gains = {outcome: [gain for gain, _, row in found_rows if outcome in ("all", row["outcome"])]
-             for outcome in ("whole", "part", "all")}
-    cells = [(outcome, str(len(found)), f"{mean(found):.3f}",
+    gains: dict[str, list[float]] = {}
+    for gain, place, row in found_rows:
+        block_of = results.BLOCKS[not patterns[place].get("seen", True)]
+        for kind in (row["outcome"], "all"):
+            gains.setdefault(f"{kind}, of models {block_of}", []).append(gain)
+    cells = [(kind, str(len(found)), f"{mean(found):.3f}",
               *(f"{found[int(part * (len(found) - 1))]:.2f}" for part in (0, 0.05, 0.5, 0.95)),
               str(sum(gain < 0.98 for gain in found)), str(sum(gain < 0.9 for gain in found)))
-             for outcome, found in gains.items() if found]
-    worst = [(str(place), row["model"], f"{row['us']['lnbwd']:.1f}", f"{row['us']['torch']:.1f}",
-              f"{gain:.2f}") for gain, place, row in found_rows[:10]]
+             for kind, found in sorted(gains.items(), reverse=True)]
+    worst = [(str(place), patterns[place]["model"], f"{row['us']['lnbwd']:.1f}",
+              f"{row['us']['torch']:.1f}", f"{gain:.2f}") for gain, place, row in found_rows[:10]]
     return ["## Regions of compiled graphs", "", *(covered(coverage) if coverage else []),
             "Of those that are taken, how many times faster than torch.compile's kernels the "
             "backend `lnbwd` is:", "",
@@ -236,9 +240,11 @@ def regions(block: Block, coverage: Block | None) -> list[str]:
 
 def covered(block: Block) -> list[str]:
     """How many patterns of real models are taken."""
-    found = ", ".join(f"{row['patterns']} are {row['outcome']}" for row in block["rows"])
-    return [f"Of {sum(row['patterns'] for row in block['rows'])} patterns of real models that are "
-            f"fused around a reduction, {found}.", "", where(block), ""]
+    return ["Patterns of real models that are fused around a reduction:", "",
+            *table(("of models", "number", "patterns", "taken whole", "taken in part", "left"),
+                   ((row["block"], *map(str, (row["models"], sum(row[kind] for kind in (
+                       "whole", "part", "left")), row["whole"], row["part"], row["left"])))
+                    for row in block["rows"])), where(block), ""]
 
 
 def steps(block: Block) -> list[str]:
@@ -443,15 +449,14 @@ def as_row(kept: Block) -> Block:
 
 def of_regions(documents: list[Block]) -> Block:
     """Of region_times.py."""
-    return {"rows": [{**{key: row[key] for key in ("place", "model", "outcome")},
+    return {"rows": [{**{key: row[key] for key in ("place", "outcome")},
                       "us": {who: round(time, 2) for who, time in row["us"].items()}}
                      for row in documents[0]["results"] if "us" in row]}
 
 
 def of_coverage(documents: list[Block]) -> Block:
     """Of region_exam.py."""
-    return {"rows": [{"outcome": outcome, "patterns": count}
-                     for outcome, count in documents[0]["patterns"].items()]}
+    return {"rows": documents[0]["rows"]}
 
 
 def of_steps(documents: list[Block]) -> Block:

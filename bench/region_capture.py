@@ -9,7 +9,7 @@ of a GPU, as far as the fused nodes of Inductor's scheduler: no GPU is needed, a
 (PyTorch without CUDA needs a C++ compiler). Each fused node with a reduction is a pattern; those
 that differ in shapes alone are taken once, and none is taken that --known has.
 
-  region_capture.py [--draw N] [--seed S] [--models NAME ...] [--known FILE] [--out FILE]
+  region_capture.py [--draw N] [--seed S] [--models NAME ...] [--known FILE ...] [--out FILE]
 
 Without --models, models are drawn that --known has none of: region_exam.py --patterns takes FILE.
 """
@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "python")]
+sys.path[:0] = [str(SOURCE / part) for part in ("python", "bench", "test/python")]
 
 import torch  # noqa: E402
 from timm_models import define_missing_names  # noqa: E402
@@ -43,7 +43,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from torch.fx import Node  # noqa: E402
 from torch.utils import _pytree as pytree  # noqa: E402
 
-KNOWN = SOURCE / "docs" / "results" / "region-patterns.jsonl.xz"
+from lnbwd_bench import results  # noqa: E402
+
 _DEPTHS = ("num_hidden_layers n_layer n_layers num_layers encoder_layers decoder_layers "
            "num_encoder_layers num_decoder_layers")
 _BATCH, _TOKENS, _IMAGES = 8, 512, 32
@@ -141,7 +142,7 @@ def _pattern(nodes: list[Node], outputs: list[Node], model: str) -> Pattern:
                        else str(node.target), _encoded(node.args, places),
                        {key: _encoded(value, places) for key, value in node.kwargs.items()}]
                       for node in nodes],
-            "outputs": [places[node] for node in outputs]}
+            "outputs": [places[node] for node in outputs], "seen": False}
 
 
 def patterns_of(graph: GraphLowering, model: str) -> Iterator[Pattern]:
@@ -287,10 +288,11 @@ def main() -> int:
     parser.add_argument("--draw", type=int, default=20, metavar="N", help="so many models")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--models", nargs="+", metavar="NAME", help="these, and draw none")
-    parser.add_argument("--known", type=pathlib.Path, default=KNOWN, help="patterns to leave out")
+    parser.add_argument("--known", type=pathlib.Path, nargs="+", default=[results.PATTERNS],
+                        metavar="FILE", help="patterns to leave out")
     parser.add_argument("--out", type=pathlib.Path, help="file for the patterns, .jsonl.xz")
     options = parser.parse_args()
-    old = [json.loads(line) for line in lzma.decompress(options.known.read_bytes()).splitlines()]
+    old = [json.loads(line) for file in options.known for line in results.patterns(file)]
     taken, names = set(map(key_of, old)), {pattern["model"].split()[0] for pattern in old}
     pretend_gpu()
     _library = define_missing_names()

@@ -19,7 +19,6 @@ import argparse
 import collections
 import contextlib
 import json
-import lzma
 import operator
 import pathlib
 import re
@@ -28,7 +27,7 @@ import unittest.mock
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(SOURCE / "python")]
+sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "bench")]
 
 import torch  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
@@ -38,8 +37,8 @@ import lnbwd  # noqa: E402
 import lnbwd.inductor  # noqa: E402
 from lnbwd import regions_op  # noqa: E402
 from lnbwd.inductor import conversion, fusion, nodes  # noqa: E402
+from lnbwd_bench import results  # noqa: E402
 
-PATTERNS = SOURCE / "docs" / "results" / "region-patterns.jsonl.xz"
 OUTCOMES = ("whole", "part", "left")
 _REGION = torch.ops.lnbwd._region.default
 _SMALL = 16
@@ -123,32 +122,38 @@ def examine(pattern: dict[str, Any], device: str = "cpu") -> tuple[str, set[str]
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--patterns", type=pathlib.Path, default=PATTERNS)
+    parser.add_argument("--patterns", type=pathlib.Path, default=results.PATTERNS)
     parser.add_argument("--list", nargs="+", choices=OUTCOMES, default=[],
                         help="the patterns of an outcome, with their obstacles")
     parser.add_argument("--out", type=pathlib.Path, help="JSON for the dashboard")
     options = parser.parse_args()
-    counts = dict.fromkeys(OUTCOMES, 0)
+    counts = {block: dict.fromkeys(("models", *OUTCOMES), 0) for block in results.BLOCKS}
+    models = set()
     alone: collections.Counter[str] = collections.Counter()
     at_all: collections.Counter[str] = collections.Counter()
     with lnbwd.simulate(), no_kernels():
-        for place, line in enumerate(lzma.decompress(
-                options.patterns.read_bytes()).decode().splitlines()):
+        for place, line in enumerate(results.patterns(options.patterns)):
             pattern = json.loads(line)
             outcome, obstacles = examine(pattern)
-            counts[outcome] += 1
+            count = counts[results.BLOCKS[not pattern.get("seen", True)]]
+            count[outcome] += 1
+            model = pattern["model"].split()[0]
+            count["models"] += model not in models
+            models.add(model)
             at_all.update(obstacles)
             alone.update(obstacles if len(obstacles) == 1 else ())
             if outcome in options.list:
                 print(f"{place}: {outcome}, {pattern['model']}: {'; '.join(sorted(obstacles))}")
-    print("| " + " | ".join(OUTCOMES) + " |\n|---|---|---|\n| "
-          + " | ".join(map(str, counts.values())) + " |")
+    print(f"| of models | number | {' | '.join(OUTCOMES)} |\n|---|---|---|---|---|")
+    for block, of_block in counts.items():
+        print(f"| {block} | {' | '.join(map(str, of_block.values()))} |")
     print("\n| obstacle | alone | at all |\n|---|---|---|")
-    for obstacle, count in at_all.most_common(40):
-        print(f"| {obstacle} | {alone[obstacle]} | {count} |")
+    for obstacle, times in at_all.most_common(40):
+        print(f"| {obstacle} | {alone[obstacle]} | {times} |")
     if options.out:
-        taken = dict(zip(("taken whole", "taken in part", "left"), counts.values(), strict=True))
-        options.out.write_text(json.dumps({"patterns": taken, "command": ["region_exam.py"]}))
+        options.out.write_text(json.dumps({
+            "rows": [{"block": block, **of_block} for block, of_block in counts.items()],
+            "command": ["region_exam.py"]}))
     return 0
 
 

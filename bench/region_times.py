@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import lzma
 import pathlib
 import statistics
 import sys
@@ -34,15 +33,11 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 import region_exam  # noqa: E402
 from lnbwd import tuning  # noqa: E402
+from lnbwd_bench import results  # noqa: E402
 
 # Inputs rotate through this many bytes, more than a cache has; a measurement takes this long.
 _ROTATED_BYTES, _MEASURED_SECONDS, _ROUNDS = 200e6, 2e-3, 9
 BACKENDS = {"torch": "inductor", "lnbwd": "lnbwd"}
-
-
-def patterns_of(file: pathlib.Path) -> list[str]:
-    """The patterns of a file, each as JSON."""
-    return lzma.decompress(file.read_bytes()).decode().splitlines()
 
 
 def inputs_of(pattern: dict[str, Any]) -> list[Tensor]:
@@ -104,7 +99,7 @@ def timed(pattern: dict[str, Any], lock: Any) -> dict[str, Any]:
         calls[name](*first)
     with lock:
         sets = [first, *(inputs_of(pattern) for _ in range(count - 1))]
-        graphs, results = zip(*(captured(call, sets) for call in calls.values()), strict=True)
+        graphs, found = zip(*(captured(call, sets) for call in calls.values()), strict=True)
         times: dict[str, list[float]] = {name: [] for name in calls}
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         for turn in range(_ROUNDS):
@@ -118,7 +113,7 @@ def timed(pattern: dict[str, Any], lock: Any) -> dict[str, Any]:
                 torch.cuda.synchronize()
                 times[name].append(start.elapsed_time(end) * 1e3 / repetitions / count)
         return {"us": {name: statistics.median(values) for name, values in times.items()},
-                "error": difference(results[1], results[0])}
+                "error": difference(found[1], found[0])}
 
 
 def work(places: Any, options: Any, lock: Any, queue: Any) -> None:
@@ -134,7 +129,7 @@ def work(places: Any, options: Any, lock: Any, queue: Any) -> None:
                 return tune(*arguments, **named)
 
         setattr(owner, name, alone)
-    patterns = patterns_of(options.patterns)
+    patterns = results.patterns(options.patterns)
     while (place := places.get()) is not None and time.time() < options.end:
         pattern = json.loads(patterns[place])
         row = {"place": place, "model": pattern["model"]}
@@ -153,7 +148,7 @@ def work(places: Any, options: Any, lock: Any, queue: Any) -> None:
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--patterns", type=pathlib.Path, default=region_exam.PATTERNS)
+    parser.add_argument("--patterns", type=pathlib.Path, default=results.PATTERNS)
     parser.add_argument("--only", type=int, nargs="+", help="places in the file, from 0 on")
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=3600, help="begins no pattern after these")
@@ -164,7 +159,7 @@ def main() -> int:
     options.end = time.time() + options.seconds
     context = torch.multiprocessing.get_context("spawn")
     places, lock, queue = context.Queue(), context.RLock(), context.Queue()
-    for place in [*(options.only or range(len(patterns_of(options.patterns)))),
+    for place in [*(options.only or range(len(results.patterns(options.patterns)))),
                   *[None] * options.processes]:
         places.put(place)
     processes = [context.Process(target=work, daemon=True, args=(places, options, lock, queue))

@@ -12,6 +12,7 @@ under ``stream`` by method the fastest stream, which moves ``stream_bytes``.
 from __future__ import annotations
 
 import json
+import lzma
 import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -25,8 +26,17 @@ LARGE_BYTES = 1e8
 """What is moved at least where the share of the stream is judged."""
 
 STREAM = "stream"
+BLOCKS = ("looked at", "not looked at")
+"""Of patterns of models, when they were taken."""
+PATTERNS = pathlib.Path(__file__).resolve().parents[2] / "docs/results/region-patterns.jsonl.xz"
 
 Row = Mapping[str, Any]
+
+
+def patterns(file: pathlib.Path = PATTERNS) -> list[str]:
+    """The patterns of a file of region_capture.py, each as JSON. Those of models that nobody had
+    looked at when they were taken have ``"seen": false``."""
+    return lzma.decompress(file.read_bytes()).decode().splitlines()
 
 
 def write_json(document: Mapping[str, Any], path: pathlib.Path) -> None:
