@@ -4,9 +4,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Times the patterns of real models that backend="lnbwd" takes beside torch.compile's kernels.
 
-Each pattern of region_exam.py is compiled by both, and their results are compared. CUDA graphs of
-both, over rotating inputs, are timed in turns. Processes compile side by side; one at a time has
-the GPU, to try configurations and schedules of kernels as well.
+Each pattern of region_exam.py is compiled by both, and lnbwd's results are compared with PyTorch's
+in float64: the command fails if some are wrong. CUDA graphs of both, over rotating inputs, are
+timed in turns. Processes compile side by side; one at a time has the GPU, to try configurations
+and schedules of kernels as well.
 
   region_times.py [--only PLACE ...] [--processes P] [--seconds S] [--out FILE]
 """
@@ -24,9 +25,10 @@ from collections.abc import Callable
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(SOURCE / "bench")]
+sys.path[:0] = [str(SOURCE / "bench"), str(SOURCE / "test" / "Bench")]
 
 import torch  # noqa: E402
+from pattern_check import expected, faults, inputs_of  # noqa: E402
 from torch import Tensor  # noqa: E402
 from torch._inductor.runtime.triton_heuristics import CachingAutotuner  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
@@ -40,55 +42,25 @@ _ROTATED_BYTES, _MEASURED_SECONDS, _ROUNDS = 200e6, 2e-3, 9
 BACKENDS = {"torch": "inductor", "lnbwd": "lnbwd"}
 
 
-def inputs_of(pattern: dict[str, Any]) -> list[Tensor]:
-    """Random inputs as a pattern wants them: normal numbers, booleans, and the integers 0 and 1,
-    which are indices of any tensor."""
-    made = []
-    for name, shape, stride in pattern["inputs"]:
-        dtype = getattr(torch, name)
-        extent = 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
-        memory = (torch.rand(extent, device="cuda") < 0.7 if dtype == torch.bool
-                  else torch.randn(extent, device="cuda").to(dtype) if dtype.is_floating_point
-                  else torch.randint(0, 2, (extent,), device="cuda").to(dtype))
-        made.append(memory.as_strided(shape, stride))
-    return made
-
-
-def captured(call: Callable[..., Any], sets: list[list[Tensor]]) -> tuple[Any, Any]:
-    """A CUDA graph of calls on each of the sets, and the first call's results."""
+def captured(call: Callable[..., Any], sets: list[list[Tensor]]) -> torch.cuda.CUDAGraph:
+    """A CUDA graph of calls on each of the sets."""
     for operands in sets:
         call(*operands)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        results = [call(*operands) for operands in sets]
-    return graph, results[0]
-
-
-def difference(got: Any, want: Any) -> float:
-    """The worst of the outputs' differences, each relative to the output's norm; infinite if other
-    elements are finite."""
-    worst = 0.0
-    for one, other in zip(got, want, strict=True):
-        if not isinstance(one, Tensor) or not one.numel():
-            continue
-        one, other = one.double(), other.double()
-        finite = one.isfinite()
-        if not torch.equal(finite, other.isfinite()):
-            return float("inf")
-        norm = other[finite].norm().item()
-        worst = max(worst, (one - other)[finite].norm().item() / (norm or 1.0))
-    return worst
+        _outputs = [call(*operands) for operands in sets]  # Each has memory of its own.
+    return graph
 
 
 def timed(pattern: dict[str, Any], lock: Any) -> dict[str, Any]:
-    """The medians of a pattern's times, in microseconds, and how much the results differ."""
+    """The medians of a pattern's times, in microseconds, and what is wrong with the results."""
     with FakeTensorMode():
         module = region_exam.graph_of(pattern, "cuda")
     for node in module.graph.nodes:
         node.meta.clear()
     with lock:
-        first = inputs_of(pattern)
+        first = inputs_of(pattern, "cuda")
     size = sum(max(operand.untyped_storage().nbytes(), 1) for operand in first)
     count = max(2, min(16, int(_ROTATED_BYTES // size) + 1))
     repetitions = max(2, int(_MEASURED_SECONDS / (count * (size / 3e12 + 4e-6))))
@@ -98,8 +70,11 @@ def timed(pattern: dict[str, Any], lock: Any) -> dict[str, Any]:
         calls[name] = torch.compile(module, backend=backend, fullgraph=True, dynamic=False)
         calls[name](*first)
     with lock:
-        sets = [first, *(inputs_of(pattern) for _ in range(count - 1))]
-        graphs, found = zip(*(captured(call, sets) for call in calls.values()), strict=True)
+        torch.manual_seed(0)
+        wrong = faults(calls["lnbwd"](*first), *expected(pattern, first))
+        torch.cuda.empty_cache()
+        sets = [first, *(inputs_of(pattern, "cuda", seed) for seed in range(2, count + 1))]
+        graphs = [captured(call, sets) for call in calls.values()]
         times: dict[str, list[float]] = {name: [] for name in calls}
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         for turn in range(_ROUNDS):
@@ -113,7 +88,7 @@ def timed(pattern: dict[str, Any], lock: Any) -> dict[str, Any]:
                 torch.cuda.synchronize()
                 times[name].append(start.elapsed_time(end) * 1e3 / repetitions / count)
         return {"us": {name: statistics.median(values) for name, values in times.items()},
-                "error": difference(found[1], found[0])}
+                "wrong": wrong}
 
 
 def work(places: Any, options: Any, lock: Any, queue: Any) -> None:
@@ -173,8 +148,7 @@ def main() -> int:
             what = f"FAILED: {row['failure']}" if "failure" in row else ""
             if "us" in row:
                 theirs, ours = row["us"]["torch"], row["us"]["lnbwd"]
-                what = (f"{row['outcome']:5} {theirs:9.2f} {ours:9.2f} us  {theirs / ours:6.3f}  "
-                        f"difference {row['error']:.1e}")
+                what = f"{row['outcome']:5} {theirs:9.2f} {ours:9.2f} us  {theirs / ours:6.3f}"
             if what:
                 print(f"{row['place']:4} {row['model']:40.40} {what}", flush=True)
     rows.sort(key=lambda row: row["place"])
@@ -192,7 +166,10 @@ def main() -> int:
             "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
             "machine": {"name": torch.cuda.get_device_name(), "torch": torch.__version__},
             "results": rows}, indent=1) + "\n")
-    return 0
+    wrong = [f"WRONG: {row['place']} {row['model']}: {fault}" for row in rows
+             for fault in (*row.get("wrong", ()), *filter(None, [row.get("failure")]))]
+    print("\n".join(wrong) or "all results are right")
+    return bool(wrong)
 
 
 if __name__ == "__main__":

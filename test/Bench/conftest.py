@@ -13,6 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "python")]
 BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve()
 os.environ.setdefault("LNBWD_LIBRARY_DIR", str(BUILD / "lib"))
+os.environ.setdefault("LNBWD_CACHE_DIR", os.environ["LNBWD_TEST_CACHE"])
 
 
 @pytest.fixture(scope="session")

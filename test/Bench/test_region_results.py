@@ -1,0 +1,61 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Results of patterns of real models, with NaN and infinities too (pattern_check.py)."""
+
+import json
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import pattern_check  # noqa: E402
+
+import lnbwd  # noqa: E402
+from lnbwd_bench import results  # noqa: E402
+
+
+def wrong(has_kernels, every, first=0):
+    patterns = list(map(json.loads, results.patterns()))
+    with lnbwd.simulate(), torch.no_grad():
+        found = {place: pattern_check.check(patterns[place], has_kernels)
+                 for place in range(first, len(patterns), every)}
+    return found
+
+
+@pytest.mark.parametrize("has_kernels,every", [
+    (False, 60), (True, 120), pytest.param(False, 1, marks=pytest.mark.full),
+    pytest.param(True, 7, marks=pytest.mark.full)])
+def test_results_are_right(has_kernels, every, build):
+    if not (build / "lib" / "liblnbwd-hip-sim.so").exists():
+        pytest.skip("no simulator in the build")
+    found = wrong(has_kernels, every, first=every // 2)
+    assert not {place: faults for place, faults in found.items() if faults}
+    assert sum(faults is not None for faults in found.values()) >= 0.4 * len(found)
+
+
+def test_what_is_wrong_is_found():
+    exact = torch.linspace(1, 2, 64, dtype=torch.float64)
+    eager = exact.float()
+    assert not pattern_check.faults([eager * (1 + 1e-7)], [eager], [exact])
+    assert "an error of 1.0e-05" in pattern_check.faults(
+        [eager * (1 + 1e-5)], [eager], [exact])[0]
+    mask = exact > 1.5
+    assert not pattern_check.faults([mask], [mask], [mask])
+    assert pattern_check.faults([~mask], [mask], [mask])
+    hole = torch.where(eager > 1.5, eager, torch.nan)
+    assert "32 of 64" in pattern_check.faults([hole], [eager], [exact])[0]
+    assert not pattern_check.faults([hole], [hole], [exact])
+    assert "expected torch.float32 (64,), got torch.bfloat16 (64,)" in pattern_check.faults(
+        [eager.bfloat16()], [eager], [exact])[0]
+
+
+def test_a_pattern_has_few_rows():
+    pattern = {"model": "Of tokens", "outputs": [3], "inputs": [
+        ["float32", [4096, 768], [2304, 1]], ["float32", [768], [1]]],
+        "nodes": [["aten.reshape.default", [{"node": 0}, [8, 512, 768]], {}],
+                  ["aten.sum.dim_IntList", [{"node": 2}, [2]], {}]]}
+    small = pattern_check._smaller(pattern, pattern_check._of_tokens)
+    assert small["inputs"] == [["float32", [8, 768], [2304, 1]], ["float32", [768], [1]]]
+    assert small["nodes"][0][1] == [{"node": 0}, [2, 4, 768]]
+    assert pattern["inputs"][0][1] == [4096, 768]
