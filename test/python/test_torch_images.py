@@ -193,6 +193,23 @@ def test_a_block_of_convolutions(device):
     assert any(region.column_sums for region in taken())
 
 
+def test_the_bias_of_a_convolution(device):
+    """It is added in the region, which reads patches behind a class token where they lie."""
+    def function(x, weight, bias, token):
+        patches = torch.conv2d(x, weight, bias, 2).flatten(2).transpose(1, 2)
+        rows = torch.cat([token.expand(3, 1, -1), patches], 1)
+        return rows, torch.nn.functional.layer_norm(rows, (16,))
+
+    x, = images(device, 1, (3, 4, 8, 12))
+    weight, = images(device, 1, (16, 4, 2, 2), seed=1)
+    bias, token = torch.rand(2, 16, device=device)
+    captured = check_against_double(function, (x, weight, bias, token))
+    region, = taken()
+    assert (region.program.rows, region.program.length, region.row_sums) == (75, 16, 1)
+    targets = [n.target for n in captured.graphs[0].nodes]
+    assert not {torch.ops.aten.add.Tensor, torch.ops.aten.cat.default}.intersection(targets)
+
+
 def norm_gradient(dy, x, mean, rstd):
     """The sums of a batch norm's gradient, with ReLU's before it, and the gradient."""
     dy, mean = torch.where(x > 0, dy, 0), mean.sin()[:, None, None]

@@ -12,8 +12,9 @@ copy, and reads heads as they lie.
 from __future__ import annotations
 
 import contextlib
+import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -25,6 +26,8 @@ from .nodes import STORED, is_computed_in_place, is_reduction, is_view, sources
 from .partial_sums import ACROSS, erase_unused, new_node
 
 aten = torch.ops.aten
+
+_RESHAPES = (aten.reshape.default, aten.view.default)
 
 
 @contextlib.contextmanager
@@ -48,28 +51,52 @@ def _split_early(graph: Graph) -> None:
     permuted: set[Node] = set()
     for node in reversed(graph.nodes):
         if any(user.target is aten.permute.default or user in permuted for user in node.users) and (
-                node.target is aten.reshape.default or _is_pointwise(node)):
+                node.target in _RESHAPES or _is_pointwise(node)):
             permuted.add(node)
-    stack = [node for node in graph.nodes
-             if node in permuted and node.target is aten.reshape.default]
+    stack = [node for node in graph.nodes if node in permuted and node.target in _RESHAPES]
     made = []
     while stack:
         view = stack.pop()
         whole: Any = view.args[0]
         value = whole.meta.get("val")
-        if (len(whole.users) > 1 or not _is_pointwise(whole)
-                or not all(isinstance(size, int) for size in view.meta["val"].shape)
-                or any(source.meta["val"].shape != value.shape for source in sources(whole))):
+        if len(whole.users) > 1 or not _is_pointwise(whole):
+            continue
+        shapes = {source: _shape_before(source.meta["val"].shape, value.shape,
+                                        view.meta["val"].shape) for source in sources(whole)}
+        if None in shapes.values():
             continue
         with graph.inserting_before(whole), value.fake_mode:
-            views = {source: new_node(graph, view.target, (source, *view.args[1:]))
-                     for source in sources(whole)}
+            views = {source: new_node(graph, aten.reshape.default, (source, shape))
+                     for source, shape in shapes.items()}
             new = new_node(graph, whole.target, tuple(
                 views.get(a, a) if isinstance(a, Node) else a for a in whole.args), **whole.kwargs)
         view.replace_all_uses_with(new)
         made += [whole, view]
         stack += views.values()
     erase_unused(graph, made)
+
+
+def _shape_before(shape: Sequence[Any], whole: Sequence[Any], view: Sequence[Any]
+                  ) -> list[Any] | None:
+    """The shape of an operand that is spread over a ``view`` of what it was spread over as a
+    ``whole``; None if it has some of the dimensions alone that the view joins or splits."""
+    own = [1] * (len(whole) - len(shape)) + list(shape)
+    result: list[Any] = []
+    begin = end = 0
+    if not all(isinstance(size, int) for size in (*own, *whole, *view)) or 0 in whole:
+        return None
+    while begin < len(whole) or end < len(view):
+        last, until = begin + 1, end + 1
+        while (before := math.prod(whole[begin:last])) != (after := math.prod(view[end:until])):
+            last, until = last + (before < after), until + (after < before)
+        if all(size == 1 for size in own[begin:last]):
+            result += [1] * (until - end)
+        elif own[begin:last] == list(whole[begin:last]):
+            result += view[end:until]
+        else:
+            return None
+        begin, end = last, until
+    return result
 
 
 def _is_pointwise(node: Node) -> bool:

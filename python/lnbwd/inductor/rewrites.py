@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
+from .domains import same
 from .nodes import NUMBERS, is_view, sources
 from .partial_sums import erase_unused, new_node
 
@@ -20,11 +21,31 @@ aten = torch.ops.aten
 
 def simplify(graph: Graph) -> None:
     """All rewrites, in place."""
+    _peel_biases(graph)
     _slice_scatters(graph)
     _slice_tables(graph)
     _spread_indices(graph)
     _compose_copies(graph)
     _spread_late(graph)
+
+
+def _peel_biases(graph: Graph) -> None:
+    """Has the bias of a convolution be added behind it, as Inductor has it on a GPU: in the kernels
+    that use the result, regions among them. (Products of 1x1 kernels, of which Inductor may make
+    matrix products with a bias, are its own.)"""
+    config = torch._inductor.config
+    if config.max_autotune or config.max_autotune_gemm or config.conv_1x1_as_mm:
+        return
+    for node in graph.find_nodes(op="call_function", target=aten.convolution.default):
+        bias, value = node.args[2], node.meta["val"]
+        if bias is None or same(value.shape[1], 0):
+            continue
+        with graph.inserting_before(node), value.fake_mode:
+            whole = new_node(graph, node.target, (*node.args[:2], None, *node.args[3:]))
+            row = new_node(graph, aten.reshape.default, (bias, [-1] + [1] * (value.dim() - 2)))
+            new = new_node(graph, aten.add.Tensor, (whole, row))
+        node.replace_all_uses_with(new)
+        erase_unused(graph, [node])
 
 
 def _slice_scatters(graph: Graph) -> None:
