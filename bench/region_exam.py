@@ -7,8 +7,8 @@ or left, and why.
 
 The patterns are what torch.compile fuses around the reductions of models of transformers and timm,
 in training and inference; of equal operations on other shapes there is one. A pattern is taken
-whole if one kernel of ours computes it, but for what has at most a sixteenth of its elements. No
-GPU is needed, and no kernel is made.
+whole if one kernel of ours computes it, but for convolutions and what has at most a sixteenth of
+its elements. No GPU is needed, and no kernel is made.
 
   region_exam.py [--list whole|part|left ...] [--patterns FILE] [--out FILE]
 """
@@ -42,6 +42,8 @@ from lnbwd_bench import results  # noqa: E402
 OUTCOMES = ("whole", "part", "left")
 _REGION = torch.ops.lnbwd._region.default
 _SMALL = 16
+# Kernels that are not torch.compile's to fuse: what one reads or gives names it among its origins.
+_EXTERNAL = (torch.ops.aten.convolution.default, torch.ops.aten.convolution_backward.default)
 
 
 def graph_of(pattern: dict[str, Any], device: str = "cpu") -> GraphModule:
@@ -83,7 +85,8 @@ def _size(node: Node) -> int:
 
 
 def _computes(node: Node) -> bool:
-    return (node.op == "call_function" and node.target not in (_REGION, operator.getitem)
+    return (node.op == "call_function" and node.target not in (
+                _REGION, operator.getitem, *_EXTERNAL)
             and not fusion._is_alias(node) and not nodes.is_constant(node)
             and not nodes.is_seed(node))
 
