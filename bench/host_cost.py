@@ -73,7 +73,7 @@ def use_null_kernels(n: int, dtype: torch.dtype) -> None:
                 text = norm_programs.name_of(op, n, types, what, rows)
                 key = launching.kernel_key(text, chip)
                 regions_op._kernels[key] = NullKernel()  # type: ignore[assignment]
-                native.add_program(regions_op.find_program(text).key, chip, None, [], 0)
+                native.add_program(regions_op.find_program(text), chip, None)
 
 
 class Clock:

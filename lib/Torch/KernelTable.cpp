@@ -16,43 +16,20 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <memory>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <shared_mutex>
-#include <unordered_map>
 #include <utility>
 
 namespace lnbwd::torch_operators {
 
-static size_t mix(size_t seed, size_t value) {
-  return seed ^ (value + 0x9e3779b97f4a7c15ULL + (seed << 6) + (seed >> 2));
-}
-
 namespace {
-
-/// Programs' texts may be long, and differ near their ends as anywhere: their
-/// last bytes and their length place them, and comparison decides.
-struct TextHash {
-  size_t operator()(std::string_view text) const {
-    constexpr size_t kBytes = 128;
-    size_t skipped = text.size() - std::min(text.size(), kBytes);
-    return mix(text.size(),
-               std::hash<std::string_view>()(text.substr(skipped)));
-  }
-};
-
-struct NamedProgram {
-  std::string name;
-  RowProgram program;
-};
 
 struct Tables {
   std::shared_mutex mutex;
-  /// By place, then by the program's name, which the value owns.
-  std::unordered_map<
-      int32_t, std::unordered_map<std::string_view,
-                                  std::unique_ptr<NamedProgram>, TextHash>>
-      programs;
+  /// By place, then by the program's name.
+  std::map<int32_t, std::map<std::string, RowProgram, std::less<>>> programs;
   std::vector<std::string> simulatedChips;
   /// The chip of `with lnbwd.simulate()`; empty: the environment decides.
   std::string chosenChip;
@@ -75,7 +52,7 @@ const RowProgram *lookUpProgram(std::string_view name, int32_t place) {
   if (inPlace == all.programs.end())
     return nullptr;
   auto found = inPlace->second.find(name);
-  return found == inPlace->second.end() ? nullptr : &found->second->program;
+  return found == inPlace->second.end() ? nullptr : &found->second;
 }
 
 /// The number of a chip, made when it is first met. The lock is held.
@@ -141,18 +118,16 @@ lnbwd_torch_add_program(const char *name, size_t name_size, int32_t place,
                         const lnbwd_kernel *kernel, const lnbwd_device *device,
                         const lnbwd_program *program, const int64_t *operands,
                         size_t inputs, size_t outputs) {
-  auto named = std::make_unique<NamedProgram>(NamedProgram{
-      std::string(name, name_size), {kernel, device, program, {}, {}}});
+  RowProgram added{kernel, device, program, {}, {}};
   for (size_t i = 0; i < inputs + outputs; ++i) {
     const int64_t *fields = operands + 3 * i;
-    (i < inputs ? named->program.inputs : named->program.outputs)
+    (i < inputs ? added.inputs : added.outputs)
         .push_back({static_cast<int32_t>(fields[0]),
                     static_cast<int32_t>(fields[1]), fields[2]});
   }
   Tables &all = tables();
   std::unique_lock lock(all.mutex);
-  std::string_view key = named->name;
-  all.programs[place].emplace(key, std::move(named));
+  all.programs[place].emplace(std::string(name, name_size), std::move(added));
 }
 
 /// Chooses the chip that CPU tensors are simulated on; empty: the environment's

@@ -46,6 +46,10 @@ struct Operand {
     const KindInfo &info = kindInfo();
     return !info.hasGroups && !info.hasRows && !info.hasColumns;
   }
+  /// Of a program without groups.
+  int64_t elementCount(int64_t rows) const {
+    return rowLength * (kindInfo().hasRows ? rows : 1);
+  }
 };
 
 /// A row program whose kernel is loaded on a device: its operands in the order
@@ -76,6 +80,14 @@ const RowProgram *lookUpProgram(std::string_view name, int32_t place);
 /// The number that stands for a device and the order of additions now: that of
 /// the GPU `index`, or below 0 of the simulated chip.
 int32_t findPlace(int32_t index);
+
+/// New outputs of a program without groups. What has rows has the dimensions
+/// `rows`, followed by `columns` or where it has none by `rest`; no columns:
+/// one dimension.
+std::vector<Tensor> makeOutputs(const RowProgram &program,
+                                const std::vector<int64_t> &rows, Device device,
+                                const std::vector<int64_t> &columns = {},
+                                const std::vector<int64_t> &rest = {});
 
 /// Runs a kernel on tensors in the order of its arguments, given by their
 /// addresses, all dense and on one device: on a GPU on PyTorch's current stream

@@ -20,9 +20,11 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <stdexcept>
 
 namespace lnbwd::torch_operators {
@@ -30,13 +32,6 @@ namespace lnbwd::torch_operators {
 /// What PyTorch's kernels need an epsilon for that was not given, by the
 /// lnbwd_element of the rows, which masks are none of; below 0: not known.
 static std::array<double, LNBWD_ELEMENT_F32 + 1> defaultEpsilons = {-1, -1, -1};
-
-static int64_t product(const std::vector<int64_t> &sizes) {
-  int64_t result = 1;
-  for (int64_t size : sizes)
-    result *= size;
-  return result;
-}
 
 //===----------------------------------------------------------------------===//
 // Arguments
@@ -55,12 +50,10 @@ struct NormCall {
   /// Puts the arguments back, for another operator that takes the same.
   void giveBack(StableIValue *stack);
 
-  /// Whether a kernel may read the arguments as they are. Python has the words
-  /// for what is wrong, and PyTorch computes what no kernel does.
-  bool isSound() const;
-
-  /// The row program that computes it, or null if it is not loaded yet.
-  const RowProgram *findProgram() const;
+  /// The row program that computes it; null if it is not loaded yet, or may not
+  /// read the arguments as they are. Python has the words for what is wrong,
+  /// and PyTorch computes what no kernel does.
+  const RowProgram *findProgram();
 
   /// Launches the program, and puts the results on the stack. For a gradient
   /// that is not wanted that is a tensor without elements, or for PyTorch's
@@ -71,6 +64,13 @@ struct NormCall {
   bool isAten;
   bool hasMean;
   size_t resultCount; ///< 3, or without a mean 2
+
+private:
+  template <typename Visitor> void visitArguments(Visitor visit);
+
+  /// What the program reads, of the arguments that are there.
+  std::vector<Tensor *> inputs();
+
   Tensor dy;
   Tensor x;
   Tensor mean;
@@ -89,9 +89,6 @@ struct NormCall {
   /// Which results are asked for: y and the statistics are, and of x, weight
   /// and bias the gradients in the mask, of what is there.
   std::array<bool, 3> isWanted{};
-
-private:
-  template <typename Visitor> void visitArguments(Visitor visit);
 };
 
 /// Takes each argument off a stack.
@@ -166,7 +163,8 @@ NormCall::NormCall(NamedOperation operation, bool isAten, StableIValue *stack)
       element >= 0 && static_cast<size_t>(element) < defaultEpsilons.size();
   epsilon = givenEpsilon.value_or(hasDefault ? defaultEpsilons[element] : -1);
   if (!shape.empty() && endsIn(x.get(), shape))
-    rowLength = product(shape);
+    rowLength = std::accumulate(shape.begin(), shape.end(), int64_t(1),
+                                std::multiplies<>());
   if (rowLength > 0)
     rows = elementCount(x.get()) / rowLength;
   const Tensor *likes[] = {&x, &weight, &bias};
@@ -176,37 +174,17 @@ NormCall::NormCall(NamedOperation operation, bool isAten, StableIValue *stack)
 
 void NormCall::giveBack(StableIValue *stack) { visitArguments(Giver{stack}); }
 
-//===----------------------------------------------------------------------===//
-// Questions
-//===----------------------------------------------------------------------===//
-
-bool NormCall::isSound() const {
-  if (element < 0 || element > LNBWD_ELEMENT_F32 || rowLength == 0)
-    return false;
-  const int32_t device = deviceIndexOf(x.get());
-  for (const Tensor *parameter : {&weight, &bias}) {
-    if (!*parameter)
-      continue;
-    int32_t type = elementOf(parameter->get());
-    // PyTorch's operators take parameters of x's type alone.
-    if (!hasShape(parameter->get(), shape) ||
-        deviceIndexOf(parameter->get()) != device ||
-        (type != element && (isAten || type != LNBWD_ELEMENT_F32)))
-      return false;
-  }
-  if (info.isForward)
-    return epsilon >= 0 && (rows != 0 || !isAten);
-  auto fits = [&](const Tensor &tensor, int32_t type, int64_t count) {
-    return !tensor || (elementOf(tensor.get()) == type &&
-                       elementCount(tensor.get()) == count &&
-                       deviceIndexOf(tensor.get()) == device);
-  };
-  return mask.size() == resultCount &&
-         std::count(isWanted.begin(), isWanted.end(), true) != 0 &&
-         (rows != 0 || !isAten) && fits(dy, element, elementCount(x.get())) &&
-         fits(mean, LNBWD_ELEMENT_F32, rows) &&
-         fits(rstd, LNBWD_ELEMENT_F32, rows);
+std::vector<Tensor *> NormCall::inputs() {
+  std::vector<Tensor *> result;
+  for (Tensor *input : {&dy, &x, &weight, &bias, &mean, &rstd})
+    if (*input && (info.isForward || input != &bias))
+      result.push_back(input);
+  return result;
 }
+
+//===----------------------------------------------------------------------===//
+// From the arguments to a launch
+//===----------------------------------------------------------------------===//
 
 namespace {
 /// All that decides a program, as bytes, by which it is found
@@ -221,62 +199,67 @@ struct NormKey {
 };
 } // namespace
 
-const RowProgram *NormCall::findProgram() const {
+const RowProgram *NormCall::findProgram() {
+  if (rowLength == 0 || (isAten && rows == 0) ||
+      (!info.isForward && mask.size() != resultCount))
+    return nullptr;
   NormKey key = {rowLength,
                  rowsHint(rows),
                  info.isForward ? epsilon : -1,
                  0,
                  static_cast<uint8_t>(info.operation),
-                 {-1, -1, -1}};
+                 {static_cast<int8_t>(element), -1, -1}};
   static_assert(sizeof(key) == 3 * 8 + 4 + 4);
   if (!info.isForward)
     for (size_t result = 0; result < resultCount; ++result)
       key.wants |= isWanted[result] << result;
-  const Tensor *tensors[] = {&x, &weight, &bias};
-  for (size_t i = 0; i < std::size(tensors); ++i)
-    if (*tensors[i])
-      key.elements[i] = static_cast<int8_t>(elementOf(tensors[i]->get()));
-  return lookUpProgram({reinterpret_cast<const char *>(&key), sizeof(key)},
-                       findPlace(deviceIndexOf(x.get())));
+  const int32_t device = deviceIndexOf(x.get());
+  const Tensor *parameters[] = {&weight, &bias};
+  for (size_t i = 0; i < std::size(parameters); ++i) {
+    if (!*parameters[i])
+      continue;
+    AtenTensorHandle parameter = parameters[i]->get();
+    int32_t type = elementOf(parameter);
+    // PyTorch's operators take parameters of x's type alone.
+    if (!hasShape(parameter, shape) || deviceIndexOf(parameter) != device ||
+        (isAten && type != element))
+      return nullptr;
+    key.elements[1 + i] = static_cast<int8_t>(type);
+  }
+  const RowProgram *program = lookUpProgram(
+      {reinterpret_cast<const char *>(&key), sizeof(key)}, findPlace(device));
+  if (!program)
+    return nullptr;
+  auto operand = program->inputs.begin();
+  for (const Tensor *input : inputs()) {
+    if (elementOf(input->get()) != operand->element ||
+        elementCount(input->get()) != operand->elementCount(rows) ||
+        deviceIndexOf(input->get()) != device)
+      return nullptr;
+    ++operand;
+  }
+  return program;
 }
-
-//===----------------------------------------------------------------------===//
-// The launch
-//===----------------------------------------------------------------------===//
 
 void NormCall::run(const RowProgram &program, StableIValue *stack) && {
   const Device device = deviceOf(x.get());
-  std::vector<int64_t> statistics;
-  if (info.isForward) {
-    statistics = leadingSizes(x.get(), shape.size());
-    if (isAten) // 1 for what was normalised.
-      statistics.insert(statistics.end(), shape.size(), 1);
-  }
-  const Tensor *likes[] = {&x, &weight, &bias};
-  std::array<Tensor, 3> results;
-  for (size_t i = 0; i < resultCount; ++i) {
-    if (info.isForward && i > 0)
-      results[i] = allocate(statistics, dtypeOf(LNBWD_ELEMENT_F32), device);
-    else if (isWanted[i])
-      results[i] = allocateLike(*likes[i]);
-    else if (!isAten)
-      results[i] = allocateEmpty(x);
-  }
-  if (!info.isForward)
-    bias.reset();
+  // PyTorch's statistics have 1 for what was normalised.
+  std::vector<Tensor> outputs =
+      makeOutputs(program, leadingSizes(x.get(), shape.size()), device, shape,
+                  std::vector<int64_t>(isAten ? shape.size() : 0, 1));
   std::vector<void *> addresses;
-  // Those that are there, in the order of the program's inputs.
-  for (Tensor *input : {&dy, &x, &weight, &bias, &mean, &rstd})
-    if (*input) {
-      *input = makeDense(std::move(*input));
-      addresses.push_back(dataOf(input->get()));
-    }
-  for (size_t i = 0; i < resultCount; ++i)
-    if (isWanted[i])
-      addresses.push_back(dataOf(results[i].get()));
+  for (Tensor *input : inputs()) {
+    *input = makeDense(std::move(*input));
+    addresses.push_back(dataOf(input->get()));
+  }
+  for (const Tensor &output : outputs)
+    addresses.push_back(dataOf(output.get()));
   launch(program, rows, addresses, device);
+  auto output = outputs.begin();
   for (size_t i = 0; i < resultCount; ++i)
-    *stack++ = giveOrUndefined(std::move(results[i]));
+    *stack++ = isWanted[i] ? give(std::move(*output++))
+               : isAten    ? giveUndefined()
+                           : give(allocate({0}, dtypeOf(element), device));
 }
 
 //===----------------------------------------------------------------------===//
@@ -286,9 +269,8 @@ void NormCall::run(const RowProgram &program, StableIValue *stack) && {
 template <NamedOperation operation, bool isAten>
 static void normalise(StableIValue *stack, uint64_t, uint64_t) {
   NormCall call(operation, isAten, stack);
-  if (call.isSound())
-    if (const RowProgram *program = call.findProgram())
-      return std::move(call).run(*program, stack);
+  if (const RowProgram *program = call.findProgram())
+    return std::move(call).run(*program, stack);
   call.giveBack(stack);
   std::string name = getName(operation);
   callPython(isAten ? "lnbwd::_original_" + name
@@ -298,32 +280,14 @@ static void normalise(StableIValue *stack, uint64_t, uint64_t) {
 
 template <bool isAten>
 static void registerNorms(torch::stable::detail::StableLibrary &library,
-                          const std::array<std::string, 4> &names) {
-  library.impl(names[0].c_str(), normalise<NamedOperation::LayerNorm, isAten>)
-      .impl(names[1].c_str(), normalise<NamedOperation::RmsNorm, isAten>)
-      .impl(names[2].c_str(), normalise<NamedOperation::LayerNormBwd, isAten>)
-      .impl(names[3].c_str(), normalise<NamedOperation::RmsNormBwd, isAten>);
-}
-
-static void registerOurs(torch::stable::detail::StableLibrary &library) {
-  auto name = [](NamedOperation operation) {
-    return std::string("_") + getName(operation);
-  };
-  registerNorms<false>(library, {name(NamedOperation::LayerNorm),
-                                 name(NamedOperation::RmsNorm),
-                                 name(NamedOperation::LayerNormBwd),
-                                 name(NamedOperation::RmsNormBwd)});
+                          const char *const *names) {
+  library.impl(names[0], normalise<NamedOperation::LayerNorm, isAten>)
+      .impl(names[1], normalise<NamedOperation::RmsNorm, isAten>)
+      .impl(names[2], normalise<NamedOperation::LayerNormBwd, isAten>)
+      .impl(names[3], normalise<NamedOperation::RmsNormBwd, isAten>);
 }
 
 } // namespace lnbwd::torch_operators
-
-STABLE_TORCH_LIBRARY_IMPL(lnbwd, CUDA, library) {
-  lnbwd::torch_operators::registerOurs(library);
-}
-
-STABLE_TORCH_LIBRARY_IMPL(lnbwd, CPU, library) {
-  lnbwd::torch_operators::registerOurs(library);
-}
 
 //===----------------------------------------------------------------------===//
 // Python's side. C's names and typedefs, not those of the C++ code:
@@ -332,29 +296,32 @@ STABLE_TORCH_LIBRARY_IMPL(lnbwd, CPU, library) {
 
 using namespace lnbwd::torch_operators;
 
-#define LNBWD_TORCH_API extern "C" __attribute__((visibility("default")))
-
-/// Overrides PyTorch's kernels for a dispatch key, "CUDA" or "CPU": of the
-/// operators of these names, in the order of NamedOperation. Null takes ours
-/// out again. `epsilons` stand for those that are not given, for each
-/// lnbwd_element of rows; below 0: not known. 0: done; else PyTorch refused it.
-LNBWD_TORCH_API int lnbwd_torch_override_aten(const char *dispatch_key,
-                                              const char *const *names,
-                                              const double *epsilons) {
+/// Registers kernels for a dispatch key, "CUDA" or "CPU": of our operators
+/// ("lnbwd") or in the places of PyTorch's ("aten"), by their names in the
+/// order of NamedOperation. Null takes them out again. `epsilons`, of PyTorch's
+/// alone, stand for those that are not given, for each lnbwd_element of rows;
+/// below 0: not known. 0: done; else PyTorch refused it.
+extern "C" __attribute__((visibility("default"))) int
+lnbwd_torch_register_norms(const char *space, const char *dispatch_key,
+                           const char *const *names, const double *epsilons) {
   using torch::stable::detail::StableLibrary;
   static std::mutex mutex;
-  static auto *libraries =
-      new std::map<std::string, std::unique_ptr<StableLibrary>>();
+  static auto *libraries = new std::map<std::pair<std::string, std::string>,
+                                        std::unique_ptr<StableLibrary>>();
   std::lock_guard lock(mutex);
-  auto &library = (*libraries)[dispatch_key];
+  auto &library = (*libraries)[{space, dispatch_key}];
   library.reset();
   if (!names)
     return 0;
-  std::copy_n(epsilons, defaultEpsilons.size(), defaultEpsilons.begin());
   try {
-    library = std::make_unique<StableLibrary>(StableLibrary::Kind::IMPL, "aten",
+    library = std::make_unique<StableLibrary>(StableLibrary::Kind::IMPL, space,
                                               dispatch_key, __FILE__, __LINE__);
-    registerNorms<true>(*library, {names[0], names[1], names[2], names[3]});
+    if (!epsilons) {
+      registerNorms<false>(*library, names);
+      return 0;
+    }
+    std::copy_n(epsilons, defaultEpsilons.size(), defaultEpsilons.begin());
+    registerNorms<true>(*library, names);
   } catch (const std::exception &) {
     library.reset();
     return 1;

@@ -99,20 +99,6 @@ static PyObject *callInPython(const RegionCall &call,
   return PyObject_CallObject(function.get(), list.get());
 }
 
-/// New outputs of a program without groups, for M `rows`.
-static std::vector<Tensor> makeOutputs(const RegionCall &call, int64_t rows) {
-  std::vector<Tensor> outputs;
-  for (const Operand &operand : call.program->outputs) {
-    std::vector<int64_t> sizes;
-    if (operand.kindInfo().hasRows)
-      sizes.push_back(rows);
-    if (operand.kindInfo().hasColumns)
-      sizes.push_back(operand.rowLength);
-    outputs.push_back(allocate(sizes, dtypeOf(operand.element), call.device));
-  }
-  return outputs;
-}
-
 /// What makes tensors of handles, which AOTInductor's wrappers call; null: this
 /// PyTorch has none.
 static PyObject *findTensorMaker() {
@@ -182,7 +168,7 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
     }
     std::vector<Tensor> outputs;
     if (makesOutputs)
-      outputs = makeOutputs(*call, sizes[0]);
+      outputs = makeOutputs(*program, {sizes[0]}, call->device);
     for (size_t i = 0; i < outputs.size(); ++i)
       addresses[given + i] = dataOf(outputs[i].get());
     {

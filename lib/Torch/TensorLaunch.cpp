@@ -18,6 +18,25 @@ static void check(lnbwd_status status) {
                              lnbwd_status_name(status) + "]");
 }
 
+std::vector<Tensor> makeOutputs(const RowProgram &program,
+                                const std::vector<int64_t> &rows, Device device,
+                                const std::vector<int64_t> &columns,
+                                const std::vector<int64_t> &rest) {
+  std::vector<Tensor> outputs;
+  for (const Operand &operand : program.outputs) {
+    const KindInfo &kind = operand.kindInfo();
+    std::vector<int64_t> sizes;
+    if (kind.hasRows)
+      sizes = rows;
+    if (kind.hasColumns && columns.empty())
+      sizes.push_back(operand.rowLength);
+    const std::vector<int64_t> &others = kind.hasColumns ? columns : rest;
+    sizes.insert(sizes.end(), others.begin(), others.end());
+    outputs.push_back(allocate(sizes, dtypeOf(operand.element), device));
+  }
+  return outputs;
+}
+
 namespace {
 struct SimulatedMemoryDeleter {
   const lnbwd_device *device;

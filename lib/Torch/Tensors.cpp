@@ -51,9 +51,7 @@ StableIValue giveOptional(Tensor tensor) {
       std::optional<AtenTensorHandle>(tensor.release()));
 }
 
-StableIValue giveOrUndefined(Tensor tensor) {
-  if (tensor)
-    return give(std::move(tensor));
+StableIValue giveUndefined() {
   AtenTensorHandle undefined = nullptr;
   check(aoti_torch_new_uninitialized_tensor(&undefined), "made no tensor");
   return give(Tensor(undefined));
@@ -187,16 +185,6 @@ Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
                              "a tensor of " +
                              std::to_string(stride) + " elements");
   return Tensor(result);
-}
-
-Tensor allocateLike(const Tensor &like) {
-  const int64_t *sizes = shapeOf(like.get());
-  return allocate(std::vector<int64_t>(sizes, sizes + rankOf(like.get())),
-                  dtypeNumber(like.get()), deviceOf(like.get()));
-}
-
-Tensor allocateEmpty(const Tensor &like) {
-  return allocate({0}, dtypeNumber(like.get()), deviceOf(like.get()));
 }
 
 //===----------------------------------------------------------------------===//

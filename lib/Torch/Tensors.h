@@ -72,10 +72,6 @@ Tensor makeDense(Tensor tensor);
 /// A new dense tensor on a device.
 Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
                 Device device);
-/// A new dense tensor with the device, shape and type of `like`.
-Tensor allocateLike(const Tensor &like);
-/// A tensor of no elements with the device and type of `like`.
-Tensor allocateEmpty(const Tensor &like);
 
 /// PyTorch's current stream of a GPU.
 void *currentStream(int32_t device);
@@ -83,8 +79,8 @@ void *currentStream(int32_t device);
 /// Puts values back on a stack, for another operator or as results.
 StableIValue give(Tensor tensor);
 StableIValue giveOptional(Tensor tensor);
-/// Null: a tensor that is not defined, as PyTorch's C++ has them.
-StableIValue giveOrUndefined(Tensor tensor);
+/// A tensor that is not defined, as PyTorch's C++ has them.
+StableIValue giveUndefined();
 
 /// Runs an operator in Python on the arguments on a stack, and leaves its
 /// results there: that many tensors. It notes the words of an error

@@ -15,15 +15,18 @@ import ctypes
 import functools
 import threading
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from . import batch_invariance, runtime
 from ._library import find_library, open_library
 from .errors import LibraryError, LnbwdError, environment
-from .operations import ELEMENTS
+from .operations import ELEMENTS, OPERATIONS
+
+if TYPE_CHECKING:
+    from .regions_op import RegionProgram
 
 TYPES: dict[str, torch.dtype] = {
     name: getattr(torch, element.torch) for name, element in ELEMENTS.items()}
@@ -107,8 +110,9 @@ def load() -> ctypes.CDLL | None:
         "lnbwd_torch_set_batch_invariant": (None, [ctypes.c_int]),
         "lnbwd_torch_place": (i32, [i32]),
         "lnbwd_torch_rows_hint": (i64, [i64]),
-        "lnbwd_torch_override_aten": (ctypes.c_int, [
-            ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p), ctypes.POINTER(ctypes.c_double)])}
+        "lnbwd_torch_register_norms": (ctypes.c_int, [
+            ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p),
+            ctypes.POINTER(ctypes.c_double)])}
     try:
         library = open_library("lnbwd-torch", signatures, "lnbwd's operators run in Python, which "
                                "costs some 10 microseconds a call")
@@ -116,7 +120,15 @@ def load() -> ctypes.CDLL | None:
         warnings.warn(str(error), RuntimeWarning, stacklevel=2)
         return None
     batch_invariance.watch(library.lnbwd_torch_set_batch_invariant)
+    names = _texts(f"_{op}" for op in OPERATIONS)
+    for key in (b"CPU", b"CUDA"):
+        library.lnbwd_torch_register_norms(b"lnbwd", key, names, None)
     return library
+
+
+def _texts(names: Iterable[str]) -> ctypes.Array[ctypes.c_char_p]:
+    texts = [name.encode() for name in names]
+    return (ctypes.c_char_p * len(texts))(*texts)
 
 
 def set_simulated_chip(chip: str) -> None:
@@ -141,12 +153,12 @@ def override_aten(dispatch_key: str, names: Sequence[str] | None,
     """
     library = load()
     assert library is not None
-    given = names and (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
     types = [dtype for dtype in _ELEMENTS if dtype.is_floating_point and dtype.itemsize > 1]
-    epsilons = (ctypes.c_double * len(types))(*map(find_epsilon, types))
+    arguments = (b"aten", dispatch_key.encode(), names and _texts(names),
+                 (ctypes.c_double * len(types))(*map(find_epsilon, types)))
 
     def override() -> int:
-        result: int = library.lnbwd_torch_override_aten(dispatch_key.encode(), given, epsilons)
+        result: int = library.lnbwd_torch_register_norms(*arguments)
         return result
 
     with warnings.catch_warnings():
@@ -160,31 +172,28 @@ def override_aten(dispatch_key: str, names: Sequence[str] | None,
 _held: list[runtime.Kernel] = []
 
 
-def add_program(name: bytes, device: object, kernel: runtime.Kernel | None,
-                operands: Sequence[tuple[str, torch.dtype, int]], inputs: int) -> None:
+def add_program(program: RegionProgram, device: object, kernel: runtime.Kernel | None) -> None:
     """Puts a row program's kernel into the library's table, if there is one, which keeps it alive
     for ever.
 
     Args:
-        name: what the library finds it by.
+        program: the program, which the library finds by its key.
         device: a GPU's index; else the chip that is simulated now.
         kernel: the kernel; None: one that does nothing, for measurements of the host.
-        operands: kind, type and row length of each operand, the inputs first.
-        inputs: how many of them are inputs.
     """
     library = load()
     if library is None:
         return
     number = library.lnbwd_torch_place(device if isinstance(device, int) else -1)
-    fields = [value for kind, dtype, length in operands
-              for value in (_KINDS.index(kind), _ELEMENTS.index(dtype), length)]
+    fields = [value for o in (*program.inputs, *program.outputs)
+              for value in (_KINDS.index(o.kind), _ELEMENTS.index(o.dtype), o.row_length)]
     handles: list[int | None] = [None, None, None]
     if kernel is not None:
         _held.append(kernel)
         handles = [kernel._handle, kernel.device._handle, kernel.program._handle]
-    library.lnbwd_torch_add_program(name, len(name), number, *handles,
-                                    (ctypes.c_int64 * len(fields))(*fields), inputs,
-                                    len(operands) - inputs)
+    library.lnbwd_torch_add_program(program.key, len(program.key), number, *handles,
+                                    (ctypes.c_int64 * len(fields))(*fields), len(program.inputs),
+                                    len(program.outputs))
 
 
 def make_region_call(text: str, device: torch.device) -> Callable[..., Any] | None:

@@ -307,9 +307,7 @@ def _load(program: RegionProgram, device: torch.device, where: object) -> runtim
     _check_kernel(program, kernel)
     with _lock:
         kernel = _kernels.setdefault(kernel_key(program.text, where), kernel)
-    native.add_program(program.key, where, kernel, [
-        (o.kind, o.dtype, o.row_length) for o in (*program.inputs, *program.outputs)],
-        len(program.inputs))
+    native.add_program(program, where, kernel)
     return kernel
 
 
