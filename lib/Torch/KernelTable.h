@@ -84,10 +84,11 @@ int32_t findPlace(int32_t index);
 /// New outputs of a program without groups. What has rows has the dimensions
 /// `rows`, followed by `columns` or where it has none by `rest`; no columns:
 /// one dimension.
-std::vector<Tensor> makeOutputs(const RowProgram &program,
-                                const std::vector<int64_t> &rows, Device device,
-                                const std::vector<int64_t> &columns = {},
-                                const std::vector<int64_t> &rest = {});
+std::vector<NewTensor> makeOutputs(const RowProgram &program,
+                                   const std::vector<int64_t> &rows,
+                                   Device device,
+                                   const std::vector<int64_t> &columns = {},
+                                   const std::vector<int64_t> &rest = {});
 
 /// Runs a kernel on tensors in the order of its arguments, given by their
 /// addresses, all dense and on one device: on a GPU on PyTorch's current stream

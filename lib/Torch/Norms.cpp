@@ -69,14 +69,14 @@ private:
   template <typename Visitor> void visitArguments(Visitor visit);
 
   /// What the program reads, of the arguments that are there.
-  std::vector<Tensor *> inputs();
+  std::vector<std::optional<Tensor> *> inputs();
 
-  Tensor dy;
-  Tensor x;
-  Tensor mean;
-  Tensor rstd;
-  Tensor weight;
-  Tensor bias;
+  std::optional<Tensor> dy;
+  std::optional<Tensor> x;
+  std::optional<Tensor> mean;
+  std::optional<Tensor> rstd;
+  std::optional<Tensor> weight;
+  std::optional<Tensor> bias;
   std::vector<int64_t> shape;
   std::vector<bool> mask;
   std::optional<double> givenEpsilon;
@@ -91,40 +91,35 @@ private:
   std::array<bool, 3> isWanted{};
 };
 
-/// Takes each argument off a stack.
+/// Takes each argument off a stack. All are taken before anything can throw:
+/// PyTorch does not free what is left.
 struct Taker {
   StableIValue *&place;
-  void operator()(Tensor &tensor, bool isOptional = false) const {
-    tensor = isOptional ? takeOptionalTensor(*place++) : takeTensor(*place++);
+  template <typename Value>
+  void operator()(std::optional<Value> &value, bool isOptional = false) const {
+    value =
+        isOptional ? to<std::optional<Value>>(*place++) : to<Value>(*place++);
   }
-  void operator()(std::optional<double> &number, bool isOptional) const {
-    using torch::stable::detail::to;
-    number =
-        isOptional ? to<std::optional<double>>(*place++) : to<double>(*place++);
-  }
-  template <typename Value> void operator()(Value &value) const {
-    value = torch::stable::detail::to<Value>(*place++);
+  template <typename Value> void operator()(std::vector<Value> &value) const {
+    value = to<std::vector<Value>>(*place++);
   }
 };
 
 /// Puts each argument on a stack.
 struct Giver {
   StableIValue *&place;
-  void operator()(Tensor &tensor, bool isOptional = false) const {
-    *place++ =
-        isOptional ? giveOptional(std::move(tensor)) : give(std::move(tensor));
-  }
-  void operator()(const std::optional<double> &number, bool isOptional) const {
-    *place++ = isOptional ? torch::stable::detail::from(number)
-                          : torch::stable::detail::from(*number);
+  template <typename Value>
+  void operator()(const std::optional<Value> &value,
+                  bool isOptional = false) const {
+    *place++ = isOptional ? from(value) : from(*value);
   }
   void operator()(const std::vector<int64_t> &sizes) const {
-    *place++ = torch::stable::detail::from(sizes);
+    *place++ = from(sizes);
   }
   void operator()(const std::vector<bool> &mask) const {
     auto values = std::make_unique<bool[]>(mask.size());
     std::copy(mask.begin(), mask.end(), values.get());
-    *place++ = torch::stable::detail::from(
+    *place++ = from(
         torch::headeronly::HeaderOnlyArrayRef<bool>(values.get(), mask.size()));
   }
 };
@@ -158,25 +153,27 @@ NormCall::NormCall(NamedOperation operation, bool isAten, StableIValue *stack)
     : info(getInfo(operation)), isAten(isAten), hasMean(info.hasMean()),
       resultCount(hasMean ? 3 : 2) {
   visitArguments(Taker{stack});
-  element = elementOf(x.get());
+  element = elementOf(*x);
   bool hasDefault =
       element >= 0 && static_cast<size_t>(element) < defaultEpsilons.size();
   epsilon = givenEpsilon.value_or(hasDefault ? defaultEpsilons[element] : -1);
-  if (!shape.empty() && endsIn(x.get(), shape))
+  auto leading = static_cast<size_t>(x->dim()) - shape.size();
+  if (!shape.empty() && leading <= static_cast<size_t>(x->dim()) &&
+      x->sizes().slice(leading).equals(shape))
     rowLength = std::accumulate(shape.begin(), shape.end(), int64_t(1),
                                 std::multiplies<>());
   if (rowLength > 0)
-    rows = elementCount(x.get()) / rowLength;
-  const Tensor *likes[] = {&x, &weight, &bias};
+    rows = x->numel() / rowLength;
+  const std::optional<Tensor> *likes[] = {&x, &weight, &bias};
   for (size_t i = 0; i < resultCount; ++i)
     isWanted[i] = info.isForward || (i < mask.size() && mask[i] && *likes[i]);
 }
 
 void NormCall::giveBack(StableIValue *stack) { visitArguments(Giver{stack}); }
 
-std::vector<Tensor *> NormCall::inputs() {
-  std::vector<Tensor *> result;
-  for (Tensor *input : {&dy, &x, &weight, &bias, &mean, &rstd})
+std::vector<std::optional<Tensor> *> NormCall::inputs() {
+  std::vector<std::optional<Tensor> *> result;
+  for (std::optional<Tensor> *input : {&dy, &x, &weight, &bias, &mean, &rstd})
     if (*input && (info.isForward || input != &bias))
       result.push_back(input);
   return result;
@@ -213,16 +210,16 @@ const RowProgram *NormCall::findProgram() {
   if (!info.isForward)
     for (size_t result = 0; result < resultCount; ++result)
       key.wants |= isWanted[result] << result;
-  const int32_t device = deviceIndexOf(x.get());
-  const Tensor *parameters[] = {&weight, &bias};
+  const int32_t device = deviceOf(*x).number();
+  const std::optional<Tensor> *parameters[] = {&weight, &bias};
   for (size_t i = 0; i < std::size(parameters); ++i) {
     if (!*parameters[i])
       continue;
-    AtenTensorHandle parameter = parameters[i]->get();
+    const Tensor &parameter = **parameters[i];
     int32_t type = elementOf(parameter);
     // PyTorch's operators take parameters of x's type alone.
-    if (!hasShape(parameter, shape) || deviceIndexOf(parameter) != device ||
-        (isAten && type != element))
+    if (!parameter.sizes().equals(shape) ||
+        deviceOf(parameter).number() != device || (isAten && type != element))
       return nullptr;
     key.elements[1 + i] = static_cast<int8_t>(type);
   }
@@ -231,34 +228,38 @@ const RowProgram *NormCall::findProgram() {
   if (!program)
     return nullptr;
   auto operand = program->inputs.begin();
-  for (const Tensor *input : inputs()) {
-    if (elementOf(input->get()) != operand->element ||
-        elementCount(input->get()) != operand->elementCount(rows) ||
-        deviceIndexOf(input->get()) != device)
+  for (const std::optional<Tensor> *input : inputs()) {
+    if (elementOf(**input) != operand->element ||
+        (*input)->numel() != operand->elementCount(rows) ||
+        deviceOf(**input).number() != device)
       return nullptr;
     ++operand;
   }
   return program;
 }
 
+static StableIValue give(NewTensor tensor) {
+  return torch::stable::detail::from(tensor.release());
+}
+
 void NormCall::run(const RowProgram &program, StableIValue *stack) && {
-  const Device device = deviceOf(x.get());
+  const Device device = deviceOf(*x);
   // PyTorch's statistics have 1 for what was normalised.
-  std::vector<Tensor> outputs =
-      makeOutputs(program, leadingSizes(x.get(), shape.size()), device, shape,
-                  std::vector<int64_t>(isAten ? shape.size() : 0, 1));
+  std::vector<NewTensor> outputs = makeOutputs(
+      program, x->sizes().slice(0, x->dim() - shape.size()).vec(), device,
+      shape, std::vector<int64_t>(isAten ? shape.size() : 0, 1));
   std::vector<void *> addresses;
-  for (Tensor *input : inputs()) {
-    *input = makeDense(std::move(*input));
-    addresses.push_back(dataOf(input->get()));
+  for (std::optional<Tensor> *input : inputs()) {
+    *input = makeDense(**input);
+    addresses.push_back((*input)->data_ptr());
   }
-  for (const Tensor &output : outputs)
-    addresses.push_back(dataOf(output.get()));
+  for (const NewTensor &output : outputs)
+    addresses.push_back(dataOf(output));
   launch(program, rows, addresses, device);
   auto output = outputs.begin();
   for (size_t i = 0; i < resultCount; ++i)
     *stack++ = isWanted[i] ? give(std::move(*output++))
-               : isAten    ? giveUndefined()
+               : isAten    ? from(Tensor())
                            : give(allocate({0}, dtypeOf(element), device));
 }
 

@@ -72,7 +72,7 @@ static bool addressOf(PyObject *tensor, void *&address) {
 }
 
 static const RowProgram *find(RegionCall &call) {
-  int32_t place = findPlace(call.device.isGPU() ? call.device.index : -1);
+  int32_t place = findPlace(call.device.number());
   if (!call.program || call.foundFor != place) {
     call.program = lookUpProgram(call.text, place);
     call.foundFor = place;
@@ -116,7 +116,7 @@ static PyObject *findTensorMaker() {
 }
 
 /// Gives tensors to Python; null: Python has an exception.
-static PyObject *giveToPython(std::vector<Tensor> tensors) {
+static PyObject *giveToPython(std::vector<NewTensor> tensors) {
   Object handles(PyList_New(static_cast<Py_ssize_t>(tensors.size())));
   for (size_t i = 0; handles && i < tensors.size(); ++i) {
     PyObject *handle = PyCapsule_New(tensors[i].get(), nullptr, nullptr);
@@ -126,7 +126,7 @@ static PyObject *giveToPython(std::vector<Tensor> tensors) {
   }
   if (!handles)
     return nullptr;
-  for (Tensor &tensor : tensors)
+  for (NewTensor &tensor : tensors)
     tensor.release();
   return PyObject_CallFunctionObjArgs(findTensorMaker(), handles.get(),
                                       nullptr);
@@ -166,11 +166,11 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
           !(i < program->inputs.size() && program->inputs[i].isNumber()))
         return callInPython(*call, arguments, count);
     }
-    std::vector<Tensor> outputs;
+    std::vector<NewTensor> outputs;
     if (makesOutputs)
       outputs = makeOutputs(*program, {sizes[0]}, call->device);
     for (size_t i = 0; i < outputs.size(); ++i)
-      addresses[given + i] = dataOf(outputs[i].get());
+      addresses[given + i] = dataOf(outputs[i]);
     {
       WithoutInterpreterLock unlocked;
       launch(*program, sizes[0], addresses, call->device, sizes[1]);

@@ -18,11 +18,12 @@ static void check(lnbwd_status status) {
                              lnbwd_status_name(status) + "]");
 }
 
-std::vector<Tensor> makeOutputs(const RowProgram &program,
-                                const std::vector<int64_t> &rows, Device device,
-                                const std::vector<int64_t> &columns,
-                                const std::vector<int64_t> &rest) {
-  std::vector<Tensor> outputs;
+std::vector<NewTensor> makeOutputs(const RowProgram &program,
+                                   const std::vector<int64_t> &rows,
+                                   Device device,
+                                   const std::vector<int64_t> &columns,
+                                   const std::vector<int64_t> &rest) {
+  std::vector<NewTensor> outputs;
   for (const Operand &operand : program.outputs) {
     const KindInfo &kind = operand.kindInfo();
     std::vector<int64_t> sizes;
@@ -94,14 +95,14 @@ void launch(const RowProgram &program, int64_t rows,
   check(lnbwd_kernel_workspace_size(program.kernel, rows, groups, &bytes));
   // Freed on return, which is sound: PyTorch gives the memory to later work of
   // the stream.
-  Tensor workspace;
+  NewTensor workspace;
   if (bytes != 0)
     workspace = allocate({static_cast<int64_t>(bytes)},
                          aoti_torch_dtype_uint8(), device);
   check(lnbwd_kernel_launch(program.kernel, addresses.data(), addresses.size(),
                             rows, groups,
-                            workspace ? dataOf(workspace.get()) : nullptr,
-                            bytes, currentStream(device.index)));
+                            workspace ? dataOf(workspace) : nullptr, bytes,
+                            currentStream(device.index)));
 }
 
 } // namespace lnbwd::torch_operators

@@ -22,54 +22,6 @@ extern "C" __attribute__((weak)) int32_t aoti_torch_dtype_float8_e8m0fnu();
 
 namespace lnbwd::torch_operators {
 
-static void check(AOTITorchError error, const char *what) {
-  if (error != 0)
-    throw std::runtime_error(std::string("lnbwd: PyTorch ") + what);
-}
-
-//===----------------------------------------------------------------------===//
-// Arguments
-//===----------------------------------------------------------------------===//
-
-Tensor takeTensor(StableIValue value) {
-  return Tensor(torch::stable::detail::to<AtenTensorHandle>(value));
-}
-
-Tensor takeOptionalTensor(StableIValue value) {
-  using Inner = std::optional<AtenTensorHandle>;
-  return Tensor(torch::stable::detail::to<Inner>(value).value_or(nullptr));
-}
-
-StableIValue give(Tensor tensor) {
-  return torch::stable::detail::from(tensor.release());
-}
-
-StableIValue giveOptional(Tensor tensor) {
-  if (!tensor)
-    return torch::stable::detail::from(std::nullopt);
-  return torch::stable::detail::from(
-      std::optional<AtenTensorHandle>(tensor.release()));
-}
-
-StableIValue giveUndefined() {
-  AtenTensorHandle undefined = nullptr;
-  check(aoti_torch_new_uninitialized_tensor(&undefined), "made no tensor");
-  return give(Tensor(undefined));
-}
-
-//===----------------------------------------------------------------------===//
-// Questions
-//===----------------------------------------------------------------------===//
-
-/// What PyTorch says of a tensor; `failure`: the words if it does not.
-template <typename Value>
-static Value ask(AOTITorchError (*function)(AtenTensorHandle, Value *),
-                 AtenTensorHandle tensor, const char *failure) {
-  Value value{};
-  check(function(tensor, &value), failure);
-  return value;
-}
-
 /// The number that PyTorch gives; that of float8_e8m0fnu where it is too old to
 /// give one.
 static int32_t numberOf(int32_t (*function)()) {
@@ -87,59 +39,28 @@ int32_t dtypeOf(int32_t element) {
   return numbers[element];
 }
 
-static int32_t dtypeNumber(AtenTensorHandle tensor) {
-  return ask(aoti_torch_get_dtype, tensor, "gave no tensor's type");
-}
-
-int32_t elementOf(AtenTensorHandle tensor) {
-  int32_t dtype = dtypeNumber(tensor);
+int32_t elementOf(const Tensor &tensor) {
+  int32_t dtype = 0;
+  TORCH_ERROR_CODE_CHECK(aoti_torch_get_dtype(tensor.get(), &dtype));
   for (int32_t element = 0; element < int32_t(kElementCount); ++element)
     if (dtype == dtypeOf(element))
       return element;
   return -2;
 }
 
-static int64_t rankOf(AtenTensorHandle tensor) {
-  return ask(aoti_torch_get_dim, tensor, "gave no tensor's rank");
+Device deviceOf(const Tensor &tensor) {
+  Device device{};
+  TORCH_ERROR_CODE_CHECK(
+      aoti_torch_get_device_type(tensor.get(), &device.type));
+  TORCH_ERROR_CODE_CHECK(
+      aoti_torch_get_device_index(tensor.get(), &device.index));
+  return device;
 }
 
-static const int64_t *shapeOf(AtenTensorHandle tensor) {
-  return ask(aoti_torch_get_sizes, tensor, "gave no tensor's shape");
-}
-
-bool endsIn(AtenTensorHandle tensor, const std::vector<int64_t> &sizes) {
-  int64_t leading = rankOf(tensor) - static_cast<int64_t>(sizes.size());
-  return leading >= 0 &&
-         std::equal(sizes.begin(), sizes.end(), shapeOf(tensor) + leading);
-}
-
-bool hasShape(AtenTensorHandle tensor, const std::vector<int64_t> &sizes) {
-  return rankOf(tensor) == static_cast<int64_t>(sizes.size()) &&
-         endsIn(tensor, sizes);
-}
-
-std::vector<int64_t> leadingSizes(AtenTensorHandle tensor, size_t count) {
-  const int64_t *sizes = shapeOf(tensor);
-  return {sizes, sizes + rankOf(tensor) - static_cast<int64_t>(count)};
-}
-
-int64_t elementCount(AtenTensorHandle tensor) {
-  return ask(aoti_torch_get_numel, tensor, "gave no tensor's size");
-}
-
-Device deviceOf(AtenTensorHandle tensor) {
-  return {ask(aoti_torch_get_device_type, tensor,
-              "gave no tensor's kind of device"),
-          ask(aoti_torch_get_device_index, tensor, "gave no tensor's device")};
-}
-
-int32_t deviceIndexOf(AtenTensorHandle tensor) {
-  Device device = deviceOf(tensor);
-  return device.isGPU() ? device.index : -1;
-}
-
-void *dataOf(AtenTensorHandle tensor) {
-  return ask(aoti_torch_get_data_ptr, tensor, "gave no tensor's address");
+void *dataOf(const NewTensor &tensor) {
+  void *data = nullptr;
+  TORCH_ERROR_CODE_CHECK(aoti_torch_get_data_ptr(tensor.get(), &data));
+  return data;
 }
 
 //===----------------------------------------------------------------------===//
@@ -151,25 +72,19 @@ bool isAligned(const void *address) {
   return reinterpret_cast<uintptr_t>(address) % kArgumentAlignment == 0;
 }
 
-Tensor makeDense(Tensor tensor) {
-  bool isContiguous =
-      ask(aoti_torch_is_contiguous, tensor.get(), "gave no tensor's layout");
-  // A number may be an element of another tensor.
-  if (isContiguous &&
-      (rankOf(tensor.get()) == 0 || isAligned(dataOf(tensor.get()))))
+Tensor makeDense(const Tensor &tensor) {
+  if (tensor.is_contiguous() && isAligned(tensor.data_ptr()))
     return tensor;
   using torch::headeronly::MemoryFormat;
-  StableIValue stack[] = {
-      torch::stable::detail::from(tensor.release()),
-      torch::stable::detail::from(
-          std::optional<MemoryFormat>(MemoryFormat::Contiguous))};
-  check(torch_call_dispatcher("aten::clone", "", stack, TORCH_ABI_VERSION),
-        "could not copy a tensor that is not dense");
-  return takeTensor(stack[0]);
+  StableIValue stack[] = {from(tensor),
+                          from(std::optional(MemoryFormat::Contiguous))};
+  TORCH_ERROR_CODE_CHECK(
+      torch_call_dispatcher("aten::clone", "", stack, TORCH_ABI_VERSION));
+  return to<Tensor>(stack[0]);
 }
 
-Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
-                Device device) {
+NewTensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
+                   Device device) {
   std::vector<int64_t> strides(sizes.size());
   int64_t stride = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
@@ -184,7 +99,7 @@ Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
     throw std::runtime_error("lnbwd: out of memory: PyTorch could not allocate "
                              "a tensor of " +
                              std::to_string(stride) + " elements");
-  return Tensor(result);
+  return NewTensor(result);
 }
 
 //===----------------------------------------------------------------------===//
@@ -205,7 +120,7 @@ void *currentStream(int32_t device) {
                              "the operators in Python");
   }();
   void *stream = nullptr;
-  check(function(device, &stream), "gave no current stream");
+  TORCH_ERROR_CODE_CHECK(function(device, &stream));
   return stream;
 }
 
@@ -223,7 +138,7 @@ void callPython(const std::string &name, StableIValue *stack, size_t results) {
   if (notedError().empty())
     return;
   for (size_t i = 0; i < results; ++i)
-    takeTensor(stack[i]);
+    to<Tensor>(stack[i]);
   throw std::runtime_error(notedError());
 }
 

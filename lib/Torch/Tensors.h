@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Owners of what PyTorch's stable C interface hands out, and the few questions
-// that an operator asks of a tensor. The functions throw std::runtime_error
-// where PyTorch refuses a call.
+// What PyTorch's stable C++ interface lacks, or has at a higher price for each
+// call. The functions throw std::runtime_error where PyTorch refuses a call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +15,7 @@
 #define LNBWD_LIB_TORCH_TENSORS_H
 
 #include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/tensor.h>
 
 #include <cstdint>
 #include <memory>
@@ -31,56 +31,42 @@ struct TensorDeleter {
   }
 };
 
-/// A tensor that is owned; null: an optional tensor that was not given.
-using Tensor = std::unique_ptr<AtenTensorOpaque, TensorDeleter>;
+/// A tensor that is made here. It is handed on without another reference.
+using NewTensor = std::unique_ptr<AtenTensorOpaque, TensorDeleter>;
 
-/// Takes a tensor off the stack of a boxed call. Each argument is taken once
-/// and owned from then on. All are to be taken before anything can throw:
-/// PyTorch does not free what is left.
-Tensor takeTensor(StableIValue value);
-Tensor takeOptionalTensor(StableIValue value);
+using torch::stable::Tensor;
+using torch::stable::detail::from;
+using torch::stable::detail::to;
 
 /// PyTorch's number of an lnbwd_element; that of booleans for LNBWD_ELEMENT_I8.
 int32_t dtypeOf(int32_t element);
 /// The lnbwd_element of a tensor, or -2 if it has another type.
-int32_t elementOf(AtenTensorHandle tensor);
-/// Whether the shape ends in `sizes`, and whether it is `sizes`.
-bool endsIn(AtenTensorHandle tensor, const std::vector<int64_t> &sizes);
-bool hasShape(AtenTensorHandle tensor, const std::vector<int64_t> &sizes);
-/// The shape without its last `count` dimensions.
-std::vector<int64_t> leadingSizes(AtenTensorHandle tensor, size_t count);
-int64_t elementCount(AtenTensorHandle tensor);
-/// The GPU's index, or below 0 for the CPU.
-int32_t deviceIndexOf(AtenTensorHandle tensor);
-void *dataOf(AtenTensorHandle tensor);
+int32_t elementOf(const Tensor &tensor);
+void *dataOf(const NewTensor &tensor);
 
 /// Where tensors are.
 struct Device {
   int32_t type;  ///< PyTorch's number of CUDA (which is ROCm's, too) or the CPU
   int32_t index; ///< the GPU's
   bool isGPU() const { return type == aoti_torch_device_type_cuda(); }
+  /// The index, or below 0 of the CPU.
+  int32_t number() const { return isGPU() ? index : -1; }
 };
-Device deviceOf(AtenTensorHandle tensor);
+Device deviceOf(const Tensor &tensor);
 
 /// What kernels take: a multiple of 16 bytes.
 bool isAligned(const void *address);
 
 /// The tensor itself if its rows are dense and its address is a multiple of 16
 /// bytes; else a copy that is.
-Tensor makeDense(Tensor tensor);
+Tensor makeDense(const Tensor &tensor);
 
 /// A new dense tensor on a device.
-Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
-                Device device);
+NewTensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
+                   Device device);
 
 /// PyTorch's current stream of a GPU.
 void *currentStream(int32_t device);
-
-/// Puts values back on a stack, for another operator or as results.
-StableIValue give(Tensor tensor);
-StableIValue giveOptional(Tensor tensor);
-/// A tensor that is not defined, as PyTorch's C++ has them.
-StableIValue giveUndefined();
 
 /// Runs an operator in Python on the arguments on a stack, and leaves its
 /// results there: that many tensors. It notes the words of an error
