@@ -113,12 +113,13 @@ LNBWD_TORCH_API int64_t lnbwd_torch_rows_hint(int64_t rows) {
 /// `operands` holds kind, element and row length of each operand in turn,
 /// `inputs` inputs before `outputs` outputs. The handles live as long as the
 /// process.
-LNBWD_TORCH_API void
-lnbwd_torch_add_program(const char *name, size_t name_size, int32_t place,
-                        const lnbwd_kernel *kernel, const lnbwd_device *device,
-                        const lnbwd_program *program, const int64_t *operands,
-                        size_t inputs, size_t outputs) {
-  RowProgram added{kernel, device, program, {}, {}};
+LNBWD_TORCH_API void lnbwd_torch_add_program(const char *name, size_t name_size,
+                                             int32_t place,
+                                             const lnbwd_kernel *kernel,
+                                             const lnbwd_device *device,
+                                             const int64_t *operands,
+                                             size_t inputs, size_t outputs) {
+  RowProgram added{kernel, device, {}, {}};
   for (size_t i = 0; i < inputs + outputs; ++i) {
     const int64_t *fields = operands + 3 * i;
     (i < inputs ? added.inputs : added.outputs)

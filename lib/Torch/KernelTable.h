@@ -46,9 +46,8 @@ struct Operand {
     const KindInfo &info = kindInfo();
     return !info.hasGroups && !info.hasRows && !info.hasColumns;
   }
-  /// Of a program without groups.
-  int64_t elementCount(int64_t rows) const {
-    return rowLength * (kindInfo().hasRows ? rows : 1);
+  int64_t elementCount(int64_t rows, int64_t groups = 1) const {
+    return rowLength * kindInfo().countRows(rows, groups);
   }
 };
 
@@ -59,7 +58,6 @@ struct RowProgram {
   const lnbwd_kernel *kernel = nullptr;
   /// For the simulator, whose memory is not the host's.
   const lnbwd_device *device = nullptr;
-  const lnbwd_program *program = nullptr;
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
 

@@ -38,6 +38,7 @@ using Object = std::unique_ptr<PyObject, ObjectDeleter>;
 /// A row program for tensors on one device.
 struct RegionCall {
   std::string text;
+  Object inPython;
   Device device;
   /// Found once it is loaded, and again where another chip is simulated, or the
   /// order of additions is another.
@@ -80,23 +81,14 @@ static const RowProgram *find(RegionCall &call) {
   return call.program;
 }
 
-/// Has Python do what is not done here, or say what is wrong.
 static PyObject *callInPython(const RegionCall &call,
                               PyObject *const *arguments, Py_ssize_t count) {
-  Object module(PyImport_ImportModule("lnbwd.regions_op"));
-  Object function(module
-                      ? PyObject_GetAttrString(module.get(), "call_in_python")
-                      : nullptr);
-  Object list(function ? PyTuple_New(1 + count) : nullptr);
-  PyObject *text = list ? PyUnicode_FromString(call.text.c_str()) : nullptr;
-  if (!text)
-    return nullptr;
-  PyTuple_SetItem(list.get(), 0, text);
-  for (Py_ssize_t i = 0; i < count; ++i) {
+  Object list(PyTuple_New(count));
+  for (Py_ssize_t i = 0; list && i < count; ++i) {
     Py_INCREF(arguments[i]);
-    PyTuple_SetItem(list.get(), 1 + i, arguments[i]);
+    PyTuple_SetItem(list.get(), i, arguments[i]);
   }
-  return PyObject_CallObject(function.get(), list.get());
+  return list ? PyObject_CallObject(call.inPython.get(), list.get()) : nullptr;
 }
 
 /// What makes tensors of handles, which AOTInductor's wrappers call; null: this
@@ -189,9 +181,11 @@ static void deleteCall(PyObject *capsule) {
 }
 
 /// Gives the function for a row program on a device, of which nothing is loaded
-/// yet; null: Python has an exception. The interpreter's lock is held.
+/// yet; `in_python` does what is not done here, or says what is wrong. Null:
+/// Python has an exception. The interpreter's lock is held.
 extern "C" __attribute__((visibility("default"))) PyObject *
-lnbwd_torch_region_call(const char *text, int32_t is_gpu, int32_t index) {
+lnbwd_torch_region_call(const char *text, int32_t is_gpu, int32_t index,
+                        PyObject *in_python) {
   static PyMethodDef method = {
       "region_call",
       reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(callRegion)),
@@ -201,7 +195,9 @@ lnbwd_torch_region_call(const char *text, int32_t is_gpu, int32_t index) {
   Device device{is_gpu ? aoti_torch_device_type_cuda()
                        : aoti_torch_device_type_cpu(),
                 index};
-  auto call = std::make_unique<RegionCall>(RegionCall{text, device});
+  Py_INCREF(in_python);
+  auto call =
+      std::make_unique<RegionCall>(RegionCall{text, Object(in_python), device});
   Object capsule(PyCapsule_New(call.get(), kCapsuleName, deleteCall));
   if (!capsule)
     return nullptr;

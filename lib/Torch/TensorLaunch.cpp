@@ -58,30 +58,30 @@ static SimulatedMemory allocateSimulated(const lnbwd_device *device,
 static void launchSimulated(const RowProgram &program, int64_t rows,
                             int64_t groups,
                             const std::vector<void *> &addresses) {
+  const lnbwd_device *device = program.device;
+  const size_t inputs = program.inputs.size();
   std::vector<SimulatedMemory> buffers;
   std::vector<void *> pointers;
-  std::vector<lnbwd_argument_info> infos(addresses.size());
-  std::vector<size_t> sizes(addresses.size());
+  std::vector<size_t> sizes;
   for (size_t i = 0; i < addresses.size(); ++i) {
-    check(lnbwd_program_argument(program.program, i, &infos[i]));
-    check(lnbwd_program_argument_size(program.program, i, rows, groups,
-                                      &sizes[i]));
-    buffers.push_back(allocateSimulated(program.device, sizes[i]));
+    const Operand &operand =
+        i < inputs ? program.inputs[i] : program.outputs[i - inputs];
+    sizes.push_back(operand.elementCount(rows, groups) *
+                    getInfo(static_cast<Element>(operand.element)).bytes);
+    buffers.push_back(allocateSimulated(device, sizes[i]));
     pointers.push_back(buffers[i].get());
-    if (infos[i].access != LNBWD_ACCESS_WRITE && sizes[i] != 0)
-      check(lnbwd_copy_to_device(program.device, pointers[i], addresses[i],
-                                 sizes[i]));
+    if (i < inputs && sizes[i] != 0)
+      check(lnbwd_copy_to_device(device, pointers[i], addresses[i], sizes[i]));
   }
   size_t bytes = 0;
   check(lnbwd_kernel_workspace_size(program.kernel, rows, groups, &bytes));
-  SimulatedMemory workspace = allocateSimulated(program.device, bytes);
+  SimulatedMemory workspace = allocateSimulated(device, bytes);
   check(lnbwd_kernel_launch(program.kernel, pointers.data(), pointers.size(),
                             rows, groups, workspace.get(), bytes, nullptr));
-  check(lnbwd_synchronize(program.device, nullptr));
-  for (size_t i = 0; i < addresses.size(); ++i)
-    if (infos[i].access != LNBWD_ACCESS_READ && sizes[i] != 0)
-      check(lnbwd_copy_to_host(program.device, addresses[i], pointers[i],
-                               sizes[i]));
+  check(lnbwd_synchronize(device, nullptr));
+  for (size_t i = inputs; i < addresses.size(); ++i)
+    if (sizes[i] != 0)
+      check(lnbwd_copy_to_host(device, addresses[i], pointers[i], sizes[i]));
 }
 
 void launch(const RowProgram &program, int64_t rows,

@@ -103,7 +103,7 @@ def load() -> ctypes.CDLL | None:
     p = ctypes.c_void_p
     i32, i64 = ctypes.c_int32, ctypes.c_int64
     signatures: dict[str, tuple[Any, list[Any]]] = {
-        "lnbwd_torch_add_program": (None, [ctypes.c_char_p, ctypes.c_size_t, i32, p, p, p, p,
+        "lnbwd_torch_add_program": (None, [ctypes.c_char_p, ctypes.c_size_t, i32, p, p, p,
                                            ctypes.c_size_t, ctypes.c_size_t]),
         "lnbwd_torch_note_error": (None, [ctypes.c_char_p]),
         "lnbwd_torch_set_simulated_chip": (None, [ctypes.c_char_p]),
@@ -187,10 +187,10 @@ def add_program(program: RegionProgram, device: object, kernel: runtime.Kernel |
     number = library.lnbwd_torch_place(device if isinstance(device, int) else -1)
     fields = [value for o in (*program.inputs, *program.outputs)
               for value in (_KINDS.index(o.kind), _ELEMENTS.index(o.dtype), o.row_length)]
-    handles: list[int | None] = [None, None, None]
+    handles: list[int | None] = [None, None]
     if kernel is not None:
         _held.append(kernel)
-        handles = [kernel._handle, kernel.device._handle, kernel.program._handle]
+        handles = [kernel._handle, kernel.device._handle]
     library.lnbwd_torch_add_program(program.key, len(program.key), number, *handles,
                                     (ctypes.c_int64 * len(fields))(*fields), len(program.inputs),
                                     len(program.outputs))
@@ -205,6 +205,9 @@ def make_region_call(text: str, device: torch.device) -> Callable[..., Any] | No
     # The interpreter's lock is kept: this function makes an object of Python.
     make = ctypes.PyDLL(library._name).lnbwd_torch_region_call
     make.restype = ctypes.py_object
-    make.argtypes = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_int32]
-    call: Callable[..., Any] = make(text.encode(), device.type == "cuda", device.index or 0)
+    make.argtypes = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_int32, ctypes.py_object]
+    from .regions_op import call_in_python
+
+    call: Callable[..., Any] = make(text.encode(), device.type == "cuda", device.index or 0,
+                                    functools.partial(call_in_python, text))
     return call
