@@ -24,6 +24,7 @@ from . import native, regions_op
 from .errors import LnbwdError
 from .launching import device_key, kernel_key
 from .operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS, RMS_NORM, RMS_NORM_BWD
+from .operators import define_for_library
 from .ops import NORMS, Norm
 
 # ATen's name of each of our operators.
@@ -37,7 +38,6 @@ active: set[str] = set()
 """The kinds of devices on which PyTorch's norms have our kernels now."""
 _originals: dict[tuple[str, str], Any] = {}
 _refused: set[tuple[str, object, str]] = set()
-_library: torch.library.Library | None = None
 
 
 def serves(input: Tensor, weight: Tensor | None, bias: Tensor | None = None) -> bool:
@@ -67,7 +67,7 @@ def _program(norm: Norm, arguments: tuple[Any, ...]) -> str | None:
         return None
 
 
-def _compute(norm: Norm, name: str, arguments: tuple[Any, ...]) -> Any:
+def _compute(norm: Norm, name: str, *arguments: Any) -> Any:
     """What C++ leaves to Python: a call whose kernel is not loaded yet, and then is, or one of
     PyTorch's kernel."""
     x = arguments[name == norm.gradient]
@@ -91,23 +91,15 @@ def _compute(norm: Norm, name: str, arguments: tuple[Any, ...]) -> Any:
     return kernel.call_boxed(keys, *arguments)
 
 
+@functools.cache
 def _define() -> None:
     """Defines the operators in Python that hold PyTorch's kernels, once."""
-    global _library
-    if _library is not None:
-        return
-    library = torch.library.Library("lnbwd", "FRAGMENT")
     for norm in NORMS.values():
         for name in (norm.name, norm.gradient):
             schema = str(getattr(torch.ops.aten, _OPERATORS[name]).default._schema)
-            library.define(f"_original_{name}({schema.replace('SymInt', 'int').partition('(')[2]}")
-
-            def run(*arguments: Any, _norm: Norm = norm, _name: str = name) -> Any:
-                return _compute(_norm, _name, arguments)
-
-            library.impl(f"_original_{name}", native.called_from_library(run, 1 + norm.count),
-                         "CompositeExplicitAutograd")
-    _library = library
+            define_for_library(
+                f"_original_{name}", "(" + schema.replace("SymInt", "int").partition("(")[2],
+                functools.partial(_compute, norm, name), 1 + norm.count)
 
 
 def _keep_originals(key: str) -> None:

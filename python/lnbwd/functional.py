@@ -20,7 +20,7 @@ from .channel_norms import batch_norm, group_norm, instance_norm
 from .launching import falls_back
 from .operations import LAYER_NORM, RMS_NORM
 from .operators import transforms_are_active
-from .ops import NORMS, Norm, Refused, convert_parameter
+from .ops import NORMS, Norm, convert_parameter
 from .quantized import (
     Quantized,
     glu_backward_quantized,
@@ -70,8 +70,7 @@ _LAYER_NORM, _RMS_NORM = NORMS[LAYER_NORM], NORMS[RMS_NORM]
 
 def _normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
                parameters: tuple[Tensor | None, ...], eps: float | None) -> Tensor:
-    """The norm of a tensor that is PyTorch's own; checks all arguments. Raises Refused where
-    nothing can compute it."""
+    """The norm of a tensor that is PyTorch's own; checks all arguments."""
     failure = None
     y: Tensor
     # The usual call, at the least cost; the words for what is refused are below.
@@ -85,11 +84,8 @@ def _normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
                         and aten.serves(input, *parameters)):
                     return norm.aten(input, normalized_shape, *parameters, eps)
                 return norm.eager(input, normalized_shape, *parameters, eps)
-            except Refused as refused:
-                failure = refused.__cause__
-            except (RuntimeError, TypeError, AttributeError):
-                check_norm("input", input, normalized_shape, parameters)
-                raise
+            except Exception as error:
+                failure = error.with_traceback(None)  # Whose frames would keep the tensors.
     shape = check_norm("input", input, normalized_shape, parameters)
     eps = check_eps(eps)
     if input.dtype == torch.float64 or 0 in shape:  # No kernel computes it.
@@ -103,15 +99,12 @@ def _normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
         parameters = tuple(t.float() if t is not None and t.dtype in _HALVES else t
                            for t in parameters)
     if transforms_are_active():
-        try:
-            y = norm.differentiable(input, shape, *parameters, eps)[0]
-            return y
-        except RuntimeError as error:
-            raise native.original(error) from None
+        y = norm.differentiable(input, shape, *parameters, eps)[0]
+        return y
     converted = tuple(convert_parameter(t, input) for t in parameters)
     are_same = all(new is old for new, old in zip(converted, parameters, strict=True))
     if not know_distributed_tensors() and failure and are_same:
-        raise native.original(failure) from None
+        raise failure
     return norm.eager(input, tuple(shape), *converted, eps)
 
 
@@ -143,8 +136,8 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Ten
         return y
     try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)
         return _normalise(_LAYER_NORM, input, normalized_shape, (weight, bias), eps)
-    except Refused as refused:
-        raise native.original(refused) from None
+    except RuntimeError as error:
+        raise native.original(error) from None
 
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None,
@@ -168,8 +161,8 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
         eps = _EPSILONS.get(input.dtype)
     try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)
         return _normalise(_RMS_NORM, input, normalized_shape, (weight,), eps)
-    except Refused as refused:
-        raise native.original(refused) from None
+    except RuntimeError as error:
+        raise native.original(error) from None
 
 
 def _widened(input: Tensor) -> torch.dtype:

@@ -14,7 +14,6 @@ same as bytes (lib/Torch/Norms.cpp).
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import struct
 import threading
@@ -22,10 +21,8 @@ from collections.abc import Iterable
 
 import torch
 
-from . import _chips, regions_op, runtime, tuning
+from . import _chips, regions_op, runtime
 from .batch_invariance import order
-from .kernels import code_format
-from .launching import load_code
 from .native import ELEMENT_NAMES, TYPES
 from .operations import OPERATIONS
 from .spec import OPS, ROWS_HINTS, KernelSpec, rows_hint, rows_option
@@ -68,18 +65,12 @@ def _resolve(text: str) -> regions_op.RegionProgram | None:
                           wants_bias, format=format, epsilon=float(what) if is_forward else None,
                           rows=rows_option(rows, chip), order=order())
 
+    load = regions_op.make_kernel_from_spec(make, (rows, None), is_region=False)
+
     def make_kernel(device: runtime.Device) -> runtime.Kernel:
         key = (make(device.chip, ""), device)
         with _lock:
-            kernel = _loaded.get(key)
-            if kernel is None:
-                schedule = ""
-                if tuning.is_on() and not order():  # It times schedules of the default order.
-                    spec = make(device.chip, code_format(device.chip))
-                    schedule = tuning.tuned(spec, device, rows)
-                kernel = _loaded[key] = load_code(lambda chip, format: dataclasses.replace(
-                    make(chip, format), schedule=schedule), device)
-        return kernel
+            return _loaded.get(key) or _loaded.setdefault(key, load(device))
 
     def stand_ins() -> Iterable[str]:
         others = sorted(ROWS_HINTS, key=lambda other: max(other, rows) / min(other, rows))

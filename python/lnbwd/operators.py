@@ -63,14 +63,18 @@ def define_kernel(name: str, schema: str, kernel: Callable[..., Any], fake: Call
     if is_decomposed:
         _library.impl(f"_{name}", kernel, "FuncTorchBatched")
     if results and native.load():
-        _library.define(f"_{name}_in_python{schema}")
-        _library.impl(f"_{name}_in_python", native.called_from_library(kernel, results),
-                      "CompositeExplicitAutograd")
+        define_for_library(f"_{name}_in_python", schema, kernel, results)
     else:
         for key in ("CPU", "CUDA"):
             _library.impl(f"_{name}", kernel, key)
     operator = getattr(torch.ops.lnbwd, f"_{name}").default
     return operator, getattr(operator, "_op", operator)
+
+
+def define_for_library(name: str, schema: str, function: Callable[..., Any], results: int) -> None:
+    """Defines ``lnbwd::name``, which the library calls, and which gives so many tensors."""
+    _library.define(name + schema)
+    _library.impl(name, native.called_from_library(function, results), "CompositeExplicitAutograd")
 
 
 def define(name: str, schema: str, function: Callable[..., Any]) -> None:

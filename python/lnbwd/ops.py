@@ -48,10 +48,6 @@ from .operators import (
 _vjp: Any = torch.func.vjp
 
 
-class Refused(Exception):
-    """The operator did not take its arguments, or could not run; its cause says why."""
-
-
 def convert_parameter(parameter: Tensor | None, x: Tensor) -> Tensor | None:
     """The parameter in a type that kernels take: x's or float32. PyTorch converts the gradient."""
     if parameter is None or parameter.dtype in (x.dtype, torch.float32):
@@ -73,7 +69,7 @@ class Norm:
         count: how many parameters and how many statistics there are.
         operator, operator_bwd: the operators that launch a kernel.
         raw, raw_bwd: the same without a frame of Python in between.
-        eager: y, with its derivative, outside of torch.func's transforms. Raises :class:`Refused`.
+        eager: y, with its derivative, outside of torch.func's transforms.
         aten: PyTorch's own function, which lnbwd.override_aten gives to lnbwd's kernels.
         is_widened: whether autocast on a GPU computes it in float32.
     """
@@ -238,10 +234,7 @@ class Norm:
             def forward(ctx: Any, x: Tensor, normalized_shape: Sequence[int],
                         *others: Any) -> Tensor:
                 y: Tensor
-                try:
-                    y, *statistics = raw(x, normalized_shape, *others)
-                except Exception as error:
-                    raise Refused from error
+                y, *statistics = raw(x, normalized_shape, *others)
                 ctx.save_for_backward(x, *statistics, *others[:-1])
                 ctx.normalized_shape = normalized_shape
                 return y

@@ -61,7 +61,7 @@ from .operations import ELEMENTS, KINDS, Kind
 from .row_evaluation import evaluate
 from .row_mlir import mlir
 from .rowprogram import KIND_NAMES, Input, Output, RowProgram, count_groups
-from .spec import ProgramSpec, rows_option
+from .spec import ProgramSpec, Spec, rows_option
 
 __all__ = ["Operand", "RegionProgram", "call_in_python", "find_program", "is_loaded",
            "load_kernel", "make_kernel_from_mlir", "operand", "raw_region", "region_call",
@@ -259,9 +259,16 @@ def make_kernel_from_mlir(source: str, pipeline_options: str = "",
         return ProgramSpec(source, chip, pipeline_options, format,
                            0 if rows is None else rows_option(rows, chip))
 
+    return make_kernel_from_spec(make, tuned_for)
+
+
+def make_kernel_from_spec(make: Callable[[str, str], Spec],
+                          tuned_for: tuple[int, int | None] | None,
+                          is_region: bool = True) -> MakeKernel:
+    """The same of what gives a spec for a chip and a format; ``is_region`` as :func:`.tuned`."""
     def make_kernel(device: runtime.Device) -> runtime.Kernel:
         schedule = "" if tuned_for is None else tuning.tuned(
-            make(device.chip, code_format(device.chip)), device, *tuned_for, is_region=True)
+            make(device.chip, code_format(device.chip)), device, *tuned_for, is_region=is_region)
         return load_code(lambda chip, format: dataclasses.replace(
             make(chip, format), schedule=schedule), device)
 
