@@ -30,7 +30,8 @@ struct Tables {
   std::shared_mutex mutex;
   /// By place, then by the program's name.
   std::map<int32_t, std::map<std::string, RowProgram, std::less<>>> programs;
-  std::vector<std::string> simulatedChips;
+  /// The number of each that was met.
+  std::map<std::string, int32_t> simulatedChips;
   /// The chip of `with lnbwd.simulate()`; empty: the environment decides.
   std::string chosenChip;
   /// Whether kernels add in the canonical order (lnbwd.batch_invariant).
@@ -55,17 +56,6 @@ const RowProgram *lookUpProgram(std::string_view name, int32_t place) {
   return found == inPlace->second.end() ? nullptr : &found->second;
 }
 
-/// The number of a chip, made when it is first met. The lock is held.
-static int32_t chipNumber(Tables &all, const std::string &chip) {
-  auto &chips = all.simulatedChips;
-  size_t index = 0;
-  while (index < chips.size() && chips[index] != chip)
-    ++index;
-  if (index == chips.size())
-    chips.push_back(chip);
-  return -2 - static_cast<int32_t>(index);
-}
-
 int64_t rowsHint(int64_t rows) {
   constexpr int64_t kLeast = 64, kMost = 1 << 20;
   rows = std::clamp(rows, kLeast, kMost);
@@ -82,10 +72,13 @@ static int32_t simulatedDevice() {
   Tables &all = tables();
   const char *environment = std::getenv("LNBWD_SIMULATE");
   std::unique_lock lock(all.mutex);
-  if (!all.chosenChip.empty())
-    return chipNumber(all, all.chosenChip);
-  std::string chip = environment ? environment : "";
-  return chip.empty() || chip == "0" ? -1 : chipNumber(all, chip);
+  std::string chip = !all.chosenChip.empty() ? all.chosenChip
+                     : environment           ? environment
+                                             : "";
+  if (chip.empty() || chip == "0")
+    return -1;
+  int32_t next = -2 - static_cast<int32_t>(all.simulatedChips.size());
+  return all.simulatedChips.emplace(chip, next).first->second;
 }
 
 int32_t findPlace(int32_t index) {

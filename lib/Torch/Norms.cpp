@@ -86,9 +86,9 @@ private:
   int32_t element;       ///< that of x (elementOf)
   int64_t rowLength = 0; ///< N; 0 if x's shape does not end in `shape`, too
   int64_t rows = 0;      ///< M
-  /// Which results are asked for: y and the statistics are, and of x, weight
-  /// and bias the gradients in the mask, of what is there.
-  std::array<bool, 3> isWanted{};
+  /// A bit for each result that is asked for: y and the statistics are, and of
+  /// x, weight and bias the gradients in the mask, of what is there.
+  uint32_t wants = 0;
 };
 
 /// Takes each argument off a stack. All are taken before anything can throw:
@@ -166,7 +166,8 @@ NormCall::NormCall(NamedOperation operation, bool isAten, StableIValue *stack)
     rows = x->numel() / rowLength;
   const std::optional<Tensor> *likes[] = {&x, &weight, &bias};
   for (size_t i = 0; i < resultCount; ++i)
-    isWanted[i] = info.isForward || (i < mask.size() && mask[i] && *likes[i]);
+    if (info.isForward || (i < mask.size() && mask[i] && *likes[i]))
+      wants |= 1u << i;
 }
 
 void NormCall::giveBack(StableIValue *stack) { visitArguments(Giver{stack}); }
@@ -203,13 +204,10 @@ const RowProgram *NormCall::findProgram() {
   NormKey key = {rowLength,
                  rowsHint(rows),
                  info.isForward ? epsilon : -1,
-                 0,
+                 info.isForward ? 0 : wants,
                  static_cast<uint8_t>(info.operation),
                  {static_cast<int8_t>(element), -1, -1}};
   static_assert(sizeof(key) == 3 * 8 + 4 + 4);
-  if (!info.isForward)
-    for (size_t result = 0; result < resultCount; ++result)
-      key.wants |= isWanted[result] << result;
   const int32_t device = deviceOf(*x).number();
   const std::optional<Tensor> *parameters[] = {&weight, &bias};
   for (size_t i = 0; i < std::size(parameters); ++i) {
@@ -258,9 +256,9 @@ void NormCall::run(const RowProgram &program, StableIValue *stack) && {
   launch(program, rows, addresses, device);
   auto output = outputs.begin();
   for (size_t i = 0; i < resultCount; ++i)
-    *stack++ = isWanted[i] ? give(std::move(*output++))
-               : isAten    ? from(Tensor())
-                           : give(allocate({0}, dtypeOf(element), device));
+    *stack++ = wants >> i & 1 ? give(std::move(*output++))
+               : isAten       ? from(Tensor())
+                              : give(allocate({0}, dtypeOf(element), device));
 }
 
 //===----------------------------------------------------------------------===//
