@@ -23,8 +23,6 @@ using namespace lnbwd;
 
 /// Bytes of a float32: of a sum.
 static constexpr int64_t floatBytes = 4;
-/// Shared memory that the driver takes of each workgroup.
-static constexpr int64_t reservedSharedBytes = 1024;
 /// Rows whose sums, and barriers, have places of their own in shared memory, in
 /// iteration.
 static constexpr int64_t exchangedRows = 2;
@@ -38,24 +36,12 @@ static constexpr int64_t fixedRegisters = 24;
 /// Columns of which each workgroup of a shared row has a multiple, where its
 /// parts are not equal: 16 bytes of 16-bit elements, with which copies begin.
 static constexpr int64_t sharedColumnUnit = 8;
-/// Bytes to a multiple of which the shared memory of a launch is rounded up.
-static constexpr int64_t sharedStepBytes = 16;
 /// Bytes of a barrier in shared memory.
 static constexpr int64_t barrierBytes = 8;
 /// Groups whose column sums one of them adds up at once, as long as those that
 /// lie in workgroup memory meanwhile take no more bytes than this.
 static constexpr int64_t combineRadix = 8;
 static constexpr int64_t combineBytes = 32 * 1024;
-/// Rows that are added up before they are added to a total. A
-/// lane has 30 to 130 rows where there are many: the error of a sum of sums is
-/// least where both have as many terms.
-static constexpr int64_t sumBlockRows = 8;
-/// Registers by which the estimate may fall short where totals are added.
-static constexpr int64_t spareTotalRegisters = 8;
-/// Staged rows side by side from which on totals were measured to cost nothing,
-/// on an H200.
-static constexpr int64_t stagedTotalGroups = 4;
-
 /// Bits of an access below which rows are aligned, and accesses of a row that
 /// are worth the partial ones at its ends. Not on AMD's chips, whose loads of
 /// partial accesses branch: by the simulator's clock kernels took up to twice
@@ -288,70 +274,10 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   return resources;
 }
 
-int64_t lnbwd::getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
-                                      const ChipInfo &chip) {
-  ScheduleResources resources = getResources(op, schedule, chip);
-  int64_t workgroups = schedule.getWorkgroupsPerComputeUnit();
-  if (!resources.stagingBytes || !schedule.getDependentLaunch() || !workgroups)
-    return resources.stagingBytes;
-  int64_t room = chip.limits.computeUnitSharedMemoryBytes;
-  // More than an equal part of one workgroup too many.
-  int64_t crowded =
-      llvm::alignTo(uint64_t(room / (workgroups + 1)), sharedStepBytes) +
-      sharedStepBytes;
-  bool fits =
-      workgroups *
-              (crowded + resources.sharedMemoryBytes + reservedSharedBytes) <=
-          room &&
-      crowded + resources.sharedMemoryBytes <= chip.dynamicSharedMemoryBytes;
-  return fits ? std::max(crowded, resources.stagingBytes)
-              : resources.stagingBytes;
-}
-
 int64_t lnbwd::getRegisterLimit(ScheduleAttr schedule, const ChipInfo &chip,
                                 int64_t workgroups) {
   return std::min(chip.maxRegistersPerLane,
                   chip.limits.computeUnitsTogether *
                       chip.registersPerComputeUnit /
                       (schedule.getThreads() * workgroups));
-}
-
-bool lnbwd::hasSumTotals(RowwiseOp op, ScheduleAttr schedule,
-                         const ChipInfo &chip) {
-  bool sumsPartials =
-      schedule.getColumnTile() && !schedule.getRowsPerWorkgroup();
-  if (op.getAllSums().empty() || op.getRowElementBits() < 32 || sumsPartials ||
-      isCanonical(op))
-    return false;
-  // Where few staged rows lie side by side, an iteration is short and the
-  // branch at its end was measured to cost (docs/numerics.md).
-  if (schedule.getStages() && schedule.getRowGroups() < stagedTotalGroups)
-    return false;
-  ScheduleResources resources = getResources(op, schedule, chip);
-  int64_t totals = int64_t(op.getAllSums().size()) * getChunks(op, schedule) *
-                   schedule.getVectorWidth();
-  int64_t needed = llvm::alignTo(
-      uint64_t(resources.registersPerLane + totals + spareTotalRegisters),
-      chip.limits.registerGranule);
-  // With as many workgroups on a compute unit as before.
-  int64_t together = chip.limits.computeUnitsTogether;
-  int64_t workgroups =
-      std::max<int64_t>(1, together * schedule.getWorkgroupsPerComputeUnit());
-  return needed <= getRegisterLimit(schedule, chip, workgroups);
-}
-
-int64_t lnbwd::getSumBlockIterations(ScheduleAttr schedule) {
-  return std::max<int64_t>(1, sumBlockRows / schedule.getUnroll());
-}
-
-LogicalResult lnbwd::checkNoContractions(RowwiseOp op) {
-  if (!op.hasContractions())
-    return success();
-  bool hasMatrix = !op.getMatrices().empty();
-  OperandRange operands = hasMatrix ? op.getMatrices() : op.getOuterSums();
-  return op.emitOpError("cannot be scheduled: expected a row program without "
-                        "matrices and outer sums, got the ")
-         << (hasMatrix ? "matrix '" : "outer sum '")
-         << op.getOperandName(operands.getBeginOperandIndex())
-         << "'; run lnbwd-split-contractions before";
 }

@@ -25,6 +25,11 @@
 using namespace mlir;
 using namespace lnbwd;
 
+/// Shared memory that the driver takes of each workgroup.
+static constexpr int64_t reservedSharedBytes = 1024;
+/// Bytes to a multiple of which the shared memory of a launch is rounded up.
+static constexpr int64_t sharedStepBytes = 16;
+
 MemRefType lnbwd::getParameterType(Value buffer, ArrayRef<int64_t> shape) {
   auto type = cast<MemRefType>(buffer.getType());
   auto space =
@@ -241,6 +246,30 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
     frame.buffers.push_back(addView(b, op, i, buffer, firstRow));
   }
   return frame;
+}
+
+/// Shared memory to ask for at launch: that of the stages, or so much more that
+/// a compute unit has no room for another workgroup than the schedule says. A
+/// kernel that starts while the one before it still holds some compute units
+/// would crowd onto the others otherwise.
+static int64_t getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
+                                      const ChipInfo &chip) {
+  ScheduleResources resources = getResources(op, schedule, chip);
+  int64_t workgroups = schedule.getWorkgroupsPerComputeUnit();
+  if (!resources.stagingBytes || !schedule.getDependentLaunch() || !workgroups)
+    return resources.stagingBytes;
+  int64_t room = chip.limits.computeUnitSharedMemoryBytes;
+  // More than an equal part of one workgroup too many.
+  int64_t crowded =
+      llvm::alignTo(uint64_t(room / (workgroups + 1)), sharedStepBytes) +
+      sharedStepBytes;
+  bool fits =
+      workgroups *
+              (crowded + resources.sharedMemoryBytes + reservedSharedBytes) <=
+          room &&
+      crowded + resources.sharedMemoryBytes <= chip.dynamicSharedMemoryBytes;
+  return fits ? std::max(crowded, resources.stagingBytes)
+              : resources.stagingBytes;
 }
 
 /// Replaces `op` by a launch of `kernel`.

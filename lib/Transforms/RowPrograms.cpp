@@ -39,6 +39,18 @@ lnbwd::collectPrograms(Operation *root,
   return programs;
 }
 
+LogicalResult lnbwd::checkNoContractions(RowwiseOp op) {
+  if (!op.hasContractions())
+    return success();
+  bool hasMatrix = !op.getMatrices().empty();
+  OperandRange operands = hasMatrix ? op.getMatrices() : op.getOuterSums();
+  return op.emitOpError("cannot be scheduled: expected a row program without "
+                        "matrices and outer sums, got the ")
+         << (hasMatrix ? "matrix '" : "outer sum '")
+         << op.getOperandName(operands.getBeginOperandIndex())
+         << "'; run lnbwd-split-contractions before";
+}
+
 LogicalResult lnbwd::dropUnneeded(Operation *root, bool inProducts) {
   RewritePatternSet patterns(root->getContext());
   RowwiseOp::getCanonicalizationPatterns(patterns, root->getContext());

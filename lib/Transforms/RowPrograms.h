@@ -26,6 +26,10 @@ mlir::FailureOr<llvm::SmallVector<RowwiseOp>>
 collectPrograms(mlir::Operation *root,
                 llvm::function_ref<mlir::FailureOr<bool>(RowwiseOp)> isTaken);
 
+/// Whether `op` is free of matrices and outer sums: what is scheduled has one
+/// row length. Says what it found otherwise.
+llvm::LogicalResult checkNoContractions(RowwiseOp op);
+
 /// Drops what was left in copies of row programs below `root` and nothing
 /// needs, by their canonicalisations; with `inProducts`, also those of products
 /// in them.

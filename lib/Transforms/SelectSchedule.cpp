@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RowPrograms.h"
+
 #include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/RowSplits.h"
 #include "lnbwd/Analysis/ScheduleFields.h"

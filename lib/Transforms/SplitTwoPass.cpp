@@ -15,7 +15,6 @@
 
 #include "RowPrograms.h"
 
-#include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Target/PassOptions.h"

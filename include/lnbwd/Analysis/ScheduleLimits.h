@@ -68,32 +68,9 @@ ScheduleResources getResources(RowwiseOp op, ScheduleAttr schedule,
 int64_t getRegisterLimit(ScheduleAttr schedule, const ChipInfo &chip,
                          int64_t workgroups = 1);
 
-/// Shared memory to ask for at launch: that of the stages, or so much more that
-/// a compute unit has no room for another workgroup than the schedule says. A
-/// kernel that starts while the one before it still holds some compute units
-/// would crowd onto the others otherwise.
-int64_t getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
-                               const ChipInfo &chip);
-
 /// How many groups' column sums are added up in one step when the groups of a
 /// workgroup are combined.
 int64_t getCombineRadix(RowwiseOp op, ScheduleAttr schedule);
-
-/// Whether a lane adds its column sums to totals after every few iterations of
-/// its row loop, and begins anew, so that their error does not grow with its
-/// number of rows. Not where rows of 16 bits or the few rows of partial sums
-/// need none, where the totals would cost a workgroup its registers, or where
-/// they were measured to cost time: few staged rows side by side.
-bool hasSumTotals(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip);
-/// Those iterations.
-int64_t getSumBlockIterations(ScheduleAttr schedule);
-
-/// Whether loads of rows that do not exist can be dropped without a branch, so
-/// that the code generator can count the loads in flight. Buffer loads do
-/// it, whose descriptor has the bounds.
-inline bool canDropLoads(const ChipInfo &chip) {
-  return chip.backend == Backend::AMDGPU;
-}
 
 /// Whether the bulk copies of a staged program begin before its rows do, since
 /// rows do not all begin where a copy can.
@@ -127,10 +104,6 @@ int64_t chooseVectorWidth(RowwiseOp op);
 /// The same for schedules that are searched: the widest access of all where
 /// that one is narrow and it is better to align the rows.
 int64_t chooseAccessWidth(RowwiseOp op, const ChipInfo &chip);
-
-/// Whether `op` is free of matrices and outer sums: what is scheduled has one
-/// row length. Says what it found otherwise.
-mlir::LogicalResult checkNoContractions(RowwiseOp op);
 
 } // namespace lnbwd
 

@@ -14,7 +14,6 @@
 
 #include "RowLoops.h"
 
-#include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Lane/IndexBuilder.h"
@@ -41,8 +40,8 @@ namespace {
 class Pipeliner {
 public:
   Pipeliner(lane::ForRowsOp loop, lane::RowLoads loads, const ChipInfo &chip)
-      : loop(loop), dropsLoads(canDropLoads(chip)), loads(std::move(loads)),
-        b(loop.getLoc(), loop) {}
+      : loop(loop), dropsLoads(lane::canDropLoads(chip)),
+        loads(std::move(loads)), b(loop.getLoc(), loop) {}
 
 protected:
   Value getGroups() { return b.index(loop.getLayout().getType().getGroups()); }

@@ -8,7 +8,6 @@
 
 #include "RowLoops.h"
 
-#include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Lane/IndexBuilder.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
@@ -231,7 +230,7 @@ public:
     SmallVector<lane::ForRowsOp> loops;
     getOperation()->walk([&](lane::ForRowsOp loop) { loops.push_back(loop); });
     for (lane::ForRowsOp loop : loops)
-      if (lane::peelLastRows(loop, canDropLoads(**found)
+      if (lane::peelLastRows(loop, lane::canDropLoads(**found)
                                        ? lane::OutOfBoundsRows::Dropped
                                        : lane::OutOfBoundsRows::Clamped))
         ++numPeeled;

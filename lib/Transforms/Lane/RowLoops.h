@@ -14,11 +14,19 @@
 #define LNBWD_LIB_TRANSFORMS_LANE_ROWLOOPS_H
 
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "lnbwd/Target/ChipInfo.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace lnbwd::lane {
+
+/// Whether loads of rows that do not exist can be dropped without a branch, so
+/// that the code generator can count the loads in flight. Buffer loads do
+/// it, whose descriptor has the bounds.
+inline bool canDropLoads(const ChipInfo &chip) {
+  return chip.backend == Backend::AMDGPU;
+}
 
 /// The loads in the body of a row loop, and copies of them for other rows. What
 /// a copy gives is in one list: the fragments of rows, then the row scalars.
