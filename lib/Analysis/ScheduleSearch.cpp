@@ -37,9 +37,9 @@ static constexpr int64_t narrowBytes = 4;
 /// Columns of a workgroup, at least, where several share a row.
 static constexpr int64_t leastPartColumns = 1024;
 /// Columns of a lane, and idle lanes over busy ones, beyond which nothing is
-/// good; and idle lanes where nothing else can run.
+/// good.
 static constexpr int64_t mostLaneColumns = 64;
-static constexpr double mostIdle = 0.34, mostIdleAtAll = 1;
+static constexpr double mostIdle = 0.34;
 /// Work-items of a compute unit where workgroups are persistent.
 static constexpr int64_t leastComputeUnitThreads = 128,
                          mostComputeUnitThreads = 2048;
@@ -144,12 +144,11 @@ static void setRowsOfWorkgroup(ScheduleFields &fields, int64_t rows,
 
 /// Calls `visit` with each schedule for `rows` rows that are whole in a
 /// workgroup or a cluster, but for those that are hopeless: with accesses of so
-/// many bytes, and so many idle lanes over busy ones at most. Where nothing
-/// says the number of rows (`isAnyCount`), workgroups have few at least: of
-/// fewer rows there would not be enough for all compute units.
+/// many bytes at most. Where nothing says the number of rows (`isAnyCount`),
+/// workgroups have few at least: of fewer rows there would not be enough for
+/// all compute units.
 static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
-                            int64_t mostBytes, double idle, int64_t rows,
-                            bool isAnyCount,
+                            int64_t mostBytes, int64_t rows, bool isAnyCount,
                             function_ref<void(const ScheduleFields &)> visit) {
   int64_t length = op.getRowLength();
   int64_t width = std::min(chooseAccessWidth(op, chip),
@@ -174,7 +173,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
       if ((accesses == std::exchange(accessesBefore, accesses) && !isOfOrder) ||
           (accesses > 1 && accesses * width > mostLaneColumns) ||
           double(accesses * width * threads * split) >
-              double(length) * (1 + idle))
+              double(length) * (1 + mostIdle))
         continue;
       ScheduleFields fields;
       fields.threadsPerRow = threads;
@@ -258,10 +257,9 @@ static bool haveLearnedTiles(const ChipInfo &chip) {
 /// program whose rows hold no columns together.
 static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
                         function_ref<void(const ScheduleFields &)> visit) {
-  int64_t mostRows = getMostRows(op);
   bool isWritten = !op.getRowOuts().empty();
   // Each group has its workgroups: sums of all of them are partial ones.
-  int64_t allRows = op.hasGroups() ? mostRows : rows;
+  int64_t allRows = op.hasGroups() ? getMostRows(op) : rows;
   bool isWhole =
       allRows > 0 && (!op.hasGroups() || op.getColumnSums().empty()) &&
       allRows <= (isWritten ? mostRowsOfWrittenTile : mostRowsOfTile);
@@ -287,17 +285,13 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
       int64_t tiles = llvm::divideCeil(op.getRowLength(), fields.columnTile);
       if (tiles == 1)
         continue;
-      bool isIdle =
-          tiles * op.getStaticGroupCount().value_or(chip.computeUnits) <
-          chip.computeUnits;
       for (int64_t threads : triedTileThreads) {
         fields.rowGroups = threads / lanes;
-        if (!fields.rowGroups || threads > chip.maxThreadsPerWorkgroup ||
-            (fields.rowGroups > mostRows && !isCanonical(op)))
+        if (!fields.rowGroups)
           continue;
         for (int64_t unroll : triedTileUnrolls) {
           fields.unroll = unroll;
-          if (isWhole && !(op.hasGroups() && isIdle)) {
+          if (isWhole) {
             // All rows of its columns: no partial sums are left.
             fields.rowsPerWorkgroup = fields.workgroupsPerComputeUnit = 0;
             visit(fields);
@@ -409,12 +403,12 @@ static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
          double(each - 1) * (busyMicroseconds + idleMicroseconds / together);
 }
 
-/// Calls `visit` with schedules that can run, the fastest first,
-/// until it returns false. What is `rejected` spills, and so does what takes as
-/// many registers.
-static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
-                          ArrayRef<ScheduleAttr> rejected,
-                          function_ref<bool(RankedSchedule)> visit) {
+SmallVector<RankedSchedule>
+lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
+                     int64_t rows, ArrayRef<ScheduleAttr> rejected) {
+  SmallVector<RankedSchedule> result;
+  if (count <= 0)
+    return result;
   ProgramFacts program = ProgramFacts::of(op, rows);
   bool isAnyCount = rows <= 0 && !op.getStaticRowCount();
   double spilling = std::numeric_limits<double>::infinity();
@@ -427,21 +421,14 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
       chip.backend == Backend::AMDGPU ? mostTriedRegisters : mostRegisters;
   bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
   // Rows of 17 accesses leave many lanes idle unless a few have all columns,
-  // for which there are no registers: then accesses are as wide as a register,
-  // and where that is no better, idle lanes cost what the model says.
+  // for which there are no registers: then accesses are as wide as a register.
   // In the canonical order there are no two passes over rows: the model of
   // registers, which is no more than that, then only says what comes first.
-  struct Tried {
-    double idle;
-    int64_t bytes;
-    bool needsRegisters = true;
-  };
-  SmallVector<Tried> tried{{mostIdle, accessBytes},
-                           {mostIdle, narrowBytes},
-                           {mostIdleAtAll, accessBytes}};
+  SmallVector<std::pair<int64_t, bool>> tried{{accessBytes, true},
+                                              {narrowBytes, true}};
   if (hasLeaves)
-    tried.push_back({mostIdleAtAll, accessBytes, /*needsRegisters=*/false});
-  for (auto [idle, bytes, needsRegisters] : tried) {
+    tried.emplace_back(accessBytes, false);
+  for (auto [bytes, needsRegisters] : tried) {
     SmallVector<ScheduleFields, 0> fields;
     SmallVector<ScheduleFeatures, 0> features;
     // Longer rows are better split into two passes.
@@ -461,8 +448,7 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
       fields.push_back(each);
       features.push_back(values);
     };
-    forEachSchedule(op, chip, bytes, idle, int64_t(program.rows), isAnyCount,
-                    add);
+    forEachSchedule(op, chip, bytes, int64_t(program.rows), isAnyCount, add);
     if (sumsColumns(op) && (haveLearnedTiles(chip) || !needsRegisters))
       forEachTile(op, chip, int64_t(program.rows), add);
     // Rules that each breaks, its time in steps, and its number: what breaks
@@ -484,7 +470,6 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
                          std::round(times[i] * stepsPerMicrosecond), i);
     }
     llvm::sort(order);
-    bool isAnyVisited = false;
     for (auto [doubts, steps, i] : order) {
       ScheduleAttr schedule = fields[i].get(op.getContext());
       // Without rows prefetched before the dependency it takes a few less.
@@ -495,25 +480,13 @@ static void forEachByTime(RowwiseOp op, const ChipInfo &chip, int64_t rows,
                                     .get(op.getContext())))) ||
           !getObstacle(op, schedule, chip).empty())
         continue;
-      isAnyVisited = true;
-      if (!visit({times[i], schedule}))
-        break;
+      result.push_back({times[i], schedule});
+      if (int64_t(result.size()) == count)
+        return result;
     }
-    if (isAnyVisited)
-      return;
+    if (!result.empty())
+      break;
   }
-}
-
-SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
-                                                 const ChipInfo &chip,
-                                                 int64_t count, int64_t rows) {
-  SmallVector<RankedSchedule> result;
-  if (count > 0)
-    forEachByTime(op, chip, rows, {}, [&](RankedSchedule ranked) {
-      ranked.schedule = prefetchRowsBeforeDependency(op, ranked.schedule);
-      result.push_back(ranked);
-      return int64_t(result.size()) < count;
-    });
   return result;
 }
 
@@ -656,13 +629,12 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
   SmallVector<ScheduleAttr> rejected;
   if (!allowRejected)
     rejected = getRejected(op);
-  ScheduleAttr best;
-  forEachByTime(op, chip, rows, rejected, [&](RankedSchedule ranked) {
-    best = ranked.schedule;
-    return false;
-  });
-  if (best || hasLeaves)
-    return best;
+  SmallVector<RankedSchedule> best =
+      rankSchedules(op, chip, /*count=*/1, rows, rejected);
+  if (!best.empty())
+    return best.front().schedule;
+  if (hasLeaves)
+    return {};
   // Nothing keeps a whole row: workgroups share it where no sum needs all of
   // it, and it is read again for each sum where no column sums stay.
   if (!op.hasRowSums() && op.getScalarOuts().empty())

@@ -73,7 +73,7 @@ private:
     for (RankedSchedule ranked : rankSchedules(op, info, candidates, rows))
       op.emitRemark(
           llvm::formatv("predicted {0:f2} us: ", ranked.microseconds).str())
-          << ranked.schedule;
+          << prefetchRowsBeforeDependency(op, ranked.schedule);
     // The other fields of a schedule with slices have little to do with those
     // of one without.
     if (int64_t slices = findOverride(schedule, field::rowSplits).value_or(0);

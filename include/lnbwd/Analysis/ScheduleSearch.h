@@ -30,11 +30,11 @@ struct RankedSchedule {
 
 /// The first `count` schedules of whole rows that can run on `chip`, the
 /// fastest first. Where the types do not say the number of rows, `rows` does; 0
-/// is a usual number.
-llvm::SmallVector<RankedSchedule> rankSchedules(RowwiseOp op,
-                                                const ChipInfo &chip,
-                                                int64_t count,
-                                                int64_t rows = 0);
+/// is a usual number. What is `rejected` spills, and so does what takes as many
+/// registers.
+llvm::SmallVector<RankedSchedule>
+rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count, int64_t rows,
+              llvm::ArrayRef<ScheduleAttr> rejected = {});
 
 /// The schedule of `op` that is predicted fastest on `chip`; null if none can
 /// run. What is rejected is not chosen, unless `allowRejected`. `rows` is as
