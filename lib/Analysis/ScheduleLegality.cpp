@@ -14,8 +14,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
-#include "lnbwd/Analysis/RowSplits.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
+#include "lnbwd/Analysis/ScheduleSearch.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 
 #include "llvm/Support/FormatVariadic.h"

@@ -1,4 +1,4 @@
-//===- ScheduleFeatures.h - What the learned model sees ---------*- C++ -*-===//
+//===- ScheduleFeatures.h - The learned model of schedules ------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A scheduled row program on a chip as numbers: what the trees of
-// ScheduleTrees.h are trained on and predict from. Nearly all are ratios, so
-// that chips of a family can share trees.
+// A scheduled row program on a chip as numbers, nearly all of them ratios, so
+// that chips of a family can share trees; and the gradient-boosted trees that
+// predict its time and its registers from them. bench/chooser/train.py makes
+// these; there is a file for each family of chips, ScheduleTrees.FAMILY.trees,
+// which says what it was trained on. A file that the environment's LNBWD_MODEL
+// names is read in its place.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,6 +65,22 @@ struct ProgramFacts {
 ScheduleFeatures getFeatures(const ProgramFacts &program,
                              const ScheduleFields &schedule,
                              const ChipInfo &chip);
+
+/// Why the trees of `chip` cannot be used: LNBWD_MODEL names a file without
+/// some, or the features are not those that they were trained on. Empty if they
+/// can.
+llvm::StringRef getModelError(const ChipInfo &chip);
+
+/// Microseconds of one call of a row program with each of some schedules, its
+/// finalising kernel included, if its operands are in no cache.
+llvm::SmallVector<double, 0>
+predictMicroseconds(const ProgramFacts &program,
+                    llvm::ArrayRef<ScheduleFeatures> schedules,
+                    const ChipInfo &chip);
+
+/// Registers of a lane over those that it can have: above 1, the kernel spills.
+double predictRegisterShare(const ScheduleFeatures &schedule,
+                            const ChipInfo &chip);
 
 } // namespace lnbwd
 
