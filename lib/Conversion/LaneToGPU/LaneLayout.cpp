@@ -1,4 +1,4 @@
-//===- LaneLayout.cpp - Where lanes stand, in numbers ---------------------===//
+//===- LaneLayout.cpp - Where lanes stand and stages lie, in numbers ------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +8,11 @@
 
 #include "Patterns.h"
 
+#include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace lnbwd;
@@ -83,42 +86,6 @@ static LaneLayout makeLayout(lane::LayoutOp op, const LaneLayout *around,
   return layout;
 }
 
-/// `layout` as the operands of a cast: lane, group, then for each access its
-/// columns and, where the type says that they may exceed the row, whether they
-/// exist; the workgroup's first column last, if there is one.
-static SmallVector<Value> flatten(const LaneLayout &layout) {
-  SmallVector<Value> numbers{layout.lane, layout.group};
-  for (const AccessColumns &access : layout.accesses) {
-    numbers.append({access.column, access.loadColumn, access.ownColumn});
-    if (access.inBounds)
-      numbers.push_back(access.inBounds);
-  }
-  if (layout.first)
-    numbers.push_back(layout.first);
-  return numbers;
-}
-
-std::optional<LaneLayout> lnbwd::lookupLayout(Value value) {
-  auto cast = value.getDefiningOp<UnrealizedConversionCastOp>();
-  if (!cast || cast.getNumOperands() < 2)
-    return std::nullopt;
-  auto type = mlir::cast<lane::LayoutType>(value.getType());
-  ValueRange numbers(cast.getInputs());
-  LaneLayout layout{type, numbers[0], numbers[1], {}, {}};
-  numbers = numbers.drop_front(2);
-  for (int64_t i = 0; i < type.getAccesses(); ++i) {
-    size_t count = type.mayExceed(i) ? 4 : 3;
-    if (numbers.size() < count)
-      return std::nullopt;
-    layout.accesses.push_back({numbers[0], numbers[1], numbers[2],
-                               count == 4 ? numbers[3] : Value()});
-    numbers = numbers.drop_front(count);
-  }
-  if (!numbers.empty())
-    layout.first = numbers.front();
-  return layout;
-}
-
 AccessColumns lnbwd::locateAccess(IndexBuilder &b, const LaneLayout &layout,
                                   int64_t access, Value row) {
   AccessColumns columns = layout.accesses[size_t(access)];
@@ -128,7 +95,8 @@ AccessColumns lnbwd::locateAccess(IndexBuilder &b, const LaneLayout &layout,
   int64_t width = type.getWidth();
   Value shift = b.remainder(b.multiply(row, type.getRowLength()), width);
   // AMD's lanes load nothing there.
-  if (type.mayExceed(access) && layout.chip->backend != Backend::AMDGPU) {
+  if (type.mayExceed(access) &&
+      layout.places->chip.backend != Backend::AMDGPU) {
     Value last = b.divide(b.add(shift, type.getRowLength() - 1), width);
     columns.loadColumn =
         arith::MinUIOp::create(b, columns.loadColumn, b.multiply(last, width));
@@ -141,13 +109,44 @@ AccessColumns lnbwd::locateAccess(IndexBuilder &b, const LaneLayout &layout,
   return columns;
 }
 
-void lnbwd::computeLayouts(gpu::GPUFuncOp kernel, const ChipInfo &chip) {
-  SmallVector<lane::LayoutOp> ops;
-  kernel.walk<WalkOrder::PreOrder>(
-      [&](lane::LayoutOp op) { ops.push_back(op); });
+/// In the memory that the launch asks for, operand after operand. All lanes see
+/// the barriers prepared.
+static Stages makeStages(lane::StagesOp op, gpu::GPUFuncOp kernel) {
+  IndexBuilder b(op.getLoc(), op);
+  lane::StagesType type = op.getStages().getType();
+  Stages stages{
+      lane::getStageLayout(op.getLayout().getType(), type.getElements()),
+      {},
+      {}};
+  auto space = gpu::AddressSpaceAttr::get(
+      b.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
+  auto bytes = MemRefType::get({ShapedType::kDynamic}, b.getI8Type(),
+                               MemRefLayoutAttrInterface(), space);
+  Value memory = gpu::DynamicSharedMemoryOp::create(b, bytes);
+  int64_t offset = 0;
+  for (auto [element, elementBytes] :
+       llvm::zip_equal(type.getElements(), stages.stageLayout.elementBytes)) {
+    int64_t size = stages.stageLayout.getBlocks() *
+                   stages.stageLayout.getRoomBytes(elementBytes);
+    auto ofStages =
+        MemRefType::get({type.getCount(), size / elementBytes}, element,
+                        MemRefLayoutAttrInterface(), space);
+    stages.memories.push_back(memref::ViewOp::create(
+        b, ofStages, memory, arith::ConstantIndexOp::create(b, offset),
+        /*sizes=*/ValueRange()));
+    offset += type.getCount() * size;
+  }
+  stages.barriers =
+      lane::addWorkgroupMemory(kernel, type.getCount(), b.getI64Type());
+  lane::InitByteBarriersOp::create(b, stages.barriers);
+  lane::BarrierOp::create(b);
+  return stages;
+}
+
+Places::Places(gpu::GPUFuncOp kernel, const ChipInfo &chip) : chip(chip) {
   // Places within loops have the lanes and groups of the kernel's own.
   SmallVector<LaneLayout> outer;
-  for (lane::LayoutOp op : ops) {
+  kernel.walk<WalkOrder::PreOrder>([&](lane::LayoutOp op) {
     lane::LayoutType type = op.getLayout().getType();
     const LaneLayout *around =
         llvm::find_if(outer, [&](const LaneLayout &layout) {
@@ -156,23 +155,11 @@ void lnbwd::computeLayouts(gpu::GPUFuncOp kernel, const ChipInfo &chip) {
         });
     LaneLayout layout =
         makeLayout(op, around != outer.end() ? around : nullptr, chip);
-    IndexBuilder b(op.getLoc(), op);
-    op.getLayout().replaceAllUsesWith(
-        UnrealizedConversionCastOp::create(b, type, flatten(layout))
-            .getResult(0));
     if (op->getParentOp() == kernel)
       outer.push_back(layout);
-    op.erase();
-  }
-}
-
-void lnbwd::eraseUnusedCasts(gpu::GPUFuncOp kernel) {
-  // Stages go first: they have layouts.
-  for (bool ofLayouts : {false, true})
-    kernel.walk([&](UnrealizedConversionCastOp op) {
-      Type type = op->getResultTypes().front();
-      if (op->use_empty() && (ofLayouts ? isa<lane::LayoutType>(type)
-                                        : isa<lane::StagesType>(type)))
-        op.erase();
-    });
+    layouts[op.getLayout()] = std::move(layout);
+  });
+  kernel.walk([&](lane::StagesOp op) {
+    stages[op.getStages()] = makeStages(op, kernel);
+  });
 }

@@ -19,6 +19,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/IR/Iterators.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace lnbwd {
@@ -95,8 +96,7 @@ public:
 
     if (getLaneOps(kernel).empty())
       return;
-    computeLayouts(kernel, **found);
-    layOutStages(kernel);
+    Places places(kernel, **found);
     SmallVector<Operation *> lowered = getLaneOps(kernel);
     // These operations, and what they become, alone: the numbers of places wait
     // for those who ask.
@@ -105,25 +105,30 @@ public:
     config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
     std::reverse(lowered.begin(), lowered.end()); // The last goes first.
     if (failed(applyOpPatternsGreedily(
-            lowered, makePatterns(&getContext(), **found), config)))
+            lowered, makePatterns(&getContext(), places), config)))
       return signalPassFailure();
-    eraseUnusedCasts(kernel);
+    // Stages go first: they have layouts.
+    kernel.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+      if (isa<lane::LayoutOp, lane::StagesOp>(op) && op->use_empty())
+        op->erase();
+    });
     if (failed(checkConverted(kernel)))
       return signalPassFailure();
   }
 
 private:
   static RewritePatternSet makePatterns(MLIRContext *context,
-                                        const ChipInfo &info) {
+                                        const Places &places) {
+    const ChipInfo &info = places.chip;
     RewritePatternSet patterns(context);
-    populateLaneToGPUPatterns(patterns, info);
-    populateLaneSumsToGPUPatterns(patterns, info);
+    populateLaneToGPUPatterns(patterns, places);
+    populateLaneSumsToGPUPatterns(patterns, places);
     if (info.backend == Backend::AMDGPU)
-      populateLaneToAMDPatterns(patterns, info);
+      populateLaneToAMDPatterns(patterns, places);
     else
-      populateLaneToNVIDIAPatterns(patterns, info);
+      populateLaneToNVIDIAPatterns(patterns, places);
     if (info.workgroups.hasBulkCopy)
-      populateLaneTransfersToNVIDIAPatterns(patterns, info);
+      populateLaneTransfersToNVIDIAPatterns(patterns, places);
     return patterns;
   }
 };

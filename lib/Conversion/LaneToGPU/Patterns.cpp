@@ -326,7 +326,7 @@ static Value emitMayLoad(IndexBuilder &b, const LaneLayout &layout,
                          Value memory, Value row, Value column,
                          int64_t access) {
   int64_t length = layout.type.getRowLength(), width = layout.type.getWidth();
-  if (layout.chip->backend == Backend::AMDGPU) {
+  if (layout.places->chip.backend == Backend::AMDGPU) {
     if (!layout.type.mayBePartial(access))
       return {};
     return b.below(column, emitWholeEnd(b, layout.type));
@@ -587,10 +587,10 @@ static Lowered lowerBarrier(IndexBuilder &b, lane::BarrierOp,
   return Values();
 }
 void lnbwd::populateLaneToGPUPatterns(RewritePatternSet &patterns,
-                                      const ChipInfo &chip) {
+                                      const Places &places) {
   patterns.add<LowerForRows>(patterns.getContext());
   addLanePatterns(
-      patterns, chip, /*benefit=*/1, lowerRow, lowerGroup, lowerLane,
+      patterns, places, /*benefit=*/1, lowerRow, lowerGroup, lowerLane,
       lowerInBounds, lowerColumnIndex, lowerLoad<lane::LoadOp>,
       lowerLoad<lane::GatherOp>, lowerLoadColumns, lowerStore, lowerStoreScalar,
       lowerLoadScalar, lowerUndefinedRow, lowerAccumulate, lowerBarrier);

@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The patterns of lnbwd-convert-lane-to-gpu, those that all targets share and
-// those of each vendor, which go before. They know nothing of a kernel but what
-// its operations say: where lanes stand, and where stages lie, is noted at
-// places and stages first, once for all that ask, as the operands of casts.
+// those of each vendor, which go before. Where lanes stand, and where stages
+// lie, is computed first, once for all that ask.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +23,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/PatternMatch.h"
-
-#include <optional>
+#include "llvm/ADT/DenseMap.h"
 
 namespace lnbwd {
 
@@ -50,7 +48,7 @@ struct LaneLayout {
   /// The workgroup's first column; null if that is the row's.
   mlir::Value first;
   llvm::SmallVector<AccessColumns> accesses;
-  const ChipInfo *chip = nullptr;
+  const struct Places *places = nullptr;
 };
 
 /// The memory of a `lane.stages`.
@@ -62,12 +60,17 @@ struct Stages {
   mlir::Value barriers;
 };
 
-/// Computes for each `lane.layout` of `kernel` where lanes stand, and has an
-/// `unrealized_conversion_cast` of these numbers represent it.
-void computeLayouts(mlir::gpu::GPUFuncOp kernel, const ChipInfo &chip);
-/// The numbers that computeLayouts() noted for the layout `value`; nothing
-/// where it did not.
-std::optional<LaneLayout> lookupLayout(mlir::Value value);
+/// Where lanes stand for each `lane.layout` of a kernel, and where its
+/// `lane.stages` lie, each by its result.
+struct Places {
+  const ChipInfo &chip;
+  llvm::DenseMap<mlir::Value, LaneLayout> layouts;
+  llvm::DenseMap<mlir::Value, Stages> stages;
+
+  /// Computes the numbers at these operations, which stay.
+  Places(mlir::gpu::GPUFuncOp kernel, const ChipInfo &chip);
+};
+
 /// Where access `access` to row `row` is. Columns of aligned rows count from
 /// the row's first: those of its first access may be less than 0.
 AccessColumns locateAccess(IndexBuilder &b, const LaneLayout &layout,
@@ -76,32 +79,25 @@ AccessColumns locateAccess(IndexBuilder &b, const LaneLayout &layout,
 mlir::Value emitAccessLoad(IndexBuilder &b, const LaneLayout &layout,
                            mlir::VectorType type, mlir::Value memory,
                            mlir::Value row, int64_t access);
-/// Lays out the memory and the barriers of each `lane.stages` of `kernel`, and
-/// has a cast of these represent it.
-void layOutStages(mlir::gpu::GPUFuncOp kernel);
-/// What layOutStages() noted for the stages `value`; nothing where it did not.
-std::optional<Stages> lookupStages(mlir::Value value);
-/// Erases the casts of places and stages that nothing asks for any more.
-void eraseUnusedCasts(mlir::gpu::GPUFuncOp kernel);
 
 /// Places, loads and stores, loops, and additions to sums.
 void populateLaneToGPUPatterns(mlir::RewritePatternSet &patterns,
-                               const ChipInfo &chip);
+                               const Places &places);
 /// Column sums over the groups of a workgroup, and their stores.
 void populateLaneSumsToGPUPatterns(mlir::RewritePatternSet &patterns,
-                                   const ChipInfo &chip);
+                                   const Places &places);
 /// Column operands that one group reads for all, loads that are dropped,
 /// barriers of LDS alone.
 void populateLaneToAMDPatterns(mlir::RewritePatternSet &patterns,
-                               const ChipInfo &chip);
+                               const Places &places);
 /// Kernels that start before the one before them has ended, and rows that no
 /// cache need keep.
 void populateLaneToNVIDIAPatterns(mlir::RewritePatternSet &patterns,
-                                  const ChipInfo &chip);
+                                  const Places &places);
 /// Bytes that are counted as they arrive, workgroups that share rows, and rows
 /// that are staged.
 void populateLaneTransfersToNVIDIAPatterns(mlir::RewritePatternSet &patterns,
-                                           const ChipInfo &chip);
+                                           const Places &places);
 
 using Values = llvm::SmallVector<mlir::Value>;
 /// What replaces an operation, or a failure where a pattern does not match.
@@ -113,22 +109,29 @@ template <typename Op> class LanePattern : public mlir::OpRewritePattern<Op> {
 public:
   using Function = Lowered (*)(IndexBuilder &, Op, const LaneLayout &);
 
-  LanePattern(mlir::MLIRContext *context, Function lower, const ChipInfo &chip,
+  LanePattern(mlir::MLIRContext *context, Function lower, const Places &places,
               unsigned benefit)
-      : mlir::OpRewritePattern<Op>(context, benefit), lower(lower), chip(chip) {
-  }
+      : mlir::OpRewritePattern<Op>(context, benefit), lower(lower),
+        places(places) {}
 
   llvm::LogicalResult
   matchAndRewrite(Op op, mlir::PatternRewriter &rewriter) const override {
-    std::optional<LaneLayout> layout = LaneLayout();
-    if constexpr (llvm::is_detected<HasLayout, Op>::value)
-      layout = lookupLayout(op.getLayout());
-    if (!layout)
-      return rewriter.notifyMatchFailure(
-          op, "expected its layout in numbers, as of computeLayouts");
-    layout->chip = &chip;
+    // What no place gives stays, and is reported.
+    for (mlir::Value operand : op->getOperands())
+      if (llvm::isa<lane::LayoutType, lane::StagesType>(operand.getType()) &&
+          !llvm::isa_and_nonnull<lane::LayoutOp, lane::StagesOp>(
+              operand.getDefiningOp()))
+        return mlir::failure();
+    LaneLayout layout;
+    if constexpr (llvm::is_detected<HasLayout, Op>::value) {
+      layout = places.layouts.at(op.getLayout());
+      // This may have been replaced.
+      layout.first =
+          op.getLayout().template getDefiningOp<lane::LayoutOp>().getFirst();
+    }
+    layout.places = &places;
     IndexBuilder b(op.getLoc(), rewriter);
-    Lowered replacement = lower(b, op, *layout);
+    Lowered replacement = lower(b, op, layout);
     if (llvm::succeeded(replacement))
       rewriter.replaceOp(op, *replacement);
     return replacement;
@@ -139,16 +142,17 @@ private:
   using HasLayout = decltype(std::declval<T &>().getLayout());
 
   Function lower;
-  const ChipInfo &chip;
+  const Places &places;
 };
 
-/// Adds patterns for `chip` by the functions.
+/// Adds patterns by the functions.
 template <typename... Ops>
-void addLanePatterns(mlir::RewritePatternSet &patterns, const ChipInfo &chip,
+void addLanePatterns(mlir::RewritePatternSet &patterns, const Places &places,
                      unsigned benefit,
                      Lowered (*...lower)(IndexBuilder &, Ops,
                                          const LaneLayout &)) {
-  (patterns.add<LanePattern<Ops>>(patterns.getContext(), lower, chip, benefit),
+  (patterns.add<LanePattern<Ops>>(patterns.getContext(), lower, places,
+                                  benefit),
    ...);
 }
 

@@ -185,7 +185,7 @@ static Lowered lowerStoreSum(IndexBuilder &b, lane::StoreSumOp op,
   return Values();
 }
 void lnbwd::populateLaneSumsToGPUPatterns(RewritePatternSet &patterns,
-                                          const ChipInfo &chip) {
-  addLanePatterns(patterns, chip, /*benefit=*/1, lowerCombineGroups,
+                                          const Places &places) {
+  addLanePatterns(patterns, places, /*benefit=*/1, lowerCombineGroups,
                   lowerStoreSum);
 }

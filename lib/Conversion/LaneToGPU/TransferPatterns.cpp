@@ -147,7 +147,7 @@ static void emitSend(IndexBuilder &b, lane::SendToPeersOp op, Value peer) {
 
 static Lowered lowerSendToPeers(IndexBuilder &b, lane::SendToPeersOp op,
                                 const LaneLayout &layout) {
-  Value peer = b.remainder(layout.lane, layout.chip->waveSize);
+  Value peer = b.remainder(layout.lane, layout.places->chip.waveSize);
   Value sends = b.below(peer, b.index(layout.type.getPeers()));
   emitIf(b, sends, [&] { emitSend(b, op, peer); });
   return Values();
@@ -310,7 +310,8 @@ static Value emitTileBytes(IndexBuilder &b, const StageLayout &stageLayout,
 }
 
 static void emitCopies(IndexBuilder &b, lane::StartCopiesOp op,
-                       const LaneLayout &of, const Stages &target) {
+                       const LaneLayout &of) {
+  const Stages &target = of.places->stages.at(op.getStages());
   const StageLayout &stageLayout = target.stageLayout;
   lane::LayoutType layout = of.type;
   Value firstColumn = of.first;
@@ -357,32 +358,26 @@ static void emitCopies(IndexBuilder &b, lane::StartCopiesOp op,
 
 static Lowered lowerStartCopies(IndexBuilder &b, lane::StartCopiesOp op,
                                 const LaneLayout &layout) {
-  std::optional<Stages> stages = lookupStages(op.getStages());
-  if (!stages)
-    return failure();
   Value isThere = b.below(op.getTile(), op.getEnd());
   Value isFirst = emitIsFirstThread(b);
-  emitIf(b, emitBoth(b, isFirst, isThere),
-         [&] { emitCopies(b, op, layout, *stages); });
+  emitIf(b, emitBoth(b, isFirst, isThere), [&] { emitCopies(b, op, layout); });
   return Values();
 }
 
 static Lowered lowerAwaitStage(IndexBuilder &b, lane::AwaitStageOp op,
-                               const LaneLayout &) {
-  std::optional<Stages> stages = lookupStages(op.getStages());
-  if (!stages)
-    return failure();
-  emitAwaitBytes(b, stages->barriers, op.getStage(), op.getPhase());
+                               const LaneLayout &layout) {
+  emitAwaitBytes(b, layout.places->stages.at(op.getStages()).barriers,
+                 op.getStage(), op.getPhase());
   return Values();
 }
 
 static Lowered lowerReceive(IndexBuilder &b, lane::ReceiveOp op,
                             const LaneLayout &layout) {
-  std::optional<Stages> stages = lookupStages(op.getStages());
-  if (!stages || !op.getAccess())
+  if (!op.getAccess())
     return failure();
+  const Stages &stages = layout.places->stages.at(op.getStages());
   SmallVector<Value> begins, received;
-  const StageLayout &stageLayout = stages->stageLayout;
+  const StageLayout &stageLayout = stages.stageLayout;
   Value row = op.getTile();
   if (stageLayout.needsOffset() && stageLayout.isSlice())
     row = b.add(row, layout.group);
@@ -397,14 +392,14 @@ static Lowered lowerReceive(IndexBuilder &b, lane::ReceiveOp op,
   Value column =
       locateAccess(b, layout, int64_t(*op.getAccess()), own).ownColumn;
   for (auto [fragment, memory, begin] :
-       llvm::zip_equal(op.getFragments(), stages->memories, begins))
+       llvm::zip_equal(op.getFragments(), stages.memories, begins))
     received.push_back(emitLoad(b, cast<VectorType>(fragment.getType()), memory,
                                 {op.getStage(), b.add(begin, column)}));
   return received;
 }
 void lnbwd::populateLaneTransfersToNVIDIAPatterns(RewritePatternSet &patterns,
-                                                  const ChipInfo &chip) {
-  addLanePatterns(patterns, chip, /*benefit=*/1, lowerInitByteBarriers,
+                                                  const Places &places) {
+  addLanePatterns(patterns, places, /*benefit=*/1, lowerInitByteBarriers,
                   lowerExpectBytes, lowerAwaitBytes, lowerSendToPeers,
                   lowerPrefetchRows, lowerStartCopies, lowerAwaitStage,
                   lowerReceive);

@@ -196,8 +196,8 @@ static Lowered lowerLoadScalarPredicated(IndexBuilder &b,
                                          lane::LoadScalarPredicatedOp op,
                                          const LaneLayout &layout) {
   Value group = layout.group;
-  if (layout.type.getLanes() % layout.chip->waveSize == 0) {
-    Value laneInWave = b.remainder(layout.lane, layout.chip->waveSize);
+  if (layout.type.getLanes() % layout.places->chip.waveSize == 0) {
+    Value laneInWave = b.remainder(layout.lane, layout.places->chip.waveSize);
     Value isFirst = b.isZero(laneInWave);
     group = b.select(isFirst, group, b.index(layout.type.getGroups()));
   }
@@ -209,7 +209,7 @@ static Lowered lowerLoadScalarPredicated(IndexBuilder &b,
 /// From the first lane of the wave where that has but one row.
 static Lowered lowerBroadcastScalar(IndexBuilder &b, lane::BroadcastScalarOp op,
                                     const LaneLayout &layout) {
-  if (op.getLayout().getType().getLanes() % layout.chip->waveSize == 0)
+  if (op.getLayout().getType().getLanes() % layout.places->chip.waveSize == 0)
     return Values{ROCDL::ReadfirstlaneOp::create(b, op.getScalar().getType(),
                                                  op.getScalar())};
   return Values{op.getScalar()};
@@ -283,15 +283,15 @@ static Lowered lowerDiscard(IndexBuilder &b, lane::DiscardOp op,
 }
 
 void lnbwd::populateLaneToAMDPatterns(RewritePatternSet &patterns,
-                                      const ChipInfo &chip) {
-  addLanePatterns(patterns, chip, /*benefit=*/2, shareColumns,
+                                      const Places &places) {
+  addLanePatterns(patterns, places, /*benefit=*/2, shareColumns,
                   lowerBarrierToLDS);
-  addLanePatterns(patterns, chip, /*benefit=*/1, lowerLoadPredicated,
+  addLanePatterns(patterns, places, /*benefit=*/1, lowerLoadPredicated,
                   lowerLoadScalarPredicated, lowerBroadcastScalar,
                   eraseDiscard);
 }
 
 void lnbwd::populateLaneToNVIDIAPatterns(RewritePatternSet &patterns,
-                                         const ChipInfo &chip) {
-  addLanePatterns(patterns, chip, /*benefit=*/1, lowerDiscard);
+                                         const Places &places) {
+  addLanePatterns(patterns, places, /*benefit=*/1, lowerDiscard);
 }
