@@ -30,8 +30,9 @@ static constexpr int64_t dppRowLanes = 16;
 
 namespace {
 struct ReduceSlices : OpRewritePattern<lane::ReduceOp> {
-  ReduceSlices(MLIRContext *context, const ChipInfo &chip)
-      : OpRewritePattern(context), chip(chip) {}
+  ReduceSlices(MLIRContext *context, const lane::ExchangeMemory &memory,
+               const ChipInfo &chip)
+      : OpRewritePattern(context), memory(memory), chip(chip) {}
 
   LogicalResult matchAndRewrite(lane::ReduceOp op,
                                 PatternRewriter &rewriter) const override;
@@ -44,12 +45,11 @@ private:
   /// Each of `values` combined with those of the lanes at the same place of the
   /// other waves.
   SmallVector<Value> combineWaves(IndexBuilder &b, lane::ReduceOp op,
-                                  const lane::Exchange &exchange,
                                   ValueRange values) const;
   SmallVector<Value> combinePeers(IndexBuilder &b, lane::ReduceOp op,
-                                  const lane::Exchange &exchange,
                                   ValueRange values) const;
 
+  const lane::ExchangeMemory &memory;
   const ChipInfo &chip;
 };
 } // namespace
@@ -78,8 +78,8 @@ Value ReduceSlices::getOther(IndexBuilder &b, Value value, int64_t distance,
 
 SmallVector<Value> ReduceSlices::combineWaves(IndexBuilder &b,
                                               lane::ReduceOp op,
-                                              const lane::Exchange &exchange,
                                               ValueRange values) const {
+  lane::Exchange exchange = memory.get(op);
   int64_t lanes = op.getLayout().getType().getLanes();
   auto count = int64_t(values.size());
   int64_t ofGroup = exchange.slots * int64_t(op.getSums().size());
@@ -119,8 +119,8 @@ SmallVector<Value> ReduceSlices::combineWaves(IndexBuilder &b,
 
 SmallVector<Value> ReduceSlices::combinePeers(IndexBuilder &b,
                                               lane::ReduceOp op,
-                                              const lane::Exchange &exchange,
                                               ValueRange values) const {
+  lane::Exchange exchange = memory.get(op);
   auto count = int64_t(values.size());
   int64_t waves = op.getLayout().getType().getLanes() / chip.waveSize;
   int64_t first = count * (exchange.slots - waves * op.getPeers());
@@ -151,14 +151,9 @@ LogicalResult ReduceSlices::matchAndRewrite(lane::ReduceOp op,
   auto slices = size_t(*op.getSlices());
   int64_t lanes = op.getLayout().getType().getLanes();
   IndexBuilder b(op.getLoc(), rewriter);
-  std::optional<lane::Exchange> exchange =
-      lane::lookupExchange(op, chip.waveSize);
-  if (!exchange && (lanes > chip.waveSize || op.isShared()))
-    return rewriter.notifyMatchFailure(op, "expected memory for the exchange");
-
   SmallVector<Value> values(op.getPartials());
   if (lanes > chip.waveSize)
-    values = combineWaves(b, op, *exchange, values);
+    values = combineWaves(b, op, values);
   int64_t together = std::min(lanes, chip.waveSize);
   for (auto [i, value] : llvm::enumerate(values))
     for (int64_t distance = together / 2; distance; distance /= 2)
@@ -171,7 +166,7 @@ LogicalResult ReduceSlices::matchAndRewrite(lane::ReduceOp op,
         b, lane::isMaximum(op.getKinds(), i),
         SmallVector<Value>(ArrayRef(values).slice(i * slices, slices))));
   if (op.isShared())
-    sums = combinePeers(b, op, *exchange, sums);
+    sums = combinePeers(b, op, sums);
   // Elements that are not there are 0, and so a sum of -0 may be 0.
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
   for (auto [i, sum] : llvm::enumerate(sums))
@@ -182,6 +177,7 @@ LogicalResult ReduceSlices::matchAndRewrite(lane::ReduceOp op,
 }
 
 void lane::populateCanonicalReductionPatterns(RewritePatternSet &patterns,
+                                              const ExchangeMemory &memory,
                                               const ChipInfo &chip) {
-  patterns.add<ReduceSlices>(patterns.getContext(), chip);
+  patterns.add<ReduceSlices>(patterns.getContext(), memory, chip);
 }

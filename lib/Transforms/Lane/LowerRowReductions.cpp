@@ -92,12 +92,14 @@ struct ReduceInWave : OpRewritePattern<lane::ReduceOp> {
 /// A row that takes several waves: all sums go through one exchange with one
 /// barrier.
 struct ReduceOverWaves : OpRewritePattern<lane::ReduceOp> {
-  ReduceOverWaves(MLIRContext *context, int64_t waveSize)
-      : OpRewritePattern(context), wave{waveSize} {}
+  ReduceOverWaves(MLIRContext *context, const lane::ExchangeMemory &memory,
+                  int64_t waveSize)
+      : OpRewritePattern(context), memory(memory), wave{waveSize} {}
 
   LogicalResult matchAndRewrite(lane::ReduceOp op,
                                 PatternRewriter &rewriter) const override;
 
+  const lane::ExchangeMemory &memory;
   lane::WaveReduction wave;
 };
 } // namespace
@@ -109,32 +111,29 @@ ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
   if (llvm::any_of(op.getPartials().getTypes(), llvm::IsaPred<VectorType>) ||
       layout.getLanes() <= wave.waveSize || op.isShared() || op.getSlices())
     return failure();
-  std::optional<lane::Exchange> exchange =
-      lane::lookupExchange(op, wave.waveSize);
-  if (!exchange)
-    return rewriter.notifyMatchFailure(op, "expected memory for the exchange");
+  lane::Exchange exchange = memory.get(op);
   IndexBuilder b(op.getLoc(), rewriter);
   SmallVector<Value> reduced = wave.reduce(b, op, op.getPartials());
   auto count = int64_t(reduced.size());
   // The iteration is where its half begins, from here on.
   Value iteration = UnrealizedConversionCastOp::create(b, b.getIndexType(),
-                                                       exchange->iteration)
+                                                       exchange.iteration)
                         .getResult(0);
   Value group = lane::GroupOp::create(b, b.getIndexType(), op.getLayout());
-  Value ofGroup = b.multiply(group, exchange->slots * count);
-  Value base = b.add(b.add(iteration, exchange->offset), ofGroup);
+  Value ofGroup = b.multiply(group, exchange.slots * count);
+  Value base = b.add(b.add(iteration, exchange.offset), ofGroup);
   auto slotType = VectorType::get({count}, b.getF32Type());
   Value mine = vector::FromElementsOp::create(b, slotType, reduced);
   Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getLayout());
   Value number = b.divide(laneOfRow, wave.waveSize);
-  llvm::MaybeAlign aligned = exchange->getAlignment(count);
-  vector::StoreOp::create(b, mine, exchange->memory,
+  llvm::MaybeAlign aligned = exchange.getAlignment(count);
+  vector::StoreOp::create(b, mine, exchange.memory,
                           ValueRange{b.add(base, b.multiply(number, count))},
                           /*nontemporal=*/false, aligned);
   lane::BarrierOp::create(b);
   SmallVector<Value> slots;
-  for (int64_t i = 0; i < exchange->slots; ++i)
-    slots.push_back(vector::LoadOp::create(b, slotType, exchange->memory,
+  for (int64_t i = 0; i < exchange.slots; ++i)
+    slots.push_back(vector::LoadOp::create(b, slotType, exchange.memory,
                                            ValueRange{b.add(base, i * count)},
                                            /*nontemporal=*/false, aligned));
 
@@ -143,9 +142,11 @@ ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
 }
 
 void lane::populateRowReductionPatterns(RewritePatternSet &patterns,
+                                        const ExchangeMemory &memory,
                                         int64_t waveSize) {
   patterns.add<ReduceElements>(patterns.getContext());
-  patterns.add<ReduceInWave, ReduceOverWaves>(patterns.getContext(), waveSize);
+  patterns.add<ReduceInWave>(patterns.getContext(), waveSize);
+  patterns.add<ReduceOverWaves>(patterns.getContext(), memory, waveSize);
 }
 
 //===----------------------------------------------------------------------===//
@@ -156,12 +157,6 @@ void lane::populateRowReductionPatterns(RewritePatternSet &patterns,
 /// share rows, the number of rows before; 0 where no memory is used.
 static void lowerIterations(gpu::GPUFuncOp kernel,
                             const lane::ExchangeMemory &exchange) {
-  // What was noted at reductions, which are lowered.
-  kernel.walk([](UnrealizedConversionCastOp noted) {
-    if (noted->use_empty() &&
-        isa<lane::IterationType>(noted.getResult(0).getType()))
-      noted.erase();
-  });
   SmallVector<Operation *> asked;
   auto lower = [&](ValueRange values) {
     for (Value value : values)
@@ -217,9 +212,9 @@ public:
     if (failed(exchange.layOut(kernel, (*found)->waveSize)))
       return signalPassFailure();
     RewritePatternSet patterns(&getContext());
-    lane::populateRowReductionPatterns(patterns, (*found)->waveSize);
-    lane::populatePeerReductionPatterns(patterns, (*found)->waveSize);
-    lane::populateCanonicalReductionPatterns(patterns, **found);
+    lane::populateRowReductionPatterns(patterns, exchange, (*found)->waveSize);
+    lane::populatePeerReductionPatterns(patterns, exchange, (*found)->waveSize);
+    lane::populateCanonicalReductionPatterns(patterns, exchange, **found);
     GreedyRewriteConfig config;
     config.enableFolding(false);
     if (failed(applyPatternsGreedily(kernel, std::move(patterns), config)))

@@ -27,8 +27,9 @@ using namespace lnbwd;
 
 namespace {
 struct ReduceOverPeers : OpRewritePattern<lane::ReduceOp> {
-  ReduceOverPeers(MLIRContext *context, int64_t waveSize)
-      : OpRewritePattern(context), wave{waveSize} {}
+  ReduceOverPeers(MLIRContext *context, const lane::ExchangeMemory &memory,
+                  int64_t waveSize)
+      : OpRewritePattern(context), memory(memory), wave{waveSize} {}
 
   LogicalResult matchAndRewrite(lane::ReduceOp op,
                                 PatternRewriter &rewriter) const override;
@@ -37,6 +38,7 @@ private:
   /// A vector that changes nothing when it is combined with.
   static Value getNeutral(ImplicitLocOpBuilder &b, lane::ReduceOp op);
 
+  const lane::ExchangeMemory &memory;
   lane::WaveReduction wave;
 };
 } // namespace
@@ -97,25 +99,22 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
   if (llvm::any_of(op.getPartials().getTypes(), llvm::IsaPred<VectorType>) ||
       !op.isShared() || op.getSlices())
     return failure();
-  std::optional<lane::Exchange> exchange =
-      lane::lookupExchange(op, wave.waveSize);
-  if (!exchange)
-    return rewriter.notifyMatchFailure(op, "expected memory for the exchange");
+  lane::Exchange exchange = memory.get(op);
   IndexBuilder b(op.getLoc(), rewriter);
   SmallVector<Value> reduced = wave.reduce(b, op, op.getPartials());
   auto count = int64_t(reduced.size());
   auto slotType = VectorType::get({count}, b.getF32Type());
   auto [base, laneOfWave] = lane::exchangeWithPeers(
-      b, op, *exchange, wave.waveSize, reduced, /*first=*/0);
+      b, op, exchange, wave.waveSize, reduced, /*first=*/0);
   SmallVector<Value> slots;
-  for (int64_t i = 0; i < exchange->slots; i += wave.waveSize) {
+  for (int64_t i = 0; i < exchange.slots; i += wave.waveSize) {
     Value number = b.add(laneOfWave, b.index(i));
-    Value last = b.index(exchange->slots - 1);
-    bool mayExceed = i + wave.waveSize > exchange->slots;
+    Value last = b.index(exchange.slots - 1);
+    bool mayExceed = i + wave.waveSize > exchange.slots;
     Value readable =
         mayExceed ? Value(arith::MinUIOp::create(b, number, last)) : number;
     Value slot = vector::LoadOp::create(
-        b, slotType, exchange->memory,
+        b, slotType, exchange.memory,
         ValueRange{b.add(base, b.multiply(readable, count))});
     if (mayExceed) {
       Value inBounds =
@@ -129,6 +128,7 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
 }
 
 void lane::populatePeerReductionPatterns(RewritePatternSet &patterns,
+                                         const ExchangeMemory &memory,
                                          int64_t waveSize) {
-  patterns.add<ReduceOverPeers>(patterns.getContext(), waveSize);
+  patterns.add<ReduceOverPeers>(patterns.getContext(), memory, waveSize);
 }

@@ -19,7 +19,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -72,21 +71,6 @@ int64_t lane::ExchangeMemory::getOffset(size_t phase) const {
   return offset;
 }
 
-/// The operands of the cast are the iteration, where the phase begins, the
-/// memory and, where rows are shared, the barriers.
-void lane::ExchangeMemory::noteAt(ReduceOp op) const {
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  SmallVector<Value> noted{
-      op.getIteration(),
-      arith::ConstantIndexOp::create(b, getOffset(size_t(op.getPhase()))),
-      memory};
-  if (barriers)
-    noted.push_back(barriers);
-  op.getIterationMutable().assign(
-      UnrealizedConversionCastOp::create(b, op.getIteration().getType(), noted)
-          .getResult(0));
-}
-
 /// Slots of a group.
 static int64_t countSlots(lane::ReduceOp op, int64_t waveSize) {
   lane::LayoutType layout = op.getLayout().getType();
@@ -97,27 +81,6 @@ static int64_t countSlots(lane::ReduceOp op, int64_t waveSize) {
   return llvm::divideCeil(layout.getLanes(), waveSize) * op.getPeers();
 }
 
-std::optional<lane::Exchange> lane::lookupExchange(ReduceOp op,
-                                                   int64_t waveSize) {
-  auto noted = op.getIteration().getDefiningOp<UnrealizedConversionCastOp>();
-  if (!noted || noted.getNumOperands() < 3)
-    return std::nullopt;
-  ValueRange inputs(noted.getInputs());
-  std::optional<int64_t> offset = getConstantIntValue(inputs[1]);
-  auto memory = dyn_cast<MemRefType>(inputs[2].getType());
-  if (!offset || !memory)
-    return std::nullopt;
-  Exchange exchange{inputs[0], inputs[2], {}, *offset, {}, {}, {}};
-  exchange.half = memory.getDimSize(0) / 2;
-  exchange.slots = countSlots(op, waveSize);
-  if (inputs.size() > 3) {
-    exchange.barriers = inputs[3];
-    exchange.barriersOfRow =
-        cast<MemRefType>(inputs[3].getType()).getDimSize(0) / 2;
-  }
-  return exchange;
-}
-
 llvm::MaybeAlign lane::Exchange::getAlignment(int64_t count) const {
   auto unit = uint64_t(count | half | offset);
   return llvm::MaybeAlign(std::min<uint64_t>(16, 4 * (unit & -unit)));
@@ -126,7 +89,6 @@ llvm::MaybeAlign lane::Exchange::getAlignment(int64_t count) const {
 LogicalResult lane::ExchangeMemory::layOut(gpu::GPUFuncOp kernel,
                                            int64_t waveSize) {
   ReduceOp first;
-  SmallVector<ReduceOp> exchanging;
   WalkResult result = kernel.walk([&](ReduceOp op) {
     LayoutType layout = op.getLayout().getType();
     if (layout.getLanes() <= waveSize && !op.isShared())
@@ -155,7 +117,6 @@ LogicalResult lane::ExchangeMemory::layOut(gpu::GPUFuncOp kernel,
     slots = needed;
     groups = layout.getGroups();
     sums = count;
-    exchanging.push_back(op);
     return WalkResult::advance();
   });
   if (result.wasInterrupted())
@@ -167,8 +128,6 @@ LogicalResult lane::ExchangeMemory::layOut(gpu::GPUFuncOp kernel,
                               Float32Type::get(kernel.getContext()));
   if (first.isShared())
     meetPeers(kernel, first);
-  for (ReduceOp op : exchanging)
-    noteAt(op);
   return success();
 }
 

@@ -21,8 +21,6 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/PatternMatch.h"
 
-#include <optional>
-
 namespace lnbwd::lane {
 
 /// `slots`, vectors of a number for each sum of `op`, combined: the numbers.
@@ -38,43 +36,6 @@ struct WaveReduction {
   llvm::SmallVector<mlir::Value> reduce(mlir::ImplicitLocOpBuilder &b,
                                         ReduceOp op,
                                         mlir::ValueRange values) const;
-};
-
-/// Workgroup memory for the sums of all phases of a kernel, in two halves: of
-/// each phase and group a slot for each wave of the row, in whichever of the
-/// workgroups that share it.
-class ExchangeMemory {
-public:
-  /// Lays out what the reductions of `kernel` need, if they need any, and notes
-  /// it at each by a cast that stands for its iteration: lookupExchange() finds
-  /// it. Where workgroups share rows, it also has them wait for each other
-  /// before the first reduction.
-  llvm::LogicalResult layOut(mlir::gpu::GPUFuncOp kernel, int64_t waveSize);
-
-  bool isNeeded() const { return slots != 0; }
-  int64_t getHalf() const { return half; }
-  /// What counts the bytes that peers send, for two rows alternately, by phase;
-  /// null where rows are not shared.
-  mlir::Value getBarriers() const { return barriers; }
-
-private:
-  /// Where the slots of a phase begin in a half.
-  int64_t getOffset(size_t phase) const;
-  int64_t getLength(size_t phase) const {
-    return sumsOfPhase[phase] * groups * slots;
-  }
-  /// Barriers of one row: one for each of its phases, so also for what is
-  /// after the last sum, as lnbwd::getResources counts them.
-  int64_t getBarriersOfRow() const { return int64_t(sumsOfPhase.size()) + 1; }
-  void meetPeers(mlir::gpu::GPUFuncOp kernel, ReduceOp first);
-  void noteAt(ReduceOp op) const;
-
-  llvm::SmallVector<int64_t> sumsOfPhase;
-  int64_t groups = 0;
-  int64_t slots = 0;
-  int64_t half = 0;
-  mlir::Value memory;
-  mlir::Value barriers;
 };
 
 /// What a reduction has of the exchange memory.
@@ -97,15 +58,59 @@ struct Exchange {
   llvm::MaybeAlign getAlignment(int64_t count) const;
 };
 
-/// What layOut() noted at `op`; nothing where it needs no memory.
-std::optional<Exchange> lookupExchange(ReduceOp op, int64_t waveSize);
+/// Workgroup memory for the sums of all phases of a kernel, in two halves: of
+/// each phase and group a slot for each wave of the row, in whichever of the
+/// workgroups that share it.
+class ExchangeMemory {
+public:
+  /// Lays out what the reductions of `kernel` need, if they need any. Where
+  /// workgroups share rows, it also has them wait for each other before the
+  /// first reduction.
+  llvm::LogicalResult layOut(mlir::gpu::GPUFuncOp kernel, int64_t waveSize);
+
+  bool isNeeded() const { return slots != 0; }
+  int64_t getHalf() const { return half; }
+  /// What `op`, which needs some, has of it.
+  Exchange get(ReduceOp op) const {
+    return {op.getIteration(),
+            memory,
+            barriers,
+            getOffset(size_t(op.getPhase())),
+            half,
+            slots,
+            getBarriersOfRow()};
+  }
+  /// What counts the bytes that peers send, for two rows alternately, by phase;
+  /// null where rows are not shared.
+  mlir::Value getBarriers() const { return barriers; }
+
+private:
+  /// Where the slots of a phase begin in a half.
+  int64_t getOffset(size_t phase) const;
+  int64_t getLength(size_t phase) const {
+    return sumsOfPhase[phase] * groups * slots;
+  }
+  /// Barriers of one row: one for each of its phases, so also for what is
+  /// after the last sum, as lnbwd::getResources counts them.
+  int64_t getBarriersOfRow() const { return int64_t(sumsOfPhase.size()) + 1; }
+  void meetPeers(mlir::gpu::GPUFuncOp kernel, ReduceOp first);
+
+  llvm::SmallVector<int64_t> sumsOfPhase;
+  int64_t groups = 0;
+  int64_t slots = 0;
+  int64_t half = 0;
+  mlir::Value memory;
+  mlir::Value barriers;
+};
 
 /// Sums over the elements of a lane's vectors, over a wave of `waveSize` lanes,
 /// and over the waves of a workgroup.
 void populateRowReductionPatterns(mlir::RewritePatternSet &patterns,
+                                  const ExchangeMemory &memory,
                                   int64_t waveSize);
 /// The order of docs/batch-invariance.md: slices.
 void populateCanonicalReductionPatterns(mlir::RewritePatternSet &patterns,
+                                        const ExchangeMemory &memory,
                                         const ChipInfo &chip);
 /// Where the slots of peers begin, and the lane of its wave.
 struct PeerSlots {
@@ -119,6 +124,7 @@ PeerSlots exchangeWithPeers(IndexBuilder &b, ReduceOp op,
                             mlir::ValueRange numbers, int64_t first);
 /// The pattern for rows that several workgroups share.
 void populatePeerReductionPatterns(mlir::RewritePatternSet &patterns,
+                                   const ExchangeMemory &memory,
                                    int64_t waveSize);
 
 } // namespace lnbwd::lane
