@@ -12,8 +12,7 @@
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
-#include "lnbwd/LaunchPlan/ArgumentRoles.h"
-#include "lnbwd/LaunchPlan/LaunchCounts.h"
+#include "lnbwd/LaunchPlan/LaunchNotes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"

@@ -15,7 +15,7 @@
 
 #include "RowPrograms.h"
 
-#include "lnbwd/LaunchPlan/LaunchCounts.h"
+#include "lnbwd/LaunchPlan/LaunchNotes.h"
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/ScheduleFields.h"

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowPrograms.h"
-#include "lnbwd/LaunchPlan/ArgumentRoles.h"
+#include "lnbwd/LaunchPlan/LaunchNotes.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
 #include "lnbwd/Transforms/Passes.h"

@@ -29,7 +29,7 @@
 
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
-#include "lnbwd/LaunchPlan/ArgumentRoles.h"
+#include "lnbwd/LaunchPlan/LaunchNotes.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
 

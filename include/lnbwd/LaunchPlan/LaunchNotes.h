@@ -1,4 +1,4 @@
-//===- ArgumentRoles.h - What a function's arguments are for ----*- C++ -*-===//
+//===- LaunchNotes.h - What the launch plan is read off ---------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,12 +8,13 @@
 //
 // Operands of a row program have a role (row block, row scalar, column, group
 // column) and a name. Both are noted on the function's arguments, where the
-// launch plan finds them even if no program reads the argument in the end.
+// launch plan finds them even if no program reads the argument in the end. The
+// numbers that are known at launch only are operations.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LAUNCHPLAN_ARGUMENTROLES_H
-#define LNBWD_LAUNCHPLAN_ARGUMENTROLES_H
+#ifndef LNBWD_LAUNCHPLAN_LAUNCHNOTES_H
+#define LNBWD_LAUNCHPLAN_LAUNCHNOTES_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
@@ -32,6 +33,20 @@ mlir::LogicalResult recordArgumentRoles(RowwiseOp op);
 /// launcher: what no launch chooses the size of.
 mlir::LogicalResult recordArgumentRoles(ProductOp op);
 
+/// The numbers of one launch, as index values. Where all rows are one group,
+/// `groups` is null and the others are those of the whole launch.
+struct LaunchCounts {
+  /// B.
+  mlir::Value groups;
+  /// Rows of a group, M / B.
+  mlir::Value rows;
+  /// Workgroups of a group.
+  mlir::Value workgroups;
+};
+
+/// Adds the operations that give the numbers of `op`, which has a schedule.
+LaunchCounts makeLaunchCounts(mlir::OpBuilder &builder, RowwiseOp op);
+
 } // namespace lnbwd
 
-#endif // LNBWD_LAUNCHPLAN_ARGUMENTROLES_H
+#endif // LNBWD_LAUNCHPLAN_LAUNCHNOTES_H
