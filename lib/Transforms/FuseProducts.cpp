@@ -359,6 +359,16 @@ private:
     return products;
   }
 
+  /// A program stays as it is, which is an error where `mode` wants all taken.
+  static LogicalResult leave(const Obstacle &obstacle, StringRef part,
+                             StringRef mode) {
+    if (mode != "always")
+      return success();
+    return obstacle.at->emitOpError("cannot be in the ")
+           << part << " of a product (" << part
+           << "s=always): " << obstacle.text;
+  }
+
   LogicalResult addPrologue(ProductOp product, const ChipInfo &info) {
     Value operand = product.getRowOperand();
     auto buffer = operand.getDefiningOp<memref::AllocOp>();
@@ -386,14 +396,8 @@ private:
       obstacle = {program, "expected it to be in the product's block"};
     else
       obstacle = findPrologueObstacle(product, program);
-    if (!obstacle.text.empty()) {
-      if (prologues == "always")
-        return obstacle.at->emitOpError(
-                   "cannot be in the prologue of a product "
-                   "(prologues=always): ")
-               << obstacle.text;
-      return success();
-    }
+    if (!obstacle.text.empty())
+      return leave(obstacle, "prologue", prologues);
     SmallVector<Value> numbers = getRowNumbers(program);
     if (prologues == "auto" && !isPrologueFaster(product, numbers, info))
       return success();
@@ -430,14 +434,8 @@ private:
                       std::to_string(readers.size()) + " operations"};
     else
       obstacle = findObstacle(product, program);
-    if (!obstacle.text.empty()) {
-      if (epilogues == "always")
-        return obstacle.at->emitOpError(
-                   "cannot be in the epilogue of a product "
-                   "(epilogues=always): ")
-               << obstacle.text;
-      return success();
-    }
+    if (!obstacle.text.empty())
+      return leave(obstacle, "epilogue", epilogues);
     fuse(product, program);
     for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
       user->erase();

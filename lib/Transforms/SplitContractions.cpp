@@ -58,17 +58,18 @@ public:
   unsigned countProducts() const { return numProducts; }
 
 private:
-  /// Writes the program of one row length that computes `outputs`.
-  FailureOr<RowwiseOp> write(int64_t length, ArrayRef<PlacedValue> outputs,
-                             StringRef suffix);
+  /// Writes the program of one row length that computes `outputs`. Null where
+  /// it cannot be, of which the first is reported.
+  RowwiseOp write(int64_t length, ArrayRef<PlacedValue> outputs,
+                  StringRef suffix);
   /// A buffer with a product's result, a row sum, or a row.
-  FailureOr<Named> getProduct(LinearOp product);
-  FailureOr<Named> getScalar(Value sum);
-  FailureOr<Named> getRows(Value row);
+  Named getProduct(LinearOp product);
+  Named getScalar(Value sum);
+  Named getRows(Value row);
   /// Adds the row scalars among the outputs that the program of `row` has
   /// computed but for operations on numbers, such as statistics.
   void addScalarOutputs(Value row, SmallVectorImpl<PlacedValue> &outputs);
-  LogicalResult writeOuterSum(unsigned output);
+  void writeOuterSum(unsigned output);
   /// The row length that the program of a row scalar has.
   int64_t getLengthFor(Value scalar);
 
@@ -118,6 +119,7 @@ private:
   /// Outputs that a program writes.
   llvm::DenseSet<Value> written;
   unsigned numProducts = 0, numStages = 0;
+  bool hasFailed = false;
 };
 } // namespace
 
@@ -154,22 +156,20 @@ LogicalResult ContractionSplitter::check() {
   return success();
 }
 
-FailureOr<Named> ContractionSplitter::getProduct(LinearOp product) {
+Named ContractionSplitter::getProduct(LinearOp product) {
   if (auto known = made.find(product.getResult()); known != made.end())
     return known->second;
-  FailureOr<Named> lhs = getRows(getNarrow(product.getRow()));
-  if (failed(lhs))
-    return failure();
+  Named lhs = getRows(getNarrow(product.getRow()));
   unsigned matrix = cast<BlockArgument>(product.getMatrix()).getArgNumber();
   Named out{allocate({ShapedType::kDynamic, getRowLength(product.getResult())},
                      b.getF32Type()),
             "matmul_" + std::to_string(numProducts)};
-  addProduct(*lhs, getOperand(matrix), out, /*lhsTransposed=*/false,
+  addProduct(lhs, getOperand(matrix), out, /*lhsTransposed=*/false,
              /*rhsTransposed=*/!product.getTransposed());
   return made[product.getResult()] = out;
 }
 
-FailureOr<Named> ContractionSplitter::getRows(Value row) {
+Named ContractionSplitter::getRows(Value row) {
   if (auto known = made.find(row); known != made.end())
     return known->second;
   if (auto argument = dyn_cast<BlockArgument>(row)) {
@@ -186,8 +186,7 @@ FailureOr<Named> ContractionSplitter::getRows(Value row) {
             "rows_" + std::to_string(numStages)};
   SmallVector<PlacedValue> outputs{{row, out.buffer, out.name}};
   addScalarOutputs(row, outputs);
-  if (failed(write(length, outputs, "_rows_" + std::to_string(numStages++))))
-    return failure();
+  write(length, outputs, "_rows_" + std::to_string(numStages++));
   return made[row] = out;
 }
 
@@ -223,24 +222,22 @@ void ContractionSplitter::addScalarOutputs(
   }
 }
 
-FailureOr<Named> ContractionSplitter::getScalar(Value sum) {
+Named ContractionSplitter::getScalar(Value sum) {
   if (auto known = made.find(sum); known != made.end())
     return known->second;
   Named out{allocate({ShapedType::kDynamic}, b.getF32Type()),
             "row_sum_" + std::to_string(numStages)};
   int64_t length = getRowLength(getSummedRow(sum.getDefiningOp()));
-  if (failed(write(length, {{sum, out.buffer, out.name}},
-                   "_row_sum_" + std::to_string(numStages++))))
-    return failure();
+  write(length, {{sum, out.buffer, out.name}},
+        "_row_sum_" + std::to_string(numStages++));
   return made[sum] = out;
 }
 
-FailureOr<RowwiseOp> ContractionSplitter::write(int64_t length,
-                                                ArrayRef<PlacedValue> outputs,
-                                                StringRef suffix) {
+RowwiseOp ContractionSplitter::write(int64_t length,
+                                     ArrayRef<PlacedValue> outputs,
+                                     StringRef suffix) {
   // What it needs of products and of rows of other lengths is made before.
   SmallVector<PlacedValue> given;
-  bool isMade = true;
   walkBack(llvm::map_to_vector(
                outputs, [](const PlacedValue &each) { return each.value; }),
            [&](Value value) {
@@ -249,26 +246,21 @@ FailureOr<RowwiseOp> ContractionSplitter::write(int64_t length,
              Value row = producer ? getSummedRow(producer) : Value();
              if (!product && (!row || getRowLength(row) == length))
                return true;
-             FailureOr<Named> there =
-                 product ? getProduct(product) : getScalar(value);
-             isMade &= succeeded(there);
-             if (isMade)
-               given.push_back({value, there->buffer, there->name});
+             Named there = product ? getProduct(product) : getScalar(value);
+             given.push_back({value, there.buffer, there.name});
              return false;
            });
-  if (!isMade)
-    return failure();
   RowwiseOp program =
       writeProgram(b, op, op.getEntry() + suffix, given, outputs, length);
-  if (!program)
-    return op.emitOpError("cannot be lowered: expected a row block of ")
-           << length << " columns for what has as many";
+  if (!program && !std::exchange(hasFailed, true))
+    op.emitOpError("cannot be lowered: expected a row block of ")
+        << length << " columns for what has as many";
   return program;
 }
 
 /// One outer product of float32 goes where the output is. Several, or another
 /// type, are added and rounded by a program over the rows of the matrix.
-LogicalResult ContractionSplitter::writeOuterSum(unsigned output) {
+void ContractionSplitter::writeOuterSum(unsigned output) {
   unsigned operand = op.getNumDpsInputs() + output;
   SmallVector<vector::OuterProductOp> terms;
   SmallVector<Value> pending{op.getYielded(output)};
@@ -290,22 +282,18 @@ LogicalResult ContractionSplitter::writeOuterSum(unsigned output) {
   P operands;
   SmallVector<P::Place> places;
   for (vector::OuterProductOp term : terms) {
-    FailureOr<Named> lhs = getRows(getNarrow(term.getLhs()));
-    if (failed(lhs))
-      return failure();
-    FailureOr<Named> rhs = getRows(getNarrow(term.getRhs()));
-    if (failed(rhs))
-      return failure();
+    Named lhs = getRows(getNarrow(term.getLhs()));
+    Named rhs = getRows(getNarrow(term.getRhs()));
     Named out = to;
     if (!isWhole)
       out = {allocate(type.getShape(), b.getF32Type()),
              "matmul_" + std::to_string(numProducts)};
-    addProduct(*lhs, *rhs, out, /*lhsTransposed=*/true,
+    addProduct(lhs, rhs, out, /*lhsTransposed=*/true,
                /*rhsTransposed=*/false);
     places.push_back(operands.addInput(out.buffer, true, out.name));
   }
   if (isWhole)
-    return success();
+    return;
   P::Place result = operands.addOutput(to.buffer, true, to.name);
   RowwiseOp program =
       operands.create(b, loc, (op.getEntry() + "_sum_" + Twine(output)).str());
@@ -324,7 +312,6 @@ LogicalResult ContractionSplitter::writeOuterSum(unsigned output) {
     sum = arith::TruncFOp::create(body, loc, row.clone(element), sum);
   operands.setResult(result, sum);
   operands.yield(body, loc);
-  return success();
 }
 
 int64_t ContractionSplitter::getLengthFor(Value scalar) {
@@ -345,8 +332,7 @@ LogicalResult ContractionSplitter::split() {
   unsigned numOutputs = unsigned(op.getNumDpsInits());
   unsigned firstOuter = numOutputs - unsigned(op.getOuterSums().size());
   for (unsigned i = firstOuter; i < numOutputs; ++i)
-    if (failed(writeOuterSum(i)))
-      return failure();
+    writeOuterSum(i);
 
   llvm::SmallMapVector<int64_t, SmallVector<PlacedValue>, 4> stages;
   for (unsigned output = 0; output < firstOuter; ++output) {
@@ -364,11 +350,10 @@ LogicalResult ContractionSplitter::split() {
       continue;
     for (const PlacedValue &output : outputs)
       written.insert(output.buffer);
-    FailureOr<RowwiseOp> program = write(length, outputs, /*suffix=*/"");
-    if (failed(program))
-      return failure();
-    programs.emplace_back(length, *program);
+    programs.emplace_back(length, write(length, outputs, /*suffix=*/""));
   }
+  if (hasFailed)
+    return failure();
   if (programs.size() > 1)
     for (auto [length, program] : programs)
       program.setEntry((op.getEntry() + "_of_" + Twine(length)).str());
