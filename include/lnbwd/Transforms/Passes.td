@@ -653,33 +653,6 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
       lnbwd.product_yield %yr : vector<96xbf16>
     }
     ```
-
-    Before, of a sum over the rows:
-
-    ```mlir
-    lnbwd.rowwise @k_rows_0 domain(m | n) ins(%x[m, n] : memref<?x64xf32>, %rstd[m] : memref<?xf32>)
-        outs(%xhat[m, n] : memref<?x64xf32>) {
-    ^row(%xr: vector<64xf32>, %r: f32):
-      %spread = vector.broadcast %r : f32 to vector<64xf32>
-      %scaled = arith.mulf %xr, %spread : vector<64xf32>
-      lnbwd.yield %scaled : vector<64xf32>
-    }
-    lnbwd.product @k lhs(%dy : memref<?x96xf32>) rhs(%xhat : memref<?x64xf32>)
-        outs(%t : memref<96x64xf32>) attributes {lhs_transposed}
-    ```
-
-    After:
-
-    ```mlir
-    lnbwd.product @k lhs(%dy : memref<?x96xf32>) rhs(%x : memref<?x64xf32>)
-        outs(%t : memref<96x64xf32>) attributes {lhs_transposed}
-        prologue scalars(%rstd : memref<?xf32>) {
-    ^row(%xr: vector<64xf32>, %r: f32):
-      %spread = vector.broadcast %r : f32 to vector<64xf32>
-      %scaled = arith.mulf %xr, %spread : vector<64xf32>
-      lnbwd.product_yield %scaled : vector<64xf32>
-    }
-    ```
   }];
   let options = [
     ChipOption,
