@@ -253,6 +253,37 @@ def test_sums_of_few_pixels(device, shape, monkeypatch):
     assert not any(n.target is torch.ops.aten.clone.default for n in captured.graphs[0].nodes)
 
 
+@pytest.mark.parametrize("formats", [
+    [torch.contiguous_format] * 2, [LAST, torch.contiguous_format]])
+def test_what_follows_from_sums_of_few_pixels_is_in_their_kernel(device, formats, monkeypatch):
+    """The gradient of a batch norm, written where contiguous images have it."""
+    monkeypatch.setattr(partial_sums, "_LEAST_ROW", 128)
+    dy, x = (images(device, 1, (3, 16, 4, 6), one, seed)[0] for seed, one in enumerate(formats))
+    mean = torch.rand(16, device=device)
+
+    def function(dy, x, mean, rstd):
+        first, second, dx = norm_gradient(dy, x, mean, rstd)
+        return first, second, dx.contiguous()
+
+    check_against_double(function, (dy, x, mean, mean[:, None, None] + 1))
+    region, = taken()
+    assert (region.row_sums, region.program.rows) == (2, 16)
+    assert [o.kind for o in region.program.outputs] == ["row", "scalar", "scalar"]
+
+
+def test_a_pooling_behind_sums_of_few_pixels(device, monkeypatch):
+    """Its rows are those of what is behind a batch norm."""
+    monkeypatch.setattr(partial_sums, "_LEAST_ROW", 128)
+
+    def function(x):
+        variance, mean = torch.var_mean(x, PIXELS, keepdim=True)
+        y = ((x - mean) * (variance + 1e-5).rsqrt()).relu()
+        return y.mean((2, 3)), y <= 0
+
+    check_against_double(function, images(device, 1, (3, 16, 4, 6), torch.contiguous_format))
+    assert (48, 24) in [(r.program.rows, r.program.length) for r in taken()]
+
+
 def test_sums_of_few_pixels_that_are_no_faster_are_left(device, monkeypatch):
     """In loads of one element each, without functions that cost more: the graph is as it was."""
     monkeypatch.setattr(partial_sums, "_LEAST_ROW", 128)

@@ -110,10 +110,12 @@ def _settle(graph: Graph) -> dict[Node, torch.Tensor]:
     across: set[Node] = set()
     """What is computed for sums across, and may be written as it was."""
     copied_out = set(filter(_is_copied_out, graph.nodes))
+    behind = _behind_across(graph)
     for node in reversed(graph.nodes):
         value = node.meta.get("val")
-        if node.meta.get(ACROSS) or ((is_view(node) or is_computed_in_place(node)) and any(
-                user in across for user in node.users)):
+        if node.meta.get(ACROSS) or node in behind or (
+                (is_view(node) or is_computed_in_place(node)) and any(
+                    user in across for user in node.users)):
             across.add(node)
         if (node.op != "call_function" or not isinstance(value, torch.Tensor)
                 or not all(isinstance(size, int) for size in value.shape)
@@ -129,6 +131,7 @@ def _settle(graph: Graph) -> dict[Node, torch.Tensor]:
         orders = [_wanted_by(user, node, wanted) for user in node.users
                   if not is_reduction(user) and user not in free
                   and not (is_stored and _takes_memory(user))]
+        orders += behind.get(node, [])
         if orders and all(order is not None and _strides(order) == _strides(orders[0])
                           for order in orders) and _strides(orders[0]) != _strides(value):
             wanted[node] = order = orders[0]  # type: ignore[assignment]
@@ -154,6 +157,36 @@ def _settle(graph: Graph) -> dict[Node, torch.Tensor]:
             before[node] = node.meta["val"]
             node.meta["val"] = new
     return before
+
+
+def _behind_across(graph: Graph) -> dict[Node, list[torch.Tensor]]:
+    """What is written alone and follows from sums across, as the gradient behind a batch norm's
+    does, in the order of what they sum: torch.compile computes it in the kernel of the sums. Where
+    sums over other rows follow, as of a pooling, those are the rows of what is behind."""
+    result: dict[Node, list[torch.Tensor]] = {}
+    follows: dict[Node, set[Node]] = {}
+    other_rows: set[Node] = set()
+    for node in graph.nodes:
+        copies = {copy for source in sources(node) for copy in follows.get(source, ())}
+        if is_reduction(node):
+            across = [source for source in sources(node) if ACROSS in source.meta]
+            other_rows |= set() if across else copies
+            copies = set(across)
+        elif not (node.target is operator.getitem or is_view(node) or is_computed_in_place(node)):
+            continue
+        if copies:
+            follows[node] = copies
+    for node, copies in follows.items():
+        value = node.meta["val"]
+        rows: Any = min(copies).args[0]
+        if (isinstance(value, torch.Tensor) and not copies & other_rows
+                and value.shape == rows.args[0].meta["val"].shape and _is_written_only(node)):
+            with rows.meta["val"].fake_mode:
+                order = torch.empty_like(rows.meta["val"], dtype=value.dtype,
+                                         memory_format=torch.contiguous_format)
+            dims = rows.args[1]
+            result[node] = [order.permute([dims.index(d) for d in range(len(dims))])]
+    return result
 
 
 def _takes_memory(node: Node) -> bool:
