@@ -88,12 +88,33 @@ def test_what_is_kept_is_not_computed_twice(device):
     assert rows_out(program()) == ["f32"]  # xhat alone.
 
 
+def test_pixels_in_another_order(device):
+    """An odd number of them: torch.compile shuffles them in the kernel of the sum, and so does the
+    region, in loads of one element each."""
+    def function(x):
+        return centre(torch.cat([x[..., 33:], x[..., :33]], -1)).mul(2.0)
+
+    x, = operands(device, "r")
+    check_against_double(function, [x], tolerance=1e-5)
+    assert rows_out(program()) == ["f32"]
+
+
+@pytest.mark.parametrize("n", [14, 64])
+def test_numbers_of_short_rows_count(device, n):
+    """What a function that no region has makes of sums: torch.compile needs no sums in memory."""
+    def function(x):
+        return torch.atan2(x.sum(-1), x[..., 0])
+
+    x, = operands(device, "r", n=n)
+    run_captured(function, x)
+    assert len(taken()) == (n == 64)
+
+
 def test_a_neighbour_that_is_cut_off_counts(device):
-    """Pixels in another order, an odd number of them: torch.compile shuffles them in the kernel of
-    the sum."""
+    """A function that no region has, which torch.compile computes in the kernel of the sum."""
     def function(x):
         y = centre(x)
-        return torch.cat([y[..., 33:], y[..., :33]], -1).mul(2.0)
+        return torch.atan2(y, y)
 
     x, = operands(device, "r")
     got, _ = run_captured(function, x)

@@ -246,11 +246,9 @@ class Domain:
         count = math.prod(part[1] for part in parts)
         is_moved = any(len(part) > 3 for part in parts)
         is_small = SMALL_SHARE * count <= self.rows * self.length and not is_moved
-        distance, size, stride, *moved = parts[-1]
-        is_cut = is_moved and (distance != 1 or stride != 1 or math.gcd(
-            size, *moved) * value.element_size() < LEAST_PIECE)
+        distance = parts[-1][0]
         is_copied = is_small and has_order and distance < LEAST_REPEATS
-        if is_copied or is_cut or cut(self.length, parts) is None:
+        if is_copied or cut(self.length, parts) is None:
             return None
         # Whole rows with one distance between them are no part to the compiler.
         if [part[:2] for part in parts] == [(self.length, self.rows), (1, self.length)] and (

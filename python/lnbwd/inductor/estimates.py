@@ -41,7 +41,8 @@ _SECTOR = 9
 """What it costs to load an element by itself, from a cache of a GPU, as bytes of memory: on an H100
 column sums of a transposed copy took 1.1 to 2 times as long as torch.compile's. With a sum over the
 row it is torch.compile that pays it: regions that read channels before pixels took 0.22 to 0.85
-times as long as its kernels."""
+times as long as its kernels. With two sums over all rows and rows that are written it pays, too,
+in either of its kernels: six such regions took 0.39 to 0.92 times as long."""
 
 _FEW_SUMMED, _LONG_SUM = 64, 16384
 """Up to so many rows of so many elements torch.compile makes a sum over all rows in the kernel that
@@ -56,9 +57,10 @@ to 3.3 times with 16 and 24."""
 _LAUNCH = 8 / 3 * 1024 * 1024
 """What an H100 moves in the microsecond that a kernel more takes in a CUDA graph."""
 
-_LEAST_BESIDE_HELPER = 12
-"""How often so much a region moves for which a second kernel writes numbers of rows: on an H100
-such regions of 2 and 10 MB took 1.9 and 1.2 times as long as torch.compile's one kernel."""
+_LEAST_BESIDE_HELPER = 5
+"""How often so much a region moves for which a second kernel writes numbers of rows, or copies what
+is small: on an H100 ten of 14 such regions that move less took 1.02 to 1.9 times as long as
+torch.compile's one kernel, and eight that move more 0.33 to 0.99 times."""
 
 _LEAST_FOLLOWED = 1 / 3
 """And one whose sums have a kernel behind them: on an H100 five of nine that move less took 1.1 to
@@ -96,6 +98,8 @@ def estimate(region: Region) -> Estimate:
     program = region.program
     assert program is not None
     inside = set(region.nodes)
+    sums = [o.value for o in program.outputs if o.kind in SUM_KINDS]
+    is_read_twice = len(sums) > 1 and any(o.kind == "row" for o in program.outputs)
     before: set[Node] | None = None
     # What torch.compile reads for each input, and what is read to make those that it makes where it
     # uses them.
@@ -112,6 +116,8 @@ def estimate(region: Region) -> Estimate:
                 not is_readable(value, operand.kind)):
             # Copied, while torch.compile's kernel reads it as it lies.
             has_helper = True
+            if _MOST_OF_SMALL * share <= 1:
+                continue
             ours += 3 * _bytes([node], region.domain)
             theirs_across += _bytes([node], region.domain) + _SECTOR * _is_scattered(value)
             continue
@@ -125,7 +131,7 @@ def estimate(region: Region) -> Estimate:
             size = 0
         ours += size
         if operand.is_strided and _is_apart(operand):
-            if program.has_row_sums:
+            if program.has_row_sums or is_read_twice:
                 apart_in_rows += _SECTOR
             else:
                 ours += _SECTOR
@@ -161,9 +167,14 @@ def estimate(region: Region) -> Estimate:
             else:  # Written for a neighbour that computes on, which reads it.
                 ours += size
                 is_part = True
-        elif output.kind == "scalar" and any(_is_spread_behind(region, node) for node in nodes):
-            is_part = True
-    sums = [o.value for o in program.outputs if o.kind in SUM_KINDS]
+        elif output.kind == "scalar":
+            is_part |= any(_is_spread_behind(region, node) for node in nodes)
+            # Of short rows it is no little: written, and read by what computes on.
+            if program.length < _MOST_OF_SMALL:
+                size = ELEMENTS[output.dtype].bytes / program.length
+                is_kept = any(is_in_memory(node, inside, region.unfused) for node in nodes)
+                ours += size if is_kept else 2 * size
+                theirs += size if is_kept else 0
     is_few = _is_over_few_rows(region)
     if sums and not is_few and (
             program.has_row_sums or any(o.kind == "row" for o in program.outputs)):
@@ -182,6 +193,8 @@ def estimate(region: Region) -> Estimate:
         is_ahead = False
     if _is_behind_across(region):
         is_ahead, apart_in_rows = False, 0.0
+    if is_part and not program.has_row_sums:
+        ours += apart_in_rows
     # Rounded, for the order in which sets give their elements differs.
     return Estimate(round(ours, 6), round(theirs if is_part else theirs + apart_in_rows, 6),
                     is_ahead, is_part, launch)
@@ -191,15 +204,18 @@ def _is_behind_across(region: Region) -> bool:
     """Whether torch.compile's kernel is the faster one for sums across: on an H100 ours took 0.64
     to 0.89 times as long with two sums or more of pieces that are vectors, and 0.70 to 0.94 with
     functions that cost more than the loads, but 1.08 times with one sum, and up to 1.31 times with
-    pieces of 7x7 elements."""
+    pieces of 7x7 elements, with functions as well if channels-last images are read beside them."""
     program = region.program
     assert program is not None
     if not any(ACROSS in node.meta for node in region.nodes):
         return False
     has_vectors = all(part[1] % 4 == 0 for i in program.inputs for part in i.parts[-1:]
                       if part[0] == 1)
+    has_functions = any(node[0] in ("exp", "erf") for node in program.nodes)
+    is_mixed = any(i.parts and i.parts[-1][0] == 1 and i.parts[-1][2] != 1
+                   for i in program.inputs if i.is_strided)
     return not ((has_vectors and len(region.row_sums) > 1)
-                or any(node[0] in ("exp", "erf") for node in program.nodes))
+                or (has_functions and (has_vectors or not is_mixed)))
 
 
 def _is_apart(operand: Input) -> bool:
