@@ -306,7 +306,8 @@ def main() -> int:
         except Exception as error:  # Whatever a model does: the others go on.
             print(f"left out: {name} {mode}: {error!r:.160}", flush=True)
             continue
-        new = [pattern for key, pattern in patterns.items() if key not in taken]
+        new = [pattern for key, pattern in patterns.items() if key not in taken and all(
+            name.split(".")[0] in ("aten", "prims", "getitem") for name, *_ in pattern["nodes"])]
         taken |= patterns.keys()
         lines += [json.dumps(pattern, separators=(",", ":")) + "\n" for pattern in new]
         print(f"{name} {mode}: {len(patterns)} patterns, {len(new)} new", flush=True)
