@@ -225,3 +225,20 @@ TEST_P(CheckerTest, ElementsNeverWritten) {
   lnbwdSimSetChecks(LNBWD_SIM_CHECK_RACES);
   EXPECT_EQ(Count(0, Bytes, 4), -1);
 }
+
+TEST_P(CheckerTest, AccessesOfALaunch) {
+  uint8_t Ways[136];
+  EXPECT_HIP(hipMemset(B, 0, Bytes));
+  EXPECT_CLEAN(run("GSTORE1 v1, v0, s[6:7]", 1, 32));
+  ASSERT_EQ(lnbwdSimGetAccesses(B, sizeof(Ways), Ways), 0);
+  EXPECT_EQ(Ways[0], 2);
+  EXPECT_EQ(Ways[127], 2);
+  EXPECT_EQ(Ways[128], 0);
+  // Those of the launch before it do not count.
+  EXPECT_CLEAN(run("GLOAD1 v2, v1, s[6:7]\nWAITV", 1, 32));
+  ASSERT_EQ(lnbwdSimGetAccesses(static_cast<char *>(B) + 4, 128, Ways), 0);
+  EXPECT_EQ(Ways[0], 1);
+  EXPECT_EQ(Ways[123], 1);
+  EXPECT_EQ(Ways[124], 0);
+  EXPECT_EQ(lnbwdSimGetAccesses(B, Bytes + 1, Ways), -1);
+}

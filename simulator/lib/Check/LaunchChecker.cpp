@@ -41,7 +41,9 @@ private:
 } // namespace
 
 LaunchChecker::LaunchChecker(const Launch &L, unsigned Checks)
-    : L(L), Checks(L, CodeChecks::of(*L.Code), Checks) {}
+    : L(L), Checks(L, CodeChecks::of(*L.Code), Checks) {
+  AccessesOf = this->Checks.Epoch;
+}
 
 bool LaunchChecker::dependsOnOrder() const {
   return Checks.races() &&
@@ -105,7 +107,7 @@ std::string LaunchChecker::summary(const RegionTable &Buffers) const {
     const auto *Shadow = static_cast<const BufferShadow *>(R.Notes);
     if (!Shadow || Shadow->Name.empty())
       continue;
-    if (const BufferShadow::Gaps G = Shadow->gaps(Checks.Epoch); G.Bytes)
+    if (const BufferShadow::Gaps G = Shadow->gaps(AccessesOf); G.Bytes)
       Text += "; of the bytes " + std::to_string(G.Begin) + " to " +
               std::to_string(G.End - 1) + " of '" + Shadow->Name + "' " +
               std::to_string(G.Bytes) + " are not " +

@@ -43,6 +43,9 @@ public:
   /// What was checked and what was not, in a line; `Buffers` are those that
   /// there still are, since other launches' may be gone.
   std::string summary(const RegionTable &Buffers) const;
+  /// The last execution of the launch, whose accesses the buffers' shadows
+  /// have; 0: it was cut.
+  uint32_t AccessesOf = 0;
   unsigned OtherOrders = 0;    ///< in which it was executed besides
   unsigned OtherOrdersCut = 0; ///< and those of them not to the end
   /// There would have been some, but memory could not be put back.

@@ -40,8 +40,8 @@ static const WaveOrder Orders[] = {
 };
 
 /// Executes the launch again, from the same memory, which stays as it is.
-static void runAgain(Launch &L, unsigned Checks, RoundingJudge &Judge,
-                     bool RoundsUp) {
+static void runAgain(Launch &L, LaunchChecker &Checker, unsigned Checks,
+                     RoundingJudge &Judge, bool RoundsUp) {
   MemoryJournal Other;
   L.RoundsUp = RoundsUp;
   L.Executed = 0;
@@ -52,6 +52,7 @@ static void runAgain(Launch &L, unsigned Checks, RoundingJudge &Judge,
   L.Observer = &Again;
   (void)run(L);
   Other.swap();
+  Checker.AccessesOf = Again.AccessesOf;
   L.RoundsUp = false;
 }
 
@@ -62,12 +63,12 @@ static void judgeRounding(Launch &L, LaunchChecker &Checker, unsigned Checks,
   const lnbwd_sim_counters Counters = L.Counters;
   Usual.swap();
   Judge.expectOthers();
-  runAgain(L, Checks, Judge, /*RoundsUp=*/true);
+  runAgain(L, Checker, Checks, Judge, /*RoundsUp=*/true);
   L.Findings.clear();
   L.Failure = LaunchFailure::None;
   L.Error.clear();
   if (!Judge.judge())
-    runAgain(L, Checks, Judge, /*RoundsUp=*/false);
+    runAgain(L, Checker, Checks, Judge, /*RoundsUp=*/false);
   Usual.swap();
   L.Observer = &Checker;
   L.Counters = Counters;
@@ -121,8 +122,9 @@ bool lnbwd::sim::runChecked(Launch &L, LaunchChecker &Checker, unsigned Checks,
       Again.judgeRounding(&Judge);
     L.Observer = &Again;
     (void)run(L);
-    if (L.Executed.load() > Most)
-      ++Checker.OtherOrdersCut;
+    const bool IsCut = L.Executed.load() > Most;
+    Checker.OtherOrdersCut += IsCut;
+    Checker.AccessesOf = IsCut ? 0 : Again.AccessesOf;
     Other.swap();
     L.Interleaving = nullptr;
     if (L.Failure == LaunchFailure::OutOfMemory) {

@@ -242,10 +242,8 @@ void BufferShadow::presentCells(
   });
 }
 
-BufferShadow::Gaps BufferShadow::gaps(uint32_t Epoch) const {
-  // By what was done: reads, writes.
-  Gaps Found[2];
-  uint64_t Covered[2] = {};
+template <typename F>
+void BufferShadow::forAccesses(uint32_t Epoch, F Function) const {
   for (size_t Number = 0; Number < pagesOf(bytes(), PageLog); ++Number) {
     Page *P = Pages[Number].load(std::memory_order_acquire);
     if (!P)
@@ -256,24 +254,44 @@ BufferShadow::Gaps BufferShadow::gaps(uint32_t Epoch) const {
         P->Epoch == Epoch ? P->Cells.present(0, PageBytes, Count) : nullptr;
     for (uint32_t K = 0; K < Count; ++K) {
       const Cell &C = Cells[K];
-      const uint64_t At = (Number << PageLog) + (K << P->Cells.granule());
-      const bool Has[2] = {!C.Reads.empty(),
-                           !C.Writes.empty() || !C.Atomics.empty()};
-      for (unsigned Way = 0; Way < 2; ++Way) {
-        if (!Has[Way])
-          continue;
-        if (!Covered[Way])
-          Found[Way].Begin = At;
-        Found[Way].End = At + (1u << P->Cells.granule());
-        Covered[Way] += 1u << P->Cells.granule();
-      }
+      const unsigned Ways = (C.Reads.empty() ? 0 : 1) |
+                            (C.Writes.empty() && C.Atomics.empty() ? 0 : 2);
+      if (Ways)
+        Function((Number << PageLog) + (K << P->Cells.granule()),
+                 uint64_t(1) << P->Cells.granule(), Ways);
     }
   }
+}
+
+BufferShadow::Gaps BufferShadow::gaps(uint32_t Epoch) const {
+  // By what was done: reads, writes.
+  Gaps Found[2];
+  uint64_t Covered[2] = {};
+  forAccesses(Epoch, [&](uint64_t At, uint64_t Count, unsigned Ways) {
+    for (unsigned Way = 0; Way < 2; ++Way) {
+      if (!(Ways >> Way & 1))
+        continue;
+      if (!Covered[Way])
+        Found[Way].Begin = At;
+      Found[Way].End = At + Count;
+      Covered[Way] += Count;
+    }
+  });
   const bool Writes = Covered[1] != 0;
   Gaps &G = Found[Writes];
   G.Writes = Writes;
   G.Bytes = G.End - G.Begin - Covered[Writes];
   return G;
+}
+
+void BufferShadow::accesses(uint64_t Address, uint64_t Count, uint32_t Epoch,
+                            uint8_t *Ways) const {
+  std::fill_n(Ways, Count, uint8_t(0));
+  const uint64_t Begin = Address - begin(), End = Begin + Count;
+  forAccesses(Epoch, [&](uint64_t At, uint64_t Bytes, unsigned Has) {
+    for (uint64_t K = std::max(At, Begin); K < std::min(At + Bytes, End); ++K)
+      Ways[K - Begin] = uint8_t(Has);
+  });
 }
 
 static std::string hex(uint64_t X) {

@@ -77,6 +77,9 @@ public:
     uint64_t Begin = 0, End = 0;
   };
   Gaps gaps(uint32_t Epoch) const;
+  /// What a launch has done to each byte: 1 read, 2 written.
+  void accesses(uint64_t Address, uint64_t Bytes, uint32_t Epoch,
+                uint8_t *Ways) const;
   /// "write of 4 bytes at 0x1000, byte 0 of the buffer 'x' of 64 bytes".
   std::string describe(const char *Verb, uint64_t Bytes,
                        uint64_t Address) const;
@@ -101,6 +104,8 @@ private:
   /// The first byte of [Address, End) that is, or is not, written; End if there
   /// is none.
   uint64_t nextByte(uint64_t Address, uint64_t End, bool Written) const;
+  /// Calls Function(offset, bytes, ways) for what a launch has accessed.
+  template <typename F> void forAccesses(uint32_t Epoch, F Function) const;
   /// Calls Function(page, its address, From, To) for the parts of the bytes.
   template <typename F>
   bool forPages(uint64_t Address, uint64_t Count, F Function);

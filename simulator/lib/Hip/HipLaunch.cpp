@@ -339,8 +339,10 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
   {
     std::lock_guard<std::mutex> Guard(state().Lock);
     state().Findings = findingsJson(L);
-    if (Checks)
+    if (Checks) {
       state().Summary = Summary = Checker->summary(state().Memory.snapshot());
+      state().CheckedEpoch = Checker->AccessesOf;
+    }
     L.addCounters(state().Counters[F->Owner->Device]);
     if (Checks & LNBWD_SIM_CHECK_COUNTS)
       Checker->addCounts(state().Counts[F->Owner->Device]);

@@ -121,6 +121,7 @@ struct HipState {
   uint64_t Shuffle = 0;
   unsigned MostFindings = 1;
   std::string Summary;         ///< of the last checked launch
+  uint32_t CheckedEpoch = 0;   ///< and its number, or 0
   std::string Findings = "[]"; ///< of the last launch, as JSON
   bool OtherOrders = true;     ///< for checked launches, besides the usual one
   std::optional<std::string> LdsKeptAt; ///< of Launch

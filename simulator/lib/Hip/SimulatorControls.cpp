@@ -100,6 +100,17 @@ int64_t lnbwdSimCountUnwritten(const void *Pointer, uint64_t Bytes,
                                    First ? *First : None));
 }
 
+int lnbwdSimGetAccesses(const void *Pointer, uint64_t Bytes, uint8_t *Ways) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  const uint64_t Address = reinterpret_cast<uint64_t>(Pointer);
+  const BufferShadow *S = state().Shadows.shadowAt(Address);
+  if (!S || Address < S->begin() || Address - S->begin() > S->bytes() ||
+      Bytes > S->bytes() - (Address - S->begin()))
+    return -1;
+  S->accesses(Address, Bytes, state().CheckedEpoch, Ways);
+  return 0;
+}
+
 const char *lnbwdSimGetCountsJson(void) {
   static thread_local std::string Text;
   std::lock_guard<std::mutex> Guard(state().Lock);

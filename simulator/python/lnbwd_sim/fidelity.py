@@ -22,6 +22,10 @@ def is_rounded(mnemonic: str) -> bool:
     return _ROUNDED.match(mnemonic) is not None
 
 
+_MOST_NOTES = 3
+"""Of a kernel."""
+
+
 @dataclass
 class Fidelity:
     """What a run executed."""
@@ -32,7 +36,7 @@ class Fidelity:
     kernels: dict[str, set[str]] = field(default_factory=dict)
     """The instructions that kernels contain."""
     gaps: dict[str, set[str]] = field(default_factory=dict)
-    """What kernels leave out of the buffers that they access (Library.gaps)."""
+    """What kernels leave out of the tensors that they access (Device.left_out)."""
 
     def read(self, coverage: pathlib.Path) -> None:
         """Adds a file of LNBWD_SIM_COVERAGE: "CHIP NAME STATE"."""
@@ -77,6 +81,8 @@ class Fidelity:
             lines.append("not modelled, a launch that reaches one stops: "
                          + ", ".join(data["not_modelled"]))
         for name, texts in sorted(self.gaps.items()):
-            more = f", and {len(texts) - 1} others" if len(texts) > 1 else ""
-            lines.append(f"note: kernel {name}: {min(texts)}{more}: a wrong stride, if not meant")
+            lines += [f"note: kernel {name}: {text}: a wrong stride, mask or grid, if not meant"
+                      for text in sorted(texts)[:_MOST_NOTES]]
+            if len(texts) > _MOST_NOTES:
+                lines.append(f"  and {len(texts) - _MOST_NOTES} others")
         return lines

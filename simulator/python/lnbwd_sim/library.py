@@ -9,7 +9,6 @@ import ctypes
 import json
 import os
 import pathlib
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,10 +96,13 @@ class Library:
         """What the last launch was checked for, and what was left out."""
         return bytes(self._library.lnbwdSimGetCheckSummary()).decode()
 
-    def gaps(self) -> list[str]:
-        """What the last launch has left out of buffers between the first and the last byte that
-        it has written there, or, where it has written none, read."""
-        return re.findall(r"of the bytes \d+ to \d+ of '.*?' \d+ are not \w+", self.summary())
+    def accesses(self, pointer: int, size: int) -> bytearray | None:
+        """What the last launch has done to each byte: 1 read, 2 written (lnbwdSimGetAccesses)."""
+        ways = bytearray(size)
+        failed = self._library.lnbwdSimGetAccesses(
+            ctypes.c_void_p(pointer), ctypes.c_uint64(size),
+            (ctypes.c_char * size).from_buffer(ways))
+        return None if failed else ways
 
     def register(self, pointer: int, size: int) -> None:
         """Makes memory of the process a buffer of the device, with its contents."""

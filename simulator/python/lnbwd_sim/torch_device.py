@@ -130,6 +130,7 @@ class Device(TorchFunctionMode):
         self.buffers: weakref.WeakSet[Buffer] = weakref.WeakSet()
         self._scratch: str | None = None
         self._names: dict[Buffer, list[str]] = {}
+        self._tensors: dict[Buffer, list[tuple[str, torch.Tensor]]] = {}
         self._in_backward = False
 
     # What a storage is.
@@ -308,7 +309,7 @@ class Device(TorchFunctionMode):
 
     def describe_launch(self, arguments: Iterable[tuple[str, Any]]) -> None:
         """The arguments of a launch by name: their storages become buffers."""
-        self._names = {}
+        self._names, self._tensors = {}, {}
         for name, value in arguments:
             self.describe(name, value)
 
@@ -320,6 +321,7 @@ class Device(TorchFunctionMode):
                 names = self._names.setdefault(buffer, [])
                 names.append(name)
                 buffer.register(self.library, ", ".join(names))
+                self._tensors.setdefault(buffer, []).append((name, value))
                 if value.dtype in (torch.int64, torch.uint64):
                     self._describe_all()
         elif isinstance(value, (list, tuple)):
@@ -332,11 +334,43 @@ class Device(TorchFunctionMode):
         elif hasattr(value, "base"):  # TensorDescriptor and TensorWrapper of Triton.
             self.describe(name, value.base)
 
+    def left_out(self) -> list[str]:
+        """Elements of arguments that the launch has accessed, but neither written, where it has
+        written others, nor read; and what it has accessed between those of all arguments."""
+        texts = []
+        for buffer, tensors in self._tensors.items():
+            known = self.library.accesses(buffer.pointer, buffer.size)
+            if known is None or not any(known):
+                continue
+            ways = torch.frombuffer(known, dtype=torch.uint8)
+            for name, tensor in tensors:
+                done = _elements(ways, tensor).amax(-1)
+                verb, way = ("written", 2) if (done & 2).any() else ("read", 1)
+                left = (done & way == 0).nonzero()
+                if done.any() and len(left):
+                    texts.append(f"{len(left)} of the {done.numel()} elements of '{name}' are not "
+                                 f"{verb}, the first of them {left[0].tolist()}")
+            for _, tensor in tensors:
+                _elements(ways, tensor).zero_()
+            stray = int(ways.count_nonzero())
+            if stray:
+                texts.append(f"{stray} bytes are accessed that '{tensors[0][0]}' has storage for, "
+                             "but no element")
+        return texts
+
     def _describe_all(self) -> None:
         """An argument may hold addresses: kernels may access what is on the device."""
         for buffer in list(self.buffers):
             if buffer.size and not buffer.registered:
                 buffer.register(self.library, "tensor")
+
+
+def _elements(ways: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
+    """Of what has been done to each byte of a storage, what to those of a tensor's elements."""
+    size, strides = tensor.element_size(), tensor.stride()
+    shape = [n if step else min(n, 1) for n, step in zip(tensor.shape, strides, strict=True)]
+    return ways.as_strided((*shape, size), (*(step * size for step in strides), 1),
+                           tensor.storage_offset() * size)
 
 
 class Stream:

@@ -151,7 +151,7 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                 problem = library.message()
             else:
                 problem = ""
-                if gaps := library.gaps():
+                if gaps := device.left_out():
                     fidelity.gaps.setdefault(self._name, set()).update(gaps)
             # Triton's launcher would call it with the error of a failed launch still set.
             if exit_hook is not None:

@@ -128,3 +128,27 @@ def test_stride():
     x, out = torch.rand(64, device="cuda"), torch.zeros(128, device="cuda")
     spread[(1,)](x, out, BLOCK=64)
     assert torch.equal(out[::2], x)
+
+
+@triton.jit
+def rows(x, out, stride, n, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    at = tl.program_id(0)
+    tl.store(out + at * n + o, tl.load(x + at * stride + o, mask=o < n), mask=o < n)
+
+
+@triton.jit
+def row_sum(x, out, stride, n, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    at = tl.program_id(0)
+    tl.store(out + at, tl.sum(tl.load(x + at * stride + o, mask=o < n, other=0.0)))
+
+
+def test_stride_of_rows():
+    """Strides that stay in the storage, of a part of it, and of one that is read to its end."""
+    x, out = torch.rand(4, 10, device="cuda")[:, :8], torch.empty(4, 8, device="cuda")
+    rows[(4,)](x, out, 8, 8, BLOCK=8)
+    assert torch.equal(out, torch.as_strided(x, (4, 8), (8, 1)))
+    # Triton's reduction has values in LDS judged by another execution.
+    x, out = torch.rand(3, 8, device="cuda"), torch.empty(3, device="cuda")
+    row_sum[(3,)](x, out, 2, 8, BLOCK=256)

@@ -142,6 +142,12 @@ void lnbwdSimDescribeLds(const char *others, int once);
 int64_t lnbwdSimCountUnwritten(const void *pointer, uint64_t bytes,
                                uint64_t element_bytes, uint64_t *first);
 
+/** What the last launch checked with LNBWD_SIM_CHECK_RACES has done to each of
+ *  the bytes from `pointer` on: bit 0 of its byte of `ways` is set where it was
+ *  read, bit 1 where it was written, also by an atomic. A read before the
+ *  launch's last write may be left out. -1: the bytes are not in one buffer. */
+int lnbwdSimGetAccesses(const void *pointer, uint64_t bytes, uint8_t *ways);
+
 /** The device, for hipSetDevice, that can run the code of a file: a code object
  *  for a chip, or for a generic target (the first chip that it stands for), or
  *  a bundle for several chips. `chip` is the name of the chip to take; null or
