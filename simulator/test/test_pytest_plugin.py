@@ -176,6 +176,8 @@ def test_chips_and_processes(build, tmp_path):
     assert run.stdout.count("64 of the 128 elements of 'out' are not written") == 2, run.stdout
     found = {r["properties"]["chip"]: r["results"] for r in json.loads(log.read_text())["runs"]}
     assert list(found) == ["gfx942", "gfx1201"] and all(found.values())
+    run = run_plugin(build, tmp_path, "gfx942,gfx9999", INPUTS / "triton_kernels.py")
+    assert run.returncode == 4 and "got 'gfx9999'" in run.stderr and "====" not in run.stdout
 
 
 @needs_triton

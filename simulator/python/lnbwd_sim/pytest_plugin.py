@@ -147,6 +147,14 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     chips = _chips(config)
     if len(chips) < 2:
         return None
+    for chip in chips:
+        # Before the first run: a chip that is misspelt. A process loads the library for one chip.
+        checked = subprocess.run(
+            [sys.executable, "-c", "import sys; from lnbwd_sim.library import Library; "
+             "Library(sys.argv[1])", chip], capture_output=True, text=True, check=False)
+        if checked.returncode:
+            problem = checked.stderr.strip().splitlines()[-1].partition("Error: ")[2]
+            raise pytest.UsageError(f"--amdgpu: {problem}")
     log: pathlib.Path | None = config.getoption("--amdgpu-sarif")
     worst = 0
     with tempfile.TemporaryDirectory() as folder:
