@@ -26,6 +26,7 @@ from torch._inductor import inductor_prims
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 import lnbwd
 import lnbwd.inductor
 import region_exam
