@@ -156,6 +156,11 @@ def inputs_of(pattern, device="cpu", seed=1, has_special=False):
     return made
 
 
+def _seeds(count, device):
+    """What Inductor draws, of all integers; its operation by itself draws positive ones."""
+    return torch.randint(-(2 ** 63), 2 ** 63 - 1, [count], device=device)
+
+
 def _draw(size, seed, mode):
     """What kernels of Inductor draw; its operation by itself draws PyTorch's random numbers."""
     return random_numbers(seed, 1, math.prod(size)).reshape(size)
@@ -173,6 +178,8 @@ def runnable(module, is_exact=False):
         node.kwargs = torch.fx.node.map_aggregate(node.kwargs, wider)
         if node.target is inductor_prims.random:
             node.target = _draw
+        elif node.target is inductor_prims.seeds:
+            node.target = _seeds
     module.recompile()
     return module
 
