@@ -31,6 +31,7 @@ from .conversion import (
     Conversion,
     Unsupported,
     apart,
+    describe,
     is_copied,
     is_misplaced,
     is_movable,
@@ -594,7 +595,8 @@ def convert(region: Region) -> None:
         if role in ("column", "group_column") or value.dtype in INTEGERS or (
                 is_condition and not conversion.follows_from_sum(conversion.values[node])):
             continue
-        assert role is not None
+        if role is None:
+            raise Unsupported(f"{node.name} gives {describe(value)}, which is no part of rows")
         if role == "lead":
             raise Unsupported(f"{node.name} gives a number for each part of a row")
         # What is read is there already, in whatever shape.
