@@ -7,7 +7,7 @@ one test goes through Inductor whole.
 
 import collections
 import dataclasses
-import logging
+import operator
 import os
 import pathlib
 import sys
@@ -455,7 +455,7 @@ def test_a_model_on_the_cpu_is_warned_of_once(monkeypatch, fresh_regions):
         warnings.simplefilter("always")
         for _ in range(2):
             torch._dynamo.reset()
-            graph_pass._warn_of_the_cpu.cache_clear()
+            graph_pass._warned.clear()
             for factor in (2, 3):
                 torch.compile(lambda x: x / x.sum(-1, keepdim=True) * factor,  # noqa: B023
                               backend="lnbwd")(x)
@@ -463,7 +463,7 @@ def test_a_model_on_the_cpu_is_warned_of_once(monkeypatch, fresh_regions):
     assert len(words) == 2
     assert all("the tensors are on the CPU" in word and "to a GPU" in word
                and "'with lnbwd.simulate():'" in word for word in words)
-    graph_pass._warn_of_the_cpu.cache_clear()
+    graph_pass._warned.clear()
     torch._dynamo.reset()
     with warnings.catch_warnings(record=True) as caught, lnbwd.simulate():
         warnings.simplefilter("always")
@@ -487,16 +487,53 @@ def norm_backward_of_one(x):
     return xhat, xhat.sum(0)
 
 
-def test_an_error_of_ours_is_no_error_of_the_model(device, monkeypatch, caplog):
-    def fail(graph, left):
-        raise RuntimeError("a mistake")
+def fail(*_, **__):
+    raise RuntimeError("a mistake")
 
-    monkeypatch.setattr("lnbwd.inductor.graph_pass.find_regions", fail)
+
+def test_an_error_of_ours_is_no_error_of_the_model(device, monkeypatch):
+    monkeypatch.setattr(graph_pass, "_warned", set())
+    monkeypatch.setattr(graph_pass, "find_regions", fail)
     x, = operands(device, "r")
-    with caplog.at_level(logging.WARNING, "lnbwd.regions"):
+    with pytest.warns(RuntimeWarning, match="a mistake"):
         got, _ = run_captured(lambda x: (x - x.mean(-1, keepdim=True),), x)
     assert torch.equal(got[0], x - x.mean(-1, keepdim=True))
-    assert "left to Inductor: RuntimeError: a mistake" in caplog.text
+    assert reasons() == ["an error in lnbwd: RuntimeError: a mistake"]
+
+
+def two_norms(x, w, gamma):
+    y = torch.nn.functional.rms_norm(x, (64,)) @ w
+    return torch.nn.functional.layer_norm(y, (96,), gamma), y
+
+
+@pytest.mark.parametrize("name", ["leads_back", "convert", "estimate", "new_node"])
+def test_an_error_of_one_region_is_none_of_the_others(device, monkeypatch, name):
+    """It is left, with the reason, and the graph has nothing of it."""
+    call = getattr(graph_pass, name)
+
+    def fail_for_one(about, *others, **options):
+        made = call(about, *others, **options)
+        if name != "new_node":
+            length = about.domain.length
+        else:
+            length = made.meta["val"].shape[-1] if made.target is operator.getitem else 0
+        return fail() if length == 96 else made
+
+    monkeypatch.setattr(graph_pass, "_warned", set())
+    monkeypatch.setattr(graph_pass, name, fail_for_one)
+    arguments = (torch.randn(6, 64, device=device), torch.randn(64, 96, device=device),
+                 torch.randn(96, device=device))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            captured = check_against_double(two_norms, arguments, tolerance=1e-5)
+    assert sum("a mistake" in str(w.message) for w in caught) == 1
+    assert reasons() == 2 * ["an error in lnbwd: RuntimeError: a mistake"]
+    assert [d.program.length for d in taken()] == [64, 64]
+    [graph] = captured.graphs
+    graph.lint()
+    assert all(node.users for node in graph.nodes
+               if node.op == "call_function" and node.target is not lowering.explained)
 
 
 # --------------------------------------------------------------------------------------------------

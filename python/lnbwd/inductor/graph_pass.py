@@ -6,7 +6,7 @@
 The pass sees each graph after differentiation and before Inductor makes kernels of it. It puts one
 operator, ``lnbwd::_region``, in the place of every region that is a row program, compiles, and is
 worth it; whatever else there is stays as it was. A region that is left is logged with the reason,
-and nothing that goes wrong in here ends a compilation: the graph is Inductor's then.
+and nothing that goes wrong in here ends a compilation: the region or graph is Inductor's then.
 """
 
 from __future__ import annotations
@@ -165,26 +165,25 @@ def resolve(text: str) -> regions_op.RegionProgram | None:
 regions_op.resolvers.append(resolve)
 
 
-_has_warned = False
+_warned: set[str] = set()
 
 
-def _warn_of_no_kernels(reason: str) -> None:
-    """Says once in a process what is amiss with the installation."""
-    global _has_warned
+def _warn_once(what: str, reason: str, category: type[Warning] = RuntimeWarning) -> None:
+    """Warns of each thing once in a process."""
     with _lock:
-        is_first, _has_warned = not _has_warned, True
+        is_first = what not in _warned
+        _warned.add(what)
     if is_first:
-        warnings.warn("torch.compile's own kernels are used, since lnbwd's cannot be had: "
-                      + reason, RuntimeWarning, stacklevel=2)
+        warnings.warn(f"{what}: {reason}", category, stacklevel=3)
 
 
-@functools.lru_cache(maxsize=1)
-def _warn_of_the_cpu() -> None:
-    """Says once in a process that no graph of it will have kernels."""
-    warnings.warn('torch.compile(backend="lnbwd"): the tensors are on the CPU, for which there are '
-                  "no kernels, and torch.compile's own are used. Move the model and its inputs to "
-                  "a GPU, or compile and call it in 'with lnbwd.simulate():'", UserWarning,
-                  stacklevel=3)
+def _report(error: Exception) -> str:
+    """Tells of an error of ours, which is being handled; why something is left."""
+    reason = f"an error in lnbwd: {type(error).__name__}: {error}"
+    _warn_once("torch.compile's own kernels are used in the place of some of lnbwd's",
+               f"{reason}. LNBWD_LOG=regions shows where; please report it")
+    log.info("the error was", exc_info=True)
+    return reason
 
 
 @functools.lru_cache(maxsize=1)
@@ -252,7 +251,20 @@ def _flat(graph: Graph, node: Node, count: int) -> Node:
 
 
 def _replace(graph: Graph, region: Region) -> None:
-    """Puts one operator in the place of a region."""
+    """Puts one operator in the place of a region, or leaves the graph as it was."""
+    before = set(graph.nodes)
+    try:
+        replacements = _make_call(graph, region)
+    except BaseException:
+        erase_unused(graph, [node for node in graph.nodes if node not in before])
+        raise
+    for node, replacement in replacements:
+        node.replace_all_uses_with(replacement)
+        node.meta[REPLACED] = replacement
+
+
+def _make_call(graph: Graph, region: Region) -> list[tuple[Node, Node]]:
+    """Puts the operator beside a region, and gives what stands for each of its results."""
     program = region.program
     assert program is not None
     permute = torch.ops.aten.permute.default
@@ -292,6 +304,7 @@ def _replace(graph: Graph, region: Region) -> None:
                 inputs[index] = new_node(graph, cast, (inputs[index], torch.float32))
         call = new_node(graph, torch.ops.lnbwd._region.default, (inputs, text))
         made: dict[int, Node] = {}
+        replacements = []
         for (index, nodes), wanted in zip(region.outputs, shapes, strict=True):
             item = (new_node(graph, torch.ops.aten.clone.default, (made[index],)) if index in made
                     else made.setdefault(index, new_node(graph, operator.getitem, (call, index))))
@@ -309,8 +322,8 @@ def _replace(graph: Graph, region: Region) -> None:
                         replacement, shape))
                 if node.meta["val"].dtype == torch.bool and item.meta["val"].dtype != torch.bool:
                     replacement = new_node(graph, cast, (replacement, torch.bool))
-                node.replace_all_uses_with(replacement)
-                node.meta[REPLACED] = replacement
+                replacements.append((node, replacement))
+    return replacements
 
 
 def _sort(graph: Graph) -> None:
@@ -353,8 +366,7 @@ class _Pass(CustomGraphPass):
             _sort(graph)
             self._run(graph)
         except Exception as error:  # A model never fails because of a region.
-            log.warning("a graph is left to Inductor: %s: %s", type(error).__name__, error)
-            log.info("the error was", exc_info=True)
+            _record([Decision("a whole graph", False, _report(error), 0, 0, None)])
         if self._then is not None:
             self._then(graph)
 
@@ -390,14 +402,16 @@ class RegionPass(_Pass):
         if _can_run_on_any(graph):
             simplify(graph)
         splits = split(graph)
-        with settled(graph):
-            regions = find_regions(graph, [node for one in splits for node in one.combining()])
-            alone = without_region(graph, regions)
-            with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-                ahead = self._compile_ahead(regions, pool)
-                # The last first: what it computes anew, no region before has to write for it.
-                made = [self._take(graph, region, ahead) for region in reversed(regions)]
-        merge(graph, splits)
+        try:
+            with settled(graph):
+                regions = find_regions(graph, [node for one in splits for node in one.combining()])
+                alone = without_region(graph, regions)
+                with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+                    ahead = self._compile_ahead(regions, pool)
+                    # The last first: what it computes anew, no region before has to write for it.
+                    made = [self._decide(graph, region, ahead) for region in reversed(regions)]
+        finally:
+            merge(graph, splits)
         made = [*made[::-1], *(Decision(node.name, False, reason, 0, 0, None)
                                for node, reason in alone)]
         _record(made)
@@ -417,63 +431,67 @@ class RegionPass(_Pass):
         ahead: dict[str, concurrent.futures.Future[None]] = {}
         for region in reversed(regions):
             region = dataclasses.replace(region, tails=list(region.tails))
-            try:
+            with contextlib.suppress(Exception):  # It fails again when its turn has come.
                 if leads_back(region):
                     continue
                 convert(region)
-            except Unsupported:
-                continue
-            assert region.program is not None
-            device, text = region.inputs[0].meta["val"].device, region.program.text()
-            if text in ahead or _can_run_on(device):
-                continue
-            if _is_worth(estimate(region)) or self._measurements is not None:
-                ahead[text] = pool.submit(load, region.program, device)
+                assert region.program is not None
+                device, text = region.inputs[0].meta["val"].device, region.program.text()
+                if text in ahead or _can_run_on(device):
+                    continue
+                if _is_worth(estimate(region)) or self._measurements is not None:
+                    ahead[text] = pool.submit(load, region.program, device)
         return ahead
 
-    def _take(self, graph: Graph, region: Region,
-              ahead: Mapping[str, concurrent.futures.Future[None]]) -> Decision:
-        def decide(taken: bool, reason: str) -> Decision:
-            return Decision(region.describe(), taken, reason, len(region.row_sums),
-                            len(region.column_sums), region.program)
-
-        if leads_back(region):
-            return decide(False, "a path leaves it and comes back")
+    def _decide(self, graph: Graph, region: Region,
+                ahead: Mapping[str, concurrent.futures.Future[None]]) -> Decision:
+        """Takes a region, or leaves it: what goes wrong with one is no matter of the others."""
+        taken = False
         try:
-            convert(region)
+            reason = self._take(graph, region, ahead)
+            taken = True
         except Unsupported as error:
-            return decide(False, str(error))
+            reason = str(error)
+        except CompileError as error:
+            reason = f"it does not compile: {error}"
+        except LnbwdError as error:
+            _warn_once("torch.compile's own kernels are used, since lnbwd's cannot be had",
+                       str(error))
+            reason = f"there is no kernel: {error}"
+        except Exception as error:
+            reason = _report(error)
+        return Decision(region.describe(), taken, reason, len(region.row_sums),
+                        len(region.column_sums), region.program)
+
+    def _take(self, graph: Graph, region: Region,
+              ahead: Mapping[str, concurrent.futures.Future[None]]) -> str:
+        """Puts a region's program in its place, and gives the reason.
+
+        Raises:
+            Unsupported: it is left; says why.
+        """
+        if leads_back(region):
+            raise Unsupported("a path leaves it and comes back")
+        convert(region)
         assert region.program is not None
-        reason = _can_run_on(region.inputs[0].meta["val"].device)
-        if reason:
-            return decide(False, reason)
+        device, text = region.inputs[0].meta["val"].device, region.program.text()
+        if reason := _can_run_on(device):
+            raise Unsupported(reason)
         moved = estimate(region)
         measurements = None if moved.is_part or is_batch_invariant() else self._measurements
         if not _is_worth(moved) and measurements is None:
-            return decide(False, f"it would move {moved}")
-        times = None
-        try:
-            device, text = region.inputs[0].meta["val"].device, region.program.text()
-            if text in ahead:
-                ahead[text].result()
-            regions_op.load_kernel(register(text), device)
-            if measurements is not None:
-                times = measurements.find(region.program, device)
-        except CompileError as error:
-            return decide(False, f"it does not compile: {error}")
-        except LnbwdError as error:
-            _warn_of_no_kernels(str(error))
-            return decide(False, f"there is no kernel: {error}")
+            raise Unsupported(f"it would move {moved}")
+        if text in ahead:
+            ahead[text].result()
+        regions_op.load_kernel(register(text), device)
+        times = None if measurements is None else measurements.find(region.program, device)
         reason = (str(moved) if times is None else
                   f"{times.ours:.1f} us, torch.compile's kernels {times.theirs:.1f}")
         if not (_is_worth(moved) if times is None else times.ours <= times.theirs):
-            return decide(False, f"it would {'move' if times is None else 'take'} {reason}")
-        try:
-            _replace(graph, region)
-        except Unsupported as error:
-            return decide(False, str(error))
+            raise Unsupported(f"it would {'move' if times is None else 'take'} {reason}")
+        _replace(graph, region)
         erase_unused(graph, [*region.shared, *region.nodes, *region.tails])
-        return decide(True, reason)
+        return reason
 
 
 class RecomputePass(_Pass):
@@ -543,7 +561,9 @@ def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
     # (Beside a model on a GPU, a graph on the CPU is meant to be there.)
     if (devices == {"cpu"} and launching.simulated_chip() is None
             and not torch.cuda.is_initialized()):
-        _warn_of_the_cpu()
+        _warn_once('torch.compile(backend="lnbwd")', "the tensors are on the CPU, for which there "
+                   "are no kernels, and torch.compile's own are used. Move the model and inputs "
+                   "to a GPU, or compile and call it in 'with lnbwd.simulate():'", UserWarning)
     options = dict(options or {})
     behind = {key: options.pop(key, None) or getattr(torch._inductor.config, key)
               for key in ("post_grad_custom_pre_pass", "joint_custom_post_pass")}

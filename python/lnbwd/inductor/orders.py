@@ -35,8 +35,9 @@ def settled(graph: Graph) -> Iterator[None]:
     """Gives nodes that are computed in place the order of their users, and takes it back from those
     that are left at the end."""
     _split_early(graph)
-    before = _settle(graph)
+    before: dict[Node, torch.Tensor] = {}
     try:
+        _settle(graph, before)
         yield
     finally:
         for node in graph.nodes:
@@ -104,8 +105,8 @@ def _is_pointwise(node: Node) -> bool:
             and torch.Tag.pointwise in getattr(node.target, "tags", ()))
 
 
-def _settle(graph: Graph) -> dict[Node, torch.Tensor]:
-    """Changes the values of nodes, and gives what they were."""
+def _settle(graph: Graph, before: dict[Node, torch.Tensor]) -> None:
+    """Changes the values of nodes, and keeps what they were."""
     wanted: dict[Node, torch.Tensor] = {}
     across: set[Node] = set()
     """What is computed for sums across, and may be written as it was."""
@@ -137,7 +138,6 @@ def _settle(graph: Graph) -> dict[Node, torch.Tensor]:
             wanted[node] = order = orders[0]  # type: ignore[assignment]
             for user in free:
                 wanted[user] = order.to(user.meta["val"].dtype)  # type: ignore[union-attr]
-    before: dict[Node, torch.Tensor] = {}
     for node in graph.nodes:
         new = wanted.get(node)
         is_spread = node.target is aten.expand.default and node in across
@@ -156,7 +156,6 @@ def _settle(graph: Graph) -> dict[Node, torch.Tensor]:
                 node.meta[STORED] = node.meta["val"]
             before[node] = node.meta["val"]
             node.meta["val"] = new
-    return before
 
 
 def _behind_across(graph: Graph) -> dict[Node, list[torch.Tensor]]:
