@@ -379,6 +379,18 @@ def test_a_sum_that_is_returned_twice(device, monkeypatch, rows, count):
     torch.testing.assert_close(other.view(64), (x * x).sum(0))
 
 
+def test_a_result_of_a_region_that_another_one_would_compute(device, monkeypatch):
+    """The cast of a sum is written by the region of the sum, and by no other."""
+    monkeypatch.setattr(graph_pass, "_is_worth", lambda _: True)
+    def function(x, z):
+        first = (x * x.sin()).sum(1).bfloat16()
+        second = (z * z.sin()).sum(1).bfloat16()
+        return torch.tanh(first * second).float().sum(0),
+
+    check_against_double(function, operands(device, "r", "r", leading=(4, 8)), tolerance=2e-2)
+    assert len(taken()) == 3
+
+
 def test_views_of_one_tensor_share_its_memory(device):
     """What several matrix products take, for example; only what is computed twice is written so."""
     def views(x):

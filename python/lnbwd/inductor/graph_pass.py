@@ -470,6 +470,8 @@ class RegionPass(_Pass):
         Raises:
             Unsupported: it is left; says why.
         """
+        # What followed from a region that was taken before may be a result of that.
+        region.nodes = [node for node in region.nodes if not node._erased]
         if leads_back(region):
             raise Unsupported("a path leaves it and comes back")
         convert(region)
