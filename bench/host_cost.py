@@ -43,7 +43,7 @@ from lnbwd.operations import LAYER_NORM, RMS_NORM  # noqa: E402
 from lnbwd.ops import NORMS  # noqa: E402
 from lnbwd.spec import ROWS_HINTS  # noqa: E402
 
-TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+SHAPES = {"cuda": (512, 768), "cpu": (1, 64)}  # M and N, of float32.
 EPSILON = 1e-5
 FULL = (True, True, True)
 
@@ -60,14 +60,14 @@ class NullKernel:
         """Does nothing."""
 
 
-def use_null_kernels(n: int, dtype: torch.dtype) -> None:
+def use_null_kernels(n: int) -> None:
     """Puts kernels that do nothing into the tables, for CPU tensors from here on."""
     chip = launching.DEFAULT_CHIP
     os.environ["LNBWD_SIMULATE"] = chip
     launching.launch_on_host_memory = (
         lambda kernel, rows, addresses, groups: kernel.launch(addresses, rows, 0, 0, 0))
     for norm in NORMS.values():
-        types = (dtype,) * (1 + norm.count)
+        types = (torch.float32,) * (1 + norm.count)
         for op, what in ((norm.name, EPSILON), (norm.gradient, FULL[:1 + norm.count])):
             for rows in ROWS_HINTS:
                 text = norm_programs.name_of(op, n, types, what, rows)
@@ -133,22 +133,19 @@ def overridden(function: Callable[[], list[float]], device: torch.device) -> Cal
 def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str, object]]:
     """All rows of the table: op, case, pass, and microseconds by name."""
     clock = Clock(device, options.repetitions)
-    dtype, n, length = TYPES[options.dtype], options.n, options.norms
+    (m, n), length = SHAPES[device.type], options.norms
     rows: list[dict[str, object]] = []
 
     def add(op: str, case: str, pass_: str, times: dict[str, float]) -> None:
         rows.append({"op": op, "case": case, "pass": pass_, **times})
 
-    def tensor(*shape: int) -> torch.Tensor:
-        return torch.randn(shape, dtype=dtype, device=device)
-
     for op in (LAYER_NORM, RMS_NORM):
-        x, dy = tensor(options.rows, n).requires_grad_(), tensor(options.rows, n)
+        x, dy = (torch.randn(m, n, device=device, requires_grad=leaf) for leaf in (True, False))
         kind = "LayerNorm" if op == LAYER_NORM else "RMSNorm"
         chains = {}
         for who, module in (("torch", torch.nn), ("ours", lnbwd.nn), ("patched", torch.nn)):
             model = torch.nn.Sequential(*(getattr(module, kind)(n, eps=EPSILON)
-                                          for _ in range(length))).to(device, dtype)
+                                          for _ in range(length))).to(device)
             if who == "patched":  # Without what would concern the other chains.
                 lnbwd.patch(model, override=False, quiet=True)
             chains[who] = forward_and_backward(lambda m=model, x=x: m(x), length, dy,
@@ -177,9 +174,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--device", default="cuda", help="cuda, or cpu with kernels that do "
                         "nothing (default: cuda)")
-    parser.add_argument("--rows", type=int, help="M (default: 512; 1 on the CPU)")
-    parser.add_argument("--n", type=int, help="N (default: 768; 64 on the CPU)")
-    parser.add_argument("--dtype", default="f32", choices=TYPES)
     parser.add_argument("--norms", type=int, default=24, help="modules of the chain")
     parser.add_argument("--repetitions", type=int, default=100, help="times of each case")
     parser.add_argument("--json", type=pathlib.Path, help="write the figures to this file")
@@ -188,23 +182,20 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"--device: expected cuda or cpu, got '{options.device}'")
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("--device: PyTorch has no GPU here; use --device cpu")
-    is_gpu = options.device == "cuda"
-    options.rows = options.rows or (512 if is_gpu else 1)
-    options.n = options.n or (768 if is_gpu else 64)
-    for name in ("rows", "n", "norms", "repetitions"):
+    for name in ("norms", "repetitions"):
         if getattr(options, name) < 1:
             parser.error(f"--{name}: expected 1 or more, got {getattr(options, name)}")
     torch.set_num_threads(1)
-    if is_gpu:
+    if options.device == "cuda":
         device = torch.device("cuda", torch.cuda.current_device())
         machine = torch.cuda.get_device_name(device)
     else:
         device, machine = torch.device("cpu"), "null kernels on the CPU"
-        use_null_kernels(options.n, TYPES[options.dtype])
+        use_null_kernels(SHAPES["cpu"][1])
     rows = measure(options, device)
     head = (f"{datetime.date.today()}, {machine}, {platform.processor() or platform.machine()}, "
             f"torch {torch.__version__}, Python {platform.python_version()}, operators in "
-            f"{'C++' if native.load() else 'Python'}, {options.rows}x{options.n} {options.dtype}")
+            f"{'C++' if native.load() else 'Python'}, {SHAPES[options.device]} f32")
     print(head)
     print("microseconds of the host a norm, medians of", options.repetitions)
     print(table(rows))

@@ -7,7 +7,8 @@
 Each pattern of region_exam.py is compiled by both, and lnbwd's results are compared with PyTorch's
 in float64: the command fails if some are wrong. CUDA graphs of both, over rotating inputs, are
 timed in turns. Processes compile side by side; one at a time has the GPU, to try configurations
-and schedules of kernels as well.
+and schedules of kernels as well. One process has all patterns that are large. Another one takes the
+place of a process that dies.
 
   region_times.py [--only PLACE ...] [--processes P] [--seconds S] [--out FILE]
 """
@@ -15,13 +16,19 @@ and schedules of kernels as well.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
+import fcntl
 import json
+import math
+import multiprocessing
 import pathlib
 import statistics
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent import futures
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
@@ -39,6 +46,10 @@ from lnbwd_bench import results  # noqa: E402
 
 # Inputs rotate through this many bytes, more than a cache has; a measurement takes this long.
 _ROTATED_BYTES, _MEASURED_SECONDS, _ROUNDS = 200e6, 2e-3, 9
+# Elements of an input, of which a GPU's memory holds what few processes have at once; how much
+# longer than it should a process may take.
+_LARGE, _GRACE_SECONDS = 1 << 27, 120
+_threads, _held, _own = threading.RLock(), list[pathlib.Path](), threading.local()
 BACKENDS = {"torch": "inductor", "lnbwd": "lnbwd"}
 
 
@@ -53,13 +64,24 @@ def captured(call: Callable[..., Any], sets: list[list[Tensor]]) -> torch.cuda.C
     return graph
 
 
-def timed(pattern: dict[str, Any], lock: Any) -> dict[str, Any]:
+@contextlib.contextmanager
+def turn(file: pathlib.Path) -> Iterator[None]:
+    """What one thread of one process has at a time, and a process that dies has no more."""
+    with _threads, contextlib.ExitStack() as stack:
+        if not _held:
+            fcntl.flock(stack.enter_context(file.open()), fcntl.LOCK_EX)
+            _held.append(file)
+            stack.callback(_held.clear)
+        yield
+
+
+def timed(pattern: dict[str, Any], options: Any) -> dict[str, Any]:
     """The medians of a pattern's times, in microseconds, and what is wrong with the results."""
     with FakeTensorMode():
         module = region_exam.graph_of(pattern, "cuda")
     for node in module.graph.nodes:
         node.meta.clear()
-    with lock:
+    with turn(options.patterns):
         first = inputs_of(pattern, "cuda")
     size = sum(max(operand.untyped_storage().nbytes(), 1) for operand in first)
     count = max(2, min(16, int(_ROTATED_BYTES // size) + 1))
@@ -69,7 +91,7 @@ def timed(pattern: dict[str, Any], lock: Any) -> dict[str, Any]:
         torch._dynamo.reset()
         calls[name] = torch.compile(module, backend=backend, fullgraph=True, dynamic=False)
         calls[name](*first)
-    with lock:
+    with turn(options.patterns):
         torch.manual_seed(0)
         wrong = faults(calls["lnbwd"](*first), *expected(pattern, first))
         torch.cuda.empty_cache()
@@ -77,8 +99,8 @@ def timed(pattern: dict[str, Any], lock: Any) -> dict[str, Any]:
         graphs = [captured(call, sets) for call in calls.values()]
         times: dict[str, list[float]] = {name: [] for name in calls}
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        for turn in range(_ROUNDS):
-            for name, graph in sorted(zip(times, graphs, strict=True), reverse=bool(turn % 2),
+        for number in range(_ROUNDS):
+            for name, graph in sorted(zip(times, graphs, strict=True), reverse=bool(number % 2),
                                       key=lambda pair: pair[0]):
                 graph.replay()
                 start.record()
@@ -91,8 +113,8 @@ def timed(pattern: dict[str, Any], lock: Any) -> dict[str, Any]:
                 "wrong": wrong}
 
 
-def work(places: Any, options: Any, lock: Any, queue: Any) -> None:
-    """What one process does: patterns, until there are no more."""
+def prepare(options: Any) -> None:
+    """What a process does first."""
     torch._inductor.config.fx_graph_cache = False
     torch._inductor.config.compile_threads = 1
     torch.set_grad_enabled(False)
@@ -100,24 +122,56 @@ def work(places: Any, options: Any, lock: Any, queue: Any) -> None:
         tune = getattr(owner, name)
 
         def alone(*arguments: Any, tune: Any = tune, **named: Any) -> Any:
-            with lock:
+            with turn(options.patterns):
                 return tune(*arguments, **named)
 
         setattr(owner, name, alone)
-    patterns = results.patterns(options.patterns)
-    while (place := places.get()) is not None and time.time() < options.end:
-        pattern = json.loads(patterns[place])
-        row = {"place": place, "model": pattern["model"]}
-        try:
-            with region_exam.no_kernels():
-                row["outcome"] = region_exam.examine(pattern, "cuda")[0]
-            if row["outcome"] != "left":
-                row |= timed(pattern, lock)
-        except Exception as error:
-            row["failure"] = f"{type(error).__name__}: {str(error)[:300]}"
+
+
+def work(pattern: dict[str, Any], options: Any) -> dict[str, Any]:
+    """What a process does for a pattern."""
+    row: dict[str, Any] = {}
+    try:
+        with region_exam.no_kernels():
+            row["outcome"] = region_exam.examine(pattern, "cuda")[0]
+        if row["outcome"] != "left":
+            row |= timed(pattern, options)
+    except Exception as error:
+        row["failure"] = f"{type(error).__name__}: {str(error)[:300]}"
+    try:
+        torch.cuda.synchronize()
         torch.cuda.empty_cache()
-        queue.put(row)
-    queue.put(None)
+    except RuntimeError:  # After an assertion in a kernel nothing runs in this process.
+        row["is_lost"] = True
+    return row
+
+
+def row_of(place: int, pattern: dict[str, Any], options: Any) -> dict[str, Any] | None:
+    """The row of a pattern, from this thread's process, or from another one if that is no more."""
+    if time.time() > options.end:
+        return None
+    if not hasattr(_own, "process"):
+        _own.process = futures.ProcessPoolExecutor(
+            1, multiprocessing.get_context(options.start), prepare, (options,))
+    row = {"place": place, "model": pattern["model"]}
+    try:
+        row |= _own.process.submit(work, pattern, options).result(
+            options.end + _GRACE_SECONDS - time.time())
+    except (futures.BrokenExecutor, TimeoutError) as error:
+        row |= {"failure": f"its process died, or did not end: {error}", "is_lost": True}
+    if row.pop("is_lost", False):
+        del _own.process
+    return row
+
+
+def rows_of(patterns: dict[int, Any], options: Any) -> Iterator[dict[str, Any]]:
+    """The rows of patterns, as they come."""
+    pools = [futures.ThreadPoolExecutor(count) for count in (options.processes, 1)]
+    made = [pools[any(math.prod(shape) >= _LARGE for _, shape, _ in pattern["inputs"])].submit(
+        row_of, place, pattern, options) for place, pattern in patterns.items()]
+    yield from filter(None, (future.result() for future in futures.as_completed(made)))
+    for process in multiprocessing.active_children():
+        process.kill()
 
 
 def main() -> int:
@@ -131,26 +185,17 @@ def main() -> int:
     options = parser.parse_args()
     if not torch.cuda.is_available():
         parser.error("expected a GPU, got none; region_exam.py needs none")
-    options.end = time.time() + options.seconds
-    context = torch.multiprocessing.get_context("spawn")
-    places, lock, queue = context.Queue(), context.RLock(), context.Queue()
-    for place in [*(options.only or range(len(results.patterns(options.patterns)))),
-                  *[None] * options.processes]:
-        places.put(place)
-    processes = [context.Process(target=work, daemon=True, args=(places, options, lock, queue))
-                 for _ in range(options.processes)]
-    for process in processes:
-        process.start()
+    options.end, options.start = time.time() + options.seconds, "spawn"
+    patterns = dict(enumerate(map(json.loads, results.patterns(options.patterns))))
     rows = []
-    for _ in processes:
-        for row in iter(queue.get, None):
-            rows.append(row)
-            what = f"FAILED: {row['failure']}" if "failure" in row else ""
-            if "us" in row:
-                theirs, ours = row["us"]["torch"], row["us"]["lnbwd"]
-                what = f"{row['outcome']:5} {theirs:9.2f} {ours:9.2f} us  {theirs / ours:6.3f}"
-            if what:
-                print(f"{row['place']:4} {row['model']:40.40} {what}", flush=True)
+    for row in rows_of({place: patterns[place] for place in options.only or patterns}, options):
+        rows.append(row)
+        what = f"FAILED: {row['failure']}" if "failure" in row else ""
+        if "us" in row:
+            theirs, ours = row["us"]["torch"], row["us"]["lnbwd"]
+            what = f"{row['outcome']:5} {theirs:9.2f} {ours:9.2f} us  {theirs / ours:6.3f}"
+        if what:
+            print(f"{row['place']:4} {row['model']:40.40} {what}", flush=True)
     rows.sort(key=lambda row: row["place"])
     for outcome in ("whole", "part"):
         ratios = sorted(row["us"]["torch"] / row["us"]["lnbwd"] for row in rows

@@ -40,6 +40,7 @@ _REGION = torch.ops.lnbwd._region.default
 _SHAPED = {f"{name}.default" for name in (
     "aten.reshape", "aten.expand", "aten.full", "aten.repeat", "prims.inductor_random")}
 _MOST_ELEMENTS = 10_000_000  # Of all tensors of a pattern together.
+_COMPARED = 1 << 26  # Elements at a time.
 _SAMPLES_OF_TOKENS, _TOKENS, _SAMPLES_OF_IMAGES = 8, 512, 32
 
 
@@ -207,14 +208,19 @@ def faults(got, eager, exact):
             found.append(f"output {place}: expected {theirs.dtype} {tuple(theirs.shape)}, got "
                          f"{mine.dtype} {tuple(mine.shape)}")
             continue
-        of_mine, of_theirs, of_want = (t.isfinite() for t in (mine, theirs, want))
-        if count := int(((of_mine != of_theirs) & (of_mine != of_want)).sum()):
-            found.append(f"output {place}: {count} of {mine.numel()} are finite that should not "
+        wrong, whole, ours, eagers = 0, 0.0, 0.0, 0.0
+        # Some tensors are large beside a GPU's memory.
+        for part in zip(*(t.reshape(-1).split(_COMPARED) for t in (mine, theirs, want)),
+                        strict=True):
+            of_mine, of_theirs, of_want = (t.isfinite() for t in part)
+            wrong += int(((of_mine != of_theirs) & (of_mine != of_want)).sum())
+            both = of_mine & of_theirs & of_want
+            got_here, eager_here, exactly = (t[both].double() for t in part)
+            whole, ours, eagers = map(math.hypot, (whole, ours, eagers), (
+                t.norm().item() for t in (exactly, got_here - exactly, eager_here - exactly)))
+        if wrong:
+            found.append(f"output {place}: {wrong} of {mine.numel()} are finite that should not "
                          "be, or the reverse")
-        both = of_mine & of_theirs & of_want
-        exactly = want.double()
-        whole, ours, eagers = (t[both].norm().item() for t in (
-            exactly, mine.double() - exactly, theirs.double() - exactly))
         rounding = torch.finfo(mine.dtype).eps if mine.is_floating_point() else 0.0
         if ours > 2 * eagers + (4 * rounding + 1e-6) * whole:
             found.append(f"output {place}: an error of {ours / (whole or 1):.1e}, eager's is "
