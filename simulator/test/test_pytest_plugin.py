@@ -118,7 +118,7 @@ def test_library(build):
 
 
 CORPUS = INPUTS / "triton_corpus"
-# One of each kind that was reported or refused wrongly once, and what is wrong on gfx1201.
+# One of each kind that was reported or refused wrongly once.
 SAMPLE = ("tiles.py::test_welford[True-8-1024]", "tiles.py::test_sort[16-f32-False]",
           "products.py::test_dot_scaled[shape1-e2m1-e2m1]", "products.py::test_splitk")
 needs_triton = pytest.mark.skipif(not all(map(importlib.util.find_spec, ("torch", "triton"))),
@@ -150,10 +150,8 @@ def test_triton_kernels(chip, build, tmp_path):
         assert f"::test_{test} PASSED" in run.stdout, run.stdout
     for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught", "gaps"):
         assert f"::test_{test} FAILED" in run.stdout, run.stdout
-    # Triton 3.9 gives atomics of gfx1201 no scope.
     for test in SAMPLE:
-        outcome = "FAILED" if chip == "gfx1201" and "splitk" in test else "PASSED"
-        assert f"{test} {outcome}" in run.stdout, run.stdout
+        assert f"{test} PASSED" in run.stdout, run.stdout
     results = json.loads(log.read_text())["runs"][0]["results"]
     texts = {r["properties"]["test"].split("::")[1]: r["message"]["text"] for r in results}
     assert "the nearest buffer 'x'" in texts["test_out_of_bounds"]
@@ -162,8 +160,6 @@ def test_triton_kernels(chip, build, tmp_path):
     assert "36 of the 100 elements of the tensor 'out' were never written" in texts["test_gaps"]
     races = [r for r in results if r["properties"]["test"].endswith("test_race")]
     assert races and all(r["ruleId"] == "races" and r["relatedLocations"] for r in races)
-    if chip == "gfx1201":
-        assert "scope:SCOPE_DEV is missing" in texts["test_splitk"]
 
 
 @needs_triton
@@ -187,10 +183,8 @@ def test_triton_corpus(chip, build, tmp_path):
     elementwise = tmp_path / "test_elementwise.py"
     elementwise.write_text(subprocess.run([sys.executable, CORPUS / "elementwise.py"],
                                           capture_output=True, text=True, check=True).stdout)
-    atomics = "0" if chip == "gfx1201" else "1"
     run = run_plugin(build, tmp_path, chip, elementwise, CORPUS / "tiles.py",
                      CORPUS / "products.py", CORPUS / "faults.py", CORPUS / "inductor.py",
-                     AMDGCN_USE_BUFFER_ATOMICS=atomics,
                      TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "inductor"))
     assert run.returncode == 0, run.stdout + run.stderr
     assert "0 findings" in run.stdout and "not modelled" not in run.stdout

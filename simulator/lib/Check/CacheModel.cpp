@@ -70,8 +70,12 @@ CacheUse lnbwd::sim::cacheUse(isa::CacheControl Control, StringRef Text,
     break;
   }
   if (Chip.Generation >= 12) {
-    Use.PassesNear = Scope >= 1;
-    Use.PassesFar = Use.Coherent = Scope >= 2;
+    // Atomics are executed in the L2, whatever their scope. Where LLVM makes
+    // one of an atomic of the source, the scope shows how far that orders; in
+    // those of intrinsics, which have no order, it shows nothing.
+    const bool IsOfIntrinsic = Text.starts_with("buffer_atomic_");
+    Use.PassesNear = Scope >= 1 || IsOfIntrinsic;
+    Use.PassesFar = Use.Coherent = Scope >= 2 || IsOfIntrinsic;
   } else if (Chip.HasL2PerDie) {
     Use.PassesNear = true;
     Use.PassesFar = Use.Coherent = Use.WritesThrough = Has("sc1");
