@@ -148,7 +148,8 @@ def test_triton_kernels(chip, build, tmp_path):
         assert f"note: kernel {note}" in run.stdout, run.stdout
     for test in ("right", "stride", "stride_of_rows", "autograd_and_autotuner", "copies", "parts"):
         assert f"::test_{test} PASSED" in run.stdout, run.stdout
-    for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught", "gaps"):
+    for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught", "gaps",
+                 "negative_offset"):
         assert f"::test_{test} FAILED" in run.stdout, run.stdout
     for test in SAMPLE:
         assert f"{test} PASSED" in run.stdout, run.stdout
@@ -158,6 +159,7 @@ def test_triton_kernels(chip, build, tmp_path):
     assert "values = tl.load(x + o, mask=o <= n)" in texts["test_out_of_bounds"]
     assert "buffer 'x, y' of 256 bytes: the memory was never written" in texts["test_never_written"]
     assert "36 of the 100 elements of the tensor 'out' were never written" in texts["test_gaps"]
+    assert "offset -8 from a buffer's base is negative" in texts["test_negative_offset"]
     races = [r for r in results if r["properties"]["test"].endswith("test_race")]
     assert races and all(r["ruleId"] == "races" and r["relatedLocations"] for r in races)
 

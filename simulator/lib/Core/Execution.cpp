@@ -137,6 +137,15 @@ const Inst *lnbwd::sim::faultScratch(Wave &W, const Inst *I, int Lane,
                   std::to_string(W.ScratchSize) + " bytes");
 }
 
+const Inst *lnbwd::sim::faultOffset(Wave &W, const Inst *I, int Lane,
+                                    int32_t Offset) {
+  return stop(W, "memory", I, Lane, LaunchFailure::IllegalAddress,
+              "the offset " + std::to_string(Offset) +
+                  " from a buffer's base is negative: hardware takes it for "
+                  "one beyond the buffer, gives 0 for a load and drops a "
+                  "store");
+}
+
 bool lnbwd::sim::faultCheck(Wave &W, const char *Check, const Inst *I, int Lane,
                             const std::string &Text) {
   stop(W, Check, I, Lane, LaunchFailure::CheckFailed, Text);

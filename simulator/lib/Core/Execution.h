@@ -28,6 +28,8 @@ const Inst *fault(Wave &W, const Inst *I, int Lane, const char *Text);
 /// Ends the wave for a global access outside of all buffers. Returns null.
 const Inst *faultAddress(Wave &W, const Inst *I, int Lane, uint64_t Address,
                          unsigned Bytes, bool Write);
+/// Ends the wave for a buffer access at a negative offset. Returns null.
+const Inst *faultOffset(Wave &W, const Inst *I, int Lane, int32_t Offset);
 
 /// End the wave for an access to LDS or scratch outside of what was allocated.
 /// Return null.

@@ -150,9 +150,27 @@ static bool checkElements(Wave &W, const Inst *I, const uint64_t *A,
   return !W.Observer || checkBuffer(W, I, A, InRange, Good);
 }
 
-/// A swizzled element is not contiguous beyond its element size.
-static bool checkShape(Wave &W, const Inst *I) {
-  Resource R = readResource(W, I);
+/// What has to hold of an access by its descriptor alone. False: stopped.
+static bool checkShape(Wave &W, const Inst *I, uint64_t Exec) {
+  const Resource R = readResource(W, I);
+  // Triton's descriptors end 2 GiB after their base, and lanes that its masks
+  // leave out have an offset of -2 GiB. Hardware takes another negative one for
+  // a large one, too, so that nothing is accessed.
+  if (W.Observer && R.Records == 0x7ffffffe && !R.Swizzled &&
+      (I->Flags & (FlagOffen | FlagIdxen)) == FlagOffen) {
+    const uint32_t *V = W.row(I->Src[0].Reg);
+    const Operand &S = I->Src[3];
+    const uint32_t Rest =
+        uint32_t(I->Imm) +
+        (S.Kind == OperandKind::SGPR ? W.S[S.Reg] : uint32_t(S.Value));
+    for (unsigned L : LaneMask(Exec))
+      if (const int32_t Offset = int32_t(V[L] + Rest);
+          Offset < 0 && Offset >= -(1 << 30)) {
+        faultOffset(W, I, int(L), Offset);
+        return false;
+      }
+  }
+  // A swizzled element is not contiguous beyond its element size.
   if (!R.Swizzled || accessBytes(I) <= R.ElementSize)
     return true;
   fault(W, I, -1,
@@ -163,7 +181,7 @@ static bool checkShape(Wave &W, const Inst *I) {
 
 static const Inst *bufferLoad(Wave &W, const Inst *I, uint64_t Exec) {
   const unsigned N = W.N;
-  if (!checkShape(W, I))
+  if (!checkShape(W, I, Exec))
     return nullptr;
   uint64_t *A = W.T->Address;
   const uint32_t *Good = W.T->Lanes;
@@ -188,7 +206,7 @@ static const Inst *bufferLoad(Wave &W, const Inst *I, uint64_t Exec) {
 
 static const Inst *bufferStore(Wave &W, const Inst *I, uint64_t Exec) {
   const unsigned N = W.N;
-  if (!checkShape(W, I))
+  if (!checkShape(W, I, Exec))
     return nullptr;
   uint64_t *A = W.T->Address;
   const uint32_t *Good = W.T->Lanes;
@@ -206,6 +224,8 @@ static const Inst *bufferStore(Wave &W, const Inst *I, uint64_t Exec) {
 }
 
 static const Inst *bufferAtomic(Wave &W, const Inst *I, uint64_t Exec) {
+  if (!checkShape(W, I, Exec))
+    return nullptr;
   uint64_t *A = W.T->Address;
   uint64_t InRange = bufferAddresses(W, I, Exec, A, W.T->Lanes);
   if (InRange && !checkAddresses(W, I, A, InRange, I->ElementBytes, true))

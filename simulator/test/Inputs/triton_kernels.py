@@ -119,6 +119,18 @@ def test_finding_that_is_caught():
 
 
 @triton.jit
+def shift(x, out, n, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    ahead = tl.load(x + o - 3, mask=(o >= 3) & (o < n), other=0.0)
+    tl.store(out + o, ahead + tl.load(x + o - 2, mask=o < n), mask=o < n)
+
+
+def test_negative_offset():
+    x, out = torch.rand(100, device="cuda"), torch.empty(100, device="cuda")
+    shift[(1,)](x, out, 100, BLOCK=128)
+
+
+@triton.jit
 def spread(x, out, BLOCK: tl.constexpr):
     o = tl.arange(0, BLOCK)
     tl.store(out + 2 * o, tl.load(x + o))
