@@ -22,13 +22,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from . import _chips, native, operations, ops, product_choice, regions_op, schedule
+from . import _chips, native, operations, ops, product_choice, regions_op
 from .compiler import Gradient as DerivedGradient
 from .kernels import derive_gradient
 from .launching import is_capturing, load_code
 from .operations import LAYER_NORM, OPERATIONS, ROLES
 from .rowprogram import Draft, Input, RowProgram
-from .spec import DTYPES, GradientSpec, ProgramSpec, rows_hint, rows_option
+from .spec import GradientSpec, ProgramSpec, rows_hint, rows_option
 
 INPUTS = ("x", "w", "gamma", "beta", "b")
 """What a gradient may be wanted of, in the order of the operator's results."""
@@ -101,25 +101,21 @@ class Layer:
         return regions_op.Operand(role.kind, native.TYPES[self._element(name)], 1 if role.kind ==
                                   "row_scalar" else math.prod(role.row(self.k, self.n)))
 
-    def register(self, source: str, names: Sequence[str], written: Iterable[str], hint: int,
-                 has_product: bool = True) -> _Program:
+    def register(self, source: str, names: Sequence[str], written: Iterable[str],
+                 hint: int) -> _Program:
         """A program of kernels of ours.
 
         Args:
             source: the program as MLIR.
             names: of its arguments, in order; ``written`` are outputs.
             hint: the number of rows of calls.
-            has_product: false of a norm in front of PyTorch's product.
         """
         def make(chip: str, format: str) -> ProgramSpec:
-            options = ""
-            if not has_product:
-                options = before_product(chip, self.k, DTYPES[self.dtype], hint)
-            elif self.tf32 and _chips.has_tf32_products(chip):
-                options = "float32-products=tf32"
-            return ProgramSpec(source, chip, options, format, rows_option(hint, chip))
+            is_rounded = self.tf32 and _chips.has_tf32_products(chip)
+            return ProgramSpec(source, chip, "float32-products=tf32" * is_rounded, format,
+                               rows_option(hint, chip))
 
-        text = f"{source}// {hint} rows{', tf32' * self.tf32}{', a norm' * (not has_product)}\n"
+        text = f"{source}// {hint} rows{', tf32' * self.tf32}\n"
         is_output = set(written).__contains__
         inputs, outputs = ([self.operand(name) for name in names if is_output(name) == group]
                            for group in (False, True))
@@ -136,7 +132,7 @@ class Layer:
     def norm_program(self, hint: int, with_statistics: bool) -> _Program:
         """The norm alone, in front of PyTorch's product."""
         return self.register(self.norm_source(with_statistics), self._names(
-            self.norm, with_statistics), ("y", *self.statistics), hint, has_product=False)
+            self.norm, with_statistics), ("y", *self.statistics), hint)
 
     @_kept
     def gradient(self, wanted: tuple[str, ...]) -> Gradient:
@@ -260,38 +256,6 @@ def _backward_by_kernels(gradient: Gradient, known: dict[str, Tensor]) -> dict[s
     gradients = {"d" + name: torch.empty_like(known[name]) for name in gradient.wanted}
     _run(gradient.program(rows_hint(known["x"].shape[0])), known | gradients)
     return gradients
-
-
-# The chip that the fields below were measured on; rows up to which each set of them has a workgroup
-# of its own, columns of a lane, and idle lanes.
-_MEASURED_CHIP, _MOST_APART_ROWS, _MOST_APART_COLUMNS, _MOST_IDLE = _chips.GPU, 2048, 64, 1.34
-
-
-def before_product(chip: str, k: int, element_bytes: int, rows: int) -> str:
-    """The options of lnbwd-pipeline for a norm that a product of PyTorch's follows.
-
-    A kernel that starts before the one in front of it has ended gains among kernels that all do so.
-    The vendor's products do not, and between them it takes half a microsecond longer on an H200.
-    Without an early start there is nothing to be ahead of where rows are few, and a wave for each
-    row is the fastest.
-    """
-    if chip != _MEASURED_CHIP:
-        return ""
-    fields = {schedule.DEPENDENT_LAUNCH: 0, schedule.PREFETCH_BEFORE_DEPENDENCY: 0,
-              schedule.EARLY_TRIGGER: 0}
-
-    def padded(width: int) -> int:
-        return -(-k // (32 * width)) * 32 * width
-
-    widths = [size // element_bytes for size in (16, 8) if k % (size // element_bytes) == 0]
-    width = min(widths, key=padded, default=0)  # Of those that are as good the wider.
-    if (width and rows <= _MOST_APART_ROWS and padded(width) <= 32 * _MOST_APART_COLUMNS
-            and padded(width) <= _MOST_IDLE * k):
-        fields |= {schedule.THREADS_PER_ROW: 32, schedule.ROW_GROUPS: 4,
-                   schedule.VECTOR_WIDTH: width, schedule.ROWS_PER_WORKGROUP: 4,
-                   schedule.WORKGROUPS_PER_COMPUTE_UNIT: 0, schedule.PREFETCH: 0,
-                   schedule.UNROLL: 1, schedule.STAGES: 0}
-    return f"schedule={schedule.overrides(fields)}"
 
 
 def _normalise(layer: Layer, known: dict[str, Tensor],

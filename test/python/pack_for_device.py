@@ -92,9 +92,8 @@ def wanted_specs(chip, tests, sample):
                      for source in (layer.text, gradient.text,
                                     mlir(gradient.bias_program(rows)[0]),
                                     mlir(gradient.rows_program(rows)[0])))
-        options = linear_passes.before_product(chip, k, spec.DTYPES[dtype], rows)
-        specs.extend(spec.ProgramSpec(layer.norm_source(with_statistics), chip, options, form, rows)
-                     for with_statistics in (True, False))
+        specs.extend(spec.ProgramSpec(layer.norm_source(with_statistics), chip, format=form,
+                                      rows=rows) for with_statistics in (True, False))
     return sorted(dict.fromkeys(specs), key=str)
 
 

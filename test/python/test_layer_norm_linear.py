@@ -9,7 +9,6 @@ torch = pytest.importorskip("torch")
 
 import lnbwd  # noqa: E402
 from lnbwd import (  # noqa: E402
-    compiler,
     launching,
     linear_passes,
     operations,
@@ -233,18 +232,6 @@ def test_statistics_are_written_for_a_gradient_alone(norm, statistics, monkeypat
         monkeypatch.setattr(linear_passes, "is_capturing", lambda device: True)
         function(x, 16, *arguments)
         assert counts[2:] == [2 + statistics]
-
-
-@pytest.mark.parametrize(("k", "rows"), [(640, 1024), (1536, 64), (1024, 4096), (8192, 256),
-                                         (1001, 512), (16, 64)])
-def test_a_norm_before_a_product_starts_late(k, rows):
-    """Behind and in front of kernels that do not start early, it would take longer."""
-    layer = linear_passes.find_layer("layer_norm", k, 8, *[torch.bfloat16] * 4, 1e-5)
-    codes = [compiler.compile_mlir(layer.norm_source(False), "sm_90", format="ptx",
-                                   pipeline_options=f"{options} rows={rows}").code
-             for options in ("", linear_passes.before_product("sm_90", k, 2, rows))]
-    assert [b'"dependent_launch"' in code for code in codes] == [True, False]
-    assert linear_passes.before_product("gfx942", k, 2, rows) == ""
 
 
 def test_dispatch_modes_see_the_operator():
