@@ -16,7 +16,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
 from ._arguments import KERNEL_TYPES, check_eps, check_parameter, check_tensor, check_type
 from .batch_invariance import is_batch_invariant
@@ -27,10 +26,10 @@ from .operations import LAYER_NORM, RMS_NORM
 from .operators import (
     define,
     define_kernel,
-    differentiable,
     eager,
+    gradients_by_torch,
     gradients_like,
-    refuse,
+    is_derived,
     refuse_forward_mode,
     reshaped,
     transforms_are_active,
@@ -117,27 +116,24 @@ def _fake_norm_linear_bwd(dout: Tensor, *others: Any) -> tuple[Tensor, ...]:
     return gradients_like(dout, others[:5], others[-1])
 
 
-def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    *tensors, ctx.norm, ctx.eps = inputs
-    ctx.mark_non_differentiable(*output[1:])
-    ctx.set_materialize_grads(False)
-    ctx.save_for_backward(*tensors, *output[1:])
+def _by_torch(*arguments: Any) -> tuple[Tensor, ...]:
+    """The operator of the forward pass by PyTorch's operations."""
+    x, w, gamma, beta, b, norm, eps = arguments
+    z, *statistics = NORMS[norm].by_torch(x, x.shape[-1:], (gamma, beta), eps)
+    y = torch.nn.functional.linear(z, w, None if b is None else b.to(z.dtype))
+    return y, statistics[0] if norm == LAYER_NORM else x.new_empty(0), statistics[-1]
 
 
-def _derive(operator: Any, ctx: Any, dout: Tensor,
-            tensors: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
-    """The gradients of the operator's tensors, by one of its gradient's."""
-    mask = [bool(needed and tensor is not None)
-            for needed, tensor in zip(ctx.needs_input_grad, tensors[:5], strict=False)]
-    gradients = operator(dout, *tensors, ctx.norm, ctx.eps, mask)
-    return tuple(gradient if want else None
-                 for gradient, want in zip(gradients, mask, strict=True))
-
-
-def _backward(ctx: Any, dout: Tensor | None, *_: Any) -> tuple[Tensor | None, ...]:
-    if dout is None:
-        return (None,) * 7
-    return (*_derive(_gradient_function, ctx, dout, ctx.saved_tensors), None, None)
+def _gradient(dout: Tensor, *others: Any) -> tuple[Tensor, ...]:
+    """The operator of the gradient, with a derivative of PyTorch's."""
+    tensors, (norm, eps, mask) = others[:5], others[7:]
+    results: tuple[Tensor, ...]
+    if is_derived(dout, *tensors):
+        results = gradients_by_torch(lambda *tensors: _by_torch(*tensors, norm, eps)[0], tensors,
+                                     mask, dout)
+    else:
+        results = _raw_bwd(dout, *others)
+    return results
 
 
 _ARGUMENTS = "Tensor x, Tensor w, Tensor? gamma, Tensor? beta, Tensor? b"
@@ -147,22 +143,6 @@ _SCHEMA_BWD = (f"(Tensor dout, {_ARGUMENTS}, Tensor mean, Tensor rstd, str norm,
 # Without a frame of Python in between.
 _raw = define_kernel("norm_linear", _SCHEMA, _run, _fake_norm_linear)[1]
 _raw_bwd = define_kernel("norm_linear_bwd", _SCHEMA_BWD, _run_bwd, _fake_norm_linear_bwd)[1]
-_refuse = refuse_forward_mode("a norm with a linear layer", "PyTorch's norm and linear functions")
-_function = differentiable("norm_linear", _raw, _setup, _backward, _refuse)
-_gradient_function = differentiable(
-    "norm_linear_bwd", _raw_bwd, lambda ctx, inputs, output: None,
-    refuse("the gradient of the gradient of a norm and a linear layer: there is none; use "
-           "PyTorch's norm and linear functions where it is needed"), _refuse)
-define("norm_linear", _SCHEMA, _function)
-define("norm_linear_bwd", _SCHEMA_BWD, _gradient_function)
-
-def _is_derived(*tensors: Tensor | None) -> bool:
-    """Whether a derivative may be asked of what is computed of the tensors, in either mode."""
-    if torch.is_grad_enabled():
-        for tensor in tensors:
-            if tensor is not None and tensor.requires_grad:
-                return True
-    return forward_ad._current_level >= 0
 
 
 def _flat(tensor: Tensor) -> Tensor:
@@ -185,24 +165,45 @@ class _EagerNormLinear(torch.autograd.Function):
         return y if x.dim() == 2 else reshaped(y, (*x.shape[:-1], w.shape[0]))
 
     @staticmethod
-    def backward(ctx: Any, dout: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, dout: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
         x, *others = ctx.saved_tensors
-        flat = _flat(x)
+        flat, needs = _flat(x), ctx.needs_input_grad[:5]
+        gradients: Sequence[Tensor | None]
         if torch.is_grad_enabled() or not is_plain((dout, others[0])):
-            # Where a graph of the gradient is wanted, the operator's formula says that there is
-            # none.
-            operator = _gradient_function if torch.is_grad_enabled() else _raw_bwd
-            dx, *gradients = _derive(operator, ctx, _flat(dout), (flat, *others))
+            found = _gradient(_flat(dout), flat, *others, ctx.norm, ctx.eps, needs)
+            gradients = [gradient if want else None
+                         for gradient, want in zip(found, needs, strict=True)]
         else:
-            named = _gradients(_flat(dout), (flat, *others), ctx.norm, ctx.eps,
-                               ctx.needs_input_grad[:5])
-            dx, *gradients = map(named.get, _GRADIENTS)
+            named = _gradients(_flat(dout), (flat, *others), ctx.norm, ctx.eps, needs)
+            gradients = [named.get(name) for name in _GRADIENTS]
+        dx, *gradients = gradients
         return (dx if dx is None or x is flat else dx.view(x.shape), *gradients, None, None)
 
-    jvp = staticmethod(_refuse)
+    jvp = staticmethod(refuse_forward_mode("a norm with a linear layer"))
 
 
-_eager = eager(_EagerNormLinear)
+class _NormLinear(_EagerNormLinear):
+    """The operator's results."""
+
+    @staticmethod
+    def forward(ctx: Any, *arguments: Any) -> Any:
+        *tensors, ctx.norm, ctx.eps = arguments
+        results = _raw(*arguments)
+        ctx.save_for_backward(*tensors, *results[1:])
+        ctx.mark_non_differentiable(*results[1:])
+        return results
+
+
+_eager, _whole = eager(_EagerNormLinear), eager(_NormLinear)
+
+
+def _function(*arguments: Any) -> Any:
+    """The operator with its derivative, inside of torch.func's transforms too."""
+    return _by_torch(*arguments) if transforms_are_active() else _whole(*arguments)
+
+
+define("norm_linear", _SCHEMA, _function)
+define("norm_linear_bwd", _SCHEMA_BWD, _gradient)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -316,7 +317,7 @@ def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
     arguments = (*tensors, norm, float(eps))
     y: Tensor
     if not (is_compiling or transforms_are_active()):
-        if not is_plain((x, weight)) or _is_derived(*tensors):
+        if not is_plain((x, weight)) or is_derived(*tensors):
             y = _eager(*arguments)
             return y
         check_device(x, "x")

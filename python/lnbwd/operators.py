@@ -6,7 +6,7 @@
 An operator has two names. ``lnbwd::_name`` launches a kernel and has no derivative: it is what
 graphs of torch.compile contain. Its kernel is C++ where the package has liblnbwd-torch.so
 (lib/Torch, :mod:`lnbwd.native`) and a function of Python otherwise. ``lnbwd::name`` is the function
-of an autograd.Function around it, which knows torch.func's transforms too.
+of an autograd.Function around it, or inside of torch.func's transforms PyTorch's operations.
 
 C++ computes what is usual, by kernels that are loaded. Everything else is done by the same
 function of Python, as the operator ``lnbwd::_name_in_python``: it loads the kernel, says what is
@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from . import native
 from .errors import LnbwdError
@@ -37,9 +38,17 @@ reshaped: Callable[..., Tensor] = getattr(_unsafe_view, "_op", _unsafe_view)
 changed in place then, as by ReLU(inplace=True)."""
 
 
+def is_derived(*tensors: Tensor | None) -> bool:
+    """Whether a derivative may be asked of what is computed of the tensors, in either mode."""
+    if torch.is_grad_enabled():
+        for tensor in tensors:
+            if tensor is not None and tensor.requires_grad:
+                return True
+    return forward_ad._current_level >= 0 or transforms_are_active()
+
+
 def define_kernel(name: str, schema: str, kernel: Callable[..., Any], fake: Callable[..., Any], *,
-                  results: int = 0, is_decomposed: bool = False,
-                  vmap: Callable[..., Any] | None = None) -> tuple[Any, Callable[..., Any]]:
+                  results: int = 0) -> tuple[Any, Callable[..., Any]]:
     """Defines ``lnbwd::_name``.
 
     Args:
@@ -48,20 +57,14 @@ def define_kernel(name: str, schema: str, kernel: Callable[..., Any], fake: Call
         fake: gives tensors of the results' shapes and types.
         results: how many tensors it gives, of an operator of which the library has a kernel, if
             there is one.
-        is_decomposed: whether ``kernel`` computes a batch by other operators.
-        vmap: computes a batch, as torch.library.register_vmap has it.
 
     Returns:
         The operator, and how it is called without a frame of Python in between.
     """
     _library.define(f"_{name}{schema}", tags=_tags)
     torch.library.register_fake(f"lnbwd::_{name}", fake, lib=_library)
-    # It is called below autograd, by what differentiable() makes.
+    # It is called below autograd, by an autograd.Function.
     _library.impl(f"_{name}", torch.library.fallthrough_kernel, "Autograd")
-    if vmap is not None:
-        torch.library.register_vmap(f"lnbwd::_{name}", vmap, lib=_library)
-    if is_decomposed:
-        _library.impl(f"_{name}", kernel, "FuncTorchBatched")
     if results and native.load():
         define_for_library(f"_{name}_in_python", schema, kernel, results)
     else:
@@ -80,7 +83,7 @@ def define_for_library(name: str, schema: str, function: Callable[..., Any], res
 def define(name: str, schema: str, function: Callable[..., Any]) -> None:
     """Defines ``lnbwd::name``, which is a function around autograd.Function.apply."""
     _library.define(name + schema, tags=_tags)
-    # The second key is torch.func's: its transforms are to see the autograd.Function.
+    # The second key is torch.func's: what is inside of a transform is the function's to see.
     for key in ("CompositeImplicitAutograd", "FuncTorchDynamicLayerFrontMode"):
         _library.impl(name, function, key)
 
@@ -98,23 +101,10 @@ def refuse(words: str) -> Callable[..., Any]:
     return derivative
 
 
-def refuse_forward_mode(of: str, instead: str) -> Callable[..., Any]:
+def refuse_forward_mode(of: str) -> Callable[..., Any]:
     """A ``jvp`` that says that there is none."""
-    return refuse("forward-mode differentiation (torch.autograd.forward_ad, torch.func.jvp, "
-                  f"jacfwd) of {of}: there is none; use reverse mode (torch.func.vjp, grad, "
-                  f"jacrev), or {instead}")
-
-
-def differentiable(name: str, forward: Callable[..., Any], setup: Callable[..., Any],
-                   backward: Callable[..., Any], jvp: Callable[..., Any]) -> Callable[..., Any]:
-    """A function with a derivative, also inside of torch.func's transforms, from the parts of an
-    autograd.Function. Finding out its arguments takes PyTorch 15 microseconds."""
-    made = type(name, (torch.autograd.Function,), {
-        "generate_vmap_rule": True, "forward": staticmethod(lambda *given: forward(*given)),
-        "setup_context": staticmethod(setup), "backward": staticmethod(backward),
-        "jvp": staticmethod(jvp)})
-    apply: Callable[..., Any] = made.apply  # type: ignore[attr-defined]
-    return apply
+    return refuse(f"forward-mode differentiation (torch.autograd.forward_ad) of {of}: there is "
+                  "none; use torch.func.jvp or jacfwd, or reverse mode")
 
 
 def eager(function: type[torch.autograd.Function]) -> Callable[..., Any]:
@@ -132,3 +122,17 @@ def gradients_like(x: Tensor, tensors: Sequence[Tensor | None],
     return tuple(x.new_empty(0) if tensor is None or not want
                  else torch.empty_like(tensor, memory_format=torch.contiguous_format)
                  for tensor, want in zip(tensors, mask, strict=True))
+
+
+def gradients_by_torch(function: Callable[..., Tensor], tensors: Sequence[Tensor | None],
+                       mask: Sequence[bool], dy: Tensor) -> tuple[Tensor, ...]:
+    """Gradients that have derivatives themselves, of a function of the tensors, made of PyTorch's
+    operations; for those that are not there or not wanted a tensor without elements."""
+    def call(*there: Tensor) -> Tensor:
+        left = iter(there)
+        return function(*[None if tensor is None else next(left) for tensor in tensors])
+
+    found = iter(torch.func.vjp(call, *(t for t in tensors if t is not None))[1](dy))
+    gradients = [None if tensor is None else next(found) for tensor in tensors]
+    return tuple(dy.new_empty(0) if gradient is None or not want else gradient
+                 for gradient, want in zip(gradients, mask, strict=True))

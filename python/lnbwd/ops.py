@@ -10,7 +10,8 @@
 and the same for the other norm, which has neither mean nor bias. The statistics are float32, of
 x's shape without the normalised dimensions. A gradient that ``mask`` leaves out is an empty tensor.
 :mod:`lnbwd.operators` says which operators there are of each, and what C++ does. In Python each is
-a call of ``lnbwd::_region``.
+a call of ``lnbwd::_region``. Inside of torch.func's transforms, and where a gradient is to have one
+itself, PyTorch's operations compute all of it.
 
 A norm is a :class:`Norm` of :data:`NORMS`, and all else here is written once for all of them. A
 norm has as many statistics as parameters; what a function calls ``others`` are the arguments that
@@ -36,16 +37,15 @@ from .operations import LAYER_NORM, LAYER_NORM_BWD, RMS_NORM, RMS_NORM_BWD
 from .operators import (
     define,
     define_kernel,
-    differentiable,
     eager,
+    gradients_by_torch,
     gradients_like,
+    is_derived,
     refuse_forward_mode,
     reshaped,
     transforms_are_active,
     widen,
 )
-
-_vjp: Any = torch.func.vjp
 
 
 def convert_parameter(parameter: Tensor | None, x: Tensor) -> Tensor | None:
@@ -69,7 +69,7 @@ class Norm:
         count: how many parameters and how many statistics there are.
         operator, operator_bwd: the operators that launch a kernel.
         raw, raw_bwd: the same without a frame of Python in between.
-        eager: y, with its derivative, outside of torch.func's transforms.
+        eager: y, with its derivative; not inside of torch.func's transforms.
         aten: PyTorch's own function, which lnbwd.override_aten gives to lnbwd's kernels.
         is_widened: whether autocast on a GPU computes it in float32.
     """
@@ -85,13 +85,12 @@ class Norm:
         schema_bwd = (f"(Tensor dy, Tensor x{statistics}{parameters}, int[] normalized_shape, "
                       "bool[] mask)" + results)
         self.operator, self.raw = define_kernel(
-            name, schema, self._forward, self._fake_forward, results=1 + count, is_decomposed=True)
+            name, schema, self._forward, self._fake_forward, results=1 + count)
         self.operator_bwd, self.raw_bwd = define_kernel(
-            gradient, schema_bwd, self._backward, self._fake_backward, results=1 + count,
-            is_decomposed=True)
+            gradient, schema_bwd, self._backward, self._fake_backward, results=1 + count)
         self._define_derivatives()
         define(name, schema, self.differentiable)
-        define(gradient, schema_bwd, self._gradient_function)
+        define(gradient, schema_bwd, self._gradient)
         if is_widened:
             widen(name)
 
@@ -158,74 +157,39 @@ class Norm:
     def differentiable(self, x: Tensor, normalized_shape: Sequence[int], *others: Any) -> Any:
         """The operator with its derivative, inside of torch.func's transforms too."""
         *parameters, eps = others
-        return self._function(x, normalized_shape, *(convert_parameter(p, x) for p in parameters),
-                              eps)
+        if transforms_are_active():
+            return self.by_torch(x, normalized_shape, parameters, eps)
+        return self._whole(x, normalized_shape, *(convert_parameter(p, x) for p in parameters), eps)
 
-    def _second_derivative(self, ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        """The gradient's gradient, by PyTorch's operations. The saved statistics are functions of x
-        there, as they are in the forward pass."""
-        dy, x, rstd, weight = ctx.saved_tensors
-        dims = list(range(x.dim() - len(ctx.normalized_shape), x.dim()))
-        scale = x.new_ones(ctx.normalized_shape, dtype=torch.float32)
-        shift = torch.zeros_like(scale)
+    def by_torch(self, x: Tensor, normalized_shape: Sequence[int],
+                 parameters: Sequence[Tensor | None], eps: float,
+                 rstd: Tensor | None = None) -> tuple[Tensor, ...]:
+        """The operator by PyTorch's operations; where there is ``rstd``, its epsilon is taken."""
+        leading, dims = _leading(x, normalized_shape), tuple(range(-len(normalized_shape), 0))
+        centred = x.float()
+        mean = centred.mean(dims, keepdim=True)
+        if self.count == 2:
+            centred = centred - mean
+        square = centred.square().mean(dims, keepdim=True)
+        found = torch.rsqrt(square + (eps if rstd is None else
+                                      (rstd.view(square.shape).pow(-2) - square).detach()))
+        scale, shift = (*parameters, None)[:2]
+        y = centred * found if scale is None else centred * found * scale
+        y = y if shift is None else y + shift
+        return (y.to(x.dtype),
+                *(t.detach().reshape(leading) for t in (mean, found)[-self.count:]))
 
-        def norm(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-            centred = x - x.mean(dims, keepdim=True) if self.count == 2 else x
-            square = centred.square().mean(dims, keepdim=True)
-            eps = rstd.detach().view(square.shape).pow(-2) - square.detach()
-            return centred * torch.rsqrt(square + eps) * scale + shift
-
-        def gradients(dy: Tensor, x: Tensor, scale: Tensor) -> Any:
-            return _vjp(norm, x, scale, shift)[1](dy)
-
-        found, pull = _vjp(gradients, dy.float(), x.float(),
-                           scale if weight is None else weight.float())
-        given = [*grads, None][:3]
-        ddy, dx, dweight = pull(tuple(
-            torch.zeros_like(value) if grad is None or grad.shape != value.shape else grad.float()
-            for value, grad in zip(found, given, strict=True)))
-        return (ddy.to(dy.dtype), dx.to(x.dtype), *[None] * self.count,
-                None if weight is None else dweight.to(weight.dtype), *[None] * (self.count + 1))
+    def _gradient(self, dy: Tensor, x: Tensor, *others: Any) -> Any:
+        """The operator of the gradient, with a derivative of PyTorch's."""
+        statistics, parameters, normalized_shape, mask = self._split(others)
+        if not is_derived(dy, x, *parameters):
+            return self.raw_bwd(dy, x, *others)
+        return gradients_by_torch(
+            lambda x, *parameters: self.by_torch(x, normalized_shape, parameters, 0.0,
+                                                 statistics[-1])[0], (x, *parameters), mask, dy)
 
     def _define_derivatives(self) -> None:
-        raw, raw_bwd, count = self.raw, self.raw_bwd, self.count
-        refuse = refuse_forward_mode("lnbwd's operations",
-                                     "torch.nn.functional's function for the forward mode")
-
-        def setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-            x, ctx.normalized_shape, *parameters, _ = inputs
-            statistics = output[1:]
-            ctx.save_for_backward(x, *statistics, *parameters)
-            ctx.mark_non_differentiable(*statistics)
-            ctx.set_materialize_grads(False)
-
-        def derive(ctx: Any, dy: Tensor | None, *_: Any) -> tuple[Tensor | None, ...]:
-            if dy is None:
-                return (None,) * (3 + count)
-            x, *saved = ctx.saved_tensors
-            # (A parameter that is not there needs none.)
-            needs_x, _shape, *needs, _eps = ctx.needs_input_grad
-            mask = [needs_x, *needs]
-            if dy.dtype != x.dtype:
-                dy = dy.to(x.dtype)
-            if torch.is_grad_enabled() or transforms_are_active():
-                gradients = gradient_function(dy, x, *saved, ctx.normalized_shape, mask)
-            else:
-                try:
-                    gradients = raw_bwd(dy, x, *saved, ctx.normalized_shape, mask)
-                except RuntimeError as error:
-                    raise native.original(error) from None
-            if False in mask:
-                gradients = [gradient if want else None
-                             for gradient, want in zip(gradients, mask, strict=True)]
-            dx, *others = gradients
-            return (dx, None, *others, None)
-
-        def setup_bwd(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-            dy, x, *others = inputs
-            statistics, parameters, ctx.normalized_shape, _ = self._split(others)
-            ctx.save_for_backward(dy, x, statistics[-1], parameters[0])
-            ctx.set_materialize_grads(False)
+        raw, raw_bwd, gradient_function = self.raw, self.raw_bwd, self._gradient
 
         class Eager(torch.autograd.Function):
             """y."""
@@ -239,13 +203,43 @@ class Norm:
                 ctx.normalized_shape = normalized_shape
                 return y
 
-            backward = staticmethod(derive)
-            jvp = staticmethod(refuse)
+            @staticmethod
+            def backward(ctx: Any, dy: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+                x, *saved = ctx.saved_tensors
+                # (A parameter that is not there needs none.)
+                needs_x, _shape, *needs, _eps = ctx.needs_input_grad
+                mask = [needs_x, *needs]
+                if dy.dtype != x.dtype:
+                    dy = dy.to(x.dtype)
+                if torch.is_grad_enabled() or transforms_are_active():
+                    gradients = gradient_function(dy, x, *saved, ctx.normalized_shape, mask)
+                else:
+                    try:
+                        gradients = raw_bwd(dy, x, *saved, ctx.normalized_shape, mask)
+                    except RuntimeError as error:
+                        raise native.original(error) from None
+                if False in mask:
+                    gradients = [gradient if want else None
+                                 for gradient, want in zip(gradients, mask, strict=True)]
+                dx, *others = gradients
+                return (dx, None, *others, None)
 
-        self._function = differentiable(self.name, raw, setup, derive, refuse)
-        gradient_function = self._gradient_function = differentiable(
-            self.gradient, raw_bwd, setup_bwd, self._second_derivative, refuse)
+            jvp = staticmethod(refuse_forward_mode("lnbwd's operations"))
+
+        class Whole(Eager):
+            """All results."""
+
+            @staticmethod
+            def forward(ctx: Any, x: Tensor, normalized_shape: Sequence[int],
+                        *others: Any) -> Any:
+                results = raw(x, normalized_shape, *others)
+                ctx.save_for_backward(x, *results[1:], *others[:-1])
+                ctx.mark_non_differentiable(*results[1:])
+                ctx.normalized_shape = normalized_shape
+                return results
+
         self.eager: Callable[..., Tensor] = eager(Eager)
+        self._whole = eager(Whole)
 
 
 NORMS = {norm.name: norm for norm in (

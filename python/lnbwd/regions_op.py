@@ -7,9 +7,9 @@
     lnbwd::_region(Tensor[] inputs, str program) -> Tensor[]
 
 The first is for calls by hand: it has no derivative, and says so where one is asked for. The second
-is what launches a kernel, and what graphs of torch.compile and transforms of torch.func call: it
-knows nothing of derivatives. Where nobody watches what operators are called, :func:`run_rows` does
-the same without PyTorch's dispatcher.
+is what launches a kernel, and what graphs of torch.compile call: it knows nothing of derivatives.
+Where nobody watches what operators are called, :func:`run_rows` does the same without PyTorch's
+dispatcher.
 
 ``program`` is a text that names a row program in this process and, if the text says enough to make
 it again, in others (compiled graphs are cached on disk with the text in them). What the text stands
@@ -445,9 +445,10 @@ _modes = torch._C._len_torch_dispatch_stack
 
 def is_plain(tensors: Iterable[Tensor]) -> bool:
     """Whether nothing watches what operators are called on the tensors: no subclass, no dispatch
-    mode. The operators' functions may be called then without PyTorch's dispatcher, which takes the
-    host as long as both products of a linear layer's forward pass."""
-    return not _modes() and _plain.issuperset(map(type, tensors))
+    mode, no transform of torch.func. The operators' functions may be called then without PyTorch's
+    dispatcher, which takes the host as long as both products of a linear layer's forward pass."""
+    return (not _modes() and not operators.transforms_are_active()
+            and _plain.issuperset(map(type, tensors)))
 
 
 def run_rows(text: str, rows: int, inputs: Sequence[Tensor]) -> list[Tensor]:
@@ -485,41 +486,31 @@ def _fake_region(inputs: list[Tensor], text: str) -> list[Tensor]:
     return _allocate(program, *_sizes(program, inputs), inputs[0])
 
 
-def _region_vmap(info: Any, in_dims: tuple[Any, ...], inputs: list[Tensor],
-                 text: str) -> tuple[list[Tensor], list[int]]:
-    """A batch of rows is more rows. Where a column or a sum over all rows has the batch dimension,
-    it is one call for each of the batch."""
-    program, size = find_program(text), info.batch_size
-    dims = in_dims[0]
-    columns = [dim for operand, dim in zip(program.inputs, dims, strict=True)
-               if not operand.has_all_rows]
-    if (all(dim is None for dim in columns) and not program.has_groups
-            and all(operand.has_all_rows for operand in program.outputs)):
-        rows = [tensor if not operand.has_all_rows
-                else tensor.expand(size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
-                for operand, tensor, dim in zip(program.inputs, inputs, dims, strict=True)]
-        outputs = [out.reshape(size, out.shape[0] // size, *out.shape[1:])
-                   for out in raw_region(rows, text)]
-    else:
-        calls = [raw_region([t if d is None else t.select(d, i)
-                             for t, d in zip(inputs, dims, strict=True)], text)
-                 for i in range(size)]
-        outputs = [torch.stack(parts) for parts in zip(*calls, strict=True)]
-    return outputs, [0] * len(outputs)
+class _ByHand(torch.autograd.Function):
+    """What the text names, of the inputs after it."""
 
+    @staticmethod
+    def forward(ctx: Any, text: str, *inputs: Tensor) -> tuple[Tensor, ...]:
+        return tuple(raw_region(list(inputs), text))
 
-_by_hand = operators.differentiable(
-    "region", lambda text, *inputs: tuple(raw_region(list(inputs), text)),
-    lambda ctx, inputs, output: None, operators.refuse(
+    backward = staticmethod(operators.refuse(
         "lnbwd::region: expected no derivative to be asked of it: a row program that is called by "
         "hand has none. Call it on tensors that need no gradient (tensor.detach()), inside of an "
-        "autograd.Function of your own that has a backward pass, or have lnbwd.rowwise derive one"),
-    operators.refuse("lnbwd::region: expected no forward-mode differentiation (torch.autograd."
-                     "forward_ad, torch.func.jvp, jacfwd): a row program has none"))
+        "autograd.Function of your own that has a backward pass, or have lnbwd.rowwise derive one"))
+    jvp = staticmethod(operators.refuse("lnbwd::region: expected no forward-mode differentiation "
+                                        "(torch.autograd.forward_ad): a row program has none"))
+
+
+def _call_by_hand(inputs: list[Tensor], text: str) -> list[Tensor]:
+    if operators.transforms_are_active():
+        raise LnbwdError("lnbwd::region: expected no transform of torch.func around it: a row "
+                         "program that is called by hand has none. Hand a batch over as more rows, "
+                         "or call a function of lnbwd.rowwise")
+    return list(_ByHand.apply(text, *inputs))  # type: ignore[no-untyped-call]
 
 
 _SCHEMA = "(Tensor[] inputs, str program) -> Tensor[]"
 raw_region: Callable[[Sequence[Tensor], str], list[Tensor]] = operators.define_kernel(
-    "region", _SCHEMA, run_region, _fake_region, vmap=_region_vmap)[1]
+    "region", _SCHEMA, run_region, _fake_region)[1]
 """lnbwd::_region."""
-operators.define("region", _SCHEMA, lambda inputs, text: list(_by_hand(text, *inputs)))
+operators.define("region", _SCHEMA, _call_by_hand)

@@ -34,6 +34,7 @@ from torch import Tensor
 from .errors import place_of, refusal
 from .launching import falls_back
 from .operations import ELEMENTS
+from .operators import transforms_are_active
 from .row_evaluation import random_numbers
 
 __all__ = ["Columns", "Parts", "RowFunction", "Rows", "Scalars", "Seed", "rowwise", "uniform"]
@@ -229,8 +230,8 @@ class RowFunction(Generic[P, R]):
             if getattr(_state, "is_tracing", False):
                 return self._by_torch(self._bind(args, kwargs))  # A part of another row function.
             plan = self._plan(self._bind(args, kwargs), key)
-        if plan.is_by_torch or (values[self._first].is_cpu
-                                and falls_back("a function of lnbwd.rowwise")):
+        if plan.is_by_torch or transforms_are_active() or (
+                values[self._first].is_cpu and falls_back("a function of lnbwd.rowwise")):
             return self._inline(args, kwargs)
         result: R = plan.run([value for value, kind in zip(values, self._kinds, strict=False)
                               if kind and value is not None])

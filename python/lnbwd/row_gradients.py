@@ -6,8 +6,8 @@
 The gradient is derived by the compiler (lnbwd-differentiate) from the row program of the forward
 pass: one for each set of inputs that need a gradient and of outputs that have one, when it is first
 asked for. What the forward pass keeps is what the gradient with respect to all inputs reads: of the
-inputs, and of the outputs that the trace has for it. A gradient's gradient is PyTorch's, of the
-Python function itself.
+inputs, and of the outputs that the trace has for it. A gradient that is to have one itself is
+PyTorch's, of the Python function, and so is all that torch.func's transforms make.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from torch import Tensor
 from . import compiler, native, regions_op
 from .errors import CompileError, LnbwdError, refusal
 from .kernels import derive_gradient
-from .operators import differentiable, eager, refuse_forward_mode, reshaped, transforms_are_active
+from .operators import eager, refuse_forward_mode, reshaped, transforms_are_active
 from .row_mlir import mlir
 from .row_tracing import Signature, Trace
 from .rowprogram import RowProgram
@@ -129,8 +129,7 @@ class Plan:
 
     def training(self, saves: bool = True) -> tuple[_Forward, tuple[int, ...]]:
         """The forward program that keeps what the gradient needs, and the tensors of the call that
-        are kept beside. Without ``saves`` these are all that is kept, so that the gradient is
-        differentiable by what it was computed from."""
+        are kept beside. Without ``saves`` these would be all that is kept."""
         found = self._trainings.get(saves)
         if found is not None:
             return found
@@ -158,20 +157,19 @@ class Plan:
             raise CompileError(str(refusal(self.function, None, str(error))),
                                error.diagnostics) from None
 
-    def gradient(self, of: tuple[bool, ...], wrt: tuple[bool, ...],
-                 saves: bool = True) -> _Gradient:
+    def gradient(self, of: tuple[bool, ...], wrt: tuple[bool, ...]) -> _Gradient:
         """The gradient of some results with respect to some tensors of the call, from what
         :meth:`training` keeps. ``wrt`` ends in a truth value for each tensor."""
-        found = self._gradients.get((of, wrt, saves))
+        found = self._gradients.get((of, wrt))
         if found is not None:
             return found
         with self._lock:
-            forward, kept = self.training(saves)
+            forward, kept = self.training()
             results = [out for out, has in zip(forward.results, of, strict=True) if has]
             wanted = [place for place, tensor in enumerate(forward.inputs)
                       if wrt[tensor - self.count]]
             if not results or not wanted:
-                found = self._gradients[of, wrt, saves] = _Gradient("", "", (), ())
+                found = self._gradients[of, wrt] = _Gradient("", "", (), ())
                 return found
             derived = self._derive(forward, results, wanted)
             at_hand = [f"dout{out}" for out in forward.results]
@@ -194,7 +192,7 @@ class Plan:
                     regions_op.make_kernel_from_mlir(derived.mlir))
             else:
                 name = ""  # It is 0.
-            found = self._gradients[of, wrt, saves] = _Gradient(
+            found = self._gradients[of, wrt] = _Gradient(
                 derived.mlir, name, tuple(at_hand.index(name) for name in reads),
                 tuple(forward.inputs[place] for place in writes),
                 all(operands[f"arg{place}"].kind != "row_scalar"
@@ -248,23 +246,21 @@ class Plan:
             tensors = [part for tensor, count in zip(tensors, self.parts, strict=True)
                        for part in tensor.chunk(count, -1)]
         try:
-            if transforms_are_active():
-                results = _transformed(self, *tensors)
-            else:
-                results = _apply_eager(self, _is_grad_enabled(), *tensors)
+            results = _apply_eager(self, _is_grad_enabled(), *tensors)
         except RuntimeError as error:
             raise native.original(error) from None
         return results if self.trace.is_tuple else results[0]
 
-    def gradient_by_torch(self, of: tuple[bool, ...], wrt: tuple[bool, ...], saves: bool,
-                          shape: torch.Size,
-                          at_hand: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
-        """What :meth:`gradient` computes of what is at hand, by PyTorch's operations."""
+    def gradient_by_torch(self, of: tuple[bool, ...], wrt: tuple[bool, ...], shape: torch.Size,
+                          at_hand: Sequence[Tensor | None]) -> list[Tensor]:
+        """What :meth:`gradient` computes of what is at hand, by PyTorch's operations in float32."""
+        self.check_kept()
         grads = [grad for grad in at_hand[:len(of)] if grad is not None]
-        kept = dict(zip(self.training(saves)[1], at_hand[len(of):], strict=False))
-        tensors = [tensor if (tensor := kept.get(place)) is not None else
-                   grads[0].new_zeros(self.shape_of(place, shape)) for place in range(self.count)]
-        outputs = self.gradient(of, wrt, saves).outputs
+        kept = dict(zip(self.training()[1], at_hand[len(of):], strict=False))
+        tensors = [grads[0].new_zeros(self.shape_of(place, shape)) if tensor is None
+                   else tensor.float() if tensor.is_floating_point() else tensor
+                   for place in range(self.count) for tensor in (kept.get(place),)]
+        outputs = self.gradient(of, wrt).outputs
 
         def call(*inputs: Tensor) -> tuple[Tensor, ...]:
             changed = dict(zip(outputs, inputs, strict=True))
@@ -273,9 +269,10 @@ class Plan:
             return tuple(result for result, has in zip(results, of, strict=True) if has)
 
         results, pull = _vjp(call, *(tensors[place] for place in outputs))
-        found: tuple[Tensor, ...] = pull(tuple(
-            grad.to(result.dtype) for grad, result in zip(grads, results, strict=True)))
-        return found
+        found = pull(tuple(grad.to(result.dtype)
+                           for grad, result in zip(grads, results, strict=True)))
+        return [gradient.to(self.dtypes[place])
+                for place, gradient in zip(outputs, found, strict=True)]
 
     def check_kept(self) -> None:
         """Raises an error if the gradient does not follow from the tensors that are kept."""
@@ -287,15 +284,11 @@ class Plan:
                              "expected saved=() in lnbwd.rowwise")
 
 
-_refuse = refuse_forward_mode("a function of lnbwd.rowwise",
-                              "the undecorated function (its attribute 'function')")
-
-
 def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
     plan: Plan = ctx.plan
     needs: tuple[bool, ...] = ctx.needs_input_grad
     of = tuple([grad is not None for grad in grads])
-    gradient = plan.gradient(of, needs, ctx.saves)
+    gradient = plan.gradient(of, needs)
     result: list[Tensor | None] = [None] * len(needs)
     if not gradient.name:
         for tensor in gradient.outputs:
@@ -305,13 +298,11 @@ def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         return tuple(result)
     at_hand = (*grads, *ctx.saved_tensors)
     outputs: Sequence[Tensor]
-    if torch.is_grad_enabled() or transforms_are_active():
+    if torch.is_grad_enabled() or transforms_are_active():  # (Of a batch of gradients.)
         if "number" in plan.kinds:
-            raise LnbwdError(f"{plan.function.__name__}: create_graph=True and torch.func: "
-                             "expected a function that draws no random numbers")
-        if ctx.saves:
-            plan.check_kept()
-        outputs = _differentiable_backward(plan, of, needs, ctx.saves, ctx.shape, *at_hand)
+            raise LnbwdError(f"{plan.function.__name__}: create_graph=True: expected a function "
+                             "that draws no random numbers")
+        outputs = plan.gradient_by_torch(of, needs, ctx.shape, at_hand)
     else:
         try:
             outputs = regions_op.run_rows(gradient.name, ctx.shape[:-1].numel(),
@@ -338,7 +329,7 @@ class _EagerForward(torch.autograd.Function):
         outputs = regions_op.run_rows(forward.text, shape[:-1].numel(),
                                       [tensors[place] for place in forward.inputs])
         results = plan.shaped([outputs[place] for place in forward.results], shape)
-        ctx.plan, ctx.shape, ctx.saves = plan, shape, True
+        ctx.plan, ctx.shape = plan, shape
         if kept or forward.saved:
             saved = [results[forward.results.index(place)] if place in forward.results
                      else outputs[place] for place in forward.saved]
@@ -347,66 +338,7 @@ class _EagerForward(torch.autograd.Function):
         return tuple(results)
 
     backward = staticmethod(_backward)
-    jvp = staticmethod(_refuse)
-
-
-# Inside of torch.func's transforms, which may be nested, nothing but its arguments is kept.
-
-
-def _forward(plan: Plan, *tensors: Tensor) -> tuple[Tensor, ...]:
-    forward = plan.inference()
-    outputs = regions_op.raw_region([tensors[place] for place in forward.inputs], forward.text)
-    return tuple(plan.shaped([outputs[place] for place in forward.results],
-                             tensors[plan.first].shape))
-
-
-def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    plan, *tensors = inputs
-    _, kept = plan.training(saves=False)
-    ctx.save_for_backward(*(tensors[place] for place in kept))
-    ctx.plan, ctx.shape, ctx.saves = plan, tensors[plan.first].shape, False
-    ctx.set_materialize_grads(False)
-
-
-# The gradient as a function that has one itself, of PyTorch's operations. Arguments: the plan, of
-# which results and with respect to which tensors, whether something was saved, the shape of the
-# first rows; then what _Gradient calls at hand. Results: the gradients that are wanted.
-
-
-def _gradient(plan: Plan, of: tuple[bool, ...], wrt: tuple[bool, ...], saves: bool,
-              shape: torch.Size, *at_hand: Tensor | None) -> tuple[Tensor, ...]:
-    gradient = plan.gradient(of, wrt, saves)
-    inputs = [at_hand[place] for place in gradient.inputs]
-    outputs = regions_op.raw_region(inputs, gradient.name)  # type: ignore[arg-type]
-    return tuple(plan.shaped_gradients(gradient, outputs, shape))
-
-
-def _keep_all(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    ctx.plan, ctx.of, ctx.wrt, ctx.saves, ctx.shape, *at_hand = inputs
-    ctx.save_for_backward(*at_hand)
-    ctx.set_materialize_grads(False)
-
-
-def _second_derivative(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-    at_hand = ctx.saved_tensors
-    count = len(ctx.of) + len(ctx.plan.training(ctx.saves)[1])  # What was saved is not read.
-    places = [place for place in range(count) if at_hand[place] is not None]
-
-    def derivative(*values: Tensor) -> Any:
-        held = dict(zip(places, values, strict=True))
-        return ctx.plan.gradient_by_torch(ctx.of, ctx.wrt, ctx.saves, ctx.shape,
-                                          [held.get(place) for place in range(count)])
-
-    outputs, pull = _vjp(derivative, *(at_hand[place].float() for place in places))
-    found = pull(tuple(torch.zeros_like(output) if grad is None else grad.to(output.dtype)
-                       for grad, output in zip(grads, outputs, strict=True)))
-    result: list[Tensor | None] = [None] * len(at_hand)
-    for place, gradient in zip(places, found, strict=True):
-        result[place] = gradient.to(at_hand[place].dtype)
-    return (None, None, None, None, None, *result)
+    jvp = staticmethod(refuse_forward_mode("a function of lnbwd.rowwise"))
 
 
 _apply_eager: Callable[..., tuple[Tensor, ...]] = eager(_EagerForward)
-_transformed = differentiable("_TransformedForward", _forward, _keep, _backward, _refuse)
-_differentiable_backward = differentiable("_Backward", _gradient, _keep_all, _second_derivative,
-                                          _refuse)

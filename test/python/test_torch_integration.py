@@ -265,15 +265,24 @@ def test_forward_mode_is_refused(device, config, kind, grad):
     """Of all things it must not drop the tangent."""
     function = through(config, kind, device)
     x = torch.randn(3, 64, device=device)
-    refused = pytest.raises(lnbwd.LnbwdError, match=r"forward-mode .*: there is none; use reverse")
+    refused = pytest.raises(lnbwd.LnbwdError, match=r"forward-mode .*: there is none; use torch")
     with torch.set_grad_enabled(grad), forward_ad.dual_level():
         with refused:
             function(forward_ad.make_dual(x, x))
         assert function(x).shape == x.shape  # Without a tangent there is nothing to drop.
-    with refused:
-        torch.func.jvp(function, (x,), (x,))
-    with refused:
-        torch.func.jacfwd(function)(x)
+
+
+@both_ops
+@pytest.mark.parametrize("kind", ["function", "module", "operator"])
+def test_forward_mode_of_torch_func(device, config, kind):
+    function = through(config, kind, device)
+    x, tangent = torch.randn(2, 3, 64, device=device).unbind()
+    theirs = (torch.nn.functional.layer_norm if config.bias else torch.nn.functional.rms_norm)
+    want = torch.func.jvp(lambda x: theirs(x, (64,), eps=1e-5), (x,), (tangent,))
+    torch.testing.assert_close(torch.func.jvp(function, (x,), (tangent,)), want, rtol=1e-4,
+                               atol=1e-4)
+    torch.testing.assert_close(torch.func.jacfwd(function)(x), torch.func.jacrev(function)(x),
+                               rtol=1e-4, atol=1e-4)
 
 
 def test_only_what_is_asked_for_is_computed(device):

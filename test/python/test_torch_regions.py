@@ -121,50 +121,17 @@ def test_a_tangent_is_refused(device, program):
         dual = torch.autograd.forward_ad.make_dual(x, x)
         with pytest.raises(lnbwd.LnbwdError, match="expected no forward-mode differentiation"):
             torch.ops.lnbwd.region([dual, h, r, gamma], program)
-    with pytest.raises(lnbwd.LnbwdError, match="expected no forward-mode differentiation"):
-        torch.func.jvp(lambda x: torch.ops.lnbwd.region([x, h, r, gamma], program)[0], (x,), (x,))
 
 
-@pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
-def test_vmap(device, columns):
-    """A batch of rows is more rows; sums over all rows are one call for each of the batch."""
-    source = f"""
-func.func @k(%x: memref<?x{N}xf32>, %s: memref<?xf32>, %g: memref<{N}xf32>, %y: memref<?x{N}xf32>,
-             %r: memref<?xf32>{f", %t: memref<{N}xf32>" if columns else ""}) {{
-  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x{N}xf32>, %g[n] : memref<{N}xf32>,
-      %s[m] : memref<?xf32>) outs(%y[m, n] : memref<?x{N}xf32>, %r[m] : memref<?xf32>
-      {f", %t[n] add : memref<{N}xf32>" if columns else ""}) {{
-  ^row(%xr: vector<{N}xf32>, %gr: vector<{N}xf32>, %sr: f32):
-    %sum = vector.reduction <add>, %xr : vector<{N}xf32> into f32
-    %sv = vector.broadcast %sr : f32 to vector<{N}xf32>
-    %p = arith.mulf %xr, %gr : vector<{N}xf32>
-    %q = arith.mulf %p, %sv : vector<{N}xf32>
-    lnbwd.yield %q, %sum{", %p" if columns else ""} : vector<{N}xf32>, f32
-        {f", vector<{N}xf32>" if columns else ""}
-  }}
-  return
-}}
-"""
-    text = regions_op.register_program(
-        f"batched {columns}",
-        [Operand("row_block", F32, N), Operand("row_scalar", F32, 1), Operand("column", F32, N)],
-        [Operand("row_block", F32, N), Operand("row_scalar", F32, 1),
-         *[Operand("column", F32, N)] * columns], regions_op.make_kernel_from_mlir(source)).text
-    generator = torch.Generator().manual_seed(2)
-    x, s, g = (torch.randn(shape, generator=generator).to(device)
-               for shape in ((4, 3, N), (3, 4), (N,)))
+@pytest.mark.parametrize("transform", [torch.vmap, torch.func.grad, torch.func.jacfwd])
+def test_a_transform_is_refused(device, program, transform):
+    x, *others = tensors(device)
 
-    def check(dims, *batched):
-        got = torch.vmap(lambda *t: tuple(torch.ops.lnbwd.region(list(t), text)), dims)(*batched)
-        for i in range(len(got[0])):
-            one = [t if d is None else t.select(d, i) for t, d in zip(batched, dims, strict=True)]
-            for a, b in zip(got, torch.ops.lnbwd.region(one, text), strict=True):
-                assert torch.equal(a[i], b)
+    def call(x):
+        return torch.ops.lnbwd.region([x, *others], program)[0].sum()
 
-    check((0, 1, None), x, s, g)
-    check((None, 1, None), x[0], s, g)
-    check((1, None, None), x, s[0], g)
-    check((None, None, 0), x[0], s[:, 0], torch.stack([g, 2 * g]))
+    with pytest.raises(lnbwd.LnbwdError, match=r"expected no transform of torch\.func"):
+        transform(call)(x)
 
 
 def test_a_program_of_another_process_is_resolved(device):
