@@ -6,11 +6,12 @@
 The forward pass is a named operation with a product of matrices; the compiler derives the gradient
 from it. docs/layer-norm-linear.md derives what it finds. Either pass may as well go by PyTorch's
 product with row programs of ours around it: :mod:`lnbwd.linear_passes` has the ways. Here are the
-operators, and the functions for users.
+functions for users, and the derivative.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,32 +21,17 @@ from torch import Tensor
 from ._arguments import KERNEL_TYPES, check_eps, check_parameter, check_tensor, check_type
 from .batch_invariance import is_batch_invariant
 from .errors import LnbwdError
-from .launching import check_device, dense, simulated_chip
+from .launching import check_device, dense
 from .linear_passes import INPUTS, Layer, backward, find_layer, forward
 from .operations import LAYER_NORM, RMS_NORM
-from .operators import (
-    define,
-    define_kernel,
-    eager,
-    gradients_by_torch,
-    gradients_like,
-    is_derived,
-    refuse_forward_mode,
-    reshaped,
-    transforms_are_active,
-)
+from .operators import eager, gradients_by_torch, is_derived, refuse_forward_mode, reshaped
 from .ops import NORMS
 from .regions_op import is_plain
 
 __all__ = ["layer_norm_linear", "rms_norm_linear"]
 
-_GRADIENTS = tuple("d" + name for name in INPUTS)
 _MOST_KNOWN = 4096
 _is_compiling = torch.compiler.is_compiling
-
-# --------------------------------------------------------------------------------------------------
-# The operators: those with an underscore lie below autograd
-# --------------------------------------------------------------------------------------------------
 
 
 def _allows_tf32() -> bool:
@@ -75,74 +61,11 @@ def _describe(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None, b
     return layer, known
 
 
-def _run(x: Tensor, *others: Any) -> tuple[Tensor, ...]:
-    """The operator of the forward pass."""
-    check_device(x, "x")
-    results = forward(*_describe(x, *others))
-    mean = results.get("mean")
-    return results["out"], x.new_empty(0) if mean is None else mean, results["rstd"]
-
-
-def _gradients(dout: Tensor, tensors: Sequence[Any], norm: str, eps: float,
-               mask: Sequence[bool]) -> dict[str, Tensor]:
-    """Those gradients that the mask wants of arguments that are there: "dx", "dw", ... The tensors
-    are the operator's, x to b, and the statistics."""
-    x, w, gamma, beta, b, mean, rstd = tensors
-    layer, known = _describe(x, w, gamma, beta, b, norm, eps)
-    known["dout"], known["rstd"] = dense(dout), dense(rstd)
-    if norm == LAYER_NORM:
-        known["mean"] = dense(mean)
-    wanted = [name for name, want in zip(INPUTS, mask, strict=True) if want and name in known]
-    return backward(layer, known, wanted) if wanted else {}
-
-
-def _run_bwd(dout: Tensor, *others: Any) -> tuple[Tensor, ...]:
-    """The operator of the gradient."""
-    check_device(dout, "dout")
-    gradients = _gradients(dout, others[:7], *others[7:])
-    return tuple(gradients[name] if name in gradients else dout.new_empty(0)
-                 for name in _GRADIENTS)
-
-
-def _fake_norm_linear(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None,
-                      b: Tensor | None, norm: str, eps: float) -> tuple[Tensor, ...]:
-    rows = x.shape[0]
-    mean = x.new_empty(rows if norm == LAYER_NORM else 0,
-                       dtype=torch.float32 if norm == LAYER_NORM else x.dtype)
-    return x.new_empty(rows, w.shape[0]), mean, x.new_empty(rows, dtype=torch.float32)
-
-
-def _fake_norm_linear_bwd(dout: Tensor, *others: Any) -> tuple[Tensor, ...]:
-    return gradients_like(dout, others[:5], others[-1])
-
-
-def _by_torch(*arguments: Any) -> tuple[Tensor, ...]:
-    """The operator of the forward pass by PyTorch's operations."""
-    x, w, gamma, beta, b, norm, eps = arguments
-    z, *statistics = NORMS[norm].by_torch(x, x.shape[-1:], (gamma, beta), eps)
-    y = torch.nn.functional.linear(z, w, None if b is None else b.to(z.dtype))
-    return y, statistics[0] if norm == LAYER_NORM else x.new_empty(0), statistics[-1]
-
-
-def _gradient(dout: Tensor, *others: Any) -> tuple[Tensor, ...]:
-    """The operator of the gradient, with a derivative of PyTorch's."""
-    tensors, (norm, eps, mask) = others[:5], others[7:]
-    results: tuple[Tensor, ...]
-    if is_derived(dout, *tensors):
-        results = gradients_by_torch(lambda *tensors: _by_torch(*tensors, norm, eps)[0], tensors,
-                                     mask, dout)
-    else:
-        results = _raw_bwd(dout, *others)
-    return results
-
-
-_ARGUMENTS = "Tensor x, Tensor w, Tensor? gamma, Tensor? beta, Tensor? b"
-_SCHEMA = f"({_ARGUMENTS}, str norm, float eps) -> (Tensor, Tensor, Tensor)"
-_SCHEMA_BWD = (f"(Tensor dout, {_ARGUMENTS}, Tensor mean, Tensor rstd, str norm, float eps, "
-               "bool[] mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)")
-# Without a frame of Python in between.
-_raw = define_kernel("norm_linear", _SCHEMA, _run, _fake_norm_linear)[1]
-_raw_bwd = define_kernel("norm_linear_bwd", _SCHEMA_BWD, _run_bwd, _fake_norm_linear_bwd)[1]
+def _by_torch(norm: str, eps: float, x: Tensor, w: Tensor, gamma: Tensor | None,
+              beta: Tensor | None, b: Tensor | None) -> Tensor:
+    """The layer by PyTorch's operations."""
+    z = NORMS[norm].by_torch(x, x.shape[-1:], (gamma, beta), eps)[0]
+    return torch.nn.functional.linear(z, w, None if b is None else b.to(z.dtype))
 
 
 def _flat(tensor: Tensor) -> Tensor:
@@ -150,60 +73,44 @@ def _flat(tensor: Tensor) -> Tensor:
     return tensor if tensor.dim() == 2 else tensor.reshape(-1, tensor.shape[-1])
 
 
-class _EagerNormLinear(torch.autograd.Function):
-    """y of a norm with a linear layer, for x of any shape; the operator's own way to autograd takes
-    the host several times as long."""
+class _NormLinear(torch.autograd.Function):
+    """y of a norm with a linear layer, for x of any shape."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None,
                 b: Tensor | None, norm: str, eps: float) -> Tensor:
-        y: Tensor
-        operator = _run if is_plain((x, w)) else _raw
-        y, mean, rstd = operator(_flat(x), w, gamma, beta, b, norm, eps)
-        ctx.save_for_backward(x, w, gamma, beta, b, mean, rstd)
+        results = forward(*_describe(_flat(x), w, gamma, beta, b, norm, eps))
+        ctx.save_for_backward(x, w, gamma, beta, b, results.get("mean"), results["rstd"])
         ctx.norm, ctx.eps = norm, eps
+        y = results["out"]
         return y if x.dim() == 2 else reshaped(y, (*x.shape[:-1], w.shape[0]))
 
     @staticmethod
-    def backward(ctx: Any, dout: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
-        x, *others = ctx.saved_tensors
-        flat, needs = _flat(x), ctx.needs_input_grad[:5]
+    def backward(ctx: Any, dout: Tensor) -> tuple[Tensor | None, ...]:
+        x, w, gamma, beta, b, mean, rstd = ctx.saved_tensors
+        norm, eps, needs = ctx.norm, ctx.eps, ctx.needs_input_grad[:5]
         gradients: Sequence[Tensor | None]
-        if torch.is_grad_enabled() or not is_plain((dout, others[0])):
-            found = _gradient(_flat(dout), flat, *others, ctx.norm, ctx.eps, needs)
+        if torch.is_grad_enabled() or not is_plain((dout, w)):
+            found = gradients_by_torch(functools.partial(_by_torch, norm, eps),
+                                       (x, w, gamma, beta, b), needs, dout)
             gradients = [gradient if want else None
                          for gradient, want in zip(found, needs, strict=True)]
         else:
-            named = _gradients(_flat(dout), (flat, *others), ctx.norm, ctx.eps, needs)
-            gradients = [named.get(name) for name in _GRADIENTS]
-        dx, *gradients = gradients
-        return (dx if dx is None or x is flat else dx.view(x.shape), *gradients, None, None)
+            flat = _flat(x)
+            layer, known = _describe(flat, w, gamma, beta, b, norm, eps)
+            known["dout"], known["rstd"] = dense(_flat(dout)), dense(rstd)
+            if mean is not None:
+                known["mean"] = dense(mean)
+            named = backward(layer, known, [name for name, want in zip(INPUTS, needs, strict=True)
+                                            if want])
+            dx, *gradients = [named.get("d" + name) for name in INPUTS]
+            gradients = (dx if dx is None or x is flat else dx.view(x.shape), *gradients)
+        return (*gradients, None, None)
 
     jvp = staticmethod(refuse_forward_mode("a norm with a linear layer"))
 
 
-class _NormLinear(_EagerNormLinear):
-    """The operator's results."""
-
-    @staticmethod
-    def forward(ctx: Any, *arguments: Any) -> Any:
-        *tensors, ctx.norm, ctx.eps = arguments
-        results = _raw(*arguments)
-        ctx.save_for_backward(*tensors, *results[1:])
-        ctx.mark_non_differentiable(*results[1:])
-        return results
-
-
-_eager, _whole = eager(_EagerNormLinear), eager(_NormLinear)
-
-
-def _function(*arguments: Any) -> Any:
-    """The operator with its derivative, inside of torch.func's transforms too."""
-    return _by_torch(*arguments) if transforms_are_active() else _whole(*arguments)
-
-
-define("norm_linear", _SCHEMA, _function)
-define("norm_linear_bwd", _SCHEMA_BWD, _gradient)
+_apply = eager(_NormLinear)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -265,8 +172,9 @@ def layer_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, ln_weigh
     normalised rows. Each pass goes by PyTorch's product with our kernels around it, or of the
     smallest sizes by kernels of ours (:func:`lnbwd.product_choice.use_product`). Products of
     float32 are exact unless ``torch.set_float32_matmul_precision("high")``, or
-    ``torch.backends.cuda.matmul.allow_tf32``, allows tf32 and the chip has it. In float64 it is
-    PyTorch's two operations, and so it is under torch.compile for tensors on the CPU.
+    ``torch.backends.cuda.matmul.allow_tf32``, allows tf32 and the chip has it. PyTorch's
+    operations compute float64, distributed tensors, second derivatives, and what is inside of
+    torch.compile, torch.func or a dispatch mode.
 
     Args:
         x: ``[..., K]``, float16, bfloat16 or float32, on a CUDA or ROCm device, or simulated
@@ -308,20 +216,15 @@ def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
         raise LnbwdError(f"{norm}_linear: expected lnbwd.batch_invariant(False), for a product of "
                          "matrices has no canonical order of additions; call lnbwd."
                          f"{norm} and torch.nn.functional.linear, whose product is PyTorch's")
-    is_compiling = _is_compiling()
-    if x.dtype == torch.float64 or x.shape[-1] == 0 or (
-            is_compiling and x.is_cpu and simulated_chip() is None):
-        parameters = (norm_weight, norm_bias)[:NORMS[norm].count]
-        z = NORMS[norm].aten(x, x.shape[-1:], *parameters, eps)
-        return torch.nn.functional.linear(z, weight, bias)
     arguments = (*tensors, norm, float(eps))
+    if (x.dtype == torch.float64 or x.shape[-1] == 0 or _is_compiling()
+            or not is_plain((x, weight))):
+        return _by_torch(norm, float(eps), *tensors)
+    check_device(x, "x")
     y: Tensor
-    if not (is_compiling or transforms_are_active()):
-        if not is_plain((x, weight)) or is_derived(*tensors):
-            y = _eager(*arguments)
-            return y
-        check_device(x, "x")
-        y = forward(*_describe(_flat(x), *arguments[1:]), with_statistics=False)["out"]
+    if is_derived(*tensors):
+        y = _apply(*arguments)
     else:
-        y = torch.ops.lnbwd.norm_linear(_flat(x), *arguments[1:])[0]
-    return y if x.dim() == 2 else y.view(*x.shape[:-1], weight.shape[0])
+        y = forward(*_describe(_flat(x), *arguments[1:]), with_statistics=False)["out"]
+        y = y if x.dim() == 2 else y.view(*x.shape[:-1], weight.shape[0])
+    return y

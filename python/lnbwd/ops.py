@@ -166,7 +166,7 @@ class Norm:
                  rstd: Tensor | None = None) -> tuple[Tensor, ...]:
         """The operator by PyTorch's operations; where there is ``rstd``, its epsilon is taken."""
         leading, dims = _leading(x, normalized_shape), tuple(range(-len(normalized_shape), 0))
-        centred = x.float()
+        centred = x.float() if x.dtype.itemsize < 4 else x
         mean = centred.mean(dims, keepdim=True)
         if self.count == 2:
             centred = centred - mean

@@ -234,7 +234,7 @@ def test_statistics_are_written_for_a_gradient_alone(norm, statistics, monkeypat
         assert counts[2:] == [2 + statistics]
 
 
-def test_dispatch_modes_see_the_operator():
+def test_dispatch_modes_see_the_product():
     """What watches operators is not passed by."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -247,7 +247,7 @@ def test_dispatch_modes_see_the_operator():
     arguments, _ = make((3,), 16, 24)
     with lnbwd.simulate(), Record():
         call(arguments)
-    assert "lnbwd._norm_linear.default" in seen
+    assert any("mm" in name for name in seen)
 
 
 def test_modules_are_taken_over():
@@ -445,7 +445,7 @@ def test_the_choice_can_be_made_by_hand(calls):
 
 
 def test_torch_compile():
-    """One graph, in which the layer is one operator, forward and backward."""
+    """One graph, of PyTorch's operations."""
     arguments, dy = make((2, 9), 24, 40)
     graphs = []
 
@@ -458,39 +458,22 @@ def test_torch_compile():
         y = compiled(arguments)
         y.backward(dy / 2)
     expected, gradients = reference(arguments, dy, 1e-5)
-    assert torch.ops.lnbwd.norm_linear.default in graphs[0] or \
-        torch.ops.lnbwd.norm_linear in graphs[0]
+    assert torch.nn.functional.linear in graphs[0] or torch._C._nn.linear in graphs[0]
     assert (y / 2 - expected).abs().max() <= 2e-6 * expected.abs().max()
     for name, value in arguments.items():
         error = (value.grad.double() - gradients[name]).abs().max()
         assert error <= 2e-6 * max(1, gradients[name].abs().max()), name
 
 
-def test_the_operators_say_what_they_do():
-    """Shapes and types of the traced operators, and their derivative, as PyTorch checks them."""
-    arguments, _ = make((6,), 16, 24)
-    x, weight = arguments["x"], arguments["weight"]
-    with lnbwd.simulate():
-        torch.library.opcheck(
-            torch.ops.lnbwd.norm_linear.default,
-            (x, weight, arguments["ln_weight"], arguments["ln_bias"], arguments["bias"],
-             "layer_norm", 1e-5),
-            test_utils=("test_schema", "test_autograd_registration", "test_faketensor",
-                        "test_aot_dispatch_static"))
-        torch.library.opcheck(
-            torch.ops.lnbwd.norm_linear.default,
-            (x, weight, None, None, None, "rms_norm", 1e-5),
-            test_utils=("test_schema", "test_autograd_registration", "test_faketensor"))
-
-
 def test_second_derivatives_and_transforms():
     arguments, dy = make((6,), 16, 24)
     names = list(arguments)
 
-    def penalty(layer, *tensors):
+    def of_penalty(layer, tensors):
         y = layer(dict(zip(names, tensors, strict=True)))
-        return sum(g.square().sum() for g in torch.autograd.grad(
-            (y * dy.to(y.dtype)).sum(), tensors, create_graph=True))
+        grads = torch.autograd.grad((y * dy.to(y.dtype)).sum(), tensors, create_graph=True)
+        return torch.autograd.grad(sum(g.square().sum() for g in grads), tensors,
+                                   materialize_grads=True)
 
     def by_torch(values):
         z = torch.nn.functional.layer_norm(values["x"], (16,), values["ln_weight"],
@@ -499,9 +482,9 @@ def test_second_derivatives_and_transforms():
 
     wide = [t.detach().double().requires_grad_() for t in arguments.values()]
     with lnbwd.simulate():
-        penalty(call, *arguments.values()).backward()
+        got = of_penalty(call, list(arguments.values()))
         y, = torch.vmap(lambda x: call(arguments | {"x": x}))(arguments["x"][None])
         torch.testing.assert_close(y, call(arguments), rtol=1e-5, atol=1e-5)
-    penalty(by_torch, *wide).backward()
-    for name, want in zip(names, wide, strict=True):
-        torch.testing.assert_close(arguments[name].grad.double(), want.grad, rtol=1e-4, atol=1e-4)
+    for name, ours, want in zip(names, got, of_penalty(by_torch, wide), strict=True):
+        error = (ours.double() - want).abs().max()
+        assert error <= 1e-5 * max(1, want.abs().max()), name
