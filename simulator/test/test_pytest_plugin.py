@@ -146,10 +146,11 @@ def test_triton_kernels(chip, build, tmp_path):
                  "rows: 24 bytes are accessed that 'x' has storage for, but no element",
                  "row_sum: 12 of the 24 elements of 'x' are not read, the first of them [1, 4]"):
         assert f"note: kernel {note}" in run.stdout, run.stdout
-    for test in ("right", "stride", "stride_of_rows", "autograd_and_autotuner", "copies", "parts"):
+    for test in ("right", "stride", "stride_to_the_end", "autograd_and_autotuner", "copies",
+                 "parts", "pitch[right]", "packed"):
         assert f"::test_{test} PASSED" in run.stdout, run.stdout
     for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught", "gaps",
-                 "negative_offset"):
+                 "negative_offset", "stride_of_rows", "pitch[wrong]", "pitch[other]"):
         assert f"::test_{test} FAILED" in run.stdout, run.stdout
     for test in SAMPLE:
         assert f"{test} PASSED" in run.stdout, run.stdout
@@ -159,9 +160,11 @@ def test_triton_kernels(chip, build, tmp_path):
     assert "values = tl.load(x + o, mask=o <= n)" in texts["test_out_of_bounds"]
     assert "buffer 'x, y' of 256 bytes: the memory was never written" in texts["test_never_written"]
     assert "36 of the 100 elements of the tensor 'out' were never written" in texts["test_gaps"]
-    assert "offset -8 from a buffer's base is negative" in texts["test_negative_offset"]
     races = [r for r in results if r["properties"]["test"].endswith("test_race")]
     assert races and all(r["ruleId"] == "races" and r["relatedLocations"] for r in races)
+    assert "offset -8 from a buffer's base is negative" in texts["test_negative_offset"]
+    assert "'stride_x' is not what leads from row to row of 'x'" in texts["test_pitch[wrong]"]
+    assert "none of the arguments is the distance 112 of its rows" in texts["test_pitch[other]"]
 
 
 @needs_triton
@@ -169,11 +172,14 @@ def test_chips_and_processes(build, tmp_path):
     pytest.importorskip("xdist")
     log = tmp_path / "new" / "log.sarif"
     run = run_plugin(build, tmp_path, "gfx942, gfx1201", "-n2", "--amdgpu-sarif", log,
-                     INPUTS / "triton_kernels.py", "-k", "stride or race")
+                     "--amdgpu-strict", INPUTS / "triton_kernels.py", "-k", "stride or race")
     assert run.returncode == 1, run.stdout + run.stderr
-    assert run.stdout.count("64 of the 128 elements of 'out' are not written") == 2, run.stdout
+    assert run.stdout.count("note: kernel spread: 64 of the 128 elements of") == 2, run.stdout
     found = {r["properties"]["chip"]: r["results"] for r in json.loads(log.read_text())["runs"]}
-    assert list(found) == ["gfx942", "gfx1201"] and all(found.values())
+    assert list(found) == ["gfx942", "gfx1201"]
+    for results in found.values():
+        tests = {r["properties"]["test"].split("::")[1]: r["ruleId"] for r in results}
+        assert tests["test_race"] == "races" and tests["test_stride"] == "strides"
     run = run_plugin(build, tmp_path, "gfx942,gfx9999", INPUTS / "triton_kernels.py")
     assert run.returncode == 4 and "got 'gfx9999'" in run.stderr and "====" not in run.stdout
 

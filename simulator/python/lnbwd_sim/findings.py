@@ -30,6 +30,7 @@ RULES: dict[str, str] = {
     "hazards": "Two instructions too close to each other",
     "limits": "More than the chip has, or than the kernel allocates",
     "alignment": "An access that is not aligned to its element",
+    "strides": "The results depend on how far the rows of a tensor are apart",
     "execution": "The launch cannot go on, or was refused",
 }
 """The checks, as rules of a report; ``execution`` is what needs no check."""

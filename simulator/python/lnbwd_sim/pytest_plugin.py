@@ -58,6 +58,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--amdgpu-autotune", choices=("first", "all"), default="first",
                     help="the configuration of autotuned kernels: the first that fits the chip "
                          "(the default), or each test once for each configuration")
+    group.addoption("--amdgpu-strict", action="store_true",
+                    help="make findings of the notes on elements that a kernel leaves out, and on "
+                         "what it accesses between them")
     group.addoption("--amdgpu-rounding", action="store_true",
                     help="make results that are right only within rounding (transcendental and "
                          "matrix instructions) a unit in the last place smaller")
@@ -204,7 +207,7 @@ def pytest_configure(config: pytest.Config) -> None:
     session.rounds = triton_driver.AutotuneRounds(config.getoption("--amdgpu-autotune") == "all")
     try:
         triton_driver.activate(library, device, session.report, session.rounds,
-                               session.fidelity)
+                               session.fidelity, config.getoption("--amdgpu-strict"))
     except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
         raise pytest.UsageError(f"--amdgpu: Triton's driver, which a C compiler and Python's "
                                 f"headers make: {error}") from error

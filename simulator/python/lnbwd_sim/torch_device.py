@@ -328,41 +328,69 @@ class Device(TorchFunctionMode):
             parts = getattr(value, "_fields", None) or range(len(value))
             for part, item in zip(parts, value, strict=True):
                 self.describe(f"{name}.{part}", item)
-        elif isinstance(value, int) and not isinstance(value, bool) and value > 65536:
-            if any(b.pointer <= value < b.pointer + b.size for b in self.buffers):
-                self._describe_all()
+        elif self.holds_addresses(value):
+            self._describe_all()
         elif hasattr(value, "base"):  # TensorDescriptor and TensorWrapper of Triton.
             self.describe(name, value.base)
 
-    def left_out(self) -> list[str]:
+    def holds_addresses(self, value: Any) -> bool:
+        """Whether a number, or an integer of a tensor, is an address in a buffer."""
+        if isinstance(value, torch.Tensor):
+            if value.dtype not in (torch.int64, torch.uint64):
+                return False
+            with torch._C.DisableTorchFunction():
+                return any(map(self.holds_addresses, value.unique().tolist()))
+        return type(value) is int and value > 65536 and any(
+            b.pointer <= value < b.pointer + b.size for b in self.buffers)
+
+    def left_out(self, numbers: Iterable[int]) -> tuple[list[str], list[str]]:
         """Elements of arguments that the launch has accessed, but neither written, where it has
-        written others, nor read; and what it has accessed between those of all arguments."""
-        texts = []
+        written others, nor read; and what it has accessed between those of all arguments. Apart
+        from these, faults: a tensor of which it has done both, and whose rows have a pitch that is
+        not among the numbers that it got."""
+        texts: list[str] = []
+        faults: list[str] = []
         for buffer, tensors in self._tensors.items():
             known = self.library.accesses(buffer.pointer, buffer.size)
             if known is None or not any(known):
                 continue
             ways = torch.frombuffer(known, dtype=torch.uint8)
+            gaps = {}
             for name, tensor in tensors:
                 done = _elements(ways, tensor).amax(-1)
                 verb, way = ("written", 2) if (done & 2).any() else ("read", 1)
                 left = (done & way == 0).nonzero()
                 if done.any() and len(left):
-                    texts.append(f"{len(left)} of the {done.numel()} elements of '{name}' are not "
-                                 f"{verb}, the first of them {left[0].tolist()}")
+                    gaps[name] = f"{len(left)} of the {done.numel()} elements of '{name}' are " \
+                                 f"not {verb}, the first of them {left[0].tolist()}"
             for _, tensor in tensors:
                 _elements(ways, tensor).zero_()
-            stray = int(ways.count_nonzero())
-            if stray:
-                texts.append(f"{stray} bytes are accessed that '{tensors[0][0]}' has storage for, "
-                             "but no element")
-        return texts
+            texts += gaps.values()
+            if stray := int(ways.count_nonzero()):
+                between = f"{stray} bytes are accessed that '{tensors[0][0]}' has storage for, " \
+                          "but no element"
+                texts.append(between)
+                faults += [f"{gaps[name]}, {between}, and none of the arguments is the distance "
+                           f"{pitches[0]} of its rows" for name, tensor in tensors if name in gaps
+                           and (pitches := pitches_of(tensor)) and not set(pitches) & set(numbers)]
+        return texts, faults
 
     def _describe_all(self) -> None:
         """An argument may hold addresses: kernels may access what is on the device."""
         for buffer in list(self.buffers):
             if buffer.size and not buffer.registered:
                 buffer.register(self.library, "tensor")
+
+
+def pitches_of(tensor: torch.Tensor) -> list[int]:
+    """Strides that leave padding behind the elements inside of them, the smallest first."""
+    found, extent = [], 1
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1 and stride:
+            if stride > extent > 1:
+                found.append(stride)
+            extent += (size - 1) * stride
+    return found
 
 
 def _elements(ways: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:

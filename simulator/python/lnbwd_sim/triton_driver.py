@@ -15,7 +15,7 @@ import importlib
 import os
 import pathlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -26,6 +26,7 @@ from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.errors import OutOfResources
 
 from .fidelity import Fidelity
+from .layouts import repeat_of
 from .library import Library, library_path
 from .torch_device import Device
 
@@ -118,9 +119,9 @@ def use_of_lds(ttgir: str) -> tuple[str | None, bool]:
 
 
 def activate(library: Library, device: Device, report: Report, rounds: AutotuneRounds,
-             fidelity: Fidelity) -> None:
+             fidelity: Fidelity, strict: bool) -> None:
     """Makes the simulator Triton's active driver; ``fidelity`` gets what each kernel has and
-    leaves out."""
+    leaves out, which is a fault with ``strict``."""
     _link_library()
     device.report = report
     lds: dict[Any, tuple[str | None, bool]] = {}
@@ -133,31 +134,50 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
             function = getattr(src, "fn", None)
             self._name = getattr(metadata, "name", "")
             self._names = getattr(function, "arg_names", [f"argument {k}" for k in range(256)])
+            self._constant = [kind == "constexpr" for kind in src.signature.values()]
 
         def __call__(self, grid_x: int, grid_y: int, grid_z: int, stream: Any, function: Any,
                      kernel_metadata: Any, launch_metadata: Any, enter_hook: Any, exit_hook: Any,
                      *args: Any) -> None:
             device.kernel = self._name
-            library.describe_lds(*lds.get(function, (None, False)))
-            device.describe_launch(zip(self._names, args, strict=False))
-            try:
-                with device.scratch("scratch"):
-                    super().__call__(grid_x, grid_y, grid_z, stream, function, kernel_metadata,
-                                     launch_metadata, enter_hook, None, *args)
-            except RuntimeError as error:
-                if "Triton Error [HIP]" not in str(error):
-                    raise
-                # The traceback of interest is that of the launch.
-                problem = library.message()
-            else:
-                problem = ""
-                if gaps := device.left_out():
+            grid = (grid_x, grid_y, grid_z)
+
+            def launch(args: Sequence[Any], hook: Any = None) -> str:
+                library.describe_lds(*lds.get(function, (None, False)))
+                device.describe_launch(zip(self._names, args, strict=False))
+                try:
+                    with device.scratch("scratch"):
+                        super(Launcher, self).__call__(
+                            *grid, stream, function, kernel_metadata, launch_metadata, hook, None,
+                            *args)
+                except RuntimeError as error:
+                    if "Triton Error [HIP]" not in str(error):
+                        raise
+                    # The traceback of interest is that of the launch.
+                    return library.message()
+                return ""
+
+            repeat = repeat_of(device, args, self._constant)
+            with _one_thread() if repeat else contextlib.nullcontext():
+                problem = launch(args, enter_hook)
+                found = library.findings() if problem else []
+                if not problem:
+                    gaps, faults = device.left_out(
+                        [arg for arg in args if type(arg) is int])
                     fidelity.gaps.setdefault(self._name, set()).update(gaps)
+                    if strict:
+                        faults = gaps
+                    if repeat and not faults and (
+                            text := repeat.difference(launch, self._names)):
+                        faults.append(text)
+                    problem = "\n".join(faults)
+                    found = [{"chip": library.chip, "kernel": self._name, "check": "strides",
+                              "count": 1, "stops": False, "message": text} for text in faults]
             # Triton's launcher would call it with the error of a failed launch still set.
             if exit_hook is not None:
                 exit_hook(launch_metadata)
             if problem:
-                report(library.findings(), problem, (grid_x, grid_y, grid_z))
+                report(found, problem, grid)
 
     class Driver(HIPDriver):  # type: ignore[misc]
         """Triton's own driver with these launches."""
@@ -187,6 +207,19 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
     testing: Any = importlib.import_module("triton.testing")
     testing.do_bench = testing.do_bench_cudagraph = _run_once
     _patch_autotuner(rounds)
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Executes launches in an order of their own, so that sums of atomics are repeated exactly."""
+    before = os.environ.get("LNBWD_SIM_THREADS")
+    os.environ["LNBWD_SIM_THREADS"] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop("LNBWD_SIM_THREADS")
+        if before is not None:
+            os.environ["LNBWD_SIM_THREADS"] = before
 
 
 def _run_once(fn: Callable[[], Any], *args: Any, quantiles: Any = None,

@@ -157,10 +157,46 @@ def row_sum(x, out, stride, n, BLOCK: tl.constexpr):
 
 
 def test_stride_of_rows():
-    """Strides that stay in the storage, of a part of it, and of one that is read to its end."""
+    """A stride that stays in the storage of a part of it."""
     x, out = torch.rand(4, 10, device="cuda")[:, :8], torch.empty(4, 8, device="cuda")
     rows[(4,)](x, out, 8, 8, BLOCK=8)
     assert torch.equal(out, torch.as_strided(x, (4, 8), (8, 1)))
+
+
+def test_stride_to_the_end():
     # Triton's reduction has values in LDS judged by another execution.
     x, out = torch.rand(3, 8, device="cuda"), torch.empty(3, device="cuda")
     row_sum[(3,)](x, out, 2, 8, BLOCK=256)
+
+
+@triton.jit
+def softmax(x, y, stride_x, stride_y, n, WRONG: tl.constexpr, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    at = tl.program_id(0)
+    row = x + at * (n if WRONG else stride_x)
+    values = tl.exp(tl.load(row + o, mask=o < n, other=-float("inf")))
+    tl.store(y + at * stride_y + o, values / tl.sum(values), mask=o < n)
+
+
+@pytest.mark.parametrize("case", ["right", "wrong", "other"])
+def test_pitch(case):
+    """Rows with padding: right, one that takes no stride, and one that is given another's."""
+    x = torch.rand(16, 112, device="cuda")[:, :100]
+    y = torch.empty(16, 104, device="cuda")[:, :100]
+    softmax[(16,)](x, y, (y if case == "other" else x).stride(0), y.stride(0), 100, case == "wrong",
+                   BLOCK=128)
+
+
+@triton.jit
+def attend(q, k, out, stride, heads, D: tl.constexpr, BLOCK: tl.constexpr):
+    """Packed heads: k is addressed from q, and sums of atomics are in each order others."""
+    o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = o[:, None] * stride + tl.program_id(1) * D + tl.arange(0, D)[None, :]
+    tl.atomic_add(out + tl.program_id(1), tl.sum(tl.load(q + at) * tl.load(q + heads * D + at)))
+
+
+def test_packed():
+    packed = torch.rand(64, 3, 2, 16, device="cuda")
+    out = torch.zeros(2, device="cuda")
+    attend[(4, 2)](packed[:, 0], packed[:, 1], out, packed.stride(0), 2, D=16, BLOCK=16)
+    torch.testing.assert_close(out, (packed[:, 0] * packed[:, 1]).sum((0, 2)))
