@@ -43,7 +43,7 @@ if [ ! -f "$build_dir/build.ninja" ]; then
   configure -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 \
     -DCMAKE_UNITY_BUILD=OFF -DLNBWD_ENABLE_FUZZERS=ON -DLNBWD_TORCH_PYTHON="$torch_python"
 fi
-build LNBwdIRIncGen LNBwdLaneIRIncGen LNBwdInterfacesIncGen LNBwdPassIncGen LNBwdLanePassIncGen \
+build LNBwdIRIncGen LNBwdLaneIRIncGen LNBwdPassIncGen LNBwdLanePassIncGen \
   LNBwdConversionPassIncGen LNBwdLaunchPlanPassIncGen
 
 say "Code (clang-tidy)"

@@ -14,9 +14,8 @@
 #include "Adjoints.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Interfaces/DifferentiableOpInterface.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -55,11 +54,7 @@ Value Adjoints::get(Value value) {
 
 /// Says which operations have a derivative, of those that are loaded here.
 static LogicalResult emitNoDerivative(Operation *op) {
-  SmallVector<StringRef> names;
-  for (RegisteredOperationName name :
-       op->getContext()->getRegisteredOperations())
-    if (name.hasInterface<DifferentiableOpInterface>())
-      names.push_back(name.getStringRef());
+  SmallVector<StringRef> names(getDerivativeRules().keys());
   llvm::sort(names);
   InFlightDiagnostic diag =
       op->emitOpError("cannot be differentiated: expected one of ");
@@ -95,12 +90,46 @@ LogicalResult Adjoints::visit(Operation *op) {
                              "float32 or narrower, got ")
              << element << "; gradients are computed in float32";
 
-  auto rule = dyn_cast<DifferentiableOpInterface>(op);
+  DerivativeRule rule =
+      getDerivativeRules().lookup(op->getName().getStringRef());
   if (!rule)
     return emitNoDerivative(op);
-  auto isActive = [&](Value value) { return active.contains(value); };
-  auto addTo = [&](Value value, Value adjoint) { add(value, adjoint); };
-  AdjointBuilder builder(b, op, adjoints.lookup(op->getResult(0)), isActive,
-                         addTo);
-  return rule.propagateAdjoint(builder);
+  if (isa<vector::ReductionOp, vector::ExtractOp>(op) && !getSummedRow(op))
+    return op->emitOpError("cannot be differentiated: expected the sum or the "
+                           "largest element of a row of float32, "
+                           "vector.reduction <add> or <maximumf>");
+  AdjointBuilder builder(b, op, *this);
+  rule(builder);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// AdjointBuilder
+//===----------------------------------------------------------------------===//
+
+Type AdjointBuilder::getAdjointType(Value value) {
+  Type element = Float32Type::get(value.getContext());
+  auto vector = dyn_cast<VectorType>(value.getType());
+  return vector ? Type(vector.clone(element)) : element;
+}
+
+Value AdjointBuilder::sub(Value x, Value y) {
+  return arith::SubFOp::create(b, x, y);
+}
+
+Value AdjointBuilder::div(Value x, Value y) {
+  return arith::DivFOp::create(b, x, y, arith::FastMathFlags::contract);
+}
+
+Value AdjointBuilder::compare(arith::CmpFPredicate predicate, Value x,
+                              Value y) {
+  return arith::CmpFOp::create(b, predicate, x, y);
+}
+
+Value AdjointBuilder::constant(double number) {
+  auto attr = b.getF32FloatAttr(float(number));
+  if (auto vector = dyn_cast<VectorType>(adjoint.getType()))
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(vector, attr.getValue()));
+  return arith::ConstantOp::create(b, attr);
 }

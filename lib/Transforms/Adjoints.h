@@ -15,11 +15,12 @@
 #ifndef LNBWD_LIB_TRANSFORMS_ADJOINTS_H
 #define LNBWD_LIB_TRANSFORMS_ADJOINTS_H
 
-#include "mlir/IR/Builders.h"
-#include "mlir/IR/BuiltinTypes.h"
-#include "mlir/IR/DialectRegistry.h"
+#include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace lnbwd {
 
@@ -44,20 +45,75 @@ public:
   mlir::LogicalResult propagate(llvm::ArrayRef<mlir::Operation *> operations);
   /// The adjoint of `value`; zero if nothing depends on it.
   mlir::Value get(mlir::Value value);
+  /// Whether `value` depends on the inputs: of others no adjoint is kept.
+  bool isActive(mlir::Value value) const { return active.contains(value); }
 
 private:
   mlir::LogicalResult visit(mlir::Operation *op);
 
   mlir::OpBuilder &b;
   bool annotate;
-  /// The values that depend on the inputs.
   llvm::DenseSet<mlir::Value> active;
   llvm::DenseMap<mlir::Value, mlir::Value> adjoints;
 };
 
-/// Gives the operations of arith, math and vector that row programs are made of
-/// the interface DifferentiableOpInterface.
-void registerDerivativeRules(mlir::DialectRegistry &registry);
+/// Writes the formulas of one operation's derivative. Whatever it makes is of
+/// float32: operands and results of narrower types are widened where a formula
+/// uses them.
+class AdjointBuilder : public RowBuilder {
+public:
+  /// For `op`, whose result has an adjoint among `adjoints`.
+  AdjointBuilder(mlir::OpBuilder &builder, mlir::Operation *op,
+                 Adjoints &adjoints)
+      : RowBuilder(builder, op->getLoc(), /*rowLength=*/1), op(op),
+        adjoints(adjoints), adjoint(adjoints.get(op->getResult(0))) {}
+
+  mlir::ImplicitLocOpBuilder &getBuilder() { return b; }
+  mlir::Operation *getOperation() const { return op; }
+
+  /// The type that the adjoint of `value` has: that of `value`, of float32.
+  static mlir::Type getAdjointType(mlir::Value value);
+
+  /// The adjoint of the operation's result.
+  mlir::Value getAdjoint() const { return adjoint; }
+  /// Operand `index`, as it is.
+  mlir::Value getOperand(unsigned index) const { return op->getOperand(index); }
+  /// Operands 0 and 1, and the result, as float32.
+  mlir::Value x() { return widen(getOperand(0)); }
+  mlir::Value y() { return widen(getOperand(1)); }
+  mlir::Value result() { return widen(op->getResult(0)); }
+
+  /// Whether the adjoint of operand `index` is wanted: of others nothing need
+  /// be computed.
+  bool isActive(unsigned index) const {
+    return adjoints.isActive(getOperand(index));
+  }
+  /// Adds `value` to the adjoint of operand `index`, if that is wanted.
+  void addToAdjoint(unsigned index, mlir::Value value) {
+    adjoints.add(getOperand(index), value);
+  }
+  /// Adds `value` to the adjoint of `of`, from which the operands are computed.
+  void addToAdjoint(mlir::Value of, mlir::Value value) {
+    adjoints.add(of, value);
+  }
+
+  mlir::Value sub(mlir::Value x, mlir::Value y);
+  mlir::Value div(mlir::Value x, mlir::Value y);
+  mlir::Value compare(mlir::arith::CmpFPredicate predicate, mlir::Value x,
+                      mlir::Value y);
+  /// A number, in all elements of a value of the adjoint's type.
+  mlir::Value constant(double number);
+
+private:
+  mlir::Operation *op;
+  Adjoints &adjoints;
+  mlir::Value adjoint;
+};
+
+/// Writes the derivative of one operation with a builder for it.
+using DerivativeRule = void (*)(AdjointBuilder &);
+/// The rule of each operation that can be differentiated, by its name.
+const llvm::StringMap<DerivativeRule> &getDerivativeRules();
 
 } // namespace lnbwd
 

@@ -21,7 +21,6 @@
 #include "StableExponentials.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Interfaces/DifferentiableOpInterface.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -206,16 +205,11 @@ static void addMaximumOfRow(AdjointBuilder &b) {
       0, b.mul(shares, vector::BroadcastOp::create(builder, type, share)));
 }
 
-static LogicalResult addRowSum(Operation *op, AdjointBuilder &b) {
-  if (!getSummedRow(op))
-    return op->emitOpError("cannot be differentiated: expected the sum or the "
-                           "largest element of a row of float32, "
-                           "vector.reduction <add> or <maximumf>");
-  if (isRowMaximum(op))
+static void addRowSum(AdjointBuilder &b) {
+  if (isRowMaximum(b.getOperation()))
     addMaximumOfRow(b);
   else
     addSumOfRow(b);
-  return success();
 }
 
 /// `g` rounded to the element of `row`, and widened again; itself if it is of
@@ -235,7 +229,8 @@ static Value roundLike(OpBuilder &b, Value g, Value row) {
 /// y = W x: W^T g for x, and for W the outer product of g and x; of W^T x the
 /// other way round. Where x is narrow, so that the program multiplies numbers
 /// of that type, its gradient does, too: g is rounded to it.
-static void addLinear(AdjointBuilder &b, bool isTransposed) {
+static void addLinear(AdjointBuilder &b) {
+  bool isTransposed = cast<LinearOp>(b.getOperation()).getTransposed();
   Value g = roundLike(b.getBuilder(), b.getAdjoint(), b.getOperand(0));
   if (b.isActive(0))
     b.addToAdjoint(
@@ -355,85 +350,47 @@ static void addErf(AdjointBuilder &b) {
 // Which rule is whose
 //===----------------------------------------------------------------------===//
 
-namespace {
-
-template <typename Op, void (*rule)(AdjointBuilder &)>
-struct Rule : DifferentiableOpInterface::ExternalModel<Rule<Op, rule>, Op> {
-  LogicalResult propagateAdjoint(Operation *, AdjointBuilder &adjoints) const {
-    rule(adjoints);
-    return success();
-  }
-};
-
-template <typename Op>
-struct RowSumRule
-    : DifferentiableOpInterface::ExternalModel<RowSumRule<Op>, Op> {
-  LogicalResult propagateAdjoint(Operation *op,
-                                 AdjointBuilder &adjoints) const {
-    return addRowSum(op, adjoints);
-  }
-};
-
-struct LinearRule
-    : DifferentiableOpInterface::ExternalModel<LinearRule, LinearOp> {
-  LogicalResult propagateAdjoint(Operation *op,
-                                 AdjointBuilder &adjoints) const {
-    addLinear(adjoints, cast<LinearOp>(op).getTransposed());
-    return success();
-  }
-};
-
-} // namespace
-
-/// Gives each of the operations Ops the rule.
-template <void (*rule)(AdjointBuilder &), typename... Ops>
-static void give(MLIRContext *context) {
-  (Ops::template attachInterface<Rule<Ops, rule>>(*context), ...);
+template <typename... Ops>
+static void give(llvm::StringMap<DerivativeRule> &rules, DerivativeRule rule) {
+  ((rules[Ops::getOperationName()] = rule), ...);
 }
 
-void lnbwd::registerDerivativeRules(DialectRegistry &registry) {
-  registry.addExtension(+[](MLIRContext *context, arith::ArithDialect *) {
-    give<addSum, arith::AddFOp>(context);
-    give<addDifference, arith::SubFOp>(context);
-    give<addNegation, arith::NegFOp>(context);
-    give<addProduct, arith::MulFOp>(context);
-    give<addQuotient, arith::DivFOp>(context);
-    give<addConversion, arith::ExtFOp, arith::TruncFOp>(context);
-    give<addStep, arith::UIToFPOp, arith::SIToFPOp>(context);
-    give<addSelection, arith::SelectOp>(context);
-    give<addExtremum<Predicate::OLT, false>, arith::MaximumFOp>(context);
-    give<addExtremum<Predicate::OGT, false>, arith::MinimumFOp>(context);
-    give<addExtremum<Predicate::OLT, true>, arith::MaxNumFOp>(context);
-    give<addExtremum<Predicate::OGT, true>, arith::MinNumFOp>(context);
-  });
-  registry.addExtension(+[](MLIRContext *context, math::MathDialect *) {
-    give<addFusedProduct, math::FmaOp>(context);
-    give<addExp, math::ExpOp>(context);
-    give<addExp2, math::Exp2Op>(context);
-    give<addExpM1, math::ExpM1Op>(context);
-    give<addLog, math::LogOp>(context);
-    give<addLog2, math::Log2Op>(context);
-    give<addLog1p, math::Log1pOp>(context);
-    give<addSqrt, math::SqrtOp>(context);
-    give<addRsqrt, math::RsqrtOp>(context);
-    give<addPower, math::PowFOp>(context);
-    give<addTanh, math::TanhOp>(context);
-    give<addSin, math::SinOp>(context);
-    give<addCos, math::CosOp>(context);
-    give<addErf, math::ErfOp>(context);
-    give<addMagnitude, math::AbsFOp>(context);
-    give<addCopiedSign, math::CopySignOp>(context);
-    give<addStep, math::FloorOp, math::CeilOp, math::RoundOp, math::RoundEvenOp,
-         math::TruncOp>(context);
-  });
-  registry.addExtension(+[](MLIRContext *context, vector::VectorDialect *) {
-    give<addFusedProduct, vector::FMAOp>(context);
-    give<addBroadcast, vector::BroadcastOp>(context);
-    vector::ReductionOp::attachInterface<RowSumRule<vector::ReductionOp>>(
-        *context);
-    vector::ExtractOp::attachInterface<RowSumRule<vector::ExtractOp>>(*context);
-  });
-  registry.addExtension(+[](MLIRContext *context, LNBwdDialect *) {
-    LinearOp::attachInterface<LinearRule>(*context);
-  });
+const llvm::StringMap<DerivativeRule> &lnbwd::getDerivativeRules() {
+  static const auto all = [] {
+    llvm::StringMap<DerivativeRule> rules;
+    give<arith::AddFOp>(rules, addSum);
+    give<arith::SubFOp>(rules, addDifference);
+    give<arith::NegFOp>(rules, addNegation);
+    give<arith::MulFOp>(rules, addProduct);
+    give<arith::DivFOp>(rules, addQuotient);
+    give<math::FmaOp, vector::FMAOp>(rules, addFusedProduct);
+    give<arith::ExtFOp, arith::TruncFOp>(rules, addConversion);
+    give<arith::UIToFPOp, arith::SIToFPOp, math::FloorOp, math::CeilOp,
+         math::RoundOp, math::RoundEvenOp, math::TruncOp>(rules, addStep);
+    give<arith::SelectOp>(rules, addSelection);
+    give<arith::MaximumFOp>(rules, addExtremum<Predicate::OLT, false>);
+    give<arith::MinimumFOp>(rules, addExtremum<Predicate::OGT, false>);
+    give<arith::MaxNumFOp>(rules, addExtremum<Predicate::OLT, true>);
+    give<arith::MinNumFOp>(rules, addExtremum<Predicate::OGT, true>);
+    give<math::ExpOp>(rules, addExp);
+    give<math::Exp2Op>(rules, addExp2);
+    give<math::ExpM1Op>(rules, addExpM1);
+    give<math::LogOp>(rules, addLog);
+    give<math::Log2Op>(rules, addLog2);
+    give<math::Log1pOp>(rules, addLog1p);
+    give<math::SqrtOp>(rules, addSqrt);
+    give<math::RsqrtOp>(rules, addRsqrt);
+    give<math::PowFOp>(rules, addPower);
+    give<math::TanhOp>(rules, addTanh);
+    give<math::SinOp>(rules, addSin);
+    give<math::CosOp>(rules, addCos);
+    give<math::ErfOp>(rules, addErf);
+    give<math::AbsFOp>(rules, addMagnitude);
+    give<math::CopySignOp>(rules, addCopiedSign);
+    give<vector::BroadcastOp>(rules, addBroadcast);
+    give<vector::ReductionOp, vector::ExtractOp>(rules, addRowSum);
+    give<LinearOp>(rules, addLinear);
+    return rules;
+  }();
+  return all;
 }

@@ -249,10 +249,6 @@ class Differentiate : public lnbwd::impl::DifferentiatePassBase<Differentiate> {
 public:
   using DifferentiatePassBase::DifferentiatePassBase;
 
-  void getDependentDialects(DialectRegistry &registry) const override {
-    DifferentiatePassBase::getDependentDialects(registry);
-    registerDerivativeRules(registry);
-  }
   void runOnOperation() override;
 
 private:

@@ -61,8 +61,10 @@ public:
   /// The matrix of all products of an element of `lhs` and one of `rhs`.
   mlir::Value outer(mlir::Value lhs, mlir::Value rhs);
 
-private:
+protected:
   mlir::ImplicitLocOpBuilder b;
+
+private:
   mlir::VectorType rowType;
 };
 
