@@ -9,11 +9,11 @@
 #include "RowLoops.h"
 
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "lnbwd/Transforms/Lane/IndexBuilder.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_BLOCKCOLUMNSUMSPASS
@@ -23,14 +23,24 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
-/// Makes `loop` one over the rows from `first` up to `next`, or `end`, which
-/// begins with zeros and goes on from `before`: totals, and what it carries.
-/// Returns the same after it.
-static SmallVector<Value> addBlock(ImplicitLocOpBuilder &b,
-                                   lane::ForRowsOp loop, ValueRange zeros,
-                                   Value first, Value next, Value end,
-                                   ValueRange before) {
-  Value last = arith::MinUIOp::create(b, next, end);
+/// Puts `loop`, of so many iterations, into a loop over blocks that adds up
+/// their sums.
+static void block(lane::ForRowsOp loop, int64_t iterations) {
+  IndexBuilder b(loop.getLoc(), loop);
+  SmallVector<Value> zeros;
+  for (Type type : loop.getSums().getTypes())
+    zeros.push_back(b.zero(type));
+  Value end = loop.getEnd(), step = b.multiply(loop.getStep(), iterations);
+  auto blocks = lane::ForRowsOp::create(
+      b, loop.getBegin(), end, step, loop.getLayout(), /*workgroup=*/Value(),
+      /*workgroups=*/Value(), /*sums=*/ValueRange(), loop.getState());
+  blocks.setWhole(true);
+  blocks.setEntered(loop.getEntered());
+  loop.getResults().replaceAllUsesWith(blocks.getResults());
+  b.setInsertionPointToStart(&blocks.getBody().front());
+  Value first = blocks.getTile();
+  Value last = arith::MinUIOp::create(b, b.add(first, step), end);
+  ValueRange before(blocks.getStateArguments());
   loop->moveBefore(b.getInsertionBlock(), b.getInsertionPoint());
   loop.getBeginMutable().assign(first);
   loop.getEndMutable().assign(last);
@@ -41,48 +51,7 @@ static SmallVector<Value> addBlock(ImplicitLocOpBuilder &b,
   for (auto [total, sum] :
        llvm::zip(before, MutableArrayRef(after).take_front(zeros.size())))
     sum = arith::AddFOp::create(b, total, sum, arith::FastMathFlags::contract);
-  return after;
-}
-
-/// A loop over blocks instead of `loop`, which goes into it.
-static void block(lane::ForRowsOp loop, int64_t iterations) {
-  ImplicitLocOpBuilder b(loop.getLoc(), loop);
-  SmallVector<Value> zeros;
-  for (Type type : loop.getSums().getTypes())
-    zeros.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
-  Value step = iterations == 1
-                   ? loop.getStep()
-                   : Value(arith::MulIOp::create(
-                         b, loop.getStep(),
-                         arith::ConstantIndexOp::create(b, iterations)));
-  Value begin = loop.getBegin(), end = loop.getEnd();
-  if (!loop.getEntered()) {
-    auto blocks = scf::ForOp::create(b, begin, end, step, loop.getState());
-    loop.getResults().replaceAllUsesWith(blocks.getResults());
-    b.setInsertionPointToStart(blocks.getBody());
-    Value first = blocks.getInductionVar();
-    Value next = arith::AddIOp::create(b, first, step);
-    scf::YieldOp::create(b, addBlock(b, loop, zeros, first, next, end,
-                                     blocks.getRegionIterArgs()));
-    return;
-  }
-  SmallVector<Value> state{begin};
-  llvm::append_range(state, loop.getState());
-  TypeRange types{ValueRange(state)};
-  auto blocks = scf::WhileOp::create(b, types, state);
-  loop.getResults().replaceAllUsesWith(blocks.getResults().drop_front());
-  SmallVector<Location> locations(state.size(), b.getLoc());
-  Block *again = b.createBlock(&blocks.getAfter(), {}, types, locations);
-  scf::YieldOp::create(b, again->getArguments());
-  Block *body = b.createBlock(&blocks.getBefore(), {}, types, locations);
-  Value first = body->getArgument(0);
-  Value next = arith::AddIOp::create(b, first, step);
-  SmallVector<Value> after{next};
-  llvm::append_range(after,
-                     addBlock(b, loop, zeros, first, next, end,
-                              ValueRange(body->getArguments()).drop_front()));
-  Value isNext = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, next, end);
-  scf::ConditionOp::create(b, isNext, after);
+  lane::YieldOp::create(b, after);
 }
 
 /// The wait for the staged rows of an iteration of `loop`, or null if its rows

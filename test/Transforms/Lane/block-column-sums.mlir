@@ -9,12 +9,12 @@
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<1x8xf32>
 // CHECK-DAG:     %[[EIGHT:.*]] = arith.constant 8 : index
 // CHECK:         %[[BLOCK_STEP:.*]] = arith.muli %[[STEP]], %[[EIGHT]] : index
-// CHECK:         %[[OUTER:.*]]:2 = scf.for %[[FIRST:.*]] = %[[BEGIN]] to %[[END]] step %[[BLOCK_STEP]] iter_args(%[[TOTAL:.*]] = %[[START]], %[[M:.*]] = %[[N]])
+// CHECK:         %[[OUTER:.*]]:2 = lane.for_rows %[[FIRST:.*]] = %[[BEGIN]] to %[[END]] step %[[BLOCK_STEP]] at %{{.*}} carrying(%[[TOTAL:.*]] = %[[START]], %[[M:.*]] = %[[N]]) attributes {whole}
 // CHECK:           %[[NEXT:.*]] = arith.addi %[[FIRST]], %[[BLOCK_STEP]] : index
 // CHECK:           %[[LAST:.*]] = arith.minui %[[NEXT]], %[[END]] : index
 // CHECK:           %[[INNER:.*]]:2 = lane.for_rows %{{.*}} = %[[FIRST]] to %[[LAST]] step %[[STEP]] at %{{.*}} sums(%{{.*}} = %[[ZERO]]) carrying(%{{.*}} = %[[M]]) attributes {whole}
 // CHECK:           %[[ADDED:.*]] = arith.addf %[[TOTAL]], %[[INNER]]#0 fastmath<contract> : vector<1x8xf32>
-// CHECK:           scf.yield %[[ADDED]], %[[INNER]]#1
+// CHECK:           lane.yield %[[ADDED]], %[[INNER]]#1
 // CHECK:         }
 // CHECK:         "test.use"(%[[OUTER]]#0, %[[OUTER]]#1)
 gpu.module @m {
@@ -36,7 +36,8 @@ gpu.module @m {
 !layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 8>
 
 // CHECK-LABEL: gpu.func @no_blocks
-// CHECK-NOT:     scf.for
+// CHECK-COUNT-1: lane.for_rows
+// CHECK-NOT:     lane.for_rows
 // CHECK:         gpu.return
 gpu.module @m {
   gpu.func @no_blocks(%begin: index, %end: index, %step: index) {
@@ -55,15 +56,14 @@ gpu.module @m {
 // CHECK-LABEL: gpu.func @entered(
 // CHECK-SAME:    %[[BEGIN:.*]]: index, %[[END:.*]]: index, %[[STEP:.*]]: index, %[[START:.*]]: vector<1x8xf32>, %[[N:.*]]: index)
 // CHECK:         %[[BLOCK_STEP:.*]] = arith.muli %[[STEP]], %{{.*}} : index
-// CHECK:         %[[OUTER:.*]]:3 = scf.while (%[[FIRST:.*]] = %[[BEGIN]], %[[TOTAL:.*]] = %[[START]], %[[M:.*]] = %[[N]])
+// CHECK:         %[[OUTER:.*]]:2 = lane.for_rows %[[FIRST:.*]] = %[[BEGIN]] to %[[END]] step %[[BLOCK_STEP]] at %{{.*}} carrying(%[[TOTAL:.*]] = %[[START]], %[[M:.*]] = %[[N]]) attributes {entered, whole}
 // CHECK:           %[[NEXT:.*]] = arith.addi %[[FIRST]], %[[BLOCK_STEP]] : index
 // CHECK:           %[[LAST:.*]] = arith.minui %[[NEXT]], %[[END]] : index
 // CHECK:           %[[INNER:.*]]:2 = lane.for_rows %{{.*}} = %[[FIRST]] to %[[LAST]] step %[[STEP]] at %{{.*}} carrying(%{{.*}} = %[[M]]) attributes {entered, whole}
 // CHECK:           %[[ADDED:.*]] = arith.addf %[[TOTAL]], %[[INNER]]#0 fastmath<contract> : vector<1x8xf32>
-// CHECK:           %[[MORE:.*]] = arith.cmpi ult, %[[NEXT]], %[[END]] : index
-// CHECK:           scf.condition(%[[MORE]]) %[[NEXT]], %[[ADDED]], %[[INNER]]#1
+// CHECK:           lane.yield %[[ADDED]], %[[INNER]]#1
 // CHECK:         }
-// CHECK:         "test.use"(%[[OUTER]]#1, %[[OUTER]]#2)
+// CHECK:         "test.use"(%[[OUTER]]#0, %[[OUTER]]#1)
 gpu.module @m {
   gpu.func @entered(%begin: index, %end: index, %step: index, %start: vector<1x8xf32>, %n: index) {
     %layout = lane.layout : !layout

@@ -368,10 +368,9 @@ def BlockColumnSumsPass
     The rounding errors of a sum are proportional to its size. A `lane.for_rows`
     with `sum_block` becomes a loop over blocks of that many iterations around a
     loop over the iterations of a block, whose sums begin at 0; the outer loop
-    adds them to totals. If the trip count is at least one, the outer loop is an
-    `scf.while` that tests at its end. A loop over staged rows remains one loop:
-    it counts the iterations of a block, and a branch at the end of the last one
-    adds the sums to loop-carried totals. Expects full tiles.
+    adds them to totals. A loop over staged rows remains one loop: it counts the
+    iterations of a block, and a branch at the end of the last one adds the sums
+    to loop-carried totals. Expects full tiles.
 
     Before:
 
@@ -383,13 +382,14 @@ def BlockColumnSumsPass
     After:
 
     ```mlir
-    %sum = scf.for %first = %begin to %end step %block_step iter_args(%total = %zero) -> (...) {
+    %sum = lane.for_rows %first = %begin to %end step %block_step at %layout
+        carrying(%total = %zero) attributes {whole} : ... {
       %next = arith.addi %first, %block_step : index
       %last = arith.minui %next, %end : index
       %block = lane.for_rows %tile = %first to %last step %step at %layout sums(%s = %zero)
           attributes {whole} : ... {...}
       %added = arith.addf %total, %block fastmath<contract> : vector<8xf32>
-      scf.yield %added : vector<8xf32>
+      lane.yield %added : vector<8xf32>
     }
     ```
 
