@@ -15,8 +15,6 @@
 #include "RowForms.h"
 #include "RowPrograms.h"
 
-#include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -150,84 +148,6 @@ Value lnbwd::buildRowPart(RowBuilder &rows, const Factors &factors) {
 Value lnbwd::getNarrow(Value row) {
   auto widened = row.getDefiningOp<arith::ExtFOp>();
   return widened ? widened.getIn() : row;
-}
-
-void lnbwd::walkBack(ValueRange values, function_ref<bool(Value)> goesOn) {
-  llvm::DenseSet<Value> visited;
-  SmallVector<Value> pending(llvm::reverse(values));
-  while (!pending.empty()) {
-    Value value = pending.pop_back_val();
-    if (!visited.insert(value).second || !goesOn(value))
-      continue;
-    if (Operation *producer = value.getDefiningOp())
-      llvm::append_range(pending, llvm::reverse(producer->getOperands()));
-  }
-}
-
-RowwiseOp lnbwd::writeProgram(OpBuilder &b, RowwiseOp op, const Twine &entry,
-                              ArrayRef<PlacedValue> given,
-                              ArrayRef<PlacedValue> outputs, int64_t length) {
-  llvm::DenseSet<Value> needed, known;
-  for (const PlacedValue &each : given)
-    known.insert(each.value);
-  walkBack(llvm::map_to_vector(
-               outputs, [](const PlacedValue &each) { return each.value; }),
-           [&](Value value) {
-             needed.insert(value);
-             return !known.contains(value);
-           });
-  // Each is an input or an output, and a row block says how many rows there
-  // are.
-  bool hasRowBlock = false;
-  auto place = [&](const PlacedValue &each) {
-    hasRowBlock |= each.hasRows && isRow(each.value.getType());
-  };
-  SmallVector<PlacedValue> inputs;
-  for (BlockArgument argument : op.getBody().getArguments()) {
-    unsigned number = argument.getArgNumber();
-    if (needed.contains(argument) && !known.contains(argument))
-      inputs.push_back({argument, op.getOperand(number),
-                        op.getOperandName(number),
-                        op.getMap(number).isFunctionOfDim(0)});
-  }
-  llvm::copy_if(
-      given, std::back_inserter(inputs),
-      [&](const PlacedValue &each) { return needed.contains(each.value); });
-  llvm::for_each(inputs, place);
-  llvm::for_each(outputs, place);
-  for (unsigned i = 0; i < op.getRows().size() && !hasRowBlock; ++i) {
-    BlockArgument argument = op.getBody().getArgument(i);
-    if (cast<VectorType>(argument.getType()).getDimSize(0) != length)
-      continue;
-    inputs.push_back({argument, op.getOperand(i), op.getOperandName(i)});
-    hasRowBlock = true;
-  }
-  if (!hasRowBlock)
-    return {};
-
-  ProgramOperands operands;
-  SmallVector<ProgramOperands::Place> places, results;
-  for (const PlacedValue &each : inputs)
-    places.push_back(operands.addInput(each.buffer, each.hasRows, each.name));
-  for (const PlacedValue &each : outputs)
-    results.push_back(operands.addOutput(each.buffer, each.hasRows, each.name));
-  RowwiseOp program = operands.create(b, op.getLoc(), entry.str());
-  program->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  program.setFixedWorkgroups(op.getFixedWorkgroups());
-  program.setAccumulate(op.getAccumulate() && !program.getAllSums().empty());
-  OpBuilder body = OpBuilder::atBlockEnd(&program.getBody().front());
-  IRMapping mapping;
-  for (auto [input, at] : llvm::zip_equal(inputs, places))
-    mapping.map(input.value, operands.getArgument(at));
-  for (Operation &bodyOp : op.getBody().front().without_terminator())
-    if (llvm::any_of(bodyOp.getResults(), [&](Value value) {
-          return needed.contains(value) && !mapping.contains(value);
-        }))
-      body.clone(bodyOp, mapping);
-  for (auto [output, at] : llvm::zip_equal(outputs, results))
-    operands.setResult(at, mapping.lookup(output.value));
-  operands.yield(body, op.getLoc());
-  return program;
 }
 
 Value lnbwd::copySlice(OpBuilder &body, Value value, IRMapping &mapping) {

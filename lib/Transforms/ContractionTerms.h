@@ -24,8 +24,6 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseSet.h"
 
-#include <string>
-
 namespace lnbwd {
 
 /// A row, as a number times rows, invariant rows, and scalars of its row.
@@ -73,27 +71,6 @@ mlir::Value buildRowPart(RowBuilder &rows, const Factors &factors);
 /// A row before it was widened: a product and an outer product of the same row
 /// may have it in two types.
 mlir::Value getNarrow(mlir::Value row);
-
-/// Calls `goesOn` with `values` and, of those that it is true for, with what
-/// they are computed from, in the order of the operands; with each once.
-void walkBack(mlir::ValueRange values,
-              llvm::function_ref<bool(mlir::Value)> goesOn);
-
-/// A value of a region, and where it is in memory: for each row, or for all.
-struct PlacedValue {
-  mlir::Value value, buffer;
-  std::string name;
-  bool hasRows = true;
-};
-
-/// Writes a program that computes `outputs`, values of the region of `op`. It
-/// reads what is `given` and the operands of `op`, as far as it needs them, and
-/// if there is no other row block one of `length` columns, which says how many
-/// rows there are. Null if there is none of that length.
-RowwiseOp writeProgram(mlir::OpBuilder &b, RowwiseOp op,
-                       const llvm::Twine &entry,
-                       llvm::ArrayRef<PlacedValue> given,
-                       llvm::ArrayRef<PlacedValue> outputs, int64_t length);
 
 /// A copy of `value`, of a region, and of what it depends on: all but what
 /// `mapping` has.

@@ -13,8 +13,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ContractionTerms.h"
+#include "RowPrograms.h"
 
+#include "lnbwd/Analysis/RowPhases.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"
@@ -119,18 +120,14 @@ static llvm::DenseSet<Operation *> getElementOps(RowwiseOp program,
 /// that `program` writes need of row sums. Empty where it is elementwise.
 /// Given them, it is.
 static SmallVector<Value> getRowNumbers(RowwiseOp program) {
-  llvm::DenseSet<Value> behindSum;
-  for (Operation &op : program.getBody().front())
-    if (getSummedRow(&op) || llvm::any_of(op.getOperands(), [&](Value operand) {
-          return behindSum.contains(operand);
-        }))
-      behindSum.insert(op.result_begin(), op.result_end());
+  RowPhases phases(program);
   SmallVector<Value> numbers;
   walkBack(program.getYielded(0), [&](Value value) {
-    bool isNumber = behindSum.contains(value) && value.getType().isF32();
+    bool isBehindSum = phases.getPhase(value) > 0;
+    bool isNumber = isBehindSum && value.getType().isF32();
     if (isNumber)
       numbers.push_back(value);
-    return behindSum.contains(value) && !isNumber;
+    return isBehindSum && !isNumber;
   });
   return numbers;
 }

@@ -13,6 +13,8 @@
 
 #include "RowPrograms.h"
 
+#include "RowForms.h"
+
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -59,6 +61,89 @@ LogicalResult lnbwd::dropUnneeded(Operation *root, bool inProducts) {
   return applyPatternsGreedily(root, std::move(patterns));
 }
 
+void lnbwd::walkBack(ValueRange values, function_ref<bool(Value)> goesOn) {
+  llvm::DenseSet<Value> visited;
+  SmallVector<Value> pending(llvm::reverse(values));
+  while (!pending.empty()) {
+    Value value = pending.pop_back_val();
+    if (!visited.insert(value).second || !goesOn(value))
+      continue;
+    if (Operation *producer = value.getDefiningOp())
+      llvm::append_range(pending, llvm::reverse(producer->getOperands()));
+  }
+}
+
+RowwiseOp lnbwd::writeProgram(OpBuilder &b, RowwiseOp op, const Twine &entry,
+                              ArrayRef<PlacedValue> given,
+                              ArrayRef<PlacedValue> outputs, int64_t length) {
+  llvm::DenseSet<Value> needed, known;
+  for (const PlacedValue &each : given)
+    known.insert(each.value);
+  walkBack(llvm::map_to_vector(
+               outputs, [](const PlacedValue &each) { return each.value; }),
+           [&](Value value) {
+             needed.insert(value);
+             return !known.contains(value);
+           });
+  bool keepsDomain = bool(outputs.front().map);
+  // Each is an input or an output, and a row block says how many rows there
+  // are.
+  bool hasRowBlock = keepsDomain;
+  auto place = [&](const PlacedValue &each) {
+    hasRowBlock |= each.hasRows && isRow(each.value.getType());
+  };
+  SmallVector<PlacedValue> inputs;
+  for (BlockArgument argument : op.getBody().getArguments()) {
+    unsigned number = argument.getArgNumber();
+    AffineMap map = op.getMap(number);
+    if (keepsDomain || (needed.contains(argument) && !known.contains(argument)))
+      inputs.push_back({argument, op.getOperand(number),
+                        op.getOperandName(number), map.isFunctionOfDim(0),
+                        keepsDomain ? map : AffineMap()});
+  }
+  llvm::copy_if(given, std::back_inserter(inputs),
+                [&](const PlacedValue &each) {
+                  return keepsDomain || needed.contains(each.value);
+                });
+  llvm::for_each(inputs, place);
+  llvm::for_each(outputs, place);
+  for (unsigned i = 0; i < op.getRows().size() && !hasRowBlock; ++i) {
+    BlockArgument argument = op.getBody().getArgument(i);
+    if (cast<VectorType>(argument.getType()).getDimSize(0) != length)
+      continue;
+    inputs.push_back({argument, op.getOperand(i), op.getOperandName(i)});
+    hasRowBlock = true;
+  }
+  if (!hasRowBlock)
+    return {};
+
+  ProgramOperands operands(keepsDomain ? unsigned(op.getNumRowDims()) : 1);
+  SmallVector<ProgramOperands::Place> places, results;
+  for (const auto &[value, buffer, name, hasRows, map, reduction] : inputs)
+    places.push_back(map ? operands.addInput(buffer, map, name)
+                         : operands.addInput(buffer, hasRows, name));
+  for (const auto &[value, buffer, name, hasRows, map, reduction] : outputs)
+    results.push_back(map ? operands.addOutput(buffer, map, name, reduction)
+                          : operands.addOutput(buffer, hasRows, name));
+  RowwiseOp program = operands.create(b, op.getLoc(), entry.str());
+  program->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  program.setFixedWorkgroups(op.getFixedWorkgroups());
+  program.setAccumulate(op.getAccumulate() && !program.getAllSums().empty());
+  OpBuilder body = OpBuilder::atBlockEnd(&program.getBody().front());
+  IRMapping mapping;
+  for (auto [input, at] : llvm::zip_equal(inputs, places))
+    mapping.map(input.value, operands.getArgument(at));
+  for (Operation &bodyOp : op.getBody().front().without_terminator())
+    if (llvm::any_of(bodyOp.getResults(), [&](Value value) {
+          return needed.contains(value) && !mapping.contains(value);
+        }))
+      body.clone(bodyOp, mapping);
+  for (auto [output, at] : llvm::zip_equal(outputs, results))
+    operands.setResult(at, mapping.lookup(output.value));
+  operands.yield(body, op.getLoc());
+  return program;
+}
+
 /// Adds buffers for `count` row sums of `op`.
 static SmallVector<Value> allocate(RewriterBase &rewriter, RowwiseOp op,
                                    size_t count, int64_t parts) {
@@ -87,9 +172,6 @@ RowSumPrograms lnbwd::hoistRowSums(RewriterBase &rewriter, RowwiseOp op,
                                    ArrayRef<Operation *> sums, StringRef suffix,
                                    int64_t parts,
                                    SmallVectorImpl<Value> &allocations) {
-  Location loc = op.getLoc();
-  Block &body = op.getBody().front();
-  auto yield = cast<YieldOp>(body.getTerminator());
   SmallVector<Value> buffers = allocate(rewriter, op, sums.size(), parts);
   size_t first = allocations.size();
   llvm::append_range(allocations, buffers);
@@ -105,53 +187,23 @@ RowSumPrograms lnbwd::hoistRowSums(RewriterBase &rewriter, RowwiseOp op,
                            ArrayRef(getAffineSymbolExpr(0, op.getContext())))),
                        op.getContext());
 
-  auto makeProgram = [&](StringRef suffix, bool computesSums) {
-    ProgramOperands operands(unsigned(op.getNumRowDims()));
-    SmallVector<ProgramOperands::Place> inputs, given, outputs;
-    auto numInputs = unsigned(op.getNumDpsInputs());
-    for (unsigned i = 0; i < numInputs; ++i)
-      inputs.push_back(operands.addInput(op.getOperand(i), op.getMap(i),
-                                         op.getOperandName(i)));
-    for (auto [i, buffer] : llvm::enumerate(buffers)) {
-      std::string name = "row_sum_" + std::to_string(first + i);
-      if (computesSums)
-        outputs.push_back(
-            operands.addOutput(buffer, rowMap, name, Reduction::None));
-      else
-        given.push_back(operands.addInput(buffer, rowMap, name));
-    }
-    for (unsigned i = numInputs; i < op->getNumOperands() && !computesSums; ++i)
-      outputs.push_back(operands.addOutput(
-          op.getOperand(i), op.getMap(i), op.getOperandName(i),
-          cast<ReductionAttr>(op.getReductions()[i - numInputs]).getValue()));
-    RowwiseOp program =
-        operands.create(rewriter, loc, (op.getEntry() + suffix).str());
-    program->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-    if (!computesSums) {
-      program.setAccumulate(op.getAccumulate());
-      program.setFixedWorkgroups(op.getFixedWorkgroups());
-    }
-    OpBuilder::InsertionGuard guard(rewriter);
-    rewriter.setInsertionPointToStart(&program.getBody().front());
-    IRMapping mapping;
-    for (auto [argument, place] : llvm::zip_equal(body.getArguments(), inputs))
-      mapping.map(argument, operands.getArgument(place));
-    if (!computesSums)
-      for (auto [sum, place] : llvm::zip_equal(sums, given))
-        mapping.map(sum->getResult(0), operands.getArgument(place));
-    for (Operation &bodyOp : body.without_terminator())
-      if (computesSums || !llvm::is_contained(sums, &bodyOp))
-        rewriter.clone(bodyOp, mapping);
-    for (auto [i, place] : llvm::enumerate(outputs))
-      operands.setResult(
-          place, mapping.lookupOrDefault(computesSums ? sums[i]->getResult(0)
-                                                      : yield.getValues()[i]));
-    operands.yield(rewriter, yield.getLoc());
-    return program;
-  };
+  SmallVector<PlacedValue> ofSums, outputs;
+  for (auto [i, sum, buffer] : llvm::enumerate(sums, buffers))
+    ofSums.push_back({sum->getResult(0), buffer,
+                      "row_sum_" + std::to_string(first + i), /*hasRows=*/true,
+                      rowMap});
+  auto numInputs = unsigned(op.getNumDpsInputs());
+  for (unsigned i = numInputs; i < op->getNumOperands(); ++i)
+    outputs.push_back(
+        {op.getYielded(i - numInputs), op.getOperand(i), op.getOperandName(i),
+         /*hasRows=*/true, op.getMap(i),
+         cast<ReductionAttr>(op.getReductions()[i - numInputs]).getValue()});
   RowSumPrograms programs;
-  programs.sums = makeProgram(suffix, /*computesSums=*/true);
-  programs.rest = makeProgram("", /*computesSums=*/false);
+  programs.sums = writeProgram(rewriter, op, op.getEntry() + suffix,
+                               /*given=*/{}, ofSums, op.getRowLength());
+  programs.sums.setFixedWorkgroups(0);
+  programs.rest = writeProgram(rewriter, op, op.getEntry(), ofSums, outputs,
+                               op.getRowLength());
   rewriter.eraseOp(op);
   return programs;
 }

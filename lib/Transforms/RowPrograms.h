@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Which programs a pass takes, and how it cleans up behind itself.
+// Which programs a pass takes, how it makes others of them, and how it cleans
+// up behind itself.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +18,8 @@
 
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include <string>
 
 namespace lnbwd {
 
@@ -35,6 +38,31 @@ llvm::LogicalResult checkNoContractions(RowwiseOp op);
 /// in them.
 llvm::LogicalResult dropUnneeded(mlir::Operation *root,
                                  bool inProducts = false);
+
+/// Calls `goesOn` with `values` and, of those that it is true for, with what
+/// they are computed from, in the order of the operands; with each once.
+void walkBack(mlir::ValueRange values,
+              llvm::function_ref<bool(mlir::Value)> goesOn);
+
+/// A value of a region, and where it is in memory: for each row, or for all; or
+/// by the domain of its program, where it has a map.
+struct PlacedValue {
+  mlir::Value value, buffer;
+  std::string name;
+  bool hasRows = true;
+  mlir::AffineMap map = {};
+  Reduction reduction = Reduction::None;
+};
+
+/// Writes a program that computes `outputs`, values of the region of `op`. It
+/// reads what is `given` and the operands of `op`, as far as it needs them, and
+/// if there is no other row block one of `length` columns, which says how many
+/// rows there are. Null if there is none of that length. Where `outputs` have
+/// maps, the program has the domain of `op`, and all of its inputs.
+RowwiseOp writeProgram(mlir::OpBuilder &b, RowwiseOp op,
+                       const llvm::Twine &entry,
+                       llvm::ArrayRef<PlacedValue> given,
+                       llvm::ArrayRef<PlacedValue> outputs, int64_t length);
 
 struct RowSumPrograms {
   /// Computes the sums.

@@ -20,7 +20,6 @@
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -37,21 +36,14 @@ using namespace lnbwd;
 /// them: it holds a part of a row. Returns `op` without those sums.
 static RowwiseOp hoistNeededSums(IRRewriter &rewriter, RowwiseOp op,
                                  SmallVectorImpl<Value> &allocations) {
+  auto numSums = unsigned(op.getAllSums().size());
   Block &body = op.getBody().front();
-  auto yield = cast<YieldOp>(body.getTerminator());
-  SetVector<Operation *> needed;
-  BackwardSliceOptions options;
-  options.inclusive = true;
-  options.filter = [&](Operation *candidate) {
-    return candidate->getBlock() == &body;
-  };
-  for (Value value :
-       yield.getValues().take_back(unsigned(op.getAllSums().size())))
-    if (Operation *producer = value.getDefiningOp())
-      (void)getBackwardSlice(producer, &needed, options);
+  llvm::DenseSet<Value> needed;
+  walkBack(body.getTerminator()->getOperands().take_back(numSums),
+           [&](Value value) { return needed.insert(value).second; });
   SmallVector<Operation *> sums;
   for (Operation &bodyOp : body)
-    if (needed.contains(&bodyOp) && getSummedRow(&bodyOp))
+    if (getSummedRow(&bodyOp) && needed.contains(bodyOp.getResult(0)))
       sums.push_back(&bodyOp);
   if (sums.empty())
     return op;
