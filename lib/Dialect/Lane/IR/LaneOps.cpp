@@ -424,9 +424,6 @@ void ForRowsOp::print(OpAsmPrinter &printer) {
 LogicalResult ForRowsOp::verify() {
   if (getResultTypes() != getState().getTypes())
     return emitOpError("expected a result for each sum and carried value");
-  if (getSumBlock() && int64_t(*getSumBlock()) < 1)
-    return emitOpError("expected sum_block to be at least 1, got ")
-           << int64_t(*getSumBlock());
   if (getOnce() && (getEntered() || getSumBlock()))
     return emitOpError("expected once without ")
            << (getEntered() ? "entered" : "sum_block")
@@ -524,8 +521,6 @@ LogicalResult ReduceOp::verify() {
       return emitOpError("expected partial sums of ")
              << layout.getAccessType(element) << " or f32, got " << partial;
   auto phase = int64_t(getPhase());
-  if (phase < 0)
-    return emitOpError("expected phase to be at least 0, got ") << phase;
   // The phases of a row are numbered without gaps.
   if (phase > 0 &&
       llvm::none_of((*this)->getBlock()->getOps<ReduceOp>(), [&](ReduceOp op) {
@@ -539,11 +534,6 @@ LogicalResult ReduceOp::verify() {
 
 LogicalResult CombineGroupsOp::verify() {
   LayoutType layout = getLayout().getType();
-  auto radix = int64_t(getRadix());
-  if (radix < 2 || !llvm::isPowerOf2_64(uint64_t(radix)))
-    return emitOpError(
-               "expected radix to be a power of two of at least 2, got ")
-           << radix;
   if (getTotals().getTypes() != getSums().getTypes())
     return emitOpError("expected a total for each of its ")
            << getSums().size() << " sums, of its type";
@@ -569,13 +559,6 @@ LogicalResult StoreSumOp::verify() {
 //===----------------------------------------------------------------------===//
 // Bytes in flight
 //===----------------------------------------------------------------------===//
-
-LogicalResult ExpectBytesOp::verify() {
-  if (int32_t(getBytes()) < 1)
-    return emitOpError("expected bytes to be at least 1, got ")
-           << int32_t(getBytes());
-  return success();
-}
 
 LogicalResult SendToPeersOp::verify() {
   LayoutType layout = getLayout().getType();

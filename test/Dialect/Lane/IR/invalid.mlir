@@ -131,7 +131,7 @@ func.func @f(%x: vector<4xf32>, %iteration: !lane.iteration, %layout: !lane.layo
 // -----
 
 func.func @f(%x: f32, %iteration: !lane.iteration, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected phase to be at least 0, got -1}}
+  // expected-error@+1 {{attribute 'phase' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
   %y = lane.reduce [#vector.kind<add>] %x at %layout iteration %iteration phase -1 : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, f32 -> f32
   return
 }
@@ -148,7 +148,7 @@ func.func @f(%x: f32, %iteration: !lane.iteration, %layout: !lane.layout<row_len
 // -----
 
 func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
-  // expected-error@+1 {{expected radix to be a power of two of at least 2, got 1}}
+  // expected-error@+1 {{attribute 'radix' failed to satisfy constraint: 64-bit signless integer attribute whose minimum value is 2 whose value is a power of two > 0}}
   %y = lane.combine_groups %x at %layout radix 1 : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<2x2xf32>
   return
 }
@@ -156,7 +156,7 @@ func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes 
 // -----
 
 func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
-  // expected-error@+1 {{expected radix to be a power of two of at least 2, got 3}}
+  // expected-error@+1 {{attribute 'radix' failed to satisfy constraint: 64-bit signless integer attribute whose minimum value is 2 whose value is a power of two > 0}}
   %y = lane.combine_groups %x at %layout radix 3 : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<2x2xf32>
   return
 }

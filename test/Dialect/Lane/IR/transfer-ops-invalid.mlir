@@ -17,7 +17,7 @@ func.func @f(%b: memref<?xi64, #gpu.address_space<workgroup>>, %i: index, %phase
 // -----
 
 func.func @f(%b: memref<4xi64, #gpu.address_space<workgroup>>, %i: index) {
-  // expected-error@+1 {{expected bytes to be at least 1, got 0}}
+  // expected-error@+1 {{attribute 'bytes' failed to satisfy constraint: 32-bit signless integer attribute whose value is positive}}
   lane.expect_bytes %b[%i], 0 : memref<4xi64, #gpu.address_space<workgroup>>
   return
 }

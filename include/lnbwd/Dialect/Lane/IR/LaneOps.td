@@ -512,7 +512,7 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     Optional<Index>:$workgroup, Optional<Index>:$workgroups,
     Variadic<AnyVectorOfAnyRank>:$sums, Variadic<AnyType>:$carried,
     UnitAttr:$whole, UnitAttr:$entered, UnitAttr:$once,
-    OptionalAttr<I64Attr>:$sum_block, UnitAttr:$last_row_apart);
+    OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$sum_block, UnitAttr:$last_row_apart);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let skipDefaultBuilders = 1;

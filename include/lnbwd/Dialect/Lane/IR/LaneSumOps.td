@@ -109,7 +109,8 @@ def Lane_ReduceOp : Lane_Op<"reduce"> {
     ```
   }];
   let arguments = (ins Lane_Kinds:$kinds, Variadic<AnyType>:$partials,
-                       Lane_Layout:$layout, Lane_Iteration:$iteration, I64Attr:$phase,
+                       Lane_Layout:$layout, Lane_Iteration:$iteration,
+                       ConfinedAttr<I64Attr, [IntNonNegative]>:$phase,
                        UnitAttr:$own_columns, OptionalAttr<I64Attr>:$slices);
   let results = (outs Variadic<F32>:$sums);
   let assemblyFormat = [{
@@ -164,7 +165,8 @@ def Lane_CombineGroupsOp : Lane_Op<"combine_groups"> {
     ```
   }];
   let arguments = (ins Variadic<VectorOfAnyRankOf<[F32]>>:$sums,
-                       Lane_Layout:$layout, I64Attr:$radix);
+                       Lane_Layout:$layout,
+                       ConfinedAttr<I64Attr, [IntMinValue<2>, IntPowerOf2]>:$radix);
   let results = (outs Variadic<VectorOfAnyRankOf<[F32]>>:$totals);
   let assemblyFormat = [{
     $sums `at` $layout `radix` $radix attr-dict `:` type($layout) `,` type($sums)

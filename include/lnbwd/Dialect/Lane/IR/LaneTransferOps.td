@@ -59,11 +59,11 @@ def Lane_ExpectBytesOp : Lane_Op<"expect_bytes"> {
     lane.expect_bytes %barriers[%index], 128 : memref<4xi64, #gpu.address_space<workgroup>>
     ```
   }];
-  let arguments = (ins Lane_ByteBarriers:$barriers, Index:$index, I32Attr:$bytes);
+  let arguments = (ins Lane_ByteBarriers:$barriers, Index:$index,
+                       ConfinedAttr<I32Attr, [IntPositive]>:$bytes);
   let assemblyFormat = [{
     $barriers `[` $index `]` `,` $bytes attr-dict `:` type($barriers)
   }];
-  let hasVerifier = 1;
 }
 
 def Lane_AwaitBytesOp : Lane_Op<"await_bytes"> {
