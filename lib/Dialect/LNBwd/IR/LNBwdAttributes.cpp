@@ -27,21 +27,16 @@ using namespace lnbwd;
 // Of operations
 //===----------------------------------------------------------------------===//
 
-static bool isFunction(Operation *op) { return isa<FunctionOpInterface>(op); }
-static bool isModule(Operation *op) { return isa<ModuleOp>(op); }
-static bool isRowProgram(Operation *op) { return isa<RowwiseOp>(op); }
+template <typename T> static bool is(Operation *op) { return isa<T>(op); }
+template <typename T> static bool is(Attribute value) { return isa<T>(value); }
 static bool isAnything(Operation * /*op*/) { return true; }
 /// The operations of other dialects go by their names, so that this dialect
 /// does not need to load those.
-static bool isGPUModule(Operation *op) {
-  return op->getName().getStringRef() == "gpu.module";
+template <const char *name> static bool isNamed(Operation *op) {
+  return op->getName().getStringRef() == name;
 }
-static bool isAlloc(Operation *op) {
-  return op->getName().getStringRef() == "memref.alloc";
-}
-static bool isLaunch(Operation *op) {
-  return op->getName().getStringRef() == "gpu.launch_func";
-}
+static constexpr char gpuModule[] = "gpu.module", alloc[] = "memref.alloc",
+                      launch[] = "gpu.launch_func";
 
 static bool isOverMatrix(Operation *op) {
   auto program = dyn_cast<RowwiseOp>(op);
@@ -53,10 +48,6 @@ static bool isUngrouped(Operation *op) {
   return isa<RowCountOp>(op) || (program && !program.hasGroups());
 }
 
-static bool isNamedOperation(Attribute value) {
-  return isa<NamedOperationAttr>(value);
-}
-static bool isKernelInfo(Attribute value) { return isa<KernelInfoAttr>(value); }
 static bool isRatio(Attribute value) {
   auto numbers = dyn_cast<DenseI64ArrayAttr>(value);
   return numbers && numbers.size() == 2 && numbers[0] >= 1 && numbers[1] >= 1;
@@ -66,11 +57,8 @@ static bool isCount(Attribute value) {
   return number && number.getType().isSignlessInteger(64) &&
          number.getInt() >= 1;
 }
-static bool isUnit(Attribute value) { return isa<UnitAttr>(value); }
-static bool isUnitOrParts(Attribute value) {
-  auto parts = dyn_cast<IntegerAttr>(value);
-  return isUnit(value) || (parts && parts.getType().isSignlessInteger(64) &&
-                           parts.getInt() >= 1);
+static bool isUnitOrCount(Attribute value) {
+  return isa<UnitAttr>(value) || isCount(value);
 }
 static bool isName(Attribute value) {
   auto name = dyn_cast<StringAttr>(value);
@@ -139,34 +127,34 @@ struct OperationAttribute {
 } // namespace
 
 static const OperationAttribute operationAttributes[] = {
-    {operationAttr, isFunction,
+    {operationAttr, is<FunctionOpInterface>,
      "a function: it says what all of its kernels compute together",
-     isNamedOperation,
+     is<NamedOperationAttr>,
      "as in #lnbwd.operation<name = \"...\", epsilon = 1.0e-5 : f64>"},
-    {programAttr, isFunction,
+    {programAttr, is<FunctionOpInterface>,
      "a function: it says what all of its kernels compute together", isProgram,
      "the programs of a launch plan, a string with an array of JSON"},
-    {kernelInfoAttr, isFunction, "a kernel", isKernelInfo,
+    {kernelInfoAttr, is<FunctionOpInterface>, "a kernel", is<KernelInfoAttr>,
      "as in #lnbwd.kernel_info<entry = \"k\", row_length = 1024, schedule = "
      "<...>>"},
-    {rejectedSchedulesAttr, isModule, "a module", isRejectedSchedules,
+    {rejectedSchedulesAttr, is<ModuleOp>, "a module", isRejectedSchedules,
      "a dictionary of arrays of #lnbwd.schedule<...>"},
-    {leavesAttr, isRowProgram, "a row program", isCount,
+    {leavesAttr, is<RowwiseOp>, "a row program", isCount,
      "a number of at least 1"},
-    {orderAttr, isModule, "a module", isOrder, "\"canonical\""},
-    {launchPlanAttr, isGPUModule, "a gpu.module", isPlan,
+    {orderAttr, is<ModuleOp>, "a module", isOrder, "\"canonical\""},
+    {launchPlanAttr, isNamed<gpuModule>, "a gpu.module", isPlan,
      "a launch plan, a string of JSON with \"format\": \"lnbwd-plan\""},
-    {rowScalarAttr, isAlloc, "a memref.alloc", isUnitOrParts,
+    {rowScalarAttr, isNamed<alloc>, "a memref.alloc", isUnitOrCount,
      "without a value, or the number of its parts, 64-bit, at least 1"},
     {ownRowsAttr, isOverMatrix,
-     "a row program with a static number of rows and no groups", isUnit,
+     "a row program with a static number of rows and no groups", is<UnitAttr>,
      "without a value"},
     {rowRatioAttr, isUngrouped,
      "a row program without groups, or a lnbwd.row_count", isRatio,
      "two numbers of at least 1, as in array<i64: 8, 1>"},
-    {dependentLaunchAttr, isLaunch, "a gpu.launch_func", isUnit,
+    {dependentLaunchAttr, isNamed<launch>, "a gpu.launch_func", is<UnitAttr>,
      "without a value"},
-    {detachAttr, isAnything, "an operation", isUnit, "without a value"},
+    {detachAttr, isAnything, "an operation", is<UnitAttr>, "without a value"},
     {adjointAttr, isAnything, "an operation", isName,
      "the name of an operation, a string"},
 };
@@ -184,10 +172,6 @@ static bool isAccess(Attribute value) {
   return access && llvm::is_contained<StringRef>(
                        {"read", "write", "read_write"}, access.getValue());
 }
-static bool isRowRank(Attribute value) {
-  auto rank = dyn_cast<IntegerAttr>(value);
-  return rank && rank.getType().isSignlessInteger(64) && rank.getInt() >= 1;
-}
 
 namespace {
 struct ArgumentAttribute {
@@ -204,7 +188,7 @@ static const ArgumentAttribute argumentAttributes[] = {
      "\"group_column\""},
     {argumentAccessAttr, isAccess, "\"read\", \"write\" or \"read_write\""},
     {argumentAliasesAttr, isNames, "names, an array of strings"},
-    {argumentRowRankAttr, isRowRank, "a 64-bit number of at least 1"},
+    {argumentRowRankAttr, isCount, "a 64-bit number of at least 1"},
 };
 
 template <typename Table>
