@@ -6,6 +6,8 @@ came instead, and what to do."""
 
 from __future__ import annotations
 
+import math
+import numbers
 import operator
 from collections.abc import Iterable, Sequence
 
@@ -52,6 +54,7 @@ def check_parameter(name: str, parameter: Tensor | None, shape: Sequence[int], x
     if parameter is None:
         return
     check_tensor(name, parameter, or_none=True)
+    check_layout(name, parameter)
     if list(parameter.shape) != list(shape):
         raise ValueError(f"{name}: expected the shape {list(shape)}{where}, got "
                          f"{list(parameter.shape)}")
@@ -61,16 +64,48 @@ def check_parameter(name: str, parameter: Tensor | None, shape: Sequence[int], x
     check_type(name, parameter, types)
 
 
-def check_dense(name: str, value: Tensor, types: Sequence[torch.dtype] = TYPES) -> None:
-    """Raises TypeError for what is no dense tensor of one of the types."""
-    check_tensor(name, value)
-    check_type(name, value, types, f"; convert it by {name}.float()")
+def check_layout(name: str, value: Tensor) -> None:
+    """Raises TypeError for a tensor that is not dense."""
     if value.is_nested:
         raise TypeError(f"{name}: expected a dense tensor, got a nested one; take its "
                         f"{name}.values()")
     if value.layout != torch.strided:
         raise TypeError(f"{name}: expected a dense tensor, got one of layout {value.layout}; "
                         f"convert it by {name}.to_dense()")
+
+
+def check_dense(name: str, value: Tensor, types: Sequence[torch.dtype] = TYPES) -> None:
+    """Raises TypeError for what is no dense tensor of one of the types."""
+    check_tensor(name, value)
+    check_type(name, value, types, f"; convert it by {name}.float()")
+    check_layout(name, value)
+
+
+def check_whole(name: str, value: object, wanted: str, least: float = -math.inf,
+                most: float = math.inf) -> int:
+    """The whole number, which may be of NumPy's types and is in the range; ``wanted`` says what is
+    expected."""
+    try:
+        number: int = value if isinstance(value, _WHOLE) else operator.index(value)  # type: ignore
+    except TypeError:
+        raise TypeError(f"{name}: expected {wanted}, got {value!r}") from None
+    if not least <= number <= most:
+        raise ValueError(f"{name}: expected {wanted}, got {number}")
+    return number
+
+
+def check_number(name: str, value: object, wanted: str, least: float = -math.inf,
+                 most: float = math.inf) -> float:
+    """The same of any finite number, as a float."""
+    if not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}: expected {wanted}, got {value!r}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not (-math.inf < number < math.inf and least <= number <= most):
+        raise ValueError(f"{name}: expected {wanted}, got {value}")
+    return number
 
 
 def check_sizes(normalized_shape: Sequence[int] | int) -> list[int]:
@@ -84,12 +119,8 @@ def check_sizes(normalized_shape: Sequence[int] | int) -> list[int]:
 
 
 def check_eps(eps: float | None) -> float:
-    """The number, which is 0 or more."""
-    if eps is None or isinstance(eps, (str, Tensor)):
-        raise TypeError(f"eps: expected a number that is 0 or more, got {eps!r}")
-    if not eps >= 0:
-        raise ValueError(f"eps: expected a number that is 0 or more, got {eps}")
-    return float(eps)
+    """The number, which is finite and 0 or more."""
+    return check_number("eps", eps, "a number that is 0 or more, and finite", 0)
 
 
 def check_norm(name: str, x: Tensor, normalized_shape: Sequence[int] | int,

@@ -20,7 +20,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ._arguments import TYPES, check_dense, check_eps, check_parameter
+from ._arguments import (
+    TYPES,
+    check_dense,
+    check_eps,
+    check_number,
+    check_parameter,
+    check_whole,
+)
 from .launching import falls_back
 from .native import ELEMENT_NAMES
 from .operators import eager, reshaped, transforms_are_active
@@ -250,7 +257,7 @@ def _is_pytorchs(name: str, input: Tensor, *others: Tensor | None) -> bool:
     """Whether PyTorch computes a call."""
     return (torch.compiler.is_compiling() or transforms_are_active() or input.numel() == 0
             or torch.float64 in [t.dtype for t in (input, *others) if t is not None]
-            or not input.is_contiguous()
+            or not input.is_contiguous() or input.is_meta
             or (input.is_cpu and falls_back(f"lnbwd.functional.{name}")))
 
 
@@ -274,9 +281,10 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None,
     """
     _check(input, 2, weight=weight, bias=bias)
     channels = input.shape[1]
-    if not isinstance(num_groups, int) or num_groups < 1 or channels % num_groups:
-        raise ValueError(f"num_groups: expected a number that divides the {channels} channels of "
-                         f"input, got {num_groups!r}")
+    wanted = f"a number that divides the {channels} channels of input"
+    num_groups = check_whole("num_groups", num_groups, wanted, 1)
+    if channels % num_groups:
+        raise ValueError(f"num_groups: expected {wanted}, got {num_groups}")
     is_one = math.prod(input.shape[2:]) * channels == num_groups
     if is_one or _is_pytorchs("group_norm", input, weight, bias):
         return F.group_norm(input, num_groups, weight, bias, check_eps(eps))
@@ -319,7 +327,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
         raise ValueError("running_mean, running_var: expected tensors where training is False, got "
                          "None")
     size = math.prod(input.shape[2:])
-    eps = check_eps(eps)
+    eps, momentum = check_eps(eps), check_number("momentum", momentum, "a finite number")
     if size < _LEAST_ROW or input.numel() == input.shape[1] or _is_pytorchs(
             "batch_norm", input, running_mean, running_var, weight, bias):
         return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
@@ -347,7 +355,8 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None,
     _check(input, 3, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, eps=eps)
-    if running_mean is not None or running_var is not None or torch.compiler.is_compiling():
+    if (running_mean is not None or running_var is not None or input.is_meta
+            or torch.compiler.is_compiling()):
         return F.instance_norm(input, running_mean, running_var, weight, bias, True, momentum,
                                check_eps(eps))
     with torch.autocast(input.device.type, enabled=False):

@@ -176,7 +176,8 @@ def _call(what: str, function: Any, *arguments: Any) -> dict[str, bytes]:
         library.lnbwd_compilation_destroy(result)
 
 
-def _check_texts(**texts: object) -> None:
+def check_texts(**texts: object) -> None:
+    """Raises TypeError or CompileError for what is no text, or has zero characters."""
     for name, text in texts.items():
         if not isinstance(text, str):
             raise TypeError(f"{name}: expected a text, got {type(text).__name__}")
@@ -206,7 +207,7 @@ def compile_mlir(source: str, chip: str, *, pipeline_options: str = "", format: 
         CompileError: the source or an option is wrong; ``diagnostics`` has every line.
         LibraryError: there is no compiler in this installation.
     """
-    _check_texts(source=source, chip=chip, pipeline_options=pipeline_options, format=format,
+    check_texts(source=source, chip=chip, pipeline_options=pipeline_options, format=format,
                  ptxas=ptxas, source_name=source_name, save_temps=save_temps)
     texts = (chip, pipeline_options, format, ptxas, source_name, save_temps)
     options = _Options(ctypes.sizeof(_Options), *(text.encode() or None for text in texts),
@@ -257,7 +258,7 @@ def differentiate(source: str, *, wrt: Sequence[str] = (), of: Sequence[str] = (
         CompileError: the source is wrong, or something in it has no derivative.
         LibraryError: there is no compiler in this installation.
     """
-    _check_texts(source=source)
+    check_texts(source=source)
     for name, given in (("wrt", wrt), ("of", of), ("saved", saved)):
         if isinstance(given, str):
             raise TypeError(f"{name}: expected a list of names, got the text {given!r}; write "

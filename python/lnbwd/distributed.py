@@ -27,13 +27,20 @@ import torch
 import torch.distributed as dist
 from torch.distributed.tensor import DTensor, Partial, Replicate
 
+from ._arguments import check_whole
+
 # Rows of a leaf of rows of up to so many elements, and of longer ones.
 LEAF_ROWS, LONG_LEAF_ROWS = ((512, 256), (2048, 128), (16384, 64)), 16
 
 
 def leaf_rows(row_length: int) -> int:
     """Rows of a leaf, for rows of so many elements."""
+    row_length = check_whole("row_length", row_length, "the length of a row, 1 or more", 1)
     return next((rows for most, rows in LEAF_ROWS if row_length <= most), LONG_LEAF_ROWS)
+
+
+def _least_length(parameters: Sequence[torch.Tensor]) -> int:
+    return min(parameter.numel() for parameter in parameters)
 
 
 def _add_pairs(nodes: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -77,7 +84,8 @@ class GradientTree:
 
     Args:
         parameters: those of norms: each is as long as a row, or one of ``row_length``.
-        row_length: elements of a row; by default those of the first parameter.
+        row_length: elements of a row; by default those of the shortest parameter, whose leaves have
+            the most rows.
 
     Raises:
         ValueError: there are no parameters.
@@ -88,7 +96,7 @@ class GradientTree:
         self._parameters = list(parameters)
         if not self._parameters:
             raise ValueError("expected parameters whose gradients are added, got none")
-        self._row_length = row_length or self._parameters[0].numel()
+        self._row_length = row_length or _least_length(self._parameters)
         # Of each part, and of each node.
         self._parts: list[int] = []
         self._rows: list[int] = []
@@ -100,6 +108,7 @@ class GradientTree:
         Raises:
             TypeError: a gradient is missing, no float32, or a DTensor that is no partial sum.
         """
+        rows = check_whole("rows", rows, "a number of rows", 0)
         gradients = []
         for index, parameter in enumerate(self._parameters):
             gradient = parameter.grad
@@ -187,7 +196,8 @@ def ddp_hook(parameters: Iterable[torch.nn.Parameter], rows: int, row_length: in
     taken = list(parameters)
     if not taken:
         raise ValueError("expected parameters whose gradients are added, got none")
-    _check_cut([rows, rows], row_length or taken[0].numel(), "rank")
+    rows = check_whole("rows", rows, "a number of rows", 1)
+    _check_cut([rows, rows], row_length or _least_length(taken), "rank")
 
     def hook(group: dist.ProcessGroup | None, bucket: Any) -> torch.futures.Future[torch.Tensor]:
         buffer: torch.Tensor = bucket.buffer()

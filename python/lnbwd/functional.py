@@ -15,7 +15,16 @@ from torch import Tensor
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from . import aten, native
-from ._arguments import TYPES, check_dense, check_eps, check_norm, check_parameter, check_tensor
+from ._arguments import (
+    TYPES,
+    check_dense,
+    check_eps,
+    check_norm,
+    check_number,
+    check_parameter,
+    check_tensor,
+    check_whole,
+)
 from .channel_norms import batch_norm, group_norm, instance_norm
 from .launching import falls_back
 from .operations import LAYER_NORM, RMS_NORM
@@ -186,10 +195,10 @@ def _along(function: Callable[..., Tensor], input: Tensor, dim: int,
     """A function of rows, along any dimension."""
     check_dense("input", input)
     rank = input.dim()
-    if not isinstance(dim, int) or not -rank <= dim < rank:
-        raise (ValueError if isinstance(dim, int) else TypeError)(
-            f"dim: expected a whole number from {-rank} to {rank - 1} for an input of the shape "
-            f"{list(input.shape)}, got {dim!r}")
+    if not rank:
+        raise ValueError("input: expected one dimension or more, got none; pass input[None]")
+    dim = check_whole("dim", dim, f"a whole number from {-rank} to {rank - 1} for an input of the "
+                      f"shape {list(input.shape)}", -rank, rank - 1)
     if dtype not in (None, *TYPES):
         raise TypeError(f"dtype: expected a floating-point type or None, got {dtype}")
     dtype = dtype or _widened(input)
@@ -297,8 +306,9 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *
                          f"{target.device}; move it by target.to(input.device)")
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"reduction: expected 'mean', 'sum' or 'none', got {reduction!r}")
-    if not 0 <= label_smoothing <= 1:
-        raise ValueError(f"label_smoothing: expected a number from 0 to 1, got {label_smoothing}")
+    label_smoothing = check_number("label_smoothing", label_smoothing, "a number from 0 to 1", 0, 1)
+    ignore_index = check_whole("ignore_index", ignore_index, "a whole number of 64 bits",
+                               -2 ** 63, 2 ** 63 - 1)
     classes = target.reshape(-1)
     rows = input.reshape(classes.numel(), input.shape[-1])
     if (is_compiling() or input.dtype == torch.float64
@@ -309,7 +319,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *
         return losses.view(target.shape) if reduction == "none" else losses
     is_few = (reduction != "none" and classes.numel() <= _MOST_ROWS_OF_NLL_LOSS
               and not transforms_are_active())  # Which want integers of 64 bits.
-    losses = _cross_entropy(rows, classes[:, None], ignore_index, float(label_smoothing),
+    losses = _cross_entropy(rows, classes[:, None], ignore_index, label_smoothing,
                             -1.0 if is_few else 1.0)
     if is_few:
         # One kernel for the sum, the number of rows that count, and the quotient.
@@ -392,14 +402,13 @@ def _add_norm(is_centred: bool, input: Tensor, residual: Tensor | None, weight: 
     check_parameter("residual", residual, input.shape, "input", input, TYPES, " of input")
     for name, parameter in (("weight", weight), ("bias", bias)):
         check_parameter(name, parameter, input.shape[-1:], "input", input, TYPES)
-    if not 0 <= p <= 1:
-        raise ValueError(f"p: expected a probability from 0 to 1, got {p}")
+    p = check_number("p", p, "a probability from 0 to 1", 0, 1)
     p = p if training else 0.0
     if p == 1 or (p and (is_compiling() or transforms_are_active() or input.dtype == torch.float64
                          or (input.is_cpu and falls_back("lnbwd.functional.dropout_add_norm")))):
         input, p = torch.nn.functional.dropout(input, p), 0.0
     seed = torch.randint(2 ** 62, (), device=input.device) if p else None
-    return _dropout_add_norm(input, residual, weight, bias, seed, float(p), check_eps(eps),
+    return _dropout_add_norm(input, residual, weight, bias, seed, p, check_eps(eps),
                              is_centred)
 
 

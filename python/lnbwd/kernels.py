@@ -373,10 +373,12 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
         >>> k.save("layer_norm_bwd.hsaco")
     """
     if bool(chip) == bool(chips):
-        raise ValueError("chip, chips: expected one of the two")
+        raise ValueError(f"chip, chips: expected one of the two, got {'both' if chip else 'none'}")
     if isinstance(chips, str):
         raise ValueError(f"chips: expected a list of chips, got the text {chips!r}; see chip")
     names = [chip] if chip else list(chips)
+    for name in names:
+        compiler.check_texts(chip=name)
     if compiler.available():
         for name in names:
             if name.partition(":")[0] not in compiler.chips():

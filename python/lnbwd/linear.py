@@ -18,7 +18,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ._arguments import KERNEL_TYPES, check_eps, check_parameter, check_tensor, check_type
+from ._arguments import (
+    KERNEL_TYPES,
+    check_dense,
+    check_eps,
+    check_parameter,
+    check_sizes,
+    check_tensor,
+)
 from .batch_invariance import is_batch_invariant
 from .errors import LnbwdError
 from .launching import check_device, dense
@@ -129,16 +136,17 @@ def _check(norm: str, normalized_shape: Sequence[int] | int, eps: float,
     key: Any
     try:
         key = (norm, normalized_shape, eps,
-               *[t if t is None else (t.shape, t.dtype, t.device) for t in tensors])
+               *[t if t is None else (t.shape, t.dtype, t.device, t.layout) for t in tensors])
         if key in _sound:
             return
-    except (AttributeError, TypeError):
+    except (AttributeError, RuntimeError, TypeError):  # The last but one of nested tensors.
         key = None
     x, weight, norm_weight, norm_bias, bias = tensors
     check_tensor("x", x)
     check_tensor("weight", weight)
     assert x is not None and weight is not None
-    shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+    check_dense("x", x)
+    shape = check_sizes(normalized_shape)
     if len(shape) != 1 or x.dim() < 1 or x.shape[-1] != shape[0]:
         raise ValueError("normalized_shape: expected the last dimension of x, one number, got "
                          f"{shape} for an x of {list(x.shape)}")
@@ -148,7 +156,6 @@ def _check(norm: str, normalized_shape: Sequence[int] | int, eps: float,
     check_eps(eps)
     if x.dtype == torch.float64:
         return  # PyTorch computes it, and says the rest.
-    check_type("x", x, KERNEL_TYPES)
     if weight.dtype != x.dtype:
         raise TypeError(f"weight: expected the type of x, {x.dtype}, got {weight.dtype}; convert "
                         "one of them, or leave autocast to torch.nn's own modules")

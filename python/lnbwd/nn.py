@@ -164,6 +164,11 @@ class LayerNormLinear(torch.nn.Module):
     """
 
     def __init__(self, norm: torch.nn.LayerNorm, linear: torch.nn.Linear) -> None:
+        for name, module, wanted in (("norm", norm, torch.nn.LayerNorm),
+                                     ("linear", linear, torch.nn.Linear)):
+            if not isinstance(module, wanted):
+                raise TypeError(f"{name}: expected a torch.nn.{wanted.__name__}, got "
+                                f"{type(module).__name__}")
         if len(norm.normalized_shape) != 1 or norm.normalized_shape[0] != linear.in_features:
             raise ValueError("norm: expected one that normalises the last dimension alone, of "
                              f"{linear.in_features} (linear.in_features), got "

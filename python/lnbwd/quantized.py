@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from ._arguments import KERNEL_TYPES, check_dense, check_eps, check_parameter
+from ._arguments import KERNEL_TYPES, check_dense, check_eps, check_parameter, check_tensor
 from .launching import falls_back
 from .native import ELEMENT_NAMES
 from .operations import ELEMENTS
@@ -392,7 +392,8 @@ def _joined(*results: _Results) -> Quantized:
     return Quantized(**of[""])
 
 
-def _check(operands: _Operands, dtype: torch.dtype, block: _Block, along_rows: bool = True) -> None:
+def _check(operands: _Operands, dtype: torch.dtype, block: _Block, along_rows: bool = True,
+           required: Sequence[str] = ()) -> None:
     """Raises TypeError or ValueError for operands that do not fit the first, which is rows."""
     (name, (_, first)), *others = operands.items()
     x: Any = first
@@ -401,6 +402,8 @@ def _check(operands: _Operands, dtype: torch.dtype, block: _Block, along_rows: b
         raise ValueError(f"{name}: expected rows [..., N] of one element or more, got the shape "
                          f"{list(x.shape)}")
     for other, (kind, value) in others:
+        if other in required:
+            check_tensor(other, value)
         types: Sequence[torch.dtype] = KERNEL_TYPES if kind in ("row", "column") else [
             torch.int64 if other == "seed" else torch.float32]
         shape, where = {
@@ -408,7 +411,7 @@ def _check(operands: _Operands, dtype: torch.dtype, block: _Block, along_rows: b
             "scalar": ((*x.shape[:-1], 1), f" (a number for each row of {name})"),
             "number": ((), " (one number)")}[kind]
         check_parameter(other, value, shape, name, x, types, where)
-    if dtype not in _NAMES or _NAMES[dtype] not in _FORMATS:
+    if not isinstance(dtype, torch.dtype) or _NAMES.get(dtype) not in _FORMATS:
         names = ", ".join(str(known) for known in (*FLOAT8, torch.float4_e2m1fn_x2))
         raise TypeError(f"dtype: expected {names}, got {dtype}")
     factor = operands.get("factor", ("", None))[1]
@@ -466,7 +469,7 @@ def _norm_backward(has_mean: bool, grad: Tensor, input: Tensor, mean: Tensor | N
         "grad": ("row", grad), "input": ("row", input), "grad_sum": ("row", grad_sum),
         "weight": ("column", weight), "mean": ("scalar", mean), "rstd": ("scalar", rstd),
         "factor": ("number", factor), "seed": ("number", seed)}
-    _check(operands, dtype, block)
+    _check(operands, dtype, block, required=("input", "rstd", *["mean"] * has_mean))
     return _joined(_run(_backward, operands, dtype, block, has_mean, has_sum))
 
 
@@ -475,7 +478,7 @@ def _gated(operands: dict[str, Tensor], activation: str, dtype: torch.dtype, fac
     """A tensor, a gated unit or its gradient, along the rows and perhaps down the columns."""
     given: _Operands = {**{name: ("row", value) for name, value in operands.items()},
                         "factor": ("number", factor), "seed": ("number", seed)}
-    _check(given, dtype, block)
+    _check(given, dtype, block, required=tuple(operands))
     if len(operands) > 1 and activation not in ("silu", "gelu"):
         raise ValueError(f"activation: expected 'silu' or 'gelu', got {activation!r}")
     _check_layout(next(iter(operands.values())), block, columns, swizzled)

@@ -31,6 +31,7 @@ from typing import Annotated, Any, Generic, ParamSpec, TypeVar, overload
 import torch
 from torch import Tensor
 
+from ._arguments import check_layout
 from .errors import place_of, refusal
 from .launching import falls_back
 from .operations import ELEMENTS
@@ -221,7 +222,8 @@ class RowFunction(Generic[P, R]):
         values: Sequence[Any] = self._bind(args, kwargs) if kwargs else args
         key: Any
         try:
-            key = tuple([(value.shape, value.dtype, value.device) if kind else _constant_key(value)
+            key = tuple([(value.shape, value.dtype, value.device, value.layout) if kind else
+                         _constant_key(value)
                          for value, kind in zip(values, self._kinds, strict=False)])
             plan = self._calls.get(key) if len(args) <= self._positional else None
         except (AttributeError, RuntimeError, TypeError):  # The words for it are elsewhere.
@@ -259,7 +261,7 @@ class RowFunction(Generic[P, R]):
         if "part" in self._kinds:
             args, kwargs = self._bind(args, kwargs), {}
             function = lambda *values: self._by_torch(values)  # noqa: E731
-        if torch.is_autocast_enabled(kind):
+        if kind != "meta" and torch.is_autocast_enabled(kind):
             with torch.autocast(kind, enabled=False):
                 return function(*args, **kwargs)
         return function(*args, **kwargs)
@@ -297,6 +299,9 @@ class RowFunction(Generic[P, R]):
         """Raises an error if a call's arguments do not fit together."""
         first = values[self._first]
         first_name = self._parameters[self._first].name
+        for parameter, value in zip(self._parameters, values, strict=True):
+            if isinstance(value, Tensor):
+                check_layout(self._error(parameter.name), value)
         if isinstance(first, Tensor) and (first.dim() == 0 or first.shape[-1] == 0):
             raise ValueError(self._error(f"{first_name}: expected rows of one element or more, got "
                                          f"the shape {list(first.shape)}"))
@@ -353,7 +358,7 @@ class RowFunction(Generic[P, R]):
         pairs = list(zip(self._parameters, values, strict=True))
         tensors = {p.name: value for p, value in pairs if p.kind and value is not None}
         constants = {p.name: value for p, value in pairs if p.name not in tensors}
-        is_by_torch = any(t.dtype == torch.float64 for t in tensors.values())
+        is_by_torch = first.is_meta or any(t.dtype == torch.float64 for t in tensors.values())
         # float64 is PyTorch's; that the function is one over rows is seen with float32.
         dtypes = {name: torch.float32 if t.dtype == torch.float64 else t.dtype
                   for name, t in tensors.items()}

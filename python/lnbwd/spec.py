@@ -213,7 +213,7 @@ class KernelSpec(_Described):
             if self.want_dx or self.want_dweight or self.want_dbias:
                 raise ValueError(f"grads: {self.op} is a forward pass and has none")
             if self.epsilon is None or not 0 <= self.epsilon < float("inf"):
-                raise ValueError(f"epsilon: expected a number that is 0 or more, got "
+                raise ValueError(f"epsilon: expected a number that is 0 or more, and finite, got "
                                  f"{self.epsilon!r}")
             return
         if self.epsilon is not None:

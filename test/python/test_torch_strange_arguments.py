@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arguments that are nearly right: what is meant is taken, and what is not is named."""
 
+import math
 import re
 
 import numpy as np
@@ -45,7 +46,7 @@ def test_numpy_numbers_are_row_lengths():
     ({"normalized_shape": 64.0}, "normalized_shape: expected whole numbers, or one, got 64.0"),
     ({"normalized_shape": (64.0,)}, "normalized_shape: expected whole numbers, or one, got (64.0"),
     ({"normalized_shape": None}, "normalized_shape: expected whole numbers, or one, got None"),
-    ({"eps": "1e-5"}, "eps: expected a number that is 0 or more, got '1e-5'"),
+    ({"eps": "1e-5"}, "eps: expected a number that is 0 or more, and finite, got '1e-5'"),
     ({"input": X.to_sparse()}, "input: expected a dense tensor, got one of layout"),
     ({"input": [1.0]}, "input: expected a tensor, got list"),
     ({"weight": [1.0]}, "weight: expected a tensor or None, got list"),
@@ -58,7 +59,7 @@ def test_wrong_kinds_are_named(norm, arguments, message):
 def test_layer_norm_has_no_default_for_none():
     for norm in (lambda: lnbwd.layer_norm(X, (64,), eps=None),
                  lambda: lnbwd.nn.LayerNorm(64, eps=None)):
-        with pytest.raises(TypeError, match="eps: expected a number that is 0 or more, got None"):
+        with pytest.raises(TypeError, match="eps: expected a number that is 0 or more"):
             norm()
     torch.testing.assert_close(lnbwd.nn.RMSNorm(64, eps=None)(X),
                                torch.nn.functional.rms_norm(X, (64,)))
@@ -69,9 +70,62 @@ def test_modules_name_what_is_wrong(module):
     for shape in (64.0, (8, 8.0), None):
         with pytest.raises(TypeError, match="normalized_shape: expected whole numbers, or one"):
             module(shape)
-    with pytest.raises(ValueError, match="eps: expected a number that is 0 or more, got -1"):
+    with pytest.raises(ValueError, match="eps: expected a number .* and finite, got -1"):
         module(64, eps=-1)
     assert module(np.int64(64), 1e-3, False, device="meta").normalized_shape == (64,)
+
+
+@lnbwd.rowwise
+def scaled(x: lnbwd.Rows, s: lnbwd.Scalars):
+    return x * s
+
+
+TARGET = torch.zeros(4, dtype=torch.int64)
+IMAGE = torch.linspace(-1, 1, 2 * 3 * 80).reshape(2, 3, 80)
+WEIGHT = torch.ones(8, 64)
+STATISTICS = torch.zeros(4, 1)
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda f: f.softmax(X, 2), "dim: expected a whole number from -2 to 1 for an input of the"),
+    (lambda f: f.softmax(X, 0.5), "dim: expected a whole number from -2 to 1"),
+    (lambda f: f.softmax(X[0, 0], -1), "input: expected one dimension or more, got none"),
+    (lambda f: f.layer_norm(X, 64, eps=math.inf), "eps: expected a number that is 0"),
+    (lambda f: f.layer_norm(X, 64, eps=[1]), "eps: expected a number that is 0 or mo"),
+    (lambda f: f.cross_entropy(X, TARGET, label_smoothing="a"), "label_smoothing: expected a num"),
+    (lambda f: f.cross_entropy(X, TARGET, ignore_index=0.5), "ignore_index: expected a whole num"),
+    (lambda f: f.cross_entropy(X, TARGET, ignore_index=2 ** 63), "ignore_index: expected a whole "),
+    (lambda f: f.dropout_add_rms_norm(X, None, p=None), "p: expected a probability from 0 to 1"),
+    (lambda f: f.group_norm(IMAGE, 2), "num_groups: expected a number that divides the 3 channels"),
+    (lambda f: f.batch_norm(IMAGE, None, None, training=True, momentum=None), "momentum: expected"),
+    (lambda f: f.swiglu(X, X.to_sparse()), "b: expected a dense tensor, got one of layout"),
+    (lambda f: f.quantize(X, dtype=[1]), "dtype: expected torch.float8_e4m3fn"),
+    (lambda f: f.rms_norm_backward_quantized(X, X, None), "rstd: expected a tensor, got NoneType"),
+    (lambda f: f.layer_norm_backward_quantized(X, X, None, STATISTICS), "mean: expected a tensor"),
+    (lambda f: lnbwd.layer_norm_linear(X, 0.5, None, None, WEIGHT), "normalized_shape: expected"),
+    (lambda f: lnbwd.layer_norm_linear(X.to_sparse(), 64, None, None, WEIGHT), "x: expected a"),
+    (lambda f: scaled(X.to_sparse(), X[:, :1]), "x: expected a dense tensor, got one of layout"),
+    (lambda f: lnbwd.nn.LayerNormLinear(torch.nn.RMSNorm(64), torch.nn.Linear(64, 8)),
+     "norm: expected a torch.nn.LayerNorm, got RMSNorm"),
+    (lambda f: lnbwd.compile("layer_norm_bwd", n=64, chip=5), "chip: expected a text, got int"),
+])
+def test_wrong_arguments_of_functions_are_named(call, message):
+    scaled(X, X[:, :1])  # A call of the same shape was right.
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        call(lnbwd.functional)
+
+
+def test_numpy_numbers_are_taken_everywhere():
+    f = lnbwd.functional
+    torch.testing.assert_close(f.softmax(X, np.int64(0)), torch.softmax(X, 0))
+    torch.testing.assert_close(f.group_norm(IMAGE, np.int8(3)),
+                               torch.nn.functional.group_norm(IMAGE, 3))
+
+
+def test_functions_give_shapes_on_the_meta_device():
+    f, x, image = lnbwd.functional, X.to("meta"), IMAGE.to("meta")
+    assert f.softmax(x, -1).shape == f.swiglu(x, x).shape == f.layer_norm(x, 64).shape == x.shape
+    assert f.group_norm(image, 3).shape == f.instance_norm(image).shape == image.shape
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
