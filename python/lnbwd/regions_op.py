@@ -371,7 +371,7 @@ def _sizes(program: RegionProgram, inputs: Sequence[Tensor]) -> tuple[int, int |
         expected = operand.row_length * operand.dims.count_rows(rows, groups or 0)
         if tensor.numel() != expected:
             raise ValueError(f"lnbwd::region: input {index} ({operand.kind}): expected {expected} "
-                             f"elements, got {tensor.numel()}")
+                             f"elements, got {tensor.numel()}; a row has {operand.row_length}")
     return rows, groups
 
 

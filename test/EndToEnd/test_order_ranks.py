@@ -183,6 +183,12 @@ def test_wrong_use():
         tree.add(rows)
     with pytest.raises(ValueError, match="expected every micro-batch but the last to have 128"):
         tree.reduce()
+    with pytest.raises(TypeError, match="rows: expected a number of rows, got 'a'"):
+        tree.add("a")
+    # Of parameters of several lengths, the leaves of the shortest have the most rows.
+    both = [torch.nn.Parameter(torch.zeros(n)) for n in (20000, 48)]
+    with pytest.raises(ValueError, match="every rank but the last to have 256"):
+        distributed.ddp_hook(both, rows=16)
 
 
 @pytest.mark.parametrize("n, chains", [(48, 8), (512, 8), (520, 8), (2048, 8), (4096, 4),

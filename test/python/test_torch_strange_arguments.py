@@ -70,7 +70,7 @@ def test_modules_name_what_is_wrong(module):
     for shape in (64.0, (8, 8.0), None):
         with pytest.raises(TypeError, match="normalized_shape: expected whole numbers, or one"):
             module(shape)
-    with pytest.raises(ValueError, match="eps: expected a number .* and finite, got -1"):
+    with pytest.raises(ValueError, match=r"eps: expected a number .* and finite, got -1"):
         module(64, eps=-1)
     assert module(np.int64(64), 1e-3, False, device="meta").normalized_shape == (64,)
 
