@@ -427,10 +427,13 @@ std::optional<json::Object> PlanBuilder::makeOperation() {
   json::Object operands;
   const NamedOperationInfo &info = getInfo(operation.getOperation());
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    // An output that nobody uses is not computed, and so no operand.
+    auto access = function.getArgAttrOfType<StringAttr>(i, argumentAccessAttr);
+    bool isWritten = access && access.getValue() != "read";
     auto add = [&](StringAttr name) {
       std::optional<Role> role =
           name ? findRole(name.getValue()) : std::nullopt;
-      if (role && info.has(*role))
+      if (role && (info.hasInput(*role) || (isWritten && info.has(*role))))
         operands[name.getValue()] = int64_t(i);
     };
     add(function.getArgAttrOfType<StringAttr>(i, argumentNameAttr));

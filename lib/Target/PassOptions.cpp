@@ -36,11 +36,12 @@ FailureOr<const ChipInfo *> lnbwd::getChipOption(Operation *root,
   });
 }
 
-LogicalResult lnbwd::checkRowsOption(Operation *root, int64_t rows) {
-  if (rows >= 0)
+LogicalResult lnbwd::checkCountOption(Operation *root, StringRef name,
+                                      int64_t count) {
+  if (count >= 0)
     return success();
-  return emitError(getOptionLoc(root->getContext(), "rows"))
-         << "expected rows to be at least 0, got " << rows;
+  return emitError(getOptionLoc(root->getContext(), name))
+         << "expected " << name << " to be at least 0, got " << count;
 }
 
 LogicalResult lnbwd::checkModeOption(Operation *root, StringRef name,

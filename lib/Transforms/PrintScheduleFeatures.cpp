@@ -34,7 +34,7 @@ public:
 
   void runOnOperation() override {
     FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
-    if (failed(found) || failed(checkRowsOption(getOperation(), rows)))
+    if (failed(found) || failed(checkCountOption(getOperation(), "rows", rows)))
       return signalPassFailure();
     auto buffer = llvm::MemoryBuffer::getFile(schedules, /*IsText=*/true);
     if (!buffer) {

@@ -40,7 +40,9 @@ public:
 
   void runOnOperation() override {
     FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
-    if (failed(found) || failed(checkRowsOption(getOperation(), rows)))
+    if (failed(found) ||
+        failed(checkCountOption(getOperation(), "rows", rows)) ||
+        failed(checkCountOption(getOperation(), "candidates", candidates)))
       return signalPassFailure();
     if (StringRef error = getModelError(**found); !error.empty()) {
       getOperation()->emitError() << error;

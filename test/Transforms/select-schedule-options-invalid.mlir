@@ -8,6 +8,7 @@
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=reload=2" 2>&1 | FileCheck %s --check-prefix=RELOAD
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=threads_per_row=2048" 2>&1 | FileCheck %s --check-prefix=LIMIT
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx1100 schedule=threads_per_row=48" 2>&1 | FileCheck %s --check-prefix=WAVE
+// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 candidates=-1" 2>&1 | FileCheck %s --check-prefix=COUNT
 
 // CHIP:      error: loc("option chip"): unknown chip 'mi300', expected one of: gfx908, {{.*}}, sm_120
 // NO-CHIP:   error: loc("option chip"): expected the option chip, one of: gfx908, {{.*}}, sm_120
@@ -18,6 +19,7 @@
 // ATTRIBUTE: error: {{.*}} expected threads_per_row to be at least 1, got 0
 // RELOAD:    error: {{.*}} expected schedule field 'reload' to be 0 or 1, got 2
 // LIMIT:     error: {{.*}} expected at most 1024 threads in a workgroup on gfx942
+// COUNT:     error: loc("option candidates"): expected candidates to be at least 0, got -1
 // WAVE:      error: {{.*}} the wave size of gfx1100, 32, or a multiple of it, got 48
 
 func.func @f(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {

@@ -31,8 +31,9 @@ llvm::StringRef getOption(mlir::Location location);
 mlir::FailureOr<const ChipInfo *> getChipOption(mlir::Operation *root,
                                                 llvm::StringRef chip);
 
-/// Whether a number of rows is one, or 0 for unknown.
-mlir::LogicalResult checkRowsOption(mlir::Operation *root, int64_t rows);
+/// Whether the option `name`, which counts something, is not negative.
+mlir::LogicalResult checkCountOption(mlir::Operation *root,
+                                     llvm::StringRef name, int64_t count);
 
 /// Whether the option `name` says auto, always or never.
 mlir::LogicalResult checkModeOption(mlir::Operation *root, llvm::StringRef name,
