@@ -184,14 +184,30 @@ int64_t lnbwd::getColumnBits(OperandRange operands) {
   return bits;
 }
 
-/// The bits of one column in registers, for accesses of `width` elements: what
-/// is narrower than a register takes a whole one.
-static int64_t registerBitsOf(OperandRange values, int64_t width) {
-  int64_t bits = 0;
-  for (Value value : values)
-    bits += std::max<int64_t>(
-        cast<ShapedType>(value.getType()).getElementTypeBitWidth(), 32 / width);
-  return bits;
+/// The registers that `operands` take where a lane has so many accesses: what
+/// is narrower than a register takes a whole one, and what repeats along the
+/// row, within an access or from one to the next, is there once.
+static int64_t countRegisters(RowwiseOp op, OperandRange operands,
+                              int64_t accesses, ScheduleAttr schedule) {
+  int64_t bits = 0, width = schedule.getVectorWidth();
+  int64_t columns = schedule.getChunkColumns();
+  for (auto [i, value] : llvm::enumerate(operands)) {
+    unsigned index = operands.getBeginOperandIndex() + unsigned(i);
+    SmallVector<RowwiseOp::PlaceTerm> terms = op.getPlace(index).column;
+    int64_t elements = accesses * width;
+    if (!terms.empty() && llvm::all_of(terms, [&](auto &term) {
+          return term.divisor % width == 0;
+        }))
+      elements /= width;
+    if (!terms.empty() && llvm::all_of(terms, [&](auto &term) {
+          return term.modulus && columns % (term.divisor * term.modulus) == 0;
+        }))
+      elements /= accesses;
+    int64_t elementBits =
+        cast<ShapedType>(value.getType()).getElementTypeBitWidth();
+    bits += elements * std::max(elementBits, 32 / width);
+  }
+  return llvm::divideCeil(bits, 32);
 }
 
 static StageLayout getStageLayout(RowwiseOp op, ScheduleAttr schedule) {
@@ -222,10 +238,9 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   int64_t held = 1;
   if (!schedule.getStages())
     held = schedule.getPrefetch() ? 2 : schedule.getUnroll();
-  int64_t width = schedule.getVectorWidth();
-  int64_t packedBits = registerBitsOf(op.getRows(), width) * held +
-                       registerBitsOf(op.getTables(), width) +
-                       registerBitsOf(op.getAllColumns(), width);
+  int64_t packed = countRegisters(op, op.getRows(), chunks, schedule) * held +
+                   countRegisters(op, op.getTables(), chunks, schedule) +
+                   countRegisters(op, op.getAllColumns(), chunks, schedule);
   int64_t live = std::min<int64_t>(
       liveRows, int64_t(op.getRows().size() + op.getRowOuts().size()));
   if (schedule.getStages() && op.getRowElementBits() == 32)
@@ -235,7 +250,6 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   if (op.getRowElementBits() < 32)
     live += chip.model.widenedRows;
   int64_t perElement32 = int64_t(op.getAllSums().size()) + live;
-  int64_t packed = llvm::divideCeil(packedBits * elements, 32);
   resources.registersPerLane =
       fixedRegisters + perElement32 * elements + packed;
   resources.leastRegistersPerLane =

@@ -423,10 +423,15 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
   // for which there are no registers: then accesses are as wide as a register.
   // In the canonical order there are no two passes over rows: the model of
   // registers, which is no more than that, then only says what comes first.
+  // Of blocks apart, which one wave has, it counts what repeats along the row
+  // as if each element were another.
+  bool isOfWave =
+      llvm::any_of(op.getBody().getOps<BlockMaxOp>(),
+                   [](BlockMaxOp blocks) { return blocks.getStride() != 1; });
   SmallVector<std::pair<int64_t, bool>> tried{{accessBytes, true},
                                               {narrowBytes, true}};
-  if (hasLeaves)
-    tried.emplace_back(accessBytes, false);
+  if (hasLeaves || isOfWave)
+    tried.insert(isOfWave ? &tried[1] : tried.end(), {accessBytes, false});
   for (auto [bytes, needsRegisters] : tried) {
     SmallVector<ScheduleFields, 0> fields;
     SmallVector<ScheduleFeatures, 0> features;

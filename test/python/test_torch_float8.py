@@ -8,8 +8,9 @@ import torch
 from captured import run_captured
 
 import lnbwd
-from lnbwd import native, quantized
+from lnbwd import compiler, native, quantized
 from lnbwd.row_evaluation import evaluate
+from lnbwd.row_mlir import mlir
 from lnbwd.rowprogram import Input, RowProgram
 
 # A program without a kernel would be computed by PyTorch's operations, after a warning.
@@ -480,3 +481,34 @@ def test_square_blocks_have_a_scale(chip, rows, length):
 def test_square_blocks_are_whole():
     with lnbwd.simulate("gfx942"), pytest.raises(ValueError, match="block='128x128': expected"):
         lnbwd.functional.quantize(made(130, 128), block="128x128")
+
+
+NORM = {"x": made(128, 256).bfloat16(), "residual": made(128, 256, seed=1).bfloat16(),
+        "weight": made(256), "bias": made(256)}
+BOTH = {"block": "mx", "columns": True}
+FLOAT4 = {"columns": True, "swizzled": True, "dtype": torch.float4_e2m1fn_x2}
+
+
+# LayerNorm has the most operands, and the gradient of a gated unit the most results.
+@pytest.mark.parametrize("name, options", [
+    ("layer", {"block": 128, "columns": True}), ("layer", BOTH),
+    ("layer", {**BOTH, "swizzled": True}), ("layer", {**FLOAT4, "block": "mx"}),
+    ("rms", {**BOTH, "swizzled": True}), ("glu_backward", {**BOTH, "swizzled": True}),
+    ("glu_backward", {**FLOAT4, "block": "nv"}), ("layer_backward", {"block": "mx"})])
+def test_kernels_compile_for_nvidia(monkeypatch, name, options):
+    """What simulated chips do not show: each program has a schedule for registers of that size."""
+    def compile_and_evaluate(tensors, text):
+        program = RowProgram.from_text(text)
+        assert compiler.compile_mlir(mlir(program), "sm_90", format="ptx").code
+        return evaluate(program, tensors)
+
+    monkeypatch.setattr(quantized, "raw_region", compile_and_evaluate)
+    functional, x, y = lnbwd.functional, NORM["x"], NORM["residual"]
+    weight, bias, rstd = NORM["weight"], NORM["bias"], made(128, 1)
+    run = {"layer": lambda: functional.layer_norm_quantized(x, weight, bias, residual=y, **options),
+           "rms": lambda: functional.rms_norm_quantized(x, weight, residual=y, **options),
+           "glu_backward": lambda: functional.glu_backward_quantized(x, y, y, **options),
+           "layer_backward": lambda: functional.layer_norm_backward_quantized(
+               x, y, rstd, rstd, weight, grad_sum=y, **options)}[name]
+    with lnbwd.simulate():
+        run()
