@@ -70,11 +70,10 @@ void BufferCounts::add(const BufferCounts &Other) {
 }
 
 void CheckCounts::add(const CheckCounts &Other) {
-  for (unsigned K = 0; K < unsigned(CountClass::Count); ++K) {
+  for (unsigned K = 0; K < unsigned(CountClass::Count); ++K)
     Issued[K] += Other.Issued[K];
-    Lanes[K] += Other.Lanes[K];
-    PossibleLanes[K] += Other.PossibleLanes[K];
-  }
+  PossibleLanes += Other.PossibleLanes;
+  InactiveLanes += Other.InactiveLanes;
   PartialInstructions += Other.PartialInstructions;
   LdsCycles += Other.LdsCycles;
   LdsConflictCycles += Other.LdsConflictCycles;
@@ -84,29 +83,18 @@ void CheckCounts::add(const CheckCounts &Other) {
     Buffers[K].add(Other.Buffers[K]);
 }
 
-static bool isVector(unsigned K) {
-  CountClass C = CountClass(K);
-  return C <= CountClass::CrossLane || C >= CountClass::GlobalLoad;
-}
-
 std::string NamedCounts::json() const {
   std::string Text;
   llvm::raw_string_ostream OS(Text);
   llvm::json::OStream J(OS, 2);
   J.object([&] {
-    uint64_t Active = 0, Possible = 0;
     J.attributeObject("instructions", [&] {
-      for (unsigned K = 0; K < unsigned(CountClass::Count); ++K) {
+      for (unsigned K = 0; K < unsigned(CountClass::Count); ++K)
         J.attribute(countClassName(CountClass(K)), Total.Issued[K]);
-        if (isVector(K)) {
-          Active += Total.Lanes[K];
-          Possible += Total.PossibleLanes[K];
-        }
-      }
     });
     J.attributeObject("divergence", [&] {
-      J.attribute("active_lanes", Active);
-      J.attribute("possible_lanes", Possible);
+      J.attribute("active_lanes", Total.PossibleLanes - Total.InactiveLanes);
+      J.attribute("possible_lanes", Total.PossibleLanes);
       J.attribute("instructions_with_inactive_lanes",
                   Total.PartialInstructions);
     });

@@ -26,6 +26,11 @@ namespace lnbwd::sim {
 
 using isa::CountClass;
 
+/// Whether instructions of a class have lanes.
+constexpr bool isVector(CountClass C) {
+  return C <= CountClass::CrossLane || C >= CountClass::GlobalLoad;
+}
+
 struct BufferCounts {
   uint64_t Accesses = 0; ///< instructions of waves
   uint64_t BytesRead = 0, BytesWritten = 0;
@@ -35,9 +40,9 @@ struct BufferCounts {
 
 struct CheckCounts {
   uint64_t Issued[unsigned(CountClass::Count)] = {};
-  uint64_t Lanes[unsigned(CountClass::Count)] = {};
-  uint64_t PossibleLanes[unsigned(CountClass::Count)] = {};
-  uint64_t PartialInstructions = 0;  ///< vector ones with inactive lanes
+  uint64_t PossibleLanes = 0;        ///< of vector instructions
+  uint64_t InactiveLanes = 0;        ///< of these
+  uint64_t PartialInstructions = 0;  ///< with inactive lanes
   uint64_t LdsCycles = 0;            ///< of accesses to LDS, bank by bank
   uint64_t LdsConflictCycles = 0;    ///< beyond those without conflicts
   std::vector<BufferCounts> Buffers; ///< by Region::Index

@@ -102,11 +102,11 @@ private:
 
   LaunchChecks &L;
   Wave &W;
-  EventQueue Queues[NumWaits];
   unsigned Outstanding = 0;
   unsigned OutstandingLds = 0; ///< loads in flight to LDS
   uint8_t PendingVector[NumVectorRows];
   uint8_t PendingScalar[NumScalarSlots];
+  EventQueue Queues[NumWaits];
 };
 
 } // namespace lnbwd::sim

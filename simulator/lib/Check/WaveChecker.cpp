@@ -29,6 +29,9 @@ WaveChecker::WaveChecker(WorkgroupChecks &WG, Wave &W)
 WaveChecker::~WaveChecker() {
   if (!L.counts())
     return;
+  for (unsigned K = 0; K < unsigned(CountClass::Count); ++K)
+    Counts.PossibleLanes +=
+        isVector(CountClass(K)) ? Counts.Issued[K] * W.N : 0;
   std::lock_guard<std::mutex> Guard(L.Lock);
   L.Counts.add(Counts);
 }
@@ -86,13 +89,10 @@ bool WaveChecker::before(const Inst *I) {
   Previous = I;
   const uint64_t Exec = W.exec();
   if (L.counts() && I->Class != InstClass::Uncounted) {
-    const unsigned K = unsigned(E.Counted);
-    ++Counts.Issued[K];
-    if (K <= unsigned(CountClass::CrossLane) ||
-        K >= unsigned(CountClass::GlobalLoad)) {
-      Counts.Lanes[K] += unsigned(__builtin_popcountll(Exec));
-      Counts.PossibleLanes[K] += W.N;
-      Counts.PartialInstructions += Exec != W.FullMask ? 1 : 0;
+    ++Counts.Issued[unsigned(E.Counted)];
+    if (Exec != W.FullMask && isVector(E.Counted)) {
+      Counts.InactiveLanes += W.N - unsigned(__builtin_popcountll(Exec));
+      ++Counts.PartialInstructions;
     }
   }
   if (L.limits() && (E.MaxVgpr > L.VgprLimit || E.MaxAgpr > L.AgprLimit ||
