@@ -15,7 +15,7 @@ from typing import Any
 from . import compiler, kernels
 from .cache import KernelCache
 from .errors import LibraryError, LnbwdError
-from .spec import GradientSpec, KernelSpec, ProgramSpec, Spec
+from .spec import GradientSpec, KernelSpec, ProgramSpec, Spec, whole_number
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def precompile(requests: Iterable[Spec | GradientSpec | Mapping[str, Any]], *,
         requests: kernels: the arguments of :func:`lnbwd.compile` as a dict each, with ``chip`` or
             ``chips``, or a :class:`KernelSpec` or :class:`lnbwd.spec.ProgramSpec`.
         cache: the cache's folder; None: the usual one.
-        jobs: how many are compiled at once; None: as many as there are processors.
+        jobs: how many are compiled at once, 1 or more; None: as many as there are processors.
         progress: called after each, in the calling thread.
 
     Returns:
@@ -59,6 +59,8 @@ def precompile(requests: Iterable[Spec | GradientSpec | Mapping[str, Any]], *,
         >>> lnbwd.precompile([dict(op="layer_norm_bwd", n=n, dtype="bf16", chip="sm_90")
         ...                   for n in (1024, 4096)])
     """
+    threads = (os.cpu_count() or 1) if jobs is None else whole_number(
+        "jobs", jobs, 1, "the number of compilations at once, 1 or more")
     specs: list[Spec | GradientSpec] = []
     for request in requests:
         if isinstance(request, (KernelSpec, ProgramSpec, GradientSpec)):
@@ -91,7 +93,7 @@ def precompile(requests: Iterable[Spec | GradientSpec | Mapping[str, Any]], *,
         return Precompiled(spec, was_cached, len(code), time.perf_counter() - start)
 
     results = []
-    with concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
         for done in pool.map(one, specs):  # An error cancels what has not begun.
             results.append(done)
             if progress:

@@ -63,7 +63,7 @@ def rows_option(rows: int, chip: str) -> int:
     return rows_hint(rows) if chooses_by_rows(chip) else 0
 
 
-def _whole_number(name: str, value: object, least: int, what: str) -> int:
+def whole_number(name: str, value: object, least: int, what: str) -> int:
     """A value as a whole number; those of NumPy's types are taken, too."""
     if not isinstance(value, bool):
         with contextlib.suppress(TypeError):
@@ -74,7 +74,7 @@ def _whole_number(name: str, value: object, least: int, what: str) -> int:
 
 
 def _rows_number(rows: object) -> int:
-    return _whole_number("rows", rows, 0,
+    return whole_number("rows", rows, 0,
                          "the number of rows that is usual, 1 or more, or 0 where none is")
 
 
@@ -197,7 +197,7 @@ class KernelSpec(_Described):
         if self.op not in OPS:
             raise ValueError(f"op: expected one of {', '.join(OPS)}, got {self.op!r}")
         for name, number in (
-                ("n", _whole_number("n", self.n, 1, "the length of a row, 1 or more")),
+                ("n", whole_number("n", self.n, 1, "the length of a row, 1 or more")),
                 ("rows", _rows_number(self.rows))):
             object.__setattr__(self, name, number)
         if self.dtype not in DTYPES:

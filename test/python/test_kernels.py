@@ -465,6 +465,12 @@ def test_precompile(fresh):
         run_precompile([dict(op="layer_norm_bwd", n=64, dtype="f8", chip="gfx942")])
 
 
+@pytest.mark.parametrize("jobs", [0, -3])
+def test_precompile_takes_one_job_or_more(jobs):
+    with pytest.raises(ValueError, match="jobs: expected the number of compilations at once, 1"):
+        lnbwd.precompile([], jobs=jobs)
+
+
 def test_precompile_says_when_the_folder_takes_nothing(tmp_path, fresh):
     (tmp_path / "file").write_text("")
     with pytest.warns(CacheWarning), pytest.raises(LnbwdError, match=r"cache: .*cannot be"):

@@ -320,7 +320,7 @@ def test_a_row_less_is_kept_than_by_pytorch(dtype):
      r"ln_weight: expected the shape \[16\], got \[15\]"),
     ({"bias": torch.zeros(23)}, ValueError, r"bias: expected the shape \[24\], got \[23\]"),
     ({"x": torch.zeros(6, 16, dtype=torch.int32)}, TypeError,
-     "x: expected float16, bfloat16 or float32, got torch.int32"),
+     "x: expected float16, bfloat16, float32 or float64, got torch.int32"),
     ({"x": torch.zeros(6, 15)}, ValueError, "weight: expected the shape"),
     ({"x": torch.zeros(6, 16).numpy()}, TypeError, "x: expected a tensor, got ndarray"),
     ({"weight": None}, TypeError, "weight: expected a tensor, got NoneType"),
