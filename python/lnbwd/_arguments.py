@@ -10,6 +10,7 @@ import math
 import numbers
 import operator
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -81,12 +82,12 @@ def check_dense(name: str, value: Tensor, types: Sequence[torch.dtype] = TYPES) 
     check_layout(name, value)
 
 
-def check_whole(name: str, value: object, wanted: str, least: float = -math.inf,
+def check_whole(name: str, value: Any, wanted: str, least: float = -math.inf,
                 most: float = math.inf) -> int:
     """The whole number, which may be of NumPy's types and is in the range; ``wanted`` says what is
     expected."""
     try:
-        number: int = value if isinstance(value, _WHOLE) else operator.index(value)  # type: ignore
+        number: int = value if isinstance(value, int) else operator.index(value)
     except TypeError:
         raise TypeError(f"{name}: expected {wanted}, got {value!r}") from None
     if not least <= number <= most:
