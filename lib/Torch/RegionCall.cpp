@@ -24,6 +24,8 @@
 #include "KernelTable.h"
 
 #include <exception>
+#include <functional>
+#include <numeric>
 
 using namespace lnbwd::torch_operators;
 
@@ -124,8 +126,23 @@ static PyObject *giveToPython(std::vector<NewTensor> tensors) {
                                       nullptr);
 }
 
+/// Reads whole numbers, one or a tuple of them; false: Python has an exception.
+static bool readNumbers(PyObject *argument, std::vector<int64_t> &numbers) {
+  const bool isTuple = PyTuple_Check(argument);
+  const Py_ssize_t count = isTuple ? PyTuple_Size(argument) : 1;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    numbers.push_back(
+        PyLong_AsLongLong(isTuple ? PyTuple_GetItem(argument, i) : argument));
+    if (numbers.back() == -1 && PyErr_Occurred())
+      return false;
+  }
+  return true;
+}
+
 /// (rows, *inputs, *outputs) -> None, with the number of groups behind that of
 /// rows where the program has such; without them (rows, *inputs) -> outputs.
+/// With the dimensions of the rows for their number, these outputs have them,
+/// and those without columns have one of size 1 in the place of columns.
 static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
                             Py_ssize_t count) {
   auto *call =
@@ -142,12 +159,13 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
                         given == program->inputs.size() && findTensorMaker();
     if (!isWhole && !makesOutputs)
       return callInPython(*call, arguments, count);
-    int64_t sizes[] = {0, 1}; // M and B
-    for (size_t i = 0; i < numbers; ++i) {
-      sizes[i] = PyLong_AsLongLong(arguments[i]);
-      if (sizes[i] == -1 && PyErr_Occurred())
-        return nullptr;
-    }
+    std::vector<int64_t> dims;
+    std::vector<int64_t> groups;
+    if (!readNumbers(arguments[0], dims) ||
+        (numbers == 2 && !readNumbers(arguments[1], groups)))
+      return nullptr;
+    const int64_t rows = std::accumulate(dims.begin(), dims.end(), int64_t(1),
+                                         std::multiplies<>());
     std::vector<void *> addresses(program->inputs.size() +
                                   program->outputs.size());
     for (size_t i = 0; i < given; ++i) {
@@ -160,12 +178,15 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
     }
     std::vector<NewTensor> outputs;
     if (makesOutputs)
-      outputs = makeOutputs(*program, {sizes[0]}, call->device);
+      outputs = makeOutputs(
+          *program, dims, call->device, {},
+          std::vector<int64_t>(PyTuple_Check(arguments[0]) ? 1 : 0, 1));
     for (size_t i = 0; i < outputs.size(); ++i)
       addresses[given + i] = dataOf(outputs[i]);
     {
       WithoutInterpreterLock unlocked;
-      launch(*program, sizes[0], addresses, call->device, sizes[1]);
+      launch(*program, rows, addresses, call->device,
+             groups.empty() ? 1 : groups.front());
     }
     if (makesOutputs)
       return giveToPython(std::move(outputs));

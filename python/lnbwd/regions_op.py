@@ -418,7 +418,8 @@ def _run(program: RegionProgram, rows: int, groups: int | None, inputs: Sequence
 def region_call(text: str, device: str) -> Callable[..., Any]:
     """A function for one row program on one device, ``(rows, *inputs, *outputs) -> None`` or
     ``(rows, *inputs) -> outputs``; of a program with groups of rows ``(rows, groups, *inputs,
-    *outputs) -> None``.
+    *outputs) -> None``. Where ``rows`` is a tuple, their dimensions, the outputs have these, and
+    row scalars one more, of size 1.
 
     It is what compiled graphs call (:mod:`lnbwd.inductor.lowering`), for it costs the host a
     fraction of what the operator does. It checks no shapes and no types, and knows no autograd.
@@ -451,14 +452,23 @@ def is_plain(tensors: Iterable[Tensor]) -> bool:
             and _plain.issuperset(map(type, tensors)))
 
 
-def run_rows(text: str, rows: int, inputs: Sequence[Tensor]) -> list[Tensor]:
-    """What the operator gives for M ``rows``, for a program without groups and inputs that are
+def run_rows(text: str, rows: int | tuple[int, ...], inputs: Sequence[Tensor]) -> list[Tensor]:
+    """What :func:`region_call`'s function gives, for a program without groups and inputs that are
     known to fit it."""
     if not is_plain(inputs):
-        return raw_region(inputs, text)
+        return _run_rows(find_program(text), rows, inputs)
     outputs: list[Tensor] = call_of(text, inputs[0].device)(
         rows, *[t if t.is_contiguous() else t.contiguous() for t in inputs])
     return outputs
+
+
+def _run_rows(program: RegionProgram, rows: int | tuple[int, ...],
+              inputs: Sequence[Tensor]) -> list[Tensor]:
+    outputs = raw_region(inputs, program.text)
+    if not isinstance(rows, tuple):
+        return outputs
+    return [operators.reshaped(output, (*rows, operand.row_length)) if operand.has_all_rows
+            else output for operand, output in zip(program.outputs, outputs, strict=True)]
 
 
 def call_in_python(text: str, *arguments: Any) -> list[Tensor] | None:
@@ -467,7 +477,7 @@ def call_in_python(text: str, *arguments: Any) -> list[Tensor] | None:
     inputs = len(program.inputs)
     numbers = 2 if program.has_groups else 1
     if numbers == 1 and len(arguments) == 1 + inputs:
-        return raw_region(arguments[1:], text)
+        return _run_rows(program, arguments[0], arguments[1:])
     if len(arguments) != numbers + inputs + len(program.outputs):
         what = "numbers of rows and groups" if program.has_groups else "number of rows"
         raise TypeError(f"lnbwd: a region's call: expected the {what}, {inputs} inputs and "

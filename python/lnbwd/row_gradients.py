@@ -60,7 +60,6 @@ class _Gradient:
         inputs: for each of its inputs the place in what the backward pass has at hand: a gradient
             for each result, then what was kept.
         outputs: the tensor of the call that each output is the gradient of.
-        has_shapes: whether, of calls with two dimensions, the outputs have the tensors' shapes.
         name: of the program; empty: the gradient is 0.
     """
 
@@ -68,7 +67,6 @@ class _Gradient:
     name: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    has_shapes: bool = True
 
 
 class Plan:
@@ -101,8 +99,7 @@ class Plan:
             kind != "number" and signature.dtypes[name].is_floating_point
             and (kind != "part" or len(signature.parts[name][1]) < 2)
             for name, kind in signature.kinds.items()]
-        # Tensors with two dimensions have the shapes of the programs' operands but for [M, 1].
-        self.has_shapes = all(shape != "scalar" for shape in trace.shapes)
+        self.has_numbers = "number" in trace.shapes
         self._lock = threading.RLock()
         self._inference: _Forward | None = None
         self._trainings: dict[bool, tuple[_Forward, tuple[int, ...]]] = {}
@@ -194,9 +191,7 @@ class Plan:
                 name = ""  # It is 0.
             found = self._gradients[of, wrt] = _Gradient(
                 derived.mlir, name, tuple(at_hand.index(name) for name in reads),
-                tuple(forward.inputs[place] for place in writes),
-                all(operands[f"arg{place}"].kind != "row_scalar"
-                    and forward.inputs[place] not in self.part_shapes for place in writes))
+                tuple(forward.inputs[place] for place in writes))
             return found
 
     def mlir(self) -> str:
@@ -207,30 +202,12 @@ class Plan:
 
     # Shapes -------------------------------------------------------------------------------------
 
-    def shaped(self, results: Sequence[Tensor], shape: torch.Size) -> list[Tensor]:
-        """Results of a kernel in the shapes that the function gives; ``shape`` is that of the first
-        rows."""
-        if self.has_shapes and len(shape) == 2:
-            return list(results)
-        leading = shape[:-1]
-        sizes = {"row": shape, "scalar": (*leading, 1), "number": leading}
-        return [reshaped(result, sizes[kind])
-                for result, kind in zip(results, self.trace.shapes, strict=True)]
-
     def shape_of(self, tensor: int, shape: torch.Size) -> Sequence[int]:
         """The shape of a tensor of the call; ``shape`` is that of the first rows."""
         kind = self.kinds[tensor]
         if kind == "part":
             return self.part_shapes[tensor]
         return shape if kind == "row" else shape[-1:] if kind == "column" else (*shape[:-1], 1)
-
-    def shaped_gradients(self, gradient: _Gradient, outputs: Sequence[Tensor],
-                         shape: torch.Size) -> Sequence[Tensor]:
-        """Gradients from a kernel in the shapes of their tensors."""
-        if gradient.has_shapes and len(shape) == 2:
-            return outputs
-        return [output.view(self.shape_of(tensor, shape))
-                for tensor, output in zip(gradient.outputs, outputs, strict=True)]
 
     # Calls --------------------------------------------------------------------------------------
 
@@ -305,13 +282,13 @@ def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         outputs = plan.gradient_by_torch(of, needs, ctx.shape, at_hand)
     else:
         try:
-            outputs = regions_op.run_rows(gradient.name, ctx.shape[:-1].numel(),
+            outputs = regions_op.run_rows(gradient.name, ctx.shape[:-1],
                                           [at_hand[place] for place in gradient.inputs])
         except RuntimeError as error:
             raise native.original(error) from None
-        outputs = plan.shaped_gradients(gradient, outputs, ctx.shape)
     for tensor, output in zip(gradient.outputs, outputs, strict=True):
-        result[tensor - plan.count] = output
+        part = plan.part_shapes.get(tensor)
+        result[tensor - plan.count] = output if part is None else output.view(part)
     return tuple(result)
 
 
@@ -326,9 +303,12 @@ class _EagerForward(torch.autograd.Function):
             forward, kept = plan.training()
         else:
             forward = plan._inference or plan.inference()
-        outputs = regions_op.run_rows(forward.text, shape[:-1].numel(),
+        outputs = regions_op.run_rows(forward.text, shape[:-1],
                                       [tensors[place] for place in forward.inputs])
-        results = plan.shaped([outputs[place] for place in forward.results], shape)
+        results = [outputs[place] for place in forward.results]
+        if plan.has_numbers:
+            results = [reshaped(result, shape[:-1]) if kind == "number" else result
+                       for result, kind in zip(results, plan.trace.shapes, strict=True)]
         ctx.plan, ctx.shape = plan, shape
         if kept or forward.saved:
             saved = [results[forward.results.index(place)] if place in forward.results
