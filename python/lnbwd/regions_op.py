@@ -433,7 +433,7 @@ def region_call(text: str, device: str) -> Callable[..., Any]:
     and a ValueError if it is an output.
     """
     where = torch.device(device)
-    return (native.make_region_call(text, where)
+    return ((where.type != "meta" and native.make_region_call(text, where))
             or functools.partial(call_in_python, text))
 
 

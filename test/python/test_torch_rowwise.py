@@ -695,6 +695,17 @@ def test_the_first_call_may_be_anywhere(device):
         assert torch.equal(lnbwd.rowwise(softmax)(x), want)
 
 
+def test_tensors_without_memory(device):
+    """They have shapes alone, also where a kernel of the same program is loaded."""
+    function = lnbwd.rowwise(softmax)
+    x = torch.randn(2, 3, N, device=device)
+    function(x)
+    leaf = x.to("meta").requires_grad_()
+    y = function(leaf)
+    y.sum().backward()
+    assert (y.shape, y.device.type, leaf.grad.shape) == (x.shape, "meta", x.shape)
+
+
 def test_float64_is_pytorchs(device):
     tensors = [t.double().requires_grad_() for t in tensors_of(gated_rms_norm, (3,), n=5)]
     assert torch.autograd.gradcheck(lnbwd.rowwise(gated_rms_norm), tensors)
