@@ -18,7 +18,7 @@ def patterns():
     return list(map(json.loads, results.patterns()))
 
 
-def test_no_fewer_are_taken_whole(monkeypatch, capsys):
+def test_no_fewer_are_taken_whole(monkeypatch, capsys, caplog):
     monkeypatch.setattr("sys.argv", ["region_exam.py"])
     assert region_exam.main() == 0
     found = re.findall(r"looked at \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|",
@@ -27,8 +27,9 @@ def test_no_fewer_are_taken_whole(monkeypatch, capsys):
     assert [(models, whole + part + left) for models, whole, part, left in blocks] == [
         (46, 911), (41, 312)]
     assert len(patterns()) == 911 + 312
-    for (_, whole, part, _), (least, most) in zip(blocks, ((633, 16), (165, 29)), strict=True):
+    for (_, whole, part, _), (least, most) in zip(blocks, ((644, 13), (168, 22)), strict=True):
         assert whole >= least and part <= most
+    assert not caplog.messages  # No graph is left to Inductor for an error.
 
 
 def test_a_pattern_is_a_graph():

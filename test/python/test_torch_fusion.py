@@ -123,6 +123,19 @@ def test_a_neighbour_that_is_cut_off_counts(device):
     assert reasons() == ["it would move 12 bytes an element, torch.compile's kernels 4"]
 
 
+def test_a_pooling_that_is_cut_off_counts(device):
+    """torch.compile computes the gradient of a pooling in the kernel of the sum behind it."""
+    def function(x, pooled):
+        image = aten.avg_pool2d_backward(pooled, x, [2, 2], [2, 2], [0, 0], False, True, None)
+        return centre((image + x).flatten(2))
+
+    x = torch.randn(2, 8, 8, 8, device=device)
+    got, _ = run_captured(function, x, x[..., ::2, ::2].contiguous())
+    torch.testing.assert_close(got, function(x, x[..., ::2, ::2].contiguous()))
+    assert not taken()
+    assert reasons() == ["it would move 21 bytes an element, torch.compile's kernels 9"]
+
+
 def test_rows_that_are_spread_behind_a_cut(device):
     """A function of rows and their mean that no region has: torch.compile computes it in the kernel
     of the mean; behind a region of the mean alone the rows would be read again."""
@@ -207,6 +220,19 @@ def test_what_is_in_memory(device):
     assert fusion.separated_users([find(graph, aten.exp.default)]) >= set(product.users)
     assert find(graph, aten.exp.default) in fusion.separated_sources(list(product.users))
     assert many not in fusion.separated_sources(list(product.users))
+
+
+def test_what_is_kept_for_several_kernels(device):
+    def function(x, y, first, second, third):
+        once = (x + y + first + second + third).tanh()
+        kept = (x * y - first - second - third).exp()
+        of_kept = (kept * first).sin()
+        return once.sum(-1), kept.sum(-1), of_kept.sum(0), of_kept.abs().sum(-1)
+
+    graph = graph_of(function, *operands(device, "r", "r", "c", "c", "c"))
+    assert not fusion.is_in_memory(find(graph, aten.tanh.default))
+    assert fusion.is_in_memory(find(graph, aten.exp.default))
+    assert not fusion.is_in_memory(find(graph, aten.sin.default))
 
 
 # --------------------------------------------------------------------------------------------------

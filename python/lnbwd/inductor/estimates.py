@@ -191,7 +191,7 @@ def estimate(region: Region) -> Estimate:
             launch = _LAUNCH / count
     if program.has_row_sums and program.length > _LONG_ROW and ours > _MOST_OF_LONG_ROWS:
         is_ahead = False
-    if _is_behind_across(region):
+    if _is_slower_across(region):
         is_ahead, apart_in_rows = False, 0.0
     if is_part and not program.has_row_sums:
         ours += apart_in_rows
@@ -200,7 +200,7 @@ def estimate(region: Region) -> Estimate:
                     is_ahead, is_part, launch)
 
 
-def _is_behind_across(region: Region) -> bool:
+def _is_slower_across(region: Region) -> bool:
     """Whether torch.compile's kernel is the faster one for sums across: on an H100 ours took 0.64
     to 0.89 times as long with two sums or more of pieces that are vectors, and 0.70 to 0.94 with
     functions that cost more than the loads, but 1.08 times with one sum, and up to 1.31 times with

@@ -3,19 +3,23 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What torch.compile fuses: which nodes of a graph have a tensor in memory, and which do not.
 
-Inductor computes an elementwise operation, or a view, in each kernel that uses it. Its elements are
-in memory only where something needs them there: a matrix product, a convolution, an attention, or
-the end of the graph. This is what its decisions come to for almost all nodes, not a copy of them.
+Inductor computes an elementwise operation, a view, a pooling or a gather in each kernel that uses
+it. Its elements are in memory only where something needs them there: a matrix product, a
+convolution, an attention, or the end of the graph. This is what its decisions come to for almost
+all nodes, not a copy of them.
 """
 
 from __future__ import annotations
 
+import inspect
+import operator
 from collections.abc import Callable, Collection
 
 import torch
+from torch._inductor import inductor_prims, lowering
 from torch.fx import Node
 
-from .nodes import is_computed_in_place, is_constant, is_reduction, is_view, sources
+from .nodes import is_constant, is_reduction, is_view, sources
 
 __all__ = ["base_of", "blocks_read", "is_fused", "is_in_memory", "made_of", "other_users",
            "separated_sources", "separated_users"]
@@ -25,16 +29,15 @@ aten = torch.ops.aten
 _MOST_NODES = 64
 """A chain of more operations than this is not computed anew in each kernel that uses its end."""
 
-_MOST_READS = 4
-"""What is computed of more tensors than this is not computed anew either."""
+_MOST_READS, _MOST_READS_ONCE = 4, 8
+"""What is computed of more tensors than this is not computed anew either; where one node uses it,
+it is not computed there."""
 
 _OTHER_VIEWS = {aten.permute.default, aten.transpose.int, aten.t.default, aten.slice.Tensor,
                 aten.select.int, aten.as_strided.default}
 """Views that change the order of elements, or leave some out."""
 
-_GATHERS = {aten.embedding.default, aten.index.Tensor, aten.gather.default,
-            aten.index_select.default}
-"""Operations whose elements are read where they are used, by indices."""
+_SEEDS = {inductor_prims.seeds, inductor_prims.lookup_seed}
 
 
 def _is_alias(node: Node) -> bool:
@@ -54,10 +57,15 @@ def base_of(node: Node) -> Node:
 
 
 def _is_fused(node: Node) -> bool:
-    """Whether torch.compile computes a node in a kernel of its own making."""
-    return (node.op == "call_function" and (
-        node.target in _GATHERS or node.target in _OTHER_VIEWS
-        or is_view(node) or is_computed_in_place(node) or is_reduction(node)))
+    """Whether torch.compile computes a node in a kernel of its own making: in loops that it can put
+    together with others, as its lowering says."""
+    if node.target is operator.getitem:
+        source: Node = node.args[0]  # type: ignore[assignment]
+        return not is_reduction(source) and _is_fused(source)
+    lowered = lowering.lowerings.get(node.target)
+    return (lowered is not None and node.target not in lowering.fallbacks
+            and node.target not in _SEEDS
+            and inspect.unwrap(lowered).__module__ == lowering.__name__)
 
 
 def is_fused(node: Node) -> bool:
@@ -108,8 +116,8 @@ def made_of(node: Node,
 
 
 def _is_read_again(node: Node) -> bool:
-    """Whether torch.compile rather keeps a node than computing it anew in another kernel: it is
-    computed of many tensors (``config.realize_reads_threshold``)."""
+    """Whether torch.compile rather keeps a node than computing it where it is used: it is computed
+    of many tensors, of which what is kept itself is one."""
     def is_made(current: Node) -> bool | None:
         if is_constant(current):
             return None
@@ -117,7 +125,14 @@ def _is_read_again(node: Node) -> bool:
             map(_is_fused, other_users(current))))
 
     found = made_of(node, is_made)
-    return found is None or len(found[1]) > _MOST_READS
+    if found is None:
+        return True
+    reads = {leaf: {leaf} for leaf in found[1]}
+    for current in sorted(found[0]):
+        read = set().union(*(reads.get(source, ()) for source in sources(current)))
+        most = _MOST_READS if len(other_users(current)) > 1 else _MOST_READS_ONCE
+        reads[current] = {current} if len(read) > most else read
+    return reads[node] == {node}
 
 
 def separated_users(inside: Collection[Node]) -> set[Node]:

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
-from .domains import memory_order
+from .domains import is_permuted, memory_order
 from .fusion import is_fused, is_in_memory, other_users
 from .nodes import STORED, is_computed_in_place, is_reduction, is_view, sources
 from .partial_sums import ACROSS, erase_unused, new_node
@@ -111,10 +111,10 @@ def _settle(graph: Graph, before: dict[Node, torch.Tensor]) -> None:
     across: set[Node] = set()
     """What is computed for sums across, and may be written as it was."""
     copied_out = set(filter(_is_copied_out, graph.nodes))
-    behind = _behind_across(graph)
+    written = _written_after_across(graph)
     for node in reversed(graph.nodes):
         value = node.meta.get("val")
-        if node.meta.get(ACROSS) or node in behind or (
+        if node.meta.get(ACROSS) or node in written or (
                 (is_view(node) or is_computed_in_place(node)) and any(
                     user in across for user in node.users)):
             across.add(node)
@@ -132,7 +132,7 @@ def _settle(graph: Graph, before: dict[Node, torch.Tensor]) -> None:
         orders = [_wanted_by(user, node, wanted) for user in node.users
                   if not is_reduction(user) and user not in free
                   and not (is_stored and _takes_memory(user))]
-        orders += behind.get(node, [])
+        orders += written.get(node, [])
         if orders and all(order is not None and _strides(order) == _strides(orders[0])
                           for order in orders) and _strides(orders[0]) != _strides(value):
             wanted[node] = order = orders[0]  # type: ignore[assignment]
@@ -150,7 +150,8 @@ def _settle(graph: Graph, before: dict[Node, torch.Tensor]) -> None:
         if node in copied_out:
             node.meta[STORED] = node.meta["val"]
             with node.meta["val"].fake_mode:
-                new = node.args[0].meta["val"].clone()
+                new = node.args[0].meta["val"].clone() if node.target is aten.clone.default else (
+                    node.meta["val"].contiguous())
         if new is not None:
             if not is_view(node) and is_in_memory(node):
                 node.meta[STORED] = node.meta["val"]
@@ -158,10 +159,10 @@ def _settle(graph: Graph, before: dict[Node, torch.Tensor]) -> None:
             node.meta["val"] = new
 
 
-def _behind_across(graph: Graph) -> dict[Node, list[torch.Tensor]]:
+def _written_after_across(graph: Graph) -> dict[Node, list[torch.Tensor]]:
     """What is written alone and follows from sums across, as the gradient behind a batch norm's
     does, in the order of what they sum: torch.compile computes it in the kernel of the sums. Where
-    sums over other rows follow, as of a pooling, those are the rows of what is behind."""
+    sums over other rows follow, as of a pooling, those are its rows."""
     result: dict[Node, list[torch.Tensor]] = {}
     follows: dict[Node, set[Node]] = {}
     other_rows: set[Node] = set()
@@ -201,24 +202,39 @@ def _is_written_only(node: Node) -> bool:
 
 
 def _is_copied_out(node: Node) -> bool:
-    """Whether a node is a permuted copy, as windows of an image are, of what follows from sums over
-    rows whose order others keep: the rows are written to where the copy has them."""
-    if node.target is not aten.clone.default or not node.meta["val"].is_contiguous() or not (
-            all(isinstance(size, int) for size in node.meta["val"].shape)
-            and all(map(_takes_memory, node.users))):
+    """Whether a node is a permuted copy, as windows of an image are, or is kept with the elements
+    of a row apart, and follows from sums over rows whose order others keep, such as sums beside
+    those: the rows are written to where it has them."""
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor) or not all(
+            isinstance(size, int) for size in value.shape):
         return False
-    stack, seen = sources(node), {node}
-    follows = is_kept = False
+    stack = sources(node)
+    if _is_pointwise(node):
+        stack = [source for source in stack if source.meta["val"].shape == value.shape
+                 and source.meta["val"].is_contiguous()]
+        is_written = is_permuted(value) and value.stride(-1) != 1 and is_in_memory(node)
+    else:
+        is_written = (node.target is aten.clone.default and value.is_contiguous()
+                      and all(map(_takes_memory, node.users)))
+    if not is_written:
+        return False
+    seen = {node}
+    computed: list[Node] = []
+    follows = False
     while stack:
         source = stack.pop()
         is_sum = is_reduction(source) or source.target is operator.getitem
         if source not in seen and (is_sum or is_view(source) or is_computed_in_place(source)):
             seen.add(source)
             follows |= is_sum
-            is_kept |= not is_view(source) and (is_in_memory(source) or any(
-                user not in seen and is_in_memory(user) for user in source.users))
+            computed += [] if is_sum else [source]
             stack += [] if is_sum else sources(source)
-    return follows and is_kept
+    return follows and any(
+        (not is_view(source) and is_in_memory(source)) or any(
+            user not in seen and (is_reduction(user) or (not is_view(source)
+                                                         and is_in_memory(user)))
+            for user in source.users) for source in computed)
 
 
 def _strides(value: torch.Tensor | None) -> list[Any]:

@@ -23,7 +23,7 @@ import torch
 from torch._inductor.graph import GraphLowering
 from torch.fx import Graph, Node, map_arg
 
-from .domains import is_permuted, product, repeated_dims, same
+from .domains import LEAST_PIECE, is_permuted, product, repeated_dims, same
 from .fusion import is_fused
 from .nodes import ROW_SUMS, column_domain, is_group_sum, is_reduction, row_sum_axis
 
@@ -259,9 +259,6 @@ _LEAST_ROW = 512
 images of 7x7 and 8x8 pixels took 1.05 to 2.1 times as long, of 14x14 and 16x16 1.02 to 1.9 times,
 of 28x28 and more 0.47 to 1.0 times."""
 
-_LEAST_PIECE = 8
-"""Of fewer elements than this side by side a region reads no rows."""
-
 
 def _is_across(value: torch.Tensor, dims: Any) -> bool:
     """Whether there are rows of a copy: of a known length, which is not their number."""
@@ -282,7 +279,7 @@ def _last(value: torch.Tensor, dims: Any) -> list[int]:
     length = product(value.shape[d] for d in last)
     if same(product(value.shape[d] for d in first), 1) or not isinstance(length, int):
         return []
-    return last if length >= _LEAST_PIECE else []
+    return last if length * value.element_size() >= LEAST_PIECE else []
 
 
 def _may_reorder(graph: Graph) -> bool:

@@ -41,7 +41,7 @@ from .conversion import (
     spread_over,
 )
 from .convert import check, is_supported
-from .domains import DTYPES, ELEMENTS, INTEGERS, SMALL, Domain, parts_of, same
+from .domains import DTYPES, ELEMENTS, INTEGERS, SMALL, Domain, parts_of, repeated_dims, same
 from .fusion import is_fused, is_in_memory, made_of, separated_users
 from .nodes import (
     STORED,
@@ -281,7 +281,9 @@ def _is_readable(node: Node, domain: Domain, over: torch.Tensor | None = None) -
         role = place.kind
         if role in ("lead", "part"):
             return value.is_contiguous() and value.dtype in DTYPES
-    return role != "lead" and ((is_readable(value, role) or role == "group_column")
+    # What is expanded is no row block, but spread over one.
+    is_apart = role == "lead" or (role == "row" and over is None and repeated_dims(value))
+    return not is_apart and ((is_readable(value, role) or role == "group_column")
             and (value.dtype in (ELEMENTS if role == "row" else SMALL)
                  or (role == "scalar" and value.dtype in INTEGERS)))
 
