@@ -44,10 +44,6 @@ row it is torch.compile that pays it: regions that read channels before pixels t
 times as long as its kernels. With two sums over all rows and rows that are written it pays, too,
 in either of its kernels: six such regions took 0.39 to 0.92 times as long."""
 
-_FEW_SUMMED, _LONG_SUM = 64, 16384
-"""Up to so many rows of so many elements torch.compile makes a sum over all rows in the kernel that
-writes row blocks."""
-
 _LONG_ROW = 65536
 _MOST_OF_LONG_ROWS = 12
 """Longer rows are left if more bytes than these an element are moved: on an H100 rows of 200,704
@@ -175,13 +171,12 @@ def estimate(region: Region) -> Estimate:
                 is_kept = any(is_in_memory(node, inside, region.unfused) for node in nodes)
                 ours += size if is_kept else 2 * size
                 theirs += size if is_kept else 0
-    is_few = _is_over_few_rows(region)
-    if sums and not is_few and (
-            program.has_row_sums or any(o.kind == "row" for o in program.outputs)):
+    if sums and (program.has_row_sums or any(o.kind == "row" for o in program.outputs)):
         theirs += _read_again(program, sums, {
             place: _bytes(nodes, region.domain) for place, nodes in reads.items()}, written)
     count = _hint(region.domain.rows * region.domain.length)
-    is_ahead, launch = not is_few, 0.0
+    # What other kernels read anyway costs torch.compile nothing.
+    is_ahead, launch = theirs > 0, 0.0
     if count is not None:
         moved = theirs * count
         is_ahead &= not has_helper or moved >= _LEAST_BESIDE_HELPER * _LAUNCH
@@ -201,10 +196,11 @@ def estimate(region: Region) -> Estimate:
 
 
 def _is_slower_across(region: Region) -> bool:
-    """Whether torch.compile's kernel is the faster one for sums across: on an H100 ours took 0.64
-    to 0.89 times as long with two sums or more of pieces that are vectors, and 0.70 to 0.94 with
-    functions that cost more than the loads, but 1.08 times with one sum, and up to 1.31 times with
-    pieces of 7x7 elements, with functions as well if channels-last images are read beside them."""
+    """Whether torch.compile's kernel is the faster one for sums across. On an H100 ours took 0.64
+    to 0.99 times as long with pieces that are vectors, 0.66 to 1.003 times with several sums of
+    others and no rows that are written, and 0.70 to 0.94 times with functions that cost more than
+    the loads; but up to 3.5 times where pieces of 7x7 elements are written, and up to 1.6 times
+    where channels-last images are read beside one sum."""
     program = region.program
     assert program is not None
     if not any(ACROSS in node.meta for node in region.nodes):
@@ -212,10 +208,11 @@ def _is_slower_across(region: Region) -> bool:
     has_vectors = all(part[1] % 4 == 0 for i in program.inputs for part in i.parts[-1:]
                       if part[0] == 1)
     has_functions = any(node[0] in ("exp", "erf") for node in program.nodes)
-    is_mixed = any(i.parts and i.parts[-1][0] == 1 and i.parts[-1][2] != 1
-                   for i in program.inputs if i.is_strided)
-    return not ((has_vectors and len(region.row_sums) > 1)
-                or (has_functions and (has_vectors or not is_mixed)))
+    if any(i.parts and i.parts[-1][0] == 1 and i.parts[-1][2] != 1
+           for i in program.inputs if i.is_strided):
+        return not has_vectors or (len(region.row_sums) == 1 and not has_functions)
+    return not has_vectors and not has_functions and (
+        len(region.row_sums) == 1 or any(o.kind == "row" for o in program.outputs))
 
 
 def _is_apart(operand: Input) -> bool:
@@ -267,17 +264,6 @@ def _is_followed(region: Region) -> bool:
         node.meta["val"].dtype == torch.bool or any(map(is_fused, other_users(node, inside)))
         for place, nodes in region.outputs if region.program.outputs[place].kind != "row"
         for node in nodes)
-
-
-def _is_over_few_rows(region: Region) -> bool:
-    """Whether torch.compile makes sums over all rows in the kernel that writes row blocks: it does
-    so over few rows, where ours is the slower one (1.1 to 1.5 times as long on an H100)."""
-    program = region.program
-    assert program is not None
-    return (isinstance(region.domain.rows, int) and region.domain.rows <= _FEW_SUMMED
-            and program.length >= _LONG_SUM and not program.has_row_sums
-            and any(o.kind == "row" for o in program.outputs)
-            and all(o.kind != "group_sum" for o in program.outputs))
 
 
 def _read_beside(region: Region) -> set[Node]:
