@@ -43,7 +43,6 @@ from .domains import (
     is_permuted,
     memory_order,
     memory_shape,
-    repeated_dims,
     same,
 )
 from .nodes import (
@@ -191,9 +190,7 @@ def _embedding(c: Conversion, node: Node) -> int:
             or any(node.args[3:]) or c.domain.role(node.meta["val"]) != "row"):
         raise Unsupported("takes other rows than those of a dense table")
     rows = c.input(table, Input("table", element, rows=int(value.shape[0])))
-    index: Any = node.args[1]
-    return c.builder.add("take", rows, c.input(index, c.shared_scalar(index))
-                         if repeated_dims(index.meta["val"]) else c.value(index))
+    return c.builder.add("take", rows, c.value(node.args[1]))
 
 
 @converts(*VIEWS)
