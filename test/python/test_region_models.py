@@ -74,4 +74,4 @@ def test_regions_are_taken(made, kind, mode):
 
 def test_regions_are_lowered(made):
     """Not called as operators, which is logged."""
-    assert "operator" not in made[1]
+    assert "called as an operator" not in made[1]
