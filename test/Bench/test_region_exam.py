@@ -25,9 +25,9 @@ def test_no_fewer_are_taken_whole(monkeypatch, capsys, caplog):
                        capsys.readouterr().out)
     blocks = [tuple(map(int, numbers)) for numbers in found]
     assert [(models, whole + part + left) for models, whole, part, left in blocks] == [
-        (46, 911), (41, 312)]
-    assert len(patterns()) == 911 + 312
-    for (_, whole, part, _), (least, most) in zip(blocks, ((663, 13), (168, 22)), strict=True):
+        (87, 1223), (20, 200)]
+    assert len(patterns()) == 1223 + 200
+    for (_, whole, part, _), (least, most) in zip(blocks, ((831, 35), (109, 14)), strict=True):
         assert whole >= least and part <= most
     assert not caplog.messages  # No graph is left to Inductor for an error.
 
