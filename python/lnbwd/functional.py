@@ -295,7 +295,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *
                         "torch.nn.functional.cross_entropy")
     is_last = input.dim() > 0 and target.shape == input.shape[:-1]
     is_second = input.dim() > 2 and target.shape == (input.shape[0], *input.shape[2:])
-    if is_last == is_second:
+    if (is_last and is_second) or not (is_last or is_second):  # (Of symbols no comparison.)
         remedy = "; it is both. Pass input.flatten(0, -2) and target.flatten()" if is_last else ""
         raise ValueError(f"target: expected the shape of input without its last dimension, which "
                          f"is V, or without its second, as PyTorch has it, input being "

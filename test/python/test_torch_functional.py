@@ -351,3 +351,10 @@ def test_double_gradients_of_norms_of_channels(device, name):
         grads = torch.autograd.grad(y.pow(3).mean(), leaves, create_graph=True)
         found.append(torch.autograd.grad(sum(g.square().sum() for g in grads), leaves))
     torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
+
+
+def test_cross_entropy_is_compiled_for_any_number_of_rows(device):
+    function = torch.compile(lambda x, t: functional.cross_entropy(x.flatten(0, 1), t),
+                             backend="eager", fullgraph=True, dynamic=True)
+    x, t = random(2, 2, 64).to(device), torch.arange(4, device=device)
+    torch.testing.assert_close(function(x, t), F.cross_entropy(x.flatten(0, 1), t))
