@@ -75,7 +75,9 @@ def _compute(norm: Norm, name: str, *arguments: Any) -> Any:
     aten = f"aten::{_OPERATORS[name]}"
     kernel = _originals[name, key]
     program = _program(norm, arguments)
-    if program is not None and kernel_key(program, device_key(x)) not in _refused:
+    # (Of one that is loaded, the library has seen why it cannot take the arguments.)
+    if program is not None and not regions_op.is_loaded(program, x) and (
+            kernel_key(program, device_key(x)) not in _refused):
         try:
             regions_op.load_kernel(regions_op.find_program(program), x.device)
             kernel = torch.library.get_kernel(aten, key)

@@ -138,6 +138,16 @@ def test_what_is_pytorchs_own(device, override, launched):
     assert not launched
 
 
+def test_a_gradient_of_another_type_is_pytorchs_own(device, override):
+    """Its kernel is loaded, and cannot take it."""
+    x = torch.randn(3, 64, device=device)
+    _, mean, rstd = torch.ops.aten.native_layer_norm(x, [64], None, None, 1e-5)
+    arguments = (x, [64], mean, rstd, None, None, [True, False, False])
+    torch.ops.aten.native_layer_norm_backward(x, *arguments)
+    with pytest.raises(RuntimeError, match="expected scalar type"):
+        torch.ops.aten.native_layer_norm_backward(x.double(), *arguments)
+
+
 def test_what_cannot_be_compiled_is_pytorchs_own_with_one_warning(device, override, monkeypatch):
     asked = []
 
