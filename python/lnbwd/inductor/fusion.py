@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable, Collection
+from typing import Any
 
 import torch
 from torch._inductor import inductor_prims, lowering
@@ -60,11 +61,13 @@ def _is_fused(node: Node) -> bool:
     """Whether torch.compile computes a node in a kernel of its own making: in loops that it can put
     together with others, as its lowering says."""
     if node.target is operator.getitem:
-        source: Node = node.args[0]  # type: ignore[assignment]
-        return not is_reduction(source) and _is_fused(source)
+        source: Any = node.args[0]
+        # What splits a tensor gives views.
+        return _is_fused(source) and not is_reduction(source) and not any(
+            one.alias_info for one in source.target._schema.returns)
     lowered = lowering.lowerings.get(node.target)
-    return (lowered is not None and node.target not in lowering.fallbacks
-            and node.target not in _SEEDS
+    return (isinstance(node.target, torch._ops.OpOverload) and lowered is not None
+            and node.target not in lowering.fallbacks and node.target not in _SEEDS
             and inspect.unwrap(lowered).__module__ == lowering.__name__)
 
 
