@@ -35,14 +35,14 @@ static unsigned scopeOf(llvm::ArrayRef<StringRef> Words) {
   return llvm::is_contained(Words, "scope:SCOPE_SYS") ? 3 : 0;
 }
 
-CacheUse lnbwd::sim::cacheUse(isa::CacheControl Control, StringRef Text,
-                              const SimulatedChip &Chip) {
+CacheUse lnbwd::sim::cacheUse(const isa::InstructionFacts &Facts,
+                              StringRef Text, const SimulatedChip &Chip) {
   llvm::SmallVector<StringRef, 12> Words;
   Text.split(Words, ' ', -1, /*KeepEmpty=*/false);
   auto Has = [&](StringRef Word) { return llvm::is_contained(Words, Word); };
   const unsigned Scope = scopeOf(Words);
   CacheUse Use;
-  switch (Control) {
+  switch (Facts.Cache) {
   case isa::CacheControl::DropMarked:
     if (!Has("sc1"))
       return Use;
@@ -73,7 +73,8 @@ CacheUse lnbwd::sim::cacheUse(isa::CacheControl Control, StringRef Text,
     // Atomics are executed in the L2, whatever their scope. Where LLVM makes
     // one of an atomic of the source, the scope shows how far that orders; in
     // those of intrinsics, which have no order, it shows nothing.
-    const bool IsOfIntrinsic = Text.starts_with("buffer_atomic_");
+    const bool IsOfIntrinsic = Facts.Memory.Descriptor &&
+                               Facts.Memory.Access == isa::MemoryAccess::Atomic;
     Use.PassesNear = Scope >= 1 || IsOfIntrinsic;
     Use.PassesFar = Use.Coherent = Scope >= 2 || IsOfIntrinsic;
   } else if (Chip.HasL2PerDie) {

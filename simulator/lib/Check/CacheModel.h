@@ -64,7 +64,7 @@ struct CacheModel {
 };
 
 /// Reads what the bits in an instruction's text say.
-CacheUse cacheUse(isa::CacheControl Control, llvm::StringRef Text,
+CacheUse cacheUse(const isa::InstructionFacts &Facts, llvm::StringRef Text,
                   const SimulatedChip &Chip);
 
 } // namespace lnbwd::sim

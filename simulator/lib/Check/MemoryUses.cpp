@@ -495,7 +495,7 @@ void lnbwd::sim::findMemoryUses(const InstructionTable &P,
                            I.Record->Facts.Class == CountClass::OtherScalar;
     if (E.Access != MemoryAccess::None || E.CacheWrite || E.CacheLoad ||
         IsControl)
-      E.Use.Cache = cacheUse(I.Record->Facts.Cache, P.text(&I), P.chip());
+      E.Use.Cache = cacheUse(I.Record->Facts, P.text(&I), P.chip());
     if (E.Access == MemoryAccess::None)
       continue;
     HasCompareSwap |= E.CompareSwap;
