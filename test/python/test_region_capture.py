@@ -17,7 +17,7 @@ BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
 
 # A process of its own: it pretends that there is a GPU.
 PROGRAM = """
-import json, sys
+import json, os, sys
 import torch
 import region_capture
 try:
@@ -28,7 +28,8 @@ for mode in ("inference bfloat16", "training float32"):
     with torch.device("meta"):
         model = torch.nn.Sequential(torch.nn.LayerNorm(64), torch.nn.Linear(64, 32))
         x = torch.empty(8, 64)
-    print(json.dumps(region_capture.capture("Tiny", mode, model, x)))
+    print(json.dumps(region_capture.capture("Tiny", mode, model, x)), flush=True)
+os._exit(0)  # Autograd's thread for a GPU that is not there may still be at work.
 """
 
 

@@ -19,7 +19,7 @@ BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
 
 # A process of its own: it pretends that there is a GPU.
 PROGRAM = """
-import dataclasses, json, logging, sys
+import dataclasses, json, logging, os, sys
 import torch
 import region_capture, region_exam
 import lnbwd.inductor
@@ -40,7 +40,9 @@ for kind, mode in (argument.split(":") for argument in sys.argv[1:]):
     batch = [t.to("meta") for t in models.make_batch(config)]
     with region_exam.no_kernels():
         region_capture.capture(kind, mode, model, *batch)
-    print(json.dumps([(d.taken, d.reason) for d in lnbwd.inductor.decisions(clear=True)]))
+    print(json.dumps([(d.taken, d.reason) for d in lnbwd.inductor.decisions(clear=True)]),
+          flush=True)
+os._exit(0)  # Autograd's thread for a GPU that is not there may still be at work.
 """
 TRAINING = "training autocast"
 # Of each kind and mode at least how many regions are taken.
