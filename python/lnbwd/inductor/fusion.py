@@ -40,6 +40,11 @@ _OTHER_VIEWS = {aten.permute.default, aten.transpose.int, aten.t.default, aten.s
 
 _SEEDS = {inductor_prims.seeds, inductor_prims.lookup_seed}
 
+_SCATTERS = {aten.scatter, aten.scatter_add, aten.scatter_reduce, aten.index_put,
+             aten._unsafe_index_put, aten._unsafe_masked_index_put_accumulate,
+             aten.embedding_dense_backward}
+"""Operations that write to places of a tensor, which is in memory for it."""
+
 
 def _is_alias(node: Node) -> bool:
     """Whether a node has its operand's memory: a view, or a copy that copies nothing."""
@@ -68,6 +73,7 @@ def _is_fused(node: Node) -> bool:
     lowered = lowering.lowerings.get(node.target)
     return (isinstance(node.target, torch._ops.OpOverload) and lowered is not None
             and node.target not in lowering.fallbacks and node.target not in _SEEDS
+            and node.target.overloadpacket not in _SCATTERS
             and inspect.unwrap(lowered).__module__ == lowering.__name__)
 
 
