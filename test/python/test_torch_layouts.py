@@ -119,14 +119,6 @@ def windows(x, h):
     return stream, scale, y.permute(0, 1, 3, 2, 4, 5).reshape(8, 8, 16)
 
 
-def kept_permuted(x, stream):
-    """A stream that is kept with its channels apart, and a norm in front of it whose rows are
-    summed as well."""
-    y = norm(x)
-    stream = stream.permute(0, 2, 1) + y
-    return stream.permute(0, 2, 1), stream.contiguous(), y.sum((0, 1))
-
-
 CASES = {
     "bias of heads": (bias_of_heads, [normal(6, 5, 16)]),
     "heads added": (heads_added, [normal(2, 5, 3, 16), normal(2, 3, 5, 16, seed=1)]),
@@ -142,7 +134,6 @@ CASES = {
     "scaled channels": (scaled_channels, [normal(2, 16, 40), normal(16, seed=1)]),
     "sums of a slice": (sums_of_a_slice, [normal(2, 6, 16), normal(16, seed=1)]),
     "windows": (windows, [normal(2, 32, 16), normal(2, 32, 16, seed=1)]),
-    "kept permuted": (kept_permuted, [normal(2, 40, 16), normal(2, 16, 40, seed=1)]),
     "spread": (spread_gradient, [normal(2, 1, 16), normal(2, 5, 16, seed=1)]),
 }
 

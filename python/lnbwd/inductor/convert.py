@@ -52,7 +52,6 @@ from .nodes import (
     OF_INTEGERS,
     ROW_SUMS,
     SOFTMAXES,
-    STORED,
     VIEWS,
     is_constant,
     is_seed,
@@ -202,10 +201,6 @@ def _view(c: Conversion, node: Node) -> int:
         if (not has_order if node.target is aten.permute.default
                 else is_permuted(before) != is_permuted(after)):
             raise UnsupportedOperation("changes the order of elements")
-    whole: Any = node.args[0]
-    if node.target is aten.permute.default and STORED in whole.meta and (
-            whole.meta["val"].permute(node.args[1]).stride() != node.meta["val"].stride()):
-        raise Unsupported("permutes what is stored in another order")
     if node.target is aten.as_strided.default:
         source = node.args[0].meta["val"]  # type: ignore[union-attr]
         if not (source.is_contiguous() and node.meta["val"].is_contiguous()

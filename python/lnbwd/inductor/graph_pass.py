@@ -43,7 +43,7 @@ from .conversion import Unsupported
 from .domains import is_permuted, memory_order, repeated_dims, same
 from .estimates import Estimate, estimate
 from .measuring import Measurements
-from .nodes import STORED, is_seed, memory_of
+from .nodes import is_seed, memory_of
 from .orders import settled
 from .partial_sums import REPLACED, erase_unused, merge, new_node, split
 from .regions import Region, convert, find_regions, leads_back, normalised, without_region
@@ -311,9 +311,8 @@ def _make_call(graph: Graph, region: Region) -> list[tuple[Node, Node]]:
             for node, shape in zip(nodes, wanted, strict=True):
                 assert shape is not None
                 replacement = item
-                stored = node.meta.get(STORED, node.meta["val"])
-                if is_permuted(stored):
-                    order = memory_order(stored) or ()
+                if is_permuted(node.meta["val"]) and not program.outputs[index].is_strided:
+                    order = memory_order(node.meta["val"]) or ()
                     whole = new_node(graph, torch.ops.aten.reshape.default, (
                         replacement, [shape[dim] for dim in order]))
                     replacement = new_node(graph, permute, (

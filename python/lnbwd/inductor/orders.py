@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
-from .domains import is_permuted, memory_order
+from .domains import memory_order
 from .fusion import is_fused, is_in_memory, other_users
 from .nodes import STORED, is_computed_in_place, is_reduction, is_view, sources
 from .partial_sums import ACROSS, erase_unused, new_node
@@ -150,8 +150,7 @@ def _settle(graph: Graph, before: dict[Node, torch.Tensor]) -> None:
         if node in copied_out:
             node.meta[STORED] = node.meta["val"]
             with node.meta["val"].fake_mode:
-                new = node.args[0].meta["val"].clone() if node.target is aten.clone.default else (
-                    node.meta["val"].contiguous())
+                new = node.args[0].meta["val"].clone()
         if new is not None:
             if not is_view(node) and is_in_memory(node):
                 node.meta[STORED] = node.meta["val"]
@@ -202,39 +201,24 @@ def _is_written_only(node: Node) -> bool:
 
 
 def _is_copied_out(node: Node) -> bool:
-    """Whether a node is a permuted copy, as windows of an image are, or is kept with the elements
-    of a row apart, and follows from sums over rows whose order others keep, such as sums beside
-    those: the rows are written to where it has them."""
-    value = node.meta.get("val")
-    if not isinstance(value, torch.Tensor) or not all(
-            isinstance(size, int) for size in value.shape):
+    """Whether a node is a permuted copy, as windows of an image are, of what follows from sums over
+    rows whose order others keep: the rows are written to where the copy has them."""
+    if node.target is not aten.clone.default or not node.meta["val"].is_contiguous() or not (
+            all(isinstance(size, int) for size in node.meta["val"].shape)
+            and all(map(_takes_memory, node.users))):
         return False
-    stack = sources(node)
-    if _is_pointwise(node):
-        stack = [source for source in stack if source.meta["val"].shape == value.shape
-                 and source.meta["val"].is_contiguous()]
-        is_written = is_permuted(value) and value.stride(-1) != 1 and is_in_memory(node)
-    else:
-        is_written = (node.target is aten.clone.default and value.is_contiguous()
-                      and all(map(_takes_memory, node.users)))
-    if not is_written:
-        return False
-    seen = {node}
-    computed: list[Node] = []
-    follows = False
+    stack, seen = sources(node), {node}
+    follows = is_kept = False
     while stack:
         source = stack.pop()
         is_sum = is_reduction(source) or source.target is operator.getitem
         if source not in seen and (is_sum or is_view(source) or is_computed_in_place(source)):
             seen.add(source)
             follows |= is_sum
-            computed += [] if is_sum else [source]
+            is_kept |= not is_view(source) and (is_in_memory(source) or any(
+                user not in seen and is_in_memory(user) for user in source.users))
             stack += [] if is_sum else sources(source)
-    return follows and any(
-        (not is_view(source) and is_in_memory(source)) or any(
-            user not in seen and (is_reduction(user) or (not is_view(source)
-                                                         and is_in_memory(user)))
-            for user in source.users) for source in computed)
+    return follows and is_kept
 
 
 def _strides(value: torch.Tensor | None) -> list[Any]:
