@@ -65,6 +65,11 @@ def class_token(token, x):
     return y, norm(y)
 
 
+def joined_rows_summed(x, y):
+    """No operand has all rows of a sample."""
+    return torch.cat([x, y], 1).sum(-1)
+
+
 def channels_joined(x, y):
     return norm(torch.cat([x, y.abs()], -1))
 
@@ -126,6 +131,7 @@ CASES = {
     "rotated": (rotated, [normal(2, 5, 8, 16), normal(1, 1, 5, 16, seed=1)]),
     "rotated back": (rotated_back, [normal(2, 3, 5, 16), normal(1, 1, 5, 16, seed=1)]),
     "class token": (class_token, [normal(1, 1, 16), normal(2, 4, 16, seed=1)]),
+    "joined rows summed": (joined_rows_summed, [normal(2, 2, 16), normal(2, 4, 16, seed=1)]),
     "channels joined": (channels_joined, [normal(2, 5, 8), normal(2, 5, 16, seed=1)]),
     "padded": (padded, [normal(2, 4, 16), normal(2, 7, 16, seed=1)]),
     "put": (put_at_the_first, [normal(2, 16), normal(2, 5, 16, seed=1)]),

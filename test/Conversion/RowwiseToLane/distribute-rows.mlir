@@ -179,6 +179,27 @@ func.func @indices(%y: memref<?x6x16x32xf32>) {
 
 // -----
 
+// Operands that lie in some rows of a dimension do not say how many it has.
+// CHECK-LABEL: gpu.module @index_beside_windows_kernels
+// CHECK-DAG:       %[[SIX:.*]] = arith.constant 6 : i32
+// CHECK:           arith.remui %{{.*}}, %[[SIX]] : i32
+func.func @index_beside_windows(%x: memref<2x2x256xf32>, %y: memref<2x4x256xf32>, %s: memref<2x6xf32>) {
+  lnbwd.rowwise @k domain(b, t | n) ins(%x[b, t + 2, n] : memref<2x2x256xf32>, %y[b, t + 2, n] : memref<2x4x256xf32>)
+      outs(%s[b, t] : memref<2x6xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^row(%xr: vector<256xf32>, %yr: vector<256xf32>):
+    %two = arith.constant 2 : i32
+    %t = lnbwd.index 1 : i32
+    %is = arith.cmpi ult, %t, %two : i32
+    %row = arith.select %is, %xr, %yr : vector<256xf32>
+    %sum = vector.reduction <add>, %row : vector<256xf32> into f32
+    lnbwd.yield %sum : f32
+  }
+  return
+}
+
+// -----
+
 // With groups of rows, the first dimension is the group's.
 // CHECK-LABEL: gpu.module @indices_of_groups_kernels
 // CHECK:           %[[ROW:.*]] = lane.row

@@ -59,11 +59,16 @@ Value RowwiseOp::getRowBlock() {
 
 SmallVector<int64_t> RowwiseOp::getRowBlockShape() {
   unsigned index = findRowBlock(*this);
-  AffineMap map = getMap(index);
+  SmallVector<int64_t> known = getDimSizes();
   SmallVector<std::pair<unsigned, int64_t>> sizes;
-  for (auto [i, size] : llvm::enumerate(
+  for (auto [result, size] : llvm::zip_equal(
+           getMap(index).getResults(),
            cast<ShapedType>(getOperand(index).getType()).getShape()))
-    sizes.emplace_back(map.getDimPosition(unsigned(i)), size);
+    // Of what lies in some of a dimension, others have its size.
+    if (MappedDim mapped = *getMappedDim(result); mapped.by)
+      sizes.emplace_back(mapped.dim, known[mapped.dim]);
+    else
+      sizes.emplace_back(mapped.dim, size);
   llvm::sort(sizes);
   return llvm::to_vector(llvm::make_second_range(sizes));
 }
