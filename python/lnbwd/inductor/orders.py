@@ -208,17 +208,21 @@ def _is_copied_out(node: Node) -> bool:
             and all(map(_takes_memory, node.users))):
         return False
     stack, seen = sources(node), {node}
-    follows = is_kept = False
+    computed: list[Node] = []
+    follows = False
     while stack:
         source = stack.pop()
         is_sum = is_reduction(source) or source.target is operator.getitem
         if source not in seen and (is_sum or is_view(source) or is_computed_in_place(source)):
             seen.add(source)
             follows |= is_sum
-            is_kept |= not is_view(source) and (is_in_memory(source) or any(
-                user not in seen and is_in_memory(user) for user in source.users))
+            computed += [] if is_sum else [source]
             stack += [] if is_sum else sources(source)
-    return follows and is_kept
+    return follows and any(
+        (not is_view(source) and is_in_memory(source)) or any(
+            user not in seen and (is_reduction(user) or (
+                not is_view(source) and is_in_memory(user)))
+            for user in source.users) for source in computed)
 
 
 def _strides(value: torch.Tensor | None) -> list[Any]:
