@@ -16,19 +16,15 @@ place of a process that dies.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import datetime
-import fcntl
+import functools
 import json
 import math
-import multiprocessing
 import pathlib
 import statistics
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent import futures
+from collections.abc import Callable
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
@@ -42,14 +38,12 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 import region_exam  # noqa: E402
 from lnbwd import tuning  # noqa: E402
-from lnbwd_bench import results  # noqa: E402
+from lnbwd_bench import processes, results  # noqa: E402
 
 # Inputs rotate through this many bytes, more than a cache has; a measurement takes this long.
 _ROTATED_BYTES, _MEASURED_SECONDS, _ROUNDS = 200e6, 2e-3, 9
-# Elements of an input, of which a GPU's memory holds what few processes have at once; how much
-# longer than it should a process may take.
-_LARGE, _GRACE_SECONDS = 1 << 27, 120
-_threads, _held, _own = threading.RLock(), list[pathlib.Path](), threading.local()
+# Elements of an input, of which a GPU's memory holds what few processes have at once.
+_LARGE = 1 << 27
 BACKENDS = {"torch": "inductor", "lnbwd": "lnbwd"}
 
 
@@ -64,24 +58,13 @@ def captured(call: Callable[..., Any], sets: list[list[Tensor]]) -> torch.cuda.C
     return graph
 
 
-@contextlib.contextmanager
-def turn(file: pathlib.Path) -> Iterator[None]:
-    """What one thread of one process has at a time, and a process that dies has no more."""
-    with _threads, contextlib.ExitStack() as stack:
-        if not _held:
-            fcntl.flock(stack.enter_context(file.open()), fcntl.LOCK_EX)
-            _held.append(file)
-            stack.callback(_held.clear)
-        yield
-
-
-def timed(pattern: dict[str, Any], options: Any) -> dict[str, Any]:
+def timed(pattern: dict[str, Any], file: pathlib.Path) -> dict[str, Any]:
     """The medians of a pattern's times, in microseconds, and what is wrong with the results."""
     with FakeTensorMode():
         module = region_exam.graph_of(pattern, "cuda")
     for node in module.graph.nodes:
         node.meta.clear()
-    with turn(options.patterns):
+    with processes.turn(file):
         first = inputs_of(pattern, "cuda")
     size = sum(max(operand.untyped_storage().nbytes(), 1) for operand in first)
     count = max(2, min(16, int(_ROTATED_BYTES // size) + 1))
@@ -91,7 +74,7 @@ def timed(pattern: dict[str, Any], options: Any) -> dict[str, Any]:
         torch._dynamo.reset()
         calls[name] = torch.compile(module, backend=backend, fullgraph=True, dynamic=False)
         calls[name](*first)
-    with turn(options.patterns):
+    with processes.turn(file):
         torch.manual_seed(0)
         wrong = faults(calls["lnbwd"](*first), *expected(pattern, first))
         torch.cuda.empty_cache()
@@ -113,7 +96,7 @@ def timed(pattern: dict[str, Any], options: Any) -> dict[str, Any]:
                 "wrong": wrong}
 
 
-def prepare(options: Any) -> None:
+def prepare(file: pathlib.Path) -> None:
     """What a process does first."""
     torch._inductor.config.fx_graph_cache = False
     torch._inductor.config.compile_threads = 1
@@ -122,20 +105,20 @@ def prepare(options: Any) -> None:
         tune = getattr(owner, name)
 
         def alone(*arguments: Any, tune: Any = tune, **named: Any) -> Any:
-            with turn(options.patterns):
+            with processes.turn(file):
                 return tune(*arguments, **named)
 
         setattr(owner, name, alone)
 
 
-def work(pattern: dict[str, Any], options: Any) -> dict[str, Any]:
+def work(pattern: dict[str, Any], file: pathlib.Path) -> dict[str, Any]:
     """What a process does for a pattern."""
     row: dict[str, Any] = {}
     try:
         with region_exam.no_kernels():
             row["outcome"] = region_exam.examine(pattern, "cuda")[0]
         if row["outcome"] != "left":
-            row |= timed(pattern, options)
+            row |= timed(pattern, file)
     except Exception as error:
         row["failure"] = f"{type(error).__name__}: {str(error)[:300]}"
     try:
@@ -146,32 +129,9 @@ def work(pattern: dict[str, Any], options: Any) -> dict[str, Any]:
     return row
 
 
-def row_of(place: int, pattern: dict[str, Any], options: Any) -> dict[str, Any] | None:
-    """The row of a pattern, from this thread's process, or from another one if that is no more."""
-    if time.time() > options.end:
-        return None
-    if not hasattr(_own, "process"):
-        _own.process = futures.ProcessPoolExecutor(
-            1, multiprocessing.get_context(options.start), prepare, (options,))
-    row = {"place": place, "model": pattern["model"]}
-    try:
-        row |= _own.process.submit(work, pattern, options).result(
-            options.end + _GRACE_SECONDS - time.time())
-    except (futures.BrokenExecutor, TimeoutError) as error:
-        row |= {"failure": f"its process died, or did not end: {error}", "is_lost": True}
-    if row.pop("is_lost", False):
-        del _own.process
-    return row
-
-
-def rows_of(patterns: dict[int, Any], options: Any) -> Iterator[dict[str, Any]]:
-    """The rows of patterns, as they come."""
-    pools = [futures.ThreadPoolExecutor(count) for count in (options.processes, 1)]
-    made = [pools[any(math.prod(shape) >= _LARGE for _, shape, _ in pattern["inputs"])].submit(
-        row_of, place, pattern, options) for place, pattern in patterns.items()]
-    yield from filter(None, (future.result() for future in futures.as_completed(made)))
-    for process in multiprocessing.active_children():
-        process.kill()
+def is_large(pattern: dict[str, Any]) -> bool:
+    """Whether an input is as large as few may be at once."""
+    return any(math.prod(shape) >= _LARGE for _, shape, _ in pattern["inputs"])
 
 
 def main() -> int:
@@ -185,10 +145,15 @@ def main() -> int:
     options = parser.parse_args()
     if not torch.cuda.is_available():
         parser.error("expected a GPU, got none; region_exam.py needs none")
-    options.end, options.start = time.time() + options.seconds, "spawn"
     patterns = dict(enumerate(map(json.loads, results.patterns(options.patterns))))
+    small, large = ({place: patterns[place] for place in options.only or patterns
+                     if is_large(patterns[place]) == kept} for kept in (False, True))
     rows = []
-    for row in rows_of({place: patterns[place] for place in options.only or patterns}, options):
+    for row in processes.rows_of(
+            [(options.processes, small), (1, large)], time.time() + options.seconds,
+            functools.partial(work, file=options.patterns),
+            functools.partial(prepare, options.patterns)):
+        row["model"] = patterns[row["place"]]["model"]
         rows.append(row)
         what = f"FAILED: {row['failure']}" if "failure" in row else ""
         if "us" in row:

@@ -1,0 +1,65 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Shares work out among processes, each of which may die or never end."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import multiprocessing
+import pathlib
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent import futures
+from typing import Any
+
+# How much longer than it should a process may take.
+_GRACE_SECONDS = 120.0
+_threads, _held = threading.RLock(), list[pathlib.Path]()
+
+
+@contextlib.contextmanager
+def turn(file: pathlib.Path) -> Iterator[None]:
+    """What one thread of one process has at a time, and a process that dies has no more."""
+    with _threads, contextlib.ExitStack() as stack:
+        if not _held:
+            fcntl.flock(stack.enter_context(file.open()), fcntl.LOCK_EX)
+            _held.append(file)
+            stack.callback(_held.clear)
+        yield
+
+
+def rows_of(pools: Iterable[tuple[int, dict[int, Any]]], end: float,
+            work: Callable[[Any], dict[str, Any]],
+            prepare: Callable[[], None] | None = None) -> Iterator[dict[str, Any]]:
+    """What ``work`` returns of each item, with its place, as they come.
+
+    A pool is a number of processes and the items that they have, by place. No item is begun after
+    ``end``, by ``time.time()``. A process calls ``prepare`` first. Another one takes its place if
+    it dies, does not end, or says that it ``is_lost``; the item that it had then has a
+    ``failure``. Processes are started afresh: a fork of this one would have the locks that its
+    other threads hold.
+    """
+    own = threading.local()
+
+    def row(place: int, item: Any) -> dict[str, Any] | None:
+        if time.time() > end:
+            return None
+        if not hasattr(own, "process"):
+            own.process = futures.ProcessPoolExecutor(
+                1, multiprocessing.get_context("spawn"), prepare)
+        try:
+            found = own.process.submit(work, item).result(end + _GRACE_SECONDS - time.time())
+        except (futures.BrokenExecutor, TimeoutError) as error:
+            found = {"failure": f"its process died, or did not end: {error}", "is_lost": True}
+        if found.pop("is_lost", False):
+            del own.process
+        return {"place": place, **found}
+
+    made = [pool.submit(row, place, item) for count, items in pools
+            for pool in [futures.ThreadPoolExecutor(count)] for place, item in items.items()]
+    yield from filter(None, (future.result() for future in futures.as_completed(made)))
+    for process in multiprocessing.active_children():
+        process.kill()
