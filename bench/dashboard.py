@@ -388,8 +388,8 @@ python bench/dashboard.py chooser                                           # Li
 python bench/dashboard.py
 ```
 
-`bench/pack.sh FOLDER` packs `operations.py` with compiled kernels for a machine without the
-compiler. `bench/dashboard.py --help` names the program of each block.
+`scripts/pack-gpu.sh FOLDER bench` packs `operations.py` with compiled kernels for a machine
+without the compiler. `bench/dashboard.py --help` names the program of each block.
 """
 
 

@@ -136,14 +136,43 @@ python3 on_gpu.py run --only sanitizer --budget 560 --device "$device" | tee "$o
 RUN
 }
 
+# operations.py with kernels that are compiled here.
+put_operations() { # folder, arguments of operations.py compile
+  local folder=$1
+  shift
+  mkdir -p "$folder/python" "$folder/bench"
+  cp -RL "$source_dir/python/lnbwd" "$folder/python/"
+  put_runner "$folder/python/lnbwd"
+  cp "$source_dir/lib/Chips/Chips.json" "$folder/python/lnbwd/chips.json"
+  cp -R "$source_dir/bench/operations.py" "$source_dir/bench/lnbwd_bench" "$folder/bench/"
+  "$python" "$source_dir/bench/operations.py" compile --out "$folder/kernels" --chip "$chip" "$@"
+}
+
 pack_bench() {
-  PYTHON=$python "$source_dir/bench/pack.sh" "$folder/bench" --chip "$chip" ${sample:+--shapes 33x513}
+  put_operations "$folder/bench" ${sample:+--shapes 33x513}
+  # (AITER is installed where it is wanted: it comes with ROCm's containers.)
+  "$python" -m pip download -q --no-deps --only-binary=:all: -d "$folder/bench/wheels" liger-kernel ||
+    echo "note: the wheel of liger-kernel could not be fetched; the peer will be left out" >&2
+  write_run bench <<'RUN'
+site=$(mktemp -d)
+trap 'rm -rf "$site"' EXIT
+for wheel in wheels/*.whl; do
+  [ ! -e "$wheel" ] || python3 -m pip install -q --root-user-action=ignore --no-index --no-deps --no-compile --target "$site" "$wheel"
+done
+# On an AMD GPU a PyTorch that does not know it is of use for the reference.
+driver=()
+if [ "${device%%:*}" = hip ] && ! python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
+  driver=(--device "$device")
+fi
+PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1 \
+  python3 bench/operations.py run --kernels kernels --out "$out" ${driver[@]+"${driver[@]}"} "$@"
+RUN
 }
 
 # The compiler with every library that a small system might not have.
 pack_tune() {
   # Without kernels: the search compiles its own.
-  PYTHON=$python "$source_dir/bench/pack.sh" "$folder/tune" --chip "$chip" --only none
+  put_operations "$folder/tune" --only none
   local libraries
   libraries=$(ldd "$build_dir/bin/lnbwd-opt" | sed -nE 's/.*=> (\/[^ ]+) .*/\1/p' |
     grep -vE '/(libc|libm|libdl|libpthread|librt|ld-linux[^/]*)\.so')

@@ -43,7 +43,7 @@ NOT_RUN = {
     "test_pack.py runs it with --sample": [r"pack-gpu\.sh"],
     "installs, or builds": [
         r"demo\.sh", r"/test\.sh", r"pip install", r"apt-get", r"\bdnf\b", r"debootstrap",
-        r"test-wheel\.sh", r"^cmake", r"^ninja", r"bench/pack\.sh"],
+        r"test-wheel\.sh", r"^cmake", r"^ninja"],
 }
 SLOW = {
     "run with --full": [r"pytest test/EndToEnd", r"ROUNDTRIP=1 \S*lit",
