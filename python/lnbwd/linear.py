@@ -232,6 +232,6 @@ def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
     if is_derived(*tensors):
         y = _apply(*arguments)
     else:
-        y = forward(*_describe(_flat(x), *arguments[1:]), with_statistics=False)["out"]
+        y = forward(*_describe(_flat(x), *arguments[1:]))["out"]
         y = y if x.dim() == 2 else y.view(*x.shape[:-1], weight.shape[0])
     return y

@@ -25,7 +25,7 @@ from torch import Tensor
 from . import _chips, native, operations, ops, product_choice, regions_op
 from .compiler import Gradient as DerivedGradient
 from .kernels import derive_gradient
-from .launching import is_capturing, load_code
+from .launching import load_code
 from .operations import LAYER_NORM, OPERATIONS, ROLES
 from .rowprogram import Draft, Input, RowProgram
 from .spec import GradientSpec, ProgramSpec, rows_hint, rows_option
@@ -74,26 +74,20 @@ class Layer:
         return "f32" if ROLES[name].kind == "row_scalar" else dict(self.columns).get(
             name if name in INPUTS else name.removeprefix("d"), self.dtype)
 
-    def _names(self, op: str, with_statistics: bool = True) -> list[str]:
-        """The operands of an operation that the layer has."""
-        absent = {"gamma", "beta", "b", "residual", "sum"} - set(dict(self.columns))
-        return [o.name for o in OPERATIONS[op].operands if o.name not in absent
-                and (with_statistics or o.name not in self.statistics)]
-
-    def _mlir(self, op: str, with_statistics: bool) -> str:
-        types = {name: operations.buffer_type(ROLES[name].kind, self._element(name),
-                                              ROLES[name].row(self.k, self.n))
-                 for name in self._names(op, with_statistics)}
-        return operations.mlir(op, types, [f"epsilon = {self.epsilon:.17e} : f64"])
+    @functools.cached_property
+    def names(self) -> list[str]:
+        """The operands of the forward pass, in order."""
+        absent = {"gamma", "beta", "b"} - set(dict(self.columns))
+        return [o.name for o in OPERATIONS[self.norm + "_linear"].operands if o.name not in absent]
 
     @functools.cached_property
     def text(self) -> str:
         """The forward pass, of out and the statistics, as MLIR."""
-        return self._mlir(self.norm + "_linear", True)
-
-    def norm_source(self, with_statistics: bool) -> str:
-        """The norm alone as MLIR."""
-        return self._mlir(self.norm, with_statistics)
+        types = {name: operations.buffer_type(ROLES[name].kind, self._element(name),
+                                              ROLES[name].row(self.k, self.n))
+                 for name in self.names}
+        return operations.mlir(self.norm + "_linear", types,
+                               [f"epsilon = {self.epsilon:.17e} : f64"])
 
     def operand(self, name: str) -> regions_op.Operand:
         """What an operand is to the operator of row programs."""
@@ -125,14 +119,7 @@ class Layer:
     @_kept
     def program(self, hint: int) -> _Program:
         """The forward pass by kernels of ours."""
-        return self.register(self.text, self._names(self.norm + "_linear"),
-                             ("out", *self.statistics), hint)
-
-    @_kept
-    def norm_program(self, hint: int, with_statistics: bool) -> _Program:
-        """The norm alone, in front of PyTorch's product."""
-        return self.register(self.norm_source(with_statistics), self._names(
-            self.norm, with_statistics), ("y", *self.statistics), hint)
+        return self.register(self.text, self.names, ("out", *self.statistics), hint)
 
     @_kept
     def gradient(self, wanted: tuple[str, ...]) -> Gradient:
@@ -239,15 +226,10 @@ def _run(program: _Program, tensors: Mapping[str, Tensor]) -> None:
         first.shape[0], *[tensors[name] for name in program.names])
 
 
-def _statistics(layer: Layer, x: Tensor) -> dict[str, Tensor]:
-    rstd = x.new_empty(x.shape[0], dtype=torch.float32)
-    return {"rstd": rstd} if layer.norm != LAYER_NORM else {
-        "mean": torch.empty_like(rstd), "rstd": rstd}
-
-
-def _forward_by_kernels(layer: Layer, known: dict[str, Tensor], _: bool) -> dict[str, Tensor]:
+def _forward_by_kernels(layer: Layer, known: dict[str, Tensor]) -> dict[str, Tensor]:
     x = known["x"]
-    results = {**_statistics(layer, x), "out": x.new_empty(x.shape[0], layer.n)}
+    results = {"out": x.new_empty(x.shape[0], layer.n), **{
+        name: x.new_empty(x.shape[0], dtype=torch.float32) for name in layer.statistics}}
     _run(layer.program(rows_hint(x.shape[0])), known | results)
     return results
 
@@ -258,39 +240,36 @@ def _backward_by_kernels(gradient: Gradient, known: dict[str, Tensor]) -> dict[s
     return gradients
 
 
-def _normalise(layer: Layer, known: dict[str, Tensor],
-               with_statistics: bool = False) -> dict[str, Tensor]:
-    """The normalised rows, "y", and the statistics if they are wanted."""
-    x = known["x"]
-    hint = rows_hint(x.shape[0])
-    program = layer.norm_program(hint, with_statistics)
-    if (not with_statistics and is_capturing(x.device)
-            and not regions_op.is_loaded(program.text, x)):
-        # Nothing can be loaded; the kernel of a training step does as well.
-        with_statistics, program = True, layer.norm_program(hint, True)
-    results = {"y": torch.empty_like(x), **(_statistics(layer, x) if with_statistics else {})}
-    _run(program, known | results)
+def _parameters(layer: Layer, known: Mapping[str, Tensor]) -> list[Tensor | None]:
+    """The norm's, in types that its operators take."""
+    return [ops.convert_parameter(known.get(name), known["x"])
+            for name in ("gamma", "beta")[:ops.NORMS[layer.norm].count]]
+
+
+def _normalise(layer: Layer, known: Mapping[str, Tensor]) -> Sequence[Tensor]:
+    """The normalised rows and the statistics."""
+    results: Sequence[Tensor] = ops.NORMS[layer.norm].raw(
+        known["x"], (layer.k,), *_parameters(layer, known), layer.epsilon)
     return results
 
 
-def _forward_by_torch(layer: Layer, known: dict[str, Tensor],
-                      with_statistics: bool) -> dict[str, Tensor]:
-    results = _normalise(layer, known, with_statistics)
-    b, z = known.get("b"), results.pop("y")
+def _forward_by_torch(layer: Layer, known: dict[str, Tensor]) -> dict[str, Tensor]:
+    z, *statistics = _normalise(layer, known)
+    b = known.get("b")
     if b is not None and b.dtype != z.dtype:
         b = b.to(z.dtype)
-    return {"out": torch.nn.functional.linear(z, known["w"], b), **results}
+    return {"out": torch.nn.functional.linear(z, known["w"], b),
+            **dict(zip(layer.statistics, statistics, strict=True))}
 
 
 def _norm_gradients(gradient: Gradient, known: Mapping[str, Tensor],
                     dz: Tensor) -> dict[str, Tensor]:
     """The gradients of the norm's inputs by our kernel of them."""
     layer = gradient.layer
-    norm = ops.NORMS[layer.norm]
-    names = ("x", "gamma", "beta")[:1 + norm.count]
-    results: Sequence[Tensor] = norm.raw_bwd(
-        dz, known["x"], *(known[name] for name in layer.statistics),
-        *(known.get(name) for name in names[1:]), (layer.k,),
+    parameters = _parameters(layer, known)
+    names = ("x", "gamma", "beta")[:1 + len(parameters)]
+    results: Sequence[Tensor] = ops.NORMS[layer.norm].raw_bwd(
+        dz, known["x"], *(known[name] for name in layer.statistics), *parameters, (layer.k,),
         [name in gradient.wanted for name in names])
     return {"d" + name: result for name, result in zip(names, results, strict=True)
             if name in gradient.wanted}
@@ -313,7 +292,7 @@ def _backward_by_torch(gradient: Gradient, known: dict[str, Tensor]) -> dict[str
         _bias_gradient(gradient, known, gradients["db"])
     if not gradient.norm_inputs:
         if "w" in wanted:
-            gradients["dw"] = dout.t() @ _normalise(layer, known)["y"]
+            gradients["dw"] = dout.t() @ _normalise(layer, known)[0]
         return gradients
     dz = dout @ known["w"]
     if "w" not in wanted:
@@ -354,7 +333,7 @@ def _backward_by_branches(gradient: Gradient, known: dict[str, Tensor]) -> dict[
     try:
         with torch.cuda.stream(side):
             if "w" in wanted:
-                torch.mm(dout.t(), _normalise(gradient.layer, known)["y"], out=gradients["dw"])
+                torch.mm(dout.t(), _normalise(gradient.layer, known)[0], out=gradients["dw"])
             if "b" in wanted:
                 _bias_gradient(gradient, known, gradients["db"])
         gradients |= _norm_gradients(gradient, known, dout @ known["w"])
@@ -374,21 +353,23 @@ _BACKWARD = {product_choice.KERNEL: _backward_by_kernels, product_choice.TORCH: 
              product_choice.BRANCHES: _backward_by_branches}
 
 
-def forward(layer: Layer, known: dict[str, Tensor],
-            with_statistics: bool = True) -> dict[str, Tensor]:
+def forward(layer: Layer, known: dict[str, Tensor]) -> dict[str, Tensor]:
     """The result and the statistics, by the way that is chosen.
 
     Args:
         layer: the layer.
         known: its tensors, dense, by the names of the operands; x of two dimensions.
-        with_statistics: whether a gradient may be asked for later.
 
     Returns:
-        "out" and the statistics of the layer, which may be left out where they are not wanted.
+        "out" and the statistics of the layer.
     """
     x = known["x"]
-    way = product_choice.choose(layer.text, x.device, (x.shape[0], layer.n, layer.k), _FORWARD)
-    return _FORWARD[way](layer, known, with_statistics)
+    way = product_choice.choose(layer.text, x.device, (x.shape[0], layer.n, layer.k), _FORWARD,
+                                layer, known)
+    try:
+        return _FORWARD[way](layer, known)
+    except RuntimeError as error:
+        raise native.original(error) from None
 
 
 def backward(layer: Layer, known: dict[str, Tensor],
@@ -406,4 +387,7 @@ def backward(layer: Layer, known: dict[str, Tensor],
     x, gradient = known["x"], layer.gradient(tuple(wanted))
     way = product_choice.choose(gradient.name, x.device, (x.shape[0], layer.n, layer.k), _BACKWARD,
                                 gradient, known)
-    return _BACKWARD[way](gradient, known)
+    try:
+        return _BACKWARD[way](gradient, known)
+    except RuntimeError as error:
+        raise native.original(error) from None

@@ -200,40 +200,6 @@ def test_without_gradients(shape, way):
                 call(constants)
 
 
-def count_tensors(monkeypatch, counts):
-    """Has each call of a row program add the number of its tensors to a list."""
-    make = linear_passes.regions_op.call_of
-
-    def call_of(text, device):
-        call = make(text, device)
-
-        def counted(rows, *tensors):
-            counts.append(len(tensors))
-            call(rows, *tensors)
-
-        return counted
-
-    monkeypatch.setattr(linear_passes.regions_op, "call_of", call_of)
-
-
-@pytest.mark.parametrize(("norm", "statistics"), [("layer_norm", 2), ("rms_norm", 1)])
-def test_statistics_are_written_for_a_gradient_alone(norm, statistics, monkeypatch):
-    counts = []
-    count_tensors(monkeypatch, counts)
-    x, w = torch.randn(5, 16), torch.randn(8, 16)
-    arguments = (None, None, w) if norm == "layer_norm" else (None, w)
-    function = getattr(lnbwd, norm + "_linear")
-    with lnbwd.simulate(), product_choice.forced("torch"):
-        y = function(x, 16, *arguments)
-        assert torch.equal(function(x.requires_grad_(), 16, *arguments), y)
-        assert counts == [2, 2 + statistics]
-        # While a graph is captured nothing is loaded that is not: the other does as well.
-        x = torch.randn(300, 16)
-        monkeypatch.setattr(linear_passes, "is_capturing", lambda device: True)
-        function(x, 16, *arguments)
-        assert counts[2:] == [2 + statistics]
-
-
 def test_dispatch_modes_see_the_product():
     """What watches operators is not passed by."""
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -420,6 +386,21 @@ def test_kernels_of_a_graph_are_loaded_by_the_first_call(calls):
     choose(calls, 512, "a forward pass", ways=WAYS[:2])
     choose(calls, 8192, "a forward pass", ways=WAYS[:2])
     assert calls[4:] == [("torch", "an argument")]
+
+
+@pytest.mark.parametrize("way", ["torch", "branches"])
+def test_the_way_of_a_graph_is_called_with_all_that_it_takes(way, monkeypatch):
+    """By both passes, of which the forward one has no branches."""
+    def choose(source, device, sizes, ways, *arguments):
+        results.append(ways[way if way in ways else "torch"](*arguments))
+        return "kernel"
+
+    results = []
+    monkeypatch.setattr(product_choice, "choose", choose)
+    with lnbwd.simulate():
+        check(*make((5,), 24, 10), 2e-6)
+    assert [sorted(found) for found in results] == [
+        ["mean", "out", "rstd"], ["db", "dbeta", "dgamma", "dw", "dx"]]
 
 
 def test_the_smallest_sizes_and_simulated_devices_have_kernels(calls, monkeypatch):
