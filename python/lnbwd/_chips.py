@@ -55,11 +55,6 @@ def is_nvidia(chip: str) -> bool:
     return chip.startswith("sm_")
 
 
-def vendor(chip: str) -> str:
-    """"nvidia" or "amd"."""
-    return "nvidia" if is_nvidia(chip) else "amd"
-
-
 def code_format(chip: str) -> str:
     """What code for a chip is emitted as that any of its drivers takes: "hsaco" or "ptx"."""
     return "ptx" if is_nvidia(chip) else "hsaco"

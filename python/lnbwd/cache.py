@@ -49,13 +49,10 @@ class KernelCache:
 
     Attributes:
         folder: where it is; None: every lookup misses and nothing is kept.
-        hits, misses: lookups since the object was made.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
         self.folder = None if folder is None else pathlib.Path(folder)
-        self.hits = 0
-        self.misses = 0
         self._warned: set[str] = set()
         self._lock = threading.Lock()
 
@@ -79,18 +76,13 @@ class KernelCache:
             compiler: the compiler whose code is wanted; None: that of any, the latest first, for
                 machines that have no compiler.
         """
-        code = None
         if self.folder is not None:
             folder = self._entry_folder(spec)
             for path in [folder / f"{compiler}.kernel"] if compiler else self._files(folder):
                 code = self._read(path, spec)
                 if code is not None:
-                    break
-        if code is None:
-            self.misses += 1
-        else:
-            self.hits += 1
-        return code
+                    return code
+        return None
 
     @staticmethod
     def _files(folder: pathlib.Path) -> list[pathlib.Path]:

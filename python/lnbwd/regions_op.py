@@ -17,7 +17,7 @@ for is registered once::
 
     register_program(text, inputs, outputs, make_kernel)
 
-and a text that nobody registered is handed to the function of :func:`set_resolver`. Where no kernel
+and a text that nobody registered is handed to the functions in :data:`resolvers`. Where no kernel
 can be had, and the program can be computed otherwise (``evaluate``), it is, with one warning.
 
 The inputs are passed in the order of the program's arguments, the outputs follow them there. A row
@@ -65,7 +65,7 @@ from .spec import ProgramSpec, Spec, rows_option
 
 __all__ = ["Operand", "RegionProgram", "call_in_python", "find_program", "is_loaded",
            "load_kernel", "make_kernel_from_mlir", "operand", "raw_region", "region_call",
-           "register_program", "register_row_program", "set_resolver"]
+           "register_program", "register_row_program", "resolvers"]
 
 MakeKernel = Callable[[runtime.Device], runtime.Kernel]
 """Gives the kernel for a device: compiles it, or takes it from a cache."""
@@ -151,8 +151,9 @@ _without_kernel: set[_Key] = set()
 _has_warned = False
 _Resolver = Callable[[str], RegionProgram | None]
 resolvers: list[_Resolver] = []
-"""What is asked for programs that nobody registered, this package's own first."""
-_set: list[_Resolver] = []
+"""Functions that are asked, once a text, for programs that nobody registered, this package's own
+first. They give what :func:`register_program` returns, or None for a text that they do not know
+either. That is how a process runs a compiled graph that another one left on disk."""
 
 
 def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Operand],
@@ -217,28 +218,18 @@ def operand(value: Input | Output, length: int) -> Operand:
     return Operand(kind, native.TYPES[value.dtype], value.row_length(length), bool(value.parts))
 
 
-def set_resolver(resolver: _Resolver | None) -> None:
-    """Sets the function that is asked, once a text, for programs that nobody registered.
-
-    It gets the text and gives what :func:`register_program` returns, or None if it does not know
-    the text either. That is how a process runs a compiled graph that another one left on disk.
-    """
-    _set[:] = [resolver] if resolver else []
-
-
 def find_program(text: str) -> RegionProgram:
     """What a text stands for. Raises LnbwdError if nobody knows."""
     program = _programs.get(text)
     if program is None:
-        asked = (resolve(text) for resolve in (*resolvers, *_set))
-        program = next(filter(None, asked), None)
+        program = next(filter(None, (resolve(text) for resolve in resolvers)), None)
         if program is not None:
             with _lock:
                 program = _programs.setdefault(text, program)
     if program is None:
         raise LnbwdError(f"lnbwd::region: the program {text[:80]!r} is not registered in this "
-                         "process; call lnbwd.regions_op.register_program, or set_resolver for "
-                         "graphs that were compiled in another process")
+                         "process; call lnbwd.regions_op.register_program, or append to "
+                         "regions_op.resolvers for graphs that were compiled in another process")
     return program
 
 

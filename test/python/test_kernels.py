@@ -260,7 +260,7 @@ def test_a_second_process_finds_the_kernel(fresh, compilations):
     assert len(entries(fresh)) == 1
     new_process()
     assert kernels.compile_spec(SPEC) == code
-    assert kernels.kernel_cache().hits == 1 and compilations == [SPEC]
+    assert compilations == [SPEC]
 
 
 def test_another_compiler_compiles_anew(fresh, monkeypatch, compilations):

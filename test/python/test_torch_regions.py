@@ -144,7 +144,7 @@ def test_a_program_of_another_process_is_resolved(device):
         return regions_op.register_program(text, INPUTS, OUTPUTS,
                                            regions_op.make_kernel_from_mlir(SOURCE))
 
-    regions_op.set_resolver(resolve)
+    regions_op.resolvers.append(resolve)
     try:
         inputs = tensors(device)
         for _ in range(2):
@@ -153,7 +153,7 @@ def test_a_program_of_another_process_is_resolved(device):
         with pytest.raises(RuntimeError, match="'nobody' is not registered in this process"):
             torch.ops.lnbwd.region(inputs, "nobody")
     finally:
-        regions_op.set_resolver(None)
+        regions_op.resolvers.remove(resolve)
 
 
 def change(index, make):
