@@ -4,6 +4,7 @@
 """bench/region_exam.py: how many patterns of real models are taken, and graphs of some of them."""
 
 import json
+import lzma
 import re
 
 import pytest
@@ -13,27 +14,29 @@ pytest.importorskip("torch")
 import region_exam
 from lnbwd_bench import results
 
+# Of every so many patterns in both blocks: how many models and patterns there are, and how many are
+# taken whole at least and in part at most.
+LIMITS = {1: ((87, 1223, 822, 48), (20, 200, 111, 13)), 4: ((82, 306, 200, 8), (20, 50, 30, 4))}
 
-def patterns():
-    return list(map(json.loads, results.patterns()))
 
-
-def test_no_fewer_are_taken_whole(monkeypatch, capsys, caplog):
-    monkeypatch.setattr("sys.argv", ["region_exam.py"])
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.full)])
+def test_no_fewer_are_taken_whole(monkeypatch, tmp_path, capsys, caplog, every):
+    file = tmp_path / "patterns.jsonl.xz"
+    file.write_bytes(lzma.compress("\n".join(results.patterns()[::every]).encode()))
+    monkeypatch.setattr("sys.argv", ["region_exam.py", "--patterns", str(file)])
     assert region_exam.main() == 0
     found = re.findall(r"looked at \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|",
                        capsys.readouterr().out)
-    blocks = [tuple(map(int, numbers)) for numbers in found]
-    assert [(models, whole + part + left) for models, whole, part, left in blocks] == [
-        (87, 1223), (20, 200)]
-    assert len(patterns()) == 1223 + 200
-    for (_, whole, part, _), (least, most) in zip(blocks, ((822, 48), (111, 13)), strict=True):
-        assert whole >= least and part <= most
+    assert len(found) == len(LIMITS[every])
+    for block, (models, patterns, least, most) in zip(found, LIMITS[every], strict=True):
+        models_met, whole, part, left = map(int, block)
+        assert (models_met, whole + part + left) == (models, patterns)
+        assert whole >= least and part <= most, block
     assert not caplog.messages  # No graph is left to Inductor for an error.
 
 
 def test_a_pattern_is_a_graph():
-    pattern = patterns()[1]
+    pattern = json.loads(results.patterns()[1])
     module = region_exam.graph_of(pattern)
     values = [n.meta["val"] for n in module.graph.nodes if n.op == "placeholder"]
     made = module(*values)
