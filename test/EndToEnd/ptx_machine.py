@@ -27,6 +27,8 @@ GUARD = 4096
 LINE = 256
 # Of float16, bfloat16 and float32 no number.
 POISON = 0xFF
+# Instructions behind which threads may be elsewhere, or others may go on.
+LEAVES = {"bra", "ret", "bar", "barrier", "mbarrier"}
 UNSIGNED = {"b16": np.uint16, "u16": np.uint16, "s16": np.int16, "b32": np.uint32, "u32": np.uint32,
             "s32": np.int32, "b64": np.uint64, "u64": np.uint64, "s64": np.int64, "f32": np.float32}
 
@@ -91,6 +93,8 @@ class Kernel:
                 self.labels[line[:-1] + scope] = len(self.code)
             elif line and not line.startswith("."):
                 self.code.append(self._parse(line, scope))
+        # The same with the words of each instruction's name.
+        self.steps = [(guard, name.split("."), operands) for guard, name, operands in self.code]
         self.static_size = size
         self.waits = any(name == "griddepcontrol.wait" for _, name, _ in self.code)
         # Memory that the launch asks for is after that of the kernel.
@@ -132,6 +136,9 @@ class Workgroup(Barriers, Clusters):
 
     def value(self, operand, kind="b64"):
         """An operand's value for all threads."""
+        found = self.registers.get(operand)
+        if found is not None:
+            return found
         if operand.startswith("%tid.x"):
             return np.arange(self.threads).astype(np.uint32)
         if operand == "%laneid":
@@ -139,8 +146,7 @@ class Workgroup(Barriers, Clusters):
         if operand.startswith("%ctaid."):
             number = self.block["xyz".index(operand[-1])]
             return np.full(self.threads, number, np.uint32)
-        if operand.startswith("%"):
-            return self.registers[operand]
+        assert not operand.startswith("%"), f"{operand} was never written"
         if operand.startswith("0f"):
             return np.full(self.threads, int(operand[2:], 16), np.uint32)
         number = self.kernel.static[operand] if operand in self.kernel.static else int(operand, 0)
@@ -151,6 +157,9 @@ class Workgroup(Barriers, Clusters):
         return self.value(base).astype(np.int64) + int(offset or 0)
 
     def set(self, name, values, mask):
+        if mask.all():
+            self.registers[name] = values
+            return
         old = self.registers.get(name)
         if old is None:
             old = np.zeros(self.threads, values.dtype)
@@ -200,39 +209,50 @@ class Workgroup(Barriers, Clusters):
                 barriers[:] = -1
                 continue
             place, here = self._first(ready)
-            mask = here.copy()
-            guard, name, operands = self.kernel.code[place]
-            if guard:
-                held = self.registers[guard.lstrip("@!")].astype(bool)
-                mask &= ~held if "!" in guard else held
-            self.next[here] += 1
-            parts = name.split(".")
-            if parts[0] == "bra":
-                self.next[mask] = self.kernel.labels[operands[0]]
-            elif parts[0] == "ret":
-                self.next[mask] = end
-            elif parts[0] == "fence" or name.startswith("bar.warp."):
-                pass
-            elif name.startswith("barrier.cluster."):
-                self.do_barrier_cluster(parts, mask)
-            elif parts[0] in ("bar", "barrier"):
-                barriers[mask] = place
-            elif mask.any() or parts[0] == "cp":
-                getattr(self, "do_" + parts[0])(parts, operands, mask)
+            # The same threads go on up to where others are, or where a thread may leave them.
+            others = self.next[ready & ~here]
+            until = others.min() if others.size else end
+            while True:
+                parts = self._step(place, here)
+                place += 1
+                if (place >= until or parts[0] in LEAVES
+                        or self.kernel.code[place][1].startswith("shfl.")):
+                    break
+
+    def _step(self, place, here):
+        """One instruction of some threads, by its words."""
+        guard, parts, operands = self.kernel.steps[place]
+        mask = here
+        if guard:
+            held = self.registers[guard.lstrip("@!")].astype(bool)
+            mask = here & (~held if "!" in guard else held)
+        self.next[here] = place + 1
+        if parts[0] == "bra":
+            self.next[mask] = self.kernel.labels[operands[0]]
+        elif parts[0] == "ret":
+            self.next[mask] = len(self.kernel.code)
+        elif parts[0] == "fence" or parts[:2] == ["bar", "warp"]:
+            pass
+        elif parts[:2] == ["barrier", "cluster"]:
+            self.do_barrier_cluster(parts, mask)
+        elif parts[0] in ("bar", "barrier"):
+            self.barred[mask] = place
+        elif not guard or mask.any() or parts[0] == "cp":
+            getattr(self, "do_" + parts[0])(parts, operands, mask)
+        return parts
 
     # ------------------------------------------------------------------------------- instructions
 
     def _read(self, operands, kind):
         """Operands as numbers of a kind; registers of floats are their bits."""
         if kind == "f32":
-            return [self.value(o).astype(np.uint32).view(np.float32) for o in operands]
-        return [self.value(o).astype(UNSIGNED[kind]) for o in operands]
+            return [self.value(o).astype(np.uint32, copy=False).view(np.float32)
+                    for o in operands]
+        return [self.value(o).astype(UNSIGNED[kind], copy=False) for o in operands]
 
     def _binary(self, parts, operands, mask, function):
         values = self._read(operands[1:], parts[-1])
-        # Threads that do not take part have any numbers.
-        with np.errstate(all="ignore"):
-            result = function(*values).astype(UNSIGNED[parts[-1]])
+        result = function(*values).astype(UNSIGNED[parts[-1]], copy=False)
         self.set(operands[0], result.view(np.uint32) if parts[-1] == "f32" else result, mask)
 
     def do_griddepcontrol(self, parts, operands, mask):
@@ -536,10 +556,12 @@ def launch(text, rows, inputs, prefetched=None):
                 Workgroup(kernel, values, memory, (i, kernel.cluster * j + rank, k), threads,
                           entry["dynamic_shared_bytes"], blocks)
                 for rank in range(kernel.cluster)]
-            if kernel.cluster > 1:
-                run_cluster(workgroups, Barrier(kernel.cluster * threads))
-            else:
-                workgroups[0].run()
+            # Threads that do not take part have any numbers.
+            with np.errstate(all="ignore"):
+                if kernel.cluster > 1:
+                    run_cluster(workgroups, Barrier(kernel.cluster * threads))
+                else:
+                    workgroups[0].run()
     if prefetched is not None:
         prefetched += [(buffer["name"], first - begin, behind - begin) for first, behind in blocks
                        for (buffer, _), (begin, size) in zip(arguments + workspace, buffers,
