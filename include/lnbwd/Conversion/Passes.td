@@ -187,10 +187,10 @@ def LowerSubgroupReducePass : Pass<"lnbwd-lower-subgroup-reduce"> {
   let summary = "Lower subgroup reductions as the chip does them best";
   let description = [{
     Upstream's patterns for `gpu.subgroup_reduce`, chosen from the chip table:
-    data-parallel-primitive moves (DPP) on AMD, shuffles elsewhere. On chips
-    whose waves have 64 lanes a move that leaves two of the four rows of lanes
-    as they were goes to all rows where nothing reads these two afterwards: LLVM
-    then makes it and the operation after it one instruction.
+    data-parallel-primitive moves (DPP) on AMD, shuffles elsewhere. If waves
+    have 64 lanes, a move to two of the four rows of lanes becomes one to all
+    four where nothing reads the other two afterwards: LLVM then folds it into
+    the operation that follows.
 
     Before:
 
@@ -236,10 +236,10 @@ def ExpandMathPass : Pass<"lnbwd-expand-math"> {
 
     `lnbwd.philox` becomes its ten rounds of integer multiplications.
 
-    `arith.truncf` to a float of 8 bits rounds to nearest even; what is beyond
-    the largest number becomes that, and a NaN stays one. Where the chip has
-    instructions for the format, this and `arith.extf` become those; elsewhere
-    they are written out in integers, with the same bits but for those of a NaN.
+    `arith.truncf` to a float of 8 bits rounds to nearest even and saturates; a
+    NaN stays one. Where the chip has instructions for the format, this and
+    `arith.extf` become those; elsewhere they are written out in integers, with
+    the same bits but for those of a NaN.
 
     Before:
 

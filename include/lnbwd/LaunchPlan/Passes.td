@@ -20,11 +20,10 @@ def RecordProgramPass
     : Pass<"lnbwd-record-program", "::mlir::func::FuncOp"> {
   let summary = "Note what a function computes, operation by operation";
   let description = [{
-    Writes the row programs of a function down as JSON (docs/runtime.md, `program`),
-    into its attribute `lnbwd.program`, which becomes part of the launch plan:
-    `lnbwd-run --verify` interprets it in float64. To be run while the programs
-    are what the user means, before they are split and scheduled. What the
-    kernels compute is then held to that.
+    Writes the row programs of a function down as JSON (docs/runtime.md,
+    `program`), into its attribute `lnbwd.program`, which becomes part of the
+    launch plan: `lnbwd-run --verify` interprets it in float64 and compares the
+    results of the kernels. Runs before programs are split and scheduled.
 
     A function with an `lnbwd.operation`, which names a formula, or with an
     `lnbwd.program` stays as it is.

@@ -32,22 +32,20 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
     forward inputs, and the *saved* forward outputs; everything else is computed
     again. Named operations (and functions that state one in `lnbwd.operation`)
     save their statistics, `mean` and `rstd`; a row program saves nothing,
-    unless `saved` says otherwise. Each output has an adjoint but for row
-    scalars that are saved; `of` names other ones. It is an error if no output
-    with an adjoint is left. An operation with the attribute `lnbwd.detach`
-    counts as a constant.
+    unless `saved` says otherwise. Each output except saved row scalars has an
+    adjoint, unless `of` names the outputs. It is an error if no output with an
+    adjoint is left. An operation with the attribute `lnbwd.detach` counts as a
+    constant.
 
     Adjoints are float32. Fails, naming the operation, on f64 arithmetic that a
     gradient goes through, and on operations that have no derivative here:
     docs/math.md lists those that have one, with what is taken at a kink.
 
-    A row output that is saved and is a product with a matrix, as that of a
-    linear layer is, serves further than other saved values: with `simplify`,
-    the row sums of a normalisation before the layer are read off it
-    (docs/layer-norm-linear.md).
+    If a saved row output is a product with a matrix, as that of a linear layer
+    is, `simplify` computes the row sums of a normalisation before the layer
+    from it (docs/layer-norm-linear.md).
 
-    `simplify` writes the result as one would by hand, with float32 numbers
-    taken for real ones: `lnbwd-simplify-row-algebra` is the same by itself. The
+    `simplify` rewrites the result as `lnbwd-simplify-row-algebra` does. The
     gradient of a named operation notes in `lnbwd.operation` which named
     gradient it is, if there is one.
 
@@ -314,9 +312,9 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
     that both passes read. Row sums that the columns need (statistics that were
     not saved) are taken out first, into a third program `<name>_statistics`
     that leaves them in allocations of one number for each row: a pass over
-    columns holds no whole row. That is all where there are column sums alone.
-    Expects memrefs and no schedule yet. A program that reads no row block stays
-    as it is.
+    columns holds no whole row. A program with column sums alone is split only
+    there. Expects memrefs and no schedule yet. A program that reads no row
+    block stays as it is.
 
     `mode`: `auto` splits only the programs that no schedule can run whole on
     `chip`; `always` splits every program that has both kinds of output, or
@@ -541,15 +539,16 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
     the rows which are multiplied (`<entry>_rows_0`), those that make row sums
     which programs of another row length need (`<entry>_row_sum_0`), and one for
     each row length among the outputs (`<entry>_of_64`, where there are
-    several). A program that makes rows writes the row scalars among the outputs
-    that it has computed for them, statistics say. Between the programs are
-    allocations of one row, or one number, for each row. An outer sum that is no single outer product of float32 is added and
-    rounded by a further program over the rows of the matrix.
+    several). A program that computes rows also writes the row scalars that it
+    computes for them, such as statistics. Between the programs are allocations
+    of one row, or one number, for each row. If an outer sum is not one outer
+    product of float32, a further program over the rows of the matrix adds and
+    rounds it.
 
-    Rows go to memory and back around each product; lnbwd-fuse-products after it
-    saves what of that it can. With `float32-products` = `tf32` products of two
-    matrices of float32 get that `precision`: their factors may be rounded to 10
-    bits of significand after the first. Expects memrefs and no schedule. Fails on row
+    Rows go to memory and back around each product; `lnbwd-fuse-products` avoids
+    that where it can. With `float32-products` = `tf32` products of two matrices
+    of float32 get that `precision`: their factors may be rounded to 10 bits of
+    significand after the first. Expects memrefs and no schedule. Fails on row
     blocks that have more than two dimensions, on outer sums that accumulate,
     and on outputs that are inputs as well.
 
@@ -595,37 +594,34 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
 def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
   let summary = "Make row programs around products their epilogues and prologues";
   let description = [{
-    A row program that computes each of its elements from that element of a
-    product, and from what else is there before the product, becomes the
-    product's epilogue (`lnbwd.product`): the product's result, of float32, does
-    not go to memory and back. A bias is such a program, a cast, and dx of
-    LayerNorm and a linear layer where the row sums are known before
-    (docs/layer-norm-linear.md).
+    An elementwise row program that reads a product becomes the product's
+    epilogue (`lnbwd.product`): the product's float32 result does not go to
+    memory and back. Its other operands exist before the product. Examples are a
+    bias, a cast, and dx of LayerNorm and a linear layer, whose row sums are
+    known before (docs/layer-norm-linear.md).
 
     It fits if the product's result is a buffer that was allocated for it and
     that this program alone reads, if it has one output, a dense row block, and
     no row sums, and if neither matrix is written between the two. The product
     is then in the program's place, and has its `entry` and names.
 
-    An elementwise program that makes what a product reads of the launch's rows
+    An elementwise program that computes the operand with the launch's rows
     (`lhs`, or with `lhs_transposed` `rhs`) becomes the product's prologue: the
-    rows that it makes do not go to memory and back, but each tile makes its part
-    of them again. It fits if the product alone reads the buffer, and if the
-    program has one row block, of the type of what it makes, one row block as
-    its output, and nothing that is written between the two.
+    operand does not go to memory and back, but each tile computes its part of
+    it again. It fits if the product alone reads the operand, if the program has
+    one row block as input and one of the same type as output, and if nothing
+    that it reads is written between the two.
 
-    If it has row sums it is taken apart first: a program of its own
-    (`<entry>_statistics`) writes the numbers of each row that the elements need,
-    in allocations, and the row scalars among the outputs, of which there may be
-    some; the rest reads these numbers and is elementwise. It reads the rows once
-    more than the program did, and therefore nothing is taken apart but for a
-    prologue.
+    A program with row sums is split first: a program `<entry>_statistics`
+    computes the row sums and writes the row scalars, and the rest, which reads
+    them, is elementwise. This reads the rows once more, so programs are split
+    only for a prologue.
 
-    `epilogues` says when: with `auto` where a program fits; with `always` a
-    program that reads a product and does not fit is an error; with `never`
-    there are none. `prologues` says the same of prologues, but with `auto` an
-    operand has one on AMD's chips alone, and where the result has at most 256
-    columns (rows with `lhs_transposed`), or 128 if there are row sums.
+    With `epilogues` = `auto` a program becomes an epilogue if it fits; with
+    `always` a program that reads a product and does not fit is an error; with
+    `never` there are none. `prologues` is alike, but `auto` fuses only on AMD's
+    chips, and only if the result has at most 256 columns (rows with
+    `lhs_transposed`), or 128 if there are row sums.
 
     Before:
 

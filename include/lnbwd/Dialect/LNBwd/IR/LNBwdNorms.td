@@ -135,7 +135,7 @@ def LNBwd_LayerNormOp : LNBwd_ForwardOp<"layer_norm", [
     mean is subtracted, and the mean's own rounding is corrected in the same
     pass, so that rows with a large mean lose nothing. `sum` is rounded where it
     is stored and not before: the statistics are those of the float32 sum. A row
-    with a variance beyond float32's range has rstd 0.
+    whose sum of squares is beyond float32 gives NaN.
 
     Example:
 
@@ -214,8 +214,8 @@ def LNBwd_LayerNormBwdOp : LNBwd_GradientOp<LNBwd_LayerNormOp, [
     - *Recomputed statistics*: `x` alone; `mean` and `rstd` are computed again
       as `lnbwd.layer_norm` does, with `epsilon`.
     - *From the output*: `y`, `rstd`, and `beta` where the forward pass had it:
-      `xhat = (y - beta) / gamma`. No true xhat is beyond `sqrt(N)`, so it is
-      clamped there, which bounds what the rounding of y makes of a small gamma.
+      `xhat = (y - beta) / gamma`. |xhat| is at most `sqrt(N)`, so it is clamped
+      there, which bounds the rounding error of y divided by a small gamma.
       Where gamma is 0 (or subnormal), xhat is lost and 0 is taken: that
       column's dgamma is 0 and its dx lacks the term of its own xhat. A finite
       input never gives an infinity or NaN through the division.
@@ -339,9 +339,9 @@ def LNBwd_GatedRmsNormBwdOp : LNBwd_GradientOp<LNBwd_GatedRmsNormOp, [
     dgamma[j] = sum_i dy[i,j] * xhat[i,j]
     ```
 
-    `rstd` absent, it is computed again with `epsilon`. Elements and options are
-    those of `lnbwd.rms_norm_bwd`; there is no way from the output, which does
-    not tell x from z.
+    If `rstd` is absent, it is computed again with `epsilon`. Elements and
+    options are those of `lnbwd.rms_norm_bwd`; there is no form with `y`, from
+    which x and z cannot be told apart.
 
     Example:
 

@@ -491,11 +491,11 @@ def LNBwd_WorkgroupCountOp : LNBwd_Op<"workgroup_count", [Pure]> {
   let summary = "The number of workgroups that a schedule gives so many rows";
   let description = [{
     `max(1, min(ceil(rows / rows_per_workgroup), workgroups_per_compute_unit * C / workgroups_per_row))`
-    with C the compute units of the device that the kernel is launched on, hence
-    known at launch only. Workgroups that share rows count as one. With
-    `fixed_workgroups` this number stands in the place of the quotient, and the
-    count is the same on every device. Without a bound per compute unit the
-    minimum falls away; with `rows_per_workgroup` 0 the count is 1.
+    with C the compute units of the device that the kernel is launched on, which
+    is known at launch only. A cluster counts as one workgroup.
+    `fixed_workgroups` replaces the second operand of the minimum, so that the
+    count is the same on every device. With `workgroups_per_compute_unit` 0
+    there is no such bound; with `rows_per_workgroup` 0 the count is 1.
 
     With `groups`, the number B of groups of rows, it is the number of
     workgroups of each group: `rows` is then the rows of a group, the row count
