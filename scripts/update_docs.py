@@ -294,8 +294,9 @@ def dialect_page(tools: Tools) -> str:
 def lane_dialect_page(tools: Tools) -> str:
     """The reference of the lane level."""
     file = "include/lnbwd/Dialect/Lane/IR/LaneOps.td"
-    return generated_page("", file.rsplit("/", 1)[0],
-                          tools.tblgen(["-gen-dialect-doc", "-dialect=lane"], file))
+    text = tools.tblgen(["-gen-dialect-doc", "-dialect=lane"], file)
+    # The enums at its end are upstream's.
+    return generated_page("", file.rsplit("/", 1)[0], text.partition("## Enums")[0])
 
 
 # The files that describe passes: heading, name of the registration, file.
