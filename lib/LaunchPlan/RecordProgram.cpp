@@ -131,28 +131,10 @@ private:
 };
 } // namespace
 
-/// What the region of `op` sees of operand `index`, or makes of it.
-static StringRef describeRole(RowwiseOp op, unsigned index) {
-  bool isInput = int64_t(index) < op.getNumDpsInputs();
-  switch (op.getAccess(index)) {
-  case RowwiseOp::Access::Matrix:
-    return isInput ? "matrix" : "outer_sum";
-  case RowwiseOp::Access::Table:
-    return "table";
-  case RowwiseOp::Access::Column:
-    return isInput ? "column" : "column_sum";
-  case RowwiseOp::Access::GroupColumn:
-    return isInput ? "group_column" : "group_sum";
-  case RowwiseOp::Access::Row:
-  case RowwiseOp::Access::Scalar:
-    break;
-  }
-  return getName(getOperandKind(op, index));
-}
-
 json::Object Recorder::describeOperand(RowwiseOp op, unsigned index) {
   Value value = op->getOperand(index);
-  json::Object result{{"kind", describeRole(op, index)},
+  OperandKind kind = getOperandKind(op, index);
+  json::Object result{{"kind", getName(kind)},
                       {"type", describeType(op.getRegionType(index))}};
   RowwiseOp::Place place = op.getPlace(index);
   auto describePlace = [&](StringRef key,
@@ -168,7 +150,7 @@ json::Object Recorder::describeOperand(RowwiseOp op, unsigned index) {
   describePlace("row", place.row);
   describePlace("column", place.column);
   if (!place.isPlain())
-    result["row_length"] = getOperandKind(op, index) == OperandKind::Column
+    result["row_length"] = kind == OperandKind::Column
                                ? *getExtent(cast<ShapedType>(value.getType()))
                                : op.getOwnRowLength(index);
   if (auto argument = dyn_cast<BlockArgument>(value))

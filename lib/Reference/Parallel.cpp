@@ -63,10 +63,4 @@ void forEachPiece(
     std::rethrow_exception(failure);
 }
 
-void parallelFor(int64_t count,
-                 const std::function<void(unsigned, int64_t, int64_t)> &body) {
-  forEachPiece(count, [&](unsigned worker, int64_t, int64_t begin,
-                          int64_t end) { body(worker, begin, end); });
-}
-
 } // namespace lnbwd::reference

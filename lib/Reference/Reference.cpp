@@ -110,7 +110,7 @@ static void sumOuterProducts(const Inputs &inputs,
       double value = factors[row * (m + n) + m + j];
       roundings[row * n + j] = roundTo(format, value) - value;
     }
-  parallelFor(m, [&](unsigned, int64_t begin, int64_t end) {
+  forEachPiece(m, [&](unsigned, int64_t, int64_t begin, int64_t end) {
     std::vector<double> squares(n), changes(n);
     for (int64_t o = begin; o < end; ++o) {
       squares.assign(n, 0.0);

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <stdexcept>
 
 namespace lnbwd::reference {
@@ -33,9 +34,10 @@ namespace {
 class OperationChecker {
 public:
   OperationChecker(const RowProgram &program, size_t index,
-                   const std::vector<const ValueType *> &types)
+                   const std::vector<const ValueType *> &types,
+                   const std::vector<bool> &isTable)
       : program(program), operation(program.operations[index]), index(index),
-        types(types) {}
+        types(types), isTable(isTable) {}
 
   void check() const {
     for (size_t operand : operation.operands)
@@ -43,7 +45,7 @@ public:
         refuse("takes a value that is not computed before it");
     bool isGather = operation.name == "lnbwd.gather";
     for (size_t i = 0; i < operation.operands.size(); ++i)
-      require(isTable(operation.operands[i]) == (isGather && i == 0),
+      require(isTable[operation.operands[i]] == (isGather && i == 0),
               isGather ? "expects a table and an index"
                        : "takes a table, of which only rows are taken");
     if (const ElementwiseOperation *known = findElementwise(operation.name))
@@ -63,9 +65,6 @@ private:
   }
   const ValueType &type(size_t operand) const {
     return *types[operation.operands[operand]];
-  }
-  bool isTable(size_t value) const {
-    return value < program.inputs.size() && program.inputs[value].kind.isTable;
   }
   static bool isInteger(const ValueType &type) {
     return !getInfo(type.element).isFloat();
@@ -180,24 +179,19 @@ private:
   const RowOperation &operation;
   size_t index;
   const std::vector<const ValueType *> &types;
+  const std::vector<bool> &isTable;
 };
 } // namespace
 
-std::optional<ProgramOperandKind> findProgramKind(std::string_view name) {
-  constexpr OperandKind column = OperandKind::Column;
-  if (name == "matrix")
-    return ProgramOperandKind{column, false, true};
-  if (name == "table")
-    return ProgramOperandKind{column, false, true, true};
-  if (name == "column_sum")
-    return ProgramOperandKind{column, true, false};
-  if (name == "group_sum")
-    return ProgramOperandKind{OperandKind::GroupColumn, true, false};
-  if (name == "outer_sum")
-    return ProgramOperandKind{column, true, true};
-  if (std::optional<OperandKind> kind = findKind(name))
-    return ProgramOperandKind{*kind};
-  return std::nullopt;
+/// Of each value, whether it is a matrix of which each row takes one row.
+static std::vector<bool> findTables(const RowProgram &program) {
+  std::vector<bool> isTable(program.inputs.size() + program.operations.size());
+  for (const RowOperation &operation : program.operations)
+    if (operation.name == "lnbwd.gather" && !operation.operands.empty() &&
+        operation.operands[0] < program.inputs.size())
+      isTable[operation.operands[0]] =
+          program.inputs[operation.operands[0]].isMatrix();
+  return isTable;
 }
 
 /// Whether the value of an operand has as many dimensions as its kind says.
@@ -206,31 +200,33 @@ static bool hasRightRank(const ProgramOperand &operand) {
   // Some rows of one buffer may be of one number each.
   if (!operand.row.empty())
     return rank <= 1;
-  const ProgramOperandKind &kind = operand.kind;
-  return rank == (kind.isMatrix ? 2 : size_t(kind.info().hasColumns));
+  return rank == size_t(operand.kindInfo().hasColumns) ||
+         (operand.isMatrix() && operand.kind == OperandKind::Column);
 }
 
 void checkRowProgram(const RowProgram &program, size_t buffers) {
   std::vector<const ValueType *> types;
+  const std::vector<bool> isTable = findTables(program);
   auto checkOperand = [&](const ProgramOperand &operand, bool isRightPlace) {
     if (!isRightPlace || operand.buffer >= buffers || !hasRightRank(operand))
       throw std::invalid_argument("an operand of '" + program.name +
                                   "' is not what its kind says");
   };
   for (const ProgramOperand &input : program.inputs) {
-    checkOperand(input, !input.kind.isSum);
+    checkOperand(input, true);
     types.push_back(&input.type);
   }
   for (size_t i = 0; i < program.operations.size(); ++i) {
-    OperationChecker(program, i, types).check();
+    OperationChecker(program, i, types, isTable).check();
     types.push_back(&program.operations[i].type);
   }
-  for (const ProgramOperand &output : program.outputs)
-    checkOperand(
-        output,
-        (output.kind.isSum || !output.row.empty() ||
-         (output.kind.info().hasGroups && output.kind.info().hasRows)) &&
-            output.value < types.size() && *types[output.value] == output.type);
+  for (const ProgramOperand &output : program.outputs) {
+    const KindInfo &kind = output.kindInfo();
+    bool canBeWritten = !output.row.empty() ||
+                        (kind.hasRows ? kind.hasGroups : kind.hasColumns);
+    checkOperand(output, canBeWritten && output.value < types.size() &&
+                             *types[output.value] == output.type);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -394,7 +390,8 @@ public:
         isFinal(isFinal), consumer(consumer),
         rows(program.ownRows.value_or(inputs.rows * program.times /
                                       program.over)),
-        groups(program.ownRows ? 1 : inputs.groups) {
+        groups(program.ownRows ? 1 : inputs.groups),
+        isTable(findTables(program)) {
     findVarying();
   }
 
@@ -431,6 +428,7 @@ private:
   const std::vector<bool> &isFinal;
   const ElementConsumer &consumer;
   int64_t rows, groups;
+  std::vector<bool> isTable;
   /// Of each value, whether it differs from row to row.
   std::vector<bool> varies;
 };
@@ -439,8 +437,7 @@ private:
 
 void Interpreter::findVarying() {
   for (const ProgramOperand &input : program.inputs)
-    varies.push_back(input.kind.info().hasGroups || input.kind.info().hasRows ||
-                     !input.row.empty());
+    varies.push_back(input.kindInfo().hasGroups || !input.lacksRows());
   for (const RowOperation &operation : program.operations) {
     bool doesVary = operation.name == "lnbwd.index" &&
                     operation.attributes.choice != "column";
@@ -467,7 +464,7 @@ int64_t locate(const std::vector<PlaceTerm> &terms, int64_t number) {
 
 /// Which row of its own an input has for a row of the program.
 int64_t Interpreter::placeOf(const ProgramOperand &input, int64_t row) const {
-  const KindInfo &kind = input.kind.info();
+  const KindInfo &kind = input.kindInfo();
   // What is strided is one row, whose elements are found one by one.
   if (!input.row.empty())
     return 0;
@@ -527,7 +524,7 @@ void Interpreter::computeValues(int64_t row, bool isFirst,
   size_t count = program.inputs.size();
   for (size_t i = 0; i < count; ++i)
     if (const ProgramOperand &input = program.inputs[i];
-        (isFirst || varies[i]) && !input.kind.isTable)
+        (isFirst || varies[i]) && !isTable[i])
       load(input, placeOf(input, row),
            input.row.empty() ? 0 : locate(input.row, row), input.rowLength(),
            values[i]);
@@ -567,70 +564,65 @@ size_t Interpreter::comparedValue(const ProgramOperand &output) const {
                                           : output.value;
 }
 
+/// The column of its own that each element of an output has; -1 where an
+/// earlier element has the same.
+static std::vector<int64_t> findColumns(const ProgramOperand &output) {
+  std::vector<int64_t> columns(static_cast<size_t>(output.type.size()));
+  std::set<int64_t> taken;
+  for (size_t j = 0; j < columns.size(); ++j) {
+    columns[j] = locate(output.column, static_cast<int64_t>(j));
+    if (!output.column.empty() && !taken.insert(columns[j]).second)
+      columns[j] = -1;
+  }
+  return columns;
+}
+
 /// Takes the rows from `begin` to `end`.
 void Interpreter::process(unsigned worker, int64_t begin, int64_t end,
                           std::vector<PartialSums> &partials,
                           std::vector<Values> &rowsOut) {
   AllValues values(program.inputs.size() + program.operations.size());
   for (size_t i = 0; i < values.size(); ++i)
-    if (i >= program.inputs.size() || !program.inputs[i].kind.isTable)
+    if (!isTable[i])
       values[i].resize(static_cast<size_t>(typeOf(i).size()));
+  std::vector<std::vector<int64_t>> columns;
   for (size_t o = 0; o < program.outputs.size(); ++o) {
     const ProgramOperand &output = program.outputs[o];
-    bool isOfGroups = output.kind.info().hasGroups;
+    columns.push_back(findColumns(output));
+    bool isOfGroups = output.kindInfo().hasGroups;
     partials[o].firstGroup = isOfGroups ? groupOf(begin) : 0;
     int64_t count =
         isOfGroups ? groupOf(end - 1) - partials[o].firstGroup + 1 : 1;
-    if (output.kind.isSum)
+    if (output.lacksRows())
       partials[o].sums.resize(static_cast<size_t>(count * output.type.size()));
   }
-  Values picked;
   for (int64_t row = begin; row < end; ++row) {
     computeValues(row, row == begin, values);
     for (size_t o = 0; o < program.outputs.size(); ++o) {
       const ProgramOperand &output = program.outputs[o];
       const Values &value = values[output.value];
-      auto length = static_cast<size_t>(output.rowLength());
-      auto first = static_cast<size_t>(row) * length;
-      if (output.kind.isSum) {
-        int64_t group = output.kind.info().hasGroups
+      if (output.lacksRows()) {
+        int64_t group = output.kindInfo().hasGroups
                             ? groupOf(row) - partials[o].firstGroup
                             : 0;
         Sum *sum =
             partials[o].sums.data() + static_cast<size_t>(group) * value.size();
         for (const Bounded &term : value)
-          output.kind.isMatrix ? (sum++)->addInOrder(term) : (sum++)->add(term);
+          output.isMatrix() ? (sum++)->addInOrder(term) : (sum++)->add(term);
         continue;
       }
-      if (!output.row.empty()) {
-        const Values &compared = values[comparedValue(output)];
-        for (size_t j = 0; j < value.size(); ++j) {
-          auto place = static_cast<size_t>(
-              locate(output.row, row) +
-              locate(output.column, static_cast<int64_t>(j)));
-          if (isRead[output.buffer])
-            rowsOut[o][place] = value[j];
-          if (isFinal[output.buffer])
-            consumer(worker, output.buffer, place, {compared[j]});
-        }
-        continue;
+      int64_t first = output.row.empty() ? row * output.rowLength()
+                                         : locate(output.row, row);
+      const Values &compared = values[comparedValue(output)];
+      for (size_t j = 0; j < value.size(); ++j) {
+        if (columns[o][j] < 0)
+          continue;
+        auto element = static_cast<size_t>(first + columns[o][j]);
+        if (isRead[output.buffer])
+          rowsOut[o][element] = value[j];
+        if (isFinal[output.buffer])
+          consumer(worker, output.buffer, element, compared[j]);
       }
-      // Of elements that have one place the first.
-      auto pick = [&](const Values &elements) -> const Values & {
-        if (output.column.empty())
-          return elements;
-        picked.resize(length);
-        for (size_t j = elements.size(); j-- > 0;)
-          picked[static_cast<size_t>(
-              locate(output.column, static_cast<int64_t>(j)))] = elements[j];
-        return picked;
-      };
-      if (isRead[output.buffer])
-        std::copy_n(pick(value).begin(), length,
-                    rowsOut[o].begin() + static_cast<std::ptrdiff_t>(first));
-      if (isFinal[output.buffer])
-        consumer(worker, output.buffer, first,
-                 pick(values[comparedValue(output)]));
     }
   }
 }
@@ -643,23 +635,23 @@ void Interpreter::finishSum(const ProgramOperand &output,
   for (size_t j = 0; j < sums.size(); ++j) {
     // An outer sum is put together of two such chains.
     Bounded &sum = sumOut[j];
-    sum = output.kind.isMatrix ? sums[j].inOrder(/*chains=*/2)
-                               : sums[j].inTree(static_cast<size_t>(rows));
-    if (!program.accumulate || !before.data)
-      continue;
-    const Bounded terms[] = {sum, {before[j], 0}};
-    sum = findElementwise("arith.addf")->compute(terms, {});
+    sum = output.isMatrix() ? sums[j].inOrder(/*chains=*/2)
+                            : sums[j].inTree(static_cast<size_t>(rows));
+    if (program.accumulate && before.data) {
+      const Bounded terms[] = {sum, {before[j], 0}};
+      sum = findElementwise("arith.addf")->compute(terms, {});
+    }
+    if (isFinal[output.buffer])
+      consumer(0, output.buffer, j, sum);
   }
-  if (isFinal[output.buffer])
-    consumer(0, output.buffer, 0, sumOut);
 }
 
 void Interpreter::checkGroups() const {
   bool hasGroups = false;
   for (const ProgramOperand &input : program.inputs)
-    hasGroups = hasGroups || input.kind.info().tellsGroups();
+    hasGroups = hasGroups || input.kindInfo().tellsGroups();
   for (const ProgramOperand &output : program.outputs)
-    hasGroups = hasGroups || output.kind.info().tellsGroups();
+    hasGroups = hasGroups || output.kindInfo().tellsGroups();
   if (hasGroups && (groups < 1 ? rows != 0 : rows % groups != 0))
     throw std::invalid_argument(
         "'" + program.name + "': expected a multiple of the " +
@@ -674,8 +666,8 @@ void Interpreter::run() {
   bool isInOrder = false;
   for (size_t o = 0; o < count; ++o) {
     const ProgramOperand &output = program.outputs[o];
-    isInOrder = isInOrder || output.kind.isMatrix;
-    if (!output.kind.isSum && isRead[output.buffer])
+    isInOrder = isInOrder || output.isMatrix();
+    if (!output.lacksRows() && isRead[output.buffer])
       out[o].resize(static_cast<size_t>((output.row.empty() ? rows : 1) *
                                         output.rowLength()));
   }
@@ -692,8 +684,8 @@ void Interpreter::run() {
     });
   for (size_t o = 0; o < count; ++o) {
     const ProgramOperand &output = program.outputs[o];
-    if (output.kind.isSum) {
-      int64_t number = output.kind.info().hasGroups ? groups : 1;
+    if (output.lacksRows()) {
+      int64_t number = output.kindInfo().hasGroups ? groups : 1;
       auto length = static_cast<size_t>(output.type.size());
       std::vector<Sum> sums(static_cast<size_t>(number) * length);
       for (const std::vector<PartialSums> &partial : partials) {

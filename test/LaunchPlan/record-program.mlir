@@ -15,8 +15,8 @@
 // CHECK-SAME:    ["vector.fma","8xf32",2,11,7],["arith.addf","f32",10,4],["arith.truncf","8xbf16",12]],
 // CHECK-SAME:    "outputs":[{"argument":5,"kind":"row_block","type":"8xbf16","value":14},
 // CHECK-SAME:    {"argument":6,"kind":"row_scalar","type":"f32","value":13},
-// CHECK-SAME:    {"argument":7,"kind":"column_sum","type":"8xf32","value":12},
-// CHECK-SAME:    {"argument":8,"kind":"group_sum","type":"8xf32","value":11}]}]"
+// CHECK-SAME:    {"argument":7,"kind":"column","type":"8xf32","value":12},
+// CHECK-SAME:    {"argument":8,"kind":"group_column","type":"8xf32","value":11}]}]"
 func.func @kinds(%x: memref<?x?x8xbf16>, %m: memref<?x?x8xi8>, %c: memref<8xf32>, %g: memref<?x8xf32>, %s: memref<?x?xf32>,
                  %y: memref<?x?x8xbf16>, %t: memref<?x?xf32>, %cs: memref<8xf32>, %gs: memref<?x8xf32>) {
   lnbwd.rowwise @k domain(m0, m1 | n) ins(%x[m0, m1, n] : memref<?x?x8xbf16>, %m[m0, m1, n] : memref<?x?x8xi8>, %c[n] : memref<8xf32>,
@@ -44,11 +44,11 @@ func.func @kinds(%x: memref<?x?x8xbf16>, %m: memref<?x?x8xi8>, %c: memref<8xf32>
 // An allocation is a buffer, which the next program reads; a matrix and an outer
 // sum have two sizes.
 // CHECK-LABEL: func.func @chain(
-// CHECK-SAME:    {"argument":1,"kind":"matrix","type":"6x8xf32"}],"name":"first","operations":{{\[\[}}"lnbwd.linear","6xf32",0,1]],
+// CHECK-SAME:    {"argument":1,"kind":"column","type":"6x8xf32"}],"name":"first","operations":{{\[\[}}"lnbwd.linear","6xf32",0,1]],
 // CHECK-SAME:    "outputs":[{"buffer":0,"kind":"row_block","type":"6xf32","value":2}]},
 // CHECK-SAME:    {"inputs":[{"buffer":0,"kind":"row_block","type":"6xf32"},{"argument":0,"kind":"row_block","type":"8xf32"}],
 // CHECK-SAME:    "name":"second","operations":{{\[\[}}"vector.outerproduct","6x8xf32",0,1]],
-// CHECK-SAME:    "outputs":[{"argument":2,"kind":"outer_sum","type":"6x8xf32","value":2}]}]"
+// CHECK-SAME:    "outputs":[{"argument":2,"kind":"column","type":"6x8xf32","value":2}]}]"
 func.func @chain(%x: memref<4x8xf32>, %w: memref<6x8xf32>, %dw: memref<6x8xf32>) {
   %h = memref.alloc() : memref<4x6xf32>
   lnbwd.rowwise @first domain(m | n0, n1) ins(%x[m, n0] : memref<4x8xf32>, %w[n1, n0] : memref<6x8xf32>) outs(%h[m, n1] : memref<4x6xf32>) {
@@ -125,7 +125,7 @@ func.func @places(%x: memref<?x8x2x4xf32>, %g: memref<8x2xf32>) {
 
 // A table, and the row that an index says.
 // CHECK-LABEL: func.func @table(
-// CHECK-SAME:    {"argument":1,"kind":"table","type":"50x8xf32"}],"name":"k","operations":{{\[\[}}"lnbwd.gather","8xf32",1,0]],
+// CHECK-SAME:    {"argument":1,"kind":"column","type":"50x8xf32"}],"name":"k","operations":{{\[\[}}"lnbwd.gather","8xf32",1,0]],
 func.func @table(%i: memref<?xi64>, %t: memref<50x8xf32>, %y: memref<?x8xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%i[m] : memref<?xi64>, %t[*, n] : memref<50x8xf32>) outs(%y[m, n] : memref<?x8xf32>) {
   ^row(%ir: i64, %tr: vector<50x8xf32>):

@@ -130,32 +130,27 @@ std::vector<char> GuardedLaunch::takeRows(size_t index,
   std::vector<char> poison(stride + 3);
   for (size_t i = 0; i + 1 < poison.size(); i += 2)
     std::memcpy(poison.data() + i, &pattern, 2);
+  auto checkGap = [&](size_t offset, size_t bytes, const std::string &between,
+                      const std::string &place) {
+    const char *gap = before ? before + offset : poison.data() + offset % 2;
+    if (complaint.empty() &&
+        std::memcmp(contents.data() + offset, gap, bytes) != 0)
+      complaint = "what lies between the " + between + " of '" + argument.name +
+                  "' was overwritten, first " + place;
+  };
   std::vector<char> rows;
-  if (!argument.gaps.empty()) {
-    rows = contents;
-    for (size_t element : argument.gaps) {
-      size_t offset = element * size;
-      const char *gap = before ? before + offset : poison.data() + offset % 2;
-      if (complaint.empty() &&
-          std::memcmp(rows.data() + offset, gap, size) != 0)
-        complaint = "what lies between the elements of '" + argument.name +
-                    "' was overwritten, first element " +
-                    std::to_string(element);
-      std::memset(rows.data() + offset, 0, size);
-    }
-    return rows;
-  }
   rows.reserve(argument.elements * size);
   for (size_t offset = 0; offset < contents.size(); offset += stride) {
     const char *row = contents.data() + offset;
     rows.insert(rows.end(), row, row + length);
-    const char *gap =
-        (before ? before + offset : poison.data() + offset % 2) + length;
-    if (complaint.empty() &&
-        std::memcmp(row + length, gap, stride - length) != 0)
-      complaint = "what lies between the rows of '" + argument.name +
-                  "' was overwritten, first behind row " +
-                  std::to_string(offset / stride);
+    checkGap(offset + length, stride - length, "rows",
+             "behind row " + std::to_string(offset / stride));
+  }
+  // Of rows that lie in one, which is dense.
+  for (size_t element : argument.gaps) {
+    checkGap(element * size, size, "elements",
+             "element " + std::to_string(element));
+    std::memset(rows.data() + element * size, 0, size);
   }
   return rows;
 }

@@ -150,13 +150,14 @@ void fillInput(Init init, uint64_t seed, std::optional<Role> input,
                FloatFormat format, int64_t rows, int64_t columns, void *array,
                const FillOptions &options) {
   const int64_t stride = options.stride ? options.stride : columns;
-  reference::parallelFor(rows, [&](unsigned, int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row)
-      for (int64_t j = 0; j < columns; ++j)
-        reference::storeElement(
-            format, array, static_cast<size_t>(row * stride + j),
-            value(init, seed, input, format, row * columns + j, options));
-  });
+  reference::forEachPiece(
+      rows, [&](unsigned, int64_t, int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row)
+          for (int64_t j = 0; j < columns; ++j)
+            reference::storeElement(
+                format, array, static_cast<size_t>(row * stride + j),
+                value(init, seed, input, format, row * columns + j, options));
+      });
   if (init != Init::NonFinite || input != options.nonFinite || rows == 0)
     return;
   reference::storeElement(format, array, static_cast<size_t>(columns / 2),

@@ -103,6 +103,14 @@ int64_t Argument::countRows(const Problem &problem) const {
   return getInfo(kindOf(*this)).countRows(problem.rows, problem.groups);
 }
 
+bool Problem::hasGroups() const {
+  // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [](const Argument &argument) {
+                       return getInfo(kindOf(argument)).tellsGroups();
+                     });
+}
+
 const Argument *Problem::find(Role role) const {
   return has(role) ? &arguments[*place(role)] : nullptr;
 }
@@ -244,45 +252,28 @@ static void checkOperands(const Problem &problem) {
   require(isSaved || hasEpsilon, "has neither 'rstd' nor an epsilon");
 }
 
-/// Finds N, and O where there is a linear layer, and that all arguments agree.
-/// A row program that nothing is known of may have rows of several lengths
-/// where it multiplies them by matrices: N is that of the first row block then.
+/// Finds N, and O where there is a linear layer, and that all operands agree. A
+/// program may have rows of several lengths: N is that of the first ones then.
 static void describeSizes(Problem &problem) {
-  bool hasProduct =
-      problem.operation.isKnown() && problem.operation.info->hasProduct();
-  const Argument *weight = problem.find(Role::W);
-  if (const Argument *input = problem.find(Role::X); hasProduct && input)
-    problem.columns = input->rowLength;
-  if (hasProduct && weight && problem.columns != 0)
-    problem.outputs = weight->rowLength / problem.columns;
-  std::vector<int64_t> expected(problem.arguments.size(), 0);
-  if (hasProduct) {
-    reference::Inputs sizes;
-    sizes.columns = problem.columns;
-    sizes.outputs = problem.outputs;
-    for (const OperandInfo &operand : *problem.operation.info)
-      if (problem.has(operand.role))
-        expected[*problem.place(operand.role)] = sizes.rowLength(operand.role);
-  }
-  bool hasMatrix = false;
   for (const Argument &argument : problem.arguments)
-    hasMatrix = hasMatrix || argument.kind == LNBWD_ARGUMENT_COLUMN;
-  for (size_t i = 0; i < problem.arguments.size(); ++i) {
-    const Argument &argument = problem.arguments[i];
-    if (!getInfo(kindOf(argument)).hasColumns)
-      continue;
-    int64_t length = expected[i] ? expected[i] : problem.columns;
-    if (problem.columns == 0)
-      problem.columns = length = argument.rowLength;
-    // Of what is written there may be a number for each block of a row.
-    bool isOfBlocks =
-        argument.isOutput() && problem.columns % argument.rowLength == 0;
-    bool mayDiffer = !problem.operation.isKnown() && (hasMatrix || isOfBlocks);
-    if (length != argument.rowLength && !mayDiffer)
-      unexpected("argument '" + argument.name + "' has rows of " +
-                 std::to_string(argument.rowLength) + " elements, " +
-                 (expected[i] ? "expected " : "others of ") +
-                 std::to_string(length));
+    if (problem.columns == 0 && getInfo(kindOf(argument)).hasColumns)
+      problem.columns = argument.rowLength;
+  if (!problem.operation.isKnown())
+    return;
+  const NamedOperationInfo &operation = *problem.operation.info;
+  if (const Argument *input = problem.find(Role::X))
+    problem.columns = input->rowLength;
+  if (const Argument *weight = problem.find(Role::W))
+    problem.outputs = weight->rowLength / problem.columns;
+  reference::Inputs sizes;
+  sizes.columns = problem.columns;
+  sizes.outputs = problem.outputs;
+  for (const OperandInfo &operand : operation) {
+    const Argument *argument = problem.find(operand.role);
+    if (argument && argument->rowLength != sizes.rowLength(operand.role))
+      unexpected("argument '" + argument->name + "' has rows of " +
+                 std::to_string(argument->rowLength) + " elements, expected " +
+                 std::to_string(sizes.rowLength(operand.role)));
   }
 }
 
@@ -315,13 +306,6 @@ Problem describeProblem(const lnbwd_program *program, int64_t rows,
   if (problem.operation.isKnown())
     checkOperands(problem);
   return problem;
-}
-
-static ProgramOperandKind getKind(const json &value) {
-  std::string text = getText(value);
-  if (std::optional<ProgramOperandKind> kind = reference::findProgramKind(text))
-    return *kind;
-  unexpectedInPlan("there is no operand of the kind '" + text + "'");
 }
 
 /// The largest number that a sum of terms can be, of numbers below `count`;
@@ -370,9 +354,9 @@ static std::vector<PlaceTerm> readPlace(const json &value, const char *key) {
 static bool fits(const ProgramOperand &operand, const Argument &argument,
                  std::optional<int64_t> ownRows) {
   int64_t length = operand.rowLength();
-  OperandKind kind = operand.kind.kind;
+  OperandKind kind = operand.kind;
   // To a launch, what has its own rows is a matrix.
-  if (ownRows && operand.kind.info().hasRows) {
+  if (ownRows && operand.kindInfo().hasRows) {
     if (*ownRows < 0 || *ownRows > INT64_MAX / length)
       return false;
     kind = OperandKind::Column;
@@ -385,7 +369,10 @@ static bool fits(const ProgramOperand &operand, const Argument &argument,
 static ProgramOperand readOperand(const json &value, const Problem &problem,
                                   const RowProgram &program) {
   ProgramOperand operand;
-  operand.kind = getKind(get(value, "kind"));
+  std::string kind = getText(get(value, "kind"));
+  std::optional<OperandKind> known = findKind(kind);
+  require(known.has_value(), "there is no operand of the kind '" + kind + "'");
+  operand.kind = *known;
   operand.type = getType(get(value, "type"));
   operand.row = readPlace(value, "row");
   operand.column = readPlace(value, "column");
@@ -414,8 +401,8 @@ static ProgramOperand readOperand(const json &value, const Problem &problem,
           "there is no argument " + std::to_string(operand.buffer));
   const Argument &argument = problem.arguments[operand.buffer];
   require(fits(operand, argument, program.ownRows),
-          "argument '" + argument.name + "' is no " + getText(value["kind"]) +
-              " of " + getText(value["type"]));
+          "argument '" + argument.name + "' is no " + kind + " of " +
+              getText(value["type"]));
   return operand;
 }
 

@@ -88,6 +88,8 @@ struct Problem {
   size_t buffers = 0;
 
   bool has(Role role) const { return place(role).has_value(); }
+  /// Whether the size of an argument depends on the groups of rows.
+  bool hasGroups() const;
   /// The index of the argument of that role.
   std::optional<size_t> place(Role role) const { return operands[role]; }
   /// The argument of that role, or null.

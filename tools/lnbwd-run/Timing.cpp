@@ -171,31 +171,6 @@ static double rate(double bytes, double microseconds) {
   return bytes / microseconds / 1e3;
 }
 
-namespace {
-/// Arrays larger than any cache.
-class LargeArrays {
-public:
-  LargeArrays(const lnbwd_device *device, size_t count)
-      : bytes(sizeOf(device)), memory(allocate(device, count * bytes)) {
-    if (bytes != 0)
-      check(lnbwd_memset(device, memory.get(), 0x3c, count * bytes, nullptr));
-  }
-  size_t size() const { return bytes; }
-  char *operator[](size_t index) const { return memory.get() + index * bytes; }
-
-private:
-  static size_t sizeOf(const lnbwd_device *device) {
-    uint64_t free = 0;
-    check(lnbwd_device_memory(device, &free, nullptr));
-    return std::min<size_t>(size_t(1) << 30, free / 4) / kAlignment *
-           kAlignment;
-  }
-
-  size_t bytes;
-  DeviceMemory memory;
-};
-} // namespace
-
 /// The stream as a row program.
 constexpr const char *kStreamMlir =
 #include "stream.mlir.inc"
@@ -245,12 +220,11 @@ ProgramHandle loadStream(const Options &options, const std::string &chip) {
                              code.size());
 }
 
-/// The stream kernel over arrays larger than any cache, and over the kernel's
-/// own arrays.
-static StreamReport measureStreamKernel(const lnbwd_device *device,
-                                        const lnbwd_program *program,
-                                        const Problem &problem,
-                                        const BufferSets &sets) {
+/// The rates of the stream kernel over arrays larger than any cache, and over
+/// the kernel's own arrays.
+static void measureStream(const lnbwd_device *device,
+                          const lnbwd_program *program, const Problem &problem,
+                          const BufferSets &sets, TimeReport &report) {
   auto kernel = make<KernelHandle>(lnbwd_kernel_load, device, program);
   size_t rowBytes = 0;
   check(lnbwd_program_argument_size(program, 0, 1, 0, &rowBytes));
@@ -268,8 +242,6 @@ static StreamReport measureStreamKernel(const lnbwd_device *device,
                 measurement.medianMicroseconds);
   };
 
-  StreamReport report;
-  report.method = "two reads and one write by a kernel";
   // Three arrays of one size.
   const Role roles[] = {Role::Dy, Role::X, Role::Dx};
   const Argument *dx = problem.find(Role::Dx);
@@ -280,35 +252,23 @@ static StreamReport measureStreamKernel(const lnbwd_device *device,
         return dx && argument && argument->bytes == dx->bytes;
       });
   if (areAlike && dx->bytes >= rowBytes)
-    report.sameSizeGigabytesPerSecond = measureArrays(
+    report.sameSizeStreamGigabytesPerSecond = measureArrays(
         [&](size_t index, size_t place) {
           return sets.arguments(index)[*problem.place(roles[place])];
         },
         dx->bytes);
 
-  LargeArrays arrays(device, 3);
-  if (arrays.size() >= rowBytes)
-    report.gigabytesPerSecond = measureArrays(
-        [&](size_t, size_t place) { return arrays[place]; }, arrays.size());
-  return report;
-}
-
-/// Where no kernel for it is at hand: the driver's own copy.
-static StreamReport measureCopy(const lnbwd_device *device) {
-  StreamReport report;
-  report.method = "one read and one write by the driver's copy, in place of a "
-                  "two-reads-one-write kernel, which --stream or lnbwd-opt "
-                  "beside lnbwd-run gives";
-  LargeArrays arrays(device, 2);
-  if (arrays.size() == 0)
-    return report;
-  Measurement measurement = measure(device, [&](size_t) {
-    check(lnbwd_copy_on_device(device, arrays[1], arrays[0], arrays.size(),
-                               nullptr));
-  });
-  report.gigabytesPerSecond = rate(2.0 * static_cast<double>(arrays.size()),
-                                   measurement.medianMicroseconds);
-  return report;
+  uint64_t free = 0;
+  check(lnbwd_device_memory(device, &free, nullptr));
+  size_t bytes =
+      std::min<size_t>(size_t(1) << 30, free / 4) / kAlignment * kAlignment;
+  if (bytes < rowBytes)
+    return;
+  DeviceMemory arrays = allocate(device, 3 * bytes);
+  check(lnbwd_memset(device, arrays.get(), 0x3c, 3 * bytes, nullptr));
+  report.streamGigabytesPerSecond = measureArrays(
+      [&](size_t, size_t place) { return arrays.get() + place * bytes; },
+      bytes);
 }
 
 TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
@@ -332,8 +292,8 @@ TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
   report.minimalBytes = problem.minimalBytes();
   report.gigabytesPerSecond =
       rate(report.minimalBytes, report.medianMicroseconds);
-  report.stream = stream ? measureStreamKernel(device, stream, problem, sets)
-                         : measureCopy(device);
+  if (stream)
+    measureStream(device, stream, problem, sets, report);
   return report;
 }
 

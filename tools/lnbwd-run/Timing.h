@@ -18,15 +18,6 @@
 
 namespace lnbwd::run {
 
-/// A rate to hold the kernel's against.
-struct StreamReport {
-  /// What was measured, in words.
-  std::string method;
-  double gigabytesPerSecond = 0;
-  /// The rate over arrays of the kernel's own size; 0 if not measured.
-  double sameSizeGigabytesPerSecond = 0;
-};
-
 /// Times of one launch, over `repeats` measurements of `launchesPerRepeat`
 /// launches each.
 struct Measurement {
@@ -44,7 +35,10 @@ struct TimeReport : Measurement {
   /// Every argument once, over the median time.
   double minimalBytes = 0;
   double gigabytesPerSecond = 0;
-  StreamReport stream;
+  /// Those of a kernel of two reads and one write over large arrays, and over
+  /// arrays of the kernel's own size; 0 if not measured.
+  double streamGigabytesPerSecond = 0;
+  double sameSizeStreamGigabytesPerSecond = 0;
 };
 
 /// The program that says how fast the memory of a chip is for this kind of
@@ -53,8 +47,8 @@ struct TimeReport : Measurement {
 /// where lnbwd-opt is at hand; else null.
 ProgramHandle loadStream(const Options &options, const std::string &chip);
 
-/// Measures launches on a real device. `stream` is the program to compare with;
-/// null: the driver's copy takes its place.
+/// Measures launches on a real device. `stream` is the program to compare with,
+/// or null.
 TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
                        const lnbwd_program *stream, const Problem &problem,
                        const GuardedLaunch &guarded);

@@ -246,10 +246,9 @@ static void compareWithPrograms(const Problem &problem,
     inputs.buffers.push_back(problem.input(i));
   inputs.buffers.resize(problem.buffers);
   interpret(problem.programs, inputs,
-            [&](unsigned worker, size_t argument, size_t first,
-                const std::vector<Bounded> &values) {
-              for (size_t j = 0; j < values.size(); ++j)
-                comparisons.compare(worker, argument, first + j, values[j]);
+            [&](unsigned worker, size_t argument, size_t element,
+                const Bounded &value) {
+              comparisons.compare(worker, argument, element, value);
             });
 }
 

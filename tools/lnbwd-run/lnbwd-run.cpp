@@ -119,6 +119,9 @@ static int run(Options options) {
                                                     options.kernelFile.c_str());
   Problem problem =
       describeProblem(program.get(), options.rows, options.groups);
+  if (options.groups != 1 && !problem.hasGroups())
+    throw UsageFailure("--groups: expected a kernel with an argument whose "
+                       "size depends on the groups of rows, got one without");
   // Programs also say what they leave out of a buffer.
   if (!problem.operation.isKnown())
     try {

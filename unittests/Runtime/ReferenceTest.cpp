@@ -460,20 +460,20 @@ TEST(ReferenceTest, ManyRowsGiveTheSameBitsEveryTime) {
   EXPECT_EQ(first.dx, second.dx);
 }
 
-TEST(ParallelForTest, CoversEveryIndexOnceAndPassesExceptionsOn) {
+TEST(ForEachPieceTest, CoversEveryIndexOnceAndPassesExceptionsOn) {
   for (int64_t count : {0, 1, 2, 127, 128, 129, 10000}) {
     std::vector<int> seen(count, 0);
-    parallelFor(count, [&](unsigned, int64_t begin, int64_t end) {
+    forEachPiece(count, [&](unsigned, int64_t, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
         ++seen[i];
     });
     EXPECT_EQ(seen, std::vector<int>(count, 1));
   }
-  EXPECT_THROW(parallelFor(100,
-                           [](unsigned, int64_t begin, int64_t) {
-                             if (begin > 40)
-                               throw std::runtime_error("stop");
-                           }),
+  EXPECT_THROW(forEachPiece(100,
+                            [](unsigned, int64_t, int64_t begin, int64_t) {
+                              if (begin > 40)
+                                throw std::runtime_error("stop");
+                            }),
                std::runtime_error);
 }
 

@@ -19,7 +19,7 @@
 
 namespace lnbwd::reference {
 
-/// The number of threads that the functions below use for that many rows.
+/// The number of threads that forEachPiece uses for that many rows.
 unsigned workerCount(int64_t rows);
 
 /// Into how many pieces that many rows are dealt out.
@@ -30,12 +30,6 @@ int64_t pieceCount(int64_t count);
 void forEachPiece(int64_t count,
                   const std::function<void(unsigned worker, int64_t piece,
                                            int64_t begin, int64_t end)> &body);
-
-/// Calls `body(worker, begin, end)` for each piece of [0, count) on all cores;
-/// an exception of one ends up at the caller.
-void parallelFor(int64_t count,
-                 const std::function<void(unsigned worker, int64_t begin,
-                                          int64_t end)> &body);
 
 } // namespace lnbwd::reference
 

@@ -23,27 +23,9 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace lnbwd::reference {
-
-/// What an operand of a program is.
-struct ProgramOperandKind {
-  /// The dimensions that it has.
-  OperandKind kind = OperandKind::RowBlock;
-  /// Whether what it lacks is added up: an output.
-  bool isSum = false;
-  /// Whether it has two dimensions of columns.
-  bool isMatrix = false;
-  /// Whether it is a matrix of which each row takes one row.
-  bool isTable = false;
-
-  const KindInfo &info() const { return getInfo(kind); }
-};
-
-/// The kind by its word in docs/runtime.md; none if there is no such.
-std::optional<ProgramOperandKind> findProgramKind(std::string_view name);
 
 /// A number divided by `divisor`, modulo `modulus` if that is not 0, times
 /// `factor`.
@@ -54,9 +36,10 @@ struct PlaceTerm {
 /// The sum of `terms` for `number`; that itself where there are none.
 int64_t locate(const std::vector<PlaceTerm> &terms, int64_t number);
 
-/// An input or output of a program.
+/// An input or output of a program. An output that lacks rows is a sum over
+/// them.
 struct ProgramOperand {
-  ProgramOperandKind kind;
+  OperandKind kind = OperandKind::RowBlock;
   ValueType type;
   /// The buffer that it is: arguments come first, then what the function
   /// allocates.
@@ -70,6 +53,10 @@ struct ProgramOperand {
   /// The elements of a row of its own, if they are not those of `type`.
   std::optional<int64_t> ownLength = {};
 
+  const KindInfo &kindInfo() const { return getInfo(kind); }
+  bool isMatrix() const { return type.shape.size() == 2; }
+  /// Whether it lacks rows, and does not say where each begins.
+  bool lacksRows() const { return !kindInfo().hasRows && row.empty(); }
   int64_t rowLength() const { return ownLength.value_or(type.size()); }
 };
 
@@ -102,14 +89,12 @@ struct ProgramInputs {
   size_t arguments = 0;
 };
 
-/// Takes values of an argument as the last program to write it leaves them, the
-/// first being its element `first` (rows taken to be dense). Where they are
-/// rounded to their type, what is rounded is handed over. Called from several
-/// threads at once, each with its own `worker` number (workerCount of
-/// Parallel.h).
-using ElementConsumer =
-    std::function<void(unsigned worker, size_t argument, size_t first,
-                       const std::vector<Bounded> &values)>;
+/// Takes an element of an argument as the last program to write it leaves it,
+/// by its number where rows are dense. Where it is rounded to its type, what is
+/// rounded is handed over. Called from several threads at once, each with its
+/// own `worker` number (workerCount of Parallel.h).
+using ElementConsumer = std::function<void(
+    unsigned worker, size_t argument, size_t element, const Bounded &value)>;
 
 /// Runs the programs one after the other. Throws std::invalid_argument if one
 /// reads more of a buffer than was written to it, or has groups of rows of
