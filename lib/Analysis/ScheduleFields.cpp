@@ -105,7 +105,9 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
     if (text.getAsInteger(10, *value))
       return emitError() << "expected schedule field '" << name
                          << "' to be a whole number, got '" << text << "'";
-    set.insert(value);
+    if (!set.insert(value).second)
+      return emitError() << "expected schedule field '" << name
+                         << "' once, got it twice";
   }
   bool setThreads = set.contains(&fields.threadsPerRow);
   bool setGroups = set.contains(&fields.rowGroups);

@@ -17,6 +17,8 @@
 #include "Error.h"
 #include "Json.h"
 
+#include <sstream>
+
 using nlohmann::json;
 
 namespace lnbwd::runtime {
@@ -26,17 +28,10 @@ std::string baseChip(const std::string &targetId) {
 }
 
 bool isCompatible(const std::string &code, const std::string &device) {
-  if (baseChip(code) != baseChip(device))
-    return false;
-  for (size_t begin = code.find(':'), end; begin != std::string::npos;
-       begin = end) {
-    end = code.find(':', begin + 1);
-    std::string setting = code.substr(begin, end - begin);
-    setting.back() = setting.back() == '+' ? '-' : '+';
-    if (setting.size() > 1 &&
-        (device + ":").find(setting + ":") != std::string::npos)
+  std::istringstream parts(code + ":");
+  for (std::string part; std::getline(parts, part, ':');)
+    if ((":" + device + ":").find(":" + part + ":") == std::string::npos)
       return false;
-  }
   return true;
 }
 

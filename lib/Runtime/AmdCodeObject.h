@@ -25,9 +25,8 @@ namespace lnbwd::runtime {
 /// A chip's name without the settings that may follow it in a target id.
 std::string baseChip(const std::string &targetId);
 
-/// Whether AMD code for one target id runs on a device with another: the chip
-/// is the same, and no setting that the code names ("xnack+") is the opposite
-/// on the device.
+/// Whether AMD code for one target id runs on a device with another, which has
+/// to have the chip and each setting that the code names ("xnack+").
 bool isCompatible(const std::string &code, const std::string &device);
 
 /// Checks that the AMD code object is for the plan's chip, with the settings

@@ -78,13 +78,6 @@ static void require(const void *pointer, const char *what, Rest... rest) {
     require(rest...);
 }
 
-template <size_t N>
-static void copyText(char (&to)[N], const std::string &from) {
-  size_t length = std::min(from.size(), N - 1);
-  std::memcpy(to, from.data(), length);
-  to[length] = 0;
-}
-
 static const Driver &driverOf(const lnbwd_device *device) {
   require(device, "device");
   return *device->driver;
@@ -281,16 +274,9 @@ void lnbwd_device_close(lnbwd_device *device) { delete device; }
 lnbwd_status lnbwd_device_get_info(const lnbwd_device *device,
                                    lnbwd_device_info *info) {
   return guarded([&] {
-    const DeviceInfo &from = driverOf(device).info();
+    const Driver &driver = driverOf(device);
     require(info, "info");
-    copyText(info->name, from.name);
-    copyText(info->arch, from.arch);
-    copyText(info->driver, from.driver);
-    info->compute_units = from.computeUnits;
-    info->wave_size = from.waveSize;
-    info->memory_bytes = from.memoryBytes;
-    info->l2_bytes = from.l2Bytes;
-    info->is_simulated = from.isSimulated ? 1 : 0;
+    *info = driver.info();
   });
 }
 

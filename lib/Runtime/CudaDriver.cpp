@@ -199,27 +199,26 @@ private:
 CudaDriver::CudaDriver(std::shared_ptr<const CudaLibrary> cuda, int index)
     : LibraryDriver(std::move(cuda), nullptr) {
   library->call(library->deviceGet, &device, index);
-  char name[256] = "";
-  library->call(library->deviceName, name, sizeof(name), device);
+  library->call(library->deviceName, deviceInfo.name, sizeof(deviceInfo.name),
+                device);
   int version = 0;
   library->call(library->driverVersion, &version);
-  deviceInfo.name = name;
-  deviceInfo.arch = "sm_" +
-                    std::to_string(attribute(kAttributeCapabilityMajor)) +
-                    std::to_string(attribute(kAttributeCapabilityMinor));
-  deviceInfo.driver = "CUDA " + std::to_string(version / 1000) + "." +
-                      std::to_string(version % 1000 / 10) + " (" +
-                      library->fileName() + ")";
-  deviceInfo.computeUnits = attribute(kAttributeMultiprocessorCount);
-  deviceInfo.waveSize = attribute(kAttributeWarpSize);
-  deviceInfo.l2Bytes = static_cast<uint64_t>(attribute(kAttributeL2CacheSize));
+  copyText(deviceInfo.arch,
+           "sm_" + std::to_string(attribute(kAttributeCapabilityMajor)) +
+               std::to_string(attribute(kAttributeCapabilityMinor)));
+  copyText(deviceInfo.driver, "CUDA " + std::to_string(version / 1000) + "." +
+                                  std::to_string(version % 1000 / 10) + " (" +
+                                  library->fileName() + ")");
+  deviceInfo.compute_units = attribute(kAttributeMultiprocessorCount);
+  deviceInfo.wave_size = attribute(kAttributeWarpSize);
+  deviceInfo.l2_bytes = static_cast<uint64_t>(attribute(kAttributeL2CacheSize));
   deviceInfo.maxWorkgroups = {attribute(kAttributeMaxGridX),
                               attribute(kAttributeMaxGridY),
                               attribute(kAttributeMaxGridZ)};
   deviceInfo.maxWorkItems = std::numeric_limits<int64_t>::max();
   size_t total = 0;
   library->call(library->deviceMemory, &total, device);
-  deviceInfo.memoryBytes = total;
+  deviceInfo.memory_bytes = total;
   // Last, so that nothing can throw after it: the destructor gives it back.
   library->call(library->retainContext, &place, device);
 }

@@ -17,6 +17,8 @@
 #ifndef LNBWD_LIB_RUNTIME_DRIVER_H
 #define LNBWD_LIB_RUNTIME_DRIVER_H
 
+#include "lnbwd/Runtime/lnbwd_runtime.h"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,16 +27,8 @@
 
 namespace lnbwd::runtime {
 
-struct DeviceInfo {
-  std::string name;
-  std::string arch;
-  std::string driver;
-  /// The plan's C: compute units, not what HIP calls multiprocessors.
-  int64_t computeUnits = 0;
-  int64_t waveSize = 0;
-  uint64_t memoryBytes = 0;
-  uint64_t l2Bytes = 0;
-  bool isSimulated = false;
+/// What is known of a device, as the C interface tells it.
+struct DeviceInfo : lnbwd_device_info {
   /// The largest grid, in workgroups, and in work-items along one dimension.
   std::array<int64_t, 3> maxWorkgroups{};
   int64_t maxWorkItems = 0;
@@ -102,8 +96,13 @@ public:
   virtual double elapsedMilliseconds(void *start, void *stop) const = 0;
 
 protected:
-  DeviceInfo deviceInfo;
+  DeviceInfo deviceInfo{};
 };
+
+/// Sets a text of a device's description, as far as there is room.
+template <size_t N> void copyText(char (&to)[N], const std::string &from) {
+  to[from.copy(to, N - 1)] = 0;
+}
 
 /// AMD device `index` through libamdhip64.
 std::shared_ptr<Driver> openHipDevice(int index);

@@ -190,24 +190,24 @@ HipDriver::HipDriver(std::shared_ptr<const HipLibrary> hip, int index,
                      bool isSimulated)
     : LibraryDriver(std::move(hip), index) {
   DeviceNames names = library->names(index);
-  deviceInfo.name = names.name;
-  deviceInfo.arch = names.arch;
-  deviceInfo.driver = "HIP (" + library->fileName() + ")";
-  deviceInfo.computeUnits = attribute(hipDeviceAttributeMultiprocessorCount) *
-                            unitsOfMultiprocessor(names.arch);
-  deviceInfo.waveSize = attribute(hipDeviceAttributeWarpSize);
-  deviceInfo.isSimulated = isSimulated;
+  copyText(deviceInfo.name, names.name);
+  copyText(deviceInfo.arch, names.arch);
+  copyText(deviceInfo.driver, "HIP (" + library->fileName() + ")");
+  deviceInfo.compute_units = attribute(hipDeviceAttributeMultiprocessorCount) *
+                             unitsOfMultiprocessor(names.arch);
+  deviceInfo.wave_size = attribute(hipDeviceAttributeWarpSize);
+  deviceInfo.is_simulated = isSimulated;
   int l2 = 0;
   if (!library->deviceAttribute(&l2, hipDeviceAttributeL2CacheSize, index) &&
       l2 > 0)
-    deviceInfo.l2Bytes = static_cast<uint64_t>(l2);
-  if (deviceInfo.computeUnits <= 0)
+    deviceInfo.l2_bytes = static_cast<uint64_t>(l2);
+  if (deviceInfo.compute_units <= 0)
     throw Error(LNBWD_ERROR_NO_DEVICE,
                 "device '" + names.name + "' reports no compute units");
   // HIP counts a grid in work-items too, in 32 bits a dimension.
   deviceInfo.maxWorkgroups.fill(std::numeric_limits<int32_t>::max());
   deviceInfo.maxWorkItems = std::numeric_limits<uint32_t>::max();
-  deviceInfo.memoryBytes = memory().totalBytes;
+  deviceInfo.memory_bytes = memory().totalBytes;
 }
 
 std::shared_ptr<Driver> openHipDevice(int index) {

@@ -80,7 +80,7 @@ LoadedKernel::Sizes LoadedKernel::sizes(LaunchSize size) const {
   Sizes result;
   for (size_t i = 0; i < plan.workgroupCounts.size(); ++i) {
     result.workgroupCounts[i] =
-        plan.workgroupCount(i, size, driver->info().computeUnits);
+        plan.workgroupCount(i, size, driver->info().compute_units);
     int64_t groups = plan.workgroupCounts[i].perGroup
                          ? std::max<int64_t>(size.groups, 1)
                          : 1;

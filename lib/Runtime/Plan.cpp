@@ -310,7 +310,7 @@ static Plan readPlan(const json &document, const std::string &text) {
 
   Plan plan;
   plan.text = text;
-  plan.producer = reader.string("producer");
+  (void)reader.string("producer");
   plan.name = reader.string("name");
   plan.chip = reader.string("chip");
   plan.waveSize = reader.integer("wave_size", 32, 64);

@@ -130,7 +130,6 @@ struct PlanKernel {
 
 struct Plan {
   std::string text;
-  std::string producer;
   std::string name;
   std::string chip;
   int64_t waveSize;

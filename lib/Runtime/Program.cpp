@@ -12,8 +12,8 @@
 #include "ElfFile.h"
 #include "Error.h"
 
-#include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <limits>
@@ -84,34 +84,26 @@ static std::string findPtxPlan(std::string_view text) {
 
 namespace {
 
-/// Compute capability of "sm_90" or "sm_90a".
+/// Compute capability of "sm_90" or "sm_90a"; -1 of what is no such chip.
 struct ComputeCapability {
-  int number;
-  bool isArchSpecific;
+  int number = -1;
+  bool isArchSpecific = false;
+
+  explicit ComputeCapability(const std::string &chip) {
+    if (chip.compare(0, 3, "sm_") == 0) {
+      const char *end = chip.data() + chip.size();
+      isArchSpecific = std::from_chars(chip.data() + 3, end, number).ptr != end;
+    }
+  }
 };
 
 } // namespace
-
-static ComputeCapability parseComputeCapability(const std::string &chip) {
-  ComputeCapability result{-1, false};
-  if (chip.compare(0, 3, "sm_") != 0)
-    return result;
-  size_t end = 3;
-  while (end < chip.size() && end < 8 &&
-         std::isdigit(static_cast<unsigned char>(chip[end])))
-    ++end;
-  if (end > 3)
-    result.number = std::stoi(chip.substr(3, end - 3));
-  result.isArchSpecific = end < chip.size();
-  return result;
-}
 
 /// PTX runs on its chip and later ones; a cubin on those of the same major
 /// number only; code for the features of one chip ("sm_90a") there only.
 static bool runsOnCuda(CodeFormat format, const std::string &chip,
                        const std::string &deviceArch) {
-  ComputeCapability code = parseComputeCapability(chip);
-  ComputeCapability device = parseComputeCapability(deviceArch);
+  ComputeCapability code(chip), device(deviceArch);
   if (code.number < 0 || device.number < 0)
     return false;
   if (code.isArchSpecific)
@@ -200,7 +192,7 @@ bool runsOn(const Program &program, const std::string &deviceArch) {
 }
 
 bool isLaterChip(const std::string &a, const std::string &b) {
-  return parseComputeCapability(a).number > parseComputeCapability(b).number;
+  return ComputeCapability(a).number > ComputeCapability(b).number;
 }
 
 void checkChip(const Program &program, const std::string &deviceArch,

@@ -4,6 +4,7 @@
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=row_groups=four" 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=row_groups" 2>&1 | FileCheck %s --check-prefix=NO-NUMBER
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=row_groups=99999999999999999999" 2>&1 | FileCheck %s --check-prefix=HUGE
+// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=row_groups=2,unroll=1,row_groups=4" 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=threads_per_row=0" 2>&1 | FileCheck %s --check-prefix=ATTRIBUTE
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=reload=2" 2>&1 | FileCheck %s --check-prefix=RELOAD
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=threads_per_row=2048" 2>&1 | FileCheck %s --check-prefix=LIMIT
@@ -16,6 +17,7 @@
 // NUMBER:    error: {{.*}} expected schedule field 'row_groups' to be a whole number, got 'four'
 // NO-NUMBER: error: {{.*}} expected schedule field 'row_groups' to be a whole number, got ''
 // HUGE:      error: {{.*}} expected schedule field 'row_groups' to be a whole number, got '99999999999999999999'
+// TWICE:     error: {{.*}} expected schedule field 'row_groups' once, got it twice
 // ATTRIBUTE: error: {{.*}} expected threads_per_row to be at least 1, got 0
 // RELOAD:    error: {{.*}} expected schedule field 'reload' to be 0 or 1, got 2
 // LIMIT:     error: {{.*}} expected at most 1024 threads in a workgroup on gfx942

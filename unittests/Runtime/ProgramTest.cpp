@@ -223,14 +223,16 @@ TEST(ChipTest, AmdCodeRunsOnItsChipAlone) {
   EXPECT_FALSE(runs(CodeFormat::Hsaco, "gfx942", "sm_90"));
 }
 
-TEST(ChipTest, SettingsOfATargetIdMustNotBeTheOpposite) {
+TEST(ChipTest, ADeviceHasTheSettingsOfATargetId) {
   const char *device = "gfx942:sramecc+:xnack-";
   EXPECT_TRUE(runs(CodeFormat::Hsaco, "gfx942:xnack-", device));
   EXPECT_TRUE(runs(CodeFormat::Hsaco, "gfx942:sramecc+:xnack-", device));
   EXPECT_FALSE(runs(CodeFormat::Hsaco, "gfx942:xnack+", device));
   EXPECT_FALSE(runs(CodeFormat::Hsaco, "gfx942:sramecc-:xnack-", device));
+  EXPECT_FALSE(runs(CodeFormat::Hsaco, "gfx942:foo+", device));
+  EXPECT_FALSE(runs(CodeFormat::Hsaco, "gfx942:", device));
   // A device that says nothing of its settings.
-  EXPECT_TRUE(runs(CodeFormat::Hsaco, "gfx942:xnack+", "gfx942"));
+  EXPECT_FALSE(runs(CodeFormat::Hsaco, "gfx942:xnack+", "gfx942"));
 }
 
 TEST(ChipTest, PtxRunsOnLaterChipsToo) {
