@@ -23,7 +23,7 @@ import json
 import math
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .operations import KINDS, Kind
 
@@ -162,6 +162,21 @@ def cut(length: int, parts: Iterable[Sequence[int]]) -> list[int] | None:
     if any(outer % inner for inner, outer in itertools.pairwise(cuts)):
         return None
     return cuts
+
+
+_T = TypeVar("_T")
+
+
+def reached(first: Iterable[_T], following: Callable[[_T], Iterable[_T]]) -> set[_T]:
+    """Some things, and all that follow from them, step by step."""
+    result: set[_T] = set()
+    stack = list(first)
+    while stack:
+        one = stack.pop()
+        if one not in result:
+            result.add(one)
+            stack += following(one)
+    return result
 
 
 Node = tuple[Any, ...]
@@ -437,14 +452,7 @@ class Builder:
 
     def needed(self, values: Iterable[int]) -> set[int]:
         """The nodes that values are computed with, themselves included."""
-        needed: set[int] = set()
-        stack = list(values)
-        while stack:
-            index = stack.pop()
-            if index not in needed:
-                needed.add(index)
-                stack += operands_of(self.nodes[index])
-        return needed
+        return reached(values, lambda index: operands_of(self.nodes[index]))
 
     def finish(self, rows: int | None, inputs: Sequence[Input],
                outputs: Sequence[Output], groups: int | None = None) -> RowProgram:

@@ -151,16 +151,6 @@ class Conversion:
         self.inputs[node, place] = result
         return result
 
-    def places(self) -> list[Input]:
-        """What the inputs are. Beside parts of rows, what has a row for each group is read where it
-        lies, not copied."""
-        found = [place for _, place in self.inputs]
-        if not _has_rows((part for place in found for part in place.parts), self.domain):
-            return found
-        return [(_is_in_reach(node) and self.domain.where_it_lies(node.meta["val"])) or place
-                if place.kind == "group_column" and not node.meta["val"].is_contiguous() else place
-                for node, place in self.inputs]
-
     def value(self, argument: Any) -> int:
         """The value of a node's argument."""
         if isinstance(argument, (int, float)):

@@ -271,17 +271,6 @@ class Domain:
         """Whether no number depends on dynamic shapes."""
         return isinstance(self.rows, int) and isinstance(self.groups, (int, type(None)))
 
-    def where_it_lies(self, value: torch.Tensor) -> Input | None:
-        """A row for each group, as a chunk of a larger tensor has them; None of another."""
-        if not isinstance(self.rows, int) or not isinstance(self.groups, int):
-            return None
-        stride = next((value.stride(dim) for dim in range(value.dim() - 1)
-                       if value.shape[dim] == self.groups), None)
-        if value.dtype not in DTYPES or not isinstance(stride, int) or value.stride(-1) != 1:
-            return None
-        return Input("part", DTYPES[value.dtype], (
-            (self.rows // self.groups * self.length, self.groups, stride), (1, self.length, 1)))
-
     def __str__(self) -> str:
         return f"{self.rows}x{self.length}"
 

@@ -15,7 +15,7 @@ such a neighbour is written for it alone, and what it writes for one is read for
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ import torch
 from torch.fx import Node
 
 from ..operations import ELEMENTS
-from ..rowprogram import SUM_KINDS, SUMS, Input, RowProgram, operands_of
+from ..rowprogram import SUM_KINDS, SUMS, Input, RowProgram, operands_of, reached
 from .conversion import is_readable
 from .domains import LEAST_PIECE, LEAST_REPEATS, Domain, product, repeated_dims, same
 from .fusion import base_of, blocks_read, is_fused, is_in_memory, other_users, separated_sources
@@ -241,19 +241,14 @@ def _is_spread_behind(region: Region, node: Node) -> bool:
             follows.add(other)
             if is_reduction(other) or any(source in late for source in other.all_input_nodes):
                 late.add(other)
-    stack, seen = [node], set[Node]()
-    while stack:
-        for user in other_users(stack.pop(), inside):
-            if user in seen or user in region.unfused or user in late or not (
-                    is_fused(user) and same(user.meta["val"].numel(), count)):
-                continue
-            seen.add(user)
-            # What only later kernels use, torch.compile computes in those.
-            if is_in_memory(user) or any(is_reduction(other) and other not in region.unfused
-                                         for other in other_users(user)):
-                return True
-            stack.append(user)
-    return False
+    spread = reached([node], lambda one: [
+        user for user in other_users(one, inside)
+        if user not in region.unfused and user not in late and is_fused(user)
+        and same(user.meta["val"].numel(), count)])
+    # What only later kernels use, torch.compile computes in those.
+    return any(is_in_memory(user) or any(is_reduction(other) and other not in region.unfused
+                                         for other in other_users(user))
+               for user in spread if user is not node)
 
 
 def _is_followed(region: Region) -> bool:
@@ -269,22 +264,14 @@ def _is_followed(region: Region) -> bool:
 def _read_beside(region: Region) -> set[Node]:
     """What other sums of as many elements read, which torch.compile makes in the same kernel: those
     that neither follow from the region's nor lead to them."""
-    def related(nodes: set[Node], following: Callable[[Node], Iterable[Node]]) -> set[Node]:
-        result, stack = set(nodes), list(nodes)
-        while stack:
-            new = [node for node in following(stack.pop()) if node not in result]
-            result.update(new)
-            stack += new
-        return result
-
     inside = set(region.nodes)
     sums = {*region.row_sums, *region.column_sums}
-    related_nodes = (related(sums, lambda node: node.users)
-                     | related(inside, lambda node: node.all_input_nodes))
+    related = (reached(sums, lambda node: node.users)
+               | reached(inside, lambda node: node.all_input_nodes))
     count = region.domain.rows * region.domain.length
     return set().union(*(
         blocks_read(operand, inside) for node in region.nodes[0].graph.nodes
-        if is_reduction(node) and node not in related_nodes
+        if is_reduction(node) and node not in related
         for operand in sources(node) if same(operand.meta["val"].numel(), count)))
 
 
@@ -312,19 +299,10 @@ def _read_again(program: RowProgram, values: list[int], reads: Mapping[int, floa
                 written: Mapping[int, float]) -> float:
     """Bytes an element of the cheapest row blocks that values can be computed from: outputs, or
     inputs, for which ``written`` and ``reads`` have the bytes by value and by place."""
-    needed: dict[tuple[str, int], float] = {}
-    stack, seen = list(values), set()
-    while stack:
-        index = stack.pop()
-        if index in seen:
-            continue
-        seen.add(index)
-        node = program.nodes[index]
-        if index in written:
-            needed["output", index] = written[index]
-        elif node[0] == "input":
-            if node[1] in reads:
-                needed["input", node[1]] = reads[node[1]]
-        elif node[0] not in SUMS:
-            stack += operands_of(node)
-    return float(sum(needed.values())) if needed else math.inf
+    places = {index: node[1] for index, node in enumerate(program.nodes) if node[0] == "input"}
+    sizes = {**{index: reads[place] for index, place in places.items() if place in reads},
+             **written}
+    needed = reached(values, lambda index: () if index in sizes or program.nodes[index][0] in SUMS
+                     else operands_of(program.nodes[index]))
+    found = [sizes[index] for index in needed if index in sizes]
+    return sum(found) if found else math.inf

@@ -20,6 +20,7 @@ import torch
 from torch._inductor import inductor_prims, lowering
 from torch.fx import Node
 
+from ..rowprogram import reached
 from .nodes import is_constant, is_reduction, is_view, sources
 
 __all__ = ["base_of", "blocks_read", "is_fused", "is_in_memory", "made_of", "other_users",
@@ -84,20 +85,11 @@ def is_fused(node: Node) -> bool:
     return _is_fused(node) and not is_reduction(node)
 
 
-def other_users(node: Node, inside: Collection[Node] = ()) -> list[Node]:
+def other_users(node: Node, inside: Collection[Node] = ()) -> set[Node]:
     """The users of a node and of its views that are no views themselves, and not inside."""
-    result: list[Node] = []
-    stack, seen = [node], set[Node]()
-    while stack:
-        for user in stack.pop().users:
-            if user in seen:
-                continue
-            seen.add(user)
-            if _is_alias(user):
-                stack.append(user)
-            elif user not in inside:
-                result.append(user)
-    return result
+    aliases = reached([node], lambda one: filter(_is_alias, one.users))
+    return {user for one in aliases for user in one.users
+            if user not in aliases and user not in inside}
 
 
 def made_of(node: Node,
@@ -159,17 +151,13 @@ def separated_sources(inside: Collection[Node]) -> set[Node]:
 
 def _beyond(first: list[Node], inside: Collection[Node],
             following: Callable[[Node], list[Node]]) -> set[Node]:
-    result: set[Node] = set()
-    seen: set[Node] = set()
-    stack = [(node, False) for node in first if node not in inside]
-    while stack:
-        node, is_beyond = stack.pop()
-        if node in result or (node in seen and not is_beyond):
-            continue
-        (result if is_beyond else seen).add(node)
+    def onward(place: tuple[Node, bool]) -> list[tuple[Node, bool]]:
+        node, is_beyond = place
         is_beyond = is_beyond or not (_is_fused(node) or _is_alias(node))
-        stack += [(other, is_beyond) for other in following(node)]
-    return result
+        return [(other, is_beyond) for other in following(node)]
+
+    places = reached([(node, False) for node in first if node not in inside], onward)
+    return {node for node, is_beyond in places if is_beyond}
 
 
 def is_in_memory(node: Node, inside: Collection[Node] = (),

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
+from ..rowprogram import reached
 from .domains import memory_order
 from .fusion import is_fused, is_in_memory, other_users
 from .nodes import STORED, is_computed_in_place, is_reduction, is_view, sources
@@ -202,27 +203,25 @@ def _is_written_only(node: Node) -> bool:
 
 def _is_copied_out(node: Node) -> bool:
     """Whether a node is a permuted copy, as windows of an image are, of what follows from sums over
-    rows whose order others keep: the rows are written to where the copy has them."""
+    rows, and whose order others keep: what is in memory, or sums beside. The rows are written to
+    where the copy has them."""
     if node.target is not aten.clone.default or not node.meta["val"].is_contiguous() or not (
             all(isinstance(size, int) for size in node.meta["val"].shape)
             and all(map(_takes_memory, node.users))):
         return False
-    stack, seen = sources(node), {node}
-    computed: list[Node] = []
-    follows = False
-    while stack:
-        source = stack.pop()
-        is_sum = is_reduction(source) or source.target is operator.getitem
-        if source not in seen and (is_sum or is_view(source) or is_computed_in_place(source)):
-            seen.add(source)
-            follows |= is_sum
-            computed += [] if is_sum else [source]
-            stack += [] if is_sum else sources(source)
-    return follows and any(
+
+    def is_sum(source: Node) -> bool:
+        return is_reduction(source) or source.target is operator.getitem
+
+    seen = reached([node], lambda one: () if is_sum(one) else [
+        source for source in sources(one)
+        if is_sum(source) or is_view(source) or is_computed_in_place(source)])
+    return any(map(is_sum, seen)) and any(
         (not is_view(source) and is_in_memory(source)) or any(
             user not in seen and (is_reduction(user) or (
                 not is_view(source) and is_in_memory(user)))
-            for user in source.users) for source in computed)
+            for user in source.users) for source in seen if source is not node
+        and not is_sum(source))
 
 
 def _strides(value: torch.Tensor | None) -> list[Any]:
@@ -237,7 +236,7 @@ def _wanted_by(user: Node, node: Node, wanted: dict[Node, torch.Tensor]) -> torc
     order = wanted.get(user, user.meta.get("val"))
     if not isinstance(order, torch.Tensor) or memory_order(order) is None:
         return None
-    with value.fake_mode:
+    with order.fake_mode:  # type: ignore[attr-defined]
         if user.target is aten.permute.default:
             dims: Any = [d % value.dim() for d in user.args[1]]  # type: ignore[union-attr]
             order = order.permute([dims.index(d) for d in range(len(dims))])

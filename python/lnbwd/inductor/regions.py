@@ -24,7 +24,7 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node, map_arg
 
-from ..rowprogram import INPUT_KINDS, OUTPUT_KINDS, SUM_KINDS, Output, RowProgram
+from ..rowprogram import INPUT_KINDS, OUTPUT_KINDS, SUM_KINDS, Output, RowProgram, reached
 from ..spec import rows_hint
 from .conversion import (
     WINDOWS,
@@ -254,14 +254,8 @@ def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
 
 def _computed_of(nodes: Iterable[Node], candidates: set[Node]) -> set[Node]:
     """Some candidates and those that they are computed of."""
-    result: set[Node] = set()
-    stack = list(nodes)
-    while stack:
-        node = stack.pop()
-        if node in candidates and node not in result:
-            result.add(node)
-            stack += sources(node)
-    return result
+    return reached((node for node in nodes if node in candidates),
+                   lambda node: [source for source in sources(node) if source in candidates])
 
 
 def _is_readable(node: Node, domain: Domain, over: torch.Tensor | None = None) -> bool:
@@ -325,24 +319,19 @@ def _find_groups(graph: Graph, domain: Domain, taken: set[Node]) -> list[set[Nod
     levels = _levels(graph, domain, candidates)
     groups: list[set[Node]] = []
     seen: set[Node] = set()
+
+    def connected(node: Node) -> list[Node]:
+        # A sum over all rows ends where it is.
+        others = [source for source in node.all_input_nodes if sum_kind(source, domain) is None]
+        if sum_kind(node, domain) is None:
+            others += node.users
+        return [other for other in others
+                if other in candidates and levels[other] == levels[node]]
+
     for start in graph.nodes:
-        if start not in candidates or start in seen:
-            continue
-        group, stack = set(), [start]
-        while stack:
-            node = stack.pop()
-            if node in group:
-                continue
-            group.add(node)
-            for other in [*node.all_input_nodes, *node.users]:
-                if other in candidates and levels[other] == levels[node] and other not in group:
-                    # A sum over all rows ends where it is.
-                    later = other if other in node.users else node
-                    earlier = node if later is other else other
-                    if sum_kind(earlier, domain) is None:
-                        stack.append(other)
-        seen |= group
-        groups.append(group)
+        if start in candidates and start not in seen:
+            groups.append(reached([start], connected))
+            seen |= groups[-1]
     return groups
 
 
@@ -380,14 +369,12 @@ def normalised(graph: Graph) -> tuple[set[Node], set[Node]]:
                 scaled.add(node)
         rows = {node for node in follows if domain.role(node.meta["val"]) == "row"}
         rows -= scaled | _behind_several_norms(graph, domain, candidates)
-        stack = [node for node in rows if any(user in backward for user in node.users)
-                 and node.meta["val"].dtype == torch.float32]
-        while stack:
-            node = stack.pop()
-            if node in result:
-                continue
-            result.add(node)
-            stack += [source for source in node.all_input_nodes if source in rows]
+
+        def read(node: Node, rows: set[Node] = rows) -> list[Node]:
+            return [source for source in node.all_input_nodes if source in rows]
+
+        result |= reached((node for node in rows if any(user in backward for user in node.users)
+                           and node.meta["val"].dtype == torch.float32), read)
         outside |= _read_by(result & candidates, candidates, domain) - backward
     # The graph has nodes twice, once from either pass, that PyTorch makes one later on.
     first = _first_of_equals(graph)
@@ -425,22 +412,12 @@ def _behind_several_norms(graph: Graph, domain: Domain, candidates: set[Node]) -
 def _read_by(nodes: set[Node], candidates: set[Node], domain: Domain) -> set[Node]:
     """The row blocks that candidates compute nodes of, that are none themselves, and that Inductor
     would compute in place."""
-    result: set[Node] = set()
-    seen: set[Node] = set()
-    stack = list(nodes)
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        for source in sources(node):
-            if domain.role(source.meta["val"]) != "row":
-                continue
-            if source in candidates:
-                stack.append(source)
-            elif is_computed_in_place(source):
-                result.add(source)
-    return result
+    def row_blocks(node: Node) -> list[Node]:
+        return [source for source in sources(node) if domain.role(source.meta["val"]) == "row"]
+
+    computed = reached(nodes, lambda node: [n for n in row_blocks(node) if n in candidates])
+    return {source for node in computed for source in row_blocks(node)
+            if source not in candidates and is_computed_in_place(source)}
 
 
 def _first_of_equals(graph: Graph) -> dict[Node, Node]:
@@ -484,18 +461,10 @@ def leads_back(region: Region) -> bool:
     """Whether a path leaves the region and comes back. A sum over all rows is known only when the
     kernel has ended, so whatever follows from it is outside."""
     inside = set(region.nodes)
-    after: set[Node] = set()
-    stack = [user for node in region.nodes for user in node.users
-             if user not in inside or node in region.column_sums]
-    while stack:
-        node = stack.pop()
-        if node in after:
-            continue
-        if node in inside:
-            return True
-        after.add(node)
-        stack += node.users
-    return False
+    after = reached((user for node in region.nodes for user in node.users
+                     if user not in inside or node in region.column_sums),
+                    lambda node: () if node in inside else node.users)
+    return not inside.isdisjoint(after)
 
 
 def _share_nodes(region: Region) -> list[Node]:
@@ -577,7 +546,8 @@ def convert(region: Region) -> None:
                 conversion.convert(node)
         except Unsupported as error:
             raise Unsupported(f"{node.name} {error}") from error
-    reads, places_of = [node for node, _ in conversion.inputs], conversion.places()
+    reads = [node for node, _ in conversion.inputs]
+    places_of = [place for _, place in conversion.inputs]
     region.unfused = separated_users(inside)
     region.outside = _left_outside(region)
     inside -= region.outside
