@@ -15,11 +15,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .operations import ELEMENTS
+
 KERNEL_TYPES = (torch.float16, torch.bfloat16, torch.float32)
 """The types that kernels compute."""
 
 TYPES = (*KERNEL_TYPES, torch.float64)
 """Those that functions take."""
+
+FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values()
+          if element.use == "float8" and element.fraction]
+"""The types of float8."""
 
 _WHOLE = (int, torch.SymInt)
 

@@ -18,7 +18,14 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from ._arguments import KERNEL_TYPES, check_dense, check_eps, check_parameter, check_tensor
+from ._arguments import (
+    FLOAT8,
+    KERNEL_TYPES,
+    check_dense,
+    check_eps,
+    check_parameter,
+    check_tensor,
+)
 from .launching import falls_back
 from .native import ELEMENT_NAMES
 from .operations import ELEMENTS
@@ -26,10 +33,6 @@ from .regions_op import raw_region, register_row_program
 from .row_evaluation import evaluate
 from .rowprogram import Draft, Input, RowProgram, Value
 from .spec import rows_hint
-
-FLOAT8 = [getattr(torch, element.torch) for element in ELEMENTS.values()
-          if element.use == "float8" and element.fraction]
-"""The types of float8."""
 
 _Block = Literal["mx", "nv"] | int | None
 _Parts = tuple[tuple[int, ...], ...]

@@ -31,10 +31,9 @@ from typing import Annotated, Any, Generic, ParamSpec, TypeVar, overload
 import torch
 from torch import Tensor
 
-from ._arguments import check_layout
+from ._arguments import FLOAT8, TYPES, check_dense, check_parameter, check_tensor
 from .errors import place_of, refusal
 from .launching import falls_back
-from .operations import ELEMENTS
 from .operators import transforms_are_active
 from .row_evaluation import random_numbers
 
@@ -68,11 +67,8 @@ Seed = Annotated[Tensor, _Kind("number")]
 
 _WORDS = {"row": "lnbwd.Rows", "column": "lnbwd.Columns", "scalar": "lnbwd.Scalars",
           "part": "lnbwd.Parts", "number": "lnbwd.Seed"}
-_FLOATS, _FLOAT8 = ([getattr(torch, element.torch) for element in ELEMENTS.values()
-                     if element.use == use and element.fraction] for use in ("float", "float8"))
-_TYPES = {"row": (torch.float64, *_FLOATS, *_FLOAT8), "column": (torch.float64, *_FLOATS),
-          "scalar": (torch.float64, *_FLOATS, torch.int32, torch.int64),
-          "part": (torch.float64, *_FLOATS), "number": (torch.int64,)}
+_TYPES = {"row": (*TYPES, *FLOAT8), "column": TYPES, "scalar": (*TYPES, torch.int32, torch.int64),
+          "part": TYPES, "number": (torch.int64,)}
 _CONSTANTS = (bool, int, float, str)
 _MAX_CALLS = 4096
 _MANY_PLANS = 64
@@ -187,6 +183,22 @@ def _describe_parameters(function: Callable[..., Any]) -> tuple[_Parameter, ...]
     return tuple(result)
 
 
+def _check_tensor(parameter: _Parameter, value: Any, first_name: str, first: Tensor) -> None:
+    """Raises an error if a tensor does not fit the first rows of a call."""
+    name, kind, rows = parameter.name, parameter.kind, list(first.shape)
+    if kind == "number":
+        check_tensor(name, value)
+    else:
+        check_dense(name, value, _TYPES[kind])
+    if kind == "part" and part_dims(value.shape, rows) is None:
+        raise ValueError(f"{name}: expected a shape that broadcasts to {first_name}'s, {rows}, or "
+                         "one dimension of as many elements as its last two are whole parts of "
+                         f"({_WORDS['part']}), got {list(value.shape)}")
+    expected = {"row": rows, "column": rows[-1:], "scalar": [*rows[:-1], 1], "number": []}
+    check_parameter(name, value, expected.get(kind, value.shape), first_name, first, _TYPES[kind],
+                    f" ({_WORDS[kind]}, {first_name} being {rows})")
+
+
 def _constant_key(value: Any) -> Any:
     """Tells 1 from 1.0 and True, 0.0 from -0.0, and knows a NaN again."""
     return (value.__class__, value if value and value == value else repr(value))
@@ -297,52 +309,24 @@ class RowFunction(Generic[P, R]):
 
     def _check(self, values: Sequence[Any]) -> None:
         """Raises an error if a call's arguments do not fit together."""
-        first = values[self._first]
-        first_name = self._parameters[self._first].name
-        for parameter, value in zip(self._parameters, values, strict=True):
-            if isinstance(value, Tensor):
-                check_layout(self._error(parameter.name), value)
-        if isinstance(first, Tensor) and (first.dim() == 0 or first.shape[-1] == 0):
-            raise ValueError(self._error(f"{first_name}: expected rows of one element or more, got "
-                                         f"the shape {list(first.shape)}"))
-        for parameter, value in zip(self._parameters, values, strict=True):
-            name = parameter.name
-
-            def fail(kind: type[Exception], words: str, name: str = name) -> Exception:
-                return kind(self._error(f"{name}: {words}"))
-
-            if value is None and parameter.is_optional:
-                continue
-            if not parameter.kind:
-                if not isinstance(value, _CONSTANTS):
-                    raise fail(TypeError, "expected a number, a bool or a str, got "
-                               f"{type(value).__name__}; a tensor is a parameter annotated "
-                               "lnbwd.Rows, lnbwd.Columns or lnbwd.Scalars")
-                continue
-            if not isinstance(value, Tensor):
-                raise fail(TypeError, f"expected a tensor ({_WORDS[parameter.kind]}), got "
-                           f"{type(value).__name__}")
-            if value.dtype not in _TYPES[parameter.kind]:
-                raise fail(TypeError, f"expected int64, got {value.dtype}"
-                           if parameter.kind == "number" else
-                           "expected float16, bfloat16, float32, float64 or, of "
-                           "lnbwd.Rows, float8, got "
-                           f"{value.dtype}; convert it by {name}.float()")
-            if value.device != first.device:
-                raise fail(ValueError, f"expected a tensor on {first.device} like {first_name}, "
-                           f"got one on {value.device}; move it by {name}.to({first_name}.device)")
-            shape, length = list(value.shape), first.shape[-1]
-            if parameter.kind == "part":
-                if part_dims(shape, first.shape) is None:
-                    raise fail(ValueError, f"expected a shape that broadcasts to {first_name}'s, "
-                               f"{list(first.shape)}, or one dimension of as many elements as its "
-                               f"last two are whole parts of ({_WORDS['part']}), got {shape}")
-                continue
-            expected = {"row": list(first.shape), "column": [length],
-                        "scalar": [*first.shape[:-1], 1], "number": []}[parameter.kind]
-            if shape != expected:
-                raise fail(ValueError, f"expected the shape {expected} ({_WORDS[parameter.kind]}, "
-                           f"{first_name} being {list(first.shape)}), got {shape}")
+        first, first_name = values[self._first], self._parameters[self._first].name
+        try:
+            check_dense(first_name, first, _TYPES["row"])
+            if first.dim() == 0 or first.shape[-1] == 0:
+                raise ValueError(f"{first_name}: expected rows of one element or more, got the "
+                                 f"shape {list(first.shape)}")
+            for parameter, value in zip(self._parameters, values, strict=True):
+                if value is None and parameter.is_optional:
+                    continue
+                if parameter.kind:
+                    _check_tensor(parameter, value, first_name, first)
+                elif not isinstance(value, _CONSTANTS):
+                    raise TypeError(
+                        f"{parameter.name}: expected a number, a bool or a str, got "
+                        f"{type(value).__name__}; a tensor is a parameter annotated lnbwd.Rows, "
+                        "lnbwd.Columns or lnbwd.Scalars")
+        except (TypeError, ValueError) as error:
+            raise type(error)(self._error(str(error))) from None
 
     def _plan(self, values: Sequence[Any], key: Any) -> Any:
         """What runs a call with these arguments, which are checked."""

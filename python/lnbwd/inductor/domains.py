@@ -25,15 +25,14 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from .. import operations
+from .._arguments import FLOAT8
+from ..native import ELEMENT_NAMES
 from ..rowprogram import Input, cut
 
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
 """The types of numbers that a row program reads and writes."""
 
-FLOATS = {**DTYPES, **{getattr(torch, element.torch): name
-                       for name, element in operations.ELEMENTS.items()
-                       if element.use == "float8" and element.fraction}}
+FLOATS = {**DTYPES, **{dtype: ELEMENT_NAMES[dtype] for dtype in FLOAT8}}
 """Those of row blocks; of powers of two alone PyTorch rounds up."""
 
 ELEMENTS = {**FLOATS, torch.bool: "i8"}
