@@ -27,7 +27,7 @@ from .compiler import Gradient as DerivedGradient
 from .kernels import derive_gradient
 from .launching import load_code
 from .operations import LAYER_NORM, OPERATIONS, ROLES
-from .rowprogram import Draft, Input, RowProgram
+from .rowprogram import Draft, Input
 from .spec import GradientSpec, ProgramSpec, rows_hint, rows_option
 
 INPUTS = ("x", "w", "gamma", "beta", "b")
@@ -122,6 +122,16 @@ class Layer:
         return self.register(self.text, self.names, ("out", *self.statistics), hint)
 
     @_kept
+    def bias_program(self, hint: int) -> _Program:
+        """The column sums of dout, added up in float32 and rounded once. By kernels of ours:
+        PyTorch's sum over the rows takes longer than the product beside it where rows are some
+        hundred."""
+        p = Draft(self.n, {"dout": Input("row", self.dtype)})
+        p.write("db", "column_sum", dict(self.columns)["b"], p.values["dout"])
+        program, _ = p.finish(None, hint)
+        return _Program(regions_op.register_row_program(program).text, ["dout", "db"])
+
+    @_kept
     def gradient(self, wanted: tuple[str, ...]) -> Gradient:
         """The gradient with respect to some inputs, given the statistics."""
         return Gradient(self, wanted)
@@ -168,40 +178,6 @@ class Gradient:
         """The gradient by kernels of ours."""
         return self.layer.register(self.text, self._derived.operands,
                                    ["d" + name for name in self.wanted], hint)
-
-    @_kept
-    def row_program(self, which: str, hint: int) -> _Program:
-        """One of the programs below."""
-        program, names = getattr(self, which)(hint)
-        return _Program(regions_op.register_row_program(program).text, names)
-
-    def bias_program(self, hint: int) -> tuple[RowProgram, list[str]]:
-        """The column sums of dout, its schedule chosen for so many rows, and its operands."""
-        layer = self.layer
-        p = Draft(layer.n, {"dout": Input("row", layer.dtype)})
-        p.write("db", "column_sum", dict(layer.columns)["b"], p.values["dout"])
-        return p.finish(None, hint)[0], ["dout", "db"]
-
-    def rows_program(self, hint: int) -> tuple[RowProgram, list[str]]:
-        """What is after the product dz, its schedule chosen for so many rows, and its operands: of
-        dz, x, gamma, beta and the statistics it makes z again, and the gradients of the norm's
-        inputs, in one pass over the rows."""
-        layer = self.layer
-        columns = {name: dtype for name, dtype in layer.columns if name != "b"}
-        p = Draft(layer.k, {
-            "dz": Input("row", layer.dtype), "x": Input("row", layer.dtype),
-            **{name: Input("column", dtype) for name, dtype in columns.items()},
-            **{name: Input("scalar", "f32") for name in layer.statistics}})
-        inputs, dz = list(p.values), p.values["dz"]
-        dx, xhat = p.norm_gradient(dz, p.values["x"], "gamma")
-        p.write("z", "row", layer.dtype, p.scaled(xhat, "gamma", "beta"))
-        if "x" in self.wanted:
-            p.write("dx", "row", layer.dtype, dx)
-        for name, value in (("gamma", dz * xhat), ("beta", dz)):
-            if name in columns and name in self.wanted:
-                p.write("d" + name, "column_sum", columns[name], value)
-        program, outputs = p.finish(None, hint)
-        return program, [*inputs, *outputs]
 
 
 @functools.lru_cache(_MAX_LAYERS)
@@ -275,34 +251,21 @@ def _norm_gradients(gradient: Gradient, known: Mapping[str, Tensor],
             if name in gradient.wanted}
 
 
-def _bias_gradient(gradient: Gradient, known: dict[str, Tensor], db: Tensor) -> None:
-    """The column sums of dout, added up in float32 and rounded once. By kernels of ours: PyTorch's
-    sum over the rows takes longer than the product beside it where rows are some hundred."""
-    _run(gradient.row_program("bias_program", rows_hint(known["dout"].shape[0])),
-         known | {"db": db})
-
-
-def _backward_by_torch(gradient: Gradient, known: dict[str, Tensor]) -> dict[str, Tensor]:
-    """One kernel after another. What makes dx of dz reads x, and so makes z as well, which the
-    product after it multiplies: x is read once."""
+def _backward_by_torch(gradient: Gradient, known: dict[str, Tensor],
+                       side: torch.cuda.Stream | None = None) -> dict[str, Tensor]:
+    """What dw and db need, which may be done on another stream, and what the norm's gradients need:
+    neither waits for the other."""
     layer, wanted, dout = gradient.layer, gradient.wanted, known["dout"]
-    gradients = {}
-    if "b" in wanted:
-        gradients["db"] = torch.empty_like(known["b"])
-        _bias_gradient(gradient, known, gradients["db"])
-    if not gradient.norm_inputs:
+    # All that outlives the other stream's work is memory of the current one.
+    gradients = {"d" + name: torch.empty_like(known[name]) for name in ("w", "b") if name in wanted}
+    with torch.cuda.stream(side):
         if "w" in wanted:
-            gradients["dw"] = dout.t() @ _normalise(layer, known)[0]
-        return gradients
-    dz = dout @ known["w"]
-    if "w" not in wanted:
-        return gradients | _norm_gradients(gradient, known, dz)
-    outputs = {"z": torch.empty_like(known["x"]),
-               **{"d" + name: torch.empty_like(known[name]) for name in gradient.norm_inputs}}
-    _run(gradient.row_program("rows_program", rows_hint(dout.shape[0])),
-         known | outputs | {"dz": dz})
-    gradients["dw"] = dout.t() @ outputs.pop("z")
-    return gradients | outputs
+            torch.mm(dout.t(), _normalise(layer, known)[0], out=gradients["dw"])
+        if "b" in wanted:
+            _run(layer.bias_program(rows_hint(dout.shape[0])), known | gradients)
+    if gradient.norm_inputs:
+        gradients |= _norm_gradients(gradient, known, dout @ known["w"])
+    return gradients
 
 
 _streams = threading.local()
@@ -319,28 +282,17 @@ def _side_stream(device: torch.device) -> torch.cuda.Stream:
 
 
 def _backward_by_branches(gradient: Gradient, known: dict[str, Tensor]) -> dict[str, Tensor]:
-    """What dw and db need, and what the norm's gradients need, side by side: neither waits for the
-    other, and where rows are few none of the products fills the device. It reads x once more. On a
+    """The same side by side: where rows are few, none of the products fills the device. On a
     simulated device all is done in order."""
-    wanted, dout = gradient.wanted, known["dout"]
-    if not gradient.norm_inputs or ("w" not in wanted and "b" not in wanted):
+    device = known["dout"].device
+    if device.type != "cuda" or not gradient.norm_inputs or {"w", "b"}.isdisjoint(gradient.wanted):
         return _backward_by_torch(gradient, known)
-    # All that outlives the branch is memory of the current stream, which waits for the branch.
-    gradients = {"d" + name: torch.empty_like(known[name]) for name in ("w", "b") if name in wanted}
-    side = _side_stream(dout.device) if dout.is_cuda else None
-    if side is not None:
-        side.wait_stream(torch.cuda.current_stream(dout.device))
+    side = _side_stream(device)
+    side.wait_stream(torch.cuda.current_stream(device))
     try:
-        with torch.cuda.stream(side):
-            if "w" in wanted:
-                torch.mm(dout.t(), _normalise(gradient.layer, known)[0], out=gradients["dw"])
-            if "b" in wanted:
-                _bias_gradient(gradient, known, gradients["db"])
-        gradients |= _norm_gradients(gradient, known, dout @ known["w"])
+        return _backward_by_torch(gradient, known, side)
     finally:
-        if side is not None:
-            torch.cuda.current_stream(dout.device).wait_stream(side)
-    return gradients
+        torch.cuda.current_stream(device).wait_stream(side)
 
 
 # --------------------------------------------------------------------------------------------------

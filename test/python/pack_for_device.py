@@ -61,6 +61,7 @@ def wanted_specs(chip, tests, sample):
 
     from lnbwd import KernelSpec, kernels, linear_passes, spec
     from lnbwd.row_mlir import mlir
+    from lnbwd.rowprogram import RowProgram
 
     form = kernels.code_format(chip)
     specs = []
@@ -90,8 +91,7 @@ def wanted_specs(chip, tests, sample):
         # Of PyTorch's products also what is around them.
         specs.extend(spec.ProgramSpec(source, chip, format=form, rows=rows)
                      for source in (layer.text, gradient.text,
-                                    mlir(gradient.bias_program(rows)[0]),
-                                    mlir(gradient.rows_program(rows)[0])))
+                                    mlir(RowProgram.from_text(layer.bias_program(rows).text))))
         add("layer_norm", k, dtype, dtype, dtype, (True, True, True), (1e-5,))
     return sorted(dict.fromkeys(specs), key=str)
 
