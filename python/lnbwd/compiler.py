@@ -23,7 +23,7 @@ from . import _chips
 from ._library import find_library, open_library
 from .errors import CompileError, LnbwdError
 
-__all__ = ["Chip", "Gradient", "available", "bundle", "chips", "compile_mlir", "compiler_id",
+__all__ = ["Gradient", "available", "bundle", "chips", "compile_mlir", "compiler_id",
            "differentiate", "versions"]
 
 _REMEDY = ("this installation has the runtime half only: install with LLVM and MLIR 22 at hand, or "
@@ -116,23 +116,10 @@ def compiler_id() -> str | None:
     return f"lnbwd-{identity[:24]}"
 
 
-@dataclass(frozen=True)
-class Chip:
-    """A chip that the compiler knows.
-
-    Attributes:
-        name: "gfx942" or "sm_90".
-        facts: what is known of it, ``facts["computeUnits"]``; docs/chips.md lists the names.
-    """
-
-    name: str
-    facts: Mapping[str, Any]
-
-
-@functools.lru_cache(maxsize=1)
-def chips() -> Mapping[str, Chip]:
-    """All chips that the compiler knows, by name."""
-    return {name: Chip(name, facts) for name, facts in _chips.FACTS.items()}
+def chips() -> Mapping[str, Mapping[str, Any]]:
+    """What is known of each chip that the compiler knows, ``chips()["gfx942"]["computeUnits"]``;
+    docs/chips.md lists the names."""
+    return _chips.FACTS
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import os
 import pathlib
 import shutil
@@ -22,11 +23,14 @@ from .batch_invariance import order
 from .cache import KernelCache, default_folder
 from .errors import CompileError, LnbwdError
 from .operations import OPERATIONS
-from .reports import Report, report_of
+from .reports import Report
 from .spec import FORWARD_OPS, ROWS_HINTS, GradientSpec, KernelSpec, Spec, dtype_name
 
 __all__ = ["CompiledKernel", "compile", "compile_spec", "derive_gradient", "kernel_cache",
            "report", "set_cache_folder"]
+
+# Elements of x that a report is for where the number of rows is not given.
+_REPORT_ELEMENTS = 1 << 24
 
 _lock = threading.Lock()
 _memory: dict[Spec | GradientSpec, bytes] = {}
@@ -291,10 +295,23 @@ def report(kernel: CompiledKernel, rows: int | None = None) -> Report:
         rows: M; None: as many as give x 2^24 elements.
 
     Raises:
-        LnbwdError: the kernel is for several chips.
-        The errors of :func:`lnbwd.reports.report_of`.
+        ValueError: ``rows`` is not 1 or more.
+        LnbwdError: the kernel is for several chips, or there is no compiler in this installation.
+        CompileError: the kernel cannot be compiled.
     """
-    return report_of(kernel.for_chip(kernel._one("report")).spec, rows)
+    spec = kernel.for_chip(kernel._one("report")).spec
+    if rows is None:
+        rows = max(1, _REPORT_ELEMENTS // spec.n)
+    if rows < 1:
+        raise ValueError(f"rows: expected 1 or more, got {rows}")
+
+    def text(form: str) -> str:
+        return compiler.compile_mlir(spec.mlir(), spec.chip, format=form, report_rows=rows,
+                                     pipeline_options=spec.pipeline_options()).code.decode()
+
+    data = json.loads(text("report-json"))
+    return Report(data, text("report"), spec.chip.partition(":")[0], *(
+        data[name] for name in ("rows", "minimal_bytes", "bytes", "seconds", "share_of_peak")))
 
 
 def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | object = True,

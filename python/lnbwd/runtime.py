@@ -488,20 +488,13 @@ class Kernel(_Handle):
         self._count = len(program.arguments)
         self._pack = struct.Struct(f"{self._count}P").pack  # A C array; faster than ctypes'.
         self._launch = _library().lnbwd_kernel_launch
-        self._sizes: dict[tuple[int, int | None], int] = {}
 
     def workspace_size(self, rows: int, groups: int | None = None) -> int:
         """The bytes of workspace that a launch with M = ``rows`` in B = ``groups`` needs; may be
         0."""
-        known = self._sizes.get((rows, groups))
-        if known is not None:
-            return known
         size = ctypes.c_size_t()
         _check(_library().lnbwd_kernel_workspace_size(
             self._handle, rows, groups or 0, ctypes.byref(size)))
-        if len(self._sizes) > 4096:
-            self._sizes.clear()
-        self._sizes[rows, groups] = size.value
         return size.value
 
     def launch(self, arguments: Sequence[int], rows: int, workspace: int = 0,

@@ -37,9 +37,9 @@ def test_what_it_knows_of_itself():
     assert llvm.startswith("22.")
     assert re.fullmatch(r"lnbwd-[0-9a-f]{24}", compiler.compiler_id())
     chips = compiler.chips()
-    assert chips["gfx942"].name == "gfx942" and chips["gfx942"].facts["waveSize"] == 64
-    assert chips["gfx942"].facts["computeUnits"] == 304
-    assert chips["gfx1100"].facts["waveSize"] == 32
+    assert chips["gfx942"]["waveSize"] == 64
+    assert chips["gfx942"]["computeUnits"] == 304
+    assert chips["gfx1100"]["waveSize"] == 32
     assert "sm_90" in chips
 
 
