@@ -22,7 +22,8 @@
 // libFuzzer's name: NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   lnbwd_program *program = nullptr;
-  if (lnbwd_program_from_memory(data, size, &program) != LNBWD_SUCCESS) {
+  if (lnbwd_program_from_memory(data, size, nullptr, &program) !=
+      LNBWD_SUCCESS) {
     // A refusal says why.
     if (program || !*lnbwd_last_error())
       std::abort();

@@ -171,13 +171,15 @@ const char *lnbwd_status_name(lnbwd_status status) {
 }
 
 lnbwd_status lnbwd_program_from_memory(const void *data, size_t size,
+                                       const char *chip,
                                        lnbwd_program **program) {
   return guarded([&] {
     require(program, "program");
     if (size != 0)
       require(data, "data");
-    *program = new lnbwd_program{
-        parseProgram(std::string(static_cast<const char *>(data), size))};
+    std::string_view bytes(static_cast<const char *>(data), size);
+    *program = new lnbwd_program{chip ? parseProgramForChip(bytes, chip)
+                                      : parseProgram(std::string(bytes))};
   });
 }
 
@@ -193,17 +195,6 @@ lnbwd_status lnbwd_program_from_file(const char *path,
         throw;
       throw Error(error.getStatus(), std::string(path) + ": " + error.what());
     }
-  });
-}
-
-lnbwd_status lnbwd_program_for_chip(const void *data, size_t size,
-                                    const char *chip, lnbwd_program **program) {
-  return guarded([&] {
-    require(program, "program", chip, "chip");
-    if (size != 0)
-      require(data, "data");
-    *program = new lnbwd_program{parseProgramForChip(
-        std::string_view(static_cast<const char *>(data), size), chip)};
   });
 }
 

@@ -134,7 +134,7 @@ std::shared_ptr<const Program> parseProgram(std::string code) {
   if (!ElfFile::isElf(bytes)) {
     if (isOffloadBundle(bytes))
       fail("expected the code of one chip, got an offload bundle, whose entry "
-           "depends on the device: read it by lnbwd_program_for_chip, or take "
+           "depends on the device: name the chip when it is read, or take "
            "the entry out with clang-offload-bundler --unbundle");
     program->format = CodeFormat::Ptx;
     program->plan = parsePlan(findPtxPlan(bytes));

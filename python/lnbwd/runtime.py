@@ -63,9 +63,8 @@ class _DeviceInfo(ctypes.Structure):
 _P, _S, _N, _I = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int64
 _R = ctypes.POINTER
 _CALLS: dict[str, list[Any]] = {
-    "program_from_memory": [_S, _N, _R(_P)],
+    "program_from_memory": [_S, _N, _S, _R(_P)],
     "program_from_file": [_S, _R(_P)],
-    "program_for_chip": [_S, _N, _S, _R(_P)],
     "program_argument": [_P, _N, _R(_ArgumentInfo)],
     "program_argument_size": [_P, _N, _I, _I, _R(_N)],
     "device_open": [_S, _S, _R(_P)],
@@ -205,7 +204,7 @@ class Program(_Handle):
         Raises:
             RuntimeStatusError: the bytes are no compiled kernel, are cut off or damaged.
         """
-        return Program(_make(_library().lnbwd_program_from_memory, code, len(code)))
+        return Program(_make(_library().lnbwd_program_from_memory, code, len(code), None))
 
     @staticmethod
     def for_chip(code: bytes, chip: str) -> Program:
@@ -218,7 +217,8 @@ class Program(_Handle):
         Raises:
             RuntimeStatusError: no entry is for this chip; the message names those there are.
         """
-        return Program(_make(_library().lnbwd_program_for_chip, code, len(code), chip.encode()))
+        return Program(_make(_library().lnbwd_program_from_memory, code, len(code),
+                             chip.encode()))
 
     @staticmethod
     def from_file(path: str | os.PathLike[str]) -> Program:

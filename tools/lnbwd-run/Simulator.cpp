@@ -17,26 +17,21 @@
 
 namespace lnbwd::run {
 
-/// Throws unless the simulator's library has something.
-static void requireFunction(const void *function, const char *what) {
-  if (!function)
-    throw Failure(BadInput, std::string("the simulator's library has no ") +
-                                what +
-                                "; it is of another release than this program");
-}
-
 Simulator::Simulator(const lnbwd_device *device, bool wantsChecks)
     : device(device) {
 #define LNBWD_LOAD(NAME)                                                       \
-  NAME = reinterpret_cast<decltype(NAME)>(lnbwd_device_symbol(device, #NAME));
+  NAME = reinterpret_cast<decltype(NAME)>(lnbwd_device_symbol(device, #NAME)); \
+  if (!NAME && lnbwdSimSetChecks)                                              \
+    throw Failure(BadInput, "the simulator's library has no " #NAME            \
+                            "; it is of another release than this program");
   LNBWD_SIMULATOR_FUNCTIONS(LNBWD_LOAD)
 #undef LNBWD_LOAD
-  if (wantsChecks && (!lnbwdSimSetChecks || !lnbwdSimGetChecks))
+  if (wantsChecks && !lnbwdSimSetChecks)
     throw Failure(BadInput, "--check: expected the simulator (--device sim), "
                             "got a device that checks nothing");
   if (wantsChecks && lnbwdSimGetChecks() == 0)
     lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL);
-  checks = lnbwdSimGetChecks && lnbwdSimGetChecks() != 0;
+  checks = lnbwdSimSetChecks && lnbwdSimGetChecks() != 0;
 }
 
 void Simulator::describe(const void *pointer, size_t bytes,
@@ -46,7 +41,7 @@ void Simulator::describe(const void *pointer, size_t bytes,
     flags = LNBWD_SIM_BUFFER_READ_ONLY;
   else if (access == LNBWD_ACCESS_WRITE)
     flags = LNBWD_SIM_BUFFER_UNWRITTEN;
-  if (checks && lnbwdSimDescribeBuffer && bytes != 0)
+  if (checks && bytes != 0)
     lnbwdSimDescribeBuffer(pointer, bytes, name.c_str(), flags);
 }
 
@@ -57,8 +52,7 @@ void Simulator::shuffle(uint64_t seed) const {
                   "a device whose order cannot be chosen");
   lnbwdSimSetShuffle(seed);
   // Those that a launch is executed in by itself do not depend on the seed.
-  if (lnbwdSimSetOtherOrders)
-    lnbwdSimSetOtherOrders(seed == 0);
+  lnbwdSimSetOtherOrders(seed == 0);
 }
 
 void Simulator::endChecks() {
@@ -75,7 +69,6 @@ void Simulator::resetCounts() const {
 }
 
 lnbwd_sim_counters Simulator::counters() const {
-  requireFunction(reinterpret_cast<void *>(lnbwdSimGetCounters), "counters");
   check(lnbwd_device_make_current(device));
   lnbwd_sim_counters counters{};
   lnbwdSimGetCounters(&counters);
@@ -83,7 +76,7 @@ lnbwd_sim_counters Simulator::counters() const {
 }
 
 std::string Simulator::counts() const {
-  if (!checks || !lnbwdSimGetCountsJson)
+  if (!checks)
     return {};
   check(lnbwd_device_make_current(device));
   return lnbwdSimGetCountsJson();
@@ -92,7 +85,6 @@ std::string Simulator::counts() const {
 std::string Simulator::predict(const std::function<void()> &launch,
                                const std::string &options,
                                const std::string &timelineFile) const {
-  requireFunction(reinterpret_cast<void *>(lnbwdSimSetTiming), "timing model");
   check(lnbwd_device_make_current(device));
   const std::string model = options + (timelineFile.empty() ? "" : ";timeline");
   if (lnbwdSimSetTiming(model.c_str()) != 0)

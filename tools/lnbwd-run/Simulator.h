@@ -25,7 +25,8 @@
 
 namespace lnbwd::run {
 
-/// The functions of SimulatorAPI.h that the runner uses.
+/// The functions of SimulatorAPI.h that the runner uses; a device that has the
+/// first one has them all.
 #define LNBWD_SIMULATOR_FUNCTIONS(FUNCTION)                                    \
   FUNCTION(lnbwdSimSetChecks)                                                  \
   FUNCTION(lnbwdSimGetChecks)                                                  \
@@ -57,8 +58,7 @@ public:
   void endChecks();
   /// Starts to count anew, on the simulator.
   void resetCounts() const;
-  /// What the simulator has executed since; checks change nothing of it. Throws
-  /// if the device is not the simulator.
+  /// What the simulator has executed since; checks change nothing of it.
   lnbwd_sim_counters counters() const;
   /// The counts as JSON; empty if checks are off.
   std::string counts() const;

@@ -217,7 +217,7 @@ ProgramHandle loadStream(const Options &options, const std::string &chip) {
     return nullptr;
   std::string code = compileMlir(kStreamMlir, chip, "");
   return make<ProgramHandle>(lnbwd_program_from_memory, code.data(),
-                             code.size());
+                             code.size(), nullptr);
 }
 
 /// The rates of the stream kernel over arrays larger than any cache, and over

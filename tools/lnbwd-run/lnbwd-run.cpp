@@ -109,7 +109,7 @@ static ProgramHandle compileKernel(const Options &options) {
       throw Failure(BadInput, "cannot write '" + options.keepFile +
                                   "': " + error.message());
   return make<ProgramHandle>(lnbwd_program_from_memory, code.data(),
-                             code.size());
+                             code.size(), nullptr);
 }
 
 static int run(Options options) {

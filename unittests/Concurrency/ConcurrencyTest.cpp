@@ -75,7 +75,8 @@ static Bytes launch(const Work &work, const Bytes &code) {
   lnbwd_program *program = nullptr;
   lnbwd_device *device = nullptr;
   lnbwd_kernel *kernel = nullptr;
-  expectGood(lnbwd_program_from_memory(code.data(), code.size(), &program));
+  expectGood(
+      lnbwd_program_from_memory(code.data(), code.size(), nullptr, &program));
   expectGood(lnbwd_device_open("sim", work.chip.c_str(), &device));
   expectGood(lnbwd_kernel_load(device, program, &kernel));
   if (!kernel)

@@ -58,8 +58,9 @@ static json cudaPlan() {
 
 static lnbwd_program *makeProgram(const std::string &bytes) {
   lnbwd_program *program = nullptr;
-  EXPECT_EQ(lnbwd_program_from_memory(bytes.data(), bytes.size(), &program),
-            LNBWD_SUCCESS)
+  EXPECT_EQ(
+      lnbwd_program_from_memory(bytes.data(), bytes.size(), nullptr, &program),
+      LNBWD_SUCCESS)
       << lnbwd_last_error();
   return program;
 }
@@ -649,7 +650,7 @@ TEST_F(CApiTest, ProgramsComeFromFilesWithTheirNameInEveryError) {
   std::remove(path.c_str());
   EXPECT_EQ(lnbwd_program_from_file(nullptr, &none),
             LNBWD_ERROR_INVALID_ARGUMENT);
-  EXPECT_EQ(lnbwd_program_from_memory(nullptr, 4, &none),
+  EXPECT_EQ(lnbwd_program_from_memory(nullptr, 4, nullptr, &none),
             LNBWD_ERROR_INVALID_ARGUMENT);
 }
 

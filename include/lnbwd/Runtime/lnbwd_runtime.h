@@ -155,21 +155,19 @@ typedef struct lnbwd_argument_info {
 
 /** Reads a compiled kernel from memory; the bytes are copied. Everything that
  *  can be checked without a device is: the file's format, the plan, and for AMD
- *  code that the code has the kernels and parameters that the plan names. */
+ *  code that the code has the kernels and parameters that the plan names.
+ *  `chip` is for offload bundles (one file for several chips, lnbwd-opt
+ *  --emit=bundle) and may else be null: the entry is taken for that
+ *  lnbwd_device_info.arch, "gfx942:sramecc+:xnack-" or "sm_90". For an NVIDIA
+ *  device without an entry of its own that is the PTX of the latest chip before
+ *  it. LNBWD_ERROR_WRONG_CHIP, with the entries there are, if none fits; a
+ *  plain kernel is taken whatever its chip is. */
 LNBWD_API lnbwd_status lnbwd_program_from_memory(const void *data, size_t size,
+                                                 const char *chip,
                                                  lnbwd_program **program);
-/** The same from a file. */
+/** The same from a file, which is no bundle. */
 LNBWD_API lnbwd_status lnbwd_program_from_file(const char *path,
                                                lnbwd_program **program);
-/** The same from memory that may also be an offload bundle (one file for
- * several chips, lnbwd-opt --emit=bundle): takes the entry for `chip`, which is
- * a device's lnbwd_device_info.arch, "gfx942:sramecc+:xnack-" or "sm_90". For
- * an NVIDIA device without an entry of its own that is the PTX of the latest
- * chip before it. LNBWD_ERROR_WRONG_CHIP, with the entries there are, if none
- * fits; a plain kernel is taken whatever its chip is. */
-LNBWD_API lnbwd_status lnbwd_program_for_chip(const void *data, size_t size,
-                                              const char *chip,
-                                              lnbwd_program **program);
 /** Null is allowed. */
 LNBWD_API void lnbwd_program_destroy(lnbwd_program *program);
 
