@@ -96,7 +96,6 @@ static LogicalResult compile(StringRef source,
     return success();
   };
   request.format = *format;
-  request.emit.ptxas = orEmpty(options.ptxas).str();
   request.saveTemps = orEmpty(options.save_temps).str();
   request.reportRows = options.report_rows;
   request.emit.onIntermediate = [&](StringRef suffix, StringRef contents) {

@@ -129,14 +129,8 @@ static void insertPlan(std::string &ptx, gpu::GPUModuleOp module) {
   ptx.insert(version, ("// lnbwd-plan: " + plan.getValue() + "\n").str());
 }
 
-/// The ptxas that somebody named, or an installed one; empty if there is none.
-static FailureOr<std::string> findPtxas(gpu::GPUModuleOp module,
-                                        StringRef wanted) {
-  if (!wanted.empty()) {
-    if (llvm::sys::fs::can_execute(wanted))
-      return wanted.str();
-    return module.emitOpError("cannot run '") << wanted << "', given as ptxas";
-  }
+/// An installed ptxas; empty if there is none.
+static std::string findPtxas() {
   if (llvm::ErrorOr<std::string> found = llvm::sys::findProgramByName("ptxas"))
     return *found;
   if (std::optional<std::string> home =
@@ -145,7 +139,7 @@ static FailureOr<std::string> findPtxas(gpu::GPUModuleOp module,
     if (llvm::sys::fs::can_execute(path))
       return path;
   }
-  return std::string();
+  return {};
 }
 
 /// Makes a cubin of `ptx` and reads off what its kernels take. Errors go
@@ -220,19 +214,17 @@ FailureOr<Emission> NVPTXBackend::emit(gpu::GPUModuleOp module,
   insertPlan(ptx, module);
   if (options.onIntermediate)
     options.onIntermediate("ptx", ptx);
-  FailureOr<std::string> ptxas = findPtxas(module, options.ptxas);
-  if (failed(ptxas))
-    return failure();
+  const std::string ptxas = findPtxas();
   if (format == EmitFormat::Cubin) {
-    if (ptxas->empty())
+    if (ptxas.empty())
       return module.emitOpError(
           "cannot be emitted as cubin: ptxas was not found in PATH or "
-          "$CUDA_HOME/bin; install the CUDA toolkit, name it with --ptxas, or "
-          "emit ptx, which the driver compiles when it loads it");
+          "$CUDA_HOME/bin; install the CUDA toolkit, or emit ptx, which the "
+          "driver compiles when it loads it");
     auto emitError = [&](const Twine &message) {
       return module.emitOpError(message);
     };
-    if (failed(assemble(module, ptx, *ptxas, target.getChip(), emission,
+    if (failed(assemble(module, ptx, ptxas, target.getChip(), emission,
                         emitError)))
       return failure();
     emission.contents = emission.object;
@@ -240,9 +232,9 @@ FailureOr<Emission> NVPTXBackend::emit(gpu::GPUModuleOp module,
   }
   // Text is whole without an assembler. An installed one says what the kernels
   // take; one that is too old for the text says nothing.
-  if (!ptxas->empty()) {
+  if (!ptxas.empty()) {
     auto ignore = [&](const Twine &) { return InFlightDiagnostic(); };
-    (void)assemble(module, ptx, *ptxas, target.getChip(), emission, ignore);
+    (void)assemble(module, ptx, ptxas, target.getChip(), emission, ignore);
   }
   emission.contents = std::move(ptx);
   return emission;

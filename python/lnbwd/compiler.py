@@ -32,7 +32,7 @@ _REMEDY = ("this installation has the runtime half only: install with LLVM and M
 
 class _Options(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t)] + [(name, ctypes.c_char_p) for name in (
-        "chip", "pipeline_options", "format", "ptxas", "source_name", "save_temps")] + [
+        "chip", "pipeline_options", "format", "source_name", "save_temps")] + [
         ("report_rows", ctypes.c_int64)]
 
 
@@ -173,8 +173,7 @@ def check_texts(**texts: object) -> None:
 
 
 def compile_mlir(source: str, chip: str, *, pipeline_options: str = "", format: str = "",
-                 ptxas: str = "", source_name: str = "", save_temps: str = "",
-                 report_rows: int = 0) -> Compiled:
+                 source_name: str = "", save_temps: str = "", report_rows: int = 0) -> Compiled:
     """Compiles one function of MLIR text.
 
     Args:
@@ -182,9 +181,8 @@ def compile_mlir(source: str, chip: str, *, pipeline_options: str = "", format: 
         chip: "gfx942", "sm_90", ...; :func:`chips` has them all.
         pipeline_options: options of lnbwd-pipeline beside ``chip``, for example
             "schedule=threads_per_row=128,row_groups=2 two-pass=always".
-        format: "hsaco", "ptx", "cubin" (needs ptxas), or a text: "mlir", "llvm", "isa", "report",
-            "report-json"; empty: "hsaco" or "ptx".
-        ptxas: the ptxas to make cubins with; empty: the one in PATH or CUDA_HOME.
+        format: "hsaco", "ptx", "cubin" (by the ptxas in PATH or CUDA_HOME), or a text: "mlir",
+            "llvm", "isa", "report", "report-json"; empty: "hsaco" or "ptx".
         source_name: what diagnostics call the source.
         save_temps: a folder for the IR after each stage.
         report_rows: the number of rows that the formats "report" and "report-json" are for.
@@ -195,8 +193,8 @@ def compile_mlir(source: str, chip: str, *, pipeline_options: str = "", format: 
         LibraryError: there is no compiler in this installation.
     """
     check_texts(source=source, chip=chip, pipeline_options=pipeline_options, format=format,
-                 ptxas=ptxas, source_name=source_name, save_temps=save_temps)
-    texts = (chip, pipeline_options, format, ptxas, source_name, save_temps)
+                 source_name=source_name, save_temps=save_temps)
+    texts = (chip, pipeline_options, format, source_name, save_temps)
     options = _Options(ctypes.sizeof(_Options), *(text.encode() or None for text in texts),
                        report_rows)
     data = source.encode()

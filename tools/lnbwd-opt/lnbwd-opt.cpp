@@ -43,7 +43,8 @@ struct ToolOptions {
       cl::desc("Write the module out, after the passes, as: mlir (default), "
                "llvm (LLVM IR after optimisation), isa (assembly of the "
                "target), hsaco (AMD code object), ptx (NVIDIA PTX), cubin "
-               "(NVIDIA code object, needs ptxas), bundle (code for all of "
+               "(NVIDIA code object, needs ptxas in PATH or $CUDA_HOME/bin), "
+               "bundle (code for all of "
                "--chips in clang's offload bundle format), report (what the "
                "kernels take, execute and move for --rows) or report-json (the "
                "same as JSON)"),
@@ -60,11 +61,6 @@ struct ToolOptions {
                "its number (cse, cse-2). The pipeline and its options are "
                "given as for the whole compilation"),
       cl::value_desc("pass"), cl::cat(category)};
-  cl::opt<std::string> ptxas{
-      "ptxas",
-      cl::desc("The ptxas to make cubins with (default: the one in PATH or "
-               "$CUDA_HOME/bin)"),
-      cl::value_desc("file"), cl::cat(category)};
   cl::list<std::string> chips{
       "chips",
       cl::desc("The chips of --emit=bundle, separated by commas; "
@@ -142,7 +138,6 @@ static LogicalResult compile(StringRef input, StringRef inputName,
   };
   request.configure = applyPassManagerCLOptions;
   request.format = format;
-  request.emit.ptxas = options.ptxas;
   request.emit.maxRegisters = options.maxRegisters;
   request.reportRows = options.rows;
   request.saveTemps = options.saveTemps;

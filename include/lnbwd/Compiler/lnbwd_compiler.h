@@ -70,8 +70,6 @@ typedef struct lnbwd_compile_options {
    *  "report-json"), as lnbwd-opt --emit. Null: hsaco or ptx, whichever the
    *  chip has. */
   const char *format;
-  /** The ptxas to make cubins with. Null: the one of PATH or CUDA_HOME. */
-  const char *ptxas;
   /** What diagnostics call the source. Null: "input". */
   const char *source_name;
   /** The folder that takes the IR after each stage. Null: it is not kept. */

@@ -42,8 +42,6 @@ enum class EmitFormat {
 
 /// Choices of code emission that are not part of the IR.
 struct EmitOptions {
-  /// The program that turns PTX into a cubin; empty: looked for in PATH.
-  std::string ptxas;
   /// Called with the suffix and contents of each intermediate ("ll", "s").
   std::function<void(llvm::StringRef, llvm::StringRef)> onIntermediate;
   /// Vector registers of a lane that kernels may use, at most; 0: as many as

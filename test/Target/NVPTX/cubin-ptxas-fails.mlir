@@ -1,8 +1,10 @@
-// RUN: rm -f %t.cubin
-// RUN: echo "#!/bin/sh" > %t.ptxas
-// RUN: echo "echo ptxas fatal: out of luck; exit 3" >> %t.ptxas
-// RUN: chmod +x %t.ptxas
-// RUN: not lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=sm_90 --emit=cubin --ptxas=%t.ptxas -o %t.cubin 2>&1 | FileCheck %s
+// RUN: rm -rf %t.cubin %t.bin
+// RUN: mkdir %t.bin
+// RUN: echo "#!/bin/sh" > %t.bin/ptxas
+// RUN: echo "echo ptxas fatal: out of luck; exit 3" >> %t.bin/ptxas
+// RUN: chmod +x %t.bin/ptxas
+// RUN: env PATH=%t.bin %{lnbwd-opt} %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=sm_90 --emit=cubin -o %t.cubin > %t.log 2>&1 || true
+// RUN: FileCheck %s < %t.log
 // RUN: not ls %t.cubin
 
 // What the assembler says is passed on.
