@@ -15,9 +15,9 @@ from __future__ import annotations
 import functools
 import math
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -150,23 +150,14 @@ class Gradient:
     wanted: tuple[str, ...]
 
     @functools.cached_property
-    def name(self) -> str:
-        """Tells it from others; known before it is derived."""
-        return f"{self.layer.text}// {','.join(self.wanted)}{', tf32' * self.layer.tf32}"
-
-    @functools.cached_property
     def spec(self) -> GradientSpec:
         """What its text is kept by."""
         return GradientSpec(self.layer.text, self.wanted, ("out",), self.layer.statistics)
 
     @functools.cached_property
-    def _derived(self) -> DerivedGradient:
+    def derived(self) -> DerivedGradient:
+        """The derived gradient."""
         return derive_gradient(self.spec)
-
-    @property
-    def text(self) -> str:
-        """The derived gradient as MLIR."""
-        return self._derived.mlir
 
     @functools.cached_property
     def norm_inputs(self) -> tuple[str, ...]:
@@ -176,7 +167,7 @@ class Gradient:
     @_kept
     def program(self, hint: int) -> _Program:
         """The gradient by kernels of ours."""
-        return self.layer.register(self.text, self._derived.operands,
+        return self.layer.register(self.derived.mlir, self.derived.operands,
                                    ["d" + name for name in self.wanted], hint)
 
 
@@ -305,6 +296,16 @@ _BACKWARD = {product_choice.KERNEL: _backward_by_kernels, product_choice.TORCH: 
              product_choice.BRANCHES: _backward_by_branches}
 
 
+def _compute(ways: Mapping[str, Callable[[Any, dict[str, Tensor]], dict[str, Tensor]]],
+             one: Layer | Gradient, layer: Layer, known: dict[str, Tensor]) -> dict[str, Tensor]:
+    x = known["x"]
+    way = product_choice.choose(one, x.device, (x.shape[0], layer.n, layer.k), ways, one, known)
+    try:
+        return ways[way](one, known)
+    except RuntimeError as error:
+        raise native.original(error) from None
+
+
 def forward(layer: Layer, known: dict[str, Tensor]) -> dict[str, Tensor]:
     """The result and the statistics, by the way that is chosen.
 
@@ -315,13 +316,7 @@ def forward(layer: Layer, known: dict[str, Tensor]) -> dict[str, Tensor]:
     Returns:
         "out" and the statistics of the layer.
     """
-    x = known["x"]
-    way = product_choice.choose(layer.text, x.device, (x.shape[0], layer.n, layer.k), _FORWARD,
-                                layer, known)
-    try:
-        return _FORWARD[way](layer, known)
-    except RuntimeError as error:
-        raise native.original(error) from None
+    return _compute(_FORWARD, layer, layer, known)
 
 
 def backward(layer: Layer, known: dict[str, Tensor],
@@ -336,10 +331,4 @@ def backward(layer: Layer, known: dict[str, Tensor],
     Returns:
         "dx", "dw", ..., those that are wanted.
     """
-    x, gradient = known["x"], layer.gradient(tuple(wanted))
-    way = product_choice.choose(gradient.name, x.device, (x.shape[0], layer.n, layer.k), _BACKWARD,
-                                gradient, known)
-    try:
-        return _BACKWARD[way](gradient, known)
-    except RuntimeError as error:
-        raise native.original(error) from None
+    return _compute(_BACKWARD, layer.gradient(tuple(wanted)), layer, known)

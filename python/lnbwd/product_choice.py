@@ -31,8 +31,8 @@ _SMALLEST, _SMALL = 1 << 12, 1 << 30
 """Multiplications of a product up to which all of a pass is one launch of ours: in a CUDA graph,
 and of calls, where the host's time is longer than the device's."""
 
-# Programs, devices and ranges of rows whose ways in a graph were run.
-_loaded: set[tuple[str, int | None, int]] = set()
+# Passes, devices and ranges of rows whose ways in a graph were run.
+_loaded: set[tuple[object, int | None, int]] = set()
 
 
 _whose = environment("LNBWD_PRODUCT", _WAYS, _EXPECTED)
@@ -68,12 +68,12 @@ def forced(whose: str) -> Iterator[None]:
         use_product(before)
 
 
-def choose(source: str, device: torch.device, sizes: tuple[int, int, int],
+def choose(one: object, device: torch.device, sizes: tuple[int, int, int],
            ways: Mapping[str, Callable[..., object]], *arguments: object) -> str:
     """The way that a pass is to go, one of ``ways``.
 
     Args:
-        source: names the pass.
+        one: tells the pass from others.
         device: where the tensors are.
         sizes: M, N and K of the product.
         ways: of each way, a function that does what it would do. The way of a graph is called once
@@ -89,7 +89,7 @@ def choose(source: str, device: torch.device, sizes: tuple[int, int, int],
     if is_capturing(device):
         return in_graph
     called = KERNEL if rows * n * k <= _SMALL else TORCH
-    key = (source, device.index, rows_hint(rows))
+    key = (one, device.index, rows_hint(rows))
     if in_graph != called and key not in _loaded:
         ways[in_graph](*arguments)
         _loaded.add(key)

@@ -90,7 +90,7 @@ def wanted_specs(chip, tests, sample):
         specs.append(gradient.spec)
         # Of PyTorch's products also what is around them.
         specs.extend(spec.ProgramSpec(source, chip, format=form, rows=rows)
-                     for source in (layer.text, gradient.text,
+                     for source in (layer.text, gradient.derived.mlir,
                                     mlir(RowProgram.from_text(layer.bias_program(rows).text))))
         add("layer_norm", k, dtype, dtype, dtype, (True, True, True), (1e-5,))
     return sorted(dict.fromkeys(specs), key=str)

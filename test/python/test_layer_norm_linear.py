@@ -391,7 +391,7 @@ def test_kernels_of_a_graph_are_loaded_by_the_first_call(calls):
 @pytest.mark.parametrize("way", ["torch", "branches"])
 def test_the_way_of_a_graph_is_called_with_all_that_it_takes(way, monkeypatch):
     """By both passes, of which the forward one has no branches."""
-    def choose(source, device, sizes, ways, *arguments):
+    def choose(one, device, sizes, ways, *arguments):
         results.append(ways[way if way in ways else "torch"](*arguments))
         return "kernel"
 

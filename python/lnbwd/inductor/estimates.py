@@ -31,9 +31,6 @@ from .nodes import is_reduction, sources
 from .partial_sums import ACROSS
 from .regions import Region
 
-__all__ = ["Estimate", "estimate"]
-
-
 _MOST_OF_SMALL = 16
 """What has at most this part of a row block's elements does not count."""
 

@@ -23,9 +23,6 @@ from torch.fx import Node
 from ..rowprogram import reached
 from .nodes import is_constant, is_reduction, is_view, sources
 
-__all__ = ["base_of", "blocks_read", "is_fused", "is_in_memory", "made_of", "other_users",
-           "separated_sources", "separated_users"]
-
 aten = torch.ops.aten
 
 _MOST_NODES = 64

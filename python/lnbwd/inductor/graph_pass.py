@@ -49,8 +49,6 @@ from .partial_sums import REPLACED, erase_unused, merge, new_node, split
 from .regions import Region, convert, find_regions, leads_back, normalised, without_region
 from .rewrites import simplify
 
-__all__ = ["Decision", "RecomputePass", "RegionPass", "backend", "decisions", "pass_"]
-
 log = logging.getLogger("lnbwd.regions")
 
 

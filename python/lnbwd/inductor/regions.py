@@ -61,8 +61,6 @@ from .nodes import (
     sum_kind,
 )
 
-__all__ = ["Region", "find_regions", "normalised", "without_region"]
-
 MIN_LENGTH, MAX_LENGTH = 4, 262144
 """The lengths of rows that are looked at: those at which kernels were measured to be faster."""
 
