@@ -177,7 +177,7 @@ def layer_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, ln_weigh
 
     Its gradient is derived, and keeps x, the weights and two numbers for each row, but not the
     normalised rows. Each pass goes by PyTorch's product with our kernels around it, or of the
-    smallest sizes by kernels of ours (:func:`lnbwd.product_choice.use_product`). Products of
+    smallest sizes by kernels of ours (:func:`lnbwd.product_choice.forced`). Products of
     float32 are exact unless ``torch.set_float32_matmul_precision("high")``, or
     ``torch.backends.cuda.matmul.allow_tf32``, allows tf32 and the chip has it. PyTorch's
     operations compute float64, distributed tensors, second derivatives, and what is inside of

@@ -17,15 +17,14 @@ from collections.abc import Callable, Iterator, Mapping
 
 import torch
 
-from .errors import environment
 from .launching import is_capturing
 from .spec import rows_hint
 
-__all__ = ["BRANCHES", "KERNEL", "TORCH", "choose", "forced", "use_product"]
+__all__ = ["BRANCHES", "KERNEL", "TORCH", "choose", "forced"]
 
 KERNEL, TORCH, BRANCHES = "kernel", "torch", "branches"
 _WAYS = ("auto", KERNEL, TORCH, BRANCHES)
-_EXPECTED = "'auto', 'kernel', 'torch' or 'branches'"
+_whose = "auto"
 
 _SMALLEST, _SMALL = 1 << 12, 1 << 30
 """Multiplications of a product up to which all of a pass is one launch of ours: in a CUDA graph,
@@ -35,37 +34,27 @@ and of calls, where the host's time is longer than the device's."""
 _loaded: set[tuple[object, int | None, int]] = set()
 
 
-_whose = environment("LNBWD_PRODUCT", _WAYS, _EXPECTED)
-
-
-def use_product(whose: str) -> None:
-    """Chooses the products of :func:`lnbwd.layer_norm_linear`, from now on.
-
-    It holds for the whole process; at first it is what LNBWD_PRODUCT in the environment says, which
-    is read at the import, or "auto".
+@contextlib.contextmanager
+def forced(whose: str) -> Iterator[None]:
+    """Chooses the products of :func:`lnbwd.layer_norm_linear` until the ``with`` statement ends,
+    for the whole process.
 
     Args:
         whose: "kernel" for ours; "torch" for PyTorch's with row programs of ours around them, one
             after another; "branches" for these with the weight's gradient beside the rows', on two
             streams (a forward pass goes by "torch" then, and so does a simulated device); or
-            "auto": "kernel" on a simulated device and for small sizes, in a CUDA graph for the
-            smallest; else "branches" where a graph is captured, and "torch" of other calls.
+            "auto", as it is otherwise: "kernel" on a simulated device and for small sizes, in a
+            CUDA graph for the smallest; else "branches" where a graph is captured, and "torch" of
+            other calls.
     """
     global _whose
     if whose not in _WAYS:
-        raise ValueError(f"whose: expected {_EXPECTED}, got {whose!r}")
-    _whose = whose
-
-
-@contextlib.contextmanager
-def forced(whose: str) -> Iterator[None]:
-    """:func:`use_product` until the ``with`` statement ends."""
-    before = _whose
-    use_product(whose)
+        raise ValueError(f"whose: expected one of {', '.join(map(repr, _WAYS))}, got {whose!r}")
+    before, _whose = _whose, whose
     try:
         yield
     finally:
-        use_product(before)
+        _whose = before
 
 
 def choose(one: object, device: torch.device, sizes: tuple[int, int, int],

@@ -417,9 +417,9 @@ def test_the_choice_can_be_made_by_hand(calls):
     with product_choice.forced("branches"):  # There are none of a forward pass.
         assert choose(calls, ways=WAYS[:2]) == "torch"
     assert not calls
-    with pytest.raises(ValueError, match="whose: expected 'auto', 'kernel', 'torch' or 'branches', "
-                                         "got 'both'"):
-        product_choice.use_product("both")
+    with pytest.raises(ValueError, match="whose: expected one of 'auto', 'kernel', 'torch', "
+                                         "'branches', got 'both'"), product_choice.forced("both"):
+        pass
 
 
 # ---------------------------------------------------------------------------------- torch.compile
