@@ -27,13 +27,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import compiler, errors, runtime
-from ._precompiling import precompile
 from ._version import __version__ as __version__
 from .batch_invariance import batch_invariant
 from .compiler import Gradient, compile_mlir, differentiate
 from .errors import CacheWarning, CompileError, LibraryError, LnbwdError, RuntimeStatusError
-from .kernels import CompiledKernel, compile, kernel_cache, report, set_cache_folder
-from .reports import Report
+from .kernels import (
+    CompiledKernel,
+    Report,
+    compile,
+    kernel_cache,
+    precompile,
+    report,
+    set_cache_folder,
+)
 from .spec import KernelSpec
 from .tuning import autotune
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import dataclasses
 import functools
 import json
@@ -13,7 +14,8 @@ import pathlib
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from . import _chips, compiler, runtime
@@ -21,12 +23,20 @@ from . import schedule as schedules
 from ._files import write_whole
 from .batch_invariance import order
 from .cache import KernelCache, default_folder
-from .errors import CompileError, LnbwdError
+from .errors import CompileError, LibraryError, LnbwdError
 from .operations import OPERATIONS
-from .reports import Report
-from .spec import FORWARD_OPS, ROWS_HINTS, GradientSpec, KernelSpec, Spec, dtype_name
+from .spec import (
+    FORWARD_OPS,
+    ROWS_HINTS,
+    GradientSpec,
+    KernelSpec,
+    ProgramSpec,
+    Spec,
+    dtype_name,
+    whole_number,
+)
 
-__all__ = ["CompiledKernel", "compile", "compile_spec", "derive_gradient", "kernel_cache",
+__all__ = ["CompiledKernel", "Report", "compile", "compile_spec", "derive_gradient", "kernel_cache",
            "report", "set_cache_folder"]
 
 # Elements of x that a report is for where the number of rows is not given.
@@ -167,6 +177,47 @@ def compile_spec(spec: Spec) -> bytes:
         LnbwdError: there is no compiler, and the cache does not have it.
     """
     return _obtain(spec)[0]
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """Figures of a kernel for a number of rows.
+
+    The compiler reads them off the machine code's metadata and the launch plan
+    (``--emit=report-json``).
+
+    Attributes:
+        data: all figures, under the names that ``lnbwd-opt --emit=report-json`` gives them.
+        text: the same for people.
+        chip: the chip's name.
+        rows: M.
+        minimal_bytes: the fewest bytes that the operation can move.
+        bytes: those that the kernels move by the plan.
+        seconds: the least time that what bounds the kernels allows.
+        share_of_peak: of the memory's bandwidth that the operation reaches in that time, 0 to 1.
+    """
+
+    data: dict[str, Any]
+    text: str
+    chip: str
+    rows: int
+    minimal_bytes: float
+    bytes: float
+    seconds: float
+    share_of_peak: float
+
+    @property
+    def bound(self) -> str:
+        """What bounds the kernel that takes longest: "memory" or "matrix instructions"."""
+        return str(max(self.data["kernels"], key=lambda k: k["seconds"])["bound"])
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return (f"<lnbwd report: {self.data['name']} on {self.chip}, {self.rows} rows: at "
+                f"least {self.seconds * 1e6:.1f} us, {100 * self.share_of_peak:.0f} % of peak "
+                f"bandwidth, bound by {self.bound}>")
 
 
 class CompiledKernel:
@@ -406,3 +457,86 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
                   schedule=schedule, two_pass=two_pass, format=format, epsilon=epsilon,
                   rows=rows)
         for name in names])
+
+
+@dataclass(frozen=True)
+class Precompiled:
+    """One kernel, or derived gradient, that :func:`precompile` saw to.
+
+    Attributes:
+        spec: the kernel or the gradient.
+        was_cached: whether it was there already.
+        size: of its code, in bytes.
+        seconds: that it took.
+    """
+
+    spec: Spec | GradientSpec
+    was_cached: bool
+    size: int
+    seconds: float
+
+
+def precompile(requests: Iterable[Spec | GradientSpec | Mapping[str, Any]], *,
+               cache: str | os.PathLike[str] | None = None, jobs: int | None = None,
+               progress: Callable[[Precompiled], None] | None = None) -> list[Precompiled]:
+    """Compiles kernels into the cache on disk, so that later runs find them there, on machines
+    without a compiler too (copy the folder, and name it by LNBWD_CACHE_DIR).
+
+    Args:
+        requests: kernels: the arguments of :func:`lnbwd.compile` as a dict each, with ``chip`` or
+            ``chips``, or a :class:`KernelSpec` or :class:`lnbwd.spec.ProgramSpec`.
+        cache: the cache's folder; None: the usual one.
+        jobs: how many are compiled at once, 1 or more; None: as many as there are processors.
+        progress: called after each, in the calling thread.
+
+    Returns:
+        What was done, in the order of the requests.
+
+    Raises:
+        ValueError, CompileError: a request is wrong.
+        LnbwdError: there is no compiler, or the cache cannot be written.
+
+    Example:
+        >>> lnbwd.precompile([dict(op="layer_norm_bwd", n=n, dtype="bf16", chip="sm_90")
+        ...                   for n in (1024, 4096)])
+    """
+    threads = (os.cpu_count() or 1) if jobs is None else whole_number(
+        "jobs", jobs, 1, "the number of compilations at once, 1 or more")
+    specs: list[Spec | GradientSpec] = []
+    for request in requests:
+        if isinstance(request, (KernelSpec, ProgramSpec, GradientSpec)):
+            specs.append(request)
+            continue
+        if not isinstance(request, Mapping):
+            raise TypeError("requests: expected dicts with the arguments of lnbwd.compile, got "
+                            f"{type(request).__name__}")
+        arguments = dict(request)
+        chips = arguments.pop("chips", ()) or [arguments.pop("chip", "")]
+        arguments.pop("chip", None)
+        specs += [make_spec(**{**arguments, "chip": chip}) for chip in chips]
+    identity = compiler.compiler_id()
+    if identity is None or not compiler.available():
+        raise LibraryError("there is no compiler in this installation: precompile where there is "
+                           "one, and copy the cache's folder")
+    target = kernel_cache() if cache is None else KernelCache(cache)
+    if target.folder is None:
+        raise LnbwdError("cache: expected a folder, but the kernel cache is switched off "
+                         "(LNBWD_CACHE_DIR=off)")
+
+    def one(spec: Spec | GradientSpec) -> Precompiled:
+        start = time.perf_counter()
+        code = target.load(spec, identity)
+        was_cached = code is not None
+        if code is None:
+            code = compiled(spec).code
+            if not target.store(spec, identity, code):
+                raise LnbwdError(f"cache: {target.folder} cannot be written")
+        return Precompiled(spec, was_cached, len(code), time.perf_counter() - start)
+
+    results = []
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        for done in pool.map(one, specs):  # An error cancels what has not begun.
+            results.append(done)
+            if progress:
+                progress(done)
+    return results

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 
 from . import _chips, kernels
-from ._precompiling import Precompiled, precompile
 from .errors import LnbwdError
 from .operations import LAYER_NORM_BWD, OPERATIONS
 from .spec import DTYPES, OPS
@@ -76,12 +75,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if request not in requests:
             requests.append(request)
 
-    def show(done: Precompiled) -> None:
+    def show(done: kernels.Precompiled) -> None:
         state = "cached" if done.was_cached else f"compiled in {done.seconds:.2f} s"
         print(f"{done.spec}: {done.size} bytes, {state}", flush=True)
 
     try:
-        results = precompile(requests, jobs=options.jobs, progress=show)
+        results = kernels.precompile(requests, jobs=options.jobs, progress=show)
     except (LnbwdError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -17,13 +17,14 @@ import json
 import os
 import pathlib
 import re
+import statistics
 import tempfile
 import threading
 import warnings
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from . import compiler, kernels, runtime, schedule
-from ._contest import Rotation, time_launches
 from .batch_invariance import order
 from .errors import CompileError, LnbwdError, environment
 from .spec import MeasurementSpec, Spec
@@ -38,6 +39,11 @@ REGION_CANDIDATES = 6
 
 _LEAST_GAIN = 1.02
 _ROTATED_BYTES, _FILLER_BYTES, _MOST_SETS = 400_000_000, 1 << 28, 16
+_BATCH_US, _MOST_LAUNCHES = 150.0, 24
+# The host makes so many launches while the device fills memory once.
+_LAUNCHES_AHEAD = 12
+_LEAST_ROUNDS, _MOST_ROUNDS = 5, 24
+_LEAST_BYTES = 16
 # Bytes of small numbers, neither zero nor subnormal, in each element type.
 _PATTERN = 0x3C
 
@@ -132,7 +138,68 @@ def _candidates(spec: Spec, count: int) -> list[_Candidate]:
     return found
 
 
-def _count(device: runtime.Device, loaded: list[runtime.Kernel], rotation: Rotation
+class _Rotation:
+    """Buffers for the arguments and workspaces of kernels, in sets that launches rotate among. They
+    are freed when it goes.
+
+    Attributes:
+        rows, groups: M and B of a launch.
+        sets: buffers by the names of the arguments.
+    """
+
+    def __init__(self, kernels: Sequence[runtime.Kernel], rows: int, sizes: Mapping[str, int],
+                 count: int, groups: int | None = None) -> None:
+        device, self.rows, self.groups, self._next = kernels[0].device, rows, groups, 0
+        most = max(kernel.workspace_size(rows, groups) for kernel in kernels)
+        self.sets = [{name: device.allocate(max(size, _LEAST_BYTES))
+                      for name, size in sizes.items()} for _ in range(count)]
+        self._workspaces = [device.allocate(max(most, _LEAST_BYTES)) for _ in range(count)]
+
+    def launch_next(self, kernel: runtime.Kernel) -> None:
+        """Enqueues a kernel on the set that was not used for longest."""
+        self._next = (self._next + 1) % len(self.sets)
+        buffers = self.sets[self._next]
+        kernel.launch([buffers[argument.name].pointer for argument in kernel.program.arguments],
+                      self.rows, self._workspaces[self._next].pointer,
+                      kernel.workspace_size(self.rows, self.groups), groups=self.groups)
+
+
+def _time_launches(kernels: Sequence[runtime.Kernel], rotation: _Rotation,
+                  filler: runtime.Buffer) -> list[float]:
+    """The median microseconds of a launch of each kernel: of batches between two events, on buffers
+    that rotate so that none finds its inputs in a cache. Before each batch the device fills memory,
+    ``filler``, so that the host is ahead of it. All kernels take turns."""
+    device = kernels[0].device
+
+    def batch(kernel: runtime.Kernel, launches: int) -> tuple[runtime.Event, runtime.Event]:
+        start, stop = device.create_event(), device.create_event()
+        for _ in range(1 + launches // _LAUNCHES_AHEAD):
+            filler.fill(0)
+        start.record()
+        for _ in range(launches):
+            rotation.launch_next(kernel)
+        stop.record()
+        return start, stop
+
+    def medians(kernels: Sequence[runtime.Kernel], launches: int, rounds: int) -> list[float]:
+        times: list[list[float]] = [[] for _ in kernels]
+        for _ in range(rounds):
+            for of_kernel, (start, stop) in zip(
+                    times, [batch(kernel, launches) for kernel in kernels], strict=True):
+                of_kernel.append(start.elapsed_ms(stop) * 1e3 / launches)
+        return list(map(statistics.median, times))
+
+    for kernel in kernels:  # Warm up: modules are loaded at the first launch.
+        rotation.launch_next(kernel)
+    device.synchronize()
+    [estimate] = medians(kernels[:1], 3, 3)
+    launches = int(min(_MOST_LAUNCHES, max(1, -(-_BATCH_US // max(estimate, 1.0)))))
+    # Kernels that take longer than a batch should are measured less often.
+    rounds = int(_MOST_ROUNDS * min(1.0, _BATCH_US / max(launches * estimate, 1.0)))
+    return medians(kernels, launches, max(_LEAST_ROUNDS, rounds))
+
+
+def _count(device: runtime.Device, loaded: list[runtime.Kernel], rotation: _Rotation
            ) -> list[float]:
     """What the simulator has instead of times: instructions of all waves."""
     counts = []
@@ -161,13 +228,13 @@ def _measure(device: runtime.Device, codes: list[bytes], rows: int,
     count = 1 if simulated else min(_MOST_SETS, _ROTATED_BYTES // max(size, 1) + 1)
     with _measuring:
         loaded = [runtime.Kernel(device, program) for program in programs]
-        rotation = Rotation(loaded, rows, sizes, count, groups)
+        rotation = _Rotation(loaded, rows, sizes, count, groups)
         for buffers in rotation.sets:
             for buffer in buffers.values():
                 buffer.fill(_PATTERN)
         if simulated:
             return _count(device, loaded, rotation)
-        return time_launches(loaded, rotation, device.allocate(_FILLER_BYTES))
+        return _time_launches(loaded, rotation, device.allocate(_FILLER_BYTES))
 
 
 def _search(spec: Spec, device: runtime.Device, rows: int, groups: int | None,

@@ -12,7 +12,6 @@ import torch
 
 import lnbwd
 from lnbwd import (
-    _contest,
     cache,
     errors,
     kernels,
@@ -231,9 +230,9 @@ def short(monkeypatch):
     """Little is measured, of little memory."""
     monkeypatch.setattr(tuning, "_FILLER_BYTES", 64)
     monkeypatch.setattr(tuning, "_ROTATED_BYTES", 1)
-    monkeypatch.setattr(_contest, "_MOST_LAUNCHES", 2)
-    monkeypatch.setattr(_contest, "_LEAST_ROUNDS", 1)
-    monkeypatch.setattr(_contest, "_MOST_ROUNDS", 2)
+    monkeypatch.setattr(tuning, "_MOST_LAUNCHES", 2)
+    monkeypatch.setattr(tuning, "_LEAST_ROUNDS", 1)
+    monkeypatch.setattr(tuning, "_MOST_ROUNDS", 2)
 
 
 def test_a_device_that_is_not_simulated_is_timed(short, monkeypatch):
