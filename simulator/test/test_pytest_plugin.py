@@ -123,7 +123,9 @@ SAMPLE = ("tiles.py::test_welford[True-8-1024]", "tiles.py::test_sort[16-f32-Fal
           "products.py::test_dot_scaled[shape1-e2m1-e2m1]", "products.py::test_splitk")
 needs_triton = pytest.mark.skipif(not all(map(importlib.util.find_spec, ("torch", "triton"))),
                                   reason="needs PyTorch and Triton")
-on_chips = pytest.mark.parametrize("chip", ["gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"])
+CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+# One of each family, of which gfx950 has the most instructions; each chip with --full.
+SOME_CHIPS = ("gfx950", "gfx1100", "gfx1201")
 
 
 def run_plugin(build, tmp_path, chip, *arguments, **variables):
@@ -135,26 +137,38 @@ def run_plugin(build, tmp_path, chip, *arguments, **variables):
 
 
 @needs_triton
-@on_chips
-def test_triton_kernels(chip, build, tmp_path):
+@pytest.mark.parametrize("chips", [
+    SOME_CHIPS, pytest.param(CHIPS, marks=pytest.mark.full)], ids="-".join)
+def test_triton_kernels(chips, build, tmp_path):
     log = tmp_path / "log.sarif"
-    run = run_plugin(build, tmp_path, chip, "--amdgpu-sarif", log, "--amdgpu-autotune=all",
-                     INPUTS / "triton_kernels.py", *(f"{CORPUS}/{test}" for test in SAMPLE))
+    run = run_plugin(build, tmp_path, ",".join(chips), "--amdgpu-sarif", log,
+                     "--amdgpu-autotune=all", INPUTS / "triton_kernels.py",
+                     *(f"{CORPUS}/{test}" for test in SAMPLE))
     assert run.returncode == 1, run.stdout + run.stderr
+
+    def count(text):
+        return run.stdout.count(text)
     for note in ("spread: 64 of the 128 elements of 'out' are not written, the first of them [1]",
                  "rows: 6 of the 32 elements of 'x' are not read, the first of them [3, 2]",
                  "rows: 24 bytes are accessed that 'x' has storage for, but no element",
                  "row_sum: 12 of the 24 elements of 'x' are not read, the first of them [1, 4]"):
-        assert f"note: kernel {note}" in run.stdout, run.stdout
+        assert count(f"note: kernel {note}") == len(chips), run.stdout
     for test in ("right", "stride", "stride_to_the_end", "autograd_and_autotuner", "copies",
                  "parts", "pitch[right]", "packed"):
-        assert f"::test_{test} PASSED" in run.stdout, run.stdout
+        assert count(f"::test_{test} PASSED") == len(chips), run.stdout
     for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught", "gaps",
                  "negative_offset", "stride_of_rows", "pitch[wrong]", "pitch[other]"):
-        assert f"::test_{test} FAILED" in run.stdout, run.stdout
+        assert count(f"::test_{test} FAILED") == len(chips), run.stdout
     for test in SAMPLE:
-        assert f"{test} PASSED" in run.stdout, run.stdout
-    results = json.loads(log.read_text())["runs"][0]["results"]
+        assert count(f"{test} PASSED") == len(chips), run.stdout
+    logged = json.loads(log.read_text())["runs"]
+    assert [of_chip["properties"]["chip"] for of_chip in logged] == list(chips)
+    for of_chip in logged:
+        check_reports(of_chip["results"])
+
+
+def check_reports(results):
+    """The findings of a chip."""
     texts = {r["properties"]["test"].split("::")[1]: r["message"]["text"] for r in results}
     assert "the nearest buffer 'x'" in texts["test_out_of_bounds"]
     assert "values = tl.load(x + o, mask=o <= n)" in texts["test_out_of_bounds"]
@@ -168,24 +182,22 @@ def test_triton_kernels(chip, build, tmp_path):
 
 
 @needs_triton
-def test_chips_and_processes(build, tmp_path):
+def test_processes(build, tmp_path):
     pytest.importorskip("xdist")
     log = tmp_path / "new" / "log.sarif"
-    run = run_plugin(build, tmp_path, "gfx942, gfx1201", "-n2", "--amdgpu-sarif", log,
+    run = run_plugin(build, tmp_path, "gfx942", "-n2", "--amdgpu-sarif", log,
                      "--amdgpu-strict", INPUTS / "triton_kernels.py", "-k", "stride or race")
     assert run.returncode == 1, run.stdout + run.stderr
-    assert run.stdout.count("note: kernel spread: 64 of the 128 elements of") == 2, run.stdout
-    found = {r["properties"]["chip"]: r["results"] for r in json.loads(log.read_text())["runs"]}
-    assert list(found) == ["gfx942", "gfx1201"]
-    for results in found.values():
-        tests = {r["properties"]["test"].split("::")[1]: r["ruleId"] for r in results}
-        assert tests["test_race"] == "races" and tests["test_stride"] == "strides"
+    assert run.stdout.count("note: kernel spread: 64 of the 128 elements of") == 1, run.stdout
+    [of_chip] = json.loads(log.read_text())["runs"]
+    tests = {r["properties"]["test"].split("::")[1]: r["ruleId"] for r in of_chip["results"]}
+    assert tests["test_race"] == "races" and tests["test_stride"] == "strides"
     run = run_plugin(build, tmp_path, "gfx942,gfx9999", INPUTS / "triton_kernels.py")
     assert run.returncode == 4 and "got 'gfx9999'" in run.stderr and "====" not in run.stdout
 
 
 @needs_triton
-@on_chips
+@pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.full
 def test_triton_corpus(chip, build, tmp_path):
     elementwise = tmp_path / "test_elementwise.py"
@@ -220,8 +232,8 @@ def test_flydsl(chip, build, tmp_path):
     # Without the second store what is read is of the reduction before, or of the loop's last
     # iteration.
     ("LDS write removed", "2", "tiles.py::test_reduce2d[f32-sum-1-shape3]", {"llir", "amdgcn"}),
-    ("LDS write removed", "1", "products.py::test_matmul_transposed[f32-1-1]",
-     {"llir", "amdgcn"})])
+    pytest.param("LDS write removed", "1", "products.py::test_matmul_transposed[f32-1-1]",
+                 {"llir", "amdgcn"}, marks=pytest.mark.full)])
 def test_planted_faults(fault, most, test, stages, build, tmp_path):
     log = tmp_path / "log.json"
     subprocess.run(

@@ -111,41 +111,63 @@ def reduce_by_hook(distributed, nodes, rows, other):
 WAYS = (reduce_plain, reduce_partial, reduce_sharded, reduce_by_hook)
 
 
-def rank_of(rank, world, store, nodes, parts, results):
+def rank_of(rank, cases, folder, results):
+    """A process: its part of each case, which are run one after another."""
     from lnbwd import distributed
 
     torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank,
-                                         world_size=world)
     other = torch.full((1, 4), float(rank))
-    found = []
-    # Ranks of DDP have equally many rows.
-    for way in WAYS if len(set(parts)) == 1 else WAYS[:-1]:
-        try:
-            found.append([parameter.grad.numpy().tobytes()
-                          for parameter in way(distributed, nodes[rank], parts[rank], other)])
-        except ValueError as error:
-            found.append(str(error))
-    results.put((rank, found))
-    torch.distributed.destroy_process_group()
+    for parts, nodes in cases:
+        if rank >= len(parts):
+            continue
+        store = folder / "-".join(map(str, parts))
+        torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank,
+                                             world_size=len(parts))
+        found = []
+        # Ranks of DDP have equally many rows.
+        for way in WAYS if len(set(parts)) == 1 else WAYS[:-1]:
+            try:
+                found.append([parameter.grad.numpy().tobytes()
+                              for parameter in way(distributed, nodes[rank], parts[rank], other)])
+            except ValueError as error:
+                found.append(str(error))
+        results.put((parts, found))
+        torch.distributed.destroy_process_group()
+
+
+CASES = ((4 * LEAF,), (LEAF, LEAF, 20), (140, 140), (LEAF,) * 4)
+MORE_CASES = ((2 * LEAF,) * 2, (LEAF,) * 8)
+
+
+@pytest.fixture(scope="module")
+def reduced(build, tmp_path_factory, request):
+    """Of each case what its ranks found, and the gradients of the whole batch. A process loads
+    PyTorch once, and is a rank of every case that has so many."""
+    folder = tmp_path_factory.mktemp("ranks")
+    cases = [*CASES, *(MORE_CASES if request.config.getoption("--full") else ())]
+    nodes, expected = zip(*(nodes_of(build, folder, parts) for parts in cases), strict=True)
+    context = multiprocessing.get_context("spawn")
+    results = context.SimpleQueue()
+    given = list(zip(cases, nodes, strict=True))
+    processes = [context.Process(target=rank_of, args=(rank, given, folder, results))
+                 for rank in range(max(map(len, cases)))]
+    for process in processes:
+        process.start()
+    found = {parts: [] for parts in cases}
+    for _ in range(sum(map(len, cases))):
+        parts, ways = results.get()
+        found[parts].append(ways)
+    for process in processes:
+        process.join()
+    return {parts: (found[parts], whole) for parts, whole in zip(cases, expected, strict=True)}
 
 
 @pytest.mark.parametrize("parts", [
-    (4 * LEAF,), (LEAF, LEAF, 20), (140, 140), (LEAF,) * 4,
-    *(pytest.param(parts, marks=pytest.mark.full) for parts in ((2 * LEAF,) * 2, (LEAF,) * 8))])
-def test_ranks(build, tmp_path, parts):
-    nodes, expected = nodes_of(build, tmp_path, parts)
-    context = multiprocessing.get_context("spawn")
-    results = context.SimpleQueue()
-    processes = [context.Process(target=rank_of, args=(rank, len(parts), tmp_path / "store", nodes,
-                                                       parts, results))
-                 for rank in range(len(parts))]
-    for process in processes:
-        process.start()
-    found = [results.get() for _ in processes]
-    for process in processes:
-        process.join()
-    for _, ways in found:
+    *CASES, *(pytest.param(parts, marks=pytest.mark.full) for parts in MORE_CASES)])
+def test_ranks(reduced, parts):
+    found, expected = reduced[parts]
+    assert len(found) == len(parts)
+    for ways in found:
         for way, result in zip(WAYS, ways, strict=False):
             if parts[0] % LEAF:
                 assert "expected every rank but the last to have 128 * 2^k rows" in result, way

@@ -219,8 +219,11 @@ def test_channels_of_strange_numbers(device):
         torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5, equal_nan=True)
 
 
-@pytest.mark.parametrize("name", ["dropout_add_layer_norm", "dropout_add_rms_norm"])
-@pytest.mark.parametrize("dtype,p", [(F32, 0.25), (BF16, 0.5), (F32, 0)])
+@pytest.mark.parametrize("name,dtype,p", [
+    ("dropout_add_layer_norm", F32, 0.25), ("dropout_add_layer_norm", BF16, 0.5),
+    pytest.param("dropout_add_layer_norm", F32, 0, marks=pytest.mark.full),
+    pytest.param("dropout_add_rms_norm", F32, 0.25, marks=pytest.mark.full),
+    ("dropout_add_rms_norm", BF16, 0.5), ("dropout_add_rms_norm", F32, 0)])
 def test_dropout_with_a_residual_and_a_norm(device, name, dtype, p):
     """The elements that are dropped are those whose sum is the residual alone."""
     function = getattr(functional, name)
