@@ -54,17 +54,6 @@ static void addRatio(json::Object &object, DenseI64ArrayAttr ratio) {
 }
 
 namespace {
-/// A number that is known at launch: one of the three bases, times the number
-/// of groups to a power.
-struct Count {
-  enum Base { Constant, Rows, Workgroups } base;
-  /// The constant, or the index of the workgroup count.
-  int64_t value = 0;
-  int64_t power = 0;
-  /// Of rows: how many there are for how many of the launch, or null.
-  DenseI64ArrayAttr ratio = {};
-};
-
 class PlanBuilder {
 public:
   PlanBuilder(func::FuncOp function, const TargetId &target)
@@ -76,7 +65,7 @@ private:
   LogicalResult addArgument(unsigned number);
   LogicalResult addLaunch(gpu::LaunchFuncOp launch);
   FailureOr<json::Value> makeParameter(gpu::LaunchFuncOp launch, Value value);
-  std::optional<Count> evaluate(Value value);
+  std::optional<json::Value> evaluate(Value value);
   FailureOr<json::Value> makeCount(Operation *user, Value value);
   int64_t addWorkgroupCount(WorkgroupCountOp count);
   FailureOr<int64_t> addWorkspace(memref::AllocOp alloc);
@@ -224,24 +213,50 @@ FailureOr<int64_t> PlanBuilder::addWorkspace(memref::AllocOp alloc) {
              std::move(*rows));
 }
 
-/// What a number is at launch, if a plan can express it. Of an allocation, its
+/// The product of two numbers of a plan, if a plan can express it.
+static std::optional<json::Value> multiply(std::optional<json::Value> lhs,
+                                           std::optional<json::Value> rhs) {
+  if (!lhs || !rhs)
+    return std::nullopt;
+  if (*lhs == json::Value(1))
+    return rhs;
+  if (*rhs == json::Value(1))
+    return lhs;
+  const json::Value groups = json::Object{{"groups", true}};
+  if (*lhs == groups)
+    std::swap(lhs, rhs);
+  json::Object *count = lhs->getAsObject();
+  if (*rhs != groups || !count)
+    return std::nullopt;
+  if (count->get("rows_per_group"))
+    return json::Object{{"rows", true}};
+  if (!count->get("workgroup_count") || !count->insert({"groups", true}).second)
+    return std::nullopt;
+  return lhs;
+}
+
+/// What a number is at launch, if a plan can express it: a constant, the row
+/// count, or a workgroup count, of a group or of all. Of an allocation, its
 /// rows: those of a workspace are the workgroups that it was allocated for.
-std::optional<Count> PlanBuilder::evaluate(Value value) {
+std::optional<json::Value> PlanBuilder::evaluate(Value value) {
   while (auto cast = value.getDefiningOp<arith::IndexCastOp>())
     value = cast.getIn();
   IntegerAttr constant;
   if (matchPattern(value, m_Constant(&constant)))
-    return Count{Count::Constant, constant.getInt()};
+    return constant.getInt();
   if (auto count = value.getDefiningOp<WorkgroupCountOp>()) {
     if (count.getSchedule().getRowsPerWorkgroup() == 0)
-      return Count{Count::Constant, 1};
-    return Count{Count::Workgroups, addWorkgroupCount(count)};
+      return 1;
+    return json::Object{{"workgroup_count", addWorkgroupCount(count)}};
   }
   if (value.getDefiningOp<GroupCountOp>())
-    return Count{Count::Constant, 1, 1};
+    return json::Object{{"groups", true}};
   if (auto count = value.getDefiningOp<RowCountOp>()) {
-    if (auto ratio = count->getAttrOfType<DenseI64ArrayAttr>(rowRatioAttr))
-      return Count{Count::Rows, 0, 0, ratio};
+    json::Object rows{{"rows", true}};
+    if (auto ratio = count->getAttrOfType<DenseI64ArrayAttr>(rowRatioAttr)) {
+      addRatio(rows, ratio);
+      return rows;
+    }
     // One workgroup for each group is a static size, after a cast.
     Value source = count.getSource();
     while (isa_and_nonnull<memref::CastOp, memref::ReinterpretCastOp>(
@@ -249,60 +264,31 @@ std::optional<Count> PlanBuilder::evaluate(Value value) {
       source = source.getDefiningOp()->getOperand(0);
     if (source.getDefiningOp<memref::AllocOp>())
       return evaluate(source);
-    return Count{Count::Rows};
+    return rows;
   }
-  auto multiply = [](std::optional<Count> lhs,
-                     std::optional<Count> rhs) -> std::optional<Count> {
-    if (!lhs || !rhs)
-      return std::nullopt;
-    if (lhs->base == Count::Constant && lhs->value == 1)
-      std::swap(lhs, rhs);
-    if (rhs->base != Count::Constant || rhs->value != 1)
-      return std::nullopt;
-    lhs->power += rhs->power;
-    return lhs;
-  };
   if (auto alloc = value.getDefiningOp<memref::AllocOp>()) {
-    std::optional<Count> rows = Count{Count::Constant, 1};
+    std::optional<json::Value> rows = 1;
     for (Value size : alloc.getDynamicSizes())
-      rows = multiply(rows, evaluate(size));
+      rows = multiply(std::move(rows), evaluate(size));
     return rows;
   }
   if (auto product = value.getDefiningOp<arith::MulIOp>())
     return multiply(evaluate(product.getLhs()), evaluate(product.getRhs()));
-  if (auto quotient = value.getDefiningOp<arith::DivUIOp>())
-    if (quotient.getRhs().getDefiningOp<GroupCountOp>())
-      return multiply(evaluate(quotient.getLhs()),
-                      Count{Count::Constant, 1, -1});
-  return std::nullopt;
+  auto quotient = value.getDefiningOp<arith::DivUIOp>();
+  if (!quotient || !quotient.getRhs().getDefiningOp<GroupCountOp>())
+    return std::nullopt;
+  std::optional<json::Value> count = evaluate(quotient.getLhs());
+  json::Object *object = count ? count->getAsObject() : nullptr;
+  if (object && object->get("rows"))
+    return json::Object{{"rows_per_group", true}};
+  if (!object || !object->erase("groups"))
+    return std::nullopt;
+  return object->empty() ? json::Value(1) : *count;
 }
 
-/// A number of the plan: a constant, the row count, or a workgroup count, of a
-/// group or of all.
 FailureOr<json::Value> PlanBuilder::makeCount(Operation *user, Value value) {
-  std::optional<Count> count = evaluate(value);
-  if (count && count->base == Count::Rows) {
-    if (count->power == 0) {
-      json::Object object{{"rows", true}};
-      addRatio(object, count->ratio);
-      return json::Value(std::move(object));
-    }
-    if (count->power == -1)
-      return json::Value(json::Object{{"rows_per_group", true}});
-  }
-  if (count && count->base == Count::Constant) {
-    if (count->power == 0)
-      return json::Value(count->value);
-    if (count->power == 1 && count->value == 1)
-      return json::Value(json::Object{{"groups", true}});
-  }
-  if (count && count->base == Count::Workgroups &&
-      (count->power == 0 || count->power == 1)) {
-    json::Object object{{"workgroup_count", count->value}};
-    if (count->power == 1)
-      object["groups"] = true;
-    return json::Value(std::move(object));
-  }
+  if (std::optional<json::Value> count = evaluate(value))
+    return std::move(*count);
   return user->emitOpError(
       "expected a number that a launch plan can express: a "
       "constant, a row count or a workgroup count");
