@@ -135,7 +135,7 @@ static Bounded step(const Bounded *x, const RowOperation &) {
 }
 
 static Bounded truncate(const Bounded *x, const RowOperation &operation) {
-  FloatFormat format = operation.type.element;
+  Element format = operation.type.element;
   auto round = [&](double value) { return roundTo(format, value); };
   return settle(round(x[0].value), spread(x[0], round), x, 1);
 }

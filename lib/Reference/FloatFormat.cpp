@@ -28,9 +28,9 @@ static float floatOf(uint32_t bits) {
 }
 
 /// What is asked of a format; of no float as of float32.
-static const ElementInfo &factsOf(FloatFormat format) {
+static const ElementInfo &factsOf(Element format) {
   const ElementInfo &info = getInfo(format);
-  return info.isFloat() ? info : getInfo(FloatFormat::F32);
+  return info.isFloat() ? info : getInfo(Element::F32);
 }
 
 /// The pattern without its sign, all ones.
@@ -46,15 +46,15 @@ static float finiteValue(const ElementInfo &info, uint32_t magnitude) {
   return floatOf(magnitude << (23 - info.fraction)) * factor;
 }
 
-double unitRoundoff(FloatFormat format) {
+double unitRoundoff(Element format) {
   return std::ldexp(1, -1 - factsOf(format).fraction);
 }
 
-double smallestSubnormal(FloatFormat format) {
+double smallestSubnormal(Element format) {
   return finiteValue(factsOf(format), 1);
 }
 
-double overflowThreshold(FloatFormat format) {
+double overflowThreshold(Element format) {
   const ElementInfo &info = factsOf(format);
   if (info.saturates())
     return std::numeric_limits<double>::infinity();
@@ -63,7 +63,7 @@ double overflowThreshold(FloatFormat format) {
   return largest + (largest - finiteValue(info, info.largest - 1)) / 2;
 }
 
-uint32_t encode(FloatFormat format, float value) {
+uint32_t encode(Element format, float value) {
   const ElementInfo &info = getInfo(format);
   uint32_t bits = bitsOf(value), magnitude = bits & 0x7fffffff;
   if (info.isExponent())
@@ -89,7 +89,7 @@ uint32_t encode(FloatFormat format, float value) {
   return info.hasOneZero() && code == 0 ? 0 : sign | code;
 }
 
-float decode(FloatFormat format, uint32_t bits) {
+float decode(Element format, uint32_t bits) {
   const ElementInfo &info = getInfo(format);
   if (info.isExponent())
     return bits > info.largest ? std::numeric_limits<float>::quiet_NaN()
@@ -114,46 +114,46 @@ template <typename T> static T load(const char *address) {
   return value;
 }
 
-double loadElement(FloatFormat format, const void *array, size_t index) {
+double loadElement(Element format, const void *array, size_t index) {
   const char *address =
-      static_cast<const char *>(array) + index * formatSize(format);
+      static_cast<const char *>(array) + index * getInfo(format).bytes;
   switch (format) {
-  case FloatFormat::F32:
+  case Element::F32:
     return load<float>(address);
-  case FloatFormat::I32:
+  case Element::I32:
     return load<int32_t>(address);
-  case FloatFormat::I64:
+  case Element::I64:
     return static_cast<double>(load<int64_t>(address));
-  case FloatFormat::I8:
+  case Element::I8:
     return load<uint8_t>(address);
   default:
-    return decode(format, formatSize(format) == 2 ? load<uint16_t>(address)
-                                                  : load<uint8_t>(address));
+    return decode(format, getInfo(format).bytes == 2 ? load<uint16_t>(address)
+                                                     : load<uint8_t>(address));
   }
 }
 
-void storeElement(FloatFormat format, void *array, size_t index, double value) {
-  char *address = static_cast<char *>(array) + index * formatSize(format);
+void storeElement(Element format, void *array, size_t index, double value) {
+  char *address = static_cast<char *>(array) + index * getInfo(format).bytes;
   auto store = [&](auto element) {
     std::memcpy(address, &element, sizeof(element));
   };
   switch (format) {
-  case FloatFormat::F32:
+  case Element::F32:
     return store(static_cast<float>(value));
-  case FloatFormat::I32:
+  case Element::I32:
     return store(static_cast<int32_t>(value));
-  case FloatFormat::I64:
+  case Element::I64:
     return store(static_cast<int64_t>(value));
-  case FloatFormat::I8:
+  case Element::I8:
     return store(static_cast<uint8_t>(value > 0));
   default:
     uint32_t bits = encode(format, static_cast<float>(value));
-    return formatSize(format) == 2 ? store(static_cast<uint16_t>(bits))
-                                   : store(static_cast<uint8_t>(bits));
+    return getInfo(format).bytes == 2 ? store(static_cast<uint16_t>(bits))
+                                      : store(static_cast<uint8_t>(bits));
   }
 }
 
-double roundTo(FloatFormat format, double value) {
+double roundTo(Element format, double value) {
   uint64_t element = 0;
   storeElement(format, &element, 0, value);
   return loadElement(format, &element, 0);

@@ -199,7 +199,7 @@ static void normLinear(const RowInputs &in, RowOutputs &out) {
   z = applyColumns(in, z);
   // To float32 nothing is rounded that the kernel has not, too, in its way.
   for (double &value : z)
-    if (in.arrays[Role::X].format != FloatFormat::F32)
+    if (in.arrays[Role::X].format != Element::F32)
       value = roundTo(in.arrays[Role::X].format, value);
   for (int64_t o = 0; o < in.outputs; ++o) {
     const double *row = weight.data() + o * in.columns;

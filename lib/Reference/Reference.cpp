@@ -100,12 +100,12 @@ static void sumOuterProducts(const Inputs &inputs,
                              std::vector<double> &sums, double &terms,
                              double &factorRounding) {
   const int64_t m = inputs.outputs, n = inputs.columns;
-  const FloatFormat format = inputs.arrays[Role::X].format;
+  const Element format = inputs.arrays[Role::X].format;
   sums.assign(m * n, 0.0);
   std::vector<double> largestSum(m), largestChange(m);
   // What rounding the row of `columns` adds to it.
   std::vector<double> roundings(inputs.rows * n);
-  for (int64_t row = 0; row < inputs.rows && format != FloatFormat::F32; ++row)
+  for (int64_t row = 0; row < inputs.rows && format != Element::F32; ++row)
     for (int64_t j = 0; j < n; ++j) {
       double value = factors[row * (m + n) + m + j];
       roundings[row * n + j] = roundTo(format, value) - value;

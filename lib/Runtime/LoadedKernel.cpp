@@ -78,18 +78,9 @@ LoadedKernel::Sizes LoadedKernel::sizes(LaunchSize size) const {
   const Plan &plan = program->plan;
   plan.checkSize(size);
   Sizes result;
-  for (size_t i = 0; i < plan.workgroupCounts.size(); ++i) {
-    result.workgroupCounts[i] =
-        plan.workgroupCount(i, size, driver->info().compute_units);
-    int64_t groups = plan.workgroupCounts[i].perGroup
-                         ? std::max<int64_t>(size.groups, 1)
-                         : 1;
-    if (clusterBounds[i] > 0)
-      result.workgroupCounts[i] =
-          std::min(result.workgroupCounts[i],
-                   std::max(clusterBounds[i] / groups,
-                            plan.workgroupCounts[i].leastWorkgroups));
-  }
+  for (size_t i = 0; i < plan.workgroupCounts.size(); ++i)
+    result.workgroupCounts[i] = plan.workgroupCount(
+        i, size, driver->info().compute_units, clusterBounds[i]);
   result.workspaceBytes = 0;
   for (size_t i = 0; i < plan.workspaces.size(); ++i) {
     result.workspaceOffsets[i] = result.workspaceBytes;

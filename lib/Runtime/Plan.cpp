@@ -414,7 +414,7 @@ int64_t RowRatio::scale(int64_t rows) const {
 }
 
 int64_t Plan::workgroupCount(size_t index, LaunchSize size,
-                             int64_t computeUnits) const {
+                             int64_t computeUnits, int64_t clusters) const {
   const PlanWorkgroupCount &rule = workgroupCounts[index];
   // Groups share what there is.
   int64_t rows =
@@ -425,8 +425,9 @@ int64_t Plan::workgroupCount(size_t index, LaunchSize size,
     count = std::min(count, checkedMultiply(rule.workgroupsPerComputeUnit,
                                             computeUnits, "workgroup count") /
                                 rule.workgroupsPerRow / groups);
-  if (rule.maxWorkgroups != 0)
-    count = std::min(count, rule.maxWorkgroups / groups);
+  for (int64_t most : {rule.maxWorkgroups, clusters})
+    if (most != 0)
+      count = std::min(count, most / groups);
   return std::max<int64_t>({count, std::min(tiles, rule.leastWorkgroups), 1});
 }
 

@@ -147,9 +147,10 @@ struct Plan {
   /// Throws if no launch can be of that size: M below 0 or no multiple of B, or
   /// a B that is missing.
   void checkSize(LaunchSize size) const;
-  /// The number of workgroups by rule `index` on a device of `computeUnits`.
-  int64_t workgroupCount(size_t index, LaunchSize size,
-                         int64_t computeUnits) const;
+  /// The number of workgroups by rule `index` on a device of `computeUnits`,
+  /// which holds `clusters` at once; 0: there is no such bound.
+  int64_t workgroupCount(size_t index, LaunchSize size, int64_t computeUnits,
+                         int64_t clusters = 0) const;
   /// Bytes of argument `index`; throws if over 63 bits.
   int64_t argumentBytes(size_t index, LaunchSize size) const;
   /// Bytes of workspace `index`, given the workgroup counts.

@@ -121,7 +121,7 @@ std::vector<char> GuardedLaunch::takeRows(size_t index,
                                           const char *before, uint16_t pattern,
                                           std::string &complaint) const {
   const Argument &argument = problem.arguments[index];
-  const size_t size = reference::formatSize(argument.format);
+  const size_t size = getInfo(argument.format).bytes;
   if (argument.rowStride == argument.rowLength && argument.gaps.empty())
     return contents;
   const size_t length = argument.rowLength * size;
@@ -216,9 +216,9 @@ GuardedLaunch::run(uint16_t pattern, std::vector<std::string> &complaints) {
   return outputs;
 }
 
-size_t countPoison(const std::vector<char> &contents,
-                   reference::FloatFormat format, uint16_t pattern) {
-  const size_t size = reference::formatSize(format);
+size_t countPoison(const std::vector<char> &contents, Element format,
+                   uint16_t pattern) {
+  const size_t size = getInfo(format).bytes;
   char poison[4];
   std::memcpy(poison, &pattern, 2);
   std::memcpy(poison + 2, &pattern, 2);

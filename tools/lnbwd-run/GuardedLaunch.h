@@ -99,8 +99,8 @@ constexpr uint16_t kFirstPoison = 0xffa5;
 constexpr uint16_t kSecondPoison = 0x7fb6;
 
 /// The number of elements that still hold the pattern.
-size_t countPoison(const std::vector<char> &contents,
-                   reference::FloatFormat format, uint16_t pattern);
+size_t countPoison(const std::vector<char> &contents, Element format,
+                   uint16_t pattern);
 
 } // namespace lnbwd::run
 

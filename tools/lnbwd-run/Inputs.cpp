@@ -13,8 +13,6 @@
 #include <cmath>
 #include <limits>
 
-using lnbwd::reference::FloatFormat;
-
 namespace lnbwd::run {
 
 /// A random number by its place in a sequence (the mixing steps of splitmix64),
@@ -43,18 +41,18 @@ static double normal(uint64_t bits) {
 }
 
 /// A mean that the type still resolves steps well below 1 at.
-static double largeMean(FloatFormat format) {
+static double largeMean(Element format) {
   switch (format) {
-  case FloatFormat::F16:
+  case Element::F16:
     return 1e3;
-  case FloatFormat::BF16:
+  case Element::BF16:
     return 1e2;
   default:
     return 1e4;
   }
 }
 
-static double inputX(Init init, FloatFormat format, double random) {
+static double inputX(Init init, Element format, double random) {
   switch (init) {
   case Init::LargeMean:
     return largeMean(format) + random;
@@ -62,9 +60,9 @@ static double inputX(Init init, FloatFormat format, double random) {
     // A few of the type's steps around 1.
     return 1.0 + 8.0 * reference::unitRoundoff(format) * random;
   case Init::Huge:
-    return (format == FloatFormat::F16 ? 1e4 : 1e30) * random;
+    return (format == Element::F16 ? 1e4 : 1e30) * random;
   case Init::Denormal:
-    return (format == FloatFormat::F16 ? 1e-6 : 1e-39) * random;
+    return (format == Element::F16 ? 1e-6 : 1e-39) * random;
   default:
     return random;
   }
@@ -87,8 +85,7 @@ static uint64_t streamOf(std::optional<Role> input, size_t place) {
 }
 
 static double value(Init init, uint64_t seed, std::optional<Role> input,
-                    FloatFormat format, int64_t index,
-                    const FillOptions &options) {
+                    Element format, int64_t index, const FillOptions &options) {
   uint64_t bits = randomBits(seed, streamOf(input, options.place),
                              static_cast<uint64_t>(index));
   switch (init) {
@@ -147,7 +144,7 @@ const char *initName(Init init) {
 }
 
 void fillInput(Init init, uint64_t seed, std::optional<Role> input,
-               FloatFormat format, int64_t rows, int64_t columns, void *array,
+               Element format, int64_t rows, int64_t columns, void *array,
                const FillOptions &options) {
   const int64_t stride = options.stride ? options.stride : columns;
   reference::forEachPiece(
@@ -167,10 +164,9 @@ void fillInput(Init init, uint64_t seed, std::optional<Role> input,
                           std::numeric_limits<float>::infinity());
 }
 
-void fillGaps(FloatFormat format, int64_t rowLength, int64_t rowStride,
+void fillGaps(Element format, int64_t rowLength, int64_t rowStride,
               std::vector<char> &contents) {
-  auto elements =
-      static_cast<int64_t>(contents.size() / reference::formatSize(format));
+  auto elements = static_cast<int64_t>(contents.size() / getInfo(format).bytes);
   for (int64_t row = 0; row < elements && rowStride > rowLength;
        row += rowStride)
     for (int64_t j = row + rowLength; j < row + rowStride; ++j)

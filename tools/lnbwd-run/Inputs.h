@@ -65,13 +65,13 @@ struct FillOptions {
 /// input of that role, which has random numbers of its own; without a role it
 /// is one of a kernel of which nothing is known. Columns have one row.
 void fillInput(Init init, uint64_t seed, std::optional<Role> input,
-               reference::FloatFormat format, int64_t rows, int64_t columns,
-               void *array, const FillOptions &options = {});
+               Element format, int64_t rows, int64_t columns, void *array,
+               const FillOptions &options = {});
 
 /// Fills what lies between rows with NaNs, which a kernel that reads there
 /// would spread.
-void fillGaps(reference::FloatFormat format, int64_t rowLength,
-              int64_t rowStride, std::vector<char> &contents);
+void fillGaps(Element format, int64_t rowLength, int64_t rowStride,
+              std::vector<char> &contents);
 
 } // namespace lnbwd::run
 

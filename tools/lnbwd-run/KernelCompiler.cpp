@@ -109,14 +109,14 @@ static std::string runCompiler(const std::vector<std::string> &command,
 }
 
 std::string kernelMlir(const Options &options) {
-  auto rowBlock = [&](const std::string &n, reference::FloatFormat format) {
+  auto rowBlock = [&](const std::string &n, Element format) {
     std::string layout;
     if (options.rowStride != 0)
       layout = ", strided<[" + std::to_string(options.rowStride) + ", 1]>";
-    return "memref<?x" + n + "x" + reference::formatName(format) + layout + ">";
+    return "memref<?x" + n + "x" + getName(format) + layout + ">";
   };
-  auto column = [&](const std::string &n, reference::FloatFormat format) {
-    return "memref<" + n + "x" + reference::formatName(format) + ">";
+  auto column = [&](const std::string &n, Element format) {
+    return "memref<" + n + "x" + getName(format) + ">";
   };
   auto lengthOf = [&](Extent extent) {
     const std::string n = std::to_string(options.columns);
@@ -135,7 +135,7 @@ std::string kernelMlir(const Options &options) {
       return column(n, options.format);
     if (role.kind == OperandKind::Column)
       return column(n, operand.isOutput && options.accumulate
-                           ? reference::FloatFormat::F32
+                           ? Element::F32
                            : options.parameterFormat);
     return std::string("memref<?xf32>");
   };

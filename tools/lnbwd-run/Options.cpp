@@ -24,8 +24,6 @@
 #include <sstream>
 #include <vector>
 
-using lnbwd::reference::FloatFormat;
-
 namespace lnbwd::run {
 
 /// The example of Composable Kernel whose three arguments are taken: M × N.
@@ -235,9 +233,8 @@ static const std::vector<Option> &compileOptions() {
       makeChoices(kOperations, &NamedOperationInfo::operation);
   static const Choices<std::string> statistics = {
       {"saved", "saved"}, {"recomputed", "recomputed"}, {"output", "output"}};
-  static const Choices<FloatFormat> formats = {{"f16", FloatFormat::F16},
-                                               {"bf16", FloatFormat::BF16},
-                                               {"f32", FloatFormat::F32}};
+  static const Choices<Element> formats = {
+      {"f16", Element::F16}, {"bf16", Element::BF16}, {"f32", Element::F32}};
   static const std::string formatNames = listNames(formats, " or ");
   static const std::vector<Option> options = {
       {"--n", "N", "number of columns, the normalised dimension",

@@ -29,8 +29,8 @@ struct Options {
   int64_t columns = 0;
   /// The length of rows behind the linear layer, of operations that have one.
   int64_t outputColumns = 0;
-  reference::FloatFormat format = reference::FloatFormat::F32;
-  reference::FloatFormat parameterFormat = reference::FloatFormat::F32;
+  Element format = Element::F32;
+  Element parameterFormat = Element::F32;
   std::string chip;
   std::string schedule;
   NamedOperation operation = NamedOperation::LayerNormBwd;
@@ -42,7 +42,7 @@ struct Options {
   bool accumulate = false;
   /// The type of residual and sum, or of dsum and dresidual; none: they are not
   /// there.
-  std::optional<reference::FloatFormat> residualFormat;
+  std::optional<Element> residualFormat;
   /// Elements from row to row; 0: dense.
   int64_t rowStride = 0;
   /// Which outputs; empty: all that the operation has.

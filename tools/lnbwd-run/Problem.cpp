@@ -94,20 +94,15 @@ static double getNumber(const json &value) {
                               "; compile the kernel again");
 }
 
-/// The runtime's kinds are the tables'.
-static OperandKind kindOf(const Argument &argument) {
-  return static_cast<OperandKind>(argument.kind);
-}
-
 int64_t Argument::countRows(const Problem &problem) const {
-  return getInfo(kindOf(*this)).countRows(problem.rows, problem.groups);
+  return getInfo(kind).countRows(problem.rows, problem.groups);
 }
 
 bool Problem::hasGroups() const {
   // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.
   return std::any_of(arguments.begin(), arguments.end(),
                      [](const Argument &argument) {
-                       return getInfo(kindOf(argument)).tellsGroups();
+                       return getInfo(argument.kind).tellsGroups();
                      });
 }
 
@@ -131,21 +126,21 @@ ConstArray Problem::input(size_t index) const {
           argument.rowStride != argument.rowLength ? argument.rowStride : 0};
 }
 
-FloatFormat Problem::format() const {
+Element Problem::format() const {
   for (Role role : {Role::X, Role::Dy})
     if (const Argument *argument = find(role))
       return argument->format;
   for (const Argument &argument : arguments)
-    if (argument.kind == LNBWD_ARGUMENT_ROW_BLOCK)
+    if (argument.kind == OperandKind::RowBlock)
       return argument.format;
-  return FloatFormat::F32;
+  return Element::F32;
 }
 
 double Problem::minimalBytes() const {
   double bytes = 0;
   for (const Argument &argument : arguments) {
     double size = static_cast<double>(argument.elements) *
-                  static_cast<double>(reference::formatSize(argument.format));
+                  static_cast<double>(getInfo(argument.format).bytes);
     bytes += argument.access == LNBWD_ACCESS_READ_WRITE ? 2 * size : size;
   }
   return bytes;
@@ -171,7 +166,7 @@ static void describeOperand(const std::string &name, size_t place,
   Argument &argument = problem.arguments[place];
   const std::string who = "argument '" + argument.name + "', the operand '" +
                           name + "' of " + operation.name + ",";
-  if (kindOf(argument) != getInfo(role).kind)
+  if (argument.kind != getInfo(role).kind)
     unexpected(who + " has another shape than that operand");
   bool isOutput = operation.hasOutput(role);
   if (isOutput ? !argument.isOutput() : !argument.isInput())
@@ -179,10 +174,9 @@ static void describeOperand(const std::string &name, size_t place,
   if (isOutput && argument.output)
     unexpected(who + " is the output '" + getInfo(*argument.output).name +
                "' too");
-  if (argument.kind == LNBWD_ARGUMENT_ROW_SCALAR &&
-      argument.format != FloatFormat::F32)
-    unexpected(who + " is " + reference::formatName(argument.format) +
-               ", expected f32");
+  if (argument.kind == OperandKind::RowScalar &&
+      argument.format != Element::F32)
+    unexpected(who + " is " + getName(argument.format) + ", expected f32");
   if (isOutput)
     argument.output = role;
   problem.operands[role] = place;
@@ -256,7 +250,7 @@ static void checkOperands(const Problem &problem) {
 /// program may have rows of several lengths: N is that of the first ones then.
 static void describeSizes(Problem &problem) {
   for (const Argument &argument : problem.arguments)
-    if (problem.columns == 0 && getInfo(kindOf(argument)).hasColumns)
+    if (problem.columns == 0 && getInfo(argument.kind).hasColumns)
       problem.columns = argument.rowLength;
   if (!problem.operation.isKnown())
     return;
@@ -287,9 +281,9 @@ Problem describeProblem(const lnbwd_program *program, int64_t rows,
     check(lnbwd_program_argument(program, i, &info));
     Argument argument;
     argument.name = info.name;
-    // The runtime's elements are the formats.
-    argument.format = static_cast<FloatFormat>(info.element);
-    argument.kind = info.kind;
+    // The runtime's numbers are the tables'.
+    argument.kind = static_cast<OperandKind>(info.kind);
+    argument.format = static_cast<Element>(info.element);
     argument.access = info.access;
     argument.rowLength = info.row_length;
     argument.rowStride = info.row_stride;
@@ -362,8 +356,7 @@ static bool fits(const ProgramOperand &operand, const Argument &argument,
     kind = OperandKind::Column;
     length *= *ownRows;
   }
-  return static_cast<OperandKind>(argument.kind) == kind &&
-         argument.rowLength == length;
+  return argument.kind == kind && argument.rowLength == length;
 }
 
 static ProgramOperand readOperand(const json &value, const Problem &problem,
@@ -612,7 +605,7 @@ static void fillDerived(Problem &problem, const std::vector<Role> &roles,
   reference::ConstArray &x = forward.arrays[Role::X];
   if (!x.data) {
     otherX.resize(static_cast<size_t>(problem.rows) * problem.columns *
-                  reference::formatSize(problem.format()));
+                  getInfo(problem.format()).bytes);
     fillInput(options.init, options.seed, Role::X, problem.format(),
               problem.rows, problem.columns, otherX.data());
     x = {problem.format(), otherX.data()};

@@ -41,8 +41,8 @@ struct Operation {
 
 struct Argument {
   std::string name;
-  reference::FloatFormat format;
-  lnbwd_argument_kind kind;
+  Element format;
+  OperandKind kind;
   lnbwd_access access;
   int64_t rowLength = 0;
   /// From row to row; more than `rowLength` where the rows lie apart.
@@ -99,7 +99,7 @@ struct Problem {
   /// Those of argument `index`.
   reference::ConstArray input(size_t index) const;
   /// The type of the row blocks.
-  reference::FloatFormat format() const;
+  Element format() const;
   /// The fewest bytes that can be moved: every argument once, what is read and
   /// written twice.
   double minimalBytes() const;

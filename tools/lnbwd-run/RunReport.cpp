@@ -71,7 +71,7 @@ static std::string formatOutputs(const RunReport &report) {
                               ? print("%.3e", output.allowedRelativeError())
                               : print("abs %.3e", output.allowedError);
     text += print("%-*s%-6s %14.3e %14s %14s  %s\n", static_cast<int>(width),
-                  output.name.c_str(), reference::formatName(output.format),
+                  output.name.c_str(), getName(output.format),
                   output.maxAbsoluteError, relative.c_str(), allowed.c_str(),
                   verdictOf(output).c_str());
   }
@@ -150,7 +150,7 @@ static ordered_json numberOrNull(double value) {
 static ordered_json outputJson(const OutputReport &output) {
   ordered_json json;
   json["name"] = output.name;
-  json["type"] = reference::formatName(output.format);
+  json["type"] = getName(output.format);
   json["elements"] = output.elements;
   json["unwritten"] = output.unwritten;
   if (output.compared) {
@@ -231,7 +231,7 @@ std::string formatText(const RunReport &report, const Problem &problem,
       static_cast<long long>(problem.columns),
       problem.outputs ? (", O = " + std::to_string(problem.outputs)).c_str()
                       : "",
-      reference::formatName(problem.format()));
+      getName(problem.format()));
   text += print("device  %s, %s, %lld compute units, %s\n", report.device.name,
                 report.device.arch,
                 static_cast<long long>(report.device.compute_units),
@@ -292,7 +292,7 @@ std::string formatJson(const RunReport &report, const Problem &problem,
   json["n"] = problem.columns;
   if (problem.outputs)
     json["o"] = problem.outputs;
-  json["type"] = reference::formatName(problem.format());
+  json["type"] = getName(problem.format());
   json["init"] = initName(options.init);
   json["seed"] = options.seed;
   json["epsilon"] = options.epsilon;

@@ -15,7 +15,6 @@
 #include <optional>
 
 using lnbwd::reference::Bounded;
-using lnbwd::reference::FloatFormat;
 
 namespace lnbwd::run {
 
@@ -64,7 +63,7 @@ struct Comparison {
 /// Compares elements of one output.
 class Comparer {
 public:
-  Comparer(FloatFormat format, double tolerance, const char *contents)
+  Comparer(Element format, double tolerance, const char *contents)
       : format(format), contents(contents),
         overflow(reference::overflowThreshold(format)),
         // Within this range a right result may be infinite or not.
@@ -106,7 +105,7 @@ public:
   }
 
 private:
-  FloatFormat format;
+  Element format;
   const char *contents;
   double overflow;
   double surelyFinite;
@@ -117,7 +116,7 @@ private:
 
 /// Whether an output is a sum over rows.
 static bool isSum(const Argument &argument) {
-  const KindInfo &kind = getInfo(static_cast<OperandKind>(argument.kind));
+  const KindInfo &kind = getInfo(argument.kind);
   return kind.hasColumns && !kind.hasRows;
 }
 
@@ -126,7 +125,7 @@ static bool isSum(const Argument &argument) {
 /// its variance besides.
 static double roundingFloor(const Argument &argument, double terms) {
   double units = isSum(argument) || argument.output == Role::Rstd ? 8 : 4;
-  return units * reference::unitRoundoff(FloatFormat::F32) * terms;
+  return units * reference::unitRoundoff(Element::F32) * terms;
 }
 
 double OutputReport::relativeError() const {
@@ -142,11 +141,11 @@ bool OutputReport::isValid() const {
          (!compared || maxAbsoluteError <= allowedError);
 }
 
-double tolerance(bool isSum, FloatFormat format) {
+double tolerance(bool isSum, Element format) {
   switch (format) {
-  case FloatFormat::F16:
+  case Element::F16:
     return 6e-4;
-  case FloatFormat::BF16:
+  case Element::BF16:
     return 4e-3;
   default:
     break;

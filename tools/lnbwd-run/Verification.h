@@ -28,7 +28,7 @@ struct OutputReport {
         elements(argument.elements) {}
 
   std::string name;
-  reference::FloatFormat format;
+  Element format;
   size_t elements;
   /// The largest |reference|, |output - reference|, and what is allowed of it.
   double largestReference = 0;
@@ -58,7 +58,7 @@ struct OutputReport {
 
 /// The largest relative error that is allowed of an output, a sum over rows or
 /// not, of the largest reference value.
-double tolerance(bool isSum, reference::FloatFormat format);
+double tolerance(bool isSum, Element format);
 
 /// Compares all outputs of a problem that has an operation or programs;
 /// `outputs` are their contents by argument, without what lies between rows.

@@ -42,7 +42,7 @@ lnbwd_reference(const char *operation, int64_t rows, int64_t columns,
   problem.epsilon = epsilon;
   problem.inFloat32 = in_float32 != 0;
   for (size_t i = 0; i < kRoleCount; ++i)
-    problem.arrays[static_cast<Role>(i)] = {FloatFormat::F32, inputs[i]};
+    problem.arrays[static_cast<Role>(i)] = {Element::F32, inputs[i]};
   auto put = [&](Role role, int64_t row, const std::vector<double> &values) {
     if (double *array = outputs[static_cast<size_t>(role)])
       std::copy(values.begin(), values.end(),

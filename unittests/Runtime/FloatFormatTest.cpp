@@ -14,6 +14,7 @@
 #include <cstring>
 #include <limits>
 
+using namespace lnbwd;
 using namespace lnbwd::reference;
 
 static uint32_t bitsOf(float value) {
@@ -37,29 +38,27 @@ struct Definition {
 };
 } // namespace
 
-static Definition define(FloatFormat format) {
+static Definition define(Element format) {
   switch (format) {
-  case FloatFormat::F16:
+  case Element::F16:
     return {10, 15, 0x8000, 0x7bff};
-  case FloatFormat::BF16:
+  case Element::BF16:
     return {7, 127, 0x8000, 0x7f7f};
-  case FloatFormat::F8E4M3FN:
+  case Element::F8E4M3FN:
     return {3, 7, 0x80, 0x7e};
-  case FloatFormat::F8E5M2:
+  case Element::F8E5M2:
     return {2, 15, 0x80, 0x7b};
-  case FloatFormat::F8E4M3FNUZ:
+  case Element::F8E4M3FNUZ:
     return {3, 8, 0x80, 0x7f};
   default:
     return {2, 16, 0x80, 0x7f};
   }
 }
 
-static bool isShort(FloatFormat format) {
-  return define(format).signBit == 0x80;
-}
+static bool isShort(Element format) { return define(format).signBit == 0x80; }
 
 /// The value of a pattern by the definition of the format.
-static double definition(FloatFormat format, uint32_t bits) {
+static double definition(Element format, uint32_t bits) {
   auto [fractionBits, bias, signBit, largest] = define(format);
   uint32_t magnitude = bits & (signBit - 1);
   int exponent = int(magnitude >> fractionBits);
@@ -79,7 +78,7 @@ static double definition(FloatFormat format, uint32_t bits) {
 
 namespace {
 
-class ShortFloatTest : public testing::TestWithParam<FloatFormat> {};
+class ShortFloatTest : public testing::TestWithParam<Element> {};
 
 TEST_P(ShortFloatTest, EveryPatternDecodesToItsDefinition) {
   for (uint32_t bits = 0; bits < 2 * define(GetParam()).signBit; ++bits) {
@@ -180,13 +179,12 @@ TEST_P(ShortFloatTest, LimitsAreThoseOfTheFormat) {
 
 INSTANTIATE_TEST_SUITE_P(
     Formats, ShortFloatTest,
-    testing::Values(FloatFormat::F16, FloatFormat::BF16, FloatFormat::F8E4M3FN,
-                    FloatFormat::F8E5M2, FloatFormat::F8E4M3FNUZ,
-                    FloatFormat::F8E5M2FNUZ),
-    [](const auto &info) { return std::string(formatName(info.param)); });
+    testing::Values(Element::F16, Element::BF16, Element::F8E4M3FN,
+                    Element::F8E5M2, Element::F8E4M3FNUZ, Element::F8E5M2FNUZ),
+    [](const auto &info) { return std::string(getName(info.param)); });
 
 TEST(FloatFormatTest, APowerOfTwoIsAnExponent) {
-  constexpr FloatFormat format = FloatFormat::F8E8M0FNU;
+  constexpr Element format = Element::F8E8M0FNU;
   for (uint32_t code = 0; code < 255; ++code) {
     float power = std::ldexp(1.0F, static_cast<int>(code) - 127);
     EXPECT_EQ(decode(format, code), power);
@@ -199,20 +197,18 @@ TEST(FloatFormatTest, APowerOfTwoIsAnExponent) {
 }
 
 TEST(FloatFormatTest, ElementsAreStoredSideBySide) {
-  for (FloatFormat format :
-       {FloatFormat::F16, FloatFormat::BF16, FloatFormat::F32,
-        FloatFormat::F8E4M3FN, FloatFormat::F8E5M2FNUZ}) {
+  for (Element format : {Element::F16, Element::BF16, Element::F32,
+                         Element::F8E4M3FN, Element::F8E5M2FNUZ}) {
     char array[32] = {};
     for (size_t i = 0; i < 4; ++i)
       storeElement(format, array, i, static_cast<float>(i) - 1.5F);
     for (size_t i = 0; i < 4; ++i)
       EXPECT_EQ(loadElement(format, array, i), static_cast<float>(i) - 1.5F);
-    EXPECT_EQ(array[4 * formatSize(format)], 0);
+    EXPECT_EQ(array[4 * getInfo(format).bytes], 0);
   }
-  EXPECT_EQ(smallestSubnormal(FloatFormat::F32),
+  EXPECT_EQ(smallestSubnormal(Element::F32),
             std::numeric_limits<float>::denorm_min());
-  EXPECT_GT(overflowThreshold(FloatFormat::F32),
-            std::numeric_limits<float>::max());
+  EXPECT_GT(overflowThreshold(Element::F32), std::numeric_limits<float>::max());
 }
 
 } // namespace

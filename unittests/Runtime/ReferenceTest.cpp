@@ -62,7 +62,7 @@ struct Case {
          {std::pair(Role::Dy, &dy), std::pair(Role::X, &x),
           std::pair(Role::Gamma, &gamma), std::pair(Role::Mean, &mean),
           std::pair(Role::Rstd, &rstd)})
-      result.arrays[role] = {FloatFormat::F32, values->data()};
+      result.arrays[role] = {Element::F32, values->data()};
     return result;
   }
   /// Puts an output into an array.
@@ -234,7 +234,7 @@ TEST(ReferenceTest, RmsNormAgreesWithFiniteDifferences) {
   inputs.epsilon = Case::kEpsilon;
   inputs.arrays[Role::Rstd] = {};
   inputs.arrays[Role::Dsum] = inputs.arrays[Role::Dy];
-  inputs.arrays[Role::Dgamma] = {FloatFormat::F32, before.data()};
+  inputs.arrays[Role::Dgamma] = {Element::F32, before.data()};
   std::vector<double> dx(kRows * kColumns);
   Result result = evaluate(inputs, test.into(Role::Dx, dx));
   auto lossOf = [&](const std::vector<double> &x,
@@ -273,7 +273,7 @@ TEST(ReferenceTest, GatedRmsNormAgreesWithFiniteDifferences) {
   Inputs inputs = test.inputs(NamedOperation::GatedRmsNormBwd);
   inputs.epsilon = Case::kEpsilon;
   inputs.arrays[Role::Rstd] = {};
-  inputs.arrays[Role::Z] = {FloatFormat::F32, gate.data()};
+  inputs.arrays[Role::Z] = {Element::F32, gate.data()};
   std::vector<double> dx(kRows * kColumns), dz(kRows * kColumns);
   evaluate(inputs, test.into(Role::Dx, dx));
   Result result = evaluate(inputs, test.into(Role::Dz, dz));
@@ -321,8 +321,8 @@ TEST(ReferenceTest, FromTheOutputIsAsFromTheInput) {
           static_cast<float>(test.gamma[j] * test.xhat(i, j) + double(beta[j]));
   Inputs inputs = test.inputs(NamedOperation::LayerNormBwd);
   inputs.arrays[Role::X] = inputs.arrays[Role::Mean] = {};
-  inputs.arrays[Role::Y] = {FloatFormat::F32, y.data()};
-  inputs.arrays[Role::Beta] = {FloatFormat::F32, beta.data()};
+  inputs.arrays[Role::Y] = {Element::F32, y.data()};
+  inputs.arrays[Role::Beta] = {Element::F32, beta.data()};
   std::vector<double> dx(kRows * kColumns);
   Result result = evaluate(inputs, test.into(Role::Dx, dx));
   // y was rounded to float32, and gamma divides that.
@@ -344,7 +344,7 @@ TEST(ReferenceTest, AForwardPassWithoutAMeanIsRmsNorm) {
   inputs.columns = 2;
   inputs.epsilon = 0.5;
   // Rows of two, three apart.
-  inputs.arrays[Role::X] = {FloatFormat::F32, x.data(), 3};
+  inputs.arrays[Role::X] = {Element::F32, x.data(), 3};
   Result result =
       evaluate(inputs, [&](unsigned, int64_t row, const RowOutputs &outputs) {
         double rstd = row == 0 ? 1 / std::sqrt(13.0) : 1 / std::sqrt(0.5);
@@ -374,7 +374,7 @@ TEST(ReferenceTest, StatisticsSurviveALargeMean) {
   inputs.rows = 1;
   inputs.columns = 1000;
   inputs.epsilon = 0;
-  inputs.arrays[Role::X] = {FloatFormat::F32, x.data()};
+  inputs.arrays[Role::X] = {Element::F32, x.data()};
   evaluate(inputs, [](unsigned, int64_t, const RowOutputs &outputs) {
     EXPECT_EQ(outputs[Role::Mean][0], 10000);
     EXPECT_EQ(outputs[Role::Rstd][0], 1);
@@ -390,7 +390,7 @@ TEST(ReferenceTest, SquaresBeyondFloat32MakeNaNOfARow) {
     inputs.operation = operation;
     inputs.rows = 2;
     inputs.columns = 4;
-    inputs.arrays[Role::X] = {FloatFormat::F32, x.data()};
+    inputs.arrays[Role::X] = {Element::F32, x.data()};
     auto expectNaN = [&](bool isInFloat32) {
       inputs.inFloat32 = isInFloat32;
       evaluate(inputs, [&](unsigned, int64_t row, const RowOutputs &outputs) {
@@ -412,7 +412,7 @@ TEST(ReferenceTest, FactorRoundingIsTheLargestChangeOfARoundedFactor) {
   auto draw = [&](int64_t size) {
     std::vector<uint16_t> values(size);
     for (int64_t i = 0; i < size; ++i)
-      storeElement(FloatFormat::BF16, values.data(), i, normal(random));
+      storeElement(Element::BF16, values.data(), i, normal(random));
     return values;
   };
   std::vector<uint16_t> x = draw(kRows * kColumns), w(kOutputs * kColumns),
@@ -424,13 +424,13 @@ TEST(ReferenceTest, FactorRoundingIsTheLargestChangeOfARoundedFactor) {
   inputs.rows = kRows;
   inputs.columns = kColumns;
   inputs.outputs = kOutputs;
-  inputs.arrays[Role::X] = {FloatFormat::BF16, x.data()};
-  inputs.arrays[Role::W] = {FloatFormat::BF16, w.data()};
-  inputs.arrays[Role::Dout] = {FloatFormat::BF16, dout.data()};
-  inputs.arrays[Role::Gamma] = {FloatFormat::F32, gamma.data()};
-  inputs.arrays[Role::Beta] = {FloatFormat::F32, beta.data()};
-  inputs.arrays[Role::Mean] = {FloatFormat::F32, mean.data()};
-  inputs.arrays[Role::Rstd] = {FloatFormat::F32, rstd.data()};
+  inputs.arrays[Role::X] = {Element::BF16, x.data()};
+  inputs.arrays[Role::W] = {Element::BF16, w.data()};
+  inputs.arrays[Role::Dout] = {Element::BF16, dout.data()};
+  inputs.arrays[Role::Gamma] = {Element::F32, gamma.data()};
+  inputs.arrays[Role::Beta] = {Element::F32, beta.data()};
+  inputs.arrays[Role::Mean] = {Element::F32, mean.data()};
+  inputs.arrays[Role::Rstd] = {Element::F32, rstd.data()};
   Result result = evaluate(inputs, {});
   double largestChange = 0;
   for (int64_t o = 0; o < kOutputs; ++o)
@@ -439,7 +439,7 @@ TEST(ReferenceTest, FactorRoundingIsTheLargestChangeOfARoundedFactor) {
       for (int64_t i = 0; i < kRows; ++i) {
         double z = 1.5 * inputs.arrays[Role::X][i * kColumns + j] + 0.5;
         sum += inputs.arrays[Role::Dout][i * kOutputs + o] *
-               roundTo(FloatFormat::BF16, z);
+               roundTo(Element::BF16, z);
       }
       double change = sum - result.sums[Role::Dw][o * kColumns + j];
       largestChange = std::max(largestChange, std::abs(change));
@@ -448,7 +448,7 @@ TEST(ReferenceTest, FactorRoundingIsTheLargestChangeOfARoundedFactor) {
   EXPECT_NEAR(result.factorRounding[Role::Dw], largestChange, 1e-10);
   // Of float32 nothing is rounded.
   std::vector<float> wide(kRows * kColumns);
-  inputs.arrays[Role::X] = {FloatFormat::F32, wide.data()};
+  inputs.arrays[Role::X] = {Element::F32, wide.data()};
   EXPECT_EQ(evaluate(inputs, {}).factorRounding[Role::Dw], 0);
 }
 

@@ -23,7 +23,7 @@
 #include <stdexcept>
 #include <tuple>
 
-using lnbwd::OperandKind;
+using namespace lnbwd;
 using namespace lnbwd::reference;
 
 static ValueType typeOf(const std::string &text) {
@@ -85,7 +85,7 @@ struct Interpreted {
     inputs.arguments = arguments;
     for (const std::vector<float> &array : arrays)
       inputs.buffers.push_back(
-          {FloatFormat::F32, array.empty() ? nullptr : array.data()});
+          {Element::F32, array.empty() ? nullptr : array.data()});
     for (const RowProgram &program : programs)
       checkRowProgram(program, arrays.size());
     outputs.resize(arguments);

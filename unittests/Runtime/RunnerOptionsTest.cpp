@@ -15,7 +15,7 @@
 #include <vector>
 
 using namespace lnbwd::run;
-using lnbwd::reference::FloatFormat;
+using lnbwd::Element;
 
 static Options parse(std::vector<const char *> arguments) {
   arguments.insert(arguments.begin(), "lnbwd-run");
@@ -62,8 +62,8 @@ TEST(RunnerOptionsTest, ReadsWhatToCompile) {
                            "--schedule", "a=1,b=2", "--keep", "k.hsaco"});
   EXPECT_EQ(options.kernelFile, "");
   EXPECT_EQ(options.columns, 1024);
-  EXPECT_EQ(options.format, FloatFormat::BF16);
-  EXPECT_EQ(options.parameterFormat, FloatFormat::BF16);
+  EXPECT_EQ(options.format, Element::BF16);
+  EXPECT_EQ(options.parameterFormat, Element::BF16);
   EXPECT_EQ(options.chip, "gfx942");
   EXPECT_EQ(options.schedule, "a=1,b=2");
   EXPECT_EQ(options.keepFile, "k.hsaco");
@@ -76,7 +76,7 @@ TEST(RunnerOptionsTest, TakesTheExamplesThreeNumbers) {
   EXPECT_EQ(options.rows, 1024);
   EXPECT_EQ(options.columns, 512);
   EXPECT_EQ(options.chip, "gfx942");
-  EXPECT_EQ(options.format, FloatFormat::F32);
+  EXPECT_EQ(options.format, Element::F32);
   options = parse({"0", "1", "0", "--chip", "gfx1100", "--dtype", "f16", "--m",
                    "8", "--n", "511"});
   EXPECT_FALSE(options.verify || options.time);
@@ -84,7 +84,7 @@ TEST(RunnerOptionsTest, TakesTheExamplesThreeNumbers) {
   EXPECT_EQ(options.rows, 8);
   EXPECT_EQ(options.columns, 511);
   EXPECT_EQ(options.chip, "gfx1100");
-  EXPECT_EQ(options.format, FloatFormat::F16);
+  EXPECT_EQ(options.format, Element::F16);
   EXPECT_EQ(parse({"1", "0", "0"}).init, Init::Zeros);
 }
 

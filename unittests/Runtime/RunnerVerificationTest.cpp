@@ -27,25 +27,24 @@ using namespace lnbwd;
 using namespace lnbwd::run;
 using namespace lnbwd::reference;
 
-static double tolerance(Role role, FloatFormat format) {
+static double tolerance(Role role, Element format) {
   return tolerance(getInfo(role).kind == OperandKind::Column, format);
 }
 
 /// Adds the argument that is an operand of the operation.
-static void add(Problem &problem, Role role, FloatFormat format,
-                lnbwd_argument_kind kind, bool isOutput = false,
-                int64_t stride = 0) {
+static void add(Problem &problem, Role role, Element format, OperandKind kind,
+                bool isOutput = false, int64_t stride = 0) {
   Argument argument;
   argument.name = getInfo(role).name;
   argument.format = format;
   argument.kind = kind;
   argument.access = isOutput ? LNBWD_ACCESS_WRITE : LNBWD_ACCESS_READ;
-  argument.rowLength = kind == LNBWD_ARGUMENT_ROW_SCALAR ? 1 : problem.columns;
+  argument.rowLength = kind == OperandKind::RowScalar ? 1 : problem.columns;
   argument.rowStride = stride ? stride : argument.rowLength;
-  bool isColumn = kind == LNBWD_ARGUMENT_COLUMN;
+  bool isColumn = kind == OperandKind::Column;
   argument.elements = argument.rowLength * (isColumn ? 1 : problem.rows);
-  argument.bytes =
-      argument.rowStride * (isColumn ? 1 : problem.rows) * formatSize(format);
+  argument.bytes = argument.rowStride * (isColumn ? 1 : problem.rows) *
+                   getInfo(format).bytes;
   if (isOutput)
     argument.output = role;
   problem.operands[role] = problem.arguments.size();
@@ -60,19 +59,19 @@ struct Solved {
   Problem problem;
   std::vector<std::vector<char>> outputs;
 
-  Solved(FloatFormat format, FloatFormat columnFormat, int64_t rows,
-         int64_t columns, Init init = Init::Normal) {
+  Solved(Element format, Element columnFormat, int64_t rows, int64_t columns,
+         Init init = Init::Normal) {
     problem.rows = rows;
     problem.columns = columns;
     problem.operation.info = &getInfo(NamedOperation::LayerNormBwd);
-    add(problem, Role::Dy, format, LNBWD_ARGUMENT_ROW_BLOCK);
-    add(problem, Role::X, format, LNBWD_ARGUMENT_ROW_BLOCK);
-    add(problem, Role::Gamma, columnFormat, LNBWD_ARGUMENT_COLUMN);
-    add(problem, Role::Mean, FloatFormat::F32, LNBWD_ARGUMENT_ROW_SCALAR);
-    add(problem, Role::Rstd, FloatFormat::F32, LNBWD_ARGUMENT_ROW_SCALAR);
-    add(problem, Role::Dx, format, LNBWD_ARGUMENT_ROW_BLOCK, true);
-    add(problem, Role::Dgamma, columnFormat, LNBWD_ARGUMENT_COLUMN, true);
-    add(problem, Role::Dbeta, columnFormat, LNBWD_ARGUMENT_COLUMN, true);
+    add(problem, Role::Dy, format, OperandKind::RowBlock);
+    add(problem, Role::X, format, OperandKind::RowBlock);
+    add(problem, Role::Gamma, columnFormat, OperandKind::Column);
+    add(problem, Role::Mean, Element::F32, OperandKind::RowScalar);
+    add(problem, Role::Rstd, Element::F32, OperandKind::RowScalar);
+    add(problem, Role::Dx, format, OperandKind::RowBlock, true);
+    add(problem, Role::Dgamma, columnFormat, OperandKind::Column, true);
+    add(problem, Role::Dbeta, columnFormat, OperandKind::Column, true);
     Options options;
     options.init = init;
     fillProblem(problem, options);
@@ -106,7 +105,7 @@ struct Solved {
   }
 };
 
-class VerificationTest : public testing::TestWithParam<FloatFormat> {};
+class VerificationTest : public testing::TestWithParam<Element> {};
 
 TEST_P(VerificationTest, TakesTheRoundedReference) {
   for (const InitDescription &init : initDescriptions())
@@ -181,14 +180,14 @@ TEST_P(VerificationTest, RefusesNumbersWhereTheReferenceIsNone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, VerificationTest,
-                         testing::Values(FloatFormat::F16, FloatFormat::BF16,
-                                         FloatFormat::F32),
+                         testing::Values(Element::F16, Element::BF16,
+                                         Element::F32),
                          [](const auto &info) {
-                           return std::string(formatName(info.param));
+                           return std::string(getName(info.param));
                          });
 
 TEST(VerificationTest, OfEqualErrorsTheFirstIsTheWorst) {
-  Solved solved(FloatFormat::F32, FloatFormat::F32, 20000, 2, Init::Zeros);
+  Solved solved(Element::F32, Element::F32, 20000, 2, Init::Zeros);
   for (size_t index = 20001; index < 40000; ++index)
     solved.set(5, index, 1);
   // Whichever thread has compared it.
@@ -197,11 +196,11 @@ TEST(VerificationTest, OfEqualErrorsTheFirstIsTheWorst) {
 }
 
 TEST(VerificationTest, OverflowOfTheTypeIsNoMistake) {
-  Solved solved(FloatFormat::F32, FloatFormat::F16, 3, 4);
+  Solved solved(Element::F32, Element::F16, 3, 4);
   // Sums of 3 elements of 40000 are beyond f16; two of them are not.
   std::vector<char> &dy = solved.problem.contents[0];
   for (size_t i = 0; i < 12; ++i)
-    storeElement(FloatFormat::F32, dy.data(), i, i % 4 == 1 ? -40000 : 1);
+    storeElement(Element::F32, dy.data(), i, i % 4 == 1 ? -40000 : 1);
   solved.set(7, 1, -INFINITY);
   for (size_t j : {0, 2, 3})
     solved.set(7, j, 3);
@@ -214,13 +213,13 @@ TEST(VerificationTest, OverflowOfTheTypeIsNoMistake) {
 
 TEST(VerificationTest, TheTolerancesFollowFromTheTypes) {
   // One rounding of the type, and a little room for what is computed before.
-  for (FloatFormat format : {FloatFormat::F16, FloatFormat::BF16}) {
+  for (Element format : {Element::F16, Element::BF16}) {
     EXPECT_GE(tolerance(Role::Dx, format), unitRoundoff(format));
     EXPECT_LE(tolerance(Role::Dx, format), 1.25 * unitRoundoff(format));
     EXPECT_EQ(tolerance(Role::Dgamma, format), tolerance(Role::Dx, format));
   }
-  EXPECT_LE(tolerance(Role::Dx, FloatFormat::F32), 5e-7);
-  EXPECT_LE(tolerance(Role::Dbeta, FloatFormat::F32), 1e-6);
+  EXPECT_LE(tolerance(Role::Dx, Element::F32), 5e-7);
+  EXPECT_LE(tolerance(Role::Dbeta, Element::F32), 1e-6);
 }
 
 TEST(VerificationTest, AReportIsOnlyValidIfAllOfItIs) {
@@ -242,12 +241,12 @@ TEST(VerificationTest, ComparesAForwardPassWithWhatItNormalised) {
   problem.rows = 3;
   problem.columns = 40;
   problem.operation = {&getInfo(NamedOperation::LayerNorm), false, 1e-3};
-  add(problem, Role::X, FloatFormat::F32, LNBWD_ARGUMENT_ROW_BLOCK, false, 48);
-  add(problem, Role::Residual, FloatFormat::F32, LNBWD_ARGUMENT_ROW_BLOCK);
-  add(problem, Role::Y, FloatFormat::F32, LNBWD_ARGUMENT_ROW_BLOCK, true);
-  add(problem, Role::Sum, FloatFormat::F32, LNBWD_ARGUMENT_ROW_BLOCK, true);
-  add(problem, Role::Mean, FloatFormat::F32, LNBWD_ARGUMENT_ROW_SCALAR, true);
-  add(problem, Role::Rstd, FloatFormat::F32, LNBWD_ARGUMENT_ROW_SCALAR, true);
+  add(problem, Role::X, Element::F32, OperandKind::RowBlock, false, 48);
+  add(problem, Role::Residual, Element::F32, OperandKind::RowBlock);
+  add(problem, Role::Y, Element::F32, OperandKind::RowBlock, true);
+  add(problem, Role::Sum, Element::F32, OperandKind::RowBlock, true);
+  add(problem, Role::Mean, Element::F32, OperandKind::RowScalar, true);
+  add(problem, Role::Rstd, Element::F32, OperandKind::RowScalar, true);
   fillProblem(problem, Options());
   // In float32, from the same numbers.
   ConstArray x = problem.input(Role::X);
@@ -256,7 +255,7 @@ TEST(VerificationTest, ComparesAForwardPassWithWhatItNormalised) {
   for (size_t i = 2; i < 6; ++i)
     outputs[i].resize(problem.arguments[i].bytes);
   auto set = [&](size_t i, size_t index, double value) {
-    storeElement(FloatFormat::F32, outputs[i].data(), index,
+    storeElement(Element::F32, outputs[i].data(), index,
                  static_cast<float>(value));
   };
   for (int64_t row = 0; row < 3; ++row) {
@@ -296,35 +295,35 @@ TEST(ProblemTest, GapsOfInputsAreNaNs) {
   Problem problem;
   problem.rows = 2;
   problem.columns = 3;
-  add(problem, Role::X, FloatFormat::BF16, LNBWD_ARGUMENT_ROW_BLOCK, false, 5);
+  add(problem, Role::X, Element::BF16, OperandKind::RowBlock, false, 5);
   fillProblem(problem, Options());
   for (size_t i = 0; i < 10; ++i)
-    EXPECT_EQ(std::isnan(loadElement(FloatFormat::BF16,
-                                     problem.contents[0].data(), i)),
-              i % 5 >= 3)
+    EXPECT_EQ(
+        std::isnan(loadElement(Element::BF16, problem.contents[0].data(), i)),
+        i % 5 >= 3)
         << i;
 }
 
 TEST(PoisonTest, IsANanInEveryType) {
   for (uint16_t pattern : {kFirstPoison, kSecondPoison}) {
-    EXPECT_TRUE(std::isnan(decode(FloatFormat::F16, pattern)));
-    EXPECT_TRUE(std::isnan(decode(FloatFormat::BF16, pattern)));
+    EXPECT_TRUE(std::isnan(decode(Element::F16, pattern)));
+    EXPECT_TRUE(std::isnan(decode(Element::BF16, pattern)));
     uint16_t both[2] = {pattern, pattern};
     float value;
     std::memcpy(&value, both, 4);
     EXPECT_TRUE(std::isnan(value));
     std::vector<char> bytes(12);
     std::memcpy(bytes.data() + 4, both, 4);
-    EXPECT_EQ(countPoison(bytes, FloatFormat::F32, pattern), 1U);
-    EXPECT_EQ(countPoison(bytes, FloatFormat::F16, pattern), 2U);
-    EXPECT_EQ(countPoison({}, FloatFormat::F16, pattern), 0U);
+    EXPECT_EQ(countPoison(bytes, Element::F32, pattern), 1U);
+    EXPECT_EQ(countPoison(bytes, Element::F16, pattern), 2U);
+    EXPECT_EQ(countPoison({}, Element::F16, pattern), 0U);
   }
 }
 
 TEST(InputsTest, DependOnTheSeedAndThePlaceAlone) {
   std::vector<float> first(1000), again(1000), other(1000), longer(2000);
   auto fill = [](Init init, uint64_t seed, std::vector<float> &values) {
-    fillInput(init, seed, Role::X, FloatFormat::F32,
+    fillInput(init, seed, Role::X, Element::F32,
               static_cast<int64_t>(values.size()) / 10, 10, values.data());
   };
   for (const InitDescription &init : initDescriptions()) {
@@ -344,8 +343,7 @@ TEST(InputsTest, HaveTheDistributionTheyAreNamedAfter) {
   constexpr int64_t kCount = 100000;
   std::vector<float> values(kCount);
   auto moments = [&](Init init) {
-    fillInput(init, 1, Role::X, FloatFormat::F32, kCount / 100, 100,
-              values.data());
+    fillInput(init, 1, Role::X, Element::F32, kCount / 100, 100, values.data());
     double mean = 0, square = 0;
     for (float value : values)
       mean += value / double(kCount);
@@ -362,8 +360,7 @@ TEST(InputsTest, HaveTheDistributionTheyAreNamedAfter) {
   EXPECT_NEAR(moments(Init::Huge).second / 1e30, 1, 0.02);
   EXPECT_LT(moments(Init::TinyVariance).second, 1e-6);
   EXPECT_GT(moments(Init::TinyVariance).second, 1e-8);
-  fillInput(Init::Denormal, 1, Role::X, FloatFormat::F32, 1, 100,
-            values.data());
+  fillInput(Init::Denormal, 1, Role::X, Element::F32, 1, 100, values.data());
   EXPECT_EQ(std::fpclassify(values[5]), FP_SUBNORMAL);
 }
 

@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The element types of a kernel's buffers, and exact conversions. Rounding is
-// to the nearest value, ties to even, as GPUs do; a NaN stays a NaN, and in
-// float8 what is beyond the largest number becomes that.
+// Exact conversions of the elements of a kernel's buffers. Rounding is to the
+// nearest value, ties to even, as GPUs do; a NaN stays a NaN, and in float8
+// what is beyond the largest number becomes that. I8 is that of masks: a byte,
+// 1 for a positive number and 0 for others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,36 +23,24 @@
 
 namespace lnbwd::reference {
 
-/// I8 is that of masks: a byte, 1 for a positive number and 0 for others. No
-/// named operation has such, or integers.
-using FloatFormat = Element;
-
-/// "f16", "bf16", "f32", "i8".
-constexpr const char *formatName(FloatFormat format) { return getName(format); }
-
-/// Bytes of one element.
-constexpr size_t formatSize(FloatFormat format) {
-  return getInfo(format).bytes;
-}
-
 /// The largest relative error of one rounding: 2^-11, 2^-8, 2^-24. This and
 /// what follows are those of float32 for what is no float.
-double unitRoundoff(FloatFormat format);
+double unitRoundoff(Element format);
 /// The smallest positive (subnormal) number.
-double smallestSubnormal(FloatFormat format);
+double smallestSubnormal(Element format);
 /// The smallest magnitude that rounds to infinity; infinite where none does.
-double overflowThreshold(FloatFormat format);
+double overflowThreshold(Element format);
 
 /// The bits of a number in a float format of 8 or 16 bits, and back.
-uint32_t encode(FloatFormat format, float value);
-float decode(FloatFormat format, uint32_t bits);
+uint32_t encode(Element format, float value);
+float decode(Element format, uint32_t bits);
 
 /// Element `index` of an array of that format.
-double loadElement(FloatFormat format, const void *array, size_t index);
+double loadElement(Element format, const void *array, size_t index);
 /// Rounds `value`, for floats to float32 first, into element `index`.
-void storeElement(FloatFormat format, void *array, size_t index, double value);
+void storeElement(Element format, void *array, size_t index, double value);
 /// What is left of `value` in that format: rounded to float32, then to it.
-double roundTo(FloatFormat format, double value);
+double roundTo(Element format, double value);
 
 } // namespace lnbwd::reference
 

@@ -41,7 +41,7 @@ private:
 
 /// An array that somebody else owns. Without data it is absent.
 struct ConstArray {
-  FloatFormat format = FloatFormat::F32;
+  Element format = Element::F32;
   const void *data = nullptr;
   /// Of a row block, the elements from row to row; 0: the rows are dense.
   int64_t stride = 0;
