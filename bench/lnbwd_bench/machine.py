@@ -60,11 +60,11 @@ class Copy:
 
     def send(self) -> None:
         """Copies the host's numbers to the device."""
-        self._buffer.upload(self._bytes)
+        self._buffer.upload_from(self._bytes.ctypes.data, self._bytes.nbytes)
 
     def fetch(self) -> None:
         """Copies the device's numbers to the host."""
-        self._buffer.download(self._bytes)
+        self._buffer.download_to(self._bytes.ctypes.data, self._bytes.nbytes)
 
 
 class Replay:

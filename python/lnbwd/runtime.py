@@ -422,32 +422,6 @@ class Buffer(_Handle):
         if handle and self.device._handle:
             _library().lnbwd_free(self.device._handle, handle)
 
-    def upload(self, data: Any, offset: int = 0) -> None:
-        """Copies ``data`` (bytes, or anything with the buffer protocol) into the memory."""
-        view = self._bytes(data, offset)
-        array = ctypes.c_char * view.nbytes
-        source = array.from_buffer_copy(view) if view.readonly else array.from_buffer(view)
-        if view.nbytes:
-            self.upload_from(ctypes.addressof(source), view.nbytes, offset)
-
-    def download(self, data: Any, offset: int = 0) -> None:
-        """Fills ``data`` (a writable buffer) from the memory."""
-        view = self._bytes(data, offset)
-        if view.readonly:
-            raise ValueError("data: expected writable contiguous memory")
-        if view.nbytes:
-            target = (ctypes.c_char * view.nbytes).from_buffer(view)
-            self.download_to(ctypes.addressof(target), view.nbytes, offset)
-
-    def _bytes(self, data: Any, offset: int) -> memoryview:
-        view = memoryview(data)
-        if not view.c_contiguous:
-            raise ValueError("data: expected contiguous memory; pass a contiguous copy")
-        if offset < 0 or offset + view.nbytes > self.size:
-            raise ValueError(f"data: expected at most {self.size - offset} bytes, "
-                             f"got {view.nbytes}")
-        return view.cast("B") if view.nbytes else view
-
     def upload_from(self, address: int, size: int, offset: int = 0) -> None:
         """Copies ``size`` bytes of host memory at ``address`` into the memory."""
         if size + offset > self.size:

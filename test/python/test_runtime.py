@@ -58,13 +58,13 @@ def run(kernel, rows, seed=0):
     device = kernel.device
     buffers = [device.allocate(a.nbytes) for a in inputs + outputs]
     for buffer, array in zip(buffers, inputs, strict=False):
-        buffer.upload(array)
+        buffer.upload_from(array.ctypes.data, array.nbytes)
     size = kernel.workspace_size(rows)
     workspace = device.allocate(size)
     kernel.launch([b.pointer for b in buffers], rows, workspace.pointer, size)
     device.synchronize()
     for buffer, array in zip(buffers[5:], outputs, strict=True):
-        buffer.download(array)
+        buffer.download_to(array.ctypes.data, array.nbytes)
     return outputs, expected
 
 
@@ -153,7 +153,8 @@ def test_a_product_over_its_own_input_is_an_error(opt_compile):
     workspace = device.allocate(size)
     x, w, out = (device.allocate(rows * 64 * 2) for rows in (4, 64, 4))
     for buffer, rows in ((x, 4), (w, 64)):
-        buffer.upload(np.zeros((rows, 64), np.uint16))
+        zeros = np.zeros((rows, 64), np.uint16)
+        buffer.upload_from(zeros.ctypes.data, zeros.nbytes)
     kernel.launch([x.pointer, w.pointer, out.pointer], 4, workspace.pointer, size)
     device.synchronize()
     with pytest.raises(RuntimeStatusError, match=r"argument 2 \('out'\), which is written, "
@@ -201,10 +202,9 @@ def test_bad_launches_are_errors(code):
     with pytest.raises(RuntimeStatusError, match="expected 0 or more, got -1"):
         kernel.workspace_size(-1)
     buffer = kernel.device.allocate(64)
-    with pytest.raises(ValueError, match="expected at most 64 bytes, got 128"):
-        buffer.upload(b"x" * 128)
-    with pytest.raises(ValueError, match="writable"):
-        buffer.download(b"x" * 8)
+    for copy in (buffer.upload_from, buffer.download_to):
+        with pytest.raises(ValueError, match="expected at most 64 bytes, got 128"):
+            copy(0, 128)
 
 
 def test_handles_are_given_back(code):
