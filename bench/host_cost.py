@@ -38,7 +38,7 @@ if not os.environ.get("LNBWD_TEST_INSTALLED"):
 import torch  # noqa: E402
 
 import lnbwd  # noqa: E402
-from lnbwd import launching, native, norm_programs, regions_op  # noqa: E402
+from lnbwd import launching, native, ops, regions_op  # noqa: E402
 from lnbwd.operations import LAYER_NORM, RMS_NORM  # noqa: E402
 from lnbwd.ops import NORMS  # noqa: E402
 from lnbwd.spec import ROWS_HINTS  # noqa: E402
@@ -70,7 +70,7 @@ def use_null_kernels(n: int) -> None:
         types = (torch.float32,) * (1 + norm.count)
         for op, what in ((norm.name, EPSILON), (norm.gradient, FULL[:1 + norm.count])):
             for rows in ROWS_HINTS:
-                text = norm_programs.name_of(op, n, types, what, rows)
+                text = ops.name_of(op, n, types, what, rows)
                 key = launching.kernel_key(text, chip)
                 regions_op._kernels[key] = NullKernel()  # type: ignore[assignment]
                 native.add_program(regions_op.find_program(text), chip, None)

@@ -186,7 +186,7 @@ std::vector<std::optional<Tensor> *> NormCall::inputs() {
 
 namespace {
 /// All that decides a program, as bytes, by which it is found
-/// (python/lnbwd/norm_programs.py). Without padding.
+/// (python/lnbwd/ops.py). Without padding.
 struct NormKey {
   int64_t rowLength;
   int64_t rows;

@@ -104,10 +104,6 @@ def check_device(x: torch.Tensor, argument: str = "input") -> None:
                          f"'{x.device}'; move it to a GPU")
 
 
-def _device_spec(index: int) -> str:
-    return f"{'hip' if torch.version.hip else 'cuda'}:{index}"
-
-
 def open_device(device: torch.device) -> runtime.Device:
     """The runtime's device behind a torch device (cpu: the simulated one)."""
     if device.type == "cpu":
@@ -121,7 +117,7 @@ def open_device(device: torch.device) -> runtime.Device:
             raise LnbwdError("the environment variable LNBWD_SIMULATE: expected '0', '1' or a chip "
                              f"that can be simulated, got {chip!r}: {error}") from error
     index = torch.cuda.current_device() if device.index is None else device.index
-    return runtime.Device.open(_device_spec(index))
+    return runtime.Device.open(f"{'hip' if torch.version.hip else 'cuda'}:{index}")
 
 
 def load_code(make: Callable[[str, str], Spec], target: runtime.Device) -> runtime.Kernel:

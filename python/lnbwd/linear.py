@@ -53,19 +53,12 @@ def _allows_tf32() -> bool:
 def _describe(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None, b: Tensor | None,
               norm: str, epsilon: float) -> tuple[Layer, dict[str, Tensor]]:
     """The layer of a call, and its tensors by the names of the operands."""
-    known = {"x": dense(x), "w": dense(w)}
-    if gamma is not None:
-        known["gamma"] = dense(gamma)
-    if beta is not None:
-        known["beta"] = dense(beta)
-    if b is not None:
-        known["b"] = dense(b)
-    dtype = x.dtype
-    layer = find_layer(norm, x.shape[1], w.shape[0], dtype,
-                       None if gamma is None else gamma.dtype,
-                       None if beta is None else beta.dtype, None if b is None else b.dtype,
-                       epsilon, dtype == torch.float32 and _allows_tf32())
-    return layer, known
+    columns = {name: dense(t) for name, t in (("gamma", gamma), ("beta", beta), ("b", b))
+               if t is not None}
+    layer = find_layer(norm, x.shape[1], w.shape[0], x.dtype,
+                       tuple([(name, t.dtype) for name, t in columns.items()]), epsilon,
+                       x.dtype == torch.float32 and _allows_tf32())
+    return layer, {"x": dense(x), "w": dense(w), **columns}
 
 
 def _by_torch(norm: str, eps: float, x: Tensor, w: Tensor, gamma: Tensor | None,
@@ -177,7 +170,7 @@ def layer_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, ln_weigh
 
     Its gradient is derived, and keeps x, the weights and two numbers for each row, but not the
     normalised rows. Each pass goes by PyTorch's product with our kernels around it, or of the
-    smallest sizes by kernels of ours (:func:`lnbwd.product_choice.forced`). Products of
+    smallest sizes by kernels of ours (:func:`lnbwd.linear_passes.forced`). Products of
     float32 are exact unless ``torch.set_float32_matmul_precision("high")``, or
     ``torch.backends.cuda.matmul.allow_tf32``, allows tf32 and the chip has it. PyTorch's
     operations compute float64, distributed tensors, second derivatives, and what is inside of

@@ -3,35 +3,48 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The two passes of a norm with a linear layer after it, and the ways through either.
 
-``kernel`` has all of a pass computed by kernels of ours; ``torch`` and ``branches`` have PyTorch's
-products with row programs of ours around them. All read and keep the same tensors. Whatever does
-not depend on a call's tensors is made once and kept: texts, gradients, loaded kernels.
-:mod:`lnbwd.product_choice` says which way is taken, and docs/layer-norm-linear.md counts what each
-of them moves.
+``kernel`` has all of a pass computed by kernels of ours; ``torch`` has PyTorch's products, which
+are the vendor's, with row programs of ours around them, and ``branches`` the same on two streams.
+All read and keep the same tensors. On an H100 ``branches`` took the device least time for all but
+the smallest sizes, and ``kernel``, which is one launch, the host: :func:`choose` has the rule, and
+docs/layer-norm-linear.md more. Whatever does not depend on a call's tensors is made once and kept:
+texts, gradients, loaded kernels.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from . import _chips, native, operations, ops, product_choice, regions_op
+from . import _chips, native, operations, ops, regions_op
 from .compiler import Gradient as DerivedGradient
 from .kernels import derive_gradient
-from .launching import load_code
+from .launching import is_capturing, load_code
 from .operations import LAYER_NORM, OPERATIONS, ROLES
 from .rowprogram import Draft, Input
 from .spec import GradientSpec, ProgramSpec, rows_hint, rows_option
 
 INPUTS = ("x", "w", "gamma", "beta", "b")
 """What a gradient may be wanted of, in the order of the operator's results."""
+
+KERNEL, TORCH, BRANCHES = "kernel", "torch", "branches"
+_WAYS = ("auto", KERNEL, TORCH, BRANCHES)
+_whose = "auto"
+
+_SMALLEST, _SMALL = 1 << 12, 1 << 30
+"""Multiplications of a product up to which all of a pass is one launch of ours: in a CUDA graph,
+and of calls, where the host's time is longer than the device's."""
+
+# Passes, devices and ranges of rows whose ways in a graph were run.
+_loaded: set[tuple[object, int | None, int]] = set()
 
 _MAX_LAYERS = 4096
 _kept = functools.lru_cache(_MAX_LAYERS)
@@ -172,13 +185,12 @@ class Gradient:
 
 
 @functools.lru_cache(_MAX_LAYERS)
-def find_layer(norm: str, k: int, n: int, dtype: torch.dtype, gamma: torch.dtype | None,
-               beta: torch.dtype | None, b: torch.dtype | None, epsilon: float,
-               tf32: bool = False) -> Layer:
+def find_layer(norm: str, k: int, n: int, dtype: torch.dtype,
+               columns: tuple[tuple[str, torch.dtype], ...], epsilon: float, tf32: bool) -> Layer:
     """The layer of these sizes and types, the same object each time."""
-    columns = tuple((name, native.ELEMENT_NAMES[given]) for name, given in
-                    (("gamma", gamma), ("beta", beta), ("b", b)) if given is not None)
-    return Layer(norm, k, n, native.ELEMENT_NAMES[dtype], columns, epsilon, tf32)
+    names = native.ELEMENT_NAMES
+    return Layer(norm, k, n, names[dtype], tuple((name, names[given]) for name, given in columns),
+                 epsilon, tf32)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -291,15 +303,66 @@ def _backward_by_branches(gradient: Gradient, known: dict[str, Tensor]) -> dict[
 # --------------------------------------------------------------------------------------------------
 
 
-_FORWARD = {product_choice.KERNEL: _forward_by_kernels, product_choice.TORCH: _forward_by_torch}
-_BACKWARD = {product_choice.KERNEL: _backward_by_kernels, product_choice.TORCH: _backward_by_torch,
-             product_choice.BRANCHES: _backward_by_branches}
+@contextlib.contextmanager
+def forced(whose: str) -> Iterator[None]:
+    """Chooses the products of :func:`lnbwd.layer_norm_linear` until the ``with`` statement ends,
+    for the whole process.
+
+    Args:
+        whose: "kernel" for ours; "torch" for PyTorch's with row programs of ours around them, one
+            after another; "branches" for these with the weight's gradient beside the rows', on two
+            streams (a forward pass goes by "torch" then, and so does a simulated device); or
+            "auto", as it is otherwise: "kernel" on a simulated device and for small sizes, in a
+            CUDA graph for the smallest; else "branches" where a graph is captured, and "torch" of
+            other calls.
+    """
+    global _whose
+    if whose not in _WAYS:
+        raise ValueError(f"whose: expected one of {', '.join(map(repr, _WAYS))}, got {whose!r}")
+    before, _whose = _whose, whose
+    try:
+        yield
+    finally:
+        _whose = before
+
+
+def choose(one: object, device: torch.device, sizes: tuple[int, int, int],
+           ways: Mapping[str, Callable[..., object]], *arguments: object) -> str:
+    """The way that a pass is to go, one of ``ways``.
+
+    Args:
+        one: tells the pass from others.
+        device: where the tensors are.
+        sizes: M, N and K of the product.
+        ways: of each way, a function that does what it would do. The way of a graph is called once
+            outside of one, so that a graph that is captured later finds its kernels loaded.
+        arguments: what they are called with.
+    """
+    if _whose != "auto":
+        return _whose if _whose in ways else TORCH
+    rows, n, k = sizes
+    if device.type != "cuda" or rows * n * k <= _SMALLEST:
+        return KERNEL
+    in_graph = BRANCHES if BRANCHES in ways else TORCH
+    if is_capturing(device):
+        return in_graph
+    called = KERNEL if rows * n * k <= _SMALL else TORCH
+    key = (one, device.index, rows_hint(rows))
+    if in_graph != called and key not in _loaded:
+        ways[in_graph](*arguments)
+        _loaded.add(key)
+    return called
+
+
+_FORWARD = {KERNEL: _forward_by_kernels, TORCH: _forward_by_torch}
+_BACKWARD = {KERNEL: _backward_by_kernels, TORCH: _backward_by_torch,
+             BRANCHES: _backward_by_branches}
 
 
 def _compute(ways: Mapping[str, Callable[[Any, dict[str, Tensor]], dict[str, Tensor]]],
              one: Layer | Gradient, layer: Layer, known: dict[str, Tensor]) -> dict[str, Tensor]:
     x = known["x"]
-    way = product_choice.choose(one, x.device, (x.shape[0], layer.n, layer.k), ways, one, known)
+    way = choose(one, x.device, (x.shape[0], layer.n, layer.k), ways, one, known)
     try:
         return ways[way](one, known)
     except RuntimeError as error:

@@ -89,15 +89,12 @@ def original(error: BaseException) -> BaseException:
     return error
 
 
-def _wanted() -> bool:
-    return environment("LNBWD_NATIVE", ("1", "0"), "'0' (operators in Python) or '1'") == "1"
-
-
 @functools.lru_cache(maxsize=1)
 def load() -> ctypes.CDLL | None:
     """The library, with its kernels registered; None if there is none, or it cannot be loaded
     beside this PyTorch (one warning)."""
-    if not _wanted() or find_library("lnbwd-torch") is None:
+    wanted = environment("LNBWD_NATIVE", ("1", "0"), "'0' (operators in Python) or '1'")
+    if wanted == "0" or find_library("lnbwd-torch") is None:
         return None
     runtime.library_version()  # The library uses the runtime that is loaded already.
     p = ctypes.c_void_p

@@ -23,7 +23,7 @@ def test_python_and_the_benchmark_compile_the_same_bytes(chip, emit, shape, op, 
                                                          monkeypatch):
     monkeypatch.setattr(kernels, "_memory", {})
     monkeypatch.setattr(kernels, "_cache", kernels.KernelCache(None))
-    # As norm_programs does for a call.
+    # As lnbwd.ops does for a call.
     epsilon = {} if op.endswith("_bwd") else {"epsilon": operations.EPSILON}
     theirs = kernels.make_spec(op, n=shape.n, dtype=shape.dtype, chip=chip, format=emit,
                                rows=spec.rows_option(shape.m, chip), **epsilon)

@@ -24,7 +24,7 @@ from lnbwd import (
     functional,  # noqa: F401 (defines the operators)
     launching,
     native,
-    norm_programs,
+    ops,
     regions_op,
 )
 
@@ -188,7 +188,7 @@ def test_a_capture_loads_no_kernel(monkeypatch):
 def test_a_kernel_for_other_rows_serves_a_capture(monkeypatch):
     """The one for the number of rows that is nearest by ratio, if any is loaded."""
     def name(rows):
-        return norm_programs.name_of("rms_norm", 64, (torch.float32, None), 1e-5, rows)
+        return ops.name_of("rms_norm", 64, (torch.float32, None), 1e-5, rows)
 
     def find(rows):
         return regions_op.find_kernel(regions_op.find_program(name(rows)), types.SimpleNamespace(

@@ -17,7 +17,7 @@ from lnbwd import (
     kernels,
     launching,
     native,
-    norm_programs,
+    ops,
     regions_op,
     schedule,
     tuning,
@@ -33,7 +33,7 @@ CHIP, ROWS, N = "gfx942", 3, 64
 
 def load_kernel(n, rows):
     types = (torch.float32, torch.float32)
-    name = norm_programs.name_of("rms_norm_bwd", n, types, (True, True), rows)
+    name = ops.name_of("rms_norm_bwd", n, types, (True, True), rows)
     return regions_op.load_kernel(regions_op.find_program(name), torch.device("cpu"))
 
 
@@ -63,7 +63,7 @@ def tune(monkeypatch, tmp_path):
         def begin(self):
             """Forgets what a process has in memory."""
             monkeypatch.setattr(regions_op, "_kernels", {})
-            monkeypatch.setattr(norm_programs, "_loaded", {})
+            monkeypatch.setattr(ops, "_loaded", {})
             monkeypatch.setattr(kernels, "_memory", {})
 
         def measure(self, device, codes, rows, groups):
@@ -200,7 +200,7 @@ def test_the_simulators_counts_choose_a_kernel_that_is_right(monkeypatch, tmp_pa
     monkeypatch.setattr(kernels, "_cache", cache.KernelCache(tmp_path))
     monkeypatch.setattr(kernels, "_memory", {})
     monkeypatch.setattr(regions_op, "_kernels", {})
-    monkeypatch.setattr(norm_programs, "_loaded", {})
+    monkeypatch.setattr(ops, "_loaded", {})
     monkeypatch.setattr(tuning, "CANDIDATES", 4)
     generator = torch.Generator().manual_seed(0)
     x, weight, dy = (torch.randn(*size, generator=generator) for size in ((5, 80), (80,), (5, 80)))

@@ -199,17 +199,13 @@ def _find_domains(graph: Graph) -> list[Domain]:
             if domain is None or not MIN_LENGTH <= domain.length <= MAX_LENGTH:
                 continue
             for place, known in enumerate(found):
-                if _equal(domain, known):
+                if domain.length == known.length and same(domain.rows, known.rows):
                     if known.groups is None:
                         found[place] = dataclasses.replace(known, groups=domain.groups)
                     break
             else:
                 found.append(domain)
     return found
-
-
-def _equal(first: Domain, second: Domain) -> bool:
-    return first.length == second.length and same(first.rows, second.rows)
 
 
 def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
