@@ -47,6 +47,25 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
         raise
 
 
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Tries what :func:`write_whole` would need, for those who have long to work before they write.
+
+    Raises:
+        OSError: ``path`` is a folder, or cannot be written; nothing has changed.
+    """
+    target = pathlib.Path(os.path.realpath(path))
+    name = os.fspath(path)
+    if target.is_dir():
+        raise IsADirectoryError(21, os.strerror(21), name)
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(13, os.strerror(13), name)
+    if target.is_file() or not target.exists():
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp",
+                                                 dir=target.parent)
+        os.close(descriptor)
+        os.unlink(temporary)
+
+
 def read_document(path: pathlib.Path, name: str, version: int) -> dict[str, Any]:
     """A JSON file that says of which format it is.
 
