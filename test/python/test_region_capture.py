@@ -4,44 +4,24 @@
 """bench/region_capture.py: the patterns of a small module, captured without a GPU."""
 
 import json
-import os
-import pathlib
-import subprocess
-import sys
 
+import pretended_gpu
 import pytest
 
 pytest.importorskip("torch")
 
-BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
-
-# A process of its own: it pretends that there is a GPU.
 PROGRAM = """
-import json, os, sys
-import torch
-import region_capture
-try:
-    region_capture.pretend_gpu()
-except (OSError, RuntimeError) as error:
-    sys.exit(f"no hook: {error}")
 for mode in ("inference bfloat16", "training float32"):
     with torch.device("meta"):
         model = torch.nn.Sequential(torch.nn.LayerNorm(64), torch.nn.Linear(64, 32))
         x = torch.empty(8, 64)
     print(json.dumps(region_capture.capture("Tiny", mode, model, x)), flush=True)
-os._exit(0)  # Autograd's thread for a GPU that is not there may still be at work.
 """
 
 
 def test_patterns_of_a_layer_norm():
-    result = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(BENCH), "TORCH_EXTENSIONS_DIR": os.path.join(
-            os.environ["LNBWD_TEST_COMPILED"], "hooks")})
-    if result.stderr.startswith("no hook"):
-        pytest.skip(result.stderr)
-    assert result.returncode == 0, result.stderr
-    inference, training = map(json.loads, result.stdout.splitlines())
+    output, _ = pretended_gpu.run(PROGRAM)
+    inference, training = map(json.loads, output.splitlines())
     [forward] = inference
     assert forward["model"] == "Tiny inference bfloat16"
     assert forward["inputs"] == [["bfloat16", [8, 64], [64, 1]], ["bfloat16", [64], [1]],

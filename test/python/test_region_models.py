@@ -5,30 +5,19 @@
 for the number of layers, on fake tensors of a GPU as far as Inductor's scheduler."""
 
 import json
-import os
-import pathlib
-import subprocess
-import sys
 
+import pretended_gpu
 import pytest
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.compiler
 
-BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
-
-# A process of its own: it pretends that there is a GPU.
 PROGRAM = """
-import dataclasses, json, logging, os, sys
-import torch
-import region_capture, region_exam
+import dataclasses, logging
+import region_exam
 import lnbwd.inductor
 from lnbwd.inductor import graph_pass
 from lnbwd_bench import models
-try:
-    region_capture.pretend_gpu()
-except (OSError, RuntimeError) as error:
-    sys.exit(f"no hook: {error}")
 logging.getLogger("lnbwd.regions").addHandler(logging.StreamHandler(sys.stderr))
 region_capture._CONFIG["post_grad_custom_pre_pass"] = lnbwd.inductor.pass_()
 region_capture._CONFIG["joint_custom_post_pass"] = graph_pass.RecomputePass()
@@ -42,7 +31,6 @@ for kind, mode in (argument.split(":") for argument in sys.argv[1:]):
         region_capture.capture(kind, mode, model, *batch)
     print(json.dumps([(d.taken, d.reason) for d in lnbwd.inductor.decisions(clear=True)]),
           flush=True)
-os._exit(0)  # Autograd's thread for a GPU that is not there may still be at work.
 """
 TRAINING = "training autocast"
 # Of each kind and mode at least how many regions are taken.
@@ -55,16 +43,9 @@ LEAST = {("gpt2", TRAINING): 9, ("vit", TRAINING): 7, ("llama", TRAINING): 9,
 def made():
     """Of each kind and mode the decisions; and what was logged."""
     pytest.importorskip("transformers")
-    result = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *map(":".join, LEAST)], capture_output=True, text=True,
-        check=False, env={
-            **os.environ, "PYTHONPATH": str(BENCH),
-            "TORCH_EXTENSIONS_DIR": os.path.join(os.environ["LNBWD_TEST_COMPILED"], "hooks")})
-    if result.stderr.startswith("no hook"):
-        pytest.skip(result.stderr)
-    assert result.returncode == 0, result.stderr
-    decisions = map(json.loads, result.stdout.splitlines())
-    return dict(zip(LEAST, decisions, strict=True)), result.stderr
+    output, log = pretended_gpu.run(PROGRAM, *map(":".join, LEAST))
+    decisions = map(json.loads, output.splitlines())
+    return dict(zip(LEAST, decisions, strict=True)), log
 
 
 @pytest.mark.parametrize("kind,mode", LEAST)
