@@ -32,7 +32,7 @@ sys.path.insert(0, str(ROOT / "python"))
 import torch  # noqa: E402
 
 import lnbwd  # noqa: E402
-from lnbwd import linear_passes  # noqa: E402
+from lnbwd import linear  # noqa: E402
 from region_times import captured  # noqa: E402
 
 SHAPES = ("16x8x16", "512x768x2304", "2048x1024x3072", "8192x1024x4096", "8192x4096x12288",
@@ -103,7 +103,7 @@ class Case:
     def forward(self, who: str) -> torch.Tensor:
         """The output by "eager", "compile" or a way of ours."""
         function = {"eager": self.formula, "compile": self.compiled}.get(who, self.ours)
-        with linear_passes.forced(who if function == self.ours else "auto"):
+        with linear.forced(who if function == self.ours else "auto"):
             return function(*self.leaves)
 
     def infer(self, who: str) -> torch.Tensor:
@@ -113,7 +113,7 @@ class Case:
 
     def run(self, who: str) -> tuple[torch.Tensor, ...]:
         """Output and gradients."""
-        with linear_passes.forced(who if who in WAYS else "auto"):
+        with linear.forced(who if who in WAYS else "auto"):
             y = self.forward(who)
             return (y.detach(), *torch.autograd.grad(y, self.leaves, self.dy))
 
@@ -129,7 +129,7 @@ class Case:
                 for name, a, e in zip(("y", *self.NAMES), self.run(who), exact, strict=True)}
 
 
-WAYS = (linear_passes.KERNEL, linear_passes.TORCH, linear_passes.BRANCHES, "auto")
+WAYS = (linear.KERNEL, linear.TORCH, linear.BRANCHES, "auto")
 
 
 def measure_layer(shape: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import functional, launching, linear, linear_passes
+from . import functional, launching, linear
 from .errors import LnbwdError
 from .launching import DEFAULT_CHIP
 from .operations import LAYER_NORM, RMS_NORM
@@ -73,7 +73,7 @@ def _compare(case: str, function: Callable[..., Tensor], wide: Callable[..., Ten
     ``allowed`` it follows from the types, and from the most terms of a product among them."""
     expected_inputs = {name: t.detach().double().cpu().requires_grad_()
                        for name, t in inputs.items()}
-    with linear_passes.forced(linear_passes.KERNEL):
+    with linear.forced(linear.KERNEL):
         output = function(**inputs)
         generator = torch.Generator().manual_seed(1)
         dy = torch.randn(output.shape, generator=generator).to(output.dtype)

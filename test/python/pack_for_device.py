@@ -59,7 +59,7 @@ def wanted_specs(chip, tests, sample):
     from capture_step import WIDTH
     from cases import DEVICE_LENGTHS, TYPES, device_configs
 
-    from lnbwd import KernelSpec, kernels, linear_passes, spec
+    from lnbwd import KernelSpec, kernels, linear, spec
     from lnbwd.row_mlir import mlir
     from lnbwd.rowprogram import RowProgram
 
@@ -83,9 +83,9 @@ def wanted_specs(chip, tests, sample):
     # Those of lnbwd.check's linear layers.
     first = (SAMPLE_CHECK,) if sample else itertools.product((*CHECK_LENGTHS, 1024), TYPES)
     for k, outputs, dtype in ((8, 16, "f32"), *((k, 96, dtype) for k, dtype in first)):
-        layer = linear_passes.Layer("layer_norm", k, outputs, dtype,
+        layer = linear.Layer("layer_norm", k, outputs, dtype,
                                     (("gamma", dtype), ("beta", dtype), ("b", dtype)), 1e-5)
-        gradient = layer.gradient(linear_passes.INPUTS)
+        gradient = layer.gradient(linear.INPUTS)
         rows = spec.rows_hint(16 if outputs == 16 else 512)
         specs.append(gradient.spec)
         # Of PyTorch's products also what is around them.

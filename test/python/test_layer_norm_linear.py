@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 import lnbwd  # noqa: E402
 from lnbwd import (  # noqa: E402
     launching,
-    linear_passes,
+    linear,
     operations,
     regions_op,
 )
@@ -70,7 +70,7 @@ WAYS = ("kernel", "torch", "branches")
 def test_the_puzzle(chip, way):
     """Batch 4, sequence 4, hidden 8, out 16, float32: within 2e-6 of float64."""
     arguments, dy = make((4, 4), 8, 16)
-    with lnbwd.simulate(chip), linear_passes.forced(way):
+    with lnbwd.simulate(chip), linear.forced(way):
         check(arguments, dy, 2e-6)
 
 
@@ -89,7 +89,7 @@ def test_tf32_is_asked_for_as_pytorch_is(chip, allowing_tf32):
     not allowed any more."""
     arguments, dy = make((130,), 96, 100)
     results = {}
-    with lnbwd.simulate(chip), linear_passes.forced("kernel"):
+    with lnbwd.simulate(chip), linear.forced("kernel"):
         for precision in ("high", "highest"):
             torch.set_float32_matmul_precision(precision)
             y = call(arguments)
@@ -121,7 +121,7 @@ def test_types_and_ragged_sizes(dtype, tolerance):
 @pytest.mark.parametrize("absent", [("bias",), ("ln_weight", "ln_bias"), ("ln_bias", "bias")])
 def test_what_may_be_absent(absent, way):
     arguments, dy = make((5,), 16, 24, absent=absent)
-    with lnbwd.simulate(), linear_passes.forced(way):
+    with lnbwd.simulate(), linear.forced(way):
         check(arguments, dy, 2e-6)
 
 
@@ -132,7 +132,7 @@ def test_only_some_gradients(wanted, way):
     _, gradients = reference(arguments, dy, 1e-5)
     for name, value in arguments.items():
         value.requires_grad_(name in wanted)
-    with lnbwd.simulate(), linear_passes.forced(way):
+    with lnbwd.simulate(), linear.forced(way):
         call(arguments).backward(dy)
     for name, value in arguments.items():
         if name not in wanted:
@@ -149,7 +149,7 @@ def test_rms_norm(way):
     z = torch.nn.functional.rms_norm(exact["x"], (24,), exact["ln_weight"], 1e-5)
     expected = torch.nn.functional.linear(z, exact["weight"], exact["bias"])
     expected.backward(dy.double())
-    with lnbwd.simulate(), linear_passes.forced(way):
+    with lnbwd.simulate(), linear.forced(way):
         y = lnbwd.rms_norm_linear(arguments["x"], 24, arguments["ln_weight"], arguments["weight"],
                                   arguments["bias"])
         y.backward(dy)
@@ -165,10 +165,10 @@ def test_a_second_call_writes_and_derives_nothing(way, monkeypatch):
     def refuse(*arguments, **keywords):
         raise AssertionError("made again")
 
-    with lnbwd.simulate(), linear_passes.forced(way):
+    with lnbwd.simulate(), linear.forced(way):
         check(*make((5,), 24, 10), 2e-6)
         monkeypatch.setattr(operations, "mlir", refuse)
-        monkeypatch.setattr(linear_passes, "derive_gradient", refuse)
+        monkeypatch.setattr(linear, "derive_gradient", refuse)
         monkeypatch.setattr(launching, "code_for_device", refuse)
         monkeypatch.setattr(regions_op, "make_kernel_from_mlir", refuse)
         check(*make((7,), 24, 10), 2e-6)
@@ -186,7 +186,7 @@ def test_rows_of_any_shape_and_strides():
 def test_without_gradients(shape, way):
     """The same bits by the shorter way, and a tangent is never lost on it."""
     arguments, _ = make(shape, 16, 24)
-    with lnbwd.simulate(), linear_passes.forced(way):
+    with lnbwd.simulate(), linear.forced(way):
         y = call(arguments)
         with torch.no_grad():
             assert torch.equal(call(arguments), y.detach())
@@ -306,7 +306,7 @@ def bf16_errors(seed, way):
     z = torch.nn.functional.layer_norm(theirs["x"], (96,), theirs["ln_weight"], theirs["ln_bias"])
     y = torch.nn.functional.linear(z, theirs["weight"], theirs["bias"])
     y.backward(dy)
-    with lnbwd.simulate(), linear_passes.forced(way):
+    with lnbwd.simulate(), linear.forced(way):
         ours = call(arguments)
         ours.backward(dy)
 
@@ -337,7 +337,7 @@ def test_two_runs_are_the_same_bits(way):
     results = []
     for _ in range(2):
         arguments, dy = make((33,), 48, 70, torch.bfloat16)
-        with lnbwd.simulate(), linear_passes.forced(way):
+        with lnbwd.simulate(), linear.forced(way):
             y = call(arguments)
             y.backward(dy)
         results.append([y.detach(), *(value.grad for value in arguments.values())])
@@ -350,13 +350,13 @@ def test_two_runs_are_the_same_bits(way):
 @pytest.fixture
 def calls(monkeypatch):
     """What choices on a GPU that is not there call."""
-    monkeypatch.setattr(linear_passes, "_loaded", set())
-    monkeypatch.setattr(linear_passes, "is_capturing", lambda device: False)
+    monkeypatch.setattr(linear, "_loaded", set())
+    monkeypatch.setattr(linear, "is_capturing", lambda device: False)
     return []
 
 
 def choose(calls, rows=512, source="a program", ways=WAYS, device="cuda:0"):
-    return linear_passes.choose(
+    return linear.choose(
         source, torch.device(device), (rows, 768, 2304),
         {way: lambda x, way=way: calls.append((way, x)) for way in ways}, "an argument")
 
@@ -368,7 +368,7 @@ def test_a_call_of_large_sizes_has_the_vendors_products(rows, way, calls):
 
 def test_a_graph_has_branches_where_there_are_any(calls, monkeypatch):
     """Whatever the host takes for them."""
-    monkeypatch.setattr(linear_passes, "is_capturing", lambda device: True)
+    monkeypatch.setattr(linear, "is_capturing", lambda device: True)
     assert choose(calls) == "branches"
     assert choose(calls, ways=WAYS[:2]) == "torch"
     assert not calls
@@ -395,7 +395,7 @@ def test_the_way_of_a_graph_is_called_with_all_that_it_takes(way, monkeypatch):
         return "kernel"
 
     results = []
-    monkeypatch.setattr(linear_passes, "choose", choose)
+    monkeypatch.setattr(linear, "choose", choose)
     with lnbwd.simulate():
         check(*make((5,), 24, 10), 2e-6)
     assert [sorted(found) for found in results] == [
@@ -405,19 +405,19 @@ def test_the_way_of_a_graph_is_called_with_all_that_it_takes(way, monkeypatch):
 def test_the_smallest_sizes_and_simulated_devices_have_kernels(calls, monkeypatch):
     ways = dict.fromkeys(WAYS, lambda: None)
     for is_captured in (False, True):
-        monkeypatch.setattr(linear_passes, "is_capturing", lambda device, is_=is_captured: is_)
-        assert linear_passes.choose("a", torch.device("cuda", 0), (16, 16, 8), ways) == "kernel"
+        monkeypatch.setattr(linear, "is_capturing", lambda device, is_=is_captured: is_)
+        assert linear.choose("a", torch.device("cuda", 0), (16, 16, 8), ways) == "kernel"
     assert choose(calls, device="cpu") == "kernel"
 
 
 def test_the_choice_can_be_made_by_hand(calls):
-    with linear_passes.forced("kernel"):
+    with linear.forced("kernel"):
         assert choose(calls) == "kernel"
-    with linear_passes.forced("branches"):  # There are none of a forward pass.
+    with linear.forced("branches"):  # There are none of a forward pass.
         assert choose(calls, ways=WAYS[:2]) == "torch"
     assert not calls
     with pytest.raises(ValueError, match="whose: expected one of 'auto', 'kernel', 'torch', "
-                                         "'branches', got 'both'"), linear_passes.forced("both"):
+                                         "'branches', got 'both'"), linear.forced("both"):
         pass
 
 
