@@ -12,6 +12,8 @@
 
 #include "lnbwd/Reference/RowOperation.h"
 
+#include <charconv>
+
 namespace lnbwd::reference {
 
 constexpr int64_t kMaxElements = int64_t(1) << 40;
@@ -30,12 +32,9 @@ std::optional<ValueType> parseValueType(const std::string &text) {
   for (size_t x = text.find('x'); x != std::string::npos;
        begin = x + 1, x = text.find('x', begin)) {
     int64_t length = 0;
-    for (size_t i = begin; i < x; ++i) {
-      if (text[i] < '0' || text[i] > '9' || length > kMaxElements)
-        return std::nullopt;
-      length = length * 10 + (text[i] - '0');
-    }
-    if (length < 1 || length > kMaxElements / elements)
+    const char *end = text.data() + x;
+    if (std::from_chars(text.data() + begin, end, length).ptr != end ||
+        length < 1 || length > kMaxElements / elements)
       return std::nullopt;
     elements *= length;
     type.shape.push_back(length);

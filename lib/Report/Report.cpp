@@ -145,30 +145,6 @@ private:
 // The report
 //===----------------------------------------------------------------------===//
 
-/// Operations that the matrix instructions of a compute unit do in a clock with
-/// such numbers; 0: not known.
-static int64_t getMatrixRate(const ChipInfo &chip, Type multiplied) {
-  if (multiplied.isTF32())
-    return chip.matrix.tf32PerClock;
-  return multiplied.isF32() ? chip.matrix.singlePerClock
-                            : chip.matrix.halfPerClock;
-}
-
-/// The least time of the matrix instructions of a kernel that has some.
-static void predictMatrixTime(KernelReport &kernel, const ChipInfo &chip) {
-  if (!kernel.product || !kernel.product->multiplied)
-    return;
-  int64_t rate = getMatrixRate(chip, kernel.product->multiplied);
-  if (!rate) {
-    kernel.hasUnknownMatrixTime = true;
-    return;
-  }
-  double clocks = 2 * kernel.product->multiplyAdds /
-                  (double(rate) * double(chip.computeUnits));
-  kernel.matrixTime =
-      clocks / (double(chip.limits.megahertz) * 1e6) * kernel.imbalance;
-}
-
 /// The load of the busiest compute unit over the mean, for a kernel of `rows`
 /// rows in a grid of `workgroups` by `tiles`.
 static double getImbalance(const KernelReport &kernel, ScheduleAttr schedule,
@@ -191,10 +167,22 @@ static double getImbalance(const KernelReport &kernel, ScheduleAttr schedule,
 static void predict(KernelReport &kernel, const ChipInfo &chip) {
   kernel.memoryTime =
       kernel.plannedBytes / (double(chip.limits.gigabytesPerSecond) * 1e9);
-  predictMatrixTime(kernel, chip);
   kernel.time = kernel.memoryTime;
   kernel.bound = "memory";
-  if (kernel.matrixTime && *kernel.matrixTime > kernel.time) {
+  if (!kernel.product || !kernel.product->multiplied)
+    return;
+  // Operations of a compute unit in a clock; 0: not known.
+  Type multiplied = kernel.product->multiplied;
+  int64_t rate = multiplied.isTF32()  ? chip.matrix.tf32PerClock
+                 : multiplied.isF32() ? chip.matrix.singlePerClock
+                                      : chip.matrix.halfPerClock;
+  if (!rate)
+    return;
+  double clocks = 2 * kernel.product->multiplyAdds /
+                  (double(rate) * double(chip.computeUnits));
+  kernel.matrixTime =
+      clocks / (double(chip.limits.megahertz) * 1e6) * kernel.imbalance;
+  if (*kernel.matrixTime > kernel.time) {
     kernel.time = *kernel.matrixTime;
     kernel.bound = "matrix instructions";
   }
@@ -344,27 +332,14 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
       os << info.getSchedule();
     }
     predict(kernel, **chip);
+    report.bytes += kernel.plannedBytes;
+    report.time += kernel.time;
     report.kernels.push_back(std::move(kernel));
   }
   return report;
 }
 
-double Report::getBytes() const {
-  double bytes = 0;
-  for (const KernelReport &kernel : kernels)
-    bytes += kernel.plannedBytes;
-  return bytes;
-}
-
-double Report::getTime() const {
-  double time = 0;
-  for (const KernelReport &kernel : kernels)
-    time += kernel.time;
-  return time;
-}
-
 double Report::getShareOfPeak() const {
-  double time = getTime();
   return time > 0 ? minimalBytes / time /
                         (double(chip->limits.gigabytesPerSecond) * 1e9)
                   : 0;

@@ -84,7 +84,7 @@ static void printKernel(const KernelReport &kernel, const Report &report,
   startLine(os, "least time, us") << micros(kernel.memoryTime) << " for memory";
   if (kernel.matrixTime)
     os << ", " << micros(*kernel.matrixTime) << " for matrix instructions";
-  else if (kernel.hasUnknownMatrixTime)
+  else if (kernel.product && kernel.product->multiplied)
     os << ", unknown for matrix instructions";
   os << "\n";
   startLine(os, "bound by") << kernel.bound << "\n";
@@ -97,12 +97,11 @@ void Report::printText(llvm::raw_ostream &os) const {
   for (const KernelReport &kernel : kernels)
     printKernel(kernel, *this, os);
   os << "\nall kernels\n";
-  double bytes = getBytes();
   startLine(os, "bytes") << llvm::format(
                                 "%.0f, %.3f times the fewest possible", bytes,
                                 minimalBytes > 0 ? bytes / minimalBytes : 0.0)
                          << "\n";
-  startLine(os, "least time, us") << micros(getTime()) << "\n";
+  startLine(os, "least time, us") << micros(time) << "\n";
   startLine(os, "share of peak bandwidth")
       << llvm::format("%.1f %% of %d GB/s", getShareOfPeak() * 100,
                       int(chip->limits.gigabytesPerSecond))
@@ -177,8 +176,8 @@ void Report::printJSON(llvm::raw_ostream &os) const {
     stream.attribute("rows", rows);
     stream.attribute("row_length", rowLength);
     stream.attribute("minimal_bytes", minimalBytes);
-    stream.attribute("bytes", getBytes());
-    stream.attribute("seconds", getTime());
+    stream.attribute("bytes", bytes);
+    stream.attribute("seconds", time);
     stream.attribute("share_of_peak", getShareOfPeak());
     stream.attributeArray("kernels", [&] {
       for (const KernelReport &kernel : kernels)

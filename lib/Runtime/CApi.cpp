@@ -385,10 +385,7 @@ lnbwd_status lnbwd_event_create(const lnbwd_device *device,
   return guarded([&] {
     const Driver &driver = driverOf(device);
     require(event, "event");
-    auto result = std::make_unique<lnbwd_event>();
-    result->driver = device->driver;
-    result->event = driver.createEvent();
-    *event = result.release();
+    *event = new lnbwd_event{device->driver, driver.createEvent()};
   });
 }
 

@@ -217,51 +217,37 @@ struct BundleEntry {
   std::string_view code;
 };
 
-/// Reads forward through a bundle's table.
-class BundleReader {
-public:
-  explicit BundleReader(std::string_view bytes) : bytes(bytes) {}
+} // namespace
 
-  std::string_view slice(uint64_t offset, uint64_t size,
-                         const char *what) const {
-    return checkedSlice(bytes, offset, size, "offload bundle", what);
-  }
-  std::string_view take(uint64_t size, const char *what) {
-    std::string_view result = slice(position, size, what);
+/// The files of a bundle, without empty ones.
+static std::vector<BundleEntry> readBundle(std::string_view bytes) {
+  uint64_t position = kBundleMagic.size();
+  auto take = [&](uint64_t size, const char *what) {
+    std::string_view taken =
+        checkedSlice(bytes, position, size, "offload bundle", what);
     position += size;
-    return result;
-  }
-  uint64_t number(const char *what, uint64_t limit) {
+    return taken;
+  };
+  auto number = [&](const char *what, uint64_t limit) {
     std::string_view text = take(sizeof(uint64_t), what);
     uint64_t value = 0;
     for (size_t i = text.size(); i-- > 0;)
       value = value << 8 | static_cast<unsigned char>(text[i]);
     if (value > limit)
-      throw Error(LNBWD_ERROR_INVALID_PROGRAM,
-                  std::string("the offload bundle is damaged: ") + what +
-                      ": expected at most " + std::to_string(limit) + ", got " +
-                      std::to_string(value));
+      fail(std::string("the offload bundle is damaged: ") + what +
+           ": expected at most " + std::to_string(limit) + ", got " +
+           std::to_string(value));
     return value;
-  }
-
-private:
-  std::string_view bytes;
-  uint64_t position = kBundleMagic.size();
-};
-
-} // namespace
-
-/// The files of a bundle, without empty ones.
-static std::vector<BundleEntry> readBundle(std::string_view bytes) {
-  BundleReader reader(bytes);
-  uint64_t count = reader.number("the number of entries", kMaxEntries);
+  };
+  uint64_t count = number("the number of entries", kMaxEntries);
   std::vector<BundleEntry> entries;
   for (uint64_t i = 0; i < count; ++i) {
-    uint64_t offset = reader.number("an entry's offset", bytes.size());
-    uint64_t size = reader.number("an entry's size", bytes.size());
-    uint64_t idSize = reader.number("the size of an entry's name", kMaxIdSize);
-    std::string id(reader.take(idSize, "an entry's name"));
-    std::string_view code = reader.slice(offset, size, "an entry's code");
+    uint64_t offset = number("an entry's offset", bytes.size());
+    uint64_t size = number("an entry's size", bytes.size());
+    uint64_t idSize = number("the size of an entry's name", kMaxIdSize);
+    std::string id(take(idSize, "an entry's name"));
+    std::string_view code =
+        checkedSlice(bytes, offset, size, "offload bundle", "an entry's code");
     // The host's entry is empty.
     if (!code.empty())
       entries.push_back({std::move(id), code});

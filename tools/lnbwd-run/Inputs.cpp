@@ -137,10 +137,7 @@ const std::vector<InitDescription> &initDescriptions() {
 }
 
 const char *initName(Init init) {
-  for (const InitDescription &description : initDescriptions())
-    if (description.init == init)
-      return description.name;
-  return "unknown";
+  return initDescriptions()[static_cast<size_t>(init)].name;
 }
 
 void fillInput(Init init, uint64_t seed, std::optional<Role> input,

@@ -44,6 +44,7 @@ struct InitDescription {
   const char *help;
 };
 
+/// In the order of the enumeration.
 const std::vector<InitDescription> &initDescriptions();
 const char *initName(Init init);
 

@@ -65,8 +65,6 @@ struct KernelReport {
   /// Least time, in seconds, by what bounds it; nothing that is not known.
   double memoryTime = 0;
   std::optional<double> matrixTime;
-  /// Whether it has matrix instructions of which no rate is known.
-  bool hasUnknownMatrixTime = false;
   /// The longest of these times, and its name.
   double time = 0;
   llvm::StringRef bound;
@@ -82,10 +80,10 @@ struct Report {
   double minimalBytes = 0;
   std::vector<KernelReport> kernels;
 
-  /// Over all kernels: bytes by the plan, time, and the share of the chip's
-  /// peak bandwidth that the operation would reach.
-  double getBytes() const;
-  double getTime() const;
+  /// Over all kernels: bytes by the plan, and time.
+  double bytes = 0, time = 0;
+
+  /// The share of the chip's peak bandwidth that the operation would reach.
   double getShareOfPeak() const;
 
   void printText(llvm::raw_ostream &os) const;
