@@ -57,7 +57,6 @@ std::string GuardedBuffer::describeGuardDamage() const {
     check(lnbwd_copy_to_host(device, guard.data(), memory.get() + offset,
                              kGuardBytes));
     auto isDamaged = [](char byte) { return byte != kGuardByte; };
-    // NOLINTBEGIN(llvm-use-ranges): the runner is free of LLVM.
     auto first = std::find_if(guard.begin(), guard.end(), isDamaged);
     if (first != guard.end())
       complaint +=
@@ -66,7 +65,6 @@ std::string GuardedBuffer::describeGuardDamage() const {
           " bytes " + where + " '" + name +
           "' were overwritten, the first at byte " +
           std::to_string(first - guard.begin()) + " of the guard band";
-    // NOLINTEND(llvm-use-ranges)
   }
   return complaint;
 }
@@ -184,7 +182,6 @@ GuardedLaunch::run(uint16_t pattern, std::vector<std::string> &complaints) {
   launch();
 
   auto complain = [&](const std::string &complaint) {
-    // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.
     auto said = std::find(complaints.begin(), complaints.end(), complaint);
     if (!complaint.empty() && said == complaints.end())
       complaints.push_back(complaint);

@@ -109,35 +109,28 @@ static std::string runCompiler(const std::vector<std::string> &command,
 }
 
 std::string kernelMlir(const Options &options) {
-  auto rowBlock = [&](const std::string &n, Element format) {
-    std::string layout;
-    if (options.rowStride != 0)
-      layout = ", strided<[" + std::to_string(options.rowStride) + ", 1]>";
-    return "memref<?x" + n + "x" + getName(format) + layout + ">";
-  };
-  auto column = [&](const std::string &n, Element format) {
-    return "memref<" + n + "x" + getName(format) + ">";
-  };
-  auto lengthOf = [&](Extent extent) {
-    const std::string n = std::to_string(options.columns);
-    const std::string o = std::to_string(options.outputColumns);
-    return extent == Extent::Row      ? n
-           : extent == Extent::Output ? o
-                                      : o + "x" + n;
-  };
-  auto typeOf = [&](const OperandInfo &operand) {
+  const std::string n = std::to_string(options.columns);
+  const std::string o = std::to_string(options.outputColumns);
+  auto typeOf = [&](const OperandInfo &operand) -> std::string {
     const RoleInfo &role = getInfo(operand.role);
-    const std::string n = lengthOf(role.extent);
-    if (role.kind == OperandKind::RowBlock)
-      return rowBlock(n, role.hasOwnElement ? *options.residualFormat
-                                            : options.format);
-    if (operand.role == Role::W)
-      return column(n, options.format);
-    if (role.kind == OperandKind::Column)
-      return column(n, operand.isOutput && options.accumulate
-                           ? Element::F32
-                           : options.parameterFormat);
-    return std::string("memref<?xf32>");
+    if (role.kind == OperandKind::RowScalar)
+      return "memref<?xf32>";
+    const bool isRowBlock = role.kind == OperandKind::RowBlock;
+    Element element = isRowBlock || operand.role == Role::W
+                          ? options.format
+                          : options.parameterFormat;
+    if (role.hasOwnElement)
+      element = *options.residualFormat;
+    else if (!isRowBlock && operand.isOutput && options.accumulate)
+      element = Element::F32;
+    std::string layout;
+    if (isRowBlock && options.rowStride != 0)
+      layout = ", strided<[" + std::to_string(options.rowStride) + ", 1]>";
+    const std::string length = role.extent == Extent::Row      ? n
+                               : role.extent == Extent::Output ? o
+                                                               : o + "x" + n;
+    return (isRowBlock ? "memref<?x" : "memref<") + length + "x" +
+           getName(element) + layout + ">";
   };
 
   const NamedOperationInfo &info = getInfo(options.operation);
@@ -145,7 +138,6 @@ std::string kernelMlir(const Options &options) {
   for (const OperandInfo &operand : info) {
     const std::string name = getInfo(operand.role).name;
     const auto &wanted = options.outputs;
-    // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.
     auto found = std::find(wanted.begin(), wanted.end(), name);
     if (!isCompiledIn(operand, options) ||
         (operand.isOutput && !wanted.empty() && found == wanted.end()))

@@ -324,7 +324,6 @@ static void checkOperation(const std::set<std::string> &given,
   for (const std::string &name : known)
     names += (names.empty() ? "" : ",") + name;
   for (const std::string &output : options.outputs)
-    // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.
     refuseIf(std::find(known.begin(), known.end(), output) == known.end(),
              "--outputs: expected some of " + names +
                  " separated by commas, got '" + output + "'");

@@ -99,7 +99,6 @@ int64_t Argument::countRows(const Problem &problem) const {
 }
 
 bool Problem::hasGroups() const {
-  // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.
   return std::any_of(arguments.begin(), arguments.end(),
                      [](const Argument &argument) {
                        return getInfo(argument.kind).tellsGroups();
@@ -147,7 +146,6 @@ double Problem::minimalBytes() const {
 }
 
 bool Problem::isOverwritten(size_t index) const {
-  // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.
   return std::any_of(
       arguments.begin(), arguments.end(),
       [&](const Argument &argument) { return argument.placedOver == index; });

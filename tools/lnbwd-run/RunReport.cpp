@@ -210,7 +210,6 @@ bool RunReport::isValid() const {
   auto isOutputValid = [](const OutputReport &output) {
     return output.isValid();
   };
-  // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.
   bool allValid = std::all_of(outputs.begin(), outputs.end(), isOutputValid);
   return complaints.empty() && allValid;
 }

@@ -245,7 +245,6 @@ static void measureStream(const lnbwd_device *device,
   // Three arrays of one size.
   const Role roles[] = {Role::Dy, Role::X, Role::Dx};
   const Argument *dx = problem.find(Role::Dx);
-  // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.
   bool areAlike =
       std::all_of(std::begin(roles), std::end(roles), [&](Role role) {
         const Argument *argument = problem.find(role);
