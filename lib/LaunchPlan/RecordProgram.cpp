@@ -78,9 +78,6 @@ static json::Object describeAttributes(Operation &op) {
       .Case([&](vector::ReductionOp reduction) {
         result["kind"] = vector::stringifyCombiningKind(reduction.getKind());
       })
-      .Case([&](vector::ExtractOp extract) {
-        result["position"] = json::Array(extract.getStaticPosition());
-      })
       .Case([&](arith::CmpFOp compare) {
         result["predicate"] =
             arith::stringifyCmpFPredicate(compare.getPredicate());

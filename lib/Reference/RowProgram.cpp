@@ -648,10 +648,9 @@ void Interpreter::finishSum(const ProgramOperand &output,
 
 void Interpreter::checkGroups() const {
   bool hasGroups = false;
-  for (const ProgramOperand &input : program.inputs)
-    hasGroups = hasGroups || input.kindInfo().tellsGroups();
-  for (const ProgramOperand &output : program.outputs)
-    hasGroups = hasGroups || output.kindInfo().tellsGroups();
+  for (const auto *operands : {&program.inputs, &program.outputs})
+    for (const ProgramOperand &operand : *operands)
+      hasGroups = hasGroups || operand.kindInfo().tellsGroups();
   if (hasGroups && (groups < 1 ? rows != 0 : rows % groups != 0))
     throw std::invalid_argument(
         "'" + program.name + "': expected a multiple of the " +

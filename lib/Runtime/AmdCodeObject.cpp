@@ -124,9 +124,6 @@ std::string checkAmdCodeObject(const ElfFile &elf, const Plan &plan) {
       !metadata["amdhsa.kernels"].is_array())
     damaged("it has no list 'amdhsa.kernels'");
   std::string target = targetId(metadata);
-  if (baseChip(target) != baseChip(plan.chip))
-    mismatch("the code is for " + baseChip(target) + ", the plan for " +
-             plan.chip);
   if (!isCompatible(plan.chip, target))
     mismatch("the code is for " + target + ", the plan for " + plan.chip);
 

@@ -432,7 +432,7 @@ static RowOperation readOperation(const json &value) {
         (key == "divisor" ? attributes.divisor : attributes.modulus) =
             static_cast<int64_t>(getIndex(attribute));
       else
-        require(key == "position", "there is no attribute '" + key + "'");
+        unexpectedInPlan("there is no attribute '" + key + "'");
     }
   }
   return operation;

@@ -84,10 +84,8 @@ static Measurement measure(const lnbwd_device *device, const Launch &launch) {
                     result.launchesPerRepeat);
   std::sort(times.begin(), times.end());
   result.minMicroseconds = times.front();
-  size_t middle = times.size() / 2;
-  result.medianMicroseconds = times.size() % 2
-                                  ? times[middle]
-                                  : (times[middle - 1] + times[middle]) / 2;
+  result.medianMicroseconds =
+      (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
   return result;
 }
 

@@ -123,11 +123,12 @@ TEST(ProgramTest, ChecksTheCodeAgainstThePlan) {
 TEST(ProgramTest, ChecksTheChipOfTheCode) {
   json plan = examplePlan();
   plan["chip"] = "gfx950";
-  EXPECT_CONTAINS(refusal(makeHsaco(plan, exampleMetadata())),
-                  "the code is for gfx942, the plan for gfx950");
+  EXPECT_CONTAINS(
+      refusal(makeHsaco(plan, exampleMetadata())),
+      "the code is for gfx942:sramecc+:xnack-, the plan for gfx950");
   plan["chip"] = "sm_90";
   EXPECT_CONTAINS(refusal(makeHsaco(plan, exampleMetadata())),
-                  "the code is for gfx942, the plan for sm_90");
+                  "the code is for gfx942:sramecc+:xnack-, the plan for sm_90");
   plan["chip"] = "gfx942:xnack+";
   EXPECT_CONTAINS(refusal(makeHsaco(plan, exampleMetadata())),
                   "the code is for gfx942:sramecc+:xnack-, the plan for "
