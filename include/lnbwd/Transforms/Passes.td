@@ -41,10 +41,6 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
     gradient goes through, and on operations that have no derivative here:
     docs/math.md lists those that have one, with what is taken at a kink.
 
-    If a saved row output is a product with a matrix, as that of a linear layer
-    is, `simplify` computes the row sums of a normalisation before the layer
-    from it (docs/layer-norm-linear.md).
-
     `simplify` rewrites the result as `lnbwd-simplify-row-algebra` does. The
     gradient of a named operation notes in `lnbwd.operation` which named
     gradient it is, if there is one.
@@ -597,8 +593,7 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
     An elementwise row program that reads a product becomes the product's
     epilogue (`lnbwd.product`): the product's float32 result does not go to
     memory and back. Its other operands exist before the product. Examples are a
-    bias, a cast, and dx of LayerNorm and a linear layer, whose row sums are
-    known before (docs/layer-norm-linear.md).
+    bias and a cast.
 
     It fits if the product's result is a buffer that was allocated for it and
     that this program alone reads, if it has one output, a dense row block, and
