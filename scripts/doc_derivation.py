@@ -17,16 +17,15 @@ FORWARD = mlir(LAYER_NORM, {
     **dict.fromkeys(("x", "y"), "memref<?x1024xf32>"),
     **dict.fromkeys(("gamma", "beta"), "memref<1024xf32>"),
     **dict.fromkeys(("mean", "rstd"), "memref<?xf32>")})
-# What each step of the derivation finds, and the operations of the forward pass whose
-# derivatives it is made of.
+# What each step of the derivation finds, and the operations that it is made of.
 STEPS = {
     "the term of dgamma, and d(xhat)": ["mulf", "mulf"],
     "xhat = (x - mean) rstd: the direct part of d(x - mean), and d(rstd)":
-        ["mulf", "mulf", "broadcast"],
-    "rstd = (variance + eps)^(-1/2): d(sum of squares)": ["rsqrt"] * 4 + ["mulf"],
-    "the sum of (x - mean)^2: d(x - mean)": ["reduction"] + ["mulf"] * 3,
-    "x - mean: d(mean)": ["broadcast", "negf"],
-    "mean = sum of x / N: d(x)": ["mulf", "reduction", "reduction"],
+        ["mulf", "mulf", "reduction"],
+    "rstd = (variance + eps)^(-1/2): d(sum of squares)": ["mulf"] * 5,
+    "the sum of (x - mean)^2: d(x - mean)": ["broadcast", "mulf", "mulf", "addf"],
+    "x - mean: d(mean)": ["reduction", "negf"],
+    "mean = sum of x / N: d(x)": ["mulf", "broadcast", "addf"],
 }
 
 
@@ -47,22 +46,19 @@ def derivation_forward(tools: Tools) -> str:
 
 def derivation_adjoints(tools: Tools) -> str:
     """The gradient before it is simplified, each step below what it finds."""
-    text = tools.opt("-", "--lnbwd-differentiate=annotate=true", stdin=FORWARD)
-    lines = body_lines(text)
-    kinds = [kind for line in lines if "arith.constant" not in line
-             for kind in re.findall(r'\{lnbwd\.adjoint = "\w+\.(\w+)"\}', line)]
-    if kinds != [kind for step in STEPS.values() for kind in step]:
+    lines = body_lines(tools.opt("-", "--lnbwd-differentiate=simplify=false", stdin=FORWARD))
+    titles = [title for title, step in STEPS.items()
+              for title in [title, *[""] * (len(step) - 1)]]
+    kinds = [kind for step in STEPS.values() for kind in step]
+    # They are what is before the yield.
+    steps = lines[-1 - len(kinds):-1]
+    found = re.findall(r"= \w+\.(\w+)", "\n".join(steps))
+    if found != kinds:
         raise Stop("the steps of LayerNorm's gradient are others than those of "
-                   f"doc_derivation.py: {', '.join(kinds)}")
-    titles = [[title] + [""] * (len(step) - 1) for title, step in STEPS.items()]
-    comments = [title for step in titles for title in step]
-    result: list[str] = []
-    for line in lines:
-        if "lnbwd.adjoint" in line and "arith.constant" not in line and (
-                comment := comments.pop(0)):
-            result.append(f"  // {comment}")
-        result.append(re.sub(r' ?\{lnbwd\.adjoint = "[\w.]+"\}', "", line))
-    return fence(result, "mlir")
+                   f"doc_derivation.py: {', '.join(found)}")
+    titled = [text for title, line in zip(titles, steps, strict=True)
+              for text in ([f"  // {title}", line] if title else [line])]
+    return fence([*lines[:-1 - len(kinds)], *titled, lines[-1]], "mlir")
 
 
 def derivation_result(tools: Tools) -> str:

@@ -31,10 +31,6 @@ llvm::DenseSet<Value> lnbwd::findActiveValues(Block &block, ValueRange inputs) {
   return active;
 }
 
-Adjoints::Adjoints(OpBuilder &builder, Block &block, ValueRange inputs,
-                   bool annotate)
-    : b(builder), annotate(annotate), active(findActiveValues(block, inputs)) {}
-
 void Adjoints::add(Value value, Value adjoint) {
   if (!active.contains(value))
     return;
@@ -66,16 +62,8 @@ LogicalResult Adjoints::propagate(ArrayRef<Operation *> operations) {
   for (Operation *op : llvm::reverse(operations)) {
     if (op->getNumResults() != 1 || !adjoints.contains(op->getResult(0)))
       continue;
-    Block *block = b.getInsertionBlock();
-    Operation *last = block->empty() ? nullptr : &block->back();
     if (failed(visit(op)))
       return failure();
-    if (!annotate)
-      continue;
-    auto name = b.getStringAttr(op->getName().getStringRef());
-    for (auto it = last ? std::next(last->getIterator()) : block->begin();
-         it != block->end(); ++it)
-      it->setAttr(adjointAttr, name);
   }
   return success();
 }

@@ -32,11 +32,10 @@ llvm::DenseSet<mlir::Value> findActiveValues(mlir::Block &block,
 class Adjoints {
 public:
   /// Of the straight-line code `block`, with respect to `inputs`, arguments of
-  /// it. New operations are made at `builder`'s insertion point; with
-  /// `annotate`, each says in the attribute `lnbwd.adjoint` which operation it
-  /// comes from.
+  /// it. New operations are made at `builder`'s insertion point.
   Adjoints(mlir::OpBuilder &builder, mlir::Block &block,
-           mlir::ValueRange inputs, bool annotate);
+           mlir::ValueRange inputs)
+      : b(builder), active(findActiveValues(block, inputs)) {}
 
   /// Adds to a value's adjoint: how the block's outputs are seeded.
   void add(mlir::Value value, mlir::Value adjoint);
@@ -52,7 +51,6 @@ private:
   mlir::LogicalResult visit(mlir::Operation *op);
 
   mlir::OpBuilder &b;
-  bool annotate;
   llvm::DenseSet<mlir::Value> active;
   llvm::DenseMap<mlir::Value, mlir::Value> adjoints;
 };

@@ -296,7 +296,7 @@ LogicalResult Differentiate::fillGradient(RowwiseOp forward, RowwiseOp gradient,
   SmallVector<Value> outputs(yield->getOperands());
   yield->erase();
 
-  Adjoints adjoints(b, to, wanted, annotate);
+  Adjoints adjoints(b, to, wanted);
   for (auto [output, place] : llvm::zip_equal(outputs, operands.adjoints))
     if (place)
       adjoints.add(output, rows.widen(operands.all.getArgument(*place)));
@@ -550,8 +550,7 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   func::ReturnOp::create(rewriter, loc);
   if (failed(fillGradient(forward, gradient, operands)))
     return failure();
-  if (!annotate)
-    simplifyProgram(gradient);
+  simplifyProgram(gradient);
   useSavedValues(gradient, operands);
 
   // The forward outputs have served.
@@ -563,8 +562,7 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
       rewriter, gradient, llvm::BitVector(gradient.getNumDpsInputs(), true),
       keep);
   rewriter.eraseOp(gradient);
-  if (!annotate)
-    simplifyProgram(final);
+  simplifyProgram(final);
   (void)dropUnneeded(backward);
   SmallVector<RowwiseOp> gradients(entry->getOps<RowwiseOp>());
   for (unsigned i = 0; i < forward.getNumDpsInputs(); ++i) {

@@ -88,9 +88,6 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
                "nothing of a row program that somebody wrote">,
     Option<"simplify", "simplify", "bool", "true",
            "Simplify the gradient with the algebra of row sums">,
-    Option<"annotate", "annotate", "bool", "false",
-           "Leave the adjoints as they come, each operation with the name of the "
-           "one it derives in the attribute lnbwd.adjoint">,
   ];
   let statistics = [
     Statistic<"numDifferentiated", "differentiated", "Forward passes derived">,

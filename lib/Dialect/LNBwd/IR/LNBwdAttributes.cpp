@@ -155,8 +155,6 @@ static const OperationAttribute operationAttributes[] = {
     {dependentLaunchAttr, isNamed<launch>, "a gpu.launch_func", is<UnitAttr>,
      "without a value"},
     {detachAttr, isAnything, "an operation", is<UnitAttr>, "without a value"},
-    {adjointAttr, isAnything, "an operation", isName,
-     "the name of an operation, a string"},
 };
 
 //===----------------------------------------------------------------------===//

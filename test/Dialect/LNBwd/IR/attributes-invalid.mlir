@@ -43,7 +43,7 @@ func.func private @f(memref<?x8xf32> {lnbwd.row_rank = 3})
 
 // -----
 
-// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.program, lnbwd.kernel_info, lnbwd.rejected_schedules, lnbwd.leaves, lnbwd.order, lnbwd.plan, lnbwd.row_scalar, lnbwd.own_rows, lnbwd.row_ratio, lnbwd.dependent_launch, lnbwd.detach, lnbwd.adjoint on an operation, or lnbwd.name, lnbwd.kind, lnbwd.access, lnbwd.aliases, lnbwd.row_rank on an argument}}
+// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.program, lnbwd.kernel_info, lnbwd.rejected_schedules, lnbwd.leaves, lnbwd.order, lnbwd.plan, lnbwd.row_scalar, lnbwd.own_rows, lnbwd.row_ratio, lnbwd.dependent_launch, lnbwd.detach on an operation, or lnbwd.name, lnbwd.kind, lnbwd.access, lnbwd.aliases, lnbwd.row_rank on an argument}}
 func.func private @f(memref<?x8xf32> {lnbwd.role = "row_block"})
 
 // -----
@@ -120,14 +120,6 @@ func.func @f(%m: index) {
 func.func @f(%a: f32) -> f32 {
   // expected-error@+1 {{'arith.negf' op expected lnbwd.detach to be without a value, got "no"}}
   %0 = arith.negf %a {lnbwd.detach = "no"} : f32
-  return %0 : f32
-}
-
-// -----
-
-func.func @f(%a: f32) -> f32 {
-  // expected-error@+1 {{'arith.negf' op expected lnbwd.adjoint to be the name of an operation, a string, got 1 : i64}}
-  %0 = arith.negf %a {lnbwd.adjoint = 1} : f32
   return %0 : f32
 }
 

@@ -23,8 +23,8 @@ module attributes {lnbwd.rejected_schedules = {
       attributes {lnbwd.operation = #lnbwd.operation<name = "rms_norm">} {
     // CHECK: memref.alloc(%{{.*}}) {lnbwd.row_scalar}
     %0 = memref.alloc(%m) {lnbwd.row_scalar} : memref<?xf32>
-    // CHECK: arith.constant {lnbwd.adjoint = "arith.mulf", lnbwd.detach}
-    %1 = arith.constant {lnbwd.detach, lnbwd.adjoint = "arith.mulf"} 1.0 : f32
+    // CHECK: arith.constant {lnbwd.detach}
+    %1 = arith.constant {lnbwd.detach} 1.0 : f32
     return
   }
 }

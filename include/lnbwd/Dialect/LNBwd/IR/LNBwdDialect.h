@@ -117,9 +117,6 @@ inline constexpr llvm::StringLiteral dependentLaunchAttr =
 /// The attribute of operations whose results count as constants where a
 /// gradient is derived.
 inline constexpr llvm::StringLiteral detachAttr = "lnbwd.detach";
-/// The attribute of an operation of a gradient that says which operation it is
-/// a derivative of.
-inline constexpr llvm::StringLiteral adjointAttr = "lnbwd.adjoint";
 
 /// Whether `op` is in a module with `orderAttr`.
 bool isCanonical(mlir::Operation *op);

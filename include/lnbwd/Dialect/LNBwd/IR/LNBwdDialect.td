@@ -56,7 +56,6 @@ def LNBwd_Dialect : Dialect {
     | `lnbwd.row_ratio` | a `lnbwd.rowwise` without groups, a `lnbwd.row_count` | two numbers T and O, an array of i64: it has M × T / O rows, M being those of the launch |
     | `lnbwd.dependent_launch` | a `gpu.launch_func` | unit: programmatic dependent launch, the kernel may start before the preceding one has ended |
     | `lnbwd.detach` | an operation of a region | unit: its results count as constants where a gradient is derived |
-    | `lnbwd.adjoint` | an operation of a region | the name of the operation that it is a derivative of, a string |
 
     `#lnbwd.schedule` says how a row program is spread over a GPU, and
     `lnbwd.row_count` and `lnbwd.workgroup_count` are the two numbers that a
