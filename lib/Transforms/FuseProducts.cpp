@@ -22,6 +22,7 @@
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -80,15 +81,6 @@ static RowwiseOp takeStatisticsApart(RowwiseOp op, ArrayRef<Value> numbers,
 //===----------------------------------------------------------------------===//
 // What can be fused
 //===----------------------------------------------------------------------===//
-
-namespace {
-/// What stands against a fusion, and which operation it is about; no text if
-/// nothing does.
-struct Obstacle {
-  Operation *at = nullptr;
-  std::string text;
-};
-} // namespace
 
 /// Whether `value` may be written, or be gone, after `begin` and before `end`.
 static bool mayChange(Value value, Operation *begin, Operation *end) {
@@ -151,63 +143,44 @@ static bool isPrologueFaster(ProductOp product, ArrayRef<Value> numbers,
 /// Whether all that `program` does is elementwise, but for what makes `numbers`
 /// of row sums and row scalars beside them, with one row block as its output,
 /// of dense buffers of two dimensions.
-static Obstacle findObstacle(RowwiseOp program, ArrayRef<Value> numbers = {}) {
+static bool isElementwise(RowwiseOp program, ArrayRef<Value> numbers = {}) {
   int64_t numOutputs = program.getNumDpsInits();
   if (!numbers.empty())
     numOutputs -= int64_t(program.getScalarOuts().size());
-  if (numOutputs != 1 || program.getRowOuts().size() != 1)
-    return {program, "expected one output, a row block, got " +
-                         std::to_string(program.getNumDpsInits()) +
-                         " outputs, of which " +
-                         std::to_string(program.getRowOuts().size()) +
-                         " are row blocks"};
-  if (!program.getGroupColumns().empty() || !program.getTables().empty())
-    return {program, "expected no group columns and no tables"};
-  if (program.getSchedule())
-    return {program, "expected no schedule: run lnbwd-select-schedule after"};
+  if (numOutputs != 1 || program.getRowOuts().size() != 1 ||
+      !program.getGroupColumns().empty() || !program.getTables().empty() ||
+      program.getSchedule() || program.getRowRank() != 1 ||
+      getElementTypeOrSelf(program.getRowOuts()[0]).isInteger())
+    return false;
   for (auto [index, value] : llvm::enumerate(program->getOperands())) {
     auto type = dyn_cast<MemRefType>(value.getType());
     // Numbers of rows in parts have two dimensions.
     bool isNumber = llvm::is_contained(program.getScalars(), value);
-    if (!type || !type.getLayout().isIdentity() || program.getRowRank() != 1 ||
+    if (!type || !type.getLayout().isIdentity() ||
         program.isStrided(unsigned(index)) ||
         type.getRank() > (isNumber ? 1 : 2))
-      return {program, "expected rows of one dimension in dense memrefs, got " +
-                           program.getOperandName(unsigned(index)) +
-                           " of another kind"};
+      return false;
   }
-  if (cast<MemRefType>(program.getRowOuts()[0].getType())
-          .getElementType()
-          .isInteger())
-    return {program, "expected an output of f16, bf16 or f32"};
   llvm::DenseSet<Operation *> needed = getElementOps(program, numbers);
-  for (Operation &bodyOp : program.getBody().front().without_terminator())
-    if ((numbers.empty() || needed.contains(&bodyOp)) &&
-        !isRowElementOp(bodyOp))
-      return {&bodyOp, std::string("expected ") + rowElementOps.str()};
-  return {};
+  return llvm::all_of(
+      program.getBody().front().without_terminator(), [&](Operation &bodyOp) {
+        return (!numbers.empty() && !needed.contains(&bodyOp)) ||
+               isRowElementOp(bodyOp);
+      });
 }
 
-/// The same of the two together.
-static Obstacle findObstacle(ProductOp product, RowwiseOp program) {
-  if (Obstacle obstacle = findObstacle(program); !obstacle.text.empty())
-    return obstacle;
-  if (llvm::count(program->getOperands(), product.getOut()) != 1 ||
-      !llvm::is_contained(program.getRows(), product.getOut()))
-    return {program, "expected the product to be one row block of it"};
-  if (hasOwnRows(program) != product.getLhsTransposed())
-    return {program, "expected its rows to be those of the product"};
-  Value out = program.getRowOuts()[0];
-  for (unsigned i = 0; i < product->getNumOperands(); ++i) {
-    Value matrix = product->getOperand(i);
-    if (matrix == product.getOut())
-      continue;
-    if (matrix == out || mayChange(matrix, product, program))
-      return {program, "expected " + product.getOperandName(i) +
-                           " to stay as it is up to here: the product would "
-                           "read it only now"};
-  }
-  return {};
+/// Whether `program`, which reads the result of `product`, can be its epilogue.
+static bool fitsEpilogue(ProductOp product, RowwiseOp program) {
+  if (!isElementwise(program) ||
+      llvm::count(program->getOperands(), product.getOut()) != 1 ||
+      !llvm::is_contained(program.getRows(), product.getOut()) ||
+      hasOwnRows(program) != product.getLhsTransposed())
+    return false;
+  // The product reads its matrices only where the program is.
+  return llvm::all_of(product->getOperands(), [&](Value matrix) {
+    return matrix == product.getOut() || (matrix != program.getRowOuts()[0] &&
+                                          !mayChange(matrix, product, program));
+  });
 }
 
 /// The operations that use the product's result, but for its deallocation.
@@ -273,32 +246,22 @@ static void fuse(ProductOp product, RowwiseOp program) {
 }
 
 /// Whether `program`, which writes the row operand of `product`, can be its
-/// prologue.
-static Obstacle findPrologueObstacle(ProductOp product, RowwiseOp program) {
-  SmallVector<Value> numbers;
-  if (!program.getRowOuts().empty())
-    numbers = getRowNumbers(program);
-  if (Obstacle obstacle = findObstacle(program, numbers);
-      !obstacle.text.empty())
-    return obstacle;
-  if (hasOwnRows(program))
-    return {program, "expected its rows to be those of the launch"};
-  if (program.getRows().size() != 1)
-    return {program, "expected one row block to make the operand of, got " +
-                         std::to_string(program.getRows().size())};
+/// prologue: it has the launch's rows, and makes rows of the type that it
+/// reads.
+static bool fitsPrologue(ProductOp product, RowwiseOp program,
+                         ArrayRef<Value> numbers) {
+  if (!isElementwise(program, numbers) || hasOwnRows(program) ||
+      program.getRows().size() != 1)
+    return false;
   auto type = cast<MemRefType>(program.getRows()[0].getType());
   auto made = cast<MemRefType>(program.getRowOuts()[0].getType());
-  if (type.getElementType() != made.getElementType() ||
-      type.getDimSize(1) != made.getDimSize(1))
-    return {program, "expected it to make rows of the type that it reads"};
-  for (unsigned i = 0; i < program.getNumDpsInputs(); ++i) {
-    Value input = program->getOperand(i);
-    if (input == product.getOut() || mayChange(input, program, product))
-      return {program, "expected " + program.getOperandName(i) +
-                           " to stay as it is up to the product, which would "
-                           "read it only then"};
-  }
-  return {};
+  // The product reads what the program does only where it is.
+  return type.getElementType() == made.getElementType() &&
+         type.getDimSize(1) == made.getDimSize(1) &&
+         llvm::none_of(program.getInputs(), [&](Value input) {
+           return input == product.getOut() ||
+                  mayChange(input, program, product);
+         });
 }
 
 /// Has `product` do to its row operand what `program` does, and read what that
@@ -341,12 +304,10 @@ public:
         return signalPassFailure();
     if (epilogues != "never")
       for (ProductOp product : getProducts())
-        if (failed(addEpilogue(product)))
-          return signalPassFailure();
+        addEpilogue(product);
     if (prologues != "never")
       for (ProductOp product : getProducts())
-        if (failed(addPrologue(product, **found)))
-          return signalPassFailure();
+        addPrologue(product, **found);
   }
 
 private:
@@ -356,23 +317,14 @@ private:
     return products;
   }
 
-  /// A program stays as it is, which is an error where `mode` wants all taken.
-  static LogicalResult leave(const Obstacle &obstacle, StringRef part,
-                             StringRef mode) {
-    if (mode != "always")
-      return success();
-    return obstacle.at->emitOpError("cannot be in the ")
-           << part << " of a product (" << part
-           << "s=always): " << obstacle.text;
-  }
-
-  LogicalResult addPrologue(ProductOp product, const ChipInfo &info) {
+  void addPrologue(ProductOp product, const ChipInfo &info) {
     Value operand = product.getRowOperand();
     auto buffer = operand.getDefiningOp<memref::AllocOp>();
-    if (!buffer || product.hasPrologue())
-      return success();
+    if (!buffer || product.hasPrologue() ||
+        product.getLhs() == product.getRhs())
+      return;
     RowwiseOp program;
-    SmallVector<Operation *> others, ends;
+    SmallVector<Operation *> ends;
     for (Operation *user : buffer->getUsers()) {
       auto rowwise = dyn_cast<RowwiseOp>(user);
       if (isa<memref::DeallocOp>(user))
@@ -381,23 +333,14 @@ private:
                llvm::is_contained(rowwise.getRowOuts(), operand))
         program = rowwise;
       else if (user != product)
-        others.push_back(user);
+        return;
     }
-    // What no row program makes, another product say, is none of this.
-    if (!program)
-      return success();
-    Obstacle obstacle;
-    if (!others.empty() || product.getLhs() == product.getRhs())
-      obstacle = {program, "expected its rows to be read by one product, once"};
-    else if (program->getBlock() != product->getBlock())
-      obstacle = {program, "expected it to be in the product's block"};
-    else
-      obstacle = findPrologueObstacle(product, program);
-    if (!obstacle.text.empty())
-      return leave(obstacle, "prologue", prologues);
+    if (!program || program->getBlock() != product->getBlock())
+      return;
     SmallVector<Value> numbers = getRowNumbers(program);
-    if (prologues == "auto" && !isPrologueFaster(product, numbers, info))
-      return success();
+    if (!fitsPrologue(product, program, numbers) ||
+        (prologues == "auto" && !isPrologueFaster(product, numbers, info)))
+      return;
     if (!numbers.empty()) {
       SmallVector<Value> allocations;
       program = takeStatisticsApart(program, numbers, allocations);
@@ -412,33 +355,23 @@ private:
       end->erase();
     buffer.erase();
     ++numPrologues;
-    return success();
   }
 
-  LogicalResult addEpilogue(ProductOp product) {
+  void addEpilogue(ProductOp product) {
     auto buffer = product.getOut().getDefiningOp<memref::AllocOp>();
     if (!buffer || product.hasEpilogue())
-      return success();
+      return;
     SmallVector<Operation *> readers = getReaders(product);
-    if (readers.empty())
-      return success();
     auto program = readers.size() == 1 ? dyn_cast<RowwiseOp>(readers.front())
                                        : RowwiseOp();
-    Obstacle obstacle;
-    if (!program || program->getBlock() != product->getBlock())
-      obstacle = {product,
-                  "expected one row program to read the product, got " +
-                      std::to_string(readers.size()) + " operations"};
-    else
-      obstacle = findObstacle(product, program);
-    if (!obstacle.text.empty())
-      return leave(obstacle, "epilogue", epilogues);
+    if (!program || program->getBlock() != product->getBlock() ||
+        !fitsEpilogue(product, program))
+      return;
     fuse(product, program);
     for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
       user->erase();
     buffer.erase();
     ++numEpilogues;
-    return success();
   }
 };
 } // namespace

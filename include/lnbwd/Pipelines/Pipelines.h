@@ -51,14 +51,13 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<std::string> epilogues{
       *this, "epilogues",
       llvm::cl::desc("When a product of matrices takes the row program after "
-                     "it: auto (where it is expected to be faster), always or "
-                     "never"),
+                     "it: auto or always (where it fits), or never"),
       llvm::cl::init("auto")};
   Option<std::string> prologues{
       *this, "prologues",
       llvm::cl::desc("When a product of matrices takes the row program that "
                      "makes its operand: auto (where it is expected to be "
-                     "faster), always or never"),
+                     "faster), always (where it fits) or never"),
       llvm::cl::init("auto")};
   Option<std::string> float32Products{
       *this, "float32-products",

@@ -609,11 +609,10 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
     them, is elementwise. This reads the rows once more, so programs are split
     only for a prologue.
 
-    With `epilogues` = `auto` a program becomes an epilogue if it fits; with
-    `always` a program that reads a product and does not fit is an error; with
-    `never` there are none. `prologues` is alike, but `auto` fuses only on AMD's
-    chips, and only if the result has at most 256 columns (rows with
-    `lhs_transposed`), or 128 if there are row sums.
+    With `epilogues` = `auto` or `always` a program becomes an epilogue if it
+    fits; with `never` there are none. `prologues` is alike, but `auto` fuses
+    only on AMD's chips, and only if the result has at most 256 columns (rows
+    with `lhs_transposed`), or 128 if there are row sums.
 
     Before:
 
@@ -645,9 +644,10 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
   let options = [
     ChipOption,
     Option<"epilogues", "epilogues", "std::string", /*default=*/"\"auto\"",
-           "auto (where a program fits), always or never">,
+           "auto or always (where a program fits), or never">,
     Option<"prologues", "prologues", "std::string", /*default=*/"\"auto\"",
-           "auto (where it is expected to be faster), always or never">,
+           "auto (where it is expected to be faster), always (where a program "
+           "fits) or never">,
   ];
   let statistics = [
     Statistic<"numEpilogues", "epilogues", "Row programs that products took">,
