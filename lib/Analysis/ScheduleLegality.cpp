@@ -106,7 +106,7 @@ void Rules::checkLanes() {
          field::threadsPerRow, field::rowGroups);
   bool isWhole = length % width == 0;
   int64_t bits = op.getRowElementBits();
-  expect(isWhole || (canAlignRows(op) && !schedule.getReload()),
+  expect(isWhole || (canAlignRows(op, chip) && !schedule.getReload()),
          "expected {2} to divide the row length, {0}, got {1}", length, width,
          field::vectorWidth);
   expect(width * bits / 8 <= accessBytes,

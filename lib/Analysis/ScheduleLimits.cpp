@@ -43,18 +43,15 @@ static constexpr int64_t barrierBytes = 8;
 static constexpr int64_t combineRadix = 8;
 static constexpr int64_t combineBytes = 32 * 1024;
 /// Bits of an access below which rows are aligned, and accesses of a row that
-/// are worth the partial ones at its ends. Not on AMD's chips, whose loads of
-/// partial accesses branch: by the simulator's clock kernels took up to twice
-/// as long.
+/// are worth the partial ones at its ends.
 static constexpr int64_t leastAccessBits = 32, leastAlignedAccesses = 4;
 
 int64_t lnbwd::chooseAccessWidth(RowwiseOp op, const ChipInfo &chip) {
   int64_t width = chooseVectorWidth(op), bits = op.getRowElementBits();
   int64_t widest = accessBytes * 8 / bits;
-  bool isWorthIt = chip.backend == Backend::NVPTX &&
-                   width * bits < leastAccessBits &&
+  bool isWorthIt = width * bits < leastAccessBits &&
                    op.getRowLength() >= leastAlignedAccesses * widest;
-  return isWorthIt && canAlignRows(op) ? widest : width;
+  return isWorthIt && canAlignRows(op, chip) ? widest : width;
 }
 
 SmallVector<ScheduleAttr> lnbwd::getRejected(RowwiseOp op) {
@@ -77,14 +74,15 @@ int64_t lnbwd::getCoveredColumns(int64_t length, int64_t width) {
   return int64_t(llvm::alignTo(uint64_t(length + width - 1), uint64_t(width)));
 }
 
-bool lnbwd::canAlignRows(RowwiseOp op) {
+bool lnbwd::canAlignRows(RowwiseOp op, const ChipInfo &chip) {
   bool hasColumns = op.hasRowSums() || !op.getAllColumns().empty() ||
                     !op.getAllSums().empty() || !op.getTables().empty() ||
                     !op.getBody().getOps<BlockMaxOp>().empty();
   auto operands = llvm::seq<unsigned>(0, op->getNumOperands());
   bool isSplit = llvm::any_of(
       operands, [&](unsigned i) { return op.getScalarSplits(i) > 0; });
-  if (hasColumns || isSplit || op.hasGroups() || isCanonical(op))
+  if (hasColumns || isSplit || op.hasGroups() || isCanonical(op) ||
+      chip.backend == Backend::AMDGPU)
     return false;
   for (OperandRange rows : {op.getRows(), op.getRowOuts()})
     for (unsigned i = 0; i < rows.size(); ++i) {

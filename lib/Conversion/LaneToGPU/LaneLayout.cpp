@@ -94,9 +94,7 @@ AccessColumns lnbwd::locateAccess(IndexBuilder &b, const LaneLayout &layout,
     return columns;
   int64_t width = type.getWidth();
   Value shift = b.remainder(b.multiply(row, type.getRowLength()), width);
-  // AMD's lanes load nothing there.
-  if (type.mayExceed(access) &&
-      layout.places->chip.backend != Backend::AMDGPU) {
+  if (type.mayExceed(access)) {
     Value last = b.divide(b.add(shift, type.getRowLength() - 1), width);
     columns.loadColumn =
         arith::MinUIOp::create(b, columns.loadColumn, b.multiply(last, width));

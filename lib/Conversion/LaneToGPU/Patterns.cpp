@@ -267,12 +267,6 @@ static Lowered lowerInBounds(IndexBuilder &, lane::InBoundsOp op,
   return Values{layout.accesses[op.getAccess()].inBounds};
 }
 
-/// Accesses to an aligned row that begin with a column below it are whole.
-static Value emitWholeEnd(IndexBuilder &b, lane::LayoutType layout) {
-  return b.index(
-      std::max<int64_t>(0, layout.getRowLength() - layout.getWidth() + 1));
-}
-
 /// The numbers of the columns of an access, as i32. Elements of aligned rows
 /// that are not in the row, or not the workgroup's, have no column of it.
 static Value emitColumnIndices(IndexBuilder &b, const LaneLayout &layout,
@@ -318,21 +312,15 @@ static SmallVector<Value> emitIndices(IndexBuilder &b, lane::LayoutType layout,
 }
 
 /// Whether all of the access to an aligned row that begins with `column` may be
-/// brought at once; null where it always may. On NVIDIA's chips that is what
-/// begins and ends in the memory: what other rows have of it is not looked at.
-/// (So are bulk copies.) The model of AMD's memory calls it a race where a row
-/// is written over the one that is read.
+/// brought at once; null where it always may. That is what begins and ends in
+/// the memory: what other rows have of it is not looked at. (So are bulk
+/// copies.)
 static Value emitMayLoad(IndexBuilder &b, const LaneLayout &layout,
                          Value memory, Value row, Value column,
                          int64_t access) {
-  int64_t length = layout.type.getRowLength(), width = layout.type.getWidth();
-  if (layout.places->chip.backend == Backend::AMDGPU) {
-    if (!layout.type.mayBePartial(access))
-      return {};
-    return b.below(column, emitWholeEnd(b, layout.type));
-  }
   if (!layout.type.isAligned() || !layout.type.mayExceed(access))
     return {};
+  int64_t length = layout.type.getRowLength(), width = layout.type.getWidth();
   Value rows = memref::DimOp::create(b, memory, b.index(0));
   Value left = b.multiply(b.subtract(rows, row), length);
   return b.less(b.add(column, width - 1), left);
@@ -431,7 +419,8 @@ static void emitPartialStore(IndexBuilder &b, lane::LayoutType layout,
                              Value value, Value column,
                              function_ref<void(Value, Value)> store) {
   int64_t length = layout.getRowLength(), width = layout.getWidth();
-  auto branch = scf::IfOp::create(b, b.below(column, emitWholeEnd(b, layout)),
+  Value wholeEnd = b.index(std::max<int64_t>(0, length - width + 1));
+  auto branch = scf::IfOp::create(b, b.below(column, wholeEnd),
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());

@@ -78,13 +78,6 @@ static Lowered lowerBarrierToLDS(IndexBuilder &b, lane::BarrierOp,
   return Values();
 }
 
-/// From one row to the next, in elements.
-static int64_t getRowStride(Value memory) {
-  auto [strides, offset] =
-      cast<MemRefType>(memory.getType()).getStridesAndOffset();
-  return strides[0];
-}
-
 /// Loads `type` from the elements of `memory` that begin with the one that
 /// `begin` numbers, `offset` after it; where that is not below `count`, the
 /// load is dropped: no memory is asked for, and the result may not be used.
@@ -139,7 +132,7 @@ static Value emitRowLoadPredicated(IndexBuilder &b, Type type, Value memory,
           Value offset = b.select(inBounds, place.front(), size);
           return emitLoadPredicated(b, type, buffer, b.index(0), size, offset);
         }
-        int64_t stride = getRowStride(buffer);
+        int64_t stride = getStride(buffer);
         Value offset = b.multiply(place.front(), stride);
         if (column)
           offset = b.add(offset, place.back());
@@ -149,44 +142,19 @@ static Value emitRowLoadPredicated(IndexBuilder &b, Type type, Value memory,
       });
 }
 
-/// An access to an aligned row may begin before the tile: no descriptor has
-/// its bounds.
-static Value emitAlignedLoadPredicated(IndexBuilder &b,
-                                       lane::LoadPredicatedOp op,
-                                       const LaneLayout &layout,
-                                       VectorType type, Value memory) {
-  Value inBounds = b.below(layout.group, op.getCount());
-  return scf::IfOp::create(
-             b, inBounds,
-             [&](OpBuilder &, Location) {
-               Value row = b.add(op.getTile(), layout.group);
-               scf::YieldOp::create(b,
-                                    emitAccessLoad(b, layout, type, memory, row,
-                                                   int64_t(*op.getAccess())));
-             },
-             [&](OpBuilder &, Location) {
-               scf::YieldOp::create(b, b.zero(type));
-             })
-      .getResult(0);
-}
-
 static Lowered lowerLoadPredicated(IndexBuilder &b, lane::LoadPredicatedOp op,
                                    const LaneLayout &layout) {
-  if (!op.getAccess())
+  // An access to an aligned row may begin before the tile: no descriptor has
+  // its bounds.
+  if (!op.getAccess() || layout.type.isAligned())
     return failure();
+  Value column = layout.accesses[*op.getAccess()].loadColumn;
   SmallVector<Value> loaded;
   for (auto [memory, part] :
-       llvm::zip_equal(op.getMemories(), op.getFragments())) {
-    if (layout.type.isAligned()) {
-      loaded.push_back(emitAlignedLoadPredicated(
-          b, op, layout, cast<VectorType>(part.getType()), memory));
-      continue;
-    }
-    Value column = layout.accesses[*op.getAccess()].loadColumn;
+       llvm::zip_equal(op.getMemories(), op.getFragments()))
     loaded.push_back(emitRowLoadPredicated(b, part.getType(), memory,
                                            op.getTile(), op.getCount(),
                                            layout.group, column));
-  }
   return loaded;
 }
 
