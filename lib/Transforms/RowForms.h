@@ -133,12 +133,7 @@ private:
   struct ComparesParts {
     bool operator()(const Atom *lhs, const Atom *rhs) const;
   };
-  using Sorted = std::set<const Atom *, ComparesParts>;
-  /// Gives ranks of their own to the atom at `place`, which has that of the one
-  /// before, and to as few others as are in its way.
-  void makeRoom(Sorted::iterator place);
-
-  Sorted sorted;
+  std::set<const Atom *, ComparesParts> sorted;
 };
 
 /// Whether `scale` is a number by which multiplying does not round.

@@ -18,7 +18,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <cassert>
 #include <iterator>
 #include <string>
 
@@ -120,34 +119,12 @@ void AtomOrder::insert(const Atom *atom) {
   uint64_t before = place == sorted.begin() ? 0 : (*std::prev(place))->rank;
   uint64_t after = next == sorted.end() ? before + 2 * step : (*next)->rank;
   atom->rank = before + (after - before) / 2;
-  if (atom->rank == before)
-    makeRoom(place);
-}
-
-void AtomOrder::makeRoom(Sorted::iterator place) {
-  // The smaller a range, the fewer of its ranks may be taken: so it has room
-  // for as many atoms as it was gone through for (Bender et al., Two Simplified
-  // Algorithms for Maintaining Order in a List, 2002).
-  constexpr double growth = 4.0 / 3;
-  auto first = place, last = std::next(place);
-  uint64_t rank = (*place)->rank, count = 1;
-  double limit = 1;
-  for (unsigned bits = 1;; ++bits) {
-    assert(bits < 63 && "ranks are enough for some 50 million atoms");
-    uint64_t size = uint64_t(1) << bits, begin = rank & ~(size - 1);
-    for (; first != sorted.begin() && (*std::prev(first))->rank >= begin;
-         --first)
-      ++count;
-    for (; last != sorted.end() && (*last)->rank - begin < size; ++last)
-      ++count;
-    limit *= growth;
-    if (double(count) > limit)
-      continue;
-    uint64_t next = begin;
-    for (const Atom *each : llvm::make_range(first, last))
-      each->rank = next += size / (count + 1);
+  if (atom->rank != before)
     return;
-  }
+  // No rank is left between these two.
+  uint64_t rank = 0;
+  for (const Atom *each : sorted)
+    each->rank = rank += step;
 }
 
 int lnbwd::compare(const Atom *lhs, const Atom *rhs) {
