@@ -85,14 +85,6 @@ llvm::Expected<TargetId> lnbwd::parseTargetId(llvm::StringRef text) {
   return result;
 }
 
-const ChipInfo *lnbwd::lookupChip(llvm::StringRef targetId) {
-  llvm::Expected<TargetId> target = parseTargetId(targetId);
-  if (target)
-    return target->chip;
-  llvm::consumeError(target.takeError());
-  return nullptr;
-}
-
 mlir::FailureOr<const ChipInfo *>
 lnbwd::lookupChip(llvm::StringRef targetId,
                   llvm::function_ref<mlir::InFlightDiagnostic()> emitError) {

@@ -84,9 +84,6 @@ struct TargetId {
 /// says what was expected: the known chips for an unknown one.
 llvm::Expected<TargetId> parseTargetId(llvm::StringRef text);
 
-/// The chip of a target id, or null where it is none.
-const ChipInfo *lookupChip(llvm::StringRef targetId);
-
 /// The chip of a target id; where it is none, the error of parseTargetId.
 mlir::FailureOr<const ChipInfo *>
 lookupChip(llvm::StringRef targetId,

@@ -425,8 +425,7 @@ static Value takeBytes(ImplicitLocOpBuilder &b, Value pairs, Type type) {
   if (vector.getNumElements() == even)
     return bytes;
   return vector::ExtractStridedSliceOp::create(
-      b, bytes, ArrayRef<int64_t>{0},
-      ArrayRef<int64_t>{vector.getNumElements()}, ArrayRef<int64_t>{1});
+      b, bytes, /*offsets=*/0, vector.getNumElements(), /*strides=*/1);
 }
 
 static SmallVector<Value> getElements(ImplicitLocOpBuilder &b, Value value) {

@@ -156,6 +156,12 @@ void addLanePatterns(mlir::RewritePatternSet &patterns, const Places &places,
    ...);
 }
 
+/// From one row of a buffer to the next, in elements.
+inline int64_t getStride(mlir::Value memory) {
+  return mlir::cast<mlir::MemRefType>(memory.getType())
+      .getStridesAndOffset()
+      .first.front();
+}
 /// Emits `body` under `condition`, or plainly where that is null for true.
 void emitIf(IndexBuilder &b, mlir::Value condition,
             llvm::function_ref<void()> body);

@@ -130,8 +130,8 @@ static void emitSend(IndexBuilder &b, lane::SendToPeersOp op, Value peer) {
     SmallVector<Value> operands{atPeer(op.getMemory(), at), barrier};
     std::string registers;
     for (int64_t i = 0; i < width; ++i) {
-      operands.push_back(vector::ExtractOp::create(
-          b, op.getNumbers(), ArrayRef<int64_t>{first + i}));
+      operands.push_back(
+          vector::ExtractOp::create(b, op.getNumbers(), first + i));
       registers += (i ? ", $" : "$") + std::to_string(2 + i);
     }
     std::string code =
@@ -161,10 +161,6 @@ static Value emitOwnColumns(IndexBuilder &b, lane::LayoutType layout,
     return {};
   Value left = b.subtract(b.index(layout.getRowLength()), firstColumn);
   return arith::MinUIOp::create(b, left, b.index(layout.getWorkgroupColumns()));
-}
-
-static int64_t getStride(Value memory) {
-  return cast<MemRefType>(memory.getType()).getStridesAndOffset().first.front();
 }
 
 /// Whether a tile of rows is one block of memory.

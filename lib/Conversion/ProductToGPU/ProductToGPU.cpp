@@ -440,8 +440,7 @@ void ProductKernel::storeRuns(ArrayRef<ResultRun> runs, Value result,
     int64_t width = std::gcd(std::min<int64_t>(length, 4), sizes.columns);
     for (int64_t part = 0; part < length; part += width) {
       Value vector = vector::ExtractStridedSliceOp::create(
-          b, run.sums, ArrayRef<int64_t>{part}, ArrayRef<int64_t>{width},
-          ArrayRef<int64_t>{1});
+          b, run.sums, part, width, /*strides=*/1);
       Value column = b.add(run.column, part);
       // All is loaded before anything is stored, and so without branches.
       if (epilogue.region) {

@@ -44,9 +44,8 @@ Type lnbwd::getMultipliedType(ProductOp op, const ChipInfo &chip) {
 
 static Value takePart(IndexBuilder &b, Value vector, int64_t begin,
                       int64_t elements) {
-  return vector::ExtractStridedSliceOp::create(
-      b, vector, ArrayRef<int64_t>{begin}, ArrayRef<int64_t>{elements},
-      ArrayRef<int64_t>{1});
+  return vector::ExtractStridedSliceOp::create(b, vector, begin, elements,
+                                               /*strides=*/1);
 }
 
 namespace {

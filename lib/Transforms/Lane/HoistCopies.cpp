@@ -26,12 +26,11 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
-/// The last operation `Op` before `op` in its block, or null.
-template <typename Op> static Op getLastBefore(Operation *op) {
-  while ((op = op->getPrevNode()))
-    if (auto found = dyn_cast<Op>(op))
-      return found;
-  return {};
+/// The last barrier before `op` in its block, or null.
+static lane::BarrierOp getLastBarrier(Operation *op) {
+  while (op && !isa<lane::BarrierOp>(op))
+    op = op->getPrevNode();
+  return dyn_cast_or_null<lane::BarrierOp>(op);
 }
 
 /// The first barrier or send of sums in the iteration of `copies`
@@ -62,7 +61,7 @@ public:
     });
     IRRewriter rewriter(&getContext());
     for (lane::StartCopiesOp copies : all) {
-      auto barrier = getLastBefore<lane::BarrierOp>(copies);
+      auto barrier = getLastBarrier(copies);
       if (!barrier) {
         copies.emitOpError(
             "expected a lane.barrier before it in its iteration, "

@@ -49,24 +49,21 @@ Value lane::combineElements(ImplicitLocOpBuilder &b, bool isMaximum,
   int64_t width = cast<VectorType>(vector.getType()).getNumElements();
   while (width > 1) {
     width /= 2;
-    Value low = vector::ExtractStridedSliceOp::create(
-        b, vector, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
-        ArrayRef<int64_t>{1});
-    Value high = vector::ExtractStridedSliceOp::create(
-        b, vector, ArrayRef<int64_t>{width}, ArrayRef<int64_t>{width},
-        ArrayRef<int64_t>{1});
+    Value low = vector::ExtractStridedSliceOp::create(b, vector, /*offsets=*/0,
+                                                      width, /*strides=*/1);
+    Value high = vector::ExtractStridedSliceOp::create(b, vector, width, width,
+                                                       /*strides=*/1);
     vector = combinePartials(b, isMaximum, low, high);
   }
-  return vector::ExtractOp::create(b, vector, ArrayRef<int64_t>{0});
+  return vector::ExtractOp::create(b, vector, 0);
 }
 
 Value lane::combineProducts(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
   int64_t width = cast<VectorType>(lhs.getType()).getNumElements();
   int64_t step = std::min<int64_t>(width, 2);
   auto get = [&](Value vector, int64_t first) -> Value {
-    return vector::ExtractStridedSliceOp::create(
-        b, vector, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{step},
-        ArrayRef<int64_t>{1});
+    return vector::ExtractStridedSliceOp::create(b, vector, first, step,
+                                                 /*strides=*/1);
   };
   Value sum = arith::MulFOp::create(b, get(lhs, 0), get(rhs, 0));
   for (int64_t first = step; first < width; first += step)

@@ -34,25 +34,21 @@ struct ReduceOverPeers : OpRewritePattern<lane::ReduceOp> {
   LogicalResult matchAndRewrite(lane::ReduceOp op,
                                 PatternRewriter &rewriter) const override;
 
-private:
-  /// A vector that changes nothing when it is combined with.
-  static Value getNeutral(ImplicitLocOpBuilder &b, lane::ReduceOp op);
-
   const lane::ExchangeMemory &memory;
   lane::WaveReduction wave;
 };
 } // namespace
 
-Value ReduceOverPeers::getNeutral(ImplicitLocOpBuilder &b, lane::ReduceOp op) {
-  SmallVector<Value> numbers;
-  for (size_t i = 0; i < op.getPartials().size(); ++i) {
-    float number = lane::isMaximum(op.getKinds(), i)
-                       ? -std::numeric_limits<float>::infinity()
-                       : 0.0F;
-    numbers.push_back(arith::ConstantOp::create(b, b.getF32FloatAttr(number)));
-  }
+/// A vector that changes nothing when it is combined with.
+static Value makeNeutral(IndexBuilder &b, lane::ReduceOp op) {
+  SmallVector<float> numbers;
+  for (size_t i = 0; i < op.getPartials().size(); ++i)
+    numbers.push_back(lane::isMaximum(op.getKinds(), i)
+                          ? -std::numeric_limits<float>::infinity()
+                          : 0.0F);
   auto type = VectorType::get({int64_t(numbers.size())}, b.getF32Type());
-  return vector::FromElementsOp::create(b, type, numbers);
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(type, ArrayRef<float>(numbers)));
 }
 
 lane::PeerSlots lane::exchangeWithPeers(IndexBuilder &b, ReduceOp op,
@@ -119,7 +115,7 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
     if (mayExceed) {
       Value inBounds =
           arith::CmpIOp::create(b, arith::CmpIPredicate::ule, number, last);
-      slot = b.select(inBounds, slot, getNeutral(b, op));
+      slot = b.select(inBounds, slot, makeNeutral(b, op));
     }
     slots.push_back(slot);
   }

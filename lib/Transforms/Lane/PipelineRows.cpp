@@ -40,13 +40,14 @@ namespace {
 class Pipeliner {
 public:
   Pipeliner(lane::ForRowsOp loop, lane::RowLoads loads, const ChipInfo &chip)
-      : loop(loop), dropsLoads(lane::canDropLoads(chip)),
+      : loop(loop), chip(chip), dropsLoads(lane::canDropLoads(chip)),
         loads(std::move(loads)), b(loop.getLoc(), loop) {}
 
 protected:
   Value getGroups() { return b.index(loop.getLayout().getType().getGroups()); }
 
   lane::ForRowsOp loop;
+  const ChipInfo &chip;
   /// Whether loads of out-of-bounds rows are dropped, without a branch.
   bool dropsLoads;
   lane::RowLoads loads;
@@ -78,11 +79,6 @@ public:
   void runPaired();
 
 private:
-  /// Takes the partial tile out of the loop.
-  void peel() {
-    lane::peelLastRows(loop, dropsLoads ? lane::OutOfBoundsRows::Dropped
-                                        : lane::OutOfBoundsRows::Clamped);
-  }
   lane::ForRowsOp makeLoop(Value step, ArrayRef<SmallVector<Value>> loaded);
   void writePair(lane::ForRowsOp pipelined);
   SmallVector<Value> loadInOrder(Value tile);
@@ -200,7 +196,7 @@ lane::ForRowsOp Prefetcher::makeLoop(Value step,
 
 void Prefetcher::run() {
   Value rows = loop.getEnd();
-  peel();
+  lane::peelLastRows(loop, chip);
   Value step = loop.getStep();
   lane::ForRowsOp pipelined = makeLoop(step, loadTile(loop.getBegin()));
 
@@ -234,7 +230,7 @@ void Prefetcher::run() {
 /// the whole workgroup. While one tile is worked on, the other is in flight
 /// into registers of its own: nothing is copied from iteration to iteration.
 void Prefetcher::runPaired() {
-  peel();
+  lane::peelLastRows(loop, chip);
   Value begin = loop.getBegin(), step = loop.getStep();
   // A loop that tests at its end, under its condition: the optimiser moves
   // loads from before a condition after it, and does not keep their order.

@@ -156,7 +156,7 @@ lane::ForRowsOp lane::insertCarried(OpBuilder &b, ForRowsOp loop,
 /// yields.
 static SmallVector<Value> writeLastRows(IndexBuilder &b, lane::ForRowsOp loop,
                                         Value tile, Value rows,
-                                        lane::OutOfBoundsRows outOfBounds) {
+                                        const ChipInfo &chip) {
   Value own = lane::RowOp::create(b, tile, loop.getLayout());
   Value last = b.subtract(rows, b.index(1));
   Value inBounds = b.below(own, rows);
@@ -166,7 +166,7 @@ static SmallVector<Value> writeLastRows(IndexBuilder &b, lane::ForRowsOp loop,
   mapping.map(loop.getTile(), tile);
   mapping.map(ValueRange(loop.getStateArguments()), loop.getResults());
   lane::mapRow(loop, mapping, row);
-  if (outOfBounds == lane::OutOfBoundsRows::Dropped) {
+  if (lane::canDropLoads(chip)) {
     lane::RowLoads loads(loop);
     Value count = b.subtract(rows, tile);
     SmallVector<Value> loaded = loads.loadPredicated(b, tile, count);
@@ -176,7 +176,7 @@ static SmallVector<Value> writeLastRows(IndexBuilder &b, lane::ForRowsOp loop,
   return lane::writeBody(b, loop, mapping, inBounds);
 }
 
-bool lane::peelLastRows(ForRowsOp loop, OutOfBoundsRows outOfBounds) {
+bool lane::peelLastRows(ForRowsOp loop, const ChipInfo &chip) {
   int64_t numGroups = loop.getLayout().getType().getGroups();
   bool isPeeled = !loop.getWhole() && (numGroups > 1 || loop.getLastRowApart());
   if (isPeeled) {
@@ -188,9 +188,8 @@ bool lane::peelLastRows(ForRowsOp loop, OutOfBoundsRows outOfBounds) {
       Value any = arith::MaxUIOp::create(b, rows, one);
       fullRows = b.subtract(any, one);
     }
-    if (numGroups > 1) {
+    if (numGroups > 1)
       fullRows = b.multiply(b.divide(fullRows, numGroups), numGroups);
-    }
     loop.getEndMutable().assign(fullRows);
 
     b.setInsertionPointAfter(loop);
@@ -203,8 +202,7 @@ bool lane::peelLastRows(ForRowsOp loop, OutOfBoundsRows outOfBounds) {
                                   /*withElseRegion=*/loop.getNumResults() != 0);
     loop.getResults().replaceAllUsesWith(tail.getResults());
     b.setInsertionPointToStart(tail.thenBlock());
-    SmallVector<Value> left =
-        writeLastRows(b, loop, fullRows, rows, outOfBounds);
+    SmallVector<Value> left = writeLastRows(b, loop, fullRows, rows, chip);
     if (loop.getNumResults() != 0) {
       scf::YieldOp::create(b, left);
       b.setInsertionPointToStart(tail.elseBlock());
@@ -230,10 +228,7 @@ public:
     SmallVector<lane::ForRowsOp> loops;
     getOperation()->walk([&](lane::ForRowsOp loop) { loops.push_back(loop); });
     for (lane::ForRowsOp loop : loops)
-      if (lane::peelLastRows(loop, lane::canDropLoads(**found)
-                                       ? lane::OutOfBoundsRows::Dropped
-                                       : lane::OutOfBoundsRows::Clamped))
-        ++numPeeled;
+      numPeeled += lane::peelLastRows(loop, **found);
   }
 };
 } // namespace

@@ -32,7 +32,7 @@ MutableOperandRange lnbwd::detail::getNormInits(NormOpInterface op) {
   unsigned count = 0;
   for (const OperandInfo &operand : op.getInfo())
     count += operand.isOutput && op.getOutput(operand.role);
-  return getTrailingOperands(op, count);
+  return MutableOperandRange(op, op->getNumOperands() - count, count);
 }
 
 void lnbwd::detail::addNormEffects(
@@ -135,13 +135,22 @@ private:
       return op->emitOpError("expected ")
              << name << " to have " << weight.getDimSize(0)
              << " rows, as many as w, got " << type;
-    if (type.getElementType() == input.getElementType() ||
-        (isOutput && type.getElementType().isF32()))
+    return verifyElement(name, type, /*mayBeInput=*/true, /*mayBeF32=*/isOutput,
+                         ", which it is multiplied with");
+  }
+  /// The element is the input's, or f32, of which `why` says the reason.
+  LogicalResult verifyElement(StringRef name, ShapedType type, bool mayBeInput,
+                              bool mayBeF32, StringRef why = "") {
+    Type element = type.getElementType(), ofInput = input.getElementType();
+    if ((mayBeInput && element == ofInput) || (mayBeF32 && element.isF32()))
       return success();
-    return op->emitOpError("expected the elements of ")
-           << name << " to be " << (isOutput ? "f32 or " : "") << "those of "
-           << inputName << ", " << input.getElementType()
-           << ", which it is multiplied with, got " << type.getElementType();
+    InFlightDiagnostic diag = op->emitOpError("expected the elements of ")
+                              << name << " to be ";
+    if (mayBeF32)
+      diag << (mayBeInput ? "f32 or " : "f32");
+    if (mayBeInput)
+      diag << "those of " << inputName << ", " << ofInput;
+    return diag << why << ", got " << element;
   }
   /// The dimensions of a row of that extent.
   SmallVector<int64_t> getRowShape(Extent extent) {
@@ -163,11 +172,7 @@ private:
       return failure();
     if (role.hasOwnElement)
       return verifyRowElement(op, name, type);
-    if (type.getElementType() != input.getElementType())
-      return op->emitOpError("expected the elements of ")
-             << name << " to be those of " << inputName << ", "
-             << input.getElementType() << ", got " << type.getElementType();
-    return success();
+    return verifyElement(name, type, /*mayBeInput=*/true, /*mayBeF32=*/false);
   }
   LogicalResult verifyColumn(StringRef name, ShapedType type,
                              const RoleInfo &role, bool accumulates) {
@@ -179,27 +184,17 @@ private:
     if (failed(verifyShape(op, name, type, getRowShape(role.extent), rowRank,
                            which)))
       return failure();
-    if (accumulates && !type.getElementType().isF32())
-      return op->emitOpError("expected the elements of ")
-             << name << " to be f32 where it accumulates, got "
-             << type.getElementType();
-    if (type.getElementType() != input.getElementType() &&
-        !type.getElementType().isF32())
-      return op->emitOpError("expected the elements of ")
-             << name << " to be f32 or those of " << inputName << ", "
-             << input.getElementType() << ", got " << type.getElementType();
-    return success();
+    return verifyElement(name, type, /*mayBeInput=*/!accumulates,
+                         /*mayBeF32=*/true,
+                         accumulates ? " where it accumulates" : "");
   }
   LogicalResult verifyStatistic(StringRef name, ShapedType type) {
     if (failed(verifyShape(op, name, type,
                            input.getShape().drop_back(size_t(rowRank)), 0,
                            ("the leading dimensions of " + inputName).str())))
       return failure();
-    if (!type.getElementType().isF32())
-      return op->emitOpError("expected the elements of ")
-             << name << " to be f32 (statistics are never kept in less), got "
-             << type.getElementType();
-    return success();
+    return verifyElement(name, type, /*mayBeInput=*/false, /*mayBeF32=*/true,
+                         " (statistics are never kept in less)");
   }
   LogicalResult verifyEpsilon(const APFloat &epsilon) {
     if (epsilon.isFinite() && !epsilon.isNegative())

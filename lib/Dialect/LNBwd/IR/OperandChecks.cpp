@@ -21,11 +21,6 @@
 using namespace mlir;
 using namespace lnbwd;
 
-MutableOperandRange lnbwd::detail::getTrailingOperands(Operation *op,
-                                                       unsigned count) {
-  return MutableOperandRange(op, op->getNumOperands() - count, count);
-}
-
 void lnbwd::detail::addEffects(
     DestinationStyleOpInterface op,
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>

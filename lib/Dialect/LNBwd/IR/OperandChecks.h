@@ -20,11 +20,6 @@
 
 namespace lnbwd::detail {
 
-/// Outputs are a consecutive range at the end of the operands. The segment
-/// sizes follow when the range is written to.
-mlir::MutableOperandRange getTrailingOperands(mlir::Operation *op,
-                                              unsigned count);
-
 /// Memrefs are read (inputs, and with `readsOutputs` outputs) and written
 /// (outputs); tensors have no effects.
 void addEffects(mlir::DestinationStyleOpInterface op,
