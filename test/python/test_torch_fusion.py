@@ -217,9 +217,10 @@ def test_what_is_in_memory(device):
     assert not fusion.is_in_memory(many, {find(graph, aten.abs.default),
                                           find(graph, aten.sum.dim_IntList)})
     product = find(graph, aten.mm.default)
-    assert fusion.separated_users([find(graph, aten.exp.default)]) >= set(product.users)
-    assert find(graph, aten.exp.default) in fusion.separated_sources(list(product.users))
-    assert many not in fusion.separated_sources(list(product.users))
+    users = fusion.separated([find(graph, aten.exp.default)], lambda node: node.users)
+    assert users >= set(product.users)
+    sources = fusion.separated(list(product.users), lambda node: node.all_input_nodes)
+    assert find(graph, aten.exp.default) in sources and many not in sources
 
 
 def test_what_is_kept_for_several_kernels(device):

@@ -26,7 +26,7 @@ from ..operations import ELEMENTS
 from ..rowprogram import SUM_KINDS, SUMS, Input, RowProgram, operands_of, reached
 from .conversion import is_readable
 from .domains import LEAST_PIECE, LEAST_REPEATS, Domain, product, repeated_dims, same
-from .fusion import base_of, blocks_read, is_fused, is_in_memory, other_users, separated_sources
+from .fusion import base_of, blocks_read, is_fused, is_in_memory, other_users, separated
 from .nodes import is_reduction, sources
 from .partial_sums import ACROSS
 from .regions import Region
@@ -130,7 +130,7 @@ def estimate(region: Region) -> Estimate:
                 ours += _SECTOR
         is_kept = is_in_memory(node, inside)
         if is_kept and is_fused(node) and before is None:
-            before = separated_sources(inside)
+            before = separated(inside, lambda node: node.all_input_nodes)
         if is_kept and (not is_fused(node) or (before is not None and node in before)):
             reads[place] = {node}
             continue

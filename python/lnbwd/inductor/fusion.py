@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import torch
@@ -133,27 +133,17 @@ def _is_read_again(node: Node) -> bool:
     return reads[node] == {node}
 
 
-def separated_users(inside: Collection[Node]) -> set[Node]:
-    """The nodes that follow from some others by way of a kernel that is not torch.compile's: what
-    it cannot fuse with them."""
-    return _beyond([user for node in inside for user in node.users], inside,
-                   lambda node: list(node.users))
-
-
-def separated_sources(inside: Collection[Node]) -> set[Node]:
-    """The nodes that some others follow from by way of a kernel that is not torch.compile's."""
-    return _beyond([source for node in inside for source in node.all_input_nodes], inside,
-                   lambda node: node.all_input_nodes)
-
-
-def _beyond(first: list[Node], inside: Collection[Node],
-            following: Callable[[Node], list[Node]]) -> set[Node]:
+def separated(inside: Collection[Node],
+              following: Callable[[Node], Iterable[Node]]) -> set[Node]:
+    """The nodes that follow from some others, or that those follow from, by way of a kernel that is
+    not torch.compile's: what it cannot fuse with them."""
     def onward(place: tuple[Node, bool]) -> list[tuple[Node, bool]]:
         node, is_beyond = place
         is_beyond = is_beyond or not (_is_fused(node) or _is_alias(node))
         return [(other, is_beyond) for other in following(node)]
 
-    places = reached([(node, False) for node in first if node not in inside], onward)
+    places = reached([(other, False) for node in inside for other in following(node)
+                      if other not in inside], onward)
     return {node for node, is_beyond in places if is_beyond}
 
 

@@ -42,7 +42,7 @@ from .conversion import (
 )
 from .convert import check, is_supported
 from .domains import DTYPES, ELEMENTS, INTEGERS, SMALL, Domain, parts_of, repeated_dims, same
-from .fusion import is_fused, is_in_memory, made_of, separated_users
+from .fusion import is_fused, is_in_memory, made_of, separated
 from .nodes import (
     STORED,
     column_domain,
@@ -542,7 +542,7 @@ def convert(region: Region) -> None:
             raise Unsupported(f"{node.name} {error}") from error
     reads = [node for node, _ in conversion.inputs]
     places_of = [place for _, place in conversion.inputs]
-    region.unfused = separated_users(inside)
+    region.unfused = separated(inside, lambda node: node.users)
     region.outside = _left_outside(region)
     inside -= region.outside
     found: dict[Output, dict[Node | None, list[Node]]] = {}
