@@ -105,12 +105,10 @@ def time_in_process(text: str, device: torch.device) -> Times:
     chip = launching.simulated_chip()
     if chip is not None:
         environment["LNBWD_SIMULATE"] = chip
-    index = torch.cuda.current_device() if device.type == "cuda" and device.index is None else (
-        device.index)
-    name = f"cuda:{index}" if device.type == "cuda" else device.type
     try:
         done = subprocess.run(
-            [sys.executable, "-c", "from lnbwd.inductor import measuring; measuring.main()", name],
+            [sys.executable, "-c", "from lnbwd.inductor import measuring; measuring.main()",
+             str(device)],
             input=text, text=True, capture_output=True, check=False, timeout=_SECONDS,
             env=environment)
         *_, last = done.stdout.strip().splitlines() or [""]
