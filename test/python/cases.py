@@ -12,6 +12,7 @@ import dataclasses
 import itertools
 import random
 
+import pytest
 import torch
 
 import lnbwd
@@ -19,6 +20,16 @@ import lnbwd
 TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 # One rounding of a 16-bit result, and a little for float32 before it; see docs/numerics.md.
 TOLERANCE = {torch.float16: 6e-4, torch.bfloat16: 4e-3, torch.float32: 1.5e-6}
+
+
+def diagonal(*options):
+    """The product of lists of options, of which a run without --full has as many cases as the
+    longest list: each value of each, one after another."""
+    taken = {tuple(place % len(values) for values in options)
+             for place in range(max(map(len, options)))}
+    return [pytest.param(*(values[i] for values, i in zip(options, place, strict=True)),
+                         marks=[] if place in taken else [pytest.mark.full])
+            for place in itertools.product(*(range(len(values)) for values in options))]
 
 
 @dataclasses.dataclass(frozen=True)

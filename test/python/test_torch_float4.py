@@ -4,8 +4,11 @@
 """Tensors quantised to float4, mxfp4 and nvfp4, against the formulas of torchao and the nearest of
 all numbers of the format."""
 
+import itertools
+
 import pytest
 import torch
+from cases import diagonal
 
 import lnbwd
 
@@ -103,10 +106,11 @@ def swizzled(scale: torch.Tensor) -> torch.Tensor:
     return blocks.reshape(-1, 4, 32, 4).transpose(1, 2).reshape(-1)
 
 
-@pytest.mark.parametrize("rows, length", [(64, 96), (128, 128), (256, 384)])
-@pytest.mark.parametrize("block", ["mx", "nv"])
-@pytest.mark.parametrize("chip", ["gfx942", "gfx1201"])
-def test_norms_are_quantised_both_ways(chip, block, rows, length):
+@pytest.mark.parametrize("chip, layout", diagonal(
+    ["gfx942", "gfx1201"],
+    list(itertools.product(["mx", "nv"], [(64, 96), (128, 128), (256, 384)]))))
+def test_norms_are_quantised_both_ways(chip, layout):
+    block, (rows, length) = layout
     x, weight = made(rows, length).bfloat16(), made(length, seed=2)
     is_swizzled = rows % 128 == 0
     with lnbwd.simulate(chip):

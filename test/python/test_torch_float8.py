@@ -6,6 +6,7 @@
 import pytest
 import torch
 from captured import run_captured
+from cases import diagonal
 
 import lnbwd
 from lnbwd import compiler, native, quantized
@@ -122,11 +123,11 @@ def made(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
-@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2fnuz])
-@pytest.mark.parametrize("factor", [None, torch.tensor(37.0)])
-@pytest.mark.parametrize("has_all", [False, True])
-def test_norms_are_quantised(chip, dtype, factor, has_all):
+@pytest.mark.parametrize("chip, dtype, options", diagonal(
+    ["gfx942", "gfx1100"], [torch.float8_e4m3fn, torch.float8_e5m2fnuz],
+    [(None, False), (torch.tensor(37.0), True), (torch.tensor(37.0), False), (None, True)]))
+def test_norms_are_quantised(chip, dtype, options):
+    factor, has_all = options
     x = made(3, 5, 320).bfloat16()
     x[0, 0] = 0
     residual, weight, bias = ((made(3, 5, 320, seed=1).bfloat16(), made(320, seed=2) + 1,
@@ -147,8 +148,8 @@ def test_norms_are_quantised(chip, dtype, factor, has_all):
     torch.testing.assert_close(layer.mean, total.mean(-1, keepdim=True), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", [torch.float8_e4m3fnuz, torch.float8_e5m2])
-@pytest.mark.parametrize("factor", [None, torch.tensor(900.0)])
+@pytest.mark.parametrize("dtype, factor", diagonal(
+    [torch.float8_e4m3fnuz, torch.float8_e5m2], [None, torch.tensor(900.0)]))
 def test_gradients_are_quantised(dtype, factor):
     x, dy, dsum = (made(6, 320, seed=seed).bfloat16() for seed in range(3))
     weight = (made(320, seed=4) + 1).requires_grad_()
@@ -321,10 +322,10 @@ def test_blocks_of_rows_are_transposed(chip, dtype):
 
 
 # One tile and several of rows, and of scales along and down.
-@pytest.mark.parametrize("rows, length", [(64, 96), (128, 256), (256, 512)])
-@pytest.mark.parametrize("has_mean", [False, True])
-@pytest.mark.parametrize("chip", CHIPS)
-def test_norms_are_quantised_both_ways(chip, rows, length, has_mean):
+@pytest.mark.parametrize("chip, size, has_mean", diagonal(
+    CHIPS, [(128, 256), (64, 96), (256, 512)], [False, True]))
+def test_norms_are_quantised_both_ways(chip, size, has_mean):
+    rows, length = size
     x, residual = made(rows, length).bfloat16(), made(rows, length, seed=1).bfloat16()
     weight, is_swizzled = made(length, seed=2), rows % 128 == 0
     norm = (lnbwd.functional.layer_norm_quantized if has_mean else
@@ -360,9 +361,8 @@ def gradient_of_gated(dy, gate, up, activation):
     return torch.autograd.grad(activation(gate) * up, (gate, up), dy.float())
 
 
-@pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
-@pytest.mark.parametrize("name", ["silu", "gelu"])
-@pytest.mark.parametrize("options", [{}, {"factor": torch.tensor(30.0)}])
+@pytest.mark.parametrize("chip, name, options", diagonal(
+    ["gfx942", "gfx1100"], ["silu", "gelu"], [{}, {"factor": torch.tensor(30.0)}]))
 def test_gated_units_are_quantised(chip, name, options):
     dy, gate, up = (made(2, 6, 320, seed=seed).bfloat16() for seed in range(3))
     activation = getattr(torch.nn.functional, name)
@@ -397,8 +397,7 @@ def test_gated_units_are_quantised_both_ways(is_swizzled):
             assert (found.scale.view(torch.uint8) != code).float().mean() < 0.01
 
 
-@pytest.mark.parametrize("chip", CHIPS)
-@pytest.mark.parametrize("dtype", FORMATS)
+@pytest.mark.parametrize("chip, dtype", diagonal(CHIPS, FORMATS))
 def test_values_are_rounded_by_chance(chip, dtype):
     """To both neighbours, by the formula of torch on the same numbers; what is a number of the
     format stays it, and the mean is that of the values."""
@@ -464,9 +463,10 @@ def test_tensors_are_quantised_both_ways():
     assert late.amax == x.abs().max() and late.columns is None
 
 
-@pytest.mark.parametrize("chip", CHIPS)
-@pytest.mark.parametrize("rows, length", [(128, 128), (256, 128), (128, 384), (256, 256)])
-def test_square_blocks_have_a_scale(chip, rows, length):
+@pytest.mark.parametrize("chip, size", diagonal(
+    CHIPS, [(128, 128), (256, 128), (128, 384), (256, 256)]))
+def test_square_blocks_have_a_scale(chip, size):
+    rows, length = size
     x = made(rows, length) * 20
     x[3, 5], x[-1, -1] = float("inf"), 1e-41
     x[:128, 128:256] = 0

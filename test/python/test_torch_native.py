@@ -167,13 +167,13 @@ def test_no_call_keeps_its_tensors(device):
             tensors[index] = make(tensors[index])
         return spoil
 
-    for spoil in (lambda tensors: None, replace(0, lambda x: x[:, :32]),
-                  replace(1, lambda dy: None), replace(2, lambda w: w[:3]),
-                  replace(3, lambda b: b.long()), replace(5, lambda rstd: rstd[:1]),
-                  replace(0, lambda x: x.double())):
-        left = call(spoil)
-        gc.collect()
-        assert all(reference() is None for reference in left)
+    left = [call(spoil) for spoil in (
+        lambda tensors: None, replace(0, lambda x: x[:, :32]), replace(1, lambda dy: None),
+        replace(2, lambda w: w[:3]), replace(3, lambda b: b.long()),
+        replace(5, lambda rstd: rstd[:1]), replace(0, lambda x: x.double()))]
+    gc.collect()
+    assert [[number for number, reference in enumerate(references) if reference() is not None]
+            for references in left] == [[] for _ in left]
 
 
 def test_a_capture_loads_no_kernel(monkeypatch):
