@@ -191,10 +191,6 @@ bool runsOn(const Program &program, const std::string &deviceArch) {
   return isCuda && runsOnCuda(program.format, chip, deviceArch);
 }
 
-bool isLaterChip(const std::string &a, const std::string &b) {
-  return ComputeCapability(a).number > ComputeCapability(b).number;
-}
-
 void checkChip(const Program &program, const std::string &deviceArch,
                const std::string &deviceName) {
   if (!runsOn(program, deviceArch))
@@ -266,7 +262,8 @@ std::shared_ptr<const Program> parseProgramForChip(std::string_view bytes,
     auto program = parseProgram(std::string(entry.code));
     // Code for a later chip is the better one, the chip's own the best.
     if (runsOn(*program, chip) &&
-        (!best || isLaterChip(program->plan.chip, best->plan.chip)))
+        (!best || ComputeCapability(program->plan.chip).number >
+                      ComputeCapability(best->plan.chip).number))
       best = std::move(program);
   }
   if (!best)

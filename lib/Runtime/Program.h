@@ -57,9 +57,6 @@ std::string readFile(const std::string &path);
 /// Whether a program runs on a device of that architecture.
 bool runsOn(const Program &program, const std::string &deviceArch);
 
-/// Whether NVIDIA's chip `a` is later than `b`.
-bool isLaterChip(const std::string &a, const std::string &b);
-
 /// Whether a program runs on a device; throws LNBWD_ERROR_WRONG_CHIP if not.
 void checkChip(const Program &program, const std::string &deviceArch,
                const std::string &deviceName);

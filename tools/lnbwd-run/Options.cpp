@@ -56,14 +56,6 @@ bool isCompiledIn(const OperandInfo &operand, const Options &options) {
   }
 }
 
-std::vector<std::string> outputsOf(const Options &options) {
-  std::vector<std::string> outputs;
-  for (const OperandInfo &operand : getInfo(options.operation))
-    if (operand.isOutput && isCompiledIn(operand, options))
-      outputs.emplace_back(getInfo(operand.role).name);
-  return outputs;
-}
-
 template <typename Integer>
 static Integer parseInteger(const std::string &option, const std::string &text,
                             Integer minimum, Integer maximum) {
@@ -319,15 +311,19 @@ static void refuseIf(bool isWrong, const std::string &message) {
 /// Refuses options that the operation does not have, and outputs likewise.
 static void checkOperation(const std::set<std::string> &given,
                            const Options &options) {
-  const std::vector<std::string> known = outputsOf(options);
-  std::string names;
-  for (const std::string &name : known)
-    names += (names.empty() ? "" : ",") + name;
-  for (const std::string &output : options.outputs)
-    refuseIf(std::find(known.begin(), known.end(), output) == known.end(),
-             "--outputs: expected some of " + names +
-                 " separated by commas, got '" + output + "'");
   const NamedOperationInfo &info = getInfo(options.operation);
+  std::set<std::string> known;
+  std::string names;
+  for (const OperandInfo &operand : info)
+    if (const char *name = getInfo(operand.role).name;
+        operand.isOutput && isCompiledIn(operand, options)) {
+      known.insert(name);
+      names += (names.empty() ? "" : ",") + std::string(name);
+    }
+  for (const std::string &output : options.outputs)
+    refuseIf(!known.count(output), "--outputs: expected some of " + names +
+                                       " separated by commas, got '" + output +
+                                       "'");
   const std::string op = info.name;
   for (const std::string name : {"--statistics", "--accumulate"})
     refuseIf(info.isForward && given.count(name),

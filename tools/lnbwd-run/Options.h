@@ -81,9 +81,6 @@ struct Options {
 /// Whether an operand that only some uses have is among those of the options.
 bool isCompiledIn(const OperandInfo &operand, const Options &options);
 
-/// The outputs that the operation of the options has, in its order.
-std::vector<std::string> outputsOf(const Options &options);
-
 /// Reads the command line; throws a UsageFailure that says what is wrong.
 Options parseOptions(int argc, const char *const *argv);
 

@@ -128,14 +128,6 @@ static double roundingFloor(const Argument &argument, double terms) {
   return units * reference::unitRoundoff(Element::F32) * terms;
 }
 
-double OutputReport::relativeError() const {
-  return maxAbsoluteError / largestReference;
-}
-
-double OutputReport::allowedRelativeError() const {
-  return allowedError / largestReference;
-}
-
 bool OutputReport::isValid() const {
   return unwritten == 0 && nonFiniteMismatches == 0 && repeatable &&
          (!compared || maxAbsoluteError <= allowedError);

@@ -51,8 +51,10 @@ struct OutputReport {
 
   /// The error, and what is allowed of it, relative to the largest reference
   /// value; no number if that is 0.
-  double relativeError() const;
-  double allowedRelativeError() const;
+  double relativeError() const { return maxAbsoluteError / largestReference; }
+  double allowedRelativeError() const {
+    return allowedError / largestReference;
+  }
   bool isValid() const;
 };
 
