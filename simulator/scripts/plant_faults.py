@@ -529,8 +529,13 @@ def main() -> int:
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("test", nargs="+")
     options = parser.parse_args()
+    # Once, for all processes that are forked: torch.testing loads sympy, and what Triton is made of
+    # is a part of each kernel's key.
+    import sympy  # noqa: F401
     import torch
-    import triton.backends.amd.compiler  # noqa: F401
+    import triton.backends.amd.compiler
+    import triton.runtime.cache
+    triton.runtime.cache.triton_key()
     torch.set_num_threads(1)
     draw = random.Random(options.seed)
     table: dict[tuple[str, str], collections.Counter[str]] = collections.defaultdict(

@@ -105,8 +105,9 @@ assert known.gcnArchName.startswith("gfx942") and library.findings() == []
 
 
 def environment(build, **more):
+    # Hypothesis and others that are installed would be loaded by each run of pytest.
     return {**os.environ, "LNBWD_SIM_LIBRARY": str(build / "lib" / "liblnbwd-hip-sim.so"),
-            "PYTHONPATH": str(PYTHON), **more}
+            "PYTHONPATH": str(PYTHON), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **more}
 
 
 def test_library(build):
@@ -185,7 +186,7 @@ def check_reports(results):
 def test_processes(build, tmp_path):
     pytest.importorskip("xdist")
     log = tmp_path / "new" / "log.sarif"
-    run = run_plugin(build, tmp_path, "gfx942", "-n2", "--amdgpu-sarif", log,
+    run = run_plugin(build, tmp_path, "gfx942", "-p", "xdist", "-n2", "--amdgpu-sarif", log,
                      "--amdgpu-strict", INPUTS / "triton_kernels.py", "-k", "stride or race")
     assert run.returncode == 1, run.stdout + run.stderr
     assert run.stdout.count("note: kernel spread: 64 of the 128 elements of") == 1, run.stdout
