@@ -121,7 +121,7 @@ python_tests() {
   # go in their order: those with few tests are not the short ones.
   LNBWD_BUILD_DIR=$build_dir "$venv_dir/bin/python" -m pytest -q -p no:cacheprovider \
     --numprocesses="$(nproc)" --max-worker-restart=0 --dist=loadfile --no-loadscope-reorder \
-    "${pytest_flags[@]}" "$source_dir/test" "$source_dir/simulator/test" >"$log" 2>&1 || code=$?
+    "${pytest_flags[@]}" "$source_dir/simulator/test" "$source_dir/test" >"$log" 2>&1 || code=$?
   say "Python tests (pytest)"
   cat "$log"
   summary=$(tail -n 1 "$log")
