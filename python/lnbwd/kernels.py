@@ -24,7 +24,7 @@ from ._files import write_whole
 from .batch_invariance import order
 from .cache import KernelCache, default_folder
 from .errors import CompileError, LibraryError, LnbwdError
-from .operations import OPERATIONS
+from .operations import ELEMENTS, OPERATIONS
 from .spec import (
     FORWARD_OPS,
     ROWS_HINTS,
@@ -331,11 +331,59 @@ class CompiledKernel:
         Raises:
             ValueError: an array is missing, or its type or shape is wrong; the message names it.
         """
-        from .arrays import run_kernel
-
         opened = runtime.Device.open(device, self.chips[0])
         program = runtime.Program.for_chip(self.code, opened.info.arch)
         return run_kernel(runtime.Kernel(opened, program), inputs)
+
+
+def run_kernel(kernel: runtime.Kernel, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Runs a kernel once and waits for it; see :meth:`CompiledKernel.run`."""
+    try:
+        import numpy as np
+    except ImportError as error:
+        raise ImportError("kernels on arrays need NumPy: pip install numpy") from error
+    types = {name: element.numpy for name, element in ELEMENTS.items()}
+    arguments = kernel.program.arguments
+    read = [a for a in arguments if a.access != "write"]
+    unknown = sorted(set(inputs) - {a.name for a in read})
+    missing = [a.name for a in read if a.name not in inputs]
+    if unknown or missing:
+        raise ValueError(f"inputs: expected arrays {', '.join(a.name for a in read)}"
+                         + (f"; missing: {', '.join(missing)}" if missing else "")
+                         + (f"; unknown: {', '.join(unknown)}" if unknown else ""))
+    arrays: dict[str, Any] = {}
+    rows: int | None = None
+    for a in read:
+        array = np.ascontiguousarray(inputs[a.name])
+        if a.element == "i8" and array.dtype in ("bool", "int8"):
+            array = array.view("uint8")
+        if str(array.dtype) not in (types[a.element], ELEMENTS[a.element].torch):
+            of_bits = f" (the bits of {ELEMENTS[a.element].torch})"
+            is_bits = a.element != "i8" and types[a.element] != ELEMENTS[a.element].torch
+            raise ValueError(f"{a.name}: expected {types[a.element]}"
+                             f"{of_bits if is_bits else ''}, got {array.dtype}")
+        if a.kind == "column":
+            if array.size != a.row_length:
+                raise ValueError(f"{a.name}: expected {a.row_length} elements, got {array.size}")
+        else:
+            length = a.row_length if a.kind == "row_block" else 1
+            count, rest = divmod(array.size, length)
+            if rest or (a.kind == "row_block" and array.shape[-1:] != (length,)):
+                raise ValueError(f"{a.name}: expected rows of {length} elements, got the shape "
+                                 f"{array.shape}")
+            if rows is not None and count != rows:
+                raise ValueError(f"{a.name}: expected {rows} rows like the arrays before it, got "
+                                 f"{count}")
+            rows = count
+        arrays[a.name] = array
+    assert rows is not None
+    outputs: dict[str, Any] = {a.name: np.empty(
+        (rows, a.row_length) if a.kind == "row_block"
+        else (a.row_length,) if a.kind == "column" else (rows,), types[a.element])
+        for a in arguments if a.access == "write"}
+    arrays |= outputs
+    runtime.launch_on_host_memory(kernel, rows, [arrays[a.name].ctypes.data for a in arguments])
+    return outputs
 
 
 def report(kernel: CompiledKernel, rows: int | None = None) -> Report:

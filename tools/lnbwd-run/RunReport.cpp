@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
+#include <functional>
 
 #include <nlohmann/json.hpp>
 
@@ -207,11 +208,8 @@ static ordered_json countersJson(const lnbwd_sim_counters &counters,
 }
 
 bool RunReport::isValid() const {
-  auto isOutputValid = [](const OutputReport &output) {
-    return output.isValid();
-  };
-  bool allValid = std::all_of(outputs.begin(), outputs.end(), isOutputValid);
-  return complaints.empty() && allValid;
+  return complaints.empty() && std::all_of(outputs.begin(), outputs.end(),
+                                           std::mem_fn(&OutputReport::isValid));
 }
 
 /// What the simulator's timing model says, for people.

@@ -24,67 +24,41 @@ static Value add(IndexBuilder &b, Value lhs, Value rhs) {
   return arith::AddFOp::create(b, lhs, rhs, arith::FastMathFlags::contract);
 }
 
-namespace {
-/// One access of all column sums, added up over workgroup memory as a tree of
-/// few levels, since each costs barriers.
-class GroupCombiner {
-public:
-  GroupCombiner(IndexBuilder &b, const LaneLayout &layout, Value memory,
-                int64_t numSums)
-      : b(b), layout(layout), memory(memory), numSums(numSums),
-        type(layout.type.getAccessType(b.getF32Type())) {
-    Value width = b.index(layout.type.getWidth());
-    column = layout.type.getWidth() == 1 ? layout.lane
-                                         : b.multiply(layout.lane, width);
-  }
-
-  /// One level: of `count` groups, whose sums are `sums`, the first `owners`
-  /// take the sums of the others.
-  void combine(MutableArrayRef<Value> sums, int64_t count, int64_t owners);
-
-private:
-  /// Where a group that gives its sums away puts sum `sum`.
-  Value getSlot(Value number, int64_t sum) {
+/// One level of a tree over workgroup memory that adds up an access of all
+/// column sums: of `count` groups, whose sums are `sums`, the first `owners`
+/// take the sums of the others. Levels are few, since each costs barriers.
+static void combine(IndexBuilder &b, const LaneLayout &layout, Value memory,
+                    Value column, MutableArrayRef<Value> sums, int64_t count,
+                    int64_t owners) {
+  VectorType type = layout.type.getAccessType(b.getF32Type());
+  // Where a group that gives its sums away puts sum `s`.
+  auto getSlot = [&](Value number, size_t s) {
     int64_t columns = layout.type.getAccessColumns();
-    Value base = b.multiply(number, numSums * columns);
-    Value ofSum = b.index(sum * columns);
+    Value base = b.multiply(number, int64_t(sums.size()) * columns);
+    Value ofSum = b.index(int64_t(s) * columns);
     return b.add(b.add(base, column), ofSum);
-  }
-  Value takeTerm(int64_t sum, int64_t first, int64_t taking, int64_t owners);
+  };
+  // The sums of the group that lies `first` behind an owner; the last owners
+  // may have none there.
+  auto takeTerm = [&](size_t s, int64_t first) -> Value {
+    Value number = b.add(layout.group, first - owners);
+    Value inBounds;
+    if (count - first < owners) {
+      inBounds = b.below(layout.group, b.index(count - first));
+      number = b.select(inBounds, number, b.index(0));
+    }
+    Value term = emitLoad(b, type, memory, getSlot(number, s));
+    if (!inBounds)
+      return term;
+    return b.select(inBounds, term,
+                    arith::ConstantOp::create(b, b.getZeroAttr(type)));
+  };
 
-  IndexBuilder &b;
-  const LaneLayout &layout;
-  Value memory;
-  int64_t numSums;
-  VectorType type;
-  Value column;
-};
-} // namespace
-
-/// The sums of the group that lies `first` behind an owner; the last owners may
-/// have none there.
-Value GroupCombiner::takeTerm(int64_t sum, int64_t first, int64_t taking,
-                              int64_t owners) {
-  Value number = b.add(layout.group, first - owners);
-  Value inBounds;
-  if (taking < owners) {
-    inBounds = b.below(layout.group, b.index(taking));
-    number = b.select(inBounds, number, b.index(0));
-  }
-  Value term = emitLoad(b, type, memory, getSlot(number, sum));
-  if (!inBounds)
-    return term;
-  return b.select(inBounds, term,
-                  arith::ConstantOp::create(b, b.getZeroAttr(type)));
-}
-
-void GroupCombiner::combine(MutableArrayRef<Value> sums, int64_t count,
-                            int64_t owners) {
   Value behind = b.subtract(layout.group, b.index(owners));
   emitIf(b, b.below(behind, b.index(count - owners)), [&] {
     Value number = b.subtract(layout.group, b.index(owners));
     for (auto [s, sum] : llvm::enumerate(sums))
-      emitStore(b, sum, memory, getSlot(number, int64_t(s)));
+      emitStore(b, sum, memory, getSlot(number, s));
   });
   lane::BarrierOp::create(b);
   SmallVector<Type> types(sums.size(), type);
@@ -97,8 +71,7 @@ void GroupCombiner::combine(MutableArrayRef<Value> sums, int64_t count,
   for (auto [s, sum] : llvm::enumerate(sums)) {
     SmallVector<Value> terms{sum};
     for (int64_t first = owners; first < count; first += owners)
-      terms.push_back(
-          takeTerm(int64_t(s), first, std::min(owners, count - first), owners));
+      terms.push_back(takeTerm(s, first));
     added.push_back(lane::combineByPairs(b, /*isMaximum=*/false, terms));
   }
   scf::YieldOp::create(b, added);
@@ -140,7 +113,7 @@ static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
   Value memory =
       getSumMemory(op, slots * numSums * layout.type.getAccessColumns());
   SmallVector<Value> totals(op.getSums());
-  GroupCombiner combiner(b, layout, memory, numSums);
+  Value column = b.multiply(layout.lane, layout.type.getWidth());
   bool isWritten = false;
   for (int64_t c = 0; c < accesses; ++c) {
     SmallVector<Value> sums;
@@ -152,7 +125,7 @@ static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
         lane::BarrierOp::create(b);
       isWritten = true;
       int64_t owners = llvm::divideCeil(count, radix);
-      combiner.combine(sums, count, owners);
+      combine(b, layout, memory, column, sums, count, owners);
       count = owners;
     }
     for (int64_t s = 0; s < numSums; ++s)

@@ -36,49 +36,23 @@ using namespace mlir;
 using namespace lnbwd;
 
 namespace {
-/// What rewrites of a loop share.
+/// Rewrites one loop.
 class Pipeliner {
 public:
   Pipeliner(lane::ForRowsOp loop, lane::RowLoads loads, const ChipInfo &chip)
       : loop(loop), chip(chip), dropsLoads(lane::canDropLoads(chip)),
         loads(std::move(loads)), b(loop.getLoc(), loop) {}
 
-protected:
-  Value getGroups() { return b.index(loop.getLayout().getType().getGroups()); }
-
-  lane::ForRowsOp loop;
-  const ChipInfo &chip;
-  /// Whether loads of out-of-bounds rows are dropped, without a branch.
-  bool dropsLoads;
-  lane::RowLoads loads;
-  IndexBuilder b;
-};
-
-/// Rewrites one loop so that an iteration takes several tiles.
-class Unroller : Pipeliner {
-public:
-  using Pipeliner::Pipeliner;
-  void run(int64_t tiles);
+  /// So that an iteration takes several tiles.
+  void unroll(int64_t tiles);
+  /// So that an iteration loads what the next one works on.
+  void prefetch();
+  void prefetchPaired();
 
 private:
-  /// One tile of an iteration: what its rows' values are, and whether they are
-  /// in bounds.
-  struct Tile {
-    IRMapping mapping;
-    Value inBounds;
-  };
+  Value getGroups() { return b.index(loop.getLayout().getType().getGroups()); }
   SmallVector<Value> loadPredicated(Value tile);
   void awaitBehindLoads();
-};
-
-/// Rewrites one loop so that an iteration loads what the next one works on.
-class Prefetcher : Pipeliner {
-public:
-  using Pipeliner::Pipeliner;
-  void run();
-  void runPaired();
-
-private:
   lane::ForRowsOp makeLoop(Value step, ArrayRef<SmallVector<Value>> loaded);
   void writePair(lane::ForRowsOp pipelined);
   SmallVector<Value> loadInOrder(Value tile);
@@ -88,6 +62,13 @@ private:
   /// What is loaded as it goes from iteration to iteration, and back.
   SmallVector<Value> pack(ValueRange loaded);
   SmallVector<Value> unpack(ValueRange packed);
+
+  lane::ForRowsOp loop;
+  const ChipInfo &chip;
+  /// Whether loads of out-of-bounds rows are dropped, without a branch.
+  bool dropsLoads;
+  lane::RowLoads loads;
+  IndexBuilder b;
 };
 } // namespace
 
@@ -104,7 +85,13 @@ static NVVM::GriddepcontrolOp findAwait(lane::ForRowsOp loop) {
 // Several tiles an iteration
 //===----------------------------------------------------------------------===//
 
-void Unroller::run(int64_t tiles) {
+void Pipeliner::unroll(int64_t tiles) {
+  /// One tile of an iteration: what its rows' values are, and whether they are
+  /// in bounds.
+  struct Tile {
+    IRMapping mapping;
+    Value inBounds;
+  };
   Value end = loop.getEnd(), step = loop.getStep();
   Value stride = b.multiply(step, b.index(tiles));
   // No row is worked on out of bounds: all tiles are whole.
@@ -146,7 +133,7 @@ void Unroller::run(int64_t tiles) {
 /// Where the body awaits the preceding kernel, after some of its loads, an
 /// iteration does so once: of all tiles what needs not be awaited is loaded
 /// before.
-void Unroller::awaitBehindLoads() {
+void Pipeliner::awaitBehindLoads() {
   NVVM::GriddepcontrolOp await = findAwait(loop);
   if (!await)
     return;
@@ -164,7 +151,7 @@ void Unroller::awaitBehindLoads() {
 }
 
 /// Loads the rows of a tile as far as they are in bounds.
-SmallVector<Value> Unroller::loadPredicated(Value tile) {
+SmallVector<Value> Pipeliner::loadPredicated(Value tile) {
   Value left = b.subtract(loop.getEnd(), tile);
   Value atMost = arith::MinUIOp::create(b, left, getGroups());
   Value none = b.index(0);
@@ -180,8 +167,8 @@ SmallVector<Value> Unroller::loadPredicated(Value tile) {
 //===----------------------------------------------------------------------===//
 
 /// A loop without a body that carries what `loaded` has as well.
-lane::ForRowsOp Prefetcher::makeLoop(Value step,
-                                     ArrayRef<SmallVector<Value>> loaded) {
+lane::ForRowsOp Pipeliner::makeLoop(Value step,
+                                    ArrayRef<SmallVector<Value>> loaded) {
   SmallVector<Value> carried(loop.getCarried());
   for (const SmallVector<Value> &values : loaded)
     llvm::append_range(carried, values);
@@ -194,7 +181,7 @@ lane::ForRowsOp Prefetcher::makeLoop(Value step,
   return pipelined;
 }
 
-void Prefetcher::run() {
+void Pipeliner::prefetch() {
   Value rows = loop.getEnd();
   lane::peelLastRows(loop, chip);
   Value step = loop.getStep();
@@ -229,7 +216,7 @@ void Prefetcher::run() {
 /// Two tiles an iteration, the second under a condition that is the same for
 /// the whole workgroup. While one tile is worked on, the other is in flight
 /// into registers of its own: nothing is copied from iteration to iteration.
-void Prefetcher::runPaired() {
+void Pipeliner::prefetchPaired() {
   lane::peelLastRows(loop, chip);
   Value begin = loop.getBegin(), step = loop.getStep();
   // A loop that tests at its end, under its condition: the optimiser moves
@@ -255,7 +242,7 @@ void Prefetcher::runPaired() {
 /// are loaded at the same place of each iteration, after the work that frees
 /// their registers, so that all ways to an iteration's beginning have the same
 /// loads in flight, in the same order.
-void Prefetcher::writePair(lane::ForRowsOp pipelined) {
+void Pipeliner::writePair(lane::ForRowsOp pipelined) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&pipelined.getBody().front());
   Value step = loop.getStep(), stride = pipelined.getStep();
@@ -284,7 +271,7 @@ void Prefetcher::writePair(lane::ForRowsOp pipelined) {
 }
 
 /// Loads a tile between what is before and what is after.
-SmallVector<Value> Prefetcher::loadInOrder(Value tile) {
+SmallVector<Value> Pipeliner::loadInOrder(Value tile) {
   if (!dropsLoads)
     return loadTile(tile);
   ROCDL::SchedBarrier::create(b, /*mask=*/0);
@@ -295,7 +282,7 @@ SmallVector<Value> Prefetcher::loadInOrder(Value tile) {
 
 /// Loads the tile of rows that begins with row `tile`, if there is such a tile;
 /// else what comes of it may not be used.
-SmallVector<Value> Prefetcher::loadTile(Value tile) {
+SmallVector<Value> Pipeliner::loadTile(Value tile) {
   Value inBounds = b.below(tile, loop.getEnd());
   if (dropsLoads) {
     Value none = b.index(0);
@@ -322,8 +309,8 @@ SmallVector<Value> Prefetcher::loadTile(Value tile) {
 
 /// Writes the loop's body for a tile that is loaded, and this lane's row of it,
 /// going on from `state`. Returns what it yields.
-SmallVector<Value> Prefetcher::workOn(Value tile, Value row, ValueRange state,
-                                      ValueRange loadedAhead) {
+SmallVector<Value> Pipeliner::workOn(Value tile, Value row, ValueRange state,
+                                     ValueRange loadedAhead) {
   IRMapping mapping;
   mapping.map(loop.getTile(), tile);
   mapping.map(ValueRange(loop.getStateArguments()), state);
@@ -348,7 +335,7 @@ static VectorType getPackedType(Type type) {
   return VectorType::get(shape, IntegerType::get(type.getContext(), 32));
 }
 
-SmallVector<Value> Prefetcher::pack(ValueRange loaded) {
+SmallVector<Value> Pipeliner::pack(ValueRange loaded) {
   SmallVector<Value> packed(loaded);
   for (Value &value : packed)
     if (VectorType type = getPackedType(value.getType()))
@@ -356,7 +343,7 @@ SmallVector<Value> Prefetcher::pack(ValueRange loaded) {
   return packed;
 }
 
-SmallVector<Value> Prefetcher::unpack(ValueRange packed) {
+SmallVector<Value> Pipeliner::unpack(ValueRange packed) {
   SmallVector<Value> loaded(packed);
   for (auto [value, type] : llvm::zip_equal(loaded, loads.getTypes()))
     if (value.getType() != type)
@@ -432,11 +419,11 @@ LogicalResult PipelineRows::pipeline(lane::ForRowsOp loop,
     // All that a row needs is loaded an iteration ahead.
     if (NVVM::GriddepcontrolOp await = findAwait(loop))
       await->moveBefore(loop);
-    Prefetcher prefetcher(loop, loads, chip);
+    Pipeliner pipeliner(loop, loads, chip);
     if (schedule.getUnroll() == 1)
-      prefetcher.run();
+      pipeliner.prefetch();
     else
-      prefetcher.runPaired();
+      pipeliner.prefetchPaired();
     return success();
   }
   WalkResult result = loop.walk([&](lane::ReduceOp reduce) {
@@ -446,6 +433,6 @@ LogicalResult PipelineRows::pipeline(lane::ForRowsOp loop,
   });
   if (result.wasInterrupted())
     return failure();
-  Unroller(loop, loads, chip).run(schedule.getUnroll());
+  Pipeliner(loop, loads, chip).unroll(schedule.getUnroll());
   return success();
 }
