@@ -16,7 +16,7 @@ import functools
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -24,9 +24,6 @@ from . import batch_invariance, runtime
 from ._library import find_library, open_library
 from .errors import LibraryError, LnbwdError, environment
 from .operations import ELEMENTS, OPERATIONS
-
-if TYPE_CHECKING:
-    from .regions_op import RegionProgram
 
 TYPES: dict[str, torch.dtype] = {
     name: getattr(torch, element.torch) for name, element in ELEMENTS.items()}
@@ -169,12 +166,12 @@ def override_aten(dispatch_key: str, names: Sequence[str] | None,
 _held: list[runtime.Kernel] = []
 
 
-def add_program(program: RegionProgram, device: object, kernel: runtime.Kernel | None) -> None:
+def add_program(program: Any, device: object, kernel: runtime.Kernel | None) -> None:
     """Puts a row program's kernel into the library's table, if there is one, which keeps it alive
     for ever.
 
     Args:
-        program: the program, which the library finds by its key.
+        program: the :class:`lnbwd.regions_op.RegionProgram`, which the library finds by its key.
         device: a GPU's index; else the chip that is simulated now.
         kernel: the kernel; None: one that does nothing, for measurements of the host.
     """
@@ -193,9 +190,11 @@ def add_program(program: RegionProgram, device: object, kernel: runtime.Kernel |
                                     len(program.outputs))
 
 
-def make_region_call(text: str, device: torch.device) -> Callable[..., Any] | None:
-    """The library's function of :func:`lnbwd.regions_op.region_call`;
-    None if the library has none. Nothing is loaded yet: its first call does that."""
+def make_region_call(text: str, device: torch.device,
+                     in_python: Callable[..., Any]) -> Callable[..., Any] | None:
+    """The library's function of :func:`lnbwd.regions_op.region_call`, which calls ``in_python``
+    where it does not launch; None if the library has none. Nothing is loaded yet: its first call
+    does that."""
     library = load()
     if library is None or not hasattr(library, "lnbwd_torch_region_call"):
         return None
@@ -203,8 +202,6 @@ def make_region_call(text: str, device: torch.device) -> Callable[..., Any] | No
     make = ctypes.PyDLL(library._name).lnbwd_torch_region_call
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_int32, ctypes.py_object]
-    from .regions_op import call_in_python
-
     call: Callable[..., Any] = make(text.encode(), device.type == "cuda", device.index or 0,
-                                    functools.partial(call_in_python, text))
+                                    in_python)
     return call

@@ -424,8 +424,8 @@ def region_call(text: str, device: str) -> Callable[..., Any]:
     and a ValueError if it is an output.
     """
     where = torch.device(device)
-    return ((where.type != "meta" and native.make_region_call(text, where))
-            or functools.partial(call_in_python, text))
+    in_python = functools.partial(call_in_python, text)
+    return (where.type != "meta" and native.make_region_call(text, where, in_python)) or in_python
 
 
 call_of = functools.lru_cache(4096)(lambda text, device: region_call(text, str(device)))

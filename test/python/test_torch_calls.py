@@ -50,9 +50,10 @@ def call(request, device):
         [Operand("row_block", BF16, N), Operand("column", F32, N)],
         regions_op.make_kernel_from_mlir(SOURCE))
     where = str(device)
+    in_python = functools.partial(regions_op.call_in_python, PROGRAM)
     if request.param == "python":
-        return functools.partial(regions_op.call_in_python, PROGRAM)
-    if native.make_region_call(PROGRAM, device) is None:
+        return in_python
+    if native.make_region_call(PROGRAM, device, in_python) is None:
         pytest.skip("the package has no library for this")
     return regions_op.region_call(PROGRAM, where)
 

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """lnbwd.override_aten: our kernels as those of PyTorch's operators."""
 
+import functools
 import gc
 import os
 import sys
@@ -48,7 +49,8 @@ def test_errors_after_an_override(override, device):
     """C++'s exceptions reach Python, which what stands beside the epsilons' table decides: masks
     have none."""
     text = "no program of this name"
-    call = native.make_region_call(text, device)
+    call = native.make_region_call(text, device,
+                                   functools.partial(regions_op.call_in_python, text))
     with pytest.raises(RuntimeError, match="is not registered in this process"):
         call(1)
 
