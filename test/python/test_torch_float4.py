@@ -72,11 +72,10 @@ def hard(length: int) -> torch.Tensor:
     return x
 
 
-@pytest.mark.parametrize("length", [64, 96, 4128])
-@pytest.mark.parametrize("block, factor", [("mx", None), ("nv", None), ("nv", 8.0), ("nv", 0.3)])
-@pytest.mark.parametrize("chip", CHIPS)
-def test_values_are_torchaos(chip, block, factor, length):
-    x = hard(length)
+@pytest.mark.parametrize("chip, format, length", diagonal(
+    CHIPS, [("mx", None), ("nv", None), ("nv", 8.0), ("nv", 0.3)], [64, 96, 4128]))
+def test_values_are_torchaos(chip, format, length):
+    (block, factor), x = format, hard(length)
     given = None if factor is None else torch.tensor(factor)
     with lnbwd.simulate(chip):
         result = lnbwd.functional.quantize(x, dtype=FLOAT4, block=block, factor=given)
