@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.forkserver
 
 import numpy as np
 import pytest
@@ -141,12 +142,13 @@ MORE_CASES = ((2 * LEAF,) * 2, (LEAF,) * 8)
 
 @pytest.fixture(scope="module")
 def reduced(build, tmp_path_factory, request):
-    """Of each case what its ranks found, and the gradients of the whole batch. A process loads
-    PyTorch once, and is a rank of every case that has so many."""
+    """Of each case what its ranks found, and the gradients of the whole batch. A process is a rank
+    of every case that has so many; one has loaded PyTorch for all."""
     folder = tmp_path_factory.mktemp("ranks")
     cases = [*CASES, *(MORE_CASES if request.config.getoption("--full") else ())]
     nodes, expected = zip(*(nodes_of(build, folder, parts) for parts in cases), strict=True)
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["torch.distributed.fsdp", "torch.distributed.tensor"])
     results = context.SimpleQueue()
     given = list(zip(cases, nodes, strict=True))
     processes = [context.Process(target=rank_of, args=(rank, given, folder, results))
@@ -159,6 +161,7 @@ def reduced(build, tmp_path_factory, request):
         found[parts].append(ways)
     for process in processes:
         process.join()
+    multiprocessing.forkserver._forkserver._stop()  # It would keep its memory until the end.
     return {parts: (found[parts], whole) for parts, whole in zip(cases, expected, strict=True)}
 
 

@@ -196,7 +196,15 @@ MODULATION = Program("bt", "d", (Operand("x", "btd", element="bf16"), Operand("g
                                  Operand("h", "bd", (144, 1))), (3, 5, 24), plain("bt", "d"))
 
 
-@pytest.mark.parametrize("program, options", [
+def on_chips(cases):
+    """Cases beside one of two chips, with waves of 64 and of 32 lanes, in turn; beside both with
+    --full."""
+    chips = ("gfx942", "gfx1100")
+    return [pytest.param(chip, *case, marks=[] if number % 2 == place else [pytest.mark.full])
+            for number, case in enumerate(cases) for place, chip in enumerate(chips)]
+
+
+@pytest.mark.parametrize("chip, program, options", on_chips([
     (HEADS, ""), (HEADS, "schedule=prefetch=1,row_groups=2"), (ALL_HEADS, ""),
     (dataclasses.replace(ALL_HEADS, sizes=(2, 3, 16, 128)), "schedule=row_splits=4"), (SUMS, ""),
     (SUMS, "two-pass=always"), (BIAS, ""), (SLICE, ""), (SLICE, "schedule=prefetch=1"),
@@ -205,8 +213,7 @@ MODULATION = Program("bt", "d", (Operand("x", "btd", element="bf16"), Operand("g
     (TABLES, "schedule=prefetch=1,row_groups=4"), (GROUPS, ""),
     (GROUPS, "schedule=prefetch=1,row_groups=4"), (MODULATION, ""),
     (MODULATION, "schedule=unroll=2,prefetch=1"), (ROTATED, ""),
-    (ROTATED, "schedule=prefetch=1,row_groups=2"), (BEHIND, ""), (JOINED, "")])
-@pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
+    (ROTATED, "schedule=prefetch=1,row_groups=2"), (BEHIND, ""), (JOINED, "")]))
 def test_inputs(build, tmp_path, chip, program, options):
     program.check(build, tmp_path, chip, options)
 
@@ -226,12 +233,11 @@ IN_GAPS = Program("bt", "d", (Operand("x", "btd"),), (3, 7, 40),
 IN_PLACE = Program("bt", "d", (SLICE.inputs[0], Operand("g", "d")), (3, 7, 40), SLICE.inputs[:1])
 
 
-@pytest.mark.parametrize("program, options", [
+@pytest.mark.parametrize("chip, program, options", on_chips([
     (TRANSPOSE, ""), (TRANSPOSE, "schedule=prefetch=1,row_groups=2"), (CHANNELS_FIRST, ""),
     (BOTH, ""), (BOTH, "schedule=unroll=2,prefetch=1"), (IN_GAPS, ""),
     (IN_GAPS, "schedule=row_groups=4"), (IN_PLACE, "schedule=prefetch=1"),
-    (dataclasses.replace(GROUPS, outputs=TRANSPOSE.outputs), "")])
-@pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
+    (dataclasses.replace(GROUPS, outputs=TRANSPOSE.outputs), "")]))
 def test_outputs(build, tmp_path, chip, program, options):
     program.check(build, tmp_path, chip, options)
 
