@@ -7,6 +7,7 @@ rows are the pixels of a channel."""
 import pytest
 import torch
 from captured import Captured, check_against_double, run_captured, taken
+from cases import diagonal
 from torch import nn
 
 from lnbwd.inductor import partial_sums
@@ -314,12 +315,15 @@ def test_sums_of_any_number_of_images(device):
     assert len(captured.graphs) == len(taken()) == 1
 
 
-@pytest.mark.parametrize("correction,keepdim", [(0, True), (1, False)])
-@pytest.mark.parametrize("memory_format,sums", [(torch.contiguous_format, (1, 0)), (LAST, (0, 2))])
-def test_variances_of_images(device, memory_format, sums, correction, keepdim):
+@pytest.mark.parametrize("options,layout", diagonal(
+    [{"correction": 0, "keepdim": True}, {"correction": 1, "keepdim": False}],
+    [(torch.contiguous_format, (1, 0)), (LAST, (0, 2))]))
+def test_variances_of_images(device, options, layout):
     """Far from 0, where sums of squares would cancel."""
+    memory_format, sums = layout
+
     def function(x):
-        return torch.var_mean(x, PIXELS, correction=correction, keepdim=keepdim)
+        return torch.var_mean(x, PIXELS, **options)
 
     x, = images(device, 1, (3, 16, 6, 8), memory_format)
     x += torch.arange(16, device=device)[:, None, None] * 100
@@ -341,8 +345,7 @@ def test_variances_of_rounded_rows(device):
     assert {n.target for n in call.all_input_nodes} - {torch.ops.aten.select.int} == {"arg0_1"}
 
 
-@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
-@pytest.mark.parametrize("place", [0, 7])
+@pytest.mark.parametrize("bad,place", diagonal([torch.nan, torch.inf, -torch.inf], [0, 7]))
 def test_variances_of_no_numbers(device, bad, place):
     """A channel that has one has no variance, whether it is in the first row or in another."""
     def function(x):

@@ -18,6 +18,7 @@ import loaded_python
 import pytest
 import torch
 from captured import Captured, check_against_double, operands, reasons, run_captured, taken
+from cases import diagonal
 
 import lnbwd
 import lnbwd.inductor
@@ -244,8 +245,7 @@ def test_one_operator_takes_the_place_of_a_region(device):
     assert names == {"<built-in function getitem>"}
 
 
-@pytest.mark.parametrize("leading", [(2, 3), (5,), (2, 1, 4)])
-@pytest.mark.parametrize("n", [16, 63, 100])
+@pytest.mark.parametrize("leading,n", diagonal([(2, 3), (5,), (2, 1, 4)], [16, 63, 100]))
 def test_shapes(device, leading, n):
     def function(x, h, gamma):
         stream = x + h

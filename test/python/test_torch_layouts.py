@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from captured import Captured, check_against_double, reasons, run_captured, taken
+from cases import diagonal
 
 import lnbwd.inductor
 from lnbwd.inductor import estimates
@@ -242,8 +243,8 @@ def test_embedding_by_indices_that_samples_share(device, is_expanded, n):
     assert [i.kind for i in taken()[0].program.inputs] == ["scalar", "part", "table", "table"]
 
 
-@pytest.mark.parametrize("shape", [(4, 8), (4, 8, 1)])
-@pytest.mark.parametrize("dtype", [torch.int64, torch.float32, torch.bool])
+@pytest.mark.parametrize("shape,dtype", diagonal(
+    [(4, 8), (4, 8, 1)], [torch.int64, torch.float32, torch.bool]))
 def test_numbers_of_rows_that_samples_share(device, shape, dtype):
     """The positions of tokens in an embedding's gradient: what is expanded lies in memory once."""
     def function(x, share, gamma):

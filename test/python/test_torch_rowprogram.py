@@ -8,6 +8,7 @@ import random
 
 import pytest
 import torch
+from cases import diagonal
 
 import lnbwd.inductor
 from lnbwd import compiler, regions_op
@@ -173,10 +174,11 @@ def test_groups_as_text(groups):
     assert RowProgram.from_text(program.text()) == program
 
 
-@pytest.mark.parametrize("groups,group_rows", [(1, 5), (3, 1), (3, 7), (2, 40)])
-@pytest.mark.parametrize("is_static", [False, True])
+@pytest.mark.parametrize("is_static,shape", diagonal(
+    [False, True], [(1, 5), (3, 1), (2, 40), (3, 7)]))
 @pytest.mark.compiler
-def test_groups_compute(device, groups, group_rows, is_static):
+def test_groups_compute(device, is_static, shape):
+    groups, group_rows = shape
     program = adaptive(groups, groups * group_rows) if is_static else adaptive()
     generator = torch.Generator().manual_seed(1)
 
