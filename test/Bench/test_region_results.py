@@ -24,7 +24,7 @@ def wrong(has_kernels, every, first=0):
 
 
 @pytest.mark.parametrize("has_kernels,every", [
-    (False, 60), (True, 120), pytest.param(False, 1, marks=pytest.mark.full),
+    (False, 120), (True, 240), pytest.param(False, 1, marks=pytest.mark.full),
     pytest.param(True, 7, marks=pytest.mark.full)])
 def test_results_are_right(has_kernels, every, build):
     if not (build / "lib" / "liblnbwd-hip-sim.so").exists():
