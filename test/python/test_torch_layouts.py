@@ -45,6 +45,11 @@ def after_a_slice(x, weight):
     return norm(x[:, 1:] * weight)
 
 
+def saved_slices(x, mask):
+    """Arguments with gaps in their memory, as a forward pass saves slices and Inductor pads."""
+    return norm(torch.where(mask, x, 0.5)),
+
+
 def rotated(x, angle):
     """Rotary positions behind a norm of heads."""
     y = norm(x).permute(0, 2, 1, 3)
@@ -129,6 +134,7 @@ CASES = {
     "bias of heads": (bias_of_heads, [normal(6, 5, 16)]),
     "heads added": (heads_added, [normal(2, 5, 3, 16), normal(2, 3, 5, 16, seed=1)]),
     "slice": (after_a_slice, [normal(2, 6, 16), normal(16, seed=1)]),
+    "saved slices": (saved_slices, [normal(2, 6, 16)[:, 1:], normal(2, 6, 16)[:, :5] > 0]),
     "rotated": (rotated, [normal(2, 5, 8, 16), normal(1, 1, 5, 16, seed=1)]),
     "rotated back": (rotated_back, [normal(2, 3, 5, 16), normal(1, 1, 5, 16, seed=1)]),
     "class token": (class_token, [normal(1, 1, 16), normal(2, 4, 16, seed=1)]),

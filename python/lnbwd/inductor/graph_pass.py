@@ -242,7 +242,13 @@ def _flat(graph: Graph, node: Node, count: int) -> Node:
     found = memory_of(node)
     assert found is not None
     base, offset = found
-    flat = new_node(graph, torch.ops.aten.reshape.default, (_in_order(graph, base), [-1]))
+    value = base.meta["val"]
+    if memory_order(value) is not None:
+        flat = new_node(graph, torch.ops.aten.reshape.default, (_in_order(graph, base), [-1]))
+    else:
+        last = sum((size - 1) * stride
+                   for size, stride in zip(value.shape, value.stride(), strict=True))
+        flat = new_node(graph, torch.ops.aten.as_strided.default, (base, [last + 1], [1]))
     if count == flat.meta["val"].numel():
         return flat
     return new_node(graph, torch.ops.aten.slice.Tensor, (flat, 0, offset, offset + count))

@@ -122,7 +122,8 @@ def is_returned(node: Node) -> bool:
 
 def memory_of(node: Node) -> tuple[Node, int] | None:
     """The node whose memory a view has, and at which of its elements the view begins; None where
-    that memory is not dense, or the view not known."""
+    that memory or the view is not known. An argument of the graph may have gaps, as where the
+    forward pass saved a slice: it lies as its strides say."""
     value = node.meta["val"]
     while node.op == "call_function":
         source = node.args[0] if node.args else None
@@ -133,8 +134,8 @@ def memory_of(node: Node) -> tuple[Node, int] | None:
         node = source  # type: ignore[assignment]
     base = node.meta["val"]
     offset = value.storage_offset() - base.storage_offset()
-    if not isinstance(offset, int) or not isinstance(base.numel(), int) or (
-            memory_order(base) is None):
+    if not all(isinstance(number, int) for number in (offset, *base.shape, *base.stride())) or (
+            memory_order(base) is None and node.op != "placeholder"):
         return None
     return node, offset
 
