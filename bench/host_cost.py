@@ -39,7 +39,6 @@ import torch  # noqa: E402
 
 import lnbwd  # noqa: E402
 from lnbwd import launching, native, ops, regions_op  # noqa: E402
-from lnbwd.operations import LAYER_NORM, RMS_NORM  # noqa: E402
 from lnbwd.ops import NORMS  # noqa: E402
 from lnbwd.spec import ROWS_HINTS  # noqa: E402
 
@@ -139,9 +138,9 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
     def add(op: str, case: str, pass_: str, times: dict[str, float]) -> None:
         rows.append({"op": op, "case": case, "pass": pass_, **times})
 
-    for op in (LAYER_NORM, RMS_NORM):
+    for op, norm in NORMS.items():
         x, dy = (torch.randn(m, n, device=device, requires_grad=leaf) for leaf in (True, False))
-        kind = "LayerNorm" if op == LAYER_NORM else "RMSNorm"
+        kind = lnbwd.nn.NORMS[op].__name__
         chains = {}
         for who, module in (("torch", torch.nn), ("ours", lnbwd.nn), ("patched", torch.nn)):
             model = torch.nn.Sequential(*(getattr(module, kind)(n, eps=EPSILON)
@@ -151,7 +150,7 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
             chains[who] = forward_and_backward(lambda m=model, x=x: m(x), length, dy,
                                                [x, *model.parameters()], clock.wait)
         # F.rms_norm takes itself apart on the CPU.
-        if native.load() and (x.is_cuda or op == LAYER_NORM):
+        if native.load() and (x.is_cuda or norm.count > 1):
             chains["overridden"] = overridden(chains["torch"], device)
             chains["patched"] = overridden(chains["patched"], device)
         else:

@@ -6,12 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The operators of LayerNorm and RMSNorm, from the dispatcher to the launch:
-// ours (python/lnbwd/ops.py), and the same kernels in the places of PyTorch's
-// own on a kind of device, when Python asks for it (python/lnbwd/aten.py). All
-// that surrounds a kernel is PyTorch's then, derivatives in C++ included. What
-// no kernel that is loaded computes goes on to Python: for PyTorch's operators
-// to lnbwd::_original_*, which hold PyTorch's kernels.
+// The operators of named operations, from the dispatcher to the launch: ours
+// (python/lnbwd/ops.py), and the same kernels in the places of PyTorch's own on
+// a kind of device, when Python asks for it (python/lnbwd/aten.py). All that
+// surrounds a kernel is PyTorch's then, derivatives in C++ included. What no
+// kernel that is loaded computes goes on to Python: for PyTorch's operators to
+// lnbwd::_original_*, which hold PyTorch's kernels. Arguments and results
+// follow from the declaration of an operation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +27,7 @@
 #include <mutex>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 namespace lnbwd::torch_operators {
 
@@ -44,7 +46,7 @@ namespace {
 struct NormCall {
   /// Takes the arguments off the operator's stack. PyTorch's own operators
   /// (`isAten`) have normalized_shape at another place in a backward pass, and
-  /// RMSNorm's epsilon may be absent.
+  /// the epsilon of one without a mean may be absent.
   NormCall(NamedOperation operation, bool isAten, StableIValue *stack);
 
   /// Puts the arguments back, for another operator that takes the same.
@@ -277,13 +279,11 @@ static void normalise(StableIValue *stack, uint64_t, uint64_t) {
              stack, call.resultCount);
 }
 
-template <bool isAten>
-static void registerNorms(torch::stable::detail::StableLibrary &library,
-                          const char *const *names) {
-  library.impl(names[0], normalise<NamedOperation::LayerNorm, isAten>)
-      .impl(names[1], normalise<NamedOperation::RmsNorm, isAten>)
-      .impl(names[2], normalise<NamedOperation::LayerNormBwd, isAten>)
-      .impl(names[3], normalise<NamedOperation::RmsNormBwd, isAten>);
+/// A kernel for each operation.
+template <bool isAten, size_t... operations>
+static constexpr auto makeKernels(std::index_sequence<operations...>) {
+  return std::array{
+      &normalise<static_cast<NamedOperation>(operations), isAten>...};
 }
 
 } // namespace lnbwd::torch_operators
@@ -296,10 +296,10 @@ static void registerNorms(torch::stable::detail::StableLibrary &library,
 using namespace lnbwd::torch_operators;
 
 /// Registers kernels for a dispatch key, "CUDA" or "CPU": of our operators
-/// ("lnbwd") or in the places of PyTorch's ("aten"), by their names in the
-/// order of NamedOperation. Null takes them out again. `epsilons`, of PyTorch's
-/// alone, stand for those that are not given, for each lnbwd_element of rows;
-/// below 0: not known. 0: done; else PyTorch refused it.
+/// ("lnbwd") or in the places of PyTorch's ("aten"), by the name of each
+/// NamedOperation, null where there is none. Null takes them out again.
+/// `epsilons`, of PyTorch's alone, stand for those that are not given, for each
+/// lnbwd_element of rows; below 0: not known. 0: done; else PyTorch refused it.
 extern "C" __attribute__((visibility("default"))) int
 lnbwd_torch_register_norms(const char *space, const char *dispatch_key,
                            const char *const *names, const double *epsilons) {
@@ -312,15 +312,18 @@ lnbwd_torch_register_norms(const char *space, const char *dispatch_key,
   library.reset();
   if (!names)
     return 0;
+  constexpr auto operations =
+      std::make_index_sequence<std::size(lnbwd::kOperations)>();
   try {
     library = std::make_unique<StableLibrary>(StableLibrary::Kind::IMPL, space,
                                               dispatch_key, __FILE__, __LINE__);
-    if (!epsilons) {
-      registerNorms<false>(*library, names);
-      return 0;
-    }
-    std::copy_n(epsilons, defaultEpsilons.size(), defaultEpsilons.begin());
-    registerNorms<true>(*library, names);
+    if (epsilons)
+      std::copy_n(epsilons, defaultEpsilons.size(), defaultEpsilons.begin());
+    const auto kernels = epsilons ? makeKernels<true>(operations)
+                                  : makeKernels<false>(operations);
+    for (size_t i = 0; i < kernels.size(); ++i)
+      if (names[i])
+        library->impl(names[i], kernels[i]);
   } catch (const std::exception &) {
     library.reset();
     return 1;

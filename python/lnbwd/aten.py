@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Our kernels as those of PyTorch's own operators, for the whole process.
 
-``torch.nn.functional.layer_norm`` and ``rms_norm`` end in four operators of ATen, whose kernels for
-a kind of device can be replaced. All that surrounds a kernel is PyTorch's then, derivatives in C++
-included: that saves the 3 to 4 microseconds a pass that an autograd.Function in Python costs, and
-serves models as they are. What no kernel of ours computes goes on to the kernel that was there.
+PyTorch's functions of norms end in operators of ATen, whose kernels for a kind of device can be
+replaced. All that surrounds a kernel is PyTorch's then, derivatives in C++ included: that saves the
+3 to 4 microseconds a pass that an autograd.Function in Python costs, and serves models as they are.
+What no kernel of ours computes goes on to the kernel that was there.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ import torch
 from torch import Tensor
 
 from . import native, regions_op
+from ._arguments import KERNEL_TYPES
 from .errors import LnbwdError
 from .launching import device_key, kernel_key
-from .operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS, RMS_NORM, RMS_NORM_BWD
 from .operators import define_for_library
 from .ops import NORMS, Norm
 
 # ATen's name of each of our operators.
-_OPERATORS = {LAYER_NORM: "native_layer_norm", LAYER_NORM_BWD: "native_layer_norm_backward",
-              RMS_NORM: "_fused_rms_norm", RMS_NORM_BWD: "_fused_rms_norm_backward"}
+_OPERATORS = {op: name for norm in NORMS.values() for op, name in norm.aten.items()}
 _KEYS = {"cuda": "CUDA", "cpu": "CPU"}
 
 _lock = threading.Lock()
@@ -115,11 +114,12 @@ def _keep_originals(key: str) -> None:
 
 @functools.cache
 def _default_epsilon(dtype: torch.dtype, device_type: str) -> float:
-    """What PyTorch's RMSNorm adds where no epsilon is given, which differs between its releases:
-    the type's, or that of float32. It is found out by rows of zeros; below 0 if it is neither."""
+    """What PyTorch's norm adds where no epsilon is given, which differs between its releases: the
+    type's, or that of float32. It is found out by rows of zeros; below 0 if it is neither."""
     try:
         zeros = torch.zeros(1, 16, dtype=dtype, device=device_type)
-        rstd = torch.ops.aten._fused_rms_norm.default(zeros, [16], None, None)[1]
+        name = next(norm.name for norm in NORMS.values() if norm.count == 1)
+        rstd = getattr(torch.ops.aten, _OPERATORS[name]).default(zeros, [16], None, None)[1]
     except (RuntimeError, AssertionError):  # There may be no such device.
         return -1.0
     found = float(rstd.double().item()) ** -2
@@ -144,17 +144,16 @@ class Override(contextlib.AbstractContextManager["Override"]):
             _counts[device_type] -= 1
             if _counts[device_type] == 0:
                 active.discard(device_type)
-                native.override_aten(_KEYS[device_type], None)
+                native.register_norms("aten", _KEYS[device_type], {})
 
     def __exit__(self, *error: object) -> None:
         self.undo()
 
 
 def override_aten(device_type: str = "cuda") -> Override:
-    """Makes our kernels those of PyTorch's LayerNorm and RMSNorm, until it is undone.
+    """Makes our kernels those of PyTorch's norms (docs/python.md names them), until it is undone.
 
-    ``torch.nn.LayerNorm``, ``torch.nn.functional.layer_norm``, their RMSNorm, and whatever else
-    calls ``aten::native_layer_norm``, ``aten::_fused_rms_norm`` and their backward operators, run
+    Its modules and functions, and whatever else calls the operators of ATen that these end in, run
     our kernels in eager mode, in all threads; so do :func:`lnbwd.layer_norm` and the modules, by
     way of them. Graphs of torch.compile do not: Inductor takes those operators apart.
 
@@ -186,9 +185,8 @@ def override_aten(device_type: str = "cuda") -> Override:
         if _counts[device_type] == 0:
             _define()
             _keep_originals(_KEYS[device_type])
-            names = [_OPERATORS[op] for op in OPERATIONS if op in _OPERATORS]
-            if not native.override_aten(_KEYS[device_type], names,
-                                        lambda dtype: _default_epsilon(dtype, device_type)):
+            if not native.register_norms("aten", _KEYS[device_type], _OPERATORS, [
+                    _default_epsilon(dtype, device_type) for dtype in KERNEL_TYPES]):
                 raise LnbwdError("lnbwd.override_aten: PyTorch refuses other kernels for its "
                                  "operators; its words are on the standard error output")
         _counts[device_type] += 1

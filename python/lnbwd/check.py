@@ -26,7 +26,6 @@ from torch import Tensor
 from . import functional, launching, linear
 from .errors import LnbwdError
 from .launching import DEFAULT_CHIP
-from .operations import LAYER_NORM, RMS_NORM
 from .ops import NORMS
 
 __all__ = ["Row", "main", "run_checks"]
@@ -135,13 +134,13 @@ def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
         for n in lengths:
             parameters = {"input": random(rows, n, dtype=dtype), "weight": random(n, dtype=dtype),
                           "bias": random(n, dtype=dtype)}
-            for title, norm in (("LayerNorm", LAYER_NORM), ("RMSNorm", RMS_NORM)):
+            for norm in NORMS.values():
                 given = {k: parameters[k].detach().requires_grad_()
-                         for k in list(parameters)[:1 + NORMS[norm].count]}
+                         for k in list(parameters)[:1 + norm.count]}
                 ours, theirs = (
-                    functools.partial(getattr(module, norm), normalized_shape=(n,), eps=1e-5)
+                    functools.partial(getattr(module, norm.name), normalized_shape=(n,), eps=1e-5)
                     for module in (functional, torch.nn.functional))
-                yield from _compare(f"{title}, {rows} x {n}, {name}", ours, theirs, given, None)
+                yield from _compare(f"{norm.name}, {rows} x {n}, {name}", ours, theirs, given, None)
         n = lengths[0]
         yield from _compare(f"LayerNorm + Linear in one, {rows} x {n} to {_OUTPUTS}, {name}",
                             one_operation, both, operands((rows,), n, _OUTPUTS, dtype), None,
@@ -155,8 +154,8 @@ def _words(text: str) -> list[str]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m lnbwd.check",
-        description="Compares LayerNorm and RMSNorm, forward and gradients, with PyTorch autograd "
-                    "in float64. Exit code: 0 if all is right, 1 if not, 2 if it could not run.")
+        description="Compares norms, forward and gradients, with PyTorch autograd in float64. Exit "
+                    "code: 0 if all is right, 1 if not, 2 if it could not run.")
     parser.add_argument("--device", default="",
                         help="gpu, sim or sim:CHIP (default: a GPU if PyTorch has one, else sim)")
     parser.add_argument("--rows", type=int, help="rows of a case (default: 512 on a GPU, else 12)")

@@ -91,15 +91,15 @@ def _normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
                 # (Under autocast PyTorch's functions may give float32.)
                 if (overridden and not is_autocast_enabled("cuda")
                         and aten.serves(input, *parameters)):
-                    return norm.aten(input, normalized_shape, *parameters, eps)
+                    return norm.by_pytorch(input, normalized_shape, *parameters, eps)
                 return norm.eager(input, normalized_shape, *parameters, eps)
             except Exception as error:
                 failure = error.with_traceback(None)  # Whose frames would keep the tensors.
     shape = check_norm("input", input, normalized_shape, parameters)
     eps = check_eps(eps)
     if input.dtype == torch.float64 or 0 in shape:  # No kernel computes it.
-        return norm.aten(input, shape, *(None if t is None else t.to(input.dtype)
-                                         for t in parameters), eps)
+        return norm.by_pytorch(input, shape, *(None if t is None else t.to(input.dtype)
+                                               for t in parameters), eps)
     if is_compiling():
         y = getattr(torch.ops.lnbwd, norm.name)(input, shape, *parameters, eps)[0]
         return y

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The operators' kernels in C++ (lib/Torch), where the package has them.
 
-``liblnbwd-torch.so`` registers them with PyTorch's dispatcher when it is loaded. It keeps a table
+``liblnbwd-torch.so`` registers them with PyTorch's dispatcher. It keeps a table
 of loaded kernels; a call that finds none is computed by the operator in Python
 (:mod:`lnbwd.operators`), which adds the kernel. LNBWD_NATIVE=0 in the environment, read at the
 import of lnbwd's operators, leaves the library out; the operators are Python then.
@@ -15,7 +15,7 @@ import ctypes
 import functools
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -114,15 +114,7 @@ def load() -> ctypes.CDLL | None:
         warnings.warn(str(error), RuntimeWarning, stacklevel=2)
         return None
     batch_invariance.watch(library.lnbwd_torch_set_batch_invariant)
-    names = _texts(f"_{op}" for op in OPERATIONS)
-    for key in (b"CPU", b"CUDA"):
-        library.lnbwd_torch_register_norms(b"lnbwd", key, names, None)
     return library
-
-
-def _texts(names: Iterable[str]) -> ctypes.Array[ctypes.c_char_p]:
-    texts = [name.encode() for name in names]
-    return (ctypes.c_char_p * len(texts))(*texts)
 
 
 def set_simulated_chip(chip: str) -> None:
@@ -132,26 +124,27 @@ def set_simulated_chip(chip: str) -> None:
         library.lnbwd_torch_set_simulated_chip(chip.encode())
 
 
-def override_aten(dispatch_key: str, names: Sequence[str] | None,
-                  find_epsilon: Callable[[torch.dtype], float] = lambda dtype: -1.0) -> bool:
-    """Puts our kernels into the places of PyTorch's norms for a dispatch key, or takes them out;
-    whether PyTorch let it. PyTorch's warning of kernels that are overridden, which is what was
-    asked for, is not shown.
+def register_norms(space: str, dispatch_key: str, names: Mapping[str, str],
+                   epsilons: Sequence[float] | None = None) -> bool:
+    """Makes the library's kernels those of operators for a dispatch key, and takes out those of an
+    earlier call; whether PyTorch let it. PyTorch's warning of kernels that are overridden, which is
+    what was asked for, is not shown.
 
     Args:
+        space: "lnbwd", or "aten" for PyTorch's own norms.
         dispatch_key: "CUDA" or "CPU".
-        names: ATen's names of the operators, in the order of :mod:`lnbwd.operations`; None takes
-            ours out.
-        find_epsilon: gives what PyTorch's RMSNorm adds to rows of a type where no epsilon is given;
-            below 0: it is not known, and such calls are PyTorch's.
+        names: the operators of operations; without any, kernels are taken out alone.
+        epsilons: of PyTorch's own, what is added where no epsilon is given, for each of
+            KERNEL_TYPES; below 0: it is not known, and such calls are PyTorch's.
     """
     library = load()
     assert library is not None
-    types = [dtype for dtype in _ELEMENTS if dtype.is_floating_point and dtype.itemsize > 1]
-    arguments = (b"aten", dispatch_key.encode(), names and _texts(names),
-                 (ctypes.c_double * len(types))(*map(find_epsilon, types)))
+    texts = [names[op].encode() if op in names else None for op in OPERATIONS]
+    arguments = (space.encode(), dispatch_key.encode(),
+                 (ctypes.c_char_p * len(texts))(*texts) if names else None,
+                 epsilons and (ctypes.c_double * len(epsilons))(*epsilons))
 
-    def override() -> int:
+    def register() -> int:
         result: int = library.lnbwd_torch_register_norms(*arguments)
         return result
 
@@ -159,7 +152,7 @@ def override_aten(dispatch_key: str, names: Sequence[str] | None,
         warnings.filterwarnings("ignore", r"(?s).*Overriding a previously registered kernel")
         # This function calls another, and does nothing else here: warnings of PyTorch's C++ within
         # a call of its Python interface become Python's, and lines on standard error elsewhere.
-        return bool(torch._C._disabled_torch_function_impl(override, (), (), {}) == 0)
+        return bool(torch._C._disabled_torch_function_impl(register, (), (), {}) == 0)
 
 
 # What the library's table points to, which is never cleared.

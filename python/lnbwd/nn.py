@@ -27,6 +27,7 @@ from .functional import (
 )
 from .launching import falls_back
 from .linear import layer_norm_linear
+from .operations import LAYER_NORM, RMS_NORM
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossEntropyLoss", "GroupNorm",
            "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm", "LayerNormLinear",
@@ -84,6 +85,10 @@ class RMSNorm(torch.nn.RMSNorm):
                 or (x.is_cpu and falls_back())):
             return super().forward(x)
         return rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+
+NORMS: dict[str, type[torch.nn.Module]] = {LAYER_NORM: LayerNorm, RMS_NORM: RMSNorm}
+"""The modules of PyTorch's norms, whose base is PyTorch's own."""
 
 
 class Softmax(torch.nn.Softmax):

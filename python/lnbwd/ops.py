@@ -47,7 +47,7 @@ from . import _chips, native, regions_op, runtime
 from ._arguments import KERNEL_TYPES, check_eps, check_norm
 from .batch_invariance import order
 from .native import ELEMENT_NAMES, TYPES
-from .operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS, RMS_NORM, RMS_NORM_BWD
+from .operations import LAYER_NORM, OPERATIONS, RMS_NORM
 from .operators import (
     define,
     define_kernel,
@@ -60,17 +60,16 @@ from .operators import (
     transforms_are_active,
     widen,
 )
-from .spec import OPS, ROWS_HINTS, KernelSpec, rows_hint, rows_option
+from .spec import ROWS_HINTS, KernelSpec, rows_hint, rows_option
 
 _lock = threading.Lock()
 # Several names stand for one kernel where a chip's schedules do not depend on the number of rows.
 _loaded: dict[tuple[KernelSpec, runtime.Device], runtime.Kernel] = {}
 
 
-@functools.lru_cache(4096)
 def name_of(op: str, n: int, types: tuple[torch.dtype | None, ...],
             what: float | tuple[bool, ...], rows: int) -> str:
-    """The name of a program for calls with so many rows.
+    """The name of a program for calls with so many rows, which is registered.
 
     Args:
         op: the operation.
@@ -79,26 +78,23 @@ def name_of(op: str, n: int, types: tuple[torch.dtype | None, ...],
         what: the epsilon of a forward pass; of a gradient, whether dx, dgamma, dbeta are computed.
         rows: M.
     """
-    elements = [ELEMENT_NAMES[t] if t else "-" for t in types] + ["-"] * (3 - len(types))
-    wanted = repr(what) if isinstance(what, float) else "".join(str(int(want)) for want in what)
-    return f"{op} {n} {' '.join(elements)} {wanted} {rows_hint(rows)}"
+    return _register(op, n, types, what, rows_hint(rows))
 
 
-def _resolve(text: str) -> regions_op.RegionProgram | None:
-    """The program of a name; None for another text."""
-    op, *fields = text.split(" ")
-    if op not in OPS or len(fields) != 6:
-        return None
-    n, *types, what, hint = fields
-    element, weight, bias = (name.replace("-", "") for name in types)
-    is_forward, rows = OPERATIONS[op].is_forward, int(hint)
-    wants_x, wants_weight, wants_bias = (
-        not is_forward and want == "1" for want in what[:3].ljust(3, "0"))
+@functools.lru_cache(4096)
+def _register(op: str, n: int, types: tuple[torch.dtype | None, ...],
+              what: float | tuple[bool, ...], rows: int) -> str:
+    absent = [None] * (3 - len(types))
+    element, weight, bias = names = [ELEMENT_NAMES[t] if t else "" for t in (*types, *absent)]
+    epsilon, wants = (what, ()) if isinstance(what, float) else (None, what)
+    wants_x, wants_weight, wants_bias = (*wants, False, False, False)[:3]
+    wanted = "".join(str(int(want)) for want in wants)
+    text = f"{op} {n} {' '.join(name or '-' for name in names)} {wanted or epsilon} {rows}"
 
     def make(chip: str, format: str) -> KernelSpec:
-        return KernelSpec(op, int(n), element, chip, weight, bias, wants_x, wants_weight,
-                          wants_bias, format=format, epsilon=float(what) if is_forward else None,
-                          rows=rows_option(rows, chip), order=order())
+        return KernelSpec(op, n, element, chip, weight, bias, wants_x, wants_weight, wants_bias,
+                          format=format, epsilon=epsilon, rows=rows_option(rows, chip),
+                          order=order())
 
     load = regions_op.make_kernel_from_spec(make, (rows, None), is_region=False)
 
@@ -112,19 +108,16 @@ def _resolve(text: str) -> regions_op.RegionProgram | None:
         return (f"{text.rpartition(' ')[0]} {other}" for other in others)
 
     def operands(is_output: bool) -> list[regions_op.Operand]:
-        return [regions_op.Operand(kind, TYPES[name], 1 if kind == "row_scalar" else int(n))
+        return [regions_op.Operand(kind, TYPES[name], 1 if kind == "row_scalar" else n)
                 for operand, name in make(_chips.SIMULATED, "").operands()
                 if operand.is_output == is_output for kind in (operand.role.kind,)]
 
-    wanted = 0 if is_forward else int(what[::-1], 2)
-    elements = [runtime.ELEMENTS.index(name) if name in runtime.ELEMENTS else -1 for name in types]
-    key = struct.pack("=qqdIB3b", int(n), rows, float(what) if is_forward else -1, wanted,
-                      list(OPERATIONS).index(op), *elements)
-    return regions_op.register_program(text, operands(False), operands(True), make_kernel,
-                                       stand_ins=stand_ins, key=key)
-
-
-regions_op.resolvers.append(_resolve)
+    elements = [runtime.ELEMENTS.index(name) if name else -1 for name in names]
+    key = struct.pack("=qqdIB3b", n, rows, -1 if epsilon is None else epsilon,
+                      int(wanted[::-1] or "0", 2), list(OPERATIONS).index(op), *elements)
+    regions_op.register_program(text, operands(False), operands(True), make_kernel,
+                                stand_ins=stand_ins, key=key)
+    return text
 
 
 def convert_parameter(parameter: Tensor | None, x: Tensor) -> Tensor | None:
@@ -149,14 +142,20 @@ class Norm:
         operator, operator_bwd: the operators that launch a kernel.
         raw, raw_bwd: the same without a frame of Python in between.
         eager: y, with its derivative; not inside of torch.func's transforms.
-        aten: PyTorch's own function, which lnbwd.override_aten gives to lnbwd's kernels.
+        by_pytorch: PyTorch's own function.
+        aten: PyTorch's operators of both passes, which lnbwd.override_aten gives our kernels, by
+            the names of ours.
         is_widened: whether autocast on a GPU computes it in float32.
     """
 
-    def __init__(self, name: str, gradient: str, count: int, *, is_widened: bool) -> None:
-        self.name, self.gradient, self.count = name, gradient, count
-        self.aten: Callable[..., Tensor] = getattr(torch, name)
+    def __init__(self, name: str, aten: str, *, is_widened: bool = False) -> None:
+        gradient = OPERATIONS[name].counterpart
+        assert gradient is not None
+        self.name, self.gradient = name, gradient
+        self.aten = {name: aten, gradient: f"{aten}_backward"}
+        self.by_pytorch: Callable[..., Tensor] = getattr(torch, name)
         self.is_widened = is_widened
+        self.count = count = sum(o.role.kind == "column" for o in OPERATIONS[name].operands)
         parameters = "".join(f", Tensor? {p}" for p in ("weight", "bias")[:count])
         statistics = "".join(f", Tensor {s}" for s in ("mean", "rstd")[-count:])
         results = " -> (" + ", ".join(["Tensor"] * (1 + count)) + ")"
@@ -181,13 +180,13 @@ class Norm:
     def program(self, x: Tensor, normalized_shape: Sequence[int],
                 parameters: Sequence[Tensor | None], what: float | Sequence[bool]) -> str:
         """The row program of a call (:func:`name_of`), after the arguments were checked; ``what``
-        is the epsilon of a forward pass, or the mask of a gradient."""
+        is the epsilon of a forward pass, or the mask of a gradient. Empty: nothing is wanted."""
         check_norm("x", x, normalized_shape, parameters, KERNEL_TYPES, (x.dtype, torch.float32))
         n = math.prod(normalized_shape)
         types = (x.dtype, *[None if p is None else p.dtype for p in parameters])
         if isinstance(what, float):
             return name_of(self.name, n, types, check_eps(what), x.numel() // n)
-        return name_of(self.gradient, n, types, tuple(what), x.numel() // n)
+        return name_of(self.gradient, n, types, tuple(what), x.numel() // n) if any(what) else ""
 
     def _forward(self, x: Tensor, normalized_shape: Sequence[int], *others: Any) -> Any:
         """The operator of the forward pass."""
@@ -323,6 +322,11 @@ class Norm:
 
 NORMS = {norm.name: norm for norm in (
     # Under autocast on a GPU PyTorch's layer_norm computes and returns float32; so does this one.
-    Norm(LAYER_NORM, LAYER_NORM_BWD, 2, is_widened=True),
-    Norm(RMS_NORM, RMS_NORM_BWD, 1, is_widened=False))}
+    Norm(LAYER_NORM, "native_layer_norm", is_widened=True),
+    Norm(RMS_NORM, "_fused_rms_norm"))}
 """PyTorch's norms by the names of their operations."""
+
+if native.load() is not None:
+    for _key in ("CPU", "CUDA"):
+        native.register_norms("lnbwd", _key, {
+            op: f"_{op}" for norm in NORMS.values() for op in norm.aten})

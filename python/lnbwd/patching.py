@@ -16,16 +16,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import aten, native, nn
-from .functional import know_distributed_tensors, layer_norm, rms_norm
+from . import aten, functional, native, nn
+from .functional import know_distributed_tensors
 from .launching import falls_back
+from .ops import NORMS
 from .recognition import Recipe, recognise
 
 __all__ = ["Patch", "patch", "unpatch"]
 
-_SWAPS: dict[type[torch.nn.Module], type[torch.nn.Module]] = {
-    torch.nn.LayerNorm: nn.LayerNorm, torch.nn.RMSNorm: nn.RMSNorm}
-_BACK = {new: old for old, new in _SWAPS.items()}
+_BACK: dict[type[torch.nn.Module], type[torch.nn.Module]] = {
+    module: module.__bases__[0] for module in nn.NORMS.values()}
+_SWAPS = {old: new for new, old in _BACK.items()}
+_TARGETS = " or ".join(f"lnbwd.nn.{module.__name__}" for module in _BACK)
 
 _EPSILON_NAMES = ("eps", "epsilon", "variance_epsilon", "norm_eps", "layer_norm_eps",
                   "rms_norm_eps")
@@ -58,9 +60,9 @@ class _Patched:
         shape = (x.shape[-1],)
         if weight is not None and recipe.adds_one:
             weight = weight.float() + 1
-        y = (layer_norm(x, shape, weight, bias, epsilon) if recipe.is_layer_norm
-             else rms_norm(x, shape, weight, epsilon))
-        if bias is not None and not recipe.is_layer_norm:
+        count = NORMS[recipe.norm].count
+        y = getattr(functional, recipe.norm)(x, shape, *(weight, bias)[:count], epsilon)
+        if bias is not None and count == 1:
             y = y + bias
         if y.dtype != kind:
             y = y.to(kind)
@@ -158,11 +160,12 @@ def _forced_recipe(module: torch.nn.Module, target: type[torch.nn.Module]) -> Re
                          "which one is to be its epsilon")
     weight, bias = ("weight" if getattr(module, "weight", None) is not None else "",
                     "bias" if getattr(module, "bias", None) is not None else "")
-    if bias and issubclass(target, nn.RMSNorm):
-        raise ValueError(f"also: {name} has a bias, and an RMSNorm has none")
+    norm = next(norm for norm, module in nn.NORMS.items() if module is target)
+    if bias and NORMS[norm].count == 1:
+        raise ValueError(f"also: {name} has a bias, and an {target.__name__} has none")
     types = (torch.float32, torch.bfloat16, torch.float16)
     pairs = [(x, w, x) for x in types for w in (types if weight or bias else (None,))]
-    return Recipe(issubclass(target, nn.LayerNorm), weight, bias, epsilon, types=tuple(pairs))
+    return Recipe(norm, weight, bias, epsilon, types=tuple(pairs))
 
 
 def _key(module: torch.nn.Module) -> tuple[Any, ...]:
@@ -212,9 +215,8 @@ def patch(model: torch.nn.Module, *,
     for cls, target in forced.items():
         if not (isinstance(cls, type) and issubclass(cls, torch.nn.Module)):
             raise TypeError(f"also: expected classes of modules, got {cls!r}")
-        if target not in (nn.LayerNorm, nn.RMSNorm):
-            raise TypeError(f"also: expected lnbwd.nn.LayerNorm or lnbwd.nn.RMSNorm for "
-                            f"{cls.__name__}, got {target!r}")
+        if target not in _BACK:
+            raise TypeError(f"also: expected {_TARGETS} for {cls.__name__}, got {target!r}")
     know_distributed_tensors()
     recipes: dict[tuple[Any, ...], Recipe | None] = {}
     found: list[tuple[str, torch.nn.Module, type[torch.nn.Module]]] = []

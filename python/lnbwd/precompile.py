@@ -35,7 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--weight", type=_list, default=["same"],
                         help="types of the scale: same (as x), f32 or none (default: same)")
     parser.add_argument("--bias", type=_list, default=["same"],
-                        help="types of the shift, likewise; RMSNorm has none")
+                        help="types of the shift, likewise, where there is one")
     parser.add_argument("--grads", type=_list, action="append",
                         help="the gradients wanted, of dx,dweight,dbias (default: all there are); "
                              "may be given several times")

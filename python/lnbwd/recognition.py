@@ -1,13 +1,13 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Finds out whether a module of any class is a LayerNorm or an RMSNorm, by running it.
+"""Finds out whether a module of any class is a norm as PyTorch has them, by running it.
 
 A module's own forward is called on the CPU, on rows of many sizes from 100 down to 0 and with
-random parameters in the place of its own, and its output compared with the formulas
+random parameters in the place of its own, and its output compared with that of each norm
+(:data:`lnbwd.ops.NORMS`), with or without the mean
 
-    y = (x - mean) / sqrt(var + eps) * scale + shift        LayerNorm
-    y = x / sqrt(mean(x^2) + eps) * scale                   RMSNorm
+    y = (x - mean) / sqrt(mean((x - mean)^2) + eps) * scale + shift
 
 where scale is 1, the weight, or 1 + weight (Gemma), and shift is 0 or the bias. A class is taken
 only if all rows agree to 1e-5, in inputs of two, three and four dimensions or, for one that
@@ -28,6 +28,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .ops import NORMS
+
 _TYPES = (torch.float32, torch.bfloat16, torch.float16)
 _USUAL_EPSILONS = (1e-5, 1e-6, 1e-8, 1e-12, 0.0)
 _SIZES = (1e2, 1.0, 1e-2, 1e-3, 1e-4, 1e-6, 0.0)
@@ -40,7 +42,7 @@ class Recipe:
     """How a module normalises.
 
     Attributes:
-        is_layer_norm: whether it subtracts the mean.
+        norm: the name of the norm.
         weight, bias: the names of its parameters; empty: it has none.
         epsilon: the name of the attribute with its epsilon, or the number itself.
         adds_one: whether 1 + weight is the scale.
@@ -48,7 +50,7 @@ class Recipe:
         types: the type of the output for types of the input and of the weight (None: no weight).
     """
 
-    is_layer_norm: bool
+    norm: str
     weight: str
     bias: str
     epsilon: str | float
@@ -60,12 +62,11 @@ class Recipe:
                 epsilon: float) -> Tensor:
         """The output by the formula, in the type of x."""
         dim = 1 if self.channels_first else -1
-        shape = [-1, 1, 1] if self.channels_first else [-1]
-        centred = x - x.mean(dim, keepdim=True) if self.is_layer_norm else x
-        y = centred * torch.rsqrt(centred.square().mean(dim, keepdim=True) + epsilon)
-        if weight is not None:
-            y = y * (weight + 1 if self.adds_one else weight).view(shape)
-        return y if bias is None else y + bias.view(shape)
+        rows = x.movedim(dim, -1)
+        if weight is not None and self.adds_one:
+            weight = weight + 1
+        y = NORMS[self.norm].by_torch(rows, rows.shape[-1:], (weight, bias), epsilon)[0]
+        return y.movedim(-1, dim)
 
 
 def _parameters(module: torch.nn.Module) -> dict[str, Tensor] | None:
@@ -135,9 +136,9 @@ def _recipes(module: torch.nn.Module, names: list[str],
              channels_first: bool) -> Iterator[Recipe]:
     for epsilon in _epsilons(module):
         for weight, bias in dict.fromkeys(itertools.permutations([*names, "", ""][:2])):
-            for is_layer_norm in (False, True):
+            for norm in NORMS:
                 for adds_one in (False, True) if weight else (False,):
-                    yield Recipe(is_layer_norm, weight, bias, epsilon, adds_one, channels_first)
+                    yield Recipe(norm, weight, bias, epsilon, adds_one, channels_first)
 
 
 def _agrees(y: Tensor, expected: Tensor, dim: int) -> bool:
@@ -169,7 +170,7 @@ def _output_types(module: torch.nn.Module, recipe: Recipe, n: int) -> tuple[Any,
 
 
 def recognise(module: torch.nn.Module) -> Recipe | None:
-    """How a module normalises, or None if it does not, or not as a LayerNorm or an RMSNorm does.
+    """How a module normalises, or None if it does not, or not as PyTorch's norms do.
 
     The module's forward is run on the CPU, some ten times, with data of this function's own.
     """
