@@ -85,14 +85,15 @@ def _normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
     # The usual call, at the least cost; the words for what is refused are below.
     if type(normalized_shape) in _SHAPES and type(eps) is float and eps >= 0:
         normalized_shape = tuple(normalized_shape)  # type: ignore[arg-type]
-        if (not is_compiling() and not transforms_are_active()
-                and not (norm.is_widened and is_autocast_enabled("cuda"))):
+        if not is_compiling():
             try:
-                # (Under autocast PyTorch's functions may give float32.)
-                if (overridden and not is_autocast_enabled("cuda")
+                # (Under autocast PyTorch's functions may give float32, as ours that are widened.)
+                if (overridden and (norm.is_widened or not is_autocast_enabled("cuda"))
                         and aten.serves(input, *parameters)):
                     return norm.by_pytorch(input, normalized_shape, *parameters, eps)
-                return norm.eager(input, normalized_shape, *parameters, eps)
+                if not transforms_are_active() and not (
+                        norm.is_widened and is_autocast_enabled("cuda")):
+                    return norm.eager(input, normalized_shape, *parameters, eps)
             except Exception as error:
                 failure = error.with_traceback(None)  # Whose frames would keep the tensors.
     shape = check_norm("input", input, normalized_shape, parameters)

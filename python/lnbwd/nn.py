@@ -12,14 +12,12 @@ import torch
 from torch import Tensor
 
 from ._arguments import check_eps, check_sizes
-from .aten import active, serves
 from .functional import (
     batch_norm,
     cross_entropy,
     group_norm,
     instance_norm,
     is_autocast_enabled,
-    is_compiling,
     layer_norm,
     log_softmax,
     rms_norm,
@@ -32,11 +30,6 @@ from .operations import LAYER_NORM, RMS_NORM
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossEntropyLoss", "GroupNorm",
            "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm", "LayerNormLinear",
            "LogSoftmax", "RMSNorm", "Softmax"]
-
-def _is_served(input: Tensor, weight: Tensor | None, bias: Tensor | None = None) -> bool:
-    """Whether PyTorch's own module runs our kernels (lnbwd.override_aten), on these."""
-    return bool(active) and not is_compiling() and serves(input, weight, bias)
-
 
 def _refuse_script(self: torch.nn.Module) -> None:
     raise TypeError(f"torch.jit.script: expected modules that TorchScript can compile, got "
@@ -61,8 +54,7 @@ class LayerNorm(torch.nn.LayerNorm):
     def forward(self, input: Tensor) -> Tensor:
         """Normalises ``input``; see :func:`lnbwd.layer_norm`."""
         # (What stands for a tensor, as in a torch.fx trace, is the function's business.)
-        if isinstance(input, Tensor) and (_is_served(input, self.weight, self.bias)
-                                          or (input.is_cpu and falls_back())):
+        if isinstance(input, Tensor) and input.is_cpu and falls_back():
             return super().forward(input)
         return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
@@ -79,10 +71,7 @@ class RMSNorm(torch.nn.RMSNorm):
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalises ``x``; see :func:`lnbwd.rms_norm`."""
-        # (Under autocast PyTorch's gives float32.)
-        if isinstance(x, Tensor) and (
-                (_is_served(x, self.weight) and not is_autocast_enabled("cuda"))
-                or (x.is_cpu and falls_back())):
+        if isinstance(x, Tensor) and x.is_cpu and falls_back():
             return super().forward(x)
         return rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
