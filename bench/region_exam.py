@@ -111,6 +111,7 @@ def examine(pattern: dict[str, Any], device: str = "cpu") -> tuple[str, set[str]
         largest = max(map(_size, graph.nodes))
         lnbwd.inductor.decisions(clear=True)
         lnbwd.inductor.pass_()(graph)
+        graph.eliminate_dead_code()  # As Inductor does.
     made = lnbwd.inductor.decisions(clear=True)
     rest = [n for n in graph.nodes if _computes(n) and _SMALL * _size(n) > largest]
     count = sum(n.target is _REGION for n in graph.nodes)

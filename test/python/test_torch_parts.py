@@ -15,6 +15,7 @@ from lnbwd.row_evaluation import evaluate
 from lnbwd.row_mlir import mlir
 from lnbwd.rowprogram import Builder, Input, Output, RowProgram
 
+aten = torch.ops.aten
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
 
 
@@ -87,6 +88,55 @@ def test_operands_that_lack_dimensions(device, name):
     for gradient, expected in zip(found, wanted, strict=True):
         torch.testing.assert_close(gradient, expected, rtol=1e-4, atol=1e-4)
     assert [region.row_sums for region in taken()] == row_sums
+
+
+@pytest.mark.parametrize("window", [None, 5])
+@pytest.mark.parametrize("begin", [0, 3])
+def test_a_mask_of_indices_is_computed_in_place(device, window, begin):
+    """A causal mask, padded by nothing, is no tensor in memory, nor is one of a window."""
+    def function(x):
+        rows = torch.arange(16, device=x.device)[begin:].view(1, 1, -1, 1)
+        samples, keys = torch.arange(2, device=x.device), torch.arange(32 - begin, device=x.device)
+        padding = torch.ones(2, 32 - begin, dtype=torch.bool, device=x.device)
+        mask = (keys.view(1, 1, 1, -1) <= rows) & padding[
+            samples.view(-1, 1, 1, 1), keys.view(1, 1, 1, -1)]
+        if window:
+            mask &= keys.view(1, 1, 1, -1) > rows - window
+        mask = mask.expand(2, 1, 16 - begin, 32 - begin)
+        return (torch.softmax(x * 0.25 + torch.where(mask, 0.0, -torch.inf), -1),)
+
+    x = image(2, 3, 16 - begin, 32 - begin).to(device)
+    check_against_double(function, [x], tolerance=1e-6)
+    [region] = taken()
+    assert [operand.kind for operand in region.program.inputs] == ["row"]
+
+
+def test_what_few_numbers_give_is_computed_where_it_is_spread(device):
+    """Of channels, samples and both, along rows of places: no kernel in front writes it."""
+    def function(x, gain, variance, gate):
+        scale = gain * torch.rsqrt(variance + 1e-5)
+        y = x * scale[:, None, None] + torch.sigmoid(gate)[:, :, None, None]
+        return y, y.sum((2, 3))
+
+    x, gate = image(3, 16, 6, 10).to(device), image(3, 16).to(device)
+    gain, variance = image(16).to(device), torch.rand(16).to(device)
+    captured = check_against_double(function, [x, gain, variance, gate], tolerance=1e-5)
+    [region] = taken()
+    assert sorted(i.kind for i in region.program.inputs) == ["part", "part", "row", "scalar"]
+    [graph] = captured.graphs
+    graph.eliminate_dead_code()  # As Inductor does.
+    assert aten.rsqrt.default not in {node.target for node in graph.nodes}
+
+
+def test_what_more_numbers_give_is_computed_in_front(device):
+    def function(x, *weights):
+        y = x * sum(weights)[:, None, None]
+        return y, y.sum((2, 3))
+
+    x, weights = image(3, 16, 6, 10).to(device), [image(16).to(device) for _ in range(4)]
+    check_against_double(function, [x, *weights], tolerance=1e-5)
+    [region] = taken()
+    assert [i.kind for i in region.program.inputs] == ["row", "part"]
 
 
 def test_a_softmax_that_is_safe_for_rows_without_any(device):

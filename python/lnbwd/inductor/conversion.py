@@ -15,8 +15,9 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from ..rowprogram import CONDITIONS, SUMS, Builder, Input, cut
+from ..rowprogram import COMPARISONS, CONDITIONS, SUMS, Builder, Input, cut
 from .domains import (
+    DTYPES,
     ELEMENTS,
     INTEGERS,
     SMALL,
@@ -28,9 +29,9 @@ from .domains import (
     same,
 )
 from .fusion import is_in_memory
-from .nodes import CONSTANTS, ROW_SUMS, VIEWS, is_constant, memory_of
+from .nodes import CONSTANTS, NUMBERS, ROW_SUMS, VIEWS, is_constant, memory_of
 
-aten = torch.ops.aten
+aten, prims = torch.ops.aten, torch.ops.prims
 
 _Handler = Callable[["Conversion", Node], Any]
 
@@ -48,6 +49,10 @@ TABLES = {aten.embedding.default}
 
 WINDOWS = {aten.cat.default, aten.slice_scatter.default, aten.constant_pad_nd.default}
 """Operations that put tensors at some of the indices of a row block."""
+
+LARGEST_EXACT = 2 ** 24
+"""Integers are float32 inside. Up to here they are the same, so that one that may be larger can be
+compared with one that is not."""
 
 HANDLERS: dict[Any, _Handler] = {}
 """For each operation what makes its value: a number of the program's node, or several."""
@@ -75,6 +80,8 @@ class Conversion:
         over: the row block that the operands of the node at hand are spread over.
         moves: the dimensions of ``over`` along which operands are taken at other indices, and by
             how much: where something is put among others, or cut out.
+        indices: of the node at hand that is computed of indices alone, the index along each of its
+            dimensions, 0 where it has one element; None elsewhere.
         is_trial: whether ``values`` stands for what would be read as well.
     """
 
@@ -86,6 +93,7 @@ class Conversion:
         self.masks: set[int] = set()
         self.over: torch.Tensor | None = None
         self.moves: dict[int, int] = {}
+        self.indices: list[int] | None = None
         self.is_trial = is_trial
 
     def read(self, node: Node) -> int:
@@ -118,6 +126,12 @@ class Conversion:
                 _is_in_reach(node) if place.is_strided else is_readable(value, place.kind)
                 or is_copied(value, place, self.over)):
             raise Unsupported("reads a tensor whose rows are not dense")
+        self.check_parts(value, place)
+        return self.input(node, place)
+
+    def check_parts(self, value: torch.Tensor, place: Input) -> None:
+        """Raises :class:`Unsupported` if rows cannot have the parts of an operand and those of the
+        others."""
         places = [place, *(i for _, i in self.inputs)]
         parts = [part for i in places for part in i.parts]
         of_groups = any(i.kind in ("group_column", "group_scalar") for i in places)
@@ -125,7 +139,6 @@ class Conversion:
                 of_groups and _has_rows(parts, self.domain) and not self.domain.is_static):
             raise Unsupported(f"reads {describe(value)}, which is no part of rows that have the "
                               f"other parts")
-        return self.input(node, place)
 
     def shared_scalar(self, node: Node) -> Input:
         """Where numbers of rows lie that samples share."""
@@ -160,10 +173,15 @@ class Conversion:
         if is_constant(argument):
             return self.builder.constant(
                 argument.args[CONSTANTS[argument.target]])  # type: ignore[arg-type, index]
+        if self.indices is not None:
+            return self._at_indices(argument, self.indices)
         if self.moves:
             return self._move(argument)
         if argument not in self.values:
             # What is small is computed where it is used, and not in a kernel of its own.
+            if self.over is not None and not self.is_trial and is_spread_late(
+                    argument, self.over):
+                return self._at_hand(argument)
             return (self.moved(argument, {0: 0}) if self._is_small_part(argument)
                     else self.read(argument))
         if not self.is_trial and self.over is not None and is_misplaced(
@@ -221,6 +239,88 @@ class Conversion:
             by = self.moves.get(dim + missing, 0) + from_begin(source, dim, start)
             return self.moved(source, {**self.moves, dim + missing: by})
         return int(self.make(node))
+
+    def index(self, dim: int) -> int:
+        """The index along a dimension of the row block at hand."""
+        assert self.over is not None
+        size = self.over.shape[dim]
+        distance: Any = 1
+        for other in reversed(memory_order(self.over) or range(self.over.dim())):
+            if other == dim:
+                break
+            distance = distance * self.over.shape[other]
+        if not isinstance(size, int) or not isinstance(distance, int):
+            raise Unsupported("has a dimension of unknown size")
+        if distance < self.domain.length < distance * size:
+            raise Unsupported("has a dimension of rows and of columns")
+        return self.builder.add("place", distance, size)
+
+    def _at_hand(self, node: Node) -> int:
+        """The value of a node that is computed where it is spread over the row block at hand; read
+        like others where what it is computed of is no operand of a program."""
+        assert self.over is not None
+        value, dims = node.meta["val"], range(self.over.dim())
+        try:
+            self.indices = [
+                self.builder.constant(0) if same(size, 1) else self.index(dim)
+                for dim, size in zip(dims[len(dims) - value.dim():], value.shape, strict=True)]
+            return self._at_indices(node, self.indices)
+        except Unsupported:
+            return self.read(node)
+        finally:
+            self.indices = None
+
+    def _at_indices(self, node: Node, indices: list[int]) -> int:
+        """The value of a node at some indices of what it is spread over, of which it may have only
+        the last."""
+        value, zero = node.meta["val"], self.builder.constant(0)
+        own = [zero if same(size, 1) else index for size, index in zip(
+            value.shape, indices[len(indices) - value.dim():], strict=True)]
+        self.indices = own
+        try:
+            if node.target is NUMBERS:
+                first, step = (node.kwargs.get(name, default)
+                               for name, default in (("start", 0), ("step", 1)))
+                return self.builder.add("add", self.multiply(own[0], step),  # type: ignore[arg-type]
+                                        self.builder.constant(first))  # type: ignore[arg-type]
+            if not is_computed_late(node):
+                return self._read_at(node, own)
+            if node.target not in INDEX_VIEWS:
+                return int(self.make(node))
+            arguments: Any = (*node.args, 0, 0)
+            source, dim, start = arguments[:3]
+            if node.target is aten.expand.default:
+                return self.value(source)
+            if node.target is aten.slice.Tensor:
+                begin = self.builder.constant(from_begin(source, dim, start))
+                own[dim] = self.builder.add("add", own[dim], begin)
+                return self.value(source)
+            left = iter([i for i, size in zip(own, value.shape, strict=True) if not same(size, 1)])
+            self.indices = [zero if same(size, 1) else next(left)
+                            for size in source.meta["val"].shape]
+            return self.value(source)
+        finally:
+            self.indices = indices
+
+    def _read_at(self, node: Node, indices: list[int]) -> int:
+        """The value of a node from outside at some indices of the row block at hand."""
+        value, over = node.meta["val"], self.over
+        assert over is not None
+        dims = {self.index(dim): dim for dim, size in enumerate(over.shape) if not same(size, 1)}
+        sizes, strides = [1] * over.dim(), [0] * over.dim()
+        for index, size, stride in zip(indices, value.shape, value.stride(), strict=True):
+            if not same(size, 1):
+                dim = dims.get(index)
+                if dim is None or not same(over.shape[dim], size):
+                    raise Unsupported(f"reads {describe(value)} at other indices")
+                sizes[dim], strides[dim] = size, stride
+        with value.fake_mode:
+            place = self.domain.place(value.as_strided(sizes, strides), over)
+        if (place is None or place.kind in ("row", "lead") or value.dtype not in DTYPES or not (
+                _is_in_reach(node) if place.is_strided else is_readable(value, place.kind))):
+            raise Unsupported(f"reads {describe(value)} in its own way")
+        self.check_parts(value, place)
+        return self.input(node, place)
 
     def is_condition(self, value: int) -> bool:
         """Whether a value is a condition, not a number."""
@@ -287,6 +387,80 @@ def is_movable(node: Node, inside: Container[Node] = ()) -> bool:
         torch.Tag.pointwise in getattr(node.target, "tags", ())
         and node.target in HANDLERS)
     return is_one_each and (node in inside or not is_in_memory(node))
+
+
+INDEX_VIEWS = {aten.expand.default, aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims,
+               aten.reshape.default, aten.view.default, aten.slice.Tensor}
+"""Views whose elements are found by the indices of what they are views of."""
+
+_LATE = {
+    **dict.fromkeys((
+        NUMBERS, aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.where.self,
+        aten.neg.default, aten.bitwise_and.Tensor, aten.bitwise_or.Tensor,
+        aten.bitwise_not.default, aten.logical_and.default, aten.logical_or.default,
+        aten.logical_not.default, prims.convert_element_type.default, aten.relu.default,
+        aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default,
+        *(getattr(getattr(aten, name), kind) for name in COMPARISONS
+          for kind in ("Tensor", "Scalar"))), 1),
+    **dict.fromkeys((aten.div.Tensor, aten.div.Scalar, aten.reciprocal.default,
+                     aten.sqrt.default, aten.rsqrt.default, aten.sigmoid.default), 6)}
+"""What may be computed for each element that it is spread over, and about what that costs."""
+
+_MOST_LATE, _MOST_READ_LATE = 16, 3
+"""What costs more, or takes more tensors in memory, is computed once, for all who read it."""
+
+_LEAST_SPREAD = 16
+"""So is what is spread over fewer elements, each."""
+
+
+def is_computed_late(node: Node) -> bool:
+    """Whether a node is a view, or costs little to compute for each element that it is spread
+    over."""
+    if node.target in INDEX_VIEWS:
+        return _is_found_by_index(node)
+    value = node.meta["val"]
+    is_exact = (_are_small(node) if node.target is NUMBERS
+                else node.target is not aten.mul.Tensor or value.dtype not in INTEGERS)
+    return node.target in _LATE and is_exact and not is_in_memory(node)
+
+
+def is_spread_late(node: Node, over: torch.Tensor) -> bool:
+    """Whether a node from outside is computed for each element of a row block that it is spread
+    over: of indices alone, or it has few of the elements, and a kernel in front would write it."""
+    nodes: list[Node] = [node]
+    leaves: list[Node] = []
+    for one in nodes:
+        if not isinstance(one.meta.get("val"), torch.Tensor):
+            return False
+        if is_constant(one):
+            continue
+        if is_computed_late(one):
+            nodes += [n for n in one.all_input_nodes if n not in nodes]
+        else:
+            leaves.append(one)
+    cost = sum(_LATE.get(one.target, 0) for one in nodes if one not in leaves)
+    count, whole = node.meta["val"].numel(), over.numel()
+    is_small = not leaves or (isinstance(count, int) and isinstance(whole, int)
+                              and _LEAST_SPREAD * count <= whole)
+    return (0 < cost <= _MOST_LATE and len(leaves) <= _MOST_READ_LATE and is_small
+            and all(map(is_in_memory, leaves)))
+
+
+def _are_small(numbers: Node) -> bool:
+    """Whether float32 has sums of as many of these numbers as are computed in place."""
+    options: Any = {"start": 0, "step": 1, **numbers.kwargs}
+    last = abs(options["start"]) + abs(options["step"]) * numbers.meta["val"].numel()
+    return isinstance(last, int) and last * _MOST_LATE <= LARGEST_EXACT
+
+
+def _is_found_by_index(view: Node) -> bool:
+    """Whether a view's indices are those of what it is a view of, but for dimensions of one element
+    and where it begins."""
+    if view.target is aten.slice.Tensor:
+        return view.args[4:] in ((), (1,))
+    before, after = ([n for n in one.meta["val"].shape if not same(n, 1)]
+                     for one in (*view.all_input_nodes, view))
+    return view.target is aten.expand.default or before == after
 
 
 def from_begin(node: Node, dim: int, start: Any) -> int:

@@ -13,7 +13,7 @@ import torch
 from torch.fx import Graph, Node
 
 from .domains import same
-from .nodes import NUMBERS, is_view, sources
+from .nodes import NUMBERS, is_constant, is_view, sources
 from .partial_sums import erase_unused, new_node
 
 aten = torch.ops.aten
@@ -24,6 +24,7 @@ def simplify(graph: Graph) -> None:
     _peel_biases(graph)
     _slice_scatters(graph)
     _slice_tables(graph)
+    _index_constants(graph)
     _spread_indices(graph)
     _compose_copies(graph)
     _spread_late(graph)
@@ -84,6 +85,18 @@ def _slice_tables(graph: Graph) -> None:
                 new = new_node(graph, aten.expand.default, (new, list(node.meta["val"].shape)))
         node.replace_all_uses_with(new)
         erase_unused(graph, [node])
+
+
+def _index_constants(graph: Graph) -> None:
+    """Has what is taken of equal numbers be such: a padding that masks nothing."""
+    for node in graph.find_nodes(op="call_function", target=aten.index.Tensor):
+        source: Any = node.args[0]
+        if is_constant(source) and source.target is aten.full.default:
+            with graph.inserting_before(node), node.meta["val"].fake_mode:
+                new = new_node(graph, source.target, (
+                    list(node.meta["val"].shape), source.args[1]), **source.kwargs)
+            node.replace_all_uses_with(new)
+            erase_unused(graph, [node])
 
 
 def _spread_indices(graph: Graph) -> None:
