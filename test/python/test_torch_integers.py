@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from captured import Captured, check_against_double, operands, reasons, run_captured, taken
 
+from lnbwd.rowprogram import SUMS, operands_of, reached
+
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
 
 
@@ -36,6 +38,19 @@ def test_cross_entropy(device, dtype):
     torch.testing.assert_close(got[0], want[0], rtol=1e-5, atol=1e-5, equal_nan=True)
     torch.testing.assert_close(got[1], want[1], rtol=1e-2 if dtype == torch.bfloat16 else 1e-5,
                                atol=1e-6, equal_nan=True)
+
+
+def test_an_element_is_picked_while_the_row_is_added_up(device):
+    """What is taken of log_softmax is taken of its operand: no sum over the row waits for one."""
+    def function(x, target):
+        return (-(x * 0.5).log_softmax(-1).gather(1, target),)
+
+    x, target = torch.randn(6, 300, device=device), torch.arange(6, device=device).view(6, 1) * 59
+    check_against_double(function, [x, target], tolerance=1e-6)
+    nodes = taken()[0].program.nodes
+    [picked] = [node[1] for node in nodes if node[0] == "row_sum" and nodes[node[1]][0] == "select"]
+    before = reached([picked], lambda index: operands_of(nodes[index]))
+    assert not any(nodes[index][0] in SUMS for index in before)
 
 
 @pytest.mark.parametrize("target", [2 ** 24 + 1, 2 ** 40, -2 ** 40, 299, 300])

@@ -19,9 +19,10 @@ import torch._inductor.config
 from torch._inductor import inductor_prims
 from torch.fx import Node
 
-from ..rowprogram import COMPARISONS, Input
+from ..rowprogram import COMPARISONS, Input, RowProgram, operands_of
 from .conversion import (
     HANDLERS,
+    LARGEST_EXACT,
     TABLES,
     Conversion,
     Unsupported,
@@ -140,11 +141,6 @@ def _select(c: Conversion, node: Node) -> int:
     return c.builder.add("select", c.condition(condition), *map(c.number, values))
 
 
-_LARGEST_EXACT = 2 ** 24
-"""Integers are float32 inside. Up to here they are the same, so that one that may be larger can be
-compared with one that is not."""
-
-
 def _is_exact(argument: Any) -> bool:
     """Whether an operand of a comparison is an integer, or integers, that float32 has."""
     while isinstance(argument, Node) and is_view(argument):
@@ -153,14 +149,14 @@ def _is_exact(argument: Any) -> bool:
         argument = argument.args[CONSTANTS[argument.target]]  # type: ignore[index]
     if isinstance(argument, Node):
         return argument.target is NUMBERS
-    return isinstance(argument, int) and abs(argument) < _LARGEST_EXACT
+    return isinstance(argument, int) and abs(argument) < LARGEST_EXACT
 
 
 @converts(NUMBERS)
 def _column_numbers(c: Conversion, node: Node) -> int:
     options = {"start": 0, "step": 1, **node.kwargs}
     if node.args[0] != c.domain.length or (options["start"], options["step"]) != (0, 1) or (
-            c.domain.length > _LARGEST_EXACT):
+            c.domain.length > LARGEST_EXACT):
         raise Unsupported("gives other numbers than those of the columns")
     return c.builder.add("index")
 
@@ -173,8 +169,23 @@ def _gather(c: Conversion, node: Node) -> int:
     if (dim not in (-1, len(shape) - 1) or not same(shape[-1], c.domain.length)
             or c.domain.role(node.meta["val"]) != "scalar" or c.domain.length == 1):
         raise Unsupported("takes other elements than one of each row")
-    b, value = c.builder, _check_row(c, node)
-    is_it = b.add("eq", b.add("index"), c.value(index))
+    value = _check_row(c, node)
+    return _pick(c, value, c.builder.add("eq", c.builder.add("index"), c.value(index)))
+
+
+def _pick(c: Conversion, value: int, is_it: int) -> int:
+    """The element of a row where a condition holds. Of what is computed with sums over the row, it
+    is computed of the operand's element, which is picked while those are added up: long rows are
+    read once less."""
+    b = c.builder
+    if c.follows_from_sum(value) and not c.is_trial:
+        inputs = tuple(operand for _, operand in c.inputs)
+        rows = RowProgram(b.length, None, inputs, tuple(b.nodes), ()).is_row()
+        *others, last = sorted(operands_of(b.nodes[value]), key=rows.__getitem__)
+        if not any(rows[other] for other in others) and not c.is_condition(last):
+            picked = _pick(c, last, is_it)
+            name, *operands = b.nodes[value]
+            return b.add(name, *(picked if one == last else one for one in operands))
     return b.add("row_sum", b.add("select", is_it, value, b.constant(0)))
 
 
@@ -405,31 +416,15 @@ def _column_sum(c: Conversion, node: Node) -> int:
     return value
 
 
-def _index(c: Conversion, dim: int) -> int:
-    """The index along a dimension of the row block at hand."""
-    assert c.over is not None
-    size = c.over.shape[dim]
-    distance = 1
-    for other in reversed(memory_order(c.over) or range(c.over.dim())):
-        if other == dim:
-            break
-        distance = distance * c.over.shape[other]
-    if not isinstance(size, int) or not isinstance(distance, int):
-        raise Unsupported("has a dimension of unknown size")
-    if distance < c.domain.length < distance * size:
-        raise Unsupported("has a dimension of rows and of columns")
-    return c.builder.add("place", distance, size)
-
-
 def _inside(c: Conversion, dim: int, begin: int, end: int) -> int | None:
     """Whether an index is one of some; None if all are."""
     assert c.over is not None
     b = c.builder
     result: int | None = None
     if begin > 0:
-        result = b.add("ge", _index(c, dim), b.constant(begin))
+        result = b.add("ge", c.index(dim), b.constant(begin))
     if end < c.over.shape[dim]:
-        is_before = b.add("lt", _index(c, dim), b.constant(end))
+        is_before = b.add("lt", c.index(dim), b.constant(end))
         result = is_before if result is None else b.add("and", result, is_before)
     return result
 
