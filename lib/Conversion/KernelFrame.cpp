@@ -89,28 +89,17 @@ Value lnbwd::toParameter(OpBuilder &b, Location loc, Value buffer,
   return memref::MemorySpaceCastOp::create(b, loc, type, buffer);
 }
 
-/// Gives a parameter its true number of rows back, in the kernel. With
-/// `firstRow`, which may be null, it begins there; of a group column, that row
-/// is all there is.
-static Value fromParameter(OpBuilder &b, Location loc, Value parameter,
-                           const KindInfo &kind, int64_t stride, Value count,
-                           Value firstRow) {
-  if (!kind.hasRows && !firstRow)
-    return parameter;
+Value lnbwd::fromParameter(OpBuilder &b, Location loc, Value parameter,
+                           OpFoldResult count, int64_t stride, Value firstRow) {
   auto type = cast<MemRefType>(parameter.getType());
-  SmallVector<int64_t> shape(type.getShape());
-  SmallVector<OpFoldResult> sizes;
-  SmallVector<int64_t> strides{1};
-  if (!kind.hasRows) {
-    sizes = {b.getIndexAttr(shape[0])};
-  } else {
-    shape[0] = ShapedType::kDynamic;
-    sizes = {count};
-  }
-  if (kind.hasColumns && kind.hasRows) {
-    sizes.push_back(b.getIndexAttr(shape[1]));
+  SmallVector<int64_t> shape(type.getShape()), strides{1};
+  SmallVector<OpFoldResult> sizes =
+      getAsIndexOpFoldResult(b.getContext(), shape);
+  sizes.front() = count;
+  shape.front() =
+      isa<Value>(count) ? ShapedType::kDynamic : *getConstantIntValue(count);
+  if (shape.size() == 2)
     strides.insert(strides.begin(), stride);
-  }
   OpFoldResult offset = b.getIndexAttr(0);
   if (firstRow) {
     Value distance = arith::ConstantIndexOp::create(b, loc, stride);
@@ -232,7 +221,7 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
       continue;
     }
     int64_t stride = kind.hasColumns ? op.getRowStride(i) : 1;
-    Value count = rows;
+    OpFoldResult count = rows;
     Value first = kind.hasRows ? firstRow : group;
     if (op.isPartial(i)) {
       count = workgroups;
@@ -240,8 +229,13 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
     }
     if (!kind.hasGroups)
       first = Value();
-    Value buffer = fromParameter(b, loc, kernel.getArgument(i), kind, stride,
-                                 count, first);
+    Value buffer = kernel.getArgument(i);
+    // Of what has no rows, that of the group is all there is.
+    if (!kind.hasRows)
+      count =
+          b.getIndexAttr(cast<MemRefType>(buffer.getType()).getShape().front());
+    if (kind.hasRows || first)
+      buffer = fromParameter(b, loc, buffer, count, stride, first);
     frame.buffers.push_back(addView(b, op, i, buffer, firstRow));
   }
   return frame;

@@ -57,6 +57,13 @@ mlir::MemRefType getParameterType(mlir::Value buffer,
 mlir::Value toParameter(mlir::OpBuilder &b, mlir::Location loc,
                         mlir::Value buffer, mlir::MemRefType type);
 
+/// Gives a parameter its true number of rows back, in the kernel: `count`,
+/// which lie `stride` elements apart and begin with row `firstRow`, if that is
+/// given.
+mlir::Value fromParameter(mlir::OpBuilder &b, mlir::Location loc,
+                          mlir::Value parameter, mlir::OpFoldResult count,
+                          int64_t stride, mlir::Value firstRow = {});
+
 /// Notes on the argument of a function that `buffer` may be how a kernel
 /// accesses it: "read", "write" or "read_write".
 void recordAccess(mlir::Value buffer, llvm::StringRef access);

@@ -52,7 +52,7 @@ static void addLaneLevel(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createDistributeRowsPass({options.chip}));
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   kernels.addPass(createReloadPhasesPass());
-  kernels.addPass(createSinkColumnsPass({options.chip}));
+  kernels.addPass(createSinkColumnsPass());
   kernels.addPass(createPrefetchFirstRowsPass());
   kernels.addPass(createPipelineRowsPass({options.chip}));
   kernels.addPass(createPeelLastRowsPass({options.chip}));

@@ -8,7 +8,7 @@
 
 #include "Patterns.h"
 
-#include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
+#include "lnbwd/Transforms/Lane/Utils.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -291,8 +291,6 @@ static Value emitColumnIndices(IndexBuilder &b, const LaneLayout &layout,
 
 static Lowered lowerColumnIndex(IndexBuilder &b, lane::ColumnIndexOp op,
                                 const LaneLayout &layout) {
-  if (!op.getAccess())
-    return failure();
   return Values{
       emitColumnIndices(b, layout, int64_t(*op.getAccess()), op.getRow())};
 }
@@ -364,8 +362,6 @@ Value lnbwd::emitAccessLoad(IndexBuilder &b, const LaneLayout &layout,
 
 template <typename Op>
 static Lowered lowerLoad(IndexBuilder &b, Op op, const LaneLayout &layout) {
-  if (!op.getAccess())
-    return failure();
   SmallVector<Value> loaded;
   for (auto [memory, fragment] :
        llvm::zip_equal(op.getMemories(), op.getFragments()))
@@ -435,8 +431,6 @@ static void emitPartialStore(IndexBuilder &b, lane::LayoutType layout,
 
 static Lowered lowerStore(IndexBuilder &b, lane::StoreOp op,
                           const LaneLayout &layout) {
-  if (!op.getAccess())
-    return failure();
   auto number = int64_t(*op.getAccess());
   AccessColumns access = locateAccess(b, layout, number, op.getRow());
   auto store = [&](Value value, Value column) {
@@ -492,16 +486,16 @@ static scf::IfOp lowerSingleIteration(PatternRewriter &rewriter,
   Value inBounds =
       arith::CmpIOp::create(rewriter, op.getLoc(), arith::CmpIPredicate::ult,
                             op.getBegin(), op.getEnd());
-  bool hasState = !op.getState().empty();
+  bool hasState = !op.getInits().empty();
   auto iteration =
       scf::IfOp::create(rewriter, op.getLoc(), op.getResultTypes(), inBounds,
                         /*withElseRegion=*/hasState);
   if (hasState) {
     rewriter.setInsertionPointToStart(iteration.elseBlock());
-    scf::YieldOp::create(rewriter, op.getLoc(), op.getState());
+    scf::YieldOp::create(rewriter, op.getLoc(), op.getInits());
   }
   SmallVector<Value> arguments{op.getBegin()};
-  llvm::append_range(arguments, op.getState());
+  llvm::append_range(arguments, op.getInits());
   lane::YieldOp yield = op.getYield();
   moveBody(rewriter, op, iteration.thenBlock(), arguments);
   rewriter.replaceOpWithNewOp<scf::YieldOp>(yield, yield.getValues());
@@ -511,7 +505,7 @@ static scf::IfOp lowerSingleIteration(PatternRewriter &rewriter,
 /// A loop that tests at its end.
 static ValueRange lowerEntered(PatternRewriter &rewriter, lane::ForRowsOp op) {
   SmallVector<Value> initial{op.getBegin()};
-  llvm::append_range(initial, op.getState());
+  llvm::append_range(initial, op.getInits());
   TypeRange types{ValueRange(initial)};
   auto loop = scf::WhileOp::create(rewriter, op.getLoc(), types, initial);
   SmallVector<Location> locations(initial.size(), op.getLoc());
@@ -544,7 +538,7 @@ struct LowerForRows : OpRewritePattern<lane::ForRowsOp> {
       return success();
     }
     auto loop = scf::ForOp::create(rewriter, op.getLoc(), op.getBegin(),
-                                   op.getEnd(), op.getStep(), op.getState());
+                                   op.getEnd(), op.getStep(), op.getInits());
     lane::YieldOp yield = op.getYield();
     moveBody(rewriter, op, loop.getBody(), loop.getBody()->getArguments());
     rewriter.replaceOpWithNewOp<scf::YieldOp>(yield, yield.getValues());

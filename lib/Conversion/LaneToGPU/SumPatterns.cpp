@@ -9,8 +9,7 @@
 #include "Patterns.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Transforms/Lane/PartialSums.h"
-#include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
+#include "lnbwd/Transforms/Lane/Utils.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -136,8 +135,6 @@ static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
 
 static Lowered lowerStoreSum(IndexBuilder &b, lane::StoreSumOp op,
                              const LaneLayout &layout) {
-  if (!op.getAccess())
-    return failure();
   const AccessColumns &access = layout.accesses[*op.getAccess()];
   VectorType type =
       layout.type.getAccessType(getElementTypeOrSelf(op.getMemory()));

@@ -369,8 +369,6 @@ static Lowered lowerAwaitStage(IndexBuilder &b, lane::AwaitStageOp op,
 
 static Lowered lowerReceive(IndexBuilder &b, lane::ReceiveOp op,
                             const LaneLayout &layout) {
-  if (!op.getAccess())
-    return failure();
   const Stages &stages = layout.places->stages.at(op.getStages());
   SmallVector<Value> begins, received;
   const StageLayout &stageLayout = stages.stageLayout;

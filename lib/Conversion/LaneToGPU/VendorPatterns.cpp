@@ -8,7 +8,7 @@
 
 #include "Patterns.h"
 
-#include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
+#include "lnbwd/Transforms/Lane/Utils.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -146,7 +146,7 @@ static Lowered lowerLoadPredicated(IndexBuilder &b, lane::LoadPredicatedOp op,
                                    const LaneLayout &layout) {
   // An access to an aligned row may begin before the tile: no descriptor has
   // its bounds.
-  if (!op.getAccess() || layout.type.isAligned())
+  if (layout.type.isAligned())
     return failure();
   Value column = layout.accesses[*op.getAccess()].loadColumn;
   SmallVector<Value> loaded;

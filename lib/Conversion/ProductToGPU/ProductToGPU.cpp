@@ -31,7 +31,7 @@
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/LaunchPlan/LaunchNotes.h"
 #include "lnbwd/Target/PassOptions.h"
-#include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
+#include "lnbwd/Transforms/Lane/Utils.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -118,15 +118,8 @@ Value ElementRegion::apply(IndexBuilder &b, Value first, Value row,
     else
       mapping.map(argument, memref::LoadOp::create(b, buffer, row).getResult());
   }
-  for (Operation &bodyOp : body.without_terminator()) {
-    Operation *copy = b.clone(bodyOp, mapping);
-    for (Value result : copy->getResults())
-      result.setType(shorten(result.getType()));
-    if (auto constant = dyn_cast<arith::ConstantOp>(copy))
-      if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
-        constant.setValueAttr(
-            splat.resizeSplat(cast<VectorType>(constant.getType())));
-  }
+  for (Operation &bodyOp : body.without_terminator())
+    lane::cloneForPart(b, &bodyOp, mapping, shorten);
   return mapping.lookup(cast<ProductYieldOp>(body.getTerminator()).getRow());
 }
 
@@ -392,21 +385,11 @@ ProductKernel::ProductKernel(ProductOp op, gpu::GPUModuleOp module,
 Value ProductKernel::getBuffer(gpu::GPUFuncOp kernel, size_t index,
                                int64_t rows) {
   Value parameter = kernel.getArgument(unsigned(index));
-  auto type = cast<MemRefType>(parameter.getType());
-  SmallVector<int64_t> shape(type.getShape()), strides(shape.size(), 1);
-  shape.front() = rows;
-  if (shape.size() == 2)
-    strides.front() = shape.back();
-  auto dynamic =
-      MemRefType::get(shape, type.getElementType(), MemRefLayoutAttrInterface(),
-                      type.getMemorySpace());
-  SmallVector<OpFoldResult> extents =
-      getAsIndexOpFoldResult(b.getContext(), shape);
-  if (ShapedType::isDynamic(rows))
-    extents.front() = launched;
-  return memref::ReinterpretCastOp::create(
-      b, dynamic, parameter, b.getIndexAttr(0), extents,
-      getAsIndexOpFoldResult(b.getContext(), strides));
+  OpFoldResult count = launched;
+  if (!ShapedType::isDynamic(rows))
+    count = b.getIndexAttr(rows);
+  int64_t length = cast<MemRefType>(parameter.getType()).getShape().back();
+  return fromParameter(b, b.getLoc(), parameter, count, length);
 }
 
 ElementRegion ProductKernel::getRegion(gpu::GPUFuncOp kernel, Region &region,

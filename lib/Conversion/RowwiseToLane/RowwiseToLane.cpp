@@ -21,7 +21,7 @@
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Lane/IndexBuilder.h"
-#include "lnbwd/Transforms/Lane/PartialSums.h"
+#include "lnbwd/Transforms/Lane/Utils.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -121,6 +121,13 @@ private:
            phases.getCount() > phasesOfOneSum &&
            (schedule.getRowGroups() > 1 || needsShift(op, schedule));
   }
+  /// Whether columns are loaded where a row first needs them. Workgroups that
+  /// stay load them once for all rows, and where a wave has a row to itself,
+  /// its sums are too short to hide a load.
+  bool loadsColumnsLate() {
+    return schedule.getWorkgroupsPerComputeUnit() == 0 &&
+           schedule.getThreadsPerRow() > chip.waveSize;
+  }
   /// Whether an operation of the region widens a vector of columns.
   bool isWidenedColumn(Operation *bodyOp) {
     auto widen = dyn_cast<arith::ExtFOp>(bodyOp);
@@ -177,8 +184,7 @@ private:
   Value get(Value value);
   /// The row at work where accesses depend on it; null where they do not.
   Value getAlignedRow() {
-    return cast<lane::LayoutType>(layout.getType()).isAligned() ? currentRow
-                                                                : Value();
+    return layout.getType().isAligned() ? currentRow : Value();
   }
   /// The index of the row at work, or of this lane's columns of it.
   Value getIndex(IndexOp index);
@@ -194,7 +200,7 @@ private:
   const ChipInfo &chip;
   RowPhases phases;
   IndexBuilder b;
-  Value layout;
+  TypedValue<lane::LayoutType> layout;
   /// Slices of the workgroup's columns, where the order of sums is canonical.
   IntegerAttr slices;
   /// The row at work; null ahead of the loop.
@@ -290,8 +296,7 @@ void RowDistributor::write() {
 }
 
 SmallVector<Value> RowDistributor::makeZeros() {
-  Type type =
-      cast<lane::LayoutType>(layout.getType()).getFragmentType(b.getF32Type());
+  Type type = layout.getType().getFragmentType(b.getF32Type());
   SmallVector<Value> zeros;
   for (size_t i = 0; i < op.getAllSums().size(); ++i)
     zeros.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
@@ -337,13 +342,14 @@ void RowDistributor::writeLoop(Value workgroup, MutableArrayRef<Value> sums) {
       lane::ForRowsOp::create(b, begin, kernel.rows, step, layout, workgroup,
                               kernel.workgroups, sums, carried);
   loop.setOnce(isOneTile);
+  loop.setLateColumns(isOneTile && loadsColumnsLate());
   if (hasSumTotals(op, schedule, chip) && !loop.getOnce())
     loop.setSumBlock(std::max<int64_t>(1, sumBlockRows / schedule.getUnroll()));
   loop.setLastRowApart(needsShift(op, schedule));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&loop.getBody().front());
-    SmallVector<Value> state(loop.getStateArguments());
+    SmallVector<Value> state(loop.getRegionIterArgs());
     Value row = lane::RowOp::create(b, loop.getTile(), layout);
     Value iteration = carried.empty() ? Value() : state.back();
     writeRow(row, MutableArrayRef(state).take_front(sums.size()), iteration);
@@ -397,7 +403,7 @@ void RowDistributor::writeLeaves(Value workgroup) {
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&loop.getBody().front());
-    SmallVector<Value> next(loop.getStateArguments());
+    SmallVector<Value> next(loop.getRegionIterArgs());
     Value row = lane::RowOp::create(b, loop.getTile(), layout);
     Value iteration = op.hasRowSums() ? next.back() : Value();
     writeRow(row, MutableArrayRef(next).take_front(count), iteration);
@@ -574,7 +580,6 @@ void RowDistributor::writeRow(Value row, MutableArrayRef<Value> sums,
                               Value iteration) {
   currentRow = row;
   Block &body = op.getBody().front();
-  auto layoutType = cast<lane::LayoutType>(layout.getType());
   size_t numRows = op.getRows().size(), numColumns = op.getAllColumns().size();
   // Views apart from rows in memory, which may come through workgroup memory.
   for (bool ofViews : {false, true}) {
@@ -586,7 +591,8 @@ void RowDistributor::writeRow(Value row, MutableArrayRef<Value> sums,
       if (bool(memory.getDefiningOp<lane::ViewOp>()) != ofViews)
         continue;
       loaded.push_back(i);
-      types.push_back(layoutType.getFragmentType(getElementTypeOrSelf(memory)));
+      types.push_back(
+          layout.getType().getFragmentType(getElementTypeOrSelf(memory)));
       memories.push_back(memory);
     }
     if (loaded.empty())
@@ -640,7 +646,6 @@ void RowDistributor::writePhase(unsigned phase, Value row,
     get(scalar->getResult(0));
 
   ArrayRef<Operation *> rowSums = phases.getSums(phase);
-  auto layoutType = cast<lane::LayoutType>(layout.getType());
   SmallVector<Value> partials;
   ArrayAttr kinds;
   if (!rowSums.empty()) {
@@ -652,7 +657,7 @@ void RowDistributor::writePhase(unsigned phase, Value row,
                                             : vector::CombiningKind::ADD));
     }
     kinds = b.getArrayAttr(each);
-    Type type = layoutType.getAccessType(b.getF32Type());
+    Type type = layout.getType().getAccessType(b.getF32Type());
     size_t count = partials.size();
     if (slices) {
       type = b.getF32Type();
@@ -698,8 +703,7 @@ Value RowDistributor::getIndex(IndexOp index) {
   Type type = index.getType();
   Value number;
   if (formula.number == Number::Column) {
-    type = cast<lane::LayoutType>(layout.getType())
-               .getFragmentType(b.getI32Type());
+    type = layout.getType().getFragmentType(b.getI32Type());
     number = lane::ColumnIndexOp::create(b, type, layout, getAlignedRow(),
                                          IntegerAttr());
   } else {
@@ -730,8 +734,8 @@ Value RowDistributor::loadGathered(GatherOp gather) {
   // Whatever the index of a row that does not exist is, it loads one that does.
   Value inTable = arith::MinUIOp::create(b, index, last);
   Value row = arith::IndexCastUIOp::create(b, b.getIndexType(), inTable);
-  Type type = cast<lane::LayoutType>(layout.getType())
-                  .getFragmentType(gather.getType().getElementType());
+  Type type =
+      layout.getType().getFragmentType(gather.getType().getElementType());
   return lane::GatherOp::create(
              b, type, kernel.buffers[cast<BlockArgument>(table).getArgNumber()],
              row, layout, /*access=*/IntegerAttr())
@@ -748,26 +752,18 @@ Value RowDistributor::get(Value value) {
     return known[value] = getIndex(index);
   if (auto gather = dyn_cast<GatherOp>(producer))
     return known[value] = loadGathered(gather);
-  auto layoutType = cast<lane::LayoutType>(layout.getType());
   auto getType = [&](Type type) -> Type {
     auto vector = dyn_cast<VectorType>(type);
-    return vector ? layoutType.getFragmentType(vector.getElementType()) : type;
+    return vector ? layout.getType().getFragmentType(vector.getElementType())
+                  : type;
   };
-  auto constant = dyn_cast<arith::ConstantOp>(producer);
-  if (auto splat = constant ? dyn_cast<SplatElementsAttr>(constant.getValue())
-                            : SplatElementsAttr())
-    return known[value] = arith::ConstantOp::create(
-               b,
-               splat.resizeSplat(cast<ShapedType>(getType(splat.getType()))));
   IRMapping mapping;
   for (Value operand : producer->getOperands())
     mapping.map(operand, get(operand));
-  Operation *copy = b.clone(*producer, mapping);
+  Operation *copy = lane::cloneForPart(b, producer, mapping, getType);
   for (auto [from, to] :
-       llvm::zip_equal(producer->getResults(), copy->getResults())) {
-    to.setType(getType(to.getType()));
+       llvm::zip_equal(producer->getResults(), copy->getResults()))
     known[from] = to;
-  }
   return known.lookup(value);
 }
 

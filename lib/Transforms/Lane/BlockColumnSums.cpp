@@ -31,16 +31,14 @@ static void block(lane::ForRowsOp loop, int64_t iterations) {
   for (Type type : loop.getSums().getTypes())
     zeros.push_back(b.zero(type));
   Value end = loop.getEnd(), step = b.multiply(loop.getStep(), iterations);
-  auto blocks = lane::ForRowsOp::create(
-      b, loop.getBegin(), end, step, loop.getLayout(), /*workgroup=*/Value(),
-      /*workgroups=*/Value(), /*sums=*/ValueRange(), loop.getState());
-  blocks.setWhole(true);
-  blocks.setEntered(loop.getEntered());
+  lane::ForRowsOp blocks =
+      lane::makeLoopLike(b, loop, step, /*sums=*/ValueRange(), loop.getInits());
+  blocks.removeSumBlockAttr();
   loop.getResults().replaceAllUsesWith(blocks.getResults());
   b.setInsertionPointToStart(&blocks.getBody().front());
   Value first = blocks.getTile();
   Value last = arith::MinUIOp::create(b, b.add(first, step), end);
-  ValueRange before(blocks.getStateArguments());
+  ValueRange before(blocks.getRegionIterArgs());
   loop->moveBefore(b.getInsertionBlock(), b.getInsertionPoint());
   loop.getBeginMutable().assign(first);
   loop.getEndMutable().assign(last);
@@ -109,10 +107,11 @@ static void blockInIterations(lane::ForRowsOp loop, lane::AwaitStageOp wait,
   llvm::append_range(inserted, loop.getSums());
   lane::ForRowsOp blocked =
       lane::insertCarried(b, loop, /*sums=*/ValueRange(), behind, inserted);
+  blocked.removeSumBlockAttr();
   lane::YieldOp yield = blocked.getYield();
   b.setInsertionPoint(yield);
   SmallVector<Value> yielded(yield.getValues());
-  ValueRange state(blocked.getStateArguments());
+  ValueRange state(blocked.getRegionIterArgs());
   SmallVector<Value> next = addInLastIteration(
       b, state[behind], iterations, ArrayRef(yielded).take_front(numSums),
       state.slice(behind + 1, numSums));

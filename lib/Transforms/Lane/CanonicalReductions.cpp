@@ -16,7 +16,7 @@
 #include "RowReductions.h"
 
 #include "lnbwd/Transforms/Lane/IndexBuilder.h"
-#include "lnbwd/Transforms/Lane/PartialSums.h"
+#include "lnbwd/Transforms/Lane/Utils.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -30,9 +30,9 @@ static constexpr int64_t dppRowLanes = 16;
 
 namespace {
 struct ReduceSlices : OpRewritePattern<lane::ReduceOp> {
-  ReduceSlices(MLIRContext *context, const lane::ExchangeMemory &memory,
+  ReduceSlices(MLIRContext *context, const lane::ExchangeMemory &exchange,
                const ChipInfo &chip)
-      : OpRewritePattern(context), memory(memory), chip(chip) {}
+      : OpRewritePattern(context), exchange(exchange), chip(chip) {}
 
   LogicalResult matchAndRewrite(lane::ReduceOp op,
                                 PatternRewriter &rewriter) const override;
@@ -49,7 +49,7 @@ private:
   SmallVector<Value> combinePeers(IndexBuilder &b, lane::ReduceOp op,
                                   ValueRange values) const;
 
-  const lane::ExchangeMemory &memory;
+  const lane::ExchangeMemory &exchange;
   const ChipInfo &chip;
 };
 } // namespace
@@ -79,24 +79,25 @@ Value ReduceSlices::getOther(IndexBuilder &b, Value value, int64_t distance,
 SmallVector<Value> ReduceSlices::combineWaves(IndexBuilder &b,
                                               lane::ReduceOp op,
                                               ValueRange values) const {
-  lane::Exchange exchange = memory.get(op);
   int64_t lanes = op.getLayout().getType().getLanes();
   auto count = int64_t(values.size());
   int64_t ofGroup = exchange.slots * int64_t(op.getSums().size());
   // The iteration is where its half begins, from here on; or, where workgroups
   // share rows, the number of rows before.
-  Value half = UnrealizedConversionCastOp::create(b, b.getIndexType(),
-                                                  exchange.iteration)
-                   .getResult(0);
+  Value half =
+      UnrealizedConversionCastOp::create(b, b.getIndexType(), op.getIteration())
+          .getResult(0);
   if (op.isShared())
     half = b.multiply(b.remainder(half, 2), exchange.half);
   Value group = lane::GroupOp::create(b, b.getIndexType(), op.getLayout());
-  Value base = b.add(b.add(half, exchange.offset), b.multiply(group, ofGroup));
+  Value base = b.add(b.add(half, exchange.getOffset(op.getPhase())),
+                     b.multiply(group, ofGroup));
   auto slotType = VectorType::get({count}, b.getF32Type());
   Value mine = vector::FromElementsOp::create(b, slotType, values);
   Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getLayout());
   Value laneOfWave = b.remainder(laneOfRow, chip.waveSize);
-  llvm::MaybeAlign aligned = exchange.getAlignment(count | ofGroup);
+  llvm::MaybeAlign aligned =
+      exchange.getAlignment(op.getPhase(), count | ofGroup);
   Value place = b.add(base, b.multiply(laneOfRow, count));
   vector::StoreOp::create(b, mine, exchange.memory, ValueRange{place},
                           /*nontemporal=*/false, aligned);
@@ -120,7 +121,6 @@ SmallVector<Value> ReduceSlices::combineWaves(IndexBuilder &b,
 SmallVector<Value> ReduceSlices::combinePeers(IndexBuilder &b,
                                               lane::ReduceOp op,
                                               ValueRange values) const {
-  lane::Exchange exchange = memory.get(op);
   auto count = int64_t(values.size());
   int64_t waves = op.getLayout().getType().getLanes() / chip.waveSize;
   int64_t first = count * (exchange.slots - waves * op.getPeers());
@@ -177,7 +177,7 @@ LogicalResult ReduceSlices::matchAndRewrite(lane::ReduceOp op,
 }
 
 void lane::populateCanonicalReductionPatterns(RewritePatternSet &patterns,
-                                              const ExchangeMemory &memory,
+                                              const ExchangeMemory &exchange,
                                               const ChipInfo &chip) {
-  patterns.add<ReduceSlices>(patterns.getContext(), memory, chip);
+  patterns.add<ReduceSlices>(patterns.getContext(), exchange, chip);
 }

@@ -15,8 +15,8 @@
 #include "RowReductions.h"
 
 #include "lnbwd/Target/PassOptions.h"
-#include "lnbwd/Transforms/Lane/PartialSums.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
+#include "lnbwd/Transforms/Lane/Utils.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -91,16 +91,11 @@ struct ReduceInWave : OpRewritePattern<lane::ReduceOp> {
 
 /// A row that takes several waves: all sums go through one exchange with one
 /// barrier.
-struct ReduceOverWaves : OpRewritePattern<lane::ReduceOp> {
-  ReduceOverWaves(MLIRContext *context, const lane::ExchangeMemory &memory,
-                  int64_t waveSize)
-      : OpRewritePattern(context), memory(memory), wave{waveSize} {}
+struct ReduceOverWaves : lane::ExchangePattern {
+  using ExchangePattern::ExchangePattern;
 
   LogicalResult matchAndRewrite(lane::ReduceOp op,
                                 PatternRewriter &rewriter) const override;
-
-  const lane::ExchangeMemory &memory;
-  lane::WaveReduction wave;
 };
 } // namespace
 
@@ -111,22 +106,22 @@ ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
   if (llvm::any_of(op.getPartials().getTypes(), llvm::IsaPred<VectorType>) ||
       layout.getLanes() <= wave.waveSize || op.isShared() || op.getSlices())
     return failure();
-  lane::Exchange exchange = memory.get(op);
   IndexBuilder b(op.getLoc(), rewriter);
   SmallVector<Value> reduced = wave.reduce(b, op, op.getPartials());
   auto count = int64_t(reduced.size());
   // The iteration is where its half begins, from here on.
-  Value iteration = UnrealizedConversionCastOp::create(b, b.getIndexType(),
-                                                       exchange.iteration)
-                        .getResult(0);
+  Value iteration =
+      UnrealizedConversionCastOp::create(b, b.getIndexType(), op.getIteration())
+          .getResult(0);
   Value group = lane::GroupOp::create(b, b.getIndexType(), op.getLayout());
   Value ofGroup = b.multiply(group, exchange.slots * count);
-  Value base = b.add(b.add(iteration, exchange.offset), ofGroup);
+  Value base =
+      b.add(b.add(iteration, exchange.getOffset(op.getPhase())), ofGroup);
   auto slotType = VectorType::get({count}, b.getF32Type());
   Value mine = vector::FromElementsOp::create(b, slotType, reduced);
   Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getLayout());
   Value number = b.divide(laneOfRow, wave.waveSize);
-  llvm::MaybeAlign aligned = exchange.getAlignment(count);
+  llvm::MaybeAlign aligned = exchange.getAlignment(op.getPhase(), count);
   vector::StoreOp::create(b, mine, exchange.memory,
                           ValueRange{b.add(base, b.multiply(number, count))},
                           /*nontemporal=*/false, aligned);
@@ -142,11 +137,11 @@ ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
 }
 
 void lane::populateRowReductionPatterns(RewritePatternSet &patterns,
-                                        const ExchangeMemory &memory,
+                                        const ExchangeMemory &exchange,
                                         int64_t waveSize) {
   patterns.add<ReduceElements>(patterns.getContext());
   patterns.add<ReduceInWave>(patterns.getContext(), waveSize);
-  patterns.add<ReduceOverWaves>(patterns.getContext(), memory, waveSize);
+  patterns.add<ReduceOverWaves>(patterns.getContext(), exchange, waveSize);
 }
 
 //===----------------------------------------------------------------------===//
@@ -168,13 +163,8 @@ static void lowerIterations(gpu::GPUFuncOp kernel,
     for (Region &region : op->getRegions())
       for (Block &block : region)
         lower(ValueRange(block.getArguments()));
-  });
-  kernel.walk([&](Operation *op) {
-    auto cast = dyn_cast<UnrealizedConversionCastOp>(op);
-    bool isIterationCast =
-        cast && cast.getOperandTypes() == cast.getResultTypes();
-    if (isa<lane::FirstIterationOp, lane::NextIterationOp>(op) ||
-        isIterationCast)
+    if (isa<lane::FirstIterationOp, lane::NextIterationOp,
+            UnrealizedConversionCastOp>(op))
       asked.push_back(op);
   });
   for (Operation *op : asked) {
@@ -182,10 +172,10 @@ static void lowerIterations(gpu::GPUFuncOp kernel,
     Value result;
     if (isa<lane::FirstIterationOp>(op))
       result = b.index(0);
-    else if (isa<lane::NextIterationOp>(op) && exchange.getBarriers())
+    else if (isa<lane::NextIterationOp>(op) && exchange.barriers)
       result = b.add(op->getOperand(0), 1);
     else if (isa<lane::NextIterationOp>(op) && exchange.isNeeded())
-      result = b.subtract(b.index(exchange.getHalf()), op->getOperand(0));
+      result = b.subtract(b.index(exchange.half), op->getOperand(0));
     else
       result = op->getOperand(0);
     op->getResult(0).replaceAllUsesWith(result);

@@ -26,16 +26,11 @@ using namespace mlir;
 using namespace lnbwd;
 
 namespace {
-struct ReduceOverPeers : OpRewritePattern<lane::ReduceOp> {
-  ReduceOverPeers(MLIRContext *context, const lane::ExchangeMemory &memory,
-                  int64_t waveSize)
-      : OpRewritePattern(context), memory(memory), wave{waveSize} {}
+struct ReduceOverPeers : lane::ExchangePattern {
+  using ExchangePattern::ExchangePattern;
 
   LogicalResult matchAndRewrite(lane::ReduceOp op,
                                 PatternRewriter &rewriter) const override;
-
-  const lane::ExchangeMemory &memory;
-  lane::WaveReduction wave;
 };
 } // namespace
 
@@ -52,19 +47,19 @@ static Value makeNeutral(IndexBuilder &b, lane::ReduceOp op) {
 }
 
 lane::PeerSlots lane::exchangeWithPeers(IndexBuilder &b, ReduceOp op,
-                                        const Exchange &exchange,
+                                        const ExchangeMemory &exchange,
                                         int64_t waveSize, ValueRange numbers,
                                         int64_t first) {
   LayoutType layout = op.getLayout().getType();
   auto count = int64_t(numbers.size());
   int64_t waves = layout.getLanes() / waveSize;
   // The iteration is the number of rows before, from here on.
-  Value iteration = UnrealizedConversionCastOp::create(b, b.getIndexType(),
-                                                       exchange.iteration)
-                        .getResult(0);
+  Value iteration =
+      UnrealizedConversionCastOp::create(b, b.getIndexType(), op.getIteration())
+          .getResult(0);
   Value half = b.multiply(b.remainder(iteration, 2), exchange.half);
   Value group = GroupOp::create(b, b.getIndexType(), op.getLayout());
-  int64_t offset = exchange.offset + first;
+  int64_t offset = exchange.getOffset(op.getPhase()) + first;
   Value ofGroup = b.multiply(group, exchange.slots * count);
   Value base = b.add(b.add(half, b.index(offset)), ofGroup);
   auto slotType = VectorType::get({count}, b.getF32Type());
@@ -78,7 +73,8 @@ lane::PeerSlots lane::exchangeWithPeers(IndexBuilder &b, ReduceOp op,
   Value place = b.add(base, b.multiply(slot, count));
   Value ofRow = b.remainder(iteration, 2);
   Value phaseOfOp = b.index(int64_t(op.getPhase()));
-  Value barrier = b.add(b.multiply(ofRow, exchange.barriersOfRow), phaseOfOp);
+  Value barrier =
+      b.add(b.multiply(ofRow, exchange.getBarriersOfRow()), phaseOfOp);
   int64_t bytes = 4 * count * waves * op.getPeers() * layout.getGroups();
   ExpectBytesOp::create(b, exchange.barriers, barrier, uint32_t(bytes));
   SendToPeersOp::create(b, sent, exchange.memory, place, exchange.barriers,
@@ -95,7 +91,6 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
   if (llvm::any_of(op.getPartials().getTypes(), llvm::IsaPred<VectorType>) ||
       !op.isShared() || op.getSlices())
     return failure();
-  lane::Exchange exchange = memory.get(op);
   IndexBuilder b(op.getLoc(), rewriter);
   SmallVector<Value> reduced = wave.reduce(b, op, op.getPartials());
   auto count = int64_t(reduced.size());
@@ -124,7 +119,7 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
 }
 
 void lane::populatePeerReductionPatterns(RewritePatternSet &patterns,
-                                         const ExchangeMemory &memory,
+                                         const ExchangeMemory &exchange,
                                          int64_t waveSize) {
-  patterns.add<ReduceOverPeers>(patterns.getContext(), memory, waveSize);
+  patterns.add<ReduceOverPeers>(patterns.getContext(), exchange, waveSize);
 }

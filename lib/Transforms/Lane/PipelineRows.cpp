@@ -95,11 +95,9 @@ void Pipeliner::unroll(int64_t tiles) {
   Value end = loop.getEnd(), step = loop.getStep();
   Value stride = b.multiply(step, b.index(tiles));
   // No row is worked on out of bounds: all tiles are whole.
-  auto unrolled = lane::ForRowsOp::create(
-      b, loop.getBegin(), end, stride, loop.getLayout(), /*workgroup=*/Value(),
-      /*workgroups=*/Value(), loop.getSums(), loop.getCarried());
-  unrolled.setSumBlockAttr(loop.getSumBlockAttr());
-  unrolled.setWhole(true);
+  lane::ForRowsOp unrolled =
+      lane::makeLoopLike(b, loop, stride, loop.getSums(), loop.getCarried());
+  unrolled.setLastRowApart(false);
 
   b.setInsertionPointToStart(&unrolled.getBody().front());
   Value last = b.subtract(end, b.index(1));
@@ -114,15 +112,16 @@ void Pipeliner::unroll(int64_t tiles) {
     tile.inBounds = b.below(row, end);
     tile.mapping.map(loop.getTile(), first);
     // NVIDIA's chips may read the last row once more.
-    loads.map(tile.mapping,
-              dropsLoads ? loadPredicated(first)
+    tile.mapping.map(loads.getLoaded(),
+                     dropsLoads
+                         ? loadPredicated(first)
                          : loads.load(b, arith::MinUIOp::create(b, row, last)));
     lane::mapRow(loop, tile.mapping, row);
   }
   awaitBehindLoads();
-  SmallVector<Value> state(unrolled.getStateArguments());
+  SmallVector<Value> state(unrolled.getRegionIterArgs());
   for (Tile &tile : iteration) {
-    tile.mapping.map(ValueRange(loop.getStateArguments()), ValueRange(state));
+    tile.mapping.map(ValueRange(loop.getRegionIterArgs()), ValueRange(state));
     state = lane::writeBody(b, loop, tile.mapping, tile.inBounds);
   }
   lane::YieldOp::create(b, state);
@@ -172,13 +171,7 @@ lane::ForRowsOp Pipeliner::makeLoop(Value step,
   SmallVector<Value> carried(loop.getCarried());
   for (const SmallVector<Value> &values : loaded)
     llvm::append_range(carried, values);
-  auto pipelined = lane::ForRowsOp::create(
-      b, loop.getBegin(), loop.getEnd(), step, loop.getLayout(),
-      /*workgroup=*/Value(), /*workgroups=*/Value(), loop.getSums(), carried);
-  pipelined.setSumBlockAttr(loop.getSumBlockAttr());
-  pipelined.setWhole(true);
-  pipelined.setLastRowApart(loop.getLastRowApart());
-  return pipelined;
+  return lane::makeLoopLike(b, loop, step, loop.getSums(), carried);
 }
 
 void Pipeliner::prefetch() {
@@ -188,7 +181,7 @@ void Pipeliner::prefetch() {
   lane::ForRowsOp pipelined = makeLoop(step, loadTile(loop.getBegin()));
 
   b.setInsertionPointToStart(&pipelined.getBody().front());
-  ValueRange state(pipelined.getStateArguments());
+  ValueRange state(pipelined.getRegionIterArgs());
   size_t numState = loop.getNumResults();
   Value row = lane::RowOp::create(b, pipelined.getTile(), loop.getLayout());
   SmallVector<Value> next;
@@ -233,7 +226,7 @@ void Pipeliner::prefetchPaired() {
         scf::YieldOp::create(
             b, pipelined.getResults().take_front(loop.getNumResults()));
       },
-      [&](OpBuilder &, Location) { scf::YieldOp::create(b, loop.getState()); });
+      [&](OpBuilder &, Location) { scf::YieldOp::create(b, loop.getInits()); });
   loop.replaceAllUsesWith(any.getResults());
   loop.erase();
 }
@@ -248,7 +241,7 @@ void Pipeliner::writePair(lane::ForRowsOp pipelined) {
   Value step = loop.getStep(), stride = pipelined.getStep();
   Value first = pipelined.getTile();
   Value second = b.add(first, step), third = b.add(first, stride);
-  ValueRange state(pipelined.getStateArguments());
+  ValueRange state(pipelined.getRegionIterArgs());
   size_t numState = loop.getNumResults();
   ValueRange loaded = state.drop_front(numState);
   size_t count = loaded.size() / 2;
@@ -313,12 +306,12 @@ SmallVector<Value> Pipeliner::workOn(Value tile, Value row, ValueRange state,
                                      ValueRange loadedAhead) {
   IRMapping mapping;
   mapping.map(loop.getTile(), tile);
-  mapping.map(ValueRange(loop.getStateArguments()), state);
+  mapping.map(ValueRange(loop.getRegionIterArgs()), state);
   lane::mapRow(loop, mapping, row);
   SmallVector<Value> loaded = unpack(loadedAhead);
   if (dropsLoads)
     loads.share(b, loaded);
-  loads.map(mapping, loaded);
+  mapping.map(loads.getLoaded(), loaded);
   return lane::writeBody(b, loop, mapping, /*inBounds=*/Value());
 }
 
@@ -345,9 +338,10 @@ SmallVector<Value> Pipeliner::pack(ValueRange loaded) {
 
 SmallVector<Value> Pipeliner::unpack(ValueRange packed) {
   SmallVector<Value> loaded(packed);
-  for (auto [value, type] : llvm::zip_equal(loaded, loads.getTypes()))
-    if (value.getType() != type)
-      value = vector::BitCastOp::create(b, cast<VectorType>(type), value);
+  for (auto [value, own] : llvm::zip_equal(loaded, loads.getLoaded()))
+    if (value.getType() != own.getType())
+      value =
+          vector::BitCastOp::create(b, cast<VectorType>(own.getType()), value);
   return loaded;
 }
 

@@ -15,8 +15,8 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Transforms/Lane/IndexBuilder.h"
-#include "lnbwd/Transforms/Lane/PartialSums.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
+#include "lnbwd/Transforms/Lane/Utils.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -95,7 +95,7 @@ scf::ForOp Reloader::makeColumnLoop(ValueRange initial) {
 
 Value Reloader::get(Value value) {
   if (!isFragment(value))
-    return value;
+    return value == loop.getLayout() ? Value(tile) : value;
   if (Value there = known.lookupOrNull(value))
     return there;
   Operation *producer = value.getDefiningOp();
@@ -108,7 +108,6 @@ Value Reloader::get(Value value) {
   }
   Value result;
   auto number = cast<OpResult>(value).getResultNumber();
-  auto constant = dyn_cast<arith::ConstantOp>(producer);
   auto reload = [&](auto load) {
     using Op = decltype(load);
     return Op::create(b, type, load.getMemories()[number], load.getRow(), tile,
@@ -123,20 +122,15 @@ Value Reloader::get(Value value) {
     result = lane::LoadColumnsOp::create(b, type, load.getMemories()[number],
                                          tile, /*each=*/true)
                  .getResult(0);
-  } else if (isa<lane::ColumnIndexOp>(producer)) {
-    result = lane::ColumnIndexOp::create(b, type, tile, /*row=*/Value(),
-                                         b.getI64IntegerAttr(0));
-  } else if (auto splat = constant
-                              ? dyn_cast<SplatElementsAttr>(constant.getValue())
-                              : SplatElementsAttr()) {
-    result = arith::ConstantOp::create(b, splat.resizeSplat(type));
   } else if (producer->getNumResults() == 1 && producer->getNumRegions() == 0 &&
              isPure(producer)) {
     IRMapping mapping;
     for (Value operand : producer->getOperands())
       mapping.map(operand, get(operand));
-    Operation *copy = b.clone(*producer, mapping);
-    copy->getResult(0).setType(type);
+    Operation *copy =
+        lane::cloneForPart(b, producer, mapping, [&](Type) { return type; });
+    if (auto access = dyn_cast<lane::AccessOpInterface>(copy))
+      access.setAccess(0);
     result = copy->getResult(0);
   } else {
     if (!hasFailed)

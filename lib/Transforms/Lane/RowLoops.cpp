@@ -15,7 +15,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_PEELLASTROWSPASS
@@ -38,25 +37,24 @@ lane::RowLoads::RowLoads(ForRowsOp loop, bool withRows) : loop(loop) {
   }
 }
 
-SmallVector<Type> lane::RowLoads::getTypes() {
-  SmallVector<Type> types;
+SmallVector<Value> lane::RowLoads::getLoaded() {
+  SmallVector<Value> loaded;
   for (LoadOp load : rows)
-    llvm::append_range(types, load.getFragments().getTypes());
+    llvm::append_range(loaded, load.getFragments());
   for (LoadScalarOp scalar : scalars)
-    types.push_back(scalar.getScalar().getType());
-  return types;
+    loaded.push_back(scalar.getScalar());
+  return loaded;
 }
 
 SmallVector<Value> lane::RowLoads::load(ImplicitLocOpBuilder &b, Value row) {
-  SmallVector<Value> loaded;
+  IRMapping mapping;
+  mapRow(loop, mapping, row);
   for (LoadOp load : rows)
-    llvm::append_range(
-        loaded, LoadOp::create(b, load.getResultTypes(), load.getMemories(),
-                               row, load.getLayout(), load.getAccessAttr())
-                    .getFragments());
+    b.clone(*load, mapping);
   for (LoadScalarOp scalar : scalars)
-    loaded.push_back(LoadScalarOp::create(b, scalar.getMemory(), row));
-  return loaded;
+    b.clone(*scalar, mapping);
+  return llvm::map_to_vector(getLoaded(),
+                             [&](Value v) { return mapping.lookup(v); });
 }
 
 /// The scalars come first: packed arithmetic reads pairs of registers even
@@ -87,16 +85,6 @@ void lane::RowLoads::share(ImplicitLocOpBuilder &b,
     scalar = BroadcastScalarOp::create(b, scalar, loop.getLayout());
 }
 
-void lane::RowLoads::map(IRMapping &mapping, ValueRange loaded) {
-  for (LoadOp load : rows) {
-    mapping.map(load.getFragments(),
-                loaded.take_front(load.getFragments().size()));
-    loaded = loaded.drop_front(load.getFragments().size());
-  }
-  for (auto [scalar, value] : llvm::zip_equal(scalars, loaded))
-    mapping.map(scalar.getScalar(), value);
-}
-
 //===----------------------------------------------------------------------===//
 // Bodies
 //===----------------------------------------------------------------------===//
@@ -114,11 +102,8 @@ SmallVector<Value> lane::writeBody(ImplicitLocOpBuilder &b, ForRowsOp loop,
       continue;
     Operation *copy = b.clone(op, mapping);
     if (inBounds)
-      copy->walk([&](Operation *inner) {
-        llvm::TypeSwitch<Operation *>(inner)
-            .Case<StoreOp, StoreScalarOp, AccumulateOp>([&](auto masked) {
-              masked.getInBoundsMutable().assign(inBounds);
-            });
+      copy->walk([&](PredicatedOpInterface predicated) {
+        predicated.getInBoundsMutable().assign(inBounds);
       });
   }
   SmallVector<Value> yielded;
@@ -127,18 +112,25 @@ SmallVector<Value> lane::writeBody(ImplicitLocOpBuilder &b, ForRowsOp loop,
   return yielded;
 }
 
+lane::ForRowsOp lane::makeLoopLike(OpBuilder &b, ForRowsOp loop, Value step,
+                                   ValueRange sums, ValueRange carried) {
+  auto made = ForRowsOp::create(
+      b, loop.getLoc(), loop.getBegin(), loop.getEnd(), step, loop.getLayout(),
+      /*workgroup=*/Value(), /*workgroups=*/Value(), sums, carried);
+  made.setWhole(true);
+  made.setEntered(loop.getEntered());
+  made.setSumBlockAttr(loop.getSumBlockAttr());
+  made.setLastRowApart(loop.getLastRowApart());
+  return made;
+}
+
 lane::ForRowsOp lane::insertCarried(OpBuilder &b, ForRowsOp loop,
                                     ValueRange sums, size_t at,
                                     ValueRange inserted) {
-  SmallVector<Value> carried(loop.getState());
+  SmallVector<Value> carried(loop.getInits());
   carried.insert(carried.begin() + at, inserted.begin(), inserted.end());
   carried.erase(carried.begin(), carried.begin() + sums.size());
-  auto longer =
-      ForRowsOp::create(b, loop.getLoc(), loop.getBegin(), loop.getEnd(),
-                        loop.getStep(), loop.getLayout(), loop.getWorkgroup(),
-                        loop.getWorkgroups(), sums, carried);
-  longer.setWhole(true);
-  longer.setLastRowApart(loop.getLastRowApart());
+  ForRowsOp longer = makeLoopLike(b, loop, loop.getStep(), sums, carried);
   Block &from = loop.getBody().front(), &to = longer.getBody().front();
   to.getOperations().splice(to.end(), from.getOperations());
   for (auto [i, old] : llvm::enumerate(from.getArguments()))
@@ -164,14 +156,14 @@ static SmallVector<Value> writeLastRows(IndexBuilder &b, lane::ForRowsOp loop,
 
   IRMapping mapping;
   mapping.map(loop.getTile(), tile);
-  mapping.map(ValueRange(loop.getStateArguments()), loop.getResults());
+  mapping.map(ValueRange(loop.getRegionIterArgs()), loop.getResults());
   lane::mapRow(loop, mapping, row);
   if (lane::canDropLoads(chip)) {
     lane::RowLoads loads(loop);
     Value count = b.subtract(rows, tile);
     SmallVector<Value> loaded = loads.loadPredicated(b, tile, count);
     loads.share(b, loaded);
-    loads.map(mapping, loaded);
+    mapping.map(loads.getLoaded(), loaded);
   }
   return lane::writeBody(b, loop, mapping, inBounds);
 }

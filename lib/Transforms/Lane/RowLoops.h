@@ -37,8 +37,8 @@ public:
 
   bool isEmpty() const { return rows.empty() && scalars.empty(); }
 
-  /// The types of what is loaded.
-  llvm::SmallVector<mlir::Type> getTypes();
+  /// What the body loads.
+  llvm::SmallVector<mlir::Value> getLoaded();
   /// Loads row `row`, which is in bounds.
   llvm::SmallVector<mlir::Value> load(mlir::ImplicitLocOpBuilder &b,
                                       mlir::Value row);
@@ -51,8 +51,6 @@ public:
   /// group.
   void share(mlir::ImplicitLocOpBuilder &b,
              llvm::MutableArrayRef<mlir::Value> loaded);
-  /// Maps what the body loads to `loaded`.
-  void map(mlir::IRMapping &mapping, mlir::ValueRange loaded);
 
 private:
   ForRowsOp loop;
@@ -71,6 +69,11 @@ llvm::SmallVector<mlir::Value> writeBody(mlir::ImplicitLocOpBuilder &b,
                                          ForRowsOp loop,
                                          mlir::IRMapping &mapping,
                                          mlir::Value inBounds);
+
+/// A loop without a body over the whole tiles of the rows of `loop`, by `step`,
+/// with its attributes.
+ForRowsOp makeLoopLike(mlir::OpBuilder &b, ForRowsOp loop, mlir::Value step,
+                       mlir::ValueRange sums, mlir::ValueRange carried);
 
 /// Puts a loop in the place of `loop` that has `sums` and, in its state from
 /// `at` on, also `inserted`; it has the body of `loop`, which is yet to yield

@@ -14,8 +14,7 @@
 #include "RowReductions.h"
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
-#include "lnbwd/Transforms/Lane/PartialSums.h"
-#include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
+#include "lnbwd/Transforms/Lane/Utils.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -64,10 +63,10 @@ SmallVector<Value> lane::WaveReduction::reduce(ImplicitLocOpBuilder &b,
   return reduced;
 }
 
-int64_t lane::ExchangeMemory::getOffset(size_t phase) const {
+int64_t lane::ExchangeMemory::getOffset(uint64_t phase) const {
   int64_t offset = 0;
-  for (size_t before = 0; before < phase; ++before)
-    offset += getLength(before);
+  for (int64_t sums : ArrayRef(sumsOfPhase).take_front(phase))
+    offset += sums * groups * slots;
   return offset;
 }
 
@@ -81,8 +80,9 @@ static int64_t countSlots(lane::ReduceOp op, int64_t waveSize) {
   return llvm::divideCeil(layout.getLanes(), waveSize) * op.getPeers();
 }
 
-llvm::MaybeAlign lane::Exchange::getAlignment(int64_t count) const {
-  auto unit = uint64_t(count | half | offset);
+llvm::MaybeAlign lane::ExchangeMemory::getAlignment(uint64_t phase,
+                                                    int64_t count) const {
+  auto unit = uint64_t(count | half | getOffset(phase));
   return llvm::MaybeAlign(std::min<uint64_t>(16, 4 * (unit & -unit)));
 }
 

@@ -38,79 +38,58 @@ struct WaveReduction {
                                         mlir::ValueRange values) const;
 };
 
-/// What a reduction has of the exchange memory.
-struct Exchange {
-  /// The row's iteration, before it is an index.
-  mlir::Value iteration;
-  mlir::Value memory;
-  /// Null where rows are not shared.
-  mlir::Value barriers;
-  /// Where the slots of the phase begin in a half.
-  int64_t offset;
-  int64_t half;
-  /// Slots of a group: one for each wave of the row.
-  int64_t slots;
-  /// Barriers of one row.
-  int64_t barriersOfRow;
-
-  /// What a slot of `count` numbers is aligned to: it lies at a multiple of
-  /// what divides its length, the half's, and where its phase begins.
-  llvm::MaybeAlign getAlignment(int64_t count) const;
-};
-
 /// Workgroup memory for the sums of all phases of a kernel, in two halves: of
 /// each phase and group a slot for each wave of the row, in whichever of the
 /// workgroups that share it.
-class ExchangeMemory {
-public:
+struct ExchangeMemory {
   /// Lays out what the reductions of `kernel` need, if they need any. Where
   /// workgroups share rows, it also has them wait for each other before the
   /// first reduction.
   llvm::LogicalResult layOut(mlir::gpu::GPUFuncOp kernel, int64_t waveSize);
 
   bool isNeeded() const { return slots != 0; }
-  int64_t getHalf() const { return half; }
-  /// What `op`, which needs some, has of it.
-  Exchange get(ReduceOp op) const {
-    return {op.getIteration(),
-            memory,
-            barriers,
-            getOffset(size_t(op.getPhase())),
-            half,
-            slots,
-            getBarriersOfRow()};
-  }
-  /// What counts the bytes that peers send, for two rows alternately, by phase;
-  /// null where rows are not shared.
-  mlir::Value getBarriers() const { return barriers; }
-
-private:
   /// Where the slots of a phase begin in a half.
-  int64_t getOffset(size_t phase) const;
-  int64_t getLength(size_t phase) const {
-    return sumsOfPhase[phase] * groups * slots;
-  }
+  int64_t getOffset(uint64_t phase) const;
+  /// What a slot of `count` numbers is aligned to: it lies at a multiple of
+  /// what divides its length, the half's, and where its phase begins.
+  llvm::MaybeAlign getAlignment(uint64_t phase, int64_t count) const;
   /// Barriers of one row: one for each of its phases, so also for what is
   /// after the last sum, as lnbwd::getResources counts them.
   int64_t getBarriersOfRow() const { return int64_t(sumsOfPhase.size()) + 1; }
-  void meetPeers(mlir::gpu::GPUFuncOp kernel, ReduceOp first);
 
   llvm::SmallVector<int64_t> sumsOfPhase;
   int64_t groups = 0;
+  /// Slots of a group: one for each wave of the row.
   int64_t slots = 0;
+  /// Numbers of a half.
   int64_t half = 0;
   mlir::Value memory;
+  /// What counts the bytes that peers send, for two rows alternately, by phase;
+  /// null where rows are not shared.
   mlir::Value barriers;
+
+private:
+  void meetPeers(mlir::gpu::GPUFuncOp kernel, ReduceOp first);
+};
+
+/// A pattern for reductions whose numbers go through the exchange memory.
+struct ExchangePattern : mlir::OpRewritePattern<ReduceOp> {
+  ExchangePattern(mlir::MLIRContext *context, const ExchangeMemory &exchange,
+                  int64_t waveSize)
+      : OpRewritePattern(context), exchange(exchange), wave{waveSize} {}
+
+  const ExchangeMemory &exchange;
+  WaveReduction wave;
 };
 
 /// Sums over the elements of a lane's vectors, over a wave of `waveSize` lanes,
 /// and over the waves of a workgroup.
 void populateRowReductionPatterns(mlir::RewritePatternSet &patterns,
-                                  const ExchangeMemory &memory,
+                                  const ExchangeMemory &exchange,
                                   int64_t waveSize);
 /// The order of docs/batch-invariance.md: slices.
 void populateCanonicalReductionPatterns(mlir::RewritePatternSet &patterns,
-                                        const ExchangeMemory &memory,
+                                        const ExchangeMemory &exchange,
                                         const ChipInfo &chip);
 /// Where the slots of peers begin, and the lane of its wave.
 struct PeerSlots {
@@ -120,11 +99,11 @@ struct PeerSlots {
 /// share the row, and waits for theirs. The slots, one for each wave of each
 /// workgroup, begin `first` numbers after those of the group.
 PeerSlots exchangeWithPeers(IndexBuilder &b, ReduceOp op,
-                            const Exchange &exchange, int64_t waveSize,
+                            const ExchangeMemory &exchange, int64_t waveSize,
                             mlir::ValueRange numbers, int64_t first);
 /// The pattern for rows that several workgroups share.
 void populatePeerReductionPatterns(mlir::RewritePatternSet &patterns,
-                                   const ExchangeMemory &memory,
+                                   const ExchangeMemory &exchange,
                                    int64_t waveSize);
 
 } // namespace lnbwd::lane

@@ -12,9 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
-#include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -91,18 +89,11 @@ public:
   using SinkColumnsPassBase::SinkColumnsPassBase;
 
   void runOnOperation() override {
-    gpu::GPUFuncOp kernel = getOperation();
-    FailureOr<const ChipInfo *> found = getChipOption(kernel, chip);
-    if (failed(found))
-      return signalPassFailure();
-    auto info = kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
-    if (!info || info.getSchedule().getWorkgroupsPerComputeUnit() ||
-        info.getSchedule().getThreadsPerRow() <= (*found)->waveSize)
-      return;
-    for (auto loop : kernel.getBody().getOps<lane::ForRowsOp>())
-      if (loop.getOnce())
-        for (auto load : llvm::make_early_inc_range(
-                 kernel.getBody().getOps<lane::LoadColumnsOp>()))
+    Region &body = getOperation().getBody();
+    for (auto loop : body.getOps<lane::ForRowsOp>())
+      if (loop.getLateColumns())
+        for (auto load :
+             llvm::make_early_inc_range(body.getOps<lane::LoadColumnsOp>()))
           numLateLoads += sinkInto(loop, load);
   }
 };

@@ -12,16 +12,19 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
-#include "lnbwd/Transforms/Lane/PartialSums.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
+#include "lnbwd/Transforms/Lane/Utils.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -43,6 +46,17 @@ static VectorType getFragmentType(Type type) {
 
 static VectorType getAccessType(VectorType fragment) {
   return VectorType::get({fragment.getDimSize(1)}, fragment.getElementType());
+}
+
+/// How many accesses the fragments that `op` takes or gives have; 0 if there
+/// are none.
+static int64_t countAccesses(Operation *op) {
+  for (TypeRange types :
+       {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
+    for (Type type : types)
+      if (VectorType fragment = getFragmentType(type))
+        return fragment.getDimSize(0);
+  return 0;
 }
 
 namespace {
@@ -127,11 +141,12 @@ static SmallVector<size_t> getRuns(lane::ForRowsOp loop) {
 
 /// Whether an access of the result needs that access alone of each operand.
 static bool isElementwise(Operation *op) {
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return isa<SplatElementsAttr>(constant.getValue());
   return op->getNumResults() == 1 && isPure(op) &&
          (OpTrait::hasElementwiseMappableTraits(op) ||
           isa<vector::FMAOp, vector::BroadcastOp, vector::BitCastOp,
-              arith::ConstantOp, lane::UndefinedRowOp, lane::ColumnIndexOp,
-              BlockMaxOp>(op));
+              lane::UndefinedRowOp, lane::ColumnIndexOp, BlockMaxOp>(op));
 }
 
 /// The largest elements of the blocks that `accesses` of a group of lanes have,
@@ -175,41 +190,6 @@ static Value takeBlockMax(OpBuilder &b, BlockMaxOp op, ValueRange accesses,
   return vector::FromElementsOp::create(b, loc, type, each);
 }
 
-/// The scalar that all elements of an access are; null where they differ.
-static Value getUniform(OpBuilder &b, Value access) {
-  Operation *producer = access.getDefiningOp();
-  if (auto spread = dyn_cast_or_null<vector::BroadcastOp>(producer))
-    return isa<VectorType>(spread.getSourceType()) ? Value()
-                                                   : spread.getSource();
-  auto constant = dyn_cast_or_null<arith::ConstantOp>(producer);
-  auto splat = constant ? dyn_cast<SplatElementsAttr>(constant.getValue())
-                        : SplatElementsAttr();
-  if (!splat)
-    return {};
-  return arith::ConstantOp::create(
-      b, access.getLoc(), cast<TypedAttr>(splat.getSplatValue<Attribute>()));
-}
-
-/// `producer` on accesses of which all elements are the same, done once. Null
-/// where they are not.
-static Value computeOnce(OpBuilder &b, Operation *producer,
-                         const IRMapping &mapping, VectorType type) {
-  if (!OpTrait::hasElementwiseMappableTraits(producer))
-    return {};
-  IRMapping scalars;
-  for (Value operand : producer->getOperands()) {
-    Value access = mapping.lookupOrNull(operand);
-    Value scalar = access ? getUniform(b, access) : Value();
-    if (!scalar)
-      return {};
-    scalars.map(operand, scalar);
-  }
-  Operation *copy = b.clone(*producer, scalars);
-  copy->getResult(0).setType(type.getElementType());
-  return vector::BroadcastOp::create(b, producer->getLoc(), type,
-                                     copy->getResult(0));
-}
-
 namespace {
 class Splitter {
 public:
@@ -223,22 +203,24 @@ public:
   LogicalResult eraseSplit();
 
   unsigned numSplit = 0;
+  /// Whether blocks of neighbouring columns were met.
+  bool hasBlocks = false;
 
 private:
   void split(Operation *op);
-  template <typename Op> void splitAccesses(Op op);
-  void splitAccesses(lane::ReceiveOp op);
-  void splitAccesses(lane::LoadColumnsOp op);
+  void splitAccesses(lane::AccessOpInterface op);
   void splitAccesses(lane::StoreOp op);
-  void splitAccesses(lane::AccumulateOp op);
   void splitAccesses(lane::FoldOp op);
   void splitSlices(ImplicitLocOpBuilder &b, lane::FoldOp op);
-  void splitAccesses(lane::CombineGroupsOp op);
-  void splitAccesses(lane::StoreSumOp op);
+  Operation *splitTogether(Operation *op, ArrayRef<size_t> runs = {});
   void splitRegions(Operation *op);
 
   /// Access `access` of a fragment.
   Value get(Value fragment, int64_t access);
+  /// The same of each fragment among the operands of `op`.
+  IRMapping mapOperands(Operation *op, int64_t access);
+  /// A copy of `op` for this access, of operands that are mapped.
+  Operation *cloneForAccess(Operation *op, IRMapping &mapping, int64_t access);
   /// Notes the largest elements of the blocks that access `access` has some of,
   /// for all accesses that have.
   void splitBlocks(BlockMaxOp op, int64_t access);
@@ -255,8 +237,6 @@ private:
   OpBuilder b;
   /// Whether something could not be split; the first such thing was reported.
   bool hasFailed = false;
-  /// Whether blocks of neighbouring columns were met.
-  bool hasBlocks = false;
   /// Accesses of fragments as far as they are known.
   DenseMap<Value, SmallVector<Value>> known;
   llvm::SetVector<Operation *> done;
@@ -294,16 +274,11 @@ Value Splitter::get(Value fragment, int64_t access) {
 
   VectorType type = getAccessType(getFragmentType(fragment.getType()));
   Operation *producer = fragment.getDefiningOp();
-  auto constant = dyn_cast_or_null<arith::ConstantOp>(producer);
-  auto splat = constant ? dyn_cast<SplatElementsAttr>(constant.getValue())
-                        : SplatElementsAttr();
-  if (!producer || !isElementwise(producer) || (constant && !splat)) {
-    if (producer && !hasFailed)
-      producer->emitOpError(
-          constant ? "expected a splat constant"
-                   : "cannot be split into the accesses of its fragment");
-    else if (!hasFailed)
-      emitError(fragment.getLoc(), "this fragment cannot be split");
+  if (!producer || !isElementwise(producer)) {
+    if (!hasFailed)
+      emitError(fragment.getLoc(),
+                "fragment cannot be split into its accesses: expected a splat "
+                "constant, or what an elementwise operation makes");
     hasFailed = true;
     return lane::UndefinedRowOp::create(b, fragment.getLoc(), type);
   }
@@ -313,33 +288,32 @@ Value Splitter::get(Value fragment, int64_t access) {
   OpBuilder::InsertionGuard guard(b);
   if (producer->getBlock() != b.getInsertionBlock())
     b.setInsertionPoint(producer);
-  Value result;
-  if (splat) {
-    result = arith::ConstantOp::create(b, producer->getLoc(),
-                                       splat.resizeSplat(type));
-  } else if (auto columns = dyn_cast<lane::ColumnIndexOp>(producer)) {
-    result = lane::ColumnIndexOp::create(b, producer->getLoc(), type,
-                                         columns.getLayout(), columns.getRow(),
-                                         b.getI64IntegerAttr(access));
-  } else if (auto blocks = dyn_cast<BlockMaxOp>(producer)) {
+  if (auto blocks = dyn_cast<BlockMaxOp>(producer)) {
     splitBlocks(blocks, access);
     return known[fragment][size_t(access)];
-  } else {
-    IRMapping mapping;
-    for (Value operand : producer->getOperands()) {
-      if (getFragmentType(operand.getType()))
-        mapping.map(operand, get(operand, access));
-    }
-    // What follows from a block's largest element is one for a lane.
-    if (hasBlocks)
-      result = computeOnce(b, producer, mapping, type);
-    if (!result) {
-      Operation *copy = b.clone(*producer, mapping);
-      copy->getResult(0).setType(type);
-      result = copy->getResult(0);
-    }
   }
+  IRMapping mapping = mapOperands(producer, access);
+  Value result = cloneForAccess(producer, mapping, access)->getResult(0);
   return known[fragment][size_t(access)] = result;
+}
+
+IRMapping Splitter::mapOperands(Operation *op, int64_t access) {
+  IRMapping mapping;
+  for (Value operand : op->getOperands())
+    if (getFragmentType(operand.getType()))
+      mapping.map(operand, get(operand, access));
+  return mapping;
+}
+
+Operation *Splitter::cloneForAccess(Operation *op, IRMapping &mapping,
+                                    int64_t access) {
+  Operation *copy = lane::cloneForPart(b, op, mapping, [](Type type) -> Type {
+    VectorType fragment = getFragmentType(type);
+    return fragment ? getAccessType(fragment) : type;
+  });
+  if (auto numbered = dyn_cast<lane::AccessOpInterface>(copy))
+    numbered.setAccess(uint64_t(access));
+  return copy;
 }
 
 void Splitter::splitBlocks(BlockMaxOp op, int64_t access) {
@@ -382,47 +356,28 @@ Value Splitter::getAcross(Value fragment, ArrayRef<int64_t> accesses,
 // What demands accesses
 //===----------------------------------------------------------------------===//
 
-/// One load for each memory and access, access by access.
-template <typename Op> void Splitter::splitAccesses(Op op) {
-  int64_t accesses = op.getLayout().getType().getAccesses();
-  for (int64_t i = 0; i < accesses; ++i)
-    for (auto [memory, fragment] :
-         llvm::zip_equal(op.getMemories(), op.getFragments())) {
-      SmallVector<Value> operands{memory};
-      llvm::append_range(operands,
-                         op->getOperands().drop_front(op.getMemories().size()));
-      NamedAttrList attributes(op->getAttrs());
-      attributes.set(op.getAccessAttrName(), b.getI64IntegerAttr(i));
-      OperationState state(op.getLoc(), op->getName(), operands,
-                           getAccessType(getFragmentType(fragment.getType())),
-                           attributes);
-      known[fragment].push_back(b.create(state)->getResult(0));
-      ++numSplit;
-    }
-}
-
-/// One operation for each access: a stage has all operands of its rows.
-void Splitter::splitAccesses(lane::ReceiveOp op) {
-  for (int64_t i = 0; i < op.getLayout().getType().getAccesses(); ++i) {
-    SmallVector<Type> types;
-    for (Type type : op.getFragments().getTypes())
-      types.push_back(getAccessType(getFragmentType(type)));
-    auto access = lane::ReceiveOp::create(
-        b, op.getLoc(), types, op.getTile(), op.getStages(), op.getStage(),
-        op.getLayout(), b.getI64IntegerAttr(i));
-    for (auto [fragment, received] :
-         llvm::zip_equal(op.getFragments(), access.getFragments()))
-      known[fragment].push_back(received);
-    numSplit += access.getFragments().size();
+/// One operation for each access.
+void Splitter::splitAccesses(lane::AccessOpInterface op) {
+  for (int64_t i = 0, accesses = countAccesses(op); i < accesses; ++i) {
+    IRMapping mapping = mapOperands(op, i);
+    Operation *access = cloneForAccess(op, mapping, i);
+    for (auto [fragment, part] :
+         llvm::zip_equal(op->getResults(), access->getResults()))
+      known[fragment].push_back(part);
+    ++numSplit;
   }
 }
 
-void Splitter::splitAccesses(lane::LoadColumnsOp op) {
-  auto load = lane::LoadColumnsOp::create(
-      b, op.getLoc(), splitTypes(op.getResultTypes()), op.getMemories(),
-      op.getLayout(), op.getEach());
-  setAll(op.getResults(), load.getResults());
+/// One operation for all accesses of all fragments.
+Operation *Splitter::splitTogether(Operation *op, ArrayRef<size_t> runs) {
+  OperationState state(op->getLoc(), op->getName(),
+                       getAll(op->getOperands(), runs),
+                       splitTypes(op->getResultTypes(), runs), op->getAttrs());
+  for (unsigned i = 0; i < op->getNumRegions(); ++i)
+    state.addRegion();
+  Operation *split = b.create(state);
   ++numSplit;
+  return split;
 }
 
 /// The accesses of which the same elements lie side by side in what `op`
@@ -446,6 +401,8 @@ static SmallVector<int64_t> getAccessesAside(lane::StoreOp op) {
 void Splitter::splitAccesses(lane::StoreOp op) {
   SmallVector<int64_t> aside = getAccessesAside(op);
   int64_t others = aside.back();
+  if (!others)
+    return splitAccesses(cast<lane::AccessOpInterface>(*op));
   lane::LayoutType layout = op.getLayout().getType();
   for (int64_t i = 0; i < layout.getAccesses(); ++i) {
     if (i & others)
@@ -453,27 +410,14 @@ void Splitter::splitAccesses(lane::StoreOp op) {
     SmallVector<int64_t> accesses = llvm::to_vector(
         llvm::map_range(aside, [&](int64_t access) { return access + i; }));
     // Elements of one access lie apart where those of several lie together.
-    for (int64_t e = 0; e < (others ? layout.getWidth() : 1); ++e) {
-      Value value = others ? getAcross(op.getFragment(), accesses, e)
-                           : get(op.getFragment(), i);
+    for (int64_t e = 0; e < layout.getWidth(); ++e) {
+      Value value = getAcross(op.getFragment(), accesses, e);
       lane::StoreOp::create(b, op.getLoc(), value, op.getMemory(), op.getRow(),
                             op.getLayout(), op.getInBounds(),
-                            b.getI64IntegerAttr(i),
-                            others ? b.getI64IntegerAttr(e) : IntegerAttr());
+                            b.getI64IntegerAttr(i), b.getI64IntegerAttr(e));
       ++numSplit;
     }
   }
-}
-
-void Splitter::splitAccesses(lane::AccumulateOp op) {
-  int64_t accesses = getFragmentType(op.getType()).getDimSize(0);
-  SmallVector<Value> results;
-  for (int64_t i = 0; i < accesses; ++i) {
-    Value sum = get(op.getSum(), i), term = get(op.getTerm(), i);
-    results.push_back(lane::AccumulateOp::create(b, op.getLoc(), sum, term,
-                                                 op.getInBounds()));
-  }
-  known[op.getResult()] = results;
 }
 
 /// Elements first, products by multiply-adds, then the accesses of each slice,
@@ -523,23 +467,6 @@ void Splitter::splitAccesses(lane::FoldOp op) {
   op.getPartials().replaceAllUsesWith(partials);
 }
 
-void Splitter::splitAccesses(lane::CombineGroupsOp op) {
-  SmallVector<Value> sums = getAll(op.getSums());
-  auto combine =
-      lane::CombineGroupsOp::create(b, op.getLoc(), TypeRange(ValueRange(sums)),
-                                    sums, op.getLayout(), op.getRadix());
-  setAll(op.getTotals(), combine.getTotals());
-}
-
-void Splitter::splitAccesses(lane::StoreSumOp op) {
-  for (int64_t i = 0; i < op.getLayout().getType().getAccesses(); ++i) {
-    lane::StoreSumOp::create(b, op.getLoc(), get(op.getSum(), i),
-                             op.getMemory(), op.getRow(), op.getLayout(),
-                             b.getI64IntegerAttr(i), op.getAccumulate());
-    ++numSplit;
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // What fragments go through
 //===----------------------------------------------------------------------===//
@@ -551,23 +478,16 @@ void Splitter::splitRegions(Operation *op) {
   SmallVector<size_t> runs;
   if (loop)
     runs = getRuns(loop);
-  SmallVector<Value> operands = getAll(op->getOperands(), runs);
-  OperationState state(op->getLoc(), op->getName(), operands,
-                       splitTypes(op->getResultTypes(), runs), op->getAttrs());
-  for (unsigned i = 0; i < op->getNumRegions(); ++i)
-    state.addRegion();
+  Operation *split = splitTogether(op, runs);
   if (loop) {
-    auto segment = [](TypeRange types) {
+    auto count = [](TypeRange types) {
       return int32_t(splitTypes(types).size());
     };
-    int32_t each = loop.getWorkgroup() ? 1 : 0;
-    state.attributes.set(
-        lane::ForRowsOp::getOperandSegmentSizeAttr(),
-        b.getDenseI32ArrayAttr({1, 1, 1, 1, each, each,
-                                segment(loop.getSums().getTypes()),
-                                segment(loop.getCarried().getTypes())}));
+    auto &sizes =
+        cast<lane::ForRowsOp>(split).getProperties().operandSegmentSizes;
+    sizes[sizes.size() - 2] = count(loop.getSums().getTypes());
+    sizes.back() = count(loop.getCarried().getTypes());
   }
-  Operation *split = b.create(state);
   runsOf[split] = runs;
   for (auto [from, to] : llvm::zip_equal(op->getRegions(), split->getRegions()))
     for (Block &block : llvm::make_early_inc_range(from)) {
@@ -585,44 +505,45 @@ void Splitter::splitRegions(Operation *op) {
 }
 
 void Splitter::split(Operation *op) {
-  bool isPartial = llvm::any_of(op->getOperandTypes(), getFragmentType) ||
-                   llvm::any_of(op->getResultTypes(), getFragmentType);
+  bool hasFragments = countAccesses(op) != 0;
   if (op->getNumRegions()) {
-    if (!isPartial) {
+    if (!hasFragments) {
       for (Region &region : op->getRegions())
         for (Block &block : region)
           splitBlock(block);
       return;
     }
-    if (!isa<lane::ForRowsOp, scf::ForOp, scf::WhileOp, scf::IfOp>(op)) {
+    if (!isa<RegionBranchOpInterface>(op)) {
       if (!hasFailed)
-        op->emitOpError("cannot be split: expected lane.for_rows, scf.for, "
-                        "scf.while or scf.if where fragments go into regions");
+        op->emitOpError("cannot be split: expected an operation with "
+                        "RegionBranchOpInterface where fragments go into or "
+                        "out of regions");
       hasFailed = true;
       return;
     }
     done.insert(op);
     return splitRegions(op);
   }
-  if (!isPartial)
+  if (!hasFragments)
     return;
-  if (isa<lane::YieldOp, scf::YieldOp, scf::ConditionOp>(op)) {
+  if (isa<RegionBranchTerminatorOpInterface>(op)) {
     op->setOperands(
         getAll(op->getOperands(), runsOf.lookup(op->getParentOp())));
     return;
   }
+  // Elementwise operations are split where their result is first needed.
+  if (isElementwise(op)) {
+    done.insert(op);
+    return;
+  }
   llvm::TypeSwitch<Operation *>(op)
-      .Case<lane::LoadOp, lane::GatherOp, lane::LoadPredicatedOp,
-            lane::ReceiveOp, lane::LoadColumnsOp, lane::StoreOp,
-            lane::AccumulateOp, lane::FoldOp, lane::CombineGroupsOp,
-            lane::StoreSumOp>([&](auto op) {
+      .Case<lane::StoreOp, lane::FoldOp, lane::AccessOpInterface>([&](auto op) {
         done.insert(op);
         splitAccesses(op);
       })
-      // Elementwise operations are split where their result is first needed.
-      .Default([&](Operation *op) {
-        if (isElementwise(op))
-          done.insert(op);
+      .Case<lane::LoadColumnsOp, lane::CombineGroupsOp>([&](auto op) {
+        done.insert(op);
+        setAll(op->getResults(), splitTogether(op)->getResults());
       });
 }
 
@@ -651,6 +572,17 @@ LogicalResult Splitter::eraseSplit() {
   return success();
 }
 
+/// Does elementwise operations on what is the same in all elements of an access
+/// once.
+static LogicalResult sinkBroadcasts(gpu::GPUFuncOp kernel) {
+  RewritePatternSet patterns(kernel.getContext());
+  vector::populateSinkVectorOpsPatterns(patterns);
+  GreedyRewriteConfig config;
+  config.enableFolding(false);
+  config.enableConstantCSE(false);
+  return applyPatternsGreedily(kernel, std::move(patterns), config);
+}
+
 namespace {
 class SplitFragments
     : public lnbwd::impl::SplitFragmentsPassBase<SplitFragments> {
@@ -663,6 +595,9 @@ public:
     if (failed(splitter.eraseSplit()))
       return signalPassFailure();
     numSplit += splitter.numSplit;
+    // What follows from a block's largest element is one for a lane.
+    if (splitter.hasBlocks && failed(sinkBroadcasts(getOperation())))
+      return signalPassFailure();
   }
 };
 } // namespace

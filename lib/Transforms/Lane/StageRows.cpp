@@ -18,7 +18,7 @@
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Transforms/Lane/IndexBuilder.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
-#include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
+#include "lnbwd/Transforms/Lane/Utils.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -132,12 +132,10 @@ void Stager::carryStage() {
   size_t behind = loop.getSums().size() +
                   llvm::count_if(loop.getCarried().getTypes(),
                                  llvm::IsaPred<lane::IterationType>);
-  IntegerAttr sumBlock = loop.getSumBlockAttr();
   SmallVector<Value> begin{b.index(0), arith::ConstantIntOp::create(b, 0, 32)};
   loop = lane::insertCarried(b, loop, loop.getSums(), behind, begin);
-  loop.setSumBlockAttr(sumBlock);
-  stage = loop.getStateArguments()[behind];
-  phase = loop.getStateArguments()[behind + 1];
+  stage = loop.getRegionIterArgs()[behind];
+  phase = loop.getRegionIterArgs()[behind + 1];
   SmallVector<Value> yielded(loop.getYield().getValues());
   yielded.insert(yielded.begin() + behind, {stage, phase});
   loop.getYield().getValuesMutable().assign(yielded);

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-sink-columns{chip=sm_90})))' --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-sink-columns)))' --split-input-file | FileCheck %s
 
 !layout = !lane.layout<row_length = 512, lanes = 64, groups = 2, width = 4>
 
@@ -17,11 +17,10 @@
 // CHECK-NOT:       lane.load_columns
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @behind_sum(%x: memref<?x512xf32>, %w: memref<512xf32>, %g: memref<512xbf16>, %begin: index, %rows: index, %step: index, %id: index, %ids: index, %iteration: !lane.iteration)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 512, schedule = <threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>>} {
+  gpu.func @behind_sum(%x: memref<?x512xf32>, %w: memref<512xf32>, %g: memref<512xbf16>, %begin: index, %rows: index, %step: index, %id: index, %ids: index, %iteration: !lane.iteration) kernel {
     %layout = lane.layout : !layout
     %weight, %gamma = lane.load_columns %w, %g at %layout : !layout, memref<512xf32>, memref<512xbf16> -> vector<2x4xf32>, vector<2x4xbf16>
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %id of %ids attributes {once} : !layout {
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %id of %ids attributes {once, late_columns} : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x512xf32> -> vector<2x4xf32>
       %term = arith.mulf %v, %weight : vector<2x4xf32>
@@ -42,15 +41,14 @@ gpu.module @m {
 
 !layout = !lane.layout<row_length = 512, lanes = 64, groups = 2, width = 4>
 
-// A loop with further iterations has its vectors once for all of them.
+// A loop without late_columns has its vectors once for all of its rows.
 // CHECK-LABEL: gpu.func @further_rows(
 // CHECK:         lane.load_columns
 // CHECK:         lane.for_rows
 // CHECK-NOT:       lane.load_columns
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @further_rows(%x: memref<?x512xf32>, %g: memref<512xf32>, %begin: index, %rows: index, %step: index, %id: index, %ids: index, %iteration: !lane.iteration)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 512, schedule = <threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 2>>} {
+  gpu.func @further_rows(%x: memref<?x512xf32>, %g: memref<512xf32>, %begin: index, %rows: index, %step: index, %id: index, %ids: index, %iteration: !lane.iteration) kernel {
     %layout = lane.layout : !layout
     %gamma = lane.load_columns %g at %layout : !layout, memref<512xf32> -> vector<2x4xf32>
     lane.for_rows %tile = %begin to %rows step %step at %layout for %id of %ids : !layout {
@@ -69,35 +67,6 @@ gpu.module @m {
 
 // -----
 
-!layout = !lane.layout<row_length = 128, lanes = 32, groups = 4, width = 4>
-
-// A wave that has its row to itself does not wait long for the sum.
-// CHECK-LABEL: gpu.func @one_wave(
-// CHECK:         lane.load_columns
-// CHECK:         lane.for_rows
-// CHECK-NOT:       lane.load_columns
-// CHECK:         gpu.return
-gpu.module @m {
-  gpu.func @one_wave(%x: memref<?x128xf32>, %g: memref<128xf32>, %begin: index, %rows: index, %step: index, %id: index, %ids: index, %iteration: !lane.iteration)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 128, schedule = <threads_per_row = 32, row_groups = 4, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 0>>} {
-    %layout = lane.layout : !layout
-    %gamma = lane.load_columns %g at %layout : !layout, memref<128xf32> -> vector<1x4xf32>
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %id of %ids attributes {once} : !layout {
-      %row = lane.row %tile at %layout : !layout
-      %v = lane.load %x[%row] at %layout : !layout, memref<?x128xf32> -> vector<1x4xf32>
-      %partial = lane.fold [#vector.kind<add>] %v at %layout : !layout, vector<1x4xf32> -> vector<4xf32>
-      %s = lane.reduce [#vector.kind<add>] %partial at %layout iteration %iteration phase 0 : !layout, vector<4xf32> -> f32
-      %sv = vector.broadcast %s : f32 to vector<1x4xf32>
-      %y = arith.mulf %sv, %gamma : vector<1x4xf32>
-      lane.store %y, %x[%row] at %layout : !layout, vector<1x4xf32>, memref<?x128xf32>
-      lane.yield
-    }
-    gpu.return
-  }
-}
-
-// -----
-
 !layout = !lane.layout<row_length = 512, lanes = 64, groups = 2, width = 4>
 
 // Without a sum there is nothing to wait for.
@@ -107,11 +76,10 @@ gpu.module @m {
 // CHECK-NOT:       lane.load_columns
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @no_sum(%x: memref<?x512xf32>, %g: memref<512xf32>, %begin: index, %rows: index, %step: index, %id: index, %ids: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 512, schedule = <threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>>} {
+  gpu.func @no_sum(%x: memref<?x512xf32>, %g: memref<512xf32>, %begin: index, %rows: index, %step: index, %id: index, %ids: index) kernel {
     %layout = lane.layout : !layout
     %gamma = lane.load_columns %g at %layout : !layout, memref<512xf32> -> vector<2x4xf32>
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %id of %ids attributes {once} : !layout {
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %id of %ids attributes {once, late_columns} : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x512xf32> -> vector<2x4xf32>
       %y = arith.mulf %v, %gamma : vector<2x4xf32>

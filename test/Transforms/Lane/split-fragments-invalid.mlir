@@ -19,7 +19,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @made_otherwise(%a: memref<?x512xf32>, %row: index) {
     %layout = lane.layout : !layout
-    // expected-error@+1 {{'test.part' op cannot be split into the accesses of its fragment}}
+    // expected-error@+1 {{fragment cannot be split into its accesses: expected a splat constant, or what an elementwise operation makes}}
     %x = "test.part"() : () -> vector<2x4xf32>
     lane.store %x, %a[%row] at %layout : !layout, vector<2x4xf32>, memref<?x512xf32>
     gpu.return
@@ -30,11 +30,9 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @loop(%c: i1, %x: vector<4xf32>) {
-    %zero = arith.constant dense<0.0> : vector<2x4xf32>
-    // expected-error@+1 {{cannot be split: expected lane.for_rows, scf.for, scf.while or scf.if where fragments go into regions}}
-    %r = scf.execute_region -> vector<2x4xf32> {
-      scf.yield %zero : vector<2x4xf32>
-    }
+    // expected-error@+1 {{cannot be split: expected an operation with RegionBranchOpInterface where fragments go into or out of regions}}
+    %r = "test.loop"() ({
+    }) : () -> vector<2x4xf32>
     gpu.return
   }
 }
@@ -46,7 +44,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @no_splat(%a: memref<?x512xf32>, %row: index) {
     %layout = lane.layout : !layout
-    // expected-error@+1 {{expected a splat constant}}
+    // expected-error@+1 {{fragment cannot be split into its accesses}}
     %x = arith.constant dense<[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]> : vector<2x4xf32>
     lane.store %x, %a[%row] at %layout : !layout, vector<2x4xf32>, memref<?x512xf32>
     gpu.return

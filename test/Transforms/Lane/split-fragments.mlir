@@ -5,16 +5,14 @@
 // Loads go access by access, over all memories of a row. A lane is done with one
 // access before it begins with the next.
 // CHECK-LABEL: gpu.func @accesses
-// CHECK:         %[[A0:.*]] = lane.load %[[A:.*]][%{{.*}}] at %{{.*}} access 0
-// CHECK:         %[[B0:.*]] = lane.load %[[B:.*]][%{{.*}}] at %{{.*}} access 0
-// CHECK:         %[[A1:.*]] = lane.load %[[A]][%{{.*}}] at %{{.*}} access 1
-// CHECK:         %[[B1:.*]] = lane.load %[[B]][%{{.*}}] at %{{.*}} access 1
+// CHECK:         %[[X0:.*]]:2 = lane.load %[[A:.*]], %{{.*}}[%{{.*}}] at %{{.*}} access 0
+// CHECK:         %[[X1:.*]]:2 = lane.load %[[A]], %{{.*}}[%{{.*}}] at %{{.*}} access 1
 // CHECK:         %[[TWO:.*]] = arith.constant dense<2.000000e+00> : vector<4xf32>
-// CHECK:         %[[M0:.*]] = arith.mulf %[[A0]], %[[TWO]] : vector<4xf32>
+// CHECK:         %[[M0:.*]] = arith.mulf %[[X0]]#0, %[[TWO]] : vector<4xf32>
 // CHECK:         %[[V0:.*]] = vector.broadcast %{{.*}} : f32 to vector<4xf32>
-// CHECK:         %[[Y0:.*]] = vector.fma %[[M0]], %[[B0]], %[[V0]] : vector<4xf32>
+// CHECK:         %[[Y0:.*]] = vector.fma %[[M0]], %[[X0]]#1, %[[V0]] : vector<4xf32>
 // CHECK:         lane.store %[[Y0]], %[[A]][%{{.*}}] at %{{.*}} access 0
-// CHECK:         %[[M1:.*]] = arith.mulf %[[A1]], %{{.*}} : vector<4xf32>
+// CHECK:         %[[M1:.*]] = arith.mulf %[[X1]]#0, %{{.*}} : vector<4xf32>
 // CHECK:         lane.store %{{.*}}, %[[A]][%{{.*}}] at %{{.*}} access 1
 // CHECK-NOT:     2x4
 // CHECK:         gpu.return
@@ -127,6 +125,27 @@ gpu.module @m {
       lane.store %w, %m[%tile] at %layout : !layout, vector<2x4xi8>, memref<?x512xi8>
       lane.yield %s, %a, %b, %n, %c : vector<2x4xf32>, vector<2x4xf32>, vector<2x1xi32>, index, vector<2x4xf32>
     }
+    gpu.return
+  }
+}
+
+// -----
+
+// Upstream's operations with regions are split as their interface says.
+// CHECK-LABEL: gpu.func @region
+// CHECK:         %[[R:.*]]:2 = scf.execute_region -> (vector<4xf32>, vector<4xf32>)
+// CHECK:           scf.yield %{{.*}}, %{{.*}} : vector<4xf32>, vector<4xf32>
+// CHECK:         lane.store %[[R]]#0, %{{.*}} access 0
+// CHECK:         lane.store %[[R]]#1, %{{.*}} access 1
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
+gpu.module @m {
+  gpu.func @region(%a: memref<?x512xf32>, %row: index) {
+    %layout = lane.layout : !layout
+    %x = scf.execute_region -> vector<2x4xf32> {
+      %zero = arith.constant dense<0.0> : vector<2x4xf32>
+      scf.yield %zero : vector<2x4xf32>
+    }
+    lane.store %x, %a[%row] at %layout : !layout, vector<2x4xf32>, memref<?x512xf32>
     gpu.return
   }
 }

@@ -72,20 +72,16 @@ def ReloadPhasesPass
 def SinkColumnsPass : Pass<"lnbwd-sink-columns", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Sink loads of columns to their first use";
   let description = [{
-    In a kernel whose schedule gives each tile of rows a workgroup of its own
-    (`workgroups_per_compute_unit = 0`), where several waves share a row:
-    columns that `lane.load_columns` loads before the loop, but that are used
-    only after a `lane.reduce`, are loaded right before their first use, by each
-    group for itself (late-loaded columns). Their registers are free until then,
-    which raises the occupancy. Two kinds of kernels are left alone: those with
-    persistent workgroups, which load columns once for all rows, and those where
-    a wave has a row to itself, whose reductions are too short to hide a load.
+    In a loop with `late_columns`, columns that `lane.load_columns` loads before
+    the loop, but that are used only after a `lane.reduce`, are loaded right
+    before their first use, by each group for itself (late-loaded columns).
+    Their registers are free until then, which raises the occupancy.
 
     Before:
 
     ```mlir
     %gamma = lane.load_columns %gammas at %layout : ... -> vector<2x8xbf16>
-    lane.for_rows %tile = %begin to %rows step %step at %layout attributes {once} : ... {
+    lane.for_rows %tile = %begin to %rows step %step at %layout attributes {late_columns, once} : ... {
       ...
       %s = lane.reduce [#vector.kind<add>] %partial at %layout iteration %iteration phase 0 : ...
       ...
@@ -97,7 +93,7 @@ def SinkColumnsPass : Pass<"lnbwd-sink-columns", "::mlir::gpu::GPUFuncOp"> {
     After:
 
     ```mlir
-    lane.for_rows %tile = %begin to %rows step %step at %layout attributes {once} : ... {
+    lane.for_rows %tile = %begin to %rows step %step at %layout attributes {late_columns, once} : ... {
       ...
       %s = lane.reduce [#vector.kind<add>] %partial at %layout iteration %iteration phase 0 : ...
       ...
@@ -107,7 +103,6 @@ def SinkColumnsPass : Pass<"lnbwd-sink-columns", "::mlir::gpu::GPUFuncOp"> {
     }
     ```
   }];
-  let options = [ChipOption];
   let statistics = [Statistic<"numLateLoads", "late-loads", "Column vectors loaded late">];
 }
 
@@ -358,7 +353,7 @@ def SplitFragmentsPass : Pass<"lnbwd-split-fragments", "::mlir::gpu::GPUFuncOp">
     lane.store %y1, %ys[%row] at %layout access 1 : ...
     ```
   }];
-  let statistics = [Statistic<"numSplit", "split", "Loads and stores split">];
+  let statistics = [Statistic<"numSplit", "split", "Operations split">];
 }
 
 def BlockColumnSumsPass

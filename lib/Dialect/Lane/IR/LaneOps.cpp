@@ -12,6 +12,7 @@
 
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
@@ -21,6 +22,8 @@
 
 using namespace mlir;
 using namespace lnbwd::lane;
+
+#include "lnbwd/Dialect/Lane/IR/LaneInterfaces.cpp.inc"
 
 #define GET_OP_CLASSES
 #include "lnbwd/Dialect/Lane/IR/LaneOps.cpp.inc"
@@ -103,6 +106,24 @@ bool lnbwd::lane::isMaximum(ArrayAttr kinds, size_t index) {
 }
 
 //===----------------------------------------------------------------------===//
+// Parts of rows
+//===----------------------------------------------------------------------===//
+
+Operation *lnbwd::lane::cloneForPart(OpBuilder &b, Operation *op,
+                                     IRMapping &mapping,
+                                     function_ref<Type(Type)> convert) {
+  Operation *copy = b.clone(*op, mapping);
+  for (Value result : copy->getResults())
+    result.setType(convert(result.getType()));
+  auto constant = dyn_cast<arith::ConstantOp>(copy);
+  if (auto splat = constant ? dyn_cast<SplatElementsAttr>(constant.getValue())
+                            : SplatElementsAttr())
+    constant.setValueAttr(
+        splat.resizeSplat(cast<ShapedType>(constant.getType())));
+  return copy;
+}
+
+//===----------------------------------------------------------------------===//
 // Places, loads and stores
 //===----------------------------------------------------------------------===//
 
@@ -122,10 +143,10 @@ LogicalResult LayoutOp::verify() {
 LogicalResult InBoundsOp::verify() {
   LayoutType layout = getLayout().getType();
   auto access = int64_t(getAccess());
-  if (access >= 0 && access < layout.getAccesses() && layout.mayExceed(access))
+  if (access >= 0 && access < layout.getAccesses())
     return success();
-  return emitOpError("expected an access that may lie beyond the columns, got ")
-         << access << " of " << layout.getAccesses();
+  return emitOpError("expected access to be below the accesses of a fragment, ")
+         << layout.getAccesses() << ", got " << access;
 }
 
 LogicalResult ColumnIndexOp::verify() {
@@ -396,7 +417,7 @@ void ForRowsOp::print(OpAsmPrinter &printer) {
           << " step " << getStep() << " at " << getLayout();
   if (getWorkgroup())
     printer << " for " << getWorkgroup() << " of " << getWorkgroups();
-  ValueRange arguments(getStateArguments());
+  ValueRange arguments(getRegionIterArgs());
   auto printInitials = [&](StringRef keyword, ValueRange values,
                            ValueRange initials) {
     if (values.empty())
@@ -414,16 +435,27 @@ void ForRowsOp::print(OpAsmPrinter &printer) {
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
                                            {getOperandSegmentSizesAttrName()});
   printer << " : " << getLayout().getType();
-  for (Type type : getState().getTypes())
+  for (Type type : getInits().getTypes())
     printer << ", " << type;
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
-                      /*printBlockTerminators=*/!getState().empty());
+                      /*printBlockTerminators=*/!getInits().empty());
+}
+
+std::optional<MutableArrayRef<OpOperand>> ForRowsOp::getYieldedValuesMutable() {
+  return getYield().getValuesMutable();
+}
+
+void ForRowsOp::getSuccessorRegions(RegionBranchPoint point,
+                                    SmallVectorImpl<RegionSuccessor> &regions) {
+  bool isEntry = point.isParent();
+  if (isEntry || !getOnce())
+    regions.emplace_back(&getBody(), getRegionIterArgs());
+  if (!isEntry || !getEntered())
+    regions.emplace_back(getOperation(), getResults());
 }
 
 LogicalResult ForRowsOp::verify() {
-  if (getResultTypes() != getState().getTypes())
-    return emitOpError("expected a result for each sum and carried value");
   if (getOnce() && (getEntered() || getSumBlock()))
     return emitOpError("expected once without ")
            << (getEntered() ? "entered" : "sum_block")
@@ -453,18 +485,16 @@ static bool isAccumulated(Value value, Value sum) {
 }
 
 LogicalResult ForRowsOp::verifyRegions() {
-  TypeRange arguments{ValueRange(getStateArguments())};
-  if (!getTile().getType().isIndex() || arguments != getState().getTypes())
-    return emitOpError("expected the region's arguments to be an index, the "
-                       "sums and the carried values");
-  ValueRange yielded = getYield().getValues();
-  if (yielded.getTypes() != getState().getTypes())
-    return getYield().emitOpError("expected the types of the sums and carried "
-                                  "values of its loop, got other ones");
+  // The types of sums and carried values are what the interfaces compare.
+  if (!getTile().getType().isIndex())
+    return emitOpError("expected the region's first argument to be an index, "
+                       "got ")
+           << getTile().getType();
+  ValueRange yielded = getYieldedValues();
   // A sum takes part in nothing but additions: a block of iterations can begin
   // anew.
   for (auto [sum, next] :
-       llvm::zip(getStateArguments().take_front(getSums().size()), yielded)) {
+       llvm::zip(getRegionIterArgs().take_front(getSums().size()), yielded)) {
     for (Operation *user : sum.getUsers())
       if (!isa<AccumulateOp, YieldOp, scf::YieldOp>(user))
         return emitOpError("expected its sums to be used by lane.accumulate "

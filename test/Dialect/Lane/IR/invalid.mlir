@@ -99,8 +99,8 @@ func.func @f(%m: memref<?x128xf32>, %row: index, %x: vector<2xf32>, %layout: !la
 // -----
 
 func.func @f(%layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
-  // expected-error@+1 {{expected an access that may lie beyond the columns, got 0 of 2}}
-  %in_bounds = lane.in_bounds %layout access 0 : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>
+  // expected-error@+1 {{expected access to be below the accesses of a fragment, 2, got 2}}
+  %in_bounds = lane.in_bounds %layout access 2 : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>
   return
 }
 
@@ -235,8 +235,8 @@ func.func @f(%i: index, %zero: vector<2x2xf32>, %layout: !lane.layout<row_length
 // -----
 
 func.func @f(%i: index, %t: !lane.iteration, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{0-th region iter_arg and 0-th yielded value have different type: '!lane.iteration' != 'index'}}
   %s = lane.for_rows %tile = %i to %i step %i at %layout carrying(%a = %t) : !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 2>, !lane.iteration {
-    // expected-error@+1 {{expected the types of the sums and carried values of its loop, got other ones}}
     lane.yield %tile : index
   }
   return

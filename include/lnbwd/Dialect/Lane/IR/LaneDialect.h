@@ -17,10 +17,12 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include <optional>
@@ -30,6 +32,8 @@
 #define GET_TYPEDEF_CLASSES
 #include "lnbwd/Dialect/Lane/IR/LaneTypes.h.inc"
 
+#include "lnbwd/Dialect/Lane/IR/LaneInterfaces.h.inc"
+
 #define GET_OP_CLASSES
 #include "lnbwd/Dialect/Lane/IR/LaneOps.h.inc"
 
@@ -38,6 +42,13 @@ namespace lnbwd::lane {
 /// Entry `index` of the `kinds` of a reduction: whether it takes the largest
 /// element; it adds otherwise.
 bool isMaximum(mlir::ArrayAttr kinds, size_t index);
+
+/// A copy of `op`, which does the same with each element of its vectors, for
+/// another part of them: of what `mapping` has, with results of the types that
+/// `convert` makes of its own. A constant has to be the same in all elements.
+mlir::Operation *
+cloneForPart(mlir::OpBuilder &b, mlir::Operation *op, mlir::IRMapping &mapping,
+             llvm::function_ref<mlir::Type(mlir::Type)> convert);
 
 /// Where in the memory of a view, whose layout is `map`, a column of row 0 is:
 /// the last of its indices.

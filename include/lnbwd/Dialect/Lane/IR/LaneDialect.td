@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines the dialect itself, its types, and the base class of its operations.
+// Defines the dialect itself, its types, the base class of its operations, and
+// the interfaces through which passes see them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +15,7 @@
 #define LNBWD_DIALECT_LANE_IR_LANEDIALECT_TD
 
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/Interfaces.td"
 include "mlir/IR/OpBase.td"
 
 def Lane_Dialect : Dialect {
@@ -50,6 +52,8 @@ def Lane_Dialect : Dialect {
     those under a uniform condition.
   }];
   let useDefaultTypePrinterParser = 1;
+  let hasConstantMaterializer = 1;
+  let hasCanonicalizer = 1;
   // What the rest of a kernel is in: passes over kernels need not name it.
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
@@ -187,6 +191,34 @@ def Lane_Stages : Lane_Type<"Stages", "stages"> {
   );
   let assemblyFormat = "`<` $count `of` $elements `>`";
   let genVerifyDecl = 1;
+}
+
+def AccessOpInterface : OpInterface<"AccessOpInterface"> {
+  let cppNamespace = "::lnbwd::lane";
+  let description = [{
+    An operation on whole fragments of a row, which can be done one access at a
+    time: for each access a copy of it, whose operands and results are accesses
+    where those of the operation are fragments.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Makes a copy the one of access `access`. Nothing to do where all
+        accesses are alike.
+      }],
+      "void", "setAccess", (ins "uint64_t":$access), "", [{ return; }]>,
+  ];
+}
+
+def PredicatedOpInterface : OpInterface<"PredicatedOpInterface"> {
+  let cppNamespace = "::lnbwd::lane";
+  let description = [{
+    An operation that keeps nothing of a row where its condition is false. Rows
+    out of bounds are loaded and computed like others, and differ in this alone.
+  }];
+  let methods = [
+    InterfaceMethod<"The condition, or none.",
+      "::mlir::MutableOperandRange", "getInBoundsMutable">,
+  ];
 }
 
 class Lane_Op<string mnemonic, list<Trait> traits = []>

@@ -21,6 +21,7 @@ include "lnbwd/Dialect/Lane/IR/LaneTransferOps.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/LoopLikeInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 //===----------------------------------------------------------------------===//
@@ -68,6 +69,7 @@ class Lane_LayoutQueryOp<string mnemonic> : Lane_Op<mnemonic, [Pure]> {
   let arguments = (ins Lane_Layout:$layout);
   let results = (outs Index:$result);
   let assemblyFormat = "$layout attr-dict `:` type($layout)";
+  let hasFolder = 1;
 }
 
 def Lane_GroupOp : Lane_LayoutQueryOp<"group"> {
@@ -92,7 +94,7 @@ def Lane_LaneOp : Lane_LayoutQueryOp<"lane"> {
   }];
 }
 
-def Lane_ColumnIndexOp : Lane_Op<"column_index", [Pure]> {
+def Lane_ColumnIndexOp : Lane_Op<"column_index", [Pure, AccessOpInterface]> {
   let summary = "The columns of a lane's fragment";
   let description = [{
     The index in the row of each element that this lane has, with `access` of
@@ -121,8 +123,7 @@ def Lane_ColumnIndexOp : Lane_Op<"column_index", [Pure]> {
 def Lane_InBoundsOp : Lane_Op<"in_bounds", [Pure]> {
   let summary = "Whether the columns of an access are in bounds";
   let description = [{
-    Only for accesses that may be out of bounds: beyond the row's end, or beyond
-    the workgroup's columns.
+    They may be beyond the row's end, or beyond the workgroup's columns.
 
     Example:
 
@@ -134,6 +135,7 @@ def Lane_InBoundsOp : Lane_Op<"in_bounds", [Pure]> {
   let results = (outs I1:$result);
   let assemblyFormat = "$layout `access` $access attr-dict `:` type($layout)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Lane_PrefetchRowsOp : Lane_Op<"prefetch_rows"> {
@@ -219,7 +221,7 @@ def Lane_LoadColumnsOp : Lane_Op<"load_columns", [
 }
 
 class Lane_LoadRowOp<string mnemonic>
-    : Lane_Op<mnemonic, [MemoryEffects<[MemRead]>]> {
+    : Lane_Op<mnemonic, [MemoryEffects<[MemRead]>, AccessOpInterface]> {
   let arguments = (ins Variadic<AnyMemRef>:$memories, Index:$row,
                        Lane_Layout:$layout, OptionalAttr<I64Attr>:$access);
   let results = (outs Variadic<AnyVectorOfAnyRank>:$fragments);
@@ -282,7 +284,8 @@ def Lane_LoadScalarOp : Lane_Op<"load_scalar", [
   let assemblyFormat = "$memory `[` $row `]` attr-dict `:` type($memory)";
 }
 
-def Lane_LoadPredicatedOp : Lane_Op<"load_predicated", [MemoryEffects<[MemRead]>]> {
+def Lane_LoadPredicatedOp : Lane_Op<"load_predicated", [
+    MemoryEffects<[MemRead]>, AccessOpInterface]> {
   let summary = "Load a lane's fragment of a row that may be out of bounds";
   let description = [{
     The lane's fragment of its row of the tile that begins with row `tile`, of
@@ -385,7 +388,8 @@ def Lane_UndefinedRowOp : Lane_Op<"undefined_row", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($value)";
 }
 
-def Lane_StoreOp : Lane_Op<"store", [MemoryEffects<[MemWrite]>]> {
+def Lane_StoreOp : Lane_Op<"store", [
+    MemoryEffects<[MemWrite]>, AccessOpInterface, PredicatedOpInterface]> {
   let summary = "Store a lane's fragment of a row";
   let description = [{
     Writes `fragment` to row `row` of `memory`, unless `in_bounds` is false;
@@ -419,7 +423,8 @@ def Lane_StoreOp : Lane_Op<"store", [MemoryEffects<[MemWrite]>]> {
 }
 
 def Lane_StoreScalarOp : Lane_Op<"store_scalar", [
-    MemoryEffects<[MemWrite]>, TypesMatchWith<"value is the memory's element",
+    MemoryEffects<[MemWrite]>, PredicatedOpInterface,
+    TypesMatchWith<"value is the memory's element",
     "memory", "scalar",
     "::llvm::cast<::mlir::MemRefType>($_self).getElementType()">]> {
   let summary = "Store the row scalar of a row";
@@ -475,7 +480,8 @@ def Lane_DiscardOp : Lane_Op<"discard"> {
 
 def Lane_ForRowsOp : Lane_Op<"for_rows", [
     AttrSizedOperandSegments, RecursiveMemoryEffects,
-    SingleBlockImplicitTerminator<"YieldOp">]> {
+    SingleBlockImplicitTerminator<"YieldOp">,
+    LoopLikeOpInterface, DeclareOpInterfaceMethods<RegionBranchOpInterface>]> {
   let summary = "Loop over the tiles of rows of a workgroup";
   let description = [{
     Executes the region for the tiles whose first rows are `begin`, `begin +
@@ -492,7 +498,8 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     iterations, so that the error of a long sum stays small. An iteration may
     add to a sum conditionally, by an `scf.if` that yields the sum otherwise.
     With `last_row_apart`, the last row is in no full tile, since accesses to a
-    full tile may reach into the row that follows. `carried` are other
+    full tile may reach into the row that follows. With `late_columns`, columns
+    are to be loaded where a row first needs them. `carried` are other
     loop-carried values. The region's other arguments, the operands of its
     `lane.yield` and the results are the sums and then the carried values.
 
@@ -512,7 +519,8 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     Optional<Index>:$workgroup, Optional<Index>:$workgroups,
     Variadic<AnyVectorOfAnyRank>:$sums, Variadic<AnyType>:$carried,
     UnitAttr:$whole, UnitAttr:$entered, UnitAttr:$once,
-    OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$sum_block, UnitAttr:$last_row_apart);
+    OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$sum_block,
+    UnitAttr:$last_row_apart, UnitAttr:$late_columns);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let skipDefaultBuilders = 1;
@@ -525,13 +533,40 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
   let extraClassDeclaration = [{
     /// The first row of the iteration's tile.
     ::mlir::BlockArgument getTile() { return getBody().getArgument(0); }
-    /// Loop-carried values: sums, then carried values.
-    ::mlir::Block::BlockArgListType getStateArguments() {
+
+    // LoopLikeOpInterface: sums, then carried values, are what goes from
+    // iteration to iteration.
+    ::llvm::SmallVector<::mlir::Region *> getLoopRegions() {
+      return {&getBody()};
+    }
+    std::optional<::llvm::SmallVector<::mlir::Value>> getLoopInductionVars() {
+      return {{getTile()}};
+    }
+    std::optional<::llvm::SmallVector<::mlir::OpFoldResult>>
+    getLoopLowerBounds() {
+      return {{getBegin()}};
+    }
+    std::optional<::llvm::SmallVector<::mlir::OpFoldResult>>
+    getLoopUpperBounds() {
+      return {{getEnd()}};
+    }
+    std::optional<::llvm::SmallVector<::mlir::OpFoldResult>> getLoopSteps() {
+      return {{getStep()}};
+    }
+    ::llvm::MutableArrayRef<::mlir::OpOperand> getInitsMutable() {
+      return (*this)->getOpOperands().take_back(getNumResults());
+    }
+    ::mlir::Block::BlockArgListType getRegionIterArgs() {
       return getBody().getArguments().drop_front();
     }
-    ::mlir::OperandRange getState() {
-      return getOperands().take_back(getNumResults());
+    std::optional<::llvm::MutableArrayRef<::mlir::OpOperand>>
+    getYieldedValuesMutable();
+    std::optional<::mlir::ResultRange> getLoopResults() { return getResults(); }
+    // RegionBranchOpInterface.
+    ::mlir::OperandRange getEntrySuccessorOperands(::mlir::RegionSuccessor) {
+      return getInits();
     }
+
     YieldOp getYield();
   }];
   let hasCustomAssemblyFormat = 1;
@@ -557,7 +592,8 @@ def Lane_YieldOp : Lane_Op<"yield", [Pure, Terminator, ReturnLike,
 }
 
 def Lane_AccumulateOp : Lane_Op<"accumulate", [
-    Pure, AllTypesMatch<["sum", "term", "result"]>]> {
+    Pure, AccessOpInterface, PredicatedOpInterface,
+    AllTypesMatch<["sum", "term", "result"]>]> {
   let summary = "Add a row's term to a column sum";
   let description = [{
     `sum + term`, or `sum` where `in_bounds` is false. The addition may be fused
@@ -575,6 +611,7 @@ def Lane_AccumulateOp : Lane_Op<"accumulate", [
   let assemblyFormat = [{
     $sum `,` $term (`if` $in_bounds^)? attr-dict `:` type($result)
   }];
+  let hasFolder = 1;
 }
 
 #endif // LNBWD_DIALECT_LANE_IR_LANEOPS_TD

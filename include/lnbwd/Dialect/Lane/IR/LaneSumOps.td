@@ -127,6 +127,7 @@ def Lane_ReduceOp : Lane_Op<"reduce"> {
     bool isShared() { return getPeers() > 1; }
   }];
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Lane_BarrierOp : Lane_Op<"barrier"> {
@@ -173,9 +174,10 @@ def Lane_CombineGroupsOp : Lane_Op<"combine_groups"> {
     `->` type($totals)
   }];
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
-def Lane_StoreSumOp : Lane_Op<"store_sum"> {
+def Lane_StoreSumOp : Lane_Op<"store_sum", [AccessOpInterface]> {
   let summary = "Store a column sum, once per workgroup";
   let description = [{
     Writes `sum` of the first group to `memory`, rounded to its element type: to

@@ -186,7 +186,8 @@ def Lane_AwaitStageOp : Lane_Op<"await_stage"> {
   }];
 }
 
-def Lane_ReceiveOp : Lane_Op<"receive", [MemoryEffects<[MemRead]>]> {
+def Lane_ReceiveOp : Lane_Op<"receive", [
+    MemoryEffects<[MemRead]>, AccessOpInterface]> {
   let summary = "Load a lane's fragment of a row from a stage";
   let description = [{
     The lane's fragment of its row of the tile that begins with row `tile`,

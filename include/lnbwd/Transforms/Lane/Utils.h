@@ -1,4 +1,4 @@
-//===- Shares.h - A lane's share of a row sum, access by access -*- C++ -*-===//
+//===- Utils.h - What passes over lanes share -------------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,20 +6,22 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What passes share that combine accesses, as lane.fold means it.
+// Partial sums of a row, as lane.fold means them, and workgroup memory.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TRANSFORMS_LANE_PARTIALSUMS_H
-#define LNBWD_TRANSFORMS_LANE_PARTIALSUMS_H
+#ifndef LNBWD_TRANSFORMS_LANE_UTILS_H
+#define LNBWD_TRANSFORMS_LANE_UTILS_H
 
+#include "lnbwd/Analysis/StageLayout.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace lnbwd::lane {
 
-/// What changes nothing when it is added to, or compared with, a share.
+/// What changes nothing when it is added to, or compared with, a partial sum.
 mlir::Value makeNeutralPartial(mlir::ImplicitLocOpBuilder &b, bool isMaximum,
                                mlir::VectorType type);
 
@@ -50,6 +52,19 @@ mlir::Value combineByHalves(mlir::ImplicitLocOpBuilder &b, bool isMaximum,
 mlir::Value combineByPairs(mlir::ImplicitLocOpBuilder &b, bool isMaximum,
                            llvm::SmallVector<mlir::Value> values);
 
+/// Gives `kernel` workgroup memory of so many elements, aligned for the widest
+/// access, and returns it.
+mlir::Value addWorkgroupMemory(mlir::gpu::GPUFuncOp kernel, int64_t elements,
+                               mlir::Type element);
+
+/// The alignment of accesses of `type`, to memory that begins with one and has
+/// nothing else.
+llvm::MaybeAlign getAccessAlignment(mlir::VectorType type);
+
+/// How tiles of rows at `layout`, of such elements, lie in stages.
+StageLayout getStageLayout(LayoutType layout,
+                           llvm::ArrayRef<mlir::Type> elements);
+
 } // namespace lnbwd::lane
 
-#endif // LNBWD_TRANSFORMS_LANE_PARTIALSUMS_H
+#endif // LNBWD_TRANSFORMS_LANE_UTILS_H

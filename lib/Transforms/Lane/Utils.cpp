@@ -1,5 +1,4 @@
-//===- PartialSums.cpp - A lane's part of a row sum, access by access
-//------===//
+//===- Utils.cpp - What passes over lanes share ---------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,17 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Transforms/Lane/PartialSums.h"
+#include "lnbwd/Transforms/Lane/Utils.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
 
 using namespace mlir;
 using namespace lnbwd;
+
+//===----------------------------------------------------------------------===//
+// Partial sums
+//===----------------------------------------------------------------------===//
 
 Value lane::makeNeutralPartial(ImplicitLocOpBuilder &b, bool isMaximum,
                                VectorType type) {
@@ -95,4 +98,42 @@ Value lane::combineByPairs(ImplicitLocOpBuilder &b, bool isMaximum,
     values.truncate(pairs);
   }
   return values.front();
+}
+
+//===----------------------------------------------------------------------===//
+// Workgroup memory
+//===----------------------------------------------------------------------===//
+
+/// Bytes of the widest access of a lane.
+static constexpr int64_t accessBytes = 16;
+
+Value lane::addWorkgroupMemory(gpu::GPUFuncOp kernel, int64_t elements,
+                               Type element) {
+  Builder b(kernel.getContext());
+  auto space = gpu::AddressSpaceAttr::get(
+      b.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
+  auto type =
+      MemRefType::get({elements}, element, MemRefLayoutAttrInterface(), space);
+  unsigned number = kernel.getNumWorkgroupAttributions();
+  Value memory = kernel.addWorkgroupAttribution(type, kernel.getLoc());
+  kernel.setWorkgroupAttributionAttr(number,
+                                     LLVM::LLVMDialect::getAlignAttrName(),
+                                     b.getI64IntegerAttr(accessBytes));
+  return memory;
+}
+
+llvm::MaybeAlign lane::getAccessAlignment(VectorType type) {
+  int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
+  return llvm::MaybeAlign(std::min(bytes, accessBytes));
+}
+
+StageLayout lane::getStageLayout(LayoutType layout, ArrayRef<Type> elements) {
+  StageLayout stageLayout{
+      layout.getRowLength(),
+      std::min(layout.getRowLength(), layout.getWorkgroupColumns()),
+      layout.getGroups(),
+      {}};
+  for (Type element : elements)
+    stageLayout.elementBytes.push_back(element.getIntOrFloatBitWidth() / 8);
+  return stageLayout;
 }

@@ -1,8 +1,0 @@
-// RUN: not lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-sink-columns{chip=gfx000})))' 2>&1 | FileCheck %s
-
-// CHECK: error: loc("option chip"): unknown chip 'gfx000', expected one of: gfx908
-gpu.module @m {
-  gpu.func @any() {
-    gpu.return
-  }
-}
