@@ -20,7 +20,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/IR/Iterators.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/DialectConversion.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_LANETOGPUPASS
@@ -30,47 +30,38 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
-/// What is to be lowered in `kernel`, in order; places are not.
-static SmallVector<Operation *> getLaneOps(gpu::GPUFuncOp kernel) {
-  SmallVector<Operation *> ops;
-  kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (isa_and_nonnull<lane::LaneDialect>(op->getDialect()) &&
-        !isa<lane::LayoutOp, lane::StagesOp, lane::YieldOp>(op))
-      ops.push_back(op);
-  });
-  return ops;
-}
-
-/// Asynchronous transfers to workgroup memory, and waits for them.
-static bool isTransfer(Operation *op) {
-  return isa<lane::InitByteBarriersOp, lane::ExpectBytesOp, lane::AwaitBytesOp,
-             lane::SendToPeersOp, lane::StartCopiesOp, lane::AwaitStageOp>(op);
-}
-
-/// Whether nothing of the lane level is left. Says what is, and which pass
-/// removes it.
-static LogicalResult checkConverted(gpu::GPUFuncOp kernel) {
-  WalkResult result = kernel.walk([&](Operation *op) {
-    // Places and stages that stay have users that do.
-    if (isa_and_nonnull<lane::LaneDialect>(op->getDialect()) &&
-        !isa<lane::LayoutOp, lane::StagesOp>(op)) {
-      auto diagnostic = op->emitOpError("cannot be converted");
-      if (isa<lane::ReduceOp, lane::FirstIterationOp, lane::NextIterationOp>(
-              op))
-        diagnostic << "; run lnbwd-lower-row-reductions before";
-      else if (isa<lane::LoadScalarPredicatedOp, lane::BroadcastScalarOp>(op))
-        diagnostic << ": the chip cannot drop loads";
-      else if (isa<lane::PrefetchRowsOp>(op))
-        diagnostic << ": the chip cannot bring rows to its cache ahead";
-      else if (isTransfer(op))
-        diagnostic << ": the chip cannot count the bytes that arrive";
-      else
-        diagnostic << "; run lnbwd-split-fragments before";
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
+/// Says what `op` waits for, if it cannot be converted: a pass, or another
+/// chip.
+static LogicalResult checkConvertible(Operation *op, const ChipInfo &chip) {
+  auto fail = [&](StringRef why) {
+    return op->emitOpError("cannot be converted") << why;
+  };
+  if (auto loop = dyn_cast<lane::ForRowsOp>(op))
+    if (!loop.getWhole() || loop.getSumBlock())
+      return op->emitOpError("expected full tiles and no sum_block; run "
+                             "lnbwd-peel-last-rows and lnbwd-block-column-sums "
+                             "before");
+  if (isa<lane::ReduceOp, lane::FirstIterationOp, lane::NextIterationOp>(op))
+    return fail("; run lnbwd-lower-row-reductions before");
+  auto isFragment = [](Type type) {
+    auto vector = dyn_cast<VectorType>(type);
+    return vector && vector.getRank() == 2;
+  };
+  if (llvm::any_of(op->getOperandTypes(), isFragment) ||
+      llvm::any_of(op->getResultTypes(), isFragment))
+    return fail("; run lnbwd-split-fragments before");
+  if (isa<lane::LoadPredicatedOp, lane::LoadScalarPredicatedOp,
+          lane::BroadcastScalarOp>(op) &&
+      chip.backend != Backend::AMDGPU)
+    return fail(": the chip cannot drop loads");
+  if (chip.workgroups.hasBulkCopy)
+    return success();
+  if (isa<lane::PrefetchRowsOp>(op))
+    return fail(": the chip cannot bring rows to its cache ahead");
+  if (isa<lane::InitByteBarriersOp, lane::ExpectBytesOp, lane::AwaitBytesOp,
+          lane::SendToPeersOp, lane::StagesOp>(op))
+    return fail(": the chip cannot count the bytes that arrive");
+  return success();
 }
 
 namespace {
@@ -83,37 +74,31 @@ public:
     FailureOr<const ChipInfo *> found = getChipOption(kernel, chip);
     if (failed(found))
       return signalPassFailure();
-    WalkResult isReady = kernel.walk([](lane::ForRowsOp loop) {
-      if (loop.getWhole() && !loop.getSumBlock())
-        return WalkResult::advance();
-      loop.emitOpError("expected full tiles and no sum_block; run "
-                       "lnbwd-peel-last-rows and lnbwd-block-column-sums "
-                       "before");
-      return WalkResult::interrupt();
+    WalkResult result = kernel.walk([&](Operation *op) {
+      bool isLaneOp = isa_and_nonnull<lane::LaneDialect>(op->getDialect());
+      return WalkResult(
+          failure(isLaneOp && failed(checkConvertible(op, **found))));
     });
-    if (isReady.wasInterrupted())
+    if (result.wasInterrupted())
       return signalPassFailure();
-
-    if (getLaneOps(kernel).empty())
-      return;
     Places places(kernel, **found);
-    SmallVector<Operation *> lowered = getLaneOps(kernel);
-    // These operations, and what they become, alone: the numbers of places wait
-    // for those who ask.
-    GreedyRewriteConfig config;
-    config.enableFolding(false);
-    config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
-    std::reverse(lowered.begin(), lowered.end()); // The last goes first.
-    if (failed(applyOpPatternsGreedily(
-            lowered, makePatterns(&getContext(), places), config)))
+    ConversionTarget target(getContext());
+    target.addIllegalDialect<lane::LaneDialect>();
+    target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+    // Nothing asks for these any more when all others are converted.
+    target.addLegalOp<lane::LayoutOp, lane::StagesOp, lane::ViewOp>();
+    ConversionConfig config;
+    config.foldingMode = DialectConversionFoldingMode::Never;
+    config.allowPatternRollback = false;
+    if (failed(applyFullConversion(
+            kernel, target, makePatterns(&getContext(), places), config)))
       return signalPassFailure();
     // Stages go first: they have layouts.
     kernel.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
-      if (isa<lane::LayoutOp, lane::StagesOp>(op) && op->use_empty())
+      if (isa<lane::LayoutOp, lane::StagesOp, lane::ViewOp>(op) &&
+          op->use_empty())
         op->erase();
     });
-    if (failed(checkConverted(kernel)))
-      return signalPassFailure();
   }
 
 private:

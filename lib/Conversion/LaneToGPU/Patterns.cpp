@@ -374,9 +374,6 @@ static Lowered lowerLoad(IndexBuilder &b, Op op, const LaneLayout &layout) {
 static Lowered lowerLoadColumns(IndexBuilder &b, lane::LoadColumnsOp op,
                                 const LaneLayout &layout) {
   size_t accesses = layout.accesses.size();
-  if (op.getNumResults() != op.getMemories().size() * accesses ||
-      cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
-    return failure();
   SmallVector<Value> loaded(op.getNumResults());
   for (size_t c = 0; c < accesses; ++c)
     for (auto [i, memory] : llvm::enumerate(op.getMemories()))
@@ -401,8 +398,6 @@ static Lowered lowerUndefinedRow(IndexBuilder &b, lane::UndefinedRowOp op,
   if (auto vector = dyn_cast<VectorType>(type);
       vector && vector.getElementTypeBitWidth() == 8)
     type = vector.clone(b.getI8Type());
-  if (!LLVM::isCompatibleType(type))
-    return failure();
   Value poison = LLVM::PoisonOp::create(b, type);
   if (type != op.getType())
     poison = arith::BitcastOp::create(b, op.getType(), poison);
@@ -481,8 +476,8 @@ static void moveBody(PatternRewriter &rewriter, lane::ForRowsOp op,
 /// A single iteration, if there is one. Nothing in it is the same for several
 /// iterations, so that nothing is computed ahead and kept in registers until it
 /// is needed.
-static scf::IfOp lowerSingleIteration(PatternRewriter &rewriter,
-                                      lane::ForRowsOp op) {
+static ValueRange lowerSingleIteration(PatternRewriter &rewriter,
+                                       lane::ForRowsOp op) {
   Value inBounds =
       arith::CmpIOp::create(rewriter, op.getLoc(), arith::CmpIPredicate::ult,
                             op.getBegin(), op.getEnd());
@@ -499,7 +494,16 @@ static scf::IfOp lowerSingleIteration(PatternRewriter &rewriter,
   lane::YieldOp yield = op.getYield();
   moveBody(rewriter, op, iteration.thenBlock(), arguments);
   rewriter.replaceOpWithNewOp<scf::YieldOp>(yield, yield.getValues());
-  return iteration;
+  return iteration.getResults();
+}
+
+static ValueRange lowerLoop(PatternRewriter &rewriter, lane::ForRowsOp op) {
+  auto loop = scf::ForOp::create(rewriter, op.getLoc(), op.getBegin(),
+                                 op.getEnd(), op.getStep(), op.getInits());
+  lane::YieldOp yield = op.getYield();
+  moveBody(rewriter, op, loop.getBody(), loop.getBody()->getArguments());
+  rewriter.replaceOpWithNewOp<scf::YieldOp>(yield, yield.getValues());
+  return loop.getResults();
 }
 
 /// A loop that tests at its end.
@@ -529,20 +533,10 @@ struct LowerForRows : OpRewritePattern<lane::ForRowsOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(lane::ForRowsOp op,
                                 PatternRewriter &rewriter) const override {
-    if (op.getOnce()) {
-      rewriter.replaceOp(op, lowerSingleIteration(rewriter, op));
-      return success();
-    }
-    if (op.getEntered()) {
-      rewriter.replaceOp(op, lowerEntered(rewriter, op));
-      return success();
-    }
-    auto loop = scf::ForOp::create(rewriter, op.getLoc(), op.getBegin(),
-                                   op.getEnd(), op.getStep(), op.getInits());
-    lane::YieldOp yield = op.getYield();
-    moveBody(rewriter, op, loop.getBody(), loop.getBody()->getArguments());
-    rewriter.replaceOpWithNewOp<scf::YieldOp>(yield, yield.getValues());
-    rewriter.replaceOp(op, loop);
+    auto *lower = op.getOnce()      ? lowerSingleIteration
+                  : op.getEntered() ? lowerEntered
+                                    : lowerLoop;
+    rewriter.replaceOp(op, lower(rewriter, op));
     return success();
   }
 };

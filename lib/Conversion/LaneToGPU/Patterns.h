@@ -122,10 +122,6 @@ public:
           !llvm::isa_and_nonnull<lane::LayoutOp, lane::StagesOp>(
               operand.getDefiningOp()))
         return mlir::failure();
-    // So does an operation on whole fragments.
-    if constexpr (llvm::is_detected<HasAccess, Op>::value)
-      if (!op.getAccess())
-        return mlir::failure();
     LaneLayout layout;
     if constexpr (llvm::is_detected<HasLayout, Op>::value) {
       layout = places.layouts.at(op.getLayout());
@@ -144,8 +140,6 @@ public:
 private:
   template <typename T>
   using HasLayout = decltype(std::declval<T &>().getLayout());
-  template <typename T>
-  using HasAccess = decltype(std::declval<T &>().getAccess().has_value());
 
   Function lower;
   const Places &places;

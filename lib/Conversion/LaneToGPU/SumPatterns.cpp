@@ -102,8 +102,6 @@ static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
                                   const LaneLayout &layout) {
   int64_t accesses = layout.type.getAccesses();
   int64_t groups = layout.type.getGroups();
-  if (cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
-    return failure();
   if (groups == 1)
     return Values(op.getSums());
   auto radix = int64_t(op.getRadix());

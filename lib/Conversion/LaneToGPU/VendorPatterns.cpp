@@ -32,9 +32,7 @@ using namespace lnbwd;
 static Lowered shareColumns(IndexBuilder &b, lane::LoadColumnsOp op,
                             const LaneLayout &layout) {
   size_t accesses = layout.accesses.size();
-  if (op.getEach() || layout.type.getGroups() == 1 ||
-      op.getNumResults() != op.getMemories().size() * accesses ||
-      cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
+  if (op.getEach() || layout.type.getGroups() == 1)
     return failure();
   Value isFirstGroup = emitIsFirstGroup(b, layout);
   int64_t columns = layout.type.getAccessColumns();

@@ -27,6 +27,7 @@
 
 #include "../KernelFrame.h"
 
+#include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/LaunchPlan/LaunchNotes.h"
@@ -598,21 +599,6 @@ void ProductKernel::writeSum(gpu::GPUFuncOp kernel) {
   storeRuns(ResultRun{sum, row, column}, result, b.index(0), epilogue);
 }
 
-/// As far as a product has one: the launch needs the rows that a workgroup
-/// makes, and the report the columns.
-static ScheduleAttr getSchedule(MLIRContext *context, int64_t threads,
-                                int64_t tileRows, int64_t tileColumns) {
-  // As a schedule has it, the lanes of a row share the tile's columns.
-  int64_t lanes = std::gcd(threads, tileColumns);
-  return ScheduleAttr::get(
-      context, lanes, /*row_groups=*/threads / lanes, /*vector_width=*/1,
-      /*rows_per_workgroup=*/tileRows, /*workgroups_per_compute_unit=*/0,
-      /*workgroups_per_row=*/1, tileColumns, /*prefetch=*/0, /*unroll=*/1,
-      /*stages=*/0,
-      /*dependent_launch=*/false, /*reload=*/false, /*row_splits=*/0,
-      /*prefetch_before_dependency=*/false, /*early_trigger=*/false);
-}
-
 gpu::GPUFuncOp ProductKernel::addKernel(const Twine &name, ProductLoopAttr loop,
                                         int64_t threads, int64_t tileRows,
                                         int64_t tileColumns, int64_t gridDepth,
@@ -638,8 +624,15 @@ gpu::GPUFuncOp ProductKernel::addKernel(const Twine &name, ProductLoopAttr loop,
   auto kernel =
       gpu::GPUFuncOp::create(b, name.str(), b.getFunctionType(types, {}));
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
-  ScheduleAttr schedule =
-      getSchedule(b.getContext(), threads, tileRows, tileColumns);
+  // As far as a product has a schedule: the launch needs the rows that a
+  // workgroup makes, and the report the columns, which the lanes of a row
+  // share.
+  ScheduleFields fields;
+  fields.threadsPerRow = std::gcd(threads, tileColumns);
+  fields.rowGroups = threads / fields.threadsPerRow;
+  fields.rowsPerWorkgroup = tileRows;
+  fields.columnTile = tileColumns;
+  ScheduleAttr schedule = fields.get(b.getContext());
   kernel->setAttr(kernelInfoAttr,
                   KernelInfoAttr::get(b.getContext(), kernel.getNameAttr(),
                                       sizes.columns, schedule, loop));

@@ -1,5 +1,4 @@
-//===- HoistCopies.cpp - Have stages filled again as early as they are free
-//===//
+//===- HoistCopies.cpp - Have stages filled again when they are free ------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

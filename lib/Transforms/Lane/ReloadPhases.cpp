@@ -100,30 +100,25 @@ Value Reloader::get(Value value) {
     return there;
   Operation *producer = value.getDefiningOp();
   VectorType type = getTileType().getAccessType(getElementTypeOrSelf(value));
-  if (!producer) {
-    if (!hasFailed)
-      loop.emitOpError("cannot read again what it carries");
-    hasFailed = true;
-    return lane::UndefinedRowOp::create(b, type);
-  }
   Value result;
-  auto number = cast<OpResult>(value).getResultNumber();
+  auto getMemory = [&](auto load) -> Value {
+    return load.getMemories()[cast<OpResult>(value).getResultNumber()];
+  };
   auto reload = [&](auto load) {
-    using Op = decltype(load);
-    return Op::create(b, type, load.getMemories()[number], load.getRow(), tile,
-                      b.getI64IntegerAttr(0))
+    return decltype(load)::create(b, type, getMemory(load), load.getRow(), tile,
+                                  b.getI64IntegerAttr(0))
         .getResult(0);
   };
-  if (auto load = dyn_cast<lane::LoadOp>(producer)) {
+  if (auto load = dyn_cast_or_null<lane::LoadOp>(producer)) {
     result = reload(load);
-  } else if (auto gather = dyn_cast<lane::GatherOp>(producer)) {
+  } else if (auto gather = dyn_cast_or_null<lane::GatherOp>(producer)) {
     result = reload(gather);
-  } else if (auto load = dyn_cast<lane::LoadColumnsOp>(producer)) {
-    result = lane::LoadColumnsOp::create(b, type, load.getMemories()[number],
-                                         tile, /*each=*/true)
+  } else if (auto load = dyn_cast_or_null<lane::LoadColumnsOp>(producer)) {
+    result = lane::LoadColumnsOp::create(b, type, getMemory(load), tile,
+                                         /*each=*/true)
                  .getResult(0);
-  } else if (producer->getNumResults() == 1 && producer->getNumRegions() == 0 &&
-             isPure(producer)) {
+  } else if (producer && producer->getNumResults() == 1 &&
+             producer->getNumRegions() == 0 && isPure(producer)) {
     IRMapping mapping;
     for (Value operand : producer->getOperands())
       mapping.map(operand, get(operand));
@@ -134,9 +129,9 @@ Value Reloader::get(Value value) {
     result = copy->getResult(0);
   } else {
     if (!hasFailed)
-      producer->emitOpError("cannot be done again for each phase of a row: "
-                            "expected a load, or a pure operation on "
-                            "fragments");
+      emitError(value.getLoc(),
+                "fragment cannot be made again for each phase of a row: "
+                "expected a load, or a pure operation on fragments");
     hasFailed = true;
     result = lane::UndefinedRowOp::create(b, type);
   }

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=sm_90})))' --verify-diagnostics
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=sm_90})))' --split-input-file --verify-diagnostics
 
 gpu.module @m {
   gpu.func @f(%scalar: f32) {
@@ -6,5 +6,31 @@ gpu.module @m {
     // expected-error@+1 {{cannot be converted: the chip cannot drop loads}}
     %shared = lane.broadcast_scalar %scalar at %layout : !lane.layout<row_length = 64, lanes = 16, groups = 16, width = 4>, f32
     gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 1, width = 4>
+
+gpu.module @m {
+  gpu.func @f(%x: memref<?x256xf32>, %tile: index, %count: index) {
+    %layout = lane.layout : !layout
+    // expected-error@+1 {{cannot be converted: the chip cannot drop loads}}
+    %v = lane.load_predicated %x from %tile count %count at %layout access 0 : !layout, memref<?x256xf32> -> vector<4xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 256, lanes = 64, groups = 1, width = 4>
+
+// No layout that is known: the conversion is complete, and says what is left.
+gpu.module @m {
+  gpu.func @f(%layout: !layout, %tile: index) -> index {
+    // expected-error@+1 {{failed to legalize operation 'lane.row'}}
+    %row = lane.row %tile at %layout : !layout
+    gpu.return %row : index
   }
 }

@@ -24,7 +24,7 @@ gpu.module @m {
       attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 512, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>>} {
     %layout = lane.layout : !layout
     %zero = arith.constant dense<0.0> : vector<2x4xf32>
-    // expected-error@+1 {{cannot read again what it carries}}
+    // expected-error@+1 {{fragment cannot be made again for each phase of a row}}
     %r = lane.for_rows %tile = %i to %i step %i at %layout carrying(%a = %zero) : !layout, vector<2x4xf32> {
       lane.store %a, %x[%tile] at %layout : !layout, vector<2x4xf32>, memref<?x512xf32>
       lane.yield %a : vector<2x4xf32>
@@ -42,7 +42,7 @@ gpu.module @m {
       attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 512, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>>} {
     %layout = lane.layout : !layout
     lane.for_rows %tile = %i to %i step %i at %layout : !layout {
-      // expected-error@+1 {{cannot be done again for each phase of a row: expected a load, or a pure operation on fragments}}
+      // expected-error@+1 {{fragment cannot be made again for each phase of a row: expected a load, or a pure operation on fragments}}
       %v = "test.part"() : () -> vector<2x4xf32>
       lane.store %v, %x[%tile] at %layout : !layout, vector<2x4xf32>, memref<?x512xf32>
     }

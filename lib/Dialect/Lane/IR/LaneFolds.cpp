@@ -96,15 +96,6 @@ OpFoldResult AccumulateOp::fold(FoldAdaptor adaptor) {
 // Lanes that cooperate
 //===----------------------------------------------------------------------===//
 
-/// The sums of one lane.
-LogicalResult ReduceOp::fold(FoldAdaptor, SmallVectorImpl<OpFoldResult> &sums) {
-  if (getLayout().getType().getLanes() > 1 || isShared() || getSlices() ||
-      getPartials().getTypes() != getSums().getTypes())
-    return failure();
-  sums.assign(getPartials().begin(), getPartials().end());
-  return success();
-}
-
 /// The sums of one group.
 LogicalResult CombineGroupsOp::fold(FoldAdaptor,
                                     SmallVectorImpl<OpFoldResult> &totals) {

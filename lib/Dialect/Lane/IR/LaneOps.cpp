@@ -341,10 +341,6 @@ void ForRowsOp::build(OpBuilder &builder, OperationState &state, Value begin,
     body->addArgument(type, state.location);
 }
 
-YieldOp ForRowsOp::getYield() {
-  return cast<YieldOp>(getBody().front().getTerminator());
-}
-
 /// `keyword(%argument = %initial, ...)`, if it is there.
 static ParseResult
 parseInitials(OpAsmParser &parser, StringRef keyword,
@@ -440,6 +436,10 @@ void ForRowsOp::print(OpAsmPrinter &printer) {
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
                       /*printBlockTerminators=*/!getInits().empty());
+}
+
+YieldOp ForRowsOp::getYield() {
+  return cast<YieldOp>(getBody().front().getTerminator());
 }
 
 std::optional<MutableArrayRef<OpOperand>> ForRowsOp::getYieldedValuesMutable() {

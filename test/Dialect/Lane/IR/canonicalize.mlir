@@ -13,14 +13,13 @@ func.func @alone() -> (index, index) {
   return %group, %lane : index, index
 }
 
-// CHECK-LABEL: func.func @sums_of_one
-// CHECK-SAME:    %[[S:[^:]*]]: f32, %[[C:[^:]*]]: vector<250x4xf32>
-// CHECK:         return %[[S]], %[[C]]
-func.func @sums_of_one(%s: f32, %c: vector<250x4xf32>, %iteration: !lane.iteration) -> (f32, vector<250x4xf32>) {
+// CHECK-LABEL: func.func @sum_of_one_group
+// CHECK-SAME:    %[[C:[^:]*]]: vector<250x4xf32>
+// CHECK:         return %[[C]]
+func.func @sum_of_one_group(%c: vector<250x4xf32>) -> vector<250x4xf32> {
   %layout = lane.layout : !layout
-  %sum = lane.reduce [#vector.kind<add>] %s at %layout iteration %iteration phase 0 : !layout, f32 -> f32
   %total = lane.combine_groups %c at %layout radix 2 : !layout, vector<250x4xf32> -> vector<250x4xf32>
-  return %sum, %total : f32, vector<250x4xf32>
+  return %total : vector<250x4xf32>
 }
 
 // -----
@@ -30,15 +29,13 @@ func.func @sums_of_one(%s: f32, %c: vector<250x4xf32>, %iteration: !lane.iterati
 // CHECK-LABEL: func.func @several
 // CHECK:         lane.group
 // CHECK:         lane.lane
-// CHECK:         lane.reduce
 // CHECK:         lane.combine_groups
-func.func @several(%s: f32, %c: vector<4x4xf32>, %iteration: !lane.iteration) -> (index, index, f32, vector<4x4xf32>) {
+func.func @several(%c: vector<4x4xf32>) -> (index, index, vector<4x4xf32>) {
   %layout = lane.layout : !layout
   %group = lane.group %layout : !layout
   %lane = lane.lane %layout : !layout
-  %sum = lane.reduce [#vector.kind<add>] %s at %layout iteration %iteration phase 0 : !layout, f32 -> f32
   %total = lane.combine_groups %c at %layout radix 2 : !layout, vector<4x4xf32> -> vector<4x4xf32>
-  return %group, %lane, %sum, %total : index, index, f32, vector<4x4xf32>
+  return %group, %lane, %total : index, index, vector<4x4xf32>
 }
 
 // Of 1000 columns the last 24 of the fourth access are out of bounds.

@@ -127,7 +127,6 @@ def Lane_ReduceOp : Lane_Op<"reduce"> {
     bool isShared() { return getPeers() > 1; }
   }];
   let hasVerifier = 1;
-  let hasFolder = 1;
 }
 
 def Lane_BarrierOp : Lane_Op<"barrier"> {
