@@ -27,6 +27,7 @@ from . import functional, launching, linear
 from .errors import LnbwdError
 from .launching import DEFAULT_CHIP
 from .ops import NORMS
+from .precompile import words
 
 __all__ = ["Row", "main", "run_checks"]
 
@@ -147,10 +148,6 @@ def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
                             max(rows, n, _OUTPUTS))
 
 
-def _words(text: str) -> list[str]:
-    return [part for part in text.split(",") if part]
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m lnbwd.check",
@@ -159,9 +156,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", default="",
                         help="gpu, sim or sim:CHIP (default: a GPU if PyTorch has one, else sim)")
     parser.add_argument("--rows", type=int, help="rows of a case (default: 512 on a GPU, else 12)")
-    parser.add_argument("--n", type=_words,
+    parser.add_argument("--n", type=words,
                         help="row lengths (default: 1024,4096 on a GPU, else 64,257)")
-    parser.add_argument("--dtype", type=_words, default=list(_DTYPES),
+    parser.add_argument("--dtype", type=words, default=list(_DTYPES),
                         help="types, of f32,bf16,f16 (default: all)")
     return parser
 

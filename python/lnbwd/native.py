@@ -33,10 +33,6 @@ are no floats in row programs alone."""
 ELEMENT_NAMES = {dtype: name for name, dtype in TYPES.items()}
 """What kernels call the types."""
 
-# In the order of their numbers in the runtime's interface.
-_KINDS = runtime.KINDS
-_ELEMENTS = list(TYPES.values())
-
 # What the library says where PyTorch's allocator failed it.
 _OUT_OF_MEMORY = "lnbwd: out of memory"
 
@@ -173,7 +169,8 @@ def add_program(program: Any, device: object, kernel: runtime.Kernel | None) -> 
         return
     number = library.lnbwd_torch_place(device if isinstance(device, int) else -1)
     fields = [value for o in (*program.inputs, *program.outputs)
-              for value in (_KINDS.index(o.kind), _ELEMENTS.index(o.dtype), o.row_length)]
+              for value in (runtime.KINDS.index(o.kind),
+                            runtime.ELEMENTS.index(ELEMENT_NAMES[o.dtype]), o.row_length)]
     handles: list[int | None] = [None, None]
     if kernel is not None:
         _held.append(kernel)

@@ -127,11 +127,6 @@ def convert_parameter(parameter: Tensor | None, x: Tensor) -> Tensor | None:
     return parameter.float()
 
 
-def _leading(x: Tensor, normalized_shape: Sequence[int]) -> torch.Size:
-    """The shape of the statistics."""
-    return x.shape[:x.dim() - len(normalized_shape)]
-
-
 class Norm:
     """A norm as PyTorch has it, which defines its operators.
 
@@ -194,7 +189,7 @@ class Norm:
         name = self.program(x, normalized_shape, parameters, float(eps))
         y, *statistics = regions_op.raw_region(
             [x, *(p for p in parameters if p is not None)], name)
-        leading = _leading(x, normalized_shape)
+        leading = x.shape[:-len(normalized_shape)]
         return reshaped(y, x.shape), *(reshaped(s, leading) for s in statistics)
 
     def _backward(self, dy: Tensor, x: Tensor, *others: Any) -> Any:
@@ -222,7 +217,7 @@ class Norm:
             if other is not None and other.device != x.device:
                 raise ValueError(f"lnbwd: expected tensors on {x.device} like x, got one on "
                                  f"{other.device}")
-        leading = _leading(x, normalized_shape)
+        leading = x.shape[:-len(normalized_shape)]
         return (torch.empty_like(x, memory_format=torch.contiguous_format),
                 *(x.new_empty(leading, dtype=torch.float32) for _ in parameters))
 
@@ -243,7 +238,7 @@ class Norm:
                  parameters: Sequence[Tensor | None], eps: float,
                  rstd: Tensor | None = None) -> tuple[Tensor, ...]:
         """The operator by PyTorch's operations; where there is ``rstd``, its epsilon is taken."""
-        leading, dims = _leading(x, normalized_shape), tuple(range(-len(normalized_shape), 0))
+        leading, dims = x.shape[:-len(normalized_shape)], tuple(range(-len(normalized_shape), 0))
         centred = x.float() if x.dtype.itemsize < 4 else x
         mean = centred.mean(dims, keepdim=True)
         if self.count == 2:

@@ -16,7 +16,8 @@ from .operations import LAYER_NORM_BWD, OPERATIONS
 from .spec import DTYPES, OPS
 
 
-def _list(text: str) -> list[str]:
+def words(text: str) -> list[str]:
+    """The parts of a list with commas."""
     return [part for part in text.split(",") if part]
 
 
@@ -25,18 +26,18 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m lnbwd.precompile",
         description="Compiles kernels into the cache on disk: every combination of the lists "
                     "given. Copy the cache's folder to a machine without a compiler.")
-    parser.add_argument("--chip", type=_list,
+    parser.add_argument("--chip", type=words,
                         help=f"chips, for example {_chips.SIMULATED},{_chips.GPU}")
-    parser.add_argument("--n", type=_list, help="row lengths, for example 1024,4096")
-    parser.add_argument("--dtype", type=_list, default=["bf16"],
+    parser.add_argument("--n", type=words, help="row lengths, for example 1024,4096")
+    parser.add_argument("--dtype", type=words, default=["bf16"],
                         help=f"types of x, of {', '.join(DTYPES)} (default: bf16)")
-    parser.add_argument("--op", type=_list, default=[LAYER_NORM_BWD],
+    parser.add_argument("--op", type=words, default=[LAYER_NORM_BWD],
                         help=f"operations, of {', '.join(OPS)} (default: {LAYER_NORM_BWD})")
-    parser.add_argument("--weight", type=_list, default=["same"],
+    parser.add_argument("--weight", type=words, default=["same"],
                         help="types of the scale: same (as x), f32 or none (default: same)")
-    parser.add_argument("--bias", type=_list, default=["same"],
+    parser.add_argument("--bias", type=words, default=["same"],
                         help="types of the shift, likewise, where there is one")
-    parser.add_argument("--grads", type=_list, action="append",
+    parser.add_argument("--grads", type=words, action="append",
                         help="the gradients wanted, of dx,dweight,dbias (default: all there are); "
                              "may be given several times")
     parser.add_argument("--format", default="", help="hsaco, ptx or cubin (default: the chip's)")

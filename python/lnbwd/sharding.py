@@ -27,16 +27,12 @@ from .ops import NORMS
 _Rule = tuple[list[Any], list[Any]]
 
 
-def _optional(parameter: object) -> Any:
-    return None if parameter is None else Replicate()
-
-
 def _placements(x: Any, normalized_shape: Sequence[int]) -> list[Any]:
     return [Replicate(), *map(Shard, range(x.ndim - len(normalized_shape)))]
 
 
 def _forward_rules(x: Any, normalized_shape: Sequence[int], *others: object) -> list[_Rule]:
-    parameters = [_optional(p) for p in others[:-1]]
+    parameters = [None if p is None else Replicate() for p in others[:-1]]
     return [([placement] * (1 + len(parameters)), [placement, None, *parameters, None])
             for placement in _placements(x, normalized_shape)]
 
@@ -45,7 +41,7 @@ def _backward_rules(dy: Any, x: Any, *others: Any) -> list[_Rule]:
     *tensors, normalized_shape, mask = others
     count = len(tensors) // 2  # Of the statistics, and of the parameters after them.
     parameters = tensors[count:]
-    whole = [_optional(p) for p in parameters]
+    whole = [None if p is None else Replicate() for p in parameters]
     rules: list[_Rule] = []
     for placement in _placements(x, normalized_shape):
         is_shard = isinstance(placement, Shard)
