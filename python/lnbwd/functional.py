@@ -28,7 +28,7 @@ from ._arguments import (
 from .channel_norms import batch_norm, group_norm, instance_norm
 from .launching import falls_back
 from .operations import LAYER_NORM, RMS_NORM
-from .operators import transforms_are_active
+from .operators import is_derived, transforms_are_active
 from .ops import NORMS, Norm, convert_parameter
 from .quantized import (
     Quantized,
@@ -71,6 +71,7 @@ know_distributed_tensors()
 
 is_compiling = torch.compiler.is_compiling
 is_autocast_enabled = torch.is_autocast_enabled
+is_grad_enabled = torch.is_grad_enabled
 overridden = aten.active
 
 
@@ -79,9 +80,13 @@ _LAYER_NORM, _RMS_NORM = NORMS[LAYER_NORM], NORMS[RMS_NORM]
 
 def _normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
                parameters: tuple[Tensor | None, ...], eps: float | None) -> Tensor:
-    """The norm of a tensor that is PyTorch's own; checks all arguments."""
+    """A norm for users; checks all arguments."""
     failure = None
     y: Tensor
+    if not isinstance(input, Tensor) and has_torch_function_unary(input):
+        y = handle_torch_function(globals()[norm.name], (input,), input, normalized_shape,
+                                  *parameters, eps)
+        return y
     # The usual call, at the least cost; the words for what is refused are below.
     if type(normalized_shape) in _SHAPES and type(eps) is float and eps >= 0:
         normalized_shape = tuple(normalized_shape)  # type: ignore[arg-type]
@@ -93,7 +98,11 @@ def _normalise(norm: Norm, input: Tensor, normalized_shape: Sequence[int] | int,
                     return norm.by_pytorch(input, normalized_shape, *parameters, eps)
                 if not transforms_are_active() and not (
                         norm.is_widened and is_autocast_enabled("cuda")):
-                    return norm.eager(input, normalized_shape, *parameters, eps)
+                    if is_grad_enabled() or is_derived():
+                        return norm.eager(input, normalized_shape, *parameters, eps)
+                    # (An autograd.Function takes the host another 2 microseconds.)
+                    y, *_ = norm.raw(input, normalized_shape, *parameters, eps)
+                    return y
             except Exception as error:
                 failure = error.with_traceback(None)  # Whose frames would keep the tensors.
     shape = check_norm("input", input, normalized_shape, parameters)
@@ -140,10 +149,6 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Ten
         LnbwdError: no kernel can run on the tensor's device, for example on the CPU outside of
             :func:`lnbwd.simulate`.
     """
-    if not isinstance(input, Tensor) and has_torch_function_unary(input):
-        y: Tensor = handle_torch_function(layer_norm, (input,), input, normalized_shape, weight,
-                                          bias, eps)
-        return y
     try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)
         return _normalise(_LAYER_NORM, input, normalized_shape, (weight, bias), eps)
     except RuntimeError as error:
@@ -164,9 +169,6 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
     Raises:
         The errors of :func:`layer_norm`.
     """
-    if not isinstance(input, Tensor) and has_torch_function_unary(input):
-        y: Tensor = handle_torch_function(rms_norm, (input,), input, normalized_shape, weight, eps)
-        return y
     if eps is None and isinstance(input, Tensor):
         eps = _EPSILONS.get(input.dtype)
     try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)

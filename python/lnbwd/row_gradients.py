@@ -24,7 +24,7 @@ from torch import Tensor
 from . import compiler, native, regions_op
 from .errors import CompileError, LnbwdError, refusal
 from .kernels import derive_gradient
-from .operators import eager, refuse_forward_mode, reshaped, transforms_are_active
+from .operators import eager, is_derived, refuse_forward_mode, reshaped, transforms_are_active
 from .row_mlir import mlir
 from .row_tracing import Signature, Trace
 from .rowprogram import RowProgram
@@ -223,10 +223,25 @@ class Plan:
             tensors = [part for tensor, count in zip(tensors, self.parts, strict=True)
                        for part in tensor.chunk(count, -1)]
         try:
-            results = _apply_eager(self, _is_grad_enabled(), *tensors)
+            # (Without a derivative, as in inference, its half of the host's time is saved.)
+            results = (_apply_eager(self, *tensors) if _is_grad_enabled() or is_derived() else
+                       self.compute(self._inference or self.inference(), tensors,
+                                    tensors[self.first].shape)[0])
         except RuntimeError as error:
             raise native.original(error) from None
         return results if self.trace.is_tuple else results[0]
+
+    def compute(self, forward: _Forward, tensors: Sequence[Tensor],
+                shape: torch.Size) -> tuple[tuple[Tensor, ...], Sequence[Tensor]]:
+        """The results of a call, and all outputs of its forward program; ``shape`` is that of the
+        first rows."""
+        outputs = regions_op.run_rows(forward.text, shape[:-1],
+                                      [tensors[place] for place in forward.inputs])
+        results = tuple([outputs[place] for place in forward.results])
+        if self.has_numbers:
+            results = tuple([reshaped(result, shape[:-1]) if kind == "number" else result
+                             for result, kind in zip(results, self.trace.shapes, strict=True)])
+        return results, outputs
 
     def gradient_by_torch(self, of: tuple[bool, ...], wrt: tuple[bool, ...], shape: torch.Size,
                           at_hand: Sequence[Tensor | None]) -> list[Tensor]:
@@ -296,26 +311,20 @@ class _EagerForward(torch.autograd.Function):
     """The results of a row function."""
 
     @staticmethod
-    def forward(ctx: Any, plan: Plan, is_training: bool, *tensors: Tensor) -> tuple[Tensor, ...]:
-        shape = tensors[plan.first].shape
+    def forward(ctx: Any, plan: Plan, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.plan, ctx.shape = plan, tensors[plan.first].shape
         kept: tuple[int, ...] = ()
-        if is_training and True in ctx.needs_input_grad:
+        if True in ctx.needs_input_grad:
             forward, kept = plan.training()
         else:
             forward = plan._inference or plan.inference()
-        outputs = regions_op.run_rows(forward.text, shape[:-1],
-                                      [tensors[place] for place in forward.inputs])
-        results = [outputs[place] for place in forward.results]
-        if plan.has_numbers:
-            results = [reshaped(result, shape[:-1]) if kind == "number" else result
-                       for result, kind in zip(results, plan.trace.shapes, strict=True)]
-        ctx.plan, ctx.shape = plan, shape
+        results, outputs = plan.compute(forward, tensors, ctx.shape)
         if kept or forward.saved:
             saved = [results[forward.results.index(place)] if place in forward.results
                      else outputs[place] for place in forward.saved]
             ctx.save_for_backward(*[tensors[place] for place in kept], *saved)
         ctx.set_materialize_grads(False)
-        return tuple(results)
+        return results
 
     backward = staticmethod(_backward)
     jvp = staticmethod(refuse_forward_mode("a function of lnbwd.rowwise"))

@@ -4,6 +4,7 @@
 """lnbwd.rowwise: Python functions over rows as operations with a derived gradient."""
 
 import copy
+import functools
 import os
 import pathlib
 import pickle
@@ -35,7 +36,18 @@ from row_cases import (
 
 import lnbwd
 import lnbwd.inductor
-from lnbwd import Columns, Rows, Scalars, compiler, kernels, launching, regions_op, row_tracing
+from lnbwd import (
+    Columns,
+    Rows,
+    Scalars,
+    compiler,
+    kernels,
+    launching,
+    ops,
+    regions_op,
+    row_gradients,
+    row_tracing,
+)
 
 pytestmark = pytest.mark.compiler
 ULP = {F32: 0.0, BF16: 2.0 ** -8, F16: 2.0 ** -11, F64: 0.0}
@@ -676,6 +688,28 @@ def test_forward_mode_is_torch_funcs_alone(device):
     with (torch.autograd.forward_ad.dual_level(), torch.no_grad(),
           pytest.raises(lnbwd.LnbwdError, match="forward-mode differentiation")):
         function(torch.autograd.forward_ad.make_dual(x, x))
+
+
+def test_inference_takes_no_function_of_autograd(device, monkeypatch):
+    """Neither of a row function nor of a norm; what a derivative may be asked of takes one."""
+    x = torch.randn(3, N, device=device)
+    calls = [functools.partial(lnbwd.rowwise(softmax), x),
+             functools.partial(lnbwd.rms_norm, x, (N,), eps=1e-6)]
+    want = [call() for call in calls]
+
+    def refuse(*_):
+        raise AssertionError("a function of autograd")
+
+    monkeypatch.setattr(row_gradients, "_apply_eager", refuse)
+    monkeypatch.setattr(ops.NORMS["rms_norm"], "eager", refuse)
+    with torch.no_grad():
+        assert_same([call() for call in calls], want)
+    for call in calls:
+        with pytest.raises(AssertionError, match="a function of autograd"):
+            call()
+        with (torch.no_grad(), torch.autograd.forward_ad.dual_level(),
+              pytest.raises(AssertionError, match="a function of autograd")):
+            call()
 
 
 def test_the_first_call_may_be_anywhere(device):
