@@ -121,12 +121,12 @@ private:
            phases.getCount() > phasesOfOneSum &&
            (schedule.getRowGroups() > 1 || needsShift(op, schedule));
   }
-  /// Whether columns are loaded where a row first needs them. Workgroups that
-  /// stay load them once for all rows, and where a wave has a row to itself,
-  /// its sums are too short to hide a load.
-  bool loadsColumnsLate() {
-    return schedule.getWorkgroupsPerComputeUnit() == 0 &&
-           schedule.getThreadsPerRow() > chip.waveSize;
+  /// Says of `loop` how its rows are brought.
+  void setTransfers(lane::ForRowsOp loop) {
+    loop.setLastRowApart(needsShift(op, schedule));
+    loop.setReload(schedule.getReload());
+    if (int64_t stages = schedule.getStages())
+      loop.setStages(uint64_t(stages));
   }
   /// Whether an operation of the region widens a vector of columns.
   bool isWidenedColumn(Operation *bodyOp) {
@@ -342,10 +342,13 @@ void RowDistributor::writeLoop(Value workgroup, MutableArrayRef<Value> sums) {
       lane::ForRowsOp::create(b, begin, kernel.rows, step, layout, workgroup,
                               kernel.workgroups, sums, carried);
   loop.setOnce(isOneTile);
-  loop.setLateColumns(isOneTile && loadsColumnsLate());
+  // Workgroups that stay load columns once for all rows, and where a wave has a
+  // row to itself, its sums are too short to hide a load.
+  loop.setLateColumns(isOneTile && !schedule.getWorkgroupsPerComputeUnit() &&
+                      schedule.getThreadsPerRow() > chip.waveSize);
+  setTransfers(loop);
   if (hasSumTotals(op, schedule, chip) && !loop.getOnce())
     loop.setSumBlock(std::max<int64_t>(1, sumBlockRows / schedule.getUnroll()));
-  loop.setLastRowApart(needsShift(op, schedule));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&loop.getBody().front());
@@ -399,7 +402,7 @@ void RowDistributor::writeLeaves(Value workgroup) {
   auto loop = lane::ForRowsOp::create(b, begin, end, b.index(chains), layout,
                                       number, one,
                                       /*sums=*/ValueRange(), state);
-  loop.setLastRowApart(needsShift(op, schedule));
+  setTransfers(loop);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&loop.getBody().front());

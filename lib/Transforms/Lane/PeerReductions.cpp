@@ -36,11 +36,10 @@ struct ReduceOverPeers : lane::ExchangePattern {
 
 /// A vector that changes nothing when it is combined with.
 static Value makeNeutral(IndexBuilder &b, lane::ReduceOp op) {
-  SmallVector<float> numbers;
-  for (size_t i = 0; i < op.getPartials().size(); ++i)
-    numbers.push_back(lane::isMaximum(op.getKinds(), i)
-                          ? -std::numeric_limits<float>::infinity()
-                          : 0.0F);
+  SmallVector<float> numbers(op.getPartials().size());
+  for (auto [i, number] : llvm::enumerate(numbers))
+    if (lane::isMaximum(op.getKinds(), i))
+      number = -std::numeric_limits<float>::infinity();
   auto type = VectorType::get({int64_t(numbers.size())}, b.getF32Type());
   return arith::ConstantOp::create(
       b, DenseElementsAttr::get(type, ArrayRef<float>(numbers)));

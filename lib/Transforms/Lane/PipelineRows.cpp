@@ -406,7 +406,7 @@ LogicalResult PipelineRows::pipeline(lane::ForRowsOp loop,
   if (failed(checkLoads(loop)))
     return failure();
   // Rows that are staged are in flight without registers.
-  lane::RowLoads loads(loop, /*withRows=*/!schedule.getStages());
+  lane::RowLoads loads(loop, /*withRows=*/!loop.getStages());
   if (schedule.getPrefetch()) {
     if (loads.isEmpty())
       return success();

@@ -36,8 +36,8 @@ using namespace lnbwd;
 static int64_t countFirstTiles(lane::ForRowsOp loop, ScheduleAttr schedule) {
   if (loop.getOnce())
     return 1;
-  if (int64_t stages = schedule.getStages())
-    return stages;
+  if (loop.getStages())
+    return int64_t(*loop.getStages());
   return std::max(schedule.getUnroll(), schedule.getPrefetch() + 1);
 }
 

@@ -12,7 +12,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Transforms/Lane/IndexBuilder.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
@@ -230,14 +229,17 @@ public:
 
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
-    auto info = kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
-    if (!info || !info.getSchedule().getReload())
-      return;
     SmallVector<lane::ForRowsOp> loops;
-    kernel.walk([&](lane::ForRowsOp loop) { loops.push_back(loop); });
+    kernel.walk([&](lane::ForRowsOp loop) {
+      if (loop.getReload())
+        loops.push_back(loop);
+    });
+    if (loops.empty())
+      return;
     for (lane::ForRowsOp loop : loops) {
       if (failed(Reloader(loop).run()))
         return signalPassFailure();
+      loop.setReload(false);
       ++numReloaded;
     }
     for (auto columns : llvm::make_early_inc_range(

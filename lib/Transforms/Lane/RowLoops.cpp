@@ -121,6 +121,7 @@ lane::ForRowsOp lane::makeLoopLike(OpBuilder &b, ForRowsOp loop, Value step,
   made.setEntered(loop.getEntered());
   made.setSumBlockAttr(loop.getSumBlockAttr());
   made.setLastRowApart(loop.getLastRowApart());
+  made.setStagesAttr(loop.getStagesAttr());
   return made;
 }
 

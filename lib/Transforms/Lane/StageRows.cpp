@@ -14,7 +14,6 @@
 
 #include "RowLoops.h"
 
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Transforms/Lane/IndexBuilder.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
@@ -134,6 +133,7 @@ void Stager::carryStage() {
                                  llvm::IsaPred<lane::IterationType>);
   SmallVector<Value> begin{b.index(0), arith::ConstantIntOp::create(b, 0, 32)};
   loop = lane::insertCarried(b, loop, loop.getSums(), behind, begin);
+  loop.removeStagesAttr();
   stage = loop.getRegionIterArgs()[behind];
   phase = loop.getRegionIterArgs()[behind + 1];
   SmallVector<Value> yielded(loop.getYield().getValues());
@@ -196,19 +196,18 @@ public:
   using StageRowsPassBase::StageRowsPassBase;
 
   void runOnOperation() override {
-    gpu::GPUFuncOp kernel = getOperation();
-    auto info = kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
-    if (!info || !info.getSchedule().getStages())
-      return;
     SmallVector<lane::ForRowsOp> loops;
-    kernel.walk([&](lane::ForRowsOp loop) { loops.push_back(loop); });
+    getOperation().walk([&](lane::ForRowsOp loop) {
+      if (loop.getStages())
+        loops.push_back(loop);
+    });
     for (lane::ForRowsOp loop : loops) {
       FailureOr<lane::LoadOp> load = getLoad(loop);
       if (failed(load))
         return signalPassFailure();
       if (!*load)
         continue;
-      Stager(loop, *load, info.getSchedule().getStages()).run();
+      Stager(loop, *load, int64_t(*loop.getStages())).run();
       ++numStaged;
     }
   }

@@ -48,3 +48,16 @@ func.func @loops(%x: memref<?x512xf32>) {
   }
   return
 }
+
+// -----
+
+// CHECK-LABEL: gpu.func @again
+// CHECK:         lane.for_rows {{.*}} attributes {reload}
+func.func @again(%x: memref<?x512xf32>) {
+  lnbwd.rowwise @again domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%x[m, n] : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>} {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  return
+}

@@ -17,7 +17,7 @@ func.func @even(%x: memref<?x1024xbf16>) {
 // -----
 
 // CHECK-LABEL: gpu.func @odd(
-// CHECK:         lane.for_rows {{.*}} attributes {last_row_apart}
+// CHECK:         lane.for_rows {{.*}} attributes {last_row_apart, stages = 2 : i64}
 func.func @odd(%x: memref<?x1001xbf16>) {
   lnbwd.rowwise @odd domain(m | n) ins(%x[m, n] : memref<?x1001xbf16>) outs(%x[m, n] : memref<?x1001xbf16>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 1, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, stages = 2>} {
@@ -31,7 +31,7 @@ func.func @odd(%x: memref<?x1001xbf16>) {
 
 // Sums of four staged rows side by side go to totals,
 // CHECK-LABEL: gpu.module @staged_sums_kernels
-// CHECK:         lane.for_rows {{.*}} attributes {sum_block = 8 : i64}
+// CHECK:         lane.for_rows {{.*}} attributes {stages = 2 : i64, sum_block = 8 : i64}
 func.func @staged_sums(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%p[*, n] add : memref<?x1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4,

@@ -20,7 +20,7 @@
 // CHECK:           lane.load %[[X]], %[[Y]], %[[X]][
 gpu.module @m {
   gpu.func @staged(%x: memref<?x256xf32>, %y: memref<?x256xbf16>, %g: memref<256xf32>, %rows: index, %ws: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1, stages = 3, dependent_launch = true, prefetch_before_dependency = true>>} {
+      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1, dependent_launch = true, prefetch_before_dependency = true>>} {
     %w = gpu.block_id x
     %layout = lane.layout : !layout
     nvvm.griddepcontrol wait
@@ -28,7 +28,7 @@ gpu.module @m {
     %c4 = arith.constant 4 : index
     %begin = arith.muli %w, %c4 : index
     %step = arith.muli %ws, %c4 : index
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {stages = 3} : !layout {
       %row = lane.row %tile at %layout : !layout
       %v:3 = lane.load %x, %y, %x[%row] at %layout : !layout, memref<?x256xf32>, memref<?x256xbf16>, memref<?x256xf32> -> vector<1x4xf32>, vector<1x4xbf16>, vector<1x4xf32>
       lane.store %v#0, %x[%row] at %layout : !layout, vector<1x4xf32>, memref<?x256xf32>

@@ -40,12 +40,11 @@
 // CHECK-NEXT:      lane.store_scalar %[[SUMS]]#1
 // CHECK-NEXT:      lane.yield
 gpu.module @m {
-  gpu.func @phases(%x: memref<?x500xbf16>, %g: memref<500xf32>, %n: memref<?xf32>, %y: memref<?x500xf32>, %i: index)
-      attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 500, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>>} {
+  gpu.func @phases(%x: memref<?x500xbf16>, %g: memref<500xf32>, %n: memref<?xf32>, %y: memref<?x500xf32>, %i: index) {
     %layout = lane.layout : !layout
     %c = lane.load_columns %g at %layout : !layout, memref<500xf32> -> vector<2x4xf32>
     %first = lane.first_iteration : !lane.iteration
-    %last = lane.for_rows %tile = %i to %i step %i at %layout carrying(%iteration = %first) : !layout, !lane.iteration {
+    %last = lane.for_rows %tile = %i to %i step %i at %layout carrying(%iteration = %first) attributes {reload} : !layout, !lane.iteration {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x500xbf16> -> vector<2x4xbf16>
       %s = lane.load_scalar %n[%row] : memref<?xf32>
@@ -77,10 +76,9 @@ gpu.module @m {
 // CHECK-NEXT:      %[[V:.*]] = lane.load %{{.*}} at %[[AT]]
 // CHECK-NEXT:      lane.store %[[V]], %{{.*}} at %[[AT]]
 gpu.module @m {
-  gpu.func @one_access(%x: memref<?x200xf32>, %i: index)
-      attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 200, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>>} {
+  gpu.func @one_access(%x: memref<?x200xf32>, %i: index) {
     %layout = lane.layout : !layout
-    lane.for_rows %tile = %i to %i step %i at %layout : !layout {
+    lane.for_rows %tile = %i to %i step %i at %layout attributes {reload} : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x200xf32> -> vector<1x4xf32>
       lane.store %v, %x[%row] at %layout : !layout, vector<1x4xf32>, memref<?x200xf32>
@@ -97,8 +95,7 @@ gpu.module @m {
 // CHECK-LABEL: gpu.func @plain
 // CHECK-NOT:     scf.for
 gpu.module @m {
-  gpu.func @plain(%x: memref<?x512xf32>, %i: index)
-      attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 512, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>>} {
+  gpu.func @plain(%x: memref<?x512xf32>, %i: index) {
     %layout = lane.layout : !layout
     lane.for_rows %tile = %i to %i step %i at %layout : !layout {
       %row = lane.row %tile at %layout : !layout
@@ -122,10 +119,9 @@ gpu.module @m {
 // CHECK:           vector.broadcast %[[T]] : f32 to vector<4xf32>
 // CHECK:           lane.store
 gpu.module @m {
-  gpu.func @early_scalar(%x: memref<?x200xf32>, %n: memref<?xf32>, %m: f32, %i: index, %iteration: !lane.iteration)
-      attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 200, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>>} {
+  gpu.func @early_scalar(%x: memref<?x200xf32>, %n: memref<?xf32>, %m: f32, %i: index, %iteration: !lane.iteration) {
     %layout = lane.layout : !layout
-    lane.for_rows %tile = %i to %i step %i at %layout : !layout {
+    lane.for_rows %tile = %i to %i step %i at %layout attributes {reload} : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x200xf32> -> vector<1x4xf32>
       %f = lane.fold [#vector.kind<add>] %v at %layout : !layout, vector<1x4xf32> -> vector<4xf32>
@@ -151,10 +147,9 @@ gpu.module @m {
 // CHECK-NEXT:      %[[F:.*]] = arith.uitofp %[[C]]
 // CHECK-NEXT:      lane.store %[[F]]
 gpu.module @m {
-  gpu.func @columns(%y: memref<?x512xf32>, %i: index)
-      attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 512, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>>} {
+  gpu.func @columns(%y: memref<?x512xf32>, %i: index) {
     %layout = lane.layout : !layout
-    lane.for_rows %tile = %i to %i step %i at %layout : !layout {
+    lane.for_rows %tile = %i to %i step %i at %layout attributes {reload} : !layout {
       %row = lane.row %tile at %layout : !layout
       %c = lane.column_index %layout : !layout -> vector<2x4xi32>
       %f = arith.uitofp %c : vector<2x4xi32> to vector<2x4xf32>

@@ -1,6 +1,5 @@
 // RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-stage-rows)))' --split-input-file | FileCheck %s
 
-#info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, stages = 3>>
 !layout = !lane.layout<row_length = 256, lanes = 32, groups = 2, width = 8>
 
 // Three tiles are in flight before the loop. An iteration waits for its own,
@@ -34,12 +33,12 @@
 // CHECK:           lane.yield %{{.*}}, %[[NEXT_TURN]], %[[NEXT]], %[[NEXT_PHASE]]
 // CHECK:         "test.use"(%[[LEFT]]#0, %[[LEFT]]#1)
 gpu.module @m {
-  gpu.func @sums(%begin: index, %end: index, %step: index, %xs: memref<?x256xf32>) attributes {lnbwd.kernel_info = #info} {
+  gpu.func @sums(%begin: index, %end: index, %step: index, %xs: memref<?x256xf32>) {
     %layout = lane.layout : !layout
     %zero = arith.constant dense<0.0> : vector<1x8xf32>
     %first = lane.first_iteration : !lane.iteration
     %left:2 = lane.for_rows %tile = %begin to %end step %step at %layout sums(%sum = %zero) carrying(%iteration = %first)
-        attributes {whole, sum_block = 8 : i64} : !layout, vector<1x8xf32>, !lane.iteration {
+        attributes {whole, sum_block = 8 : i64, stages = 3} : !layout, vector<1x8xf32>, !lane.iteration {
       %row = lane.row %tile at %layout : !layout
       %x = lane.load %xs[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x8xf32>
       %partial = lane.fold [#vector.kind<add>] %x at %layout : !layout, vector<1x8xf32> -> vector<8xf32>
@@ -55,7 +54,6 @@ gpu.module @m {
 
 // -----
 
-#info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2>>
 !layout = !lane.layout<row_length = 256, lanes = 32, groups = 2, width = 8>
 
 // Without row sums the stage is free ahead of the arithmetic. Copies start
@@ -75,7 +73,7 @@ gpu.module @m {
 // CHECK:           lane.store
 // CHECK-NOT:       lane.start_copies
 gpu.module @m {
-  gpu.func @no_sums(%begin: index, %end: index, %step: index, %xs: memref<?x256xf32>, %ms: memref<?xf32>) attributes {lnbwd.kernel_info = #info} {
+  gpu.func @no_sums(%begin: index, %end: index, %step: index, %xs: memref<?x256xf32>, %ms: memref<?xf32>) {
     %layout = lane.layout : !layout
     nvvm.griddepcontrol wait
     %in_bounds = arith.cmpi ult, %begin, %end : index
@@ -86,7 +84,7 @@ gpu.module @m {
       %none = lane.undefined_row : f32
       scf.yield %none : f32
     }
-    %left = lane.for_rows %tile = %begin to %end step %step at %layout carrying(%m = %first) attributes {whole} : !layout, f32 {
+    %left = lane.for_rows %tile = %begin to %end step %step at %layout carrying(%m = %first) attributes {whole, stages = 2} : !layout, f32 {
       %row = lane.row %tile at %layout : !layout
       %x = lane.load %xs[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x8xf32>
       %y = arith.negf %x : vector<1x8xf32>
@@ -99,7 +97,6 @@ gpu.module @m {
 
 // -----
 
-#plain = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1>>
 !layout = !lane.layout<row_length = 256, lanes = 32, groups = 2, width = 8>
 
 // Kernels of other schedules are left alone.
@@ -107,7 +104,7 @@ gpu.module @m {
 // CHECK-NOT:     lane.stages
 // CHECK:         lane.load
 gpu.module @m {
-  gpu.func @plain(%i: index, %xs: memref<?x256xf32>) attributes {lnbwd.kernel_info = #plain} {
+  gpu.func @plain(%i: index, %xs: memref<?x256xf32>) {
     %layout = lane.layout : !layout
     lane.for_rows %tile = %i to %i step %i at %layout attributes {whole} : !layout {
       %row = lane.row %tile at %layout : !layout

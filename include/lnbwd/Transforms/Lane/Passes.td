@@ -20,13 +20,12 @@ def ReloadPhasesPass
     : Pass<"lnbwd-reload-phases", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Load a row again in each of its phases";
   let description = [{
-    Implements `reload` of the schedule in the kernel's `lnbwd.kernel_info`,
-    which allows rows of any length: rows are not kept in registers. Each
-    `lane.fold` becomes a loop over the row's columns, one access of each lane
-    per iteration, which loads its operands, already split. The stores go to one
-    such loop after the last reduction, since they may write rows that are read.
-    Columns are loaded in these loops as well. Kernels of other schedules are
-    left alone.
+    Implements `reload` of a `lane.for_rows`, which allows rows of any length:
+    rows are not kept in registers. Each `lane.fold` becomes a loop over the
+    row's columns, one access of each lane per iteration, which loads its
+    operands, already split. The stores go to one such loop after the last
+    reduction, since they may write rows that are read. Columns are loaded in
+    these loops as well. Other loops are left alone.
 
     Fails on a loop with column sums, which are carried for all columns, and on
     fragments that are neither loaded nor computed by pure operations. Runs
@@ -272,16 +271,15 @@ def PeelLastRowsPass
 def StageRowsPass : Pass<"lnbwd-stage-rows", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Copy rows asynchronously to multi-buffered workgroup memory";
   let description = [{
-    Implements `stages` of the schedule in the kernel's `lnbwd.kernel_info`: the
-    pipeline depth, the number of tiles of rows in flight to workgroup memory,
-    each with a stage (buffer) of its own. An iteration waits for its tile and
-    loads it from its stage instead of from device memory; then, after a
-    barrier, which frees the stage, the copies of the tile that is `stages`
-    tiles ahead
-    start. Without row reductions they start right after the loads from the stage;
-    with row reductions at the end of the iteration, from where
-    `lnbwd-hoist-copies` may move them. The loop carries the index of the stage
-    and the parity of its barrier. Row scalars are loaded as before.
+    Implements `stages` of a `lane.for_rows`: the pipeline depth, the number of
+    tiles of rows in flight to workgroup memory, each with a stage (buffer) of
+    its own. An iteration waits for its tile and loads it from its stage instead
+    of from device memory; then, after a barrier, which frees the stage, the
+    copies of the tile that is `stages` tiles ahead start. Without row
+    reductions they start right after the loads from the stage; with row
+    reductions at the end of the iteration, from where `lnbwd-hoist-copies` may
+    move them. The loop carries the index of the stage and the parity of its
+    barrier. Row scalars are loaded as before.
 
     Expects full tiles, with the last row apart where not all tiles have the
     alignment of copies, and one load of fragments in the loop. Kernels of other

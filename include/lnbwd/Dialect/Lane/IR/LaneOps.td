@@ -499,8 +499,9 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     add to a sum conditionally, by an `scf.if` that yields the sum otherwise.
     With `last_row_apart`, the last row is in no full tile, since accesses to a
     full tile may reach into the row that follows. With `late_columns`, columns
-    are to be loaded where a row first needs them. `carried` are other
-    loop-carried values. The region's other arguments, the operands of its
+    are to be loaded where a row first needs them; with `reload`, rows again in
+    each phase; with `stages = n`, rows through n stages in workgroup memory.
+    `carried` are other loop-carried values. The region's other arguments, the operands of its
     `lane.yield` and the results are the sums and then the carried values.
 
     Example:
@@ -520,7 +521,8 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     Variadic<AnyVectorOfAnyRank>:$sums, Variadic<AnyType>:$carried,
     UnitAttr:$whole, UnitAttr:$entered, UnitAttr:$once,
     OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$sum_block,
-    UnitAttr:$last_row_apart, UnitAttr:$late_columns);
+    UnitAttr:$last_row_apart, UnitAttr:$late_columns, UnitAttr:$reload,
+    OptionalAttr<ConfinedAttr<I64Attr, [IntMinValue<2>]>>:$stages);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let skipDefaultBuilders = 1;
