@@ -27,6 +27,7 @@ __all__ = ["Patch", "patch", "unpatch"]
 _BACK: dict[type[torch.nn.Module], type[torch.nn.Module]] = {
     module: module.__bases__[0] for module in nn.NORMS.values()}
 _SWAPS = {old: new for new, old in _BACK.items()}
+_FUNCTIONS = {name: (getattr(functional, name), norm.count) for name, norm in NORMS.items()}
 _TARGETS = " or ".join(f"lnbwd.nn.{module.__name__}" for module in _BACK)
 
 _EPSILON_NAMES = ("eps", "epsilon", "variance_epsilon", "norm_eps", "layer_norm_eps",
@@ -60,8 +61,9 @@ class _Patched:
         shape = (x.shape[-1],)
         if weight is not None and recipe.adds_one:
             weight = weight.float() + 1
-        count = NORMS[recipe.norm].count
-        y = getattr(functional, recipe.norm)(x, shape, *(weight, bias)[:count], epsilon)
+        function, count = _FUNCTIONS[recipe.norm]
+        y = (function(x, shape, weight, bias, epsilon) if count == 2
+             else function(x, shape, weight, epsilon))
         if bias is not None and count == 1:
             y = y + bias
         if y.dtype != kind:
