@@ -205,6 +205,12 @@ Effects Finder::find() {
     break;
   }
   limits();
+  E.Idles = (Facts.Flags & isa::FactNoEffect) != 0;
+  E.ReadsScalars = E.ReadsScc;
+  for (const RegisterSpan &S : E.ScalarRead)
+    E.ReadsScalars |= S.Count != 0;
+  E.MayNeed = E.BranchOnScc || E.BranchOnVcc || E.NeedsScalars ||
+              E.How == Flow::ScalarIndexed || E.Access != MemoryAccess::None;
   return E;
 }
 
@@ -216,6 +222,10 @@ CodeEffects::CodeEffects(const InstructionTable &P)
       List.emplace_back(); // the end of the code
       continue;
     }
-    List.push_back(Finder(P, I).find());
+    const Effects E = Finder(P, I).find();
+    MaxVgpr = std::max(MaxVgpr, E.MaxVgpr);
+    MaxAgpr = std::max(MaxAgpr, E.MaxAgpr);
+    MaxSgpr = std::max(MaxSgpr, E.MaxSgpr);
+    List.push_back(E);
   }
 }

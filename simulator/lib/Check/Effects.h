@@ -92,6 +92,9 @@ struct Effects {
   WaitKind Waits = WaitKind::None;
   BarrierKind Barrier = BarrierKind::None;
   CountClass Counted = CountClass::ScalarAlu;
+  bool Idles = false;        ///< does nothing but take time
+  bool ReadsScalars = false; ///< has any of ScalarRead, or reads SCC
+  bool MayNeed = false;      ///< something that has to be defined
   bool ReadsScc = false, WritesScc = false;
   bool WritesExec = false;
   bool BranchOnVcc = false, BranchOnScc = false;
@@ -115,7 +118,8 @@ struct CodeEffects {
   const Effects &of(const Inst *I) const { return List[size_t(I - Begin)]; }
   std::vector<Effects> List;
   const Inst *Begin;
-  std::unique_ptr<Coverage> Covered; ///< null if nobody asks
+  uint16_t MaxVgpr = 0, MaxAgpr = 0, MaxSgpr = 0; ///< of all
+  std::unique_ptr<Coverage> Covered;              ///< null if nobody asks
   // What follows is filled in by findMemoryUses.
   /// Those that have a MemoryUse::Id of their own, by it.
   std::vector<const Inst *> MemoryInstructions;

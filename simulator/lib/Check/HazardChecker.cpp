@@ -119,6 +119,8 @@ static unsigned endOf(RegisterSpan S) {
 /// A scalar register that the vector ALU has read, that the scalar ALU has
 /// written since, and that is read now.
 bool HazardChecker::checkShared(const Inst *I, const Effects &E) {
+  if (!E.ReadsScalars)
+    return true;
   for (const RegisterSpan &S : E.ScalarRead)
     for (unsigned Slot = S.First; Slot < endOf(S); ++Slot) {
       const SharedWrite &By = Overwritten[Slot];

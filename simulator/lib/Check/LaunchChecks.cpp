@@ -51,6 +51,9 @@ LaunchChecks::LaunchChecks(const Launch &L, const CodeChecks &Code,
       Generation(L.Code->chip().Generation), LdsBanks(L.Code->chip().LdsBanks) {
   allocatedRegisters(L.Code->chip(), *L.TheKernel, VgprLimit, AgprLimit,
                      SgprLimit);
+  MayExceed = limits() && (TheEffects.MaxVgpr > VgprLimit ||
+                           TheEffects.MaxAgpr > AgprLimit ||
+                           TheEffects.MaxSgpr > SgprLimit);
   if (!L.LdsKeptAt || !memory() || !races())
     return;
   for (const Inst *I : TheEffects.MemoryInstructions) {

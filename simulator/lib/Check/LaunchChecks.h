@@ -61,6 +61,8 @@ struct LaunchChecks {
   unsigned Generation;
   /// What the kernel descriptor allocates.
   unsigned VgprLimit, AgprLimit, SgprLimit;
+  /// An instruction of the program uses more, though maybe not the kernel's.
+  bool MayExceed;
   unsigned LdsBanks;
   std::mutex Lock; ///< of what follows
   CheckCounts Counts;

@@ -16,21 +16,21 @@
 #include "Core/Execution.h"
 #include "Core/LaneMask.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 
 using namespace lnbwd::sim;
 
-/// The runs of an access, and whether a lane does not begin where the one
-/// before it ends.
+/// The runs of an access.
 static unsigned ldsRuns(const uint32_t *A, uint64_t Mask, unsigned Bytes,
-                        bool IsLoad, LdsRun (&Runs)[64], bool &Apart) {
+                        bool IsLoad, LdsRun (&Runs)[64]) {
   unsigned Count = 0, Again = 0;
   auto IsRun = [&](unsigned K, const LdsRun &R) {
     return R.Address == Runs[K].Address && R.Bytes == Runs[K].Bytes;
   };
-  Apart = false;
   while (Mask) {
     const unsigned First = unsigned(__builtin_ctzll(Mask));
     Mask &= Mask - 1;
@@ -43,7 +43,6 @@ static unsigned ldsRuns(const uint32_t *A, uint64_t Mask, unsigned Bytes,
       R.Bytes += Beside ? Bytes : 0;
       Mask &= Mask - 1;
     }
-    Apart |= Mask != 0;
     // Several groups of lanes often read the same, one after another.
     if (IsLoad && Count && IsRun(Again, R)) {
       Again = (Again + 1) % Count;
@@ -56,11 +55,35 @@ static unsigned ldsRuns(const uint32_t *A, uint64_t Mask, unsigned Bytes,
   return Count;
 }
 
+/// Whether two lanes access a byte.
+static bool lanesMeet(const uint32_t *A, uint64_t Mask, unsigned Bytes) {
+  uint32_t Order[64];
+  unsigned Count = 0;
+  bool Ascending = true;
+  for (unsigned Lane : LaneMask(Mask)) {
+    Ascending &= !Count || A[Lane] >= Order[Count - 1] + Bytes;
+    Order[Count++] = A[Lane];
+  }
+  if (Ascending)
+    return false;
+  std::sort(Order, Order + Count);
+  for (unsigned K = 1; K < Count; ++K)
+    if (Order[K] < Order[K - 1] + Bytes)
+      return true;
+  return false;
+}
+
+LdsChecker::LdsChecker(WorkgroupChecks &WG, Wave &W)
+    : L(WG.L), WG(WG), W(W),
+      Patterns(std::min<size_t>(
+          llvm::PowerOf2Ceil(L.TheEffects.MemoryInstructions.size() + 1),
+          MostPatterns)) {}
+
 const LdsPattern &LdsChecker::pattern(const Effects &E, const uint32_t *A,
                                       uint64_t Mask, unsigned Bytes,
                                       bool IsLoad) {
   // An instruction mostly asks for the same places, only further on.
-  LdsPattern &P = Patterns[E.Use.Id % std::size(Patterns)];
+  LdsPattern &P = Patterns[E.Use.Id & (Patterns.size() - 1)];
   const uint32_t Step = A[0] - P.A[0];
   bool IsSame =
       P.Mask == Mask && P.Bytes == Bytes && P.IsLoad == IsLoad && Step % 4 == 0;
@@ -81,7 +104,11 @@ const LdsPattern &LdsChecker::pattern(const Effects &E, const uint32_t *A,
   P.IsLoad = IsLoad;
   P.Step = 0;
   std::copy_n(A, W.N, P.A);
-  P.Count = ldsRuns(A, Mask, Bytes, IsLoad, P.Runs, P.Apart);
+  P.Count = ldsRuns(A, Mask, Bytes, IsLoad, P.Runs);
+  P.Meet = !IsLoad && lanesMeet(A, Mask, Bytes);
+  P.OnePlace = P.Meet && llvm::all_of(P.runs(), [&](const LdsRun &R) {
+                 return R.Address == P.Runs[0].Address && R.Bytes == Bytes;
+               });
   if (L.counts())
     P.Cycles = bankCycles(A, Mask, Bytes, W.N, L.LdsBanks, P.Least);
   return P;

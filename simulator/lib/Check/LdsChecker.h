@@ -27,7 +27,8 @@ struct LdsPattern {
   uint64_t Mask = 0;
   unsigned Bytes = 0; ///< of a lane
   bool IsLoad = false;
-  bool Apart = false; ///< a lane does not begin where the one before it ends
+  bool Meet = false;              ///< two lanes store to a byte
+  bool OnePlace = false;          ///< all store to the same bytes
   unsigned Cycles = 0, Least = 0; ///< what the access costs, where that counts
   uint32_t A[64] = {};            ///< when it was found
   uint32_t Step = 0;              ///< the present ones lie so much further on
@@ -44,7 +45,7 @@ inline constexpr const char *LdsUsedText =
 /// What a wave does to LDS.
 class LdsChecker {
 public:
-  LdsChecker(WorkgroupChecks &WG, Wave &W) : L(WG.L), WG(WG), W(W) {}
+  LdsChecker(WorkgroupChecks &WG, Wave &W);
   /// Before an instruction that accesses LDS.
   void start(const Effects &E);
   /// One lane's access. False: the wave has been stopped.
@@ -71,7 +72,9 @@ private:
   WorkgroupChecks &WG;
   Wave &W;
   uint8_t Stored = LdsDefined; ///< in Written, by the present instruction
-  LdsPattern Patterns[16];     ///< the latest ones of some instructions
+  static constexpr size_t MostPatterns = 64;
+  /// The latest ones, by instruction; a power of two of them.
+  std::vector<LdsPattern> Patterns;
 };
 
 } // namespace lnbwd::sim

@@ -53,6 +53,10 @@ public:
   /// What lanes of the present instruction store; Data: rows of the values.
   bool collisions(const Inst *I, const Effects &E, const uint64_t *A,
                   uint64_t Mask, unsigned Bytes, const uint32_t *Data);
+  /// Whether all lanes of the present instruction store one value, so that they
+  /// count as one where they all store it to one place.
+  bool storesOneValue(const Effects &E, uint64_t Mask, unsigned Bytes,
+                      const uint32_t *Data) const;
   /// The accesses of the present instruction are over.
   void accessed() {
     if (__builtin_expect(!Takes.empty(), 0))
@@ -92,6 +96,8 @@ private:
   struct Alike {
     uint64_t Of = 0;
     Accesses Writes, Reads, ReadsAfter;
+    /// One in which others had stored the same, and its stores as they became.
+    Accesses SameWrites, SameReads, SameAfter;
   };
   void issue(const Effects &E);
   void settle();
@@ -114,6 +120,7 @@ private:
   }
   bool readLike(Cell &C);
   bool writeLike(Cell &C);
+  bool writeSameLike(const CellRun &Run, uint32_t K, const AccessRange &R);
   void checkRead(const Cell &C, const AccessRange &R, Conflict &Found) const;
   uint64_t readStore(const Accesses &Writes, bool IsLds,
                      const MemoryUse &Use) const;

@@ -14,6 +14,7 @@
 #include "Check/RaceChecker.h"
 
 #include "Core/Execution.h"
+#include "Core/LaneMask.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -487,6 +488,21 @@ RaceChecker::isOver(const Accesses &A) const {
   return true;
 }
 
+/// The same of a store of what others have stored there without an order.
+[[gnu::always_inline]] inline bool
+RaceChecker::writeSameLike(const CellRun &Run, uint32_t K,
+                           const AccessRange &R) {
+  Cell &C = Run.Cells[K];
+  if ((L.Rounding && L.Rounding->wantsAll()) || Like.SameWrites.empty() ||
+      !(C.Writes == Like.SameWrites) || !(C.Reads == Like.SameReads) ||
+      !C.Atomics.empty() ||
+      !sameValues(R, Run.Address + (uint64_t(K) << Run.Granule),
+                  1u << Run.Granule, /*Values=*/nullptr, /*IsRedundant=*/false))
+    return false;
+  C.Writes.share(Like.SameAfter);
+  return true;
+}
+
 /// One that readLike and writeLike have left.
 bool RaceChecker::accessUnlike(const CellRun &Run, uint32_t K,
                                const AccessRange &R) {
@@ -505,6 +521,10 @@ bool RaceChecker::accessUnlike(const CellRun &Run, uint32_t K,
   if (MayBeLike && C.Writes.moment() == Mark) {
     Like.Writes = std::move(WritesBefore);
     Like.Reads = std::move(ReadsBefore);
+  } else if (MayBeLike) {
+    Like.SameWrites = std::move(WritesBefore);
+    Like.SameReads = std::move(ReadsBefore);
+    Like.SameAfter.share(C.Writes);
   }
   return true;
 }
@@ -551,7 +571,7 @@ bool RaceChecker::accessLds(AccessRange R, llvm::ArrayRef<LdsRun> Runs) {
       bool Good = true;
       for (uint32_t K = 0; K < Run.Count; ++K)
         if (!(Reads && readLike(Run.Cells[K])) &&
-            !(Writes && writeLike(Run.Cells[K])))
+            !(Writes && (writeLike(Run.Cells[K]) || writeSameLike(Run, K, R))))
           Good &= accessUnlike(Run, K, R);
       if (!Good)
         return false;
@@ -569,18 +589,30 @@ uint8_t lnbwd::sim::storedByte(const Inst *I, const uint32_t *Data,
   return uint8_t(Data[Lane] >> (Shift + Byte * 8));
 }
 
+bool RaceChecker::storesOneValue(const Effects &E, uint64_t Mask,
+                                 unsigned Bytes, const uint32_t *Data) const {
+  if (E.Use.Changes || (L.Rounding && L.Rounding->wantsAll()))
+    return false;
+  const unsigned First = unsigned(__builtin_ctzll(Mask));
+  for (unsigned Row = 0; Row < (Bytes + 3) / 4; ++Row)
+    for (unsigned Lane : LaneMask(Mask))
+      if (Data[Row * W.N + Lane] != Data[Row * W.N + First])
+        return false;
+  return true;
+}
+
 bool RaceChecker::collisions(const Inst *I, const Effects &E, const uint64_t *A,
                              uint64_t Mask, unsigned Bytes,
                              const uint32_t *Data) {
   // Mostly each lane has a higher address than the one before it.
   uint64_t End = 0;
-  bool Ascending = true;
-  for (uint64_t Left = Mask; Left; Left &= Left - 1) {
-    const uint64_t X = A[__builtin_ctzll(Left)];
-    Ascending &= X >= End;
-    End = X + Bytes;
+  bool Ascending = true, OnePlace = true;
+  for (unsigned Lane : LaneMask(Mask)) {
+    Ascending &= A[Lane] >= End;
+    OnePlace &= A[Lane] == A[__builtin_ctzll(Mask)];
+    End = A[Lane] + Bytes;
   }
-  if (Ascending)
+  if (Ascending || (OnePlace && storesOneValue(E, Mask, Bytes, Data)))
     return true;
   std::pair<uint64_t, unsigned> Order[64];
   unsigned Count = 0;

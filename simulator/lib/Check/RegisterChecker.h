@@ -130,6 +130,8 @@ private:
     return true;
   }
   bool scalarSourcesDefined(const Effects &E) const {
+    if (!E.ReadsScalars)
+      return true;
     for (const RegisterSpan &S : E.ScalarRead)
       if (!scalarDefined(S))
         return false;
@@ -153,7 +155,19 @@ private:
 
   // How definedness follows (RegisterFlow.cpp).
   uint64_t definedLanes(const Inst *I, const Effects &E, unsigned K,
-                        uint64_t Exec, uint64_t &Writable) const;
+                        uint64_t Exec, uint64_t &Writable) const {
+    uint64_t Good = ~0ull;
+    const RegisterSpan V = E.VectorRead[K], S = E.ScalarRead[K];
+    for (unsigned R = 0; R < V.Count; ++R)
+      Good &= Vectors.defined(V.First + R);
+    for (unsigned R = 0; R < S.Count; ++R)
+      Good &= ScalarMissing[S.First + R] ? 0 : ~0ull;
+    return K == 0 && (I->Flags & FlagDpp)
+               ? movedLanes(I, V, Good, Exec, Writable)
+               : Good;
+  }
+  uint64_t movedLanes(const Inst *I, RegisterSpan V, uint64_t Good,
+                      uint64_t Exec, uint64_t &Writable) const;
   bool usesOnlyDefined(const Inst *I, const Effects &E, uint64_t Exec) const;
   bool propagateLanes(const Inst *I, const Effects &E, uint64_t Exec);
   bool propagateScalars(const Inst *I, const Effects &E);

@@ -67,40 +67,31 @@ static bool copiesRegister(const Inst *I, const Effects &E) {
          !I->Src[0].Mods && !(I->Flags & (FlagSdwa | FlagDpp));
 }
 
-/// The lanes of a source that are defined, moved by DPP if it is the first one.
-uint64_t RegisterChecker::definedLanes(const Inst *I, const Effects &E,
-                                       unsigned K, uint64_t Exec,
-                                       uint64_t &Writable) const {
-  uint64_t Good = ~0ull;
-  const RegisterSpan V = E.VectorRead[K], S = E.ScalarRead[K];
-  for (unsigned R = 0; R < V.Count; ++R)
-    Good &= Vectors.defined(V.First + R);
-  for (unsigned R = 0; R < S.Count; ++R)
-    Good &= ScalarMissing[S.First + R] ? 0 : ~0ull;
-  if (K == 0 && (I->Flags & FlagDpp)) {
-    const DppPattern &P = *I->Dpp;
-    const bool Fetches = I->Flags & FlagDppFetchInactive;
-    if (Fetches)
-      for (unsigned R = 0; R < V.Count; ++R)
-        Good &= Exec | ~Vectors.old(V.First + R);
-    Writable &= I->DppEnabled;
-    // Most often all is there, and moving it changes nothing.
-    if (!(W.FullMask & ~Good) && (Exec == W.FullMask || Fetches)) {
-      if (!(I->Flags & FlagDppBoundCtrl))
-        Writable &= P.Valid | ~W.FullMask;
-      return Good;
-    }
-    uint64_t Moved = 0;
-    for (unsigned Lane = 0; Lane < W.N; ++Lane) {
-      unsigned From = P.From[Lane];
-      bool Has = (P.Valid >> Lane & 1) && (Fetches || (Exec >> From & 1));
-      Moved |= uint64_t(Has ? Good >> From & 1 : 1) << Lane;
-      if (!Has && !(I->Flags & FlagDppBoundCtrl))
-        Writable &= ~(1ull << Lane);
-    }
-    Good = Moved;
+/// The lanes of the first source that are defined, moved by DPP.
+uint64_t RegisterChecker::movedLanes(const Inst *I, RegisterSpan V,
+                                     uint64_t Good, uint64_t Exec,
+                                     uint64_t &Writable) const {
+  const DppPattern &P = *I->Dpp;
+  const bool Fetches = I->Flags & FlagDppFetchInactive;
+  if (Fetches)
+    for (unsigned R = 0; R < V.Count; ++R)
+      Good &= Exec | ~Vectors.old(V.First + R);
+  Writable &= I->DppEnabled;
+  // Most often all is there, and moving it changes nothing.
+  if (!(W.FullMask & ~Good) && (Exec == W.FullMask || Fetches)) {
+    if (!(I->Flags & FlagDppBoundCtrl))
+      Writable &= P.Valid | ~W.FullMask;
+    return Good;
   }
-  return Good;
+  uint64_t Moved = 0;
+  for (unsigned Lane = 0; Lane < W.N; ++Lane) {
+    unsigned From = P.From[Lane];
+    bool Has = (P.Valid >> Lane & 1) && (Fetches || (Exec >> From & 1));
+    Moved |= uint64_t(Has ? Good >> From & 1 : 1) << Lane;
+    if (!Has && !(I->Flags & FlagDppBoundCtrl))
+      Writable &= ~(1ull << Lane);
+  }
+  return Moved;
 }
 
 /// Whether what is missing is in halves and bytes that the instruction does not

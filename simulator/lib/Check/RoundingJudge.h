@@ -40,6 +40,8 @@ public:
   /// numbers do, to be judged later.
   bool accepts(const Place &At, uint32_t X, uint32_t Y);
   bool hasCases() const { return !Cases.empty(); }
+  /// Values count that are the same, too: rounded up, others are.
+  bool wantsAll() const { return TheStage == Stage::Compares; }
   /// The launch is executed again, and rounds up.
   void expectOthers() { TheStage = Stage::Compares; }
   /// Whether all cases are results of arithmetic that differ in rounding. From

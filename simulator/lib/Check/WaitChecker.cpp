@@ -63,8 +63,7 @@ void WaitChecker::retire(WaitCounter C) {
     --PendingVector[Ev.Vector.First + K];
   for (unsigned K = 0; K < Ev.Scalar.Count; ++K)
     --PendingScalar[Ev.Scalar.First + K];
-  if (!Ev.Lds.empty() && C == WaitLoad)
-    --OutstandingLds;
+  OutstandingLds -= Ev.FillsLds;
   --Q.Types[Ev.Type];
   // Few are in flight, mostly: their places stay in the host's cache.
   Q.First = --Q.Count ? (Q.First + 1) % EventQueue::Size : 0;
@@ -86,12 +85,12 @@ void WaitChecker::waitInstruction(const Inst *I, const Effects &E) {
       wait(WaitCounter(C), Limits.Most[C]);
 }
 
-void WaitChecker::push(WaitCounter C, Event &&New) {
+void WaitChecker::push(WaitCounter C, const Event &New) {
   EventQueue &Q = Queues[C];
   if (Q.Count >= counterMaximum(C, L.Generation))
     retire(C);
   Event &Ev = Q.at(Q.Count);
-  Ev = std::move(New);
+  Ev = New;
   ++Q.Count;
   ++Q.Types[Ev.Type];
   ++Outstanding;
@@ -99,34 +98,33 @@ void WaitChecker::push(WaitCounter C, Event &&New) {
     ++PendingVector[Ev.Vector.First + K];
   for (unsigned K = 0; K < Ev.Scalar.Count; ++K)
     ++PendingScalar[Ev.Scalar.First + K];
-  if (!Ev.Lds.empty() && C == WaitLoad)
-    ++OutstandingLds;
+  OutstandingLds += Ev.FillsLds;
 }
 
 void WaitChecker::issue(const Inst *I, const Effects &E, uint32_t Number,
                         std::vector<LdsPiece> &Filled, bool IsPrivate) {
-  Event Ev = {VectorLoad, {}, {}, I, {}, MemoryAccess::None, false, Number};
+  Event Ev = {VectorLoad, {}, {}, I, MemoryAccess::None, false, false, Number};
   const WaitCounter Stores = storeCounter();
   if (E.CacheWrite || E.CacheLoad) {
     Ev.Type = VectorStore;
-    return push(E.CacheLoad ? WaitLoad : Stores, std::move(Ev));
+    return push(E.CacheLoad ? WaitLoad : Stores, Ev);
   }
   Ev.Vector = E.VectorWrite[0];
   switch (E.Space) {
   case MemorySpace::Scalar:
     Ev.Type = ScalarAccess;
     Ev.Scalar = E.ScalarWrite[0];
-    return push(L.Generation >= 12 ? WaitScalar : WaitLds, std::move(Ev));
+    return push(L.Generation >= 12 ? WaitScalar : WaitLds, Ev);
   case MemorySpace::Lds:
     Ev.Type = LdsAccess;
     Ev.IsLds = true;
-    return push(WaitLds, std::move(Ev));
+    return push(WaitLds, Ev);
   case MemorySpace::None:
     // Lanes exchange values through the hardware of LDS.
     if (I->Class != InstClass::LDS)
       return;
     Ev.Type = LdsAccess;
-    return push(WaitLds, std::move(Ev));
+    return push(WaitLds, Ev);
   default:
     break;
   }
@@ -136,18 +134,18 @@ void WaitChecker::issue(const Inst *I, const Effects &E, uint32_t Number,
     Ev.Global = E.Access;
   if (E.Space == MemorySpace::Flat) {
     Ev.Type = FlatAccess;
-    push(IsStore ? Stores : WaitLoad, Event(Ev));
+    push(IsStore ? Stores : WaitLoad, Ev);
     Ev.Global = MemoryAccess::None;
     Ev.IsLds = !IsPrivate;
-    push(WaitLds, std::move(Ev));
+    push(WaitLds, Ev);
     return;
   }
   Ev.Type = IsStore ? VectorStore : VectorLoad;
-  if (E.ToLds) {
-    Ev.Lds.swap(Filled);
-    Ev.IsLds = true;
-  }
-  push(IsStore ? Stores : WaitLoad, std::move(Ev));
+  Ev.IsLds = E.ToLds;
+  Ev.FillsLds = E.ToLds && !Filled.empty();
+  push(IsStore ? Stores : WaitLoad, Ev);
+  if (Ev.FillsLds)
+    Queues[WaitLoad].filled(Queues[WaitLoad].Count - 1).swap(Filled);
 }
 
 WaitChecker::UnderWay WaitChecker::underWay() const {
@@ -282,7 +280,7 @@ bool WaitChecker::unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
   EventQueue &Q = Queues[WaitLoad];
   for (unsigned N = 0; N < Q.Count; ++N) {
     const Event &Ev = Q.at(N);
-    if (llvm::none_of(Ev.Lds, [&](const LdsPiece &P) {
+    if (!Ev.FillsLds || llvm::none_of(Q.filled(N), [&](const LdsPiece &P) {
           return Address < P.End && Address + Bytes > P.Begin;
         }))
       continue;

@@ -70,18 +70,22 @@ private:
     EventType Type;
     RegisterSpan Vector, Scalar;
     const Inst *I;
-    std::vector<LdsPiece> Lds; ///< what it fills there
-    MemoryAccess Global;       ///< what it does to global memory
-    bool IsLds;                ///< whether it accesses LDS
+    MemoryAccess Global; ///< what it does to global memory
+    bool IsLds;          ///< whether it accesses LDS
+    bool FillsLds;       ///< with what it loads
     uint32_t Number;
   };
   struct EventQueue {
     static constexpr unsigned Size = 64;
     Event Events[Size];
+    std::vector<LdsPiece> Filled[Size]; ///< by those that fill LDS
     unsigned First = 0, Count = 0;
     unsigned Types[NumTypes] = {};
     Event &at(unsigned K) { return Events[(First + K) % Size]; }
     const Event &at(unsigned K) const { return Events[(First + K) % Size]; }
+    std::vector<LdsPiece> &filled(unsigned K) {
+      return Filled[(First + K) % Size];
+    }
     void drop() {
       First = Count = 0;
       for (unsigned &N : Types)
@@ -98,7 +102,7 @@ private:
   bool outOfOrder(WaitCounter C) const;
   void retire(WaitCounter C);
   void wait(WaitCounter C, unsigned Most);
-  void push(WaitCounter C, Event &&New);
+  void push(WaitCounter C, const Event &New);
 
   LaunchChecks &L;
   Wave &W;

@@ -80,13 +80,12 @@ void WaveChecker::barrier(const Inst *I, const Effects &E) {
 
 bool WaveChecker::before(const Inst *I) {
   const Effects &E = L.TheEffects.of(I);
-  Current = &E;
   if (__builtin_expect(L.TheEffects.Covered != nullptr, 0))
     L.TheEffects.Covered->note(I);
-  if (!Previous || I != Previous + 1 ||
-      L.TheEffects.of(Previous).Counted == CountClass::Branch)
+  if (!Previous || I != Previous + 1 || Current->Counted == CountClass::Branch)
     Branched = I;
   Previous = I;
+  Current = &E;
   const uint64_t Exec = W.exec();
   if (L.counts() && I->Class != InstClass::Uncounted) {
     ++Counts.Issued[unsigned(E.Counted)];
@@ -95,9 +94,11 @@ bool WaveChecker::before(const Inst *I) {
       ++Counts.PartialInstructions;
     }
   }
-  if (L.limits() && (E.MaxVgpr > L.VgprLimit || E.MaxAgpr > L.AgprLimit ||
-                     E.MaxSgpr > L.SgprLimit))
+  if (L.MayExceed && (E.MaxVgpr > L.VgprLimit || E.MaxAgpr > L.AgprLimit ||
+                      E.MaxSgpr > L.SgprLimit))
     return limitFault(I, E);
+  if (E.Idles && !E.Use.Cache.isControl())
+    return !L.hazards() || Hazards.check(I, E);
   if (Waits.anything()) {
     if (L.waits() && !Waits.checkPending(I, E))
       return false;
@@ -109,13 +110,15 @@ bool WaveChecker::before(const Inst *I) {
   if (L.races())
     Races.before(E);
   if (L.registers()) {
-    if (!Registers.checkDefined(I, E, Exec))
+    if (E.MayNeed && !Registers.checkDefined(I, E, Exec))
       return false;
     if (E.Access == MemoryAccess::None && !Registers.propagate(I, E, Exec))
       return false;
   }
   if (E.Barrier != BarrierKind::None)
     barrier(I, E);
+  if (E.Access == MemoryAccess::None)
+    return true;
   Registers.startAccess();
   Global.startAccess();
   LdsPart = 0;
@@ -216,9 +219,12 @@ bool WaveChecker::ldsRaces(const Inst *I, const uint32_t *A, uint64_t Mask,
   // A flag perhaps, of one element: who waits for it is to go on from here.
   if (Stores && L.TheEffects.PollsLds && P.Count)
     W.Yields = P.Runs[0].Bytes == Bytes;
+  if (P.OnePlace && Stores &&
+      Races.storesOneValue(*Current, Mask, Bytes, R.Data))
+    return Races.accessLds(R, P.runs().take_front());
   if (!Races.accessLds(R, P.runs()))
     return false;
-  if (!Stores || !P.Apart)
+  if (!Stores || !P.Meet)
     return true;
   uint64_t Wide[64];
   std::copy_n(A, W.N, Wide);
