@@ -156,10 +156,11 @@ def test_triton_kernels(chips, build, tmp_path):
                  "row_sum: 12 of the 24 elements of 'x' are not read, the first of them [1, 4]"):
         assert count(f"note: kernel {note}") == len(chips), run.stdout
     for test in ("right", "stride", "stride_to_the_end", "autograd_and_autotuner", "copies",
-                 "parts", "pitch[right]", "packed"):
+                 "parts", "pitch[right]", "packed", "lock[locked-16]", "lock[locked-256]"):
         assert count(f"::test_{test} PASSED") == len(chips), run.stdout
     for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught", "gaps",
-                 "negative_offset", "stride_of_rows", "pitch[wrong]", "pitch[other]"):
+                 "negative_offset", "stride_of_rows", "pitch[wrong]", "pitch[other]",
+                 "lock[unlocked-16]", "lock[unlocked-256]"):
         assert count(f"::test_{test} FAILED") == len(chips), run.stdout
     for test in SAMPLE:
         assert count(f"{test} PASSED") == len(chips), run.stdout

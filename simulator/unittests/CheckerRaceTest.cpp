@@ -137,6 +137,31 @@ TEST_P(CheckerTest, OnlyWhatIsUsedOfARacingRead) {
   }
 }
 
+TEST_P(CheckerTest, OnlyWhatIsUsedOfAReadBeforeAStore) {
+  // All waves load what the last one then stores; First: what the first does.
+  auto With = [&](const char *First) {
+    return run("v_lshrrev_b32 v2, WAVESHIFT, v0\nv_readfirstlane_b32 s8, v2\n"
+               "v_and_b32 v3, " +
+                   std::to_string(waveItems() - 1) +
+                   ", v0\nv_lshlrev_b32 v3, 2, v3\n"
+                   "GLOAD1 v2, v3, s[4:5]\nWAITV\nADDV v2, 1, v2\n"
+                   "s_cmp_lg_u32 s8, 0\ns_cbranch_scc0 first\n"
+                   "s_cmp_lg_u32 s8, 1\ns_cbranch_scc0 out\n"
+                   "GSTORE1 v3, v2, s[4:5]\ns_endpgm\nfirst:\n" +
+                   First + "\nout:",
+               1, 3 * waveItems());
+  };
+  EXPECT_CLEAN(With("v_mov_b32 v4, v2\nv_and_b32 v2, 0, v2\n"
+                    "GSTORE1 v3, v2, s[6:7]"));
+  for (const char *Use : {"GSTORE1 v3, v2, s[6:7]", "DSWRITE1 v3, v2",
+                          "v_readfirstlane_b32 s8, v2\ns_cmp_eq_u32 s8, 7\n"
+                          "s_cbranch_scc1 out"}) {
+    EXPECT_SAYS(With(Use), "a race: of this workgroup wave 2 writes it later "
+                           "in the same launch");
+    EXPECT_SAYS(lnbwdSimGetFindingsJson(), "\"check\":\"races\"");
+  }
+}
+
 TEST_P(CheckerTest, LdsAtomicsOfSeveralWaves) {
   // A wave reads what it and others have added to: a race whoever was last.
   std::string Text = R"(

@@ -103,6 +103,10 @@ std::string LaunchChecker::summary(const RegionTable &Buffers) const {
     Text +=
         "; not whether stores to one place of LDS differ in rounding alone, "
         "since it stores to more memory than can be restored";
+  if (EarlyReadsLeftOut)
+    Text += "; not whether loads matter that come before a store of another "
+            "wave without an order, since it stores to more memory than can be "
+            "restored";
   for (const Region &R : Buffers) {
     const auto *Shadow = static_cast<const BufferShadow *>(R.Notes);
     if (!Shadow || Shadow->Name.empty())

@@ -34,6 +34,14 @@ public:
   void keepMemory(MemoryJournal *In) { Checks.Journal = In; }
   /// Has what differs in rounding alone judged; null: nothing does.
   void judgeRounding(RoundingJudge *By) { Checks.Rounding = By; }
+  /// Has loads noted that come before a store without an order.
+  void noteEarlyReads(EarlyReads *In) { Checks.Early = In; }
+  /// Whether there may be some whose use can be followed.
+  bool mayReadEarly() const {
+    return Checks.races() && Checks.registers() &&
+           uint64_t(L.Block[0]) * L.Block[1] * L.Block[2] >
+               L.TheKernel->WaveSize;
+  }
   /// Whether there may be something to judge.
   bool mayDifferInRounding() const { return Checks.races() && L.LdsSize; }
   std::unique_ptr<WorkgroupObserver> observe(Workgroup &WG) override;
@@ -52,6 +60,8 @@ public:
   bool OtherOrdersLeftOut = false;
   /// Values in LDS that may differ in rounding alone were not judged.
   bool RoundingLeftOut = false;
+  /// Nor was what loads give that come before a store without an order.
+  bool EarlyReadsLeftOut = false;
   /// Or the client has put them off.
   bool OtherOrdersUnwanted = false;
 

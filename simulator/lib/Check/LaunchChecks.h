@@ -18,6 +18,7 @@
 #include "Check/CacheModel.h"
 #include "Check/CodeChecks.h"
 #include "Check/Counts.h"
+#include "Check/EarlyReads.h"
 #include "Check/RoundingJudge.h"
 #include "Check/ShadowMemory.h"
 #include "Check/WaveClock.h"
@@ -48,6 +49,9 @@ struct LaunchChecks {
   MemoryJournal *Journal = nullptr;
   /// Takes values in LDS for one that differ in rounding, or null.
   RoundingJudge *Rounding = nullptr;
+  /// Loads that come before a store without an order, or null: they are
+  /// reported at once.
+  EarlyReads *Early = nullptr;
   const bool
       IsInterleaved; ///< other waves may go on wherever this wants them to
   CacheModel Caches;

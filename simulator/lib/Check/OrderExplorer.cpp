@@ -19,7 +19,6 @@
 #include "Core/Scheduler.h"
 
 #include <algorithm>
-#include <optional>
 
 using namespace lnbwd::sim;
 
@@ -39,36 +38,68 @@ static const WaveOrder Orders[] = {
     {WaveOrder::AtRandom, 4},   {WaveOrder::AtRandom, 5},
 };
 
-/// Executes the launch again, from the same memory, which stays as it is.
-static void runAgain(Launch &L, LaunchChecker &Checker, unsigned Checks,
-                     RoundingJudge &Judge, bool RoundsUp) {
-  MemoryJournal Other;
-  L.RoundsUp = RoundsUp;
+namespace {
+/// What the executions of a launch share.
+struct Execution {
+  Launch &L;
+  LaunchChecker &Checker; ///< of the first one
+  unsigned Checks;
+  RoundingJudge *Rounding = nullptr;
+  EarlyReads *Early = nullptr;
+  void again(MemoryJournal &Journal) const;
+  void judgeRounding(MemoryJournal &Usual) const;
+  void followEarlyReads(MemoryJournal &Usual) const;
+};
+} // namespace
+
+/// Executes the launch again, with memory as it is, which the journal keeps.
+void Execution::again(MemoryJournal &Journal) const {
   L.Executed = 0;
   L.Stop = false;
   LaunchChecker Again(L, Checks & ~unsigned(LNBWD_SIM_CHECK_COUNTS));
-  Again.keepMemory(&Other);
-  Again.judgeRounding(&Judge);
+  Again.keepMemory(&Journal);
+  Again.judgeRounding(Rounding);
+  Again.noteEarlyReads(Early);
   L.Observer = &Again;
   (void)run(L);
-  Other.swap();
+  Journal.swap();
   Checker.AccessesOf = Again.AccessesOf;
-  L.RoundsUp = false;
 }
 
 /// Reports what several have stored to one place of LDS and what differs in
 /// more than rounding.
-static void judgeRounding(Launch &L, LaunchChecker &Checker, unsigned Checks,
-                          RoundingJudge &Judge, MemoryJournal &Usual) {
+void Execution::judgeRounding(MemoryJournal &Usual) const {
   const lnbwd_sim_counters Counters = L.Counters;
   Usual.swap();
-  Judge.expectOthers();
-  runAgain(L, Checker, Checks, Judge, /*RoundsUp=*/true);
+  Rounding->expectOthers();
+  L.RoundsUp = true;
+  MemoryJournal RoundedUp;
+  again(RoundedUp);
+  L.RoundsUp = false;
   L.Findings.clear();
   L.Failure = LaunchFailure::None;
   L.Error.clear();
-  if (!Judge.judge())
-    runAgain(L, Checker, Checks, Judge, /*RoundsUp=*/false);
+  if (!Rounding->judge()) {
+    MemoryJournal Other;
+    again(Other);
+  }
+  Usual.swap();
+  L.Observer = &Checker;
+  L.Counters = Counters;
+}
+
+/// Reports those of the loads noted whose value is used.
+void Execution::followEarlyReads(MemoryJournal &Usual) const {
+  const lnbwd_sim_counters Counters = L.Counters;
+  const std::vector<Finding> Before = L.Findings;
+  MemoryJournal Other;
+  Usual.swap();
+  Early->follow();
+  again(Other);
+  // What was found the first time is found again.
+  for (size_t K = 0; K < Before.size(); ++K)
+    L.Findings[K].Count = Before[K].Count;
+  Early->forget();
   Usual.swap();
   L.Observer = &Checker;
   L.Counters = Counters;
@@ -85,25 +116,37 @@ bool lnbwd::sim::runChecked(Launch &L, LaunchChecker &Checker, unsigned Checks,
   OtherOrders &= Depends;
   MemoryJournal Usual;
   RoundingJudge Judge;
+  EarlyReads Early;
+  Execution Other = {L, Checker, Checks};
   if (Checker.mayDifferInRounding())
-    Checker.judgeRounding(&Judge);
-  else if (!OtherOrders)
+    Other.Rounding = &Judge;
+  if (Checker.mayReadEarly())
+    Other.Early = &Early;
+  if (!Other.Rounding && !Other.Early && !OtherOrders)
     return run(L);
+  Checker.judgeRounding(Other.Rounding);
+  Checker.noteEarlyReads(Other.Early);
   Checker.keepMemory(&Usual);
   const bool Good = run(L);
-  if (!Good || !L.Findings.empty())
-    return Good;
+  if (!Good)
+    return false;
+  const uint64_t Executed = L.Executed.load();
   if (!Usual.isWhole()) {
     Checker.OtherOrdersLeftOut = OtherOrders;
     Checker.RoundingLeftOut = Judge.hasCases();
-    return Good;
+    Checker.EarlyReadsLeftOut = Early.hasCases();
+    return true;
   }
-  const uint64_t Executed = L.Executed.load();
-  if (Judge.hasCases())
-    judgeRounding(L, Checker, Checks, Judge, Usual);
+  // Values that nobody has judged count as the same.
+  if (L.Findings.empty() && Judge.hasCases())
+    Other.judgeRounding(Usual);
+  else if (L.Findings.empty())
+    Other.Rounding = nullptr;
+  if (Early.hasCases() && L.Failure == LaunchFailure::None &&
+      L.Findings.size() < L.MostFindings)
+    Other.followEarlyReads(Usual);
   if (!OtherOrders || L.Failure != LaunchFailure::None || !L.Findings.empty())
     return L.Failure == LaunchFailure::None;
-  const bool Judged = Judge.hasCases();
   const uint64_t Most =
       std::clamp(Executed * TimesTheUsual, LeastOfAnOrder, MostOfAnOrder);
   const lnbwd_sim_counters Counters = L.Counters;
@@ -112,29 +155,31 @@ bool lnbwd::sim::runChecked(Launch &L, LaunchChecker &Checker, unsigned Checks,
   Usual.swap();
   for (WaveOrder Order : Orders) {
     Order.Most = Most;
-    MemoryJournal Other;
     L.Interleaving = &Order;
-    L.Executed = 0;
-    L.Stop = false;
-    LaunchChecker Again(L, Checks & ~unsigned(LNBWD_SIM_CHECK_COUNTS));
-    Again.keepMemory(&Other);
-    if (Judged)
-      Again.judgeRounding(&Judge);
-    L.Observer = &Again;
-    (void)run(L);
-    const bool IsCut = L.Executed.load() > Most;
-    Checker.OtherOrdersCut += IsCut;
-    Checker.AccessesOf = IsCut ? 0 : Again.AccessesOf;
-    Other.swap();
+    bool IsCut = false, IsWhole = true;
+    auto Run = [&] {
+      MemoryJournal Journal;
+      Other.again(Journal);
+      IsCut |= L.Executed.load() > Most;
+      IsWhole &= Journal.isWhole();
+    };
+    Run();
+    if (Early.hasCases() && L.Failure == LaunchFailure::None && IsWhole) {
+      Early.follow();
+      Run();
+    }
+    Early.forget();
     L.Interleaving = nullptr;
+    Checker.OtherOrdersCut += IsCut;
+    if (IsCut)
+      Checker.AccessesOf = 0;
     if (L.Failure == LaunchFailure::OutOfMemory) {
       L.Failure = LaunchFailure::None;
       L.Error.clear();
       break;
     }
     ++Checker.OtherOrders;
-    if (L.Failure != LaunchFailure::None || !L.Findings.empty() ||
-        !Other.isWhole())
+    if (L.Failure != LaunchFailure::None || !L.Findings.empty() || !IsWhole)
       break;
   }
   Usual.swap();

@@ -90,6 +90,7 @@ private:
     bool Narrow = false; ///< both for order, one of them in too narrow a scope
     bool Near = false, Scalar = false; ///< which cache is in the way
     bool Missed = false; ///< ordered, by a barrier that the other one missed
+    bool Later = false;  ///< the other one comes after this one
   };
   /// A cell of LDS that the instruction Of has accessed, as it was before, and
   /// its reads as they became. A store has found nothing wrong there.
@@ -126,6 +127,8 @@ private:
                      const MemoryUse &Use) const;
   bool checkWrite(const Cell &C, const AccessRange &R, uint64_t Address,
                   unsigned Bytes, const uint8_t *Values, Conflict &Found) const;
+  bool mayFollow(uint64_t M, const Cell &C, const AccessRange &R,
+                 uint64_t Address, unsigned Bytes) const;
   void checkAtomic(const Cell &C, const AccessRange &R, Conflict &Found) const;
   bool anyUnordered(const Accesses &A, bool IsLds, bool WereWrites,
                     llvm::function_ref<bool(uint64_t)> IsHarmless,

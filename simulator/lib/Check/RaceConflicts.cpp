@@ -235,6 +235,23 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
       Missed(M);
 }
 
+/// Whether what the load M gives, which comes before the present store without
+/// an order, can be followed, so that the race is one only if that is used.
+bool RaceChecker::mayFollow(uint64_t M, const Cell &C, const AccessRange &R,
+                            uint64_t Address, unsigned Bytes) const {
+  const Moment Where = Moment::of(M);
+  const auto &List = L.TheEffects.MemoryInstructions;
+  if (!L.Early || !L.Journal->isWhole() || R.isLds() || isOfOthers(M) ||
+      Where.id() >= List.size() ||
+      (C.Reads.crowd() && !C.Reads.crowd()->Others.empty()))
+    return false;
+  const Effects &Load = L.TheEffects.of(List[Where.id()]);
+  return Load.Access == MemoryAccess::Load && !Load.ToLds &&
+         Load.Space != MemorySpace::Scalar &&
+         L.Early->note({Where.wave() - First, Where.id()},
+                       {Address, Bytes, {Me - First, R.E->Use.Id}});
+}
+
 /// True: it stores what others have stored there without an order between
 /// them. Who reads that after one of them need not be ordered after the rest.
 bool RaceChecker::checkWrite(const Cell &C, const AccessRange &R,
@@ -268,9 +285,10 @@ bool RaceChecker::checkWrite(const Cell &C, const AccessRange &R,
                            C.Reads, R.isLds(), false,
                            [&](uint64_t M) {
                              const MemoryUse &U = useOf(M);
-                             return !R.isLds() && U.Cache.Coherent &&
-                                    (R.E->Use.Cache.Coherent ||
-                                     (isSyncLoad(U) && IsSeen(M)));
+                             return (!R.isLds() && U.Cache.Coherent &&
+                                     (R.E->Use.Cache.Coherent ||
+                                      (isSyncLoad(U) && IsSeen(M)))) ||
+                                    mayFollow(M, C, R, Address, Bytes);
                            },
                            Other)) {
     Found = {Other, false, /*Stale=*/false,
@@ -534,6 +552,17 @@ bool RaceChecker::access(const AccessRange &R) {
     return true;
   if (L.Logs.wanted() && isSync(R))
     Takes.push_back(R);
+  if (L.Early && R.Access == MemoryAccess::Load)
+    if (const EarlyReads::Case *Of =
+            L.Early->find({W.Index, R.E->Use.Id}, R.Address, R.Bytes)) {
+      const auto [By, Id] = Of->Store;
+      Conflict Found = {Moment(First + By, Moment::LastClock, Id).Bits, true};
+      Found.Later = true;
+      const uint64_t Begin = std::max(Of->Address, R.Address);
+      const uint64_t End =
+          std::min(Of->Address + Of->Bytes, R.Address + R.Bytes);
+      return report(R, Begin, End - Begin, Found);
+    }
   return WG.cells(R, [&](const CellRun &Run) {
     bool Good = true;
     for (uint32_t K = 0; K < Run.Count; ++K)

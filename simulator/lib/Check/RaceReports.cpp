@@ -66,6 +66,7 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address, uint64_t Bytes,
                        : R.Lane + int((Address - R.Address) / R.LaneBytes);
   const std::string Group = "race " + std::to_string(Where.id()) +
                             (C.Missed   ? " missed"
+                             : C.Later  ? " later"
                              : C.Stale  ? " stale"
                              : C.Narrow ? " narrow"
                              : C.Wrote  ? " written"
@@ -87,8 +88,11 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address, uint64_t Bytes,
     Text += (C.Missed  ? "a barrier missed: "
              : C.Stale ? "a stale read: "
                        : "a race: ") +
-            waveName(C.Other, R.isLds()) + " has " +
-            (C.Wrote ? "written" : "read") + " it" +
+            waveName(C.Other, R.isLds()) +
+            (C.Later   ? " writes"
+             : C.Wrote ? " has written"
+                       : " has read") +
+            " it" + (C.Later ? " later" : "") +
             (R.isLds() ? "" : " in the same launch");
     if (Other)
       Text += ", with " + describeInstruction(W, Other);

@@ -30,6 +30,20 @@ def reverse(x, y, BLOCK: tl.constexpr):
     tl.store(x + o, tl.load(y + BLOCK - 1 - o))
 
 
+@triton.jit
+def add_under_lock(x, total, lock, LOCK: tl.constexpr, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    values = tl.load(x + tl.program_id(0) * BLOCK + o)
+    if LOCK:
+        while tl.atomic_cas(lock, 0, 1) == 1:
+            pass
+    tl.debug_barrier()
+    tl.store(total + o, tl.load(total + o) + values)
+    tl.debug_barrier()
+    if LOCK:
+        tl.atomic_xchg(lock, 0)
+
+
 @triton.autotune(configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"])
 @triton.jit
 def scale(x, out, n, BLOCK: tl.constexpr):
@@ -111,6 +125,16 @@ def test_never_written():
 def test_race():
     x, y = torch.rand(256, device="cuda"), torch.zeros(256, device="cuda")
     reverse[(1,)](x, y, BLOCK=256)
+
+
+@pytest.mark.parametrize("block", [16, 256])
+@pytest.mark.parametrize("lock", [True, False], ids=["locked", "unlocked"])
+def test_lock(lock, block):
+    """Of 16 elements all waves load each, and one stores it."""
+    x, total = torch.rand(6, block, device="cuda"), torch.zeros(block, device="cuda")
+    state = torch.zeros(1, dtype=torch.int32, device="cuda")
+    add_under_lock[(6,)](x, total, state, lock, BLOCK=block)
+    torch.testing.assert_close(total, x.sum(0))
 
 
 def test_finding_that_is_caught():
