@@ -27,7 +27,7 @@ from . import functional, launching, linear
 from .errors import LnbwdError
 from .launching import DEFAULT_CHIP
 from .ops import NORMS
-from .precompile import words
+from .spec import words
 
 __all__ = ["Row", "main", "run_checks"]
 

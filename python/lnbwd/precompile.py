@@ -13,12 +13,7 @@ from collections.abc import Sequence
 from . import _chips, kernels
 from .errors import LnbwdError
 from .operations import LAYER_NORM_BWD, OPERATIONS
-from .spec import DTYPES, OPS
-
-
-def words(text: str) -> list[str]:
-    """The parts of a list with commas."""
-    return [part for part in text.split(",") if part]
+from .spec import DTYPES, OPS, words
 
 
 def _parser() -> argparse.ArgumentParser:

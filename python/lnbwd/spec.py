@@ -42,6 +42,11 @@ ROWS_HINTS = tuple(1 << bit for bit in range(6, 21))
 why these."""
 
 
+def words(text: str) -> list[str]:
+    """The parts of a list with commas."""
+    return [part for part in text.split(",") if part]
+
+
 @functools.lru_cache(1024)
 def rows_hint(rows: int) -> int:
     """The number of :data:`ROWS_HINTS` that is nearest to ``rows`` by ratio. lib/Torch has the same

@@ -16,7 +16,7 @@ from lnbwd_bench import results
 
 # Of every so many patterns in both blocks: how many models and patterns there are, and how many are
 # taken whole at least and in part at most.
-LIMITS = {1: ((87, 1223, 845, 46), (20, 200, 113, 13)), 8: ((77, 153, 97, 4), (20, 25, 19, 1))}
+LIMITS = {1: ((107, 1423, 945, 55), (20, 200, 116, 15)), 8: ((97, 178, 116, 5), (20, 25, 14, 3))}
 
 
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.full)])

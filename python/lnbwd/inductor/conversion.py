@@ -69,6 +69,10 @@ def converts(*targets: Any) -> Callable[[_Handler], _Handler]:
     return register
 
 
+_Index = tuple[int | None, int]
+"""See :attr:`Conversion.at`."""
+
+
 class Conversion:
     """Makes the nodes of one row program.
 
@@ -78,10 +82,9 @@ class Conversion:
         inputs: the nodes that are read, each with its :class:`Input`, and their values.
         masks: the values that are inputs and conditions.
         over: the row block that the operands of the node at hand are spread over.
-        moves: the dimensions of ``over`` along which operands are taken at other indices, and by
-            how much: where something is put among others, or cut out.
-        indices: of the node at hand that is computed of indices alone, the index along each of its
-            dimensions, 0 where it has one element; None elsewhere.
+        at: the indices at which the values of the operands of the node at hand are taken, one for
+            each of its dimensions: a dimension of ``over``, and by how much the index is larger;
+            None as the dimension: it is that number. None: all are spread over ``over``.
         is_trial: whether ``values`` stands for what would be read as well.
     """
 
@@ -92,8 +95,7 @@ class Conversion:
         self.inputs: dict[tuple[Node, Input], int] = {}
         self.masks: set[int] = set()
         self.over: torch.Tensor | None = None
-        self.moves: dict[int, int] = {}
-        self.indices: list[int] | None = None
+        self.at: list[_Index] | None = None
         self.is_trial = is_trial
 
     def read(self, node: Node) -> int:
@@ -106,32 +108,30 @@ class Conversion:
         if isinstance(value, torch.Tensor) and (
                 over := self.over if self.over is not None else apart(value, self.domain)
         ) is not None:
-            place = self.domain.place(value, over, self.moves)
+            place = self.domain.place(value, over)
         elif role == "scalar" and repeated_dims(value):  # type: ignore[arg-type]
             place = self.shared_scalar(node)
         elif role is not None:
             known = ELEMENTS if role == "row" else {**SMALL, **INTEGERS}
             place = Input(role, known.get(value.dtype, ""))  # type: ignore[union-attr]
+        return self.read_as(node, place)
+
+    def read_as(self, node: Node, place: Input | None) -> int:
+        """A node from outside, as an input that is spread over a row block as ``place`` says."""
+        value = node.meta["val"]
         if place is None:
             raise Unsupported(f"reads {describe(value)}, which is neither a row block, a row "
                               f"scalar, a column nor a part of {self.domain}")
         if place.kind == "lead" and not place.parts:
             raise Unsupported("reads a number for each part of a row")
-        assert isinstance(value, torch.Tensor)
         if value.dtype not in (ELEMENTS if place.kind == "row" else SMALL) and not (
-                role == "scalar" and value.dtype in INTEGERS):
+                self.domain.role(value) == "scalar" and value.dtype in INTEGERS):
             raise Unsupported(f"reads a {place.kind} of {value.dtype}")
         # The operator copies what is not dense, which of group columns is little.
         if place.kind != "group_column" and not (
                 _is_in_reach(node) if place.is_strided else is_readable(value, place.kind)
                 or is_copied(value, place, self.over)):
             raise Unsupported("reads a tensor whose rows are not dense")
-        self.check_parts(value, place)
-        return self.input(node, place)
-
-    def check_parts(self, value: torch.Tensor, place: Input) -> None:
-        """Raises :class:`Unsupported` if rows cannot have the parts of an operand and those of the
-        others."""
         places = [place, *(i for _, i in self.inputs)]
         parts = [part for i in places for part in i.parts]
         of_groups = any(i.kind in ("group_column", "group_scalar") for i in places)
@@ -139,6 +139,7 @@ class Conversion:
                 of_groups and _has_rows(parts, self.domain) and not self.domain.is_static):
             raise Unsupported(f"reads {describe(value)}, which is no part of rows that have the "
                               f"other parts")
+        return self.input(node, place)
 
     def shared_scalar(self, node: Node) -> Input:
         """Where numbers of rows lie that samples share."""
@@ -173,72 +174,96 @@ class Conversion:
         if is_constant(argument):
             return self.builder.constant(
                 argument.args[CONSTANTS[argument.target]])  # type: ignore[arg-type, index]
-        if self.indices is not None:
-            return self._at_indices(argument, self.indices)
-        if self.moves:
-            return self._move(argument)
+        if self.at is not None:
+            return self._value_at(argument, self.at)
         if argument not in self.values:
             # What is small is computed where it is used, and not in a kernel of its own.
             if self.over is not None and not self.is_trial and is_spread_late(
                     argument, self.over):
-                return self._at_hand(argument)
-            return (self.moved(argument, {0: 0}) if self._is_small_part(argument)
-                    else self.read(argument))
+                inputs = dict(self.inputs)
+                try:
+                    return self.moved(argument, {})
+                except Unsupported:  # What it is computed of is no operand of a program.
+                    self.inputs = inputs
+            return self.read(argument)
         if not self.is_trial and self.over is not None and is_misplaced(
                 argument, self.over, self.domain):
             raise Unsupported(f"spreads {argument.name} in its own way")
         return int(self.values[argument])
 
-    def _is_small_part(self, node: Node) -> bool:
-        """Whether a node from outside has few of a row block's elements, in another order, and can
-        be computed at each of these."""
-        value = node.meta.get("val")
-        if self.over is None or not isinstance(value, torch.Tensor) or not is_movable(node):
-            return False
-        place = self.domain.place(value, self.over)
-        return place is not None and place.is_strided and value.numel() < self.over.numel()
+    def moved(self, node: Node, moves: Mapping[int, int]) -> int:
+        """The value of a node at other indices of what it is spread over, larger by so much."""
+        assert self.over is not None
+        return self._value_at(node, [(dim, moves.get(dim, 0)) for dim in range(self.over.dim())])
 
-    def moved(self, node: Node, moves: Mapping[int, int], over: torch.Tensor | None = None) -> int:
-        """The value of a node at other indices of what it is spread over."""
-        before = self.moves, self.over
-        self.moves = dict(moves)
-        self.over = self.over if over is None else over
-        try:
-            return self.value(node)
-        finally:
-            self.moves, self.over = before
-
-    def _move(self, node: Node) -> int:
-        """The value of a node at the moved indices: computed anew of what it is computed of, or
-        read there."""
+    def _value_at(self, node: Node, indices: list[_Index]) -> int:
+        """The value of a node at indices of the row block at hand, of which it may have only the
+        last: computed anew of what it is computed of, or read there."""
         value, over = node.meta["val"], self.over
         assert over is not None
-        missing = over.dim() - value.dim()
-        if node in self.values and all(
-                dim < missing or same(value.shape[dim - missing], 1)
-                or (by == 0 and same(value.shape[dim - missing], over.shape[dim]))
-                for dim, by in self.moves.items()) and not is_misplaced(
-                    node, over, self.domain):
+        own = indices[len(indices) - value.dim():]
+        dims = [dim for dim, _ in own if dim is not None]
+        missing = [dim for dim in range(over.dim()) if dim not in dims]
+        if node in self.values and len(dims) == value.dim() and all(
+                by == 0 or same(size, 1) for (_, by), size in zip(own, value.shape, strict=True)
+        ) and not is_misplaced(node, over.permute(missing + dims), self.domain):
             return int(self.values[node])
-        if not is_movable(node, self.values):
+        if not (is_movable(node, self.values) or is_spread_late(node, over)):
             found = memory_of(node)
             if node in self.values and (found is None or found[0] in self.values):
                 raise Unsupported(f"takes {node.name} at other indices")
-            return self.read(node)
-        arguments: Any = node.args
-        source = arguments[0]
-        if node.target is aten.clone.default:
-            return self.value(source)
+            return self._read_at(node, own)
+        before, self.at = self.at, own
+        try:
+            return self._make_at(node, own)
+        finally:
+            self.at = before
+
+    def _make_at(self, node: Node, own: list[_Index]) -> int:
+        """What :meth:`_value_at` computes anew."""
+        b = self.builder
+        arguments: Any = (*node.args, 0, 0)
+        source, dims, start = arguments[:3]
+        if node.target is NUMBERS:
+            [(dim, by)] = own if source != 1 else [(None, 0)]
+            options: Any = {"start": 0, "step": 1, **node.kwargs}
+            first, step = options["start"], options["step"]
+            # Sums of as many as are computed in place are exact, too.
+            if (abs(first) + abs(step) * source) * _MOST_LATE > LARGEST_EXACT:
+                raise Unsupported("gives numbers that float32 does not have")
+            first = b.constant(first + by * step)
+            return first if dim is None else b.add(
+                "add", self.multiply(self.index(dim), step), first)
         if node.target is aten.permute.default:
-            dims = [d % value.dim() for d in arguments[1]]
-            return self.moved(source, {dims[dim]: by for dim, by in self.moves.items()},
-                              over.permute([dims.index(d) for d in range(len(dims))]))
-        if node.target is aten.slice.Tensor:
-            dim = (arguments[1] if len(arguments) > 1 else 0) % value.dim()
-            start = arguments[2] if len(arguments) > 2 else 0
-            by = self.moves.get(dim + missing, 0) + from_begin(source, dim, start)
-            return self.moved(source, {**self.moves, dim + missing: by})
-        return int(self.make(node))
+            self.at = [own[dims.index(dim - len(own) * (dim not in dims))]
+                       for dim in range(len(own))]
+        elif node.target is aten.slice.Tensor:
+            dim, by = own[dims] if not same(node.meta["val"].shape[dims], 1) else (None, 0)
+            self.at = [*own]
+            self.at[dims] = (dim, by + from_begin(source, dims, start))
+        elif node.target in INDEX_VIEWS and node.target is not aten.expand.default:
+            left = iter([index for index, size in zip(own, node.meta["val"].shape, strict=True)
+                         if not same(size, 1)])
+            self.at = [(None, 0) if same(size, 1) else next(left)
+                       for size in source.meta["val"].shape]
+        elif node.target not in (aten.expand.default, aten.clone.default, aten.index.Tensor):
+            return int(self.make(node))
+        return self.value(source)
+
+    def _read_at(self, node: Node, own: list[_Index]) -> int:
+        """The value of a node from outside at indices of the row block at hand."""
+        value, over = node.meta["val"], self.over
+        assert over is not None
+        sizes, strides = [1] * over.dim(), [0] * over.dim()
+        moves = {}
+        for (dim, by), size, stride in zip(own, value.shape, value.stride(), strict=True):
+            if dim is not None and not same(size, 1):
+                sizes[dim], strides[dim], moves[dim] = size, stride, by
+            elif dim is None and by:
+                raise Unsupported(f"reads {describe(value)} at other indices")
+        with value.fake_mode:
+            view = value.as_strided(sizes, strides)
+        return self.read_as(node, self.domain.place(view, over, moves))
 
     def index(self, dim: int) -> int:
         """The index along a dimension of the row block at hand."""
@@ -254,73 +279,6 @@ class Conversion:
         if distance < self.domain.length < distance * size:
             raise Unsupported("has a dimension of rows and of columns")
         return self.builder.add("place", distance, size)
-
-    def _at_hand(self, node: Node) -> int:
-        """The value of a node that is computed where it is spread over the row block at hand; read
-        like others where what it is computed of is no operand of a program."""
-        assert self.over is not None
-        value, dims = node.meta["val"], range(self.over.dim())
-        try:
-            self.indices = [
-                self.builder.constant(0) if same(size, 1) else self.index(dim)
-                for dim, size in zip(dims[len(dims) - value.dim():], value.shape, strict=True)]
-            return self._at_indices(node, self.indices)
-        except Unsupported:
-            return self.read(node)
-        finally:
-            self.indices = None
-
-    def _at_indices(self, node: Node, indices: list[int]) -> int:
-        """The value of a node at some indices of what it is spread over, of which it may have only
-        the last."""
-        value, zero = node.meta["val"], self.builder.constant(0)
-        own = [zero if same(size, 1) else index for size, index in zip(
-            value.shape, indices[len(indices) - value.dim():], strict=True)]
-        self.indices = own
-        try:
-            if node.target is NUMBERS:
-                first, step = (node.kwargs.get(name, default)
-                               for name, default in (("start", 0), ("step", 1)))
-                return self.builder.add("add", self.multiply(own[0], step),  # type: ignore[arg-type]
-                                        self.builder.constant(first))  # type: ignore[arg-type]
-            if not is_computed_late(node):
-                return self._read_at(node, own)
-            if node.target not in INDEX_VIEWS:
-                return int(self.make(node))
-            arguments: Any = (*node.args, 0, 0)
-            source, dim, start = arguments[:3]
-            if node.target is aten.expand.default:
-                return self.value(source)
-            if node.target is aten.slice.Tensor:
-                begin = self.builder.constant(from_begin(source, dim, start))
-                own[dim] = self.builder.add("add", own[dim], begin)
-                return self.value(source)
-            left = iter([i for i, size in zip(own, value.shape, strict=True) if not same(size, 1)])
-            self.indices = [zero if same(size, 1) else next(left)
-                            for size in source.meta["val"].shape]
-            return self.value(source)
-        finally:
-            self.indices = indices
-
-    def _read_at(self, node: Node, indices: list[int]) -> int:
-        """The value of a node from outside at some indices of the row block at hand."""
-        value, over = node.meta["val"], self.over
-        assert over is not None
-        dims = {self.index(dim): dim for dim, size in enumerate(over.shape) if not same(size, 1)}
-        sizes, strides = [1] * over.dim(), [0] * over.dim()
-        for index, size, stride in zip(indices, value.shape, value.stride(), strict=True):
-            if not same(size, 1):
-                dim = dims.get(index)
-                if dim is None or not same(over.shape[dim], size):
-                    raise Unsupported(f"reads {describe(value)} at other indices")
-                sizes[dim], strides[dim] = size, stride
-        with value.fake_mode:
-            place = self.domain.place(value.as_strided(sizes, strides), over)
-        if (place is None or place.kind in ("row", "lead") or value.dtype not in DTYPES or not (
-                _is_in_reach(node) if place.is_strided else is_readable(value, place.kind))):
-            raise Unsupported(f"reads {describe(value)} in its own way")
-        self.check_parts(value, place)
-        return self.input(node, place)
 
     def is_condition(self, value: int) -> bool:
         """Whether a value is a condition, not a number."""
@@ -382,7 +340,7 @@ def is_movable(node: Node, inside: Container[Node] = ()) -> bool:
     if node.op != "call_function" or is_constant(node):
         return False
     if node.target is aten.slice.Tensor:
-        return not node.kwargs and node.args[4:] in ((), (1,))
+        return not node.kwargs and _has_indices(node)
     is_one_each = node.target in (aten.clone.default, aten.permute.default) or (
         torch.Tag.pointwise in getattr(node.target, "tags", ())
         and node.target in HANDLERS)
@@ -413,14 +371,12 @@ _LEAST_SPREAD = 16
 """So is what is spread over fewer elements, each."""
 
 
-def is_computed_late(node: Node) -> bool:
+def _is_computed_late(node: Node) -> bool:
     """Whether a node is a view, or costs little to compute for each element that it is spread
     over."""
-    if node.target in INDEX_VIEWS:
-        return _is_found_by_index(node)
-    value = node.meta["val"]
-    is_exact = (_are_small(node) if node.target is NUMBERS
-                else node.target is not aten.mul.Tensor or value.dtype not in INTEGERS)
+    if node.target is not NUMBERS and _has_indices(node):
+        return True
+    is_exact = node.target is not aten.mul.Tensor or node.meta["val"].dtype not in INTEGERS
     return node.target in _LATE and is_exact and not is_in_memory(node)
 
 
@@ -434,33 +390,32 @@ def is_spread_late(node: Node, over: torch.Tensor) -> bool:
             return False
         if is_constant(one):
             continue
-        if is_computed_late(one):
-            nodes += [n for n in one.all_input_nodes if n not in nodes]
+        if _is_computed_late(one):
+            nodes += [n for n in one.all_input_nodes if n not in nodes
+                      and one.target is not aten.index.Tensor]
         else:
             leaves.append(one)
     cost = sum(_LATE.get(one.target, 0) for one in nodes if one not in leaves)
     count, whole = node.meta["val"].numel(), over.numel()
     is_small = not leaves or (isinstance(count, int) and isinstance(whole, int)
                               and _LEAST_SPREAD * count <= whole)
-    return (0 < cost <= _MOST_LATE and len(leaves) <= _MOST_READ_LATE and is_small
-            and all(map(is_in_memory, leaves)))
+    return (bool(leaves) <= cost <= _MOST_LATE and len(leaves) <= _MOST_READ_LATE and is_small
+            and all(is_in_memory(leaf) and leaf.meta["val"].dtype in DTYPES for leaf in leaves))
 
 
-def _are_small(numbers: Node) -> bool:
-    """Whether float32 has sums of as many of these numbers as are computed in place."""
-    options: Any = {"start": 0, "step": 1, **numbers.kwargs}
-    last = abs(options["start"]) + abs(options["step"]) * numbers.meta["val"].numel()
-    return isinstance(last, int) and last * _MOST_LATE <= LARGEST_EXACT
-
-
-def _is_found_by_index(view: Node) -> bool:
-    """Whether a view's indices are those of what it is a view of, but for dimensions of one element
-    and where it begins."""
-    if view.target is aten.slice.Tensor:
-        return view.args[4:] in ((), (1,))
+def _has_indices(node: Node) -> bool:
+    """Whether a node gives numbers, or is a view whose indices are those of what it is a view of,
+    but for dimensions of one element and where it begins, or takes elements that are all equal."""
+    if node.target is aten.slice.Tensor:
+        return node.args[4:] in ((), (1,))
+    if node.target is aten.index.Tensor:  # A padding that masks nothing.
+        return is_constant(node.args[0])  # type: ignore[arg-type]
+    if node.target not in INDEX_VIEWS:
+        return node.target is NUMBERS
+    source: Any = node.args[0]
     before, after = ([n for n in one.meta["val"].shape if not same(n, 1)]
-                     for one in (*view.all_input_nodes, view))
-    return view.target is aten.expand.default or before == after
+                     for one in (source, node))
+    return node.target is aten.expand.default or before == after
 
 
 def from_begin(node: Node, dim: int, start: Any) -> int:
@@ -552,7 +507,9 @@ def is_misplaced(source: Node, over: torch.Tensor, domain: Domain) -> bool:
             value.shape == over.shape and repeated_dims(value)):
         return False
     place = domain.place(value, over)
-    return place is None or place.kind != domain.role(value)
+    # What is a number for some neighbours by its shape may be spread as one that is repeated.
+    return place is None or place.kind != domain.role(value) or (
+        place.kind == "lead" and [part[0] * part[1] for part in place.parts] != [domain.length])
 
 
 def describe(value: Any) -> str:

@@ -236,9 +236,9 @@ def _cast(c: Conversion, node: Node) -> int:
     return c.builder.add("round", value, FLOATS[to])
 
 
-@converts(aten.pow.Tensor_Scalar)
+@converts(aten.pow.Tensor_Scalar, aten.square.default)
 def _power(c: Conversion, node: Node) -> int:
-    exponent = node.args[1]
+    exponent = 2 if node.target is aten.square.default else node.args[1]
     if not isinstance(exponent, (int, float)) or not math.isfinite(exponent):
         raise Unsupported(f"has the exponent {exponent}")
     return c.builder.power(c.number(node.args[0]), exponent)
@@ -251,11 +251,6 @@ def _sign(c: Conversion, node: Node) -> int:
     zero = b.constant(0)
     rest = b.add("select", b.add("lt", value, zero), b.constant(-1), zero)
     return b.add("select", b.add("gt", value, zero), b.constant(1), rest)
-
-
-@converts(aten.square.default)
-def _square(c: Conversion, node: Node) -> int:
-    return c.builder.power(c.number(node.args[0]), 2)
 
 
 @converts(aten.reciprocal.default)
