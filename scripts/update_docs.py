@@ -111,22 +111,6 @@ def chip_fields(tools: Tools) -> str:
     return "\n".join(lines) + "\n"
 
 
-def chip_models(tools: Tools) -> str:
-    """What the named groups of figures say, one column each."""
-    description = json.loads((SOURCE / "lib" / "Chips" / "Chips.json").read_text())
-    models = description["models"]
-    words = {True: "yes", False: "no"}
-    lines = [f"| figure | unit | what it is | {' | '.join(f'`{name}`' for name in models)} |",
-             "|---" * (3 + len(models)) + "|"]
-    for name, field in description["modelFields"].items():
-        values = (words[model[name]] if field["type"] == "flag" else model[name]
-                  for model in models.values())
-        lines.append(f"| `{name}` | {field.get('unit', '')} | {field['about']} | "
-                     f"{' | '.join(map(str, values))} |")
-    lines += ["", *(f"- `{name}`: {model['about']}" for name, model in models.items())]
-    return "\n".join(lines) + "\n"
-
-
 def one_pass_limits(tools: Tools) -> str:
     """The largest row length, of multiples of 512, that the model runs whole."""
     dtypes = ("f16", "bf16", "f32")
@@ -264,7 +248,6 @@ TEXTS = {
     "validation": validation,
     "chips": chips,
     "chip-fields": chip_fields,
-    "chip-models": chip_models,
     "clock-fields": clock_fields,
     "one-pass-limits": one_pass_limits,
     "report": report,

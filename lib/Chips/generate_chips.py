@@ -28,7 +28,7 @@ BANNER = "Generated from lib/Chips/Chips.json by lib/Chips/generate_chips.py: ed
 ROW_KEYS = {"family", "tests"}
 FAMILY_KEYS = {"about", "vendor", "simulated", "tests"}
 PYTHON_TYPES = {"integer": int, "flag": bool, "text": str, "backend": str, "matrixUnit": str,
-                "float8Unit": str, "model": str}
+                "float8Unit": str}
 # Types whose values are those of an enumeration in lnbwd/Target/ChipInfo.h.
 ENUMERATIONS = ("backend", "matrixUnit", "float8Unit")
 
@@ -86,15 +86,10 @@ def resolve(description: dict) -> dict[str, dict]:
         wanted = {key for key, field in fields.items() if "product" not in field
                   and family["vendor"] in field.get("vendors", [family["vendor"]])}
         check(f"chips.{name}", fields, facts, wanted)
-        if facts["model"] not in description["models"]:
-            fail(f"chips.{name}", f"unknown model '{facts['model']}'")
         for key, field in fields.items():
             if "product" in field:
                 facts[key] = math.prod(facts[factor] for factor in field["product"])
         chips[name] = facts | {key: both[key] for key in ("family", "vendor", "simulated", "tests")}
-    for name, model in description["models"].items():
-        values = {key: value for key, value in model.items() if key != "about"}
-        check(f"models.{name}", description["modelFields"], values, set(description["modelFields"]))
     for key, name in description["defaults"].items():
         if key not in ("about", "ptx") and name not in chips:
             fail(f"defaults.{key}", f"unknown chip '{name}'")
@@ -134,15 +129,7 @@ def table(side: Side, description: dict, chips: dict[str, dict]) -> str:
         if not mapping:
             continue
         group, _, name = mapping["member"].rpartition(".")
-        if field["type"] == "model":
-            grouped[name] = [line for figure, what in description["modelFields"].items()
-                             for line in member(side, what, {}, figure)]
-            group = ""
-        elif group:
-            grouped.setdefault(group, []).extend(member(side, field, mapping, name))
-            continue
-        if field["type"] != "model":
-            grouped[group].extend(member(side, field, mapping, name))
+        grouped.setdefault(group, []).extend(member(side, field, mapping, name))
     groups = []
     for group, members in grouped.items():
         if group:
@@ -161,13 +148,8 @@ def table(side: Side, description: dict, chips: dict[str, dict]) -> str:
             mapping = field.get(side.key)
             if not mapping or key not in facts:
                 continue
-            if field["type"] == "model":
-                for figure, what in description["modelFields"].items():
-                    value = side.value(what["type"], description["models"][facts[key]][figure], {})
-                    rows.append(f"  chip.{mapping['member']}.{figure} = {value};")
-            else:
-                rows.append(f"  chip.{mapping['member']} = "
-                            f"{side.value(field['type'], facts[key], mapping)};")
+            rows.append(f"  chip.{mapping['member']} = "
+                        f"{side.value(field['type'], facts[key], mapping)};")
         rows += ["  return chip;", "}(),"]
     lines = [f"// {BANNER}", "",
              *guarded("GET_CHIP_GROUPS", groups),
