@@ -13,7 +13,6 @@
 
 #include "lnbwd/Reference/RowProgram.h"
 
-#include "Elementwise.h"
 #include "lnbwd/Reference/Parallel.h"
 
 #include <algorithm>
