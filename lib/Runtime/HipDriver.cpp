@@ -20,8 +20,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "AmdCodeObject.h"
 #include "LibraryDriver.h"
+#include "Program.h"
 
 #ifndef __HIP_PLATFORM_AMD__
 #define __HIP_PLATFORM_AMD__

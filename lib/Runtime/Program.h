@@ -42,6 +42,15 @@ struct Program {
   }
 };
 
+/// A chip's name without the settings that may follow it in a target id: what a
+/// code object is for, or a device is, a chip with settings behind it that are
+/// on or off ("CHIP:sramecc+:xnack-").
+std::string baseChip(const std::string &targetId);
+
+/// Whether AMD code for one target id runs on a device with another, which has
+/// to have the chip and each setting that the code names ("xnack+").
+bool isCompatible(const std::string &code, const std::string &device);
+
 /// Takes a file apart. Throws an Error that says what is wrong with it.
 std::shared_ptr<const Program> parseProgram(std::string code);
 
