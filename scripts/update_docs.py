@@ -269,7 +269,7 @@ def generated_page(title: str, source: str, body: str) -> str:
 
 def dialect_page(tools: Tools) -> str:
     """The reference of the dialect of row programs."""
-    file = "include/lnbwd/Dialect/LNBwd/IR/LNBwdReference.td"
+    file = "include/lnbwd/Dialect/LNBwd/IR/LNBwdOps.td"
     return generated_page("", file.rsplit("/", 1)[0],
                           tools.tblgen(["-gen-dialect-doc", "-dialect=lnbwd"], file))
 

@@ -17,7 +17,7 @@
 #include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/ScheduleFeatures.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"

@@ -16,7 +16,6 @@
 #include "lnbwd/LaunchPlan/Passes.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -17,7 +17,7 @@
 #include "lnbwd/Analysis/ScheduleFeatures.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"

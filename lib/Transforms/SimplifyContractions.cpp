@@ -19,7 +19,7 @@
 #include "RowForms.h"
 #include "RowPrograms.h"
 
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Transforms/Passes.h"
 

@@ -18,7 +18,7 @@
 #include "ContractionTerms.h"
 #include "RowPrograms.h"
 
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"

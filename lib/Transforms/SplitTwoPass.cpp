@@ -16,7 +16,7 @@
 #include "RowPrograms.h"
 
 #include "lnbwd/Analysis/ScheduleSearch.h"
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"
 

@@ -17,7 +17,6 @@
 #define LNBWD_LAUNCHPLAN_LAUNCHNOTES_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 
 namespace lnbwd {
 

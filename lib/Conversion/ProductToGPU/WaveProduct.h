@@ -15,7 +15,7 @@
 #ifndef LNBWD_LIB_CONVERSION_PRODUCTTOGPU_WAVEPRODUCT_H
 #define LNBWD_LIB_CONVERSION_PRODUCTTOGPU_WAVEPRODUCT_H
 
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
 #include "lnbwd/Transforms/Lane/IndexBuilder.h"
 

@@ -27,10 +27,6 @@ using namespace lnbwd;
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.cpp.inc"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdEnums.cpp.inc"
 
-// Not by its header, which needs the dialect's.
-#define GET_OP_CLASSES
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdProductOps.h.inc"
-
 #define GET_ATTRDEF_CLASSES
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdAttrs.cpp.inc"
 
@@ -42,10 +38,6 @@ void LNBwdDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdOps.cpp.inc"
-      >();
-  addOperations<
-#define GET_OP_LIST
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdProductOps.cpp.inc"
       >();
 }
 

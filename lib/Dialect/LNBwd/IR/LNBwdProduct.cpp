@@ -10,16 +10,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "OperandChecks.h"
 
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
 using namespace lnbwd;
-
-#define GET_OP_CLASSES
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdProductOps.cpp.inc"
 
 void ProductOp::build(OpBuilder &b, OperationState &state, StringRef entry,
                       Value lhs, Value rhs, Value out, bool lhsTransposed,

@@ -118,6 +118,15 @@ inline constexpr llvm::StringLiteral dependentLaunchAttr =
 /// gradient is derived.
 inline constexpr llvm::StringLiteral detachAttr = "lnbwd.detach";
 
+/// The attribute of a row program whose rows are those of a matrix, a weight
+/// say: their number is static, and no launch chooses it.
+inline constexpr llvm::StringLiteral ownRowsAttr = "lnbwd.own_rows";
+
+inline bool hasOwnRows(RowwiseOp op) { return op->hasAttr(ownRowsAttr); }
+inline void setOwnRows(RowwiseOp op) {
+  op->setAttr(ownRowsAttr, mlir::UnitAttr::get(op.getContext()));
+}
+
 /// Whether `op` is in a module with `orderAttr`.
 bool isCanonical(mlir::Operation *op);
 /// Takes the flags that allow rounding otherwise off all that is in `root`.

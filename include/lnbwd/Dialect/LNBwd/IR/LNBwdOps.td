@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Defines the row program that the named operations of LNBwdNorms.td become,
-// and the numbers that a launch depends on.
+// and the numbers that a launch depends on. The products that row programs with
+// matrices become are in LNBwdProduct.td.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +17,7 @@
 
 include "lnbwd/Dialect/LNBwd/IR/LNBwdAttrs.td"
 include "lnbwd/Dialect/LNBwd/IR/LNBwdNorms.td"
+include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"

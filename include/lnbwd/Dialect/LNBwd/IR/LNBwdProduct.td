@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What stands beside row programs once their products of matrices have been
-// taken out of them. A file of its own, since few passes know of it.
+// taken out of them.
 //
 //===----------------------------------------------------------------------===//
 
