@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowAlgebra.h"
-#include "NeededForms.h"
 #include "RowForms.h"
 
 #include "lnbwd/Transforms/Passes.h"

@@ -21,7 +21,10 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
 #include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <deque>
@@ -139,6 +142,9 @@ private:
 /// Whether `scale` is a number by which multiplying does not round.
 bool isPowerOfTwo(const Polynomial &scale);
 
+/// Whether a polynomial is the number 1 or -1.
+bool isUnit(const Polynomial &scale);
+
 /// Makes forms of the rows of one program.
 class RowForms {
 public:
@@ -232,6 +238,47 @@ mlir::Value getRowOfSum(mlir::Operation *op);
 /// of the region's operations. The atoms are those of the region.
 void writeForms(RowForms &forms, RowwiseOp op,
                 llvm::ArrayRef<const Form *> outputs);
+
+/// What the outputs of a program need, and what it would cost if they were
+/// written as they are: by this the ways to write them are compared.
+class NeededForms {
+public:
+  explicit NeededForms(llvm::ArrayRef<const Form *> outputs);
+
+  /// Of an atom: how many places it is used in.
+  unsigned countUses(const Atom *atom) const { return uses.lookup(atom); }
+  /// Whether a product is one step of a chain of fused multiply-adds, and
+  /// nothing else.
+  bool isFused(const Atom *product) const {
+    return uses.lookup(product) == 1 && terms.contains(product);
+  }
+  /// Whether a form is a value of its own, and not only a part of others.
+  bool contains(const Form *form) const { return visited.contains(form); }
+  llvm::ArrayRef<const Atom *> getAtoms() const { return atoms; }
+  llvm::ArrayRef<const Form *> getForms() const {
+    return visited.getArrayRef();
+  }
+
+  /// How many sums over the row there are.
+  unsigned countRowSums() const;
+  /// Operations on each element of the row, a division as eight.
+  unsigned countRowOperations() const;
+  /// By how much exponents are above 1: squares and cubes leave the range of
+  /// float32 sooner.
+  unsigned countPowers() const { return powers; }
+
+private:
+  void visit(const Form *form);
+  void visit(const Monomial &monomial);
+  void use(const Atom *atom);
+
+  llvm::DenseMap<const Atom *, unsigned> uses;
+  /// Products that are terms of a sum, with the scale 1 or -1.
+  llvm::DenseSet<const Atom *> terms;
+  llvm::SmallVector<const Atom *> atoms;
+  llvm::SetVector<const Form *> visited;
+  unsigned powers = 0;
+};
 
 } // namespace lnbwd
 

@@ -11,7 +11,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NeededForms.h"
 #include "RowForms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
