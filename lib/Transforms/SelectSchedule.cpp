@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Asks the learned model for the schedule of each row program, lets the user's
-// fields win, and checks the outcome against the chip.
+// fields win, and checks the outcome against the chip. Beside it, what the
+// model is trained on: bench/chooser/train.py has the features of schedules
+// printed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,9 +24,12 @@
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 namespace lnbwd {
+#define GEN_PASS_DEF_PRINTSCHEDULEFEATURESPASS
 #define GEN_PASS_DEF_SELECTSCHEDULEPASS
 #include "lnbwd/Transforms/Passes.h.inc"
 } // namespace lnbwd
@@ -128,6 +133,47 @@ private:
       op.setFixedWorkgroups(std::max<int64_t>(
           1, bound * info.computeUnits / overridden->getWorkgroupsPerRow()));
     return success();
+  }
+};
+
+class PrintScheduleFeatures
+    : public lnbwd::impl::PrintScheduleFeaturesPassBase<PrintScheduleFeatures> {
+public:
+  using PrintScheduleFeaturesPassBase::PrintScheduleFeaturesPassBase;
+
+  void runOnOperation() override {
+    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
+    if (failed(found) || failed(checkCountOption(getOperation(), "rows", rows)))
+      return signalPassFailure();
+    auto buffer = llvm::MemoryBuffer::getFile(schedules, /*IsText=*/true);
+    if (!buffer) {
+      emitError(getOptionLoc(&getContext(), "schedules"))
+          << "cannot read '" << schedules
+          << "': " << buffer.getError().message();
+      return signalPassFailure();
+    }
+    SmallVector<StringRef> lines;
+    (*buffer)->getBuffer().split(lines, '\n', /*MaxSplit=*/-1,
+                                 /*KeepEmpty=*/false);
+    llvm::outs() << "roofline_us," << scheduleFeatureNames << "\n";
+    WalkResult result = getOperation()->walk([&](RowwiseOp op) {
+      ProgramFacts program = ProgramFacts::of(op, rows);
+      for (StringRef line : lines) {
+        FailureOr<ScheduleAttr> schedule =
+            overrideSchedule(ScheduleFields().get(&getContext()), line,
+                             [&] { return op.emitOpError(); });
+        if (failed(schedule))
+          return WalkResult::interrupt();
+        llvm::outs() << program.getRooflineMicroseconds(**found);
+        for (float value :
+             getFeatures(program, ScheduleFields(*schedule), **found))
+          llvm::outs() << ',' << value;
+        llvm::outs() << '\n';
+      }
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
   }
 };
 } // namespace
