@@ -15,129 +15,88 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
+#include "lnbwd/Runtime/Plan.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "llvm/ADT/StringSwitch.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace lnbwd;
-namespace json = llvm::json;
 
 //===----------------------------------------------------------------------===//
 // The launch plan for a number of rows
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Reads numbers of a plan; the plan was made by this program. Where rows are
-/// groups, they are taken for one.
-class PlanReader {
+/// The numbers of a plan for so many rows. Where rows are groups, they are
+/// taken for one.
+class PlanNumbers {
 public:
-  PlanReader(const json::Object &plan, int64_t rows, const ChipInfo &chip)
-      : plan(plan), rows(rows), chip(chip) {}
+  PlanNumbers(const runtime::Plan &plan, int64_t rows, const ChipInfo &chip)
+      : plan(plan), size(rows, /*groups=*/1) {
+    for (size_t i = 0; i < plan.workgroupCounts.size(); ++i)
+      workgroupCounts.push_back(
+          plan.workgroupCount(i, size, chip.computeUnits));
+    for (const runtime::PlanArgument &argument : plan.arguments)
+      if (argument.kindInfo().hasRows)
+        rowLength = std::max(rowLength, argument.rowLength);
+  }
 
   /// A constant, the row count, or a workgroup count.
-  int64_t getNumber(const json::Value &value) const {
-    if (std::optional<int64_t> constant = value.getAsInteger())
-      return *constant;
-    const json::Object &object = *value.getAsObject();
-    if (std::optional<int64_t> constant = object.getInteger("constant"))
-      return *constant;
-    if (std::optional<int64_t> count = object.getInteger("workgroup_count"))
-      return getWorkgroups(*count);
-    return object.get("groups") ? 1 : rows;
+  int64_t get(const runtime::PlanValue &value) const {
+    return value.evaluate(size, workgroupCounts.data(), "the report");
   }
-
-  /// Whether an argument is read by each workgroup, and not by row.
-  static bool isColumn(const json::Object &argument) {
-    return !getInfo(*findKind(*argument.getString("kind"))).hasRows;
-  }
+  /// The elements of the longest row block; a matrix is one column of all its
+  /// elements.
+  int64_t getRowLength() const { return rowLength; }
 
   /// The bytes of a parameter in a kernel of `kernelRows` rows and `workgroups`
   /// workgroups; 0 for one that is no buffer.
-  double getBytes(const json::Value &parameter, int64_t kernelRows,
+  double getBytes(const runtime::PlanValue &parameter, int64_t kernelRows,
                   int64_t workgroups) const {
-    const json::Object &object = *parameter.getAsObject();
-    if (std::optional<int64_t> index = object.getInteger("workspace")) {
-      const json::Object &buffer =
-          *(*plan.getArray("workspace"))[*index].getAsObject();
-      return double(getNumber(*buffer.get("rows"))) * getRowBytes(buffer);
-    }
-    std::optional<int64_t> index = object.getInteger("argument");
-    if (!index)
+    auto index = size_t(parameter.index);
+    if (parameter.kind == runtime::PlanValue::Kind::Workspace)
+      return double(plan.workspaceBytes(index, size, workgroupCounts.data()));
+    if (parameter.kind != runtime::PlanValue::Kind::Argument)
       return 0;
-    const json::Object &argument = getArgument(*index);
-    if (!isColumn(argument))
-      return getRowBytes(argument) * double(kernelRows);
-    if (argument.getString("access") != "read" || workgroups == 1)
-      return getRowBytes(argument);
+    const runtime::PlanArgument &argument = plan.arguments[index];
+    double ofRow = getRowBytes(argument);
+    if (argument.kindInfo().hasRows)
+      return ofRow * double(kernelRows);
+    if (argument.access != LNBWD_ACCESS_READ || workgroups == 1)
+      return ofRow;
     // Of a table, and of what is spread over row blocks, a workgroup reads a
     // row for each of its own.
-    int64_t length = *argument.getInteger("row_length");
-    double ofRows =
-        double(kernelRows * getRowLength()) * double(getElementBytes(argument));
-    double ofAll = getRowBytes(argument) * double(workgroups);
-    return length > getRowLength() ? std::min(ofAll, ofRows) : ofAll;
+    double ofRows = double(kernelRows * rowLength) *
+                    double(runtime::elementSize(argument.element));
+    double ofAll = ofRow * double(workgroups);
+    return argument.rowLength > rowLength ? std::min(ofAll, ofRows) : ofAll;
   }
-
-  /// The elements of the longest row block.
-  int64_t getRowLength() const {
-    int64_t length = 0;
-    for (const json::Value &value : *plan.getArray("arguments"))
-      if (!isColumn(*value.getAsObject()))
-        length =
-            std::max(length, *value.getAsObject()->getInteger("row_length"));
-    return length;
-  }
-
   /// The elements of a parameter that is a buffer.
-  double getElements(const json::Value &parameter, int64_t kernelRows) const {
-    const json::Object &object = *parameter.getAsObject();
-    std::optional<int64_t> index = object.getInteger("workspace");
-    const json::Object &buffer =
-        index ? *(*plan.getArray("workspace"))[*index].getAsObject()
-              : getArgument(*object.getInteger("argument"));
+  double getElements(const runtime::PlanValue &parameter,
+                     int64_t kernelRows) const {
+    auto index = size_t(parameter.index);
+    lnbwd_element element =
+        parameter.kind == runtime::PlanValue::Kind::Workspace
+            ? plan.workspaces[index].element
+            : plan.arguments[index].element;
     return getBytes(parameter, kernelRows, /*workgroups=*/1) /
-           double(getElementBytes(buffer));
+           double(runtime::elementSize(element));
   }
-
-  const json::Object &getArgument(int64_t index) const {
-    return *(*plan.getArray("arguments"))[index].getAsObject();
-  }
-
-  static int64_t getElementBytes(const json::Object &buffer) {
-    return int64_t(getInfo(*findElement(*buffer.getString("element"))).bytes);
-  }
-
-  static double getRowBytes(const json::Object &buffer) {
-    return double(*buffer.getInteger("row_length")) *
-           double(getElementBytes(buffer));
+  static double getRowBytes(const runtime::PlanArgument &argument) {
+    return double(argument.rowLength) *
+           double(runtime::elementSize(argument.element));
   }
 
 private:
-  int64_t getWorkgroups(int64_t index) const {
-    const json::Object &count =
-        *(*plan.getArray("workgroup_counts"))[index].getAsObject();
-    int64_t workgroups =
-        llvm::divideCeil(rows, *count.getInteger("rows_per_workgroup"));
-    int64_t perUnit = *count.getInteger("workgroups_per_compute_unit");
-    if (perUnit)
-      workgroups = std::min(
-          workgroups, perUnit * chip.computeUnits /
-                          count.getInteger("workgroups_per_row").value_or(1));
-    if (std::optional<int64_t> most = count.getInteger("max_workgroups"))
-      workgroups = std::min(workgroups, *most);
-    return std::max<int64_t>(1, workgroups);
-  }
-
-  const json::Object &plan;
-  int64_t rows;
-  const ChipInfo &chip;
+  const runtime::Plan &plan;
+  runtime::LaunchSize size;
+  SmallVector<int64_t> workgroupCounts;
+  int64_t rowLength = 0;
 };
 } // namespace
 
@@ -189,12 +148,12 @@ static void predict(KernelReport &kernel, const ChipInfo &chip) {
 }
 
 /// The rows of the function's row blocks, if all have the same static number.
-static std::optional<int64_t>
-getStaticRows(ModuleOp module, const PlanReader &plan, StringRef name) {
-  auto function = module.lookupSymbol<func::FuncOp>(name);
+static std::optional<int64_t> getStaticRows(ModuleOp module,
+                                            const runtime::Plan &plan) {
+  auto function = module.lookupSymbol<func::FuncOp>(plan.name);
   std::optional<int64_t> rows;
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
-    if (plan.getArgument(int64_t(i)).getString("kind") != "row_block")
+    if (plan.arguments[i].kind != LNBWD_ARGUMENT_ROW_BLOCK)
       continue;
     auto rank = function.getArgAttrOfType<IntegerAttr>(unsigned(i),
                                                        argumentRowRankAttr);
@@ -231,15 +190,15 @@ static ProductReport getProductReport(KernelInfoAttr info, int64_t launchedRows,
 /// The tiles of a kernel that makes a product, or adds its parts, and its
 /// bytes: each of the matrices that it multiplies is read once for each tile of
 /// the other one, and all else is there once.
-static void readProduct(KernelInfoAttr info, const json::Array &parameters,
-                        int64_t rows, const PlanReader &reader,
-                        KernelReport &kernel) {
+static void readProduct(KernelInfoAttr info,
+                        ArrayRef<runtime::PlanValue> parameters, int64_t rows,
+                        const PlanNumbers &numbers, KernelReport &kernel) {
   auto getBytes = [&](size_t index) {
-    return reader.getBytes(parameters[index], rows, /*workgroups=*/1);
+    return numbers.getBytes(parameters[index], rows, /*workgroups=*/1);
   };
   // Two matrices and the parts of their product, or the parts and their sum.
   bool adds = info.getProduct().getStep() == 0;
-  double elements = reader.getElements(parameters[adds ? 1 : 2], rows);
+  double elements = numbers.getElements(parameters[adds ? 1 : 2], rows);
   if (!adds)
     elements /= double(info.getProduct().getParts());
   kernel.product = getProductReport(info, rows, elements);
@@ -254,28 +213,17 @@ static void readProduct(KernelInfoAttr info, const json::Array &parameters,
       getBytes(0) * (columnTiles - 1) + getBytes(1) * (rowTiles - 1);
 }
 
-FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
-                                     int64_t rows) {
-  auto module = *lowered.getOps<gpu::GPUModuleOp>().begin();
-  FailureOr<const ChipInfo *> chip = TargetBackend::getChip(module);
-  if (failed(chip))
-    return failure();
-  auto planText = module->getAttrOfType<StringAttr>(launchPlanAttr);
-  if (!planText)
-    return module.emitOpError(
-        "has no launch plan to report on; run lnbwd-attach-launch-plan before");
-  llvm::Expected<json::Value> parsed = json::parse(planText.getValue());
-  if (!parsed)
-    return module.emitOpError("has a launch plan that is no JSON: ")
-           << llvm::toString(parsed.takeError());
-  const json::Object &plan = *parsed->getAsObject();
-
+/// The report of a module with that plan. The plan's reader throws what is
+/// wrong with it.
+static FailureOr<Report> makeReport(ModuleOp lowered, gpu::GPUModuleOp module,
+                                    const runtime::Plan &plan,
+                                    const Emission &emission, int64_t rows,
+                                    const ChipInfo &chip) {
   Report report;
-  report.name = plan.getString("name")->str();
-  report.chip = *chip;
+  report.name = plan.name;
+  report.chip = &chip;
   if (rows == 0) {
-    std::optional<int64_t> known =
-        getStaticRows(lowered, PlanReader(plan, 0, **chip), report.name);
+    std::optional<int64_t> known = getStaticRows(lowered, plan);
     if (!known)
       return module.emitError("the report depends on the number of rows, which "
                               "@")
@@ -283,60 +231,72 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
     rows = *known;
   }
   report.rows = rows;
-  PlanReader reader(plan, rows, **chip);
-  for (const json::Value &value : *plan.getArray("arguments")) {
-    const json::Object &argument = *value.getAsObject();
-    bool isColumn = PlanReader::isColumn(argument);
-    report.minimalBytes +=
-        PlanReader::getRowBytes(argument) * double(isColumn ? 1 : rows);
-  }
-  // A matrix is one column of all its elements.
-  report.rowLength = reader.getRowLength();
+  PlanNumbers numbers(plan, rows, chip);
+  for (const runtime::PlanArgument &argument : plan.arguments)
+    report.minimalBytes += PlanNumbers::getRowBytes(argument) *
+                           double(argument.kindInfo().hasRows ? rows : 1);
+  report.rowLength = numbers.getRowLength();
 
-  for (const json::Value &value : *plan.getArray("kernels")) {
-    const json::Object &entry = *value.getAsObject();
+  for (const runtime::PlanKernel &entry : plan.kernels) {
     KernelReport kernel;
-    kernel.name = entry.getString("name")->str();
-    const json::Array &grid = *entry.getArray("grid");
-    const json::Array &parameters = *entry.getArray("parameters");
-    int64_t workgroups = reader.getNumber(grid[0]);
-    int64_t tiles = reader.getNumber(grid[1]) * reader.getNumber(grid[2]);
+    kernel.name = entry.name;
+    int64_t workgroups = numbers.get(entry.grid[0]);
+    int64_t tiles = numbers.get(entry.grid[1]) * numbers.get(entry.grid[2]);
     kernel.workgroups = workgroups * tiles;
-    kernel.threads = reader.getNumber((*entry.getArray("block"))[0]);
-    kernel.dynamicSharedMemoryBytes = *entry.getInteger("dynamic_shared_bytes");
+    kernel.threads = entry.block[0];
+    kernel.dynamicSharedMemoryBytes = entry.dynamicSharedBytes;
     auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(kernel.name);
     auto info = function->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
     bool isProduct = info && info.getProduct();
     // The last two parameters are the kernel's rows and its workgroups; a
     // product has the rows alone.
+    ArrayRef<runtime::PlanValue> parameters = entry.parameters;
     int64_t kernelRows =
-        reader.getNumber(parameters[parameters.size() - (isProduct ? 1 : 2)]);
+        numbers.get(parameters[parameters.size() - (isProduct ? 1 : 2)]);
     if (isProduct)
-      readProduct(info, parameters, kernelRows, reader, kernel);
+      readProduct(info, parameters, kernelRows, numbers, kernel);
     else
-      for (const json::Value &parameter : parameters)
+      for (const runtime::PlanValue &parameter : parameters)
         kernel.plannedBytes +=
-            reader.getBytes(parameter, kernelRows, workgroups);
+            numbers.getBytes(parameter, kernelRows, workgroups);
 
     for (const KernelResources &resources : emission.kernels)
       if (resources.name == kernel.name)
         kernel.resources = resources;
     if (kernel.resources)
       kernel.occupancy = getOccupancy(*kernel.resources, kernel.threads,
-                                      kernel.dynamicSharedMemoryBytes, **chip);
+                                      kernel.dynamicSharedMemoryBytes, chip);
     if (info)
       kernel.imbalance = getImbalance(kernel, info.getSchedule(), kernelRows,
-                                      workgroups, tiles, **chip);
+                                      workgroups, tiles, chip);
     if (info && !isProduct) {
       llvm::raw_string_ostream os(kernel.schedule);
       os << info.getSchedule();
     }
-    predict(kernel, **chip);
+    predict(kernel, chip);
     report.bytes += kernel.plannedBytes;
     report.time += kernel.time;
     report.kernels.push_back(std::move(kernel));
   }
   return report;
+}
+
+FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
+                                     int64_t rows) {
+  auto module = *lowered.getOps<gpu::GPUModuleOp>().begin();
+  FailureOr<const ChipInfo *> chip = TargetBackend::getChip(module);
+  if (failed(chip))
+    return failure();
+  auto plan = module->getAttrOfType<StringAttr>(launchPlanAttr);
+  if (!plan)
+    return module.emitOpError(
+        "has no launch plan to report on; run lnbwd-attach-launch-plan before");
+  try {
+    return makeReport(lowered, module, runtime::parsePlan(plan.str()), emission,
+                      rows, **chip);
+  } catch (const std::exception &error) {
+    return module.emitOpError("cannot be reported on: ") << error.what();
+  }
 }
 
 double Report::getShareOfPeak() const {

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Plan.h"
+#include "lnbwd/Runtime/Plan.h"
 
 #include "Error.h"
 #include "Json.h"

@@ -14,7 +14,7 @@
 #ifndef LNBWD_LIB_RUNTIME_PROGRAM_H
 #define LNBWD_LIB_RUNTIME_PROGRAM_H
 
-#include "Plan.h"
+#include "lnbwd/Runtime/Plan.h"
 
 #include <memory>
 #include <string>

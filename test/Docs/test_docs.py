@@ -190,7 +190,7 @@ LAYERS = {
     "Transforms": {"Dialect", "Operations", "Target", "Analysis", "LaunchPlan"},
     "Conversion": {"Dialect", "Target", "Analysis", "LaunchPlan", "Transforms"},
     "Pipelines": {"Support", "Dialect", "Target", "LaunchPlan", "Transforms", "Conversion"},
-    "Report": {"Dialect", "Target"},
+    "Report": {"Dialect", "Runtime", "Target"},
     "Compiler": {"Chips", "Dialect", "Target", "Transforms", "Pipelines", "Report"},
     "Torch": {"Operations", "Runtime"},
 }

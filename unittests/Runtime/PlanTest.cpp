@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Plan.h"
+#include "lnbwd/Runtime/Plan.h"
 #include "Error.h"
 #include "TestPrograms.h"
 

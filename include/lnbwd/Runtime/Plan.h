@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_RUNTIME_PLAN_H
-#define LNBWD_LIB_RUNTIME_PLAN_H
+#ifndef LNBWD_RUNTIME_PLAN_H
+#define LNBWD_RUNTIME_PLAN_H
 
 #include "lnbwd/Operations/Operations.h"
 #include "lnbwd/Runtime/lnbwd_runtime.h"
@@ -164,4 +164,4 @@ Plan parsePlan(const std::string &text);
 
 } // namespace lnbwd::runtime
 
-#endif // LNBWD_LIB_RUNTIME_PLAN_H
+#endif // LNBWD_RUNTIME_PLAN_H
