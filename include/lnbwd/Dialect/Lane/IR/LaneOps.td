@@ -541,20 +541,6 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     ::llvm::SmallVector<::mlir::Region *> getLoopRegions() {
       return {&getBody()};
     }
-    std::optional<::llvm::SmallVector<::mlir::Value>> getLoopInductionVars() {
-      return {{getTile()}};
-    }
-    std::optional<::llvm::SmallVector<::mlir::OpFoldResult>>
-    getLoopLowerBounds() {
-      return {{getBegin()}};
-    }
-    std::optional<::llvm::SmallVector<::mlir::OpFoldResult>>
-    getLoopUpperBounds() {
-      return {{getEnd()}};
-    }
-    std::optional<::llvm::SmallVector<::mlir::OpFoldResult>> getLoopSteps() {
-      return {{getStep()}};
-    }
     ::llvm::MutableArrayRef<::mlir::OpOperand> getInitsMutable() {
       return (*this)->getOpOperands().take_back(getNumResults());
     }
