@@ -1,8 +1,8 @@
 // LayerNorm and the linear layer behind it: out = LayerNorm(x) W^T + b. The gradient
-// of all five, simplified (docs/layer-norm-linear.md), its kernels, and a run that
-// compares them with float64:
+// of all five (docs/layer-norm-linear.md), its kernels, and a run that compares them
+// with float64:
 //
-//   lnbwd-opt examples/layer_norm_linear.mlir --lnbwd-differentiate | lnbwd-opt --lnbwd-simplify-contractions
+//   lnbwd-opt examples/layer_norm_linear.mlir --lnbwd-differentiate
 //   lnbwd-opt examples/layer_norm_linear.mlir --lnbwd-differentiate
 //       | lnbwd-opt - --lnbwd-pipeline=chip=gfx942 --emit=hsaco -o layer_norm_linear_bwd.hsaco
 //   lnbwd-run layer_norm_linear_bwd.hsaco --m 16 --verify

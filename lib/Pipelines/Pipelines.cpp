@@ -71,7 +71,6 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   pm.addPass(createCSEPass());
   addBufferization(pm);
   pm.addNestedPass<func::FuncOp>(createRecordProgramPass());
-  pm.addPass(createSimplifyContractionsPass());
   if (options.order != "default")
     pm.addPass(createFixOrderPass({options.order}));
   pm.addPass(createSplitContractionsPass({options.float32Products}));

@@ -53,11 +53,9 @@ LogicalResult lnbwd::checkNoContractions(RowwiseOp op) {
          << "'; run lnbwd-split-contractions before";
 }
 
-LogicalResult lnbwd::dropUnneeded(Operation *root, bool inProducts) {
+LogicalResult lnbwd::dropUnneeded(Operation *root) {
   RewritePatternSet patterns(root->getContext());
   RowwiseOp::getCanonicalizationPatterns(patterns, root->getContext());
-  if (inProducts)
-    LinearOp::getCanonicalizationPatterns(patterns, root->getContext());
   return applyPatternsGreedily(root, std::move(patterns));
 }
 

@@ -34,10 +34,8 @@ collectPrograms(mlir::Operation *root,
 llvm::LogicalResult checkNoContractions(RowwiseOp op);
 
 /// Drops what was left in copies of row programs below `root` and nothing
-/// needs, by their canonicalisations; with `inProducts`, also those of products
-/// in them.
-llvm::LogicalResult dropUnneeded(mlir::Operation *root,
-                                 bool inProducts = false);
+/// needs, by their canonicalisations.
+llvm::LogicalResult dropUnneeded(mlir::Operation *root);
 
 /// Calls `goesOn` with `values` and, of those that it is true for, with what
 /// they are computed from, in the order of the operands; with each once.

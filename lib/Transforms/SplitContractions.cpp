@@ -15,11 +15,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ContractionTerms.h"
 #include "RowPrograms.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/LNBwd/IR/ProgramOperands.h"
+#include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"
 
@@ -127,7 +127,17 @@ static int64_t getRowLength(Value row) {
   return cast<VectorType>(row.getType()).getDimSize(0);
 }
 
+/// A row before it was widened: a product and an outer product of the same row
+/// may have it in two types.
+static Value getNarrow(Value row) {
+  auto widened = row.getDefiningOp<arith::ExtFOp>();
+  return widened ? widened.getIn() : row;
+}
+
 LogicalResult ContractionSplitter::check() {
+  if (!op.hasPureBufferSemantics() || op.getSchedule())
+    return op.emitOpError("expected memrefs and no schedule; run bufferization "
+                          "before, and lnbwd-select-schedule after");
   for (ValueRange values :
        {ValueRange(op.getRows()), ValueRange(op.getRowOuts())})
     for (Value value : values) {
@@ -377,18 +387,19 @@ public:
           << float32Products << "'";
       return signalPassFailure();
     }
-    FailureOr<SmallVector<RowwiseOp>> programs =
-        getProgramsWithContractions(getOperation());
-    if (failed(programs))
-      return signalPassFailure();
-    for (RowwiseOp op : *programs) {
+    SmallVector<RowwiseOp> programs;
+    getOperation()->walk([&](RowwiseOp op) {
+      if (op.hasContractions())
+        programs.push_back(op);
+    });
+    for (RowwiseOp op : programs) {
       ContractionSplitter splitter(op, *precision);
       if (failed(splitter.check()) || failed(splitter.split()))
         return signalPassFailure();
       numProducts += splitter.countProducts();
       ++numSplit;
     }
-    if (!programs->empty() && failed(dropUnneeded(getOperation())))
+    if (!programs.empty() && failed(dropUnneeded(getOperation())))
       signalPassFailure();
   }
 };

@@ -22,13 +22,14 @@
 // FUSED:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear blocks
 // FUSED-NOT: gpu.launch_func
 
-// Of the gradient: W gamma first; then dW, of rounded rows, and dz; dx, dgamma and
-// dy's sum; dbeta last, of whose rows there is a constant number. The plan knows
-// what it is.
+// Of the gradient: dW, of rounded rows, and dz first; then dx, dgamma and dbeta,
+// and dy's sum. The plan knows what it is.
 // BWD:       \22name\22:\22layer_norm_linear_bwd\22
-// BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_product_0 blocks in (%c
-// BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_sum_4 blocks
+// BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_sum_4 blocks in (%c
+// BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_sum_4_parts
 // BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_matmul_1
 // BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_of_96 blocks
 // BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_of_96_finalize
-// BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_parameters blocks in (%c
+// BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_of_160 blocks
+// BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_of_160_finalize
+// BWD-NOT:   gpu.launch_func

@@ -288,8 +288,7 @@ void bodies::normGradient(RowBuilder &b, RowBody &body) {
 }
 
 /// The gradients of a norm and the linear layer after it, as the chain rule
-/// has them: lnbwd-simplify-contractions takes the parameters' from what is
-/// summed over the rows anyhow.
+/// has them.
 void bodies::normLinearGradient(RowBuilder &b, RowBody &body) {
   Statistics statistics =
       StatisticsBuilder(b, body).get(b.widen(body.get(Role::X)));

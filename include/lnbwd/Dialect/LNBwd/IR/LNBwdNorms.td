@@ -456,9 +456,6 @@ def LNBwd_LayerNormLinearBwdOp : LNBwd_GradientOp<LNBwd_LayerNormLinearOp, [
     recomputed statistics. dz and z are not rounded. `accumulate` is refused:
     outer sums do not accumulate.
 
-    How the gradients of the parameters are computed without dz is in
-    docs/layer-norm-linear.md; `--lnbwd-simplify-contractions` does it.
-
     Example:
 
     ```mlir
