@@ -22,13 +22,18 @@ def build() -> pathlib.Path:
     return BUILD
 
 
-@pytest.fixture(scope="module")
-def simulator(build, tmp_path_factory):
-    """The simulator with the calibration kernels."""
+@pytest.fixture(scope="session")
+def calibration_kernels(build, tmp_path_factory):
+    """The calibration kernels, compiled."""
     pytest.importorskip("numpy")
     from timing_model import launches
-    from timing_model.simulation import Simulator
-    library = build / "lib" / "liblnbwd-hip-sim.so"
-    if launches.find_clang() is None or not library.exists():
+    if launches.find_clang() is None or not (build / "lib" / "liblnbwd-hip-sim.so").exists():
         pytest.skip("needs clang and the simulator")
-    return Simulator(library, launches.compile_kernels(tmp_path_factory.mktemp("kernels")))
+    return launches.compile_kernels(tmp_path_factory.mktemp("kernels"))
+
+
+@pytest.fixture(scope="session")
+def simulator(build, calibration_kernels):
+    """The simulator with the calibration kernels."""
+    from timing_model.simulation import Simulator
+    return Simulator(build / "lib" / "liblnbwd-hip-sim.so", calibration_kernels)
