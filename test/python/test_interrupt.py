@@ -77,14 +77,14 @@ def start(*command):
 
 
 def wait_until_busy(process):
-    """Until it has computed for a second more: longer than anything takes but the launch."""
+    """Until it has computed for half a second more: longer than anything takes but the launch."""
     def seconds():
         stat = pathlib.Path(f"/proc/{process.pid}/stat").read_text()
         fields = stat.rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     begin, limit = seconds(), time.monotonic() + PATIENCE
-    while seconds() < begin + 1:
+    while seconds() < begin + 0.5:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < limit
         time.sleep(0.05)

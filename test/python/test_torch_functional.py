@@ -231,10 +231,11 @@ def test_channels_of_strange_numbers(device):
     pytest.param("dropout_add_rms_norm", F32, 0.25, marks=pytest.mark.full),
     ("dropout_add_rms_norm", BF16, 0.5), ("dropout_add_rms_norm", F32, 0)])
 def test_dropout_with_a_residual_and_a_norm(device, name, dtype, p):
-    """The elements that are dropped are those whose sum is the residual alone."""
-    function = getattr(functional, name)
-    x, residual = random(2, 33, 40, dtype=dtype).to(device), random(2, 33, 40, seed=1).to(device)
-    weight = random(40, seed=2).to(device)
+    """The elements that are dropped are those whose sum is the residual alone. Of random numbers
+    for rows that the lanes do not divide a kernel compiles for seconds: test_torch_random.py."""
+    function, n = getattr(functional, name), 32 if p else 40
+    x, residual = random(2, 33, n, dtype=dtype).to(device), random(2, 33, n, seed=1).to(device)
+    weight = random(n, seed=2).to(device)
     leaves = [t.requires_grad_() for t in (x, residual, weight)]
     torch.manual_seed(5)
     y, h = function(*leaves, p=p)
@@ -244,7 +245,7 @@ def test_dropout_with_a_residual_and_a_norm(device, name, dtype, p):
     assert abs(kept.float().mean() - (1 - p)) < 0.05
     total = residual + x * kept / (1 - p)
     norm = F.layer_norm if "layer" in name else F.rms_norm
-    wanted = norm(total, (40,), weight, eps=1e-5)
+    wanted = norm(total, (n,), weight, eps=1e-5)
     torch.testing.assert_close(h, total, rtol=1e-6, atol=1e-6)
     torch.testing.assert_close(y, wanted.to(dtype), rtol=EPSILON[dtype], atol=4e-6)
     grads = [random(*t.shape, dtype=BF16, seed=i).to(t) for i, t in enumerate((y, h))]

@@ -243,7 +243,7 @@ def test_what_is_kept_for_several_kernels(device):
 
 def test_a_region_stands_where_it_is_used(device):
     """What a checkpoint computes again is not computed for all layers before the first needs it."""
-    config = dataclasses.replace(models.CONFIGS["gpt2-checkpoints"], layers=3, width=64, heads=2,
+    config = dataclasses.replace(models.CONFIGS["gpt2-checkpoints"], layers=2, width=64, heads=2,
                                  hidden=128, batch=2, tokens=8, vocabulary=32)
     model = models.make_model(config, device)
     captured = Captured(True)
