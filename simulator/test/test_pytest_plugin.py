@@ -234,7 +234,8 @@ def test_flydsl(chip, build, tmp_path):
     ("barrier removed", "1", "faults.py::test_rotate[100]", {"source", "llir", "amdgcn"}),
     # Without the second store what is read is of the reduction before, or of the loop's last
     # iteration.
-    ("LDS write removed", "2", "tiles.py::test_reduce2d[f32-sum-1-shape3]", {"llir", "amdgcn"}),
+    pytest.param("LDS write removed", "2", "tiles.py::test_reduce2d[f32-sum-1-shape3]",
+                 {"llir", "amdgcn"}, marks=pytest.mark.full),
     pytest.param("LDS write removed", "1", "products.py::test_matmul_transposed[f32-1-1]",
                  {"llir", "amdgcn"}, marks=pytest.mark.full)])
 def test_planted_faults(fault, most, test, stages, build, tmp_path):
