@@ -156,11 +156,13 @@ def test_triton_kernels(chips, build, tmp_path):
                  "row_sum: 12 of the 24 elements of 'x' are not read, the first of them [1, 4]"):
         assert count(f"note: kernel {note}") == len(chips), run.stdout
     for test in ("right", "stride", "stride_to_the_end", "autograd_and_autotuner", "copies",
-                 "parts", "pitch[right]", "packed", "lock[locked-16]", "lock[locked-256]"):
+                 "parts", "pitch[right]", "packed", "lock[locked-16]", "lock[locked-256]",
+                 "table[kept]"):
         assert count(f"::test_{test} PASSED") == len(chips), run.stdout
     for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught", "gaps",
                  "negative_offset", "stride_of_rows", "pitch[wrong]", "pitch[other]",
-                 "lock[unlocked-16]", "lock[unlocked-256]"):
+                 "lock[unlocked-16]", "lock[unlocked-256]",
+                 "table[freed]", "table[resized]"):
         assert count(f"::test_{test} FAILED") == len(chips), run.stdout
     for test in SAMPLE:
         assert count(f"{test} PASSED") == len(chips), run.stdout
@@ -182,6 +184,30 @@ def check_reports(results):
     assert "offset -8 from a buffer's base is negative" in texts["test_negative_offset"]
     assert "'stride_x' is not what leads from row to row of 'x'" in texts["test_pitch[wrong]"]
     assert "none of the arguments is the distance 112 of its rows" in texts["test_pitch[other]"]
+    for fate in ("freed", "resized"):
+        assert "is a use after free: it was in the buffer" in texts[f"test_table[{fate}]"]
+
+
+class NoLibrary:
+    def register(self, *arguments, **more):
+        pass
+
+    unregister = describe = register
+
+
+@needs_triton
+def test_freed_memory_is_kept_for_a_while(monkeypatch):
+    import torch
+    from lnbwd_sim import torch_device
+    monkeypatch.setattr(torch_device, "_MOST_FREED_BYTES", 4096)
+    device = torch_device.Device(NoLibrary())
+    with device:
+        kept = torch.zeros(256, device="cuda")
+        pointers = [torch.zeros(256, device="cuda").data_ptr() for _ in range(6)]
+    device.collect()
+    assert len(set(pointers)) == 6
+    assert [buffer.pointer for buffer in device._freed] == pointers[2:]
+    assert [buffer.pointer for buffer in device.buffers] == [kept.data_ptr()]
 
 
 @needs_triton

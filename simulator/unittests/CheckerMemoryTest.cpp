@@ -73,6 +73,17 @@ TEST_P(CheckerTest, UseAfterFreeNamesTheBuffer) {
   EXPECT_SAYS(Text, "it was in the buffer 'gamma' of 16384 bytes");
 }
 
+TEST_P(CheckerTest, UseOfWhatIsRegisteredNoLonger) {
+  std::vector<char> Host(Bytes);
+  EXPECT_HIP(hipHostRegister(Host.data(), Bytes, 0));
+  EXPECT_EQ(lnbwdSimDescribeBuffer(Host.data(), Bytes, "beta", 0), 0);
+  EXPECT_HIP(hipHostUnregister(Host.data()));
+  void *Old = std::exchange(B, Host.data());
+  std::string Text = run("GLOAD1 v2, v1, s[6:7]\nWAITV");
+  B = Old;
+  EXPECT_SAYS(Text, "is a use after free: it was in the buffer 'beta'");
+}
+
 TEST_P(CheckerTest, NullPointer) {
   EXPECT_SAYS(run("s_mov_b32 s4, 0\ns_mov_b32 s5, 0\n"
                   "GLOAD1 v2, v1, s[4:5] offset:64\nWAITV"),

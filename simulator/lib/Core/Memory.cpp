@@ -118,28 +118,36 @@ bool DeviceMemory::abandon(void *Pointer) {
   auto It = Buffers.find(reinterpret_cast<uint64_t>(Pointer));
   if (It == Buffers.end() || It->second.Storage)
     return false;
+  if (MakeNotes)
+    keepBack(It->first, It->second);
   Buffers.erase(It);
   return true;
+}
+
+void DeviceMemory::keepBack(uint64_t Begin, const Buffer &B) {
+  Freed.push_back(
+      {{Begin, Begin + B.Size, B.Notes ? B.Notes->Name : std::string()},
+       B.Storage});
+  // The process has the storage of what it had registered.
+  auto BytesOf = [](const FreedBuffer &F) {
+    return F.Storage ? size_t(F.Where.End - F.Where.Begin) : 0;
+  };
+  FreedBytes += BytesOf(Freed.back());
+  while (FreedBytes > MostFreedBytes || Freed.size() > MostFreedBuffers) {
+    FreedBytes -= BytesOf(Freed.front());
+    std::free(Freed.front().Storage);
+    Freed.pop_front();
+  }
 }
 
 bool DeviceMemory::release(void *Pointer, BufferKind Kind) {
   auto It = Buffers.find(reinterpret_cast<uint64_t>(Pointer));
   if (It == Buffers.end() || It->second.Kind != Kind || !It->second.Storage)
     return false;
-  if (MakeNotes) {
-    const BufferNotes *Notes = It->second.Notes.get();
-    Freed.push_back({{It->first, It->first + It->second.Size,
-                      Notes ? Notes->Name : std::string()},
-                     It->second.Storage});
-    FreedBytes += It->second.Size;
-    while (FreedBytes > MostFreedBytes || Freed.size() > MostFreedBuffers) {
-      FreedBytes -= size_t(Freed.front().Where.End - Freed.front().Where.Begin);
-      std::free(Freed.front().Storage);
-      Freed.pop_front();
-    }
-  } else {
+  if (MakeNotes)
+    keepBack(It->first, It->second);
+  else
     std::free(It->second.Storage);
-  }
   Buffers.erase(It);
   return true;
 }

@@ -112,6 +112,8 @@ private:
     FreedRegion Where;
     void *Storage;
   };
+  /// Remembers a buffer that is no longer one, and keeps its storage.
+  void keepBack(uint64_t Begin, const Buffer &B);
   NotesMaker MakeNotes;
   std::map<uint64_t, Buffer> Buffers;
   std::deque<FreedBuffer> Freed;

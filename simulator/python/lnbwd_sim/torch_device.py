@@ -12,10 +12,12 @@ simulator/README.md says how it looks from a test.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
+import math
+import sys
 import types
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -30,40 +32,56 @@ _GAPS = "_lnbwd_sim_gaps"
 """Of a copy: how many elements it has, and what is said of those that nobody has written."""
 
 
-class Buffer:
-    """What is known of a storage on the device."""
+_MOST_FREED = 4096
+_MOST_FREED_BYTES = 256 << 20
+"""Of storages that are kept after their last tensor is gone."""
 
-    def __init__(self, pointer: int, size: int, written: bool) -> None:
-        self.pointer, self.size = pointer, size
+
+class Buffer:
+    """What is known of a storage on the device. It keeps the storage, so that nothing else gets
+    the memory before ``Device.collect`` has seen that no tensor has it any more."""
+
+    def __init__(self, storage: Any, written: bool) -> None:
+        self.storage = storage
+        self.pointer, self.size = storage.data_ptr(), storage.nbytes()
         self.name = ""
         """What the last kernel calls it that it was an argument of."""
         self.written = written
         """Whether PyTorch may have written it: true of all but fresh ``torch.empty``."""
         self.registered = False
         self._trusted = written
-        self._release: weakref.finalize[Any, Any] | None = None
+
+    def is_gone(self) -> bool:
+        """Whether only this has the storage: its object in Python, and that the storage."""
+        return sys.getrefcount(self.storage) == 2 \
+            and torch._C._storage_Use_Count(self.storage._cdata) == 1
 
     def register(self, library: Library, name: str) -> None:
         """Makes it a buffer of the simulator, under the name of an argument."""
         self.name = name
         if self.registered and self.written and not self._trusted:
             # PyTorch may have written what no kernel has: all of it counts as written.
-            self.forget()
+            self.forget(library)
         if not self.registered:
             library.register(self.pointer, self.size)
-            self._release = weakref.finalize(self, library.unregister, self.pointer)
-            self._release.atexit = False
             self._trusted = self.written
             library.describe(self.pointer, self.size, name, unwritten=not self.written)
             self.registered = True
         else:
             library.describe(self.pointer, self.size, name)
 
-    def forget(self) -> None:
-        """The simulator knows nothing of it any more."""
-        if self._release is not None:
-            self._release()
-        self.registered, self._release = False, None
+    def follow(self, library: Library) -> None:
+        """The storage may have been resized."""
+        now = self.storage.data_ptr(), self.storage.nbytes()
+        if now != (self.pointer, self.size):
+            self.forget(library)
+            self.pointer, self.size = now
+
+    def forget(self, library: Library) -> None:
+        """It is no buffer of the simulator's any more."""
+        if self.registered:
+            library.unregister(self.pointer)
+        self.registered = False
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -127,11 +145,14 @@ class Device(TorchFunctionMode):
         self.kernel = ""
         """The last one that was launched."""
         self.report: Callable[[list[dict[str, Any]], str, tuple[int, ...]], None] | None = None
-        self.buffers: weakref.WeakSet[Buffer] = weakref.WeakSet()
+        self.buffers: dict[Buffer, None] = {}
+        """In the order in which they were made."""
         self._scratch: str | None = None
         self._names: dict[Buffer, list[str]] = {}
         self._tensors: dict[Buffer, list[tuple[str, torch.Tensor]]] = {}
         self._in_backward = False
+        self._freed: collections.deque[Buffer] = collections.deque()
+        self._freed_bytes = self._new_bytes = 0
 
     # What a storage is.
 
@@ -139,10 +160,8 @@ class Device(TorchFunctionMode):
         """The buffer of a tensor on the device; None: it is on the CPU."""
         storage = _storage(tensor)
         found: Buffer | None = None if storage is None else getattr(storage, _MARK, None)
-        if found is not None and (found.pointer != storage.data_ptr()
-                                  or found.size != storage.nbytes()):
-            found.forget()  # The storage was resized.
-            found.pointer, found.size = storage.data_ptr(), storage.nbytes()
+        if found is not None:
+            found.follow(self.library)
         return found
 
     def mark(self, tensor: torch.Tensor, fresh: bool = False) -> None:
@@ -153,11 +172,44 @@ class Device(TorchFunctionMode):
         if fresh and tensor.dtype is not torch.bool and storage.nbytes():
             # A NaN: what nobody writes shows in the results.
             storage.fill_(255)
-        buffer = Buffer(storage.data_ptr(), storage.nbytes(), not fresh)
+        self._new_bytes += storage.nbytes()
+        if self._new_bytes > _MOST_FREED_BYTES:
+            self.collect()
+        buffer = Buffer(storage, not fresh)
         setattr(storage, _MARK, buffer)
-        self.buffers.add(buffer)
+        self.buffers[buffer] = None
         if self._scratch and buffer.size:
             buffer.register(self.library, self._scratch)
+
+    def _leave_behind(self, tensor: torch.Tensor, shape: Any) -> None:
+        """Gives a tensor that is going to be larger another storage, so that the memory that it had
+        counts as freed, and is kept."""
+        buffer = self.buffer(tensor)
+        with torch._C.DisableTorchFunction():
+            shape = getattr(shape, "shape", (shape,) if isinstance(shape, int) else shape)
+            if buffer is None or math.prod(shape) * tensor.element_size() <= buffer.size \
+                    or torch._C._storage_Use_Count(buffer.storage._cdata) > 2:
+                return  # It stays, or other tensors have it, too.
+            tensor.data = torch.empty(0, dtype=tensor.dtype).set_(
+                buffer.storage.clone(), tensor.storage_offset(), tensor.shape, tensor.stride())
+        self.mark(tensor)
+
+    def collect(self) -> None:
+        """Makes storages that no tensor has memory that was freed. It is kept for a while, so that
+        it is no other tensor's, and a kernel that uses it is found out."""
+        for buffer in [buffer for buffer in self.buffers if buffer.is_gone()]:
+            del self.buffers[buffer]
+            buffer.follow(self.library)
+            if buffer.size:
+                buffer.register(self.library, buffer.name or "tensor")
+                buffer.forget(self.library)
+            self._freed.append(buffer)
+            self._freed_bytes += buffer.size
+        while len(self._freed) > _MOST_FREED or self._freed_bytes > _MOST_FREED_BYTES:
+            oldest = self._freed.popleft()
+            self._freed_bytes -= oldest.size
+            delattr(oldest.storage, _MARK)
+        self._new_bytes = 0
 
     @contextlib.contextmanager
     def scratch(self, name: str) -> Iterator[None]:
@@ -210,6 +262,8 @@ class Device(TorchFunctionMode):
             return None
         if "pin_memory" in kwargs:
             kwargs["pin_memory"] = False
+        if func in (torch.Tensor.resize_, torch.Tensor.resize_as_):
+            self._leave_behind(args[0], args[1] if len(args) == 2 else args[1:])
         device = kwargs.get("device")
         wanted = None if device is None else _is_gpu(device)
         if wanted:
@@ -310,6 +364,7 @@ class Device(TorchFunctionMode):
     def describe_launch(self, arguments: Iterable[tuple[str, Any]]) -> None:
         """The arguments of a launch by name: their storages become buffers."""
         self._names, self._tensors = {}, {}
+        self.collect()
         for name, value in arguments:
             self.describe(name, value)
 

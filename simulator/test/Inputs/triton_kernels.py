@@ -224,3 +224,23 @@ def test_packed():
     out = torch.zeros(2, device="cuda")
     attend[(4, 2)](packed[:, 0], packed[:, 1], out, packed.stride(0), 2, D=16, BLOCK=16)
     torch.testing.assert_close(out, (packed[:, 0] * packed[:, 1]).sum((0, 2)))
+
+
+@triton.jit
+def through_table(table, out, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    tl.store(out + o, tl.load(tl.load(table).to(tl.pointer_type(tl.float32)) + o))
+
+
+@pytest.mark.parametrize("fate", ["kept", "freed", "resized"])
+def test_table(fate):
+    """Where a tensor was that is gone PyTorch puts the next one of its size."""
+    x = torch.rand(2048, device="cuda")
+    table = torch.tensor([x.data_ptr()], device="cuda")
+    if fate == "freed":
+        del x
+    elif fate == "resized":
+        x.resize_(8192)
+    others = [torch.rand(2048, device="cuda") for _ in range(3)]
+    out = torch.zeros_like(others[0])
+    through_table[(1,)](table, out, BLOCK=2048)
