@@ -155,14 +155,17 @@ def test_triton_kernels(chips, build, tmp_path):
                  "rows: 24 bytes are accessed that 'x' has storage for, but no element",
                  "row_sum: 12 of the 24 elements of 'x' are not read, the first of them [1, 4]"):
         assert count(f"note: kernel {note}") == len(chips), run.stdout
-    for test in ("right", "stride", "stride_to_the_end", "autograd_and_autotuner", "copies",
-                 "parts", "pitch[right]", "packed", "lock[locked-16]", "lock[locked-256]",
-                 "table[kept]"):
+    # The report of a test that fails has what its kernels leave out.
+    assert run.stdout.partition(" left out by kernels -")[2].splitlines()[1].startswith(
+        "kernel add: 36 of the 100 elements of 'out' are not written, the first of them [64]")
+    for test in ("right", "stride", "autograd_and_autotuner", "copies", "parts", "pitch[right]",
+                 "packed", "lock[locked-16]", "lock[locked-256]", "table[kept]", "outer[right]",
+                 "each_row[right]"):
         assert count(f"::test_{test} PASSED") == len(chips), run.stdout
     for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught", "gaps",
-                 "negative_offset", "stride_of_rows", "pitch[wrong]", "pitch[other]",
-                 "lock[unlocked-16]", "lock[unlocked-256]",
-                 "table[freed]", "table[resized]"):
+                 "negative_offset", "stride_of_rows", "stride_to_the_end", "pitch[wrong]",
+                 "pitch[other]", "lock[unlocked-16]", "lock[unlocked-256]", "table[freed]",
+                 "table[resized]", "outer[wrong]", "each_row[short]", "each_row[half]"):
         assert count(f"::test_{test} FAILED") == len(chips), run.stdout
     for test in SAMPLE:
         assert count(f"{test} PASSED") == len(chips), run.stdout
@@ -186,6 +189,11 @@ def check_reports(results):
     assert "none of the arguments is the distance 112 of its rows" in texts["test_pitch[other]"]
     for fate in ("freed", "resized"):
         assert "is a use after free: it was in the buffer" in texts[f"test_table[{fate}]"]
+    assert "workgroup 0 has written elements [0, 28] to [1, 6] of 'out'" in \
+        texts["test_outer[wrong]"]
+    assert "tl.store(out + at, products" in texts["test_outer[wrong]"]
+    assert "elements [0, 0] to [11, 18] of 'x'" in texts["test_each_row[short]"]
+    assert "elements [0, 0] to [6, 14] of 'x'" in texts["test_each_row[half]"]
 
 
 class NoLibrary:
@@ -208,6 +216,61 @@ def test_freed_memory_is_kept_for_a_while(monkeypatch):
     assert len(set(pointers)) == 6
     assert [buffer.pointer for buffer in device._freed] == pointers[2:]
     assert [buffer.pointer for buffer in device.buffers] == [kept.data_ptr()]
+
+
+def faults(shape, groups, writes=True, grid=(4,), numbers=()):
+    """What is said of a tensor whose elements these workgroups (0: none) have accessed."""
+    import torch
+    from lnbwd_sim.accesses import _Tensor
+    tensor = _Tensor("x", torch.empty(shape), groups.flatten().long(),
+                     "written" if writes else "read")
+    return [name for name, (text, _) in (
+        ("missed", tensor.rows_missed(grid, numbers)), ("crossed", tensor.rows_crossed()),
+        ("overlap", tensor.rows_overlap()), ("repeated", tensor.repeated())) if text]
+
+
+@needs_triton
+def test_what_accesses_say_of_strides():
+    import torch
+    from lnbwd_sim.library import SEVERAL
+    row, column = torch.arange(12)[:, None], torch.arange(10)[None, :]
+    flat = row * 10 + column
+
+    def pieces(pitch, width, rows=12, one=None):
+        """Workgroups that each take a row."""
+        groups = torch.zeros(12 * 10 + 100, dtype=torch.int64)
+        for k in range(rows):
+            mine = groups[k * pitch:k * pitch + width]
+            mine[:] = torch.where(mine == 0, one or k + 1, SEVERAL)
+        return groups[:120]
+
+    # Right: columns, tiles, a triangle, a band, a board, blocks of all elements.
+    for groups in ((column > 3) * 1, (column < 7) * (row + 1), (column % 3 == 0) * 1,
+                   row // 4 * 2 + column // 5 + 1, (column <= row) * (row + 1),
+                   ((column - row).abs() < 3) * 1, ((row + column) % 2) * 1, flat // 16 % 3 + 1,
+                   (row < 7) * (row + 1), (column > 0) * (row + 1)):
+        for writes in (True, False):
+            assert not faults((12, 10), groups.expand(12, 10), writes), groups
+    pixels = (torch.arange(30) // 8 + 1).expand(4, 30)
+    assert not faults((4, 5, 6), pixels)
+    # A part of all elements is meant if a number of the launch says so, or if it is whole blocks.
+    assert not faults((12, 10), (flat < 48) * 1, numbers=[16])
+    assert not faults((12, 10), (flat < 47) * 1, numbers=[47])
+    assert faults((12, 10), (flat < 47) * 1, numbers=[16]) == ["missed"]
+    # Wrong: a pitch that is too short, one that is too long, half of one; by one workgroup.
+    assert faults((12, 10), pieces(9, 10)) == ["missed"]
+    assert faults((12, 10), pieces(13, 10, rows=9)) == ["missed"]
+    assert faults((12, 10), pieces(5, 10, rows=11)) == ["overlap", "repeated"]
+    assert faults((12, 10), pieces(9, 9, rows=11, one=1)) == ["missed"]
+    # The pitch of the transpose; one workgroup for two.
+    tiles = torch.zeros(120, dtype=torch.int64)
+    for j in range(10):
+        for i in range(12):
+            tiles[j * 12 + i] = i // 4 * 2 + j // 5 + 1
+    assert faults((12, 10), tiles) == ["crossed"]
+    twice = torch.where(row < 6, SEVERAL, 0).expand(12, 10)
+    assert faults((12, 10), twice) == ["repeated"]
+    assert not faults((12, 10), twice, writes=False)
 
 
 @needs_triton
@@ -300,6 +363,37 @@ def test_use_of_lds():
                    ("load %m", "load %t"), ("memdesc_index", "memdesc_trans")):
         assert use_of_lds(places + loop.replace(*change)) == ("5:7,6:7", False), change
     assert use_of_lds(places + pair + "amdg.cond_barrier %c") == (None, False)
+
+
+@needs_triton
+def test_what_indexes_a_kernel():
+    from lnbwd_sim.triton_driver import is_indexed
+    text = """  tt.func public @k(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %n: i32) {
+    %o = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>
+    %v = amdg.buffer_load %x[%o] : !tt.ptr<f32> -> tensor<8xf32>
+    %i = arith.fptosi %v : tensor<8xf32> to tensor<8xi32>
+    %r:2 = scf.for %k = %c0 to %n step %c1 iter_args(%a = %v, %p = %o) -> (tensor<8xf32>) {
+      %w = amdg.buffer_load %x[%p] : !tt.ptr<f32> -> tensor<8xf32>
+      %s = arith.addf %a, %w : tensor<8xf32>
+      %q = arith.addi %p, %k : tensor<8xi32>
+      scf.yield %s, %q : tensor<8xf32>, tensor<8xi32>
+    }
+    %c = scf.if %n -> (tensor<8xi32>) {
+      %k = arith.addf %v, %v : tensor<8xf32>
+      scf.yield %r#1 : tensor<8xi32>
+    } else {
+      scf.yield %o : tensor<8xi32>
+    }
+    amdg.buffer_store %r#0, %y[%c] : !tt.ptr<f32> -> tensor<8xf32>
+    tt.return
+"""
+    assert not is_indexed(text)
+    # Coordinates that are data, a pointer that a loop carries, bounds, a choice, a mask.
+    for change in (("%x[%p]", "%x[%i]"), ("yield %s, %q", "yield %s, %i"),
+                   ("addi %p, %k", "addi %p, %i"), ("to %n step", "to %i step"),
+                   ("scf.if %n", "scf.if %v"), ("yield %o", "yield %i"),
+                   ("%y[%c]", "%y[%c], %r#0"), ("%p = %o", "%p = %i"), ("scf.if", "scf.while")):
+        assert is_indexed(text.replace(*change)), change
 
 
 def test_places_for_faults():

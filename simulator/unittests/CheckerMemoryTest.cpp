@@ -253,3 +253,25 @@ TEST_P(CheckerTest, AccessesOfALaunch) {
   EXPECT_EQ(Ways[124], 0);
   EXPECT_EQ(lnbwdSimGetAccesses(B, Bytes + 1, Ways), -1);
 }
+
+TEST_P(CheckerTest, WhoAccessesWhat) {
+  uint32_t Groups[40];
+  auto Of = [&](bool Writes) {
+    ASSERT_EQ(lnbwdSimGetAccessors(B, 40, 4, Writes, Groups), 0);
+  };
+  EXPECT_HIP(hipMemset(B, 0, Bytes));
+  EXPECT_CLEAN(run("GSTORE1 v1, v0, s[6:7]", 1, 32));
+  Of(/*Writes=*/true);
+  EXPECT_EQ(Groups[0], 1u);
+  EXPECT_EQ(Groups[31], 1u);
+  EXPECT_EQ(Groups[32], 0u);
+  // The module has been unloaded.
+  EXPECT_STREQ(lnbwdSimGetAccessJson(B, /*writes=*/1), "null");
+  Of(/*Writes=*/false);
+  EXPECT_EQ(Groups[0], 0u);
+  EXPECT_CLEAN(run("GLOAD1 v2, v1, s[6:7]\nWAITV", 2, 32));
+  Of(/*Writes=*/false);
+  EXPECT_EQ(Groups[31], UINT32_MAX);
+  EXPECT_EQ(Groups[32], 0u);
+  EXPECT_EQ(lnbwdSimGetAccessors(B, Bytes / 4 + 1, 4, 0, Groups), -1);
+}

@@ -252,22 +252,24 @@ void BufferShadow::forAccesses(uint32_t Epoch, F Function) const {
     uint32_t Count = 0;
     Cell *Cells =
         P->Epoch == Epoch ? P->Cells.present(0, PageBytes, Count) : nullptr;
-    for (uint32_t K = 0; K < Count; ++K) {
-      const Cell &C = Cells[K];
-      const unsigned Ways = (C.Reads.empty() ? 0 : 1) |
-                            (C.Writes.empty() && C.Atomics.empty() ? 0 : 2);
-      if (Ways)
-        Function((Number << PageLog) + (K << P->Cells.granule()),
-                 uint64_t(1) << P->Cells.granule(), Ways);
-    }
+    for (uint32_t K = 0; K < Count; ++K)
+      Function((Number << PageLog) + (K << P->Cells.granule()),
+               uint64_t(1) << P->Cells.granule(), Cells[K]);
   }
+}
+
+/// 1 read, 2 written.
+static unsigned waysOf(const Cell &C) {
+  return (C.Reads.empty() ? 0 : 1) |
+         (C.Writes.empty() && C.Atomics.empty() ? 0 : 2);
 }
 
 BufferShadow::Gaps BufferShadow::gaps(uint32_t Epoch) const {
   // By what was done: reads, writes.
   Gaps Found[2];
   uint64_t Covered[2] = {};
-  forAccesses(Epoch, [&](uint64_t At, uint64_t Count, unsigned Ways) {
+  forAccesses(Epoch, [&](uint64_t At, uint64_t Count, const Cell &C) {
+    const unsigned Ways = waysOf(C);
     for (unsigned Way = 0; Way < 2; ++Way) {
       if (!(Ways >> Way & 1))
         continue;
@@ -288,10 +290,60 @@ void BufferShadow::accesses(uint64_t Address, uint64_t Count, uint32_t Epoch,
                             uint8_t *Ways) const {
   std::fill_n(Ways, Count, uint8_t(0));
   const uint64_t Begin = Address - begin(), End = Begin + Count;
-  forAccesses(Epoch, [&](uint64_t At, uint64_t Bytes, unsigned Has) {
+  forAccesses(Epoch, [&](uint64_t At, uint64_t Bytes, const Cell &C) {
+    const unsigned Has = waysOf(C);
     for (uint64_t K = std::max(At, Begin); K < std::min(At + Bytes, End); ++K)
       Ways[K - Begin] = uint8_t(Has);
   });
+}
+
+/// Calls Function with each of the accesses; false: there are others that are
+/// not known one by one.
+template <typename F> static bool forMoments(const Accesses &A, F Function) {
+  const Crowd *Several = A.crowd();
+  if (A.single())
+    Function(Moment::of(A.moment()));
+  else if (Several)
+    for (uint64_t M : Several->Moments)
+      Function(Moment::of(M));
+  return !Several || Several->Others.empty();
+}
+
+void BufferShadow::accessors(uint64_t Address, uint64_t Count,
+                             uint64_t ElementBytes, uint32_t Epoch, bool Writes,
+                             unsigned WavesPerWorkgroup,
+                             uint32_t *Groups) const {
+  std::fill_n(Groups, Count, 0u);
+  const uint64_t Begin = Address - begin();
+  forAccesses(Epoch, [&](uint64_t At, uint64_t Bytes, const Cell &C) {
+    const uint64_t From = At > Begin ? At - Begin : 0;
+    const uint64_t To = At + Bytes > Begin ? At + Bytes - Begin : 0;
+    uint32_t Group = 0;
+    auto Add = [&](Moment M) {
+      const uint32_t One = (M.wave() - 1) / WavesPerWorkgroup + 1;
+      Group = !Group || Group == One ? One : SeveralGroups;
+    };
+    for (const Accesses *A : {&C.Reads, &C.Writes, &C.Atomics})
+      if ((A != &C.Reads) == Writes && !forMoments(*A, Add))
+        Group = SeveralGroups;
+    for (uint64_t K = (From + ElementBytes - 1) / ElementBytes;
+         K < Count && K * ElementBytes < To; ++K)
+      Groups[K] = Group;
+  });
+}
+
+Moment BufferShadow::accessAt(uint64_t Address, uint32_t Epoch,
+                              bool Writes) const {
+  Moment Found;
+  const uint64_t Offset = Address - begin();
+  forAccesses(Epoch, [&](uint64_t At, uint64_t Bytes, const Cell &C) {
+    if (Offset < At || Offset - At >= Bytes)
+      return;
+    for (const Accesses *A : {&C.Reads, &C.Writes, &C.Atomics})
+      if ((A != &C.Reads) == Writes)
+        forMoments(*A, [&](Moment M) { Found = M; });
+  });
+  return Found;
 }
 
 static std::string hex(uint64_t X) {

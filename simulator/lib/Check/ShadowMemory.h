@@ -18,6 +18,7 @@
 
 #include "Check/AccessCells.h"
 #include "Check/MemoryJournal.h"
+#include "Check/WaveClock.h"
 #include "Core/Memory.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -80,6 +81,14 @@ public:
   /// What a launch has done to each byte: 1 read, 2 written.
   void accesses(uint64_t Address, uint64_t Bytes, uint32_t Epoch,
                 uint8_t *Ways) const;
+  /// The number, plus 1, of the workgroup that has read, or (Writes) written,
+  /// the first byte of each element; 0: none has, SeveralGroups.
+  void accessors(uint64_t Address, uint64_t Count, uint64_t ElementBytes,
+                 uint32_t Epoch, bool Writes, unsigned WavesPerWorkgroup,
+                 uint32_t *Groups) const;
+  static constexpr uint32_t SeveralGroups = ~0u;
+  /// An access to the byte, or none.
+  Moment accessAt(uint64_t Address, uint32_t Epoch, bool Writes) const;
   /// "write of 4 bytes at 0x1000, byte 0 of the buffer 'x' of 64 bytes".
   std::string describe(const char *Verb, uint64_t Bytes,
                        uint64_t Address) const;
@@ -104,7 +113,7 @@ private:
   /// The first byte of [Address, End) that is, or is not, written; End if there
   /// is none.
   uint64_t nextByte(uint64_t Address, uint64_t End, bool Written) const;
-  /// Calls Function(offset, bytes, ways) for what a launch has accessed.
+  /// Calls Function(offset, bytes, cell) for the cells of a launch.
   template <typename F> void forAccesses(uint32_t Epoch, F Function) const;
   /// Calls Function(page, its address, From, To) for the parts of the bytes.
   template <typename F>

@@ -6,14 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The findings of a launch as JSON, for clients that show them in their own
-// way.
+// The findings of a launch, and its accesses, as JSON, for clients that show
+// them in their own way.
 //
 //===----------------------------------------------------------------------===//
 
 // First, since it says what of the headers is exported.
 #include "Hip/HipState.h"
 
+#include "Check/CodeChecks.h"
 #include "Core/Launch.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -25,15 +26,16 @@ using namespace lnbwd::sim;
 namespace json = llvm::json;
 
 /// The members that describe an instruction.
-static json::Object describe(const Launch &L, const Inst *I) {
+static json::Object describe(const InstructionTable &Code,
+                             const Symbolizer &Symbols, const Inst *I) {
   json::Array Frames;
-  for (const SourceFrame &F : L.Symbols->sourceFrames(I->Address))
+  for (const SourceFrame &F : Symbols.sourceFrames(I->Address))
     Frames.push_back(json::Object{{"file", json::fixUTF8(F.File)},
                                   {"line", F.Line},
                                   {"column", F.Column},
                                   {"function", json::fixUTF8(F.Function)}});
-  return json::Object{{"instruction", json::fixUTF8(L.Code->text(I))},
-                      {"at", json::fixUTF8(L.Symbols->symbolize(I->Address))},
+  return json::Object{{"instruction", json::fixUTF8(Code.text(I))},
+                      {"at", json::fixUTF8(Symbols.symbolize(I->Address))},
                       {"source", std::move(Frames)}};
 }
 
@@ -54,9 +56,9 @@ static json::Object describe(const Launch &L, const std::string &Message,
   O["wave"] = Parts.Wave;
   if (Parts.Lane >= 0)
     O["lane"] = Parts.Lane;
-  O["where"] = describe(L, Parts.I);
+  O["where"] = describe(*L.Code, *L.Symbols, Parts.I);
   if (Parts.Other)
-    O["other"] = describe(L, Parts.Other);
+    O["other"] = describe(*L.Code, *L.Symbols, Parts.Other);
   return O;
 }
 
@@ -76,5 +78,25 @@ extern "C" const char *lnbwdSimGetFindingsJson(void) {
   static thread_local std::string Text;
   std::lock_guard<std::mutex> Guard(state().Lock);
   Text = state().Findings;
+  return Text.c_str();
+}
+
+extern "C" const char *lnbwdSimGetAccessJson(const void *Pointer, int Writes) {
+  static thread_local std::string Text;
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  Text = "null";
+  const uint64_t Address = reinterpret_cast<uint64_t>(Pointer);
+  const BufferShadow *S = state().Shadows.shadowAt(Address);
+  if (!S || Address < S->begin() || Address - S->begin() >= S->bytes() ||
+      !state().CheckedModule)
+    return Text.c_str();
+  const Moment M = S->accessAt(Address, state().CheckedEpoch, Writes != 0);
+  const InstructionTable &Code = *state().CheckedCode;
+  const auto &List = CodeChecks::of(Code).Effects.MemoryInstructions;
+  if (M.Bits && M.id() < List.size())
+    Text = llvm::formatv(
+               "{0}", json::Value(describe(Code, *state().CheckedModule->Object,
+                                           List[M.id()])))
+               .str();
   return Text.c_str();
 }

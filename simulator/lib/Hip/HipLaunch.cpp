@@ -342,6 +342,9 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
     if (Checks) {
       state().Summary = Summary = Checker->summary(state().Memory.snapshot());
       state().CheckedEpoch = Checker->AccessesOf;
+      state().CheckedWaves = L.WavesPerWorkgroup;
+      state().CheckedModule = F->Owner;
+      state().CheckedCode = L.Code;
     }
     L.addCounters(state().Counters[F->Owner->Device]);
     if (Checks & LNBWD_SIM_CHECK_COUNTS)

@@ -250,6 +250,8 @@ hipError_t hipModuleUnload(hipModule_t Module) {
   for (auto &Entry : Module->Functions)
     S.Functions.erase(Entry.second.get());
   S.Memory.release(Module->Image, BufferKind::Code);
+  if (S.CheckedModule == Module)
+    S.CheckedModule = nullptr;
   delete Module;
   return finish(hipSuccess);
 }

@@ -111,6 +111,21 @@ int lnbwdSimGetAccesses(const void *Pointer, uint64_t Bytes, uint8_t *Ways) {
   return 0;
 }
 
+int lnbwdSimGetAccessors(const void *Pointer, uint64_t Count,
+                         uint64_t ElementBytes, int Writes,
+                         uint32_t *Workgroups) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  const uint64_t Address = reinterpret_cast<uint64_t>(Pointer);
+  const BufferShadow *S = state().Shadows.shadowAt(Address);
+  if (!S || !ElementBytes || Address < S->begin() ||
+      Address - S->begin() > S->bytes() ||
+      Count > (S->bytes() - (Address - S->begin())) / ElementBytes)
+    return -1;
+  S->accessors(Address, Count, ElementBytes, state().CheckedEpoch, Writes != 0,
+               state().CheckedWaves, Workgroups);
+  return 0;
+}
+
 const char *lnbwdSimGetCountsJson(void) {
   static thread_local std::string Text;
   std::lock_guard<std::mutex> Guard(state().Lock);

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pathlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +37,15 @@ class Fidelity:
     """The instructions that kernels contain."""
     gaps: dict[str, set[str]] = field(default_factory=dict)
     """What kernels leave out of the tensors that they access (Device.left_out)."""
+    recent: list[str] = field(default_factory=list)
+    """The same of the present test."""
+
+    def note(self, kernel: str, texts: Iterable[str]) -> None:
+        """Takes what a launch leaves out."""
+        known = self.gaps.setdefault(kernel, set())
+        for text in texts:
+            known.add(text)
+            self.recent.append(f"kernel {kernel}: {text}")
 
     def read(self, coverage: pathlib.Path) -> None:
         """Adds a file of LNBWD_SIM_COVERAGE: "CHIP NAME STATE"."""

@@ -30,7 +30,7 @@ RULES: dict[str, str] = {
     "hazards": "Two instructions too close to each other",
     "limits": "More than the chip has, or than the kernel allocates",
     "alignment": "An access that is not aligned to its element",
-    "strides": "The results depend on how far the rows of a tensor are apart",
+    "strides": "Accesses do not fit the dimensions of a tensor, or the distance of its rows",
     "execution": "The launch cannot go on, or was refused",
 }
 """The checks, as rules of a report; ``execution`` is what needs no check."""
@@ -99,7 +99,7 @@ class Finding:
             if access is None:
                 continue
             if access.place is not None:
-                lines.append(f"  {title} {_relative(access.place.file)}:{access.place.line}: "
+                lines.append(f"  {title} {relative(access.place.file)}:{access.place.line}: "
                              f"{access.place.text()}".rstrip())
                 title = "  "
             lines.append(f"  {title} {access.at}: {access.instruction}")
@@ -122,18 +122,22 @@ class Finding:
                           "grid": tuple(data["grid"])})
 
 
-def _relative(file: str) -> str:
+def relative(file: str) -> str:
+    """The path from the current folder, for a file in it."""
     path = os.path.relpath(file) if os.path.isabs(file) else file
     return file if path.startswith("..") else path
 
 
+def access(part: Mapping[str, Any] | None) -> Access | None:
+    """An instruction, as ``lnbwdSimGetFindingsJson`` has it."""
+    return None if part is None else Access(
+        part["instruction"], part["at"],
+        tuple(Place(frame["file"], frame["line"], frame["column"], frame["function"])
+              for frame in part["source"]))
+
+
 def parse(entry: Mapping[str, Any], grid: tuple[int, ...] = (), test: str = "") -> Finding:
     """A finding of ``lnbwdSimGetFindingsJson``."""
-    def access(part: Mapping[str, Any] | None) -> Access | None:
-        return None if part is None else Access(
-            part["instruction"], part["at"],
-            tuple(Place(frame["file"], frame["line"], frame["column"], frame["function"])
-                  for frame in part["source"]))
     wave = ""
     if "workgroup" in entry:
         wave = f"workgroup {tuple(entry['workgroup'])}, wave {entry['wave']}"
@@ -209,7 +213,7 @@ def annotation(finding: Finding, level: str = "error") -> str:
         return text
     properties = []
     if finding.place is not None:
-        properties = [f"file={escape(_relative(finding.place.file), ',:')}",
+        properties = [f"file={escape(relative(finding.place.file), ',:')}",
                       f"line={finding.place.line}"]
         if finding.place.column:
             properties.append(f"col={finding.place.column}")
@@ -221,7 +225,7 @@ def _location(place: Place, message: str = "") -> dict[str, Any]:
     region: dict[str, Any] = {"startLine": place.line}
     if place.column:
         region["startColumn"] = place.column
-    path = pathlib.PurePath(_relative(place.file)).as_posix()
+    path = pathlib.PurePath(relative(place.file)).as_posix()
     uri = ("file://" if path.startswith("/") else "") + path
     result: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": uri},
                                                    "region": region}}
@@ -236,7 +240,7 @@ def _fingerprint(finding: Finding) -> str:
     parts = [finding.check, finding.kernel, finding.cause]
     for access in (finding.where, finding.other):
         place = access.place if access else None
-        parts += [_relative(place.file), linecache.getline(place.file, place.line).strip()
+        parts += [relative(place.file), linecache.getline(place.file, place.line).strip()
                   or str(place.line)] if place else [""]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 

@@ -17,7 +17,8 @@ from typing import Any
 
 import torch
 
-from .torch_device import Buffer, Device, pitches_of
+from .accesses import pitches_of
+from .torch_device import Buffer, Device
 
 _MOST_BYTES = 64 << 20
 """Of all storages of a launch that is repeated."""

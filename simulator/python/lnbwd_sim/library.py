@@ -19,6 +19,8 @@ CHECK_ALL = 63 + 128
 _UNWRITTEN = 2
 """LNBWD_SIM_BUFFER_UNWRITTEN."""
 _MOST_FINDINGS = 20
+SEVERAL = (1 << 32) - 1
+"""In place of a workgroup's number."""
 
 
 class SimulatorError(RuntimeError):
@@ -71,7 +73,7 @@ class Library:
         self.chip = chip
         self._library = ctypes.CDLL(str(path))
         for name in ("lnbwdSimLastErrorMessage", "lnbwdSimGetFindingsJson",
-                     "lnbwdSimGetCheckSummary"):
+                     "lnbwdSimGetCheckSummary", "lnbwdSimGetAccessJson"):
             getattr(self._library, name).restype = ctypes.c_char_p
         self._library.lnbwdSimCountUnwritten.restype = ctypes.c_int64
         count = ctypes.c_int()
@@ -103,6 +105,21 @@ class Library:
             ctypes.c_void_p(pointer), ctypes.c_uint64(size),
             (ctypes.c_char * size).from_buffer(ways))
         return None if failed else ways
+
+    def accessors(self, pointer: int, count: int, element: int, writes: bool) -> bytearray | None:
+        """The workgroup that has read, or written, each element, as 32 bits: its number plus 1, 0
+        for none, and ``SEVERAL`` (lnbwdSimGetAccessors)."""
+        groups = bytearray(4 * count)
+        failed = self._library.lnbwdSimGetAccessors(
+            ctypes.c_void_p(pointer), ctypes.c_uint64(count), ctypes.c_uint64(element),
+            ctypes.c_int(writes), (ctypes.c_char * len(groups)).from_buffer(groups))
+        return None if failed else groups
+
+    def access(self, pointer: int, writes: bool) -> dict[str, Any] | None:
+        """An instruction that has read, or written, the byte (lnbwdSimGetAccessJson)."""
+        text = self._library.lnbwdSimGetAccessJson(ctypes.c_void_p(pointer), ctypes.c_int(writes))
+        where: dict[str, Any] | None = json.loads(text)
+        return where
 
     def register(self, pointer: int, size: int) -> None:
         """Makes memory of the process a buffer of the device, with its contents."""

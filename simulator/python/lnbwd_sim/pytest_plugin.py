@@ -35,6 +35,8 @@ from .findings import (
 
 _SESSION = pytest.StashKey["Session"]()
 _LIST = "lnbwd_sim_findings"
+_MOST_RECENT = 5
+"""Notes that a test's report shows, the last ones."""
 
 
 class KernelFault(RuntimeError):
@@ -234,6 +236,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if session is not None:
         session.test = item.nodeid
         session.current.clear()
+        session.fidelity.recent.clear()
         if session.rounds is not None:
             session.rounds.index, session.rounds.most = 0, 1
     return (yield)
@@ -264,7 +267,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]
     """A test with findings fails, also if it caught the exception."""
     report = yield
     session = item.config.stash.get(_SESSION, None)
-    if session is None or not session.current:
+    if session is None:
+        return report
+    if report.outcome == "failed" and session.fidelity.recent:
+        report.sections.append(("left out by kernels", "\n".join(
+            list(dict.fromkeys(session.fidelity.recent))[-_MOST_RECENT:])))
+    if not session.current:
         return report
     found, session.current = session.current, []
     setattr(report, _LIST, [finding.to_dict() for finding in found])

@@ -24,6 +24,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
+from .accesses import Fault, judge
 from .library import Library
 
 _DEVICE = torch.device("cuda", 0)
@@ -398,62 +399,16 @@ class Device(TorchFunctionMode):
         return type(value) is int and value > 65536 and any(
             b.pointer <= value < b.pointer + b.size for b in self.buffers)
 
-    def left_out(self, numbers: Iterable[int]) -> tuple[list[str], list[str]]:
-        """Elements of arguments that the launch has accessed, but neither written, where it has
-        written others, nor read; and what it has accessed between those of all arguments. Apart
-        from these, faults: a tensor of which it has done both, and whose rows have a pitch that is
-        not among the numbers that it got."""
-        texts: list[str] = []
-        faults: list[str] = []
-        for buffer, tensors in self._tensors.items():
-            known = self.library.accesses(buffer.pointer, buffer.size)
-            if known is None or not any(known):
-                continue
-            ways = torch.frombuffer(known, dtype=torch.uint8)
-            gaps = {}
-            for name, tensor in tensors:
-                done = _elements(ways, tensor).amax(-1)
-                verb, way = ("written", 2) if (done & 2).any() else ("read", 1)
-                left = (done & way == 0).nonzero()
-                if done.any() and len(left):
-                    gaps[name] = f"{len(left)} of the {done.numel()} elements of '{name}' are " \
-                                 f"not {verb}, the first of them {left[0].tolist()}"
-            for _, tensor in tensors:
-                _elements(ways, tensor).zero_()
-            texts += gaps.values()
-            if stray := int(ways.count_nonzero()):
-                between = f"{stray} bytes are accessed that '{tensors[0][0]}' has storage for, " \
-                          "but no element"
-                texts.append(between)
-                faults += [f"{gaps[name]}, {between}, and none of the arguments is the distance "
-                           f"{pitches[0]} of its rows" for name, tensor in tensors if name in gaps
-                           and (pitches := pitches_of(tensor)) and not set(pitches) & set(numbers)]
-        return texts, faults
+    def left_out(self, numbers: Sequence[int], grid: Sequence[int], is_regular: bool
+                 ) -> tuple[list[str], list[Fault]]:
+        """What the launch has left out of its arguments (``judge``)."""
+        return judge(self.library, self._tensors, numbers, grid, is_regular)
 
     def _describe_all(self) -> None:
         """An argument may hold addresses: kernels may access what is on the device."""
         for buffer in list(self.buffers):
             if buffer.size and not buffer.registered:
                 buffer.register(self.library, "tensor")
-
-
-def pitches_of(tensor: torch.Tensor) -> list[int]:
-    """Strides that leave padding behind the elements inside of them, the smallest first."""
-    found, extent = [], 1
-    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
-        if size > 1 and stride:
-            if stride > extent > 1:
-                found.append(stride)
-            extent += (size - 1) * stride
-    return found
-
-
-def _elements(ways: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
-    """Of what has been done to each byte of a storage, what to those of a tensor's elements."""
-    size, strides = tensor.element_size(), tensor.stride()
-    shape = [n if step else min(n, 1) for n, step in zip(tensor.shape, strides, strict=True)]
-    return ways.as_strided((*shape, size), (*(step * size for step in strides), 1),
-                           tensor.storage_offset() * size)
 
 
 class Stream:

@@ -25,6 +25,7 @@ from triton.backends.amd.driver import HIPDriver, HIPLauncher
 from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.errors import OutOfResources
 
+from .accesses import Fault
 from .fidelity import Fidelity
 from .layouts import repeat_of
 from .library import Library, library_path
@@ -118,6 +119,60 @@ def use_of_lds(ttgir: str) -> tuple[str | None, bool]:
     return ",".join(sorted(places)), _reads_once(ttgir, lines)
 
 
+_VALUES = {"tt.store": 1, "tt.atomic_rmw": 1, "amdg.buffer_store": 0, "amdg.buffer_atomic_rmw": 0}
+"""Which operand of what writes is the value; the others say where."""
+_ACCESS = re.compile(r"(tt|amdg)\.(buffer_)?(load|store|atomic_\w+)$")
+
+
+def is_indexed(ttgir: str) -> bool:
+    """Whether what a kernel has loaded may say where it loads and stores."""
+    if re.search(r"scf\.while|\bcf\.|tt\.call", ttgir):
+        return True
+    lines = []
+    for line in ttgir.splitlines():
+        indent, name, operation, rest = re.match(
+            r'( *)(?:(%\w+)(?::\d+)? = )?"?([\w.]*)(.*)', line).groups()  # type: ignore[union-attr]
+        operands = re.findall(r"%\w+(?:#\d+)?", rest.split(" loc(")[0])
+        lines.append((indent, name or "", operation, operands, rest))
+    carried: set[tuple[int, int]] = set()
+    """Loops and conditionals, by their line, and which of their values depend on data."""
+    before = -1
+    while len(carried) != before:
+        before = len(carried)
+        # Names are defined again in other regions.
+        data: set[str] = set()
+        regions: list[tuple[str, int, bool]] = []
+        for number, (indent, name, operation, operands, rest) in enumerate(lines):
+            depends = [bool({operand, operand.partition("#")[0], f"{operand}#0"} & data)
+                       for operand in operands]
+            data -= {known for known in data if name and known.partition("#")[0] == name}
+            if regions and rest.startswith("}") and "else" not in rest and indent == regions[-1][0]:
+                regions.pop()
+            elif operation in ("scf.for", "scf.if"):
+                regions.append((indent, number, operation == "scf.if" and any(depends)))
+                arguments = re.findall(r"(%\w+) = %", rest)[1:] if operation == "scf.for" else []
+                for k, argument in enumerate(arguments):
+                    if depends[5 + 2 * k]:
+                        carried.add((number, k))
+                    data.discard(argument)
+                    if (number, k) in carried:
+                        data.add(argument)
+                data |= {f"{name}#{k}" for owner, k in carried if owner == number}
+                if operation == "scf.for":
+                    data.discard(operands[0])
+                    data.update(operands[:1] if any(depends[1:4]) else ())
+            elif operation == "scf.yield" and regions:
+                _, owner, is_chosen = regions[-1]
+                carried |= {(owner, k) for k, depend in enumerate(depends) if depend or is_chosen}
+            elif _ACCESS.match(operation):
+                if any(depend for k, depend in enumerate(depends) if k != _VALUES.get(operation)):
+                    return True
+                data.add(name)
+            elif operation == "ttg.local_load" or any(depends):
+                data.add(name)
+    return False
+
+
 def activate(library: Library, device: Device, report: Report, rounds: AutotuneRounds,
              fidelity: Fidelity, strict: bool) -> None:
     """Makes the simulator Triton's active driver; ``fidelity`` gets what each kernel has and
@@ -125,6 +180,8 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
     _link_library()
     device.report = report
     lds: dict[Any, tuple[str | None, bool]] = {}
+    regular: set[Any] = set()
+    """Functions that are not indexed by what they load."""
 
     class Launcher(HIPLauncher):  # type: ignore[misc]
         """Describes the arguments to the simulator, and reports what a launch found."""
@@ -163,16 +220,18 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                 found = library.findings() if problem else []
                 if not problem:
                     gaps, faults = device.left_out(
-                        [arg for arg in args if type(arg) is int])
-                    fidelity.gaps.setdefault(self._name, set()).update(gaps)
-                    if strict:
-                        faults = gaps
+                        [arg for arg in args if type(arg) is int], grid, function in regular)
+                    fidelity.note(self._name, gaps)
+                    if strict and not faults:
+                        faults = [Fault(text, None) for text in gaps]
                     if repeat and not faults and (
                             text := repeat.difference(launch, self._names)):
-                        faults.append(text)
-                    problem = "\n".join(faults)
+                        faults.append(Fault(text, None))
+                    problem = "\n".join(fault.text for fault in faults)
                     found = [{"chip": library.chip, "kernel": self._name, "check": "strides",
-                              "count": 1, "stops": False, "message": text} for text in faults]
+                              "count": 1, "stops": False, "message": fault.text}
+                             | ({"where": fault.where} if fault.where else {})
+                             for fault in faults]
             # Triton's launcher would call it with the error of a failed launch still set.
             if exit_hook is not None:
                 exit_hook(launch_metadata)
@@ -197,7 +256,10 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
     def loaded(module: Any, function: Any, name: str, files: dict[str, str], digest: str) -> None:
         for file, path in files.items():
             if file.endswith(".ttgir"):
-                lds[function] = use_of_lds(pathlib.Path(path).read_text(encoding="utf-8"))
+                ttgir = pathlib.Path(path).read_text(encoding="utf-8")
+                lds[function] = use_of_lds(ttgir)
+                if not is_indexed(ttgir):
+                    regular.add(function)
             if file.endswith(".amdgcn"):
                 fidelity.kernels.setdefault(name, set()).update(
                     mnemonics(pathlib.Path(path).read_text(encoding="utf-8")))

@@ -244,3 +244,32 @@ def test_table(fate):
     others = [torch.rand(2048, device="cuda") for _ in range(3)]
     out = torch.zeros_like(others[0])
     through_table[(1,)](table, out, BLOCK=2048)
+
+
+@triton.jit
+def outer(x, y, out, m, n, WRONG: tl.constexpr, BLOCK: tl.constexpr):
+    """Products of pairs: wrong in the order of columns, and so in all elements."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    j = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    products = tl.load(x + i, mask=i < m)[:, None] * tl.load(y + j, mask=j < n)[None, :]
+    at = i[:, None] + j[None, :] * m if WRONG else i[:, None] * n + j[None, :]
+    tl.store(out + at, products, mask=(i < m)[:, None] & (j < n)[None, :])
+
+
+@pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
+def test_outer(wrong):
+    x, y = torch.rand(28, device="cuda"), torch.rand(37, device="cuda")
+    outer[(2, 3)](x, y, torch.zeros(28, 37, device="cuda"), 28, 37, wrong, BLOCK=16)
+
+
+@triton.jit
+def each_row(x, out, pitch, n, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    row = tl.program_id(0)
+    tl.store(out + row, tl.sum(tl.load(x + row * pitch + o, mask=o < n, other=0.0)))
+
+
+@pytest.mark.parametrize("pitch", [30, 29, 15], ids=["right", "short", "half"])
+def test_each_row(pitch):
+    x, out = torch.rand(12, 30, device="cuda"), torch.empty(12, device="cuda")
+    each_row[(12,)](x, out, pitch, 30, BLOCK=32)

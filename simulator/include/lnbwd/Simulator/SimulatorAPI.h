@@ -148,6 +148,20 @@ int64_t lnbwdSimCountUnwritten(const void *pointer, uint64_t bytes,
  *  launch's last write may be left out. -1: the bytes are not in one buffer. */
 int lnbwdSimGetAccesses(const void *pointer, uint64_t bytes, uint8_t *ways);
 
+/** Who has done that to each of the `count` elements of `element_bytes` bytes
+ *  from `pointer` on, as far as it is for their first bytes: `workgroups` gets
+ *  the number of the workgroup that has read them, or, if `writes` is set, has
+ *  written them, plus 1; 0: none has; UINT32_MAX: several have. Of stores that
+ *  are ordered it is the last one. -1: the bytes are not in one buffer. */
+int lnbwdSimGetAccessors(const void *pointer, uint64_t count,
+                         uint64_t element_bytes, int writes,
+                         uint32_t *workgroups);
+
+/** An instruction that has done that to the byte at `pointer`, as "where" of
+ *  lnbwdSimGetFindingsJson; "null" if that is not known. Valid until the
+ *  thread's next call. */
+const char *lnbwdSimGetAccessJson(const void *pointer, int writes);
+
 /** The device, for hipSetDevice, that can run the code of a file: a code object
  *  for a chip, or for a generic target (the first chip that it stands for), or
  *  a bundle for several chips. `chip` is the name of the chip to take; null or
