@@ -25,6 +25,7 @@
 #include "mlir/Support/Timing.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -84,8 +85,9 @@ struct ToolOptions {
 };
 } // namespace
 
-static llvm::raw_ostream &error() {
-  return llvm::WithColor::error(llvm::errs(), "lnbwd-opt");
+static LogicalResult fail(const llvm::Twine &message) {
+  llvm::WithColor::error(llvm::errs(), "lnbwd-opt") << message << "\n";
+  return failure();
 }
 
 namespace {
@@ -103,11 +105,9 @@ static LogicalResult writeFile(const Output &output, StringRef contents) {
   std::error_code problem;
   if (output.name == "-") {
     if (!output.isNamed && llvm::outs().is_displayed() &&
-        contents.contains('\0')) {
-      error() << "expected a file for machine code, got a terminal: name one "
-                 "by -o FILE, or say -o - to print it all the same\n";
-      return failure();
-    }
+        contents.contains('\0'))
+      return fail("expected a file for machine code, got a terminal: name one "
+                  "by -o FILE, or say -o - to print it all the same");
     llvm::outs() << contents;
     llvm::outs().flush();
     problem = llvm::outs().error();
@@ -117,9 +117,7 @@ static LogicalResult writeFile(const Output &output, StringRef contents) {
   }
   if (!problem)
     return success();
-  error() << "cannot write '" << output.name << "': " << problem.message()
-          << "\n";
-  return failure();
+  return fail("cannot write '" + output.name + "': " + problem.message());
 }
 
 /// Compiles as the command line says. Nothing is written unless everything
@@ -160,21 +158,16 @@ static LogicalResult compileBundle(StringRef input, StringRef inputName,
   PassManager given(&context);
   if (failed(config.setupPassPipeline(given)))
     return failure();
-  if (!given.empty() || options.chips.empty()) {
-    error() << (given.empty() ? "--emit=bundle: expected --chips=CHIP,CHIP,..."
-                              : "--emit=bundle runs lnbwd-pipeline for each of "
-                                "--chips: leave out the passes, and give "
-                                "options by --bundle-options")
-            << "\n";
-    return failure();
-  }
+  if (!given.empty())
+    return fail("--emit=bundle runs lnbwd-pipeline for each of --chips: leave "
+                "out the passes, and give options by --bundle-options");
+  if (options.chips.empty())
+    return fail("--emit=bundle: expected --chips=CHIP,CHIP,...");
   std::vector<std::string> codes;
   for (const std::string &name : options.chips) {
     llvm::Expected<TargetId> target = parseTargetId(name);
-    if (!target) {
-      error() << llvm::toString(target.takeError()) << "\n";
-      return failure();
-    }
+    if (!target)
+      return fail(llvm::toString(target.takeError()));
     PipelineOptions pipeline;
     if (failed(pipeline.parseFromString(options.bundleOptions)))
       return failure();
@@ -196,10 +189,8 @@ static LogicalResult compileBundle(StringRef input, StringRef inputName,
   for (size_t i = 0; i < codes.size(); ++i)
     entries.push_back({options.chips[i], codes[i]});
   llvm::Expected<std::string> bundle = writeOffloadBundle(entries);
-  if (!bundle) {
-    error() << llvm::toString(bundle.takeError()) << "\n";
-    return failure();
-  }
+  if (!bundle)
+    return fail(llvm::toString(bundle.takeError()));
   return writeFile(output, *bundle);
 }
 
@@ -257,13 +248,12 @@ static void startAfter(MlirOptMainConfig &config, const std::string &stage) {
     auto found = llvm::find_if(
         stages, [&](const Stage &each) { return each.name == stage; });
     if (found == stages.end()) {
-      error() << "--start-after: the pipeline has no pass '" << stage
-              << "', expected one of: ";
-      llvm::interleaveComma(stages, llvm::errs(), [](const Stage &each) {
-        llvm::errs() << each.name;
-      });
-      llvm::errs() << (stages.empty() ? "none, there is no pipeline\n" : "\n");
-      return failure();
+      auto names = llvm::map_range(
+          stages, [](const Stage &each) -> StringRef { return each.name; });
+      return fail("--start-after: the pipeline has no pass '" + stage +
+                  "', expected one of: " +
+                  (stages.empty() ? "none, there is no pipeline"
+                                  : llvm::join(names, ", ")));
     }
     for (const Stage &behind : llvm::make_range(found + 1, stages.end()))
       if (failed(parsePassPipeline(behind.pipeline, pm)))
@@ -272,7 +262,7 @@ static void startAfter(MlirOptMainConfig &config, const std::string &stage) {
   });
 }
 
-static int run(int argc, char **argv) {
+static LogicalResult run(int argc, char **argv) {
   DialectRegistry registry;
   registerCompilerDialects(registry);
   registerPipelines();
@@ -312,33 +302,26 @@ static int run(int argc, char **argv) {
   if (options.startAfter.getNumOccurrences())
     startAfter(config, options.startAfter);
   bool isBundle = options.emit == "bundle";
-  if (!isBundle && !options.chips.empty()) {
-    error() << "--chips is for --emit=bundle; name the one chip by "
-               "--lnbwd-pipeline=\"chip=...\"\n";
-    return EXIT_FAILURE;
-  }
+  if (!isBundle && !options.chips.empty())
+    return fail("--chips is for --emit=bundle; name the one chip by "
+                "--lnbwd-pipeline=\"chip=...\"");
   std::optional<EmitFormat> format =
       isBundle ? EmitFormat::MLIR : parseEmitFormat(options.emit);
-  if (!format) {
-    error() << "unknown emit format '" << options.emit
-            << "', expected one of: " << listEmitFormats() << ", bundle\n";
-    return EXIT_FAILURE;
-  }
+  if (!format)
+    return fail("unknown emit format '" + options.emit +
+                "', expected one of: " + listEmitFormats() + ", bundle");
   if (options.rows < 0 ||
-      (options.rows.getNumOccurrences() && options.rows == 0)) {
-    error() << "expected --rows to be at least 1, got " << options.rows << "\n";
-    return EXIT_FAILURE;
-  }
+      (options.rows.getNumOccurrences() && options.rows == 0))
+    return fail("expected --rows to be at least 1, got " +
+                llvm::Twine(options.rows.getValue()));
   std::string message;
   std::unique_ptr<llvm::MemoryBuffer> input =
       openInputFile(inputName, &message);
-  if (!input) {
-    error() << message << "\n";
-    return EXIT_FAILURE;
-  }
+  if (!input)
+    return fail(message);
   if (isBundle)
-    return failed(compileBundle(input->getBuffer(), inputName, output, registry,
-                                config, options));
+    return compileBundle(input->getBuffer(), inputName, output, registry,
+                         config, options);
   // Splitting, diagnostics checking and the like are mlir-opt's business.
   if (options.emit.getNumOccurrences() == 0 && options.saveTemps.empty()) {
     std::string text;
@@ -348,11 +331,11 @@ static int run(int argc, char **argv) {
     // is whole or not written.
     if (succeeded(result) || output.name == "-")
       if (failed(writeFile(output, text)))
-        return EXIT_FAILURE;
-    return failed(result);
+        return failure();
+    return result;
   }
-  return failed(compile(input->getBuffer(), input->getBufferIdentifier(),
-                        output, registry, config, options, *format));
+  return compile(input->getBuffer(), input->getBufferIdentifier(), output,
+                 registry, config, options, *format);
 }
 
 /// Runs lnbwd-opt with the arguments of a main function. The compiler's library
@@ -361,5 +344,5 @@ static int run(int argc, char **argv) {
 extern "C" int lnbwd_opt_main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   surviveFileSizeLimit();
-  return run(argc, argv);
+  return failed(run(argc, argv));
 }
