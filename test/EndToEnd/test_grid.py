@@ -26,10 +26,9 @@ def kernels(tmp_path_factory):
 def pytest_generate_tests(metafunc):
     if "case" not in metafunc.fixturenames:
         return
-    full = metafunc.config.getoption("--full")
-    # Of two for each chip that has few cases the first, beside the family's two (family.py).
-    few = itertools.islice(grid.few_cases(), 0, None, 2)
-    cases = list(dict.fromkeys(grid.all_cases() if full else (*grid.sampled_cases(), *few)))
+    # Chips that have few cases are in every run by the family's two (family.py).
+    cases = grid.all_cases() if metafunc.config.getoption("--full") else grid.sampled_cases()
+    cases = list(dict.fromkeys(cases))
     metafunc.parametrize("case", cases, ids=[f"{k.name}-m{m}" for k, m in cases])
 
 

@@ -2,21 +2,27 @@
 
 // From each stage that --save-temps kept, the rest of the pipeline makes the
 // same code, or the same input of it: of one kernel, of several, of products,
-// and for both vendors.
+// and for both vendors; in every run from each second stage.
+// DEFINE: %{stages} = 0 1
 // DEFINE: %{input} = %examples/layer_norm_bwd.mlir
 // DEFINE: %{options} =
 // DEFINE: %{resume} = lnbwd-opt %{input} %{options} --save-temps=%t/stages -o %t/code && \
-// DEFINE:             bash %S/Inputs/resume.sh %{lnbwd-opt} %t/stages %t/code %{options} | FileCheck %s && rm -r %t/stages
+// DEFINE:             bash %S/Inputs/resume.sh %{lnbwd-opt} %t/stages %t/code %{stages} %{options} | FileCheck %s && rm -r %t/stages
 // REDEFINE: %{options} = --lnbwd-pipeline=chip=gfx942 --emit=hsaco
 // RUN: %if full %{ %{resume} %}
 // REDEFINE: %{options} = --lnbwd-pipeline="chip=gfx1100 two-pass=always schedule=threads_per_row=64,row_groups=2" --emit=hsaco
 // RUN: %if full %{ %{resume} %}
 // REDEFINE: %{options} = --lnbwd-pipeline="chip=sm_90 rows=4096" --emit=ptx
-// RUN: %{resume}
+// RUN: %if full %{ %{resume} %}
+// REDEFINE: %{stages} = 0 2
+// RUN: %if full %{ true %} %else %{ %{resume} %}
+// REDEFINE: %{stages} = 0 1
 // REDEFINE: %{input} = %t/linear.mlir
 // RUN: %if full %{ %{resume} %}
 // REDEFINE: %{options} = --lnbwd-pipeline="chip=gfx90a epilogues=always"
-// RUN: %{resume}
+// RUN: %if full %{ %{resume} %}
+// REDEFINE: %{stages} = 1 2
+// RUN: %if full %{ true %} %else %{ %{resume} %}
 // CHECK: {{[12][0-9]}} stages lead to the same code
 
 // A pass that runs several times is counted.
