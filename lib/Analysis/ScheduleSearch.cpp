@@ -78,7 +78,7 @@ static constexpr int64_t leastWideTileLanes = 8, leastTileBytes = 32;
 static constexpr int64_t mostRowsOfTile = 8192, mostRowsOfWrittenTile = 256;
 /// Registers of a lane over those that it can have, by the model, up to which
 /// schedules are taken; and where compiling always says whether a kernel
-/// spills.
+/// spills, or in the canonical order, whose best schedules the model rules out.
 static constexpr double mostRegisters = 1, mostTriedRegisters = 1.05;
 /// Rules that a schedule counts as breaking for each time as many registers
 /// that it has too few of.
@@ -100,6 +100,9 @@ static constexpr int64_t elementwiseThreads = 128, elementwiseColumns = 16;
 /// large clusters have a leaf each.
 static constexpr int64_t fewStages = 2;
 static constexpr double fewStagesTime = 1.06;
+/// In that order, how many times as long as rows sums of leaves of as many
+/// bytes take, which all come at the end of a leaf.
+static constexpr double leafSumCost = 2;
 /// In that order, microseconds of a compute unit in which workgroups
 /// add up what their groups have of a leaf, before the next one, and others of
 /// a workgroup, in which those beside it go on.
@@ -383,7 +386,8 @@ static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
   auto each = int64_t(llvm::divideCeil(leaves, uint64_t(atOnce)));
   int64_t rowBytes =
       (getColumnBits(op.getRows()) + getColumnBits(op.getRowOuts())) / 8;
-  double sumBytes = 2.0 * sizeof(float) * double(op.getAllSums().size());
+  double sumBytes =
+      leafSumCost * 2 * sizeof(float) * double(op.getAllSums().size());
   // The last of the workgroups that share a row may have fewer slices.
   if (fields.workgroupsPerRow > 1)
     time *= double(fields.workgroupsPerRow *
@@ -416,9 +420,10 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
         spilling,
         predictRegisterShare(
             getFeatures(program, ScheduleFields(schedule), chip), chip));
-  double most =
-      chip.backend == Backend::AMDGPU ? mostTriedRegisters : mostRegisters;
   bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
+  double most = chip.backend == Backend::AMDGPU || hasLeaves
+                    ? mostTriedRegisters
+                    : mostRegisters;
   // Rows of 17 accesses leave many lanes idle unless a few have all columns,
   // for which there are no registers: then accesses are as wide as a register.
   // In the canonical order there are no two passes over rows: the model of

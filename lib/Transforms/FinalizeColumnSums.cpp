@@ -167,10 +167,11 @@ static constexpr int64_t finalizeThreads = 512;
 static constexpr int64_t finalizeColumns = 32;
 /// Rows that a lane loads at once.
 static constexpr int64_t finalizeRows = 4;
-/// Of a workgroup that adds partial sums which are leaves of a tree: work-items
-/// and columns at least, groups at most, and leaves that a group loads at once.
+/// Of a workgroup that adds partial sums which are leaves of a tree:
+/// work-items, and columns at least; and such workgroups of a compute unit, at
+/// most, that run at the same time: fewer have too little in flight.
 static constexpr int64_t leavesThreads = 256, leavesColumns = 8,
-                         leavesGroups = 32, leavesAtOnce = 8;
+                         leavesWorkgroups = 2;
 /// Groups of rows, where nothing says how many there are.
 static constexpr int64_t usualGroups = 8;
 
@@ -179,23 +180,26 @@ static constexpr int64_t usualGroups = 8;
 static ScheduleAttr chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
                                            const ChipInfo &chip) {
   ScheduleFields fields;
-  // Those of the chip's usual number of compute units.
-  int64_t partialRows = std::max<int64_t>(
-      1, chip.computeUnits * summed.getWorkgroupsPerComputeUnit() /
-             (summed.getWorkgroupsPerRow() *
-              op.getStaticGroupCount().value_or(usualGroups)));
+  int64_t groupsOfRows = op.getStaticGroupCount().value_or(usualGroups);
   if (op->hasAttr(leavesAttr)) {
+    int64_t columns =
+        llvm::divideCeil(op.getRowLength() * groupsOfRows,
+                         uint64_t(leavesWorkgroups * chip.computeUnits));
     // Tiles are for few rows.
     if (summed.getColumnTile())
-      partialRows = 1;
-    fields.vectorWidth = 1;
-    fields.rowGroups = int64_t(llvm::bit_floor(uint64_t(
-        std::clamp<int64_t>(partialRows / leavesAtOnce, 1, leavesGroups))));
+      columns = leavesThreads;
     fields.threadsPerRow = fields.columnTile =
-        std::max(leavesColumns, leavesThreads / fields.rowGroups);
+        std::clamp(int64_t(llvm::PowerOf2Ceil(uint64_t(columns))),
+                   leavesColumns, leavesThreads);
+    fields.vectorWidth = 1;
+    fields.rowGroups = leavesThreads / fields.threadsPerRow;
     fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
     return fields.get(op.getContext());
   }
+  // Those of the chip's usual number of compute units.
+  int64_t partialRows = std::max<int64_t>(
+      1, chip.computeUnits * summed.getWorkgroupsPerComputeUnit() /
+             (summed.getWorkgroupsPerRow() * groupsOfRows));
   fields.vectorWidth = chooseVectorWidth(op);
   fields.threadsPerRow = finalizeColumns / fields.vectorWidth;
   fields.columnTile = finalizeColumns;
