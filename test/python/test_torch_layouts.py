@@ -130,7 +130,15 @@ def windows(x, h):
     return stream, scale, y.permute(0, 1, 3, 2, 4, 5).reshape(8, 8, 16)
 
 
+def some_columns(x, weight):
+    """Whole rows with one distance between them."""
+    y = norm(x[..., 8:24] * weight)
+    return y, y.sum((0, 1))
+
+
 CASES = {
+    "some columns": (some_columns, [normal(2, 5, 40), normal(16, seed=1)]),
+    "some columns of odd rows": (some_columns, [normal(2, 5, 41), normal(16, seed=1)]),
     "bias of heads": (bias_of_heads, [normal(6, 5, 16)]),
     "heads added": (heads_added, [normal(2, 5, 3, 16), normal(2, 3, 5, 16, seed=1)]),
     "slice": (after_a_slice, [normal(2, 6, 16), normal(16, seed=1)]),

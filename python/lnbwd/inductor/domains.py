@@ -249,10 +249,6 @@ class Domain:
         is_copied = is_small and has_order and distance < LEAST_REPEATS
         if is_copied or cut(self.length, parts) is None:
             return None
-        # Whole rows with one distance between them are no part to the compiler.
-        if [part[:2] for part in parts] == [(self.length, self.rows), (1, self.length)] and (
-                parts[1][2] == 1 and not is_moved):
-            return None
         return Input("part", dtype, parts)
 
     def repeated(self, place: Input) -> Input:
