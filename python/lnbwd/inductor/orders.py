@@ -56,7 +56,6 @@ def _split_early(graph: Graph) -> None:
                 node.target in _RESHAPES or _is_pointwise(node)):
             permuted.add(node)
     stack = [node for node in graph.nodes if node in permuted and node.target in _RESHAPES]
-    made = []
     while stack:
         view = stack.pop()
         whole: Any = view.args[0]
@@ -73,9 +72,8 @@ def _split_early(graph: Graph) -> None:
             new = new_node(graph, whole.target, tuple(
                 views.get(a, a) if isinstance(a, Node) else a for a in whole.args), **whole.kwargs)
         view.replace_all_uses_with(new)
-        made += [whole, view]
+        erase_unused(graph, [whole, view])
         stack += views.values()
-    erase_unused(graph, made)
 
 
 def _shape_before(shape: Sequence[Any], whole: Sequence[Any], view: Sequence[Any]
