@@ -156,10 +156,12 @@ def cut(length: int, parts: Iterable[Sequence[int]]) -> list[int] | None:
     """The sizes of which the elements of row blocks are made so that rows and ``parts`` are whole
     dimensions: for each dimension, innermost first, the elements from one index to the next, and at
     the end those of one index of the outermost, whose size is not known. None: there are no such
-    dimensions."""
+    dimensions, or one of a part that has other indices would be cut."""
     parts = list(parts)
     cuts = sorted({1, length, *(part[0] for part in parts), *(part[0] * part[1] for part in parts)})
-    if any(outer % inner for inner, outer in itertools.pairwise(cuts)):
+    if any(outer % inner for inner, outer in itertools.pairwise(cuts)) or any(
+            distance < one < distance * size
+            for distance, size, *others in parts if len(others) > 1 for one in cuts):
         return None
     return cuts
 
@@ -255,7 +257,7 @@ class RowProgram:
         """
         parts, group = self._parts(), self.group_size()
         has_row_parts = any(part[0] * part[1] > self.length for part in parts)
-        if self.has_groups and not has_row_parts:
+        if self.has_groups and not has_row_parts and cut(self.length, parts):
             count = None if group is None else group // self.length
             return [("b", group or self.length, self.groups), ("t", self.length, count)]
         if self.has_groups:

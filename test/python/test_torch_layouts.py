@@ -136,9 +136,46 @@ def some_columns(x, weight):
     return y, y.sum((0, 1))
 
 
+def heads_side_by_side(q, k, v):
+    """The gradient of what heads are cut out of, each behind the other."""
+    rows = torch.cat([h.permute(0, 2, 1, 3).reshape(2, 5, 48) for h in (q, k * 0.5, v)], -1)
+    return rows, rows.sum((0, 1))
+
+
+def heads_stacked(q, k, v):
+    """The same where they are one dimension."""
+    rows = torch.stack([q, k * 0.5, v]).permute(1, 3, 0, 2, 4).reshape(2, 5, 144)
+    return rows, rows.sum((0, 1))
+
+
+def rotated_rows(x, angle):
+    """Rotary positions of heads behind a norm of all of them."""
+    heads = norm(x).reshape(2, 5, 3, 16).permute(0, 2, 1, 3)
+    turned = torch.cat([-heads[..., 8:], heads[..., :8]], -1)
+    return heads * angle.cos() + turned * angle.sin()
+
+
+def windows_of_windows(x):
+    """Pixels by windows of 2 by 2 pixels, and those by windows of such."""
+    x = x.reshape(3, 4, 2, 4, 2, 16).permute(0, 2, 4, 1, 3, 5).reshape(12, 4, 4, 16)
+    x = x.reshape(12, 2, 2, 2, 2, 16).permute(0, 2, 4, 1, 3, 5).reshape(48, 2, 2, 16)
+    return norm(x * 0.5)
+
+
+def patches(x):
+    """Patches of 2 by 2 pixels, as mobile vision transformers gather them from channels."""
+    x = x.reshape(2 * 16 * 4, 2, 4, 2).transpose(1, 2).reshape(2, 16, 16, 4)
+    return norm(x.transpose(1, 3).reshape(8, 16, 16))
+
+
 CASES = {
     "some columns": (some_columns, [normal(2, 5, 40), normal(16, seed=1)]),
     "some columns of odd rows": (some_columns, [normal(2, 5, 41), normal(16, seed=1)]),
+    "heads side by side": (heads_side_by_side, [normal(2, 3, 5, 16, seed=s) for s in range(3)]),
+    "heads stacked": (heads_stacked, [normal(2, 3, 5, 16, seed=s) for s in range(3)]),
+    "rotated rows": (rotated_rows, [normal(2, 5, 48), normal(1, 1, 5, 16, seed=1)]),
+    "windows of windows": (windows_of_windows, [normal(3, 8, 8, 16)]),
+    "patches": (patches, [normal(2, 16, 8, 8)]),
     "bias of heads": (bias_of_heads, [normal(6, 5, 16)]),
     "heads added": (heads_added, [normal(2, 5, 3, 16), normal(2, 3, 5, 16, seed=1)]),
     "slice": (after_a_slice, [normal(2, 6, 16), normal(16, seed=1)]),
@@ -185,6 +222,19 @@ def test_gradients(device, monkeypatch, name):
     for gradient, expected in zip(found, wanted, strict=True):
         torch.testing.assert_close(gradient, expected, rtol=1e-4, atol=1e-4)
     assert taken()
+
+
+def test_rows_of_what_each_sample_has(device, monkeypatch):
+    """A region reads no row block: the gradient of a mean over places, summed."""
+    monkeypatch.setattr(estimates.Estimate, "is_worth", property(lambda self: True))
+
+    def function(x, weight):
+        y = x.expand(2, 5, 16) / 5
+        return y * weight, y.sum((0, 1))
+
+    check_against_double(function, [normal(2, 1, 16).to(device), normal(16, seed=1).to(device)])
+    [region] = taken()
+    assert sorted(i.kind for i in region.program.inputs) == ["column", "group_column"]
 
 
 def test_columns_that_lie_apart(device):

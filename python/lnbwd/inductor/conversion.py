@@ -9,13 +9,14 @@ The handlers are in ``convert.py``, which registers them here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from typing import Any
 
 import torch
 from torch.fx import Node
 
-from ..rowprogram import COMPARISONS, CONDITIONS, SUMS, Builder, Input, cut
+from ..rowprogram import COMPARISONS, CONDITIONS, SUMS, Builder, Input, cut, reached
 from .domains import (
     DTYPES,
     ELEMENTS,
@@ -28,8 +29,8 @@ from .domains import (
     repeated_dims,
     same,
 )
-from .fusion import is_in_memory
-from .nodes import CONSTANTS, NUMBERS, ROW_SUMS, VIEWS, is_constant, memory_of
+from .fusion import base_of, is_in_memory, other_users
+from .nodes import CONSTANTS, NUMBERS, ROW_SUMS, VIEWS, is_constant, memory_of, sources
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -47,7 +48,9 @@ class UnsupportedOperation(Unsupported):
 TABLES = {aten.embedding.default}
 """Operations that take rows of a table."""
 
-WINDOWS = {aten.cat.default, aten.slice_scatter.default, aten.constant_pad_nd.default}
+_SCATTERS = {aten.slice_scatter.default, aten.select_scatter.default}
+
+WINDOWS = {*_SCATTERS, aten.cat.default, aten.constant_pad_nd.default}
 """Operations that put tensors at some of the indices of a row block."""
 
 LARGEST_EXACT = 2 ** 24
@@ -69,7 +72,7 @@ def converts(*targets: Any) -> Callable[[_Handler], _Handler]:
     return register
 
 
-_Index = tuple[int | None, int]
+_Index = tuple[tuple[int | None, int], ...]
 """See :attr:`Conversion.at`."""
 
 
@@ -84,7 +87,8 @@ class Conversion:
         over: the row block that the operands of the node at hand are spread over.
         at: the indices at which the values of the operands of the node at hand are taken, one for
             each of its dimensions: a dimension of ``over``, and by how much the index is larger;
-            None as the dimension: it is that number. None: all are spread over ``over``.
+            None as the dimension: it is that number. Of several, outermost first, the others are
+            digits of the index. None: all are spread over ``over``.
         is_trial: whether ``values`` stands for what would be read as well.
     """
 
@@ -132,11 +136,11 @@ class Conversion:
                 _is_in_reach(node) if place.is_strided else is_readable(value, place.kind)
                 or is_copied(value, place, self.over)):
             raise Unsupported("reads a tensor whose rows are not dense")
-        places = [place, *(i for _, i in self.inputs)]
-        parts = [part for i in places for part in i.parts]
-        of_groups = any(i.kind in ("group_column", "group_scalar") for i in places)
-        if cut(self.domain.length, parts) is None or (
-                of_groups and _has_rows(parts, self.domain) and not self.domain.is_static):
+        # (Of the other inputs not all are used in the end.)
+        of_groups = any(i.kind in ("group_column", "group_scalar")
+                        for i in (place, *(i for _, i in self.inputs)))
+        if cut(self.domain.length, place.parts) is None or (
+                of_groups and _has_rows(place.parts, self.domain) and not self.domain.is_static):
             raise Unsupported(f"reads {describe(value)}, which is no part of rows that have the "
                               f"other parts")
         return self.input(node, place)
@@ -188,13 +192,29 @@ class Conversion:
             return self.read(argument)
         if not self.is_trial and self.over is not None and is_misplaced(
                 argument, self.over, self.domain):
-            raise Unsupported(f"spreads {argument.name} in its own way")
+            if len(other_users(base_of(argument))) > 1:
+                raise Unsupported(f"spreads {argument.name} in its own way")
+            return self.moved(argument, {})
         return int(self.values[argument])
 
-    def moved(self, node: Node, moves: Mapping[int, int]) -> int:
-        """The value of a node at other indices of what it is spread over, larger by so much."""
+    def own(self) -> list[_Index]:
+        """The indices of the node at hand."""
         assert self.over is not None
-        return self._value_at(node, [(dim, moves.get(dim, 0)) for dim in range(self.over.dim())])
+        return self.at if self.at is not None else [((dim, 0),) for dim in range(self.over.dim())]
+
+    def moved(self, node: Node, moves: Mapping[int, int], missing: int | None = None) -> int:
+        """The value of a node at other indices of the node at hand, larger by so much; it may not
+        have one of the dimensions."""
+        return self._value_at(node, [self._plus(index, moves.get(dim, 0)) for dim, index in
+                                     enumerate(self.own()) if dim != missing])
+
+    def _plus(self, index: _Index, more: int) -> _Index:
+        """An index that is larger by some number."""
+        (dim, by), *digits = index
+        count = self._count(digits)
+        if more % count:
+            raise Unsupported("takes a part of what is joined to one dimension")
+        return ((dim, by + more // count), *digits)
 
     def _value_at(self, node: Node, indices: list[_Index]) -> int:
         """The value of a node at indices of the row block at hand, of which it may have only the
@@ -202,22 +222,30 @@ class Conversion:
         value, over = node.meta["val"], self.over
         assert over is not None
         own = indices[len(indices) - value.dim():]
-        dims = [dim for dim, _ in own if dim is not None]
+        dims = [index[0][0] for index in own if index[0][0] is not None]
         missing = [dim for dim in range(over.dim()) if dim not in dims]
         if node in self.values and len(dims) == value.dim() and all(
-                by == 0 or same(size, 1) for (_, by), size in zip(own, value.shape, strict=True)
+                same(size, 1) or (len(index) == 1 and index[0][1] == 0)
+                for index, size in zip(own, value.shape, strict=True)
         ) and not is_misplaced(node, over.permute(missing + dims), self.domain):
             return int(self.values[node])
         if not (is_movable(node, self.values) or is_spread_late(node, over)):
-            found = memory_of(node)
-            if node in self.values and (found is None or found[0] in self.values):
-                raise Unsupported(f"takes {node.name} at other indices")
-            return self._read_at(node, own)
-        before, self.at = self.at, own
+            base = base_of(node)
+            # A kernel in front makes what is small.
+            is_made = SMALL_SHARE * value.numel() > over.numel() and (
+                base in self.values or is_movable(base, self.values))
+            if node.target is not aten.expand.default and not (
+                    is_made and node.target in INDEX_VIEWS - {aten.slice.Tensor}):
+                found = memory_of(node)
+                if node in self.values and (found is None or found[0] in self.values):
+                    raise Unsupported(f"takes {node.name} at other indices")
+                return self._read_at(node, own)
+        before = self.at, self.over
+        self.at = own
         try:
             return self._make_at(node, own)
         finally:
-            self.at = before
+            self.at, self.over = before
 
     def _make_at(self, node: Node, own: list[_Index]) -> int:
         """What :meth:`_value_at` computes anew."""
@@ -225,7 +253,9 @@ class Conversion:
         arguments: Any = (*node.args, 0, 0)
         source, dims, start = arguments[:3]
         if node.target is NUMBERS:
-            [(dim, by)] = own if source != 1 else [(None, 0)]
+            [[(dim, by), *digits]] = own if source != 1 else [[(None, 0)]]
+            if digits:
+                raise Unsupported("gives numbers of several dimensions")
             options: Any = {"start": 0, "step": 1, **node.kwargs}
             first, step = options["start"], options["step"]
             # Sums of as many as are computed in place are exact, too.
@@ -238,17 +268,73 @@ class Conversion:
             self.at = [own[dims.index(dim - len(own) * (dim not in dims))]
                        for dim in range(len(own))]
         elif node.target is aten.slice.Tensor:
-            dim, by = own[dims] if not same(node.meta["val"].shape[dims], 1) else (None, 0)
+            is_one = same(node.meta["val"].shape[dims], 1)
             self.at = [*own]
-            self.at[dims] = (dim, by + from_begin(source, dims, start))
+            self.at[dims] = self._plus(((None, 0),) if is_one else own[dims],
+                                       from_begin(source, dims, start))
         elif node.target in INDEX_VIEWS and node.target is not aten.expand.default:
-            left = iter([index for index, size in zip(own, node.meta["val"].shape, strict=True)
-                         if not same(size, 1)])
-            self.at = [(None, 0) if same(size, 1) else next(left)
-                       for size in source.meta["val"].shape]
+            self.at = self._through_view(node, own)
         elif node.target not in (aten.expand.default, aten.clone.default, aten.index.Tensor):
             return int(self.make(node))
         return self.value(source)
+
+    def _count(self, digits: Iterable[tuple[int | None, int]]) -> int:
+        """How many numbers the last digits of an index have."""
+        assert self.over is not None
+        return math.prod(int(self.over.shape[dim]) for dim, _ in digits if dim is not None)
+
+    def first_digit(self, dim: int) -> tuple[int, int]:
+        """The first digit of an index of the node at hand, and what it counts."""
+        (over, by), *digits = self.own()[dim]
+        first = self.builder.constant(by)
+        if over is not None:
+            first = self.builder.add("add", self.index(over), first) if by else self.index(over)
+        return first, self._count(digits)
+
+    def _digits(self, own: list[_Index], shape: Iterable[Any]) -> list[list[Any]]:
+        """Of the indices of a tensor the digits, each with how many numbers it has."""
+        return [[(size // self._count(index[1:]) if place == 0 else self._count([digit]), *digit)
+                 for place, digit in enumerate(index)]
+                for index, size in zip(own, shape, strict=True)]
+
+    def _through_view(self, node: Node, own: list[_Index]) -> list[_Index]:
+        """The indices of what a node is a view of in another shape. Where that splits dimensions,
+        those of the row block at hand are split; what it joins are digits, or joined as well."""
+        source: Any = node.args[0]
+        assert self.over is not None
+        dims: list[Any] = list(zip(self.over.shape, self.over.stride(), strict=True))
+        left = [digit for digits in self._digits(own, node.meta["val"].shape)
+                for digit in digits if not same(digit[0], 1)]
+        result: list[_Index] = []
+        for size in source.meta["val"].shape:
+            found: list[Any] = []
+            while not same(size, 1):
+                whole, dim, by = left.pop(0) if left else (1, None, 0)
+                if same(whole, size) and not found:
+                    found.append((dim, by))
+                    break
+                if dim is None or not all(isinstance(n, int) for n in (size, whole, *dims[dim])):
+                    raise Unsupported(f"takes {node.name} at other indices")
+                count, stride = dims[dim]
+                inner = max(1, whole // size)
+                if max(size, whole) % min(size, whole) or by % inner or count % inner:
+                    raise Unsupported(f"takes {node.name} at other indices")
+                if inner > 1:
+                    dims[dim] = (count // inner, stride * inner)
+                    dims.append((inner, stride))
+                    left.insert(0, (inner, len(dims) - 1, 0))
+                    whole, by = size, by // inner
+                elif found and by == 0 and count == whole and dims[found[-1][0]][1] == (
+                        stride * count):
+                    outer, before = found.pop()
+                    dims[dim], dims[outer] = (dims[outer][0] * count, stride), (1, stride)
+                    by = before * count
+                found.append((dim, by))
+                size //= whole
+            result.append(tuple(found) or ((None, 0),))
+        with self.over.fake_mode:  # type: ignore[attr-defined]
+            self.over = self.over.as_strided([size for size, _ in dims], [step for _, step in dims])
+        return result
 
     def _read_at(self, node: Node, own: list[_Index]) -> int:
         """The value of a node from outside at indices of the row block at hand."""
@@ -256,11 +342,14 @@ class Conversion:
         assert over is not None
         sizes, strides = [1] * over.dim(), [0] * over.dim()
         moves = {}
-        for (dim, by), size, stride in zip(own, value.shape, value.stride(), strict=True):
-            if dim is not None and not same(size, 1):
-                sizes[dim], strides[dim], moves[dim] = size, stride, by
-            elif dim is None and by:
-                raise Unsupported(f"reads {describe(value)} at other indices")
+        for digits, size, stride in zip(self._digits(own, value.shape), value.shape,
+                                        value.stride(), strict=True):
+            for count, dim, by in () if same(size, 1) else reversed(digits):
+                if dim is None and by:
+                    raise Unsupported(f"reads {describe(value)} at other indices")
+                if dim is not None:
+                    sizes[dim], strides[dim], moves[dim] = count, stride, by
+                stride = stride * count
         with value.fake_mode:
             view = value.as_strided(sizes, strides)
         return self.read_as(node, self.domain.place(view, over, moves))
@@ -341,7 +430,7 @@ def is_movable(node: Node, inside: Container[Node] = ()) -> bool:
         return False
     if node.target is aten.slice.Tensor:
         return not node.kwargs and _has_indices(node)
-    is_one_each = node.target in (aten.clone.default, aten.permute.default) or (
+    is_one_each = node.target in (aten.clone.default, aten.permute.default, *WINDOWS) or (
         torch.Tag.pointwise in getattr(node.target, "tags", ())
         and node.target in HANDLERS)
     return is_one_each and (node in inside or not is_in_memory(node))
@@ -426,6 +515,26 @@ def from_begin(node: Node, dim: int, start: Any) -> int:
     return max(0, (start or 0) + size * ((start or 0) < 0))
 
 
+def is_copy(node: Node, domain: Domain, inside: Container[Node]) -> bool:
+    """Whether a node copies what is in no memory and has no other use, and can be computed in the
+    copy's order."""
+    source: Any = node.args[0] if node.args else None
+    over = spread_over(node, domain)
+    if node.target is not aten.clone.default or over is None or is_in_memory(source):
+        return False
+    made = reached([source], lambda one: [n for n in sources(one) if n not in inside
+                                          and not is_in_memory(n)])
+    if any(user is not node and user not in made for one in made for user in one.users):
+        return False
+    trial = Conversion(domain)
+    trial.over = over
+    try:
+        trial.moved(source, {})
+    except Unsupported:
+        return False
+    return all(is_in_memory(node) for node, _ in trial.inputs)
+
+
 def reads_by_itself(node: Node) -> bool:
     """Whether the operands of a node are not spread over its result."""
     return node.target in WINDOWS or node.target in TABLES
@@ -437,7 +546,7 @@ def put_inside(nodes: Collection[Node]) -> set[Node]:
     for node in reversed(list(nodes)):
         if node.users and is_movable(node, nodes) and all(
                 user in result or (user in nodes and user.target in WINDOWS and not (
-                    user.target is aten.slice_scatter.default and user.args[0] is node))
+                    user.target in _SCATTERS and user.args[0] is node))
                 for user in node.users):
             result.add(node)
     return result

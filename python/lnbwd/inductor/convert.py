@@ -24,6 +24,7 @@ from .conversion import (
     HANDLERS,
     LARGEST_EXACT,
     TABLES,
+    WINDOWS,
     Conversion,
     Unsupported,
     UnsupportedOperation,
@@ -46,6 +47,7 @@ from .domains import (
     memory_shape,
     same,
 )
+from .fusion import base_of, is_in_memory
 from .nodes import (
     CONSTANTS,
     NORM,
@@ -205,20 +207,23 @@ def _embedding(c: Conversion, node: Node) -> int:
 
 @converts(*VIEWS)
 def _view(c: Conversion, node: Node) -> int:
+    source: Any = node.args[0]
+    before, after = source.meta["val"], node.meta["val"]
     if spread_over(node, c.domain) is None:
-        before, after = node.args[0].meta["val"], node.meta["val"]  # type: ignore[union-attr]
         # What is not viewed but copied has a contiguous result.
         has_order = None not in (memory_order(before), memory_order(after))
         if (not has_order if node.target is aten.permute.default
                 else is_permuted(before) != is_permuted(after)):
             raise UnsupportedOperation("changes the order of elements")
-    if node.target is aten.as_strided.default:
-        source = node.args[0].meta["val"]  # type: ignore[union-attr]
-        if not (source.is_contiguous() and node.meta["val"].is_contiguous()
-                and same(source.numel(), node.meta["val"].numel())):
-            raise Unsupported("takes some elements of a tensor")
-    value = c.value(node.args[0])
-    return c.condition(node.args[0]) if node.meta["val"].dtype == torch.bool else value
+    if node.target is aten.as_strided.default and not (
+            before.is_contiguous() and after.is_contiguous()
+            and same(before.numel(), after.numel())):
+        raise Unsupported("takes some elements of a tensor")
+    if node.target is aten.clone.default and base_of(source) not in c.values and not (
+            c.over is None or c.is_trial or is_in_memory(source)):
+        return c.moved(source, {})
+    value = c.value(source)
+    return c.condition(source) if after.dtype == torch.bool else value
 
 
 @converts(prims.convert_element_type.default)
@@ -411,15 +416,17 @@ def _column_sum(c: Conversion, node: Node) -> int:
     return value
 
 
-def _inside(c: Conversion, dim: int, begin: int, end: int) -> int | None:
-    """Whether an index is one of some; None if all are."""
-    assert c.over is not None
+def _inside(c: Conversion, node: Node, dim: int, begin: int, end: int) -> int | None:
+    """Whether an index of a node is one of some; None if all are."""
     b = c.builder
+    first, count = c.first_digit(dim)
+    if begin % count or end % count:
+        raise Unsupported("puts a part of what is joined to one dimension")
     result: int | None = None
     if begin > 0:
-        result = b.add("ge", c.index(dim), b.constant(begin))
-    if end < c.over.shape[dim]:
-        is_before = b.add("lt", c.index(dim), b.constant(end))
+        result = b.add("ge", first, b.constant(begin // count))
+    if end < node.meta["val"].shape[dim]:
+        is_before = b.add("lt", first, b.constant(end // count))
         result = is_before if result is None else b.add("and", result, is_before)
     return result
 
@@ -427,47 +434,52 @@ def _inside(c: Conversion, dim: int, begin: int, end: int) -> int | None:
 @converts(aten.cat.default)
 def _cat(c: Conversion, node: Node) -> int:
     """Tensors one behind the other: each where its indices are."""
-    assert c.over is not None
     arguments: Any = (*node.args, node.kwargs.get("dim", 0))
-    dim: int = arguments[1] % c.over.dim()
+    rank = node.meta["val"].dim()
+    dim: int = arguments[1] % rank
     begin, pieces = 0, []
     for part in arguments[0]:
-        if part.meta["val"].dim() != c.over.dim() or not isinstance(
+        if part.meta["val"].dim() != rank or not isinstance(
                 size := part.meta["val"].shape[dim], int):
             raise Unsupported("joins tensors of unknown sizes")
         pieces.append((begin + size, c.moved(part, {dim: -begin})))
         begin += size
     result = pieces.pop()[1]
     for end, value in reversed(pieces):
-        result = c.builder.add("select", _inside(c, dim, 0, end), value, result)
+        result = c.builder.add("select", _inside(c, node, dim, 0, end), value, result)
     return result
 
 
-@converts(aten.slice_scatter.default, aten.constant_pad_nd.default)
+@converts(*WINDOWS - {aten.cat.default})
 def _put(c: Conversion, node: Node) -> int:
     """A tensor put into another, or among equal numbers."""
-    assert c.over is not None
     arguments: Any = node.args
+    rank = node.meta["val"].dim()
     begins: dict[int, Any]
+    missing = None
     if node.target is aten.constant_pad_nd.default:
         source, amounts = arguments[:2]
         around = arguments[2] if len(arguments) > 2 else 0
-        begins = {c.over.dim() - 1 - i: amounts[2 * i] for i in range(len(amounts) // 2)}
+        begins = {rank - 1 - i: amounts[2 * i] for i in range(len(amounts) // 2)}
     else:
         around, source, *where = arguments
         options: Any = dict(zip(("dim", "start", "end", "step"), where, strict=False))
         options |= node.kwargs
+        dim = options.get("dim", 0) % rank
+        if node.target is aten.select_scatter.default:
+            missing, options = dim, {"start": options.get("index", options.get("start"))}
         if options.get("step", 1) != 1:
             raise Unsupported("puts elements apart")
-        dim = options.get("dim", 0) % c.over.dim()
         begins = {dim: from_begin(node, dim, options.get("start"))}
-    shape = source.meta["val"].shape
+    shape = list(source.meta["val"].shape)
+    if missing is not None:
+        shape.insert(missing, 1)
     if not all(isinstance(number, int) for number in (*begins.values(), *shape)):
         raise Unsupported("puts a tensor of unknown size")
-    value = c.moved(source, {dim: -begin for dim, begin in begins.items()})
+    value = c.moved(source, {dim: -begin for dim, begin in begins.items()}, missing)
     inside = None
     for dim, begin in begins.items():
-        found = _inside(c, dim, begin, begin + shape[dim])
+        found = _inside(c, node, dim, begin, begin + shape[dim])
         if found is not None:
             inside = found if inside is None else c.builder.add("and", inside, found)
     return value if inside is None else c.builder.add(

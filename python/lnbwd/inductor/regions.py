@@ -33,6 +33,7 @@ from .conversion import (
     apart,
     describe,
     is_copied,
+    is_copy,
     is_misplaced,
     is_movable,
     is_readable,
@@ -213,6 +214,9 @@ def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
     result: set[Node] = set()
     for node in graph.nodes:
         if node in taken or node.op != "call_function":
+            continue
+        if is_copy(node, domain, result):
+            result.add(node)
             continue
         try:
             check(node, domain)
@@ -605,7 +609,9 @@ def convert(region: Region) -> None:
         region.domain.groups if isinstance(region.domain.groups, int) else None)
     program, read = program.without_unused_inputs()
     region.inputs = [reads[places[place]] for place in read]
-    if not any(i.kind in ("row", "table") or i.is_strided for i in program.inputs):
+    if not any(i.kind in ("row", "table") or i.is_strided for i in program.inputs) and (
+            rows is None or not program.inputs
+            or not any(o.kind == "row" for o in program.outputs)):
         raise Unsupported("it reads no row block")
     if program.has_groups and program.groups is None and not any(
             i.dims.tells_groups or i.kind == "row" for i in program.inputs):

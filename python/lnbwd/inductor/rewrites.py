@@ -20,7 +20,6 @@ aten = torch.ops.aten
 def simplify(graph: Graph) -> None:
     """All rewrites, in place."""
     _peel_biases(graph)
-    _slice_scatters(graph)
     _slice_tables(graph)
     _spread_indices(graph)
 
@@ -42,21 +41,6 @@ def _peel_biases(graph: Graph) -> None:
             new = new_node(graph, aten.add.Tensor, (whole, row))
         node.replace_all_uses_with(new)
         erase_unused(graph, [node])
-
-
-def _slice_scatters(graph: Graph) -> None:
-    """Has what is put at one index be put at a slice of one."""
-    for node in list(graph.nodes):
-        if node.target is not aten.select_scatter.default:
-            continue
-        whole, source, dim, index = node.args
-        if isinstance(index, int) and index >= 0:
-            with graph.inserting_before(node), node.meta["val"].fake_mode:
-                one = new_node(graph, aten.unsqueeze.default, (source, dim))
-                new = new_node(graph, aten.slice_scatter.default, (
-                    whole, one, dim, index, index + 1))
-            node.replace_all_uses_with(new)
-            erase_unused(graph, [node])
 
 
 def _slice_tables(graph: Graph) -> None:
