@@ -8,6 +8,7 @@ process alone: a library that one process writes anew while another has it mappe
 Kernels are written once and by renaming, and shared.
 """
 
+import gc
 import os
 import tempfile
 
@@ -43,6 +44,17 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "full: runs with --full alone")
     if config.getoption("--full"):
         os.environ["LNBWD_TEST_FULL"] = "1"  # For the numbers of examples that are drawn.
+
+
+def pytest_collection_finish(session):
+    # What has been imported stays: Python need not look through all of PyTorch for garbage again
+    # and again, nor at what is new after each 700 objects: a tenth of a test of torch.compile.
+    gc.freeze()
+    gc.set_threshold(10_000)
+
+
+def pytest_unconfigure(config):
+    gc.unfreeze()  # Else nanobind says behind pytest's last line that all this stays.
 
 
 def pytest_collection_modifyitems(config, items):

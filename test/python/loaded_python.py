@@ -12,6 +12,8 @@ What PyTorch reads from the environment when it is imported cannot differ, which
 
 from __future__ import annotations
 
+import atexit
+import gc
 import json
 import os
 import pathlib
@@ -182,10 +184,14 @@ if __name__ == "__main__":
     _added = {os.path.dirname(os.path.abspath(__file__)),
               *os.environ.get("PYTHONPATH", "").split(os.pathsep)}
     _paths = [entry for entry in sys.path if entry not in _added]
+    # Programs need not look for garbage in all of PyTorch when they end, which takes a second, nor
+    # nanobind say that it stays: this is the last that is called.
+    atexit.register(lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), 2))
     import torch
     import torch._dynamo
     import torch._inductor.compile_fx  # noqa: F401
 
+    gc.freeze()
     _request = _serve()
     if _request is not None:
         _become(_request)

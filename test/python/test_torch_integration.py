@@ -6,6 +6,8 @@ vmap, streams and graphs; and what a caller can get wrong."""
 
 import gc
 import os
+import subprocess
+import sys
 import textwrap
 import threading
 
@@ -488,6 +490,7 @@ def test_a_process_ends_cleanly():
             except lnbwd.CompileError:
                 print("done")
     """
-    result = loaded_python.run(["-c", textwrap.dedent(text)])
+    result = subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True,
+                            text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert result.stdout == "done\n" and result.stderr == ""
