@@ -21,6 +21,7 @@ Each block has its date, its machine and its command; a block is replaced as a w
 from __future__ import annotations
 
 import argparse
+import collections
 import concurrent.futures
 import datetime
 import json
@@ -53,6 +54,7 @@ PAGE = SOURCE / "docs" / "performance.md"
 IMAGES = SOURCE / "docs" / "images"
 NAMES = {"eager": "PyTorch", "compile": "torch.compile", "liger": "Liger", "cudnn": "cuDNN",
          "quack": "Quack", "aiter": "AITER", "torch": "torch.compile"}
+_OUTCOMES = ("whole", "part", "left")
 GRAPH, INTERLEAVED = results.METHODS[0], results.INTERLEAVED
 # The chips, types and operations that are counted, with N and the numbers of rows.
 COUNTED_CHIPS = chips.MANY
@@ -218,7 +220,10 @@ def regions(block: Block, coverage: Block | None) -> list[str]:
     """Patterns of torch.compile's graphs: how many are taken, and how fast those are."""
     patterns = list(map(json.loads, results.patterns()))
     found_rows = sorted((row["us"]["torch"] / row["us"]["lnbwd"], row["place"], row)
-                        for row in block["rows"])
+                        for row in block["rows"] if "us" in row)
+    outcomes = collections.Counter(
+        (results.BLOCKS[not patterns[row["place"]].get("seen", True)], row["outcome"])
+        for row in block["rows"])
     gains: dict[str, list[float]] = {}
     for gain, place, row in found_rows:
         block_of = results.BLOCKS[not patterns[place].get("seen", True)]
@@ -230,22 +235,22 @@ def regions(block: Block, coverage: Block | None) -> list[str]:
              for kind, found in sorted(gains.items(), reverse=True)]
     worst = [(str(place), patterns[place]["model"], f"{row['us']['lnbwd']:.1f}",
               f"{row['us']['torch']:.1f}", f"{gain:.2f}") for gain, place, row in found_rows[:10]]
-    return ["## Regions of compiled graphs", "", *(covered(coverage) if coverage else []),
+    counts = [(f"{one}, measured on a card", *(outcomes[one, kind] for kind in _OUTCOMES))
+              for one in results.BLOCKS]
+    counts += [(f"{row['block']}, estimated", *(row[kind] for kind in _OUTCOMES))
+               for row in (coverage or {"rows": []})["rows"]]
+    return ["## Regions of compiled graphs", "",
+            "Patterns of real models that are fused around a reduction: what is taken where each "
+            "region is timed beside torch.compile's kernels, and without a card.", "",
+            *table(("of models", "patterns", "taken whole", "taken in part", "left"),
+                   ((name, *map(str, (sum(found), *found))) for name, *found in counts)),
+            *([where(coverage), ""] if coverage else []),
             "Of those that are taken, how many times faster than torch.compile's kernels the "
             "backend `lnbwd` is:", "",
             *table(("taken", "patterns", "mean", "least", "5 %", "median", "95 %", "below 0.98",
                     "below 0.9"), cells), where(block), "", "The ten slowest:", "",
             *table(("pattern", "of", "lnbwd, µs", "torch.compile, µs", "torch.compile ÷ lnbwd"),
                    worst)]
-
-
-def covered(block: Block) -> list[str]:
-    """How many patterns of real models are taken."""
-    return ["Patterns of real models that are fused around a reduction:", "",
-            *table(("of models", "number", "patterns", "taken whole", "taken in part", "left"),
-                   ((row["block"], *map(str, (row["models"], sum(row[kind] for kind in (
-                       "whole", "part", "left")), row["whole"], row["part"], row["left"])))
-                    for row in block["rows"])), where(block), ""]
 
 
 def steps(block: Block) -> list[str]:
@@ -450,9 +455,9 @@ def as_row(kept: Block) -> Block:
 
 def of_regions(documents: list[Block]) -> Block:
     """Of region_times.py."""
-    return {"rows": [{**{key: row[key] for key in ("place", "outcome")},
-                      "us": {who: round(time, 2) for who, time in row["us"].items()}}
-                     for row in documents[0]["results"] if "us" in row]}
+    return {"rows": [{**{key: row[key] for key in ("place", "outcome")}, **({
+        "us": {who: round(time, 2) for who, time in row["us"].items()}} if "us" in row else {})}
+        for row in documents[0]["results"] if "us" in row or row.get("outcome") == "left"]}
 
 
 def of_coverage(documents: list[Block]) -> Block:

@@ -42,8 +42,6 @@ from lnbwd_bench import results  # noqa: E402
 OUTCOMES = ("whole", "part", "left")
 _REGION = torch.ops.lnbwd._region.default
 _SMALL = 16
-# Kernels that are not torch.compile's to fuse: what one reads or gives names it among its origins.
-_EXTERNAL = (torch.ops.aten.convolution.default, torch.ops.aten.convolution_backward.default)
 
 
 def graph_of(pattern: dict[str, Any], device: str = "cpu") -> GraphModule:
@@ -75,6 +73,7 @@ def graph_of(pattern: dict[str, Any], device: str = "cpu") -> GraphModule:
         made.append(graph.call_function(function, *given))
         made[-1].meta["val"] = function(*values[0], **values[1])
     graph.output(tuple(made[place] for place in pattern["outputs"]))
+    graph.eliminate_dead_code()
     return GraphModule(torch.nn.Module(), graph)
 
 
@@ -86,8 +85,9 @@ def _size(node: Node) -> int:
 
 def _computes(node: Node) -> bool:
     return (node.op == "call_function" and node.target not in (
-                _REGION, operator.getitem, *_EXTERNAL)
-            and not fusion._is_alias(node) and not nodes.is_constant(node)
+                # Not torch.compile's to fuse: what it reads or gives names it among its origins.
+                _REGION, operator.getitem, *nodes.CONVOLUTIONS)
+            and not fusion.is_alias(node) and not nodes.is_constant(node)
             and not nodes.is_seed(node))
 
 

@@ -38,6 +38,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 import region_exam  # noqa: E402
 from lnbwd import tuning  # noqa: E402
+from lnbwd.inductor import measuring  # noqa: E402
 from lnbwd_bench import processes, results  # noqa: E402
 
 # Inputs rotate through this many bytes, more than a cache has; a measurement takes this long.
@@ -101,7 +102,8 @@ def prepare(file: pathlib.Path) -> None:
     torch._inductor.config.fx_graph_cache = False
     torch._inductor.config.compile_threads = 1
     torch.set_grad_enabled(False)
-    for owner, name in ((CachingAutotuner, "autotune_to_one_config"), (tuning, "_measure")):
+    for owner, name in ((CachingAutotuner, "autotune_to_one_config"), (tuning, "_measure"),
+                        (measuring, "time_calls")):
         tune = getattr(owner, name)
 
         def alone(*arguments: Any, tune: Any = tune, **named: Any) -> Any:
@@ -115,8 +117,7 @@ def work(pattern: dict[str, Any], file: pathlib.Path) -> dict[str, Any]:
     """What a process does for a pattern."""
     row: dict[str, Any] = {}
     try:
-        with region_exam.no_kernels():
-            row["outcome"] = region_exam.examine(pattern, "cuda")[0]
+        row["outcome"] = region_exam.examine(pattern, "cuda")[0]
         if row["outcome"] != "left":
             row |= timed(pattern, file)
     except Exception as error:

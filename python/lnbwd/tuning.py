@@ -48,7 +48,8 @@ _LEAST_BYTES = 16
 _PATTERN = 0x3C
 
 _enabled: bool | None = None
-_measuring = threading.Lock()
+measuring = threading.Lock()
+"""Whoever times something on a device has it."""
 
 
 def autotune(enabled: bool = True) -> None:
@@ -56,6 +57,7 @@ def autotune(enabled: bool = True) -> None:
 
     It holds for the whole process; at first it is what LNBWD_AUTOTUNE in the environment says,
     "1" or "0". If that says nothing, regions of torch.compile alone have a search, a shorter one.
+    With a search, regions are compared with torch.compile's kernels (:mod:`lnbwd.inductor`).
     Kernels that are loaded already stay as they are. The model's best :data:`CANDIDATES` schedules
     are compiled and timed on the device, on memory of their own, which takes a second or two a
     kernel; the result is kept in the cache on disk. Nothing is searched for while a CUDA graph is
@@ -82,9 +84,10 @@ def _asked() -> bool | None:
     return said == "1" if said else None
 
 
-def is_on() -> bool:
-    """Whether schedules are searched for, of all kernels."""
-    return _asked() is True
+def is_on(is_region: bool = False) -> bool:
+    """Whether schedules are searched for: of all kernels, or of regions of torch.compile."""
+    asked = _asked()
+    return is_region if asked is None else asked
 
 
 def _count_tried(device: runtime.Device, is_region: bool) -> int:
@@ -226,7 +229,7 @@ def _measure(device: runtime.Device, codes: list[bytes], rows: int,
     size = sum(sizes.values())
     simulated = device.is_stand_in
     count = 1 if simulated else min(_MOST_SETS, _ROTATED_BYTES // max(size, 1) + 1)
-    with _measuring:
+    with measuring:
         loaded = [runtime.Kernel(device, program) for program in programs]
         rotation = _Rotation(loaded, rows, sizes, count, groups)
         for buffers in rotation.sets:

@@ -76,8 +76,10 @@ def test_a_block_is_replaced_as_a_whole(elsewhere, monkeypatch):
 @pytest.mark.parametrize("block,document,rows", [
     ("regions", {"results": [
         {"place": 3, "model": "tiny", "outcome": "whole", "us": {"torch": 3.0, "lnbwd": 2.004},
-         "wrong": []}, {"place": 4, "model": "tiny", "outcome": "left"}]},
-     [{"place": 3, "outcome": "whole", "us": {"torch": 3.0, "lnbwd": 2.0}}]),
+         "wrong": []}, {"place": 4, "model": "tiny", "outcome": "left"},
+        {"place": 5, "model": "tiny", "failure": "no room"}]},
+     [{"place": 3, "outcome": "whole", "us": {"torch": 3.0, "lnbwd": 2.0}},
+      {"place": 4, "outcome": "left"}]),
     ("steps", {"results": [{"model": "tiny", "precision": "bf16", "ways": {
         "torch": {"times_ms": [2.0, 4.0, 3.0], "peak_bytes": 100, "first_seconds": 5.0},
         "lnbwd": {"times_ms": [2.5], "peak_bytes": 99, "first_seconds": 4.0}}}]},

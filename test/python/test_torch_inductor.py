@@ -24,7 +24,7 @@ import lnbwd
 import lnbwd.inductor
 from conftest import HAS_GPU
 from lnbwd import regions_op
-from lnbwd.inductor import graph_pass, lowering, regions, rewrites
+from lnbwd.inductor import graph_pass, lowering, regions, replacing, rewrites
 from lnbwd.inductor.estimates import estimate
 from lnbwd.inductor.graph_pass import RecomputePass
 
@@ -521,7 +521,8 @@ def two_norms(x, w, gamma):
 @pytest.mark.parametrize("name", ["leads_back", "convert", "estimate", "new_node"])
 def test_an_error_of_one_region_is_none_of_the_others(device, monkeypatch, name):
     """It is left, with the reason, and the graph has nothing of it."""
-    call = getattr(graph_pass, name)
+    module = replacing if name == "new_node" else graph_pass
+    call = getattr(module, name)
 
     def fail_for_one(about, *others, **options):
         made = call(about, *others, **options)
@@ -532,7 +533,7 @@ def test_an_error_of_one_region_is_none_of_the_others(device, monkeypatch, name)
         return fail() if length == 96 else made
 
     monkeypatch.setattr(graph_pass, "_warned", set())
-    monkeypatch.setattr(graph_pass, name, fail_for_one)
+    monkeypatch.setattr(module, name, fail_for_one)
     arguments = (torch.randn(6, 64, device=device), torch.randn(64, 96, device=device),
                  torch.randn(96, device=device))
     with warnings.catch_warnings(record=True) as caught:

@@ -1,43 +1,47 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Regions that are taken by measurement. What measures is a stand-in, but for one test, in which
-the process that measures runs on the simulator: its times mean nothing."""
+"""Regions that are taken by measurement. What measures is a stand-in, which looks at what it would
+measure: both graphs of a neighbourhood give the same."""
 
-import subprocess
-import sys
-import types
-
-import loaded_python
 import pytest
 import torch
 from captured import operands, reasons, run_captured, taken
+from torch._inductor import inductor_prims
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 import lnbwd.inductor
+from lnbwd import tuning
 from lnbwd.cache import KernelCache
 from lnbwd.errors import CacheWarning, LnbwdError
 from lnbwd.inductor import measuring
 from lnbwd.inductor.graph_pass import RegionPass, pass_
 from lnbwd.inductor.measuring import Measurements, Times
-from lnbwd.rowprogram import RowProgram
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
 
+REGION = torch.ops.lnbwd._region.default
+
 
 class Timer:
-    """Gives the same times for every program, and remembers what it was asked."""
+    """Gives the same times for every region, and keeps what it was asked."""
 
     def __init__(self, ours, theirs):
         self.times = Times(ours, theirs)
         self.asked = []
 
-    def __call__(self, text, device):
-        self.asked.append(RowProgram.from_text(text))
+    def __call__(self, both, device):
+        self.asked.append(both)
         return self.times
 
 
-MANY = 30, 20
-"""Of rows, so many that the estimate leaves a sum over them."""
+def run(function, *inputs, timer, folder, **options):
+    return run_captured(function, *inputs, **options, region_pass=RegionPass(
+        measurements=Measurements(timer, KernelCache(folder))))
+
+
+def targets(module):
+    return [node.target for node in module.graph.nodes if node.op == "call_function"]
 
 
 def centre(x):
@@ -55,24 +59,182 @@ def with_two_conditions(x):
     return y - y.mean(-1, keepdim=True)
 
 
+MANY = 30, 20
+"""Of rows, so many that the estimate leaves ``with_two_conditions``."""
+
+
 @pytest.mark.parametrize("function,is_worth", [(centre, True), (with_two_conditions, False)])
-@pytest.mark.parametrize("ours,theirs", [(10.0, 12.5), (12.5, 10.0), (10.0, 10.0)])
-def test_times_decide(device, tmp_path, monkeypatch, function, is_worth, ours, theirs):
+@pytest.mark.parametrize("ours,theirs,is_taken", [
+    (10.0, 12.5, True), (12.5, 10.0, False), (10.0, 10.0, True), (12.5, None, True)])
+def test_times_decide(device, tmp_path, monkeypatch, function, is_worth, ours, theirs, is_taken):
     """Whatever the estimate says."""
     monkeypatch.undo()
     x, = operands(device, "r", leading=MANY)
     timer = Timer(ours, theirs)
-    got, _ = run_captured(function, x, region_pass=RegionPass(
-        measurements=Measurements(timer, KernelCache(tmp_path))))
+    got, _ = run(function, x, timer=timer, folder=tmp_path)
     torch.testing.assert_close(got, function(x), rtol=1e-5, atol=1e-5)
-    assert len(timer.asked) == 1 and timer.asked[0].rows == 600
+    assert len(timer.asked) == 1
     decision, = lnbwd.inductor.decisions(clear=True)
-    assert decision.taken == (ours <= theirs)
-    words = f"{ours} us, torch.compile's kernels {theirs}"
-    assert decision.reason == (words if decision.taken else f"it would take {words}")
+    assert decision.taken == is_taken
+    words = f"{ours} us, " + ("about as fast as memory" if theirs is None else
+                              f"torch.compile's kernels {theirs}")
+    assert decision.reason == (words if is_taken else f"it would take {words}")
     # The estimate would have said:
     run_captured(function, x)
     assert bool(taken()) == is_worth
+
+
+@pytest.mark.parametrize("is_part,most", [(False, 101.0), (True, 84.0)])
+def test_what_measuring_is_unsure_of(is_part, most):
+    """A part of what torch.compile fuses has to be faster, by more than a kernel costs."""
+    assert Times(most - 0.1, 100.0).is_worth(is_part)
+    assert not Times(most + 0.1, 100.0).is_worth(is_part)
+
+
+def check(device):
+    """What stands for a timer: both graphs are computed, and give the same."""
+    asked = []
+
+    def timer(both, where):
+        with unset_fake_temporarily(), torch.no_grad():
+            generator = torch.Generator(device).manual_seed(1)
+            limits = [measuring._limit(node)
+                      for node in both.theirs.graph.find_nodes(op="placeholder")]
+            inputs = [measuring._random(value, limit, generator)
+                      for value, limit in zip(both.inputs, limits, strict=True)]
+            for got, want in zip(both.ours(*inputs), both.theirs(*inputs), strict=True):
+                assert got.stride() == want.stride() and got.dtype == want.dtype
+                torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
+        assert REGION in targets(both.ours) and REGION not in targets(both.theirs)
+        asked.append((both, inputs))
+        return Times(1.0, 2.0)
+
+    return timer, asked
+
+
+def only(asked):
+    [(both, inputs)] = asked
+    return both, inputs
+
+
+def test_a_region_alone(device, tmp_path):
+    """It reads and writes as many bytes as a kernel has to."""
+    timer, asked = check(device)
+    x, = operands(device, "r")
+    run(centre, x, timer=timer, folder=tmp_path)
+    both, inputs = only(asked)
+    assert both.least_bytes == 2 * x.numel() * 4 and len(inputs) == 1
+    assert inputs[0].min() >= 0.5 and inputs[0].unique().numel() > x.numel() / 2
+
+
+def test_what_torch_compile_computes_in_place_is_in_both(device, tmp_path):
+    """In front of the region and behind it, up to what it does not fuse."""
+    def function(dy, x, w):
+        dy = torch.atan2(x, x + 1) * dy[:, None]
+        y = dy - (dy * x).mean(-1, keepdim=True)
+        return torch.atan2(y, x) @ w
+
+    timer, asked = check(device)
+    x, = operands(device, "r")
+    run(function, x[:, 1].contiguous(), x, torch.ones(x.shape[-1], 2), timer=timer, folder=tmp_path)
+    both, _ = only(asked)
+    assert targets(both.theirs).count(torch.ops.aten.atan2.default) == 2
+    assert both.least_bytes is None and len(targets(both.ours)) < len(targets(both.theirs))
+    assert torch.ops.aten.mm.default not in targets(both.theirs)
+
+
+def test_what_follows_a_product_is_no_neighbour(device, tmp_path):
+    """It cannot be in the region's kernel: the product reads what that writes."""
+    def function(x, w):
+        y = x - x.mean(-1, keepdim=True)
+        return torch.atan2(x, (y.view(-1, y.shape[-1]) @ w).view(x.shape))
+
+    timer, asked = check(device)
+    x, = operands(device, "r")
+    run(function, x, torch.ones(x.shape[-1], x.shape[-1]), timer=timer, folder=tmp_path)
+    assert torch.ops.aten.atan2.default not in targets(only(asked)[0].theirs)
+
+
+def test_a_convolution_is_a_neighbour(device, tmp_path):
+    """Inductor chooses its layout."""
+    def function(x, w):
+        y = torch.conv2d(x, w).flatten(2).transpose(1, 2)
+        return y - y.mean(-1, keepdim=True)
+
+    timer, asked = check(device)
+    run(function, torch.rand(2, 3, 8, 8), torch.rand(16, 3, 2, 2), timer=timer, folder=tmp_path)
+    assert all(torch.ops.aten.convolution.default in targets(module)
+               for module in (only(asked)[0].ours, only(asked)[0].theirs))
+
+
+def test_a_split_reduction_is_what_it_was(device, tmp_path):
+    """Without the region; with it, one of what the region gives."""
+    def function(x):
+        return x.exp().sum([0, 2])
+
+    timer, asked = check(device)
+    run(function, torch.rand(6, 5, 640), timer=timer, folder=tmp_path)
+    both, _ = only(asked)
+    assert targets(both.theirs) == [torch.ops.aten.exp.default, torch.ops.aten.sum.dim_IntList]
+    assert torch.ops.aten.sum.dim_IntList in targets(both.ours)
+
+
+def test_indices_are_within_their_tables(device, tmp_path):
+    def function(index, table, x):
+        y = torch.embedding(table, index) + x
+        return y - y.mean(-1, keepdim=True)
+
+    timer, asked = check(device)
+    x, = operands(device, "r")
+    run(function, torch.zeros(x.shape[:-1], dtype=torch.int64), torch.rand(7, x.shape[-1]), x,
+        timer=timer, folder=tmp_path)
+    index, = (value for value in only(asked)[1] if value.dtype == torch.int64)
+    assert 0 < index.max() < 7
+
+
+@pytest.fixture
+def indexing():
+    """A graph that takes rows of a table at places that it reads."""
+    graph = torch.fx.Graph()
+    graph.table, graph.index = graph.placeholder("table"), graph.placeholder("index")
+
+    def call(target, *arguments):
+        node = graph.call_function(target, arguments)
+        node.meta["val"] = target(*torch.fx.map_arg(arguments, lambda one: one.meta["val"]))
+        return node
+
+    graph.call = call
+    with torch._subclasses.FakeTensorMode():
+        graph.table.meta["val"] = torch.ones(9, 8)
+        graph.index.meta["val"] = torch.ones(1, 4, dtype=torch.int64)
+        yield graph
+
+
+def test_integers_that_are_computed_with_are_zero(indexing):
+    next_ = indexing.call(torch.ops.aten.add.Tensor, indexing.index, 1)
+    indexing.call(torch.ops.aten.embedding.default, indexing.table, next_)
+    assert measuring._limit(indexing.index) == 1 and measuring._limit(next_) == 8
+
+
+def test_integers_of_a_table_are_zero(indexing):
+    """They may be indices of a smaller one."""
+    ints = indexing.call(torch.ops.aten.expand.default, indexing.index, [3, 4])
+    found = indexing.call(torch.ops.aten.gather.default, ints, 1, ints)
+    indexing.call(torch.ops.aten.embedding.default, indexing.table, found)
+    assert measuring._limit(indexing.index) == 1
+
+
+@pytest.mark.parametrize("target,arguments", [
+    (torch.ops.prims.convert_element_type.default, (torch.int64,)),
+    (torch.ops.aten.gt.Scalar, (0,))])
+def test_indices_of_numbers_are_not_measured(indexing, target, arguments):
+    number = indexing.placeholder("number")
+    number.meta["val"] = torch.ones(4)
+    index = indexing.call(target, number, *arguments)
+    if index.meta["val"].dtype == torch.bool:
+        index = indexing.call(torch.ops.aten.where.self, index, indexing.index, indexing.index)
+    indexing.call(torch.ops.aten.embedding.default, indexing.table, index)
+    assert measuring._indexes_by_numbers(indexing)
 
 
 def test_times_are_kept(device, tmp_path):
@@ -80,24 +242,33 @@ def test_times_are_kept(device, tmp_path):
     x, = operands(device, "r")
     timer = Timer(1.0, 2.0)
     first = RegionPass(measurements=Measurements(timer, KernelCache(tmp_path)))
-    for region_pass, count in ((first, 1), (first, 1),
-                               (RegionPass(measurements=Measurements(
-                                   timer, KernelCache(tmp_path))), 1)):
+    for region_pass in (first, first, RegionPass(measurements=Measurements(
+            timer, KernelCache(tmp_path)))):
         run_captured(centre, x, region_pass=region_pass)
-        assert len(timer.asked) == count
+        assert len(timer.asked) == 1
     assert len(taken()) == 3
     for text in ("", "[]", "{", '{"format": "other"}'):
         file, = tmp_path.rglob("*.kernel")
         file.write_text(text)
         timer.asked.clear()
         with pytest.warns(CacheWarning, match="is damaged"):
-            run_captured(centre, x, region_pass=RegionPass(
-                measurements=Measurements(timer, KernelCache(tmp_path))))
+            run(centre, x, timer=timer, folder=tmp_path)
         assert len(timer.asked) == 1
         assert '"theirs": 2.0' in file.read_text()
-    # Another program has times of its own.
+    # Another region has times of its own.
     run_captured(bias_gradient, x, region_pass=first)
     assert len(timer.asked) == 2
+
+
+def test_equal_layers_are_measured_once(device, tmp_path):
+    def function(x, w):
+        for _ in range(3):
+            x = (x - x.mean(-1, keepdim=True)) @ w
+        return x
+
+    timer = Timer(1.0, 2.0)
+    run(function, torch.rand(6, 64), torch.rand(64, 64), timer=timer, folder=tmp_path)
+    assert len(taken()) == 3 and len(timer.asked) == 1
 
 
 def test_a_folder_that_cannot_be_written(device, tmp_path):
@@ -105,84 +276,78 @@ def test_a_folder_that_cannot_be_written(device, tmp_path):
     (tmp_path / "v1").write_text("a file")
     timer = Timer(1.0, 2.0)
     with pytest.warns(CacheWarning, match="cannot be"):
-        run_captured(centre, x, region_pass=RegionPass(
-            measurements=Measurements(timer, KernelCache(tmp_path))))
+        run(centre, x, timer=timer, folder=tmp_path)
     assert len(timer.asked) == 1 and len(taken()) == 1
 
 
 def test_an_estimate_where_there_are_no_times(device, tmp_path, monkeypatch):
+    """Equal regions are not tried again."""
     monkeypatch.undo()
+    tried = []
 
-    def fail(text, device):
+    def fail(both, device):
+        tried.append(both)
         raise LnbwdError("no device")
 
     x, = operands(device, "r", leading=MANY)
-    for function, count in ((centre, 1), (with_two_conditions, 0)):
+    region_pass = RegionPass(measurements=Measurements(fail, KernelCache(tmp_path)))
+    for function, count in ((centre, 1), (centre, 1), (with_two_conditions, 0)):
         lnbwd.inductor.decisions(clear=True)
-        run_captured(function, x,
-                     region_pass=RegionPass(measurements=Measurements(fail, KernelCache(tmp_path))))
+        run_captured(function, x, region_pass=region_pass)
         assert len(taken()) == count and "bytes an element" in (
             [d.reason for d in taken()] + reasons())[0]
-    assert not list(tmp_path.rglob("*.kernel"))
+    assert not list(tmp_path.rglob("*.kernel")) and len(tried) == 2
     # M is a symbol: no one number of rows stands for all.
     timer = Timer(2.0, 1.0)
     torch._dynamo.mark_dynamic(x, 0)
     lnbwd.inductor.decisions(clear=True)
-    run_captured(centre, x, dynamic=None,
-                 region_pass=RegionPass(measurements=Measurements(timer, KernelCache(tmp_path))))
+    run(centre, x, dynamic=None, timer=timer, folder=tmp_path)
     assert not timer.asked and len(taken()) == 1
 
 
-def test_what_the_program_has_not_is_estimated(device, tmp_path):
-    """Rows are made for the region alone: its program does not show that."""
-    def function(dy, x):
-        dy = torch.atan2(x, x + 1) * dy[:, None]
-        return dy - (dy * x).mean(-1, keepdim=True)
+def test_random_numbers_are_drawn_in_both(device, tmp_path):
+    def function(x):
+        y = torch.nn.functional.dropout(x, 0.5)
+        return y - y.mean(-1, keepdim=True)
+
+    timer = Timer(1.0, 2.0)
+    x, = operands(device, "r")
+    run(function, x.requires_grad_(), timer=timer, folder=tmp_path)
+    both, *_ = timer.asked
+    assert inductor_prims.random in targets(both.theirs)
+    assert inductor_prims.random not in targets(both.ours)
+
+
+def test_schedules_and_regions_are_measured_together(monkeypatch):
+    """On a GPU, unless it is switched off; not under a canonical order."""
+    monkeypatch.setattr(tuning, "_enabled", None)
+    monkeypatch.delenv("LNBWD_AUTOTUNE", raising=False)
+    measured = pass_().uuid()
+    assert measured == pass_().uuid() and tuning.is_on(is_region=True) and not tuning.is_on()
+    monkeypatch.setenv("LNBWD_AUTOTUNE", "0")
+    assert measured != pass_().uuid() and not tuning.is_on(is_region=True)
+
+
+def test_what_inductor_makes_within_a_pass(device, tmp_path, monkeypatch):
+    """Inductor compiles the copies while it compiles the graph they are of."""
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(measuring, "kernel_cache", lambda: KernelCache(tmp_path))
+    made = []
+
+    def timer(both, where):
+        made.append([measuring.compiled(module, both.inputs)
+                     for module in (both.ours, both.theirs)])
+        return Times(1.0, 9.0)
+
+    def function(x):
+        y = torch.atan2(x, x + 1)
+        return torch.atan2(y - y.mean(-1, keepdim=True), x)
 
     x, = operands(device, "r")
-    timer = Timer(1.0, 2.0)
-    run_captured(function, x[:, 1].contiguous(), x, region_pass=RegionPass(
-        measurements=Measurements(timer, KernelCache(tmp_path))))
-    assert not timer.asked and "bytes an element" in reasons()[0]
-
-
-def test_the_mode_measures(monkeypatch):
-    assert pass_().uuid() != pass_(measures=True).uuid() == pass_(measures=True).uuid()
-    seen = []
-    monkeypatch.setattr(torch._TorchCompileInductorWrapper, "__call__",
-                        lambda self, model, inputs: seen.append(self.config) or model)
-    for mode, options, measures in ((None, None, False), ("max-autotune", None, True),
-                                    ("max-autotune-no-cudagraphs", None, True),
-                                    ("reduce-overhead", None, False),
-                                    (None, {"max_autotune": True}, True)):
-        torch._dynamo.reset()
-        torch.compile(centre, backend=lnbwd.inductor.backend, mode=mode,
-                      options=options)(torch.ones(2, 16))
-        region_pass = seen.pop()["post_grad_custom_pre_pass"]
-        assert (region_pass._measurements is not None) == measures
-
-
-@pytest.mark.simulator
-def test_the_process_that_measures(device, tmp_path, monkeypatch):
-    """On a GPU it times the GPU; here it shows that both ways run."""
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-
-    def start(command, *, input, env, **options):
-        assert command[0] == sys.executable
-        assert options == {"text": True, "capture_output": True, "check": False, "timeout": 600}
-        return loaded_python.run(command[1:], input=input, env=env)
-
-    monkeypatch.setattr(measuring, "subprocess", types.SimpleNamespace(
-        run=start, SubprocessError=subprocess.SubprocessError))
-
-    def function(x, h, mask, gamma):
-        y = torch.where(mask, x, h.float()) * gamma
-        return y - y.mean(-1, keepdim=True), y.sum([0, 1])
-
-    x, h, mask, gamma = operands(device, "r", "r", "m", "c")
-    run_captured(function, x, h.bfloat16(), mask, gamma)
-    program, = (d.program for d in taken())
-    times = measuring.time_in_process(program.text(), device)
-    assert times.ours > 0 and times.theirs > 0
-    with pytest.raises(LnbwdError, match="expected a row program"):
-        measuring.time_in_process("no program", device)
+    torch._dynamo.reset()
+    got = torch.compile(function, options={"post_grad_custom_pre_pass": RegionPass(
+        measurements=Measurements(timer))})(x)
+    torch.testing.assert_close(got, function(x), rtol=1e-5, atol=1e-5)
+    assert len(taken()) == 1 and len(made) == 1
+    for call in made[0]:
+        torch.testing.assert_close(call([x])[0], function(x), rtol=1e-5, atol=1e-5)

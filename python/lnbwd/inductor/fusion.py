@@ -44,7 +44,12 @@ _SCATTERS = {aten.scatter, aten.scatter_add, aten.scatter_reduce, aten.index_put
 """Operations that write to places of a tensor, which is in memory for it."""
 
 
-def _is_alias(node: Node) -> bool:
+def is_scatter(node: Node) -> bool:
+    """Whether a node writes to places of a tensor what torch.compile may compute there."""
+    return getattr(node.target, "overloadpacket", None) in _SCATTERS
+
+
+def is_alias(node: Node) -> bool:
     """Whether a node has its operand's memory: a view, or a copy that copies nothing."""
     if node.target is aten.clone.default:
         value, source = (n.meta.get("val") for n in (node, node.args[0]))  # type: ignore[union-attr]
@@ -55,7 +60,7 @@ def _is_alias(node: Node) -> bool:
 
 def base_of(node: Node) -> Node:
     """The node whose memory a node has."""
-    while _is_alias(node):
+    while is_alias(node):
         node = node.args[0]  # type: ignore[assignment]
     return node
 
@@ -71,7 +76,7 @@ def _is_fused(node: Node) -> bool:
     lowered = lowering.lowerings.get(node.target)
     return (isinstance(node.target, torch._ops.OpOverload) and lowered is not None
             and node.target not in lowering.fallbacks and node.target not in _SEEDS
-            and node.target.overloadpacket not in _SCATTERS
+            and not is_scatter(node)
             and inspect.unwrap(lowered).__module__ == lowering.__name__)
 
 
@@ -84,7 +89,7 @@ def is_fused(node: Node) -> bool:
 
 def other_users(node: Node, inside: Collection[Node] = ()) -> set[Node]:
     """The users of a node and of its views that are no views themselves, and not inside."""
-    aliases = reached([node], lambda one: filter(_is_alias, one.users))
+    aliases = reached([node], lambda one: filter(is_alias, one.users))
     return {user for one in aliases for user in one.users
             if user not in aliases and user not in inside}
 
@@ -139,7 +144,7 @@ def separated(inside: Collection[Node],
     not torch.compile's: what it cannot fuse with them."""
     def onward(place: tuple[Node, bool]) -> list[tuple[Node, bool]]:
         node, is_beyond = place
-        is_beyond = is_beyond or not (_is_fused(node) or _is_alias(node))
+        is_beyond = is_beyond or not (_is_fused(node) or is_alias(node))
         return [(other, is_beyond) for other in following(node)]
 
     places = reached([(other, False) for node in inside for other in following(node)
@@ -163,18 +168,25 @@ def is_in_memory(node: Node, inside: Collection[Node] = (),
     return any(unfused is None or user in unfused for user in users) and _is_read_again(node)
 
 
-def blocks_read(node: Node, inside: Collection[Node] = ()) -> set[Node]:
-    """The tensors in memory that a node is computed of in place by torch.compile; itself, if it is
-    not. Random numbers and constants are none."""
+def made_in_place(node: Node, inside: Collection[Node] = ()) -> tuple[set[Node], set[Node]] | None:
+    """The nodes that torch.compile computes where a node is used, to have it there, that node and
+    views among them, and the tensors in memory that they read; None: too many. Random numbers and
+    constants are neither."""
     base = base_of(node)
 
     def is_made(current: Node) -> bool | None:
         if is_constant(current):
             return None
-        if _is_alias(current) or (is_fused(current) and (
+        if is_alias(current) or (is_fused(current) and (
                 current is base or not is_in_memory(current, inside))):
             return True
         return False if isinstance(current.meta.get("val"), torch.Tensor) else None
 
-    found = made_of(base, is_made)
+    return made_of(node, is_made)
+
+
+def blocks_read(node: Node, inside: Collection[Node] = ()) -> set[Node]:
+    """The tensors in memory that a node is computed of in place by torch.compile; itself, if it is
+    not."""
+    found = made_in_place(base_of(node), inside)
     return {node} if found is None else found[1]

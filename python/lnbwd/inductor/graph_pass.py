@@ -19,7 +19,6 @@ import dataclasses
 import functools
 import json
 import logging
-import operator
 import os
 import pathlib
 import sys
@@ -35,18 +34,17 @@ from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_file
 from torch.fx import Graph, Node
 from torch.utils.checkpoint import CheckpointPolicy
 
-from .. import compiler, launching, regions_op
+from .. import compiler, launching, regions_op, tuning
 from ..batch_invariance import is_batch_invariant
 from ..errors import CompileError, LnbwdError
 from ..rowprogram import RowProgram
 from .conversion import Unsupported
-from .domains import is_permuted, memory_order, repeated_dims, same
 from .estimates import Estimate, estimate
 from .measuring import Measurements
-from .nodes import is_seed, memory_of
 from .orders import settled
-from .partial_sums import REPLACED, erase_unused, merge, new_node, split
+from .partial_sums import Split, merge, new_node, split
 from .regions import Region, convert, find_regions, leads_back, normalised, without_region
+from .replacing import replace, sort
 from .rewrites import simplify
 
 log = logging.getLogger("lnbwd.regions")
@@ -212,131 +210,6 @@ def _can_run_on(device: torch.device) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
-def _shape(node: Node, graph: Graph) -> list[Any] | None:
-    """The shape of a node as arguments of a view; None if it cannot be written down."""
-    shape: list[Any] = list(node.meta["val"].shape)
-    symbols = [place for place, size in enumerate(shape) if not isinstance(size, int)]
-    if len(symbols) > 1:
-        by_symbol = {str(n.meta["val"]): n for n in graph.nodes
-                     if isinstance(n.meta.get("val"), torch.SymInt)}
-        for place in symbols[1:]:
-            found = by_symbol.get(str(shape[place]))
-            if found is None:
-                return None
-            shape[place] = found
-    if symbols:
-        shape[symbols[0]] = -1
-    return shape
-
-
-def _in_order(graph: Graph, node: Node) -> Node:
-    """A dense tensor with its dimensions in the order of memory."""
-    if not is_permuted(node.meta["val"]):
-        return node
-    return new_node(graph, torch.ops.aten.permute.default, (
-        node, list(memory_order(node.meta["val"]) or ())))
-
-
-def _flat(graph: Graph, node: Node, count: int) -> Node:
-    """The ``count`` elements of memory from a view's first one on."""
-    found = memory_of(node)
-    assert found is not None
-    base, offset = found
-    value = base.meta["val"]
-    if memory_order(value) is not None:
-        flat = new_node(graph, torch.ops.aten.reshape.default, (_in_order(graph, base), [-1]))
-    else:
-        last = sum((size - 1) * stride
-                   for size, stride in zip(value.shape, value.stride(), strict=True))
-        flat = new_node(graph, torch.ops.aten.as_strided.default, (base, [last + 1], [1]))
-    if count == flat.meta["val"].numel():
-        return flat
-    return new_node(graph, torch.ops.aten.slice.Tensor, (flat, 0, offset, offset + count))
-
-
-def _replace(graph: Graph, region: Region) -> None:
-    """Puts one operator in the place of a region, or leaves the graph as it was."""
-    before = set(graph.nodes)
-    try:
-        replacements = _make_call(graph, region)
-    except BaseException:
-        erase_unused(graph, [node for node in graph.nodes if node not in before])
-        raise
-    for node, replacement in replacements:
-        node.replace_all_uses_with(replacement)
-        node.meta[REPLACED] = replacement
-
-
-def _make_call(graph: Graph, region: Region) -> list[tuple[Node, Node]]:
-    """Puts the operator beside a region, and gives what stands for each of its results."""
-    program = region.program
-    assert program is not None
-    permute = torch.ops.aten.permute.default
-    cast = torch.ops.prims.convert_element_type.default
-    shapes = [[_shape(node, graph) for node in nodes] for _, nodes in region.outputs]
-    if any(shape is None for group in shapes for shape in group):
-        raise Unsupported("a shape with several symbols cannot be written down")
-    text = program.text()
-    mode = next(n.meta["val"].fake_mode for n in region.inputs)
-    inputs = list(region.inputs)
-    # Where its first result is used, so that none is in memory before it is needed: what a
-    # checkpoint computes again would be, for all layers, if regions came as early as they can.
-    inside = set(region.nodes)
-    place = min(user for _, nodes in region.outputs for node in nodes for user in node.users
-                if user not in inside)
-    with graph.inserting_before(place), mode:
-        for index, node in enumerate(inputs):
-            operand = program.inputs[index]
-            for dim in repeated_dims(node.meta["val"]):
-                node = new_node(graph, torch.ops.aten.slice.Tensor, (node, dim, 0, 1))
-            if operand.is_strided:
-                inputs[index] = _flat(graph, node, operand.row_length(program.length))
-            else:
-                inputs[index] = _in_order(graph, node) if operand.kind == "row" else node
-        if program.has_groups and program.groups is None and not any(
-                i.dims.tells_groups for i in program.inputs):
-            # The first row block says how many groups there are.
-            first = next(n for n, i in zip(inputs, program.inputs, strict=True) if i.kind == "row")
-            assert region.domain.groups is not None
-            if not same(first.meta["val"].shape[0], region.domain.groups):
-                raise Unsupported("the number of its groups cannot be written down")
-        for index, operand in enumerate(program.inputs):
-            if is_seed(inputs[index]):  # Where it lies among the seeds, without a copy.
-                seeds, number = inputs[index].args[:2]
-                inputs[index] = new_node(graph, torch.ops.aten.select.int, (seeds, 0, number))
-            elif operand.dtype == "f32" and inputs[index].meta["val"].dtype == torch.bool:
-                inputs[index] = new_node(graph, cast, (inputs[index], torch.float32))
-        call = new_node(graph, torch.ops.lnbwd._region.default, (inputs, text))
-        made: dict[int, Node] = {}
-        replacements = []
-        for (index, nodes), wanted in zip(region.outputs, shapes, strict=True):
-            item = (new_node(graph, torch.ops.aten.clone.default, (made[index],)) if index in made
-                    else made.setdefault(index, new_node(graph, operator.getitem, (call, index))))
-            for node, shape in zip(nodes, wanted, strict=True):
-                assert shape is not None
-                replacement = item
-                if is_permuted(node.meta["val"]) and not program.outputs[index].is_strided:
-                    order = memory_order(node.meta["val"]) or ()
-                    whole = new_node(graph, torch.ops.aten.reshape.default, (
-                        replacement, [shape[dim] for dim in order]))
-                    replacement = new_node(graph, permute, (
-                        whole, [order.index(dim) for dim in range(len(order))]))
-                elif list(item.meta["val"].shape) != list(node.meta["val"].shape):
-                    replacement = new_node(graph, torch.ops.aten.reshape.default, (
-                        replacement, shape))
-                if node.meta["val"].dtype == torch.bool and item.meta["val"].dtype != torch.bool:
-                    replacement = new_node(graph, cast, (replacement, torch.bool))
-                replacements.append((node, replacement))
-    return replacements
-
-
-def _sort(graph: Graph) -> None:
-    """Puts every node after its operands, changing as little as it can."""
-    from torch._inductor.pattern_matcher import stable_topological_sort
-
-    stable_topological_sort(graph)
-
-
 class _Pass(CustomGraphPass):
     """What the passes have in common: a name for caches, no failure, a pass of the user's behind.
 
@@ -367,7 +240,7 @@ class _Pass(CustomGraphPass):
         _set_up_log()
         try:
             # Inductor's own passes leave nodes in front of their operands.
-            _sort(graph)
+            sort(graph)
             self._run(graph)
         except Exception as error:  # A model never fails because of a region.
             _record([Decision("a whole graph", False, _report(error), 0, 0, None)])
@@ -388,18 +261,18 @@ class RegionPass(_Pass):
 
     Args:
         then: another pass that runs after it.
-        measurements: times of row programs, which decide in the place of the estimate where there
-            are any; None: the estimate decides.
+        measurements: times of regions, which decide in the place of the estimate where there are
+            any.
     """
 
     def __init__(self, then: Any = None, measurements: Measurements | None = None) -> None:
         super().__init__(then)
-        self._measurements = measurements
+        self._measurements = measurements or Measurements()
 
     def uuid(self) -> Any:
         """The name of any pass, and whether it measures."""
         name = super().uuid()
-        return None if name is None else (*name, self._measurements is not None)
+        return None if name is None else (*name, tuning.is_on(is_region=True))
 
     def _run(self, graph: Graph) -> None:
         _register_lowering()
@@ -413,14 +286,15 @@ class RegionPass(_Pass):
                 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
                     ahead = self._compile_ahead(regions, pool)
                     # The last first: what it computes anew, no region before has to write for it.
-                    made = [self._decide(graph, region, ahead) for region in reversed(regions)]
+                    made = [self._decide(graph, region, splits, ahead)
+                            for region in reversed(regions)]
         finally:
             merge(graph, splits)
         made = [*made[::-1], *(Decision(node.name, False, reason, 0, 0, None)
                                for node, reason in alone)]
         _record(made)
         if made:
-            _sort(graph)
+            sort(graph)
             _mark(graph, made)
             graph.lint()
 
@@ -443,16 +317,16 @@ class RegionPass(_Pass):
                 device, text = region.inputs[0].meta["val"].device, region.program.text()
                 if text in ahead or _can_run_on(device):
                     continue
-                if _is_worth(estimate(region)) or self._measurements is not None:
+                if self._measurements.may_find(region) or _is_worth(estimate(region)):
                     ahead[text] = pool.submit(load, region.program, device)
         return ahead
 
-    def _decide(self, graph: Graph, region: Region,
+    def _decide(self, graph: Graph, region: Region, splits: Sequence[Split],
                 ahead: Mapping[str, concurrent.futures.Future[None]]) -> Decision:
         """Takes a region, or leaves it: what goes wrong with one is no matter of the others."""
         taken = False
         try:
-            reason = self._take(graph, region, ahead)
+            reason = self._take(graph, region, splits, ahead)
             taken = True
         except Unsupported as error:
             reason = str(error)
@@ -467,7 +341,7 @@ class RegionPass(_Pass):
         return Decision(region.describe(), taken, reason, len(region.row_sums),
                         len(region.column_sums), region.program)
 
-    def _take(self, graph: Graph, region: Region,
+    def _take(self, graph: Graph, region: Region, splits: Sequence[Split],
               ahead: Mapping[str, concurrent.futures.Future[None]]) -> str:
         """Puts a region's program in its place, and gives the reason.
 
@@ -484,19 +358,17 @@ class RegionPass(_Pass):
         if reason := _can_run_on(device):
             raise Unsupported(reason)
         moved = estimate(region)
-        measurements = None if moved.is_part or is_batch_invariant() else self._measurements
-        if not _is_worth(moved) and measurements is None:
+        is_measured = self._measurements.may_find(region)
+        if not is_measured and not _is_worth(moved):
             raise Unsupported(f"it would move {moved}")
         if text in ahead:
             ahead[text].result()
         regions_op.load_kernel(register(text), device)
-        times = None if measurements is None else measurements.find(region.program, device)
-        reason = (str(moved) if times is None else
-                  f"{times.ours:.1f} us, torch.compile's kernels {times.theirs:.1f}")
-        if not (_is_worth(moved) if times is None else times.ours <= times.theirs):
+        times = self._measurements.find(region, splits) if is_measured else None
+        reason = str(moved) if times is None else str(times)
+        if not (_is_worth(moved) if times is None else times.is_worth(moved.is_part)):
             raise Unsupported(f"it would {'move' if times is None else 'take'} {reason}")
-        _replace(graph, region)
-        erase_unused(graph, [*region.shared, *region.nodes, *region.tails])
+        replace(graph, region)
         return reason
 
 
@@ -541,17 +413,15 @@ def _can_run_on_any(graph: Graph) -> bool:
     return any(not _can_run_on(device) for device in devices)
 
 
-def pass_(then: Any = None, measures: bool = False) -> RegionPass:
+def pass_(then: Any = None) -> RegionPass:
     """The pass, for those who put options of Inductor together themselves::
 
         torch.compile(model, options={"post_grad_custom_pre_pass": lnbwd.inductor.pass_()})
 
     Args:
         then: a pass that runs after it.
-        measures: whether measurements decide which regions are taken, as with
-            ``mode="max-autotune"``, not an estimate.
     """
-    return RegionPass(then, Measurements() if measures else None)
+    return RegionPass(then)
 
 
 def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
@@ -560,8 +430,7 @@ def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
 
     Args:
         model, example_inputs: what torch.compile hands to a backend.
-        mode, options: as for Inductor, which takes them. With the option ``max_autotune``, which
-            two of the modes set, each region is measured against Inductor's kernels.
+        mode, options: as for Inductor, which takes them.
     """
     devices = {value.device.type for value in example_inputs if isinstance(value, torch.Tensor)}
     # (Beside a model on a GPU, a graph on the CPU is meant to be there.)
@@ -574,8 +443,7 @@ def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
     behind = {key: options.pop(key, None) or getattr(torch._inductor.config, key)
               for key in ("post_grad_custom_pre_pass", "joint_custom_post_pass")}
     wrapper = torch._TorchCompileInductorWrapper(mode, options, None)
-    wrapper.config["post_grad_custom_pre_pass"] = pass_(
-        behind["post_grad_custom_pre_pass"], measures=bool(wrapper.config.get("max_autotune")))
+    wrapper.config["post_grad_custom_pre_pass"] = pass_(behind["post_grad_custom_pre_pass"])
     wrapper.config["joint_custom_post_pass"] = RecomputePass(behind["joint_custom_post_pass"])
     result: Callable[..., Any] = wrapper(model, example_inputs)
     return result

@@ -46,6 +46,8 @@ _REDUCTIONS = {*ROW_SUMS, aten.sum.default, aten.mean.default, aten.any.default,
                aten.prod.dim_int, aten.argmax.default, aten.argmin.default}
 """All that reduce a tensor along dimensions, row programs or not."""
 
+CONVOLUTIONS = {aten.convolution.default, aten.convolution_backward.default}
+
 SOFTMAXES = {aten._softmax.default, aten._log_softmax.default, aten.logsumexp.default}
 """Operations over the row that graphs of torch.compile have no more: it decomposes them."""
 

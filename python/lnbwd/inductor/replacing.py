@@ -1,0 +1,144 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Puts one operator, ``lnbwd::_region``, in the place of a region of a graph."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+from torch.fx import Graph, Node
+
+from .conversion import Unsupported
+from .domains import is_permuted, memory_order, repeated_dims, same
+from .nodes import is_seed, memory_of
+from .partial_sums import REPLACED, erase_unused, new_node
+from .regions import Region
+
+
+def _shape(node: Node, graph: Graph) -> list[Any] | None:
+    """The shape of a node as arguments of a view; None if it cannot be written down."""
+    shape: list[Any] = list(node.meta["val"].shape)
+    symbols = [place for place, size in enumerate(shape) if not isinstance(size, int)]
+    if len(symbols) > 1:
+        by_symbol = {str(n.meta["val"]): n for n in graph.nodes
+                     if isinstance(n.meta.get("val"), torch.SymInt)}
+        for place in symbols[1:]:
+            found = by_symbol.get(str(shape[place]))
+            if found is None:
+                return None
+            shape[place] = found
+    if symbols:
+        shape[symbols[0]] = -1
+    return shape
+
+
+def _in_order(graph: Graph, node: Node) -> Node:
+    """A dense tensor with its dimensions in the order of memory."""
+    if not is_permuted(node.meta["val"]):
+        return node
+    return new_node(graph, torch.ops.aten.permute.default, (
+        node, list(memory_order(node.meta["val"]) or ())))
+
+
+def _flat(graph: Graph, node: Node, count: int) -> Node:
+    """The ``count`` elements of memory from a view's first one on."""
+    found = memory_of(node)
+    assert found is not None
+    base, offset = found
+    value = base.meta["val"]
+    if memory_order(value) is not None:
+        flat = new_node(graph, torch.ops.aten.reshape.default, (_in_order(graph, base), [-1]))
+    else:
+        last = sum((size - 1) * stride
+                   for size, stride in zip(value.shape, value.stride(), strict=True))
+        flat = new_node(graph, torch.ops.aten.as_strided.default, (base, [last + 1], [1]))
+    if count == flat.meta["val"].numel():
+        return flat
+    return new_node(graph, torch.ops.aten.slice.Tensor, (flat, 0, offset, offset + count))
+
+
+def replace(graph: Graph, region: Region) -> None:
+    """Puts the operator in the place of a region, or leaves the graph as it was."""
+    before = set(graph.nodes)
+    try:
+        replacements = _make_call(graph, region)
+    except BaseException:
+        erase_unused(graph, [node for node in graph.nodes if node not in before])
+        raise
+    for node, replacement in replacements:
+        node.replace_all_uses_with(replacement)
+        node.meta[REPLACED] = replacement
+    erase_unused(graph, [*region.shared, *region.nodes, *region.tails])
+
+
+def _make_call(graph: Graph, region: Region) -> list[tuple[Node, Node]]:
+    """Puts the operator beside a region, and gives what stands for each of its results."""
+    program = region.program
+    assert program is not None
+    permute = torch.ops.aten.permute.default
+    cast = torch.ops.prims.convert_element_type.default
+    shapes = [[_shape(node, graph) for node in nodes] for _, nodes in region.outputs]
+    if any(shape is None for group in shapes for shape in group):
+        raise Unsupported("a shape with several symbols cannot be written down")
+    text = program.text()
+    mode = next(n.meta["val"].fake_mode for n in region.inputs)
+    inputs = list(region.inputs)
+    # Where its first result is used, so that none is in memory before it is needed: what a
+    # checkpoint computes again would be, for all layers, if regions came as early as they can.
+    inside = set(region.nodes)
+    place = min(user for _, nodes in region.outputs for node in nodes for user in node.users
+                if user not in inside)
+    with graph.inserting_before(place), mode:
+        for index, node in enumerate(inputs):
+            operand = program.inputs[index]
+            for dim in repeated_dims(node.meta["val"]):
+                node = new_node(graph, torch.ops.aten.slice.Tensor, (node, dim, 0, 1))
+            if operand.is_strided:
+                inputs[index] = _flat(graph, node, operand.row_length(program.length))
+            else:
+                inputs[index] = _in_order(graph, node) if operand.kind == "row" else node
+        if program.has_groups and program.groups is None and not any(
+                i.dims.tells_groups for i in program.inputs):
+            # The first row block says how many groups there are.
+            first = next(n for n, i in zip(inputs, program.inputs, strict=True) if i.kind == "row")
+            assert region.domain.groups is not None
+            if not same(first.meta["val"].shape[0], region.domain.groups):
+                raise Unsupported("the number of its groups cannot be written down")
+        for index, operand in enumerate(program.inputs):
+            if is_seed(inputs[index]):  # Where it lies among the seeds, without a copy.
+                seeds, number = inputs[index].args[:2]
+                inputs[index] = new_node(graph, torch.ops.aten.select.int, (seeds, 0, number))
+            elif operand.dtype == "f32" and inputs[index].meta["val"].dtype == torch.bool:
+                inputs[index] = new_node(graph, cast, (inputs[index], torch.float32))
+        call = new_node(graph, torch.ops.lnbwd._region.default, (inputs, text))
+        made: dict[int, Node] = {}
+        replacements = []
+        for (index, nodes), wanted in zip(region.outputs, shapes, strict=True):
+            item = (new_node(graph, torch.ops.aten.clone.default, (made[index],)) if index in made
+                    else made.setdefault(index, new_node(graph, operator.getitem, (call, index))))
+            for node, shape in zip(nodes, wanted, strict=True):
+                assert shape is not None
+                replacement = item
+                if is_permuted(node.meta["val"]) and not program.outputs[index].is_strided:
+                    order = memory_order(node.meta["val"]) or ()
+                    whole = new_node(graph, torch.ops.aten.reshape.default, (
+                        replacement, [shape[dim] for dim in order]))
+                    replacement = new_node(graph, permute, (
+                        whole, [order.index(dim) for dim in range(len(order))]))
+                elif list(item.meta["val"].shape) != list(node.meta["val"].shape):
+                    replacement = new_node(graph, torch.ops.aten.reshape.default, (
+                        replacement, shape))
+                if node.meta["val"].dtype == torch.bool and item.meta["val"].dtype != torch.bool:
+                    replacement = new_node(graph, cast, (replacement, torch.bool))
+                replacements.append((node, replacement))
+    return replacements
+
+
+def sort(graph: Graph) -> None:
+    """Puts every node after its operands, changing as little as it can."""
+    from torch._inductor.pattern_matcher import stable_topological_sort
+
+    stable_topological_sort(graph)
