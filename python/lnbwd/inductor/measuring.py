@@ -160,6 +160,8 @@ class Measurements:
             times = _read(cache.load(spec, identity))
             if times is None:
                 times = (self._timer or measure)(both, device)
+                if self._timer is None:
+                    torch.cuda.empty_cache()  # The graph that is compiled has its memory back.
                 if identity is not None:
                     cache.store(spec, identity, json.dumps(asdict(times)).encode())
         except Exception as error:  # Inductor's, too: then the estimate decides.
@@ -193,13 +195,14 @@ def neighbourhood(region: Region, splits: Sequence[Split]) -> Neighbourhood:
     before = _computed_before(region, inside)
     outputs = [node for _, nodes in region.outputs for node in nodes]
     outputs += [node for one in split for _, node, _ in one.results]
+    barred = inside | before | region.unfused
 
     def following(node: Node) -> Iterable[Node]:
         if isinstance(node.meta["val"], tuple):
             return node.users  # Of a reduction or convolution.
         is_end = node not in inside and not is_alias(node) and (
             is_reduction(node) or node.target in CONVOLUTIONS or is_in_memory(node, inside))
-        return [user for user in node.users if not {user} & (inside | before | region.unfused) and (
+        return [user for user in node.users if user not in barred and (
             user.target in CONVOLUTIONS or is_scatter(user) or (not is_end and (
                 is_alias(user) or is_fused(user) or is_reduction(user))))]
 
