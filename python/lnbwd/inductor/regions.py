@@ -352,7 +352,9 @@ def normalised(graph: Graph) -> tuple[set[Node], set[Node]]:
     result: set[Node] = set()
     outside: set[Node] = set()
     for domain in _find_domains(graph):
-        candidates = _candidates(graph, domain, set()) - backward
+        if all(row_sum_axis(node) != domain for node in graph.nodes if node not in backward):
+            continue
+        candidates = _candidates(graph, domain, backward)
         # What follows from a sum over the row, and what from its largest element.
         follows: set[Node] = set()
         scaled: set[Node] = set()
