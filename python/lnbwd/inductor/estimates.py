@@ -101,6 +101,7 @@ def estimate(region: Region) -> Estimate:
     ours = theirs_across = apart_in_rows = 0.0
     is_part = False
     has_helper = False
+    late = _after_column_sums(region)
     for place, (node, operand) in enumerate(zip(region.inputs, program.inputs, strict=True)):
         value = node.meta["val"]
         share = 1 if operand.kind == "row" else _share(value, region.domain)
@@ -153,7 +154,7 @@ def estimate(region: Region) -> Estimate:
             if any(is_in_memory(node, inside, region.unfused) for node in nodes):
                 theirs += size
                 written[output.value] = size
-                if any(_is_spread_behind(region, node) for node in nodes):
+                if any(_is_spread_behind(region, node, late) for node in nodes):
                     # Read again, by a kernel that could be the region's.
                     ours += size
                     is_part = True
@@ -161,7 +162,7 @@ def estimate(region: Region) -> Estimate:
                 ours += size
                 is_part = True
         elif output.kind == "scalar":
-            is_part |= any(_is_spread_behind(region, node) for node in nodes)
+            is_part |= any(_is_spread_behind(region, node, late) for node in nodes)
             # Of short rows it is no little: written, and read by what computes on.
             if program.length < _MOST_OF_SMALL:
                 size = ELEMENTS[output.dtype].bytes / program.length
@@ -236,18 +237,25 @@ def _is_scattered(value: torch.Tensor) -> bool:
     return others[-1:] != [1] and last * value.element_size() >= LEAST_PIECE
 
 
-def _is_spread_behind(region: Region, node: Node) -> bool:
-    """Whether torch.compile computes row blocks of a row block, or of a number for each row, in the
-    kernel that makes it, while behind the region they are a kernel of their own, which reads row
-    blocks again."""
+def _after_column_sums(region: Region) -> set[Node]:
+    """The region's sums over all rows, and what torch.compile computes in later kernels: what
+    follows from these, and sums of what follows from the region."""
     inside = set(region.nodes) - region.outside
-    count = region.domain.rows * region.domain.length
     follows, late = set(region.nodes), set(region.column_sums)
-    for other in node.graph.nodes:
+    for other in region.nodes[0].graph.nodes:
         if other not in inside and any(source in follows for source in other.all_input_nodes):
             follows.add(other)
             if is_reduction(other) or any(source in late for source in other.all_input_nodes):
                 late.add(other)
+    return late
+
+
+def _is_spread_behind(region: Region, node: Node, late: set[Node]) -> bool:
+    """Whether torch.compile computes row blocks of a row block, or of a number for each row, in the
+    kernel that makes it, while behind the region they are a kernel of their own, which reads row
+    blocks again; what is ``late`` it computes in others."""
+    inside = set(region.nodes) - region.outside
+    count = region.domain.rows * region.domain.length
     spread = reached([node], lambda one: [
         user for user in other_users(one, inside)
         if user not in region.unfused and user not in late and is_fused(user)
