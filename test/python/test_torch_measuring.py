@@ -155,6 +155,34 @@ def test_what_follows_a_product_is_no_neighbour(device, tmp_path):
     assert torch.ops.aten.atan2.default not in targets(only(asked)[0].theirs)
 
 
+def test_what_reads_the_same_rows_is_a_neighbour(device, tmp_path):
+    """Inductor would make one kernel of both. Not what the region is computed of."""
+    def function(x, w):
+        y = torch.atan2(x, x + 1)
+        z = x + x.view(-1, x.shape[-1]).exp().matmul(w).view(x.shape)
+        return y, z - z.mean(-1, keepdim=True)
+
+    timer, asked = check(device)
+    x, = operands(device, "r")
+    run(function, x, torch.ones(x.shape[-1], x.shape[-1]), timer=timer, folder=tmp_path)
+    both, _ = only(asked)
+    assert torch.ops.aten.atan2.default in targets(both.ours) and both.least_bytes is None
+    assert torch.ops.aten.exp.default not in targets(both.theirs)
+
+
+def test_constants_in_front_of_a_product(device, tmp_path):
+    """They are in no memory."""
+    def function(x, w):
+        c = torch.full((x.shape[-1],), 2.0, device=x.device)
+        y = torch.atan2(x, c).matmul(w) * c
+        return y - y.mean(-1, keepdim=True)
+
+    timer, asked = check(device)
+    x, = operands(device, "r")
+    run(function, x, torch.ones(x.shape[-1], x.shape[-1]), timer=timer, folder=tmp_path)
+    assert only(asked) and len(taken()) == 1
+
+
 def test_a_convolution_is_a_neighbour(device, tmp_path):
     """Inductor chooses its layout."""
     def function(x, w):
@@ -271,6 +299,27 @@ def test_equal_layers_are_measured_once(device, tmp_path):
     assert len(taken()) == 3 and len(timer.asked) == 1
 
 
+def test_compilation_ahead(device, tmp_path, monkeypatch):
+    """What is timed is what was begun with before any region was taken."""
+    begun = []
+
+    def start(self, *arguments):
+        original(self, *arguments)
+        begun.extend(self._started.values())
+
+    def function(x, w):
+        for _ in range(2):
+            x = torch.atan2(x - x.mean(-1, keepdim=True), x) @ w
+        return x.exp().sum(0)
+
+    original = Measurements.start
+    monkeypatch.setattr(Measurements, "start", start)
+    timer = Timer(1.0, 9.0)
+    run(function, torch.rand(6, 64), torch.rand(64, 64), timer=timer, folder=tmp_path)
+    assert len(taken()) == 3 and len(timer.asked) == 2
+    assert all(any(both is one for one in begun) for both in timer.asked)
+
+
 def test_a_folder_that_cannot_be_written(device, tmp_path):
     x, = operands(device, "r")
     (tmp_path / "v1").write_text("a file")
@@ -335,8 +384,7 @@ def test_what_inductor_makes_within_a_pass(device, tmp_path, monkeypatch):
     made = []
 
     def timer(both, where):
-        made.append([measuring.compiled(module, both.inputs)
-                     for module in (both.ours, both.theirs)])
+        made.append([finish() for finish in both.started])
         return Times(1.0, 9.0)
 
     def function(x):

@@ -159,9 +159,11 @@ def is_in_memory(node: Node, inside: Collection[Node] = (),
 
     It has what is an input of the graph, made by a kernel that is not torch.compile's, or used by
     one; and what is computed of many tensors, if it is used in another kernel, too: by a node that
-    is not inside, or, where they are given, by one of those that are ``unfused``.
+    is not inside, or, where they are given, by one of those that are ``unfused``. Not constants.
     """
     node = base_of(node)
+    if is_constant(node):
+        return False
     users = other_users(node, inside)
     if not _is_fused(node) or not all(map(_is_fused, users)):
         return True

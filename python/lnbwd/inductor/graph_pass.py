@@ -15,7 +15,6 @@ import base64
 import collections
 import concurrent.futures
 import contextlib
-import dataclasses
 import functools
 import json
 import logging
@@ -40,7 +39,7 @@ from ..errors import CompileError, LnbwdError
 from ..rowprogram import RowProgram
 from .conversion import Unsupported
 from .estimates import Estimate, estimate
-from .measuring import Measurements
+from .measuring import Measurements, copied
 from .orders import settled
 from .partial_sums import Split, merge, new_node, split
 from .regions import Region, convert, find_regions, leads_back, normalised, without_region
@@ -284,7 +283,7 @@ class RegionPass(_Pass):
                 regions = find_regions(graph, [node for one in splits for node in one.combining()])
                 alone = without_region(graph, regions)
                 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-                    ahead = self._compile_ahead(regions, pool)
+                    ahead = self._compile_ahead(graph, regions, splits, pool)
                     # The last first: what it computes anew, no region before has to write for it.
                     made = [self._decide(graph, region, splits, ahead)
                             for region in reversed(regions)]
@@ -298,27 +297,34 @@ class RegionPass(_Pass):
             _mark(graph, made)
             graph.lint()
 
-    def _compile_ahead(self, regions: Sequence[Region], pool: concurrent.futures.Executor
+    def _compile_ahead(self, graph: Graph, regions: Sequence[Region], splits: Sequence[Split],
+                       pool: concurrent.futures.Executor
                        ) -> dict[str, concurrent.futures.Future[None]]:
-        """Has the programs compiled side by side that regions have before any is taken, by their
-        texts. One that is another program by the time of its turn is compiled then."""
+        """Has what regions need compiled side by side: their programs, by their texts, and what is
+        timed. On a copy of the graph all regions are taken that may be; what is different by the
+        time of its turn is compiled then."""
         def load(program: RowProgram, device: torch.device) -> None:
             with contextlib.suppress(LnbwdError):  # Who asks for the kernel is told.
                 regions_op.load_kernel(register(program.text()), device)
 
         ahead: dict[str, concurrent.futures.Future[None]] = {}
+        copy, regions, splits = copied(graph, regions, splits)
         for region in reversed(regions):
-            region = dataclasses.replace(region, tails=list(region.tails))
             with contextlib.suppress(Exception):  # It fails again when its turn has come.
+                region.nodes = [node for node in region.nodes if not node._erased]
                 if leads_back(region):
                     continue
                 convert(region)
                 assert region.program is not None
                 device, text = region.inputs[0].meta["val"].device, region.program.text()
-                if text in ahead or _can_run_on(device):
+                is_measured = self._measurements.may_find(region)
+                if _can_run_on(device) or not (is_measured or _is_worth(estimate(region))):
                     continue
-                if self._measurements.may_find(region) or _is_worth(estimate(region)):
+                if text not in ahead:
                     ahead[text] = pool.submit(load, region.program, device)
+                if is_measured:
+                    self._measurements.start(region, splits)
+                replace(copy, region)
         return ahead
 
     def _decide(self, graph: Graph, region: Region, splits: Sequence[Split],

@@ -4,26 +4,32 @@
 """Regions by measurement: a region with its neighbours, both ways.
 
 A region is copied out of its graph with what torch.compile would fuse with it: what it computes in
-place for the region, and what follows in the same kernels. Inductor compiles the copy twice, as it
-is and with the region's row program in its place, and both are timed in CUDA graphs on random
-tensors, in turns. Times are kept in the kernel cache; equal layers are timed once.
+place for the region, what follows in the same kernels, and what reads the same rows. Inductor
+compiles the copy twice, as it is and with the region's row program in its place, and both are timed
+in CUDA graphs on random tensors, in turns. Times are kept in the kernel cache; equal layers are
+timed once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import json
 import logging
 import math
 import operator
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+from unittest import mock
 
 import torch
 from torch import Tensor
 from torch._inductor import compile_fx
+from torch._inductor.async_compile import AsyncCompile
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import Graph, GraphModule, Node, map_arg
 from torch.fx.passes.fake_tensor_prop import FakeTensorProp
@@ -95,28 +101,72 @@ class Times:
         return self.ours <= self.theirs * _MOST_OF_WHOLE
 
 
-@dataclass(frozen=True)
+Call = Callable[[list[Tensor]], Any]
+"""What a graph was compiled to."""
+
+
+@dataclass
 class Neighbourhood:
-    """A region with what torch.compile fuses with it.
+    """A region with what torch.compile fuses with it, in a graph of its own.
 
     Attributes:
-        ours, theirs: a graph with the region's program, and one without. Both have the same inputs,
-            tensors of static sizes, and outputs.
-        inputs: fake tensors like their inputs.
-        least_bytes: what one kernel for all of it reads and writes; None if there is more than the
-            region.
+        graph, region, splits: the graph, whose inputs are tensors of static sizes; the region and
+            the split reductions in it.
+        is_alone: whether there is no more than the region, but for views.
     """
 
-    ours: GraphModule
-    theirs: GraphModule
-    inputs: list[Tensor]
-    least_bytes: int | None
+    graph: Graph
+    region: Region
+    splits: list[Split]
+    is_alone: bool
+
+    @functools.cached_property
+    def inputs(self) -> list[Tensor]:
+        """Fake tensors like the inputs."""
+        return [node.meta.get(STORED, node.meta["val"])
+                for node in self.graph.find_nodes(op="placeholder")]
+
+    @property
+    def least_bytes(self) -> int | None:
+        """What one kernel for the region reads and writes; None if there is more."""
+        count = self.region.domain.rows * self.region.domain.length
+        results = [node.meta["val"] for node in self.graph.output_node().all_input_nodes]
+        return sum(min(_elements(value), value.numel(), count) * value.element_size()
+                   for value in (*self.inputs, *results)) if self.is_alone else None
 
     @property
     def text(self) -> str:
         """Names it: equal ones have equal texts."""
-        return "\n".join([*(f"{t.dtype} {tuple(t.shape)} {t.stride()}" for t in self.inputs),
-                          str(self.ours.graph), str(self.theirs.graph)])
+        assert self.region.program is not None
+        return "\n".join([
+            *(f"{value.dtype} {tuple(value.shape)} {value.stride()}" for value in self.inputs),
+            str(self.graph), self.region.program.text(),
+            *map(str, (self.region.inputs, self.region.outputs)),
+            *(f"{one.target}{one.args}{one.kwargs}" for one in self.splits)])
+
+    @functools.cached_property
+    def ours(self) -> GraphModule:
+        """What gives the results with the region's program."""
+        return self._module(True)
+
+    @functools.cached_property
+    def theirs(self) -> GraphModule:
+        """And without it."""
+        return self._module(False)
+
+    def _module(self, is_ours: bool) -> GraphModule:
+        graph, [region], splits = copied(self.graph, [self.region], self.splits)
+        if is_ours:
+            replace(graph, region)
+        merge(graph, splits)
+        sort(graph)
+        graph.eliminate_dead_code()
+        return GraphModule(torch.nn.Module(), graph)
+
+    @functools.cached_property
+    def started(self) -> list[Callable[[], Call]]:
+        """Has Inductor compile both, and gives what waits for the kernels of each."""
+        return [start(graph, self.inputs) for graph in (self.ours, self.theirs)]
 
 
 Timer = Callable[[Neighbourhood, torch.device], Times]
@@ -134,6 +184,7 @@ class Measurements:
     def __init__(self, timer: Timer | None = None, cache: KernelCache | None = None) -> None:
         self._timer, self._cache = timer, cache
         self._known: dict[MeasurementSpec, Times | None] = {}
+        self._started: dict[MeasurementSpec, Neighbourhood] = {}
 
     def may_find(self, region: Region) -> bool:
         """Whether a region with its program may have times: if its number of rows is known, and
@@ -144,25 +195,34 @@ class Measurements:
         return region.program.rows is not None and not is_batch_invariant() and (
             self._timer is not None or (device.type == "cuda" and tuning.is_on(is_region=True)))
 
+    def start(self, region: Region, splits: Sequence[Split]) -> None:
+        """Has Inductor begin with what :meth:`find` times, if that is not known."""
+        with contextlib.suppress(Exception):  # It fails again when somebody asks for the times.
+            both, spec = _described(region, splits)
+            if spec not in self._known and spec not in self._started and (
+                    self._load(spec) is None):
+                self._started[spec] = both
+                if self._timer is None:
+                    _ = both.started
+
     def find(self, region: Region, splits: Sequence[Split]) -> Times | None:
         """The times of a region of a graph with some split reductions; None, and a line in the log,
         if the measurement fails."""
-        assert region.program is not None and region.program.rows is not None
-        device = region.inputs[0].meta["val"].device
-        cache, identity = self._cache or kernel_cache(), compiler.compiler_id()
+        assert region.program is not None
         spec = times = None
         try:
-            both, target = neighbourhood(region, splits), launching.open_device(device)
-            spec = MeasurementSpec("times", both.text, target.chip, target.info.name,
-                                   region.program.rows, torch.__version__)
+            both, spec = _described(region, splits)
             if spec in self._known:
                 return self._known[spec]
-            times = _read(cache.load(spec, identity))
+            times = self._load(spec)
             if times is None:
-                times = (self._timer or measure)(both, device)
+                device = region.inputs[0].meta["val"].device
+                times = (self._timer or measure)(self._started.pop(spec, both), device)
                 if self._timer is None:
                     torch.cuda.empty_cache()  # The graph that is compiled has its memory back.
+                identity = compiler.compiler_id()
                 if identity is not None:
+                    cache = self._cache or kernel_cache()
                     cache.store(spec, identity, json.dumps(asdict(times)).encode())
         except Exception as error:  # Inductor's, too: then the estimate decides.
             log.info("not measured: %s: %s: %s", region.program.name(), type(error).__name__, error)
@@ -170,13 +230,22 @@ class Measurements:
             self._known[spec] = times
         return times
 
+    def _load(self, spec: MeasurementSpec) -> Times | None:
+        """Times from the cache; None if there are none that can be used."""
+        data = (self._cache or kernel_cache()).load(spec, compiler.compiler_id())
+        try:
+            return None if data is None else Times(**json.loads(data))
+        except (ValueError, TypeError):
+            return None
 
-def _read(data: bytes | None) -> Times | None:
-    """Times from the cache; None if there are none that can be used."""
-    try:
-        return None if data is None else Times(**json.loads(data))
-    except (ValueError, TypeError):
-        return None
+
+def _described(region: Region, splits: Sequence[Split]) -> tuple[Neighbourhood, MeasurementSpec]:
+    """A region's neighbourhood, and what names its times."""
+    assert region.program is not None and region.program.rows is not None
+    both = neighbourhood(region, splits)
+    target = launching.open_device(region.inputs[0].meta["val"].device)
+    return both, MeasurementSpec("times", both.text, target.chip, target.info.name,
+                                 region.program.rows, torch.__version__)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -192,10 +261,15 @@ def neighbourhood(region: Region, splits: Sequence[Split]) -> Neighbourhood:
     """
     split = [one for one in splits if one.partial in region.nodes]
     inside = {*region.nodes, *region.shared, *region.tails, *(n for one in split for n in one.made)}
-    before = _computed_before(region, inside)
+    apart = separated(inside, lambda node: node.all_input_nodes)
+    before = _computed_before(region, inside, apart)
     outputs = [node for _, nodes in region.outputs for node in nodes]
     outputs += [node for one in split for _, node, _ in one.results]
-    barred = inside | before | region.unfused
+    barred = inside | before | apart | region.unfused
+    count = region.domain.rows * region.domain.length
+
+    def is_made(node: Node) -> bool:
+        return is_alias(node) or is_fused(node) or is_reduction(node)
 
     def following(node: Node) -> Iterable[Node]:
         if isinstance(node.meta["val"], tuple):
@@ -203,40 +277,29 @@ def neighbourhood(region: Region, splits: Sequence[Split]) -> Neighbourhood:
         is_end = node not in inside and not is_alias(node) and (
             is_reduction(node) or node.target in CONVOLUTIONS or is_in_memory(node, inside))
         return [user for user in node.users if user not in barred and (
-            user.target in CONVOLUTIONS or is_scatter(user) or (not is_end and (
-                is_alias(user) or is_fused(user) or is_reduction(user))))]
+            user.target in CONVOLUTIONS or is_scatter(user) or (not is_end and is_made(user)))]
 
-    behind = reached(outputs, following)
+    # Kernels for what reads the same rows may be one with the region's.
+    read = {node for one in inside | before for node in one.all_input_nodes if isinstance(
+        node.meta.get("val"), Tensor) and same(node.meta["val"].numel(), count)}
+    beside = {user for node in read - inside - before for user in node.users
+              if user not in barred and is_made(user)}
+    behind = reached([*outputs, *beside], following)
     whole = inside | before | behind
     if len(whole) > _MOST_NODES:
         raise LnbwdError(f"it has {len(whole)} nodes with its neighbours")
-    results = [node for node in region.nodes[0].graph.nodes if isinstance(
+    results = sorted(node for node in whole if isinstance(
         node.meta.get("val"), Tensor) and any(user not in whole for user in node.users) and (
-        node in behind or (node in before and not is_alias(node) and is_in_memory(node, inside)))]
-    modules = []
-    for is_ours in (True, False):
-        graph, own, own_splits = _copied(region, split, whole, results)
-        if is_ours:
-            replace(graph, own)
-        merge(graph, own_splits)
-        sort(graph)
-        graph.eliminate_dead_code()
-        inputs = [node.meta.get(STORED, node.meta["val"])
-                  for node in graph.find_nodes(op="placeholder")]
-        modules.append(GraphModule(torch.nn.Module(), graph))
-    is_alone = all(map(is_alias, before | behind - {*outputs}))
-    return Neighbourhood(modules[0], modules[1], inputs, sum(
-        min(_elements(value), value.numel(), region.domain.rows * region.domain.length)
-        * value.element_size() for value in (*inputs, *(node.meta["val"] for node in results))
-    ) if is_alone else None)
+        node in behind or (node in before and not is_alias(node) and is_in_memory(node, inside))))
+    return Neighbourhood(*_extracted(region, split, whole, results),
+                         all(map(is_alias, before | behind - {*outputs})))
 
 
-def _computed_before(region: Region, inside: set[Node]) -> set[Node]:
+def _computed_before(region: Region, inside: set[Node], apart: set[Node]) -> set[Node]:
     """What torch.compile may compute in the region's kernels in front of it: elementwise
     operations, and reductions of or to as many elements with those before them. Convolutions as
-    well, whose layout is Inductor's choice."""
+    well, whose layout is Inductor's choice. Not what leads to it only by way of other kernels."""
     count = region.domain.rows * region.domain.length
-    apart = separated(inside, lambda node: node.all_input_nodes)
     result: set[Node] = set()
     # Of random numbers, the region reads the seed.
     stack = [(node, True) for one in inside for node in one.all_input_nodes if node not in inside]
@@ -257,12 +320,12 @@ def _computed_before(region: Region, inside: set[Node]) -> set[Node]:
     return result - inside
 
 
-def _copied(region: Region, splits: Sequence[Split], whole: set[Node],
-            results: Sequence[Node]) -> tuple[Graph, Region, list[Split]]:
+def _extracted(region: Region, splits: Sequence[Split], whole: set[Node],
+               results: Sequence[Node]) -> tuple[Graph, Region, list[Split]]:
     """A graph of some nodes that gives some results, and a region and splits in it."""
     graph = Graph()
     copies: dict[Node, Node] = {}
-    nodes = [node for node in region.nodes[0].graph.nodes if node in whole]
+    nodes = sorted(whole)
     used: dict[Node, None] = {}
     map_arg(([node.args for node in nodes], [node.kwargs for node in nodes], region.inputs,
              [one.args for one in splits]), used.setdefault)
@@ -283,14 +346,30 @@ def _copied(region: Region, splits: Sequence[Split], whole: set[Node],
         copy.meta = dict(node.meta)
     graph.output(tuple(copies[node] for node in results))
     sort(graph)
+    [moved], moved_splits = _moved([region], splits, copies)
+    return graph, moved, moved_splits
 
+
+def copied(graph: Graph, regions: Iterable[Region], splits: Iterable[Split]
+           ) -> tuple[Graph, list[Region], list[Split]]:
+    """A copy of a graph, and some regions and splits in it."""
+    copy, copies = Graph(), dict[Node, Node]()
+    copy.output(copy.graph_copy(graph, copies))
+    return copy, *_moved(regions, splits, copies)
+
+
+def _moved(regions: Iterable[Region], splits: Iterable[Split], copies: Mapping[Node, Node]
+           ) -> tuple[list[Region], list[Split]]:
+    """Regions and splits in a copy of a graph, or of some of its nodes."""
     def of(some: Iterable[Node]) -> list[Node]:
         return [copies[node] for node in some if node in copies]
 
-    return graph, dataclasses.replace(
-        region, nodes=of(region.nodes), inputs=of(region.inputs), shared=of(region.shared),
-        tails=of(region.tails), outputs=[(place, of(found)) for place, found in region.outputs],
-    ), [dataclasses.replace(
+    return [dataclasses.replace(
+        region, nodes=of(region.nodes), row_sums=of(region.row_sums),
+        column_sums=of(region.column_sums), inputs=of(region.inputs), shared=of(region.shared),
+        tails=of(region.tails), unfused={*of(region.unfused)}, outside={*of(region.outside)},
+        outputs=[(place, of(found)) for place, found in region.outputs]) for region in regions
+    ], [dataclasses.replace(
         one, args=map_arg(one.args, copies.__getitem__), partial=copies[one.partial],
         made=of(one.made), results=[(place, copies[node], meta) for place, node, meta in
                                     one.results]) for one in splits]
@@ -320,13 +399,12 @@ def measure(both: Neighbourhood, device: torch.device) -> Times:
         generator = torch.Generator(device=device).manual_seed(0)
         sets = [[_random(value, limit, generator) for value, limit in zip(
             both.inputs, limits, strict=True)] for _ in range(count)]
-        ours = compiled(both.ours, both.inputs)
+        ours, theirs = (finish() for finish in both.started)
         ours([*sets[0]])
         if both.least_bytes is not None:
             [time] = time_calls([ours], sets)
             if both.least_bytes >= _LEAST_OF_PEAK * _bytes_in_us(device) * time:
                 return Times(time, None)
-        theirs = compiled(both.theirs, both.inputs)
         theirs([*sets[0]])  # Triton's kernels try their configurations.
         return Times(*time_calls([ours, theirs], sets))
 
@@ -361,22 +439,38 @@ def time_calls(calls: Sequence[Callable[[list[Tensor]], Any]],
     return [statistics.median(times) / len(sets) for times in zip(*rounds, strict=True)]
 
 
-def compiled(module: GraphModule, inputs: Sequence[Tensor]) -> Callable[[list[Tensor]], Any]:
-    """What Inductor makes of a graph while it compiles another one; of views of what a region gives
-    it would make nothing."""
+def start(module: GraphModule, inputs: Sequence[Tensor]) -> Callable[[], Call]:
+    """Has Inductor compile a graph while it compiles another one, and gives what waits for its
+    kernels; of views of what a region gives it would make nothing."""
     if all(is_alias(node) or node.target in (_REGION, operator.getitem)
            for node in module.graph.nodes if node.op == "call_function"):
-        return lambda operands: module(*operands)
+        return lambda: lambda operands: module(*operands)
     mode = inputs[0].fake_mode  # type: ignore[attr-defined]
     # In a region, what is computed in place may have the order of its users.
     FakeTensorProp(module, mode).propagate_dont_convert_inputs(*inputs)
+    waits, thread = AsyncCompile.wait, threading.get_ident()
+    loaded: list[tuple[AsyncCompile, dict[str, Any]]] = []
+
+    def defer(kernels: AsyncCompile, scope: dict[str, Any]) -> None:
+        if threading.get_ident() == thread:
+            loaded.append((kernels, scope))
+        else:
+            waits(kernels, scope)
+
     with torch._inductor.config.patch({
             "post_grad_custom_pre_pass": None, "post_grad_custom_post_pass": None,
             "fx_graph_cache": False, "fx_graph_remote_cache": False,
             "bundle_triton_into_fx_graph_cache": False, "triton.cudagraphs": False,
-            }), torch._guards.tracing(torch._guards.TracingContext(mode)):
+            }), torch._guards.tracing(torch._guards.TracingContext(mode)), mock.patch.object(
+            AsyncCompile, "wait", defer):
         result: Any = compile_fx.compile_fx_inner(module, inputs)
-    return result  # type: ignore[no-any-return]
+
+    def finish() -> Call:
+        while loaded:
+            AsyncCompile.wait(*loaded.pop())
+        return result  # type: ignore[no-any-return]
+
+    return finish
 
 
 def _elements(value: Tensor) -> int:
