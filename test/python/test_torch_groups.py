@@ -112,6 +112,25 @@ def test_sums_of_groups_alone(device):
     assert not any("sum" in str(n.target) for n in captured.graphs[0].nodes)
 
 
+@pytest.mark.parametrize("dims", [(2,), (1, 2), (2, 3)])
+def test_sums_over_dimensions_between_others(device, dims):
+    """The gradient of keys that several heads share: what is in front is groups, the rest rows."""
+    x = torch.randn(2, 3, 4, 5, 16, generator=torch.Generator().manual_seed(0)).to(device)
+    check_against_double(lambda x: ((x * 2).sum(dims), x.exp().sum(dims, keepdim=True)), [x],
+                         tolerance=1e-6)
+    program, = (d.program for d in taken())
+    assert [o.kind for o in program.outputs] == ["group_sum", "group_sum"]
+
+
+def test_sums_between_others_of_permuted_rows(device):
+    """A sum over the last dimension is of rows, wherever they lie, if they follow from it."""
+    x = torch.randn(2, 16, 5, 3, generator=torch.Generator().manual_seed(0)).to(device)
+    check_against_double(
+        lambda x: x.permute(0, 2, 3, 1) / x.permute(0, 2, 3, 1).sum(-1, keepdim=True).exp(), [x],
+        tolerance=1e-6)
+    assert all(d.program.has_row_sums for d in taken())
+
+
 def test_columns_of_groups_that_are_parts_of_a_tensor(device):
     """Slices of one product are read as they lie."""
     def function(x, condition):

@@ -494,6 +494,17 @@ def test_what_does_not_compile(device, monkeypatch):
         assert decision.taken or decision.reason.startswith("it does not compile")
 
 
+def test_long_rows_that_are_only_added(device, monkeypatch):
+    """The gradient of learned positions: workgroups share the columns."""
+    monkeypatch.setattr(regions, "MAX_LENGTH", 64)
+    x = torch.randn(4, 5, 16, generator=torch.Generator().manual_seed(0)).to(device)
+    check_against_double(lambda x: ((x * 2).sum(0), x.exp().flatten(1)), [x])
+    assert [(d.row_sums, d.column_sums) for d in taken()] == [(0, 1)]
+    lnbwd.inductor.decisions(clear=True)
+    check_against_double(lambda x: ((x * 2).sum(0), x.exp().flatten(1).sum(-1)), [x])
+    assert not any(d.row_sums for d in taken()) and "has rows of 80 elements" in reasons()
+
+
 def norm_backward_of_one(x):
     xhat = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5)
     return xhat, xhat.sum(0)

@@ -139,13 +139,13 @@ class Domain:
         if same(count, self.length) and not same(self.rows, self.length):
             return "column"
         if self.groups is not None and same(count, self.groups * self.length) and not same(
-                count, self.rows) and [n for n in memory_shape(value) if not same(n, 1)][-1:] == [
-                    self.length]:
+                count, self.rows) and self._has_rows(
+                    [size for size in memory_shape(value) if not same(size, 1)]):
             return "group_column"
         # The columns' own numbers are all integers of columns.
         is_index = value.dtype in INTEGERS and same(count, self.rows) and not (
             same(count, self.length) and same(memory_shape(value)[-1], self.length))
-        if not is_index and self._has_rows(value):
+        if not is_index and self._has_rows(memory_shape(value)):
             if same(count, self.length):
                 return "column"
             if self.groups is not None and same(count, self.groups * self.length):
@@ -167,10 +167,10 @@ class Domain:
                 return self.length // size
         return None
 
-    def _has_rows(self, value: torch.Tensor) -> bool:
+    def _has_rows(self, shape: Sequence[Number]) -> bool:
         """Whether the last dimensions of a tensor are a row."""
         size: Number = 1
-        for last in reversed(memory_shape(value)):
+        for last in reversed(shape):
             size = size * last
             if same(size, self.length):
                 return True

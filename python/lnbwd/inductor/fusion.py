@@ -135,7 +135,7 @@ def _is_read_again(node: Node) -> bool:
         read = set().union(*(reads.get(source, ()) for source in sources(current)))
         most = _MOST_READS if len(other_users(current)) > 1 else _MOST_READS_ONCE
         reads[current] = {current} if len(read) > most else read
-    return reads[node] == {node}
+    return reads.get(node) == {node}  # A constant is not read.
 
 
 def separated(inside: Collection[Node],

@@ -217,12 +217,17 @@ def column_domain(node: Node) -> Domain | None:
 
 
 def is_group_sum(node: Node) -> Domain | None:
-    """The domain, which has groups, of a sum, or a mean, over all dimensions but the first and the
-    last."""
+    """The domain, which has groups, of a sum, or a mean, over dimensions between others: those in
+    front of them are the groups, those behind them a row."""
     found = summed_dims(node) if _adds(node) else None
-    if found is None or found[1] < 3 or found[0] != list(range(1, found[1] - 1)):
+    if found is None or not found[0]:
         return None
-    domain = _domain(node.args[0].meta["val"])  # type: ignore[union-attr]
+    summed, rank = found
+    first, end = summed[0], summed[-1] + 1
+    if first == 0 or end == rank or summed != list(range(first, end)):
+        return None
+    value = node.args[0].meta["val"]  # type: ignore[union-attr]
+    domain = _domain(value, rank - end, outer=first)
     return None if domain is None or domain.groups is None else domain
 
 
@@ -237,9 +242,10 @@ def sum_kind(node: Node, domain: Domain) -> str | None:
     return None
 
 
-def _domain(value: torch.Tensor, columns: int = 1, is_of_one: bool = False) -> Domain | None:
-    """Rows that are the last ``columns`` dimensions of a tensor, or are of one element; none of one
-    row alone."""
+def _domain(value: torch.Tensor, columns: int = 1, is_of_one: bool = False,
+            outer: int = 1) -> Domain | None:
+    """Rows that are the last ``columns`` dimensions of a tensor, or are of one element, in groups
+    by the ``outer`` first ones; none of one row alone."""
     shape = [size for size in memory_shape(value) if not same(size, 1)]
     if is_of_one:
         shape.append(1)
@@ -250,7 +256,7 @@ def _domain(value: torch.Tensor, columns: int = 1, is_of_one: bool = False) -> D
     rows = product(shape[:first])
     if same(rows, 1) or same(rows, 0):
         return None
-    groups = shape[0] if first > 1 else None
+    groups = product(shape[:outer]) if first > outer else None
     if groups is not None and (same(groups, 1) or same(groups, rows)):
         groups = None
     return Domain(rows, length, groups)

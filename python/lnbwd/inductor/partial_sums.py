@@ -23,7 +23,7 @@ import torch
 from torch._inductor.graph import GraphLowering
 from torch.fx import Graph, Node, map_arg
 
-from .domains import LEAST_PIECE, is_permuted, product, repeated_dims, same
+from .domains import LEAST_PIECE, is_permuted, memory_shape, product, repeated_dims, same
 from .fusion import is_fused
 from .nodes import ROW_SUMS, column_domain, is_group_sum, is_reduction, row_sum_axis
 
@@ -101,8 +101,7 @@ def _split_of(node: Node, may_reorder: bool,
         return None
     value = node.args[0].meta["val"]  # type: ignore[union-attr]
     is_static = isinstance(value.numel(), int)
-    if is_permuted(value) and is_static and not any(
-            find(node) for find in (row_sum_axis, column_domain, is_group_sum)):
+    if is_permuted(value) and is_static and not _lies_in_rows(node):
         return functools.partial(_sum_copy, copies=copies, order=list(range(value.dim())))
     is_pair = node.target is aten.var_mean.correction
     if node.target not in _SPLITS or value.dtype != torch.float32 or (is_pair and not is_static):
@@ -118,6 +117,17 @@ def _split_of(node: Node, may_reorder: bool,
         return functools.partial(_sum_copy, copies=copies, order=sorted(
             range(value.dim()), key=lambda d: (d in summed, d)))
     return functools.partial(_SPLITS[node.target], last=last) if last else None
+
+
+def _lies_in_rows(node: Node) -> bool:
+    """Whether a reduction goes over rows as its operand lies in memory. One over the last dimension
+    goes over rows of a copy, which others read, unless the memory's last dimension is a row."""
+    if row_sum_axis(node) or column_domain(node):
+        return True
+    value, groups = node.args[0].meta["val"], is_group_sum(node)  # type: ignore[union-attr]
+    return groups is not None and (
+        same(groups.length, memory_shape(value)[-1])
+        or value.dim() - 1 not in (dim % value.dim() for dim in node.args[1]))  # type: ignore[union-attr]
 
 
 def merge(graph: Graph, splits: Sequence[Split]) -> None:

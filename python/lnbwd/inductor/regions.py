@@ -63,7 +63,8 @@ from .nodes import (
 )
 
 MIN_LENGTH, MAX_LENGTH = 4, 262144
-"""The lengths of rows that are looked at: those at which kernels were measured to be faster."""
+"""The lengths of rows that are looked at: those at which kernels were measured to be faster. Rows
+that are only summed with others may be longer, since workgroups share their columns."""
 
 _MOST_ADDED_TWICE = 1 << 21
 """Of so many elements a sum is added up twice where it is returned twice, for 0.3 us at most on an
@@ -138,7 +139,7 @@ def without_region(graph: Graph, regions: Iterable[Region]) -> list[tuple[Node, 
             if domain is None:
                 continue
             reason = f"has rows of {domain.length} elements"
-            if MIN_LENGTH <= domain.length <= MAX_LENGTH:
+            if _is_looked_at(node, domain):
                 try:
                     check(node, domain)
                     reason = "has no region around it"
@@ -147,6 +148,12 @@ def without_region(graph: Graph, regions: Iterable[Region]) -> list[tuple[Node, 
                 break
         result.append((node, reason))
     return result
+
+
+def _is_looked_at(node: Node, domain: Domain) -> bool:
+    """Whether a node may be part of a region: a sum over the row, if that is not too long."""
+    return domain.length >= MIN_LENGTH and (
+        domain.length <= MAX_LENGTH or row_sum_axis(node) is None)
 
 
 def _region(domain: Domain, nodes: Iterable[Node], order: dict[Node, int]) -> Region:
@@ -197,7 +204,7 @@ def _find_domains(graph: Graph) -> list[Domain]:
     for find in (row_sum_axis, is_column_sum, is_group_sum):
         for node in graph.nodes:
             domain = find(node)
-            if domain is None or not MIN_LENGTH <= domain.length <= MAX_LENGTH:
+            if domain is None or not _is_looked_at(node, domain):
                 continue
             for place, known in enumerate(found):
                 if domain.length == known.length and same(domain.rows, known.rows):
@@ -213,7 +220,7 @@ def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
     """The nodes that can be part of a row program over the domain."""
     result: set[Node] = set()
     for node in graph.nodes:
-        if node in taken or node.op != "call_function":
+        if node in taken or node.op != "call_function" or not _is_looked_at(node, domain):
             continue
         if is_copy(node, domain, result):
             result.add(node)
