@@ -494,6 +494,24 @@ def test_what_does_not_compile(device, monkeypatch):
         assert decision.taken or decision.reason.startswith("it does not compile")
 
 
+def test_what_reads_the_same_memory_is_one_region(device):
+    """Queries and keys that are turned by the same angles, and the sums of both."""
+    q, k = operands(device, "r", "r", leading=(2, 5))
+    angle, = operands(device, "r", leading=(5,))
+    check_against_double(lambda q, k, angle: tuple(
+        f(heads * angle) for heads in (q, k) for f in (torch.sin, lambda x: x.sum((0, 1)))),
+        [q, k, angle])
+    assert [(d.row_sums, d.column_sums) for d in taken()] == [(0, 2)]
+
+
+def test_what_cannot_be_one_region_is_two(device, monkeypatch):
+    """Rows that read the same memory, where no program has both."""
+    monkeypatch.setattr(regions, "_is_convertible", lambda _: False)
+    q, k = operands(device, "r", "r", leading=(2, 5))
+    check_against_double(lambda q, k: ((q * k).exp().sum((0, 1)), (k - 1).sum((0, 1))), [q, k])
+    assert [d.column_sums for d in lnbwd.inductor.decisions()] == [1, 1]
+
+
 def test_long_rows_that_are_only_added(device, monkeypatch):
     """The gradient of learned positions: workgroups share the columns."""
     monkeypatch.setattr(regions, "MAX_LENGTH", 64)

@@ -43,7 +43,7 @@ from .conversion import (
 )
 from .convert import check, is_supported
 from .domains import DTYPES, ELEMENTS, INTEGERS, SMALL, Domain, parts_of, repeated_dims, same
-from .fusion import is_fused, is_in_memory, made_of, separated
+from .fusion import blocks_read, is_fused, is_in_memory, made_of, separated
 from .nodes import (
     STORED,
     column_domain,
@@ -117,8 +117,8 @@ def find_regions(graph: Graph, left: Iterable[Node] = ()) -> list[Region]:
     regions: list[Region] = []
     taken = set(left)
     for domain in _find_domains(graph):
-        found = [_region(domain, group, order)
-                 for group in _find_groups(graph, domain, taken)]
+        found = [_region(domain, group, order) for group in _find_groups(graph, domain, taken)
+                 if not all(map(is_view, group))]
         for region in _join(found, order):
             if region.row_sums or region.column_sums:
                 regions.append(region)
@@ -163,38 +163,38 @@ def _region(domain: Domain, nodes: Iterable[Node], order: dict[Node, int]) -> Re
     return region
 
 
-def _join(regions: list[Region], order: dict[Node, int]) -> list[Region]:
-    """The regions, those with sums alone joined with one that reads the same rows: the gradient of
-    a shift sums what the gradient of its norm reads."""
-    result = [region for region in regions if not _has_sums_alone(region)]
+def _join(regions: Iterable[Region], order: dict[Node, int]) -> list[Region]:
+    """The regions, those joined that read the same memory, and that torch.compile computes in one
+    kernel therefore: the gradient of a shift sums what the gradient of its norm reads, and the
+    heads of queries and keys are turned by the same angles."""
+    result: list[Region] = []
     for region in regions:
-        if not _has_sums_alone(region):
-            continue
-        read = _rows_read(region)
         for place, other in enumerate(result):
-            if read & _rows_read(other):
-                joined = _region(region.domain, [*region.nodes, *other.nodes], order)
-                if not leads_back(joined):
-                    result[place] = joined
-                    break
+            joined = _region(region.domain, [*region.nodes, *other.nodes], order)
+            if _memory_read(region) & _memory_read(other) and _is_convertible(joined):
+                result[place] = joined
+                break
         else:
             result.append(region)
     return result
 
 
-def _has_sums_alone(region: Region) -> bool:
-    """Whether a region gives no row block to others, but sums of such."""
+def _memory_read(region: Region) -> set[Node]:
+    """The tensors in memory that a region is computed of."""
     inside = set(region.nodes)
-    return bool(region.row_sums or region.column_sums) and not any(
-        region.domain.role(node.meta.get("val")) == "row"
-        and any(user not in inside for user in node.users) for node in region.nodes)
+    return set().union(*(blocks_read(source, inside) for node in region.nodes
+                         for source in sources(node) if source not in inside))
 
 
-def _rows_read(region: Region) -> set[Node]:
-    """The row blocks from outside that a region reads."""
-    inside = set(region.nodes)
-    return {source for node in region.nodes for source in sources(node)
-            if source not in inside and region.domain.role(source.meta["val"]) == "row"}
+def _is_convertible(region: Region) -> bool:
+    """Whether a region can be one program."""
+    try:
+        convert(region)
+    except Unsupported:
+        return False
+    finally:
+        region.tails.clear()
+    return not leads_back(region)
 
 
 def _find_domains(graph: Graph) -> list[Domain]:
