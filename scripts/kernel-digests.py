@@ -85,9 +85,8 @@ BULK_COPY_MODES = {
 BULK_COPY_PROGRAM_MODES = ("stages", "cluster", "cluster-stages")
 # Row lengths beside those of all chips: rows that do not begin where a bulk copy can.
 BULK_COPY_LENGTHS = (("bf16", 1001), ("f32", 1022))
-# Sizes of layers, N to O, and what is done with row programs around products.
+# Sizes of layers, N to O.
 LAYERS = (("bf16", 768, 2304), ("f32", 96, 100))
-FUSIONS = {"apart": "epilogues=never prologues=never", "fused": ""}
 # What may not grow at all; everything else may grow by --allowed percent.
 HARD = ("scratch_bytes", "spilled_vector_registers", "spilled_scalar_registers", "shared_bytes")
 # Two vector instructions issued as one: a gain.
@@ -186,12 +185,11 @@ def product_cases() -> Iterator[Case]:
         for dtype, n, o in LAYERS:
             for name in linear_programs.NAMES:
                 program = linear_programs.build(name, n, o, dtype)
-                for fusion, options in FUSIONS.items():
-                    case = f"product/{fusion}-{name}-{dtype}-{n}-{o}"
-                    yield Case(case, chip, program.text(), options)
-                    yield Case(f"{case}-gradient", chip, program.text(), options,
-                               f"--lnbwd-differentiate=saved={','.join(program.scalar_outputs)}"
-                               if program.scalar_outputs else "--lnbwd-differentiate")
+                case = f"product/{name}-{dtype}-{n}-{o}"
+                yield Case(case, chip, program.text())
+                yield Case(f"{case}-gradient", chip, program.text(), prepare=
+                           f"--lnbwd-differentiate=saved={','.join(program.scalar_outputs)}"
+                           if program.scalar_outputs else "--lnbwd-differentiate")
 
 
 def all_cases() -> Iterator[Case]:

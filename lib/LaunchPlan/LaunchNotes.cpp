@@ -118,8 +118,6 @@ LogicalResult lnbwd::recordArgumentRoles(ProductOp op) {
   kinds.append(op.getEpilogueRows().size(), result(OperandKind::RowBlock));
   kinds.append(op.getEpilogueColumns().size(), OperandKind::Column);
   kinds.append(op.getEpilogueScalars().size(), result(OperandKind::RowScalar));
-  kinds.append(op.getPrologueColumns().size(), OperandKind::Column);
-  kinds.append(op.getPrologueScalars().size(), OperandKind::RowScalar);
   for (auto [index, kind] : llvm::enumerate(kinds))
     if (failed(recordRole(op, unsigned(index),
                           op.getOperandName(unsigned(index)), kind,

@@ -1,6 +1,4 @@
 // RUN: lnbwd-opt %examples/layer_norm_linear.mlir --lnbwd-gpu-pipeline=chip=gfx942 | FileCheck %s
-// RUN: lnbwd-opt %examples/layer_norm_linear.mlir --lnbwd-gpu-pipeline="chip=gfx942 epilogues=never" | FileCheck %s --check-prefix=APART
-// RUN: lnbwd-opt %examples/layer_norm_linear.mlir --lnbwd-gpu-pipeline="chip=gfx942 prologues=always" | FileCheck %s --check-prefix=FUSED
 // RUN: lnbwd-opt %examples/layer_norm_linear.mlir --lnbwd-differentiate | lnbwd-opt - --lnbwd-gpu-pipeline=chip=gfx942 | FileCheck %s --check-prefix=BWD
 
 // The normalised rows with the statistics, and their product with the bias. A
@@ -11,16 +9,6 @@
 // CHECK:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear_rows_0
 // CHECK:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear blocks
 // CHECK-NOT: gpu.launch_func
-
-// APART:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear_matmul_0
-// APART:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear blocks
-
-// The statistics alone, and rows that are normalised as the product loads them.
-// Outputs are written and never read.
-// FUSED:     \22access\22:\22write\22,\22element\22:\22f32\22,\22kind\22:\22row_scalar\22,\22name\22:\22mean\22
-// FUSED:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear_rows_0_statistics
-// FUSED:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear blocks
-// FUSED-NOT: gpu.launch_func
 
 // Of the gradient: dW, of rounded rows, and dz first; then dx, dgamma and dbeta,
 // and dy's sum. The plan knows what it is.

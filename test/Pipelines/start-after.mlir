@@ -19,7 +19,7 @@
 // REDEFINE: %{stages} = 0 1
 // REDEFINE: %{input} = %t/linear.mlir
 // RUN: %if full %{ %{resume} %}
-// REDEFINE: %{options} = --lnbwd-pipeline="chip=gfx90a epilogues=always"
+// REDEFINE: %{options} = --lnbwd-pipeline=chip=gfx90a
 // RUN: %if full %{ %{resume} %}
 // REDEFINE: %{stages} = 1 2
 // RUN: %if full %{ true %} %else %{ %{resume} %}

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-fuse-products="chip=gfx942" --split-input-file | FileCheck %s --implicit-check-not=epilogue
+// RUN: lnbwd-opt %s --lnbwd-fuse-products --split-input-file | FileCheck %s --implicit-check-not=epilogue
 
 // What does not fit stays a program of its own.
 // CHECK-LABEL: func @row_sum(

@@ -1,7 +1,7 @@
 // RUN: lnbwd-opt %s --lnbwd-split-contractions=float32-products=tf32 | FileCheck %s --check-prefixes=CHECK,TF32
 // RUN: lnbwd-opt %s --lnbwd-split-contractions=float32-products=exact | FileCheck %s --check-prefixes=CHECK,EXACT
 // RUN: lnbwd-opt %s --lnbwd-split-contractions | FileCheck %s --check-prefixes=CHECK,EXACT
-// RUN: lnbwd-opt %s --lnbwd-split-contractions=float32-products=tf32 --lnbwd-fuse-products="chip=gfx942 epilogues=always" | FileCheck %s --check-prefix=FUSED
+// RUN: lnbwd-opt %s --lnbwd-split-contractions=float32-products=tf32 --lnbwd-fuse-products | FileCheck %s --check-prefix=FUSED
 // RUN: not lnbwd-opt %s --lnbwd-split-contractions=float32-products=bf16 2>&1 | FileCheck %s --check-prefix=MODE
 
 // MODE: error: loc("option float32-products"): expected float32-products to be exact or tf32, got 'bf16'

@@ -48,17 +48,6 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
                      "where a row does not fit the registers), always or "
                      "never"),
       llvm::cl::init("auto")};
-  Option<std::string> epilogues{
-      *this, "epilogues",
-      llvm::cl::desc("When a product of matrices takes the row program after "
-                     "it: auto or always (where it fits), or never"),
-      llvm::cl::init("auto")};
-  Option<std::string> prologues{
-      *this, "prologues",
-      llvm::cl::desc("When a product of matrices takes the row program that "
-                     "makes its operand: auto (where it is expected to be "
-                     "faster), always (where it fits) or never"),
-      llvm::cl::init("auto")};
   Option<std::string> float32Products{
       *this, "float32-products",
       llvm::cl::desc("How two matrices of float32 are multiplied: exact "

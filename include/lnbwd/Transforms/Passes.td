@@ -517,7 +517,7 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
 }
 
 def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
-  let summary = "Make row programs around products their epilogues and prologues";
+  let summary = "Make row programs that read products their epilogues";
   let description = [{
     An elementwise row program that reads a product becomes the product's
     epilogue (`lnbwd.product`): the product's float32 result does not go to
@@ -528,23 +528,6 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
     that this program alone reads, if it has one output, a dense row block, and
     no row sums, and if neither matrix is written between the two. The product
     is then in the program's place, and has its `entry` and names.
-
-    An elementwise program that computes the operand with the launch's rows
-    (`lhs`, or with `lhs_transposed` `rhs`) becomes the product's prologue: the
-    operand does not go to memory and back, but each tile computes its part of
-    it again. It fits if the product alone reads the operand, if the program has
-    one row block as input and one of the same type as output, and if nothing
-    that it reads is written between the two.
-
-    A program with row sums is split first: a program `<entry>_statistics`
-    computes the row sums and writes the row scalars, and the rest, which reads
-    them, is elementwise. This reads the rows once more, so programs are split
-    only for a prologue.
-
-    With `epilogues` = `auto` or `always` a program becomes an epilogue if it
-    fits; with `never` there are none. `prologues` is alike, but `auto` fuses
-    only on AMD's chips, and only if the result has at most 256 columns (rows
-    with `lhs_transposed`), or 128 if there are row sums.
 
     Before:
 
@@ -573,20 +556,8 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
     }
     ```
   }];
-  let options = [
-    ChipOption,
-    Option<"epilogues", "epilogues", "std::string", /*default=*/"\"auto\"",
-           "auto or always (where a program fits), or never">,
-    Option<"prologues", "prologues", "std::string", /*default=*/"\"auto\"",
-           "auto (where it is expected to be faster), always (where a program "
-           "fits) or never">,
-  ];
   let statistics = [
     Statistic<"numEpilogues", "epilogues", "Row programs that products took">,
-    Statistic<"numPrologues", "prologues",
-              "Row programs that products do to an operand">,
-    Statistic<"numStatistics", "statistics",
-              "Of these, programs that were taken apart at their row sums">,
   ];
 }
 

@@ -81,34 +81,34 @@ static Value loadVector(IndexBuilder &b, Value buffer, ValueRange position,
 }
 
 //===----------------------------------------------------------------------===//
-// Epilogues and prologues
+// Epilogues
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The epilogue or prologue of a product in its kernel. It is written for a
-/// row, and may be done to any part of it: its operations are copied with
-/// shorter vectors. Without a region it is none.
-struct ElementRegion {
+/// The epilogue of a product in its kernel. It is written for a row, and may be
+/// done to any part of it: its operations are copied with shorter vectors.
+/// Without a region it is none.
+struct Epilogue {
   Region *region = nullptr;
   /// Of the arguments after the first.
   SmallVector<Value> buffers;
 
-  /// What the region makes of `first`, a vector of its first argument in `row`
-  /// from `column` on.
-  Value apply(IndexBuilder &b, Value first, Value row, Value column) const;
+  /// What the region makes of `sums`, a vector of them in `row` from `column`
+  /// on.
+  Value apply(IndexBuilder &b, Value sums, Value row, Value column) const;
 };
 } // namespace
 
-Value ElementRegion::apply(IndexBuilder &b, Value first, Value row,
-                           Value column) const {
-  int64_t width = cast<VectorType>(first.getType()).getNumElements();
+Value Epilogue::apply(IndexBuilder &b, Value sums, Value row,
+                      Value column) const {
+  int64_t width = cast<VectorType>(sums.getType()).getNumElements();
   auto shorten = [&](Type type) -> Type {
     auto vector = dyn_cast<VectorType>(type);
     return vector ? VectorType::get({width}, vector.getElementType()) : type;
   };
   Block &body = region->front();
   IRMapping mapping;
-  mapping.map(body.getArgument(0), first);
+  mapping.map(body.getArgument(0), sums);
   for (auto [argument, buffer] :
        llvm::zip_equal(body.getArguments().drop_front(), buffers)) {
     SmallVector<Value> position{row, column};
@@ -135,8 +135,6 @@ struct Matrix {
   /// Whether l counts the columns of the buffer.
   bool isAlongSum;
   Value rowCount;
-  /// What is done to it while it is loaded.
-  ElementRegion prologue;
 };
 
 /// A work-item brings as many blocks as it takes for all to bring a tile. Of a
@@ -248,9 +246,6 @@ Value OperandTile::loadPiece(Value side, Value sum, int64_t width) {
       clamp(side, isAlong ? rowCount : columnCount, isAlong ? 1 : width);
   Value row = isAlong ? kept : read, column = isAlong ? read : kept;
   Value piece = loadVector(b, matrix.buffer, {row, column}, width);
-  // Before what is not there becomes 0: of 0 a prologue makes anything.
-  if (matrix.prologue.region)
-    piece = matrix.prologue.apply(b, piece, row, column);
   if (isWhole)
     return piece;
   Value exists = b.less(sum, depth);
@@ -324,8 +319,8 @@ private:
   }
   /// Parameter `index` with its true number of rows.
   Value getBuffer(gpu::GPUFuncOp kernel, size_t index, int64_t rows);
-  ElementRegion getRegion(gpu::GPUFuncOp kernel, Region &region, size_t first,
-                          int64_t rows);
+  /// The epilogue, whose operands are parameters from `first` on.
+  Epilogue getEpilogue(gpu::GPUFuncOp kernel, size_t first);
   /// The wave's sums of part `part` of the depth: of rows and columns of the
   /// tiles from `waveRow` and `waveColumn` on.
   ValueRange sumTiles(OperandTile &tileA, OperandTile &tileB, Value waveRow,
@@ -340,7 +335,7 @@ private:
   /// Stores what the epilogue, if there is one, makes of `runs`, or of those
   /// that the result has: elements `firstColumn` and more of rows of `result`.
   void storeRuns(ArrayRef<ResultRun> runs, Value result, Value firstColumn,
-                 const ElementRegion &epilogue);
+                 const Epilogue &epilogue);
 
   ProductOp op;
   ProductOp::Sizes sizes;
@@ -393,14 +388,15 @@ Value ProductKernel::getBuffer(gpu::GPUFuncOp kernel, size_t index,
   return fromParameter(b, b.getLoc(), parameter, count, length);
 }
 
-ElementRegion ProductKernel::getRegion(gpu::GPUFuncOp kernel, Region &region,
-                                       size_t first, int64_t rows) {
-  ElementRegion result{&region, {}};
-  for (BlockArgument argument : region.getArguments().drop_front()) {
+Epilogue ProductKernel::getEpilogue(gpu::GPUFuncOp kernel, size_t first) {
+  if (!op.hasEpilogue())
+    return {};
+  Epilogue result{&op.getEpilogue(), {}};
+  for (BlockArgument argument : op.getEpilogue().getArguments().drop_front()) {
     auto type = cast<MemRefType>(kernel.getArgument(unsigned(first)).getType());
     bool isColumn = isa<VectorType>(argument.getType()) && type.getRank() == 1;
     result.buffers.push_back(isColumn ? kernel.getArgument(unsigned(first))
-                                      : getBuffer(kernel, first, rows));
+                                      : getBuffer(kernel, first, sizes.rows));
     ++first;
   }
   return result;
@@ -414,8 +410,7 @@ void ProductKernel::enter(gpu::GPUFuncOp kernel) {
 }
 
 void ProductKernel::storeRuns(ArrayRef<ResultRun> runs, Value result,
-                              Value firstColumn,
-                              const ElementRegion &epilogue) {
+                              Value firstColumn, const Epilogue &epilogue) {
   Value rows = getIndex(sizes.rows), columns = b.index(sizes.columns);
   SmallVector<ResultRun> pieces;
   for (const ResultRun &run : runs) {
@@ -490,20 +485,13 @@ void ProductKernel::writeProduct(gpu::GPUFuncOp kernel) {
   bool isLhsAlong = !op.getLhsTransposed(), isRhsAlong = op.getRhsTransposed();
   auto matrix = [&](size_t index, bool isAlong, int64_t size) {
     int64_t rows = isAlong ? size : sizes.depth;
-    return Matrix{getBuffer(kernel, index, rows), isAlong, getIndex(rows), {}};
+    return Matrix{getBuffer(kernel, index, rows), isAlong, getIndex(rows)};
   };
   Matrix lhs = matrix(0, isLhsAlong, sizes.rows);
   Matrix rhs = matrix(1, isRhsAlong, sizes.columns);
   Value result = getBuffer(kernel, 2, sizes.rows);
-  ElementRegion epilogue;
-  if (op.hasEpilogue() && parts == 1)
-    epilogue = getRegion(kernel, op.getEpilogue(), 3, sizes.rows);
-  if (op.hasPrologue())
-    (isLhsAlong ? lhs : rhs).prologue = getRegion(
-        kernel, op.getPrologue(),
-        kernel.getNumArguments() - 1 - op.getPrologueOperands().size(),
-        ShapedType::kDynamic);
-
+  // Of parts the kernel that adds them does it.
+  Epilogue epilogue = parts == 1 ? getEpilogue(kernel, 3) : Epilogue();
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   Value firstRow = b.multiply(b.blockId(gpu::Dimension::x), tileSize);
   Value firstColumn = b.multiply(b.blockId(gpu::Dimension::y), tileSize);
@@ -592,11 +580,9 @@ void ProductKernel::writeSum(gpu::GPUFuncOp kernel) {
     Value term = loadVector(b, from, {row, at}, /*width=*/1);
     sum = sum ? Value(arith::AddFOp::create(b, sum, term)) : term;
   }
-  ElementRegion epilogue;
-  if (op.hasEpilogue())
-    epilogue = getRegion(kernel, op.getEpilogue(), 2, sizes.rows);
   Value result = getBuffer(kernel, 1, sizes.rows);
-  storeRuns(ResultRun{sum, row, column}, result, b.index(0), epilogue);
+  storeRuns(ResultRun{sum, row, column}, result, b.index(0),
+            getEpilogue(kernel, 2));
 }
 
 gpu::GPUFuncOp ProductKernel::addKernel(const Twine &name, ProductLoopAttr loop,
@@ -667,7 +653,6 @@ unsigned ProductKernel::convert() {
         MemRefType::get({sizes.rows, parts * sizes.columns}, at.getF32Type()));
   else
     llvm::append_range(buffers, op.getEpilogueOperands());
-  llvm::append_range(buffers, op.getPrologueOperands());
   auto getLoop = [&](int64_t step, Type type) {
     int64_t sum = ShapedType::isDynamic(sizes.depth) || !step ? 0 : sizes.depth;
     return ProductLoopAttr::get(at.getContext(), sum, step, parts, type);

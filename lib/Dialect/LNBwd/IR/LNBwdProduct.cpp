@@ -23,7 +23,6 @@ void ProductOp::build(OpBuilder &b, OperationState &state, StringRef entry,
                       Precision precision) {
   build(b, state, entry, lhs, rhs, out, /*epilogue_rows=*/ValueRange(),
         /*epilogue_columns=*/ValueRange(), /*epilogue_scalars=*/ValueRange(),
-        /*prologue_columns=*/ValueRange(), /*prologue_scalars=*/ValueRange(),
         lhsTransposed, rhsTransposed, operandNames, precision);
 }
 
@@ -46,20 +45,15 @@ void ProductOp::getAsmBlockArgumentNames(Region &region,
                                          OpAsmSetValueNameFn setName) {
   if (region.empty() || !getOperandNames())
     return;
-  size_t before = 2;
-  if (&region == &getPrologue())
-    before += getEpilogueOperands().size();
   for (BlockArgument argument : region.getArguments().drop_front())
-    if (size_t index = argument.getArgNumber() + before;
+    if (size_t index = argument.getArgNumber() + 2;
         index < getOperandNames()->size())
       setName(argument, getOperandName(unsigned(index)));
 }
 
-/// Whether what a region reads fits the matrix whose rows it is of.
-static LogicalResult verifyRegionOperands(ProductOp op, StringRef region,
-                                          MemRefType matrix, OperandRange rows,
-                                          OperandRange columns,
-                                          OperandRange scalars) {
+/// Whether what the epilogue reads fits the output.
+static LogicalResult verifyEpilogueOperands(ProductOp op) {
+  auto out = cast<MemRefType>(op.getOut().getType());
   auto expect = [&](Value value, StringRef name,
                     ArrayRef<int64_t> shape) -> LogicalResult {
     auto type = cast<MemRefType>(value.getType());
@@ -73,25 +67,24 @@ static LogicalResult verifyRegionOperands(ProductOp op, StringRef region,
     if (fits)
       return success();
     return op.emitOpError("expected ")
-           << name << " of the " << region << " to be a dense memref of "
+           << name << " of the epilogue to be a dense memref of "
            << MemRefType::get(shape, type.getElementType()) << ", got " << type;
   };
-  auto of = [&](StringRef name) { return (name + " of the " + region).str(); };
-  for (Value value : rows)
-    if (failed(expect(value, "rows", matrix.getShape())) ||
+  for (Value value : op.getEpilogueRows())
+    if (failed(expect(value, "rows", out.getShape())) ||
         failed(lnbwd::detail::verifyRowElement(
-            op, of("rows"), cast<MemRefType>(value.getType()),
+            op, "rows of the epilogue", cast<MemRefType>(value.getType()),
             OperandKind::RowBlock)))
       return failure();
-  for (Value value : columns)
-    if (failed(expect(value, "columns", matrix.getShape().drop_front())) ||
+  for (Value value : op.getEpilogueColumns())
+    if (failed(expect(value, "columns", out.getShape().drop_front())) ||
         failed(lnbwd::detail::verifyRowElement(
-            op, of("columns"), cast<MemRefType>(value.getType()))))
+            op, "columns of the epilogue", cast<MemRefType>(value.getType()))))
       return failure();
-  for (Value value : scalars)
-    if (failed(expect(value, "scalars", matrix.getShape().take_front())) ||
+  for (Value value : op.getEpilogueScalars())
+    if (failed(expect(value, "scalars", out.getShape().take_front())) ||
         failed(lnbwd::detail::verifyRowElement(
-            op, of("scalars"), cast<MemRefType>(value.getType()))))
+            op, "scalars of the epilogue", cast<MemRefType>(value.getType()))))
       return failure();
   return success();
 }
@@ -123,9 +116,6 @@ LogicalResult ProductOp::verify() {
   if (!hasEpilogue() && !getEpilogueOperands().empty())
     return emitOpError("expected no operands of an epilogue without one, got ")
            << getEpilogueOperands().size();
-  if (!hasPrologue() && !getPrologueOperands().empty())
-    return emitOpError("expected no operands of a prologue without one, got ")
-           << getPrologueOperands().size();
   // What is summed over, and what the result has of each side.
   unsigned lhsSum = getLhsTransposed() ? 0 : 1;
   unsigned rhsSum = getRhsTransposed() ? 1 : 0;
@@ -151,74 +141,44 @@ LogicalResult ProductOp::verify() {
     if (names->size() != getNumOperands())
       return emitOpError("expected operand_names to name ")
              << getNumOperands() << " operands, got " << names->size();
-  if (failed(verifyRegionOperands(*this, "epilogue", out, getEpilogueRows(),
-                                  getEpilogueColumns(), getEpilogueScalars())))
-    return failure();
-  return verifyRegionOperands(*this, "prologue",
-                              cast<MemRefType>(getRowOperand().getType()),
-                              /*rows=*/getOperands().take_front(0),
-                              getPrologueColumns(), getPrologueScalars());
-}
-
-/// Whether `region` is of a row: its first argument, `first`, is what `what`
-/// calls it, the others are vectors of that length, and numbers.
-static LogicalResult verifyRegion(ProductOp op, Region &region, StringRef name,
-                                  StringRef what, VectorType first,
-                                  ArrayRef<OperandRange> vectors,
-                                  OperandRange scalars, StringRef of,
-                                  VectorType result) {
-  Block &block = region.front();
-  auto getElement = [](Value operand) {
-    return cast<MemRefType>(operand.getType()).getElementType();
-  };
-  SmallVector<Type> expected{first};
-  for (OperandRange operands : vectors)
-    for (Value operand : operands)
-      expected.push_back(
-          VectorType::get(first.getShape(), getElement(operand)));
-  for (Value operand : scalars)
-    expected.push_back(getElement(operand));
-  if (block.getNumArguments() != expected.size())
-    return op.emitOpError("expected the ")
-           << name << " to have " << expected.size() << " arguments, " << what
-           << " and one for each operand, got " << block.getNumArguments();
-  for (auto [argument, type] : llvm::zip_equal(block.getArguments(), expected))
-    if (argument.getType() != type)
-      return op.emitOpError("expected argument ")
-             << argument.getArgNumber() << " of the " << name << " to be "
-             << type << ", got " << argument.getType();
-  for (Operation &bodyOp : block.without_terminator())
-    if (!isRowElementOp(bodyOp))
-      return bodyOp.emitOpError("cannot be in ")
-             << (name == "epilogue" ? "an " : "a ") << name << ": expected "
-             << rowElementOps;
-  auto yield = dyn_cast<ProductYieldOp>(block.getTerminator());
-  if (!yield)
-    return op.emitOpError("expected the ")
-           << name << " to end with lnbwd.product_yield";
-  if (yield.getRow().getType() != result)
-    return yield.emitOpError("expected a row of ")
-           << of << ", " << result << ", got " << yield.getRow().getType();
-  return success();
+  return verifyEpilogueOperands(*this);
 }
 
 LogicalResult ProductOp::verifyRegions() {
-  auto getRow = [](Value matrix) {
-    auto type = cast<MemRefType>(matrix.getType());
-    return VectorType::get(type.getShape().drop_front(), type.getElementType());
+  if (!hasEpilogue())
+    return success();
+  auto out = cast<MemRefType>(getOut().getType());
+  auto result =
+      VectorType::get(out.getShape().drop_front(), out.getElementType());
+  auto getElement = [](Value operand) {
+    return cast<MemRefType>(operand.getType()).getElementType();
   };
-  VectorType out = getRow(getOut());
-  if (hasEpilogue() &&
-      failed(verifyRegion(*this, getEpilogue(), "epilogue", "the sums",
-                          out.clone(Float32Type::get(getContext())),
-                          {getEpilogueRows(), getEpilogueColumns()},
-                          getEpilogueScalars(), "the output", out)))
-    return failure();
-  VectorType operand = getRow(getRowOperand());
-  if (hasPrologue() &&
-      failed(verifyRegion(*this, getPrologue(), "prologue", "the row", operand,
-                          {getPrologueColumns()}, getPrologueScalars(),
-                          "the operand", operand)))
-    return failure();
+  SmallVector<Type> expected{result.clone(Float32Type::get(getContext()))};
+  for (OperandRange operands : {getEpilogueRows(), getEpilogueColumns()})
+    for (Value operand : operands)
+      expected.push_back(result.clone(getElement(operand)));
+  for (Value operand : getEpilogueScalars())
+    expected.push_back(getElement(operand));
+  Block &block = getEpilogue().front();
+  if (block.getNumArguments() != expected.size())
+    return emitOpError("expected the epilogue to have ")
+           << expected.size()
+           << " arguments, the sums and one for each operand, got "
+           << block.getNumArguments();
+  for (auto [argument, type] : llvm::zip_equal(block.getArguments(), expected))
+    if (argument.getType() != type)
+      return emitOpError("expected argument ")
+             << argument.getArgNumber() << " of the epilogue to be " << type
+             << ", got " << argument.getType();
+  for (Operation &bodyOp : block.without_terminator())
+    if (!isRowElementOp(bodyOp))
+      return bodyOp.emitOpError("cannot be in an epilogue: expected ")
+             << rowElementOps;
+  auto yield = dyn_cast<ProductYieldOp>(block.getTerminator());
+  if (!yield)
+    return emitOpError("expected the epilogue to end with lnbwd.product_yield");
+  if (yield.getRow().getType() != result)
+    return yield.emitOpError("expected a row of the output, ")
+           << result << ", got " << yield.getRow().getType();
   return success();
 }

@@ -156,57 +156,6 @@ func.func @epilogue_yield(%a: memref<?x64xf32>, %b: memref<96x64xf32>, %c: memre
 
 // -----
 
-func.func @prologue_columns(%a: memref<?x64xf32>, %b: memref<96x64xf32>, %c: memref<?x96xf32>, %g: memref<96xf32>) {
-  // expected-error@+1 {{expected columns of the prologue to be a dense memref of 'memref<64xf32>', got 'memref<96xf32>'}}
-  lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<96x64xf32>) outs(%c : memref<?x96xf32>)
-      attributes {rhs_transposed} prologue columns(%g : memref<96xf32>) {
-  ^row(%x: vector<64xf32>, %g0: vector<64xf32>):
-    lnbwd.product_yield %x : vector<64xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @prologue_argument(%a: memref<?x64xf32>, %b: memref<96x64xf32>, %c: memref<?x96xf32>) {
-  // expected-error@+1 {{expected argument 0 of the prologue to be 'vector<64xf32>', got 'vector<96xf32>'}}
-  lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<96x64xf32>) outs(%c : memref<?x96xf32>)
-      attributes {rhs_transposed} prologue {
-  ^row(%x: vector<96xf32>):
-    lnbwd.product_yield %x : vector<96xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @prologue_sum(%a: memref<?x64xf32>, %b: memref<96x64xf32>, %c: memref<?x96xf32>) {
-  lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<96x64xf32>) outs(%c : memref<?x96xf32>)
-      attributes {rhs_transposed} prologue {
-  ^row(%x: vector<64xf32>):
-    // expected-error@+1 {{cannot be in a prologue: expected an elementwise operation, a splat constant, vector.broadcast of a scalar, or a pure operation on scalars}}
-    %s = vector.reduction <add>, %x : vector<64xf32> into f32
-    %r = vector.broadcast %s : f32 to vector<64xf32>
-    lnbwd.product_yield %r : vector<64xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @prologue_yield(%a: memref<?x64xf32>, %b: memref<96x64xf32>, %c: memref<?x96xf32>) {
-  lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<96x64xf32>) outs(%c : memref<?x96xf32>)
-      attributes {rhs_transposed} prologue {
-  ^row(%x: vector<64xf32>):
-    %r = arith.truncf %x : vector<64xf32> to vector<64xf16>
-    // expected-error@+1 {{expected a row of the operand, 'vector<64xf32>', got 'vector<64xf16>'}}
-    lnbwd.product_yield %r : vector<64xf16>
-  }
-  return
-}
-
-// -----
-
 func.func @precision(%a: memref<?x64xbf16>, %b: memref<96x64xf32>, %c: memref<?x96xf32>) {
   // expected-error@+1 {{expected lhs and rhs of f32 with the precision tf32, got 'memref<?x64xbf16>' and 'memref<96x64xf32>'; other products are exact already: leave precision out}}
   lnbwd.product @k lhs(%a : memref<?x64xbf16>) rhs(%b : memref<96x64xf32>) outs(%c : memref<?x96xf32>)

@@ -57,37 +57,3 @@ func.func @epilogue(%dy: memref<?x96xbf16>, %w: memref<96x64xbf16>, %x: memref<?
   }
   return
 }
-
-// CHECK-LABEL: func @prologue(
-// CHECK:         lnbwd.product @k lhs({{[^)]*}}) rhs({{[^)]*}}) outs({{[^)]*}})
-// CHECK-SAME:      attributes {lhs_transposed, operand_names = ["dy", "x", "t", "gamma", "rstd"]}
-// CHECK-SAME:      prologue columns(%{{.*}} : memref<64xf32>) scalars(%{{.*}} : memref<?xf32>) {
-// CHECK-NEXT:    ^bb0(%{{.*}}: vector<64xbf16>, %gamma: vector<64xf32>, %rstd: f32):
-// CHECK:           lnbwd.product_yield %{{.*}} : vector<64xbf16>
-// CHECK:         lnbwd.product @plain {{.*}} prologue {
-// CHECK:         } epilogue {
-func.func @prologue(%dy: memref<?x96xbf16>, %x: memref<?x64xbf16>, %gamma: memref<64xf32>, %rstd: memref<?xf32>,
-                    %t: memref<96x64xf32>, %w: memref<64x96xbf16>) {
-  lnbwd.product @k lhs(%dy : memref<?x96xbf16>) rhs(%x : memref<?x64xbf16>) outs(%t : memref<96x64xf32>)
-      attributes {lhs_transposed, operand_names = ["dy", "x", "t", "gamma", "rstd"]}
-      prologue columns(%gamma : memref<64xf32>) scalars(%rstd : memref<?xf32>) {
-  ^row(%xr: vector<64xbf16>, %g: vector<64xf32>, %r: f32):
-    %wide = arith.extf %xr : vector<64xbf16> to vector<64xf32>
-    %spread = vector.broadcast %r : f32 to vector<64xf32>
-    %scaled = arith.mulf %wide, %spread : vector<64xf32>
-    %z = arith.mulf %scaled, %g : vector<64xf32>
-    %zr = arith.truncf %z : vector<64xf32> to vector<64xbf16>
-    lnbwd.product_yield %zr : vector<64xbf16>
-  }
-  lnbwd.product @plain lhs(%x : memref<?x64xbf16>) rhs(%w : memref<64x96xbf16>) outs(%dy : memref<?x96xbf16>)
-      prologue {
-  ^row(%xr: vector<64xbf16>):
-    %zr = arith.negf %xr : vector<64xbf16>
-    lnbwd.product_yield %zr : vector<64xbf16>
-  } epilogue {
-  ^row(%p: vector<96xf32>):
-    %r = arith.truncf %p : vector<96xf32> to vector<96xbf16>
-    lnbwd.product_yield %r : vector<96xbf16>
-  }
-  return
-}

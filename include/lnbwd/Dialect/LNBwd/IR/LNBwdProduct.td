@@ -40,17 +40,13 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
 
     Without an epilogue `out` is f32 and gets the sums. An *epilogue* computes
     what `out` gets instead, element by element, where the sums are still in
-    registers. A *prologue* computes, element by element while a tile is loaded,
-    what is multiplied instead of what is in memory: of `lhs`, or with
-    `lhs_transposed` of `rhs`, whose rows are the launch's. Each is a row
-    program's region without row sums, for one row of the result or of the
-    operand, that yields one row, `lnbwd.product_yield`. After that row its
-    arguments are what it has of `rows` (an epilogue alone), `columns` and
-    `scalars`; [row-programs.md](../row-programs.md#around-a-product) has a
-    table.
+    registers: a row program's region without row sums, for one row of the
+    result, that yields one row, `lnbwd.product_yield`. Its arguments are the
+    sums, and what it has of `rows`, `columns` and `scalars`;
+    [row-programs.md](../row-programs.md#after-a-product) has a table.
 
-    `operand_names` names A, B, out, the epilogue's operands and the prologue's
-    in the launch plan, where a matrix is a column of all its elements.
+    `operand_names` names A, B, out and the epilogue's operands in the launch
+    plan, where a matrix is a column of all its elements.
 
     `precision` says what a product of two matrices of f32 may round: `exact`,
     nothing but the sums, or `tf32`, both factors to 10 bits of significand
@@ -76,21 +72,6 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
       lnbwd.product_yield %yr : vector<96xbf16>
     }
     ```
-
-    Example (of rows that are normalised as they are loaded):
-
-    ```mlir
-    lnbwd.product @outer lhs(%dy : memref<?x96xf32>) rhs(%x : memref<?x64xf32>)
-        outs(%t : memref<96x64xf32>) attributes {lhs_transposed}
-        prologue scalars(%mean, %rstd : memref<?xf32>, memref<?xf32>) {
-    ^row(%xr: vector<64xf32>, %m: f32, %r: f32):
-      %ms = vector.broadcast %m : f32 to vector<64xf32>
-      %rs = vector.broadcast %r : f32 to vector<64xf32>
-      %moved = arith.subf %xr, %ms : vector<64xf32>
-      %xhat = arith.mulf %moved, %rs : vector<64xf32>
-      lnbwd.product_yield %xhat : vector<64xf32>
-    }
-    ```
   }];
   let arguments = (ins SymbolNameAttr:$entry,
                        Arg<AnyMemRef, "A", [MemRead]>:$lhs,
@@ -99,16 +80,14 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
                        Arg<Variadic<AnyMemRef>, "", [MemRead]>:$epilogue_rows,
                        Arg<Variadic<AnyMemRef>, "", [MemRead]>:$epilogue_columns,
                        Arg<Variadic<AnyMemRef>, "", [MemRead]>:$epilogue_scalars,
-                       Arg<Variadic<AnyMemRef>, "", [MemRead]>:$prologue_columns,
-                       Arg<Variadic<AnyMemRef>, "", [MemRead]>:$prologue_scalars,
                        UnitAttr:$lhs_transposed,
                        UnitAttr:$rhs_transposed,
                        OptionalAttr<StrArrayAttr>:$operand_names,
                        DefaultValuedAttr<LNBwd_PrecisionAttr,
                                          "::lnbwd::Precision::Exact">:$precision);
-  let regions = (region AnyRegion:$epilogue, AnyRegion:$prologue);
+  let regions = (region AnyRegion:$epilogue);
   let builders = [
-    // A product without an epilogue and without a prologue.
+    // A product without an epilogue.
     OpBuilder<(ins "::llvm::StringRef":$entry, "::mlir::Value":$lhs,
                    "::mlir::Value":$rhs, "::mlir::Value":$out,
                    "bool":$lhsTransposed, "bool":$rhsTransposed,
@@ -119,9 +98,6 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
   let assemblyFormat = [{
     $entry `lhs` `(` $lhs `:` type($lhs) `)` `rhs` `(` $rhs `:` type($rhs) `)`
     `outs` `(` $out `:` type($out) `)` attr-dict-with-keyword
-    (`prologue` (`columns` `(` $prologue_columns^ `:` type($prologue_columns) `)`)?
-    (`scalars` `(` $prologue_scalars^ `:` type($prologue_scalars) `)`)?
-    $prologue^)?
     (`epilogue` (`rows` `(` $epilogue_rows^ `:` type($epilogue_rows) `)`)?
     (`columns` `(` $epilogue_columns^ `:` type($epilogue_columns) `)`)?
     (`scalars` `(` $epilogue_scalars^ `:` type($epilogue_scalars) `)`)?
@@ -137,19 +113,7 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
     bool hasEpilogue() { return !getEpilogue().empty(); }
     /// What the epilogue reads beside the sums: rows, columns, scalars.
     ::mlir::OperandRange getEpilogueOperands() {
-      return getOperands().slice(3, getEpilogueRows().size() +
-                                        getEpilogueColumns().size() +
-                                        getEpilogueScalars().size());
-    }
-    bool hasPrologue() { return !getPrologue().empty(); }
-    /// The operand whose rows are the launch's, and which a prologue is of.
-    ::mlir::Value getRowOperand() {
-      return getLhsTransposed() ? getRhs() : getLhs();
-    }
-    /// What the prologue reads beside that: columns, scalars.
-    ::mlir::OperandRange getPrologueOperands() {
-      return getOperands().take_back(getPrologueColumns().size() +
-                                     getPrologueScalars().size());
+      return getOperands().drop_front(3);
     }
     /// The name of operand `index` in the launch plan.
     std::string getOperandName(unsigned index);
@@ -160,11 +124,8 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
 
 def LNBwd_ProductYieldOp : LNBwd_Op<"product_yield", [
     Pure, Terminator, ReturnLike, HasParent<"ProductOp">]> {
-  let summary = "Ends a region of a product with the row that it computes";
+  let summary = "Ends an epilogue with the row of the output that it computes";
   let description = [{
-    In an epilogue a row of the product's `outs`, in a prologue one of the
-    operand that it is of.
-
     Example:
 
     ```mlir
