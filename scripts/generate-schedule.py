@@ -93,14 +93,13 @@ def python(fields: list[Record]) -> str:
     lines = ["# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.",
              "# See LICENSE for license information.",
              "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception",
-             f'"""{MADE}', "", ":mod:`lnbwd.schedule` gives this table a form.", '"""', ""]
-    lines += [f'{f["name"].upper()} = "{f["name"]}"' for f in fields]
-    lines += ["", "# Name, whether it is a flag, least value, all values (none: no bound), what "
-              "they are,", "# default (None: must be given).",
-              "_FIELDS: tuple[tuple[str, bool, int, tuple[int, ...], str, int | None], ...] = ("]
+             f'"""{MADE}', "", ":mod:`lnbwd.schedule` gives this table a form.", '"""', "",
+             "# Name, whether it is a flag, least value, all values (none: no bound), what "
+             "they are,", "# default (None: must be given).",
+             "FIELDS: tuple[tuple[str, bool, int, tuple[int, ...], str, int | None], ...] = ("]
     for f in fields:
         default = int(f["defaultValue"]) if f["defaultValue"] else None
-        row = [f"    ({f['name'].upper()}, {bool(f['isFlag'])}, {f['values']['least']}, "
+        row = [f"    ({quoted(f['name'])}, {bool(f['isFlag'])}, {f['values']['least']}, "
                f"{tuple_of(f['values']['allowed'])},",
                f"{quoted(f['values']['text'])}, {default}),"]
         line = " ".join(row)

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from . import _schedule
-from ._schedule import *  # noqa: F403 (the fields' names, STAGES = "stages")
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Field:
         return value in self.allowed if self.allowed else value >= self.least
 
 
-FIELDS = {row[0]: Field(*row) for row in _schedule._FIELDS}
+FIELDS = {row[0]: Field(*row) for row in _schedule.FIELDS}
 """All fields by name, in the order in which a schedule has them."""
 
 
