@@ -11,6 +11,7 @@ all nodes, not a copy of them.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 from collections.abc import Callable, Collection, Iterable
@@ -73,10 +74,14 @@ def _is_fused(node: Node) -> bool:
         # What splits a tensor gives views.
         return _is_fused(source) and not is_reduction(source) and not any(
             one.alias_info for one in source.target._schema.returns)
-    lowered = lowering.lowerings.get(node.target)
-    return (isinstance(node.target, torch._ops.OpOverload) and lowered is not None
-            and node.target not in lowering.fallbacks and node.target not in _SEEDS
-            and not is_scatter(node)
+    return node.target not in _SEEDS and not is_scatter(node) and _is_lowered_to_loops(node.target)
+
+
+@functools.cache
+def _is_lowered_to_loops(target: Any) -> bool:
+    lowered = lowering.lowerings.get(target)
+    return (isinstance(target, torch._ops.OpOverload) and lowered is not None
+            and target not in lowering.fallbacks
             and inspect.unwrap(lowered).__module__ == lowering.__name__)
 
 

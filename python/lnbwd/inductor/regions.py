@@ -167,16 +167,18 @@ def _join(regions: Iterable[Region], order: dict[Node, int]) -> list[Region]:
     """The regions, those joined that read the same memory, and that torch.compile computes in one
     kernel therefore: the gradient of a shift sums what the gradient of its norm reads, and the
     heads of queries and keys are turned by the same angles."""
-    result: list[Region] = []
+    result: list[tuple[Region, set[Node]]] = []
     for region in regions:
-        for place, other in enumerate(result):
-            joined = _region(region.domain, [*region.nodes, *other.nodes], order)
-            if _memory_read(region) & _memory_read(other) and _is_convertible(joined):
-                result[place] = joined
-                break
+        read = _memory_read(region)
+        for place, (other, known) in enumerate(result):
+            if read & known:
+                joined = _region(region.domain, [*region.nodes, *other.nodes], order)
+                if _is_convertible(joined):
+                    result[place] = joined, _memory_read(joined)
+                    break
         else:
-            result.append(region)
-    return result
+            result.append((region, read))
+    return [region for region, _ in result]
 
 
 def _memory_read(region: Region) -> set[Node]:
