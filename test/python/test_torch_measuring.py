@@ -170,6 +170,17 @@ def test_what_reads_the_same_rows_is_a_neighbour(device, tmp_path):
     assert torch.ops.aten.exp.default not in targets(both.theirs)
 
 
+def test_a_product_that_rows_are_padded_for_is_a_neighbour(device, tmp_path):
+    """Inductor has them padded where they are."""
+    def function(x, w):
+        y = x - x.mean(-1, keepdim=True)
+        return torch.nn.functional.pad(y, [0, 2]) @ w, y @ w[2:]
+
+    timer, asked = check(device)
+    run(function, torch.rand(6, 64), torch.rand(66, 5), timer=timer, folder=tmp_path)
+    assert targets(only(asked)[0].theirs).count(torch.ops.aten.mm.default) == 1
+
+
 def test_constants_in_front_of_a_product(device, tmp_path):
     """They are in no memory."""
     def function(x, w):

@@ -54,6 +54,8 @@ _REGION = torch.ops.lnbwd._region.default
 
 log = logging.getLogger("lnbwd.regions")
 
+_PRODUCTS = (aten.mm.default, aten.addmm.default)
+
 _MOST_NODES = 512
 """Of a neighbourhood that is timed."""
 
@@ -276,8 +278,11 @@ def neighbourhood(region: Region, splits: Sequence[Split]) -> Neighbourhood:
             return node.users  # Of a reduction or convolution.
         is_end = node not in inside and not is_alias(node) and (
             is_reduction(node) or node.target in CONVOLUTIONS or is_in_memory(node, inside))
+        # Rows are padded in place for a product.
+        is_padded = node.target is aten.constant_pad_nd.default
         return [user for user in node.users if user not in barred and (
-            user.target in CONVOLUTIONS or is_scatter(user) or (not is_end and is_made(user)))]
+            user.target in CONVOLUTIONS or is_scatter(user) or (not is_end and is_made(user))
+            or (is_padded and user.target in _PRODUCTS))]
 
     # Kernels for what reads the same rows may be one with the region's.
     read = {node for one in inside | before for node in one.all_input_nodes if isinstance(
