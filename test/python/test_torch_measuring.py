@@ -30,7 +30,7 @@ class Timer:
         self.times = Times(ours, theirs)
         self.asked = []
 
-    def __call__(self, both, device):
+    def __call__(self, both):
         self.asked.append(both)
         return self.times
 
@@ -95,7 +95,7 @@ def check(device):
     """What stands for a timer: both graphs are computed, and give the same."""
     asked = []
 
-    def timer(both, where):
+    def timer(both):
         with unset_fake_temporarily(), torch.no_grad():
             generator = torch.Generator(device).manual_seed(1)
             limits = [measuring._limit(node)
@@ -345,7 +345,7 @@ def test_an_estimate_where_there_are_no_times(device, tmp_path, monkeypatch):
     monkeypatch.undo()
     tried = []
 
-    def fail(both, device):
+    def fail(both):
         tried.append(both)
         raise LnbwdError("no device")
 
@@ -394,8 +394,8 @@ def test_what_inductor_makes_within_a_pass(device, tmp_path, monkeypatch):
     monkeypatch.setattr(measuring, "kernel_cache", lambda: KernelCache(tmp_path))
     made = []
 
-    def timer(both, where):
-        made.append([finish() for finish in both.started])
+    def timer(both):
+        made.append([both.finish_ours(), both.finish_theirs()])
         return Times(1.0, 9.0)
 
     def function(x):

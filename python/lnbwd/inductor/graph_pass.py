@@ -288,6 +288,7 @@ class RegionPass(_Pass):
                     made = [self._decide(graph, region, splits, ahead)
                             for region in reversed(regions)]
         finally:
+            self._measurements.stop()
             merge(graph, splits)
         made = [*made[::-1], *(Decision(node.name, False, reason, 0, 0, None)
                                for node, reason in alone)]
@@ -325,6 +326,8 @@ class RegionPass(_Pass):
                 if is_measured:
                     self._measurements.start(region, splits)
                 replace(copy, region)
+        concurrent.futures.wait(ahead.values())
+        self._measurements.start_rest()
         return ahead
 
     def _decide(self, graph: Graph, region: Region, splits: Sequence[Split],

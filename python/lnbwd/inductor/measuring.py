@@ -32,7 +32,6 @@ from torch._inductor import compile_fx
 from torch._inductor.async_compile import AsyncCompile
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import Graph, GraphModule, Node, map_arg
-from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 
 from .. import compiler, launching, tuning
 from ..batch_invariance import is_batch_invariant
@@ -166,13 +165,18 @@ class Neighbourhood:
         return GraphModule(torch.nn.Module(), graph)
 
     @functools.cached_property
-    def started(self) -> list[Callable[[], Call]]:
-        """Has Inductor compile both, and gives what waits for the kernels of each."""
-        return [start(graph, self.inputs) for graph in (self.ours, self.theirs)]
+    def finish_ours(self) -> Callable[[], Call]:
+        """Has Inductor compile ours, and gives what waits for its kernels."""
+        return start(self.ours, self.inputs)
+
+    @functools.cached_property
+    def finish_theirs(self) -> Callable[[], Call]:
+        """And theirs."""
+        return start(self.theirs, self.inputs)
 
 
-Timer = Callable[[Neighbourhood, torch.device], Times]
-"""Times a neighbourhood on a device. Raises LnbwdError if it cannot."""
+Timer = Callable[[Neighbourhood], Times | None]
+"""Times a neighbourhood. Raises LnbwdError if it cannot."""
 
 
 class Measurements:
@@ -205,7 +209,23 @@ class Measurements:
                     self._load(spec) is None):
                 self._started[spec] = both
                 if self._timer is None:
-                    _ = both.started
+                    _ = both.finish_ours
+                    if not both.is_alone:
+                        _ = both.finish_theirs
+
+    def start_rest(self) -> None:
+        """Times the regions that are alone, and has Inductor begin with theirs where ours is not
+        as fast as memory."""
+        for spec, both in [*self._started.items()] if self._timer is None else ():
+            with contextlib.suppress(Exception):
+                times = measure(both, is_alone=True) if both.is_alone else None
+                if times is not None:
+                    self._keep(spec, times)
+                _ = times or both.finish_theirs
+
+    def stop(self) -> None:
+        """Forgets what was begun and is not asked for."""
+        self._started.clear()
 
     def find(self, region: Region, splits: Sequence[Split]) -> Times | None:
         """The times of a region of a graph with some split reductions; None, and a line in the log,
@@ -218,19 +238,23 @@ class Measurements:
                 return self._known[spec]
             times = self._load(spec)
             if times is None:
-                device = region.inputs[0].meta["val"].device
-                times = (self._timer or measure)(self._started.pop(spec, both), device)
-                if self._timer is None:
-                    torch.cuda.empty_cache()  # The graph that is compiled has its memory back.
-                identity = compiler.compiler_id()
-                if identity is not None:
-                    cache = self._cache or kernel_cache()
-                    cache.store(spec, identity, json.dumps(asdict(times)).encode())
+                times = (self._timer or measure)(self._started.pop(spec, both))
+                if times is not None:
+                    self._keep(spec, times)
         except Exception as error:  # Inductor's, too: then the estimate decides.
             log.info("not measured: %s: %s: %s", region.program.name(), type(error).__name__, error)
         if spec is not None:
             self._known[spec] = times
         return times
+
+    def _keep(self, spec: MeasurementSpec, times: Times) -> None:
+        self._known[spec] = times
+        if self._timer is None:
+            torch.cuda.empty_cache()  # The graph that is compiled has its memory back.
+        identity = compiler.compiler_id()
+        if identity is not None:
+            cache = self._cache or kernel_cache()
+            cache.store(spec, identity, json.dumps(asdict(times)).encode())
 
     def _load(self, spec: MeasurementSpec) -> Times | None:
         """Times from the cache; None if there are none that can be used."""
@@ -385,13 +409,14 @@ def _moved(regions: Iterable[Region], splits: Iterable[Split], copies: Mapping[N
 # --------------------------------------------------------------------------------------------------
 
 
-def measure(both: Neighbourhood, device: torch.device) -> Times:
+def measure(both: Neighbourhood, is_alone: bool = False) -> Times | None:
     """Times both graphs of a neighbourhood on a GPU, or that with the region alone, if it is a
-    kernel that nothing else could be much faster than.
+    kernel that nothing else could be much faster than; None if it is not, and no more is asked.
 
     Raises:
         LnbwdError: the inputs take too much of its memory, or random ones cannot be used.
     """
+    device = both.inputs[0].device
     if _indexes_by_numbers(both.theirs.graph):
         raise LnbwdError("it computes an index of numbers that are no integers")
     sizes = [_elements(value) * value.element_size() for value in both.inputs]
@@ -404,12 +429,15 @@ def measure(both: Neighbourhood, device: torch.device) -> Times:
         generator = torch.Generator(device=device).manual_seed(0)
         sets = [[_random(value, limit, generator) for value, limit in zip(
             both.inputs, limits, strict=True)] for _ in range(count)]
-        ours, theirs = (finish() for finish in both.started)
+        ours = both.finish_ours()
         ours([*sets[0]])
         if both.least_bytes is not None:
             [time] = time_calls([ours], sets)
             if both.least_bytes >= _LEAST_OF_PEAK * _bytes_in_us(device) * time:
                 return Times(time, None)
+        if is_alone:
+            return None
+        theirs = both.finish_theirs()
         theirs([*sets[0]])  # Triton's kernels try their configurations.
         return Times(*time_calls([ours, theirs], sets))
 
@@ -451,8 +479,6 @@ def start(module: GraphModule, inputs: Sequence[Tensor]) -> Callable[[], Call]:
            for node in module.graph.nodes if node.op == "call_function"):
         return lambda: lambda operands: module(*operands)
     mode = inputs[0].fake_mode  # type: ignore[attr-defined]
-    # In a region, what is computed in place may have the order of its users.
-    FakeTensorProp(module, mode).propagate_dont_convert_inputs(*inputs)
     waits, thread = AsyncCompile.wait, threading.get_ident()
     loaded: list[tuple[AsyncCompile, dict[str, Any]]] = []
 
