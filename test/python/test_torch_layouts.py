@@ -203,6 +203,59 @@ def test_tensors_as_they_lie(device, name):
     assert len(taken()) == 1 and not reasons()
 
 
+def stored_as_channels(x, y):
+    """A stream that lies as channels before pixels, behind a norm of pixels."""
+    return x.transpose(1, 2) + norm(y)
+
+
+def kept_as_channels(x, y):
+    """The same in front of the norm, which sums a copy."""
+    stream = x.transpose(1, 2) + y
+    return stream, norm(stream.contiguous())
+
+
+def normalised_in_both(x, y):
+    """A norm of a copy, and of what is copied as it lies."""
+    stream = x.transpose(1, 2) * 2 + y
+    rows = stream.contiguous()
+    scale = torch.rsqrt(rows.square().mean(-1, keepdim=True) + 1)
+    return rows * scale + 1, stream * scale, scale
+
+
+def stored_twice(x, y):
+    """Rows and a permuted copy of them, beside sums."""
+    rows = x * y
+    return rows, rows.transpose(1, 2).contiguous(), rows.sum((0, 1))
+
+
+def viewed_as_channels(x, y):
+    """Images that are given as rows."""
+    return (x.transpose(1, 2) + norm(y)).transpose(1, 2).reshape(2, 16, 8, 5)
+
+
+STORED = {
+    "behind": (stored_as_channels, [normal(2, 16, 40), normal(2, 40, 16, seed=1)]),
+    "in front": (kept_as_channels, [normal(2, 16, 40), normal(2, 40, 16, seed=1)]),
+    "both": (normalised_in_both, [normal(2, 16, 40), normal(2, 40, 16, seed=1)]),
+    "twice": (stored_twice, [normal(2, 40, 16), normal(2, 40, 16, seed=1)]),
+    "viewed": (viewed_as_channels, [normal(2, 16, 40), normal(2, 40, 16, seed=1)]),
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_rows_stored_in_another_order(device, monkeypatch, name):
+    """Where rows are written as they were is a matter of measurement: the estimate leaves them."""
+    function, arguments = STORED[name]
+    arguments = [a.to(device) for a in arguments]
+    check_against_double(function, arguments, tolerance=1e-5)
+    assert not taken()
+    monkeypatch.setattr(estimates.Estimate, "is_worth", property(lambda self: True))
+    lnbwd.inductor.decisions(clear=True)
+    check_against_double(function, arguments, tolerance=1e-5)
+    region, = taken()
+    assert any(o.is_strided for o in region.program.outputs) and not reasons()
+
+
 @pytest.mark.parametrize("name", ["rotated", "class token", "channels joined", "windows"])
 def test_gradients(device, monkeypatch, name):
     """Backward passes have the mirror of what joins: slices, and what is put among zeros. All

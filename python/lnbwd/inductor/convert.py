@@ -55,6 +55,7 @@ from .nodes import (
     OF_INTEGERS,
     ROW_SUMS,
     SOFTMAXES,
+    STORED,
     VIEWS,
     is_constant,
     is_seed,
@@ -211,6 +212,8 @@ def _view(c: Conversion, node: Node) -> int:
     before, after = source.meta["val"], node.meta["val"]
     if spread_over(node, c.domain) is None:
         # What is not viewed but copied has a contiguous result.
+        if STORED in source.meta and not _is_viewed(node, before):
+            raise UnsupportedOperation("is a view of what is stored in another order")
         has_order = None not in (memory_order(before), memory_order(after))
         if (not has_order if node.target is aten.permute.default
                 else is_permuted(before) != is_permuted(after)):
@@ -224,6 +227,16 @@ def _view(c: Conversion, node: Node) -> int:
         return c.moved(source, {})
     value = c.value(source)
     return c.condition(source) if after.dtype == torch.bool else value
+
+
+def _is_viewed(node: Node, value: torch.Tensor) -> bool:
+    """Whether a view of a value lies as a node does."""
+    try:
+        with value.fake_mode:  # type: ignore[attr-defined]
+            view = node.target(value, *node.args[1:], **node.kwargs)  # type: ignore[operator]
+    except (RuntimeError, ValueError):  # It would be a copy.
+        return False
+    return bool(view.stride() == node.meta["val"].stride())
 
 
 @converts(prims.convert_element_type.default)

@@ -23,7 +23,7 @@ import torch
 from torch.fx import Node
 
 from ..operations import ELEMENTS
-from ..rowprogram import SUM_KINDS, SUMS, Input, RowProgram, operands_of, reached
+from ..rowprogram import SUM_KINDS, SUMS, Input, Output, RowProgram, operands_of, reached
 from .conversion import is_readable
 from .domains import LEAST_PIECE, LEAST_REPEATS, Domain, product, repeated_dims, same
 from .fusion import base_of, blocks_read, is_fused, is_in_memory, other_users, separated
@@ -184,6 +184,11 @@ def estimate(region: Region) -> Estimate:
             launch = _LAUNCH / count
     if program.has_row_sums and program.length > _LONG_ROW and ours > _MOST_OF_LONG_ROWS:
         is_ahead = False
+    if not any(ACROSS in node.meta for node in inside) and any(
+            output.is_strided and _is_apart(output) for output in program.outputs):
+        # Stored one by one: a matter of measurement.
+        is_ahead, apart_in_rows = False, 0.0
+        ours += _SECTOR
     if _is_slower_across(region):
         is_ahead, apart_in_rows = False, 0.0
     if is_part and not program.has_row_sums:
@@ -223,8 +228,8 @@ def _is_slower_across(region: Region) -> bool:
         len(region.row_sums) == 1 or any(o.kind == "row" for o in program.outputs))
 
 
-def _is_apart(operand: Input) -> bool:
-    """Whether neighbours in a row are loaded each by itself: few of them lie side by side."""
+def _is_apart(operand: Input | Output) -> bool:
+    """Whether neighbours in a row are accessed each by itself: few of them lie side by side."""
     distance, size, stride, *moved = operand.parts[-1]
     piece = math.gcd(size, *moved) * ELEMENTS[operand.dtype].bytes
     return distance < LEAST_REPEATS and (distance != 1 or stride != 1 or piece < LEAST_PIECE)

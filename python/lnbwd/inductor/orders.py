@@ -23,7 +23,7 @@ from torch.fx import Graph, Node
 from ..rowprogram import reached
 from .domains import memory_order
 from .fusion import is_fused, is_in_memory, other_users
-from .nodes import STORED, is_computed_in_place, is_reduction, is_view, sources
+from .nodes import STORED, is_computed_in_place, is_reduction, is_view, row_sum_axis, sources
 from .partial_sums import ACROSS, erase_unused, new_node
 
 aten = torch.ops.aten
@@ -109,21 +109,28 @@ def _settle(graph: Graph, before: dict[Node, torch.Tensor]) -> None:
     wanted: dict[Node, torch.Tensor] = {}
     across: set[Node] = set()
     """What is computed for sums across, and may be written as it was."""
+    summed: set[Node] = set()
+    """What is computed for sums in the order of a copy."""
     copied_out = set(filter(_is_copied_out, graph.nodes))
-    written = _written_after_across(graph)
+    written = _written_after_sums(graph)
     for node in reversed(graph.nodes):
         value = node.meta.get("val")
         if node.meta.get(ACROSS) or node in written or (
                 (is_view(node) or is_computed_in_place(node)) and any(
                     user in across for user in node.users)):
             across.add(node)
+        if any(user in summed or is_reduction(user) for user in node.users):
+            summed.add(node)
         if (node.op != "call_function" or not isinstance(value, torch.Tensor)
                 or not all(isinstance(size, int) for size in value.shape)
                 or node.target is aten.clone.default
                 or not (is_view(node) or is_computed_in_place(node))):
             continue
         is_stored = not is_view(node) and is_in_memory(node)
-        if is_stored and not (node in across and value.is_contiguous()):
+        if is_stored and node not in written and not (
+                (node in across and value.is_contiguous())
+                or (node in summed and not any(map(is_reduction, node.users))
+                    and memory_order(value) is not None)):
             continue
         # What is written for others alone may be written from any order.
         free = [user for user in node.users if user in copied_out or (
@@ -157,34 +164,41 @@ def _settle(graph: Graph, before: dict[Node, torch.Tensor]) -> None:
             node.meta["val"] = new
 
 
-def _written_after_across(graph: Graph) -> dict[Node, list[torch.Tensor]]:
-    """What is written alone and follows from sums across, as the gradient behind a batch norm's
-    does, in the order of what they sum: torch.compile computes it in the kernel of the sums. Where
-    sums over other rows follow, as of a pooling, those are its rows."""
+def _written_after_sums(graph: Graph) -> dict[Node, list[torch.Tensor]]:
+    """What is written alone and follows from sums over rows, as the gradient behind a norm's does,
+    in the order of what they sum: torch.compile computes it in the kernel of the sums. Where sums
+    over other rows follow from those across, as of a pooling, those are its rows."""
     result: dict[Node, list[torch.Tensor]] = {}
     follows: dict[Node, set[Node]] = {}
     other_rows: set[Node] = set()
     for node in graph.nodes:
-        copies = {copy for source in sources(node) for copy in follows.get(source, ())}
+        summed = {rows for source in sources(node) for rows in follows.get(source, ())}
         if is_reduction(node):
-            across = [source for source in sources(node) if ACROSS in source.meta]
-            other_rows |= set() if across else copies
-            copies = set(across)
+            own = set(sources(node))
+            other_rows |= {rows for rows in summed if ACROSS in rows.meta and not own & summed}
+            summed = own if row_sum_axis(node) else set()
         elif not (node.target is operator.getitem or is_view(node) or is_computed_in_place(node)):
             continue
-        if copies:
-            follows[node] = copies
-    for node, copies in follows.items():
+        if summed:
+            follows[node] = summed
+    for node, summed in follows.items():
+        if summed & other_rows or not _is_written_only(node):
+            continue
         value = node.meta["val"]
-        rows: Any = min(copies).args[0]
-        if (isinstance(value, torch.Tensor) and not copies & other_rows
-                and value.shape == rows.args[0].meta["val"].shape and _is_written_only(node)):
-            with rows.meta["val"].fake_mode:
-                order = torch.empty_like(rows.meta["val"], dtype=value.dtype,
-                                         memory_format=torch.contiguous_format)
-            dims = rows.args[1]
-            result[node] = [order.permute([dims.index(d) for d in range(len(dims))])]
+        orders = [order for order in map(_order_of_rows, summed) if order.shape == value.shape]
+        if orders and all(_strides(order) == _strides(orders[0]) for order in orders):
+            result[node] = [orders[0].to(value.dtype)]
     return result
+
+
+def _order_of_rows(node: Node) -> torch.Tensor:
+    """What is summed, in the order of its rows; of a copy for sums across, what it copies."""
+    value: torch.Tensor = node.meta["val"]
+    if ACROSS not in node.meta:
+        return value
+    rows: Any = node.args[0]
+    dims = rows.args[1]
+    return value.permute([dims.index(dim) for dim in range(len(dims))])
 
 
 def _takes_memory(node: Node) -> bool:
@@ -193,10 +207,10 @@ def _takes_memory(node: Node) -> bool:
 
 
 def _is_written_only(node: Node) -> bool:
-    """Whether a contiguous tensor is computed that nothing that torch.compile fuses uses."""
+    """Whether a dense tensor is computed that nothing that torch.compile fuses uses."""
     value = node.meta.get("val")
     return (is_computed_in_place(node) and isinstance(value, torch.Tensor)
-            and value.is_contiguous() and all(map(_takes_memory, node.users)))
+            and memory_order(value) is not None and all(map(_takes_memory, node.users)))
 
 
 def _is_copied_out(node: Node) -> bool:
@@ -205,7 +219,8 @@ def _is_copied_out(node: Node) -> bool:
     where the copy has them."""
     if node.target is not aten.clone.default or not node.meta["val"].is_contiguous() or not (
             all(isinstance(size, int) for size in node.meta["val"].shape)
-            and all(map(_takes_memory, node.users))):
+            and all(map(_takes_memory, node.users))
+            and not any(map(is_reduction, other_users(node)))):
         return False
 
     def is_sum(source: Node) -> bool:
@@ -214,7 +229,7 @@ def _is_copied_out(node: Node) -> bool:
     seen = reached([node], lambda one: () if is_sum(one) else [
         source for source in sources(one)
         if is_sum(source) or is_view(source) or is_computed_in_place(source)])
-    return any(map(is_sum, seen)) and any(
+    return any(is_sum(user) for source in seen for user in (source, *source.users)) and any(
         (not is_view(source) and is_in_memory(source)) or any(
             user not in seen and (is_reduction(user) or (
                 not is_view(source) and is_in_memory(user)))

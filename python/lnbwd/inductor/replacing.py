@@ -13,7 +13,7 @@ from torch.fx import Graph, Node
 
 from .conversion import Unsupported
 from .domains import is_permuted, memory_order, repeated_dims, same
-from .nodes import is_seed, memory_of
+from .nodes import STORED, is_seed, memory_of
 from .partial_sums import REPLACED, erase_unused, new_node
 from .regions import Region
 
@@ -122,8 +122,10 @@ def _make_call(graph: Graph, region: Region) -> list[tuple[Node, Node]]:
             for node, shape in zip(nodes, wanted, strict=True):
                 assert shape is not None
                 replacement = item
-                if is_permuted(node.meta["val"]) and not program.outputs[index].is_strided:
-                    order = memory_order(node.meta["val"]) or ()
+                # What is strided lies where it is stored, in whatever order it is computed.
+                value = node.meta.get(STORED, node.meta["val"])
+                if is_permuted(value):
+                    order = memory_order(value) or ()
                     whole = new_node(graph, torch.ops.aten.reshape.default, (
                         replacement, [shape[dim] for dim in order]))
                     replacement = new_node(graph, permute, (
