@@ -43,6 +43,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from torch.fx import Node  # noqa: E402
 from torch.utils import _pytree as pytree  # noqa: E402
 
+from lnbwd.inductor.nodes import is_reduction  # noqa: E402
 from lnbwd_bench import results  # noqa: E402
 
 _DEPTHS = ("num_hidden_layers n_layer n_layers num_layers encoder_layers decoder_layers "
@@ -165,8 +166,9 @@ def patterns_of(graph: GraphLowering, model: str) -> Iterator[Pattern]:
             if node in origins and node not in wanted:
                 wanted.add(node)
                 stack += node.all_input_nodes
-        yield _pattern(sorted(wanted, key=order.__getitem__),
-                       sorted(outputs, key=order.__getitem__), model)
+        if any(map(is_reduction, wanted)):  # And not only what is beside it in the kernel.
+            yield _pattern(sorted(wanted, key=order.__getitem__),
+                           sorted(outputs, key=order.__getitem__), model)
 
 
 def key_of(pattern: Pattern) -> str:

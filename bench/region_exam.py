@@ -138,6 +138,8 @@ def main() -> int:
     with lnbwd.simulate(), no_kernels():
         for place, line in enumerate(results.patterns(options.patterns)):
             pattern = json.loads(line)
+            if not pattern.get("reduces", True):
+                continue
             outcome, obstacles = examine(pattern)
             count = counts[results.BLOCKS[not pattern.get("seen", True)]]
             count[outcome] += 1

@@ -148,7 +148,8 @@ def main() -> int:
         parser.error("expected a GPU, got none; region_exam.py needs none")
     patterns = dict(enumerate(map(json.loads, results.patterns(options.patterns))))
     small, large = ({place: patterns[place] for place in options.only or patterns
-                     if is_large(patterns[place]) == kept} for kept in (False, True))
+                     if is_large(patterns[place]) == kept and patterns[place].get("reduces", True)}
+                    for kept in (False, True))
     rows = []
     for row in processes.rows_of(
             [(options.processes, small), (1, large)], time.time() + options.seconds,
