@@ -8,8 +8,7 @@
 
 compiles each benchmark shape several times on one core, after one compilation that warms the file
 cache, and prints the median of each shape and the median over the shapes. The time is that of the
-whole process, start included, by the clock and by the processor: the two differ where the core has
-other things to do. bench/dashboard.py reads the files of --json.
+whole process, start included. bench/dashboard.py reads the files of --json.
 """
 
 from __future__ import annotations
@@ -39,17 +38,14 @@ def command(opt: pathlib.Path, source: pathlib.Path, chip: str, output: pathlib.
             f"--emit={_chips.code_format(chip)}", "-o", str(output)]
 
 
-def measure(arguments: list[str], repetitions: int) -> list[tuple[float, float]]:
-    """Seconds of the clock, and of the processor, of each of several runs."""
+def measure(arguments: list[str], repetitions: int) -> list[float]:
+    """Seconds of each of several runs."""
     times = []
     for _ in range(repetitions):
         start = time.perf_counter()
-        process = subprocess.Popen(arguments)
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - start
-        if status != 0:
+        if subprocess.run(arguments, check=False).returncode:
             raise our_kernels.KernelError(f"'{' '.join(arguments)}' failed")
-        times.append((wall, usage.ru_utime + usage.ru_stime))
+        times.append(time.perf_counter() - start)
     return times
 
 
@@ -83,26 +79,21 @@ def main(arguments: list[str]) -> int:
     # One core: this process and, by inheritance, the compiler.
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
-    medians: dict[str, tuple[float, float]] = {}
+    medians: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         source, output = pathlib.Path(folder) / "op.mlir", pathlib.Path(folder) / "kernel"
         for shape in shapes:
             source.write_text(our_kernels.operation(shape))
             arguments = command(opt, source, options.chip, output)
             measure(arguments, 1)
-            walls, processor = zip(*measure(arguments, options.repetitions), strict=True)
-            medians[str(shape)] = statistics.median(walls), statistics.median(processor)
-            wall, busy = medians[str(shape)]
-            print(f"{shape!s:>16}  {wall * 1e3:7.1f} ms, {busy * 1e3:6.1f} ms of the processor",
-                  flush=True)
+            medians[str(shape)] = statistics.median(measure(arguments, options.repetitions))
+            print(f"{shape!s:>16}  {medians[str(shape)] * 1e3:7.1f} ms", flush=True)
 
-    overall, busy = (statistics.median(times) for times in zip(*medians.values(), strict=True))
-    print(f"\nmedian over {len(shapes)} shapes, {options.chip}: {overall * 1e3:.1f} ms, "
-          f"{busy * 1e3:.1f} ms of the processor\n")
+    overall = statistics.median(medians.values())
+    print(f"\nmedian over {len(shapes)} shapes, {options.chip}: {overall * 1e3:.1f} ms\n")
     if options.json:
         options.json.write_text(json.dumps(
-            {"chip": options.chip, "median_seconds": overall, "median_processor_seconds": busy,
-             "shapes": medians}, indent=2) + "\n")
+            {"chip": options.chip, "median_seconds": overall, "shapes": medians}, indent=2) + "\n")
     return 0
 
 

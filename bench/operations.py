@@ -5,10 +5,9 @@
 """Times every operation of the family on a GPU, beside whoever else has it.
 
 On rotating buffers, by the device's events and by graphs (lnbwd_bench/timing.py); a row for each
-operation and each way to it that costs something: recomputed statistics, from the output, a
-gradient that the compiler derived, a grid that is the same on every device. Kernels are for any M,
-with the shape's as a hint, as Python compiles them. Outputs are compared with float64, and ours
-have to be the same bits in two runs; the exit code is 1 if one of ours is wrong.
+operation. Kernels are for any M, with the shape's as a hint, as Python compiles them. Outputs are
+compared with float64, and ours have to be the same bits in two runs; the exit code is 1 if one of
+ours is wrong.
 
   operations.py compile --out KERNELS [--chip sm_90]        where the compiler is, for the dashboard
   operations.py compile --out KERNELS --shapes 8192x4096 ...                  of these shapes
@@ -16,8 +15,7 @@ have to be the same bits in two runs; the exit code is 1 if one of ours is wrong
   operations.py run --kernels KERNELS [--interleave] [--out FILE]             where the GPU is
 
 Each is compared with the stream, the fastest kernel that reads and writes as many row blocks of the
-size and does nothing else. --device hip is for an AMD GPU that this PyTorch does not know: ours and
-the stream alone. bench/dashboard.py reads the files.
+size and does nothing else. bench/dashboard.py reads the files.
 """
 
 from __future__ import annotations
@@ -28,7 +26,6 @@ import json
 import math
 import os
 import pathlib
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -45,19 +42,21 @@ from lnbwd import _chips, errors  # noqa: E402
 from lnbwd.operations import (  # noqa: E402
     LAYER_NORM,
     LAYER_NORM_BWD,
-    OPERATIONS,
     RMS_NORM,
     RMS_NORM_BWD,
 )
 from lnbwd.spec import rows_option  # noqa: E402
 from lnbwd_bench import PEERS, our_kernels, timing  # noqa: E402
 from lnbwd_bench.results import (  # noqa: E402
+    ALLOWED,
     FORMAT,
     INTERLEAVED,
     METHODS,
+    PEER_SLACK,
     STREAM,
     VERSION,
     complaints,
+    error_of,
     line,
     write_json,
 )
@@ -73,10 +72,6 @@ from lnbwd_bench.stream import Traffic  # noqa: E402
 SHAPES = ("4096x1024", "8192x4096", "16384x2048", "65536x768")
 MANIFEST = "operations.json"
 EPSILON = 1e-5
-# Error over the largest value of an output: one rounding, and some for the arithmetic before it.
-ALLOWED = {"bf16": 6e-3, "f16": 8e-4, "f32": 4e-6}
-# A peer whose error is this many times the allowed one is wrong; below, only less precise.
-PEER_SLACK = 16.0
 # What our outputs hold before a run: no number, and then another one.
 POISONS = (math.nan, 12345.0)
 
@@ -88,39 +83,14 @@ def variants(shape: Shape, chip: str) -> dict[str, Any]:
     import family
 
     rows = rows_option(shape.m, chip)
-    hint = f"rows={rows}" if rows else ""
-
-    def case(op: str, pipeline: str = "", **options: Any) -> Any:
-        return family.Case(op, chip, shape.dtype, shape.n,
-                           pipeline=" ".join(filter(None, (hint, pipeline))), **options)
-
-    return {
-        LAYER_NORM: case(LAYER_NORM),
-        f"{LAYER_NORM}, residual": case(LAYER_NORM, residual=shape.dtype),
-        RMS_NORM: case(RMS_NORM),
-        LAYER_NORM_BWD: case(LAYER_NORM_BWD),
-        f"{LAYER_NORM_BWD}, recomputed": case(LAYER_NORM_BWD, statistics="recomputed"),
-        f"{LAYER_NORM_BWD}, from output": case(LAYER_NORM_BWD, statistics="output"),
-        f"{LAYER_NORM_BWD}, reproducible": case(LAYER_NORM_BWD, pipeline="reproducible=true"),
-        f"{LAYER_NORM_BWD}, derived": case(LAYER_NORM_BWD, derived=True),
-        RMS_NORM_BWD: case(RMS_NORM_BWD),
-        f"{RMS_NORM_BWD}, derived": case(RMS_NORM_BWD, derived=True),
-    }
+    return {op: family.Case(op, chip, shape.dtype, shape.n, pipeline=f"rows={rows}" if rows else "")
+            for op in (LAYER_NORM, RMS_NORM, LAYER_NORM_BWD, RMS_NORM_BWD)}
 
 
 def traffic_of(arguments: Arguments) -> Traffic:
-    """How many row blocks an operation reads and writes.
-
-    Raises:
-        ValueError: they are of several types, so that no stream moves as many bytes.
-    """
-    blocks = [(element, is_output) for _, kind, element, is_output in arguments
-              if kind == "row_block"]
-    if len({element for element, _ in blocks}) > 1:
-        raise ValueError("expected row blocks of one type, got "
-                         f"{', '.join(element for element, _ in blocks)}")
-    writes = sum(is_output for _, is_output in blocks)
-    return Traffic(len(blocks) - writes, writes)
+    """How many row blocks an operation reads and writes."""
+    blocks = [is_output for _, kind, _, is_output in arguments if kind == "row_block"]
+    return Traffic(len(blocks) - sum(blocks), sum(blocks))
 
 
 def compile_main(options: argparse.Namespace) -> int:
@@ -167,14 +137,6 @@ def exact(op: str, tensors: dict[str, Any]) -> tuple[Any, ...]:
     centre = weighted.mean(1, keepdim=True) if op == LAYER_NORM_BWD else 0
     dx = rstd * (weighted - xhat * (weighted * xhat).mean(1, keepdim=True) - centre)
     return dx, (dy * xhat).sum(0), *([dy.sum(0)] if op == LAYER_NORM_BWD else [])
-
-
-def error_of(outputs: Iterable[Any], expected: Iterable[Any]) -> float:
-    """The largest error of all outputs, each over its largest value."""
-    errors = [float((output.double().reshape(true.shape) - true).abs().max()
-                    / true.abs().max().clamp_min(1e-30))
-              for output, true in zip(outputs, expected, strict=False)]
-    return math.nan if any(map(math.isnan, errors)) else max(errors)
 
 
 class Timed:
@@ -266,18 +228,15 @@ class Timed:
         return [tensors[output].clone() for output in self._outputs]
 
     def check_ours(self) -> dict[str, Any]:
-        """What a row says of our numbers: errors against float64, where there is a formula for the
-        variant, and what is wrong."""
-        errors: dict[str, float] = {}
+        """What a row says of our numbers: the error against float64, and what is wrong."""
         wrong: list[str] = []
         first, again = map(self._run_ours, POISONS)
         if not all(map(self._same_bits, first, again)):
             wrong.append("two runs gave different bits")
-        if self.op in OPERATIONS:
-            error = errors["ours"] = error_of(first, exact(self.op, self.sets[0]))
-            if not error <= ALLOWED[self.shape.dtype]:
-                wrong.append(f"error {error:.2g} above {ALLOWED[self.shape.dtype]:.2g}")
-        return {"errors": errors, "complaints": wrong}
+        error = error_of(first, exact(self.op, self.sets[0]))
+        if not error <= ALLOWED[self.shape.dtype]:
+            wrong.append(f"error {error:.2g} above {ALLOWED[self.shape.dtype]:.2g}")
+        return {"errors": {"ours": error}, "complaints": wrong}
 
     def _same_bits(self, first: Any, second: Any) -> bool:
         kind = self._torch.int16 if first.element_size() == 2 else self._torch.int32
@@ -288,8 +247,6 @@ class Timed:
         """Ours, and the peers that have the operation and get it right; ``errors`` has theirs
         then."""
         result = [timing.Candidate("ours", self._ours)]
-        if self.op not in OPERATIONS:
-            return result
         first = self.sets[0]
         expected = exact(self.op, first)
         for peer in peers:
@@ -335,24 +292,16 @@ def kernels_argument(argument: str) -> pathlib.Path:
     return pathlib.Path(argument)
 
 
-def device_argument(argument: str) -> str:
-    """hip or hip:I, for argparse."""
-    if not re.fullmatch(r"hip(:\d+)?", argument):
-        raise argparse.ArgumentTypeError(f"expected hip or hip:I, got '{argument}'")
-    return argument
-
-
 def run_main(options: argparse.Namespace) -> int:
     """Checks and measures the kernels of a folder, and writes the figures."""
     from lnbwd_bench import peers as known_peers
-    from lnbwd_bench.machine import DryMachine, GpuMachine, HipMachine
+    from lnbwd_bench.machine import DryMachine, GpuMachine
 
     entries = json.loads((options.kernels / MANIFEST).read_text())
     if not entries:
         raise our_kernels.KernelError(f"{options.kernels / MANIFEST} names no kernels: compile "
                                       "some into the folder")
-    machine: Any = (DryMachine(entries[0]["chip"]) if options.dry_run
-                    else HipMachine(options.device) if options.device else GpuMachine())
+    machine: Any = DryMachine(entries[0]["chip"]) if options.dry_run else GpuMachine()
     machine.calibrate()
     peers = []
     for name in options.peers:
@@ -433,8 +382,6 @@ def main() -> int:
     running.add_argument("--interleave", action="store_true",
                          help="time a third way too: in graphs with a kernel of somebody else in "
                          "front of each call, whose time is taken off")
-    running.add_argument("--device", type=device_argument, metavar="hip[:I]",
-                         help="an AMD GPU through HIP itself (default: PyTorch's current GPU)")
     running.add_argument("--dry-run", action="store_true",
                          help="on the host and the simulator; kernels of an AMD chip, tiny shapes")
     running.add_argument("--time-budget", type=float, default=0, metavar="SECONDS",

@@ -159,13 +159,8 @@ trap 'rm -rf "$site"' EXIT
 for wheel in wheels/*.whl; do
   [ ! -e "$wheel" ] || python3 -m pip install -q --root-user-action=ignore --no-index --no-deps --no-compile --target "$site" "$wheel"
 done
-# On an AMD GPU a PyTorch that does not know it is of use for the reference.
-driver=()
-if [ "${device%%:*}" = hip ] && ! python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
-  driver=(--device "$device")
-fi
 PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1 \
-  python3 bench/operations.py run --kernels kernels --out "$out" ${driver[@]+"${driver[@]}"} "$@"
+  python3 bench/operations.py run --kernels kernels --out "$out" "$@"
 RUN
 }
 

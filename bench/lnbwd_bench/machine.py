@@ -1,8 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The machine that the benchmark runs on: a GPU of PyTorch's, an AMD GPU through HIP alone, or a
-stand-in for dry runs.
+"""The machine that the benchmark runs on: a GPU of PyTorch's, or a stand-in for dry runs.
 
 The stand-in keeps tensors on the host, executes our kernel on the simulator and takes times with
 the host's clock. It exists to try the whole program where there is no GPU; its times mean nothing.
@@ -11,7 +10,6 @@ the host's clock. It exists to try the whole program where there is no GPU; its 
 from __future__ import annotations
 
 import importlib.util
-import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -20,15 +18,11 @@ import torch
 
 from lnbwd import _chips, runtime
 
-from . import hip
-
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
 # Of each buffer of the foreign kernel.
 _FOREIGN_BYTES = 1 << 24
 # Of caches, where times mean nothing.
 _LITTLE_CACHE = 1 << 14
-# Of memory that is filled to keep a device busy.
-_FILLER_BYTES = 1 << 28
 
 
 class Here:
@@ -88,19 +82,26 @@ class _Machine:
     """What holds of all machines."""
 
     device: torch.device
-    has_peers: bool
+    ours: runtime.Device
     is_simulated: bool
+    name: str
+    compute_units: int
+    l2_bytes: int
+
+    def describe(self) -> dict[str, Any]:
+        """What the result file says about the machine."""
+        described = {"name": self.name, "compute_units": self.compute_units,
+                     "l2_bytes": self.l2_bytes, "driver": self.ours.info.driver,
+                     "torch": torch.__version__, "simulated": self.is_simulated}
+        if importlib.util.find_spec("triton"):  # Comes with PyTorch's builds for GPUs.
+            import triton
+
+            described["triton"] = triton.__version__
+        return described
 
     def foreign_kernel(self) -> Callable[[], Any]:
         """A call of a kernel that is nobody's competitor: PyTorch adds one to many numbers, in
-        buffers of its own, for some ten microseconds.
-
-        Raises:
-            RuntimeError: PyTorch does not compute on the device.
-        """
-        if not self.has_peers:
-            raise RuntimeError("--interleave: expected a PyTorch that knows the GPU, whose kernel "
-                               "goes in front of each call")
+        buffers of its own, for some ten microseconds."""
         source = torch.zeros(64 if self.is_simulated else _FOREIGN_BYTES // 4, device=self.device)
         result = torch.empty_like(source)
         return lambda: torch.add(source, 1.0, out=result)
@@ -111,11 +112,9 @@ class GpuMachine(_Machine):
 
     Attributes:
         is_simulated: whether times mean nothing, and little is measured.
-        has_peers: whether PyTorch computes there.
     """
 
     is_simulated = False
-    has_peers = True
 
     def __init__(self) -> None:
         self.device = torch.device("cuda", torch.cuda.current_device())
@@ -173,109 +172,6 @@ class GpuMachine(_Machine):
         """Gives cached memory back, between shapes."""
         torch.cuda.empty_cache()
 
-    def describe(self) -> dict[str, Any]:
-        """What the result file says about the machine."""
-        described = {"name": self.name, "compute_units": self.compute_units,
-                     "l2_bytes": self.l2_bytes, "driver": self.ours.info.driver,
-                     "torch": torch.__version__, "simulated": False}
-        if importlib.util.find_spec("triton"):  # Comes with PyTorch's builds for GPUs.
-            import triton
-
-            described["triton"] = triton.__version__
-        return described
-
-
-class _OnTheHost(_Machine):
-    """What holds where tensors are on the host and our kernels run on copies of them."""
-
-    ours: runtime.Device
-
-    def __init__(self, spec: str) -> None:
-        self.device = torch.device("cpu")
-        self.ours = runtime.Device.open(spec)
-
-    def place(self, tensor: torch.Tensor) -> Copy:
-        """Device memory for a tensor, filled with its numbers."""
-        return Copy(self.ours, tensor)
-
-    def release_memory(self) -> None:
-        """Nothing is cached."""
-
-    def describe(self) -> dict[str, Any]:
-        """What the result file says about the machine."""
-        return {"name": self.name, "compute_units": self.compute_units, "l2_bytes": self.l2_bytes,
-                "driver": self.ours.info.driver, "torch": torch.__version__,
-                "simulated": self.is_simulated}
-
-    name: str
-    compute_units: int
-    l2_bytes: int
-
-
-class HipMachine(_OnTheHost):
-    """An AMD GPU through HIP's own functions, without a PyTorch that knows it: our kernels and the
-    stream alone. With the simulator behind the functions all of it can be tried."""
-
-    has_peers = False
-
-    def __init__(self, spec: str) -> None:
-        super().__init__(spec)
-        info = self.ours.info
-        self.name, self.compute_units = info.name, info.compute_units
-        self.is_simulated = self.ours.is_stand_in
-        self.l2_bytes = _LITTLE_CACHE if self.is_simulated else self.ours.cache_bytes
-        self._hip = hip.Hip(self.ours)
-        # Graphs are not captured of the default stream.
-        self._stream = self._hip.create("hipStreamCreate")
-        self._filler = self.ours.allocate(1 << 10 if self.is_simulated else _FILLER_BYTES)
-        self._fill_us = 1.0
-
-    def calibrate(self) -> None:
-        """Brings the clocks up and finds out how long a fill takes."""
-        for _ in range(3):
-            start, stop = self.event(), self.event()
-            start.record()
-            for _ in range(1 if self.is_simulated else 200):
-                self._filler.fill(0, self._stream)
-            stop.record()
-            self._fill_us = max(start.elapsed_time(stop) * 1e3, 1.0)
-            self._fill_us /= 1 if self.is_simulated else 200
-
-    def event(self) -> Any:
-        """An event that takes the device's time."""
-        return _NeverThere(self._hip, self._stream) if self.is_simulated else hip.Event(
-            self._hip, self._stream)
-
-    def spin(self, microseconds: float) -> None:
-        """Keeps the device busy for so long or a little longer, by filling memory."""
-        if not self.is_simulated:
-            for _ in range(math.ceil(microseconds / self._fill_us)):
-                self._filler.fill(0, self._stream)
-
-    def capture(self, enqueue: Callable[[int], Any], calls: int) -> Any:
-        """A graph of ``enqueue(0)``, ``enqueue(1)``, ...
-
-        Raises:
-            RuntimeError: they cannot be captured.
-        """
-        return hip.Graph(self._hip, self._stream, enqueue, calls)
-
-    def stream(self) -> int:
-        """The stream that everything is enqueued on."""
-        return self._stream
-
-    def synchronize(self) -> None:
-        """Waits for the device."""
-        self.ours.synchronize(self._stream)
-
-
-class _NeverThere(hip.Event):
-    """An event of the simulator, which has executed everything when a call returns: its time is
-    good although the host was not ahead."""
-
-    def query(self) -> bool:
-        return False
-
 
 class _HostEvent:
     def __init__(self) -> None:
@@ -291,16 +187,16 @@ class _HostEvent:
         return max((stop._time - self._time) * 1e3, 1e-6)
 
 
-class DryMachine(_OnTheHost):
+class DryMachine(_Machine):
     """The stand-in: the host, and the simulator of a chip for our kernels."""
 
     is_simulated = True
-    has_peers = True
     compute_units = 1
     l2_bytes = _LITTLE_CACHE
 
     def __init__(self, chip: str = _chips.SIMULATED) -> None:
-        super().__init__(f"sim:{chip}")
+        self.device = torch.device("cpu")
+        self.ours = runtime.Device.open(f"sim:{chip}")
         self.name = f"dry run: host and simulated {chip}"
 
     def calibrate(self) -> None:
@@ -323,3 +219,10 @@ class DryMachine(_OnTheHost):
 
     def synchronize(self) -> None:
         """Nothing is under way on the host."""
+
+    def place(self, tensor: torch.Tensor) -> Copy:
+        """Device memory for a tensor, filled with its numbers."""
+        return Copy(self.ours, tensor)
+
+    def release_memory(self) -> None:
+        """Nothing is cached."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import math
 import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -24,6 +25,13 @@ FORMAT, VERSION = "lnbwd-bench-operations", 3
 METHODS, INTERLEAVED = ("graph", "events"), "interleaved"
 LARGE_BYTES = 1e8
 """What is moved at least where the share of the stream is judged."""
+
+ALLOWED = {"bf16": 6e-3, "f16": 8e-4, "f32": 4e-6}
+"""Error over the largest value of an output: one rounding, and some for the arithmetic before
+it."""
+
+PEER_SLACK = 16.0
+"""A peer whose error is this many times the allowed one is wrong; below, only less precise."""
 
 STREAM = "stream"
 BLOCKS = ("looked at", "not looked at")
@@ -81,6 +89,17 @@ def best_peer(row: Row, method: str) -> tuple[str, float] | None:
     return min(peers.items(), key=lambda peer: peer[1]) if peers else None
 
 
+def gain(row: Row, method: str = METHODS[0]) -> float | None:
+    """How many times faster ours is than the best peer."""
+    best = best_peer(row, method)
+    return best[1] / times_of(row, method)["ours"] if best else None
+
+
+def gains_of(rows: Iterable[Row], method: str = METHODS[0]) -> list[float]:
+    """Of the rows that have a peer."""
+    return [found for row in rows if (found := gain(row, method))]
+
+
 def line(row: Row, method: str) -> str:
     """A result for people: microseconds of each, and how ours compares."""
     times = times_of(row, method)
@@ -95,6 +114,14 @@ def line(row: Row, method: str) -> str:
         text += f"  {best[1] / ours:5.2f} times {best[0]};"
         text += "".join(f" {name} {time:.2f}" for name, time in times.items())
     return text
+
+
+def error_of(outputs: Iterable[Any], expected: Iterable[Any]) -> float:
+    """The largest error of all outputs, each over its largest value."""
+    errors = [float((output.double().reshape(true.shape) - true).abs().max()
+                    / true.abs().max().clamp_min(1e-30))
+              for output, true in zip(outputs, expected, strict=False)]
+    return math.nan if any(map(math.isnan, errors)) else max(errors)
 
 
 def complaints(results: Iterable[Row]) -> list[str]:

@@ -99,7 +99,7 @@ def test_a_block_is_replaced_as_a_whole(elsewhere, monkeypatch):
       {"sizes": [4, 8, 16], "dtype": "bf16", "pass": "both",
        "us": {"auto": 1.0, "eager": 2.0, "compile": 3.0}}]),
     ("compile_time", {"chip": "gfx942", "median_seconds": 0.2,
-                      "shapes": {"8x16:bf16": [0.3, 0.2], "8x32:bf16": [0.2, 0.1]}},
+                      "shapes": {"8x16:bf16": 0.3, "8x32:bf16": 0.2}},
      [{"chip": "gfx942", "median_ms": 200.0, "worst_ms": 300.0}])])
 def test_results_of_the_other_programs_are_read(block, document, rows, tmp_path):
     path = tmp_path / "results.json"

@@ -79,13 +79,13 @@ def test_published(pack):
 
 
 def test_bench(pack):
-    out, output = run(pack, "bench", "--repetitions", "3")
+    out, output = run(pack, "bench", "--repetitions", "3", "--peers", "--dry-run")
     assert "SIMULATED" in output
     rows = json.loads((out / "operations.json").read_text())["results"]
-    assert len(rows) == 10 and {"layer_norm_bwd", "rms_norm"} < {row["name"] for row in rows}
+    assert len(rows) == 4 and {"layer_norm_bwd", "rms_norm"} < {row["name"] for row in rows}
     for row in rows:
         assert row["complaints"] == [] and set(row["errors"]) <= {"ours"}
-        # By HIP's events and by its graphs, as the stream.
+        # By events and by graphs, as the stream.
         assert set(row["ours"]) == set(row["stream"]) == {"events", "graph"}
 
 
