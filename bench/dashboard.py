@@ -7,7 +7,8 @@
   dashboard.py [--check]          writes the page, or only says whether it is stale
   dashboard.py take BLOCK FILE... puts what a program of this folder measured in the place of a
                                   block of the results: known, random, operations and
-                                  operations_random from operations.py, regions from
+                                  operations_random from operations.py, row_functions from
+                                  row_functions.py, regions from
                                   region_times.py, coverage from region_exam.py, steps from
                                   training_step.py, host from host_cost.py, compile_time from
                                   compile_time.py, linear from layer_norm_linear.py
@@ -54,7 +55,8 @@ FILE = SOURCE / "docs" / "results" / "performance.json"
 PAGE = SOURCE / "docs" / "performance.md"
 IMAGES = SOURCE / "docs" / "images"
 NAMES = {"eager": "PyTorch", "compile": "torch.compile", "liger": "Liger", "cudnn": "cuDNN",
-         "quack": "Quack", "aiter": "AITER", "torch": "torch.compile"}
+         "quack": "Quack", "aiter": "AITER", "torch": "torch.compile",
+         "autotuned": "torch.compile, max-autotune"}
 _OUTCOMES = ("whole", "part", "left")
 GRAPH, INTERLEAVED = results.METHODS[0], results.INTERLEAVED
 # The chips, types and operations that are counted, with N and the numbers of rows.
@@ -63,10 +65,12 @@ COUNTED_TYPES, COUNTED_OPS = ("f32", "bf16"), (LAYER_NORM_BWD, LAYER_NORM, RMS_N
 COUNTED_N, COUNTED_ROWS = 1024, 16384
 PREDICTED_CHIP = chips.DEFAULT
 
-# The blocks of operations.py: whether their shapes were drawn, and of which operations they are.
+# The blocks of operations.py and row_functions.py: whether their shapes were drawn, and of which
+# operations they are, all if it says none.
 OF_OPERATIONS = {"known": (False, (LAYER_NORM_BWD,)), "random": (True, (LAYER_NORM_BWD,)),
                  "operations": (False, (LAYER_NORM, RMS_NORM, RMS_NORM_BWD)),
-                 "operations_random": (True, (LAYER_NORM, RMS_NORM, RMS_NORM_BWD))}
+                 "operations_random": (True, (LAYER_NORM, RMS_NORM, RMS_NORM_BWD)),
+                 "row_functions": (True, ())}
 
 Block = dict[str, Any]
 
@@ -204,6 +208,25 @@ def operations(block: Block, drawn: Block | None) -> list[str]:
                          "least", "of the stream: mean", "least"), cells),
                  where(drawn), ""]
     return text
+
+
+def row_functions(block: Block) -> list[str]:
+    """The functions of lnbwd.functional."""
+    rows = block["rows"]
+    cells = []
+    for name in dict.fromkeys(row["name"].partition(",")[0] for row in rows):
+        passes = [gains_of(row for row in rows if row["name"] == f"{name}, {what}")
+                  for what in ("forward", "backward", "both")]
+        cells.append((f"`{name}`", str(len(passes[-1])),
+                      *(text for gains in passes for text in mean_and_least(gains))))
+    return ["## Row functions", "",
+            "How many times faster the functions of `lnbwd.functional` are than the best of "
+            "PyTorch, torch.compile and Liger, on shapes that are drawn by a seed. The first input "
+            "has 2 to 400 MB and takes turns among the types; cross entropy has bf16, and every "
+            "other vocabulary is 50,257. Liger's cross entropy computes its gradient in the "
+            "forward pass, so that it is compared in both passes together alone.", "",
+            *table(("function", "shapes", "forward: mean", "least", "backward: mean", "least",
+                    "both: mean", "least"), cells), where(block), ""]
 
 
 def regions(block: Block, coverage: Block | None) -> list[str]:
@@ -396,7 +419,8 @@ def page(blocks: dict[str, Block]) -> str:
              "-->", "", "# Performance", ""]
     sections: list[tuple[Callable[..., list[str]], tuple[str, ...]]] = [
         (known_shapes, ("known",)), (random_shapes, ("random",)),
-        (operations, ("operations", "operations_random")), (regions, ("regions", "coverage")),
+        (operations, ("operations", "operations_random")), (row_functions, ("row_functions",)),
+        (regions, ("regions", "coverage")),
         (steps, ("steps",)), (linear, ("linear", "linear_host")), (host, ("host",)),
         (compile_time, ("compile_time", "first_steps")), (amd, ("amd_counts", "amd_predicted")),
         (chooser, ("chooser",))]
@@ -513,7 +537,8 @@ def take(name: str, files: list[pathlib.Path]) -> Block:
     for document in documents if name in OF_OPERATIONS else ():
         is_drawn, names = OF_OPERATIONS[name]
         document["results"] = [row for row in document["results"]
-                               if ("random" in row) == is_drawn and row["name"] in names]
+                               if ("random" in row) == is_drawn
+                               and row["name"] in (names or [row["name"]])]
     first = documents[0]
     machine = first.get("machine", {})
     parts = [str(machine[key]) if key == "name" else f"{key} {machine[key]}"

@@ -102,15 +102,8 @@ def prepare(file: pathlib.Path) -> None:
     torch._inductor.config.fx_graph_cache = False
     torch._inductor.config.compile_threads = 1
     torch.set_grad_enabled(False)
-    for owner, name in ((CachingAutotuner, "autotune_to_one_config"), (tuning, "_measure"),
-                        (measuring, "time_calls")):
-        tune = getattr(owner, name)
-
-        def alone(*arguments: Any, tune: Any = tune, **named: Any) -> Any:
-            with processes.turn(file):
-                return tune(*arguments, **named)
-
-        setattr(owner, name, alone)
+    processes.take_turns(file, (CachingAutotuner, "autotune_to_one_config"), (tuning, "_measure"),
+                         (measuring, "time_calls"))
 
 
 def work(pattern: dict[str, Any], file: pathlib.Path) -> dict[str, Any]:

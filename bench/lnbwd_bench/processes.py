@@ -31,6 +31,18 @@ def turn(file: pathlib.Path) -> Iterator[None]:
         yield
 
 
+def take_turns(file: pathlib.Path, *functions: tuple[Any, str]) -> None:
+    """Has attributes of classes or modules, functions, run in :func:`turn` from here on."""
+    for owner, name in functions:
+        function = getattr(owner, name)
+
+        def alone(*arguments: Any, function: Any = function, **named: Any) -> Any:
+            with turn(file):
+                return function(*arguments, **named)
+
+        setattr(owner, name, alone)
+
+
 def rows_of(pools: Iterable[tuple[int, dict[int, Any]]], end: float,
             work: Callable[[Any], dict[str, Any]],
             prepare: Callable[[], None] | None = None) -> Iterator[dict[str, Any]]:

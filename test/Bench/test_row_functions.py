@@ -1,0 +1,74 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""bench/row_functions.py: its shapes, its figures on the simulator, and results that are wrong."""
+
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import function_cases  # noqa: E402
+
+import dashboard  # noqa: E402
+import lnbwd  # noqa: E402
+import row_functions  # noqa: E402
+from lnbwd_bench import results  # noqa: E402
+from lnbwd_bench.machine import DTYPES  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def simulator(build):
+    if not (build / "lib" / "liblnbwd-hip-sim.so").exists():
+        pytest.skip("no simulator in the build")
+
+
+def test_shapes_are_drawn_by_the_seed():
+    for name in function_cases.CALLS:
+        shapes = function_cases.draw(name, 7, 10)
+        assert shapes == function_cases.draw(name, 7, 10) != function_cases.draw(name, 8, 10)
+        assert len({shape for shape, _ in shapes}) == 10
+        for shape, dtype in shapes:
+            assert 2e6 <= math.prod(shape) * DTYPES[dtype].itemsize <= 4e8
+    assert any(50257 in shape for shape, _ in function_cases.draw("cross_entropy", 7, 10))
+
+
+def test_figures(build, tmp_path):
+    file = tmp_path / "figures.json"
+    result = subprocess.run(
+        [sys.executable, ROOT / "bench" / "row_functions.py", "--dry-run", "--count", "1",
+         "--processes", "1", "--peers", "eager", "liger", "--only", "cross_entropy",
+         "dropout_add_rms_norm", "--out", file],
+        env={**os.environ, "LNBWD_BUILD_DIR": str(build), "PYTHONPATH": str(ROOT / "python")},
+        capture_output=True, text=True, timeout=300, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    # What Liger has not, it is not asked for.
+    note, = (line for line in result.stdout.splitlines() if line.startswith("note"))
+    assert "cross_entropy (32, 32) bf16: liger: " in note
+    rows = results.read(file)["results"]
+    assert {row["name"] for row in rows} == {
+        f"{name}, {what}" for name in ("cross_entropy", "dropout_add_rms_norm")
+        for what in ("forward", "backward", "both")}
+    assert all(row["timed"] == list(row["errors"]) == ["ours", "eager"] for row in rows)
+    block = dashboard.take("row_functions", [file])
+    assert len(block["rows"]) == len(rows)
+    page = dashboard.row_functions({**block, "rows": list(map(dashboard.as_row, block["rows"]))})
+    assert [line.split("|")[1:3] for line in page if line.startswith("| `")] == [
+        [f" `{name}` ", " 1 "] for name in dict.fromkeys(
+            row["name"].partition(",")[0] for row in json.loads(file.read_text())["results"])]
+
+
+def test_a_wrong_result_is_reported(monkeypatch):
+    right = lnbwd.functional.softmax
+    monkeypatch.setattr(lnbwd.functional, "softmax", lambda x, dim: 1.1 * right(x, dim))
+    found = row_functions.work(("softmax", (4, 8), "f32"), ["eager"], True,
+                               pathlib.Path(__file__))
+    assert found["rows"] == [] and found["notes"]["ours"].startswith("error 0.1 of ")
