@@ -60,7 +60,7 @@ from .operators import (
     transforms_are_active,
     widen,
 )
-from .spec import ROWS_HINTS, KernelSpec, rows_hint, rows_option
+from .spec import KernelSpec, hints_near, rows_hint, rows_option
 
 _lock = threading.Lock()
 # Several names stand for one kernel where a chip's schedules do not depend on the number of rows.
@@ -104,8 +104,7 @@ def _register(op: str, n: int, types: tuple[torch.dtype | None, ...],
             return _loaded.get(key) or _loaded.setdefault(key, load(device))
 
     def stand_ins() -> Iterable[str]:
-        others = sorted(ROWS_HINTS, key=lambda other: max(other, rows) / min(other, rows))
-        return (f"{text.rpartition(' ')[0]} {other}" for other in others)
+        return (f"{text.rpartition(' ')[0]} {other}" for other in hints_near(rows))
 
     def operands(is_output: bool) -> list[regions_op.Operand]:
         return [regions_op.Operand(kind, TYPES[name], 1 if kind == "row_scalar" else n)

@@ -61,7 +61,7 @@ from .operations import ELEMENTS, KINDS, Kind
 from .row_evaluation import evaluate
 from .row_mlir import mlir
 from .rowprogram import KIND_NAMES, Input, Output, RowProgram, count_groups
-from .spec import ProgramSpec, Spec, rows_option
+from .spec import ProgramSpec, Spec, hints_near, rows_option
 
 __all__ = ["Operand", "RegionProgram", "call_in_python", "find_program", "is_loaded",
            "load_kernel", "make_kernel_from_mlir", "operand", "raw_region", "region_call",
@@ -202,14 +202,22 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
 def register_row_program(program: RowProgram, is_tuned: bool = False) -> RegionProgram:
     """Registers a row program under its own text, from which another process can make it again;
     with ``is_tuned`` its schedule is searched for (:mod:`lnbwd.tuning`)."""
-    rows = (program.rows or program.expected_rows) if is_tuned else None
+    expected = program.expected_rows
+    rows = (program.rows or expected) if is_tuned else None
     is_tuned = rows is not None and (program.groups is not None or not program.has_groups)
+    for_any = dataclasses.replace(program, expected_rows=None)
+
+    def stand_ins() -> Iterable[str]:
+        return (dataclasses.replace(program, expected_rows=other).text()
+                for other in hints_near(expected or 1))
+
     return register_program(
         program.text(), [operand(i, program.length) for i in program.inputs],
         [operand(o, program.length) for o in program.outputs],
-        make_kernel_from_mlir(mlir(program), rows=program.expected_rows, tuned_for=(
+        make_kernel_from_mlir(mlir(for_any), rows=expected, tuned_for=(
             rows, program.groups) if rows is not None and is_tuned else None),
-        functools.partial(evaluate, program), rows=program.rows, groups=program.groups)
+        functools.partial(evaluate, program), stand_ins if expected else None, rows=program.rows,
+        groups=program.groups)
 
 
 def operand(value: Input | Output, length: int) -> Operand:

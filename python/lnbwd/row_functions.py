@@ -36,6 +36,7 @@ from .errors import place_of, refusal
 from .launching import falls_back
 from .operators import transforms_are_active
 from .row_evaluation import random_numbers
+from .spec import rows_hint
 
 __all__ = ["Columns", "Parts", "RowFunction", "Rows", "Scalars", "Seed", "rowwise", "uniform"]
 
@@ -71,7 +72,7 @@ _TYPES = {"row": (*TYPES, *FLOAT8), "column": TYPES, "scalar": (*TYPES, torch.in
           "part": TYPES, "number": (torch.int64,)}
 _CONSTANTS = (bool, int, float, str)
 _MAX_CALLS = 4096
-_MANY_PLANS = 64
+_MANY_TRACES = 64
 
 _is_compiling = torch.compiler.is_compiling
 _state = threading.local()
@@ -223,6 +224,7 @@ class RowFunction(Generic[P, R]):
         self._first = self._kinds.index("row")
         self._positional = sum(not p.is_keyword for p in self._parameters)
         self._calls: dict[Any, Any] = {}
+        self._traces: dict[Any, Any] = {}
         self._plans: dict[Any, Any] = {}
         self._lock = threading.Lock()
 
@@ -354,25 +356,28 @@ class RowFunction(Generic[P, R]):
                  tuple(signature.parts.items()),
                  tuple((name, _constant_key(value)) for name, value in constants.items()))
 
+        rows = rows_hint(math.prod(first.shape[:-1]))
+
         def call(given: Sequence[Tensor]) -> Any:
             named = {**constants, **dict(zip(tensors, given, strict=True))}
             return self._by_torch([named[p.name] for p in self._parameters])
 
         with self._lock:
-            plan = self._plans.get(short)
-            if plan is None:
+            plan = self._plans.get((short, rows))
+            if plan is None and short not in self._traces:
                 _state.is_tracing = True
                 try:
-                    traced = trace(self.function, call, signature, self.saved)
+                    self._traces[short] = trace(self.function, call, signature, self.saved)
                 finally:
                     _state.is_tracing = False
-                plan = self._plans[short] = Plan(self.function, call, signature, traced,
-                                                 is_by_torch)
-                if len(self._plans) == _MANY_PLANS:
+                if len(self._traces) == _MANY_TRACES:
                     warnings.warn(self._error(
-                        f"compiled for {_MANY_PLANS} sets of types, shapes and constants; a number "
-                        "that changes from call to call is better handed over in a tensor, as "
-                        "lnbwd.Scalars or lnbwd.Columns"), UserWarning, stacklevel=4)
+                        f"compiled for {_MANY_TRACES} sets of types, shapes and constants; a "
+                        "number that changes from call to call is better handed over in a tensor, "
+                        "as lnbwd.Scalars or lnbwd.Columns"), UserWarning, stacklevel=4)
+            if plan is None:
+                plan = self._plans[short, rows] = Plan(
+                    self.function, call, signature, self._traces[short], rows, is_by_torch)
             if key is not None:
                 if len(self._calls) >= _MAX_CALLS:
                     self._calls.clear()

@@ -12,6 +12,7 @@ PyTorch's, of the Python function, and so is all that torch.func's transforms ma
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
@@ -28,7 +29,7 @@ from .operators import eager, is_derived, refuse_forward_mode, reshaped, transfo
 from .row_mlir import mlir
 from .row_tracing import Signature, Trace
 from .rowprogram import RowProgram
-from .spec import GradientSpec
+from .spec import GradientSpec, hints_near
 
 _is_grad_enabled = torch.is_grad_enabled
 _vjp: Any = torch.func.vjp
@@ -73,13 +74,15 @@ class Plan:
     """How calls of a row function with one signature are computed.
 
     Attributes:
+        rows: the number of rows that schedules are chosen for.
         is_by_torch: whether PyTorch computes them.
     """
 
     def __init__(self, function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
-                 signature: Signature, trace: Trace, is_by_torch: bool) -> None:
+                 signature: Signature, trace: Trace, rows: int, is_by_torch: bool) -> None:
         self.function = function
         self.trace = trace
+        self.rows = rows
         self.is_by_torch = is_by_torch
         self.parts = [trace.parts if kind in ("row", "column") else 1
                       for kind in signature.kinds.values()]
@@ -112,7 +115,7 @@ class Plan:
         trace = self.trace
         outputs = sorted({*trace.results, *saved})
         places = {old: new for new, old in enumerate(outputs)}
-        program = trace.program.with_outputs(outputs)
+        program = dataclasses.replace(trace.program.with_outputs(outputs), expected_rows=self.rows)
         text = regions_op.register_row_program(program).text
         return _Forward(program, text, tuple(self.names.index(name) for name in trace.inputs),
                         tuple(places[old] for old in trace.results),
@@ -145,9 +148,10 @@ class Plan:
 
     def _derive(self, forward: _Forward, of: Sequence[int],
                 wrt: Sequence[int]) -> compiler.Gradient:
+        program = dataclasses.replace(forward.program, expected_rows=None)
         try:
             return derive_gradient(GradientSpec(
-                mlir(forward.program, is_exact=True), tuple(f"arg{place}" for place in wrt),
+                mlir(program, is_exact=True), tuple(f"arg{place}" for place in wrt),
                 tuple(f"out{place}" for place in of),
                 tuple(f"out{place}" for place in forward.saved) or ("none",)))
         except CompileError as error:
@@ -175,7 +179,8 @@ class Plan:
             reads = [name for name in derived.operands if not name.startswith("darg")]
             writes = [int(name[4:]) for name in derived.operands if name.startswith("darg")]
             digest = hashlib.sha256(derived.mlir.encode()).hexdigest()[:16]
-            name = f"{forward.program.name()}_bwd {digest}"
+            stem = f"rows{self.length}_bwd {digest}"
+            name = f"{stem} {self.rows}"
             operands: dict[str, regions_op.Operand] = {}
             for place, i in enumerate(forward.program.inputs):
                 operands[f"arg{place}"] = regions_op.operand(i, self.length)
@@ -186,7 +191,8 @@ class Plan:
             if any(operand.kind != "column" for operand in inputs):
                 regions_op.register_program(
                     name, inputs, [operands[f"arg{place}"] for place in writes],
-                    regions_op.make_kernel_from_mlir(derived.mlir))
+                    regions_op.make_kernel_from_mlir(derived.mlir, rows=self.rows),
+                    stand_ins=lambda: (f"{stem} {other}" for other in hints_near(self.rows)))
             else:
                 name = ""  # It is 0.
             found = self._gradients[of, wrt] = _Gradient(

@@ -56,6 +56,11 @@ def rows_hint(rows: int) -> int:
     return 2 * below if rows * rows > 2 * below * below else below
 
 
+def hints_near(rows: int) -> list[int]:
+    """:data:`ROWS_HINTS`, those that are nearest to ``rows`` by ratio first."""
+    return sorted(ROWS_HINTS, key=lambda other: max(other, rows) / min(other, rows))
+
+
 def chooses_by_rows(chip: str) -> bool:
     """Whether a chip's schedules depend on the expected number of rows: NVIDIA's do. For others a
     hint would compile the same code again."""

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import lnbwd
-from lnbwd import kernels, launching, native, spec
+from lnbwd import kernels, launching, native, regions_op, spec
 from lnbwd.spec import ROWS_HINTS, KernelSpec, ProgramSpec, rows_hint, rows_option
 
 
@@ -79,6 +79,34 @@ def test_one_kernel_is_for_all_rows_where_a_chip_has_no_hints(specs, monkeypatch
         for rows in (3, 200):
             lnbwd.rms_norm(torch.randn(rows, 239), (239,))
     assert [s.rows for s in specs] == [0]
+
+
+def test_row_functions_have_kernels_for_each_range_of_rows(specs, monkeypatch):
+    """While a graph is captured, when none can be loaded, those of another range serve."""
+    if torch.cuda.is_available():
+        pytest.skip("CPU tensors are not simulated beside a GPU")
+    function = lnbwd.rowwise(scaled_softmax)
+
+    def check(rows):
+        x, s, dy = (torch.randn(rows, n) for n in (41, 1, 41))
+        x.requires_grad_()
+        y = function(x, s)
+        torch.testing.assert_close(y, scaled_softmax(x, s))
+        for ours, theirs in zip(*(torch.autograd.grad(result, [x], dy)
+                                  for result in (y, scaled_softmax(x, s))), strict=True):
+            torch.testing.assert_close(ours, theirs)
+
+    with lnbwd.simulate("gfx942"):
+        for rows in (3, 64, 80, 100):
+            check(rows)
+        assert [s.rows for s in specs] == [64, 64, 128, 128]
+        monkeypatch.setattr(regions_op, "is_capturing", lambda device: True)
+        check(300)
+    assert len(specs) == 4
+
+
+def scaled_softmax(x: lnbwd.Rows, s: lnbwd.Scalars):
+    return torch.softmax(x * s, -1)
 
 
 def test_without_a_compiler_a_kernel_for_another_number_of_rows_serves(tmp_path, monkeypatch):
