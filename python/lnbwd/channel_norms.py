@@ -32,8 +32,9 @@ from .launching import falls_back
 from .native import ELEMENT_NAMES
 from .operators import eager, reshaped, transforms_are_active
 from .regions_op import register_row_program, run_rows
-from .row_functions import Parts, Rows, rowwise
+from .row_functions import Parts, Rows, Scalars, rowwise
 from .rowprogram import Draft, Input
+from .spec import ROWS_HINTS
 
 _LEAST_ROW = 64
 """Rows of fewer elements are not summed by themselves."""
@@ -68,13 +69,6 @@ def _moments(input: Rows) -> tuple[Tensor, Tensor]:
 
 
 @rowwise
-def _combine(means: Rows, variances: Rows, correction: float) -> tuple[Tensor, Tensor, Tensor]:
-    mean = means.mean(-1, keepdim=True)
-    variance = (variances + (means - mean).square()).mean(-1, keepdim=True)
-    return mean, variance, variance * correction
-
-
-@rowwise
 def _normalise(input: Rows, mean: Parts, variance: Parts, weight: Parts | None, bias: Parts | None,
                eps: float) -> Tensor:
     return _scaled((input - mean) * torch.rsqrt(variance + eps), weight, bias, input.dtype)
@@ -85,6 +79,16 @@ def _sums(dy: Rows, x: Rows, mean: Parts, variance: Parts, eps: float) -> tuple[
     dy = dy.float()
     xhat = (x - mean) * torch.rsqrt(variance + eps)
     return (dy * xhat).sum(-1, keepdim=True), dy.sum(-1, keepdim=True)
+
+
+@rowwise
+def _gradient_of_groups(dy: Rows, x: Rows, mean: Scalars, variance: Scalars, weight: Parts | None,
+                        eps: float) -> Tensor:
+    rstd = torch.rsqrt(variance + eps)
+    xhat = (x - mean) * rstd
+    wdy = _scaled(dy.float(), weight, None, torch.float32)
+    shared = wdy.mean(-1, keepdim=True) + xhat * (wdy * xhat).mean(-1, keepdim=True)
+    return ((wdy - shared) * rstd).to(x.dtype)
 
 
 @rowwise
@@ -128,10 +132,10 @@ class _ChannelNorm(torch.autograd.Function):
             y, mean, variance = _group_norm(x.view(samples, groups, -1), weight, bias, eps)
             y = reshaped(y, x.shape)
         else:
-            shape = (samples * groups, -1) if groups else (samples, channels)
-            means, variances = (t.view(shape) if groups else t.view(shape).t()
-                                for t in _moments(x))
-            mean, variance, unbiased = _combine(means, variances, count / max(count - 1, 1))
+            length = channels // groups if groups else samples
+            mean, variance, unbiased = run_rows(
+                _combination(length, 0 if groups else channels, count / max(count - 1, 1)),
+                samples * channels // length, _moments(x))
             rows, a, b, c, d = _grouped(groups, x, mean, variance, weight, bias)
             y = reshaped(_normalise(rows, a, b, c, d, eps), x.shape)
         ctx.save_for_backward(x, weight, bias, mean, variance)
@@ -159,23 +163,32 @@ class _ChannelNorm(torch.autograd.Function):
                 t for t in (mean, variance, weight, dy, x) if t is not None])
             return (dx.view(x.shape), dweight if needs[1] else None, dbias if needs[2] else None,
                     None, None)
-        rows, mean, variance, weights, _ = _grouped(groups, x, mean, variance, weight, bias)
+        samples, channels, size = x.shape
+        rows, means, variances, weights, _ = _grouped(groups, x, mean, variance, weight, bias)
         dy = reshaped(dy, rows.shape)
-        along, total = _sums(dy, rows, mean, variance, eps)
-        samples, channels, _ = x.shape
-        if not groups or any(needs[1:]):
-            of_batch = torch.stack((along, total)).view(2, samples, channels)
-            of_batch = of_batch[:, 0] if samples == 1 else of_batch.sum(1)
-            dweight, dbias = _narrowed(of_batch, weight, bias)
-        if needs[0]:
+        is_whole = groups and ctx.count <= _MOST_ROW
+        if any(needs[1:]) or not is_whole:
+            along, total = _sums(dy, rows, means, variances, eps)
+        if any(needs[1:]) or not groups:
+            # What follows from the sums of a batch takes them as they are.
+            sums = run_rows(_sum_of_samples(channels, *(
+                torch.float32 if t is None or not groups else t.dtype for t in (weight, bias))),
+                samples, [along, total])
+            dweight, dbias = (t if p is None else t.to(p.dtype)
+                              for t, p in zip(sums, (weight, bias), strict=True))
+        if is_whole and needs[0]:
+            dy, x, mean, variance = (t.view(samples, groups, -1) for t in (dy, x, mean, variance))
+            dx = _gradient_of_groups(dy, x, mean, variance, weight, eps)
+            dx = reshaped(dx, (samples, channels, size))
+        elif needs[0]:
             are_weighted = groups not in (0, channels)
             if not groups:
-                along, total = of_batch.view(2, channels, 1)
+                along, total = (t.view(channels, 1) for t in sums)
             elif are_weighted:
-                along, total = (t.view(mean.shape) for t in _group_sums(
+                along, total = (t.view(means.shape) for t in _group_sums(
                     along.flatten(2), total.flatten(2),
                     None if weights is None else weights.flatten(1)))
-            dx = reshaped(_input_gradient(dy, rows, mean, variance, weights, along, total,
+            dx = reshaped(_input_gradient(dy, rows, means, variances, weights, along, total,
                                           ctx.count, are_weighted, eps), x.shape)
         return (dx, dweight if needs[1] else None, dbias if needs[2] else None, None, None)
 
@@ -194,12 +207,30 @@ def _grouped(groups: int, x: Tensor, mean: Tensor, variance: Tensor,
             *(None if t is None else t.view(groups, own, 1) for t in parameters))
 
 
-def _narrowed(sums: Tensor, *parameters: Tensor | None) -> list[Tensor]:
-    """A gradient for each parameter, in its type."""
-    types = {t.dtype for t in parameters if t is not None}
-    if len(types) == 1:  # One kernel for all.
-        return list(sums.to(types.pop()))
-    return [t if p is None else t.to(p.dtype) for t, p in zip(sums, parameters, strict=True)]
+@functools.lru_cache(256)
+def _combination(length: int, channels: int, correction: float) -> str:
+    """The program that combines the moments of ``length`` rows, those of a group, which lie side by
+    side, or of each of ``channels`` in a batch, where samples lie apart."""
+    parts = ((length, channels, 1), (1, length, channels)) if channels and length > 1 else ()
+    p = Draft(length, {name: Input("part" if parts else "row", "f32", parts)
+                       for name in ("means", "variances")})
+    mean = p.values["means"].mean()
+    centred = p.values["means"] - mean
+    variance = (p.values["variances"] + centred * centred).mean()
+    for name, value in (("mean", mean), ("variance", variance),
+                        ("unbiased", variance * correction)):
+        p.write(name, "scalar", "f32", value)
+    return register_row_program(p.finish(channels or None)[0]).text
+
+
+@functools.lru_cache(256)
+def _sum_of_samples(channels: int, *dtypes: torch.dtype) -> str:
+    """The program that adds up what each sample has of two sums for each channel."""
+    names = ("along", "total")
+    p = Draft(channels, dict.fromkeys(names, Input("row", "f32")))
+    for name, dtype in zip(names, dtypes, strict=True):
+        p.write(name, "column_sum", ELEMENT_NAMES[dtype], p.values[name])
+    return register_row_program(p.finish(None, ROWS_HINTS[0])[0]).text
 
 
 @functools.lru_cache(256)

@@ -159,16 +159,18 @@ NORMS = {
     "batch_norm": {"running_mean": None, "running_var": None, "training": True}}
 
 
-@pytest.mark.parametrize("name,case", diagonal([*NORMS, "long_group_norm"], [
+@pytest.mark.filterwarnings("error::RuntimeWarning")  # A kernel that is not compiled.
+@pytest.mark.parametrize("name,case", diagonal([*NORMS, "long_group_norm", "long_batch_norm"], [
     (F32, (2, 3, 5, 4), True), (BF16, (2, 3, 70), False), (F32, (3, 6, 2, 37), True),
     (BF16, (1, 12, 65), True), (F16, (2, 6), True)]))
 def test_norms_of_channels(device, monkeypatch, name, case):
     dtype, shape, has_parameters = case
     if name == "instance_norm" and len(shape) == 2:
         return
-    if name == "long_group_norm":
-        monkeypatch.setattr(channel_norms, "_MOST_ROW", 64)
-        name = "group_norm"
+    if name.startswith("long"):
+        for most in ("_MOST_ROW", "_MOST_BATCH_ROW"):
+            monkeypatch.setattr(channel_norms, most, 64)
+        name = name.removeprefix("long_")
     inputs = [random(*shape, dtype=dtype).to(device) + 1]
     inputs += [random(shape[1], seed=i).to(device) for i in (1, 2)] * has_parameters
 
