@@ -55,8 +55,7 @@ FILE = SOURCE / "docs" / "results" / "performance.json"
 PAGE = SOURCE / "docs" / "performance.md"
 IMAGES = SOURCE / "docs" / "images"
 NAMES = {"eager": "PyTorch", "compile": "torch.compile", "liger": "Liger", "cudnn": "cuDNN",
-         "quack": "Quack", "aiter": "AITER", "torch": "torch.compile",
-         "autotuned": "torch.compile, max-autotune"}
+         "quack": "Quack", "aiter": "AITER", "torch": "torch.compile"}
 _OUTCOMES = ("whole", "part", "left")
 GRAPH, INTERLEAVED = results.METHODS[0], results.INTERLEAVED
 # The chips, types and operations that are counted, with N and the numbers of rows.

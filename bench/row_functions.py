@@ -45,13 +45,10 @@ from lnbwd_bench.machine import DryMachine, GpuMachine  # noqa: E402
 
 # What a call is estimated to take, for the number of calls of a graph.
 _BYTES_A_MICROSECOND, _START = 2.5e6, 3.0
-# The fastest median of several passes is taken: another process may have disturbed the others.
+# The fastest median of several is taken: another process may have disturbed the others.
 _PASSES, _REPETITIONS = 3, 9
 _METHOD = results.METHODS[0]
-COMPILED = {"compile": None, "autotuned": "max-autotune-no-cudagraphs"}
-"""Peers that torch.compile makes, by its mode."""
-
-PEERS = ("eager", "compile", "liger", "autotuned")
+PEERS = ("eager", "compile", "liger")
 
 def _liger(module: str, function: str) -> Callable[..., Any]:
     return getattr(peers.import_liger(module), f"Liger{function}Function").apply  # type: ignore[no-any-return]
@@ -94,8 +91,8 @@ class Contender:
     def __init__(self, who: str, name: str) -> None:
         library = {"ours": lnbwd.functional, "liger": LIGER}.get(who, PYTORCH)
         self.call: Callable[..., Any] = functools.partial(CALLS[name], library)
-        if who in COMPILED:
-            self.call = torch.compile(self.call, dynamic=False, fullgraph=True, mode=COMPILED[who])
+        if who == "compile":
+            self.call = torch.compile(self.call, dynamic=False, fullgraph=True)
         self.sets: list[tuple[list[Tensor], list[Tensor]]] = []
         self._outputs: dict[int, tuple[Tensor, ...]] = {}
 
@@ -175,17 +172,17 @@ def _rows(name: str, shape: Shape, dtype: str, errors: dict[str, float],
             contender.sets.append((operands(name, shape, dtype, machine.device),
                                    [torch.randn_like(t) if t.dim() else t for t in dys]))
     best: dict[str, dict[str, Any]] = {what: {} for what in moved}
-    for _ in range(_PASSES):
-        pairs = [(what, who, timing.Candidate(f"{who}, {what}", getattr(contender, what)))
-                 for who, contender in contenders.items() for what in moved]
-        timing.time_graph(machine, [candidate for *_, candidate in pairs],
-                          timing.SlotCounter(count), _REPETITIONS,
-                          [moved[what] / _BYTES_A_MICROSECOND + _START for what, *_ in pairs])
-        for what, who, candidate in pairs:
-            if candidate.times:
-                found = timing.summary(candidate.times[_METHOD])
-                best[what][who] = min(best[what].get(who, found), found,
-                                      key=lambda times: times["median_us"])
+    pairs = [(what, who, timing.Candidate(f"{who}, {what}", getattr(contender, what)))
+             for who, contender in contenders.items() for what in moved]
+    timing.time_graph(machine, [candidate for *_, candidate in pairs], timing.SlotCounter(count),
+                      _PASSES * _REPETITIONS,
+                      [moved[what] / _BYTES_A_MICROSECOND + _START for what, *_ in pairs])
+    for what, who, candidate in pairs:
+        if times := candidate.times.get(_METHOD):
+            best[what][who] = timing.summary(times)
+            best[what][who]["median_us"] = min(
+                timing.median(times[begin:begin + _REPETITIONS])
+                for begin in range(0, len(times), _REPETITIONS))
     moved["both"] = sum(moved.values())
     best["both"] = {who: {"median_us": sum(best[what][who]["median_us"] for what in best)}
                     for who in contenders if all(who in each for each in best.values())}
@@ -205,6 +202,9 @@ def prepare(file: pathlib.Path) -> None:
     torch._inductor.config.compile_threads = 1
     torch._functorch.config.donated_buffer = False  # Graphs of autograd are kept.
     processes.take_turns(file, (CachingAutotuner, "autotune_to_one_config"))
+    if torch.cuda.is_available():  # Gradients are computed where the results were, in graphs too.
+        torch.cuda.graph.default_capture_stream = torch.cuda.Stream()
+        torch.cuda.set_stream(torch.cuda.graph.default_capture_stream)
 
 
 def work(item: tuple[str, Shape, str], who: Sequence[str], is_dry: bool,
@@ -227,7 +227,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the shapes")
     parser.add_argument("--count", type=int, default=10, help="shapes of each function")
     parser.add_argument("--only", nargs="+", choices=CALLS, default=list(CALLS))
-    parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS[:3])
+    parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS)
     parser.add_argument("--processes", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=3600, help="begins no shape after these")
     parser.add_argument("--out", type=pathlib.Path, help="JSON for the dashboard")
@@ -242,7 +242,8 @@ def main() -> int:
     document: dict[str, Any] = {
         "format": results.FORMAT, "version": results.VERSION,
         "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
-        "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]], "results": []}
+        "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
+        "machine": _machine(options.dry_run).describe(), "results": []}
     is_wrong = False
     for found in processes.rows_of(
             [(options.processes, items)], time.time() + options.seconds,
@@ -257,9 +258,8 @@ def main() -> int:
             row["random"] = [options.seed, options.count]
             document["results"].append(row)
             print(results.line(row, _METHOD), flush=True)
-    document["machine"] = _machine(options.dry_run).describe()
-    if options.out:
-        results.write_json(document, options.out)
+        if options.out:  # What there is, is kept, whatever becomes of the rest.
+            results.write_json(document, options.out)
     for what in dict.fromkeys(row["name"] for row in document["results"]):
         gains = results.gains_of((row for row in document["results"] if row["name"] == what),
                                  _METHOD)
