@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
-from . import aten, native
+from . import aten, native, rotary
 from ._arguments import (
     TYPES,
     check_dense,
@@ -41,7 +41,7 @@ from .quantized import (
     rms_norm_backward_quantized,
     rms_norm_quantized,
 )
-from .row_functions import Columns, Parts, Rows, Scalars, Seed, part_dims, rowwise, uniform
+from .row_functions import Columns, Rows, Scalars, Seed, part_dims, rowwise, uniform
 
 __all__ = ["Quantized", "batch_norm", "cross_entropy", "dropout_add_layer_norm",
            "dropout_add_rms_norm", "geglu", "glu_backward_quantized", "glu_quantized",
@@ -444,15 +444,6 @@ def dropout_add_rms_norm(input: Tensor, residual: Tensor | None, weight: Tensor 
     return _add_norm(False, input, residual, weight, None, p, training, eps)
 
 
-@rowwise
-def _rms_norm_rope(input: Rows, turned: Rows, weight: Columns | None, turned_weight: Columns | None,
-                   cos: Parts, sin: Parts, eps: float) -> Tensor:
-    rstd = torch.rsqrt(input.float().square().mean(-1, keepdim=True) + eps)
-    one = input * rstd if weight is None else input * rstd * weight
-    other = turned * rstd if turned_weight is None else turned * rstd * turned_weight
-    return (one * cos + other * sin).to(input.dtype)
-
-
 def rms_norm_rope(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None = None,
                   eps: float = 1e-6) -> Tensor:
     """The RMSNorm of heads with rotary positions: ``h * cos + rotate_half(h) * sin`` of
@@ -461,7 +452,7 @@ def rms_norm_rope(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None
 
     Args:
         input: ``[..., D]``, D even, for example ``[B, T, H, D]``; float16, bfloat16 or float32
-            (float64: computed by PyTorch). Its halves are swapped in a copy.
+            (float64: computed by PyTorch). Each shape compiles a kernel.
         cos, sin: tables without a gradient that broadcast to input, of two dimensions or more, for
             example ``[T, 1, D]``.
         weight: the scale of the norm, ``[D]``; None: 1.
@@ -482,11 +473,15 @@ def rms_norm_rope(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None
         if table.dim() < 2 or part_dims(table.shape, input.shape) is None:
             raise ValueError(f"{name}: expected two dimensions or more that broadcast to those of "
                              f"input, {list(input.shape)}, got {list(table.shape)}")
+        check_parameter(name, table, table.shape, "input", input, TYPES)
         if table.requires_grad:
             raise ValueError(f"{name}: expected a tensor that needs no gradient; pass "
                              f"{name}.detach()")
     check_parameter("weight", weight, input.shape[-1:], "input", input, TYPES)
-    half = input.shape[-1] // 2
-    sin = torch.cat((-sin[..., :half], sin[..., half:]), -1)
-    return _rms_norm_rope(input, input.roll(half, -1), weight,
-                          None if weight is None else weight.roll(half), cos, sin, check_eps(eps))
+    cos, sin = (table.expand(*table.shape[:-1], input.shape[-1]) for table in (cos, sin))
+    if (is_compiling() or transforms_are_active() or input.is_meta or input.numel() == 0
+            or torch.float64 in [t.dtype for t in (input, cos, sin, weight) if t is not None]
+            or (input.is_cpu and falls_back("lnbwd.functional.rms_norm_rope"))):
+        return rotary.by_torch(input, cos, sin, weight, check_eps(eps))
+    y: Tensor = rotary.rms_norm_rope(input.contiguous(), cos, sin, weight, check_eps(eps))
+    return y

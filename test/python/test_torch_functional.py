@@ -275,6 +275,20 @@ def test_rotary_positions_with_the_norm_of_heads(device, dtype, shape, table, ha
     assert y.dtype == dtype
 
 
+def test_double_gradients_of_rotary_positions(device):
+    cos, sin, x, weight = (random(*shape, seed=i).to(device) for i, shape in enumerate(
+        ((4, 1, 8), (4, 1, 8), (2, 4, 3, 8), (8,))))
+
+    def second(cast):
+        leaves = [cast(t).requires_grad_() for t in (x, weight)]
+        y = functional.rms_norm_rope(leaves[0], cast(cos), cast(sin), leaves[1])
+        gradients = torch.autograd.grad(y.square().sum(), leaves, create_graph=True)
+        return torch.autograd.grad(sum(g.square().sum() for g in gradients), leaves)
+
+    for ours, exact in zip(second(torch.clone), second(torch.Tensor.double), strict=True):
+        assert (ours - exact).abs().max() <= 1e-4 * exact.abs().max()
+
+
 X, T = torch.zeros(4, 8), torch.zeros(4, dtype=torch.int64)
 
 
