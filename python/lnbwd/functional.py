@@ -44,11 +44,11 @@ from .quantized import (
 from .row_functions import Columns, Rows, Scalars, Seed, part_dims, rowwise, uniform
 
 __all__ = ["Quantized", "batch_norm", "cross_entropy", "dropout_add_layer_norm",
-           "dropout_add_rms_norm", "geglu", "glu_backward_quantized", "glu_quantized",
-           "group_norm", "instance_norm", "layer_norm", "layer_norm_backward_quantized",
-           "layer_norm_quantized", "log_softmax", "quantize", "quantize_columns", "rms_norm",
-           "rms_norm_backward_quantized", "rms_norm_quantized", "rms_norm_rope", "softmax",
-           "swiglu"]
+           "dropout_add_rms_norm", "gated_rms_norm", "geglu", "glu_backward_quantized",
+           "glu_quantized", "group_norm", "instance_norm", "layer_norm",
+           "layer_norm_backward_quantized", "layer_norm_quantized", "log_softmax", "quantize",
+           "quantize_columns", "rms_norm", "rms_norm_backward_quantized", "rms_norm_quantized",
+           "rms_norm_rope", "softmax", "swiglu"]
 
 _HALVES = (torch.float16, torch.bfloat16)
 # What normalized_shape usually is; other kinds are turned into a list.
@@ -348,10 +348,10 @@ def _geglu(a: Rows, b: Rows, approximate: str) -> Tensor:
     return torch.nn.functional.gelu(a, approximate=approximate) * b
 
 
-def _check_pair(a: Tensor, b: Tensor) -> None:
-    check_dense("a", a)
-    check_dense("b", b)
-    check_parameter("b", b, a.shape, "a", a, TYPES, " of a")
+def _check_pair(a: Tensor, b: Tensor, a_name: str = "a", b_name: str = "b") -> None:
+    check_dense(a_name, a)
+    check_dense(b_name, b)
+    check_parameter(b_name, b, a.shape, a_name, a, TYPES, f" of {a_name}")
 
 
 def swiglu(a: Tensor, b: Tensor) -> Tensor:
@@ -444,6 +444,36 @@ def dropout_add_rms_norm(input: Tensor, residual: Tensor | None, weight: Tensor 
     return _add_norm(False, input, residual, weight, None, p, training, eps)
 
 
+@rowwise
+def _gated_rms_norm(input: Rows, gate: Rows, weight: Columns | None, eps: float) -> Tensor:
+    x, z = (t if t.dtype == torch.float64 else t.float() for t in (input, gate))
+    h = x * torch.nn.functional.silu(z)
+    y = h * torch.rsqrt(h.square().mean(-1, keepdim=True) + eps)
+    return (y if weight is None else y * weight).to(input.dtype)
+
+
+def gated_rms_norm(input: Tensor, gate: Tensor, weight: Tensor | None = None,
+                   eps: float = 1e-5) -> Tensor:
+    """The RMSNorm of ``input * silu(gate)``, as behind the state space layers of Mamba-2, by
+    kernels for the result and its gradient. It is rounded once.
+
+    Args:
+        input, gate: ``[..., N]``, of one shape; float16, bfloat16 or float32 (float64: computed by
+            PyTorch), in any mix.
+        weight: the scale of the norm, ``[N]``; None: 1.
+        eps: added to the mean square, 0 or more.
+
+    Returns:
+        A dense tensor of input's shape and type.
+
+    Raises:
+        TypeError, ValueError, LnbwdError: as :func:`softmax`.
+    """
+    _check_pair(input, gate, "input", "gate")
+    check_parameter("weight", weight, input.shape[-1:], "input", input, TYPES)
+    return _gated_rms_norm(input, gate, weight, check_eps(eps))
+
+
 def rms_norm_rope(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None = None,
                   eps: float = 1e-6) -> Tensor:
     """The RMSNorm of heads with rotary positions: ``h * cos + rotate_half(h) * sin`` of
@@ -481,7 +511,7 @@ def rms_norm_rope(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None
     cos, sin = (table.expand(*table.shape[:-1], input.shape[-1]) for table in (cos, sin))
     if (is_compiling() or transforms_are_active() or input.is_meta or input.numel() == 0
             or torch.float64 in [t.dtype for t in (input, cos, sin, weight) if t is not None]
-            or (input.is_cpu and falls_back("lnbwd.functional.rms_norm_rope"))):
+            or (input.is_cpu and falls_back("a norm with rotary positions"))):
         return rotary.by_torch(input, cos, sin, weight, check_eps(eps))
     y: Tensor = rotary.rms_norm_rope(input.contiguous(), cos, sin, weight, check_eps(eps))
     return y

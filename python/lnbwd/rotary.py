@@ -121,7 +121,7 @@ class _Rotary(torch.autograd.Function):
             dx = reshaped(dx, x.shape)
         return dx, None, None, dweight, None
 
-    jvp = staticmethod(refuse_forward_mode("lnbwd.functional.rms_norm_rope"))
+    jvp = staticmethod(refuse_forward_mode("a norm with rotary positions"))
 
 
 rms_norm_rope = eager(_Rotary)

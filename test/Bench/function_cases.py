@@ -41,7 +41,8 @@ PYTORCH = types.SimpleNamespace(
     group_norm=F.group_norm, batch_norm=F.batch_norm, softmax=F.softmax, log_softmax=F.log_softmax,
     cross_entropy=F.cross_entropy, swiglu=lambda a, b: F.silu(a) * b,
     geglu=lambda a, b, approximate: F.gelu(a, approximate=approximate) * b,
-    rms_norm_rope=_rms_norm_rope, dropout_add_rms_norm=_dropout_add_rms_norm)
+    rms_norm_rope=_rms_norm_rope, gated_rms_norm=lambda x, gate, weight: F.rms_norm(
+        x * F.silu(gate), x.shape[-1:], weight, 1e-5), dropout_add_rms_norm=_dropout_add_rms_norm)
 
 
 CALLS: dict[str, Callable[..., Any]] = {
@@ -53,6 +54,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "cross_entropy": lambda library, x, target: library.cross_entropy(x, target),
     "rms_norm_rope": lambda library, x, weight, cos, sin: library.rms_norm_rope(
         x, cos, sin, weight),
+    "gated_rms_norm": lambda library, x, gate, weight: library.gated_rms_norm(x, gate, weight),
     "swiglu": lambda library, a, b: library.swiglu(a, b),
     "geglu": lambda library, a, b: library.geglu(a, b, "tanh"),
     "dropout_add_rms_norm": lambda library, x, residual, weight, p=0.1:
@@ -118,7 +120,7 @@ def operands(name: str, shape: Shape, dtype: str, device: torch.device) -> list[
     elif name == "rms_norm_rope":
         more = [values(shape[-1]), *(values(shape[1], 1, shape[-1], has_gradient=False)
                                      for _ in range(2))]
-    elif name == "dropout_add_rms_norm":
+    elif name in ("dropout_add_rms_norm", "gated_rms_norm"):
         more = [values(*shape), values(shape[-1])]
     elif name == "group_norm":
         more = [values(shape[1]) for _ in range(2)]

@@ -1,8 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Gated RMSNorm by name from Python, held against PyTorch's autograd in float64 and against the
-module that Mamba-2 has in transformers."""
+"""Gated RMSNorm by name and as a function from Python, held against PyTorch's autograd in float64
+and against the module that Mamba-2 has in transformers."""
 
 import numpy as np
 import pytest
@@ -43,6 +43,29 @@ def test_forward_and_gradient_agree_with_autograd():
         value = value.detach().numpy()
         error = np.abs(outputs[name] - value).max() / np.abs(value).max()
         assert error <= 1e-6, f"{name}: {error:.2e}"
+
+
+@pytest.mark.parametrize("types", [("float32", "float32"), ("bfloat16", "float32"),
+                                   ("float64", "float64")])
+def test_the_function_agrees_with_autograd(types):
+    given = {name: torch.tensor(value) for name, value in inputs().items()}
+    x, z = (given[name].to(getattr(torch, kind)) for name, kind in zip("xz", types, strict=True))
+    leaves = [t.requires_grad_() for t in (x, z, given["gamma"].to(z.dtype))]
+    wide = [t.detach().double().requires_grad_() for t in leaves]
+    with lnbwd.simulate("gfx942"):
+        y = lnbwd.functional.gated_rms_norm(*leaves, EPSILON)
+        ours = [y, *torch.autograd.grad(y, leaves, given["dy"].to(y.dtype))]
+    exact = forward(*wide)
+    exact = [exact, *torch.autograd.grad(exact, wide, given["dy"].to(y.dtype).double())]
+    assert [t.dtype for t in ours] == [x.dtype, *(t.dtype for t in leaves)]
+    for got, want in zip(ours, exact, strict=True):
+        error = (got.double() - want).abs().max() / want.abs().max()
+        assert error <= {torch.float64: 1e-12, torch.float32: 1e-6}.get(got.dtype, 5e-3)
+
+
+def test_wrong_gates_are_named():
+    with pytest.raises(ValueError, match=r"gate: expected the shape \[2, 8\] of input, got \[8\]"):
+        lnbwd.functional.gated_rms_norm(torch.zeros(2, 8), torch.zeros(8))
 
 
 def test_it_is_what_mamba_computes():
