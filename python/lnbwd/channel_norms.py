@@ -29,12 +29,12 @@ from ._arguments import (
     check_parameter,
     check_whole,
 )
-from .launching import falls_back
+from .launching import falls_back, is_capturing
 from .native import ELEMENT_NAMES
 from .operators import eager, reshaped, transforms_are_active
-from .regions_op import raw_region, register_row_program, run_rows
+from .regions_op import call_of, is_plain, raw_region, register_row_program, run_rows
 from .row_functions import Parts, Rows, rowwise
-from .rowprogram import Draft, Input
+from .rowprogram import INPUT_KINDS, Draft, Input, Value
 from .spec import ROWS_HINTS
 
 _LEAST_ROW = 64
@@ -108,58 +108,56 @@ def _input_gradient(dy: Rows, x: Rows, mean: Parts, variance: Parts, weight: Par
 
 
 class _ChannelNorm(torch.autograd.Function):
-    """The norm of ``[B, C, S]`` in groups, or of the batch where there are none, and the mean and
-    unbiased variance of a batch."""
+    """The norm of ``[B, C, S]`` in groups, or of the batch where there are none, which changes
+    running statistics."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, groups: int,
-                eps: float) -> tuple[Tensor, ...]:
+                eps: float, running: dict[str, Tensor]) -> Tensor:
         samples, channels, size = x.shape
         ctx.groups, ctx.eps = groups, eps
         ctx.count = count = size * (channels // groups if groups else samples)
-        unbiased = x.new_empty(0)
         ctx.programs = None
+        length = channels // groups if groups else samples
+        mean, variance = (x.new_empty(samples * channels // length, dtype=torch.float32)
+                          for _ in range(2))
+        kinds = tuple((name, ELEMENT_NAMES[t.dtype]) for name, t in running.items())
         if not groups and count <= _MOST_BATCH_ROW and samples > 1:
             ctx.programs = _batch_programs(x.shape, x.dtype, *(
-                None if t is None else t.dtype for t in (weight, bias)), eps)
-            y, mean, variance, unbiased = run_rows(ctx.programs[0], channels, [
-                t for t in (weight, bias, x) if t is not None])
-            y = reshaped(y, x.shape)
+                None if t is None else t.dtype for t in (weight, bias)), eps, kinds)
+            y = torch.empty_like(x)
+            _run(ctx.programs[0], {"x": x, "weight": weight, "bias": bias, **running},
+                 [y, mean, variance], running)
         elif groups and count <= _MOST_ROW:
             y, mean, variance = _group_norm(x.view(samples, groups, -1), weight, bias, eps)
             y = reshaped(y, x.shape)
         else:
-            length = channels // groups if groups else samples
-            mean, variance, unbiased = run_rows(
-                _combination(length, 0 if groups else channels, count / max(count - 1, 1)),
-                samples * channels // length, _moments(x))
+            means, variances = _moments(x)
+            _run(_combination(length, 0 if groups else channels, count, kinds),
+                 {"means": means, "variances": variances, **running}, [mean, variance], running)
             rows, a, b, c, d = _grouped(groups, x, mean, variance, weight, bias)
             y = reshaped(_normalise(rows, a, b, c, d, eps), x.shape)
         ctx.save_for_backward(x, weight, bias, mean, variance)
-        ctx.mark_non_differentiable(mean, unbiased)
-        ctx.set_materialize_grads(False)
-        return y, mean, unbiased
+        return y
 
     @staticmethod
-    def backward(ctx: Any, dy: Tensor | None, *_: Any) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, bias, mean, variance = ctx.saved_tensors
         groups, eps, needs = ctx.groups, ctx.eps, ctx.needs_input_grad[:3]
         dx: Tensor | None = None
         dweight: Tensor | None = None
         dbias: Tensor | None = None
-        if dy is None:
-            return (None,) * 5
         if torch.is_grad_enabled():  # Second derivatives are PyTorch's.
             y = (F.group_norm(x, groups, weight, bias, eps) if groups else
                  F.batch_norm(x, None, None, weight, bias, True, 0.0, eps))
             found = iter(torch.autograd.grad(y, [t for t, need in zip(
                 (x, weight, bias), needs, strict=True) if need], dy, create_graph=True))
-            return (*(next(found) if need else None for need in needs), None, None)
+            return (*(next(found) if need else None for need in needs), None, None, None)
         if ctx.programs is not None:
-            dx, dweight, dbias = run_rows(ctx.programs[1], x.shape[1], [
+            dx, dweight, dbias = run_rows(ctx.programs[1].text, x.shape[1], [
                 t for t in (mean, variance, weight, dy, x) if t is not None])
             return (dx.view(x.shape), dweight if needs[1] else None, dbias if needs[2] else None,
-                    None, None)
+                    None, None, None)
         samples, channels, size = x.shape
         if (groups > 1 and ctx.count <= _MOST_ROW
                 and samples * x.element_size() > _MOST_BYTES_OF_FEW_SAMPLES):
@@ -173,7 +171,7 @@ class _ChannelNorm(torch.autograd.Function):
                                  for t in (weight, bias))
                 dweight, dbias = (t.view(channels) for t in _group_sums(along, total, None, types))
             return (reshaped(dx, x.shape), dweight if needs[1] else None,
-                    dbias if needs[2] else None, None, None)
+                    dbias if needs[2] else None, None, None, None)
         rows, means, variances, weights, _ = _grouped(groups, x, mean, variance, weight, bias)
         dy = reshaped(dy, rows.shape)
         along, total = _sums(dy, rows, means, variances, eps)
@@ -194,7 +192,7 @@ class _ChannelNorm(torch.autograd.Function):
                     None if weights is None else weights.flatten(1), "float32 float32"))
             dx = reshaped(_input_gradient(dy, rows, means, variances, weights, along, total,
                                           ctx.count, are_weighted, eps), x.shape)
-        return (dx, dweight if needs[1] else None, dbias if needs[2] else None, None, None)
+        return (dx, dweight if needs[1] else None, dbias if needs[2] else None, None, None, None)
 
 
 def _grouped(groups: int, x: Tensor, mean: Tensor, variance: Tensor,
@@ -211,20 +209,65 @@ def _grouped(groups: int, x: Tensor, mean: Tensor, variance: Tensor,
             *(None if t is None else t.view(groups, own, 1) for t in parameters))
 
 
+@dataclasses.dataclass(frozen=True)
+class _Program:
+    """A program that is registered: the names of its inputs, and M where it is known."""
+
+    text: str
+    inputs: tuple[str, ...]
+    rows: int | None
+
+
+_Kinds = tuple[tuple[str, str], ...]
+"""The element types of running statistics, and of the momentum, by name."""
+
+
+def _drafted(length: int, inputs: dict[str, Input], kinds: _Kinds) -> Draft:
+    """A draft with inputs in the order of their kinds, and running statistics among them."""
+    inputs = {**inputs, **{name: Input("number" if name == "momentum" else "scalar", kind)
+                           for name, kind in kinds}}
+    return Draft(length, dict(sorted(inputs.items(),
+                                     key=lambda item: INPUT_KINDS.index(item[1].kind))))
+
+
+def _finished(p: Draft, mean: Value, variance: Value, count: int, kinds: _Kinds,
+              rows: int | None) -> _Program:
+    """A draft that writes moments of ``count`` elements, and changes running statistics."""
+    p.write("mean", "scalar", "f32", mean)
+    p.write("variance", "scalar", "f32", variance)
+    new = {"running_mean": mean, "running_var": variance * (count / max(count - 1, 1))}
+    for name, kind in kinds:
+        if name in new:
+            old = p.values[name]
+            p.write(name, "scalar", kind, old + (new[name] - old) * p.values["momentum"])
+    program, _ = p.finish(rows)
+    return _Program(register_row_program(program).text, tuple(p.values), rows)
+
+
+def _run(program: _Program, tensors: dict[str, Tensor | None], results: list[Tensor],
+         running: dict[str, Tensor]) -> None:
+    """Runs a program, whose last outputs take the place of running statistics."""
+    inputs = [tensor for name in program.inputs if (tensor := tensors[name]) is not None]
+    outputs = [*results, *(t for name, t in running.items() if name != "momentum")]
+    if is_plain(inputs) and not any(t.data_ptr() & 15 for t in outputs):
+        rows = program.rows or results[-1].numel()
+        call_of(program.text, inputs[0].device)(rows, *inputs, *outputs)
+        return
+    for tensor, value in zip(outputs, raw_region(inputs, program.text), strict=True):
+        tensor.copy_(value.view(tensor.shape))
+
+
 @functools.lru_cache(256)
-def _combination(length: int, channels: int, correction: float) -> str:
-    """The program that combines the moments of ``length`` rows, those of a group, which lie side by
-    side, or of each of ``channels`` in a batch, where samples lie apart."""
+def _combination(length: int, channels: int, count: int, kinds: _Kinds) -> _Program:
+    """What combines the moments of ``length`` rows, those of a group, which lie side by side, or of
+    each of ``channels`` in a batch, where samples lie apart."""
     parts = ((length, channels, 1), (1, length, channels)) if channels and length > 1 else ()
-    p = Draft(length, {name: Input("part" if parts else "row", "f32", parts)
-                       for name in ("means", "variances")})
+    moments = Input("part" if parts else "row", "f32", parts)
+    p = _drafted(length, {"means": moments, "variances": moments}, kinds)
     mean = p.values["means"].mean()
     centred = p.values["means"] - mean
     variance = (p.values["variances"] + centred * centred).mean()
-    for name, value in (("mean", mean), ("variance", variance),
-                        ("unbiased", variance * correction)):
-        p.write(name, "scalar", "f32", value)
-    return register_row_program(p.finish(channels or None)[0]).text
+    return _finished(p, mean, variance, count, kinds, channels or None)
 
 
 @functools.lru_cache(256)
@@ -268,41 +311,52 @@ def _group_gradient(shape: torch.Size, groups: int, dtype: torch.dtype,
 
 @functools.lru_cache(256)
 def _batch_programs(shape: torch.Size, dtype: torch.dtype, weight: torch.dtype | None,
-                    bias: torch.dtype | None, eps: float) -> tuple[str, str]:
+                    bias: torch.dtype | None, eps: float, kinds: _Kinds
+                    ) -> tuple[_Program, _Program]:
     """Of a batch whose channels are rows: the forward program, and that of the gradient."""
     samples, channels, size = shape
     length = samples * size
     # Where the elements of a row lie: those of a sample side by side, samples apart.
     parts = ((length, channels, size), (size, samples, channels * size), (1, size, 1))
     element, x = ELEMENT_NAMES[dtype], Input("part", ELEMENT_NAMES[dtype], parts)
-    types = {"weight": weight, "bias": bias, "mean": torch.float32, "rstd": torch.float32}
+    parameters = {name: Input("scalar", ELEMENT_NAMES[kind]) for name, kind in (
+        ("weight", weight), ("bias", bias)) if kind is not None}
 
-    def draft(*names: str) -> Draft:
-        kinds = {name: types.get(name, dtype) for name in names}
-        return Draft(length, {name: Input("scalar", ELEMENT_NAMES[kind]) if name in types else x
-                              for name, kind in kinds.items() if kind is not None})
-
-    p = draft("weight", "bias", "x")
+    p = _drafted(length, {**parameters, "x": x}, kinds)
     mean = p.values["x"].mean()
     centred = p.values["x"] - mean
     variance = (centred * centred).mean()
     y = p.scaled(centred * (variance + eps).rsqrt())
     p.write("y", "row", element, y, parts=parts)
-    for name, value in (("mean", mean), ("variance", variance),
-                        ("unbiased", variance * (length / max(length - 1, 1)))):
-        p.write(name, "scalar", "f32", value)
-    forward, _ = p.finish(channels)
+    forward = _finished(p, mean, variance, length, kinds, channels)
 
-    p = draft("mean", "rstd", "weight", "dy", "x")
+    statistic = Input("scalar", "f32")
+    parameters.pop("bias", None)
+    p = Draft(length, {"mean": statistic, "rstd": statistic, **parameters, "dy": x, "x": x})
     dy = p.values["dy"]
     p.values["rstd"] = (p.values["rstd"] + eps).rsqrt()  # It is the variance that is kept.
     dx, xhat = p.norm_gradient(dy, p.values["x"], weight="")
     # The weight is the same along a row: behind its sums, which so are those for the parameters.
     p.write("dx", "row", element, p.scaled(dx), parts=parts)
-    for name, value in (("weight", dy * xhat), ("bias", dy)):
-        p.write(name, "scalar", ELEMENT_NAMES[types[name] or torch.float32], value.row_sum())
+    for name, kind, value in (("weight", weight, dy * xhat), ("bias", bias, dy)):
+        p.write(name, "scalar", ELEMENT_NAMES[kind or torch.float32], value.row_sum())
     backward, _ = p.finish(channels)
-    return register_row_program(forward).text, register_row_program(backward).text
+    return forward, _Program(register_row_program(backward).text, (), channels)
+
+
+_numbers: dict[tuple[float, torch.device], Tensor] = {}
+_MANY_NUMBERS = 64
+
+
+def _number(value: float, device: torch.device) -> Tensor:
+    """A number on a device. What is kept is never given up: a graph may read it."""
+    found = _numbers.get((value, device))
+    if found is not None:
+        return found
+    if is_capturing(device):  # Which copies from the host would end.
+        return torch.full((1,), value, dtype=torch.float32, device=device)
+    made = torch.tensor([value], dtype=torch.float32, device=device)
+    return _numbers.setdefault((value, device), made) if len(_numbers) < _MANY_NUMBERS else made
 
 
 _apply = eager(_ChannelNorm)
@@ -361,7 +415,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None,
         y = _group_norm(groups, weight, bias, check_eps(eps))[0]
     else:
         rows = input.view(*input.shape[:2], size)
-        y = _apply(rows, weight, bias, num_groups, check_eps(eps))[0]
+        y = _apply(rows, weight, bias, num_groups, check_eps(eps), {})
     return y.view(input.shape)
 
 
@@ -398,12 +452,11 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     rows = input.view(*input.shape[:2], size)
     if not training and running_mean is not None and running_var is not None:
         return _normalise(rows, running_mean, running_var, weight, bias, eps).view(input.shape)
-    y, mean, unbiased = _apply(rows, weight, bias, 0, eps)
-    pairs = [(running, value.view(-1).to(running.dtype)) for running, value in (
-        (running_mean, mean), (running_var, unbiased)) if running is not None]
-    if pairs:
-        torch._foreach_lerp_([old for old, _ in pairs], [new for _, new in pairs], momentum)
-    result: Tensor = y.view(input.shape)
+    running = {name: tensor for name, tensor in (
+        ("running_mean", running_mean), ("running_var", running_var)) if tensor is not None}
+    if running:
+        running["momentum"] = _number(momentum, input.device)
+    result: Tensor = _apply(rows, weight, bias, 0, eps, running).view(input.shape)
     return result
 
 

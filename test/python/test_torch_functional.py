@@ -162,7 +162,8 @@ NORMS = {
 @pytest.mark.filterwarnings("error::RuntimeWarning")  # A kernel that is not compiled.
 @pytest.mark.parametrize("name,case", diagonal([*NORMS, "long_group_norm", "long_batch_norm"], [
     (F32, (2, 3, 5, 4), True), (BF16, (2, 3, 70), False), (F32, (3, 6, 2, 37), True),
-    (BF16, (1, 12, 65), True), (F16, (2, 6), True)]))
+    (BF16, (1, 12, 65), True), (F16, (2, 6), True), (F32, (5, 9, 8, 9), True),
+    (BF16, (6, 6, 80), False)]))
 def test_norms_of_channels(device, monkeypatch, name, case):
     dtype, shape, has_parameters = case
     if name == "instance_norm" and len(shape) == 2:
