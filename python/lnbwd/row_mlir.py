@@ -50,15 +50,17 @@ def _is_cheap(program: RowProgram) -> list[bool]:
 
     That is so if a row block or a row scalar of 16 bits depends on it, none of 32 bits, and no
     condition, unless a ``round`` to 16 bits stands between. Sums over all rows may depend on it
-    as well: their error is the same part of the sum of their terms' sizes. erf, tanh, expm1 and
-    log1p, or their squares, also have to be added to a number of 1/2 or more, as GELU does:
-    beside a result near 0 their error would show.
+    as well: their error is the same part of the sum of their terms' sizes. So may the sum over a
+    row of exponentials where all rows are read in 16 bits, as in a softmax whose statistics are
+    saved. erf, tanh, expm1 and log1p, or their squares, also have to be added to a number of 1/2
+    or more, as GELU does: beside a result near 0 their error would show.
     """
     needs_all, is_rounded = set[int](), set[int]()
     for output in program.outputs:
         if output.kind != "column_sum":
             (needs_all if output.dtype in ("f32", "i8") else is_rounded).add(output.value)
     conditions = program.is_condition()
+    is_short = all(i.dtype in ("f16", "bf16") for i in program.inputs if i.is_row(program.length))
     users: dict[int, list[int]] = {}
     for index in reversed(range(len(program.nodes))):
         node = program.nodes[index]
@@ -67,7 +69,8 @@ def _is_cheap(program: RowProgram) -> list[bool]:
             if node[0] == "round":
                 is_rounded.add(operand)
             elif index in needs_all or conditions[index]:
-                needs_all.add(operand)
+                is_sum = node[0] == "row_sum" and program.nodes[operand][0] == "exp" and is_short
+                (is_rounded if is_sum else needs_all).add(operand)
             elif index in is_rounded:
                 is_rounded.add(operand)
 

@@ -118,6 +118,18 @@ def test_cheap_functions(make, outputs, expected):
         assert ("fastmath<afn>" in line) == is_cheap, line
 
 
+@pytest.mark.parametrize("dtype,is_cheap", [("bf16", True), ("f32", False)])
+def test_exponentials_of_short_rows_are_cheap_in_a_sum(dtype, is_cheap):
+    b = Builder(N)
+    terms = b.add("exp", b.add("input", 0))
+    program = b.finish(None, [Input("row", dtype)], [
+        Output("row", "bf16", terms), Output("scalar", "f32", b.add("row_sum", terms))])
+    assert ("fastmath<afn>" in mlir(program)) == is_cheap
+    product = b.finish(None, [Input("row", dtype)], [
+        Output("scalar", "f32", b.add("row_sum", b.add("mul", terms, b.add("input", 0))))])
+    assert "fastmath<afn>" not in mlir(product)
+
+
 @pytest.mark.parametrize("name", ["gelu", "tanh", "slope", "sigmoid"])
 @pytest.mark.compiler
 def test_errors_of_cheap_functions(device, name):
