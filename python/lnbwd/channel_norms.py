@@ -350,13 +350,12 @@ _MANY_NUMBERS = 64
 
 def _number(value: float, device: torch.device) -> Tensor:
     """A number on a device. What is kept is never given up: a graph may read it."""
-    found = _numbers.get((value, device))
-    if found is not None:
-        return found
-    if is_capturing(device):  # Which copies from the host would end.
-        return torch.full((1,), value, dtype=torch.float32, device=device)
-    made = torch.tensor([value], dtype=torch.float32, device=device)
-    return _numbers.setdefault((value, device), made) if len(_numbers) < _MANY_NUMBERS else made
+    if (value, device) not in _numbers:
+        # (A copy from the host would end a capture, and is waited for.)
+        if is_capturing(device) or len(_numbers) >= _MANY_NUMBERS:
+            return torch.full((1,), value, dtype=torch.float32, device=device)
+        _numbers[value, device] = torch.tensor([value], dtype=torch.float32, device=device)
+    return _numbers[value, device]
 
 
 _apply = eager(_ChannelNorm)
