@@ -247,9 +247,9 @@ def _finished(p: Draft, mean: Value, variance: Value, count: int, kinds: _Kinds,
 def _run(program: _Program, tensors: dict[str, Tensor | None], results: list[Tensor],
          running: dict[str, Tensor]) -> None:
     """Runs a program, whose last outputs take the place of running statistics."""
-    inputs = [tensor for name in program.inputs if (tensor := tensors[name]) is not None]
+    inputs = [t.contiguous() for name in program.inputs if (t := tensors[name]) is not None]
     outputs = [*results, *(t for name, t in running.items() if name != "momentum")]
-    if is_plain(inputs) and not any(t.data_ptr() & 15 for t in outputs):
+    if is_plain(inputs) and all(t.is_contiguous() and not t.data_ptr() & 15 for t in outputs):
         rows = program.rows or results[-1].numel()
         call_of(program.text, inputs[0].device)(rows, *inputs, *outputs)
         return
