@@ -107,17 +107,13 @@ LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
 
 LogicalResult lnbwd::recordArgumentRoles(ProductOp op) {
   bool sumsRows = op.getLhsTransposed();
-  // Of a sum over the rows, nothing that is as large as the result has rows.
-  auto result = [&](OperandKind kind) {
-    return sumsRows ? OperandKind::Column : kind;
-  };
-  SmallVector<OperandKind> kinds{OperandKind::RowBlock,
-                                 sumsRows ? OperandKind::RowBlock
-                                          : OperandKind::Column,
-                                 result(OperandKind::RowBlock)};
-  kinds.append(op.getEpilogueRows().size(), result(OperandKind::RowBlock));
-  kinds.append(op.getEpilogueColumns().size(), OperandKind::Column);
-  kinds.append(op.getEpilogueScalars().size(), result(OperandKind::RowScalar));
+  // The result of a sum over the rows has none of them.
+  constexpr auto rowBlock = OperandKind::RowBlock, column = OperandKind::Column;
+  SmallVector<OperandKind> kinds{rowBlock, sumsRows ? rowBlock : column,
+                                 sumsRows ? column : rowBlock};
+  kinds.append(op.getEpilogueRows().size(), rowBlock);
+  kinds.append(op.getEpilogueColumns().size(), column);
+  kinds.append(op.getEpilogueScalars().size(), OperandKind::RowScalar);
   for (auto [index, kind] : llvm::enumerate(kinds))
     if (failed(recordRole(op, unsigned(index),
                           op.getOperandName(unsigned(index)), kind,

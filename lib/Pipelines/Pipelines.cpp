@@ -51,6 +51,7 @@ static void addBufferization(OpPassManager &pm) {
 static void addLaneLevel(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createDistributeRowsPass({options.chip}));
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
+  kernels.addPass(createLowerContractionsPass({options.chip}));
   kernels.addPass(createReloadPhasesPass());
   kernels.addPass(createSinkColumnsPass());
   kernels.addPass(createPrefetchFirstRowsPass());
@@ -82,7 +83,6 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   pm.addPass(createSplitRowSumsPass({options.chip}));
   pm.addPass(createFinalizeColumnSumsPass({options.chip}));
   addLaneLevel(pm, options);
-  pm.addPass(createProductToGPUPass({options.chip}));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createAttachLaunchPlanPass({options.chip}));

@@ -173,38 +173,34 @@ static ProductReport getProductReport(KernelInfoAttr info, int64_t launchedRows,
   report.parts = loop.getParts();
   report.step = loop.getStep();
   int64_t sum = loop.getSum() ? loop.getSum() : launchedRows;
-  if (report.step)
-    report.iterations = llvm::divideCeil(sum, report.step);
+  report.iterations = llvm::divideCeil(sum, report.step);
   report.tileColumns = info.getSchedule().getColumnTile();
   report.tileRows = info.getSchedule().getRowsPerWorkgroup();
   int64_t rows = int64_t(elements) / info.getRowLength();
   report.tiles =
       int64_t(llvm::divideCeil(rows, report.tileRows) *
               llvm::divideCeil(info.getRowLength(), report.tileColumns));
-  if (report.step)
-    report.multiplyAdds = elements * double(sum);
+  report.multiplyAdds = elements * double(sum);
   report.multiplied = loop.getMultiplied();
   return report;
 }
 
-/// The tiles of a kernel that makes a product, or adds its parts, and its
-/// bytes: each of the matrices that it multiplies is read once for each tile of
-/// the other one, and all else is there once.
+/// The tiles of a kernel that makes a product, and its bytes: each of the
+/// matrices that it multiplies is read once for each tile of the other one, and
+/// all else is there once.
 static void readProduct(KernelInfoAttr info,
                         ArrayRef<runtime::PlanValue> parameters, int64_t rows,
                         const PlanNumbers &numbers, KernelReport &kernel) {
   auto getBytes = [&](size_t index) {
     return numbers.getBytes(parameters[index], rows, /*workgroups=*/1);
   };
-  // Two matrices and the parts of their product, or the parts and their sum.
-  bool adds = info.getProduct().getStep() == 0;
-  double elements = numbers.getElements(parameters[adds ? 1 : 2], rows);
-  if (!adds)
-    elements /= double(info.getProduct().getParts());
+  // Two matrices and the parts of their product.
+  double elements = numbers.getElements(parameters[2], rows) /
+                    double(info.getProduct().getParts());
   kernel.product = getProductReport(info, rows, elements);
   for (size_t i = 0; i < parameters.size(); ++i)
     kernel.plannedBytes += getBytes(i);
-  if (adds || !kernel.product->tiles)
+  if (!kernel.product->tiles)
     return;
   auto columnTiles = double(
       llvm::divideCeil(info.getRowLength(), kernel.product->tileColumns));

@@ -38,14 +38,10 @@ static llvm::format_object<double> micros(double seconds) {
 static void printLoop(const ProductReport &product, llvm::raw_ostream &os) {
   startLine(os, "tiles") << product.tiles << " of " << product.tileRows << " x "
                          << product.tileColumns << "\n";
-  if (!product.step)
-    startLine(os, "adds") << product.parts
-                          << " partial results of each element\n";
-  else
-    startLine(os, "loop") << product.iterations << " iterations of "
-                          << product.step << " elements of the sum, in "
-                          << product.parts
-                          << (product.parts == 1 ? " part\n" : " parts\n");
+  startLine(os, "loop") << product.iterations << " iterations of "
+                        << product.step << " elements of the sum, in "
+                        << product.parts
+                        << (product.parts == 1 ? " part\n" : " parts\n");
 }
 
 static void printKernel(const KernelReport &kernel, const Report &report,

@@ -9,7 +9,8 @@
 // Gives each workgroup its own row of partial sums and adds a row program over
 // those rows. The finalising kernel is thus an ordinary row program: it has no
 // lowering of its own. For group sums it is one with groups, of as many rows as
-// a group has workgroups.
+// a group has workgroups; for a product that sums over the rows, one whose rows
+// are partial products.
 //
 //===----------------------------------------------------------------------===//
 
@@ -116,18 +117,16 @@ static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
   return partials;
 }
 
-/// Adds, at the insertion point, the program that sums the rows of `partials`
-/// into `sums`, which are column sums or group sums of `op`.
-static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
-                             ValueRange partials, OperandRange sums) {
+/// Adds, at the insertion point, the program that sums the rows of `partials`,
+/// which have `numRows` dimensions, into `sums`, operands of `op` from number
+/// `first` on.
+template <typename Op>
+static RowwiseOp addSum(OpBuilder &builder, Op op, StringRef suffix,
+                        ValueRange partials, unsigned numRows, ValueRange sums,
+                        unsigned first) {
   Location loc = op.getLoc();
-  unsigned first = sums.getBeginOperandIndex();
-  bool isOfGroups = sums == op.getGroupSums();
-  // Of a group sum, the groups and their partial sums are the rows.
-  unsigned numRows = isOfGroups ? 2 : 1;
-  auto rowRank = unsigned(op.getRowRank());
-  auto all = AffineMap::getMultiDimIdentityMap(numRows + rowRank,
-                                               builder.getContext());
+  auto rank = unsigned(cast<MemRefType>(partials.front().getType()).getRank());
+  auto all = AffineMap::getMultiDimIdentityMap(rank, builder.getContext());
   AffineMap summed = all.dropResult(numRows - 1);
   ProgramOperands operands(numRows);
   SmallVector<ProgramOperands::Place> inputs, outputs;
@@ -136,19 +135,30 @@ static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
     inputs.push_back(operands.addInput(partial, all, name + "_partials"));
     outputs.push_back(operands.addOutput(sum, summed, name, Reduction::Add));
   }
-  RowwiseOp finalize = operands.create(
-      builder, loc,
-      (op.getEntry() + (isOfGroups ? "_finalize_groups" : "_finalize")).str());
+  RowwiseOp finalize =
+      operands.create(builder, loc, (op.getEntry() + suffix).str());
+  OpBuilder body = OpBuilder::atBlockEnd(&finalize.getBody().front());
+  for (auto [input, output] : llvm::zip_equal(inputs, outputs))
+    operands.setResult(output, operands.getArgument(input));
+  operands.yield(body, loc);
+  return finalize;
+}
+
+/// Adds, at the insertion point, the program that sums the rows of `partials`
+/// into `sums`, which are column sums or group sums of `op`.
+static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
+                             ValueRange partials, OperandRange sums) {
+  // Of a group sum, the groups and their partial sums are the rows.
+  bool isOfGroups = sums == op.getGroupSums();
+  RowwiseOp finalize =
+      addSum(builder, op, isOfGroups ? "_finalize_groups" : "_finalize",
+             partials, isOfGroups ? 2 : 1, sums, sums.getBeginOperandIndex());
   finalize.setAccumulate(op.getAccumulate());
   if (hasOwnRows(op))
     setOwnRows(finalize);
   if (isCanonical(op))
     finalize->setAttr(leavesAttr,
                       builder.getI64IntegerAttr(countPartsOfLeaf(op)));
-  OpBuilder body = OpBuilder::atBlockEnd(&finalize.getBody().front());
-  for (auto [input, output] : llvm::zip_equal(inputs, outputs))
-    operands.setResult(output, operands.getArgument(input));
-  operands.yield(body, loc);
   return finalize;
 }
 
@@ -233,6 +243,49 @@ static ScheduleAttr chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
   return fields.get(op.getContext());
 }
 
+/// Workgroups of a product in parts for each compute unit, which run at once
+/// there; more parts than the maximum cost more memory than they save time.
+static constexpr int64_t productWorkgroups = 4, maxParts = 16;
+/// Work-items of a workgroup that adds parts of a product, and rows that a lane
+/// loads at once.
+static constexpr int64_t productThreads = 256, productRows = 4;
+
+/// Takes a product that sums over the rows apart where its result has too few
+/// tiles for all compute units, and adds the program that sums the parts in
+/// their order. Null where it stays whole.
+static RowwiseOp splitProduct(IRRewriter &rewriter, ProductOp op,
+                              const ChipInfo &chip) {
+  ProductOp::Sizes sizes = op.getSizes();
+  int64_t tiles = llvm::divideCeil(sizes.rows, ProductOp::tileSize) *
+                  llvm::divideCeil(sizes.columns, ProductOp::tileSize);
+  int64_t parts = std::clamp<int64_t>(
+      productWorkgroups * chip.computeUnits / tiles, 1, maxParts);
+  if (!op.getLhsTransposed() || parts == 1)
+    return {};
+  rewriter.setInsertionPoint(op);
+  Value partials = memref::AllocOp::create(
+      rewriter, op.getLoc(),
+      MemRefType::get({parts, sizes.rows, sizes.columns},
+                      rewriter.getF32Type()));
+  rewriter.setInsertionPointAfter(op);
+  OpOperand &out = op.getOutMutable();
+  RowwiseOp sum = addSum(rewriter, op, "_finalize", partials, /*numRows=*/1,
+                         out.get(), out.getOperandNumber());
+  setOwnRows(sum);
+  memref::DeallocOp::create(rewriter, op.getLoc(), partials);
+  rewriter.modifyOpInPlace(op, [&] {
+    out.set(partials);
+    op.setParts(uint64_t(parts));
+  });
+  ScheduleFields fields;
+  fields.vectorWidth = chooseVectorWidth(sum);
+  fields.threadsPerRow = productThreads;
+  fields.columnTile = productThreads * fields.vectorWidth;
+  fields.unroll = productRows;
+  sum.setScheduleAttr(fields.get(op.getContext()));
+  return sum;
+}
+
 namespace {
 class FinalizeColumnSums
     : public lnbwd::impl::FinalizeColumnSumsPassBase<FinalizeColumnSums> {
@@ -284,6 +337,15 @@ public:
             llvm::concat<Value>(partials.columns, partials.groups)));
       });
       ++numFinalized;
+    }
+    SmallVector<ProductOp> products;
+    getOperation()->walk([&](ProductOp op) { products.push_back(op); });
+    for (ProductOp op : products) {
+      RowwiseOp sum = splitProduct(rewriter, op, **found);
+      if (sum && failed(checkSchedule(sum, *sum.getSchedule(), **found,
+                                      [&] { return sum.emitOpError(); })))
+        return signalPassFailure();
+      numFinalized += bool(sum);
     }
   }
 };

@@ -67,7 +67,7 @@ static bool fitsEpilogue(ProductOp product, RowwiseOp program) {
   if (!isElementwise(program) ||
       llvm::count(program->getOperands(), product.getOut()) != 1 ||
       !llvm::is_contained(program.getRows(), product.getOut()) ||
-      hasOwnRows(program) != product.getLhsTransposed())
+      product.getLhsTransposed())
     return false;
   // The product reads its matrices only where the program is.
   return llvm::all_of(product->getOperands(), [&](Value matrix) {
@@ -118,8 +118,8 @@ static void fuse(ProductOp product, RowwiseOp program) {
   auto fused = ProductOp::create(
       b, product.getLoc(), program.getEntry(), product.getLhs(),
       product.getRhs(), program.getRowOuts()[0], rows, program.getColumns(),
-      program.getScalars(), product.getLhsTransposed(),
-      product.getRhsTransposed(), b.getArrayAttr(names),
+      program.getScalars(), /*lhs_transposed=*/false,
+      product.getRhsTransposed(), product.getParts(), b.getArrayAttr(names),
       product.getPrecision());
   // The sums come first among the arguments.
   fused.getEpilogue().takeBody(program.getBody());

@@ -268,8 +268,8 @@ RowwiseOp ContractionSplitter::write(int64_t length,
   return program;
 }
 
-/// One outer product of float32 goes where the output is. Several, or another
-/// type, are added and rounded by a program over the rows of the matrix.
+/// One outer product goes where the output is. Several are added and rounded by
+/// a program over the rows of the matrix.
 void ContractionSplitter::writeOuterSum(unsigned output) {
   unsigned operand = op.getNumDpsInputs() + output;
   SmallVector<vector::OuterProductOp> terms;
@@ -288,7 +288,7 @@ void ContractionSplitter::writeOuterSum(unsigned output) {
   }
   Named to = getOperand(operand);
   auto type = cast<MemRefType>(to.buffer.getType());
-  bool isWhole = terms.size() == 1 && type.getElementType().isF32();
+  bool isWhole = terms.size() == 1;
   P operands;
   SmallVector<P::Place> places;
   for (vector::OuterProductOp term : terms) {

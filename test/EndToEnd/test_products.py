@@ -15,6 +15,8 @@ import family
 # Products of 16-bit numbers are exact in float32; so what is left is float32 sums, of at most 200
 # terms of about 1: 200 roundings of 6e-8 at most, and far fewer where they go up and down.
 TOLERANCE = 2e-6
+# Of the output's type, to the nearest.
+ROUNDING = {"f32": 0, "f16": 2.0**-11, "bf16": 2.0**-8}
 FORMS = {"": "ab", "rhs_transposed": "ab^t", "lhs_transposed": "a^t b"}
 
 
@@ -23,7 +25,8 @@ def runtime(build):
     return devices.Runtime(build)
 
 
-def text(form: str, types: tuple[str, str], sizes: tuple[int, int], attribute: str = "") -> str:
+def text(form: str, types: tuple[str, str], sizes: tuple[int, int], attribute: str = "",
+         output: str = "f32") -> str:
     """A function with a product; `sizes` are those that are not M."""
     first, second = sizes
     lhs, rhs, out = {
@@ -31,7 +34,8 @@ def text(form: str, types: tuple[str, str], sizes: tuple[int, int], attribute: s
         "rhs_transposed": (f"?x{first}", f"{second}x{first}", f"?x{second}"),
         "lhs_transposed": (f"?x{first}", f"?x{second}", f"{first}x{second}"),
     }[form]
-    lhs, rhs, out = f"memref<{lhs}x{types[0]}>", f"memref<{rhs}x{types[1]}>", f"memref<{out}xf32>"
+    lhs, rhs, out = (f"memref<{shape}x{kind}>" for shape, kind in
+                     zip((lhs, rhs, out), (*types, output), strict=True))
     attributes = ", ".join(filter(None, [form, attribute, 'operand_names = ["a", "b", "c"]']))
     return f"""func.func @f(%a: {lhs}, %b: {rhs}, %c: {out}) {{
   lnbwd.product @f lhs(%a : {lhs}) rhs(%b : {rhs}) outs(%c : {out})
@@ -45,7 +49,7 @@ def compile_product(build, chip, file, *arguments):
     compiling.compile_to(file, build, text(*arguments), chip)
 
 
-def check(runtime, chip, file, form, types, sizes, row_counts):
+def check(runtime, chip, file, form, types, sizes, row_counts, output="f32"):
     kernel = devices.Kernel(runtime.open("sim", chip), file)
     for rows in row_counts:
         rng = np.random.default_rng(rows)
@@ -59,10 +63,11 @@ def check(runtime, chip, file, form, types, sizes, row_counts):
                 for name, shape, kind in zip("ab", shapes, types, strict=True))
         expected = (a.T if form == "lhs_transposed" else a) @ (
             b.T if form == "rhs_transposed" else b)
-        actual = devices.decode(kernel.launch(rows, bits)["c"], "f32").reshape(expected.shape)
+        actual = devices.decode(kernel.launch(rows, bits)["c"], output).reshape(expected.shape)
         depth = rows if form == "lhs_transposed" else first
         error = np.abs(actual - expected).max(initial=0)
-        assert error <= TOLERANCE * max(1, np.sqrt(depth)), (rows, error)
+        rounded = ROUNDING[output] * np.abs(expected).max(initial=0)
+        assert error <= TOLERANCE * max(1, np.sqrt(depth)) + rounded, (rows, error)
 
 
 @pytest.mark.sample(chip=family.AMD_CHIPS, form=FORMS,
@@ -80,3 +85,11 @@ def test_odd(build, runtime, tmp_path, form):
     sizes = (37, 9)
     compile_product(build, "gfx942", tmp_path / "k.hsaco", form, ("bf16", "bf16"), sizes)
     check(runtime, "gfx942", tmp_path / "k.hsaco", form, ("bf16", "bf16"), sizes, (5, 65))
+
+
+@pytest.mark.sample("each", chip=family.AMD_CHIPS, form=FORMS, output=("f16", "bf16"))
+def test_rounded(build, runtime, tmp_path, chip, form, output):
+    """Sums are rounded once to the output's type, also those that are added up of parts."""
+    sizes, types = (100, 74), ("bf16", "bf16")
+    compile_product(build, chip, tmp_path / "k.hsaco", form, types, sizes, "", output)
+    check(runtime, chip, tmp_path / "k.hsaco", form, types, sizes, (0, 150), output)

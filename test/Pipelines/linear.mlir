@@ -13,8 +13,8 @@
 // Of the gradient: dW, of rounded rows, and dz first; then dx, dgamma and dbeta,
 // and dy's sum. The plan knows what it is.
 // BWD:       \22name\22:\22layer_norm_linear_bwd\22
-// BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_sum_4 blocks in (%c
-// BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_sum_4_parts
+// BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_matmul_0 blocks in (%c
+// BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_matmul_0_finalize
 // BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_matmul_1
 // BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_of_96 blocks
 // BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_of_96_finalize

@@ -17,9 +17,8 @@
 // CHECK:        least time, us {{.*}}, 0.49 for matrix instructions
 // CHECK-NOT:    schedule
 
-// CHECK:      kernel @f_parts{{$}}
-// CHECK-NEXT:   tiles                     2304 of 1 x 256
-// CHECK-NEXT:   adds                      8 partial results of each element
+// CHECK:      kernel @f_finalize{{$}}
+// CHECK-NEXT:   schedule                  #lnbwd.schedule<{{.*}}column_tile = 1024
 // CHECK:        bytes by the plan         21233664
 // CHECK-NOT:    matrix instructions
 

@@ -106,3 +106,21 @@ func.func @strided(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?x64x
   }
   return
 }
+
+// -----
+
+// Of a sum over the rows, which may be in parts.
+// CHECK-LABEL: func @outer(
+// CHECK:         lnbwd.rowwise @k domain
+func.func @outer(%dy: memref<?x96xbf16>, %x: memref<?x64xbf16>, %dw: memref<96x64xbf16>) {
+  %p = memref.alloc() : memref<96x64xf32>
+  lnbwd.product @k_matmul_0 lhs(%dy : memref<?x96xbf16>) rhs(%x : memref<?x64xbf16>) outs(%p : memref<96x64xf32>)
+      attributes {lhs_transposed}
+  lnbwd.rowwise @k domain(m | n) ins(%p[m, n] : memref<96x64xf32>) outs(%dw[m, n] : memref<96x64xbf16>) attributes {lnbwd.own_rows} {
+  ^row(%pr: vector<64xf32>):
+    %r = arith.truncf %pr : vector<64xf32> to vector<64xbf16>
+    lnbwd.yield %r : vector<64xbf16>
+  }
+  memref.dealloc %p : memref<96x64xf32>
+  return
+}

@@ -64,22 +64,3 @@ func.func @gradient(%dy: memref<?x96xf16>, %x: memref<?x64xf16>, %w: memref<96x6
   memref.dealloc %p : memref<?x64xf32>
   return
 }
-
-// -----
-
-// A sum over the rows, whose result has rows of its own.
-// CHECK-LABEL: func @outer(
-// CHECK:         lnbwd.product @k {{.*}} outs(%{{.*}} : memref<96x64xbf16>) attributes {lhs_transposed
-// CHECK-SAME:      epilogue {
-func.func @outer(%dy: memref<?x96xbf16>, %x: memref<?x64xbf16>, %dw: memref<96x64xbf16>) {
-  %p = memref.alloc() : memref<96x64xf32>
-  lnbwd.product @k_matmul_0 lhs(%dy : memref<?x96xbf16>) rhs(%x : memref<?x64xbf16>) outs(%p : memref<96x64xf32>)
-      attributes {lhs_transposed}
-  lnbwd.rowwise @k domain(m | n) ins(%p[m, n] : memref<96x64xf32>) outs(%dw[m, n] : memref<96x64xbf16>) attributes {lnbwd.own_rows} {
-  ^row(%pr: vector<64xf32>):
-    %r = arith.truncf %pr : vector<64xf32> to vector<64xbf16>
-    lnbwd.yield %r : vector<64xbf16>
-  }
-  memref.dealloc %p : memref<96x64xf32>
-  return
-}

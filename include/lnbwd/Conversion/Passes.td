@@ -17,7 +17,7 @@ include "lnbwd/Target/PassOptions.td"
 include "mlir/Pass/PassBase.td"
 
 def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
-  let summary = "Distribute scheduled row programs over lanes";
+  let summary = "Distribute scheduled row programs and products over lanes";
   let description = [{
     Each row program of a function becomes one kernel of a `gpu.module` named
     after the function, and is replaced by a `gpu.launch_func`. The kernel's
@@ -29,6 +29,17 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
     operands that are arguments of the function or allocations in it. Fails,
     naming the operation, on operations in a region that are neither elementwise
     nor reductions.
+
+    A `lnbwd.product` becomes a kernel, too. A workgroup makes a tile of 64 x 64
+    elements. Tiles of A and B go through registers to workgroup memory, 128
+    bytes of each row at a time, in blocks of 16 bytes that are swizzled so that
+    the lanes of an access have no bank conflicts; a matrix whose rows are not
+    along the sum is transposed in registers. A wave contracts its part of the
+    tiles (`vector.contract`), which `lnbwd-lower-contractions` lowers. Two
+    matrices of f16 or of bf16 are multiplied as they are, other types as
+    float32; a product with the precision `tf32` is an error on chips without an
+    instruction for it. Elements out of bounds count as 0, so that any size is
+    correct.
 
     A kernel that adds up the partial sums of an allocation and is the last to
     read it ends with `lane.discard`; the vendor's patterns decide which cache
@@ -135,52 +146,6 @@ def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> 
     "::mlir::amdgpu::AMDGPUDialect", "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
     "::mlir::ROCDL::ROCDLDialect"];
-}
-
-def ProductToGPUPass
-    : Pass<"lnbwd-convert-products-to-gpu", "::mlir::ModuleOp"> {
-  let summary = "Turn products of matrices into kernels";
-  let description = [{
-    Each `lnbwd.product` becomes a kernel in the `gpu.module` of its function,
-    and a `gpu.launch_func` in its place. Elements out of bounds count as 0, so
-    that any size is correct.
-
-    A workgroup makes a tile of 64 x 64 elements with the matrix instructions of
-    `chip`. Two matrices of f16 or of bf16 are multiplied as they are; other
-    types as float32, which AMD's CDNA chips have an instruction for that rounds
-    nothing. Without an instruction the kernel uses fused multiply-adds, the
-    same on all chips; but a product with the precision `tf32` is then an error.
-
-    Tiles of A and B go through registers to workgroup memory, 128 bytes of each
-    row at a time, in blocks of 16 bytes that are swizzled so that the lanes of
-    an access have no bank conflicts. A matrix whose rows are not along the
-    reduction dimension is transposed in registers.
-
-    A sum over the rows (`lhs_transposed`), whose result may be small, is taken
-    apart into as many as 16 parts (split-K), until there are four workgroups
-    for each compute unit; a second kernel adds them. The order in which an element
-    is summed is the kernel's, and the same in each run.
-
-    Before:
-
-    ```mlir
-    lnbwd.product @k lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>)
-        outs(%y : memref<?x96xf32>) attributes {rhs_transposed}
-    ```
-
-    After, in the function:
-
-    ```mlir
-    gpu.launch_func @f_kernels::@k blocks in (%workgroups, %c2, %c1)
-        threads in (%c256, %c1, %c1) args(...)
-    ```
-  }];
-  let options = [ChipOption];
-  let dependentDialects = [
-    "::lnbwd::lane::LaneDialect", "::mlir::amdgpu::AMDGPUDialect",
-    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::NVVM::NVVMDialect"];
-  let statistics = [Statistic<"numKernels", "kernels", "Kernels made">];
 }
 
 def LowerSubgroupReducePass : Pass<"lnbwd-lower-subgroup-reduce"> {

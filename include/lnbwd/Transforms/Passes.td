@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Describes the passes, in the order in which the pipeline runs them; then what
-// takes row programs with matrices apart. Their products become kernels by
-// lnbwd-convert-products-to-gpu (Conversion/Passes.td).
+// takes row programs with matrices apart. Their products become kernels as row
+// programs do, by lnbwd-distribute-rows (Conversion/Passes.td).
 //
 //===----------------------------------------------------------------------===//
 
@@ -420,6 +420,12 @@ def FinalizeColumnSumsPass : Pass<"lnbwd-finalize-column-sums"> {
     for each. A column sum of a program with groups has a partial sum of each of
     the B W workgroups.
 
+    A product of matrices that sums over the rows (`lhs_transposed`) has few
+    tiles where its result is small. It is then taken apart into as many as 16
+    parts of the sum (split-K), until there are four workgroups for each compute
+    unit: the program `<entry>_finalize`, whose rows are the parts, adds them in
+    their order.
+
     Before:
 
     ```mlir
@@ -448,7 +454,8 @@ def FinalizeColumnSumsPass : Pass<"lnbwd-finalize-column-sums"> {
   }];
   let options = [ChipOption];
   let statistics = [
-    Statistic<"numFinalized", "finalized", "Row programs given partial sums">,
+    Statistic<"numFinalized", "finalized",
+              "Row programs and products given partial sums">,
   ];
 }
 
@@ -466,9 +473,9 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
     each row length among the outputs (`<entry>_of_64`, where there are
     several). A program that computes rows also writes the row scalars that it
     computes for them, such as statistics. Between the programs are allocations
-    of one row, or one number, for each row. If an outer sum is not one outer
-    product of float32, a further program over the rows of the matrix adds and
-    rounds it.
+    of one row, or one number, for each row. If an outer sum is more than one
+    outer product, a further program over the rows of the matrix adds and rounds
+    them.
 
     Rows go to memory and back around each product; `lnbwd-fuse-products` avoids
     that where it can. With `float32-products` = `tf32` products of two matrices
@@ -525,9 +532,10 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
     bias and a cast.
 
     It fits if the product's result is a buffer that was allocated for it and
-    that this program alone reads, if it has one output, a dense row block, and
-    no row sums, and if neither matrix is written between the two. The product
-    is then in the program's place, and has its `entry` and names.
+    that this program alone reads, if it has the launch's rows, if the program
+    has one output, a dense row block, and no row sums, and if neither matrix is
+    written between the two. The product is then in the program's place, and has
+    its `entry` and names.
 
     Before:
 

@@ -12,7 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../KernelFrame.h"
+#include "KernelFrame.h"
+#include "ProductToLane.h"
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/RowPhases.h"
@@ -781,8 +782,12 @@ public:
     if (failed(found))
       return signalPassFailure();
     FailureOr<unsigned> kernels = distributePrograms(
-        getOperation(), **found, [&](const RowKernel &kernel) {
+        getOperation(), **found,
+        [&](const RowKernel &kernel) {
           RowDistributor(kernel, **found).write();
+        },
+        [&](ProductOp op, gpu::GPUModuleOp module) {
+          return distributeProduct(op, module, **found);
         });
     if (failed(kernels))
       return signalPassFailure();

@@ -65,9 +65,10 @@ def bars(figures, code):
         where = f"@{kernel['name']}: "
         for what in ("scratch_bytes", "spilled_vector_registers", "spilled_scalar_registers"):
             yield where + what, kernel[what], kernel[what] == 0
-        product = kernel["product"]
+        # What adds parts is a row program.
+        product = kernel.get("product")
         # float32 has no matrix instruction on chips with WMMA.
-        if product["step"] and product["multiplied_as"]:
+        if product and product["multiplied_as"]:
             elements = product["tiles"] * product["tile_rows"] * product["tile_columns"]
             ratio = elements * product["iterations"] * product["step"] / product["multiply_adds"]
             yield where + "multiply-adds over the fewest", ratio, ratio <= MOST_INSTRUCTIONS

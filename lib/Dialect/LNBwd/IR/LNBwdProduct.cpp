@@ -23,7 +23,7 @@ void ProductOp::build(OpBuilder &b, OperationState &state, StringRef entry,
                       Precision precision) {
   build(b, state, entry, lhs, rhs, out, /*epilogue_rows=*/ValueRange(),
         /*epilogue_columns=*/ValueRange(), /*epilogue_scalars=*/ValueRange(),
-        lhsTransposed, rhsTransposed, operandNames, precision);
+        lhsTransposed, rhsTransposed, /*parts=*/1, operandNames, precision);
 }
 
 ProductOp::Sizes ProductOp::getSizes() {
@@ -96,9 +96,12 @@ LogicalResult ProductOp::verify() {
                              std::pair(StringRef("rhs"), getRhs()),
                              std::pair(StringRef("the output"), getOut())}) {
     auto type = cast<MemRefType>(value.getType());
-    if (type.getRank() != 2 || !type.getLayout().isIdentity())
+    bool isInParts = value == getOut() && getParts() != 1;
+    if (type.getRank() != 2 + int64_t(isInParts) ||
+        !type.getLayout().isIdentity())
       return emitOpError("expected ")
-             << name << " to be a dense memref of two dimensions, got " << type;
+             << name << " to be a dense memref of "
+             << (isInParts ? "three" : "two") << " dimensions, got " << type;
     if (failed(detail::verifyRowElement(*this, name, type)))
       return failure();
   }
@@ -111,8 +114,14 @@ LogicalResult ProductOp::verify() {
                        "got ")
            << lhs << " and " << rhs
            << "; other products are exact already: leave precision out";
-  if (!hasEpilogue() && !out.getElementType().isF32())
-    return emitOpError("expected an output of f32, got ") << out;
+  ArrayRef<int64_t> result = out.getShape().take_back(2);
+  if (getParts() != 1 && !(getLhsTransposed() && out.getElementType().isF32() &&
+                           out.getDimSize(0) == int64_t(getParts())))
+    return emitOpError("expected lhs_transposed and an output of f32 with ")
+           << getParts() << " parts, got " << out;
+  if (hasEpilogue() && getLhsTransposed())
+    return emitOpError("expected no epilogue with lhs_transposed; have a row "
+                       "program read the output");
   if (!hasEpilogue() && !getEpilogueOperands().empty())
     return emitOpError("expected no operands of an epilogue without one, got ")
            << getEpilogueOperands().size();
@@ -126,13 +135,14 @@ LogicalResult ProductOp::verify() {
     return emitOpError("expected dimension ")
            << lhsSum << " of lhs and dimension " << rhsSum
            << " of rhs to have the same size, got " << lhs << " and " << rhs;
-  if (!agree(out.getDimSize(0), lhs.getDimSize(1 - lhsSum)) ||
-      !agree(out.getDimSize(1), rhs.getDimSize(1 - rhsSum)))
+  if (!agree(result[0], lhs.getDimSize(1 - lhsSum)) ||
+      !agree(result[1], rhs.getDimSize(1 - rhsSum)))
     return emitOpError("expected the output to have the other dimensions of ")
            << lhs << " and " << rhs << ", got " << out;
-  bool isStatic =
-      !lhs.isDynamicDim(1) && !rhs.isDynamicDim(1) && !out.isDynamicDim(1) &&
-      (getLhsTransposed() ? !out.isDynamicDim(0) : !rhs.isDynamicDim(0));
+  bool isStatic = !lhs.isDynamicDim(1) && !rhs.isDynamicDim(1) &&
+                  !ShapedType::isDynamic(result[1]) &&
+                  !ShapedType::isDynamic(
+                      getLhsTransposed() ? result[0] : rhs.getDimSize(0));
   if (!isStatic)
     return emitOpError("expected all sizes but the number of rows, M, to be "
                        "static, got ")

@@ -25,10 +25,40 @@ func.func @element(%a: memref<?x64xi8>, %b: memref<96x64xf32>, %c: memref<?x96xf
 
 // -----
 
-func.func @out(%a: memref<?x64xf32>, %b: memref<96x64xf32>, %c: memref<?x96xbf16>) {
-  // expected-error@+1 {{expected an output of f32, got 'memref<?x96xbf16>'}}
-  lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<96x64xf32>) outs(%c : memref<?x96xbf16>)
-      attributes {rhs_transposed}
+func.func @parts(%a: memref<?x64xf32>, %b: memref<?x96xf32>, %c: memref<2x64x96xbf16>) {
+  // expected-error@+1 {{expected lhs_transposed and an output of f32 with 2 parts, got 'memref<2x64x96xbf16>'}}
+  lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<?x96xf32>) outs(%c : memref<2x64x96xbf16>)
+      attributes {lhs_transposed, parts = 2}
+  return
+}
+
+// -----
+
+func.func @part_count(%a: memref<?x64xf32>, %b: memref<?x96xf32>, %c: memref<3x64x96xf32>) {
+  // expected-error@+1 {{expected lhs_transposed and an output of f32 with 2 parts, got 'memref<3x64x96xf32>'}}
+  lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<?x96xf32>) outs(%c : memref<3x64x96xf32>)
+      attributes {lhs_transposed, parts = 2}
+  return
+}
+
+// -----
+
+func.func @parts_rank(%a: memref<?x64xf32>, %b: memref<?x96xf32>, %c: memref<64x96xf32>) {
+  // expected-error@+1 {{expected the output to be a dense memref of three dimensions, got 'memref<64x96xf32>'}}
+  lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<?x96xf32>) outs(%c : memref<64x96xf32>)
+      attributes {lhs_transposed, parts = 2}
+  return
+}
+
+// -----
+
+func.func @epilogue_of_sums(%a: memref<?x64xf32>, %b: memref<?x96xf32>, %c: memref<64x96xf32>) {
+  // expected-error@+1 {{expected no epilogue with lhs_transposed; have a row program read the output}}
+  lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<?x96xf32>) outs(%c : memref<64x96xf32>)
+      attributes {lhs_transposed} epilogue {
+  ^row(%p: vector<96xf32>):
+    lnbwd.product_yield %p : vector<96xf32>
+  }
   return
 }
 

@@ -35,9 +35,8 @@ func.func @precision(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x9
 // CHECK-SAME:      epilogue rows(%{{.*}} : memref<?x64xbf16>) columns(%{{.*}} : memref<64xf32>) scalars(%{{.*}} : memref<?xf32>) {
 // CHECK-NEXT:    ^bb0(%{{.*}}: vector<64xf32>, %x: vector<64xbf16>, %gamma: vector<64xf32>, %rstd: f32):
 // CHECK:           lnbwd.product_yield %{{.*}} : vector<64xbf16>
-// CHECK:         lnbwd.product @cast {{.*}} attributes {lhs_transposed} epilogue {
 func.func @epilogue(%dy: memref<?x96xbf16>, %w: memref<96x64xbf16>, %x: memref<?x64xbf16>, %gamma: memref<64xf32>,
-                    %rstd: memref<?xf32>, %dx: memref<?x64xbf16>, %dw: memref<96x64xbf16>) {
+                    %rstd: memref<?xf32>, %dx: memref<?x64xbf16>) {
   lnbwd.product @k lhs(%dy : memref<?x96xbf16>) rhs(%w : memref<96x64xbf16>) outs(%dx : memref<?x64xbf16>)
       attributes {operand_names = ["dy", "w", "dx", "x", "gamma", "rstd"]}
       epilogue rows(%x : memref<?x64xbf16>) columns(%gamma : memref<64xf32>) scalars(%rstd : memref<?xf32>) {
@@ -49,11 +48,17 @@ func.func @epilogue(%dy: memref<?x96xbf16>, %w: memref<96x64xbf16>, %x: memref<?
     %dxr = arith.truncf %sum : vector<64xf32> to vector<64xbf16>
     lnbwd.product_yield %dxr : vector<64xbf16>
   }
-  lnbwd.product @cast lhs(%dy : memref<?x96xbf16>) rhs(%x : memref<?x64xbf16>) outs(%dw : memref<96x64xbf16>)
-      attributes {lhs_transposed} epilogue {
-  ^row(%t: vector<64xf32>):
-    %r = arith.truncf %t : vector<64xf32> to vector<64xbf16>
-    lnbwd.product_yield %r : vector<64xbf16>
-  }
+  return
+}
+
+// Sums are rounded to the output's type; parts of them are not.
+// CHECK-LABEL: func @rounded(
+// CHECK:         lnbwd.product @whole {{.*}} outs(%{{.*}} : memref<96x64xbf16>) attributes {lhs_transposed}
+// CHECK:         lnbwd.product @apart {{.*}} outs(%{{.*}} : memref<4x96x64xf32>) attributes {lhs_transposed, parts = 4 : i64}
+func.func @rounded(%dy: memref<?x96xbf16>, %x: memref<?x64xbf16>, %dw: memref<96x64xbf16>, %parts: memref<4x96x64xf32>) {
+  lnbwd.product @whole lhs(%dy : memref<?x96xbf16>) rhs(%x : memref<?x64xbf16>) outs(%dw : memref<96x64xbf16>)
+      attributes {lhs_transposed}
+  lnbwd.product @apart lhs(%dy : memref<?x96xbf16>) rhs(%x : memref<?x64xbf16>) outs(%parts : memref<4x96x64xf32>)
+      attributes {lhs_transposed, parts = 4}
   return
 }

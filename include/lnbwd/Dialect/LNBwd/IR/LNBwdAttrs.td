@@ -99,9 +99,8 @@ def LNBwd_ProductLoopAttr : LNBwd_Attr<"ProductLoop", "product_loop"> {
   let summary = "The trip count of a kernel of a product";
   let description = [{
     `parts` workgroups reduce over `sum` elements (0: the number of rows),
-    `step` of them per iteration; with 0 `step` they add `parts` partial
-    results. Matrix instructions multiply as `multiplied`; without it there are
-    none.
+    `step` of them per iteration. Matrix instructions multiply as `multiplied`;
+    without it there are none.
 
     Example:
 

@@ -38,12 +38,16 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
     A and B are f16, bf16 or f32, and widened to float32. Each element is summed
     in one order, whatever the device.
 
-    Without an epilogue `out` is f32 and gets the sums. An *epilogue* computes
-    what `out` gets instead, element by element, where the sums are still in
-    registers: a row program's region without row sums, for one row of the
-    result, that yields one row, `lnbwd.product_yield`. Its arguments are the
-    sums, and what it has of `rows`, `columns` and `scalars`;
+    Without an epilogue `out` gets the sums, rounded to its type. An *epilogue*,
+    which A^T B cannot have, computes what `out` gets instead, element by
+    element, where the sums are still in registers: a row program's region
+    without row sums, for one row of the result, that yields one row,
+    `lnbwd.product_yield`. Its arguments are the sums, and what it has of
+    `rows`, `columns` and `scalars`;
     [row-programs.md](../row-programs.md#after-a-product) has a table.
+
+    With `parts`, A^T B is taken apart: `out` is f32, `[parts, I, J]`, the sums
+    over as many neighbouring rows each, whose sum is the product.
 
     `operand_names` names A, B, out and the epilogue's operands in the launch
     plan, where a matrix is a column of all its elements.
@@ -82,6 +86,7 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
                        Arg<Variadic<AnyMemRef>, "", [MemRead]>:$epilogue_scalars,
                        UnitAttr:$lhs_transposed,
                        UnitAttr:$rhs_transposed,
+                       DefaultValuedAttr<I64Attr, "1">:$parts,
                        OptionalAttr<StrArrayAttr>:$operand_names,
                        DefaultValuedAttr<LNBwd_PrecisionAttr,
                                          "::lnbwd::Precision::Exact">:$precision);
@@ -104,6 +109,8 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
     $epilogue^)?
   }];
   let extraClassDeclaration = [{
+    /// Rows and columns of the tile of the result that a workgroup makes.
+    static constexpr int64_t tileSize = 64;
     /// The sizes of the result's rows and columns, and of what is summed over;
     /// that which is M is dynamic here, even where the types say it.
     struct Sizes {

@@ -579,6 +579,32 @@ def Lane_YieldOp : Lane_Op<"yield", [Pure, Terminator, ReturnLike,
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
+def Lane_LoadTileOp : Lane_Op<"load_tile"> {
+  let summary = "Load a wave's part of a tile of a matrix";
+  let description = [{
+    Blocks of 16 bytes, from `block` on, of the rows from `row` on of a tile in
+    workgroup memory: a vector of rows, blocks and elements of a block, which
+    the wave holds together. The tile has 8 blocks in a row, and they are
+    permuted (`getTilePlace` in `lnbwd/Transforms/Lane/MatrixTiles.h`). `row` is
+    a multiple of the number of rows, a power of two, and `block` one of the
+    number of blocks. A vector of tf32 has the elements rounded to that.
+
+    Example:
+
+    ```mlir
+    %a = lane.load_tile %tile[%row], 4 : memref<4096xbf16, #gpu.address_space<workgroup>>
+        -> vector<32x4x8xbf16>
+    ```
+  }];
+  let arguments = (ins
+    Arg<MemRefRankOf<[AnyFloat], [1]>, "the tile", [MemRead]>:$tile,
+    Index:$row, I64Attr:$block);
+  let results = (outs VectorOfRankAndType<[3], [AnyFloat]>:$result);
+  let assemblyFormat = [{
+    $tile `[` $row `]` `,` $block attr-dict `:` type($tile) `->` type($result)
+  }];
+}
+
 def Lane_AccumulateOp : Lane_Op<"accumulate", [
     Pure, AccessOpInterface, PredicatedOpInterface,
     AllTypesMatch<["sum", "term", "result"]>]> {

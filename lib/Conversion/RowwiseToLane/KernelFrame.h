@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The frame around kernels of row programs: a GPU module for each function, a
-// kernel with its bare parameters for each row program, and the launch in its
-// place. The body is the caller's.
+// The frame around kernels: a GPU module for each function, a kernel with its
+// bare parameters for each row program or product, and the launch in its place.
+// The body of a row program is the caller's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,12 +39,15 @@ struct RowKernel {
 };
 
 /// Replaces each row program of `module` by a launch of a kernel for `chip`,
-/// whose body `writeBody` writes. The kernels are in the order of their
-/// launches. Says what is wrong with a program that cannot be launched. Returns
-/// how many kernels there are.
-mlir::FailureOr<unsigned>
-distributePrograms(mlir::ModuleOp module, const ChipInfo &chip,
-                   llvm::function_ref<void(const RowKernel &)> writeBody);
+/// whose body `writeBody` writes, and has `convertProduct` replace each product
+/// by the launch of a kernel in that module. The kernels are in the order of
+/// their launches. Says what is wrong with what cannot be launched. Returns how
+/// many kernels there are.
+mlir::FailureOr<unsigned> distributePrograms(
+    mlir::ModuleOp module, const ChipInfo &chip,
+    llvm::function_ref<void(const RowKernel &)> writeBody,
+    llvm::function_ref<llvm::LogicalResult(ProductOp, mlir::gpu::GPUModuleOp)>
+        convertProduct);
 
 /// The type of a kernel's parameter for `buffer`: device memory of `shape`, the
 /// first row of the buffer or all there is. How many rows there are is known
@@ -67,9 +70,6 @@ mlir::Value fromParameter(mlir::OpBuilder &b, mlir::Location loc,
 /// Notes on the argument of a function that `buffer` may be how a kernel
 /// accesses it: "read", "write" or "read_write".
 void recordAccess(mlir::Value buffer, llvm::StringRef access);
-
-/// A GPU module for the kernels of `function`.
-mlir::gpu::GPUModuleOp makeKernelModule(mlir::func::FuncOp function);
 
 } // namespace lnbwd
 

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-convert-products-to-gpu=chip=gfx1030 --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx1030 --split-input-file | FileCheck %s
 
 // A tile for each 64 rows, which a launch chooses, and 64 columns, which are known.
 // CHECK:       gpu.module @linear_kernels
@@ -9,10 +9,15 @@
 // Narrow elements are widened on their way to memory.
 // CHECK:           scf.for
 // CHECK:             vector.load %{{.*}} : memref<?x64xbf16, #gpu.address_space<global>>, vector<4xbf16>
-// CHECK:             gpu.barrier
+// CHECK:             lane.barrier
 // CHECK:             arith.extf %{{.*}} : vector<4xbf16> to vector<4xf32>
-// CHECK:             gpu.barrier
-// CHECK:             math.fma
+// CHECK:             lane.barrier
+// CHECK:             %[[A:.*]] = lane.load_tile %{{.*}}, 0 : memref<2048xf32, {{.*}}> -> vector<64x1x4xf32>
+// CHECK:             %[[B:.*]] = lane.load_tile %{{.*}}, 0 : memref<2048xf32, {{.*}}> -> vector<64x1x4xf32>
+// CHECK:             vector.contract {{.*}} %[[A]], %[[B]], %{{.*}} : vector<64x1x4xf32>, vector<64x1x4xf32> into vector<64x64xf32>
+// CHECK-COUNT-7:     vector.contract
+// CHECK:             scf.yield %{{.*}} : vector<64x64xf32>
+// CHECK:           vector.transfer_write
 // CHECK-LABEL: func @linear(
 // CHECK-SAME:    lnbwd.access = "read", lnbwd.kind = "row_block", lnbwd.name = "x"
 // CHECK-SAME:    lnbwd.access = "read", lnbwd.kind = "column", lnbwd.name = "w"
@@ -37,5 +42,24 @@ func.func @linear(%x: memref<?x64xbf16>, %w: memref<100x64xbf16>, %y: memref<?x1
 func.func @outer(%dy: memref<?x100xf32>, %x: memref<?x64xf32>, %dw: memref<100x64xf32>) {
   lnbwd.product @k lhs(%dy : memref<?x100xf32>) rhs(%x : memref<?x64xf32>) outs(%dw : memref<100x64xf32>)
       attributes {lhs_transposed, operand_names = ["dy", "x", "dw"]}
+  return
+}
+
+// -----
+
+// A workgroup of the grid's third dimension has the rows of a part, and its own
+// rows of the output.
+// CHECK:       gpu.func @k(
+// CHECK-SAME:    memref<1x64xf32, #gpu.address_space<global>>, %{{[^:]*}}: i64)
+// CHECK:         %[[PART:.*]] = gpu.block_id z
+// CHECK:         arith.muli %[[PART]]
+// CHECK:         memref.reinterpret_cast {{.*}} to memref<100x64xf32, strided<[64, 1], offset: ?>
+// CHECK:         vector.transfer_write
+// CHECK-LABEL: func @parts(
+// CHECK:         %[[C3:.*]] = arith.constant 3 : index
+// CHECK:         gpu.launch_func @parts_kernels::@k blocks in (%{{.*}}, %{{.*}}, %[[C3]])
+func.func @parts(%dy: memref<?x100xf32>, %x: memref<?x64xf32>, %dw: memref<3x100x64xf32>) {
+  lnbwd.product @k lhs(%dy : memref<?x100xf32>) rhs(%x : memref<?x64xf32>) outs(%dw : memref<3x100x64xf32>)
+      attributes {lhs_transposed, parts = 3, operand_names = ["dy", "x", "dw"]}
   return
 }

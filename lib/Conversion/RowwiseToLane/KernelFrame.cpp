@@ -361,7 +361,8 @@ static void recordArgumentAccess(RowwiseOp op) {
   }
 }
 
-gpu::GPUModuleOp lnbwd::makeKernelModule(func::FuncOp function) {
+/// A GPU module for the kernels of `function`.
+static gpu::GPUModuleOp makeKernelModule(func::FuncOp function) {
   auto module = function->getParentOfType<ModuleOp>();
   SymbolTable moduleSymbols(module);
   module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
@@ -375,21 +376,28 @@ gpu::GPUModuleOp lnbwd::makeKernelModule(func::FuncOp function) {
   return gpuModule;
 }
 
-FailureOr<unsigned>
-lnbwd::distributePrograms(ModuleOp module, const ChipInfo &chip,
-                          function_ref<void(const RowKernel &)> writeBody) {
+FailureOr<unsigned> lnbwd::distributePrograms(
+    ModuleOp module, const ChipInfo &chip,
+    function_ref<void(const RowKernel &)> writeBody,
+    function_ref<LogicalResult(ProductOp, gpu::GPUModuleOp)> convertProduct) {
   unsigned numKernels = 0;
   for (auto function :
        llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
-    SmallVector<RowwiseOp> programs;
-    function.walk([&](RowwiseOp op) { programs.push_back(op); });
+    SmallVector<Operation *> programs;
+    function.walk([&](Operation *op) {
+      if (isa<RowwiseOp, ProductOp>(op))
+        programs.push_back(op);
+    });
     if (programs.empty())
       continue;
-    for (RowwiseOp op : programs) {
-      if (op->getParentOp() != function)
-        return op.emitOpError(
+    for (Operation *program : programs) {
+      if (program->getParentOp() != function)
+        return program->emitOpError(
             "expected to be at the top level of its function: "
             "a launch plan has no loops or branches");
+      auto op = dyn_cast<RowwiseOp>(program);
+      if (!op)
+        continue;
       if (failed(check(op, chip)))
         return failure();
       for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
@@ -407,7 +415,14 @@ lnbwd::distributePrograms(ModuleOp module, const ChipInfo &chip,
     }
     gpu::GPUModuleOp gpuModule = makeKernelModule(function);
     SymbolTable symbols(gpuModule);
-    for (RowwiseOp op : programs) {
+    for (Operation *program : programs) {
+      ++numKernels;
+      if (auto product = dyn_cast<ProductOp>(program)) {
+        if (failed(convertProduct(product, gpuModule)))
+          return failure();
+        continue;
+      }
+      auto op = cast<RowwiseOp>(program);
       if (failed(recordArgumentRoles(op)))
         return failure();
       recordArgumentAccess(op);
@@ -415,7 +430,6 @@ lnbwd::distributePrograms(ModuleOp module, const ChipInfo &chip,
       writeBody(kernel);
       addLaunch(op, chip, kernel.function);
       op.erase();
-      ++numKernels;
     }
   }
   return numKernels;

@@ -1,6 +1,6 @@
-// RUN: lnbwd-opt %s --split-input-file --lnbwd-convert-products-to-gpu=chip=gfx942 --canonicalize --cse | FileCheck %s
-// RUN: lnbwd-opt %s --split-input-file --lnbwd-convert-products-to-gpu=chip=gfx1100 | FileCheck %s --check-prefix=WMMA
-// RUN: lnbwd-opt %s --split-input-file --lnbwd-convert-products-to-gpu=chip=sm_80 | FileCheck %s --check-prefix=CUDA
+// RUN: lnbwd-opt %s --split-input-file --lnbwd-gpu-pipeline=chip=gfx942 | FileCheck %s
+// RUN: lnbwd-opt %s --split-input-file --lnbwd-gpu-pipeline=chip=gfx1100 | FileCheck %s --check-prefix=WMMA
+// RUN: lnbwd-opt %s --split-input-file --lnbwd-gpu-pipeline=chip=sm_80 | FileCheck %s --check-prefix=CUDA
 
 // All is loaded before the workgroup waits. Of whole tiles nothing is masked.
 // CHECK-LABEL: gpu.func @whole(
@@ -37,13 +37,13 @@ func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %y: memref<?x4
 // CHECK:         scf.for
 // CHECK:           arith.select {{.*}} : vector<2xbf16>
 // CHECK:           vector.from_elements
-// CHECK-LABEL: gpu.func @outer_parts(
-// CHECK-COUNT-7: arith.addf
+// CHECK-LABEL: gpu.func @outer_finalize(
+// CHECK:         arith.addf
 // CHECK:         vector.store
 // CHECK-LABEL: func.func @outer_sum
-// CHECK:         %[[PARTS:.*]] = memref.alloc() : memref<768x6144xf32>
+// CHECK:         %[[PARTS:.*]] = memref.alloc() : memref<8x768x768xf32>
 // CHECK:         gpu.launch_func @outer_sum_kernels::@outer blocks in (%c12, %c12, %c8)
-// CHECK:         gpu.launch_func @outer_sum_kernels::@outer_parts
+// CHECK:         gpu.launch_func @outer_sum_kernels::@outer_finalize blocks in (%c1, %c576,
 // CHECK:         memref.dealloc %[[PARTS]]
 func.func @outer_sum(%dy: memref<?x768xbf16>, %x: memref<?x768xbf16>, %dw: memref<768x768xf32>) {
   lnbwd.product @outer lhs(%dy : memref<?x768xbf16>) rhs(%x : memref<?x768xbf16>) outs(%dw : memref<768x768xf32>)

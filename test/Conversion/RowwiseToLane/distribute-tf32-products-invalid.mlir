@@ -1,7 +1,7 @@
-// RUN: lnbwd-opt %s --lnbwd-convert-products-to-gpu=chip=gfx950 --verify-diagnostics
-// RUN: not lnbwd-opt %s --lnbwd-convert-products-to-gpu=chip=gfx90a 2>&1 | FileCheck %s --check-prefix=MFMA
-// RUN: not lnbwd-opt %s --lnbwd-convert-products-to-gpu=chip=gfx1100 2>&1 | FileCheck %s --check-prefix=WMMA
-// RUN: not lnbwd-opt %s --lnbwd-convert-products-to-gpu=chip=gfx1030 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx950 --verify-diagnostics
+// RUN: not lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx90a 2>&1 | FileCheck %s --check-prefix=MFMA
+// RUN: not lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx1100 2>&1 | FileCheck %s --check-prefix=WMMA
+// RUN: not lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx1030 2>&1 | FileCheck %s --check-prefix=NONE
 
 // MFMA: error: {{.*}} cannot have the precision tf32: gfx90a has
 // WMMA: error: {{.*}} cannot have the precision tf32: gfx1100 has

@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --lnbwd-convert-products-to-gpu=chip=gfx942 | FileCheck %s --check-prefix=MFMA
-// RUN: lnbwd-opt %s --lnbwd-convert-products-to-gpu=chip=sm_80 | FileCheck %s --check-prefix=CUDA
+// RUN: lnbwd-opt %s --lnbwd-gpu-pipeline=chip=gfx942 | FileCheck %s --check-prefix=MFMA
+// RUN: lnbwd-opt %s --lnbwd-gpu-pipeline=chip=sm_80 | FileCheck %s --check-prefix=CUDA
 // RUN: lnbwd-opt %s --lnbwd-pipeline=chip=gfx942 --emit=isa | FileCheck %s --check-prefix=ISA
 // RUN: lnbwd-opt %s --lnbwd-pipeline=chip=sm_80 --emit=ptx | FileCheck %s --check-prefix=PTX
 
@@ -12,8 +12,8 @@
 
 // It takes what was rounded.
 // CUDA-LABEL: gpu.func @f(
-// CUDA:         %[[X:.*]] = vector.extract %{{.*}}[0] : f32 from vector<4xf32>
-// CUDA:         nvvm.convert.float.to.tf32 %[[X]] {rnd = #nvvm.fp_rnd_mode<rna>}
+// CUDA:         vector.load %{{.*}} : memref<2048xf32, {{.*}}>, vector<4xf32>
+// CUDA:         nvvm.convert.float.to.tf32 %{{.*}} {rnd = #nvvm.fp_rnd_mode<rna>}
 // CUDA:         nvvm.mma.sync {{.*}} multiplicandAPtxType = #nvvm.mma_type<tf32>, multiplicandBPtxType = #nvvm.mma_type<tf32>, shape = #nvvm.shape<m = 16, n = 8, k = 8>
 // PTX: ld.shared.v4.b32
 // PTX: cvt.rna.tf32.f32

@@ -1,0 +1,64 @@
+//===- MatrixTiles.h - Tiles of matrices in workgroup memory ----*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the kernels of products and lnbwd-lower-contractions agree on: how a
+// tile lies in workgroup memory, and how much of it a wave multiplies at once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_TRANSFORMS_LANE_MATRIXTILES_H
+#define LNBWD_TRANSFORMS_LANE_MATRIXTILES_H
+
+#include "lnbwd/Target/ChipInfo.h"
+#include "lnbwd/Transforms/Lane/IndexBuilder.h"
+
+namespace lnbwd::lane {
+
+/// Rows and columns of a fragment, the part of a product that one instruction
+/// of a wave adds to.
+inline constexpr int64_t fragmentSize = 16;
+
+/// A row of a tile has 8 blocks of 16 bytes, of neighbours along the sum.
+inline constexpr int64_t blockBytes = 16, rowBlocks = 8;
+
+/// How a wave multiplies.
+struct MatrixWave {
+  /// Its instruction; none: fused multiply-adds in float32, for any chip.
+  MatrixUnit unit;
+  /// Its work-items. With fused multiply-adds the workgroup is one wave, of a
+  /// work-item for each element of a fragment.
+  int64_t lanes;
+  /// The blocks of a row that it multiplies at once.
+  int64_t blocks;
+
+  /// For matrices whose elements `chip` multiplies as `element`.
+  static MatrixWave get(mlir::Type element, const ChipInfo &chip);
+};
+
+/// The maps of the contraction of a wave's parts of two tiles, of rows, blocks
+/// and their elements, to a part of the result.
+llvm::SmallVector<mlir::AffineMap>
+getContractionMaps(mlir::MLIRContext *context);
+
+/// The place of block `block` of row `row` of a tile, counted in blocks.
+///
+/// Blocks are permuted, so that lanes of one access meet in no bank of memory,
+/// whether they read 16 rows of one column of blocks or 2 rows of 4, write the
+/// 8 blocks of a row, or, where a matrix is transposed on its way, write rows
+/// that lie 2 or 4 apart. All this is linear over bits: the place of a sum
+/// whose terms have no bit in common is the exclusive or of their places.
+mlir::Value getTilePlace(IndexBuilder &b, mlir::Value row, mlir::Value block);
+
+/// The number of the first element of the block that lies so many rows and
+/// blocks after `place`, with no bit in common.
+mlir::Value getTileElement(IndexBuilder &b, mlir::Value place, int64_t row,
+                           int64_t block, int64_t blockElements);
+
+} // namespace lnbwd::lane
+
+#endif // LNBWD_TRANSFORMS_LANE_MATRIXTILES_H

@@ -1,0 +1,516 @@
+//===- ProductToLane.cpp - Products of matrices to the lane level ---------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel for each product. A workgroup makes a tile of the result, and goes
+// along the sum, tile by tile of the matrices:
+//
+//   for each 128 bytes of what is summed over:
+//     load the blocks that the work-item brings
+//     wait until nobody reads the tiles before
+//     blocks to workgroup memory
+//     wait until all have written
+//     contract what the wave has of the tiles
+//
+// Each element of the result is a sum in the order of these tiles, and in a
+// tile in that of the instructions. Where sums over the rows are taken apart, a
+// workgroup has the tiles of one part.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProductToLane.h"
+
+#include "KernelFrame.h"
+
+#include "lnbwd/Analysis/ScheduleFields.h"
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "lnbwd/LaunchPlan/LaunchNotes.h"
+#include "lnbwd/Transforms/Lane/MatrixTiles.h"
+#include "lnbwd/Transforms/Lane/Utils.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace lnbwd;
+using lane::blockBytes, lane::rowBlocks, lane::MatrixWave;
+
+static constexpr int64_t tileSize = ProductOp::tileSize;
+/// Waves of a workgroup, with matrix instructions: two rows of two.
+static constexpr int64_t numWaves = 4;
+
+static Type getElement(Value buffer) {
+  return cast<MemRefType>(buffer.getType()).getElementType();
+}
+
+static Value loadVector(IndexBuilder &b, Value buffer, ValueRange position,
+                        int64_t width) {
+  auto type = VectorType::get({width}, getElement(buffer));
+  return vector::LoadOp::create(b, type, buffer, position,
+                                /*nontemporal=*/false,
+                                lane::getAccessAlignment(type));
+}
+
+/// The type that the elements of both matrices are multiplied as: by an
+/// instruction of `chip` that adds in float32 and rounds nothing else, or as
+/// float32. It is their own where that is the same type of 16 bits, tf32 where
+/// they may be rounded to it, else f32. f16 is multiplied as f32, too, where
+/// instructions of f16 flush subnormal numbers: those of f16 begin at 6e-5,
+/// where gradients are. Those of bf16, below 1e-38, are left to them.
+static Type getMultipliedType(ProductOp op, const ChipInfo &chip) {
+  Type lhs = getElement(op.getLhs()), rhs = getElement(op.getRhs());
+  if (op.getPrecision() == Precision::TF32)
+    return FloatTF32Type::get(op.getContext());
+  bool isFlushed = lhs.isF16() && chip.matrix.flushesSubnormals;
+  bool isNarrow = lhs == rhs && !lhs.isF32() && !isFlushed &&
+                  chip.matrixUnit != MatrixUnit::None;
+  return isNarrow ? lhs : Float32Type::get(op.getContext());
+}
+
+//===----------------------------------------------------------------------===//
+// A tile of a matrix in workgroup memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A matrix as a kernel reads it: element (i, l) of A, or (j, l) of B.
+struct Matrix {
+  Value buffer;
+  /// Whether l counts the columns of the buffer.
+  bool isAlongSum;
+  Value rowCount;
+};
+
+/// A work-item brings as many blocks as it takes for all to bring a tile. Of a
+/// matrix whose rows go along the sum they are loaded as they are; of another
+/// one they lie side by side, an access has elements of some, and the work-item
+/// transposes.
+///
+/// No access is left out where a matrix ends: it is moved to where there is
+/// one. Rows and columns of the result that are not there are not stored,
+/// whatever they are; what lies beyond the depth is replaced by 0. So loads
+/// need no branches.
+class OperandTile {
+public:
+  /// A tile from row `first` on, of elements that are widened to `element`,
+  /// brought by so many work-items, of which `thread` is one.
+  OperandTile(IndexBuilder &b, const Matrix &matrix, Value first, Value memory,
+              Value thread, int64_t threads);
+
+  /// Loads the work-item's blocks of the tile that begins with `depth`.
+  SmallVector<Value> load(Value depth);
+  void store(ValueRange blocks);
+  Value getMemory() { return memory; }
+
+private:
+  Value loadPiece(Value side, Value sum, int64_t width);
+
+  IndexBuilder &b;
+  Matrix matrix;
+  Value memory;
+  VectorType blockType;
+  int64_t blockElements, columns, numBlocks, blockStep;
+  /// The work-item's first i and l, and the place of its first block.
+  Value firstSide, firstDepth, place;
+};
+} // namespace
+
+OperandTile::OperandTile(IndexBuilder &b, const Matrix &matrix, Value first,
+                         Value memory, Value thread, int64_t threads)
+    : b(b), matrix(matrix), memory(memory),
+      blockElements(blockBytes * 8 /
+                    getElement(memory).getIntOrFloatBitWidth()),
+      columns(cast<MemRefType>(matrix.buffer.getType()).getDimSize(1)),
+      numBlocks(tileSize * rowBlocks / threads),
+      blockStep(matrix.isAlongSum ? threads / rowBlocks : 1) {
+  blockType = VectorType::get({blockElements}, getElement(memory));
+  int64_t groups = tileSize / numBlocks;
+  Value row = matrix.isAlongSum
+                  ? b.divide(thread, rowBlocks)
+                  : b.multiply(b.remainder(thread, groups), numBlocks);
+  Value block = matrix.isAlongSum ? b.remainder(thread, rowBlocks)
+                                  : b.divide(thread, groups);
+  firstSide = b.add(first, row);
+  firstDepth = b.multiply(block, blockElements);
+  place = lane::getTilePlace(b, row, block);
+}
+
+Value OperandTile::loadPiece(Value side, Value sum, int64_t width) {
+  bool isAlong = matrix.isAlongSum;
+  Value rowCount = matrix.rowCount, columnCount = b.index(columns);
+  Value depth = isAlong ? columnCount : rowCount;
+  std::optional<int64_t> known = getConstantIntValue(depth);
+  bool isWhole = known && *known % (rowBlocks * blockElements) == 0;
+  auto clamp = [&](Value at, Value size, int64_t elements) {
+    return b.smaller(at, b.subtract(size, b.index(elements)));
+  };
+  Value read = isWhole ? sum : clamp(sum, depth, isAlong ? width : 1);
+  Value kept =
+      clamp(side, isAlong ? rowCount : columnCount, isAlong ? 1 : width);
+  Value row = isAlong ? kept : read, column = isAlong ? read : kept;
+  Value piece = loadVector(b, matrix.buffer, {row, column}, width);
+  if (isWhole)
+    return piece;
+  Value exists = b.less(sum, depth);
+  return b.select(exists, piece, b.zero(piece.getType()));
+}
+
+SmallVector<Value> OperandTile::load(Value depth) {
+  bool isAlong = matrix.isAlongSum;
+  Value begin = b.add(depth, firstDepth);
+  int64_t count = isAlong ? numBlocks : blockElements;
+  int64_t length = isAlong ? blockElements : numBlocks;
+  int64_t access = std::gcd(length, columns);
+  SmallVector<Value> elements(size_t(numBlocks * blockElements));
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t part = 0; part < length; part += access) {
+      Value side = b.add(firstSide, isAlong ? i * blockStep : part);
+      Value piece = loadPiece(side, b.add(begin, isAlong ? part : i), access);
+      auto list = vector::ToElementsOp::create(b, piece);
+      for (auto [j, element] : llvm::enumerate(list.getResults())) {
+        int64_t at = part + int64_t(j);
+        elements[size_t(isAlong ? i * length + at : at * count + i)] = element;
+      }
+    }
+  SmallVector<Value> blocks;
+  auto type = VectorType::get({blockElements}, getElement(matrix.buffer));
+  for (int64_t i = 0; i < numBlocks; ++i)
+    blocks.push_back(vector::FromElementsOp::create(
+        b, type,
+        ArrayRef(elements).slice(size_t(i * blockElements),
+                                 size_t(blockElements))));
+  return blocks;
+}
+
+void OperandTile::store(ValueRange blocks) {
+  for (auto [i, block] : llvm::enumerate(blocks)) {
+    Value widened = block;
+    if (block.getType() != blockType)
+      widened = arith::ExtFOp::create(b, blockType, block);
+    vector::StoreOp::create(
+        b, widened, memory,
+        lane::getTileElement(b, place, int64_t(i) * blockStep, /*block=*/0,
+                             blockElements),
+        /*nontemporal=*/false, llvm::MaybeAlign(blockBytes));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels and their launches
+//===----------------------------------------------------------------------===//
+
+namespace {
+class ProductKernel {
+public:
+  ProductKernel(ProductOp op, gpu::GPUModuleOp module, const ChipInfo &chip);
+
+  /// Writes the kernel, and its launch before the operation.
+  void write();
+
+private:
+  /// Adds the kernel without its body, and the launch.
+  gpu::GPUFuncOp addKernel();
+  Value getIndex(int64_t size) {
+    return ShapedType::isDynamic(size) ? launched : b.index(size);
+  }
+  /// Parameter `index` with its true number of rows, which begin with
+  /// `firstRow` if that is given.
+  Value getBuffer(gpu::GPUFuncOp kernel, unsigned index, int64_t rows,
+                  Value firstRow = {});
+  /// What the epilogue, or else the output's type, makes of the wave's `sums`,
+  /// which begin at `row` and `column`.
+  Value applyEpilogue(gpu::GPUFuncOp kernel, Value sums, Value row,
+                      Value column);
+  /// The wave's sums of part `part` of the depth: of rows and columns of the
+  /// tiles from `waveRow` and `waveColumn` on.
+  Value sumTiles(OperandTile &tileA, OperandTile &tileB, Value waveRow,
+                 Value waveColumn, Value depth, Value part);
+  /// Adds to `sums` the products of the wave's part of the tiles.
+  Value contract(OperandTile &tileA, Value waveRow, OperandTile &tileB,
+                 Value waveColumn, Value sums);
+
+  ProductOp op;
+  ProductOp::Sizes sizes;
+  gpu::GPUModuleOp module;
+  IndexBuilder b;
+  /// What elements are multiplied as, and what a tile has.
+  Type multiplied, element;
+  MatrixWave wave;
+  int64_t threads, parts;
+  /// How much of the sum a tile of a matrix has.
+  int64_t step;
+  /// Rows and columns of a wave's part of the result.
+  int64_t waveSize;
+  /// In a kernel, the number of rows that it is launched for.
+  Value launched;
+};
+} // namespace
+
+ProductKernel::ProductKernel(ProductOp op, gpu::GPUModuleOp module,
+                             const ChipInfo &chip)
+    : op(op), sizes(op.getSizes()), module(module),
+      b(op.getLoc(), op.getContext()), multiplied(getMultipliedType(op, chip)),
+      element(multiplied.isTF32() ? b.getF32Type() : multiplied),
+      wave(MatrixWave::get(multiplied, chip)), parts(int64_t(op.getParts())) {
+  step = rowBlocks * blockBytes * 8 / element.getIntOrFloatBitWidth();
+  bool hasInstruction = wave.unit != MatrixUnit::None;
+  threads = wave.lanes * (hasInstruction ? numWaves : 1);
+  waveSize = tileSize / (hasInstruction ? 2 : 1);
+}
+
+/// The buffer with its true number of rows, of which `launched` is the one that
+/// is dynamic.
+Value ProductKernel::getBuffer(gpu::GPUFuncOp kernel, unsigned index,
+                               int64_t rows, Value firstRow) {
+  Value parameter = kernel.getArgument(index);
+  OpFoldResult count = launched;
+  if (!ShapedType::isDynamic(rows))
+    count = b.getIndexAttr(rows);
+  int64_t length = cast<MemRefType>(parameter.getType()).getShape().back();
+  return fromParameter(b, b.getLoc(), parameter, count, length, firstRow);
+}
+
+/// A row's region, done to a part of all rows at once: vectors of a row and
+/// numbers become vectors of rows and columns.
+Value ProductKernel::applyEpilogue(gpu::GPUFuncOp kernel, Value sums, Value row,
+                                   Value column) {
+  auto type = cast<VectorType>(sums.getType());
+  Type result = getElement(op.getOut());
+  if (!op.hasEpilogue())
+    return result.isF32()
+               ? sums
+               : arith::TruncFOp::create(b, type.clone(result), sums);
+  auto spread = [&](Type ofRow) -> Type {
+    return type.clone(getElementTypeOrSelf(ofRow));
+  };
+  Block &body = op.getEpilogue().front();
+  IRMapping mapping;
+  mapping.map(body.getArgument(0), sums);
+  AffineExpr d0 = b.getAffineDimExpr(0), zero = b.getAffineConstantExpr(0);
+  for (BlockArgument argument : body.getArguments().drop_front()) {
+    // After the three matrices.
+    unsigned index = 2 + argument.getArgNumber();
+    Value buffer = kernel.getArgument(index);
+    bool isScalar = !isa<VectorType>(argument.getType());
+    bool isColumn =
+        !isScalar && cast<MemRefType>(buffer.getType()).getRank() == 1;
+    if (!isColumn)
+      buffer = getBuffer(kernel, index, sizes.rows);
+    SmallVector<Value> position{row, column};
+    AffineMap map = b.getMultiDimIdentityMap(2);
+    if (isColumn || isScalar) {
+      position = {isColumn ? column : row};
+      SmallVector<AffineExpr> results{d0, zero};
+      if (isColumn)
+        std::swap(results[0], results[1]);
+      map = AffineMap::get(/*dimCount=*/1, /*symbolCount=*/0, results,
+                           b.getContext());
+    }
+    // Nothing of it where the result ends, where nothing is stored.
+    mapping.map(argument, vector::TransferReadOp::create(
+                              b, cast<VectorType>(spread(argument.getType())),
+                              buffer, position, b.zero(getElement(buffer)), map,
+                              ArrayRef<bool>{isColumn, isScalar}));
+  }
+  for (Operation &bodyOp : body.without_terminator()) {
+    auto constant = dyn_cast<arith::ConstantOp>(bodyOp);
+    if (isa<vector::BroadcastOp>(bodyOp))
+      mapping.map(bodyOp.getResult(0), mapping.lookup(bodyOp.getOperand(0)));
+    else if (constant && !isa<VectorType>(constant.getType()))
+      mapping.map(constant.getResult(),
+                  arith::ConstantOp::create(
+                      b, SplatElementsAttr::get(
+                             cast<ShapedType>(spread(constant.getType())),
+                             Attribute(constant.getValue())))
+                      .getResult());
+    else
+      lane::cloneForPart(b, &bodyOp, mapping, spread);
+  }
+  return mapping.lookup(cast<ProductYieldOp>(body.getTerminator()).getRow());
+}
+
+Value ProductKernel::contract(OperandTile &tileA, Value waveRow,
+                              OperandTile &tileB, Value waveColumn,
+                              Value sums) {
+  SmallVector<ArrayRef<AffineExpr>> maps;
+  for (AffineMap map : lane::getContractionMaps(b.getContext()))
+    maps.push_back(map.getResults());
+  constexpr auto parallel = vector::IteratorType::parallel,
+                 reduction = vector::IteratorType::reduction;
+  auto type =
+      VectorType::get({waveSize, wave.blocks, step / rowBlocks}, multiplied);
+  for (int64_t block = 0; block < rowBlocks; block += wave.blocks) {
+    Value lhs =
+        lane::LoadTileOp::create(b, type, tileA.getMemory(), waveRow, block);
+    Value rhs =
+        lane::LoadTileOp::create(b, type, tileB.getMemory(), waveColumn, block);
+    sums = vector::ContractionOp::create(
+        b, lhs, rhs, sums, ArrayRef<ArrayRef<AffineExpr>>(maps),
+        ArrayRef{parallel, parallel, reduction, reduction});
+  }
+  return sums;
+}
+
+void ProductKernel::write() {
+  gpu::GPUFuncOp kernel = addKernel();
+  Value memoryA = lane::addWorkgroupMemory(kernel, tileSize * step, element);
+  Value memoryB = lane::addWorkgroupMemory(kernel, tileSize * step, element);
+  b.setInsertionPointToEnd(&kernel.getBody().front());
+  b.setInsertionPoint(gpu::ReturnOp::create(b));
+  launched = arith::IndexCastOp::create(
+      b, b.getIndexType(), kernel.getArgument(kernel.getNumArguments() - 1));
+  bool isLhsAlong = !op.getLhsTransposed(), isRhsAlong = op.getRhsTransposed();
+  auto matrix = [&](unsigned index, bool isAlong, int64_t size) {
+    int64_t rows = isAlong ? size : sizes.depth;
+    return Matrix{getBuffer(kernel, index, rows), isAlong, getIndex(rows)};
+  };
+  Matrix lhs = matrix(0, isLhsAlong, sizes.rows);
+  Matrix rhs = matrix(1, isRhsAlong, sizes.columns);
+  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  Value firstRow = b.multiply(b.blockId(gpu::Dimension::x), tileSize);
+  Value firstColumn = b.multiply(b.blockId(gpu::Dimension::y), tileSize);
+  // Of a matrix without rows nothing may be loaded.
+  if (isLhsAlong) {
+    auto hasRows = scf::IfOp::create(b, b.less(b.index(0), launched),
+                                     /*withElseRegion=*/false);
+    b.setInsertionPointToStart(hasRows.thenBlock());
+  }
+  Value waveId = b.divide(thread, wave.lanes);
+  Value waveRow = b.multiply(b.divide(waveId, 2), waveSize);
+  Value waveColumn = b.multiply(b.remainder(waveId, 2), waveSize);
+  Value part = parts > 1 ? b.blockId(gpu::Dimension::z) : Value(b.index(0));
+  OperandTile tileA(b, lhs, firstRow, memoryA, thread, threads);
+  OperandTile tileB(b, rhs, firstColumn, memoryB, thread, threads);
+  Value sums =
+      sumTiles(tileA, tileB, waveRow, waveColumn, getIndex(sizes.depth), part);
+  Value row = b.add(firstRow, waveRow);
+  Value column = b.add(firstColumn, waveColumn);
+  Value result = getBuffer(kernel, 2, sizes.rows,
+                           parts > 1 ? b.multiply(part, sizes.rows) : Value());
+  sums = applyEpilogue(kernel, sums, row, column);
+  vector::TransferWriteOp::create(b, sums, result, ValueRange{row, column},
+                                  ArrayRef<bool>{false, false});
+}
+
+Value ProductKernel::sumTiles(OperandTile &tileA, OperandTile &tileB,
+                              Value waveRow, Value waveColumn, Value depth,
+                              Value part) {
+  // All parts but the last ones have as many tiles.
+  int64_t stepOfAll = step * parts;
+  Value size =
+      b.multiply(b.divide(b.add(depth, stepOfAll - 1), stepOfAll), step);
+  Value begin = b.multiply(part, size);
+  Value end = b.smaller(b.add(begin, size), depth);
+  Value zeros = b.zero(VectorType::get({waveSize, waveSize}, b.getF32Type()));
+  auto loop = scf::ForOp::create(b, begin, end, b.index(step), zeros);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value at = loop.getInductionVar();
+  SmallVector<Value> blocksA = tileA.load(at), blocksB = tileB.load(at);
+  lane::BarrierOp::create(b);
+  tileA.store(blocksA);
+  tileB.store(blocksB);
+  lane::BarrierOp::create(b);
+  scf::YieldOp::create(
+      b, contract(tileA, waveRow, tileB, waveColumn, loop.getRegionIterArg(0)));
+  return loop.getResult(0);
+}
+
+gpu::GPUFuncOp ProductKernel::addKernel() {
+  OpBuilder at(op);
+  Location loc = op.getLoc();
+  SmallVector<Type> types;
+  SmallVector<Value> arguments;
+  for (Value buffer : op->getOperands()) {
+    // The first row of a matrix; of what has one dimension all that is static.
+    SmallVector<int64_t> shape(cast<MemRefType>(buffer.getType()).getShape());
+    if (shape.size() > 1 || ShapedType::isDynamic(shape.front()))
+      shape.front() = 1;
+    if (parts > 1 && buffer == op.getOut())
+      shape = {1, sizes.columns};
+    MemRefType type = getParameterType(buffer, shape);
+    types.push_back(type);
+    arguments.push_back(toParameter(at, loc, buffer, type));
+  }
+  types.push_back(at.getI64Type());
+  Value rowCount = RowCountOp::create(at, loc, op.getLhs());
+  arguments.push_back(
+      arith::IndexCastOp::create(at, loc, at.getI64Type(), rowCount));
+
+  // Not noalias, with which the code generators move loads to where they are
+  // used, after the barrier.
+  auto kernel =
+      gpu::GPUFuncOp::create(b, op.getEntry(), b.getFunctionType(types, {}));
+  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  // As far as a product has a schedule: the launch needs the rows that a
+  // workgroup makes, and the report the columns, which the lanes of a row
+  // share.
+  ScheduleFields fields;
+  fields.threadsPerRow = std::gcd(threads, tileSize);
+  fields.rowGroups = threads / fields.threadsPerRow;
+  fields.rowsPerWorkgroup = fields.columnTile = tileSize;
+  ScheduleAttr schedule = fields.get(b.getContext());
+  int64_t sum = ShapedType::isDynamic(sizes.depth) ? 0 : sizes.depth;
+  auto loop =
+      ProductLoopAttr::get(b.getContext(), sum, step, parts,
+                           wave.unit == MatrixUnit::None ? Type() : multiplied);
+  kernel->setAttr(kernelInfoAttr,
+                  KernelInfoAttr::get(b.getContext(), kernel.getNameAttr(),
+                                      sizes.columns, schedule, loop));
+  kernel.setKnownBlockSizeAttr(
+      b.getDenseI32ArrayAttr({int32_t(threads), 1, 1}));
+  SymbolTable(module).insert(kernel);
+
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(at, loc, value);
+  };
+  Value rowTiles =
+      ShapedType::isDynamic(sizes.rows)
+          ? WorkgroupCountOp::create(at, loc, rowCount, Value(), schedule)
+          : constant(llvm::divideCeil(sizes.rows, tileSize));
+  gpu::KernelDim3 grid{rowTiles,
+                       constant(llvm::divideCeil(sizes.columns, tileSize)),
+                       constant(parts)};
+  Value one = constant(1);
+  gpu::LaunchFuncOp::create(at, loc, kernel, grid,
+                            gpu::KernelDim3{constant(threads), one, one},
+                            /*dynamicSharedMemorySize=*/Value(), arguments);
+  return kernel;
+}
+
+/// Whether there is a kernel of `op` for `chip` that rounds no more than its
+/// precision says, and does round so: of tf32 an instruction.
+static LogicalResult checkPrecision(ProductOp op, const ChipInfo &chip) {
+  if (op.getPrecision() != Precision::TF32 || chip.matrix.hasTF32Products)
+    return success();
+  std::string names;
+  for (const ChipInfo &other : getChips())
+    if (other.matrix.hasTF32Products)
+      names += (names.empty() ? "" : ", ") + other.name.str();
+  return op.emitOpError("cannot have the precision tf32: ")
+         << chip.name
+         << " has no matrix instruction that rounds float32 to it, expected "
+            "one of "
+         << names << "; or leave float32-products=tf32 out";
+}
+
+LogicalResult lnbwd::distributeProduct(ProductOp op, gpu::GPUModuleOp module,
+                                       const ChipInfo &chip) {
+  if (failed(checkPrecision(op, chip)) || failed(recordArgumentRoles(op)))
+    return failure();
+  for (Value operand : op->getOperands())
+    recordAccess(operand, operand == op.getOut() ? "write" : "read");
+  ProductKernel(op, module, chip).write();
+  op.erase();
+  return success();
+}

@@ -1,0 +1,79 @@
+// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --canonicalize | FileCheck %s --check-prefixes=CHECK,WAVE
+// RUN: lnbwd-opt %s --lnbwd-gpu-pipeline=chip=gfx942 | FileCheck %s --check-prefixes=CHECK,LANE
+// RUN: lnbwd-opt %s --lnbwd-gpu-pipeline=chip=gfx1030 | FileCheck %s --check-prefix=PLAIN
+// RUN: lnbwd-opt %s --lnbwd-gpu-pipeline=chip=sm_80 | FileCheck %s --check-prefix=CUDA
+
+// The epilogue's buffers are after the product's. It is done to all that a wave
+// has of the result: rows, columns and numbers of rows are read as that.
+// CHECK:       gpu.func @k({{[^:]*}}: memref<1x4096xbf16, {{[^:]*}}: memref<1x4096xbf16, {{[^:]*}}: memref<1x4096xbf16, {{[^:]*}}: memref<1x4096xf32, {{[^:]*}}: memref<4096xf32, {{[^:]*}}: memref<1xf32, {{[^:]*}}: i64)
+// WAVE:            vector.contract
+// WAVE:            scf.yield
+// WAVE:          vector.transfer_read %{{[^{]*}} : memref<?x4096xf32, {{.*}}>, vector<32x32xf32>
+// WAVE:          vector.transfer_read %{{.*}} {in_bounds = [true, false], permutation_map = #[[$COLUMNS:.*]]} : memref<4096xf32, {{.*}}>, vector<32x32xf32>
+// WAVE:          vector.transfer_read %{{.*}} {in_bounds = [false, true], permutation_map = #[[$ROWS:.*]]} : memref<?xf32, {{.*}}>, vector<32x32xf32>
+// WAVE-NEXT:     arith.mulf %{{.*}}, %{{.*}} : vector<32x32xf32>
+// WAVE:          vector.fma %{{.*}} : vector<32x32xf32>
+// WAVE:          %[[V:.*]] = arith.truncf %{{.*}} : vector<32x32xf32> to vector<32x32xbf16>
+// WAVE:          vector.transfer_write %[[V]], %{{.*}} : vector<32x32xbf16>, memref<?x4096xbf16
+
+// All pieces of the result are finished, and then those stored that it has.
+// LANE:            amdgpu.mfma
+// LANE:            scf.yield
+// LANE:          vector.load %{{.*}} : memref<?x4096xf32, {{.*}}>, vector<4xf32>
+// LANE:          vector.load %{{.*}} : memref<4096xf32, {{.*}}>, vector<4xf32>
+// LANE:          memref.load %{{.*}} : memref<?xf32
+// LANE:          arith.mulf %{{.*}}, %{{.*}} : vector<4xf32>
+// LANE:          vector.fma %{{.*}} : vector<4xf32>
+// LANE:          %[[V:.*]] = arith.truncf %{{.*}} : vector<4xf32> to vector<4xbf16>
+// LANE:          scf.if
+// LANE-NEXT:       vector.store %[[V]], %{{.*}} : memref<?x4096xbf16, {{.*}}>, vector<4xbf16>
+
+// PLAIN:       gpu.func @k(
+// PLAIN:         math.fma
+// PLAIN:         vector.fma %{{.*}} : vector<1xf32>
+// PLAIN:         vector.store %{{.*}} : memref<?x4096xbf16, {{.*}}>, vector<1xbf16>
+
+// CUDA:        nvvm.mma.sync
+// CUDA:        vector.fma %{{.*}} : vector<8xf32>
+// CUDA:        vector.store %{{.*}} : memref<?x4096xbf16, {{.*}}>, vector<2xbf16>
+
+// The roles of the function's arguments.
+// CHECK-LABEL: func @f(
+// CHECK-SAME:    %{{.*}}: memref<?x4096xf32> {lnbwd.access = "read", lnbwd.kind = "row_block", lnbwd.name = "r"}
+// CHECK-SAME:    %{{.*}}: memref<4096xf32> {lnbwd.access = "read", lnbwd.kind = "column", lnbwd.name = "g"}
+// CHECK-SAME:    %{{.*}}: memref<?xf32> {lnbwd.access = "read", lnbwd.kind = "row_scalar", lnbwd.name = "s"}
+// CHECK-SAME:    %{{.*}}: memref<?x4096xbf16> {lnbwd.access = "write", lnbwd.kind = "row_block", lnbwd.name = "y"}
+func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %r: memref<?x4096xf32>, %g: memref<4096xf32>,
+             %s: memref<?xf32>, %y: memref<?x4096xbf16>) {
+  lnbwd.product @k lhs(%x : memref<?x4096xbf16>) rhs(%w : memref<4096x4096xbf16>) outs(%y : memref<?x4096xbf16>)
+      attributes {operand_names = ["x", "w", "y", "r", "g", "s"]}
+      epilogue rows(%r : memref<?x4096xf32>) columns(%g : memref<4096xf32>) scalars(%s : memref<?xf32>) {
+  ^row(%p: vector<4096xf32>, %rr: vector<4096xf32>, %gr: vector<4096xf32>, %sr: f32):
+    %square = arith.mulf %sr, %sr : f32
+    %spread = vector.broadcast %square : f32 to vector<4096xf32>
+    %shift = arith.mulf %rr, %spread : vector<4096xf32>
+    %sum = vector.fma %p, %gr, %shift : vector<4096xf32>
+    %yr = arith.truncf %sum : vector<4096xf32> to vector<4096xbf16>
+    lnbwd.product_yield %yr : vector<4096xbf16>
+  }
+  return
+}
+
+// Numbers are splats.
+// WAVE:        gpu.func @constant(
+// WAVE:          %[[HALF:.*]] = arith.constant dense<5.000000e-01> : vector<32x32xf32>
+// WAVE:          arith.mulf %{{.*}}, %[[HALF]] : vector<32x32xf32>
+// WAVE:          arith.mulf %{{.*}}, %{{.*}} : vector<32x32xf32>
+// WAVE-NEXT:     vector.transfer_write
+func.func @number(%x: memref<?x64xbf16>, %w: memref<96x64xbf16>, %s: memref<?xf32>, %y: memref<?x96xf32>) {
+  lnbwd.product @constant lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>) outs(%y : memref<?x96xf32>)
+      attributes {rhs_transposed} epilogue scalars(%s : memref<?xf32>) {
+  ^row(%p: vector<96xf32>, %sr: f32):
+    %half = arith.constant 0.5 : f32
+    %scale = arith.mulf %sr, %half : f32
+    %spread = vector.broadcast %scale : f32 to vector<96xf32>
+    %yr = arith.mulf %p, %spread : vector<96xf32>
+    lnbwd.product_yield %yr : vector<96xf32>
+  }
+  return
+}
