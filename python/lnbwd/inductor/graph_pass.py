@@ -366,17 +366,23 @@ class RegionPass(_Pass):
         device, text = region.inputs[0].meta["val"].device, region.program.text()
         if reason := _can_run_on(device):
             raise Unsupported(reason)
-        moved = estimate(region)
         is_measured = self._measurements.may_find(region)
-        if not is_measured and not _is_worth(moved):
+        moved = None if is_measured else estimate(region)
+        if moved is not None and not _is_worth(moved):
             raise Unsupported(f"it would move {moved}")
         if text in ahead:
             ahead[text].result()
         regions_op.load_kernel(register(text), device)
         times = self._measurements.find(region, splits) if is_measured else None
-        reason = str(moved) if times is None else str(times)
-        if not (_is_worth(moved) if times is None else times.is_worth(moved.is_part)):
-            raise Unsupported(f"it would {'move' if times is None else 'take'} {reason}")
+        if times is None:
+            moved = moved or estimate(region)
+            verb, reason, is_worth = "move", str(moved), _is_worth(moved)
+        else:
+            verb, reason = "take", str(times)
+            is_worth = times.is_worth(is_part=True) or (
+                times.is_worth(is_part=False) and not estimate(region).is_part)
+        if not is_worth:
+            raise Unsupported(f"it would {verb} {reason}")
         replace(graph, region)
         return reason
 

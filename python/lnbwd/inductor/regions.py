@@ -190,13 +190,15 @@ def _memory_read(region: Region) -> set[Node]:
 
 def _is_convertible(region: Region) -> bool:
     """Whether a region can be one program."""
+    if leads_back(region):
+        return False
     try:
         convert(region)
     except Unsupported:
         return False
     finally:
         region.tails.clear()
-    return not leads_back(region)
+    return True
 
 
 def _find_domains(graph: Graph) -> list[Domain]:
