@@ -32,6 +32,7 @@ import lnbwd.inductor
 import region_exam
 from lnbwd import regions_op
 from lnbwd.inductor import graph_pass
+from lnbwd.inductor.random_inputs import random_inputs
 from lnbwd.row_evaluation import random_numbers
 from lnbwd_bench import results
 
@@ -137,41 +138,12 @@ def on_few_rows(pattern):
     return None
 
 
-def _counting(pattern):
-    """The inputs of floating point that become integers: positions, counted from 1."""
-    count = len(pattern["inputs"])
-    found = set()
-    for target, arguments, _ in pattern["nodes"]:
-        if target == "prims.convert_element_type.default" and "int" in arguments[1]["torch"]:
-            place = arguments[0]["node"]
-            while place >= count and isinstance(first := pattern["nodes"][place - count][1][0],
-                                                dict):
-                place = first["node"]
-            found.add(place)
-    return found
-
-
 def inputs_of(pattern, device="cpu", seed=1, has_special=False):
-    """Random inputs as a pattern wants them: normal numbers, whose mean is not zero so that sums do
-    not cancel, booleans, and the integers 0 and 1, which are indices of any tensor. With
-    ``has_special`` a NaN and infinities are among them, but for positions."""
-    counting = _counting(pattern)
-    generator = torch.Generator(device).manual_seed(seed)
-    made = []
-    for place, (name, shape, stride) in enumerate(pattern["inputs"]):
-        dtype = getattr(torch, name)
-        extent = 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
-        options = {"device": device, "generator": generator}
-        memory = (torch.rand(extent, **options) < 0.7 if dtype == torch.bool
-                  else (torch.randn(extent, **options) + 0.5).to(dtype) if dtype.is_floating_point
-                  else torch.randint(0, 2, (extent,), **options).to(dtype))
-        if dtype.is_floating_point and place in counting:
-            memory = memory.abs() + 1
-        elif has_special and dtype.is_floating_point and extent >= 64:
-            memory[torch.randperm(extent, **options)[:3]] = torch.tensor(
-                [math.nan, math.inf, -math.inf], dtype=dtype, device=device)
-        made.append(memory.as_strided(shape, stride))
-    return made
+    """Random inputs as a pattern wants them."""
+    with FakeTensorMode():
+        graph = region_exam.graph_of(pattern, device).graph
+    values = [node.meta["val"] for node in graph.find_nodes(op="placeholder")]
+    return random_inputs(graph, values, torch.Generator(device).manual_seed(seed), has_special)
 
 
 def _seeds(count, device):

@@ -14,7 +14,7 @@ import lnbwd.inductor
 from lnbwd import tuning
 from lnbwd.cache import KernelCache
 from lnbwd.errors import CacheWarning, LnbwdError
-from lnbwd.inductor import measuring
+from lnbwd.inductor import measuring, random_inputs
 from lnbwd.inductor.graph_pass import RegionPass, pass_
 from lnbwd.inductor.measuring import Measurements, Times
 
@@ -98,10 +98,7 @@ def check(device):
     def timer(both):
         with unset_fake_temporarily(), torch.no_grad():
             generator = torch.Generator(device).manual_seed(1)
-            limits = [measuring._limit(node)
-                      for node in both.theirs.graph.find_nodes(op="placeholder")]
-            inputs = [measuring._random(value, limit, generator)
-                      for value, limit in zip(both.inputs, limits, strict=True)]
+            inputs = random_inputs.random_inputs(both.theirs.graph, both.inputs, generator)
             for got, want in zip(both.ours(*inputs), both.theirs(*inputs), strict=True):
                 assert got.stride() == want.stride() and got.dtype == want.dtype
                 torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
@@ -124,7 +121,7 @@ def test_a_region_alone(device, tmp_path):
     run(centre, x, timer=timer, folder=tmp_path)
     both, inputs = only(asked)
     assert both.least_bytes == 2 * x.numel() * 4 and len(inputs) == 1
-    assert inputs[0].min() >= 0.5 and inputs[0].unique().numel() > x.numel() / 2
+    assert inputs[0].isfinite().all() and inputs[0].unique().numel() > x.numel() / 2
 
 
 def test_what_torch_compile_computes_in_place_is_in_both(device, tmp_path):
@@ -252,7 +249,7 @@ def indexing():
 def test_integers_that_are_computed_with_are_zero(indexing):
     next_ = indexing.call(torch.ops.aten.add.Tensor, indexing.index, 1)
     indexing.call(torch.ops.aten.embedding.default, indexing.table, next_)
-    assert measuring._limit(indexing.index) == 1 and measuring._limit(next_) == 8
+    assert random_inputs.limit(indexing.index) == 1 and random_inputs.limit(next_) == 8
 
 
 def test_integers_of_a_table_are_zero(indexing):
@@ -260,7 +257,25 @@ def test_integers_of_a_table_are_zero(indexing):
     ints = indexing.call(torch.ops.aten.expand.default, indexing.index, [3, 4])
     found = indexing.call(torch.ops.aten.gather.default, ints, 1, ints)
     indexing.call(torch.ops.aten.embedding.default, indexing.table, found)
-    assert measuring._limit(indexing.index) == 1
+    assert random_inputs.limit(indexing.index) == 1
+
+
+def test_integers_that_are_no_indices_are_zero_and_one(indexing):
+    indexing.call(torch.ops.aten.eq.Scalar, indexing.index, 1)
+    assert random_inputs.limit(indexing.index) == 2
+
+
+def test_numbers_that_become_integers_are_finite(indexing):
+    """Others are not, where that is asked for."""
+    number = indexing.placeholder("number")
+    number.meta["val"] = torch.ones(64)
+    indexing.call(torch.ops.prims.convert_element_type.default, number, torch.int64)
+    values = [n.meta["val"] for n in indexing.find_nodes(op="placeholder")]
+    with unset_fake_temporarily():
+        table, index, numbers = random_inputs.random_inputs(
+            indexing, values, torch.Generator().manual_seed(0), has_special=True)
+        assert not table.isfinite().all() and set(index.unique().tolist()) <= {0, 1}
+        assert numbers.isfinite().all() and numbers.min() >= 1
 
 
 @pytest.mark.parametrize("target,arguments", [
@@ -273,7 +288,7 @@ def test_indices_of_numbers_are_not_measured(indexing, target, arguments):
     if index.meta["val"].dtype == torch.bool:
         index = indexing.call(torch.ops.aten.where.self, index, indexing.index, indexing.index)
     indexing.call(torch.ops.aten.embedding.default, indexing.table, index)
-    assert measuring._indexes_by_numbers(indexing)
+    assert random_inputs.has_index_of_numbers(indexing)
 
 
 def test_times_are_kept(device, tmp_path):

@@ -40,10 +40,11 @@ from ..errors import LnbwdError
 from ..kernels import kernel_cache
 from ..rowprogram import reached
 from ..spec import MeasurementSpec
-from .domains import INTEGERS, same
+from .domains import same
 from .fusion import base_of, is_alias, is_fused, is_in_memory, is_scatter, made_in_place, separated
 from .nodes import CONVOLUTIONS, STORED, is_constant, is_reduction, sources
 from .partial_sums import Split, merge
+from .random_inputs import elements, has_index_of_numbers, random_inputs
 from .regions import Region
 from .replacing import replace, sort
 
@@ -132,7 +133,7 @@ class Neighbourhood:
         """What one kernel for the region reads and writes; None if there is more."""
         count = self.region.domain.rows * self.region.domain.length
         results = [node.meta["val"] for node in self.graph.output_node().all_input_nodes]
-        return sum(min(_elements(value), value.numel(), count) * value.element_size()
+        return sum(min(elements(value), value.numel(), count) * value.element_size()
                    for value in (*self.inputs, *results)) if self.is_alone else None
 
     @property
@@ -417,18 +418,16 @@ def measure(both: Neighbourhood, is_alone: bool = False) -> Times | None:
         LnbwdError: the inputs take too much of its memory, or random ones cannot be used.
     """
     device = both.inputs[0].device
-    if _indexes_by_numbers(both.theirs.graph):
+    if has_index_of_numbers(both.theirs.graph):
         raise LnbwdError("it computes an index of numbers that are no integers")
-    sizes = [_elements(value) * value.element_size() for value in both.inputs]
+    sizes = [elements(value) * value.element_size() for value in both.inputs]
     count = int(min(_MOST_SETS, _ROTATED_BYTES // max(1, sum(sizes)) + 1))
     with unset_fake_temporarily(), torch.no_grad(), torch.cuda.device(device):
         free, _ = torch.cuda.mem_get_info(device)
         if sum(sizes) * count > _MOST_OF_MEMORY * free:
             raise LnbwdError("its inputs take too much of the device's memory")
-        limits = [_limit(node) for node in both.theirs.graph.find_nodes(op="placeholder")]
         generator = torch.Generator(device=device).manual_seed(0)
-        sets = [[_random(value, limit, generator) for value, limit in zip(
-            both.inputs, limits, strict=True)] for _ in range(count)]
+        sets = [random_inputs(both.theirs.graph, both.inputs, generator) for _ in range(count)]
         ours = both.finish_ours()
         ours([*sets[0]])
         if both.least_bytes is not None:
@@ -502,51 +501,6 @@ def start(module: GraphModule, inputs: Sequence[Tensor]) -> Callable[[], Call]:
         return result  # type: ignore[no-any-return]
 
     return finish
-
-
-def _elements(value: Tensor) -> int:
-    """How many elements of memory a tensor of some strides reaches over."""
-    return 1 + sum((size - 1) * stride
-                   for size, stride in zip(value.shape, value.stride(), strict=True))
-
-
-_INDEXED = {aten.embedding.default, aten.gather.default, aten.index.Tensor,
-            aten._unsafe_index.Tensor}
-
-
-def _limit(node: Node) -> int:
-    """What integers of a tensor may be smaller than, if they are indices of which nothing else is
-    computed but conditions; 1: they are not."""
-    users = reached(node.users, lambda one: one.users if is_alias(one) else ())
-    sizes: list[int] = []
-    for user in users:
-        value: Any = user.meta.get("val")
-        table: Any = user.args[0]
-        if (user.target in _INDEXED or is_scatter(user)) and base_of(table) is not node:
-            sizes += table.meta["val"].shape
-        elif not is_alias(user) and isinstance(value, Tensor) and value.dtype in INTEGERS:
-            return 1
-    return min(sizes, default=1)
-
-
-def _indexes_by_numbers(graph: Graph) -> bool:
-    """Whether an index is computed of numbers that are no integers: random ones could give one that
-    is outside of its table, and end the program."""
-    indices = [one for node in graph.nodes if node.target in _INDEXED or is_scatter(node)
-               for one in node.all_input_nodes if one.meta["val"].dtype in INTEGERS]
-    return any(one.op == "placeholder" and one.meta["val"].is_floating_point()
-               for one in reached(indices, lambda one: one.all_input_nodes))
-
-
-def _random(value: Tensor, limit: int, generator: torch.Generator) -> Tensor:
-    """A tensor with the type and strides of a fake one: numbers from 0.5 to 1.5, random conditions,
-    integers below a limit."""
-    numbers = torch.rand(_elements(value), generator=generator, device=generator.device)
-    if value.dtype == torch.bool:
-        numbers = numbers > 0.5
-    else:
-        numbers = numbers + 0.5 if value.is_floating_point() else (numbers * limit).floor_()
-    return numbers.to(value.dtype).as_strided(value.shape, value.stride())
 
 
 def _captured(call: Callable[[list[Tensor]], Any],

@@ -1,0 +1,105 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Random inputs of a graph, to run it on: whatever they are, no index is outside of its table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.fx import Graph, Node
+
+from ..rowprogram import reached
+from .domains import INTEGERS
+from .fusion import base_of, is_scatter
+
+aten = torch.ops.aten
+
+_INDEXED = {aten.embedding.default, aten.gather.default, aten.index.Tensor,
+            aten._unsafe_index.Tensor}
+
+_MEAN, _SHARE_OF_TRUE = 0.5, 0.7
+
+_LEAST_WITH_SPECIAL = 64
+"""Of so many elements some may be no finite numbers."""
+
+
+def elements(value: Tensor) -> int:
+    """How many elements of memory a tensor of some strides reaches over."""
+    return 1 + sum((size - 1) * stride
+                   for size, stride in zip(value.shape, value.stride(), strict=True))
+
+
+def random_inputs(graph: Graph, values: Sequence[Tensor], generator: torch.Generator,
+                  has_special: bool = False) -> list[Tensor]:
+    """Tensors with the types and strides of ``values``, for a graph's inputs: normal numbers, whose
+    mean is not 0, so that sums do not cancel; conditions, of which more hold than do not; and
+    integers that are indices of all that they index.
+
+    Args:
+        graph: the graph, with fake values.
+        values: what its inputs are like.
+        generator: makes the numbers, on its device.
+        has_special: whether a NaN and infinities are among the numbers, but for those that become
+            integers, which are 1 and larger.
+    """
+    integers = filter(_is_integer, graph.nodes)
+    positions = reached(integers, lambda one: [
+        source for source in one.all_input_nodes if not _is_of(source, {torch.bool})])
+    options: dict[str, Any] = {"generator": generator, "device": generator.device}
+    made = []
+    for node, value in zip(graph.find_nodes(op="placeholder"), values, strict=True):
+        count, dtype = elements(value), value.dtype
+        if dtype == torch.bool:
+            memory = torch.rand(count, **options) < _SHARE_OF_TRUE
+        elif not dtype.is_floating_point:
+            memory = torch.randint(limit(node), (count,), **options).to(dtype)
+        else:
+            memory = (torch.randn(count, **options) + _MEAN).to(dtype)
+            if node in positions:
+                memory = memory.abs() + 1
+            elif has_special and count >= _LEAST_WITH_SPECIAL:
+                memory[torch.randperm(count, **options)[:3]] = torch.tensor(
+                    [math.nan, math.inf, -math.inf], dtype=dtype, device=generator.device)
+        made.append(memory.as_strided(value.shape, value.stride()))
+    return made
+
+
+def _is_of(node: Node, dtypes: Container[torch.dtype]) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, Tensor) and value.dtype in dtypes
+
+
+def _is_integer(node: Node) -> bool:
+    return _is_of(node, INTEGERS)
+
+
+def _has_index(node: Node) -> bool:
+    return node.target in _INDEXED or is_scatter(node)
+
+
+def limit(node: Node) -> int:
+    """What the integers of an input may be smaller than: the least size of the tables that they are
+    indices of; 1 if an index is computed of them; 2 if they are none."""
+    sizes: list[int] = []
+    for one in reached([node], lambda one: filter(_is_integer, one.users)):
+        for user in filter(_has_index, one.users):
+            table: Any = user.args[0]
+            if base_of(table) is not base_of(one):
+                if base_of(one) is not node:
+                    return 1
+                sizes += table.meta["val"].shape
+    return min(sizes, default=2)
+
+
+def has_index_of_numbers(graph: Graph) -> bool:
+    """Whether an index is computed of numbers that are no integers: random ones could give one that
+    is outside of its table, and end the program."""
+    indices = [one for node in filter(_has_index, graph.nodes) for one in node.all_input_nodes
+               if _is_integer(one)]
+    return any(one.op == "placeholder" and one.meta["val"].is_floating_point()
+               for one in reached(indices, lambda one: one.all_input_nodes))
