@@ -71,6 +71,12 @@ def class_token(token, x):
     return y, norm(y)
 
 
+def class_token_summed(token, x):
+    """A row for each sample, though all rows are summed as one batch."""
+    rows = torch.cat([token, x], 1)
+    return rows, rows.reshape(-1, 16).sum(0)
+
+
 def joined_rows_summed(x, y):
     """No operand has all rows of a sample."""
     return torch.cat([x, y], 1).sum(-1)
@@ -183,6 +189,7 @@ CASES = {
     "rotated": (rotated, [normal(2, 5, 8, 16), normal(1, 1, 5, 16, seed=1)]),
     "rotated back": (rotated_back, [normal(2, 3, 5, 16), normal(1, 1, 5, 16, seed=1)]),
     "class token": (class_token, [normal(1, 1, 16), normal(2, 4, 16, seed=1)]),
+    "class token summed": (class_token_summed, [normal(3, 1, 16), normal(3, 4, 16, seed=1)]),
     "joined rows summed": (joined_rows_summed, [normal(2, 2, 16), normal(2, 4, 16, seed=1)]),
     "channels joined": (channels_joined, [normal(2, 5, 8), normal(2, 5, 16, seed=1)]),
     "padded": (padded, [normal(2, 4, 16), normal(2, 7, 16, seed=1)]),

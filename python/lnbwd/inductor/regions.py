@@ -217,7 +217,21 @@ def _find_domains(graph: Graph) -> list[Domain]:
                     break
             else:
                 found.append(domain)
-    return found
+    return [domain if domain.groups is not None else dataclasses.replace(
+        domain, groups=_groups(graph, domain)) for domain in found]
+
+
+def _groups(graph: Graph, domain: Domain) -> int | None:
+    """The number of samples, if some node of all rows has an operand with a row for each of them: a
+    class token, say, in front of those of patches."""
+    for node in graph.nodes:
+        value = node.meta.get("val")
+        if domain.role(value) == "row" and value.dim() > 2 and isinstance(value.shape[0], int) and (
+                1 < value.shape[0] < domain.rows) and any(
+                same(source.meta["val"].numel(), value.shape[0] * domain.length)
+                for source in sources(node) if isinstance(source.meta["val"], torch.Tensor)):
+            return int(value.shape[0])
+    return None
 
 
 def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
