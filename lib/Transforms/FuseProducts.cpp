@@ -67,7 +67,7 @@ static bool fitsEpilogue(ProductOp product, RowwiseOp program) {
   if (!isElementwise(program) ||
       llvm::count(program->getOperands(), product.getOut()) != 1 ||
       !llvm::is_contained(program.getRows(), product.getOut()) ||
-      product.getLhsTransposed())
+      product.getLhsTransposed() || hasOwnRows(program))
     return false;
   // The product reads its matrices only where the program is.
   return llvm::all_of(product->getOperands(), [&](Value matrix) {

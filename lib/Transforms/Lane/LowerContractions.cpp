@@ -82,22 +82,13 @@ static Value getLane(IndexBuilder &b, const MatrixWave &wave) {
 static std::pair<Value, Value>
 getFirstBlock(IndexBuilder &b, const MatrixWave &wave, bool isRhs) {
   Value lane = getLane(b, wave);
-  switch (wave.unit) {
-  case MatrixUnit::None:
-    return {isRhs ? b.remainder(lane, fragmentSize)
-                  : b.divide(lane, fragmentSize),
-            b.index(0)};
-  case MatrixUnit::MmaSync:
+  if (wave.unit == MatrixUnit::MmaSync)
     return {b.divide(lane, 4), b.remainder(lane, 4)};
-  case MatrixUnit::ReplicatedWMMA:
-    return {b.remainder(lane, fragmentSize), b.index(0)};
-  case MatrixUnit::MFMA:
-  case MatrixUnit::WideMFMA:
-  case MatrixUnit::WMMA:
-    break;
-  }
-  return {b.remainder(lane, fragmentSize),
-          b.remainder(b.divide(lane, fragmentSize), wave.blocks)};
+  Value inRow = b.remainder(lane, fragmentSize);
+  Value group = b.divide(lane, fragmentSize);
+  if (wave.unit == MatrixUnit::None)
+    return {isRhs ? inRow : group, b.index(0)};
+  return {inRow, wave.unit == MatrixUnit::ReplicatedWMMA ? b.index(0) : group};
 }
 
 /// The blocks that it reads, as rows and blocks after that one.
@@ -127,26 +118,20 @@ static SmallVector<ResultRun> getRuns(IndexBuilder &b, const MatrixWave &wave) {
   Value lane = getLane(b, wave);
   Value inRow = b.remainder(lane, fragmentSize);
   Value group = b.divide(lane, fragmentSize);
+  if (wave.unit == MatrixUnit::None)
+    return {{group, inRow}};
   int64_t elements = getResultElements(wave);
   SmallVector<ResultRun> runs;
-  switch (wave.unit) {
-  case MatrixUnit::None:
-    return {{group, inRow}};
-  case MatrixUnit::MmaSync:
+  if (wave.unit == MatrixUnit::MmaSync)
     for (int64_t i = 0; i < 4; ++i)
       runs.push_back({b.add(b.divide(lane, 4), i % 2 * 8),
                       b.add(b.multiply(b.remainder(lane, 4), 2), i / 2 * 8)});
-    return runs;
-  case MatrixUnit::ReplicatedWMMA:
+  else if (wave.unit == MatrixUnit::ReplicatedWMMA)
     for (int64_t i = 0; i < elements; ++i)
       runs.push_back({b.add(group, i * (fragmentSize / elements)), inRow});
-    return runs;
-  case MatrixUnit::MFMA:
-  case MatrixUnit::WideMFMA:
-  case MatrixUnit::WMMA:
-    break;
-  }
-  return {{inRow, b.multiply(group, elements)}};
+  else
+    runs.push_back({inRow, b.multiply(group, elements)});
+  return runs;
 }
 
 /// A wave's vector of two dimensions, a part of the result, becomes a lane's

@@ -17,15 +17,6 @@
 using namespace mlir;
 using namespace lnbwd;
 
-void ProductOp::build(OpBuilder &b, OperationState &state, StringRef entry,
-                      Value lhs, Value rhs, Value out, bool lhsTransposed,
-                      bool rhsTransposed, ArrayAttr operandNames,
-                      Precision precision) {
-  build(b, state, entry, lhs, rhs, out, /*epilogue_rows=*/ValueRange(),
-        /*epilogue_columns=*/ValueRange(), /*epilogue_scalars=*/ValueRange(),
-        lhsTransposed, rhsTransposed, /*parts=*/1, operandNames, precision);
-}
-
 ProductOp::Sizes ProductOp::getSizes() {
   auto lhs = cast<MemRefType>(getLhs().getType());
   auto rhs = cast<MemRefType>(getRhs().getType());
@@ -53,40 +44,33 @@ void ProductOp::getAsmBlockArgumentNames(Region &region,
 
 /// Whether what the epilogue reads fits the output.
 static LogicalResult verifyEpilogueOperands(ProductOp op) {
-  auto out = cast<MemRefType>(op.getOut().getType());
-  auto expect = [&](Value value, StringRef name,
-                    ArrayRef<int64_t> shape) -> LogicalResult {
-    auto type = cast<MemRefType>(value.getType());
-    bool fits = type.getRank() == int64_t(shape.size()) &&
-                type.getLayout().isIdentity();
-    for (int64_t i = 0; fits && i < type.getRank(); ++i)
-      // The number of rows may be known of one of them.
-      fits = type.getDimSize(i) == shape[i] ||
-             (i == 0 && name != "columns" &&
-              (type.isDynamicDim(0) || ShapedType::isDynamic(shape[0])));
-    if (fits)
-      return success();
-    return op.emitOpError("expected ")
-           << name << " of the epilogue to be a dense memref of "
-           << MemRefType::get(shape, type.getElementType()) << ", got " << type;
+  auto verify = [&](OperandRange values, StringRef name,
+                    ArrayRef<int64_t> shape, OperandKind kind) {
+    return llvm::all_of(values, [&](Value value) {
+      auto type = cast<MemRefType>(value.getType());
+      bool fits = type.getRank() == int64_t(shape.size()) &&
+                  type.getLayout().isIdentity();
+      for (int64_t i = 0; fits && i < type.getRank(); ++i)
+        // The number of rows may be known of one of them.
+        fits = type.getDimSize(i) == shape[i] ||
+               (i == 0 && name != "columns" &&
+                (type.isDynamicDim(0) || ShapedType::isDynamic(shape[0])));
+      if (!fits)
+        op.emitOpError("expected ")
+            << name << " of the epilogue to be a dense memref of "
+            << MemRefType::get(shape, type.getElementType()) << ", got "
+            << type;
+      return fits && succeeded(lnbwd::detail::verifyRowElement(
+                         op, (name + " of the epilogue").str(), type, kind));
+    });
   };
-  for (Value value : op.getEpilogueRows())
-    if (failed(expect(value, "rows", out.getShape())) ||
-        failed(lnbwd::detail::verifyRowElement(
-            op, "rows of the epilogue", cast<MemRefType>(value.getType()),
-            OperandKind::RowBlock)))
-      return failure();
-  for (Value value : op.getEpilogueColumns())
-    if (failed(expect(value, "columns", out.getShape().drop_front())) ||
-        failed(lnbwd::detail::verifyRowElement(
-            op, "columns of the epilogue", cast<MemRefType>(value.getType()))))
-      return failure();
-  for (Value value : op.getEpilogueScalars())
-    if (failed(expect(value, "scalars", out.getShape().take_front())) ||
-        failed(lnbwd::detail::verifyRowElement(
-            op, "scalars of the epilogue", cast<MemRefType>(value.getType()))))
-      return failure();
-  return success();
+  ArrayRef<int64_t> shape = cast<MemRefType>(op.getOut().getType()).getShape();
+  return success(
+      verify(op.getEpilogueRows(), "rows", shape, OperandKind::RowBlock) &&
+      verify(op.getEpilogueColumns(), "columns", shape.drop_front(),
+             OperandKind::Column) &&
+      verify(op.getEpilogueScalars(), "scalars", shape.take_front(),
+             OperandKind::Column));
 }
 
 LogicalResult ProductOp::verify() {

@@ -91,15 +91,6 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
                        DefaultValuedAttr<LNBwd_PrecisionAttr,
                                          "::lnbwd::Precision::Exact">:$precision);
   let regions = (region AnyRegion:$epilogue);
-  let builders = [
-    // A product without an epilogue.
-    OpBuilder<(ins "::llvm::StringRef":$entry, "::mlir::Value":$lhs,
-                   "::mlir::Value":$rhs, "::mlir::Value":$out,
-                   "bool":$lhsTransposed, "bool":$rhsTransposed,
-                   "::mlir::ArrayAttr":$operandNames,
-                   CArg<"::lnbwd::Precision",
-                        "::lnbwd::Precision::Exact">:$precision)>
-  ];
   let assemblyFormat = [{
     $entry `lhs` `(` $lhs `:` type($lhs) `)` `rhs` `(` $rhs `:` type($rhs) `)`
     `outs` `(` $out `:` type($out) `)` attr-dict-with-keyword
