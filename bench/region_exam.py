@@ -10,7 +10,7 @@ in training and inference; of equal operations on other shapes there is one. A p
 whole if one kernel of ours computes it, but for convolutions and what has at most a sixteenth of
 its elements. No GPU is needed, and no kernel is made.
 
-  region_exam.py [--list whole|part|left ...] [--patterns FILE] [--out FILE]
+  region_exam.py [--always] [--list whole|part|left ...] [--patterns FILE] [--out FILE]
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from torch.fx import Graph, GraphModule, Node  # noqa: E402
 import lnbwd  # noqa: E402
 import lnbwd.inductor  # noqa: E402
 from lnbwd import regions_op  # noqa: E402
-from lnbwd.inductor import conversion, fusion, nodes  # noqa: E402
+from lnbwd.inductor import conversion, fusion, graph_pass, nodes  # noqa: E402
 from lnbwd_bench import results  # noqa: E402
 
 OUTCOMES = ("whole", "part", "left")
@@ -104,6 +104,11 @@ def no_kernels() -> contextlib.AbstractContextManager[Any]:
     return unittest.mock.patch.object(regions_op, "load_kernel", lambda *_: None)
 
 
+def always_taken() -> contextlib.AbstractContextManager[Any]:
+    """Regions are taken that the estimate would leave: on a GPU they are measured."""
+    return unittest.mock.patch.object(graph_pass, "_is_worth", lambda _: True)
+
+
 def examine(pattern: dict[str, Any], device: str = "cpu") -> tuple[str, set[str]]:
     """Whether a pattern is taken whole, in part or left, and what is in the way."""
     with FakeTensorMode():
@@ -129,13 +134,16 @@ def main() -> int:
     parser.add_argument("--patterns", type=pathlib.Path, default=results.PATTERNS)
     parser.add_argument("--list", nargs="+", choices=OUTCOMES, default=[],
                         help="the patterns of an outcome, with their obstacles")
+    parser.add_argument("--always", action="store_true",
+                        help="takes what the estimate would leave as well")
     parser.add_argument("--out", type=pathlib.Path, help="JSON for the dashboard")
     options = parser.parse_args()
     counts = {block: dict.fromkeys(("models", *OUTCOMES), 0) for block in results.BLOCKS}
     models = set()
     alone: collections.Counter[str] = collections.Counter()
     at_all: collections.Counter[str] = collections.Counter()
-    with lnbwd.simulate(), no_kernels():
+    with (lnbwd.simulate(), no_kernels(),
+          always_taken() if options.always else contextlib.nullcontext()):
         for place, line in enumerate(results.patterns(options.patterns)):
             pattern = json.loads(line)
             if not pattern.get("reduces", True):
@@ -159,7 +167,7 @@ def main() -> int:
     if options.out:
         options.out.write_text(json.dumps({
             "rows": [{"block": block, **of_block} for block, of_block in counts.items()],
-            "command": ["region_exam.py"]}))
+            "command": ["region_exam.py", *["--always"] * options.always]}))
     return 0
 
 

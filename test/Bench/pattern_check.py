@@ -19,7 +19,6 @@ import logging
 import math
 import pathlib
 import sys
-import unittest.mock
 
 import torch
 from torch._inductor import inductor_prims
@@ -31,7 +30,6 @@ import lnbwd
 import lnbwd.inductor
 import region_exam
 from lnbwd import regions_op
-from lnbwd.inductor import graph_pass
 from lnbwd.inductor.random_inputs import random_inputs
 from lnbwd.row_evaluation import random_numbers
 from lnbwd_bench import results
@@ -108,11 +106,6 @@ def _smaller(pattern, change):
     return result
 
 
-def _always_taken():
-    """Takes regions that are not worth it, as they are not if they are small."""
-    return unittest.mock.patch.object(graph_pass, "_is_worth", lambda _: True)
-
-
 def _elements(pattern):
     with FakeTensorMode():
         nodes = region_exam.graph_of(pattern).graph.nodes
@@ -132,7 +125,7 @@ def on_few_rows(pattern):
             small = _smaller(pattern, change)
             if _elements(small) > _MOST_ELEMENTS:
                 continue
-            with region_exam.no_kernels(), _always_taken():
+            with region_exam.no_kernels(), region_exam.always_taken():
                 if region_exam.examine(small)[0] != "left":
                     return small
     return None
@@ -223,7 +216,7 @@ def check(pattern, has_kernels=True):
     pattern = on_few_rows(pattern)
     if not pattern:
         return None
-    with (FakeTensorMode(), _always_taken(),
+    with (FakeTensorMode(), region_exam.always_taken(),
           contextlib.nullcontext() if has_kernels else region_exam.no_kernels()):
         module = region_exam.graph_of(pattern)
         lnbwd.inductor.pass_()(module.graph)

@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+import lnbwd
 import region_exam
 from lnbwd_bench import results
 
@@ -33,6 +34,15 @@ def test_no_fewer_are_taken_whole(monkeypatch, tmp_path, capsys, caplog, every):
         assert (models_met, whole + part + left) == (models, patterns)
         assert whole >= least and part <= most, block
     assert not caplog.messages  # No graph is left to Inductor for an error.
+
+
+def test_what_the_estimate_leaves_can_be_taken():
+    """Rows of channels that are stored one by one beside a norm of pixels."""
+    pattern = json.loads(results.patterns()[1274])
+    with lnbwd.simulate(), region_exam.no_kernels():
+        assert region_exam.examine(pattern)[0] != "whole"
+        with region_exam.always_taken():
+            assert region_exam.examine(pattern) == ("whole", set())
 
 
 def test_a_pattern_is_a_graph():
