@@ -513,6 +513,24 @@ def test_what_cannot_be_one_region_is_two(device, monkeypatch):
     assert [d.column_sums for d in lnbwd.inductor.decisions()] == [1, 1]
 
 
+def test_as_many_arguments_as_a_launch_has(device):
+    """What reads the same memory is joined as long as one launch has all operands."""
+    x, *others = operands(device, *"r" * 66)
+
+    def function(x, *others):
+        half = len(others) // 2
+        return [sum(x * y for y in part).exp().sum((0, 1))
+                for part in (others[:half], others[half:])]
+
+    check_against_double(function, [x, *others])
+    assert [d.column_sums for d in lnbwd.inductor.decisions()] == [1, 1]
+    assert not any("no kernel" in reason for reason in reasons())
+    lnbwd.inductor.decisions(clear=True)
+    check_against_double(lambda x, *others: (sum(x * y for y in others).sum((0, 1)),),
+                         [x, *others])
+    assert any("it has 67 arguments, more than 64" in reason for reason in reasons())
+
+
 def test_long_rows_that_are_only_added(device, monkeypatch):
     """The gradient of learned positions: workgroups share the columns."""
     monkeypatch.setattr(regions, "MAX_LENGTH", 64)

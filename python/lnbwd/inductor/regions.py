@@ -66,6 +66,9 @@ MIN_LENGTH, MAX_LENGTH = 4, 262144
 """The lengths of rows that are looked at: those at which kernels were measured to be faster. Rows
 that are only summed with others may be longer, since workgroups share their columns."""
 
+_MOST_ARGUMENTS = 64
+"""Of a launch plan."""
+
 _MOST_ADDED_TWICE = 1 << 21
 """Of so many elements a sum is added up twice where it is returned twice, for 0.3 us at most on an
 H100, as the model predicts; a copy is a kernel more, of 1.2 us."""
@@ -640,6 +643,9 @@ def convert(region: Region) -> None:
             rows is None or not program.inputs
             or not any(o.kind == "row" for o in program.outputs)):
         raise Unsupported("it reads no row block")
+    arguments = len(program.inputs) + len(program.outputs)
+    if arguments > _MOST_ARGUMENTS:
+        raise Unsupported(f"it has {arguments} arguments, more than {_MOST_ARGUMENTS}")
     if program.has_groups and program.groups is None and not any(
             i.dims.tells_groups or i.kind == "row" for i in program.inputs):
         raise Unsupported("it sums over groups of rows that no input has")
