@@ -66,6 +66,10 @@ MIN_LENGTH, MAX_LENGTH = 4, 262144
 """The lengths of rows that are looked at: those at which kernels were measured to be faster. Rows
 that are only summed with others may be longer, since workgroups share their columns."""
 
+_MOST_COMPARED = 16
+"""A region is joined with one of so many before it: of all layers of a model, each reads the same
+angles of rotated heads, say."""
+
 _MOST_ARGUMENTS = 64
 """Of a launch plan."""
 
@@ -173,11 +177,12 @@ def _join(regions: Iterable[Region], order: dict[Node, int]) -> list[Region]:
     result: list[tuple[Region, set[Node]]] = []
     for region in regions:
         read = _memory_read(region)
-        for place, (other, known) in enumerate(result):
-            if read & known:
+        for place in range(max(0, len(result) - _MOST_COMPARED), len(result)):
+            other, read_by_other = result[place]
+            if read & read_by_other:
                 joined = _region(region.domain, [*region.nodes, *other.nodes], order)
                 if _is_convertible(joined):
-                    result[place] = joined, _memory_read(joined)
+                    result[place] = joined, read | read_by_other
                     break
         else:
             result.append((region, read))
