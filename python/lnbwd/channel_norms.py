@@ -33,7 +33,7 @@ from .launching import falls_back, is_capturing
 from .native import ELEMENT_NAMES
 from .operators import eager, reshaped, transforms_are_active
 from .regions_op import call_of, is_plain, raw_region, register_row_program, run_rows
-from .row_functions import Parts, Rows, rowwise
+from .row_functions import Parts, Rows, Scalars, rowwise
 from .rowprogram import INPUT_KINDS, Draft, Input, Value
 from .spec import ROWS_HINTS
 
@@ -42,10 +42,6 @@ _LEAST_ROW = 64
 
 _MOST_ROW = 1 << 16
 """Longer groups take a second pass instead: one workgroup or cluster has a whole row."""
-
-_MOST_BYTES_OF_FEW_SAMPLES = 8
-"""Of an element of all samples. Of more samples sums of each element of a group over the samples,
-which are written and read in float32, are less than to read input and gradient twice."""
 
 _MOST_BATCH_ROW = 1 << 17
 """Channels with more elements in a batch, likewise."""
@@ -87,12 +83,20 @@ def _sums(dy: Rows, x: Rows, mean: Parts, variance: Parts, eps: float) -> tuple[
 
 
 @rowwise
-def _group_sums(dweights: Rows, dbiases: Rows, weight: Parts | None,
-                types: str) -> tuple[Tensor, ...]:
-    """What the sums of the channels of a group give its input's gradient; or without a weight sums
-    of both, of two types."""
-    return tuple(_scaled(t, weight, None, t.dtype).sum(-1, keepdim=True).to(getattr(torch, kind))
-                 for t, kind in zip((dweights, dbiases), types.split(), strict=True))
+def _gradient_of_groups(dy: Rows, x: Rows, mean: Scalars, variance: Scalars, weight: Parts | None,
+                        eps: float) -> Tensor:
+    rstd = torch.rsqrt(variance + eps)
+    xhat = (x - mean) * rstd
+    wdy = _scaled(dy.float(), weight, None, torch.float32)
+    shared = wdy.mean(-1, keepdim=True) + xhat * (wdy * xhat).mean(-1, keepdim=True)
+    return ((wdy - shared) * rstd).to(x.dtype)
+
+
+@rowwise
+def _group_sums(dweights: Rows, dbiases: Rows, weight: Parts | None) -> tuple[Tensor, ...]:
+    """What the sums of the channels of a group give its input's gradient."""
+    return tuple(_scaled(t, weight, None, t.dtype).sum(-1, keepdim=True)
+                 for t in (dweights, dbiases))
 
 
 @rowwise
@@ -159,22 +163,11 @@ class _ChannelNorm(torch.autograd.Function):
             return (dx.view(x.shape), dweight if needs[1] else None, dbias if needs[2] else None,
                     None, None, None)
         samples, channels, size = x.shape
-        if (groups > 1 and ctx.count <= _MOST_ROW
-                and samples * x.element_size() > _MOST_BYTES_OF_FEW_SAMPLES):
-            has_sums = any(needs[1:])
-            dx, *sums = raw_region([t for t in (weight, mean, variance, dy, x) if t is not None],
-                                   _group_gradient(x.shape, groups, x.dtype, None if weight is None
-                                                   else weight.dtype, eps, has_sums))
-            if has_sums:
-                along, total = (t.view(channels, size) for t in sums)
-                types = " ".join(str((x if t is None else t).dtype).removeprefix("torch.")
-                                 for t in (weight, bias))
-                dweight, dbias = (t.view(channels) for t in _group_sums(along, total, None, types))
-            return (reshaped(dx, x.shape), dweight if needs[1] else None,
-                    dbias if needs[2] else None, None, None, None)
         rows, means, variances, weights, _ = _grouped(groups, x, mean, variance, weight, bias)
-        dy = reshaped(dy, rows.shape)
-        along, total = _sums(dy, rows, means, variances, eps)
+        dy = reshaped(dy.contiguous(), rows.shape)
+        is_whole = groups and ctx.count <= _MOST_ROW
+        if any(needs[1:]) or not is_whole:
+            along, total = _sums(dy, rows, means, variances, eps)
         if any(needs[1:]) or not groups:
             # What follows from the sums of a batch takes them as they are.
             sums = run_rows(_sum_of_samples(channels, *(
@@ -182,14 +175,18 @@ class _ChannelNorm(torch.autograd.Function):
                 samples, [along, total])
             dweight, dbias = (t if p is None else t.to(p.dtype)
                               for t, p in zip(sums, (weight, bias), strict=True))
-        if needs[0]:
+        if is_whole and needs[0]:
+            dy, x, mean, variance = (t.view(samples, groups, -1) for t in (dy, x, mean, variance))
+            dx = _gradient_of_groups(dy, x, mean, variance, weight, eps)
+            dx = reshaped(dx, (samples, channels, size))
+        elif needs[0]:
             are_weighted = groups not in (0, channels)
             if not groups:
                 along, total = (t.view(channels, 1) for t in sums)
             elif are_weighted:
                 along, total = (t.view(means.shape) for t in _group_sums(
                     along.flatten(2), total.flatten(2),
-                    None if weights is None else weights.flatten(1), "float32 float32"))
+                    None if weights is None else weights.flatten(1)))
             dx = reshaped(_input_gradient(dy, rows, means, variances, weights, along, total,
                                           ctx.count, are_weighted, eps), x.shape)
         return (dx, dweight if needs[1] else None, dbias if needs[2] else None, None, None, None)
@@ -278,35 +275,6 @@ def _sum_of_samples(channels: int, *dtypes: torch.dtype) -> str:
     for name, dtype in zip(names, dtypes, strict=True):
         p.write(name, "column_sum", ELEMENT_NAMES[dtype], p.values[name])
     return register_row_program(p.finish(None, ROWS_HINTS[0])[0]).text
-
-
-@functools.lru_cache(256)
-def _group_gradient(shape: torch.Size, groups: int, dtype: torch.dtype,
-                    weight: torch.dtype | None, eps: float, has_sums: bool) -> str:
-    """The program of the gradient of groups. The samples of a group are neighbouring rows, over
-    which each element of a group is summed for weight and bias."""
-    samples, channels, size = shape
-    length = channels // groups * size
-    outer, inner = samples * length, (length, samples)
-    parts = ((outer, groups, length), (*inner, groups * length), (1, length, 1))
-    x = Input("part", ELEMENT_NAMES[dtype], parts)
-    statistic = Input("part", "f32", ((outer, groups, 1), (*inner, groups)))
-    inputs = {"mean": statistic, "rstd": statistic, "dy": x, "x": x}
-    if weight is not None:
-        own, kind = channels // groups, ELEMENT_NAMES[weight]
-        of_group = Input("part", kind, ((outer, groups, own), (size, own, 1)))
-        inputs = {"weight": Input("group_scalar", kind) if own == 1 else of_group, **inputs}
-    p = Draft(length, inputs)
-    p.values["rstd"] = (p.values["rstd"] + eps).rsqrt()  # It is the variance that is kept.
-    dx, xhat = p.norm_gradient(p.values["dy"], p.values["x"])
-    p.write("dx", "row", ELEMENT_NAMES[dtype], dx, parts=parts)
-    if has_sums:
-        p.write("along", "group_sum", "f32", p.values["dy"] * xhat)
-        p.write("total", "group_sum", "f32", p.values["dy"] * 1.0)
-    program, _ = p.finish(groups * samples)
-    if program.has_groups:
-        program = dataclasses.replace(program, groups=groups)
-    return register_row_program(program).text
 
 
 @functools.lru_cache(256)
