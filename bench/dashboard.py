@@ -221,9 +221,9 @@ def row_functions(block: Block) -> list[str]:
     return ["## Row functions", "",
             "How many times faster the functions of `lnbwd.functional` are than the best of "
             "PyTorch, torch.compile and Liger, on shapes that are drawn by a seed. The first input "
-            "has 2 to 400 MB and takes turns among the types; cross entropy has bf16, and every "
-            "other vocabulary is 50,257. Liger's cross entropy computes its gradient in the "
-            "forward pass, so that it is compared in both passes together alone.", "",
+            "has 2 to 400 MB and takes turns among the types; cross entropy has bf16 and 50,257 or "
+            "drawn classes. Liger's cross entropy computes its gradient in the forward pass, so "
+            "that it is compared in both passes together alone.", "",
             *table(("function", "shapes", "forward: mean", "least", "backward: mean", "least",
                     "both: mean", "least"), cells), where(block), ""]
 
