@@ -64,12 +64,12 @@ COUNTED_TYPES, COUNTED_OPS = ("f32", "bf16"), (LAYER_NORM_BWD, LAYER_NORM, RMS_N
 COUNTED_N, COUNTED_ROWS = 1024, 16384
 PREDICTED_CHIP = chips.DEFAULT
 
-# The blocks of operations.py and row_functions.py: whether their shapes were drawn, and of which
-# operations they are, all if it says none.
+# The blocks of operations.py and row_functions.py: whether operations.py drew their shapes, and of
+# which operations they are, all if it says none.
 OF_OPERATIONS = {"known": (False, (LAYER_NORM_BWD,)), "random": (True, (LAYER_NORM_BWD,)),
                  "operations": (False, (LAYER_NORM, RMS_NORM, RMS_NORM_BWD)),
                  "operations_random": (True, (LAYER_NORM, RMS_NORM, RMS_NORM_BWD)),
-                 "row_functions": (True, ())}
+                 "row_functions": (False, ())}
 
 Block = dict[str, Any]
 
@@ -453,17 +453,19 @@ def of_operations(documents: list[Block]) -> Block:
                             if method in row[who]}
         kept["stream"] = {method: round(times["median_us"], 3)
                           for method, times in row["stream"].items() if method in kept}
-        rows.append(kept)
+        rows.append({key: value for key, value in kept.items()
+                     if value and (key, value) != ("timed", [*kept[GRAPH]])})
     return {"rows": rows}
 
 
 def as_row(kept: Block) -> Block:
     """A row of a block as results.py takes it."""
-    row = {**kept}
-    for who in kept["timed"]:
-        row[who] = {method: {"median_us": kept[method][who]} for method in (GRAPH, INTERLEAVED)
-                    if who in kept[method]}
-    row[results.STREAM] = {method: {"median_us": time} for method, time in kept["stream"].items()}
+    row = {GRAPH: {}, INTERLEAVED: {}, results.STREAM: {}, **kept}
+    for who in row.setdefault("timed", list(row[GRAPH])):
+        row[who] = {method: {"median_us": row[method][who]} for method in (GRAPH, INTERLEAVED)
+                    if who in row[method]}
+    row[results.STREAM] = {method: {"median_us": time}
+                           for method, time in row[results.STREAM].items()}
     return row
 
 

@@ -9,9 +9,6 @@ some of lnbwd's are wrong. Timed are CUDA graphs of calls on rotating buffers
 (lnbwd_bench/timing.py): the forward pass as in training, and the backward pass. Processes compile
 side by side; one at a time has the GPU.
 
-  row_functions.py [--seed S] [--count N] [--only NAME ...] [--peers NAME ...] [--processes P]
-                   [--seconds S] [--out FILE]
-
 bench/dashboard.py reads the files.
 """
 
@@ -23,7 +20,6 @@ import datetime
 import functools
 import math
 import pathlib
-import statistics
 import sys
 import time
 import types
@@ -50,6 +46,7 @@ _PASSES, _REPETITIONS = 3, 9
 _METHOD = results.METHODS[0]
 PEERS = ("eager", "compile", "liger")
 
+
 def _liger(module: str, function: str) -> Callable[..., Any]:
     return getattr(peers.import_liger(module), f"Liger{function}Function").apply  # type: ignore[no-any-return]
 
@@ -71,6 +68,7 @@ LIGER = types.SimpleNamespace(
     cross_entropy=_liger_cross_entropy,
     swiglu=lambda a, b: _liger("swiglu", "SiLUMul")(a, b),
     geglu=lambda a, b, _: _liger("geglu", "GELUMul")(a, b))
+
 
 def _as_tuple(outputs: Any) -> tuple[Tensor, ...]:
     return outputs if isinstance(outputs, tuple) else (outputs,)
@@ -190,8 +188,8 @@ def _rows(name: str, shape: Shape, dtype: str, errors: dict[str, float],
         best[what].pop("liger", None)  # Its forward pass computes the gradient.
     length = row_length(name, shape)
     return [{"name": f"{name}, {what}", "m": math.prod(shape) // length, "n": length,
-             "dtype": dtype, "shape": shape, "bytes": moved[what], "stream_bytes": moved[what],
-             "stream": {}, "errors": errors, "timed": list(times),
+             "dtype": dtype, "shape": shape, "bytes": moved[what], "stream": {}, "errors": errors,
+             "timed": list(times),
              **{who: {_METHOD: found} for who, found in times.items()}}
             for what, times in best.items()]
 
@@ -255,17 +253,10 @@ def main() -> int:
             is_wrong |= who == "ours"
             print(f"{'WRONG' if who == 'ours' else 'note'}: {name} {shape} {dtype}: {who}: {note}")
         for row in found.get("rows", ()):
-            row["random"] = [options.seed, options.count]
             document["results"].append(row)
             print(results.line(row, _METHOD), flush=True)
         if options.out:  # What there is, is kept, whatever becomes of the rest.
             results.write_json(document, options.out)
-    for what in dict.fromkeys(row["name"] for row in document["results"]):
-        gains = results.gains_of((row for row in document["results"] if row["name"] == what),
-                                 _METHOD)
-        if gains:
-            print(f"{what:32} {len(gains)} shapes, geometric mean "
-                  f"{statistics.geometric_mean(gains):.3f}, least {min(gains):.3f}")
     return int(is_wrong)
 
 

@@ -13,9 +13,6 @@ ways to compute it take turns within one process, so that all meet the same cloc
 The learning rate is 0: the optimizer does its work, and the weights stay what they are, so that all
 ways see the same numbers, on which the time of a matrix product depends.
 
-  training_step.py [--models gpt2-small ...] [--modes compiled reduce-overhead]
-                   [--precision autocast bf16] [--steps 30] [--out FILE]
-
 bench/dashboard.py reads the files of --out.
 """
 
