@@ -243,6 +243,13 @@ TEST_P(MatrixHazard, MatrixAfterMatrix) {
   expectNeeds(8, Single, "v_mfma_f32_16x16x4f32 v[18:21], v8, v9, v[18:21]");
   expectNeeds(isGfx940On() ? 10 : 11, Single,
               "v_mfma_f32_16x16x4f32 v[40:43], v16, v9, v[32:35]");
+  // The addend is the result of the one between, which has waited by itself.
+  const std::string Accumulate = "v_mfma_f32_16x16x4f32 v[14:17], v8, v9, ";
+  EXPECT_CLEAN(run(Single + "\n" + Accumulate + "v[16:19]\n" + Accumulate +
+                   "v[14:17]\n"));
+  EXPECT_SAYS(run(Single + "\n" + Accumulate +
+                  "v[32:35]\nv_mfma_f32_16x16x4f32 v[18:21], v8, v9, v[18:21]"),
+              "a matrix instruction reads another one's result");
   expectNeeds(isGfx940On() ? 0 : 8, Single,
               "v_mfma_f32_16x16x16f16 v[18:21], v[8:9], v[10:11], v[18:21]");
   expectNeeds(0, Double,

@@ -58,6 +58,20 @@ bool HazardChecker::checkRules(const Inst *I, const Effects &E,
   return true;
 }
 
+/// What is left of a span without those of its ends that are in another one.
+static RegisterSpan without(RegisterSpan S, RegisterSpan Other) {
+  const unsigned Begin = S.First, End = Begin + S.Count;
+  const unsigned OtherEnd = Other.First + Other.Count;
+  if (!overlap(S, Other))
+    return S;
+  if (Other.First <= Begin && OtherEnd >= End)
+    return {};
+  if (Other.First <= Begin)
+    return {uint16_t(OtherEnd), uint8_t(End - OtherEnd)};
+  return OtherEnd < End ? S
+                        : RegisterSpan{S.First, uint8_t(Other.First - Begin)};
+}
+
 bool HazardChecker::checkRule(unsigned Rule, const Inst *I, const Effects &E,
                               const HazardFacts &F) {
   const HazardRule &R = Hazards.Rules[Rule];
@@ -76,7 +90,16 @@ bool HazardChecker::checkRule(unsigned Rule, const Inst *I, const Effects &E,
     P.First = Before.I;
     P.FirstEffects = Before.E;
     P.FirstFacts = Before.F;
-    const unsigned Needs = Before.F->Produces >> Rule & 1 ? R.Needs(P) : 0;
+    P.Result = Before.E->VectorWrite[0];
+    unsigned Needs = Before.F->Produces >> Rule & 1 ? R.Needs(P) : 0;
+    // What reads the result of a matrix instruction between waits for that one.
+    for (unsigned Between = 1; Needs > Since && Between < K; ++Between) {
+      const Past &Younger = History[(Next - Between) % Kept];
+      if (!(Younger.F->Roles & RoleMatrix))
+        continue;
+      P.Result = without(P.Result, Younger.E->VectorWrite[0]);
+      Needs = R.Needs(P);
+    }
     P.DoubleBetween |= (Before.F->Roles & RoleDouble) != 0;
     if (!Needs)
       continue;

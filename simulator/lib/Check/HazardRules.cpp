@@ -120,7 +120,7 @@ static unsigned addendOverwritten(const HazardPair &P) {
 }
 /// A matrix result in another matrix instruction, gfx90a on.
 static unsigned matrixInMatrix(const HazardPair &P) {
-  const RegisterSpan Result = P.FirstEffects->VectorWrite[0];
+  const RegisterSpan Result = P.Result;
   const HazardFacts &F = *P.FirstFacts;
   const bool First64 = isDouble(P.FirstFacts),
              Second64 = isDouble(P.SecondFacts);

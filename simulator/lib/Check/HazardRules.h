@@ -71,6 +71,9 @@ struct HazardPair {
   const HazardFacts *FirstFacts, *SecondFacts;
   bool IsGfx940, IsGfx950; ///< the second is one of the first
   bool DoubleBetween;      ///< a matrix instruction of f64 lies between
+  /// Of the result of the first, what no matrix instruction between the two has
+  /// overwritten at its beginning or end.
+  RegisterSpan Result;
 };
 
 /// Chips, by bit.
