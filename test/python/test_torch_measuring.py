@@ -346,6 +346,29 @@ def test_compilation_ahead(device, tmp_path, monkeypatch):
     assert all(any(both is one for one in begun) for both in timer.asked)
 
 
+@pytest.mark.parametrize("times,is_alone,is_compared", [
+    (Times(1.0, None), True, False), (None, True, True), (None, False, False)])
+def test_what_is_as_fast_as_memory_is_not_compared(monkeypatch, times, is_alone, is_compared):
+    """torch.compile's kernels for a region that is alone are begun with when its own was timed;
+    those of others are under way by then."""
+    class Begun:
+        is_alone = False
+        is_begun = False
+
+        @property
+        def finish_theirs(self):
+            self.is_begun = True
+
+    both, kept = Begun(), []
+    both.is_alone = is_alone
+    measurements = Measurements()
+    measurements._started["one"] = both
+    monkeypatch.setattr(measurements, "_keep", lambda *what: kept.append(what))
+    monkeypatch.setattr(measuring, "measure", lambda _, is_compared: times)
+    measurements.start_rest()
+    assert both.is_begun == is_compared and kept == ([("one", times)] if times else [])
+
+
 def test_a_folder_that_cannot_be_written(device, tmp_path):
     x, = operands(device, "r")
     (tmp_path / "v1").write_text("a file")

@@ -218,11 +218,14 @@ class Measurements:
         """Times the regions that are alone, and has Inductor begin with theirs where ours is not
         as fast as memory."""
         for spec, both in [*self._started.items()] if self._timer is None else ():
-            with contextlib.suppress(Exception):
-                times = measure(both, is_alone=True) if both.is_alone else None
+            if not both.is_alone:
+                continue
+            with contextlib.suppress(Exception):  # It fails again, as in start().
+                times = measure(both, is_compared=False)
                 if times is not None:
                     self._keep(spec, times)
-                _ = times or both.finish_theirs
+                else:
+                    _ = both.finish_theirs
 
     def stop(self) -> None:
         """Forgets what was begun and is not asked for."""
@@ -410,9 +413,10 @@ def _moved(regions: Iterable[Region], splits: Iterable[Split], copies: Mapping[N
 # --------------------------------------------------------------------------------------------------
 
 
-def measure(both: Neighbourhood, is_alone: bool = False) -> Times | None:
+def measure(both: Neighbourhood, is_compared: bool = True) -> Times | None:
     """Times both graphs of a neighbourhood on a GPU, or that with the region alone, if it is a
-    kernel that nothing else could be much faster than; None if it is not, and no more is asked.
+    kernel that nothing else could be much faster than; None if it is not, and is not to be
+    compared.
 
     Raises:
         LnbwdError: the inputs take too much of its memory, or random ones cannot be used.
@@ -434,7 +438,7 @@ def measure(both: Neighbourhood, is_alone: bool = False) -> Times | None:
             [time] = time_calls([ours], sets)
             if both.least_bytes >= _LEAST_OF_PEAK * _bytes_in_us(device) * time:
                 return Times(time, None)
-        if is_alone:
+        if not is_compared:
             return None
         theirs = both.finish_theirs()
         theirs([*sets[0]])  # Triton's kernels try their configurations.
@@ -482,6 +486,7 @@ def start(module: GraphModule, inputs: Sequence[Tensor]) -> Callable[[], Call]:
     loaded: list[tuple[AsyncCompile, dict[str, Any]]] = []
 
     def defer(kernels: AsyncCompile, scope: dict[str, Any]) -> None:
+        """Code that is loaded waits for its kernels here; that of other threads has to."""
         if threading.get_ident() == thread:
             loaded.append((kernels, scope))
         else:
