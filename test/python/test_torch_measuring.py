@@ -4,6 +4,8 @@
 """Regions that are taken by measurement. What measures is a stand-in, which looks at what it would
 measure: both graphs of a neighbourhood give the same."""
 
+from unittest import mock
+
 import pytest
 import torch
 from captured import operands, reasons, run_captured, taken
@@ -15,6 +17,7 @@ from lnbwd import tuning
 from lnbwd.cache import KernelCache
 from lnbwd.errors import CacheWarning, LnbwdError
 from lnbwd.inductor import measuring, random_inputs
+from lnbwd.inductor.estimates import Estimate
 from lnbwd.inductor.graph_pass import RegionPass, pass_
 from lnbwd.inductor.measuring import Measurements, Times
 
@@ -33,6 +36,16 @@ class Timer:
     def __call__(self, both):
         self.asked.append(both)
         return self.times
+
+
+IS_SURE = Estimate.is_sure
+
+
+@pytest.fixture(autouse=True)
+def never_sure():
+    """Everything is measured that can be."""
+    with mock.patch.object(Estimate, "is_sure", False):
+        yield
 
 
 def run(function, *inputs, timer, folder, **options):
@@ -82,6 +95,19 @@ def test_times_decide(device, tmp_path, monkeypatch, function, is_worth, ours, t
     # The estimate would have said:
     run_captured(function, x)
     assert bool(taken()) == is_worth
+
+
+def test_what_the_estimate_is_sure_of_is_not_measured(device, tmp_path, monkeypatch):
+    monkeypatch.undo()
+    timer = Timer(1.0, 2.0)
+    with mock.patch.object(Estimate, "is_sure", IS_SURE):
+        run(centre, *operands(device, "r", leading=MANY), timer=timer, folder=tmp_path)
+        assert not timer.asked
+        run(with_two_conditions, *operands(device, "r", leading=MANY), timer=timer,
+            folder=tmp_path)
+    assert len(timer.asked) == 1
+    reasons = [decision.reason for decision in lnbwd.inductor.decisions(clear=True)]
+    assert "8 bytes an element" in reasons[0] and "1.0 us" in reasons[1]
 
 
 @pytest.mark.parametrize("is_part,most", [(False, 101.0), (True, 84.0)])

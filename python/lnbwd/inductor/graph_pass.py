@@ -309,6 +309,7 @@ class RegionPass(_Pass):
                 regions_op.load_kernel(register(program.text()), device)
 
         ahead: dict[str, concurrent.futures.Future[None]] = {}
+        measured = []
         copy, regions, splits = copied(graph, regions, splits)
         for region in reversed(regions):
             with contextlib.suppress(Exception):  # It fails again when its turn has come.
@@ -318,15 +319,19 @@ class RegionPass(_Pass):
                 convert(region)
                 assert region.program is not None
                 device, text = region.inputs[0].meta["val"].device, region.program.text()
-                is_measured = self._measurements.may_find(region)
-                if _can_run_on(device) or not (is_measured or _is_worth(estimate(region))):
+                if _can_run_on(device):
+                    continue
+                moved = estimate(region)
+                is_measured = not moved.is_sure and self._measurements.may_find(region)
+                if not (is_measured or _is_worth(moved)):
                     continue
                 if text not in ahead:
                     ahead[text] = pool.submit(load, region.program, device)
                 if is_measured:
+                    measured.append(ahead[text])
                     self._measurements.start(region, splits)
                 replace(copy, region)
-        concurrent.futures.wait(ahead.values())
+        concurrent.futures.wait(measured)
         self._measurements.start_rest()
         return ahead
 
@@ -366,21 +371,20 @@ class RegionPass(_Pass):
         device, text = region.inputs[0].meta["val"].device, region.program.text()
         if reason := _can_run_on(device):
             raise Unsupported(reason)
-        is_measured = self._measurements.may_find(region)
-        moved = None if is_measured else estimate(region)
-        if moved is not None and not _is_worth(moved):
+        moved = estimate(region)
+        is_measured = not moved.is_sure and self._measurements.may_find(region)
+        if not (is_measured or _is_worth(moved)):
             raise Unsupported(f"it would move {moved}")
         if text in ahead:
             ahead[text].result()
         regions_op.load_kernel(register(text), device)
         times = self._measurements.find(region, splits) if is_measured else None
         if times is None:
-            moved = moved or estimate(region)
             verb, reason, is_worth = "move", str(moved), _is_worth(moved)
         else:
             verb, reason = "take", str(times)
             is_worth = times.is_worth(is_part=True) or (
-                times.is_worth(is_part=False) and not estimate(region).is_part)
+                times.is_worth(is_part=False) and not moved.is_part)
         if not is_worth:
             raise Unsupported(f"it would {verb} {reason}")
         replace(graph, region)
