@@ -15,9 +15,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 build_dir=$source_dir/build-tsan
 install_packages libclang-rt-22-dev
 
-# A folder that is configured without the compiler, as this script once did, is
-# configured anew.
-if ! grep -qs '^LNBWD_ENABLE_COMPILER:BOOL=ON' "$build_dir/CMakeCache.txt"; then
+if [ ! -f "$build_dir/build.ninja" ]; then
   configure -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 \
     -DLNBWD_SANITIZERS=thread -DLNBWD_ENABLE_COMPILER=ON \
     -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O1 -DCMAKE_CXX_FLAGS_DEBUG=-O1
