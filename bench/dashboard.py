@@ -277,7 +277,6 @@ def steps(block: Block) -> list[str]:
             "Forward, backward and fused AdamW, by `torch.compile(model, backend=\"lnbwd\")` and "
             f"by `torch.compile(model)`. A step takes {mean(ratios):.3f} of torch.compile's time "
             f"in the mean ({min(ratios):.3f} to {max(ratios):.3f}).", "",
-            "![Time of a step over torch.compile's](images/steps.svg)", "",
             *table(("model", "lnbwd, ms", "torch.compile, ms", "ratio",
                     "peak memory, ratio"), cells),
             where(block), ""]
@@ -433,13 +432,8 @@ def pictures(blocks: dict[str, Block]) -> dict[str, str]:
     """The plots, by file name."""
     drawn = [(row["bytes"] / 1e6, found) for row in blocks["random"]["rows"]
              if (found := gain(row))]
-    ratios = [(row["model"], row["ms"]["lnbwd"] / row["ms"]["torch"])
-              for row in blocks["steps"]["rows"]]
-    return {
-        "random_shapes.svg": plots.points(
-            "LayerNorm backward, random shapes: time of the best peer over lnbwd's", drawn,
-            "MB moved"),
-        "steps.svg": plots.bars("Training step, time over torch.compile's", ratios)}
+    return {"random_shapes.svg": plots.points(
+        "LayerNorm backward, random shapes: time of the best peer over lnbwd's", drawn, "MB moved")}
 
 
 def of_operations(documents: list[Block]) -> Block:

@@ -40,11 +40,6 @@ class _Drawing:
         self.lines.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}" '
                           'fill-opacity="0.8"/>')
 
-    def bar(self, x: float, y: float, width: float, height: float, colour: str) -> None:
-        """A filled rectangle."""
-        self.lines.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" '
-                          f'height="{height:.1f}" fill="{colour}"/>')
-
     def done(self) -> str:
         """The file."""
         return "\n".join([*self.lines, "</svg>", ""])
@@ -74,25 +69,4 @@ def points(title: str, values: Sequence[tuple[float, float]], x_name: str) -> st
     drawing.text(width / 2, top + height + 38, x_name, "middle")
     for x, y in values:
         drawing.dot(across(x), up(y), _COLOUR)
-    return drawing.done()
-
-
-def bars(title: str, values: Sequence[tuple[str, float]]) -> str:
-    """A bar for each name, from 0.8 on, with a line at 1."""
-    left, width, step, top = 400, 830, 22, 34
-    drawing = _Drawing(width, top + step * len(values) + 30, title)
-    low, high = 0.8, max(1.02, *(value for _, value in values))
-
-    def across(value: float) -> float:
-        return left + (width - left - 70) * (value - low) / (high - low)
-
-    for index, (name, value) in enumerate(values):
-        y = top + step * index
-        drawing.text(left - 8, y + 14, name, "end")
-        drawing.bar(left, y + 3, across(value) - left, step - 7, _COLOUR)
-        drawing.text(across(value) + 6, y + 14, f"{value:.3f}")
-    bottom = top + step * len(values)
-    drawing.line(across(1), top, across(1), bottom, "black", 1.2)
-    for tick in (0.8, 0.9, 1.0):
-        drawing.text(across(tick), bottom + 16, f"{tick:.1f}", "middle")
     return drawing.done()
