@@ -7,11 +7,11 @@
   dashboard.py [--check]          writes the page, or only says whether it is stale
   dashboard.py take BLOCK FILE... puts what a program of this folder measured in the place of a
                                   block of the results: known, random, operations and
-                                  operations_random from operations.py, row_functions from
-                                  row_functions.py, regions from
-                                  region_times.py, coverage from region_exam.py, steps from
-                                  training_step.py, host from host_cost.py, compile_time from
-                                  compile_time.py, linear from layer_norm_linear.py
+                                  operations_random from operations.py, row_functions and
+                                  quantized from row_functions.py, regions from region_times.py,
+                                  coverage from region_exam.py, steps from training_step.py, host
+                                  from host_cost.py, compile_time from compile_time.py, linear
+                                  from layer_norm_linear.py
   dashboard.py amd                counts and predicts the blocks of AMD's chips anew, on the
                                   simulator, with the build of LNBWD_BUILD_DIR, build/ otherwise
   dashboard.py chooser            trains the trees of docs/sweeps in five folds, for their regret
@@ -228,6 +228,20 @@ def row_functions(block: Block) -> list[str]:
                     "both: mean", "least"), cells), where(block), ""]
 
 
+def quantized(block: Block) -> list[str]:
+    """The functions that write float8 and float4."""
+    return ["## Float8 and float4", "",
+            "The functions of [float8.md](float8.md) beside their formulas by torch.compile or "
+            "PyTorch, whichever is faster, and a stream of as many bytes. Shapes of bf16 are drawn "
+            "by a seed. `both`: both layouts, with swizzled scales. Gradients have the residual's "
+            "added. TransformerEngine, torchao, Quack and vLLM were not installed.", "",
+            *table(("function", "shapes", "times faster: mean", "least", "of the stream: mean",
+                    "least"),
+                   ((f"`{row['name']}`", str(len(row["gains"])), *mean_and_least(row["gains"]),
+                     *mean_and_least(row["shares"])) for row in block["rows"])),
+            where(block), ""]
+
+
 def regions(block: Block, coverage: Block | None) -> list[str]:
     """Patterns of torch.compile's graphs: how many are taken, and how fast those are."""
     patterns = list(map(json.loads, results.patterns()))
@@ -418,6 +432,7 @@ def page(blocks: dict[str, Block]) -> str:
     sections: list[tuple[Callable[..., list[str]], tuple[str, ...]]] = [
         (known_shapes, ("known",)), (random_shapes, ("random",)),
         (operations, ("operations", "operations_random")), (row_functions, ("row_functions",)),
+        (quantized, ("quantized",)),
         (regions, ("regions", "coverage")),
         (steps, ("steps",)), (linear, ("linear", "linear_host")), (host, ("host",)),
         (compile_time, ("compile_time", "first_steps")), (amd, ("amd_counts", "amd_predicted")),
@@ -461,6 +476,16 @@ def as_row(kept: Block) -> Block:
     row[results.STREAM] = {method: {"median_us": time}
                            for method, time in row[results.STREAM].items()}
     return row
+
+
+def of_quantized(documents: list[Block]) -> Block:
+    """Of row_functions.py --quantized: a row for each function, with figures of all shapes."""
+    rows: dict[str, list[Block]] = {}
+    for row in documents[0]["results"]:
+        rows.setdefault(row["name"].removesuffix(", forward"), []).append(row)
+    return {"rows": [{"name": name, "gains": [round(gain, 3) for gain in gains_of(mine)],
+                      "shares": [round(share, 3) for share in shares_of(mine, 0)]}
+                     for name, mine in rows.items()]}
 
 
 def of_regions(documents: list[Block]) -> Block:
@@ -520,7 +545,7 @@ def of_compile_time(documents: list[Block]) -> Block:
 
 
 TAKEN: dict[str, Callable[[list[Block]], Block]] = {
-    **dict.fromkeys(OF_OPERATIONS, of_operations),
+    **dict.fromkeys(OF_OPERATIONS, of_operations), "quantized": of_quantized,
     "regions": of_regions, "coverage": of_coverage, "steps": of_steps, "host": of_host,
     "linear": of_linear, "linear_host": of_linear_host, "compile_time": of_compile_time}
 

@@ -30,13 +30,14 @@ from typing import Any
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(SOURCE / "bench"), str(SOURCE / "test" / "Bench")]
 
+import quantized_cases  # noqa: E402
 import torch  # noqa: E402
 from function_cases import CALLS, PYTORCH, Shape, draw, operands, row_length, tiny  # noqa: E402
 from torch import Tensor  # noqa: E402
 from torch._inductor.runtime.triton_heuristics import CachingAutotuner  # noqa: E402
 
 import lnbwd  # noqa: E402
-from lnbwd_bench import peers, processes, results, timing  # noqa: E402
+from lnbwd_bench import our_kernels, peers, processes, results, stream, timing  # noqa: E402
 from lnbwd_bench.machine import DryMachine, GpuMachine  # noqa: E402
 
 # What a call is estimated to take, for the number of calls of a graph.
@@ -107,7 +108,8 @@ class Contender:
 
     def run(self, **options: Any) -> list[Tensor]:
         """The results of the first call, and its gradients."""
-        return [t.detach() for t in (*self.forward(0, **options), *self.backward(0))]
+        forward = self.forward(0, **options)
+        return [t.detach() for t in (*forward, *(self.backward(0) if self.sets[0][1] else ()))]
 
 
 def measure(item: tuple[str, Shape, str], who: Sequence[str], is_dry: bool,
@@ -118,8 +120,9 @@ def measure(item: tuple[str, Shape, str], who: Sequence[str], is_dry: bool,
     torch._dynamo.reset()
     torch.manual_seed(0)
     first = operands(name, shape, dtype, device)
-    dys = [torch.randn_like(t) if t.dim() else torch.ones_like(t)
-           for t in _as_tuple(CALLS[name](PYTORCH, *first))]
+    is_quantized = name in quantized_cases.CASES  # Without gradients.
+    dys = [] if is_quantized else [torch.randn_like(t) if t.dim() else torch.ones_like(t)
+                                   for t in _as_tuple(CALLS[name](PYTORCH, *first))]
     contenders, notes = {}, {}
     for each in ("ours", *(peer for peer in who if peer != "liger" or hasattr(LIGER, name))):
         contender = Contender(each, name)
@@ -134,14 +137,16 @@ def measure(item: tuple[str, Shape, str], who: Sequence[str], is_dry: bool,
         options = {"p": 0.0} if name.startswith("dropout") else {}
         exact = Contender("eager", name)
         exact.sets.append((_copies(first, torch.float64), [dy.double() for dy in dys]))
-        expected = exact.run(**options)
+        expected = [] if is_quantized else exact.run(**options)
         del exact
-        errors = {}
+        errors, allowed = {}, quantized_cases.ALLOWED if is_quantized else results.ALLOWED[dtype]
         for each, contender in list(contenders.items()):
             contender.sets[0] = _copies(first), dys
-            error = errors[each] = results.error_of(contender.run(**options), expected)
-            if not error <= results.ALLOWED[dtype] * (1 if each == "ours" else results.PEER_SLACK):
-                notes[each] = f"error {error:.2g} of {results.ALLOWED[dtype]:.2g}"
+            found = contender.run(**options)
+            error = errors[each] = (quantized_cases.error(name, first, found) if is_quantized
+                                    else results.error_of(found, expected))
+            if not error <= allowed * (1 if each == "ours" else results.PEER_SLACK):
+                notes[each] = f"error {error:.2g} of {allowed:.2g}"
                 del contenders[each]
         del expected
         if "ours" not in contenders:
@@ -156,6 +161,18 @@ def _machine(is_dry: bool) -> Any:
     return made
 
 
+def _streams(machine: Any, traffic: stream.Traffic, moved: int,
+             count: int) -> tuple[list[timing.Candidate], Any]:
+    """The best streams of so many bytes, and their buffers."""
+    programs = our_kernels.stream_programs(machine.ours.chip, None, machine.is_simulated, traffic)
+    size = moved // len(traffic.arrays)
+    places = [[machine.place(torch.zeros(size, dtype=torch.uint8, device=machine.device))
+               for _ in traffic.arrays] for _ in range(count)]
+    candidates = our_kernels.Stream(machine, programs).candidates(
+        size, [[place.pointer for place in each] for each in places])
+    return timing.best_streams(machine, candidates, timing.SlotCounter(count)), places
+
+
 def _rows(name: str, shape: Shape, dtype: str, errors: dict[str, float],
           contenders: dict[str, Contender], is_dry: bool) -> list[dict[str, Any]]:
     """What is measured of those that are right: the forward pass, the backward pass, and both."""
@@ -164,31 +181,41 @@ def _rows(name: str, shape: Shape, dtype: str, errors: dict[str, float],
     read, written = (sum(t.nbytes for t in each) for each in (tensors, dys))
     leaves = sum(t.nbytes for t in tensors if t.requires_grad)
     moved = {"forward": read + written, "backward": written + 2 * leaves}
+    if not leaves:
+        moved = {"forward": read + sum(t.nbytes for t in contenders["ours"].forward(0))}
     count = max(2, -(-5 * machine.l2_bytes // moved["forward"]) + 1)
     for contender in contenders.values():
         for _ in range(1, count):
             contender.sets.append((operands(name, shape, dtype, machine.device),
                                    [torch.randn_like(t) if t.dim() else t for t in dys]))
-    best: dict[str, dict[str, Any]] = {what: {} for what in moved}
     pairs = [(what, who, timing.Candidate(f"{who}, {what}", getattr(contender, what)))
              for who, contender in contenders.items() for what in moved]
+    case = quantized_cases.CASES.get(name)
+    streams, _places = (_streams(machine, case.traffic, moved["forward"], count) if case
+                        else ([], None))
+    pairs += [(results.STREAM, each.name, each) for each in streams]
+    best: dict[str, dict[str, Any]] = {what: {} for what in (*moved, results.STREAM)}
     timing.time_graph(machine, [candidate for *_, candidate in pairs], timing.SlotCounter(count),
                       _PASSES * _REPETITIONS,
-                      [moved[what] / _BYTES_A_MICROSECOND + _START for what, *_ in pairs])
+                      [moved.get(what, moved["forward"]) / _BYTES_A_MICROSECOND + _START
+                       for what, *_ in pairs])
     for what, who, candidate in pairs:
         if times := candidate.times.get(_METHOD):
             best[what][who] = timing.summary(times)
             best[what][who]["median_us"] = min(
                 timing.median(times[begin:begin + _REPETITIONS])
                 for begin in range(0, len(times), _REPETITIONS))
-    moved["both"] = sum(moved.values())
-    best["both"] = {who: {"median_us": sum(best[what][who]["median_us"] for what in best)}
-                    for who in contenders if all(who in each for each in best.values())}
+    of_stream = sorted(best.pop(results.STREAM).values(), key=lambda times: times["median_us"])
+    if leaves:
+        moved["both"] = sum(moved.values())
+        best["both"] = {who: {"median_us": sum(best[what][who]["median_us"] for what in best)}
+                        for who in contenders if all(who in each for each in best.values())}
     for what in ("forward", "backward") if name == "cross_entropy" else ():
         best[what].pop("liger", None)  # Its forward pass computes the gradient.
     length = row_length(name, shape)
     return [{"name": f"{name}, {what}", "m": math.prod(shape) // length, "n": length,
-             "dtype": dtype, "shape": shape, "bytes": moved[what], "stream": {}, "errors": errors,
+             "dtype": dtype, "shape": shape, "bytes": moved[what], "stream_bytes": moved[what],
+             "stream": {_METHOD: of_stream[0]} if of_stream else {}, "errors": errors,
              "timed": list(times),
              **{who: {_METHOD: found} for who, found in times.items()}}
             for what, times in best.items()]
@@ -224,7 +251,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1, help="of the shapes")
     parser.add_argument("--count", type=int, default=10, help="shapes of each function")
-    parser.add_argument("--only", nargs="+", choices=CALLS, default=list(CALLS))
+    parser.add_argument("--only", nargs="+", choices=CALLS,
+                        default=[name for name in CALLS if name not in quantized_cases.CASES])
+    parser.add_argument("--quantized", dest="only", action="store_const",
+                        const=list(quantized_cases.CASES), help="what writes float8 and float4")
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS)
     parser.add_argument("--processes", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=3600, help="begins no shape after these")
@@ -234,7 +264,7 @@ def main() -> int:
     options = parser.parse_args()
     if not options.dry_run and not torch.cuda.is_available():
         parser.error("expected a GPU, got none; --dry-run needs none")
-    items = dict(enumerate((name, tiny(shape) if options.dry_run else shape, dtype)
+    items = dict(enumerate((name, tiny(name, shape) if options.dry_run else shape, dtype)
                            for name in options.only
                            for shape, dtype in draw(name, options.seed, options.count)))
     document: dict[str, Any] = {

@@ -12,6 +12,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import quantized_cases
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -42,7 +43,8 @@ PYTORCH = types.SimpleNamespace(
     cross_entropy=F.cross_entropy, swiglu=lambda a, b: F.silu(a) * b,
     geglu=lambda a, b, approximate: F.gelu(a, approximate=approximate) * b,
     rms_norm_rope=_rms_norm_rope, gated_rms_norm=lambda x, gate, weight: F.rms_norm(
-        x * F.silu(gate), x.shape[-1:], weight, 1e-5), dropout_add_rms_norm=_dropout_add_rms_norm)
+        x * F.silu(gate), x.shape[-1:], weight, 1e-5), dropout_add_rms_norm=_dropout_add_rms_norm,
+    **vars(quantized_cases.FORMULAS))
 
 
 CALLS: dict[str, Callable[..., Any]] = {
@@ -58,7 +60,8 @@ CALLS: dict[str, Callable[..., Any]] = {
     "swiglu": lambda library, a, b: library.swiglu(a, b),
     "geglu": lambda library, a, b: library.geglu(a, b, "tanh"),
     "dropout_add_rms_norm": lambda library, x, residual, weight, p=0.1:
-        library.dropout_add_rms_norm(x, residual, weight, p)}
+        library.dropout_add_rms_norm(x, residual, weight, p),
+    **{name: quantized_cases.call(name) for name in quantized_cases.CASES}}
 """What is timed, by name: of a library and tensors."""
 
 
@@ -79,6 +82,7 @@ def _matrix(drawn: random.Random) -> Shape:
 
 DRAWN: dict[str, Callable[[random.Random], Shape]] = {
     **dict.fromkeys(CALLS, _matrix),
+    **dict.fromkeys(quantized_cases.CASES, quantized_cases.draw),
     "group_norm": lambda drawn: _image(drawn, 64, _GROUPS),
     "batch_norm": lambda drawn: _image(drawn, 256, 8),
     "cross_entropy": lambda drawn: (_log_uniform(drawn, 256, 32768), drawn.choice((
@@ -90,20 +94,21 @@ DRAWN: dict[str, Callable[[random.Random], Shape]] = {
 
 def draw(name: str, seed: int, count: int) -> list[tuple[Shape, str]]:
     """Different shapes of a function's first argument, and types, which take turns; cross entropy
-    has bfloat16 alone. The same seed gives the same ones."""
+    and what is quantised have bfloat16 alone. The same seed gives the same ones."""
     drawn = random.Random(f"{name} {seed}")
     found: dict[Shape, str] = {}
     while len(found) < count:
-        dtype = "bf16" if name == "cross_entropy" else list(DTYPES)[len(found) % len(DTYPES)]
+        is_bf16 = name == "cross_entropy" or name in quantized_cases.CASES
+        dtype = "bf16" if is_bf16 else list(DTYPES)[len(found) % len(DTYPES)]
         shape = DRAWN[name](drawn)
         if _LEAST_BYTES <= math.prod(shape) * DTYPES[dtype].itemsize <= _MOST_BYTES:
             found.setdefault(shape, dtype)
     return list(found.items())
 
 
-def tiny(shape: Shape) -> Shape:
+def tiny(name: str, shape: Shape) -> Shape:
     """A shape for the simulator."""
-    return tuple(min(size, 32) for size in shape)
+    return (128, 256) if name in quantized_cases.CASES else tuple(min(size, 32) for size in shape)
 
 
 def operands(name: str, shape: Shape, dtype: str, device: torch.device) -> list[Tensor]:
@@ -112,6 +117,8 @@ def operands(name: str, shape: Shape, dtype: str, device: torch.device) -> list[
     def values(*sizes: int, dtype: str = dtype, has_gradient: bool = True) -> Tensor:
         return torch.randn(sizes, device=device).to(DTYPES[dtype]).requires_grad_(has_gradient)
 
+    if name in quantized_cases.CASES:
+        return quantized_cases.operands(name, shape, device)
     first, more = values(*shape), []
     if name in ("swiglu", "geglu"):
         more = [values(*shape)]

@@ -15,6 +15,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import function_cases  # noqa: E402
+import quantized_cases  # noqa: E402
 
 import dashboard  # noqa: E402
 import lnbwd  # noqa: E402
@@ -64,6 +65,36 @@ def test_figures(build, tmp_path):
     assert [line.split("|")[1:3] for line in page if line.startswith("| `")] == [
         [f" `{name}` ", " 1 "] for name in dict.fromkeys(
             row["name"].partition(",")[0] for row in json.loads(file.read_text())["results"])]
+
+
+def test_figures_of_what_is_quantised(build, tmp_path):
+    file, name = tmp_path / "figures.json", "rms_norm-mxfp8-both"
+    result = subprocess.run(
+        [sys.executable, ROOT / "bench" / "row_functions.py", "--dry-run", "--count", "2",
+         "--processes", "1", "--peers", "eager", "--only", name, "--out", file],
+        env={**os.environ, "LNBWD_BUILD_DIR": str(build), "PYTHONPATH": str(ROOT / "python")},
+        capture_output=True, text=True, timeout=300, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    first, _ = rows = results.read(file)["results"]
+    assert first["name"] == f"{name}, forward" and first["timed"] == ["ours", "eager"]
+    # 2 bytes an element read and 2 written, 2 / 32 of scales, weights and statistics.
+    assert first["bytes"] == 128 * 256 * (4 + 2 / 32) + 4 * (256 + 128)
+    assert first["errors"]["eager"] == 0 and first["errors"]["ours"] <= 1e-6
+    block = dashboard.take("quantized", [file])
+    shares = [round(results.share(row, "graph"), 3) for row in rows]
+    assert block["rows"] == [{"name": name, "gains": [round(results.gain(row), 3) for row in rows],
+                              "shares": shares}]
+    assert f"| `{name}` | 2 | " in "\n".join(dashboard.quantized(block))
+
+
+@pytest.mark.parametrize("name", quantized_cases.CASES)
+def test_another_result_than_the_formulas_is_wrong(name):
+    """Of each function: its formula is right, and one byte in a hundred is not."""
+    tensors = function_cases.operands(name, (128, 256), "bf16", torch.device("cpu"))
+    found = function_cases.CALLS[name](function_cases.PYTORCH, *tensors)
+    assert quantized_cases.error(name, tensors, found) == 0
+    found[0].view(-1)[::100] += 1
+    assert quantized_cases.error(name, tensors, found) == pytest.approx(0.01, rel=0.02)
 
 
 def test_a_wrong_result_is_reported(monkeypatch):

@@ -1,0 +1,201 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions that write float8 and float4, and their formulas in PyTorch's operations: what
+bench/row_functions.py times and compares, on shapes that are drawn."""
+
+from __future__ import annotations
+
+import random
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lnbwd.functional import Quantized
+from lnbwd_bench import results
+from lnbwd_bench.stream import Traffic
+
+Shape = tuple[int, ...]
+ALLOWED = 1e-3
+"""Of :func:`error`."""
+_SIZES = {"mx": 32, "nv": 16}
+_FLOAT4 = torch.float4_e2m1fn_x2
+
+
+def _float4(value: Tensor) -> Tensor:
+    """The bytes of float4: the nearest number's code is the least of three, in steps of 1/2, 1 and
+    2."""
+    size = value.abs()
+    code = torch.minimum((size * 2).round(), torch.minimum(
+        size.round() + 2, (size * 0.5).round() + 4)).clamp(max=7)
+    pair = (code + 8 * value.signbit()).to(torch.uint8).unflatten(-1, (-1, 2))
+    return pair[..., 0] | pair[..., 1] << 4
+
+
+def _swizzled(scale: Tensor) -> Tensor:
+    rows, columns = scale.shape
+    blocks = scale.view(rows // 128, 128, columns // 4, 4).permute(0, 2, 1, 3)
+    return blocks.reshape(-1, 4, 32, 4).transpose(1, 2).reshape(-1)
+
+
+def _along_rows(y: Tensor, dtype: torch.dtype, block: str | None, factor: Tensor | None,
+                swizzled: bool) -> dict[str, Tensor]:
+    most = 6.0 if dtype == _FLOAT4 else torch.finfo(dtype).max
+    if block is None:
+        amax = y.abs().amax(-1, keepdim=True)
+        used = (most / amax.double().clamp(min=1e-12)).float() if factor is None else factor
+        data = (y * used).clamp(-most, most).to(dtype)
+        return {"data": data, **({"scale": 1 / used} if factor is None else {"amax": amax.amax()})}
+    blocks = y.unflatten(-1, (-1, _SIZES[block]))
+    amax = blocks.abs().amax(-1)
+    if block == "mx":
+        exponent = {6.0: 2, 448.0: 8, 57344.0: 15}[most]
+        code = ((amax.view(torch.int32) >> 23) & 255) - exponent
+        code = torch.where(amax.isfinite(), code.clamp(min=0), 255)
+        inverse = torch.where(code == 255, torch.nan, (254 - code << 23).view(torch.float32))
+        scale = code.to(torch.uint8)
+    else:
+        rounded = (amax / 6).clamp(2.0 ** -6, 448).to(torch.float8_e4m3fn)
+        scale, inverse = rounded.view(torch.uint8), 1 / rounded.float()
+    values = (blocks * inverse[..., None]).flatten(-2)
+    return {"data": _float4(values) if dtype == _FLOAT4 else values.clamp(-most, most).to(dtype),
+            "scale": _swizzled(scale) if swizzled else scale}
+
+
+def _quantized(y: Tensor, dtype: torch.dtype = torch.float8_e4m3fn, block: str | None = None,
+               factor: Tensor | None = None, columns: bool = False, swizzled: bool = False,
+               **others: Tensor | None) -> Quantized:
+    """By torchao's formulas."""
+    if columns:
+        others["columns"] = Quantized(**_along_rows(
+            y.t().contiguous(), dtype, block, factor, swizzled))
+    return Quantized(**_along_rows(y, dtype, block, factor, swizzled), **others)
+
+
+def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor, *, mean: Tensor | None = None,
+                rstd: Tensor | None = None, **options: Any) -> Quantized:
+    x = x.float()
+    mean = x.mean(-1, keepdim=True) if mean is None else mean
+    if rstd is None:
+        rstd = ((x - mean).square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+    return _quantized((x - mean) * rstd * weight + bias, mean=mean, rstd=rstd, **options)
+
+
+def _rms_norm(x: Tensor, weight: Tensor, *, rstd: Tensor | None = None,
+              **options: Any) -> Quantized:
+    x = x.float()
+    rstd = (x.square().mean(-1, keepdim=True) + 1e-6).rsqrt() if rstd is None else rstd
+    return _quantized(x * rstd * weight, rstd=rstd, **options)
+
+
+def _layer_norm_backward(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor,
+                         grad_sum: Tensor, dtype: torch.dtype = torch.float8_e5m2,
+                         **options: Any) -> Quantized:
+    dy = grad.float()
+    xhat, weighted = (x.float() - mean) * rstd, dy * weight
+    dx = rstd * (weighted - xhat * (weighted * xhat).mean(-1, keepdim=True)
+                 - weighted.mean(-1, keepdim=True)) + grad_sum.float()
+    return _quantized(dx, dtype, sum=dx.to(grad.dtype), weight=(dy * xhat).sum(0), bias=dy.sum(0),
+                      **options)
+
+
+FORMULAS = types.SimpleNamespace(
+    quantize=lambda x, **options: _quantized(x.float(), **options),
+    glu_quantized=lambda gate, up, **options: _quantized(
+        F.silu(gate.float()) * up.float(), **options),
+    rms_norm_quantized=_rms_norm, layer_norm_quantized=_layer_norm,
+    layer_norm_backward_quantized=_layer_norm_backward)
+"""The functions by PyTorch; statistics that are given take the place of its own."""
+
+_BOTH = {"block": "mx", "columns": True, "swizzled": True}
+
+
+class Case(NamedTuple):
+    """A function, which of a call's tensors it takes, its options, and the row blocks of the
+    stream that moves as many bytes."""
+
+    function: str
+    kinds: str
+    options: dict[str, Any]
+    traffic: Traffic
+
+
+CASES = {
+    "rms_norm-mxfp8-both": Case("rms_norm_quantized", "xw", _BOTH, Traffic(1, 1)),
+    "rms_norm-mxfp8": Case("rms_norm_quantized", "xw", {"block": "mx"}, Traffic(2, 1)),
+    "rms_norm-mxfp4": Case("rms_norm_quantized", "xw", {"block": "mx", "dtype": _FLOAT4},
+                           Traffic(4, 1)),
+    "rms_norm-nvfp4": Case("rms_norm_quantized", "xw", {"block": "nv", "dtype": _FLOAT4},
+                           Traffic(4, 1)),
+    "layer_norm-float8-rows": Case("layer_norm_quantized", "xww", {}, Traffic(2, 1)),
+    "layer_norm-float8-tensor": Case("layer_norm_quantized", "xwwf", {}, Traffic(2, 1)),
+    "layer_norm_backward-float8": Case("layer_norm_backward_quantized", "xxmrwx", {},
+                                       Traffic(2, 1)),
+    "swiglu-mxfp8-both": Case("glu_quantized", "xx", _BOTH, Traffic(2, 1)),
+    "quantize-mxfp8-both": Case("quantize", "x", _BOTH, Traffic(1, 1))}
+"""What is timed, by name. ``kinds``: x rows, w a column, m and r statistics of rows, f a factor."""
+
+
+def _flat(result: Quantized) -> tuple[Tensor, ...]:
+    """All tensors, those of a byte an element, or less, as bytes."""
+    parts = [part for value in result if value is not None
+             for part in (_flat(value) if isinstance(value, Quantized) else [value])]
+    return tuple(part.view(torch.uint8) if part.element_size() == 1 else part for part in parts)
+
+
+def call(name: str) -> Callable[..., tuple[Tensor, ...]]:
+    """A call of a case: of a library and tensors."""
+    case = CASES[name]
+
+    def run(library: Any, *tensors: Tensor, **statistics: Tensor) -> tuple[Tensor, ...]:
+        options = {**case.options, **statistics}
+        if "f" in case.kinds:
+            *tensors, options["factor"] = tensors
+        if case.function == "layer_norm_backward_quantized":
+            *tensors, options["grad_sum"] = tensors
+        return _flat(getattr(library, case.function)(*tensors, **options))
+
+    return run
+
+
+def draw(drawn: random.Random) -> Shape:
+    """Rows and elements of them in multiples of 128: whole tiles of swizzled scales."""
+    rows, length = (round(2 ** drawn.uniform(*bounds) / 128) * 128 for bounds in ((7, 17), (9, 14)))
+    return rows, length
+
+
+def operands(name: str, shape: Shape, device: torch.device) -> list[Tensor]:
+    """The tensors of a call: rows are bfloat16, all others float32."""
+    made = {"x": lambda: torch.randn(shape, device=device).bfloat16(),
+            "w": lambda: torch.randn(shape[1], device=device) + 1,
+            "m": lambda: torch.randn(shape[0], 1, device=device) * 0.1,
+            "r": lambda: torch.rand(shape[0], 1, device=device) + 0.5,
+            "f": lambda: torch.tensor(37.0, device=device)}
+    return [made[kind]() for kind in CASES[name].kinds]
+
+
+def _expected(name: str, tensors: Sequence[Tensor], found: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The formula's result, with the statistics of one that was found, whose sums had another
+    order."""
+    of_rows = [t for t in found if t.shape == (*tensors[0].shape[:-1], 1)]
+    names = {"layer_norm_quantized": ("mean", "rstd"), "rms_norm_quantized": ("rstd",)}.get(
+        CASES[name].function, ())
+    given = of_rows[-len(names):] if names else []
+    return call(name)(FORMULAS, *tensors, **dict(zip(names, given, strict=True)))
+
+
+def error(name: str, tensors: Sequence[Tensor], found: Sequence[Tensor]) -> float:
+    """The error of a call's results: of float32, that over the largest value; of others, the share
+    of elements with other bits than the formula's."""
+    errors = [float((a.view(torch.int16 if a.element_size() == 2 else torch.uint8)
+                     != b.view(torch.int16 if a.element_size() == 2 else torch.uint8))
+                    .float().mean())
+              for a, b in zip(found, _expected(name, tensors, found), strict=True)
+              if a.dtype != torch.float32]
+    own = call(name)(FORMULAS, *tensors)
+    floats = [pair for pair in zip(found, own, strict=True) if pair[0].dtype == torch.float32]
+    return max(*errors, results.error_of(*zip(*floats, strict=True)) if floats else 0.0)
