@@ -513,5 +513,5 @@ def rms_norm_rope(input: Tensor, cos: Tensor, sin: Tensor, weight: Tensor | None
             or torch.float64 in [t.dtype for t in (input, cos, sin, weight) if t is not None]
             or (input.is_cpu and falls_back("a norm with rotary positions"))):
         return rotary.by_torch(input, cos, sin, weight, check_eps(eps))
-    y: Tensor = rotary.rms_norm_rope(input.contiguous(), cos, sin, weight, check_eps(eps))
+    y: Tensor = rotary.apply(input.contiguous(), cos, sin, weight, check_eps(eps))
     return y

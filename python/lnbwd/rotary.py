@@ -124,4 +124,4 @@ class _Rotary(torch.autograd.Function):
     jvp = staticmethod(refuse_forward_mode("a norm with rotary positions"))
 
 
-rms_norm_rope = eager(_Rotary)
+apply = eager(_Rotary)
