@@ -377,7 +377,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None,
         input = input.float()
     size = math.prod(input.shape[2:])
     y: Tensor
-    if size < _LEAST_ROW:
+    if size < _LEAST_ROW and channels > 1:  # (Of one number for all rows no gradient is derived.)
         groups = input.view(input.shape[0], num_groups, -1)
         y = _group_norm(groups, weight, bias, check_eps(eps))[0]
     else:

@@ -222,8 +222,11 @@ def register_row_program(program: RowProgram, is_tuned: bool = False) -> RegionP
 
 def operand(value: Input | Output, length: int) -> Operand:
     """The tensor of an input or output of a row program over rows of ``length`` elements."""
+    size = value.row_length(length)
+    is_part = bool(value.parts) and size > 1  # One element, for all rows, is a number.
     kind = "column" if value.is_strided else KIND_NAMES[value.kind]
-    return Operand(kind, native.TYPES[value.dtype], value.row_length(length), bool(value.parts))
+    return Operand("number" if value.parts and not is_part else kind, native.TYPES[value.dtype],
+                   size, is_part)
 
 
 def find_program(text: str) -> RegionProgram:

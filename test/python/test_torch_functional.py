@@ -185,6 +185,14 @@ def test_norms_of_channels(device, monkeypatch, name, case):
     norm(functional)(*(t.requires_grad_() for t in inputs)).relu_().sum().backward()
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")  # A kernel that is not compiled.
+@pytest.mark.parametrize("size", [4, 130])
+def test_group_norm_of_one_channel(device, size):
+    inputs = [random(3, 1, size).to(device), *(random(1, seed=i).to(device) for i in (1, 2))]
+    assert_same(lambda *tensors: functional.group_norm(tensors[0], 1, *tensors[1:]),
+                lambda *tensors: F.group_norm(tensors[0], 1, *tensors[1:]), inputs)
+
+
 @pytest.mark.parametrize("name,flag", [("batch_norm", "training"),
                                        ("instance_norm", "use_input_stats")])
 def test_running_statistics(device, name, flag):
