@@ -109,11 +109,8 @@ LogicalResult lnbwd::recordArgumentRoles(ProductOp op) {
   bool sumsRows = op.getLhsTransposed();
   // The result of a sum over the rows has none of them.
   constexpr auto rowBlock = OperandKind::RowBlock, column = OperandKind::Column;
-  SmallVector<OperandKind> kinds{rowBlock, sumsRows ? rowBlock : column,
-                                 sumsRows ? column : rowBlock};
-  kinds.append(op.getEpilogueRows().size(), rowBlock);
-  kinds.append(op.getEpilogueColumns().size(), column);
-  kinds.append(op.getEpilogueScalars().size(), OperandKind::RowScalar);
+  OperandKind kinds[] = {rowBlock, sumsRows ? rowBlock : column,
+                         sumsRows ? column : rowBlock};
   for (auto [index, kind] : llvm::enumerate(kinds))
     if (failed(recordRole(op, unsigned(index),
                           op.getOperandName(unsigned(index)), kind,

@@ -75,7 +75,6 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   if (options.order != "default")
     pm.addPass(createFixOrderPass({options.order}));
   pm.addPass(createSplitContractionsPass({options.float32Products}));
-  pm.addPass(createFuseProductsPass());
   pm.addPass(createSplitTwoPassPass({options.chip, options.twoPass}));
   pm.addPass(createSelectSchedulePass({options.chip, options.schedule,
                                        options.reproducible, options.rows,

@@ -16,6 +16,7 @@
 #include "RowPrograms.h"
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
+#include "lnbwd/Analysis/Epilogue.h"
 #include "lnbwd/Analysis/ScheduleFeatures.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
@@ -55,6 +56,9 @@ public:
     }
     bool hasPrograms = false;
     WalkResult result = getOperation()->walk([&](RowwiseOp op) {
+      // An epilogue is distributed as its product is.
+      if (findProductOfEpilogue(op))
+        return WalkResult::advance();
       hasPrograms = true;
       return succeeded(select(op, **found)) ? WalkResult::advance()
                                             : WalkResult::interrupt();

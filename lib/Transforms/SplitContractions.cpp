@@ -94,10 +94,7 @@ private:
       return cast<MemRefType>(matrix.buffer.getType()).getElementType().isF32();
     };
     ProductOp::create(b, loc, entry, lhs.buffer, rhs.buffer, out.buffer,
-                      /*epilogue_rows=*/ValueRange(),
-                      /*epilogue_columns=*/ValueRange(),
-                      /*epilogue_scalars=*/ValueRange(), lhsTransposed,
-                      rhsTransposed, /*parts=*/1,
+                      lhsTransposed, rhsTransposed, /*parts=*/1,
                       b.getStrArrayAttr({lhs.name, rhs.name, out.name}),
                       isF32(lhs) && isF32(rhs) ? precision : Precision::Exact);
     ++numProducts;

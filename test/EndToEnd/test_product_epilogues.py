@@ -46,9 +46,8 @@ def text(form: str, element: str, sizes: tuple[int, int], plain: bool = False) -
     if plain:
         del types["mask"]
         argument, select = "", f"%kept = arith.addf %sum, %none : {wide}"
-    rows = [name for name in ("x", "mask") if name in types]
-    names = ", ".join(f'"{name}"' for name in types)
-    attributes = ", ".join(filter(None, [form, f"operand_names = [{names}]"]))
+    maps = {"x": "m, n", "mask": "m, n", "g": "n", "s": "m"}
+    inputs = ["sums", *(name for name in maps if name in types)]
     row = f"vector<{second}xf32>"
     narrow = f"vector<{second}x{element}>"
     widen = f"%wide = arith.extf %xr : {narrow} to {row}"
@@ -56,12 +55,17 @@ def text(form: str, element: str, sizes: tuple[int, int], plain: bool = False) -
     if element == "f32":
         widen = f"%wide = arith.mulf %xr, %one : {row}"
         round_ = f"%out = arith.mulf %kept, %one : {row}"
-    return f"""func.func @f({', '.join(f'%{name}: {kind}' for name, kind in types.items())}) {{
-  lnbwd.product @f lhs(%a : {types['a']}) rhs(%b : {types['b']}) outs(%c : {types['c']})
-      attributes {{{attributes}}}
-      epilogue rows({', '.join('%' + name for name in rows)} :
-                    {', '.join(types[name] for name in rows)})
-      columns(%g : {types['g']}) scalars(%s : {types['s']}) {{
+    arguments = ', '.join(f'%{name}: {kind}' for name, kind in types.items())
+    maps["sums"], types["sums"] = "m, n", f"memref<?x{second}xf32>"
+    quoted = [f'"{name}"' for name in ("a", "b", "sums", *inputs, "c")]
+    return f"""func.func @f({arguments}) {{
+  %rows = lnbwd.row_count %a : {types['a']}
+  %sums = memref.alloc(%rows) : {types['sums']}
+  lnbwd.product @sums lhs(%a : {types['a']}) rhs(%b : {types['b']}) outs(%sums : {types['sums']})
+      attributes {{{', '.join(filter(None, [form, f"operand_names = [{', '.join(quoted[:3])}]"]))}}}
+  lnbwd.rowwise @f domain(m | n)
+      ins({', '.join(f'%{name}[{maps[name]}] : {types[name]}' for name in inputs)})
+      outs(%c[m, n] : {types['c']}) attributes {{operand_names = [{', '.join(quoted[3:])}]}} {{
   ^row(%p: {row}, %xr: {narrow}{argument}, %gr: {row}, %sr: f32):
     %one = arith.constant dense<1.0> : {row}
     %none = arith.constant dense<0.0> : {row}
@@ -74,8 +78,9 @@ def text(form: str, element: str, sizes: tuple[int, int], plain: bool = False) -
     %sum = vector.fma %p, %gr, %moved : {row}
     {select}
     {round_}
-    lnbwd.product_yield %out : {narrow}
+    lnbwd.yield %out : {narrow}
   }}
+  memref.dealloc %sums : {types['sums']}
   return
 }}
 """
@@ -182,13 +187,17 @@ def test_counts(build, tmp_path, chip):
     """A workgroup of dx, of bf16: what test_product_counts.py has of the plain product holds, and
     of device memory the epilogue takes nothing but what it reads and writes."""
     rows, row = f"memref<?x{SIZE}xbf16>", f"vector<{SIZE}xf32>"
-    numbers = ", ".join(["memref<?xf32>"] * 4)
+    numbers = ", ".join(f"%{name}[m] : memref<?xf32>" for name in ("mean", "rstd", "c1", "c2"))
+    sums = f"memref<?x{SIZE}xf32>"
     text = f"""func.func @f(%dy: {rows}, %w: memref<{SIZE}x{SIZE}xbf16>, %dx: {rows}, %x: {rows},
     %gamma: memref<{SIZE}xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %c1: memref<?xf32>,
     %c2: memref<?xf32>) {{
-  lnbwd.product @f lhs(%dy : {rows}) rhs(%w : memref<{SIZE}x{SIZE}xbf16>) outs(%dx : {rows})
-      epilogue rows(%x : {rows}) columns(%gamma : memref<{SIZE}xf32>)
-      scalars(%mean, %rstd, %c1, %c2 : {numbers}) {{
+  %rows = lnbwd.row_count %dy : {rows}
+  %sums = memref.alloc(%rows) : {sums}
+  lnbwd.product @sums lhs(%dy : {rows}) rhs(%w : memref<{SIZE}x{SIZE}xbf16>) outs(%sums : {sums})
+  lnbwd.rowwise @f domain(m | n)
+      ins(%sums[m, n] : {sums}, %x[m, n] : {rows}, %gamma[n] : memref<{SIZE}xf32>, {numbers})
+      outs(%dx[m, n] : {rows}) {{
   ^row(%dz: {row}, %xr: vector<{SIZE}xbf16>, %g: {row}, %m: f32, %r: f32, %k1: f32, %k2: f32):
     %wide = arith.extf %xr : vector<{SIZE}xbf16> to {row}
     %ms = vector.broadcast %m : f32 to {row}
@@ -203,8 +212,9 @@ def test_counts(build, tmp_path, chip):
     %less = vector.fma %xhat, %s1, %s2 : {row}
     %sum = vector.fma %wdy, %rs, %less : {row}
     %out = arith.truncf %sum : {row} to vector<{SIZE}xbf16>
-    lnbwd.product_yield %out : vector<{SIZE}xbf16>
+    lnbwd.yield %out : vector<{SIZE}xbf16>
   }}
+  memref.dealloc %sums : {sums}
   return
 }}
 """

@@ -18,12 +18,15 @@ func.func @rows(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
 // -----
 
 func.func @epilogue(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %y: memref<?x4096xf32>) {
-  lnbwd.product @k lhs(%x : memref<?x4096xbf16>) rhs(%w : memref<4096x4096xbf16>) outs(%y : memref<?x4096xf32>)
-      attributes {rhs_transposed} epilogue {
+  %m = lnbwd.row_count %x : memref<?x4096xbf16>
+  %sums = memref.alloc(%m) : memref<?x4096xf32>
+  lnbwd.product @sums lhs(%x : memref<?x4096xbf16>) rhs(%w : memref<4096x4096xbf16>) outs(%sums : memref<?x4096xf32>)
+      attributes {rhs_transposed}
+  lnbwd.rowwise @k domain(m | n) ins(%sums[m, n] : memref<?x4096xf32>) outs(%y[m, n] : memref<?x4096xf32>) {
   ^row(%p: vector<4096xf32>):
     // expected-error@+1 {{'math.sinh' op has no instruction, and no device library is linked}}
     %s = math.sinh %p : vector<4096xf32>
-    lnbwd.product_yield %s : vector<4096xf32>
+    lnbwd.yield %s : vector<4096xf32>
   }
   return
 }

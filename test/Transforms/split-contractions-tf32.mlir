@@ -1,7 +1,6 @@
 // RUN: lnbwd-opt %s --lnbwd-split-contractions=float32-products=tf32 | FileCheck %s --check-prefixes=CHECK,TF32
 // RUN: lnbwd-opt %s --lnbwd-split-contractions=float32-products=exact | FileCheck %s --check-prefixes=CHECK,EXACT
 // RUN: lnbwd-opt %s --lnbwd-split-contractions | FileCheck %s --check-prefixes=CHECK,EXACT
-// RUN: lnbwd-opt %s --lnbwd-split-contractions=float32-products=tf32 --lnbwd-fuse-products | FileCheck %s --check-prefix=FUSED
 // RUN: not lnbwd-opt %s --lnbwd-split-contractions=float32-products=bf16 2>&1 | FileCheck %s --check-prefix=MODE
 
 // MODE: error: loc("option float32-products"): expected float32-products to be exact or tf32, got 'bf16'
@@ -9,8 +8,6 @@
 // CHECK-LABEL: func @single(
 // TF32:          lnbwd.product @k_matmul_0 {{.*}} precision = #lnbwd.precision<tf32>
 // EXACT-NOT:     precision
-// FUSED-LABEL: func @single(
-// FUSED:         lnbwd.product @k {{.*}} precision = #lnbwd.precision<tf32>{{.*}} epilogue
 func.func @single(%x: memref<?x64xf32>, %b: memref<96xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>) {
   lnbwd.rowwise @k domain(m | n0, n1) ins(%x[m, n0] : memref<?x64xf32>, %b[n1] : memref<96xf32>, %w[n1, n0] : memref<96x64xf32>)
       outs(%y[m, n1] : memref<?x96xf32>) {

@@ -477,12 +477,11 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
     outer product, a further program over the rows of the matrix adds and rounds
     them.
 
-    Rows go to memory and back around each product; `lnbwd-fuse-products` avoids
-    that where it can. With `float32-products` = `tf32` products of two matrices
-    of float32 get that `precision`: their factors may be rounded to 10 bits of
-    significand after the first. Expects memrefs and no schedule. Fails on row
-    blocks that have more than two dimensions, on outer sums that accumulate,
-    and on outputs that are inputs as well.
+    With `float32-products` = `tf32` products of two matrices of float32 get
+    that `precision`: their factors may be rounded to 10 bits of significand
+    after the first. Expects memrefs and no schedule. Fails on row blocks that
+    have more than two dimensions, on outer sums that accumulate, and on outputs
+    that are inputs as well.
 
     Before:
 
@@ -520,52 +519,6 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
   let statistics = [
     Statistic<"numSplit", "split", "Row programs split">,
     Statistic<"numProducts", "products", "Products taken out">,
-  ];
-}
-
-def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
-  let summary = "Make row programs that read products their epilogues";
-  let description = [{
-    An elementwise row program that reads a product becomes the product's
-    epilogue (`lnbwd.product`): the product's float32 result does not go to
-    memory and back. Its other operands exist before the product. Examples are a
-    bias and a cast.
-
-    It fits if the product's result is a buffer that was allocated for it and
-    that this program alone reads, if it has the launch's rows, if the program
-    has one output, a dense row block, and no row sums, and if neither matrix is
-    written between the two. The product is then in the program's place, and has
-    its `entry` and names.
-
-    Before:
-
-    ```mlir
-    lnbwd.product @k_matmul_0 lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>)
-        outs(%p : memref<?x96xf32>) attributes {rhs_transposed}
-    lnbwd.rowwise @k domain(m | n) ins(%p[m, n] : memref<?x96xf32>, %b[n] : memref<96xf32>)
-        outs(%y[m, n] : memref<?x96xbf16>) {
-    ^row(%pr: vector<96xf32>, %br: vector<96xf32>):
-      %sum = arith.addf %pr, %br : vector<96xf32>
-      %yr = arith.truncf %sum : vector<96xf32> to vector<96xbf16>
-      lnbwd.yield %yr : vector<96xbf16>
-    }
-    ```
-
-    After:
-
-    ```mlir
-    lnbwd.product @k lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>)
-        outs(%y : memref<?x96xbf16>) attributes {rhs_transposed}
-        epilogue columns(%b : memref<96xf32>) {
-    ^row(%pr: vector<96xf32>, %br: vector<96xf32>):
-      %sum = arith.addf %pr, %br : vector<96xf32>
-      %yr = arith.truncf %sum : vector<96xf32> to vector<96xbf16>
-      lnbwd.product_yield %yr : vector<96xbf16>
-    }
-    ```
-  }];
-  let statistics = [
-    Statistic<"numEpilogues", "epilogues", "Row programs that products took">,
   ];
 }
 

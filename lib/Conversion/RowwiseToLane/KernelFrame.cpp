@@ -8,6 +8,7 @@
 
 #include "KernelFrame.h"
 
+#include "lnbwd/Analysis/Epilogue.h"
 #include "lnbwd/Analysis/RowPhases.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
@@ -379,7 +380,8 @@ static gpu::GPUModuleOp makeKernelModule(func::FuncOp function) {
 FailureOr<unsigned> lnbwd::distributePrograms(
     ModuleOp module, const ChipInfo &chip,
     function_ref<void(const RowKernel &)> writeBody,
-    function_ref<LogicalResult(ProductOp, gpu::GPUModuleOp)> convertProduct) {
+    function_ref<LogicalResult(ProductOp, RowwiseOp, gpu::GPUModuleOp)>
+        convertProduct) {
   unsigned numKernels = 0;
   for (auto function :
        llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
@@ -390,6 +392,8 @@ FailureOr<unsigned> lnbwd::distributePrograms(
     });
     if (programs.empty())
       continue;
+    // The products whose epilogues programs are.
+    llvm::SmallDenseMap<Operation *, ProductOp> products;
     for (Operation *program : programs) {
       if (program->getParentOp() != function)
         return program->emitOpError(
@@ -398,7 +402,9 @@ FailureOr<unsigned> lnbwd::distributePrograms(
       auto op = dyn_cast<RowwiseOp>(program);
       if (!op)
         continue;
-      if (failed(check(op, chip)))
+      if (ProductOp product = findProductOfEpilogue(op))
+        products[op] = product;
+      else if (failed(check(op, chip)))
         return failure();
       for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
         // Partial sums of a leaf of the canonical order, as rows.
@@ -415,21 +421,36 @@ FailureOr<unsigned> lnbwd::distributePrograms(
     }
     gpu::GPUModuleOp gpuModule = makeKernelModule(function);
     SymbolTable symbols(gpuModule);
+    auto hasEpilogue = [&](Operation *product) {
+      return llvm::is_contained(llvm::make_second_range(products), product);
+    };
+    llvm::erase_if(programs, hasEpilogue);
+    numKernels += programs.size();
     for (Operation *program : programs) {
-      ++numKernels;
-      if (auto product = dyn_cast<ProductOp>(program)) {
-        if (failed(convertProduct(product, gpuModule)))
+      auto op = dyn_cast<RowwiseOp>(program);
+      if (!op) {
+        if (failed(convertProduct(cast<ProductOp>(program), {}, gpuModule)))
           return failure();
         continue;
       }
-      auto op = cast<RowwiseOp>(program);
-      if (failed(recordArgumentRoles(op)))
+      ProductOp product = products.lookup(op);
+      Operation *sums = product ? product.getOut().getDefiningOp() : nullptr;
+      if ((product && failed(convertProduct(product, op, gpuModule))) ||
+          failed(recordArgumentRoles(op)))
         return failure();
       recordArgumentAccess(op);
-      RowKernel kernel = makeKernel(op, chip, symbols);
-      writeBody(kernel);
-      addLaunch(op, chip, kernel.function);
+      if (!product) {
+        RowKernel kernel = makeKernel(op, chip, symbols);
+        writeBody(kernel);
+        addLaunch(op, chip, kernel.function);
+      }
       op.erase();
+      // The sums stay in registers.
+      if (sums) {
+        for (Operation *release : llvm::make_early_inc_range(sums->getUsers()))
+          release->erase();
+        sums->erase();
+      }
     }
   }
   return numKernels;

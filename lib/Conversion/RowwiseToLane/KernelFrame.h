@@ -40,13 +40,14 @@ struct RowKernel {
 
 /// Replaces each row program of `module` by a launch of a kernel for `chip`,
 /// whose body `writeBody` writes, and has `convertProduct` replace each product
-/// by the launch of a kernel in that module. The kernels are in the order of
-/// their launches. Says what is wrong with what cannot be launched. Returns how
-/// many kernels there are.
+/// by the launch of a kernel in that module, which has the product's epilogue,
+/// if there is one. The kernels are in the order of their launches. Says what
+/// is wrong with what cannot be launched. Returns how many kernels there are.
 mlir::FailureOr<unsigned> distributePrograms(
     mlir::ModuleOp module, const ChipInfo &chip,
     llvm::function_ref<void(const RowKernel &)> writeBody,
-    llvm::function_ref<llvm::LogicalResult(ProductOp, mlir::gpu::GPUModuleOp)>
+    llvm::function_ref<llvm::LogicalResult(ProductOp, RowwiseOp,
+                                           mlir::gpu::GPUModuleOp)>
         convertProduct);
 
 /// The type of a kernel's parameter for `buffer`: device memory of `shape`, the

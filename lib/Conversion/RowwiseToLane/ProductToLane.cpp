@@ -212,9 +212,11 @@ void OperandTile::store(ValueRange blocks) {
 namespace {
 class ProductKernel {
 public:
-  ProductKernel(ProductOp op, gpu::GPUModuleOp module, const ChipInfo &chip);
+  /// `epilogue` may be null.
+  ProductKernel(ProductOp op, RowwiseOp epilogue, gpu::GPUModuleOp module,
+                const ChipInfo &chip);
 
-  /// Writes the kernel, and its launch before the operation.
+  /// Writes the kernel, and its launch before the operation or its epilogue.
   void write();
 
 private:
@@ -227,8 +229,8 @@ private:
   /// `firstRow` if that is given.
   Value getBuffer(gpu::GPUFuncOp kernel, unsigned index, int64_t rows,
                   Value firstRow = {});
-  /// What the epilogue, or else the output's type, makes of the wave's `sums`,
-  /// which begin at `row` and `column`.
+  /// What the epilogue makes of the wave's `sums`, which begin at `row` and
+  /// `column`.
   Value applyEpilogue(gpu::GPUFuncOp kernel, Value sums, Value row,
                       Value column);
   /// The wave's sums of part `part` of the depth: of rows and columns of the
@@ -240,9 +242,13 @@ private:
                  Value waveColumn, Value sums);
 
   ProductOp op;
+  RowwiseOp epilogue;
   ProductOp::Sizes sizes;
   gpu::GPUModuleOp module;
   IndexBuilder b;
+  /// The buffers that the kernel takes: the matrices, the output, and what else
+  /// the epilogue reads.
+  SmallVector<Value> buffers;
   /// What elements are multiplied as, and what a tile has.
   Type multiplied, element;
   MatrixWave wave;
@@ -256,16 +262,22 @@ private:
 };
 } // namespace
 
-ProductKernel::ProductKernel(ProductOp op, gpu::GPUModuleOp module,
-                             const ChipInfo &chip)
-    : op(op), sizes(op.getSizes()), module(module),
-      b(op.getLoc(), op.getContext()), multiplied(getMultipliedType(op, chip)),
+ProductKernel::ProductKernel(ProductOp op, RowwiseOp epilogue,
+                             gpu::GPUModuleOp module, const ChipInfo &chip)
+    : op(op), epilogue(epilogue), sizes(op.getSizes()), module(module),
+      b(op.getLoc(), op.getContext()), buffers(op->getOperands()),
+      multiplied(getMultipliedType(op, chip)),
       element(multiplied.isTF32() ? b.getF32Type() : multiplied),
       wave(MatrixWave::get(multiplied, chip)), parts(int64_t(op.getParts())) {
   step = rowBlocks * blockBytes * 8 / element.getIntOrFloatBitWidth();
   bool hasInstruction = wave.unit != MatrixUnit::None;
   threads = wave.lanes * (hasInstruction ? numWaves : 1);
   waveSize = tileSize / (hasInstruction ? 2 : 1);
+  if (!epilogue)
+    return;
+  buffers.back() = epilogue.getRowOuts()[0];
+  llvm::copy_if(epilogue.getInputs(), std::back_inserter(buffers),
+                [&](Value input) { return input != op.getOut(); });
 }
 
 /// The buffer with its true number of rows, of which `launched` is the one that
@@ -285,27 +297,26 @@ Value ProductKernel::getBuffer(gpu::GPUFuncOp kernel, unsigned index,
 Value ProductKernel::applyEpilogue(gpu::GPUFuncOp kernel, Value sums, Value row,
                                    Value column) {
   auto type = cast<VectorType>(sums.getType());
-  Type result = getElement(op.getOut());
-  if (!op.hasEpilogue())
-    return result.isF32()
-               ? sums
-               : arith::TruncFOp::create(b, type.clone(result), sums);
   auto spread = [&](Type ofRow) -> Type {
     return type.clone(getElementTypeOrSelf(ofRow));
   };
-  Block &body = op.getEpilogue().front();
+  Block &body = epilogue.getBody().front();
   IRMapping mapping;
-  mapping.map(body.getArgument(0), sums);
   AffineExpr d0 = b.getAffineDimExpr(0), zero = b.getAffineConstantExpr(0);
-  for (BlockArgument argument : body.getArguments().drop_front()) {
-    // After the three matrices.
-    unsigned index = 2 + argument.getArgNumber();
+  unsigned index = op->getNumOperands();
+  for (auto [argument, input] :
+       llvm::zip_equal(body.getArguments(), epilogue.getInputs())) {
+    if (input == op.getOut()) {
+      mapping.map(argument, sums);
+      continue;
+    }
     Value buffer = kernel.getArgument(index);
     bool isScalar = !isa<VectorType>(argument.getType());
     bool isColumn =
         !isScalar && cast<MemRefType>(buffer.getType()).getRank() == 1;
     if (!isColumn)
       buffer = getBuffer(kernel, index, sizes.rows);
+    ++index;
     SmallVector<Value> position{row, column};
     AffineMap map = b.getMultiDimIdentityMap(2);
     if (isColumn || isScalar) {
@@ -336,7 +347,7 @@ Value ProductKernel::applyEpilogue(gpu::GPUFuncOp kernel, Value sums, Value row,
     else
       lane::cloneForPart(b, &bodyOp, mapping, spread);
   }
-  return mapping.lookup(cast<ProductYieldOp>(body.getTerminator()).getRow());
+  return mapping.lookup(epilogue.getYielded(0));
 }
 
 Value ProductKernel::contract(OperandTile &tileA, Value waveRow,
@@ -397,7 +408,11 @@ void ProductKernel::write() {
   Value column = b.add(firstColumn, waveColumn);
   Value result = getBuffer(kernel, 2, sizes.rows,
                            parts > 1 ? b.multiply(part, sizes.rows) : Value());
-  sums = applyEpilogue(kernel, sums, row, column);
+  if (epilogue)
+    sums = applyEpilogue(kernel, sums, row, column);
+  else if (Type element = getElement(op.getOut()); !element.isF32())
+    sums = arith::TruncFOp::create(
+        b, cast<VectorType>(sums.getType()).clone(element), sums);
   vector::TransferWriteOp::create(b, sums, result, ValueRange{row, column},
                                   ArrayRef<bool>{false, false});
 }
@@ -427,11 +442,11 @@ Value ProductKernel::sumTiles(OperandTile &tileA, OperandTile &tileB,
 }
 
 gpu::GPUFuncOp ProductKernel::addKernel() {
-  OpBuilder at(op);
+  OpBuilder at(epilogue ? epilogue.getOperation() : op.getOperation());
   Location loc = op.getLoc();
   SmallVector<Type> types;
   SmallVector<Value> arguments;
-  for (Value buffer : op->getOperands()) {
+  for (Value buffer : buffers) {
     // The first row of a matrix; of what has one dimension all that is static.
     SmallVector<int64_t> shape(cast<MemRefType>(buffer.getType()).getShape());
     if (shape.size() > 1 || ShapedType::isDynamic(shape.front()))
@@ -450,7 +465,8 @@ gpu::GPUFuncOp ProductKernel::addKernel() {
   // Not noalias, with which the code generators move loads to where they are
   // used, after the barrier.
   auto kernel =
-      gpu::GPUFuncOp::create(b, op.getEntry(), b.getFunctionType(types, {}));
+      gpu::GPUFuncOp::create(b, epilogue ? epilogue.getEntry() : op.getEntry(),
+                             b.getFunctionType(types, {}));
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   // As far as a product has a schedule: the launch needs the rows that a
   // workgroup makes, and the report the columns, which the lanes of a row
@@ -504,13 +520,14 @@ static LogicalResult checkPrecision(ProductOp op, const ChipInfo &chip) {
          << names << "; or leave float32-products=tf32 out";
 }
 
-LogicalResult lnbwd::distributeProduct(ProductOp op, gpu::GPUModuleOp module,
+LogicalResult lnbwd::distributeProduct(ProductOp op, RowwiseOp epilogue,
+                                       gpu::GPUModuleOp module,
                                        const ChipInfo &chip) {
   if (failed(checkPrecision(op, chip)) || failed(recordArgumentRoles(op)))
     return failure();
   for (Value operand : op->getOperands())
     recordAccess(operand, operand == op.getOut() ? "write" : "read");
-  ProductKernel(op, module, chip).write();
+  ProductKernel(op, epilogue, module, chip).write();
   op.erase();
   return success();
 }

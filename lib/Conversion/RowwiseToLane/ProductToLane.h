@@ -16,9 +16,10 @@
 
 namespace lnbwd {
 
-/// Replaces a product by the launch of a kernel in `module`. Says what is wrong
-/// with a product that `chip` cannot multiply.
-llvm::LogicalResult distributeProduct(ProductOp op,
+/// Replaces a product by the launch of a kernel in `module`, which also does
+/// what `epilogue` does, if there is one, at whose place it is. Says what is
+/// wrong with a product that `chip` cannot multiply.
+llvm::LogicalResult distributeProduct(ProductOp op, RowwiseOp epilogue,
                                       mlir::gpu::GPUModuleOp module,
                                       const ChipInfo &chip);
 

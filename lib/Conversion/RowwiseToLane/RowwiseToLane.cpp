@@ -786,8 +786,8 @@ public:
         [&](const RowKernel &kernel) {
           RowDistributor(kernel, **found).write();
         },
-        [&](ProductOp op, gpu::GPUModuleOp module) {
-          return distributeProduct(op, module, **found);
+        [&](ProductOp op, RowwiseOp epilogue, gpu::GPUModuleOp module) {
+          return distributeProduct(op, epilogue, module, **found);
         });
     if (failed(kernels))
       return signalPassFailure();

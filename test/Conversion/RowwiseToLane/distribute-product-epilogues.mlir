@@ -45,17 +45,22 @@
 // CHECK-SAME:    %{{.*}}: memref<?x4096xbf16> {lnbwd.access = "write", lnbwd.kind = "row_block", lnbwd.name = "y"}
 func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %r: memref<?x4096xf32>, %g: memref<4096xf32>,
              %s: memref<?xf32>, %y: memref<?x4096xbf16>) {
-  lnbwd.product @k lhs(%x : memref<?x4096xbf16>) rhs(%w : memref<4096x4096xbf16>) outs(%y : memref<?x4096xbf16>)
-      attributes {operand_names = ["x", "w", "y", "r", "g", "s"]}
-      epilogue rows(%r : memref<?x4096xf32>) columns(%g : memref<4096xf32>) scalars(%s : memref<?xf32>) {
+  %m = lnbwd.row_count %x : memref<?x4096xbf16>
+  %sums = memref.alloc(%m) : memref<?x4096xf32>
+  lnbwd.product @sums lhs(%x : memref<?x4096xbf16>) rhs(%w : memref<4096x4096xbf16>) outs(%sums : memref<?x4096xf32>)
+      attributes {operand_names = ["x", "w", "sums"]}
+  lnbwd.rowwise @k domain(m | n)
+      ins(%sums[m, n] : memref<?x4096xf32>, %r[m, n] : memref<?x4096xf32>, %g[n] : memref<4096xf32>, %s[m] : memref<?xf32>)
+      outs(%y[m, n] : memref<?x4096xbf16>) attributes {operand_names = ["sums", "r", "g", "s", "y"]} {
   ^row(%p: vector<4096xf32>, %rr: vector<4096xf32>, %gr: vector<4096xf32>, %sr: f32):
     %square = arith.mulf %sr, %sr : f32
     %spread = vector.broadcast %square : f32 to vector<4096xf32>
     %shift = arith.mulf %rr, %spread : vector<4096xf32>
     %sum = vector.fma %p, %gr, %shift : vector<4096xf32>
     %yr = arith.truncf %sum : vector<4096xf32> to vector<4096xbf16>
-    lnbwd.product_yield %yr : vector<4096xbf16>
+    lnbwd.yield %yr : vector<4096xbf16>
   }
+  memref.dealloc %sums : memref<?x4096xf32>
   return
 }
 
@@ -66,14 +71,18 @@ func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %r: memref<?x4
 // WAVE:          arith.mulf %{{.*}}, %{{.*}} : vector<32x32xf32>
 // WAVE-NEXT:     vector.transfer_write
 func.func @number(%x: memref<?x64xbf16>, %w: memref<96x64xbf16>, %s: memref<?xf32>, %y: memref<?x96xf32>) {
-  lnbwd.product @constant lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>) outs(%y : memref<?x96xf32>)
-      attributes {rhs_transposed} epilogue scalars(%s : memref<?xf32>) {
+  %m = lnbwd.row_count %x : memref<?x64xbf16>
+  %sums = memref.alloc(%m) : memref<?x96xf32>
+  lnbwd.product @sums lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>) outs(%sums : memref<?x96xf32>)
+      attributes {rhs_transposed}
+  lnbwd.rowwise @constant domain(m | n) ins(%sums[m, n] : memref<?x96xf32>, %s[m] : memref<?xf32>)
+      outs(%y[m, n] : memref<?x96xf32>) {
   ^row(%p: vector<96xf32>, %sr: f32):
     %half = arith.constant 0.5 : f32
     %scale = arith.mulf %sr, %half : f32
     %spread = vector.broadcast %scale : f32 to vector<96xf32>
     %yr = arith.mulf %p, %spread : vector<96xf32>
-    lnbwd.product_yield %yr : vector<96xf32>
+    lnbwd.yield %yr : vector<96xf32>
   }
   return
 }

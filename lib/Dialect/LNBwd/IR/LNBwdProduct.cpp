@@ -32,47 +32,6 @@ std::string ProductOp::getOperandName(unsigned index) {
   return "operand" + std::to_string(index);
 }
 
-void ProductOp::getAsmBlockArgumentNames(Region &region,
-                                         OpAsmSetValueNameFn setName) {
-  if (region.empty() || !getOperandNames())
-    return;
-  for (BlockArgument argument : region.getArguments().drop_front())
-    if (size_t index = argument.getArgNumber() + 2;
-        index < getOperandNames()->size())
-      setName(argument, getOperandName(unsigned(index)));
-}
-
-/// Whether what the epilogue reads fits the output.
-static LogicalResult verifyEpilogueOperands(ProductOp op) {
-  auto verify = [&](OperandRange values, StringRef name,
-                    ArrayRef<int64_t> shape, OperandKind kind) {
-    return llvm::all_of(values, [&](Value value) {
-      auto type = cast<MemRefType>(value.getType());
-      bool fits = type.getRank() == int64_t(shape.size()) &&
-                  type.getLayout().isIdentity();
-      for (int64_t i = 0; fits && i < type.getRank(); ++i)
-        // The number of rows may be known of one of them.
-        fits = type.getDimSize(i) == shape[i] ||
-               (i == 0 && name != "columns" &&
-                (type.isDynamicDim(0) || ShapedType::isDynamic(shape[0])));
-      if (!fits)
-        op.emitOpError("expected ")
-            << name << " of the epilogue to be a dense memref of "
-            << MemRefType::get(shape, type.getElementType()) << ", got "
-            << type;
-      return fits && succeeded(lnbwd::detail::verifyRowElement(
-                         op, (name + " of the epilogue").str(), type, kind));
-    });
-  };
-  ArrayRef<int64_t> shape = cast<MemRefType>(op.getOut().getType()).getShape();
-  return success(
-      verify(op.getEpilogueRows(), "rows", shape, OperandKind::RowBlock) &&
-      verify(op.getEpilogueColumns(), "columns", shape.drop_front(),
-             OperandKind::Column) &&
-      verify(op.getEpilogueScalars(), "scalars", shape.take_front(),
-             OperandKind::Column));
-}
-
 LogicalResult ProductOp::verify() {
   if (getLhsTransposed() && getRhsTransposed())
     return emitOpError("expected lhs_transposed or rhs_transposed, got both");
@@ -103,12 +62,6 @@ LogicalResult ProductOp::verify() {
                            out.getDimSize(0) == int64_t(getParts())))
     return emitOpError("expected lhs_transposed and an output of f32 with ")
            << getParts() << " parts, got " << out;
-  if (hasEpilogue() && getLhsTransposed())
-    return emitOpError("expected no epilogue with lhs_transposed; have a row "
-                       "program read the output");
-  if (!hasEpilogue() && !getEpilogueOperands().empty())
-    return emitOpError("expected no operands of an epilogue without one, got ")
-           << getEpilogueOperands().size();
   // What is summed over, and what the result has of each side.
   unsigned lhsSum = getLhsTransposed() ? 0 : 1;
   unsigned rhsSum = getRhsTransposed() ? 1 : 0;
@@ -135,44 +88,5 @@ LogicalResult ProductOp::verify() {
     if (names->size() != getNumOperands())
       return emitOpError("expected operand_names to name ")
              << getNumOperands() << " operands, got " << names->size();
-  return verifyEpilogueOperands(*this);
-}
-
-LogicalResult ProductOp::verifyRegions() {
-  if (!hasEpilogue())
-    return success();
-  auto out = cast<MemRefType>(getOut().getType());
-  auto result =
-      VectorType::get(out.getShape().drop_front(), out.getElementType());
-  auto getElement = [](Value operand) {
-    return cast<MemRefType>(operand.getType()).getElementType();
-  };
-  SmallVector<Type> expected{result.clone(Float32Type::get(getContext()))};
-  for (OperandRange operands : {getEpilogueRows(), getEpilogueColumns()})
-    for (Value operand : operands)
-      expected.push_back(result.clone(getElement(operand)));
-  for (Value operand : getEpilogueScalars())
-    expected.push_back(getElement(operand));
-  Block &block = getEpilogue().front();
-  if (block.getNumArguments() != expected.size())
-    return emitOpError("expected the epilogue to have ")
-           << expected.size()
-           << " arguments, the sums and one for each operand, got "
-           << block.getNumArguments();
-  for (auto [argument, type] : llvm::zip_equal(block.getArguments(), expected))
-    if (argument.getType() != type)
-      return emitOpError("expected argument ")
-             << argument.getArgNumber() << " of the epilogue to be " << type
-             << ", got " << argument.getType();
-  for (Operation &bodyOp : block.without_terminator())
-    if (!isRowElementOp(bodyOp))
-      return bodyOp.emitOpError("cannot be in an epilogue: expected ")
-             << rowElementOps;
-  auto yield = dyn_cast<ProductYieldOp>(block.getTerminator());
-  if (!yield)
-    return emitOpError("expected the epilogue to end with lnbwd.product_yield");
-  if (yield.getRow().getType() != result)
-    return yield.emitOpError("expected a row of the output, ")
-           << result << ", got " << yield.getRow().getType();
   return success();
 }

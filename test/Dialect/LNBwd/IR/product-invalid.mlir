@@ -52,18 +52,6 @@ func.func @parts_rank(%a: memref<?x64xf32>, %b: memref<?x96xf32>, %c: memref<64x
 
 // -----
 
-func.func @epilogue_of_sums(%a: memref<?x64xf32>, %b: memref<?x96xf32>, %c: memref<64x96xf32>) {
-  // expected-error@+1 {{expected no epilogue with lhs_transposed; have a row program read the output}}
-  lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<?x96xf32>) outs(%c : memref<64x96xf32>)
-      attributes {lhs_transposed} epilogue {
-  ^row(%p: vector<96xf32>):
-    lnbwd.product_yield %p : vector<96xf32>
-  }
-  return
-}
-
-// -----
-
 func.func @depth(%a: memref<?x64xf32>, %b: memref<96x64xf32>, %c: memref<?x64xf32>) {
   // expected-error@+1 {{expected dimension 1 of lhs and dimension 0 of rhs to have the same size, got 'memref<?x64xf32>' and 'memref<96x64xf32>'}}
   lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<96x64xf32>) outs(%c : memref<?x64xf32>)
@@ -94,93 +82,6 @@ func.func @names(%a: memref<?x64xf32>, %b: memref<96x64xf32>, %c: memref<?x96xf3
   // expected-error@+1 {{expected operand_names to name 3 operands, got 1}}
   lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<96x64xf32>) outs(%c : memref<?x96xf32>)
       attributes {rhs_transposed, operand_names = ["x"]}
-  return
-}
-
-// -----
-
-func.func @epilogue_column(%a: memref<?x64xf32>, %b: memref<96x64xf32>, %c: memref<?x96xf32>, %s: memref<64xf32>) {
-  // expected-error@+1 {{expected columns of the epilogue to be a dense memref of 'memref<96xf32>', got 'memref<64xf32>'}}
-  lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<96x64xf32>) outs(%c : memref<?x96xf32>)
-      attributes {rhs_transposed} epilogue columns(%s : memref<64xf32>) {
-  ^row(%p: vector<96xf32>, %sr: vector<64xf32>):
-    lnbwd.product_yield %p : vector<96xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @epilogue_row(%a: memref<?x64xf32>, %b: memref<96x64xf32>, %c: memref<?x96xf32>,
-                        %r: memref<?x96xf32, strided<[100, 1]>>) {
-  // expected-error@+1 {{expected rows of the epilogue to be a dense memref of 'memref<?x96xf32>', got 'memref<?x96xf32, strided<[100, 1]>>'}}
-  lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<96x64xf32>) outs(%c : memref<?x96xf32>)
-      attributes {rhs_transposed} epilogue rows(%r : memref<?x96xf32, strided<[100, 1]>>) {
-  ^row(%p: vector<96xf32>, %rr: vector<96xf32>):
-    lnbwd.product_yield %p : vector<96xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @epilogue_element(%a: memref<?x64xf32>, %b: memref<96x64xf32>, %c: memref<?x96xf32>, %s: memref<?xi8>) {
-  // expected-error@+1 {{expected the elements of scalars of the epilogue to be f16, bf16 or f32, got 'i8'}}
-  lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<96x64xf32>) outs(%c : memref<?x96xf32>)
-      attributes {rhs_transposed} epilogue scalars(%s : memref<?xi8>) {
-  ^row(%p: vector<96xf32>, %sr: i8):
-    lnbwd.product_yield %p : vector<96xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @epilogue_arguments(%a: memref<?x64xf32>, %b: memref<96x64xf32>, %c: memref<?x96xf32>) {
-  // expected-error@+1 {{expected the epilogue to have 1 arguments, the sums and one for each operand, got 2}}
-  lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<96x64xf32>) outs(%c : memref<?x96xf32>)
-      attributes {rhs_transposed} epilogue {
-  ^row(%p: vector<96xf32>, %q: vector<96xf32>):
-    lnbwd.product_yield %p : vector<96xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @epilogue_argument(%a: memref<?x64xf32>, %b: memref<96x64xf32>, %c: memref<?x96xbf16>) {
-  // expected-error@+1 {{expected argument 0 of the epilogue to be 'vector<96xf32>', got 'vector<96xbf16>'}}
-  lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<96x64xf32>) outs(%c : memref<?x96xbf16>)
-      attributes {rhs_transposed} epilogue {
-  ^row(%p: vector<96xbf16>):
-    lnbwd.product_yield %p : vector<96xbf16>
-  }
-  return
-}
-
-// -----
-
-func.func @epilogue_sum(%a: memref<?x64xf32>, %b: memref<96x64xf32>, %c: memref<?x96xf32>) {
-  lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<96x64xf32>) outs(%c : memref<?x96xf32>)
-      attributes {rhs_transposed} epilogue {
-  ^row(%p: vector<96xf32>):
-    // expected-error@+1 {{cannot be in an epilogue: expected an elementwise operation, a splat constant, vector.broadcast of a scalar, or a pure operation on scalars}}
-    %s = vector.reduction <add>, %p : vector<96xf32> into f32
-    %r = vector.broadcast %s : f32 to vector<96xf32>
-    lnbwd.product_yield %r : vector<96xf32>
-  }
-  return
-}
-
-// -----
-
-func.func @epilogue_yield(%a: memref<?x64xf32>, %b: memref<96x64xf32>, %c: memref<?x96xbf16>) {
-  lnbwd.product @k lhs(%a : memref<?x64xf32>) rhs(%b : memref<96x64xf32>) outs(%c : memref<?x96xbf16>)
-      attributes {rhs_transposed} epilogue {
-  ^row(%p: vector<96xf32>):
-    // expected-error@+1 {{expected a row of the output, 'vector<96xbf16>', got 'vector<96xf32>'}}
-    lnbwd.product_yield %p : vector<96xf32>
-  }
   return
 }
 

@@ -29,28 +29,6 @@ func.func @precision(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x9
   return
 }
 
-// CHECK-LABEL: func @epilogue(
-// CHECK:         lnbwd.product @k lhs({{[^)]*}}) rhs({{[^)]*}}) outs(%{{[^)]*}} : memref<?x64xbf16>)
-// CHECK-SAME:      attributes {operand_names = ["dy", "w", "dx", "x", "gamma", "rstd"]}
-// CHECK-SAME:      epilogue rows(%{{.*}} : memref<?x64xbf16>) columns(%{{.*}} : memref<64xf32>) scalars(%{{.*}} : memref<?xf32>) {
-// CHECK-NEXT:    ^bb0(%{{.*}}: vector<64xf32>, %x: vector<64xbf16>, %gamma: vector<64xf32>, %rstd: f32):
-// CHECK:           lnbwd.product_yield %{{.*}} : vector<64xbf16>
-func.func @epilogue(%dy: memref<?x96xbf16>, %w: memref<96x64xbf16>, %x: memref<?x64xbf16>, %gamma: memref<64xf32>,
-                    %rstd: memref<?xf32>, %dx: memref<?x64xbf16>) {
-  lnbwd.product @k lhs(%dy : memref<?x96xbf16>) rhs(%w : memref<96x64xbf16>) outs(%dx : memref<?x64xbf16>)
-      attributes {operand_names = ["dy", "w", "dx", "x", "gamma", "rstd"]}
-      epilogue rows(%x : memref<?x64xbf16>) columns(%gamma : memref<64xf32>) scalars(%rstd : memref<?xf32>) {
-  ^row(%dz: vector<64xf32>, %xr: vector<64xbf16>, %g: vector<64xf32>, %r: f32):
-    %wdy = arith.mulf %dz, %g : vector<64xf32>
-    %spread = vector.broadcast %r : f32 to vector<64xf32>
-    %wide = arith.extf %xr : vector<64xbf16> to vector<64xf32>
-    %sum = vector.fma %wdy, %spread, %wide : vector<64xf32>
-    %dxr = arith.truncf %sum : vector<64xf32> to vector<64xbf16>
-    lnbwd.product_yield %dxr : vector<64xbf16>
-  }
-  return
-}
-
 // Sums are rounded to the output's type; parts of them are not.
 // CHECK-LABEL: func @rounded(
 // CHECK:         lnbwd.product @whole {{.*}} outs(%{{.*}} : memref<96x64xbf16>) attributes {lhs_transposed}

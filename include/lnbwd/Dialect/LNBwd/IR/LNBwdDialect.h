@@ -156,10 +156,6 @@ bool hasRows(mlir::Operation &op);
 /// elementwise, a splat constant, `vector.broadcast` of a scalar, or a pure
 /// operation on scalars.
 bool isRowElementOp(mlir::Operation &op);
-/// What isRowElementOp accepts, in the words of an error.
-inline constexpr llvm::StringLiteral rowElementOps =
-    "an elementwise operation, a splat constant, vector.broadcast of a "
-    "scalar, or a pure operation on scalars";
 
 /// Lets one-shot bufferization turn row programs on tensors into row programs
 /// on memrefs.

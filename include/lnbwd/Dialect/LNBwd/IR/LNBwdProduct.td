@@ -15,14 +15,9 @@
 #define LNBWD_DIALECT_LNBWD_IR_LNBWDPRODUCT_TD
 
 include "lnbwd/Dialect/LNBwd/IR/LNBwdAttrs.td"
-include "mlir/IR/OpAsmInterface.td"
-include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def LNBwd_ProductOp : LNBwd_Op<"product", [
-    AttrSizedOperandSegments, IsolatedFromAbove, SingleBlock,
-    DeclareOpInterfaceMethods<OpAsmOpInterface,
-                              ["getAsmBlockArgumentNames"]>]> {
+def LNBwd_ProductOp : LNBwd_Op<"product"> {
   let summary = "A product of two matrices, a kernel of its own";
   let description = [{
     What `lnbwd-split-contractions` takes out of row programs. Of `lhs` A and
@@ -36,21 +31,18 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
 
     M is the number of rows of a launch; the other sizes are static. Elements of
     A and B are f16, bf16 or f32, and widened to float32. Each element is summed
-    in one order, whatever the device.
+    in one order, whatever the device, and rounded to the type of `out`.
 
-    Without an epilogue `out` gets the sums, rounded to its type. An *epilogue*,
-    which A^T B cannot have, computes what `out` gets instead, element by
-    element, where the sums are still in registers: a row program's region
-    without row sums, for one row of the result, that yields one row,
-    `lnbwd.product_yield`. Its arguments are the sums, and what it has of
-    `rows`, `columns` and `scalars`;
-    [row-programs.md](../row-programs.md#after-a-product) has a table.
+    An elementwise row program that reads `out`, a buffer that was allocated for
+    it alone, may become the product's
+    [epilogue](../row-programs.md#after-a-product): the kernel then does what
+    the program does, where the sums are still in registers.
 
     With `parts`, A^T B is taken apart: `out` is f32, `[parts, I, J]`, the sums
     over as many neighbouring rows each, whose sum is the product.
 
-    `operand_names` names A, B, out and the epilogue's operands in the launch
-    plan, where a matrix is a column of all its elements.
+    `operand_names` names A, B and out in the launch plan, where a matrix is a
+    column of all its elements.
 
     `precision` says what a product of two matrices of f32 may round: `exact`,
     nothing but the sums, or `tf32`, both factors to 10 bits of significand
@@ -63,41 +55,20 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
     lnbwd.product @linear lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>)
         outs(%y : memref<?x96xf32>) attributes {rhs_transposed}
     ```
-
-    Example (with a bias, rounded):
-
-    ```mlir
-    lnbwd.product @linear lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>)
-        outs(%y : memref<?x96xbf16>) attributes {rhs_transposed}
-        epilogue columns(%b : memref<96xf32>) {
-    ^row(%sums: vector<96xf32>, %br: vector<96xf32>):
-      %sum = arith.addf %sums, %br : vector<96xf32>
-      %yr = arith.truncf %sum : vector<96xf32> to vector<96xbf16>
-      lnbwd.product_yield %yr : vector<96xbf16>
-    }
-    ```
   }];
   let arguments = (ins SymbolNameAttr:$entry,
                        Arg<AnyMemRef, "A", [MemRead]>:$lhs,
                        Arg<AnyMemRef, "B", [MemRead]>:$rhs,
                        Arg<AnyMemRef, "the product", [MemWrite]>:$out,
-                       Arg<Variadic<AnyMemRef>, "", [MemRead]>:$epilogue_rows,
-                       Arg<Variadic<AnyMemRef>, "", [MemRead]>:$epilogue_columns,
-                       Arg<Variadic<AnyMemRef>, "", [MemRead]>:$epilogue_scalars,
                        UnitAttr:$lhs_transposed,
                        UnitAttr:$rhs_transposed,
                        DefaultValuedAttr<I64Attr, "1">:$parts,
                        OptionalAttr<StrArrayAttr>:$operand_names,
                        DefaultValuedAttr<LNBwd_PrecisionAttr,
                                          "::lnbwd::Precision::Exact">:$precision);
-  let regions = (region AnyRegion:$epilogue);
   let assemblyFormat = [{
     $entry `lhs` `(` $lhs `:` type($lhs) `)` `rhs` `(` $rhs `:` type($rhs) `)`
     `outs` `(` $out `:` type($out) `)` attr-dict-with-keyword
-    (`epilogue` (`rows` `(` $epilogue_rows^ `:` type($epilogue_rows) `)`)?
-    (`columns` `(` $epilogue_columns^ `:` type($epilogue_columns) `)`)?
-    (`scalars` `(` $epilogue_scalars^ `:` type($epilogue_scalars) `)`)?
-    $epilogue^)?
   }];
   let extraClassDeclaration = [{
     /// Rows and columns of the tile of the result that a workgroup makes.
@@ -108,30 +79,10 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
       int64_t rows, columns, depth;
     };
     Sizes getSizes();
-    bool hasEpilogue() { return !getEpilogue().empty(); }
-    /// What the epilogue reads beside the sums: rows, columns, scalars.
-    ::mlir::OperandRange getEpilogueOperands() {
-      return getOperands().drop_front(3);
-    }
     /// The name of operand `index` in the launch plan.
     std::string getOperandName(unsigned index);
   }];
   let hasVerifier = 1;
-  let hasRegionVerifier = 1;
-}
-
-def LNBwd_ProductYieldOp : LNBwd_Op<"product_yield", [
-    Pure, Terminator, ReturnLike, HasParent<"ProductOp">]> {
-  let summary = "Ends an epilogue with the row of the output that it computes";
-  let description = [{
-    Example:
-
-    ```mlir
-    lnbwd.product_yield %yr : vector<96xbf16>
-    ```
-  }];
-  let arguments = (ins AnyVectorOfNonZeroRank:$row);
-  let assemblyFormat = "$row `:` type($row) attr-dict";
 }
 
 #endif // LNBWD_DIALECT_LNBWD_IR_LNBWDPRODUCT_TD

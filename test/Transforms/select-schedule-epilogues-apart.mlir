@@ -1,8 +1,8 @@
-// RUN: lnbwd-opt %s --lnbwd-fuse-products --split-input-file | FileCheck %s --implicit-check-not=epilogue
+// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=gfx942 --split-input-file | FileCheck %s
 
-// What does not fit stays a program of its own.
+// What is no epilogue has a kernel and a schedule of its own.
 // CHECK-LABEL: func @row_sum(
-// CHECK:         lnbwd.rowwise @k domain
+// CHECK:         lnbwd.rowwise @k domain({{.*}}schedule = #lnbwd.schedule<
 func.func @row_sum(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>) {
   %m = lnbwd.row_count %x : memref<?x64xf32>
   %p = memref.alloc(%m) : memref<?x96xf32>
@@ -21,7 +21,7 @@ func.func @row_sum(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x96x
 // -----
 
 // CHECK-LABEL: func @column_sum(
-// CHECK:         lnbwd.rowwise @k domain
+// CHECK:         lnbwd.rowwise @k domain({{.*}}schedule = #lnbwd.schedule<
 func.func @column_sum(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>, %s: memref<96xf32>) {
   %m = lnbwd.row_count %x : memref<?x64xf32>
   %p = memref.alloc(%m) : memref<?x96xf32>
@@ -37,7 +37,7 @@ func.func @column_sum(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x
 // -----
 
 // CHECK-LABEL: func @table(
-// CHECK:         lnbwd.rowwise @k domain
+// CHECK:         lnbwd.rowwise @k domain({{.*}}schedule = #lnbwd.schedule<
 func.func @table(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %i: memref<?xi64>, %t: memref<5x96xf32>, %y: memref<?x96xf32>) {
   %m = lnbwd.row_count %x : memref<?x64xf32>
   %p = memref.alloc(%m) : memref<?x96xf32>
@@ -55,7 +55,7 @@ func.func @table(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %i: memref<?xi64>,
 // -----
 
 // CHECK-LABEL: func @two_readers(
-// CHECK:         lnbwd.rowwise @k domain
+// CHECK:         lnbwd.rowwise @k domain({{.*}}schedule = #lnbwd.schedule<
 func.func @two_readers(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?x64xf32>, %z: memref<?x64xf32>) {
   %m = lnbwd.row_count %x : memref<?x64xf32>
   %p = memref.alloc(%m) : memref<?x64xf32>
@@ -72,7 +72,7 @@ func.func @two_readers(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?
 // -----
 
 // CHECK-LABEL: func @changes(
-// CHECK:         lnbwd.rowwise @k domain
+// CHECK:         lnbwd.rowwise @k domain({{.*}}schedule = #lnbwd.schedule<
 func.func @changes(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?x64xf32>) {
   %m = lnbwd.row_count %x : memref<?x64xf32>
   %p = memref.alloc(%m) : memref<?x64xf32>
@@ -93,7 +93,7 @@ func.func @changes(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?x64x
 // -----
 
 // CHECK-LABEL: func @strided(
-// CHECK:         lnbwd.rowwise @k domain
+// CHECK:         lnbwd.rowwise @k domain({{.*}}schedule = #lnbwd.schedule<
 func.func @strided(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?x64xf32, strided<[80, 1]>>) {
   %m = lnbwd.row_count %x : memref<?x64xf32>
   %p = memref.alloc(%m) : memref<?x64xf32>
@@ -111,7 +111,7 @@ func.func @strided(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?x64x
 
 // Of a sum over the rows, which may be in parts.
 // CHECK-LABEL: func @outer(
-// CHECK:         lnbwd.rowwise @k domain
+// CHECK:         lnbwd.rowwise @k domain({{.*}}schedule = #lnbwd.schedule<
 func.func @outer(%dy: memref<?x96xbf16>, %x: memref<?x64xbf16>, %dw: memref<96x64xbf16>) {
   %p = memref.alloc() : memref<96x64xf32>
   lnbwd.product @k_matmul_0 lhs(%dy : memref<?x96xbf16>) rhs(%x : memref<?x64xbf16>) outs(%p : memref<96x64xf32>)
@@ -122,5 +122,24 @@ func.func @outer(%dy: memref<?x96xbf16>, %x: memref<?x64xbf16>, %dw: memref<96x6
     lnbwd.yield %r : vector<64xbf16>
   }
   memref.dealloc %p : memref<96x64xf32>
+  return
+}
+
+// -----
+
+// What has a schedule already.
+// CHECK-LABEL: func @scheduled(
+// CHECK:         lnbwd.rowwise @k domain({{.*}}schedule = #lnbwd.schedule<threads_per_row = 16,
+func.func @scheduled(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?x64xf32>) {
+  %m = lnbwd.row_count %x : memref<?x64xf32>
+  %p = memref.alloc(%m) : memref<?x64xf32>
+  lnbwd.product @p lhs(%x : memref<?x64xf32>) rhs(%w : memref<64x64xf32>) outs(%p : memref<?x64xf32>)
+  lnbwd.rowwise @k domain(m | n) ins(%p[m, n] : memref<?x64xf32>) outs(%y[m, n] : memref<?x64xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 4, vector_width = 4,
+                                             rows_per_workgroup = 4, workgroups_per_compute_unit = 1>} {
+  ^row(%pr: vector<64xf32>):
+    %yr = arith.negf %pr : vector<64xf32>
+    lnbwd.yield %yr : vector<64xf32>
+  }
   return
 }
