@@ -28,34 +28,10 @@ using namespace lnbwd;
 /// A row of DPP has 16 lanes; its moves are to all lanes of all rows.
 static constexpr int64_t dppRowLanes = 16;
 
-namespace {
-struct ReduceSlices : OpRewritePattern<lane::ReduceOp> {
-  ReduceSlices(MLIRContext *context, const lane::ExchangeMemory &exchange,
-               const ChipInfo &chip)
-      : OpRewritePattern(context), exchange(exchange), chip(chip) {}
-
-  LogicalResult matchAndRewrite(lane::ReduceOp op,
-                                PatternRewriter &rewriter) const override;
-
-private:
-  /// What the lane has that differs from this one in the bit `distance` of its
-  /// index, if all higher bits of a row of DPP have been combined.
-  Value getOther(IndexBuilder &b, Value value, int64_t distance,
-                 int64_t lanes) const;
-  /// Each of `values` combined with those of the lanes at the same place of the
-  /// other waves.
-  SmallVector<Value> combineWaves(IndexBuilder &b, lane::ReduceOp op,
-                                  ValueRange values) const;
-  SmallVector<Value> combinePeers(IndexBuilder &b, lane::ReduceOp op,
-                                  ValueRange values) const;
-
-  const lane::ExchangeMemory &exchange;
-  const ChipInfo &chip;
-};
-} // namespace
-
-Value ReduceSlices::getOther(IndexBuilder &b, Value value, int64_t distance,
-                             int64_t lanes) const {
+/// What the lane has that differs from this one in the bit `distance` of its
+/// index, if all higher bits of a row of DPP have been combined.
+static Value getOther(IndexBuilder &b, const ChipInfo &chip, Value value,
+                      int64_t distance, int64_t lanes) {
   auto move = [&](amdgpu::DPPPerm kind, Attribute argument) -> Value {
     return amdgpu::DPPOp::create(b, value.getType(), value, value, kind,
                                  argument, /*row_mask=*/0xf, /*bank_mask=*/0xf,
@@ -76,26 +52,20 @@ Value ReduceSlices::getOther(IndexBuilder &b, Value value, int64_t distance,
       .getShuffleResult();
 }
 
-SmallVector<Value> ReduceSlices::combineWaves(IndexBuilder &b,
-                                              lane::ReduceOp op,
-                                              ValueRange values) const {
+/// Each of `values` combined with those of the lanes at the same place of the
+/// other waves.
+static SmallVector<Value> combineWaves(IndexBuilder &b, lane::ReduceOp op,
+                                       const lane::ExchangeMemory &exchange,
+                                       ValueRange values) {
   int64_t lanes = op.getLayout().getType().getLanes();
+  int64_t waveSize = exchange.chip.waveSize;
   auto count = int64_t(values.size());
   int64_t ofGroup = exchange.slots * int64_t(op.getSums().size());
-  // The iteration is where its half begins, from here on; or, where workgroups
-  // share rows, the number of rows before.
-  Value half =
-      UnrealizedConversionCastOp::create(b, b.getIndexType(), op.getIteration())
-          .getResult(0);
-  if (op.isShared())
-    half = b.multiply(b.remainder(half, 2), exchange.half);
-  Value group = lane::GroupOp::create(b, b.getIndexType(), op.getLayout());
-  Value base = b.add(b.add(half, exchange.getOffset(op.getPhase())),
-                     b.multiply(group, ofGroup));
+  Value base = exchange.getSlots(b, op);
   auto slotType = VectorType::get({count}, b.getF32Type());
   Value mine = vector::FromElementsOp::create(b, slotType, values);
   Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getLayout());
-  Value laneOfWave = b.remainder(laneOfRow, chip.waveSize);
+  Value laneOfWave = b.remainder(laneOfRow, waveSize);
   llvm::MaybeAlign aligned =
       exchange.getAlignment(op.getPhase(), count | ofGroup);
   Value place = b.add(base, b.multiply(laneOfRow, count));
@@ -104,7 +74,7 @@ SmallVector<Value> ReduceSlices::combineWaves(IndexBuilder &b,
   lane::BarrierOp::create(b);
   Value first = b.add(base, b.multiply(laneOfWave, count));
   SmallVector<SmallVector<Value>> ofWaves(values.size());
-  for (int64_t lane = 0; lane < lanes; lane += chip.waveSize) {
+  for (int64_t lane = 0; lane < lanes; lane += waveSize) {
     Value slot = vector::LoadOp::create(b, slotType, exchange.memory,
                                         ValueRange{b.add(first, lane * count)},
                                         /*nontemporal=*/false, aligned);
@@ -118,16 +88,14 @@ SmallVector<Value> ReduceSlices::combineWaves(IndexBuilder &b,
   return combined;
 }
 
-SmallVector<Value> ReduceSlices::combinePeers(IndexBuilder &b,
-                                              lane::ReduceOp op,
-                                              ValueRange values) const {
+static SmallVector<Value> combinePeers(IndexBuilder &b, lane::ReduceOp op,
+                                       const lane::ExchangeMemory &exchange,
+                                       ValueRange values) {
   auto count = int64_t(values.size());
-  int64_t waves = op.getLayout().getType().getLanes() / chip.waveSize;
+  int64_t waves = op.getLayout().getType().getLanes() / exchange.chip.waveSize;
   int64_t first = count * (exchange.slots - waves * op.getPeers());
   auto slotType = VectorType::get({count}, b.getF32Type());
-  Value base =
-      lane::exchangeWithPeers(b, op, exchange, chip.waveSize, values, first)
-          .base;
+  Value base = lane::exchangeWithPeers(b, op, exchange, values, first).base;
   SmallVector<SmallVector<Value>> ofPeers(values.size());
   for (int64_t peer = 0; peer < op.getPeers(); ++peer) {
     // All waves of a workgroup have sent the same.
@@ -144,40 +112,30 @@ SmallVector<Value> ReduceSlices::combinePeers(IndexBuilder &b,
   return combined;
 }
 
-LogicalResult ReduceSlices::matchAndRewrite(lane::ReduceOp op,
-                                            PatternRewriter &rewriter) const {
-  if (!op.getSlices())
-    return failure();
+SmallVector<Value> lane::reduceSlices(IndexBuilder &b, ReduceOp op,
+                                      const ExchangeMemory &exchange) {
+  const ChipInfo &chip = exchange.chip;
   auto slices = size_t(*op.getSlices());
   int64_t lanes = op.getLayout().getType().getLanes();
-  IndexBuilder b(op.getLoc(), rewriter);
   SmallVector<Value> values(op.getPartials());
   if (lanes > chip.waveSize)
-    values = combineWaves(b, op, values);
+    values = combineWaves(b, op, exchange, values);
   int64_t together = std::min(lanes, chip.waveSize);
   for (auto [i, value] : llvm::enumerate(values))
     for (int64_t distance = together / 2; distance; distance /= 2)
-      value =
-          lane::combinePartials(b, lane::isMaximum(op.getKinds(), i / slices),
-                                value, getOther(b, value, distance, together));
+      value = combinePartials(b, isMaximum(op.getKinds(), i / slices), value,
+                              getOther(b, chip, value, distance, together));
   SmallVector<Value> sums;
   for (size_t i = 0; i < op.getSums().size(); ++i)
-    sums.push_back(lane::combineByPairs(
-        b, lane::isMaximum(op.getKinds(), i),
+    sums.push_back(combineByPairs(
+        b, isMaximum(op.getKinds(), i),
         SmallVector<Value>(ArrayRef(values).slice(i * slices, slices))));
   if (op.isShared())
-    sums = combinePeers(b, op, sums);
+    sums = combinePeers(b, op, exchange, sums);
   // Elements that are not there are 0, and so a sum of -0 may be 0.
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
   for (auto [i, sum] : llvm::enumerate(sums))
-    if (!lane::isMaximum(op.getKinds(), i))
+    if (!isMaximum(op.getKinds(), i))
       sum = arith::AddFOp::create(b, sum, zero);
-  rewriter.replaceOp(op, sums);
-  return success();
-}
-
-void lane::populateCanonicalReductionPatterns(RewritePatternSet &patterns,
-                                              const ExchangeMemory &exchange,
-                                              const ChipInfo &chip) {
-  patterns.add<ReduceSlices>(patterns.getContext(), exchange, chip);
+  return sums;
 }

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One pattern for each step of a sum over a row. The last ones, for several
+// One function for each step of a sum over a row. The last ones, for several
 // waves and, in PeerReductions.cpp, for several workgroups, share memory
 // between the reductions of a kernel, which is laid out before.
 //
@@ -19,8 +19,8 @@
 #include "lnbwd/Transforms/Lane/Utils.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_LOWERROWREDUCTIONSPASS
@@ -30,97 +30,21 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
-/// All that a reduction is but what it reduces.
-static lane::ReduceOp replacePartials(PatternRewriter &rewriter,
-                                      lane::ReduceOp op, ValueRange partials) {
-  return rewriter.replaceOpWithNewOp<lane::ReduceOp>(
-      op, op.getResultTypes(), op.getKinds(), partials, op.getLayout(),
-      op.getIteration(), op.getPhase(), op.getOwnColumns(), op.getSlicesAttr());
-}
-
 //===----------------------------------------------------------------------===//
-// Elements
+// Reductions
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// Combines the elements of a lane's vectors.
-struct ReduceElements : OpRewritePattern<lane::ReduceOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(lane::ReduceOp op,
-                                PatternRewriter &rewriter) const override {
-    if (llvm::none_of(op.getPartials().getTypes(), llvm::IsaPred<VectorType>))
-      return failure();
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    SmallVector<Value> partials(op.getPartials());
-    for (auto [i, partial] : llvm::enumerate(partials))
-      if (isa<VectorType>(partial.getType()))
-        partial = lane::combineElements(b, lane::isMaximum(op.getKinds(), i),
-                                        partial);
-    replacePartials(rewriter, op, partials);
-    return success();
-  }
-};
-
-//===----------------------------------------------------------------------===//
-// Lanes of a wave
-//===----------------------------------------------------------------------===//
-
-/// A row that lies in one wave.
-struct ReduceInWave : OpRewritePattern<lane::ReduceOp> {
-  ReduceInWave(MLIRContext *context, int64_t waveSize)
-      : OpRewritePattern(context), wave{waveSize} {}
-
-  LogicalResult matchAndRewrite(lane::ReduceOp op,
-                                PatternRewriter &rewriter) const override {
-    if (llvm::any_of(op.getPartials().getTypes(), llvm::IsaPred<VectorType>) ||
-        op.getLayout().getType().getLanes() > wave.waveSize || op.isShared() ||
-        op.getSlices())
-      return failure();
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    rewriter.replaceOp(op, wave.reduce(b, op, op.getPartials()));
-    return success();
-  }
-
-  lane::WaveReduction wave;
-};
-
-//===----------------------------------------------------------------------===//
-// Waves
-//===----------------------------------------------------------------------===//
-
-/// A row that takes several waves: all sums go through one exchange with one
-/// barrier.
-struct ReduceOverWaves : lane::ExchangePattern {
-  using ExchangePattern::ExchangePattern;
-
-  LogicalResult matchAndRewrite(lane::ReduceOp op,
-                                PatternRewriter &rewriter) const override;
-};
-} // namespace
-
-LogicalResult
-ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
-                                 PatternRewriter &rewriter) const {
-  lane::LayoutType layout = op.getLayout().getType();
-  if (llvm::any_of(op.getPartials().getTypes(), llvm::IsaPred<VectorType>) ||
-      layout.getLanes() <= wave.waveSize || op.isShared() || op.getSlices())
-    return failure();
-  IndexBuilder b(op.getLoc(), rewriter);
-  SmallVector<Value> reduced = wave.reduce(b, op, op.getPartials());
-  auto count = int64_t(reduced.size());
-  // The iteration is where its half begins, from here on.
-  Value iteration =
-      UnrealizedConversionCastOp::create(b, b.getIndexType(), op.getIteration())
-          .getResult(0);
-  Value group = lane::GroupOp::create(b, b.getIndexType(), op.getLayout());
-  Value ofGroup = b.multiply(group, exchange.slots * count);
-  Value base =
-      b.add(b.add(iteration, exchange.getOffset(op.getPhase())), ofGroup);
+/// Combines the sums of waves where a row takes several: all go through one
+/// exchange with one barrier.
+static SmallVector<Value> reduceOverWaves(IndexBuilder &b, lane::ReduceOp op,
+                                          const lane::ExchangeMemory &exchange,
+                                          ValueRange sums) {
+  auto count = int64_t(sums.size());
+  Value base = exchange.getSlots(b, op);
   auto slotType = VectorType::get({count}, b.getF32Type());
-  Value mine = vector::FromElementsOp::create(b, slotType, reduced);
+  Value mine = vector::FromElementsOp::create(b, slotType, sums);
   Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getLayout());
-  Value number = b.divide(laneOfRow, wave.waveSize);
+  Value number = b.divide(laneOfRow, exchange.chip.waveSize);
   llvm::MaybeAlign aligned = exchange.getAlignment(op.getPhase(), count);
   vector::StoreOp::create(b, mine, exchange.memory,
                           ValueRange{b.add(base, b.multiply(number, count))},
@@ -131,17 +55,25 @@ ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
     slots.push_back(vector::LoadOp::create(b, slotType, exchange.memory,
                                            ValueRange{b.add(base, i * count)},
                                            /*nontemporal=*/false, aligned));
-
-  rewriter.replaceOp(op, lane::combineSlots(b, op, slots));
-  return success();
+  return lane::combineSlots(b, op, slots);
 }
 
-void lane::populateRowReductionPatterns(RewritePatternSet &patterns,
-                                        const ExchangeMemory &exchange,
-                                        int64_t waveSize) {
-  patterns.add<ReduceElements>(patterns.getContext());
-  patterns.add<ReduceInWave>(patterns.getContext(), waveSize);
-  patterns.add<ReduceOverWaves>(patterns.getContext(), exchange, waveSize);
+/// What replaces `op`: first the elements of a lane's vectors are combined.
+static SmallVector<Value> reduce(IndexBuilder &b, lane::ReduceOp op,
+                                 const lane::ExchangeMemory &exchange) {
+  if (op.getSlices())
+    return lane::reduceSlices(b, op, exchange);
+  SmallVector<Value> sums(op.getPartials());
+  for (auto [i, sum] : llvm::enumerate(sums))
+    if (isa<VectorType>(sum.getType()))
+      sum = lane::combineElements(b, lane::isMaximum(op.getKinds(), i), sum);
+  int64_t waveSize = exchange.chip.waveSize;
+  sums = lane::reduceInWave(b, op, waveSize, sums);
+  if (op.isShared())
+    return lane::reduceOverPeers(b, op, exchange, sums);
+  if (op.getLayout().getType().getLanes() > waveSize)
+    return reduceOverWaves(b, op, exchange, sums);
+  return sums;
 }
 
 //===----------------------------------------------------------------------===//
@@ -163,8 +95,7 @@ static void lowerIterations(gpu::GPUFuncOp kernel,
     for (Region &region : op->getRegions())
       for (Block &block : region)
         lower(ValueRange(block.getArguments()));
-    if (isa<lane::FirstIterationOp, lane::NextIterationOp,
-            UnrealizedConversionCastOp>(op))
+    if (isa<lane::FirstIterationOp, lane::NextIterationOp>(op))
       asked.push_back(op);
   });
   for (Operation *op : asked) {
@@ -172,9 +103,9 @@ static void lowerIterations(gpu::GPUFuncOp kernel,
     Value result;
     if (isa<lane::FirstIterationOp>(op))
       result = b.index(0);
-    else if (isa<lane::NextIterationOp>(op) && exchange.barriers)
+    else if (exchange.barriers)
       result = b.add(op->getOperand(0), 1);
-    else if (isa<lane::NextIterationOp>(op) && exchange.isNeeded())
+    else if (exchange.isNeeded())
       result = b.subtract(b.index(exchange.half), op->getOperand(0));
     else
       result = op->getOperand(0);
@@ -194,22 +125,17 @@ public:
     FailureOr<const ChipInfo *> found = getChipOption(kernel, chip);
     if (failed(found))
       return signalPassFailure();
+    lane::ExchangeMemory exchange(**found);
+    if (failed(exchange.layOut(kernel)))
+      return signalPassFailure();
+    lowerIterations(kernel, exchange);
     kernel.walk([&](lane::ReduceOp op) {
       ++numLowered;
       numShared += op.isShared();
+      IndexBuilder b(op.getLoc(), op);
+      op.replaceAllUsesWith(reduce(b, op, exchange));
+      op.erase();
     });
-    lane::ExchangeMemory exchange;
-    if (failed(exchange.layOut(kernel, (*found)->waveSize)))
-      return signalPassFailure();
-    RewritePatternSet patterns(&getContext());
-    lane::populateRowReductionPatterns(patterns, exchange, (*found)->waveSize);
-    lane::populatePeerReductionPatterns(patterns, exchange, (*found)->waveSize);
-    lane::populateCanonicalReductionPatterns(patterns, exchange, **found);
-    GreedyRewriteConfig config;
-    config.enableFolding(false);
-    if (failed(applyPatternsGreedily(kernel, std::move(patterns), config)))
-      return signalPassFailure();
-    lowerIterations(kernel, exchange);
   }
 };
 } // namespace

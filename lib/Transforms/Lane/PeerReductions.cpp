@@ -25,15 +25,6 @@
 using namespace mlir;
 using namespace lnbwd;
 
-namespace {
-struct ReduceOverPeers : lane::ExchangePattern {
-  using ExchangePattern::ExchangePattern;
-
-  LogicalResult matchAndRewrite(lane::ReduceOp op,
-                                PatternRewriter &rewriter) const override;
-};
-} // namespace
-
 /// A vector that changes nothing when it is combined with.
 static Value makeNeutral(IndexBuilder &b, lane::ReduceOp op) {
   SmallVector<float> numbers(op.getPartials().size());
@@ -47,20 +38,13 @@ static Value makeNeutral(IndexBuilder &b, lane::ReduceOp op) {
 
 lane::PeerSlots lane::exchangeWithPeers(IndexBuilder &b, ReduceOp op,
                                         const ExchangeMemory &exchange,
-                                        int64_t waveSize, ValueRange numbers,
-                                        int64_t first) {
+                                        ValueRange numbers, int64_t first) {
   LayoutType layout = op.getLayout().getType();
   auto count = int64_t(numbers.size());
+  int64_t waveSize = exchange.chip.waveSize;
   int64_t waves = layout.getLanes() / waveSize;
-  // The iteration is the number of rows before, from here on.
-  Value iteration =
-      UnrealizedConversionCastOp::create(b, b.getIndexType(), op.getIteration())
-          .getResult(0);
-  Value half = b.multiply(b.remainder(iteration, 2), exchange.half);
-  Value group = GroupOp::create(b, b.getIndexType(), op.getLayout());
-  int64_t offset = exchange.getOffset(op.getPhase()) + first;
-  Value ofGroup = b.multiply(group, exchange.slots * count);
-  Value base = b.add(b.add(half, b.index(offset)), ofGroup);
+  Value iteration = getIteration(op);
+  Value base = exchange.getSlots(b, op, first);
   auto slotType = VectorType::get({count}, b.getF32Type());
   Value sent = vector::FromElementsOp::create(b, slotType, numbers);
   Value laneOfRow = LaneOp::create(b, b.getIndexType(), op.getLayout());
@@ -84,23 +68,19 @@ lane::PeerSlots lane::exchangeWithPeers(IndexBuilder &b, ReduceOp op,
   return {base, laneOfWave};
 }
 
-LogicalResult
-ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
-                                 PatternRewriter &rewriter) const {
-  if (llvm::any_of(op.getPartials().getTypes(), llvm::IsaPred<VectorType>) ||
-      !op.isShared() || op.getSlices())
-    return failure();
-  IndexBuilder b(op.getLoc(), rewriter);
-  SmallVector<Value> reduced = wave.reduce(b, op, op.getPartials());
-  auto count = int64_t(reduced.size());
+SmallVector<Value> lane::reduceOverPeers(IndexBuilder &b, ReduceOp op,
+                                         const ExchangeMemory &exchange,
+                                         ValueRange sums) {
+  int64_t waveSize = exchange.chip.waveSize;
+  auto count = int64_t(sums.size());
   auto slotType = VectorType::get({count}, b.getF32Type());
-  auto [base, laneOfWave] = lane::exchangeWithPeers(
-      b, op, exchange, wave.waveSize, reduced, /*first=*/0);
+  auto [base, laneOfWave] =
+      exchangeWithPeers(b, op, exchange, sums, /*first=*/0);
   SmallVector<Value> slots;
-  for (int64_t i = 0; i < exchange.slots; i += wave.waveSize) {
+  for (int64_t i = 0; i < exchange.slots; i += waveSize) {
     Value number = b.add(laneOfWave, b.index(i));
     Value last = b.index(exchange.slots - 1);
-    bool mayExceed = i + wave.waveSize > exchange.slots;
+    bool mayExceed = i + waveSize > exchange.slots;
     Value readable =
         mayExceed ? Value(arith::MinUIOp::create(b, number, last)) : number;
     Value slot = vector::LoadOp::create(
@@ -113,12 +93,5 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
     }
     slots.push_back(slot);
   }
-  rewriter.replaceOp(op, wave.reduce(b, op, lane::combineSlots(b, op, slots)));
-  return success();
-}
-
-void lane::populatePeerReductionPatterns(RewritePatternSet &patterns,
-                                         const ExchangeMemory &exchange,
-                                         int64_t waveSize) {
-  patterns.add<ReduceOverPeers>(patterns.getContext(), exchange, waveSize);
+  return reduceInWave(b, op, waveSize, combineSlots(b, op, slots));
 }

@@ -44,9 +44,8 @@ SmallVector<Value> lane::combineSlots(ImplicitLocOpBuilder &b, ReduceOp op,
   return results;
 }
 
-SmallVector<Value> lane::WaveReduction::reduce(ImplicitLocOpBuilder &b,
-                                               ReduceOp op,
-                                               ValueRange values) const {
+SmallVector<Value> lane::reduceInWave(ImplicitLocOpBuilder &b, ReduceOp op,
+                                      int64_t waveSize, ValueRange values) {
   int64_t lanes = std::min(op.getLayout().getType().getLanes(), waveSize);
   SmallVector<Value> reduced(values);
   if (lanes == 1)
@@ -70,6 +69,16 @@ int64_t lane::ExchangeMemory::getOffset(uint64_t phase) const {
   return offset;
 }
 
+Value lane::ExchangeMemory::getSlots(IndexBuilder &b, ReduceOp op,
+                                     int64_t first) const {
+  Value begin = getIteration(op);
+  if (op.isShared())
+    begin = b.multiply(b.remainder(begin, 2), half);
+  Value group = GroupOp::create(b, b.getIndexType(), op.getLayout());
+  Value ofGroup = b.multiply(group, slots * int64_t(op.getSums().size()));
+  return b.add(b.add(begin, getOffset(op.getPhase()) + first), ofGroup);
+}
+
 /// Slots of a group.
 static int64_t countSlots(lane::ReduceOp op, int64_t waveSize) {
   lane::LayoutType layout = op.getLayout().getType();
@@ -86,8 +95,8 @@ llvm::MaybeAlign lane::ExchangeMemory::getAlignment(uint64_t phase,
   return llvm::MaybeAlign(std::min<uint64_t>(16, 4 * (unit & -unit)));
 }
 
-LogicalResult lane::ExchangeMemory::layOut(gpu::GPUFuncOp kernel,
-                                           int64_t waveSize) {
+LogicalResult lane::ExchangeMemory::layOut(gpu::GPUFuncOp kernel) {
+  int64_t waveSize = chip.waveSize;
   ReduceOp first;
   WalkResult result = kernel.walk([&](ReduceOp op) {
     LayoutType layout = op.getLayout().getType();

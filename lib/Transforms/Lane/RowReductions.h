@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The patterns of lnbwd-lower-row-reductions for rows over several waves, and
-// for rows over several workgroups, have this in common.
+// The steps of a reduction over a row, and the memory that waves and workgroups
+// exchange their sums through.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,37 +19,26 @@
 #include "lnbwd/Transforms/Lane/IndexBuilder.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/IR/PatternMatch.h"
 
 namespace lnbwd::lane {
-
-/// `slots`, vectors of a number for each sum of `op`, combined: the numbers.
-llvm::SmallVector<mlir::Value> combineSlots(mlir::ImplicitLocOpBuilder &b,
-                                            ReduceOp op,
-                                            mlir::ValueRange slots);
-
-/// Combines numbers of lanes that lie in one wave, or of each wave of a row.
-struct WaveReduction {
-  int64_t waveSize;
-
-  /// Of each of `values`, one for each sum of `op`.
-  llvm::SmallVector<mlir::Value> reduce(mlir::ImplicitLocOpBuilder &b,
-                                        ReduceOp op,
-                                        mlir::ValueRange values) const;
-};
 
 /// Workgroup memory for the sums of all phases of a kernel, in two halves: of
 /// each phase and group a slot for each wave of the row, in whichever of the
 /// workgroups that share it.
 struct ExchangeMemory {
+  explicit ExchangeMemory(const ChipInfo &chip) : chip(chip) {}
+
   /// Lays out what the reductions of `kernel` need, if they need any. Where
   /// workgroups share rows, it also has them wait for each other before the
   /// first reduction.
-  llvm::LogicalResult layOut(mlir::gpu::GPUFuncOp kernel, int64_t waveSize);
+  llvm::LogicalResult layOut(mlir::gpu::GPUFuncOp kernel);
 
   bool isNeeded() const { return slots != 0; }
   /// Where the slots of a phase begin in a half.
   int64_t getOffset(uint64_t phase) const;
+  /// Where the slots of `op` begin that the lane's group has, but for the
+  /// `first` numbers of them.
+  mlir::Value getSlots(IndexBuilder &b, ReduceOp op, int64_t first = 0) const;
   /// What a slot of `count` numbers is aligned to: it lies at a multiple of
   /// what divides its length, the half's, and where its phase begins.
   llvm::MaybeAlign getAlignment(uint64_t phase, int64_t count) const;
@@ -57,6 +46,7 @@ struct ExchangeMemory {
   /// after the last sum, as lnbwd::getResources counts them.
   int64_t getBarriersOfRow() const { return int64_t(sumsOfPhase.size()) + 1; }
 
+  const ChipInfo &chip;
   llvm::SmallVector<int64_t> sumsOfPhase;
   int64_t groups = 0;
   /// Slots of a group: one for each wave of the row.
@@ -72,25 +62,30 @@ private:
   void meetPeers(mlir::gpu::GPUFuncOp kernel, ReduceOp first);
 };
 
-/// A pattern for reductions whose numbers go through the exchange memory.
-struct ExchangePattern : mlir::OpRewritePattern<ReduceOp> {
-  ExchangePattern(mlir::MLIRContext *context, const ExchangeMemory &exchange,
-                  int64_t waveSize)
-      : OpRewritePattern(context), exchange(exchange), wave{waveSize} {}
+/// The iteration of `op`: where its half begins, or where workgroups share rows
+/// the number of rows before.
+inline mlir::Value getIteration(ReduceOp op) {
+  return op.getIterationMutable().get();
+}
 
-  const ExchangeMemory &exchange;
-  WaveReduction wave;
-};
+/// `slots`, vectors of a number for each sum of `op`, combined: the numbers.
+llvm::SmallVector<mlir::Value> combineSlots(mlir::ImplicitLocOpBuilder &b,
+                                            ReduceOp op,
+                                            mlir::ValueRange slots);
 
-/// Sums over the elements of a lane's vectors, over a wave of `waveSize` lanes,
-/// and over the waves of a workgroup.
-void populateRowReductionPatterns(mlir::RewritePatternSet &patterns,
-                                  const ExchangeMemory &exchange,
-                                  int64_t waveSize);
-/// The order of docs/batch-invariance.md: slices.
-void populateCanonicalReductionPatterns(mlir::RewritePatternSet &patterns,
-                                        const ExchangeMemory &exchange,
-                                        const ChipInfo &chip);
+/// Combines each of `values`, one for each sum of `op`, over the lanes of a row
+/// that lie in one wave.
+llvm::SmallVector<mlir::Value> reduceInWave(mlir::ImplicitLocOpBuilder &b,
+                                            ReduceOp op, int64_t waveSize,
+                                            mlir::ValueRange values);
+/// Combines the sums of waves over all workgroups that share the row.
+llvm::SmallVector<mlir::Value> reduceOverPeers(IndexBuilder &b, ReduceOp op,
+                                               const ExchangeMemory &exchange,
+                                               mlir::ValueRange sums);
+/// The sums of `op` in the order of docs/batch-invariance.md: of slices.
+llvm::SmallVector<mlir::Value> reduceSlices(IndexBuilder &b, ReduceOp op,
+                                            const ExchangeMemory &exchange);
+
 /// Where the slots of peers begin, and the lane of its wave.
 struct PeerSlots {
   mlir::Value base, laneOfWave;
@@ -99,12 +94,8 @@ struct PeerSlots {
 /// share the row, and waits for theirs. The slots, one for each wave of each
 /// workgroup, begin `first` numbers after those of the group.
 PeerSlots exchangeWithPeers(IndexBuilder &b, ReduceOp op,
-                            const ExchangeMemory &exchange, int64_t waveSize,
+                            const ExchangeMemory &exchange,
                             mlir::ValueRange numbers, int64_t first);
-/// The pattern for rows that several workgroups share.
-void populatePeerReductionPatterns(mlir::RewritePatternSet &patterns,
-                                   const ExchangeMemory &exchange,
-                                   int64_t waveSize);
 
 } // namespace lnbwd::lane
 

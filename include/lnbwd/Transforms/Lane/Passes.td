@@ -414,7 +414,7 @@ def LowerRowReductionsPass
     : Pass<"lnbwd-lower-row-reductions", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Lower reductions over a row: elements, wave, workgroup, cluster";
   let description = [{
-    Three patterns lower `lane.reduce`: over the elements of a lane's vector, by
+    `lane.reduce` is lowered in three steps: over the elements of a lane's vector, by
     halves; over the lanes of a wave, by `gpu.subgroup_reduce`; and, where
     several waves share a row, over the waves: each writes its sums to a slot of
     workgroup memory, and after one barrier all lanes add up the slots in order.
@@ -422,7 +422,7 @@ def LowerRowReductionsPass
     that a wave that is one row ahead does not overwrite what another still
     reads; a `!lane.iteration` becomes the offset of the buffer.
 
-    Where the workgroups of a cluster share rows, a fourth pattern replaces the
+    Where the workgroups of a cluster share rows, another step replaces the
     third: each wave sends its sums to a slot in all of these workgroups, where
     transaction barriers count the bytes, and each wave adds up the slots of
     all. A `!lane.iteration` is then the number of preceding rows. The
