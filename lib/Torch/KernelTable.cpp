@@ -57,13 +57,15 @@ const RowProgram *lookUpProgram(std::string_view name, int32_t place) {
 }
 
 int64_t rowsHint(int64_t rows) {
-  constexpr int64_t kLeast = 64, kMost = 1 << 20;
+  constexpr int64_t kLeast = 64, kMost = 1 << 20, kFew = 1 << 10;
   rows = std::clamp(rows, kLeast, kMost);
   int64_t below = kLeast;
   while (2 * below <= rows)
     below *= 2;
-  // Which of the two powers around it is nearer: that decides beyond sqrt(2).
-  return rows * rows > 2 * below * below ? 2 * below : below;
+  int64_t above = 2 * below, between = below / 2 * 3;
+  if (below < kFew)
+    (rows < between ? above : below) = between;
+  return rows * rows > below * above ? above : below;
 }
 
 /// The number that stands for the simulated chip now, -2 or less; -1 if none is

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import dataclasses
 import functools
@@ -37,7 +38,7 @@ OPS = (*(op.name for op in _NORMS if not op.is_forward), *FORWARD_OPS)
 """Operations that :func:`lnbwd.compile` knows by name."""
 
 
-ROWS_HINTS = tuple(1 << bit for bit in range(6, 21))
+ROWS_HINTS = (64, 96, 128, 192, 256, 384, 512, 768, *(1 << bit for bit in range(10, 21)))
 """The numbers of rows that kernels are chosen for, where a call chooses: docs/schedules.md says
 why these."""
 
@@ -52,8 +53,9 @@ def rows_hint(rows: int) -> int:
     """The number of :data:`ROWS_HINTS` that is nearest to ``rows`` by ratio. lib/Torch has the same
     function for its operators."""
     rows = min(max(rows, ROWS_HINTS[0]), ROWS_HINTS[-1])
-    below: int = 1 << (rows.bit_length() - 1)
-    return 2 * below if rows * rows > 2 * below * below else below
+    place = bisect.bisect_right(ROWS_HINTS, rows, hi=len(ROWS_HINTS) - 1)
+    below, above = ROWS_HINTS[place - 1], ROWS_HINTS[place]
+    return above if rows * rows > below * above else below
 
 
 def hints_near(rows: int) -> list[int]:

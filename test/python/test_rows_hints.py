@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels are chosen for a range of the number of rows, and right for any."""
 
+import itertools
+
 import pytest
 import torch
 
@@ -12,8 +14,8 @@ from lnbwd.spec import ROWS_HINTS, KernelSpec, ProgramSpec, rows_hint, rows_opti
 
 
 def test_the_hint_is_the_nearest_by_ratio():
-    assert [rows_hint(m) for m in (0, 1, 64, 90, 91, 92, 8192, 11585, 11586, 12000, 1 << 40)] == [
-        64, 64, 64, 64, 128, 128, 8192, 8192, 16384, 16384, 1 << 20]
+    assert [rows_hint(m) for m in (0, 1, 64, 78, 79, 110, 111, 8192, 11585, 11586, 1 << 40)] == [
+        64, 64, 64, 64, 96, 96, 128, 8192, 8192, 16384, 1 << 20]
     assert all(rows_hint(hint) == hint for hint in ROWS_HINTS)
 
 
@@ -22,7 +24,8 @@ def test_the_operators_in_c_plus_plus_have_the_same_hints():
     if library is None:
         pytest.skip("there are no operators in C++")
     numbers = [0, 1 << 62, *(m + d for m in ROWS_HINTS for d in (-1, 0, 1)),
-               *(int(m * 2 ** .5) + d for m in ROWS_HINTS for d in (-1, 0, 1, 2))]
+               *(int((m * n) ** .5) + d for m, n in itertools.pairwise(ROWS_HINTS)
+                 for d in (-1, 0, 1, 2))]
     assert [library.lnbwd_torch_rows_hint(m) for m in numbers] == [rows_hint(m) for m in numbers]
 
 
@@ -68,7 +71,7 @@ def test_a_kernel_is_made_for_each_range_of_rows(specs):
             x = torch.randn(rows, 237)
             torch.testing.assert_close(lnbwd.rms_norm(x, (237,), weight, 1e-5),
                                        torch.nn.functional.rms_norm(x, (237,), weight, 1e-5))
-    assert [s.rows for s in specs] == [64, 128]
+    assert [s.rows for s in specs] == [64, 96, 128]
 
 
 def test_one_kernel_is_for_all_rows_where_a_chip_has_no_hints(specs, monkeypatch):
@@ -99,7 +102,7 @@ def test_row_functions_have_kernels_for_each_range_of_rows(specs, monkeypatch):
     with lnbwd.simulate("gfx942"):
         for rows in (3, 64, 80, 100):
             check(rows)
-        assert [s.rows for s in specs] == [64, 64, 128, 128]
+        assert [s.rows for s in specs] == [64, 64, 96, 96]
         monkeypatch.setattr(regions_op, "is_capturing", lambda device: True)
         check(300)
     assert len(specs) == 4
