@@ -179,6 +179,11 @@ void Rules::checkStages() {
   expect(chip.workgroups.hasBulkCopy,
          "expected {1} 0 on {0}, which has no asynchronous bulk copies",
          chip.name, field::stages);
+  expect(llvm::any_of(llvm::seq<unsigned>(0, op.getRows().size()),
+                      [&](unsigned i) { return op.getPlace(i).isPlain(); }),
+         "expected {0} 0 for a program that reads no rows that lie together: a "
+         "bulk copy takes neighbouring rows",
+         field::stages);
   bool areRowsAligned = true;
   forEachRowBlock([&](ShapedType type, int64_t stride) {
     int64_t rowBytes = stride * type.getElementTypeBitWidth() / 8;

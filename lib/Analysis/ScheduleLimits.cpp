@@ -94,6 +94,19 @@ bool lnbwd::canAlignRows(RowwiseOp op, const ChipInfo &chip) {
   return true;
 }
 
+/// Calls `visit` with the elements of a piece that lies together, of each
+/// operand whose rows are in several.
+static void forEachPiece(RowwiseOp op, function_ref<void(int64_t)> visit) {
+  for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+    AffineMap map = op.getMap(i);
+    if (map.getNumResults() < map.getNumDims())
+      continue;
+    for (const RowwiseOp::PlaceTerm &term : op.getPlace(i).column)
+      if (term.divisor == 1 && term.factor == 1 && term.modulus > 0)
+        visit(term.modulus);
+  }
+}
+
 int64_t lnbwd::chooseVectorWidth(RowwiseOp op) {
   int64_t width = accessBytes * 8 / op.getRowElementBits();
   auto divides = [&](int64_t distance) {
@@ -110,18 +123,19 @@ int64_t lnbwd::chooseVectorWidth(RowwiseOp op) {
       if (op.getPlace(operand).isPlain())
         divides(op.getRowStride(operand));
     }
-  // An access that leaves the piece of a row that lies together goes element by
-  // element. (Pieces that have no power of two go so anyway.)
-  for (unsigned i = 0; i < op->getNumOperands(); ++i) {
-    AffineMap map = op.getMap(i);
-    if (map.getNumResults() < map.getNumDims())
-      continue;
-    for (const RowwiseOp::PlaceTerm &term : op.getPlace(i).column)
-      if (term.divisor == 1 && term.factor == 1 && term.modulus % 2 == 0 &&
-          term.modulus > 0)
-        divides(term.modulus);
-  }
+  // An access that leaves its piece goes element by element. (Pieces that have
+  // no power of two go so anyway.)
+  forEachPiece(op, [&](int64_t elements) {
+    if (elements % 2 == 0)
+      divides(elements);
+  });
   return width;
+}
+
+bool lnbwd::hasOddPieces(RowwiseOp op) {
+  bool isOdd = false;
+  forEachPiece(op, [&](int64_t elements) { isOdd |= elements % 2 != 0; });
+  return isOdd;
 }
 
 int64_t lnbwd::getSharedColumns(int64_t length, int64_t split, int64_t width) {

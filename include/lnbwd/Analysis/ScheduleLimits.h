@@ -106,6 +106,9 @@ int64_t chooseVectorWidth(RowwiseOp op);
 /// The same for schedules that are searched: the widest access of all where
 /// that one is narrow and it is better to align the rows.
 int64_t chooseAccessWidth(RowwiseOp op, const ChipInfo &chip);
+/// Whether rows lie in pieces of an odd number of elements, each of which then
+/// is an access with an address of its own.
+bool hasOddPieces(RowwiseOp op);
 
 } // namespace lnbwd
 
