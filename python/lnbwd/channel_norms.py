@@ -46,6 +46,18 @@ _MOST_ROW = 1 << 16
 _MOST_BATCH_ROW = 1 << 17
 """Channels with more elements in a batch, likewise."""
 
+_MOST_OF_CLUSTER, _LEAST_CLUSTERS = {2: 5 << 15, 4: 1 << 17}, 32
+"""Elements of longer rows that a cluster of workgroups holds, by their bytes; and how many clusters
+fill a chip."""
+
+
+def _is_held(x: Tensor, length: int, most: int) -> bool:
+    """Whether one kernel each way takes rows of so many elements; on any chip ``most``."""
+    return length <= most or (
+        length <= _MOST_OF_CLUSTER[x.element_size()] and x.shape[2] % 2 == 0
+        and x.numel() >= _LEAST_CLUSTERS * length and x.is_cuda and not torch.version.hip
+        and torch.cuda.get_device_capability(x.device) >= (9, 0))
+
 
 def _scaled(y: Tensor, weight: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tensor:
     y = y if weight is None else y * weight
@@ -126,13 +138,13 @@ class _ChannelNorm(torch.autograd.Function):
         mean, variance = (x.new_empty(samples * channels // length, dtype=torch.float32)
                           for _ in range(2))
         kinds = tuple((name, ELEMENT_NAMES[t.dtype]) for name, t in running.items())
-        if not groups and count <= _MOST_BATCH_ROW and samples > 1:
+        if not groups and _is_held(x, count, _MOST_BATCH_ROW) and samples > 1:
             ctx.programs = _batch_programs(x.shape, x.dtype, *(
                 None if t is None else t.dtype for t in (weight, bias)), eps, kinds)
             y = torch.empty_like(x)
             _run(ctx.programs[0], {"x": x, "weight": weight, "bias": bias, **running},
                  [y, mean, variance], running)
-        elif groups and count <= _MOST_ROW:
+        elif groups and _is_held(x, count, _MOST_ROW):
             y, mean, variance = _group_norm(x.view(samples, groups, -1), weight, bias, eps)
             y = reshaped(y, x.shape)
         else:
@@ -165,7 +177,7 @@ class _ChannelNorm(torch.autograd.Function):
         samples, channels, size = x.shape
         rows, means, variances, weights, _ = _grouped(groups, x, mean, variance, weight, bias)
         dy = reshaped(dy.contiguous(), rows.shape)
-        is_whole = groups and ctx.count <= _MOST_ROW
+        is_whole = groups and _is_held(x, ctx.count, _MOST_ROW)
         if any(needs[1:]) or not is_whole:
             along, total = _sums(dy, rows, means, variances, eps)
         if any(needs[1:]) or not groups:
