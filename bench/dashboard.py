@@ -481,7 +481,7 @@ def as_row(kept: Block) -> Block:
 def of_quantized(documents: list[Block]) -> Block:
     """Of row_functions.py --quantized: a row for each function, with figures of all shapes."""
     rows: dict[str, list[Block]] = {}
-    for row in documents[0]["results"]:
+    for row in (row for document in documents for row in document["results"]):
         rows.setdefault(row["name"].removesuffix(", forward"), []).append(row)
     return {"rows": [{"name": name, "gains": [round(gain, 3) for gain in gains_of(mine)],
                       "shares": [round(share, 3) for share in shares_of(mine, 0)]}
