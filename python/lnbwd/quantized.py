@@ -119,12 +119,6 @@ def _swizzle(count: int, blocks: int, size: int) -> tuple[_Parts, _Parts]:
             ((size, 4, 1), (4 * size, blocks // 4, 512)))
 
 
-def _rows_swizzle(rows: int, length: int, block: _Block) -> _Parts:
-    """The same of a program whose rows those are."""
-    by_row, by_element = _swizzle(rows, length // BLOCKS[block], BLOCKS[block])
-    return _place(((length, rows, 1),), by_row) + _place(((1, length, 1),), by_element)
-
-
 class _Program(Draft):
     """A program that is being written, with what ends it: values that are quantised."""
 
@@ -225,6 +219,18 @@ class _Program(Draft):
         grad = self.values["grad"]
         return {"": grad * up * slope, "up_": grad * value}
 
+    def made_along_rows(self, values: dict[str, Value], rows: int, dtype: str, block: _Block,
+                        is_swizzled: bool) -> _Made:
+        """The program of values that are quantised along its rows, by the names' prefixes."""
+        parts: _Parts = ()
+        if is_swizzled:
+            by_row, by_element = _swizzle(rows, self.length // BLOCKS[block], BLOCKS[block])
+            parts = (*_place(((self.length, rows, 1),), by_row),
+                     *_place(((1, self.length, 1),), by_element))
+        for prefix, value in values.items():
+            self.quantize(value, dtype, block, scale_parts=parts, prefix=prefix)
+        return self.made(rows, is_known=is_swizzled)
+
     def made(self, rows: int, *, is_known: bool = False) -> _Made:
         """The program, registered, for so many rows or for any."""
         program, names = self.finish(rows if is_known else None, None if is_known else rows)
@@ -245,10 +251,8 @@ def _forward(types: _Types, length: int, rows: int, dtype: str, block: _Block, e
         x = x - mean
     rstd = ((x * x).mean() + eps).rsqrt()
     p.write("rstd", "scalar", "f32", rstd)
-    if has_data:
-        p.quantize(p.scaled(x * rstd), dtype, block,
-                   scale_parts=_rows_swizzle(rows, length, block) if is_swizzled else ())
-    return p.made(rows, is_known=is_swizzled)
+    return p.made_along_rows({"": p.scaled(x * rstd)} if has_data else {}, rows, dtype, block,
+                             is_swizzled)
 
 
 @functools.lru_cache(1024)
@@ -320,15 +324,12 @@ def _squares(types: _Types, length: int, rows: int, dtype: str, block: _Block) -
 def _glu(types: _Types, length: int, rows: int, dtype: str, block: _Block, activation: str,
          is_swizzled: bool) -> _Made:
     p = _Program(length, dict(types))
-    for prefix, value in p.gated(activation).items():
-        p.quantize(value, dtype, block, prefix=prefix,
-                   scale_parts=_rows_swizzle(rows, length, block) if is_swizzled else ())
-    return p.made(rows, is_known=is_swizzled)
+    return p.made_along_rows(p.gated(activation), rows, dtype, block, is_swizzled)
 
 
 @functools.lru_cache(1024)
 def _backward(types: _Types, length: int, rows: int, dtype: str, block: _Block, has_mean: bool,
-              has_sum: bool) -> _Made:
+              has_sum: bool, has_data: bool, is_swizzled: bool) -> _Made:
     p = _Program(length, dict(types))
     dy = p.values["grad"]
     dx, xhat = p.norm_gradient(dy, p.values["input"])
@@ -340,8 +341,7 @@ def _backward(types: _Types, length: int, rows: int, dtype: str, block: _Block, 
         dx = dx + p.values["grad_sum"]
     if has_sum:
         p.write("sum", "row", types[0][1].dtype, dx)
-    p.quantize(dx, dtype, block)
-    return p.made(rows)
+    return p.made_along_rows({"": dx} if has_data else {}, rows, dtype, block, is_swizzled)
 
 
 def _run(make: functools._lru_cache_wrapper[_Made], operands: _Operands, dtype: torch.dtype,
@@ -362,8 +362,7 @@ def _run(make: functools._lru_cache_wrapper[_Made], operands: _Operands, dtype: 
         return dict(zip(names, outputs, strict=True))
 
     # Scales of one dimension.
-    is_flat = make is _squares or (make is not _backward and
-                                   bool(options[0 if make is _tiles else -1]))
+    is_flat = make is _squares or bool(options[0 if make is _tiles else -1])
     results = run(make(types, length, rows if is_flat or make is _tiles else rows_hint(rows),
                        _NAMES[dtype], block, *options))
     of: _Results = {prefix: {} for prefix in _PREFIXES}
@@ -466,14 +465,22 @@ def _norm(has_mean: bool, input: Tensor, weight: Tensor | None, bias: Tensor | N
 
 def _norm_backward(has_mean: bool, grad: Tensor, input: Tensor, mean: Tensor | None, rstd: Tensor,
                    weight: Tensor | None, grad_sum: Tensor | None, dtype: torch.dtype,
-                   factor: Tensor | None, block: _Block, has_sum: bool,
-                   seed: Tensor | None) -> Quantized:
+                   factor: Tensor | None, block: _Block, has_sum: bool, columns: bool,
+                   swizzled: bool, seed: Tensor | None) -> Quantized:
     operands: _Operands = {
         "grad": ("row", grad), "input": ("row", input), "grad_sum": ("row", grad_sum),
-        "weight": ("column", weight), "mean": ("scalar", mean), "rstd": ("scalar", rstd),
-        "factor": ("number", factor), "seed": ("number", seed)}
-    _check(operands, dtype, block, required=("input", "rstd", *["mean"] * has_mean))
-    return _joined(_run(_backward, operands, dtype, block, has_mean, has_sum))
+        "weight": ("column", weight), "mean": ("scalar", mean), "rstd": ("scalar", rstd)}
+    numbers: _Operands = {"factor": ("number", factor), "seed": ("number", seed)}
+    _check(operands | numbers, dtype, block, required=("input", "rstd", *["mean"] * has_mean))
+    _check_layout(grad, block, columns, swizzled)
+    if not columns:
+        return _joined(_run(_backward, operands | numbers, dtype, block, has_mean, has_sum, True,
+                            swizzled))
+    # To read the sum again takes fewer bytes than to compute a tile's values of all operands again.
+    found = _run(_backward, operands, dtype, block, has_mean, True, False, False)[""]
+    both = _gated({"input": found["sum"]}, "", dtype, factor, block, columns, swizzled, seed)
+    return both._replace(**{name: value for name, value in found.items()
+                            if has_sum or name != "sum"})
 
 
 def _gated(operands: dict[str, Tensor], activation: str, dtype: torch.dtype, factor: Tensor | None,
@@ -637,7 +644,9 @@ def rms_norm_backward_quantized(grad: Tensor, input: Tensor, rstd: Tensor,
                                 weight: Tensor | None = None, *, grad_sum: Tensor | None = None,
                                 dtype: torch.dtype = torch.float8_e5m2,
                                 factor: Tensor | None = None, block: _Block = None,
-                                has_sum: bool = True, seed: Tensor | None = None) -> Quantized:
+                                has_sum: bool = True, columns: bool = False,
+                                swizzled: bool = False,
+                                seed: Tensor | None = None) -> Quantized:
     """The gradient of RMSNorm with respect to its input, quantised.
 
     Args:
@@ -646,21 +655,24 @@ def rms_norm_backward_quantized(grad: Tensor, input: Tensor, rstd: Tensor,
         rstd: of the forward pass, ``[..., 1]``.
         weight: the scale; None: 1, and no gradient of it.
         grad_sum: a gradient with respect to the sum that came another way, which is added.
-        dtype, factor, block, seed: as of :func:`rms_norm_quantized`.
+        dtype, factor, block, swizzled, seed: as of :func:`rms_norm_quantized`.
         has_sum: whether the gradient is also written in grad's type, as ``sum``, for the residual.
+        columns: as of :func:`rms_norm_quantized`; both layouts then have the values of ``sum``.
 
     Returns, Raises: as :func:`rms_norm_quantized`.
     """
     return _norm_backward(False, grad, input, None, rstd, weight, grad_sum, dtype, factor, block,
-                          has_sum, seed)
+                          has_sum, columns, swizzled, seed)
 
 
 def layer_norm_backward_quantized(grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor,
                                   weight: Tensor | None = None, *, grad_sum: Tensor | None = None,
                                   dtype: torch.dtype = torch.float8_e5m2,
                                   factor: Tensor | None = None, block: _Block = None,
-                                  has_sum: bool = True, seed: Tensor | None = None) -> Quantized:
+                                  has_sum: bool = True, columns: bool = False,
+                                  swizzled: bool = False,
+                                  seed: Tensor | None = None) -> Quantized:
     """The gradient of LayerNorm, quantised; otherwise as :func:`rms_norm_backward_quantized`. With
     a weight there is also the gradient of a bias."""
     return _norm_backward(True, grad, input, mean, rstd, weight, grad_sum, dtype, factor, block,
-                          has_sum, seed)
+                          has_sum, columns, swizzled, seed)

@@ -99,8 +99,9 @@ def _layer_norm_backward(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, we
     xhat, weighted = (x.float() - mean) * rstd, dy * weight
     dx = rstd * (weighted - xhat * (weighted * xhat).mean(-1, keepdim=True)
                  - weighted.mean(-1, keepdim=True)) + grad_sum.float()
-    return _quantized(dx, dtype, sum=dx.to(grad.dtype), weight=(dy * xhat).sum(0), bias=dy.sum(0),
-                      **options)
+    rounded = dx.to(grad.dtype)
+    return _quantized(rounded.float() if options.get("columns") else dx, dtype, sum=rounded,
+                      weight=(dy * xhat).sum(0), bias=dy.sum(0), **options)
 
 
 FORMULAS = types.SimpleNamespace(
@@ -135,6 +136,8 @@ CASES = {
     "layer_norm-float8-tensor": Case("layer_norm_quantized", "xwwf", {}, Traffic(2, 1)),
     "layer_norm_backward-float8": Case("layer_norm_backward_quantized", "xxmrwx", {},
                                        Traffic(2, 1)),
+    "layer_norm_backward-mxfp8-both": Case("layer_norm_backward_quantized", "xxmrwx", _BOTH,
+                                           Traffic(3, 2)),
     "swiglu-mxfp8-both": Case("glu_quantized", "xx", _BOTH, Traffic(2, 1)),
     "quantize-mxfp8-both": Case("quantize", "x", _BOTH, Traffic(1, 1))}
 """What is timed, by name. ``kinds``: x rows, w a column, m and r statistics of rows, f a factor."""

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Float8 tensors in row functions and regions, against PyTorch's conversions after a clamp."""
 
+import functools
+
 import pytest
 import torch
 from captured import run_captured
@@ -343,6 +345,58 @@ def test_norms_are_quantised_both_ways(chip, size, has_mean):
         assert torch.equal(found.scale.view(torch.uint8), code)
 
 
+def hard_gradient(rows: int, length: int) -> torch.Tensor:
+    """Values that saturate, infinities, NaN, zeros and subnormal ones, and in each block others
+    whose scale is theirs alone."""
+    x = made(rows, length, seed=3)
+    scales = 2.0 ** torch.randint(-140, 120, (rows, length // 32),
+                                  generator=torch.Generator().manual_seed(5)).double()
+    x = (x.double().unflatten(-1, (-1, 32)) * scales[..., None]).flatten(1).float()
+    x[:5, 1] = torch.tensor([float("nan"), float("inf"), -float("inf"), 3e38, -2.0 ** -126])
+    x[5:40, :64] = 0
+    return x
+
+
+# Where dy is 0, what is quantised is the other gradient.
+@pytest.mark.parametrize("chip, dtype, options", diagonal(
+    CHIPS, [torch.float8_e5m2, torch.float8_e4m3fn, torch.float8_e4m3fnuz],
+    [(128, True, False), (64, False, True), (256, True, True)]))
+def test_gradients_are_quantised_both_ways(chip, dtype, options):
+    rows, has_sum, has_mean = options
+    dy, x = torch.zeros(rows, 256), made(rows, 256)
+    dy[-32:] = made(32, 256, seed=1)
+    other, weight, is_swizzled = hard_gradient(rows, 256), made(256, seed=2), rows % 128 == 0
+    mean, rstd = x.mean(-1, keepdim=True), made(rows, 1, seed=4).abs()
+    layout = {"block": "mx", "columns": True, "swizzled": is_swizzled}
+    run = (functools.partial(lnbwd.functional.layer_norm_backward_quantized, dy, x, mean)
+           if has_mean else functools.partial(lnbwd.functional.rms_norm_backward_quantized, dy, x))
+    with lnbwd.simulate(chip):
+        result, again = (run(rstd, weight, grad_sum=other, dtype=dtype, has_sum=wanted, **layout)
+                         for wanted in (has_sum, True))
+    xhat, weighted = (x - mean if has_mean else x) * rstd, dy * weight
+    total = rstd * (weighted - xhat * (weighted * xhat).mean(-1, keepdim=True)
+                    - (weighted.mean(-1, keepdim=True) if has_mean else 0)) + other
+    torch.testing.assert_close(again.sum, total, rtol=1e-5, atol=1e-5, equal_nan=True)
+    assert torch.equal(again.sum[:-32].nan_to_num(), other[:-32].nan_to_num())
+    torch.testing.assert_close(result.weight, (dy * xhat).sum(0), rtol=1e-5, atol=1e-5)
+    assert (result.sum is not None) == has_sum and (result.bias is not None) == has_mean
+    for found, values in ((result, again.sum), (result.columns, again.sum.t().contiguous())):
+        data, code = mx_reference(values, dtype)
+        assert same(found.data, data)
+        code = swizzled(code) if is_swizzled else code
+        assert torch.equal(found.scale.view(torch.uint8), code)
+
+
+def test_scales_of_gradients_are_swizzled():
+    with lnbwd.simulate("gfx942"):
+        result = lnbwd.functional.rms_norm_backward_quantized(
+            made(128, 256), made(128, 256, seed=1), made(128, 1, seed=2).abs(), block="mx",
+            swizzled=True)
+    data, code = mx_reference(result.sum, torch.float8_e5m2)
+    assert same(result.data, data)
+    assert torch.equal(result.scale.view(torch.uint8), swizzled(code))
+
+
 @pytest.mark.parametrize("shape, options, message", [
     ((64, 256), {"block": "mx", "swizzled": True}, "swizzled: .* multiple of 128 rows .* got 64"),
     ((128, 256), {"block": 128, "swizzled": True}, "swizzled: expected block='mx'"),
@@ -496,7 +550,8 @@ FLOAT4 = {"columns": True, "swizzled": True, "dtype": torch.float4_e2m1fn_x2}
     ("layer", {**BOTH, "swizzled": True}), ("layer", {**FLOAT4, "block": "mx"}),
     pytest.param("rms", {**BOTH, "swizzled": True}, marks=pytest.mark.full),
     ("glu_backward", {**BOTH, "swizzled": True}),
-    ("glu_backward", {**FLOAT4, "block": "nv"}), ("layer_backward", {"block": "mx"})])
+    ("glu_backward", {**FLOAT4, "block": "nv"}), ("layer_backward", {"block": "mx"}),
+    ("layer_backward", {**BOTH, "swizzled": True})])
 def test_kernels_compile_for_nvidia(monkeypatch, name, options):
     """What simulated chips do not show: each program has a schedule for registers of that size."""
     def compile_and_evaluate(tensors, text):
