@@ -394,8 +394,8 @@ def _joined(*results: _Results) -> Quantized:
     return Quantized(**of[""])
 
 
-def _check(operands: _Operands, dtype: torch.dtype, block: _Block, along_rows: bool = True,
-           required: Sequence[str] = ()) -> None:
+def _check(operands: _Operands, dtype: torch.dtype, block: _Block, columns: bool = False,
+           swizzled: bool = False, along_rows: bool = True, required: Sequence[str] = ()) -> None:
     """Raises TypeError or ValueError for operands that do not fit the first, which is rows."""
     (name, (_, first)), *others = operands.items()
     x: Any = first
@@ -424,22 +424,17 @@ def _check(operands: _Operands, dtype: torch.dtype, block: _Block, along_rows: b
                   "None, 'mx' or 128 (or, of quantize, '128x128'), and None with a factor")
         raise ValueError(f"block: expected {wanted}, got {block!r}"
                          f"{' with a factor' if factor is not None else ''} for {dtype}")
-    size = BLOCKS[block]
-    if along_rows and size and (x.shape[-1] % size or x.shape[-1] == size):
+    size, length = BLOCKS[block], x.shape[-1]
+    rows = x.numel() // length
+    if along_rows and size and (length % size or length == size):
         raise ValueError(f"{name}: expected rows of two or more whole blocks of {size} elements, "
                          f"got {list(x.shape)}; pad the rows, or leave block out")
-
-
-def _check_layout(x: Tensor, block: _Block, columns: bool, swizzled: bool) -> None:
-    length = x.shape[-1]
-    rows = x.numel() // length
-    if swizzled and (block not in ("mx", "nv") or length % (4 * BLOCKS[block]) or rows % 128):
+    if swizzled and (block not in ("mx", "nv") or length % (4 * size) or rows % 128):
         raise ValueError("swizzled: expected block='mx' or 'nv', a multiple of 128 rows and of 4 "
                          f"blocks in each, got {rows} rows of {length} with block={block!r}")
-    size = max(BLOCKS[block], 64)
-    if columns and (block is None or rows % size):
-        raise ValueError(f"columns: expected a block and a multiple of {size} rows, got {rows} "
-                         f"rows with block={block!r}")
+    if columns and (block is None or rows % max(size, 64)):
+        raise ValueError(f"columns: expected a block and a multiple of {max(size, 64)} rows, got "
+                         f"{rows} rows with block={block!r}")
 
 
 def _norm(has_mean: bool, input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float,
@@ -449,9 +444,8 @@ def _norm(has_mean: bool, input: Tensor, weight: Tensor | None, bias: Tensor | N
     operands: _Operands = {
         "input": ("row", input), "residual": ("row", residual), "weight": ("column", weight),
         "bias": ("column", bias), "factor": ("number", factor), "seed": ("number", seed)}
-    _check(operands, dtype, block)
+    _check(operands, dtype, block, columns, swizzled)
     eps = check_eps(eps)
-    _check_layout(input, block, columns, swizzled)
     # Scales of rows that are not swizzled are bytes far apart in a tile: with the statistics that
     # takes longer than a kernel for each layout.
     is_one = columns and swizzled and seed is None
@@ -471,8 +465,8 @@ def _norm_backward(has_mean: bool, grad: Tensor, input: Tensor, mean: Tensor | N
         "grad": ("row", grad), "input": ("row", input), "grad_sum": ("row", grad_sum),
         "weight": ("column", weight), "mean": ("scalar", mean), "rstd": ("scalar", rstd)}
     numbers: _Operands = {"factor": ("number", factor), "seed": ("number", seed)}
-    _check(operands | numbers, dtype, block, required=("input", "rstd", *["mean"] * has_mean))
-    _check_layout(grad, block, columns, swizzled)
+    _check(operands | numbers, dtype, block, columns, swizzled,
+           required=("input", "rstd", *["mean"] * has_mean))
     if not columns:
         return _joined(_run(_backward, operands | numbers, dtype, block, has_mean, has_sum, True,
                             swizzled))
@@ -488,10 +482,9 @@ def _gated(operands: dict[str, Tensor], activation: str, dtype: torch.dtype, fac
     """A tensor, a gated unit or its gradient, along the rows and perhaps down the columns."""
     given: _Operands = {**{name: ("row", value) for name, value in operands.items()},
                         "factor": ("number", factor), "seed": ("number", seed)}
-    _check(given, dtype, block, required=tuple(operands))
+    _check(given, dtype, block, columns, swizzled, required=tuple(operands))
     if len(operands) > 1 and activation not in ("silu", "gelu"):
         raise ValueError(f"activation: expected 'silu' or 'gelu', got {activation!r}")
-    _check_layout(next(iter(operands.values())), block, columns, swizzled)
     if columns and block == "mx" and seed is None:
         return _joined(_run(_tiles, given, dtype, block, swizzled, True, activation))
     results = [_run(_glu, given, dtype, block, activation, swizzled)]
@@ -572,10 +565,9 @@ def quantize_columns(input: Tensor, *, dtype: torch.dtype = torch.float8_e4m3fn,
         TypeError, ValueError: an argument has a wrong type, shape or device; the message names it.
     """
     given: _Operands = {"input": ("row", input)}
-    _check(given, dtype, block, along_rows=False)
     if block is None:
         raise ValueError("block: expected 'mx', 'nv' or 128, got None")
-    _check_layout(input, block, True, swizzled)
+    _check(given, dtype, block, True, swizzled, along_rows=False)
     return Quantized(**_run(_tiles, given, dtype, block, swizzled, False)["columns_"])
 
 
