@@ -94,6 +94,53 @@ def test_a_conversion_joins_a_region(dtype):
     assert (difference != 0).float().mean() < 0.01
 
 
+def scaled_rows(y: torch.Tensor):
+    """As torchao: in float64, so that the factor is rounded once."""
+    amax = y.abs().amax(-1, keepdim=True).to(torch.float64)
+    factor = (448.0 / amax.clamp(min=1e-12)).to(torch.float32)
+    return (y.float() * factor).clamp(-448.0, 448.0).to(torch.float8_e4m3fn), 1 / factor
+
+
+def scaled_blocks(y: torch.Tensor, size: int = 128):
+    blocks = y.float().unflatten(-1, (-1, size))
+    factor = 448.0 / blocks.abs().amax(-1, keepdim=True).clamp(min=1e-12)
+    data = (blocks * factor).clamp(-448.0, 448.0).to(torch.float8_e4m3fn)
+    return data.view(y.shape), (1 / factor).squeeze(-1)
+
+
+def scaled_tensor(y: torch.Tensor):
+    return ((y.float() * torch.full((), 37.0)).clamp(-448.0, 448.0).to(torch.float8_e4m3fn),)
+
+
+# Of as many rows as a block has, what is of blocks looks like a column.
+@pytest.mark.parametrize("quantise, shape, is_taken", [
+    (scaled_rows, (2, 48, 256), True), (scaled_tensor, (96, 256), True),
+    (scaled_blocks, (2, 48, 384), True),
+    (functools.partial(scaled_blocks, size=32), (96, 96), True),
+    (functools.partial(scaled_blocks, size=48), (96, 384), False),
+    (scaled_blocks, (128, 256), False)])
+def test_quantisations_join_the_region_of_a_norm(quantise, shape, is_taken):
+    def norm(x, residual, weight):
+        total = x + residual
+        return total, *quantise(torch.nn.functional.rms_norm(total, shape[-1:], weight, 1e-5))
+
+    x, residual, weight = made(*shape), made(*shape, seed=1), made(shape[-1], seed=2)
+    x[..., :4] *= 1e3
+    x[..., 0, :] = 0
+    residual[..., 0, :] = 0
+    with lnbwd.simulate("gfx942"):
+        results, captured = run_captured(norm, x, residual, weight)
+    names = [str(node.target) for node in captured.graphs[0].nodes if node.op == "call_function"]
+    assert names.count("lnbwd._region.default") == is_taken, names
+    assert ("aten.amax.default" in names) != is_taken or quantise is scaled_tensor, names
+    for found, wanted in zip(results, norm(x, residual, weight), strict=True):
+        assert found.shape == wanted.shape and found.dtype == wanted.dtype
+        # Float32 sums in another order: the next number, at most, and of few.
+        assert ((found.float() - wanted.float()).abs() > 1e-6 * wanted.float().abs()).float().mean(
+            ) < 0.01
+        torch.testing.assert_close(found.float(), wanted.float(), rtol=0.13, atol=1e-6)
+
+
 def reference(y: torch.Tensor, dtype: torch.dtype, factor: torch.Tensor | None):
     """torchao's formulas: the factor of a row, the values times it, clamped and rounded."""
     most = torch.finfo(dtype).max

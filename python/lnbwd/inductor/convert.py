@@ -57,6 +57,7 @@ from .nodes import (
     SOFTMAXES,
     STORED,
     VIEWS,
+    is_block_max,
     is_constant,
     is_seed,
     is_view,
@@ -107,8 +108,11 @@ def _of_conditions(c: Conversion, node: Node) -> int:
 @converts(aten.mul.Tensor, aten.mul.Scalar)
 def _product(c: Conversion, node: Node) -> int:
     is_and = node.meta["val"].dtype == torch.bool
-    return c.builder.add("and" if is_and else "mul", *map(
-        c.condition if is_and else c.number, node.args))
+    first, second = map(c.condition if is_and else c.number, node.args)
+    made = c.builder.nodes[first]
+    if is_scale(node) and made[0] == "div":  # By one: what is rounded to float32 once.
+        return c.builder.add("div", second, made[2])
+    return c.builder.add("and" if is_and else "mul", first, second)
 
 
 @converts(aten.div.Tensor, aten.div.Scalar)
@@ -243,7 +247,7 @@ def _is_viewed(node: Node, value: torch.Tensor) -> bool:
 def _cast(c: Conversion, node: Node) -> int:
     to = node.meta["val"].dtype
     source = node.args[0].meta["val"].dtype  # type: ignore[union-attr]
-    if source not in (*ELEMENTS, *INTEGERS) or to not in ELEMENTS:
+    if source not in (*ELEMENTS, *INTEGERS, torch.float64) or to not in (*ELEMENTS, torch.float64):
         raise Unsupported(f"converts from {source} to {to}")
     if to == torch.bool:
         return c.condition(node.args[0])
@@ -314,6 +318,9 @@ def _check_row(c: Conversion, node: Node) -> int:
 
 
 def _row_sum(c: Conversion, node: Node) -> Any:
+    if is_block_max(node, c.domain):
+        return c.builder.add("block_max", _check_row(c, node),
+                             c.domain.repeats(node.meta["val"]), 1)
     if row_sum_axis(node) != c.domain:
         raise Unsupported(f"does not sum over rows of {c.domain}")
     value = _check_row(c, node)
@@ -504,6 +511,22 @@ def _sum(c: Conversion, node: Node) -> Any:
     return _column_sum(c, node) if sum_kind(node, c.domain) else _row_sum(c, node)
 
 
+_SCALES = (prims.convert_element_type.default, aten.clamp_min.default, aten.reciprocal.default,
+           aten.mul.Tensor)
+"""What a scale of float8 is made with in float64, one after another: a number over the largest
+magnitude, which is rounded to float32 once."""
+
+
+def is_scale(node: Node) -> bool:
+    """Whether a node is a step of such a scale."""
+    if node.target not in _SCALES or node.meta["val"].dtype != torch.float64:
+        return False
+    source, *others = node.args
+    return not any(isinstance(other, Node) for other in others) and isinstance(source, Node) and (
+        source.meta["val"].dtype in DTYPES if node.target is _SCALES[0] else is_scale(source)
+        and _SCALES.index(source.target) < _SCALES.index(node.target))
+
+
 def is_supported(node: Node, domain: Domain) -> bool:
     """Whether a node can be part of a row program over the domain, its operands being parts of it
     or coming from outside."""
@@ -534,8 +557,9 @@ def check(node: Node, domain: Domain) -> None:
         if role in (None, "number") and not is_sum:
             raise Unsupported(f"gives {describe(result)}, which is no row block, row scalar or "
                               f"column of {domain}")
-        if not isinstance(result, torch.Tensor) or not (result.dtype in ELEMENTS or (
-                result.dtype in INTEGERS and node.target in OF_INTEGERS)):
+        if not isinstance(result, torch.Tensor) or not (
+                result.dtype in ELEMENTS or is_scale(node)
+                or (result.dtype in INTEGERS and node.target in OF_INTEGERS)):
             raise Unsupported(f"gives {describe(result)}")
     role = domain.role(results[0])
     trial = Conversion(domain, is_trial=True)
@@ -562,10 +586,11 @@ def check(node: Node, domain: Domain) -> None:
         if over is None and not is_sum and kind not in (role, "number") and (role, kind) != (
                 "group_column", "column") and node.target is not aten.gather.default:
             raise Unsupported(f"makes a {role} of a {kind}")
+        is_step = is_scale(source) and (is_scale(node) or node.target is _SCALES[0])
         if source_value.dtype == torch.bool:
             trial.values[source] = trial.builder.add("eq", trial.builder.constant(0),
                                                      trial.builder.constant(0))
-        elif source_value.dtype in FLOATS or (source_value.dtype in INTEGERS and (
+        elif source_value.dtype in FLOATS or is_step or (source_value.dtype in INTEGERS and (
                 node.target in OF_INTEGERS or node.target is aten.gather.default
                 or node.target is prims.convert_element_type.default
                 or (node.target in _COMPARISONS and any(map(_is_exact, node.args))))):

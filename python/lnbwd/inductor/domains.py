@@ -153,9 +153,9 @@ class Domain:
             return None
         if same(count, self.rows):
             return "scalar"
-        return "lead" if self._repeats(value) else None
+        return "lead" if self.repeats(value) else None
 
-    def _repeats(self, value: torch.Tensor) -> int | None:
+    def repeats(self, value: torch.Tensor) -> int | None:
         """How many neighbours in a row each element of a lead stands for; None of anything else."""
         sizes = list(itertools.accumulate(reversed(memory_shape(value)), operator.mul))
         count = sizes[-1]
@@ -198,7 +198,7 @@ class Domain:
                     not has_order):
                 return strided
         if self.role(over) == "lead":
-            repeats = self._repeats(over) or 1
+            repeats = self.repeats(over) or 1
             runs = [(distance * repeats, *rest) for distance, *rest in runs]
         (distance, size, *_), others = runs[-1], runs[:-1]
         if not others and same(distance, 1) and same(size, self.rows * self.length):

@@ -194,6 +194,15 @@ def row_sum_axis(node: Node) -> Domain | None:
     return _domain(value, len(found[0]), same(result.numel(), value.numel()))
 
 
+def is_block_max(node: Node, domain: Domain) -> bool:
+    """Whether a node takes the largest element of each block of a row, blocks being of a power of
+    two."""
+    found = row_sum_axis(node) if node.target is aten.amax.default else None
+    return (found is not None and found.length & (found.length - 1) == 0
+            and domain.role(node.meta["val"]) == "lead"
+            and domain.repeats(node.meta["val"]) == found.length)
+
+
 def is_column_sum(node: Node) -> Domain | None:
     """The domain of a sum, or a mean, over the first dimensions."""
     return column_domain(node) if _adds(node) else None

@@ -41,12 +41,13 @@ from .conversion import (
     reads_by_itself,
     spread_over,
 )
-from .convert import check, is_supported
+from .convert import check, is_scale, is_supported
 from .domains import DTYPES, ELEMENTS, INTEGERS, SMALL, Domain, parts_of, repeated_dims, same
 from .fusion import blocks_read, is_fused, is_in_memory, made_of, separated
 from .nodes import (
     STORED,
     column_domain,
+    is_block_max,
     is_column_sum,
     is_computed_in_place,
     is_constant,
@@ -276,9 +277,12 @@ def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
         result |= put_inside([node for node in graph.nodes if node in windows or (
             node not in taken and is_movable(node, result))])
     # What is no output has its users inside.
+    of_blocks = {node for node in result if is_block_max(node, domain)}
+    of_blocks = reached(of_blocks, lambda node: [user for user in node.users if user in result])
     for node in reversed(graph.nodes):
-        if node in result and domain.role(node.meta["val"]) == "lead" and not (
-                node.users and all(user in result for user in node.users)):
+        is_inside = node in result and (is_scale(node) or (
+            node not in of_blocks and domain.role(node.meta["val"]) == "lead"))
+        if is_inside and not (node.users and all(user in result for user in node.users)):
             result.remove(node)
     return result
 
@@ -602,8 +606,9 @@ def convert(region: Region) -> None:
             continue
         if role is None:
             raise Unsupported(f"{node.name} gives {describe(value)}, which is no part of rows")
+        block = 1
         if role == "lead":
-            raise Unsupported(f"{node.name} gives a number for each part of a row")
+            role, block = "row", region.domain.repeats(value) or 1
         # What is read is there already, in whatever shape.
         source = conversion.builder.nodes[conversion.values[node]]
         if (source[0] == "input" and kind is None
@@ -613,7 +618,7 @@ def convert(region: Region) -> None:
         if not is_readable(value, role):
             raise Unsupported(f"{node.name} gives a tensor whose rows are not dense")
         output = Output(role, (SMALL if role == "scalar" else ELEMENTS)[value.dtype],
-                        conversion.number(node) if is_condition else conversion.values[node],
+                        conversion.number(node) if is_condition else conversion.values[node], block,
                         parts=parts_of(node.meta[STORED], value) if STORED in node.meta else ())
         # Of what the graph returns a change in place of one shows in views of the same alone.
         memory = (memory_of(last) or (last,))[0] if is_returned(last) else None
