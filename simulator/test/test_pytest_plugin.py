@@ -160,12 +160,14 @@ def test_triton_kernels(chips, build, tmp_path):
         "kernel add: 36 of the 100 elements of 'out' are not written, the first of them [64]")
     for test in ("right", "stride", "autograd_and_autotuner", "copies", "parts", "pitch[right]",
                  "packed", "lock[locked-16]", "lock[locked-256]", "table[kept]", "outer[right]",
-                 "each_row[right]"):
+                 "each_row[right]", "cache[right]", "position[right]", "position[longer]",
+                 "interleave[right]"):
         assert count(f"::test_{test} PASSED") == len(chips), run.stdout
     for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught", "gaps",
                  "negative_offset", "stride_of_rows", "stride_to_the_end", "pitch[wrong]",
                  "pitch[other]", "lock[unlocked-16]", "lock[unlocked-256]", "table[freed]",
-                 "table[resized]", "outer[wrong]", "each_row[short]", "each_row[half]"):
+                 "table[resized]", "outer[wrong]", "each_row[short]", "each_row[half]",
+                 "cache[wrong]", "position[wrong]", "interleave[wrong]"):
         assert count(f"::test_{test} FAILED") == len(chips), run.stdout
     for test in SAMPLE:
         assert count(f"{test} PASSED") == len(chips), run.stdout
@@ -194,6 +196,11 @@ def check_reports(results):
     assert "tl.store(out + at, products" in texts["test_outer[wrong]"]
     assert "elements [0, 0] to [11, 18] of 'x'" in texts["test_each_row[short]"]
     assert "elements [0, 0] to [6, 14] of 'x'" in texts["test_each_row[half]"]
+    assert "'batch', 'row' is not what leads from row to row of 'cache'" in \
+        texts["test_cache[wrong]"]
+    assert "140 of the 252 elements of 'position' are not read" in texts["test_position[wrong]"]
+    assert "only the first 4 are read" in texts["test_position[wrong]"]
+    assert "210 are written, some of them more often" in texts["test_interleave[wrong]"]
 
 
 class NoLibrary:
@@ -226,7 +233,8 @@ def faults(shape, groups, writes=True, grid=(4,), numbers=()):
                      "written" if writes else "read")
     return [name for name, (text, _) in (
         ("missed", tensor.rows_missed(grid, numbers)), ("crossed", tensor.rows_crossed()),
-        ("overlap", tensor.rows_overlap()), ("repeated", tensor.repeated())) if text]
+        ("overlap", tensor.rows_overlap()), ("repeated", tensor.repeated()),
+        ("swapped", tensor.sizes_swapped(grid))) if text]
 
 
 @needs_triton
@@ -267,10 +275,78 @@ def test_what_accesses_say_of_strides():
     for j in range(10):
         for i in range(12):
             tiles[j * 12 + i] = i // 4 * 2 + j // 5 + 1
-    assert faults((12, 10), tiles) == ["crossed"]
+    assert faults((12, 10), tiles) == ["crossed", "swapped"]
     twice = torch.where(row < 6, SEVERAL, 0).expand(12, 10)
     assert faults((12, 10), twice) == ["repeated"]
     assert not faults((12, 10), twice, writes=False)
+    # A workgroup for each row of heads, in the order of the output, and in that of the input.
+    rows = (torch.arange(7)[:, None] * 5 + torch.arange(5)[None, :] + 1)[..., None].expand(7, 5, 4)
+    assert not faults((7, 5, 4), rows, grid=(5, 7))
+    assert faults((5, 7, 4), rows, grid=(5, 7)) == ["swapped"]
+    assert not faults((5, 7, 4), rows, grid=(35,))
+    heads = (torch.arange(7)[:, None] + 7 * torch.arange(5)[None, :] + 1)[..., None]
+    assert faults((5, 7, 4), heads.expand(7, 5, 4), grid=(35,)) == ["swapped"]
+    # A range of columns of rows that are those of two dimensions.
+    assert not faults((6, 4, 5), (torch.arange(20) // 16 + 2 * (torch.arange(6)[:, None] // 2) + 1),
+                      grid=(2, 3))
+
+
+@needs_triton
+def test_what_is_left_out_of_dimensions():
+    import torch
+    from lnbwd_sim.accesses import Launch, _Seen, _short, _uneven
+    class Storage:
+        pointer, size, name = 0, 0, "x"
+
+    def seen(shape, *counts, writes=False):
+        done = torch.zeros(shape, dtype=torch.bool)
+        done[tuple(slice(count) for count in counts)] = True
+        return _Seen("x", torch.empty(shape), Storage(), done, writes)
+
+    def short(one, *others, numbers=(), used=(), blocks=(), axes=()):
+        return _short(one, Launch(numbers=numbers, used=frozenset(used), blocks=frozenset(blocks),
+                                  axes=frozenset(axes)), others)
+
+    # The tail of rows whose number is an argument, or walked along elsewhere.
+    tail, all_rows = seen((53, 70), 48, 70), seen((53,), 53)
+    assert "only the first 48 are read" in short(tail, used=[53])
+    assert short(tail, all_rows) and short(tail, axes=[53]) and not short(tail)
+    assert "of the 6 elements of dimension 0" in short(seen((6, 20), 3, 20), axes=[3, 6])
+    # Meant: a number says so, an output has as many, windows, a grid for a part.
+    assert not short(tail, used=[53], numbers=[48])
+    assert not short(tail, seen((48,), 48), used=[53])
+    assert not short(seen((3, 40, 16), 3, 21, 16), numbers=[21, 40], used=[21, 40], axes=[3])
+    windows, output = seen((12, 14), 11, 13), seen((5, 6), 5, 6, writes=True)
+    assert not short(windows, output, used=[12, 14])
+    assert short(windows, used=[12, 14])
+    assert not short(seen((35, 12), 16, 12), used=[35], blocks=[4], axes=[4])
+    assert short(seen((35, 12), 32, 12), used=[35], blocks=[8], axes=[4])
+    # Another shape than a block of the first ones.
+    triangle = _Seen("x", torch.empty(9, 9), Storage(), torch.ones(9, 9).tril().bool(), False)
+    assert not short(triangle, used=[9])
+    # As many accesses as elements, but not one of each.
+    half = seen((7, 30), 7, 15, writes=True)
+    assert _uneven(half, (0, 840), ()) and not _uneven(half, (0, 420), ())
+    assert not _uneven(half, (840, 840), ())
+    parts = seen((10, 3, 4), 10, 2, 4)
+    assert _uneven(parts, (480, 0), ()) and _uneven(parts, (1440, 0), ())
+    assert not _uneven(parts, (640, 0), ()) and not _uneven(parts, (484, 0), ())
+    assert not _uneven(seen((6, 6), 5, 5), (144, 0), [2])
+
+
+@needs_triton
+def test_strides_that_are_known_to_be():
+    import pickle
+
+    from lnbwd_sim.strides import Stride, tagged, untagged
+    owner = object()
+    row, one = tagged((40, 1), owner)
+    assert row == 40 and row.owner is owner and [0] * one == [0] and f"{row}" == "40"
+    assert type(row * 2) is type(3 - row) is Stride and (row * 2).owner is None
+    assert type(row / 2) is float and row / 2 == 20 and type(pickle.loads(pickle.dumps(row))) is int
+    args, kwargs, found = untagged(["x", "n", "stride"], [None, 40], {"stride": row})
+    assert (args, kwargs, found) == ([None, 40], {"stride": 40}, {"stride": row})
+    assert type(kwargs["stride"]) is int
 
 
 @needs_triton

@@ -27,6 +27,12 @@ _MOST_GROUPS = 16
 """Workgroups that are looked at one by one."""
 _LEAST_BLOCK = 8
 """Elements: a multiple of a smaller power of two is a coincidence."""
+_LEAST_TILE = 4
+"""Elements: a smaller constant of a kernel may be one of its options."""
+_MOST_STEP = 4
+"""Of windows, from one to the next one."""
+_MOST_WINDOW = 16
+"""Elements of a window."""
 
 
 class Memory(Protocol):
@@ -34,6 +40,7 @@ class Memory(Protocol):
 
     pointer: int
     size: int
+    name: str
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,25 @@ class Fault:
     text: str
     where: dict[str, Any] | None
     """The instruction, as in lnbwdSimGetFindingsJson."""
+    is_vague: bool = False
+    """It says what is left out, but not which stride is wrong."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a launch says of sizes."""
+
+    grid: Sequence[int] = (1,)
+    numbers: Sequence[int] = ()
+    """All integers among the arguments."""
+    used: frozenset[int] = frozenset()
+    """Those that the kernel uses, and its constants."""
+    blocks: frozenset[int] = frozenset()
+    """Its constants."""
+    axes: frozenset[int] = frozenset()
+    """Sizes of the grid in the dimensions whose index the kernel uses."""
+    is_regular: bool = False
+    """No data say which elements it accesses."""
 
 
 def pitches_of(tensor: torch.Tensor) -> list[int]:
@@ -208,6 +234,32 @@ class _Tensor:
                 f"rows have {pitch}, are {self.verb} by several workgroups, and "
                 f"{int((~done).sum())} by none"), begin
 
+    def sizes_swapped(self, grid: Sequence[int]) -> tuple[str, int]:
+        """Workgroups whose parts of the tensor would be ranges of two of its dimensions, if these
+        had each other's size, and are not."""
+        number = self.groups - 1
+        if bool((self.groups == SEVERAL).any()) or bool((number < 0).any()):
+            return "", 0
+        where, axes = number, []
+        for size in grid:
+            if size > 1:
+                axes.append(where % size)
+            where = where // size
+        if len(axes) == 1 and bool((number[1:] >= number[:-1]).all()):
+            return "", 0  # Blocks of all elements, in turn.
+        for k in range(len(self.shape) - 1):
+            first, second = self.shape[k:k + 2]
+            before, behind = math.prod(self.shape[:k]), math.prod(self.shape[k + 2:])
+            swapped = [axis.view(before, second, first, behind) for axis in axes]
+            if first != second and not all(
+                    _is_sum(axis.view(before, first, second, behind)) for axis in axes) and all(
+                    map(_is_sum, swapped)) and all(any(
+                        bool((axis != axis.narrow(side, 0, 1)).any()) for axis in swapped)
+                        for side in (1, 2)):
+                return (f"workgroups have {self.verb} '{self.name}' as if of its dimensions of "
+                        f"{first} and {second} elements each had the other's size"), 0
+        return "", 0
+
     def repeated(self) -> tuple[str, int]:
         """Elements that several workgroups write, while others are left out."""
         several, done = self.groups == SEVERAL, self.groups != 0
@@ -218,6 +270,12 @@ class _Tensor:
         return (f"{int(several.sum())} elements of '{self.name}' are written by several "
                 f"workgroups, the first of them {self.index(first)}, and "
                 f"{int((~done).sum())} by none"), first
+
+
+def _is_sum(values: torch.Tensor) -> bool:
+    """Whether what they are in the two dimensions in the middle is the sum of what each adds."""
+    rows = values - values[:, :1]
+    return bool((rows == rows[:, :, :1]).all())
 
 
 def _is_product(elements: torch.Tensor) -> tuple[bool, list[torch.Tensor]]:
@@ -241,43 +299,134 @@ def _is_part(count: int, grid: Sequence[int], numbers: Iterable[int], overlaps: 
             and count % number == 0) for number in numbers)
 
 
+def _short(one: _Seen, launch: Launch, others: Sequence[_Seen]) -> str:
+    """Which dimension of a tensor a kernel knows the size of, but has accessed only the first
+    elements of, and no number says that these are meant."""
+    is_product, sides = _is_product(one.done)
+    if not is_product:
+        return ""
+    whole = {size for other in others if other.is_whole for size in other.tensor.shape}
+    written = {size for other in others if other.is_whole and other.writes
+               for size in other.tensor.shape}
+    sizes = {size for other in others for size in other.tensor.shape}
+    said = (set(launch.numbers) | sizes) - launch.blocks - launch.axes
+    for k, side in enumerate(sides):
+        size, count = len(side), int(side.sum())
+        if count == size or not bool(side[:count].all()):
+            continue
+        walked = size in launch.axes or size in whole
+        if not walked and size not in launch.used:
+            continue
+        if count in (said if walked else said | launch.axes) or (
+                not one.writes and _are_windows(count, size, written | launch.axes)):
+            continue
+        if any(count == n * block and size - count >= block >= _LEAST_TILE
+               for n in launch.axes for block in launch.blocks):
+            continue  # The grid is not for all of them.
+        return (f"of the {size} elements of dimension {k}, a size that the launch has "
+                f"{'elsewhere, too' if walked else 'as an argument'}, only the first {count} are "
+                f"{'written' if one.writes else 'read'}")
+    return ""
+
+
+def _uneven(one: _Seen, traffic: tuple[int, int], outputs: Iterable[int]) -> str:
+    """Whether as many elements are accessed as there are, or a multiple, but some more often than
+    others, which are left out."""
+    read, written = (bytes_ // one.tensor.element_size() for bytes_ in traffic)
+    every, distinct = one.done.numel(), int(one.done.sum())
+    if one.writes:
+        # Of the lanes that have one value one stores it.
+        uneven = not read and written == every
+    else:
+        # All lanes that have a value load it: each element may be counted several times.
+        uneven = not written and read % every == 0 and read % distinct != 0 and not any(
+            _are_windows(int(side.sum()), len(side), outputs)
+            for side in _is_product(one.done)[1])
+    if not uneven:
+        return ""
+    verb = "written" if one.writes else "read"
+    return f"{max(read, written)} are {verb}, some of them more often than others"
+
+
+def _are_windows(count: int, size: int, outputs: Iterable[int]) -> bool:
+    """Whether so many elements are those of windows, one for each output, and the others too few
+    for one more."""
+    return any(step <= count - (n - 1) * step <= _MOST_WINDOW and size - count < step
+               for n in outputs for step in range(2, _MOST_STEP + 1))
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """An argument, which of its elements the launch has accessed, and how."""
+
+    name: str
+    tensor: torch.Tensor
+    buffer: Memory
+    done: torch.Tensor
+    writes: bool
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of them."""
+        return bool(self.done.all())
+
+    @property
+    def first(self) -> int:
+        """The address of its first element."""
+        return int(self.tensor.storage_offset() * self.tensor.element_size() + self.buffer.pointer)
+
+    def at(self, index: Sequence[int]) -> int:
+        """The address of an element."""
+        steps = zip(index, self.tensor.stride(), strict=True)
+        return self.first + sum(k * step for k, step in steps) * self.tensor.element_size()
+
+
 def judge(library: Library, arguments: Mapping[Any, Sequence[tuple[str, torch.Tensor]]],
-          numbers: Sequence[int], grid: Sequence[int], is_regular: bool
-          ) -> tuple[list[str], list[Fault]]:
+          launch: Launch) -> tuple[list[str], list[Fault]]:
     """Of each storage and the arguments in it: elements that the launch has accessed, but neither
     written, where it has written others, nor read; and what it has accessed between those of all
-    arguments. Apart from these, faults; ``is_regular``: no data say which elements it accesses."""
+    arguments. Apart from these, faults."""
     notes: list[str] = []
     faults: list[Fault] = []
+    seen: list[_Seen] = []
+    ways_of = {}
+    traffic = library.traffic() if launch.is_regular else {}
     for buffer, tensors in arguments.items():
         known = library.accesses(buffer.pointer, buffer.size)
         if known is None or not any(known):
             continue
-        ways = torch.frombuffer(known, dtype=torch.uint8)
-        gaps = {}
-        wheres = {}
+        ways = ways_of[buffer] = torch.frombuffer(known, dtype=torch.uint8)
         for name, tensor in tensors:
             done = _elements(ways, tensor).amax(-1)
-            writes = bool((done & 2).any())
-            way = 2 if writes else 1
-            left = (done & way == 0).nonzero()
-            if not done.any():
-                continue
-            first = tensor.storage_offset() * tensor.element_size() + buffer.pointer
-            if len(left):
-                index = (done & way).nonzero()[0].tolist()
-                at = sum(k * step for k, step in zip(index, tensor.stride(), strict=True))
-                where = library.access(first + at * tensor.element_size(), writes)
-                verb = "written" if writes else "read"
-                gaps[name] = f"{len(left)} of the {done.numel()} elements of '{name}' are " \
+            if done.any():
+                writes = bool((done & 2).any())
+                seen.append(_Seen(name, tensor, buffer, done & (2 if writes else 1) != 0, writes))
+    for buffer, ways in ways_of.items():
+        gaps = {}
+        wheres = {}
+        for one in (one for one in seen if one.buffer is buffer):
+            name, tensor, verb = one.name, one.tensor, "written" if one.writes else "read"
+            if not one.is_whole:
+                left = (~one.done).nonzero()
+                wheres[name] = library.access(one.at(one.done.nonzero()[0].tolist()), one.writes)
+                gaps[name] = f"{len(left)} of the {one.done.numel()} elements of '{name}' are " \
                              f"not {verb}, the first of them {left[0].tolist()}"
-                wheres[name] = where
-            if is_regular and _is_dense(tensor) and tensor.numel() <= _MOST_ELEMENTS:
-                faults += _faults(library, name, tensor, first, writes, grid, numbers)
-        for _, tensor in tensors:
+            if not launch.is_regular or tensor.numel() > _MOST_ELEMENTS:
+                continue
+            found = _faults(library, one, launch) if _is_dense(tensor) else []
+            if not found and not one.is_whole:
+                others = [other for other in seen if other.buffer is not buffer]
+                text = _short(one, launch, others)
+                if not text and len(arguments[buffer]) == 1:
+                    text = _uneven(one, traffic.get(buffer.name, (0, 0)), launch.axes | {
+                        size for other in others for size in other.tensor.shape})
+                found = [Fault(f"{gaps[name]}: {text}", wheres[name], True)] if text else []
+            faults += found
+        for _, tensor in arguments[buffer]:
             _elements(ways, tensor).zero_()
         notes += [text + _place(wheres[name]) for name, text in gaps.items()]
         if stray := int(ways.count_nonzero()):
+            tensors = arguments[buffer]
             between = f"{stray} bytes are accessed that '{tensors[0][0]}' has storage for, " \
                       "but no element"
             at = int(ways.nonzero()[0])
@@ -286,23 +435,23 @@ def judge(library: Library, arguments: Mapping[Any, Sequence[tuple[str, torch.Te
             faults += [Fault(f"{gaps[name]}, {between}, and none of the arguments is the distance "
                              f"{pitches[0]} of its rows", where) for name, tensor in tensors
                        if name in gaps and (pitches := pitches_of(tensor))
-                       and not set(pitches) & set(numbers)]
+                       and not set(pitches) & set(launch.numbers)]
     return notes, faults
 
 
-def _faults(library: Library, name: str, tensor: torch.Tensor, first: int, writes: bool,
-            grid: Sequence[int], numbers: Sequence[int]) -> list[Fault]:
-    """Those of a dense tensor whose first element is there."""
-    size = tensor.element_size()
-    known = library.accessors(first, tensor.numel(), size, writes)
+def _faults(library: Library, one: _Seen, launch: Launch) -> list[Fault]:
+    """Those of a dense tensor."""
+    size, verb = one.tensor.element_size(), "written" if one.writes else "read"
+    known = library.accessors(one.first, one.tensor.numel(), size, one.writes)
     if known is None:
         return []
     groups = torch.frombuffer(known, dtype=torch.int32).to(torch.int64) & SEVERAL
-    looked_at = _Tensor(name, tensor, groups, "written" if writes else "read")
-    for text, element in (looked_at.rows_missed(grid, numbers), looked_at.rows_crossed(),
-                          looked_at.rows_overlap(), looked_at.repeated()):
+    looked_at = _Tensor(one.name, one.tensor, groups, verb)
+    for text, element in (looked_at.rows_missed(launch.grid, launch.numbers),
+                          looked_at.rows_crossed(), looked_at.rows_overlap(),
+                          looked_at.repeated(), looked_at.sizes_swapped(launch.grid)):
         if text:
-            return [Fault(text, library.access(first + element * size, writes))]
+            return [Fault(text, library.access(one.first + element * size, one.writes))]
     return []
 
 

@@ -3,25 +3,31 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whether a kernel takes the strides that it is given: it is launched again on wider rows.
 
+If an argument of the launch is what ``stride()`` of a tensor has answered, the launch is repeated
+on copies of all storages in which these rows are further apart, with the argument changed
+accordingly. The copies have the padding, too. A kernel that takes another number for the stride, or
+the stride for something else, computes something else.
+
 Where the rows of a tensor have padding, as those of a part of a wider tensor have, only their pitch
-leads from row to row. If an argument of the launch is that number, the launch is repeated on copies
-of all storages in which these rows are further apart, with the argument changed accordingly. The
-copies have the padding, too. A kernel that takes another number for the pitch, or the pitch for
-something else, computes something else.
+leads from row to row, so that any argument which is that number has to be it.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from .accesses import pitches_of
+from .strides import Stride
 from .torch_device import Buffer, Device
 
 _MOST_BYTES = 64 << 20
 """Of all storages of a launch that is repeated."""
+_MOST_ALIKE = 4
+"""Storages of one pitch, of which any may have to move together."""
 
 
 def _wider(offset: Any, pitch: int) -> Any:
@@ -45,10 +51,12 @@ class Repeat:
     """A launch that has to compute the same where rows are further apart."""
 
     def __init__(self, device: Device, args: Sequence[Any], storages: Mapping[int, Buffer],
-                 pitches: Mapping[Buffer, int], numbers: Mapping[int, int]) -> None:
+                 pitches: Mapping[Buffer, int], numbers: Mapping[int, Buffer],
+                 alike: Mapping[Buffer, int]) -> None:
         self._device, self._args, self._storages = device, args, storages
-        self._pitches, self._numbers = pitches, numbers
-        """The pitch of each storage, 0: it stays as it is; that by which an argument moves."""
+        self._pitches, self._numbers, self._alike = pitches, numbers, alike
+        """The pitch of each storage that moves; arguments that move as one of them does; other
+        storages, which may have to, since they have the same pitch."""
         with torch._C.DisableTorchFunction():
             self._elements = {buffer: _elements(args[k]) for k, buffer in storages.items()}
             self._before = {buffer: bytes_.clone() for buffer, bytes_ in self._elements.items()}
@@ -56,25 +64,37 @@ class Repeat:
     def difference(self, launch: Callable[[list[Any]], str], names: Sequence[str]) -> str:
         """After the launch: has it repeated with other arguments. What is wrong, in words;
         ``launch`` returns why it cannot be."""
-        wide = sorted(set(self._numbers.values()))
-        if not (text := self._differs(launch, wide)):
+        if not self._differs(launch, self._pitches):
             return ""
-        for pitch in wide if len(wide) > 1 else []:
-            if alone := self._differs(launch, [pitch]):
-                wide, text = [pitch], alone
-                break
-        numbers = ", ".join(repr(names[k]) for k, by in self._numbers.items() if by in wide)
-        moved = ", ".join(repr(names[k]) for k, buffer in self._storages.items()
-                          if self._pitches[buffer] in wide)
-        return f"{numbers} is not what leads from row to row of {moved}, or leads elsewhere, " \
-               f"too: where these rows are further apart, {text}"
+        for pitch in sorted(set(self._pitches.values())):
+            wide = {buffer for buffer, its in self._pitches.items() if its == pitch}
+            if not (text := self._differs(launch, dict.fromkeys(wide, pitch))):
+                continue
+            # The kernel may take the stride for the rows of other tensors, too, or instead.
+            alike = wide | {buffer for buffer, its in self._alike.items() if its == pitch}
+            if len(alike) <= _MOST_ALIKE and any(
+                    not self._differs(launch, dict.fromkeys(moved, pitch))
+                    for count in range(1, len(alike) + 1)
+                    for moved in itertools.combinations(alike, count)):
+                continue
+            numbers = ", ".join(repr(names[k]) for k, buffer in self._numbers.items()
+                                if buffer in wide)
+            moved = ", ".join(repr(names[k]) for k, buffer in self._storages.items()
+                              if buffer in wide)
+            return f"{numbers} is not what leads from row to row of {moved}, or leads " \
+                   f"elsewhere, too: where these rows are further apart, {text}"
+        return ""
 
-    def _differs(self, launch: Callable[[list[Any]], str], wide: Sequence[int]) -> str:
-        """What does when rows with these pitches are further apart."""
-        changed = [_wider(arg, by) if (by := self._numbers.get(k, 0)) in wide else arg
-                   for k, arg in enumerate(self._args)]
-        pitches = {buffer: pitch if pitch in wide else buffer.size + 1
-                   for buffer, pitch in self._pitches.items()}
+    def _differs(self, launch: Callable[[list[Any]], str], wide: Mapping[Buffer, int]) -> str:
+        """What does when the rows of these storages, with these pitches, are further apart."""
+        changed = list(self._args)
+        for k, buffer in self._numbers.items():
+            # One that is the same of all of them moves with any.
+            moves = buffer if buffer in wide else next(
+                (other for other in wide if self._args[k] in self._strides(other)), None)
+            if moves is not None:
+                changed[k] = _wider(self._args[k], wide[moves])
+        pitches = {buffer: wide.get(buffer, buffer.size + 1) for buffer in self._before}
         copies = {}
         with torch._C.DisableTorchFunction():
             for buffer, before in self._before.items():
@@ -100,6 +120,12 @@ class Repeat:
                             f"others, the first of them element {int(wrong[0])}")
         return ""
 
+    def _strides(self, buffer: Buffer) -> set[int]:
+        """Those of the arguments in a storage."""
+        with torch._C.DisableTorchFunction():
+            return {stride for k, its in self._storages.items() if its is buffer
+                    for stride in self._args[k].stride()}
+
 
 def _elements(tensor: torch.Tensor) -> torch.Tensor:
     """The elements of a tensor's storage, as bytes."""
@@ -108,37 +134,79 @@ def _elements(tensor: torch.Tensor) -> torch.Tensor:
     return whole[:len(whole) // size * size].view(-1, size)
 
 
-def repeat_of(device: Device, args: Sequence[Any], constant: Sequence[bool]) -> Repeat | None:
-    """How to repeat a launch with these arguments, before it. None: no argument is the pitch of
-    rows with padding, or it may be another number as well."""
+def repeat_of(device: Device, args: Sequence[Any], constant: Sequence[bool],
+              strides: Mapping[int, Stride]) -> Repeat | None:
+    """How to repeat a launch with these arguments, before it; ``strides``: those that are known to
+    be. None: no argument is a stride, or it may be another number as well."""
     storages = {k: buffer for k, arg in enumerate(args) if isinstance(arg, torch.Tensor)
                 and arg.numel() and (buffer := device.buffer(arg)) is not None}
-    numbers = {k: arg for k, arg in enumerate(args) if type(arg) is int and not constant[k]}
     views: dict[Buffer, list[torch.Tensor]] = {}
     for k, buffer in storages.items():
         views.setdefault(buffer, []).append(args[k])
-    pitches = {}
-    for buffer, parts in views.items():
-        one_size = len({part.element_size() for part in parts}) == 1
-        pitches[buffer] = min(
-            (pitch for part in parts for pitch in pitches_of(part) if pitch in numbers.values()
-             and one_size and all(_has_rows(other, pitch) for other in parts)), default=0)
-    used = set(pitches.values()) - {0}
-    if not used or sum(buffer.size for buffer in views) > _MOST_BYTES or not all(
+    if sum(buffer.size for buffer in views) > _MOST_BYTES or not all(
             k in storages or constant[k] or arg is None or isinstance(arg, (int, float))
             for k, arg in enumerate(args)) or any(map(device.holds_addresses, args)):
         return None
-    # A number that moves has to be a stride of what moves by the same pitch, and nothing else.
-    owners: dict[int, int] = {}
-    for buffer, parts in views.items():
-        for stride in {stride for part in parts for stride in part.stride()}:
-            by = pitches[buffer] if stride >= pitches[buffer] else 0
-            if owners.setdefault(stride, by) != by:
-                return None
-    sizes = {size for k in storages for size in (*args[k].shape, args[k].numel())}
-    moved = {k: owners.get(number, 0) for k, number in numbers.items() if number
-             and (owners.get(number) or any(number % pitch == 0 for pitch in used))}
-    if any(not by or numbers[k] in sizes or _wider(numbers[k], by) >= 1 << 31
-           for k, by in moved.items()):
+    with torch._C.DisableTorchFunction():
+        chosen = _by_tags(views, {k: stride for k, stride in strides.items() if not constant[k]}) \
+            or _by_value(views, args, constant)
+    return chosen and Repeat(device, args, storages, *chosen)
+
+
+_Choice = tuple[dict[Buffer, int], dict[int, Buffer], dict[Buffer, int]]
+"""What a ``Repeat`` moves."""
+
+
+def _has_pitch(parts: Sequence[torch.Tensor], pitch: int) -> bool:
+    """Whether that is the distance of rows of all arguments in a storage."""
+    return (len({part.element_size() for part in parts}) == 1
+            and any(pitch in part.stride() for part in parts)
+            and all(_has_rows(part, pitch) for part in parts))
+
+
+def _by_tags(views: Mapping[Buffer, Sequence[torch.Tensor]], strides: Mapping[int, Stride]
+             ) -> _Choice | None:
+    """By arguments that are known to be strides: of each storage the smallest one."""
+    if any(stride.owner is None for stride in strides.values()):
         return None
-    return Repeat(device, args, storages, pitches, moved)
+    pitches: dict[Buffer, int] = {}
+    for stride in sorted(strides.values()):
+        if stride > 1 and stride.owner in views and _has_pitch(views[stride.owner], stride):
+            pitches.setdefault(stride.owner, int(stride))
+    numbers = {k: stride.owner for k, stride in strides.items() if stride.owner in pitches}
+    if not pitches or any(_wider(int(strides[k]), pitches[owner]) >= 1 << 31
+                          for k, owner in numbers.items()):
+        return None
+    used = set(pitches.values())
+    alike = {buffer: pitch for buffer, parts in views.items() for pitch in used
+             if buffer not in pitches and _has_pitch(parts, pitch)}
+    return pitches, numbers, alike
+
+
+def _by_value(views: Mapping[Buffer, Sequence[torch.Tensor]], args: Sequence[Any],
+              constant: Sequence[bool]) -> _Choice | None:
+    """By arguments that are the pitch of rows with padding."""
+    numbers = {k: arg for k, arg in enumerate(args) if type(arg) is int and not constant[k]}
+    pitches = {}
+    for buffer, parts in views.items():
+        found = [pitch for part in parts for pitch in pitches_of(part)
+                 if pitch in numbers.values() and _has_pitch(parts, pitch)]
+        if found:
+            pitches[buffer] = min(found)
+    # A number that moves has to be a stride of what moves by the same pitch, and nothing else.
+    owners: dict[int, tuple[int, Buffer]] = {}
+    for buffer, parts in views.items():
+        pitch = pitches.get(buffer, 0)
+        for stride in {stride for part in parts for stride in part.stride()}:
+            by = pitch if stride >= pitch else 0
+            if owners.setdefault(stride, (by, buffer))[0] != by:
+                return None
+    sizes = {size for parts in views.values() for part in parts
+             for size in (*part.shape, part.numel())}
+    moved = {k: owners.get(number, (0, None)) for k, number in numbers.items() if number
+             and (owners.get(number, (0, None))[0]
+                  or any(number % pitch == 0 for pitch in pitches.values()))}
+    if not pitches or any(not by or numbers[k] in sizes or _wider(numbers[k], by) >= 1 << 31
+                          for k, (by, _) in moved.items()):
+        return None
+    return pitches, {k: buffer for k, (_, buffer) in moved.items() if buffer}, {}

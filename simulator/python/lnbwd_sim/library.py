@@ -73,7 +73,8 @@ class Library:
         self.chip = chip
         self._library = ctypes.CDLL(str(path))
         for name in ("lnbwdSimLastErrorMessage", "lnbwdSimGetFindingsJson",
-                     "lnbwdSimGetCheckSummary", "lnbwdSimGetAccessJson"):
+                     "lnbwdSimGetCheckSummary", "lnbwdSimGetAccessJson",
+                     "lnbwdSimGetCountsJson"):
             getattr(self._library, name).restype = ctypes.c_char_p
         self._library.lnbwdSimCountUnwritten.restype = ctypes.c_int64
         count = ctypes.c_int()
@@ -114,6 +115,16 @@ class Library:
             ctypes.c_void_p(pointer), ctypes.c_uint64(count), ctypes.c_uint64(element),
             ctypes.c_int(writes), (ctypes.c_char * len(groups)).from_buffer(groups))
         return None if failed else groups
+
+    def reset_counts(self) -> None:
+        """Before a launch whose traffic is asked for."""
+        self._library.lnbwdSimResetCounters()
+
+    def traffic(self) -> dict[str, tuple[int, int]]:
+        """The bytes of each buffer, by its name, that lanes have read and written since then."""
+        counted = json.loads(self._library.lnbwdSimGetCountsJson())
+        return {buffer["name"]: (buffer["bytes_read"], buffer["bytes_written"])
+                for buffer in counted["buffers"]}
 
     def access(self, pointer: int, writes: bool) -> dict[str, Any] | None:
         """An instruction that has read, or written, the byte (lnbwdSimGetAccessJson)."""

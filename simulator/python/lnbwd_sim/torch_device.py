@@ -24,8 +24,9 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
-from .accesses import Fault, judge
+from .accesses import Fault, Launch, judge
 from .library import Library
+from .strides import Stride, tagged
 
 _DEVICE = torch.device("cuda", 0)
 _MARK = "_lnbwd_sim_buffer"
@@ -148,6 +149,8 @@ class Device(TorchFunctionMode):
         self.report: Callable[[list[dict[str, Any]], str, tuple[int, ...]], None] | None = None
         self.buffers: dict[Buffer, None] = {}
         """In the order in which they were made."""
+        self.strides: dict[str, Stride] = {}
+        """Of the arguments of the launch, by name, those that are."""
         self._scratch: str | None = None
         self._names: dict[Buffer, list[str]] = {}
         self._tensors: dict[Buffer, list[tuple[str, torch.Tensor]]] = {}
@@ -250,6 +253,8 @@ class Device(TorchFunctionMode):
         if getter is not None:
             return self._answer(getter, func, args[0])
         name = getattr(func, "__name__", "")
+        if func is torch.Tensor.stride and (owner := self.buffer(args[0])) is not None:
+            return tagged(func(*args, **kwargs), owner)
         if func is torch.Tensor.get_device:
             return 0 if self.buffer(args[0]) else -1
         if func in (torch.Tensor.numpy, torch.Tensor.__array__) and self.buffer(args[0]):
@@ -399,10 +404,9 @@ class Device(TorchFunctionMode):
         return type(value) is int and value > 65536 and any(
             b.pointer <= value < b.pointer + b.size for b in self.buffers)
 
-    def left_out(self, numbers: Sequence[int], grid: Sequence[int], is_regular: bool
-                 ) -> tuple[list[str], list[Fault]]:
+    def left_out(self, launch: Launch) -> tuple[list[str], list[Fault]]:
         """What the launch has left out of its arguments (``judge``)."""
-        return judge(self.library, self._tensors, numbers, grid, is_regular)
+        return judge(self.library, self._tensors, launch)
 
     def _describe_all(self) -> None:
         """An argument may hold addresses: kernels may access what is on the device."""

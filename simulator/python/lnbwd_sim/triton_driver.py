@@ -10,6 +10,7 @@ launch, and the autotuner, which measures nothing.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import importlib
 import os
@@ -25,10 +26,11 @@ from triton.backends.amd.driver import HIPDriver, HIPLauncher
 from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.errors import OutOfResources
 
-from .accesses import Fault
+from .accesses import Fault, Launch
 from .fidelity import Fidelity
 from .layouts import repeat_of
 from .library import Library, library_path
+from .strides import untagged
 from .torch_device import Device
 
 Report = Callable[[list[dict[str, Any]], str, tuple[int, ...]], None]
@@ -173,6 +175,34 @@ def is_indexed(ttgir: str) -> bool:
     return False
 
 
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What the TTGIR of a kernel says of it."""
+
+    is_regular: bool
+    """No data say which elements it accesses."""
+    used: frozenset[str]
+    """Its arguments, apart from those that it does not use."""
+    axes: frozenset[int]
+    """Dimensions of the grid whose index it uses."""
+    has_atomics: bool
+    is_random: bool
+    """Whether it may make random numbers from where an element is."""
+
+    @staticmethod
+    def of(ttgir: str) -> Facts:
+        """Those of a kernel."""
+        head, _, body = ttgir.partition("tt.func public ")[2].partition("\n")
+        used = {name for name in re.findall(r"%([\w$.-]+): ", head)
+                if re.search(rf"%{re.escape(name)}\b", body)}
+        axes = {"xyz".index(axis) for axis in re.findall(r"tt\.get_program_id ([xyz])", body)}
+        return Facts(not is_indexed(ttgir), frozenset(used), frozenset(axes), "atomic" in body,
+                     "mulhiui" in body)
+
+
+_UNKNOWN = Facts(False, frozenset(), frozenset(), True, True)
+
+
 def activate(library: Library, device: Device, report: Report, rounds: AutotuneRounds,
              fidelity: Fidelity, strict: bool) -> None:
     """Makes the simulator Triton's active driver; ``fidelity`` gets what each kernel has and
@@ -180,8 +210,8 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
     _link_library()
     device.report = report
     lds: dict[Any, tuple[str | None, bool]] = {}
-    regular: set[Any] = set()
-    """Functions that are not indexed by what they load."""
+    facts: dict[Any, Facts] = {}
+    """Of functions."""
 
     class Launcher(HIPLauncher):  # type: ignore[misc]
         """Describes the arguments to the simulator, and reports what a launch found."""
@@ -193,6 +223,16 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
             self._names = getattr(function, "arg_names", [f"argument {k}" for k in range(256)])
             self._constant = [kind == "constexpr" for kind in src.signature.values()]
 
+        def _launch(self, known: Facts, grid: tuple[int, int, int], args: Sequence[Any]) -> Launch:
+            numbers = {name: arg for name, arg in zip(self._names, args, strict=False)
+                       if type(arg) is int}
+            blocks = frozenset(arg for arg, constant in zip(args, self._constant, strict=False)
+                               if constant and type(arg) is int)
+            return Launch(
+                grid, list(numbers.values()),
+                blocks | {number for name, number in numbers.items() if name in known.used},
+                blocks, frozenset(grid[axis] for axis in known.axes) - {1}, known.is_regular)
+
         def __call__(self, grid_x: int, grid_y: int, grid_z: int, stream: Any, function: Any,
                      kernel_metadata: Any, launch_metadata: Any, enter_hook: Any, exit_hook: Any,
                      *args: Any) -> None:
@@ -200,6 +240,7 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
             grid = (grid_x, grid_y, grid_z)
 
             def launch(args: Sequence[Any], hook: Any = None) -> str:
+                library.reset_counts()
                 library.describe_lds(*lds.get(function, (None, False)))
                 device.describe_launch(zip(self._names, args, strict=False))
                 try:
@@ -214,19 +255,22 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                     return library.message()
                 return ""
 
-            repeat = repeat_of(device, args, self._constant)
-            with _one_thread() if repeat else contextlib.nullcontext():
+            known = facts.get(function, _UNKNOWN)
+            repeat = None if known.is_random else repeat_of(
+                device, args, self._constant, {self._names.index(name): stride
+                                               for name, stride in device.strides.items()})
+            with _one_thread() if repeat and known.has_atomics else contextlib.nullcontext():
                 problem = launch(args, enter_hook)
                 found = library.findings() if problem else []
                 if not problem:
                     gaps, faults = device.left_out(
-                        [arg for arg in args if type(arg) is int], grid, function in regular)
+                        self._launch(known, grid, args))
                     fidelity.note(self._name, gaps)
+                    if repeat and all(fault.is_vague for fault in faults) and (
+                            text := repeat.difference(launch, self._names)):
+                        faults = [Fault(text, faults[0].where if faults else None)]
                     if strict and not faults:
                         faults = [Fault(text, None) for text in gaps]
-                    if repeat and not faults and (
-                            text := repeat.difference(launch, self._names)):
-                        faults.append(Fault(text, None))
                     problem = "\n".join(fault.text for fault in faults)
                     found = [{"chip": library.chip, "kernel": self._name, "check": "strides",
                               "count": 1, "stops": False, "message": fault.text}
@@ -258,8 +302,7 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
             if file.endswith(".ttgir"):
                 ttgir = pathlib.Path(path).read_text(encoding="utf-8")
                 lds[function] = use_of_lds(ttgir)
-                if not is_indexed(ttgir):
-                    regular.add(function)
+                facts[function] = Facts.of(ttgir)
             if file.endswith(".amdgcn"):
                 fidelity.kernels.setdefault(name, set()).update(
                     mnemonics(pathlib.Path(path).read_text(encoding="utf-8")))
@@ -268,7 +311,25 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
     triton.runtime.driver.set_active(Driver())
     testing: Any = importlib.import_module("triton.testing")
     testing.do_bench = testing.do_bench_cudagraph = _run_once
+    _patch_run(device)
     _patch_autotuner(rounds)
+
+
+def _patch_run(device: Device) -> None:
+    """Keeps which arguments are strides, and gives Triton ordinary integers."""
+    from triton.runtime.jit import JITFunction
+
+    run = JITFunction.run
+
+    def run_untagged(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        args, kwargs, strides = untagged(self.arg_names, args, kwargs)  # type: ignore[assignment]
+        device.strides = strides
+        try:
+            return run(self, *args, grid=grid, warmup=warmup, **kwargs)
+        finally:
+            device.strides = {}
+
+    JITFunction.run = run_untagged
 
 
 @contextlib.contextmanager

@@ -273,3 +273,49 @@ def each_row(x, out, pitch, n, BLOCK: tl.constexpr):
 def test_each_row(pitch):
     x, out = torch.rand(12, 30, device="cuda"), torch.empty(12, device="cuda")
     each_row[(12,)](x, out, pitch, 30, BLOCK=32)
+
+
+@triton.jit
+def fill_cache(x, cache, batch, row, n, WRONG: tl.constexpr, BLOCK: tl.constexpr):
+    """Copies rows to the first ones of each batch of a cache that has room for more."""
+    o = tl.arange(0, BLOCK)
+    source = tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)
+    to = tl.program_id(1) * (tl.num_programs(0) * n if WRONG else batch) + tl.program_id(0) * row
+    tl.store(cache + to + o, tl.load(x + source * n + o, mask=o < n), mask=o < n)
+
+
+@pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
+def test_cache(wrong):
+    x, cache = torch.rand(3, 5, 24, device="cuda"), torch.zeros(3, 8, 24, device="cuda")
+    fill_cache[(5, 3)](x, cache, cache.stride(0), cache.stride(1), 24, wrong, BLOCK=32)
+
+
+@triton.jit
+def add_position(x, position, y, n, WRONG: tl.constexpr, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    at = (tl.program_id(0) * tl.num_programs(1) + tl.program_id(1)) * n + o
+    row = tl.program_id(0 if WRONG else 1)
+    added = tl.load(position + row * n + o, mask=o < n)
+    tl.store(y + at, tl.load(x + at, mask=o < n) + added, mask=o < n)
+
+
+@pytest.mark.parametrize("case", ["right", "longer", "wrong"])
+def test_position(case):
+    """Of a table of positions a kernel needs as many rows as there are."""
+    x, y = torch.rand(4, 9, 28, device="cuda"), torch.empty(4, 9, 28, device="cuda")
+    position = torch.rand(12 if case == "longer" else 9, 28, device="cuda")
+    add_position[(4, 9)](x, position, y, 28, case == "wrong", BLOCK=32)
+
+
+@triton.jit
+def interleave(a, b, y, n, WRONG: tl.constexpr, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    at = tl.program_id(0) * n + o
+    tl.store(y + 2 * at, tl.load(a + at, mask=o < n), mask=o < n)
+    tl.store(y + 2 * at + (0 if WRONG else 1), tl.load(b + at, mask=o < n), mask=o < n)
+
+
+@pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
+def test_interleave(wrong):
+    a, b = torch.rand(7, 15, device="cuda"), torch.rand(7, 15, device="cuda")
+    interleave[(7,)](a, b, torch.zeros(7, 30, device="cuda"), 15, wrong, BLOCK=16)
