@@ -234,7 +234,7 @@ def faults(shape, groups, writes=True, grid=(4,), numbers=()):
     return [name for name, (text, _) in (
         ("missed", tensor.rows_missed(grid, numbers)), ("crossed", tensor.rows_crossed()),
         ("overlap", tensor.rows_overlap()), ("repeated", tensor.repeated()),
-        ("swapped", tensor.sizes_swapped(grid))) if text]
+        ("swapped", tensor.sizes_swapped(grid)), ("reread", tensor.reread())) if text]
 
 
 @needs_triton
@@ -286,45 +286,78 @@ def test_what_accesses_say_of_strides():
     assert not faults((5, 7, 4), rows, grid=(35,))
     heads = (torch.arange(7)[:, None] + 7 * torch.arange(5)[None, :] + 1)[..., None]
     assert faults((5, 7, 4), heads.expand(7, 5, 4), grid=(35,)) == ["swapped"]
+    # Three heads of a workgroup: no block of elements.
+    threes = (torch.arange(24) // 3 + 1)[:, None].expand(24, 5).reshape(3, 8, 5)
+    assert faults((3, 8, 5), threes, grid=(8, 1, 1)) == []
+    both = torch.stack([threes, threes + 8])
+    assert faults((2, 3, 8, 5), both, grid=(8, 2)) == ["swapped"]
+    # A block of the diagonal.
+    diagonal = torch.where(row // 4 == column // 4, SEVERAL, 0)
+    assert faults((12, 10), diagonal, writes=False) == ["reread"]
     # A range of columns of rows that are those of two dimensions.
     assert not faults((6, 4, 5), (torch.arange(20) // 16 + 2 * (torch.arange(6)[:, None] // 2) + 1),
                       grid=(2, 3))
 
 
+class Storage:
+    pointer, size, name = 0, 0, "x"
+
+
+def seen(shape, *indices, writes=False):
+    """An argument of which a kernel has accessed these indices of each dimension."""
+    import torch
+    from lnbwd_sim.accesses import _Seen
+    done = torch.zeros(shape, dtype=torch.bool)
+    done[tuple(slice(index) if isinstance(index, int) else index for index in indices)] = True
+    return _Seen("x", torch.empty(shape), Storage(), done, writes)
+
+
+def left_out(one, *others, **known):
+    """What is said of an argument, beside others."""
+    from lnbwd_sim.accesses import Launch, _combed, _short
+    launch = Launch(**{name: frozenset(numbers) for name, numbers in known.items()})
+    return _short(one, launch, others) or _combed(one, launch, others)
+
+
 @needs_triton
 def test_what_is_left_out_of_dimensions():
-    import torch
-    from lnbwd_sim.accesses import Launch, _Seen, _short, _uneven
-    class Storage:
-        pointer, size, name = 0, 0, "x"
-
-    def seen(shape, *counts, writes=False):
-        done = torch.zeros(shape, dtype=torch.bool)
-        done[tuple(slice(count) for count in counts)] = True
-        return _Seen("x", torch.empty(shape), Storage(), done, writes)
-
-    def short(one, *others, numbers=(), used=(), blocks=(), axes=()):
-        return _short(one, Launch(numbers=numbers, used=frozenset(used), blocks=frozenset(blocks),
-                                  axes=frozenset(axes)), others)
-
-    # The tail of rows whose number is an argument, or walked along elsewhere.
-    tail, all_rows = seen((53, 70), 48, 70), seen((53,), 53)
-    assert "only the first 48 are read" in short(tail, used=[53])
-    assert short(tail, all_rows) and short(tail, axes=[53]) and not short(tail)
-    assert "of the 6 elements of dimension 0" in short(seen((6, 20), 3, 20), axes=[3, 6])
-    # Meant: a number says so, an output has as many, windows, a grid for a part.
-    assert not short(tail, used=[53], numbers=[48])
-    assert not short(tail, seen((48,), 48), used=[53])
-    assert not short(seen((3, 40, 16), 3, 21, 16), numbers=[21, 40], used=[21, 40], axes=[3])
+    # The tail of rows whose number the kernel uses, or that others have.
+    tail = seen((53, 70), 48, 70)
+    assert "a number that the kernel uses, only the first 48 are read" in left_out(tail, known=[53])
+    assert left_out(tail, seen((53,), 53)) and left_out(tail, axes=[53]) and not left_out(tail)
+    assert "of the 6 elements of dimension 0" in left_out(seen((6, 20), 3, 20), axes=[3, 6])
+    # Rows of a table by the index of another dimension of the output.
+    output = seen((20, 50), 20, 50, writes=True)
+    assert left_out(seen((50,), 20), output, numbers=[20, 50])
+    assert not left_out(seen((50,), 30), output, numbers=[30])
+    assert not left_out(seen((50, 50), 20, 50), output, numbers=[20])
+    # Meant: a number says so, another tensor has as many, one row, a grid for a part.
+    assert not left_out(tail, known=[53], numbers=[48])
+    assert not left_out(tail, seen((48,), 48), known=[53])
+    assert not left_out(seen((3, 40, 16), 3, 21, 16), known=[40], numbers=[21, 40], axes=[3])
+    assert not left_out(seen((30, 8), 1, 8), known=[30])
+    assert left_out(seen((30, 8), 1, 8), known=[30], walked=[30])
+    assert not left_out(seen((35, 12), 16, 12), known=[35], blocks=[4], axes=[4])
+    assert left_out(seen((35, 12), 32, 12), known=[35], blocks=[8], axes=[4])
+    # Windows with a stride, and neighbours.
     windows, output = seen((12, 14), 11, 13), seen((5, 6), 5, 6, writes=True)
-    assert not short(windows, output, used=[12, 14])
-    assert short(windows, used=[12, 14])
-    assert not short(seen((35, 12), 16, 12), used=[35], blocks=[4], axes=[4])
-    assert short(seen((35, 12), 32, 12), used=[35], blocks=[8], axes=[4])
-    # Another shape than a block of the first ones.
-    triangle = _Seen("x", torch.empty(9, 9), Storage(), torch.ones(9, 9).tril().bool(), False)
-    assert not short(triangle, used=[9])
-    # As many accesses as elements, but not one of each.
+    assert not left_out(windows, output, known=[12, 14])
+    assert not left_out(seen((12, 20), 11, 20), seen((12, 20), 12, 20, writes=True), axes=[12])
+    # As many outputs as parts, of which one is not read; each other index.
+    outputs = [seen((10, 4), 10, 4, writes=True) for _ in range(3)]
+    assert left_out(seen((10, 3, 4), 10, 2, 4), *outputs)
+    assert not left_out(seen((10, 3, 4), 10, 2, 4), *outputs[:2])
+    even = seen((8, 5), slice(0, 8, 2), 5)
+    assert "only one of 2 is read" in left_out(even, seen((40,), 40, writes=True))
+    assert left_out(even, walked=[8]) and not left_out(even, walked=[8], axes=[4])
+    assert not left_out(even)
+    # Another shape than a block.
+    assert not left_out(seen((2, 2), (0, 1), (0, 1)), known=[2])
+
+
+@needs_triton
+def test_elements_that_are_read_more_often():
+    from lnbwd_sim.accesses import _uneven
     half = seen((7, 30), 7, 15, writes=True)
     assert _uneven(half, (0, 840), ()) and not _uneven(half, (0, 420), ())
     assert not _uneven(half, (840, 840), ())
@@ -470,6 +503,26 @@ def test_what_indexes_a_kernel():
                    ("scf.if %n", "scf.if %v"), ("yield %o", "yield %i"),
                    ("%y[%c]", "%y[%c], %r#0"), ("%p = %o", "%p = %i"), ("scf.if", "scf.while")):
         assert is_indexed(text.replace(*change)), change
+
+
+@needs_triton
+def test_facts_of_a_kernel():
+    from lnbwd_sim.triton_driver import Facts
+    facts = Facts.of("""  tt.func public @k(%x: !tt.ptr<f32>, %n: i32, %m: i32, %s: i32, %dead: i32) {
+    %p = tt.get_program_id y : i32
+    %o = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>
+    %n_1 = tt.splat %n : i32 -> tensor<8xi32>
+    %c = arith.cmpi slt, %o, %n_1 : tensor<8xi32>
+    %r = scf.for %k = %c0_i32 to %m step %c1_i32 iter_args(%a = %o) -> (tensor<8xi32>) : i32 {
+      scf.for %i = %c0_i32 to %c4_i32 step %c1_i32 : i32 {
+      }
+    }
+    %q = arith.muli %p, %s : i32
+    tt.return
+""")
+    assert facts.used == {"n", "m", "s"} and facts.bounds == {"n", "m"} and facts.ends == {4}
+    assert facts.axes == {1} and facts.is_regular
+    assert not facts.has_atomics and not facts.is_random
 
 
 def test_places_for_faults():

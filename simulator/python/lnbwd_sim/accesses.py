@@ -29,6 +29,8 @@ _LEAST_BLOCK = 8
 """Elements: a multiple of a smaller power of two is a coincidence."""
 _LEAST_TILE = 4
 """Elements: a smaller constant of a kernel may be one of its options."""
+_MOST_COLORS = 3
+"""Of a dimension of so many the first one alone may be meant."""
 _MOST_STEP = 4
 """Of windows, from one to the next one."""
 _MOST_WINDOW = 16
@@ -61,8 +63,10 @@ class Launch:
     grid: Sequence[int] = (1,)
     numbers: Sequence[int] = ()
     """All integers among the arguments."""
-    used: frozenset[int] = frozenset()
-    """Those that the kernel uses, and its constants."""
+    known: frozenset[int] = frozenset()
+    """Those that the kernel uses, apart from strides, and its constants."""
+    walked: frozenset[int] = frozenset()
+    """Those of them that it compares something with, or where a loop of it ends."""
     blocks: frozenset[int] = frozenset()
     """Its constants."""
     axes: frozenset[int] = frozenset()
@@ -251,14 +255,28 @@ class _Tensor:
             first, second = self.shape[k:k + 2]
             before, behind = math.prod(self.shape[:k]), math.prod(self.shape[k + 2:])
             swapped = [axis.view(before, second, first, behind) for axis in axes]
-            if first != second and not all(
-                    _is_sum(axis.view(before, first, second, behind)) for axis in axes) and all(
-                    map(_is_sum, swapped)) and all(any(
-                        bool((axis != axis.narrow(side, 0, 1)).any()) for axis in swapped)
-                        for side in (1, 2)):
+            if first == second or all(map(_is_sum, swapped)) <= all(
+                    _is_sum(axis.view(before, first, second, behind)) for axis in axes):
+                continue
+            # Blocks of elements side by side are not by index of any dimension, unless their size
+            # is none of a block.
+            if all(any(bool((axis != axis.narrow(side, 0, 1)).any()) for axis in swapped)
+                   for side in (1, 2)) or (first & (first - 1) and any(
+                       torch.equal(axis[0, :, 0, 0].unique(), torch.arange(second))
+                       for axis in swapped)):
                 return (f"workgroups have {self.verb} '{self.name}' as if of its dimensions of "
                         f"{first} and {second} elements each had the other's size"), 0
         return "", 0
+
+    def reread(self) -> tuple[str, int]:
+        """Elements that are no block of indices, and all read by several workgroups, while others
+        are read by none; of a tensor of which an output needs all."""
+        several, done = self.groups == SEVERAL, self.groups != 0
+        if bool(done.all()) or not torch.equal(several, done) or self.is_product(done):
+            return "", 0
+        return (f"{int(done.sum())} elements of '{self.name}' are read, all of them by several "
+                f"workgroups, and {int((~done).sum())} by none, for outputs that have as many "
+                "elements together"), int(done.nonzero()[0])
 
     def repeated(self) -> tuple[str, int]:
         """Elements that several workgroups write, while others are left out."""
@@ -305,28 +323,69 @@ def _short(one: _Seen, launch: Launch, others: Sequence[_Seen]) -> str:
     is_product, sides = _is_product(one.done)
     if not is_product:
         return ""
-    whole = {size for other in others if other.is_whole for size in other.tensor.shape}
-    written = {size for other in others if other.is_whole and other.writes
-               for size in other.tensor.shape}
     sizes = {size for other in others for size in other.tensor.shape}
-    said = (set(launch.numbers) | sizes) - launch.blocks - launch.axes
+    whole = [list(other.tensor.shape) for other in others if other.is_whole]
+    outputs = {size for other in others if other.is_whole and other.writes
+               for size in other.tensor.shape}
+    parts = sum(other.writes and other.is_whole for other in others)
+    is_for_all = _is_for_all(one, others)
+    own = [len(side) for side in sides if bool(side.all())]
+    # Its other dimensions may be what has that size elsewhere.
+    elsewhere = {size for shape in (*whole, list(launch.axes)) for size in shape
+                 if shape.count(size) > own.count(size)}
     for k, side in enumerate(sides):
         size, count = len(side), int(side.sum())
         if count == size or not bool(side[:count].all()):
             continue
-        walked = size in launch.axes or size in whole
-        if not walked and size not in launch.used:
+        if count == size - 1 and not (is_for_all and size in (parts, 2)):
+            continue  # The last one may be only a neighbour of others.
+        if size not in elsewhere | launch.known and not is_for_all:
             continue
-        if count in (said if walked else said | launch.axes) or (
-                not one.writes and _are_windows(count, size, written | launch.axes)):
+        if size in elsewhere:
+            # Where all of them are needed, the size of another dimension is no reason.
+            meant = set(launch.numbers) - launch.blocks - launch.axes - outputs
+        else:
+            meant = sizes | launch.axes | {n for n in launch.numbers if n not in launch.blocks
+                                           or n >= _LEAST_BLOCK}
+            if not is_for_all and (size not in launch.walked or size <= _MOST_COLORS):
+                meant |= {1}
+        if count in meant or (not one.writes and _are_windows(count, size, launch.axes | outputs)):
             continue
         if any(count == n * block and size - count >= block >= _LEAST_TILE
                for n in launch.axes for block in launch.blocks):
             continue  # The grid is not for all of them.
-        return (f"of the {size} elements of dimension {k}, a size that the launch has "
-                f"{'elsewhere, too' if walked else 'as an argument'}, only the first {count} are "
+        why = "a size that the launch has elsewhere, too" if size in elsewhere else \
+            "a number that the kernel uses" if size in launch.known else \
+            "for outputs that have as many elements together"
+        return (f"of the {size} elements of dimension {k}, {why}, only the first {count} are "
                 f"{'written' if one.writes else 'read'}")
     return ""
+
+
+def _combed(one: _Seen, launch: Launch, others: Sequence[_Seen]) -> str:
+    """Whether every n-th index of a dimension is read, although all have to be: for as many
+    elements as the tensor has, or by a kernel that compares with its size."""
+    is_product, sides = _is_product(one.done)
+    if not is_product or one.writes:
+        return ""
+    said = launch.axes | set(launch.numbers) | {size for other in others
+                                                for size in other.tensor.shape}
+    for k, side in enumerate(sides):
+        at = side.nonzero().flatten()
+        steps = at.diff().unique()
+        if len(steps) != 1 or int(steps[0]) == 1 or bool(at[0] >= steps[0]) \
+                or bool(at[-1] + steps[0] < len(side)):
+            continue
+        if _is_for_all(one, others) or (len(side) in launch.walked and len(at) not in said):
+            return (f"of the {len(side)} indices of dimension {k} only one of {int(steps[0])} is "
+                    "read")
+    return ""
+
+
+def _is_for_all(one: _Seen, others: Sequence[_Seen]) -> bool:
+    """Whether what is read of a tensor is for outputs that have as many elements together."""
+    return not one.writes and one.tensor.numel() == sum(
+        other.tensor.numel() for other in others if other.writes and other.is_whole)
 
 
 def _uneven(one: _Seen, traffic: tuple[int, int], outputs: Iterable[int]) -> str:
@@ -413,10 +472,10 @@ def judge(library: Library, arguments: Mapping[Any, Sequence[tuple[str, torch.Te
                              f"not {verb}, the first of them {left[0].tolist()}"
             if not launch.is_regular or tensor.numel() > _MOST_ELEMENTS:
                 continue
-            found = _faults(library, one, launch) if _is_dense(tensor) else []
+            others = [other for other in seen if other.buffer is not buffer]
+            found = _faults(library, one, launch, others) if _is_dense(tensor) else []
             if not found and not one.is_whole:
-                others = [other for other in seen if other.buffer is not buffer]
-                text = _short(one, launch, others)
+                text = _short(one, launch, others) or _combed(one, launch, others)
                 if not text and len(arguments[buffer]) == 1:
                     text = _uneven(one, traffic.get(buffer.name, (0, 0)), launch.axes | {
                         size for other in others for size in other.tensor.shape})
@@ -439,7 +498,7 @@ def judge(library: Library, arguments: Mapping[Any, Sequence[tuple[str, torch.Te
     return notes, faults
 
 
-def _faults(library: Library, one: _Seen, launch: Launch) -> list[Fault]:
+def _faults(library: Library, one: _Seen, launch: Launch, others: Sequence[_Seen]) -> list[Fault]:
     """Those of a dense tensor."""
     size, verb = one.tensor.element_size(), "written" if one.writes else "read"
     known = library.accessors(one.first, one.tensor.numel(), size, one.writes)
@@ -449,7 +508,8 @@ def _faults(library: Library, one: _Seen, launch: Launch) -> list[Fault]:
     looked_at = _Tensor(one.name, one.tensor, groups, verb)
     for text, element in (looked_at.rows_missed(launch.grid, launch.numbers),
                           looked_at.rows_crossed(), looked_at.rows_overlap(),
-                          looked_at.repeated(), looked_at.sizes_swapped(launch.grid)):
+                          looked_at.repeated(), looked_at.sizes_swapped(launch.grid),
+                          looked_at.reread() if _is_for_all(one, others) else ("", 0)):
         if text:
             return [Fault(text, library.access(one.first + element * size, one.writes))]
     return []

@@ -183,6 +183,10 @@ class Facts:
     """No data say which elements it accesses."""
     used: frozenset[str]
     """Its arguments, apart from those that it does not use."""
+    bounds: frozenset[str]
+    """Those that it compares with, subtracts from, or ends a loop at."""
+    ends: frozenset[int]
+    """Constants that it ends a loop at."""
     axes: frozenset[int]
     """Dimensions of the grid whose index it uses."""
     has_atomics: bool
@@ -196,11 +200,23 @@ class Facts:
         used = {name for name in re.findall(r"%([\w$.-]+): ", head)
                 if re.search(rf"%{re.escape(name)}\b", body)}
         axes = {"xyz".index(axis) for axis in re.findall(r"tt\.get_program_id ([xyz])", body)}
-        return Facts(not is_indexed(ttgir), frozenset(used), frozenset(axes), "atomic" in body,
-                     "mulhiui" in body)
+        bounds = {name for name in used if re.search(
+            rf"(cmpi|minsi|maxsi|subi|scf\.for) .*%{re.escape(name)}\b", _with_splats(body, name))}
+        ends = {int(end) for end in re.findall(r"scf\.for .* to %c(\d+)_i32 ", body)}
+        return Facts(not is_indexed(ttgir), frozenset(used), frozenset(bounds), frozenset(ends),
+                     frozenset(axes), "atomic" in body, "mulhiui" in body)
 
 
-_UNKNOWN = Facts(False, frozenset(), frozenset(), True, True)
+def _with_splats(body: str, name: str) -> str:
+    """The text with the argument itself where it is the same number in another type."""
+    same = rf"^ *%(\w+) = (?:tt\.splat|arith\.ext[su]i|arith\.trunci) %{re.escape(name)}\b.*$"
+    while found := re.search(same, body, re.M):
+        body = body.replace(found[0], "")
+        body = re.sub(rf"%{found[1]}\b", f"%{name}", body)
+    return body
+
+
+_UNKNOWN = Facts(False, frozenset(), frozenset(), frozenset(), frozenset(), True, True)
 
 
 def activate(library: Library, device: Device, report: Report, rounds: AutotuneRounds,
@@ -223,15 +239,17 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
             self._names = getattr(function, "arg_names", [f"argument {k}" for k in range(256)])
             self._constant = [kind == "constexpr" for kind in src.signature.values()]
 
-        def _launch(self, known: Facts, grid: tuple[int, int, int], args: Sequence[Any]) -> Launch:
+        def _launch(self, facts: Facts, grid: tuple[int, int, int], args: Sequence[Any]) -> Launch:
             numbers = {name: arg for name, arg in zip(self._names, args, strict=False)
                        if type(arg) is int}
             blocks = frozenset(arg for arg, constant in zip(args, self._constant, strict=False)
                                if constant and type(arg) is int)
+            sizes = {name: number for name, number in numbers.items() if name not in device.strides}
+            known = frozenset(number for name, number in sizes.items() if name in facts.used)
+            walked = frozenset(number for name, number in sizes.items() if name in facts.bounds)
             return Launch(
-                grid, list(numbers.values()),
-                blocks | {number for name, number in numbers.items() if name in known.used},
-                blocks, frozenset(grid[axis] for axis in known.axes) - {1}, known.is_regular)
+                grid, list(numbers.values()), known | blocks | facts.ends, walked | facts.ends,
+                blocks, frozenset(grid[axis] for axis in facts.axes) - {1}, facts.is_regular)
 
         def __call__(self, grid_x: int, grid_y: int, grid_z: int, stream: Any, function: Any,
                      kernel_metadata: Any, launch_metadata: Any, enter_hook: Any, exit_hook: Any,
@@ -256,7 +274,7 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                 return ""
 
             known = facts.get(function, _UNKNOWN)
-            repeat = None if known.is_random else repeat_of(
+            repeat = None if known.is_random or known.bounds & device.strides.keys() else repeat_of(
                 device, args, self._constant, {self._names.index(name): stride
                                                for name, stride in device.strides.items()})
             with _one_thread() if repeat and known.has_atomics else contextlib.nullcontext():
