@@ -508,7 +508,7 @@ def test_what_indexes_a_kernel():
 @needs_triton
 def test_facts_of_a_kernel():
     from lnbwd_sim.triton_driver import Facts
-    facts = Facts.of("""  tt.func public @k(%x: !tt.ptr<f32>, %n: i32, %m: i32, %s: i32, %dead: i32) {
+    facts = Facts.of("""  tt.func public @k(%n: i32, %m: i32, %s: i32, %dead: i32) {
     %p = tt.get_program_id y : i32
     %o = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>
     %n_1 = tt.splat %n : i32 -> tensor<8xi32>
