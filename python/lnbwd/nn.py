@@ -154,7 +154,7 @@ class LayerNormLinear(torch.nn.Module):
     """A LayerNorm and the linear layer after it; see :func:`lnbwd.layer_norm_linear`.
 
     Attributes:
-        norm, linear: the two modules, whose parameters are used.
+        norm, linear: the two modules, of a model for example, whose parameters are used.
     """
 
     def __init__(self, norm: torch.nn.LayerNorm, linear: torch.nn.Linear) -> None:
@@ -169,15 +169,6 @@ class LayerNormLinear(torch.nn.Module):
                              f"{list(norm.normalized_shape)}")
         super().__init__()
         self.norm, self.linear = norm, linear
-
-    @classmethod
-    def from_modules(cls, norm: torch.nn.LayerNorm, linear: torch.nn.Linear) -> LayerNormLinear:
-        """Takes over two modules of a model: their parameters stay what and where they are.
-
-        Raises:
-            ValueError: the norm's length is not the linear layer's.
-        """
-        return cls(norm, linear)
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalises ``x`` and multiplies it; on the CPU, and under autocast, by PyTorch."""

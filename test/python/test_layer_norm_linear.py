@@ -219,7 +219,7 @@ def test_dispatch_modes_see_the_product():
 
 def test_modules_are_taken_over():
     norm, linear = torch.nn.LayerNorm(16), torch.nn.Linear(16, 24)
-    module = lnbwd.nn.LayerNormLinear.from_modules(norm, linear)
+    module = lnbwd.nn.LayerNormLinear(norm, linear)
     x = torch.randn(6, 16)
     with lnbwd.simulate():
         y = module(x)
