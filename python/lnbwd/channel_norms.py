@@ -46,7 +46,7 @@ _MOST_ROW = 1 << 16
 _MOST_BATCH_ROW = 1 << 17
 """Channels with more elements in a batch, likewise."""
 
-_MOST_OF_CLUSTER, _LEAST_CLUSTERS = {2: 5 << 15, 4: 1 << 17}, 32
+_MOST_OF_CLUSTER, _LEAST_CLUSTERS = {2: 9 << 14, 4: 1 << 17}, 32
 """Elements of longer rows that a cluster of workgroups holds, by their bytes; and how many clusters
 fill a chip."""
 
@@ -54,7 +54,7 @@ fill a chip."""
 def _is_held(x: Tensor, length: int, most: int) -> bool:
     """Whether one kernel each way takes rows of so many elements; on any chip ``most``."""
     return length <= most or (
-        length <= _MOST_OF_CLUSTER[x.element_size()] and x.shape[2] % 2 == 0
+        length <= _MOST_OF_CLUSTER[x.element_size()] and x[0, 0].nbytes % 16 == 0
         and x.numel() >= _LEAST_CLUSTERS * length and x.is_cuda and not torch.version.hip
         and torch.cuda.get_device_capability(x.device) >= (9, 0))
 

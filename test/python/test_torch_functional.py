@@ -12,7 +12,9 @@ import torch.nn.functional as F
 from cases import diagonal
 from row_cases import BF16, F16, F32, F64
 
-from lnbwd import channel_norms, functional, launching, nn
+from lnbwd import channel_norms, compiler, functional, launching, nn
+from lnbwd.row_mlir import mlir
+from lnbwd.rowprogram import RowProgram
 
 pytestmark = pytest.mark.compiler
 EPSILON = {F32: 2e-6, BF16: 2.0 ** -8, F16: 2.0 ** -11}
@@ -183,6 +185,17 @@ def test_norms_of_channels(device, monkeypatch, name, case):
     assert y.dtype == dtype
     # ReLU(inplace=True) may follow.
     norm(functional)(*(t.requires_grad_() for t in inputs)).relu_().sum().backward()
+
+
+@pytest.mark.parametrize("dtype", [BF16, F32])
+def test_clusters_hold_the_longest_rows(dtype):
+    samples = channel_norms._MOST_OF_CLUSTER[dtype.itemsize] // 4096
+    for program in channel_norms._batch_programs(
+            torch.Size((samples, channel_norms._LEAST_CLUSTERS, 4096)), dtype, F32, F32, 1e-5, ()):
+        compiled = compiler.compile_mlir(mlir(RowProgram.from_text(program.text)), "sm_90",
+                                         format="ptx")
+        assert "warning" not in compiled.diagnostics
+        assert b"cluster" in compiled.code
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")  # A kernel that is not compiled.
