@@ -138,13 +138,15 @@ class _ChannelNorm(torch.autograd.Function):
         mean, variance = (x.new_empty(samples * channels // length, dtype=torch.float32)
                           for _ in range(2))
         kinds = tuple((name, ELEMENT_NAMES[t.dtype]) for name, t in running.items())
-        if not groups and _is_held(x, count, _MOST_BATCH_ROW) and samples > 1:
+        # Of odd pieces each element has an address, and a lane has no registers for so many.
+        most = _MOST_ROW if groups or size % 2 else _MOST_BATCH_ROW
+        if not groups and _is_held(x, count, most) and samples > 1:
             ctx.programs = _batch_programs(x.shape, x.dtype, *(
                 None if t is None else t.dtype for t in (weight, bias)), eps, kinds)
             y = torch.empty_like(x)
             _run(ctx.programs[0], {"x": x, "weight": weight, "bias": bias, **running},
                  [y, mean, variance], running)
-        elif groups and _is_held(x, count, _MOST_ROW):
+        elif groups and _is_held(x, count, most):
             y, mean, variance = _group_norm(x.view(samples, groups, -1), weight, bias, eps)
             y = reshaped(y, x.shape)
         else:
