@@ -558,7 +558,7 @@ def check(node: Node, domain: Domain) -> None:
             raise Unsupported(f"gives {describe(result)}, which is no row block, row scalar or "
                               f"column of {domain}")
         if not isinstance(result, torch.Tensor) or not (
-                result.dtype in ELEMENTS or is_scale(node)
+                result.dtype in ELEMENTS or (role != "row" and is_scale(node))
                 or (result.dtype in INTEGERS and node.target in OF_INTEGERS)):
             raise Unsupported(f"gives {describe(result)}")
     role = domain.role(results[0])
