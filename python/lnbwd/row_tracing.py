@@ -551,17 +551,19 @@ def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any]
         value = node.meta["val"]
         role = domain.role(value)
         shape = list(value.shape)
-        shapes.append("row" if role == "row" else
+        block = domain.repeats(value) or 1 if role == "lead" else 1
+        shapes.append("row" if role in ("row", "lead") else
                       "scalar" if len(shape) == len(names) + 1 else "number")
         what = "it returns" if place < count else f"saved: {saved and saved[place - count]!r} is"
         got = f"{str(value.dtype).replace('torch.', '')} {shape}"
-        expected = [*rows.shape[:-1], *{"row": [signature.length], "scalar": [1],
+        expected = [*rows.shape[:-1], *{"row": [signature.length // block], "scalar": [1],
                                         "number": []}[shapes[-1]]]
         types = FLOATS if role == "row" else DTYPES
-        if role not in ("row", "scalar") or value.dtype not in types or shape != expected:
+        if role not in ("row", "lead", "scalar") or value.dtype not in types or shape != expected:
             raise refuse(node, f"is what {what}, {got}; expected rows {list(rows.shape)} or row "
                                f"scalars {[*rows.shape[:-1], 1]} of a floating-point type")
-        outputs.append(Output(role, FLOATS[value.dtype], conversion.value(node)))
+        outputs.append(Output("row" if role == "lead" else role, FLOATS[value.dtype],
+                              conversion.value(node), block))
     results, extras = outputs[:count], outputs[count:]
     builder = conversion.builder
     needed = builder.needed(result.value for result in results)

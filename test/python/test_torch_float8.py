@@ -108,6 +108,29 @@ def scaled_blocks(y: torch.Tensor, size: int = 128):
     return data.view(y.shape), (1 / factor).squeeze(-1)
 
 
+@lnbwd.rowwise
+def blocks_of_rows(x: lnbwd.Rows, size: int):
+    return scaled_blocks(x, size)
+
+
+@pytest.mark.parametrize("chip, shape, size", [
+    ("gfx942", (2, 5, 384), 128), ("gfx1201", (128, 256), 128), ("gfx942", (7, 96), 32)])
+def test_row_functions_have_scales_of_blocks(chip, shape, size):
+    x = made(*shape) * 100
+    x.view(-1)[:32], x.view(-1)[-1] = 0, float("inf")
+    with lnbwd.simulate(chip):
+        data, scale = blocks_of_rows(x, size)
+    wanted = scaled_blocks(x, size)
+    assert same(data, wanted[0])
+    assert scale.shape == wanted[1].shape and torch.equal(scale, wanted[1])
+
+
+def test_scales_of_blocks_have_no_gradient():
+    with lnbwd.simulate("gfx942"), pytest.raises(
+            lnbwd.CompileError, match=r"'lnbwd.block_max' op cannot be differentiated"):
+        blocks_of_rows(made(4, 256).requires_grad_(), 128)
+
+
 def scaled_tensor(y: torch.Tensor):
     return ((y.float() * torch.full((), 37.0)).clamp(-448.0, 448.0).to(torch.float8_e4m3fn),)
 
