@@ -363,8 +363,11 @@ def _run(make: functools._lru_cache_wrapper[_Made], operands: _Operands, dtype: 
 
     # Scales of one dimension.
     is_flat = make is _squares or bool(options[0 if make is _tiles else -1])
-    results = run(make(types, length, rows if is_flat or make is _tiles else rows_hint(rows),
-                       _NAMES[dtype], block, *options))
+    is_known = is_flat or make is _tiles
+    # In torch.compile's graphs numbers may be symbols: one that is known there is guarded.
+    hint = int(rows) if is_known or isinstance(rows, int) else int(rows.node.hint)
+    results = run(make(types, int(length), hint if is_known else rows_hint(hint), _NAMES[dtype],
+                       block, *options))
     of: _Results = {prefix: {} for prefix in _PREFIXES}
     for name, output in results.items():
         kind = name.rpartition("_")[2]
@@ -668,3 +671,8 @@ def layer_norm_backward_quantized(grad: Tensor, input: Tensor, mean: Tensor, rst
     a weight there is also the gradient of a bias."""
     return _norm_backward(True, grad, input, mean, rstd, weight, grad_sum, dtype, factor, block,
                           has_sum, columns, swizzled, seed)
+
+
+# torch.compile does not trace how programs are made: its graphs have their kernels.
+for _function in (_norm, _norm_backward, _gated, quantize, quantize_columns):
+    torch.compiler.allow_in_graph(_function)

@@ -7,10 +7,12 @@ import functools
 
 import pytest
 import torch
+import torch._dynamo.testing
 from captured import run_captured
 from cases import diagonal
 
 import lnbwd
+import lnbwd.inductor
 from lnbwd import compiler, native, quantized
 from lnbwd.row_evaluation import evaluate
 from lnbwd.row_mlir import mlir
@@ -600,6 +602,49 @@ def test_square_blocks_have_a_scale(chip, size):
     data = data.view(torch.uint8).unflatten(2, (128, 128)).transpose(1, 2).reshape(rows, length)
     assert same(found.data, data.view(torch.float8_e4m3fn))
     torch.testing.assert_close(found.scale, scale[..., 0], rtol=0, atol=0)
+
+
+def every_function(x, y, weight, mean, rstd):
+    functional, both = lnbwd.functional, {"block": "mx", "columns": True, "swizzled": True}
+    norm = functional.rms_norm_quantized(x * 2, weight, residual=y, **both)
+    gradient = functional.layer_norm_backward_quantized(x, y, mean, rstd, weight, grad_sum=y,
+                                                        **both)
+    unit = functional.glu_backward_quantized(x, y, x, block=128)
+    results = [norm, norm.columns, gradient, gradient.columns, unit, unit.up,
+               functional.quantize(x, block="128x128"), functional.quantize_columns(y),
+               functional.quantize(x, factor=rstd[0, 0])]
+    return [value for result in results for value in result if isinstance(value, torch.Tensor)]
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param(
+    lnbwd.inductor.backend, marks=pytest.mark.full)])
+def test_graphs_have_the_functions(backend):
+    operands = (*(made(128, 256, seed=seed).bfloat16() for seed in range(2)),
+                made(256).requires_grad_(), made(128, 1), made(128, 1, seed=1).abs())
+    torch._dynamo.reset()
+    with lnbwd.simulate("gfx942"):
+        results = torch.compile(every_function, backend=backend, fullgraph=True)(*operands)
+        wanted = every_function(*operands)
+    for found, value in zip(results, wanted, strict=True):
+        assert found.shape == value.shape and found.dtype == value.dtype
+        assert torch.equal(found.reshape(-1).view(torch.uint8),
+                           value.reshape(-1).view(torch.uint8))
+
+
+def test_graphs_have_the_functions_for_any_rows():
+    def norm(x):
+        return lnbwd.functional.rms_norm_quantized(x + 1, block="mx")[:2]
+
+    x = made(64, 128)
+    torch._dynamo.reset()
+    torch._dynamo.mark_dynamic(x, 0)
+    counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
+    with lnbwd.simulate("gfx942"):
+        compiled = torch.compile(norm, backend=counter, fullgraph=True)
+        for rows in (x, made(40, 128)):
+            for found, value in zip(compiled(rows), norm(rows), strict=True):
+                assert same(found, value)
+    assert counter.frame_count == 1
 
 
 def test_square_blocks_are_whole():
