@@ -4,6 +4,8 @@
 """Float8 tensors in row functions and regions, against PyTorch's conversions after a clamp."""
 
 import functools
+import importlib
+import pathlib
 
 import pytest
 import torch
@@ -629,6 +631,23 @@ def test_graphs_have_the_functions(backend):
         assert found.shape == value.shape and found.dtype == value.dtype
         assert torch.equal(found.reshape(-1).view(torch.uint8),
                            value.reshape(-1).view(torch.uint8))
+
+
+@pytest.mark.full
+def test_the_example_compiles(monkeypatch):
+    """A layer's own autograd.Function, forward and backward in one graph each."""
+    monkeypatch.syspath_prepend(pathlib.Path(__file__).parents[2] / "examples")
+    mlp = importlib.import_module("float8_mlp").MLP.apply
+    operands = [made(128, 128).bfloat16(), torch.ones(128),
+                *(made(*shape, seed=1).bfloat16() / 12
+                  for shape in ((128, 256), (128, 256), (256, 128)))]
+    operands = [operand.requires_grad_() for operand in operands]
+    torch._dynamo.reset()
+    with lnbwd.simulate("gfx950"):
+        results = [torch.autograd.grad(y, operands, torch.ones_like(y)) for y in (
+            mlp(*operands), torch.compile(lambda *all: mlp(*all), backend="aot_eager",
+                                          fullgraph=True)(*operands))]
+    assert all(map(torch.equal, *results))
 
 
 def test_graphs_have_the_functions_for_any_rows():
