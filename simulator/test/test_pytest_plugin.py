@@ -161,13 +161,13 @@ def test_triton_kernels(chips, build, tmp_path):
     for test in ("right", "stride", "autograd_and_autotuner", "copies", "parts", "pitch[right]",
                  "packed", "lock[locked-16]", "lock[locked-256]", "table[kept]", "outer[right]",
                  "each_row[right]", "cache[right]", "position[right]", "position[longer]",
-                 "interleave[right]"):
+                 "interleave[right]", "two_loops[right]"):
         assert count(f"::test_{test} PASSED") == len(chips), run.stdout
     for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught", "gaps",
                  "negative_offset", "stride_of_rows", "stride_to_the_end", "pitch[wrong]",
                  "pitch[other]", "lock[unlocked-16]", "lock[unlocked-256]", "table[freed]",
                  "table[resized]", "outer[wrong]", "each_row[short]", "each_row[half]",
-                 "cache[wrong]", "position[wrong]", "interleave[wrong]"):
+                 "cache[wrong]", "position[wrong]", "interleave[wrong]", "two_loops[wrong]"):
         assert count(f"::test_{test} FAILED") == len(chips), run.stdout
     for test in SAMPLE:
         assert count(f"{test} PASSED") == len(chips), run.stdout
@@ -201,6 +201,7 @@ def check_reports(results):
     assert "140 of the 252 elements of 'position' are not read" in texts["test_position[wrong]"]
     assert "only the first 4 are read" in texts["test_position[wrong]"]
     assert "210 are written, some of them more often" in texts["test_interleave[wrong]"]
+    assert "does not read 'x' as another one does" in texts["test_two_loops[wrong]"]
 
 
 class NoLibrary:
@@ -314,9 +315,9 @@ def seen(shape, *indices, writes=False):
 
 def left_out(one, *others, **known):
     """What is said of an argument, beside others."""
-    from lnbwd_sim.accesses import Launch, _combed, _short
+    from lnbwd_sim.accesses import Launch, _combed, _is_for_all, _short
     launch = Launch(**{name: frozenset(numbers) for name, numbers in known.items()})
-    return _short(one, launch, others) or _combed(one, launch, others)
+    return _short(one, launch, others, _is_for_all(one, others)) or _combed(one, launch, others)
 
 
 @needs_triton

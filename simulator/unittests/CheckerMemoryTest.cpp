@@ -274,4 +274,15 @@ TEST_P(CheckerTest, WhoAccessesWhat) {
   EXPECT_EQ(Groups[31], UINT32_MAX);
   EXPECT_EQ(Groups[32], 0u);
   EXPECT_EQ(lnbwdSimGetAccessors(B, Bytes / 4 + 1, 4, 0, Groups), -1);
+  // Without line tables an instruction has no place in the source.
+  uint64_t Sites[40];
+  lnbwdSimNoteSites(1);
+  EXPECT_CLEAN(run("GLOAD1 v2, v1, s[6:7]\nWAITV", 2, 32));
+  ASSERT_EQ(lnbwdSimGetSites(B, 40, 4, Sites), 0);
+  EXPECT_EQ(Sites[31], uint64_t(1) << 63);
+  EXPECT_EQ(Sites[32], 0u);
+  EXPECT_EQ(lnbwdSimGetSites(B, Bytes / 4 + 1, 4, Sites), -1);
+  lnbwdSimNoteSites(0);
+  EXPECT_CLEAN(run("GLOAD1 v2, v1, s[6:7]\nWAITV", 2, 32));
+  EXPECT_EQ(lnbwdSimGetSites(B, 40, 4, Sites), -1);
 }

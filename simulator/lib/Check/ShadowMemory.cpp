@@ -332,6 +332,34 @@ void BufferShadow::accessors(uint64_t Address, uint64_t Count,
   });
 }
 
+void BufferShadow::noteSite(uint64_t Address, uint64_t Count, uint32_t Epoch,
+                            unsigned Site) {
+  forPages(Address, Count, [&](Page &P, uint64_t, uint32_t From, uint32_t To) {
+    if (!P.Sites)
+      P.Sites = std::make_unique<uint64_t[]>(PageBytes / 4);
+    else if (P.SitesEpoch != Epoch)
+      std::fill_n(P.Sites.get(), PageBytes / 4, uint64_t(0));
+    P.SitesEpoch = Epoch;
+    for (uint32_t K = From / 4; 4 * K < To; ++K)
+      P.Sites[K] |= uint64_t(1) << Site;
+    return true;
+  });
+}
+
+void BufferShadow::sites(uint64_t Address, uint64_t Count,
+                         uint64_t ElementBytes, uint32_t Epoch,
+                         uint64_t *Sites) const {
+  for (uint64_t K = 0; K < Count; ++K) {
+    Sites[K] = 0;
+    const uint64_t Begin = Address - begin() + K * ElementBytes;
+    for (uint64_t At = Begin & ~3ull; At < Begin + ElementBytes; At += 4) {
+      const Page *P = Pages[size_t(At >> PageLog)].load();
+      if (P && P->Sites && P->SitesEpoch == Epoch)
+        Sites[K] |= P->Sites[(At & (PageBytes - 1)) / 4];
+    }
+  }
+}
+
 Moment BufferShadow::accessAt(uint64_t Address, uint32_t Epoch,
                               bool Writes) const {
   Moment Found;

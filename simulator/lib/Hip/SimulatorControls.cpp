@@ -85,6 +85,11 @@ void lnbwdSimDescribeLds(const char *Others, int Once) {
   state().LdsKeptForOnce = Once != 0;
 }
 
+void lnbwdSimNoteSites(int On) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  state().NotesSites = On != 0;
+}
+
 int64_t lnbwdSimCountUnwritten(const void *Pointer, uint64_t Bytes,
                                uint64_t ElementBytes, uint64_t *First) {
   std::lock_guard<std::mutex> Guard(state().Lock);
@@ -123,6 +128,19 @@ int lnbwdSimGetAccessors(const void *Pointer, uint64_t Count,
     return -1;
   S->accessors(Address, Count, ElementBytes, state().CheckedEpoch, Writes != 0,
                state().CheckedWaves, Workgroups);
+  return 0;
+}
+
+int lnbwdSimGetSites(const void *Pointer, uint64_t Count, uint64_t ElementBytes,
+                     uint64_t *Sites) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  const uint64_t Address = reinterpret_cast<uint64_t>(Pointer);
+  const BufferShadow *S = state().Shadows.shadowAt(Address);
+  if (!S || !state().CheckedSites || !ElementBytes || Address < S->begin() ||
+      Address - S->begin() > S->bytes() ||
+      Count > (S->bytes() - (Address - S->begin())) / ElementBytes)
+    return -1;
+  S->sites(Address, Count, ElementBytes, state().CheckedEpoch, Sites);
   return 0;
 }
 

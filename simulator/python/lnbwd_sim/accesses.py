@@ -317,7 +317,7 @@ def _is_part(count: int, grid: Sequence[int], numbers: Iterable[int], overlaps: 
             and count % number == 0) for number in numbers)
 
 
-def _short(one: _Seen, launch: Launch, others: Sequence[_Seen]) -> str:
+def _short(one: _Seen, launch: Launch, others: Sequence[_Seen], is_for_all: bool = False) -> str:
     """Which dimension of a tensor a kernel knows the size of, but has accessed only the first
     elements of, and no number says that these are meant."""
     is_product, sides = _is_product(one.done)
@@ -328,7 +328,6 @@ def _short(one: _Seen, launch: Launch, others: Sequence[_Seen]) -> str:
     outputs = {size for other in others if other.is_whole and other.writes
                for size in other.tensor.shape}
     parts = sum(other.writes and other.is_whole for other in others)
-    is_for_all = _is_for_all(one, others)
     own = [len(side) for side in sides if bool(side.all())]
     # Its other dimensions may be what has that size elsewhere.
     elsewhere = {size for shape in (*whole, list(launch.axes)) for size in shape
@@ -337,7 +336,8 @@ def _short(one: _Seen, launch: Launch, others: Sequence[_Seen]) -> str:
         size, count = len(side), int(side.sum())
         if count == size or not bool(side[:count].all()):
             continue
-        if count == size - 1 and not (is_for_all and size in (parts, 2)):
+        if count == size - 1 and not (is_for_all and size in (parts, 2)) and not (
+                size in launch.axes and count in launch.axes):
             continue  # The last one may be only a neighbour of others.
         if size not in elsewhere | launch.known and not is_for_all:
             continue
@@ -475,11 +475,17 @@ def judge(library: Library, arguments: Mapping[Any, Sequence[tuple[str, torch.Te
             others = [other for other in seen if other.buffer is not buffer]
             found = _faults(library, one, launch, others) if _is_dense(tensor) else []
             if not found and not one.is_whole:
-                text = _short(one, launch, others) or _combed(one, launch, others)
+                text = _short(one, launch, others, _is_for_all(one, others)) \
+                    or _combed(one, launch, others)
                 if not text and len(arguments[buffer]) == 1:
                     text = _uneven(one, traffic.get(buffer.name, (0, 0)), launch.axes | {
                         size for other in others for size in other.tensor.shape})
                 found = [Fault(f"{gaps[name]}: {text}", wheres[name], True)] if text else []
+            for part in _by_places(library, one, launch) if not found else ():
+                if text := _short(part, launch, others):
+                    where = library.access(part.at(part.done.nonzero()[0].tolist()), False)
+                    found = [Fault(f"a place in the source does not read '{name}' as another one "
+                                   f"does: {text}", where)]
             faults += found
         for _, tensor in arguments[buffer]:
             _elements(ways, tensor).zero_()
@@ -496,6 +502,37 @@ def judge(library: Library, arguments: Mapping[Any, Sequence[tuple[str, torch.Te
                        if name in gaps and (pitches := pitches_of(tensor))
                        and not set(pitches) & set(launch.numbers)]
     return notes, faults
+
+
+def _by_places(library: Library, one: _Seen, launch: Launch) -> list[_Seen]:
+    """What places in the source read of a tensor: together, if they do not read all of it,
+    but another one does; one by one, if all of them together read no block of indices."""
+    size = one.tensor.element_size()
+    known = None if one.writes else library.sites(one.buffer.pointer, one.buffer.size // size, size)
+    if known is None:
+        return []
+    sites = torch.frombuffer(known, dtype=torch.int64).as_strided(
+        one.done.shape, one.tensor.stride(), one.tensor.storage_offset())
+    if bool((sites < 0).any()):
+        return []  # Bit 63: an instruction that is from nobody knows where.
+    places = [(sites >> bit & 1).bool() for bit in range(63)]
+    partial = [place for place in places if place.any() and not place.all()]
+    if one.is_whole:
+        whole = any(map(torch.all, places))
+        partial = [torch.stack(partial).any(0)] if partial and whole else []
+    elif len(partial) < 2 or _is_product(one.done)[0]:
+        return []
+    return [_Seen(one.name, one.tensor, one.buffer, part, False) for part in partial
+            if not any(_are_neighbours(int(side.sum()), len(side), launch.blocks)
+                       for side in _is_product(part)[1])]
+
+
+def _are_neighbours(count: int, size: int, blocks: Iterable[int]) -> bool:
+    """Whether so many elements, of so many, may be read as neighbours of others, or the first one
+    for all, and not as blocks of which the last one is missing."""
+    left = size - count
+    return left > 0 and (count == 1 or (left <= _MOST_WINDOW and 2 * count > size and not any(
+        block >= _LEAST_BLOCK and count % block == 0 and 4 <= left < block for block in blocks)))
 
 
 def _faults(library: Library, one: _Seen, launch: Launch, others: Sequence[_Seen]) -> list[Fault]:

@@ -126,6 +126,19 @@ class Library:
         return {buffer["name"]: (buffer["bytes_read"], buffer["bytes_written"])
                 for buffer in counted["buffers"]}
 
+    def note_sites(self, on: bool) -> None:
+        """Whether launches note which places in the source access what (lnbwdSimNoteSites)."""
+        self._library.lnbwdSimNoteSites(ctypes.c_int(on))
+
+    def sites(self, pointer: int, count: int, element: int) -> bytearray | None:
+        """Of each element the set of places that have accessed it, as 64 bits
+        (lnbwdSimGetSites)."""
+        sites = bytearray(8 * count)
+        failed = self._library.lnbwdSimGetSites(
+            ctypes.c_void_p(pointer), ctypes.c_uint64(count), ctypes.c_uint64(element),
+            (ctypes.c_char * len(sites)).from_buffer(sites))
+        return None if failed else sites
+
     def access(self, pointer: int, writes: bool) -> dict[str, Any] | None:
         """An instruction that has read, or written, the byte (lnbwdSimGetAccessJson)."""
         text = self._library.lnbwdSimGetAccessJson(ctypes.c_void_p(pointer), ctypes.c_int(writes))

@@ -256,9 +256,11 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                      *args: Any) -> None:
             device.kernel = self._name
             grid = (grid_x, grid_y, grid_z)
+            known = facts.get(function, _UNKNOWN)
 
             def launch(args: Sequence[Any], hook: Any = None) -> str:
                 library.reset_counts()
+                library.note_sites(known.is_regular)
                 library.describe_lds(*lds.get(function, (None, False)))
                 device.describe_launch(zip(self._names, args, strict=False))
                 try:
@@ -273,7 +275,6 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                     return library.message()
                 return ""
 
-            known = facts.get(function, _UNKNOWN)
             repeat = None if known.is_random or known.bounds & device.strides.keys() else repeat_of(
                 device, args, self._constant, {self._names.index(name): stride
                                                for name, stride in device.strides.items()})

@@ -319,3 +319,22 @@ def interleave(a, b, y, n, WRONG: tl.constexpr, BLOCK: tl.constexpr):
 def test_interleave(wrong):
     a, b = torch.rand(7, 15, device="cuda"), torch.rand(7, 15, device="cuda")
     interleave[(7,)](a, b, torch.zeros(7, 30, device="cuda"), 15, wrong, BLOCK=16)
+
+
+@triton.jit
+def log_sum_exp(x, y, n, WRONG: tl.constexpr, BLOCK: tl.constexpr):
+    """The second loop is wrong, after one that has read all."""
+    row, o = tl.program_id(0), tl.arange(0, BLOCK)
+    most, total = -float("inf"), 0.0
+    for k in range(0, n, BLOCK):
+        most = tl.maximum(most, tl.max(tl.load(x + row * n + k + o, mask=k + o < n, other=-1e9)))
+    for k in range(0, n, BLOCK):
+        at = o + (k // 2 if WRONG else k)
+        total += tl.sum(tl.exp(tl.load(x + row * n + at, mask=k + o < n, other=-1e9) - most))
+    tl.store(y + row, tl.log(total) + most)
+
+
+@pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
+def test_two_loops(wrong):
+    x, y = torch.rand(7, 100, device="cuda"), torch.empty(7, device="cuda")
+    log_sum_exp[(7,)](x, y, 100, wrong, BLOCK=32)

@@ -157,6 +157,19 @@ int lnbwdSimGetAccessors(const void *pointer, uint64_t count,
                          uint64_t element_bytes, int writes,
                          uint32_t *workgroups);
 
+/** From now on (0: no more) checked launches note which places in the source
+ *  access each dword of global memory, for lnbwdSimGetSites. */
+void lnbwdSimNoteSites(int on);
+
+/** Which places in the source have accessed each of the `count` elements of
+ *  `element_bytes` bytes from `pointer` on in the last checked launch: `sites`
+ *  gets a set of bits for each, where the same bit stands for the same line and
+ *  column; bit 63 stands for instructions without one, and for places beyond
+ *  the first 63. Elements of a dword have the bits of all of it. -1: the bytes
+ *  are not in one buffer, or the launch has noted no places. */
+int lnbwdSimGetSites(const void *pointer, uint64_t count,
+                     uint64_t element_bytes, uint64_t *sites);
+
 /** An instruction that has done that to the byte at `pointer`, as "where" of
  *  lnbwdSimGetFindingsJson; "null" if that is not known. Valid until the
  *  thread's next call. */
