@@ -57,6 +57,23 @@ def test_a_number_for_each_sample(device):
     assert [i.kind for i in region.program.inputs] == ["row", "group_column", "group_scalar"]
 
 
+def test_a_number_for_each_group_of_channels(device):
+    """The gradient of a group norm sums over the pixels of a channel what has the mean and the
+    deviation of a group of channels, of a sample each."""
+    def function(x, dy, mean, rstd, weight):
+        centred = ((x.view(2, 3, 4, 32) - mean) * rstd).view(2, 12, 8, 4)
+        y = dy * torch.sigmoid(centred * weight.view(1, 12, 1, 1))
+        return (y * x).sum((2, 3)), y.sum((2, 3))
+
+    generator = torch.Generator().manual_seed(0)
+    check_against_double(function, [
+        torch.randn(shape, generator=generator).to(device)
+        for shape in ((2, 12, 8, 4), (2, 12, 8, 4), (2, 3, 1, 1), (2, 3, 1, 1), (12,))])
+    region, = taken()
+    assert [i.kind for i in region.program.inputs] == [
+        "row", "row", "group_scalar", "group_scalar", "part"]
+
+
 def gradients(model, inputs, function):
     inputs = [t.detach().clone().requires_grad_() for t in inputs]
     model.zero_grad()

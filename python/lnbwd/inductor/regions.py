@@ -226,21 +226,26 @@ def _find_domains(graph: Graph) -> list[Domain]:
                     break
             else:
                 found.append(domain)
-    return [domain if domain.groups is not None else dataclasses.replace(
-        domain, groups=_groups(graph, domain)) for domain in found]
+    return [dataclasses.replace(domain, groups=_groups(graph, domain)) for domain in found]
 
 
-def _groups(graph: Graph, domain: Domain) -> int | None:
-    """The number of samples, if some node of all rows has an operand with a row for each of them: a
-    class token, say, in front of those of patches."""
-    for node in graph.nodes:
-        value = node.meta.get("val")
-        if domain.role(value) == "row" and value.dim() > 2 and isinstance(value.shape[0], int) and (
-                1 < value.shape[0] < domain.rows) and any(
-                same(source.meta["val"].numel(), value.shape[0] * domain.length)
-                for source in sources(node) if isinstance(source.meta["val"], torch.Tensor)):
-            return int(value.shape[0])
-    return None
+def _groups(graph: Graph, domain: Domain) -> Any:
+    """The number of groups of rows. Unless sums need them, they are the channels of all samples if
+    nodes of all rows have operands with a number for each of these; and the samples if they have
+    operands with a row for each of them: a class token, say, in front of those of patches."""
+    values = [(node.meta["val"], source.meta["val"]) for node in graph.nodes
+              if domain.role(node.meta.get("val")) == "row" and node.meta["val"].dim() > 2
+              and isinstance(node.meta["val"].shape[0], int) for source in sources(node)
+              if isinstance(source.meta["val"], torch.Tensor)
+              and isinstance(source.meta["val"].numel(), int)]
+    samples = [value.shape[0] for value, own in values if 1 < value.shape[0] < domain.rows
+               and same(own.numel(), value.shape[0] * domain.length)]
+    channels = [own.numel() for value, own in values
+                if own.shape == (*value.shape[:2], *[1] * (value.dim() - 2))
+                and value.shape[0] < own.numel() < domain.rows]
+    if channels and not samples and not any(is_group_sum(node) == domain for node in graph.nodes):
+        return channels[0]
+    return domain.groups or next(iter(samples), None)
 
 
 def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
