@@ -19,8 +19,10 @@ LAST = torch.channels_last
 
 @pytest.fixture(autouse=True)
 def splits_sums_of_few_pixels(monkeypatch):
-    """Images of tests have fewer pixels than sums are split for."""
+    """Images of tests have fewer pixels than sums are split for, and a channel has few of
+    those."""
     monkeypatch.setattr(partial_sums, "_LEAST_ROW", 2)
+    monkeypatch.setattr(partial_sums, "_MOST_ACROSS", 0)
 
 
 def images(device, count, shape=(3, 16, 4, 6), memory_format=LAST, seed=0):
@@ -258,6 +260,23 @@ def test_what_follows_from_sums_of_few_pixels_is_in_their_kernel(device, formats
     region, = taken()
     assert (region.row_sums, region.program.rows) == (2, 16)
     assert [o.kind for o in region.program.outputs] == ["row", "scalar", "scalar"]
+
+
+@pytest.mark.parametrize("most", [96, 60])
+def test_what_follows_from_sums_of_more_pixels_is_in_their_kernel(device, most, monkeypatch):
+    """If a channel of all samples is short enough; else they are sums of samples."""
+    monkeypatch.setattr(partial_sums, "_LEAST_ROW", 16)
+    monkeypatch.setattr(partial_sums, "_MOST_ACROSS", most)
+    dy, x = images(device, 2, (3, 16, 4, 8), torch.contiguous_format)
+    mean = torch.rand(16, device=device)
+
+    def function(dy, x, mean, rstd):
+        first, second, dx = norm_gradient(dy.sigmoid() * dy, x, mean, rstd)
+        return first, second, dx
+
+    check_against_double(function, (dy, x, mean, mean[:, None, None] + 1))
+    region, = taken()
+    assert region.program.rows == (16 if most >= 96 else 48)
 
 
 def test_a_pooling_behind_sums_of_few_pixels(device, monkeypatch):

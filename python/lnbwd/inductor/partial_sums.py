@@ -23,9 +23,18 @@ import torch
 from torch._inductor.graph import GraphLowering
 from torch.fx import Graph, Node, map_arg
 
+from ..rowprogram import reached
 from .domains import LEAST_PIECE, is_permuted, memory_shape, product, repeated_dims, same
-from .fusion import is_fused
-from .nodes import ROW_SUMS, column_domain, is_group_sum, is_reduction, row_sum_axis
+from .fusion import blocks_read, is_fused
+from .nodes import (
+    ROW_SUMS,
+    column_domain,
+    is_computed_in_place,
+    is_group_sum,
+    is_reduction,
+    is_view,
+    row_sum_axis,
+)
 
 aten = torch.ops.aten
 
@@ -69,10 +78,11 @@ def split(graph: Graph) -> list[Split]:
     torch.compile has in memory. What is over rows or columns of a permuted tensor, but not as that
     lies in memory, becomes one of a copy, which a region has no need to make."""
     may_reorder = _may_reorder(graph)
+    followed = set() if may_reorder else _followed(graph)
     copies: dict[tuple[Any, ...], Node] = {}
     result = []
     for node in list(graph.nodes):
-        make = _split_of(node, may_reorder, copies)
+        make = _split_of(node, may_reorder, node in followed, copies)
         if make is None:
             continue
         whole = (node.target, node.args, dict(node.kwargs), dict(node.meta))
@@ -93,7 +103,7 @@ def split(graph: Graph) -> list[Split]:
 _Make = Callable[[Graph, Node], tuple[Node, list[Node]]]
 
 
-def _split_of(node: Node, may_reorder: bool,
+def _split_of(node: Node, may_reorder: bool, is_followed: bool,
               copies: dict[tuple[Any, ...], Node]) -> _Make | None:
     """What makes others of a reduction; None: it stays."""
     if (node.target not in ROW_SUMS or len(node.args) < 2
@@ -108,11 +118,11 @@ def _split_of(node: Node, may_reorder: bool,
         return None
     if is_pair and _may_shift(node):
         return _shift_variance
-    is_in_order = not is_permuted(value) and not repeated_dims(value)
-    last = _last(value, node.args[1]) if is_in_order and not may_reorder else []
-    if last and product(value.shape[d] for d in last) < _LEAST_ROW:
-        if not _is_across(value, node.args[1]):
-            return None
+    last = _last(value, node.args[1]) if not may_reorder else []
+    is_short = bool(last) and product(value.shape[d] for d in last) < _LEAST_ROW
+    if is_short and not _is_across(value, node.args[1]):
+        return None
+    if is_short or (last and is_followed):
         summed = {d % value.dim() for d in node.args[1]}  # type: ignore[union-attr]
         return functools.partial(_sum_copy, copies=copies, order=sorted(
             range(value.dim()), key=lambda d: (d in summed, d)))
@@ -270,6 +280,38 @@ images of 7x7 and 8x8 pixels took 1.05 to 2.1 times as long, of 14x14 and 16x16 
 of 28x28 and more 0.47 to 1.0 times."""
 
 
+_MOST_ACROSS = 65536
+"""Rows of a channel of all samples that are longer are split, whatever follows from their sums."""
+
+
+def _followed(graph: Graph) -> set[Node]:
+    """The reductions over whose rows, of a channel of all samples each, torch.compile's kernel goes
+    once more, to compute others of as many elements, and those of what these read beside them; if
+    rows are short enough for that."""
+    reductions = [node for node in graph.nodes if node.target in _SPLITS and len(node.args) > 1
+                  and _last(node.args[0].meta["val"], node.args[1])
+                  and _is_across(node.args[0].meta["val"], node.args[1])
+                  and product(node.args[0].meta["val"].shape[d] for d in node.args[1])
+                  <= _MOST_ACROSS]
+    result = set(filter(_is_followed, reductions))
+    read = {node: blocks_read(node.args[0]) for node in reductions}
+    return result | {node for node in reductions if any(
+        node.args[1] == other.args[1] and read[node] & read[other]
+        and node.args[0].meta["val"].shape == other.args[0].meta["val"].shape
+        for other in result)}
+
+
+def _is_followed(node: Node) -> bool:
+    """Whether others of as many elements as a reduction has follow from it in its kernel."""
+    count = node.args[0].meta["val"].numel()  # type: ignore[union-attr]
+
+    def is_block(one: Node) -> bool:
+        return is_computed_in_place(one) and same(one.meta["val"].numel(), count)
+
+    return any(map(is_block, reached(node.users, lambda one: one.users if not is_block(one) and (
+        one.target is operator.getitem or is_view(one) or is_computed_in_place(one)) else ())))
+
+
 def _is_across(value: torch.Tensor, dims: Any) -> bool:
     """Whether there are rows of a copy: of a known length, which is not their number."""
     if not isinstance(value.numel(), int):
@@ -279,8 +321,10 @@ def _is_across(value: torch.Tensor, dims: Any) -> bool:
 
 
 def _last(value: torch.Tensor, dims: Any) -> list[int]:
-    """The last dimensions among those of a sum, if it is one over first and last dimensions and
-    over none between them."""
+    """The last dimensions among those of a sum, if it is one over first and last dimensions, and
+    over none between them, of what is in their order."""
+    if is_permuted(value) or repeated_dims(value):
+        return []
     summed = {d % value.dim() for d in dims}
     kept = [d for d in range(value.dim()) if d not in summed]
     if not kept or kept != list(range(kept[0], kept[-1] + 1)):
