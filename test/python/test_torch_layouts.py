@@ -284,6 +284,22 @@ def test_gradients(device, monkeypatch, name):
     assert taken()
 
 
+def test_gradient_of_a_norm_of_heads(device):
+    """Heads come from attention in another order than those that were normed: the sum over all of
+    them is in the kernel of their rows."""
+    def function(dy, x, rstd, weight):
+        dy, x = dy.permute(0, 2, 1, 3).float(), x.float()
+        scaled = dy * weight
+        total = (scaled * x).sum(-1, keepdim=True) * rstd ** 3 / 16
+        return (scaled * rstd - total * x).contiguous(), (dy * (x * rstd)).sum((0, 1, 2))
+
+    heads, x = normal(2, 3, 5, 16).bfloat16(), normal(2, 5, 3, 16, seed=1).bfloat16()
+    check_against_double(function, [t.to(device) for t in (
+        heads, x, normal(2, 5, 3, 1, seed=2), normal(16, seed=3))], tolerance=1e-5)
+    region, = taken()
+    assert (region.row_sums, region.column_sums) == (1, 1) and not reasons()
+
+
 def test_rows_of_what_each_sample_has(device, monkeypatch):
     """A region reads no row block: the gradient of a mean over places, summed."""
     monkeypatch.setattr(estimates.Estimate, "is_worth", property(lambda self: True))

@@ -143,7 +143,7 @@ def _settle(graph: Graph, before: dict[Node, torch.Tensor]) -> None:
                           for order in orders) and _strides(orders[0]) != _strides(value):
             wanted[node] = order = orders[0]  # type: ignore[assignment]
             for user in free:
-                wanted[user] = order.to(user.meta["val"].dtype)  # type: ignore[union-attr]
+                _give_order(user, order, wanted)  # type: ignore[arg-type]
     for node in graph.nodes:
         new = wanted.get(node)
         is_spread = node.target is aten.expand.default and node in across
@@ -162,6 +162,15 @@ def _settle(graph: Graph, before: dict[Node, torch.Tensor]) -> None:
                 node.meta[STORED] = node.meta["val"]
             before[node] = node.meta["val"]
             node.meta["val"] = new
+
+
+def _give_order(node: Node, order: torch.Tensor, wanted: dict[Node, torch.Tensor]) -> None:
+    """Has a node, and what is computed in place for it alone, be in an order."""
+    wanted[node] = order.to(node.meta["val"].dtype)
+    for source in sources(node):
+        if is_computed_in_place(source) and len(source.users) == 1 and (
+                source.meta["val"].shape == order.shape):
+            _give_order(source, order, wanted)
 
 
 def _written_after_sums(graph: Graph) -> dict[Node, list[torch.Tensor]]:
