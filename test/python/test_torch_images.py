@@ -6,7 +6,7 @@ rows are the pixels of a channel."""
 
 import pytest
 import torch
-from captured import Captured, check_against_double, run_captured, taken
+from captured import Captured, check_against_double, reasons, run_captured, taken
 from cases import diagonal
 from torch import nn
 
@@ -279,6 +279,20 @@ def test_what_follows_from_sums_of_more_pixels_is_in_their_kernel(device, most, 
     assert region.program.rows == (16 if most >= 96 else 48)
 
 
+def test_a_batch_norm_of_few_pixels(device, monkeypatch):
+    """Images are read as rows of channels, and as they lie by what follows: it is one kernel."""
+    monkeypatch.setattr(partial_sums, "_LEAST_ROW", 128)
+
+    def function(x):
+        variance, mean = torch.var_mean(x, PIXELS, keepdim=True)
+        return (x - mean) * (variance + 1e-5).rsqrt(), mean
+
+    check_against_double(function, images(device, 1, (3, 16, 4, 6), torch.contiguous_format))
+    region, = taken()
+    assert [o.kind for o in region.program.outputs] == ["row", "scalar"] and not reasons()
+    assert len(region.program.inputs) == 1
+
+
 def test_a_pooling_behind_sums_of_few_pixels(device, monkeypatch):
     """Its rows are those of what is behind a batch norm."""
     monkeypatch.setattr(partial_sums, "_LEAST_ROW", 128)
@@ -296,7 +310,7 @@ def test_sums_of_few_pixels_that_are_no_faster_are_left(device, monkeypatch):
     """In loads of one element each, without functions that cost more: the graph is as it was."""
     monkeypatch.setattr(partial_sums, "_LEAST_ROW", 128)
     def function(x, y):
-        return x.sum(PIXELS), x.var(PIXELS), (x * y).sum(PIXELS)
+        return x.sum(PIXELS), x.var(PIXELS), (y * y).sum(PIXELS)
 
     captured = check_against_double(
         function, images(device, 2, (3, 16, 5, 5), torch.contiguous_format))

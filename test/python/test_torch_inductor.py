@@ -505,6 +505,13 @@ def test_what_reads_the_same_memory_is_one_region(device):
     assert [(d.row_sums, d.column_sums) for d in taken()] == [(0, 2)]
 
 
+def test_what_reads_the_memory_of_two_regions_joins_both(device):
+    x, y = operands(device, "r", "r")
+    check_against_double(lambda x, y: ((x + 1).exp().sum((0, 1)), y.sum(-1), (x * y).sum(-1)),
+                         [x, y])
+    assert [(d.row_sums, d.column_sums) for d in taken()] == [(2, 1)]
+
+
 def test_what_cannot_be_one_region_is_two(device, monkeypatch):
     """Rows that read the same memory, where no program has both."""
     monkeypatch.setattr(regions, "_is_convertible", lambda _: False)

@@ -178,15 +178,13 @@ def _join(regions: Iterable[Region], order: dict[Node, int]) -> list[Region]:
     result: list[tuple[Region, set[Node]]] = []
     for region in regions:
         read = _memory_read(region)
-        for place in range(max(0, len(result) - _MOST_COMPARED), len(result)):
-            other, read_by_other = result[place]
+        for other, read_by_other in result[-_MOST_COMPARED:]:
             if read & read_by_other:
                 joined = _region(region.domain, [*region.nodes, *other.nodes], order)
                 if _is_convertible(joined):
-                    result[place] = joined, read | read_by_other
-                    break
-        else:
-            result.append((region, read))
+                    result = [one for one in result if one[0] is not other]
+                    region, read = joined, read | read_by_other
+        result.append((region, read))
     return [region for region, _ in result]
 
 
@@ -540,7 +538,9 @@ def _share_nodes(region: Region) -> list[Node]:
             return is_shareable(current) and (current is node or not is_in_memory(current, inside))
 
         nodes, leaves = made_of(node, is_made) or (set(), set())
-        if (node in nodes and all(_is_readable(leaf, domain) for leaf in leaves)
+        # What is viewed in two orders is read in both.
+        if (node in nodes and not all(map(is_view, nodes))
+                and all(_is_readable(leaf, domain) for leaf in leaves)
                 and size(leaves - set(read())) < size([node])):
             shared.update(nodes)
     return [node for node in region.nodes[0].graph.nodes if node in shared]
