@@ -15,7 +15,8 @@ from torch.fx import Graph, Node
 
 from ..rowprogram import reached
 from .domains import INTEGERS
-from .fusion import base_of, is_scatter
+from .fusion import base_of, is_alias, is_scatter
+from .nodes import is_view
 
 aten = torch.ops.aten
 
@@ -82,6 +83,14 @@ def _has_index(node: Node) -> bool:
     return node.target in _INDEXED or is_scatter(node)
 
 
+def _origin(node: Node) -> Node:
+    """What the integers of a node are but for their order, and for what takes negative ones to
+    the end of a table."""
+    while is_view(node) or is_alias(node) or node.target is aten.remainder.Scalar:
+        node = node.args[0]  # type: ignore[assignment]
+    return node
+
+
 def limit(node: Node) -> int:
     """What the integers of an input may be smaller than: the least size of the tables that they are
     indices of; 1 if an index is computed of them; 2 if they are none."""
@@ -90,7 +99,7 @@ def limit(node: Node) -> int:
         for user in filter(_has_index, one.users):
             table: Any = user.args[0]
             if base_of(table) is not base_of(one):
-                if base_of(one) is not node:
+                if _origin(one) is not node:
                     return 1
                 sizes += table.meta["val"].shape
     return min(sizes, default=2)

@@ -654,9 +654,9 @@ def convert(region: Region) -> None:
         region.domain.groups if isinstance(region.domain.groups, int) else None)
     program, read = program.without_unused_inputs()
     region.inputs = [reads[places[place]] for place in read]
-    if not any(i.kind in ("row", "table") or i.is_strided for i in program.inputs) and (
-            rows is None or not program.inputs
-            or not any(o.kind == "row" for o in program.outputs)):
+    tells_rows = any(i.kind == "table" for i in program.inputs) if rows is None else program.inputs
+    if not any(i.kind == "row" or i.is_strided for i in program.inputs) and not (
+            tells_rows and any(o.kind == "row" for o in program.outputs)):
         raise Unsupported("it reads no row block")
     arguments = len(program.inputs) + len(program.outputs)
     if arguments > _MOST_ARGUMENTS:
