@@ -43,8 +43,9 @@ _LEAST_ROW = 64
 _MOST_ROW = 1 << 16
 """Longer groups take a second pass instead: one workgroup or cluster has a whole row."""
 
-_MOST_BATCH_ROW = 1 << 17
-"""Channels with more elements in a batch, likewise."""
+_MOST_BATCH_ROW, _MOST_ODD_ROW = 1 << 17, 3 << 12
+"""Channels with more elements in a batch, likewise; and those in pieces of an odd number of
+elements, each of which has an address in a lane's registers."""
 
 _MOST_OF_CLUSTER, _LEAST_CLUSTERS = {2: 9 << 14, 4: 1 << 17}, 32
 """Elements of longer rows that a cluster of workgroups holds, by their bytes; and how many clusters
@@ -138,8 +139,7 @@ class _ChannelNorm(torch.autograd.Function):
         mean, variance = (x.new_empty(samples * channels // length, dtype=torch.float32)
                           for _ in range(2))
         kinds = tuple((name, ELEMENT_NAMES[t.dtype]) for name, t in running.items())
-        # Of odd pieces each element has an address, and a lane has no registers for so many.
-        most = _MOST_ROW if groups or size % 2 else _MOST_BATCH_ROW
+        most = _MOST_ROW if groups else _MOST_ODD_ROW if size % 2 else _MOST_BATCH_ROW
         if not groups and _is_held(x, count, most) and samples > 1:
             ctx.programs = _batch_programs(x.shape, x.dtype, *(
                 None if t is None else t.dtype for t in (weight, bias)), eps, kinds)
