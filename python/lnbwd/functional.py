@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
-from . import aten, native, rotary
+from . import aten, native, quantized, rotary
 from ._arguments import (
     TYPES,
     check_dense,
@@ -30,25 +30,13 @@ from .launching import falls_back
 from .operations import LAYER_NORM, RMS_NORM
 from .operators import is_derived, transforms_are_active
 from .ops import NORMS, Norm, convert_parameter
-from .quantized import (
-    Quantized,
-    glu_backward_quantized,
-    glu_quantized,
-    layer_norm_backward_quantized,
-    layer_norm_quantized,
-    quantize,
-    quantize_columns,
-    rms_norm_backward_quantized,
-    rms_norm_quantized,
-)
+from .quantized import *  # noqa: F403 (all of its functions are here, too)
 from .row_functions import Columns, Rows, Scalars, Seed, part_dims, rowwise, uniform
 
-__all__ = ["Quantized", "batch_norm", "cross_entropy", "dropout_add_layer_norm",
-           "dropout_add_rms_norm", "gated_rms_norm", "geglu", "glu_backward_quantized",
-           "glu_quantized", "group_norm", "instance_norm", "layer_norm",
-           "layer_norm_backward_quantized", "layer_norm_quantized", "log_softmax", "quantize",
-           "quantize_columns", "rms_norm", "rms_norm_backward_quantized", "rms_norm_quantized",
-           "rms_norm_rope", "softmax", "swiglu"]
+__all__ = ["batch_norm", "cross_entropy", "dropout_add_layer_norm", "dropout_add_rms_norm",
+           "gated_rms_norm", "geglu", "group_norm", "instance_norm", "layer_norm", "log_softmax",
+           "rms_norm", "rms_norm_rope", "softmax", "swiglu"]
+__all__ += quantized.__all__
 
 _HALVES = (torch.float16, torch.bfloat16)
 # What normalized_shape usually is; other kinds are turned into a list.

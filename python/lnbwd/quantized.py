@@ -34,6 +34,10 @@ from .row_evaluation import evaluate
 from .rowprogram import Draft, Input, RowProgram, Value
 from .spec import rows_hint
 
+__all__ = ["Quantized", "glu_backward_quantized", "glu_quantized", "layer_norm_backward_quantized",
+           "layer_norm_quantized", "quantize", "quantize_columns", "rms_norm_backward_quantized",
+           "rms_norm_quantized"]
+
 _Block = Literal["mx", "nv"] | int | None
 _Parts = tuple[tuple[int, ...], ...]
 _Types = tuple[tuple[str, Input], ...]
