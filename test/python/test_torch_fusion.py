@@ -183,6 +183,16 @@ def test_fused_multiply_add(device):
     assert len(taken()) == 1 and rows_out(program()) == ["f32"]
 
 
+@pytest.mark.parametrize("value", [1, -0.75])
+def test_added_product(device, value):
+    """aten.addcmul, which PyTorch keeps from some version on."""
+    def function(x, y, weight):
+        return torch.addcmul(x, y, weight, value=value).softmax(-1)
+
+    check_against_double(function, operands(device, "r", "r", "c"), tolerance=1e-6)
+    assert len(taken()) == 1 and not reasons()
+
+
 # --------------------------------------------------------------------------------------------------
 # What torch.compile has in memory
 # --------------------------------------------------------------------------------------------------

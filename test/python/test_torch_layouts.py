@@ -174,7 +174,13 @@ def patches(x):
     return norm(x.transpose(1, 3).reshape(8, 16, 16))
 
 
+def part_of_a_split(x):
+    """A latent that stands behind something else."""
+    return norm(x.split([24, 16], -1)[1])
+
+
 CASES = {
+    "part of a split": (part_of_a_split, [normal(2, 5, 40)]),
     "some columns": (some_columns, [normal(2, 5, 40), normal(16, seed=1)]),
     "some columns of odd rows": (some_columns, [normal(2, 5, 41), normal(16, seed=1)]),
     "heads side by side": (heads_side_by_side, [normal(2, 3, 5, 16, seed=s) for s in range(3)]),

@@ -142,6 +142,14 @@ def _fma(c: Conversion, node: Node) -> int:
     return c.builder.add("add", c.builder.add("mul", first, second), addend)
 
 
+@converts(aten.addcmul.default)
+def _addcmul(c: Conversion, node: Node) -> int:
+    addend, first, second = map(c.number, node.args)
+    factor: Any = node.kwargs.get("value", 1)
+    product = c.multiply(c.builder.add("mul", first, second), factor)
+    return c.builder.add("add", addend, product)
+
+
 @converts(aten.where.self)
 def _select(c: Conversion, node: Node) -> int:
     condition, *values = node.args[:3]

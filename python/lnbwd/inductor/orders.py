@@ -194,7 +194,8 @@ def _written_after_sums(graph: Graph) -> dict[Node, list[torch.Tensor]]:
         if summed & other_rows or not _is_written_only(node):
             continue
         value = node.meta["val"]
-        orders = [order for order in map(_order_of_rows, summed) if order.shape == value.shape]
+        orders = [order for order in map(_order_of_rows, summed)
+                  if order.shape == value.shape and memory_order(order) is not None]
         if orders and all(_strides(order) == _strides(orders[0]) for order in orders):
             result[node] = [orders[0].to(value.dtype)]
     return result

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ def simplify(graph: Graph) -> None:
     _slice_tables(graph)
     _spread_indices(graph)
     _add_up_experts(graph)
+    _slice_splits(graph)
 
 
 def _peel_biases(graph: Graph) -> None:
@@ -88,6 +90,25 @@ def _spread_indices(graph: Graph) -> None:
             new = new_node(graph, aten.embedding.default, (table, spread, *rest))
         node.replace_all_uses_with(new)
         erase_unused(graph, [node])
+
+
+def _slice_splits(graph: Graph) -> None:
+    """Has the parts of a tensor that is split be slices of it."""
+    for node in list(graph.nodes):
+        if node.target not in (aten.split.Tensor, aten.split_with_sizes.default):
+            continue
+        dim: Any = node.args[2] if len(node.args) > 2 else node.kwargs.get("dim", 0)
+        ends = list(itertools.accumulate(part.shape[dim] for part in node.meta["val"]))
+        if not isinstance(ends[-1], int):
+            continue
+        parts = list(node.users)
+        for part in parts:
+            place: Any = part.args[1]
+            with graph.inserting_before(node), part.meta["val"].fake_mode:
+                begin = ends[place] - part.meta["val"].shape[dim]
+                new = new_node(graph, aten.slice.Tensor, (node.args[0], dim, begin, ends[place]))
+            part.replace_all_uses_with(new)
+        erase_unused(graph, [node, *parts])
 
 
 def _add_up_experts(graph: Graph) -> None:
