@@ -366,6 +366,7 @@ def test_elements_that_are_read_more_often():
     assert _uneven(parts, (480, 0), ()) and _uneven(parts, (1440, 0), ())
     assert not _uneven(parts, (640, 0), ()) and not _uneven(parts, (484, 0), ())
     assert not _uneven(seen((6, 6), 5, 5), (144, 0), [2])
+    assert not _uneven(seen((2, 2), (0, 0, 1), (0, 1, 1)), (80, 0), ())
 
 
 @needs_triton

@@ -397,10 +397,11 @@ def _uneven(one: _Seen, traffic: tuple[int, int], outputs: Iterable[int]) -> str
         # Of the lanes that have one value one stores it.
         uneven = not read and written == every
     else:
-        # All lanes that have a value load it: each element may be counted several times.
-        uneven = not written and read % every == 0 and read % distinct != 0 and not any(
-            _are_windows(int(side.sum()), len(side), outputs)
-            for side in _is_product(one.done)[1])
+        # All lanes that have a value load it: each element may be counted several times. Of a
+        # triangle, some are read more often than others, too.
+        is_product, sides = _is_product(one.done)
+        uneven = not written and read % every == 0 and read % distinct != 0 and is_product and \
+            not any(_are_windows(int(side.sum()), len(side), outputs) for side in sides)
     if not uneven:
         return ""
     verb = "written" if one.writes else "read"
