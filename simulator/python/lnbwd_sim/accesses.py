@@ -460,7 +460,11 @@ def judge(library: Library, arguments: Mapping[Any, Sequence[tuple[str, torch.Te
             done = _elements(ways, tensor).amax(-1)
             if done.any():
                 writes = bool((done & 2).any())
-                seen.append(_Seen(name, tensor, buffer, done & (2 if writes else 1) != 0, writes))
+                one = _Seen(name, tensor, buffer, done & (2 if writes else 1) != 0, writes)
+                if launch.is_regular and (sites := _sites(library, one)) is not None:
+                    # What is kept for races may lack reads.
+                    one.done.logical_or_(sites != 0)
+                seen.append(one)
     for buffer, ways in ways_of.items():
         gaps = {}
         wheres = {}
@@ -505,16 +509,20 @@ def judge(library: Library, arguments: Mapping[Any, Sequence[tuple[str, torch.Te
     return notes, faults
 
 
+def _sites(library: Library, one: _Seen) -> torch.Tensor | None:
+    """The set of places in the source that have read each element of a tensor, as bits; None: it is
+    not known, or they write it, too."""
+    size = one.tensor.element_size()
+    known = None if one.writes else library.sites(one.buffer.pointer, one.buffer.size // size, size)
+    return None if known is None else torch.frombuffer(known, dtype=torch.int64).as_strided(
+        one.done.shape, one.tensor.stride(), one.tensor.storage_offset())
+
+
 def _by_places(library: Library, one: _Seen, launch: Launch) -> list[_Seen]:
     """What places in the source read of a tensor: together, if they do not read all of it,
     but another one does; one by one, if all of them together read no block of indices."""
-    size = one.tensor.element_size()
-    known = None if one.writes else library.sites(one.buffer.pointer, one.buffer.size // size, size)
-    if known is None:
-        return []
-    sites = torch.frombuffer(known, dtype=torch.int64).as_strided(
-        one.done.shape, one.tensor.stride(), one.tensor.storage_offset())
-    if bool((sites < 0).any()):
+    sites = _sites(library, one)
+    if sites is None or bool((sites < 0).any()):
         return []  # Bit 63: an instruction that is from nobody knows where.
     places = [(sites >> bit & 1).bool() for bit in range(63)]
     partial = [place for place in places if place.any() and not place.all()]
