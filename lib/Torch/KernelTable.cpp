@@ -62,9 +62,14 @@ int64_t rowsHint(int64_t rows) {
   int64_t below = kLeast;
   while (2 * below <= rows)
     below *= 2;
-  int64_t above = 2 * below, between = below / 2 * 3;
-  if (below < kFew)
-    (rows < between ? above : below) = between;
+  int64_t above = 2 * below;
+  if (below < kFew) {
+    int64_t between = below / 2 * 3;
+    if (rows < between)
+      above = between;
+    else
+      below = between;
+  }
   return rows * rows > below * above ? above : below;
 }
 

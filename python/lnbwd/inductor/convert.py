@@ -110,7 +110,7 @@ def _product(c: Conversion, node: Node) -> int:
     is_and = node.meta["val"].dtype == torch.bool
     first, second = map(c.condition if is_and else c.number, node.args)
     made = c.builder.nodes[first]
-    if is_scale(node) and made[0] == "div":  # By one: what is rounded to float32 once.
+    if is_scale(node) and made[0] == "div":  # A reciprocal: one quotient is rounded once.
         return c.builder.add("div", second, made[2])
     return c.builder.add("and" if is_and else "mul", first, second)
 
