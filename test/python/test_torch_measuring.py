@@ -150,6 +150,24 @@ def test_a_region_alone(device, tmp_path):
     assert inputs[0].isfinite().all() and inputs[0].unique().numel() > x.numel() / 2
 
 
+def test_a_region_alone_that_uses_some_rows_of_an_input(device, tmp_path, monkeypatch):
+    """torch.compile reads no others: a region that reads them all is not as fast as memory."""
+    def function(x, y):
+        z = torch.slice_scatter(torch.zeros_like(y), (x * 2)[:2], 0, 0, 2) + y
+        return z - z.mean(-1, keepdim=True)
+
+    timer, asked = check(device)
+    x, = operands(device, "r", leading=MANY)
+    inputs = x, x + 1
+    run(function, *inputs, timer=timer, folder=tmp_path)
+    both, _ = only(asked)
+    assert both.is_alone and both.least_bytes is None
+    monkeypatch.undo()
+    lnbwd.inductor.decisions(clear=True)
+    run_captured(function, *inputs)
+    assert not taken()
+
+
 def test_what_torch_compile_computes_in_place_is_in_both(device, tmp_path):
     """In front of the region and behind it, up to what it does not fuse."""
     def function(dy, x, w):

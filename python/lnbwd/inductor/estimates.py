@@ -26,7 +26,7 @@ from ..operations import ELEMENTS
 from ..rowprogram import SUM_KINDS, SUMS, Input, Output, RowProgram, operands_of, reached
 from .conversion import is_readable
 from .domains import LEAST_PIECE, LEAST_REPEATS, Domain, product, repeated_dims, same
-from .fusion import base_of, blocks_read, is_fused, is_in_memory, other_users, separated
+from .fusion import base_of, blocks_read, is_fused, is_in_memory, other_users, separated, takes_part
 from .nodes import is_reduction, sources
 from .partial_sums import ACROSS
 from .regions import Region
@@ -191,6 +191,7 @@ def estimate(region: Region) -> Estimate:
     if count is not None:
         moved = theirs * count
         is_ahead &= not has_helper or moved >= _LEAST_BESIDE_HELPER * _LAUNCH
+        is_ahead &= not takes_part(inside, count)
         # Of sums over rows and over all rows, torch.compile makes two kernels itself.
         if (is_part and not (sums and program.has_row_sums)) or (
                 moved < _LEAST_FOLLOWED * _LAUNCH and _is_followed(region)):
@@ -208,8 +209,9 @@ def estimate(region: Region) -> Estimate:
         ours += apart_in_rows
     is_strided = any(i.is_strided for i in program.inputs) or any(
         o.is_strided for o in program.outputs)
-    is_clear = program.has_row_sums and not is_part and not is_strided and count is not None and (
-        theirs * count <= _MOST_OF_CLOSE or theirs >= _LEAST_GAIN * (ours + launch))
+    is_clear = program.has_row_sums and not (is_part or is_strided) and count is not None and (
+        theirs * count <= _MOST_OF_CLOSE or theirs >= _LEAST_GAIN * (ours + launch)
+    ) and is_ahead
     # Rounded, for the order in which sets give their elements differs.
     return Estimate(round(ours, 6), round(theirs if is_part else theirs + apart_in_rows, 6),
                     is_ahead, is_part, launch, is_clear)
@@ -281,6 +283,7 @@ def _is_spread_behind(region: Region, node: Node, late: set[Node]) -> bool:
     spread = reached([node], lambda one: [
         user for user in other_users(one, inside)
         if user not in region.unfused and user not in late and is_fused(user)
+        and isinstance(user.meta["val"], torch.Tensor)
         and same(user.meta["val"].numel(), count)])
     # What only later kernels use, torch.compile computes in those.
     return any(is_in_memory(user) or any(is_reduction(other) and other not in region.unfused

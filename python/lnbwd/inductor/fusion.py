@@ -59,6 +59,19 @@ def is_alias(node: Node) -> bool:
     return node.target in _OTHER_VIEWS or is_view(node)
 
 
+def takes_part(nodes: Collection[Node], count: Any) -> bool:
+    """Whether some of a row block of so many elements is all that nodes use of it: torch.compile's
+    kernels then read no more of what it is computed from."""
+    def size(node: Node) -> Any:
+        value = node.meta.get("val")
+        return value.numel() if isinstance(value, torch.Tensor) else None
+
+    sources = {node.all_input_nodes[0] for node in nodes if node.target in _OTHER_VIEWS}
+    return isinstance(count, int) and any(
+        size(source) == count and sum(size(user) or count for user in source.users
+                                      if user in nodes) < count for source in sources)
+
+
 def base_of(node: Node) -> Node:
     """The node whose memory a node has."""
     while is_alias(node):

@@ -41,7 +41,16 @@ from ..kernels import kernel_cache
 from ..rowprogram import reached
 from ..spec import MeasurementSpec
 from .domains import same
-from .fusion import base_of, is_alias, is_fused, is_in_memory, is_scatter, made_in_place, separated
+from .fusion import (
+    base_of,
+    is_alias,
+    is_fused,
+    is_in_memory,
+    is_scatter,
+    made_in_place,
+    separated,
+    takes_part,
+)
 from .nodes import CONVOLUTIONS, STORED, is_constant, is_reduction, sources
 from .partial_sums import Split, merge
 from .random_inputs import elements, has_index_of_numbers, random_inputs
@@ -130,8 +139,11 @@ class Neighbourhood:
 
     @property
     def least_bytes(self) -> int | None:
-        """What one kernel for the region reads and writes; None if there is more."""
+        """What one kernel for the region reads and writes; None if there is more, or if it might be
+        less."""
         count = self.region.domain.rows * self.region.domain.length
+        if takes_part({*self.graph.nodes}, count):
+            return None
         results = [node.meta["val"] for node in self.graph.output_node().all_input_nodes]
         return sum(min(elements(value), value.numel(), count) * value.element_size()
                    for value in (*self.inputs, *results)) if self.is_alone else None
