@@ -140,7 +140,7 @@ class _ChannelNorm(torch.autograd.Function):
                           for _ in range(2))
         kinds = tuple((name, ELEMENT_NAMES[t.dtype]) for name, t in running.items())
         most = _MOST_ROW if groups else _MOST_ODD_ROW if size % 2 else _MOST_BATCH_ROW
-        if not groups and _is_held(x, count, most) and samples > 1:
+        if not groups and _is_held(x, count, most):
             ctx.programs = _batch_programs(x.shape, x.dtype, *(
                 None if t is None else t.dtype for t in (weight, bias)), eps, kinds)
             y = torch.empty_like(x)
@@ -299,8 +299,10 @@ def _batch_programs(shape: torch.Size, dtype: torch.dtype, weight: torch.dtype |
     samples, channels, size = shape
     length = samples * size
     # Where the elements of a row lie: those of a sample side by side, samples apart.
-    parts = ((length, channels, size), (size, samples, channels * size), (1, size, 1))
-    element, x = ELEMENT_NAMES[dtype], Input("part", ELEMENT_NAMES[dtype], parts)
+    parts = () if samples == 1 else (
+        (length, channels, size), (size, samples, channels * size), (1, size, 1))
+    element, x = ELEMENT_NAMES[dtype], Input(
+        "part" if parts else "row", ELEMENT_NAMES[dtype], parts)
     parameters = {name: Input("scalar", ELEMENT_NAMES[kind]) for name, kind in (
         ("weight", weight), ("bias", bias)) if kind is not None}
 
