@@ -263,7 +263,7 @@ def regions(block: Block, coverage: Block | None) -> list[str]:
               f"{row['us']['torch']:.1f}", f"{factor:.2f}")
              for factor, place, row in found_rows[:10]]
     counts = [(f"{one}, measured on a card", *(outcomes[one, kind] for kind in _OUTCOMES))
-              for one in results.BLOCKS]
+              for one in results.BLOCKS if outcomes[one, "left"]]  # Else that is not known.
     counts += [(f"{row['block']}, estimated", *(row[kind] for kind in _OUTCOMES))
                for row in (coverage or {"rows": []})["rows"]]
     return ["## Regions of compiled graphs", "",

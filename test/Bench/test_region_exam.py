@@ -17,7 +17,8 @@ from lnbwd_bench import results
 
 # Of every so many patterns in both blocks: how many models and patterns there are, and how many are
 # taken whole at least and in part at most.
-LIMITS = {1: ((107, 1408, 1037, 48), (20, 199, 126, 12)), 8: ((96, 173, 130, 2), (20, 25, 16, 3))}
+LIMITS = {1: ((127, 1607, 1163, 60), (55, 431, 258, 28)),
+          8: ((116, 198, 147, 5), (54, 54, 36, 1))}
 
 
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.full)])
