@@ -168,6 +168,22 @@ def test_quantisations_join_the_region_of_a_norm(quantise, shape, is_taken):
         torch.testing.assert_close(found.float(), wanted.float(), rtol=0.13, atol=1e-6)
 
 
+@pytest.mark.parametrize("scale", [lambda s: s * 2, lambda s: s.clamp(min=0.25) * 2,
+                                   lambda s: s.clamp(min=0.25), lambda s: s.reciprocal() * 448])
+def test_other_numbers_in_float64(scale):
+    """What is multiplied need be no reciprocal."""
+    def centred(x):
+        y = x - x.mean(-1, keepdim=True)
+        of_row = y.abs().amax(-1, keepdim=True) / 448
+        return y, scale(of_row.double()).float()
+
+    x = made(6, 256) * 100
+    with lnbwd.simulate("gfx942"):
+        results, _ = run_captured(centred, x)
+    for found, wanted in zip(results, centred(x), strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-6, atol=1e-4)
+
+
 def reference(y: torch.Tensor, dtype: torch.dtype, factor: torch.Tensor | None):
     """torchao's formulas: the factor of a row, the values times it, clamped and rounded."""
     most = torch.finfo(dtype).max

@@ -522,7 +522,7 @@ def _sum(c: Conversion, node: Node) -> Any:
 _SCALES = (prims.convert_element_type.default, aten.clamp_min.default, aten.reciprocal.default,
            aten.mul.Tensor)
 """What a scale of float8 is made with in float64, one after another: a number over the largest
-magnitude, which is rounded to float32 once."""
+magnitude, which is rounded to float32 once. The product is one with the reciprocal."""
 
 
 def is_scale(node: Node) -> bool:
@@ -530,6 +530,9 @@ def is_scale(node: Node) -> bool:
     if node.target not in _SCALES or node.meta["val"].dtype != torch.float64:
         return False
     source, *others = node.args
+    if node.target is aten.mul.Tensor and (
+            not isinstance(source, Node) or source.target is not aten.reciprocal.default):
+        return False
     return not any(isinstance(other, Node) for other in others) and isinstance(source, Node) and (
         source.meta["val"].dtype in DTYPES if node.target is _SCALES[0] else is_scale(source)
         and _SCALES.index(source.target) < _SCALES.index(node.target))
