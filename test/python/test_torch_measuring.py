@@ -184,6 +184,19 @@ def test_what_torch_compile_computes_in_place_is_in_both(device, tmp_path):
     assert torch.ops.aten.mm.default not in targets(both.theirs)
 
 
+def test_what_is_computed_in_place_behind_the_region_is_in_both(device, tmp_path):
+    """Of what the region computes as well: torch.compile has it in no memory."""
+    def function(x, y):
+        z = x * y
+        return torch.atan2(z, z + 1) * z.sum(0)
+
+    timer, asked = check(device)
+    x, = operands(device, "r", leading=MANY)
+    run(function, x, x + 1, timer=timer, folder=tmp_path)
+    both, inputs = only(asked)
+    assert torch.ops.aten.atan2.default in targets(both.theirs) and len(inputs) == 2
+
+
 def test_what_follows_a_product_is_no_neighbour(device, tmp_path):
     """It cannot be in the region's kernel: the product reads what that writes."""
     def function(x, w):

@@ -331,6 +331,10 @@ def neighbourhood(region: Region, splits: Sequence[Split]) -> Neighbourhood:
               if user not in barred and is_made(user)}
     behind = reached([*outputs, *beside], following)
     whole = inside | before | behind
+    # What those compute in place of others.
+    for one in {source for node in behind for source in node.all_input_nodes} - whole - barred:
+        if not is_in_memory(one, inside):
+            whole |= (made_in_place(one, inside) or (set(),))[0] - barred
     if len(whole) > _MOST_NODES:
         raise LnbwdError(f"it has {len(whole)} nodes with its neighbours")
     results = sorted(node for node in whole if isinstance(
