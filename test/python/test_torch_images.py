@@ -230,6 +230,19 @@ def few_pixels(dy, x, mean, rstd, dmean):
             dx.sum(PIXELS), (dx * (x - mean)).sum(PIXELS, keepdim=True))
 
 
+def test_the_gradient_of_a_bias_of_patches(device):
+    """Behind a class token patches lie with gaps, and their channels side by side."""
+    def function(dy):
+        patches = dy[:, 1:].transpose(1, 2).reshape(3, 64, 4, 6)
+        return patches.sum(PIXELS), patches.square().sum(PIXELS, keepdim=True)
+
+    captured = check_against_double(function, [torch.randn(3, 25, 64, device=device)])
+    region, = taken()
+    assert (region.column_sums, region.program.rows, region.program.length) == (2, 72, 64)
+    assert [i.is_strided for i in region.program.inputs] == [True]
+    assert not any(n.target is torch.ops.aten.clone.default for n in captured.graphs[0].nodes)
+
+
 @pytest.mark.parametrize("shape", [(3, 16, 4, 6), (5, 8, 7, 7), (4, 32, 3, 3)])
 def test_sums_of_few_pixels(device, shape, monkeypatch):
     """Rows of one channel each, which are read and written where they lie: one kernel."""

@@ -24,7 +24,15 @@ from torch._inductor.graph import GraphLowering
 from torch.fx import Graph, Node, map_arg
 
 from ..rowprogram import reached
-from .domains import LEAST_PIECE, is_permuted, memory_shape, product, repeated_dims, same
+from .domains import (
+    LEAST_PIECE,
+    is_permuted,
+    memory_order,
+    memory_shape,
+    product,
+    repeated_dims,
+    same,
+)
 from .fusion import blocks_read, is_fused
 from .nodes import (
     ROW_SUMS,
@@ -113,6 +121,8 @@ def _split_of(node: Node, may_reorder: bool, is_followed: bool,
     is_static = isinstance(value.numel(), int)
     if is_permuted(value) and is_static and not _lies_in_rows(node):
         return functools.partial(_sum_copy, copies=copies, order=list(range(value.dim())))
+    if is_static and node.target is aten.sum.dim_IntList and _has_columns(value, node.args[1]):
+        return functools.partial(_sum_copy, copies=copies, order=_summed_first(node))
     is_pair = node.target is aten.var_mean.correction
     if node.target not in _SPLITS or value.dtype != torch.float32 or (is_pair and not is_static):
         return None
@@ -123,10 +133,25 @@ def _split_of(node: Node, may_reorder: bool, is_followed: bool,
     if is_short and not _is_across(value, node.args[1]):
         return None
     if is_short or (last and is_followed):
-        summed = {d % value.dim() for d in node.args[1]}  # type: ignore[union-attr]
-        return functools.partial(_sum_copy, copies=copies, order=sorted(
-            range(value.dim()), key=lambda d: (d in summed, d)))
+        first = _summed_first(node)
+        return functools.partial(_sum_copy, copies=copies, order=(
+            first[len(node.args[1]):] + first[:len(node.args[1])]))  # type: ignore[arg-type]
     return functools.partial(_SPLITS[node.target], last=last) if last else None
+
+
+def _summed_first(node: Node) -> list[int]:
+    """The dimensions of what a reduction goes over, those that it reduces first."""
+    count = node.args[0].meta["val"].dim()  # type: ignore[union-attr]
+    summed = {dim % count for dim in node.args[1]}  # type: ignore[union-attr]
+    return sorted(range(count), key=lambda dim: (dim not in summed, dim))
+
+
+def _has_columns(value: torch.Tensor, dims: Any) -> bool:
+    """Whether what is summed over some dimensions lies in memory with gaps, those of a slice, and
+    neighbours there are no summands: patches without their class token, in the shape of images."""
+    kept = {*range(value.dim())} - {dim % value.dim() for dim in dims}
+    return memory_order(value) is None and not repeated_dims(value) and any(
+        value.stride(dim) == 1 and value.shape[dim] >= LEAST_PIECE for dim in kept)
 
 
 def _lies_in_rows(node: Node) -> bool:
@@ -187,20 +212,20 @@ def _split_variance(graph: Graph, node: Node, last: list[int]) -> tuple[Node, li
 
 def _sum_copy(graph: Graph, node: Node, copies: dict[tuple[Any, ...], Node],
               order: list[int]) -> tuple[Node, list[Node]]:
-    """The same of a copy, which has its dimensions in an ``order`` that has the summed ones last if
-    it is another than they have: rows of what is summed, which a region reads where it lies."""
-    operand: Any = node.args[0]
-    dims, *others = node.args[1:]
-    count, is_across = len(order), order != sorted(order)
+    """The same of a copy, which has its dimensions in an ``order``: rows of what is summed, if the
+    order has that last, which a region reads where it lies."""
+    arguments: Any = node.args
+    operand, summed, *others = arguments
+    dims = [order.index(dim % len(order)) for dim in summed]
+    is_moved = order != sorted(order)
+    is_across = is_moved and len(order) - 1 in dims
     key = (operand, *order)
     if key not in copies:
-        rows = new_node(graph, aten.permute.default, (operand, order)) if is_across else operand
+        rows = new_node(graph, aten.permute.default, (operand, order)) if is_moved else operand
         copies[key] = new_node(graph, aten.clone.default, (rows,),
                                memory_format=torch.contiguous_format)
         if is_across:
             copies[key].meta[ACROSS] = True
-    if is_across:
-        dims = list(range(count - len(dims), count))  # type: ignore[arg-type]
     partial = new_node(graph, node.target, (copies[key], dims, *others), **node.kwargs)
     whole, made = node.meta["val"], [partial]
     if isinstance(whole, tuple):
