@@ -111,6 +111,33 @@ def test_a_mask_of_indices_is_computed_in_place(device, window, begin):
     assert [operand.kind for operand in region.program.inputs] == ["row"]
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
+def test_a_mask_of_packed_sequences_is_computed_in_place(device, dtype):
+    """Rows see what has their sequence's number, all of whose bits count, and is no later."""
+    def function(x, numbers):
+        samples = torch.arange(2, device=x.device).view(-1, 1, 1, 1)
+        rows = torch.arange(32, device=x.device)
+        rows, keys = rows.view(1, 1, -1, 1), rows.view(1, 1, 1, -1)
+        mask = (numbers[samples, rows] == numbers[samples, keys]) & (keys <= rows)
+        mask &= (rows - keys).abs() < 20
+        return (torch.softmax(x + torch.where(mask, 0.0, -torch.inf), -1),)
+
+    bits = dtype.itemsize * 8
+    values = torch.tensor([0, 1, 1 << 24, (1 << bits - 1) - 1, -1, -(1 << bits - 1),
+                           1 << bits - 2, (1 << bits - 2) + 1], dtype=dtype)
+    numbers = torch.stack([values.repeat(4), values.repeat_interleave(4)]).to(device)
+    x = image(2, 16, 32, 32).to(device)
+    got, captured = run_captured(function, x, numbers)
+    torch.testing.assert_close(got[0], function(x, numbers)[0], rtol=1e-5, atol=1e-6)
+    [region] = taken()
+    assert {i.kind for i in region.program.inputs} > {"row"}
+    assert not any(i.dtype == "i8" for i in region.program.inputs)
+    [graph] = captured.graphs
+    graph.eliminate_dead_code()
+    assert max(n.meta["val"].numel() for n in graph.nodes if isinstance(
+        n.meta.get("val"), torch.Tensor) and n.meta["val"].dtype != x.dtype) == numbers.numel()
+
+
 def test_what_few_numbers_give_is_computed_where_it_is_spread(device):
     """Of channels, samples and both, along rows of places: no kernel in front writes it."""
     def function(x, gain, variance, gate):

@@ -18,7 +18,6 @@ from torch.fx import Node
 
 from ..rowprogram import COMPARISONS, CONDITIONS, SUMS, Builder, Input, cut, reached
 from .domains import (
-    DTYPES,
     ELEMENTS,
     INTEGERS,
     SMALL,
@@ -448,7 +447,7 @@ INDEX_VIEWS = {aten.expand.default, aten.unsqueeze.default, aten.squeeze.dim, at
 _LATE = {
     **dict.fromkeys((
         NUMBERS, aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.where.self,
-        aten.neg.default, aten.bitwise_and.Tensor, aten.bitwise_or.Tensor,
+        aten.neg.default, aten.abs.default, aten.bitwise_and.Tensor, aten.bitwise_or.Tensor,
         aten.bitwise_not.default, aten.logical_and.default, aten.logical_or.default,
         aten.logical_not.default, prims.convert_element_type.default, aten.relu.default,
         aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default,
@@ -461,8 +460,11 @@ _LATE = {
 _MOST_LATE, _MOST_READ_LATE = 16, 3
 """What costs more, or takes more tensors in memory, is computed once, for all who read it."""
 
-_LEAST_SPREAD = 16
+LEAST_SPREAD = 16
 """So is what is spread over fewer elements, each."""
+
+DIGIT = "lnbwd_digit"
+"""Under this name a node says that it is a digit of integers, which a kernel in front makes."""
 
 
 def _is_computed_late(node: Node) -> bool:
@@ -471,7 +473,7 @@ def _is_computed_late(node: Node) -> bool:
     if node.target is not NUMBERS and _has_indices(node):
         return True
     is_exact = node.target is not aten.mul.Tensor or node.meta["val"].dtype not in INTEGERS
-    return node.target in _LATE and is_exact and not is_in_memory(node)
+    return node.target in _LATE and is_exact and DIGIT not in node.meta and not is_in_memory(node)
 
 
 def is_spread_late(node: Node, over: torch.Tensor) -> bool:
@@ -490,11 +492,17 @@ def is_spread_late(node: Node, over: torch.Tensor) -> bool:
         else:
             leaves.append(one)
     cost = sum(_LATE.get(one.target, 0) for one in nodes if one not in leaves)
-    count, whole = node.meta["val"].numel(), over.numel()
-    is_small = not leaves or (isinstance(count, int) and isinstance(whole, int)
-                              and _LEAST_SPREAD * count <= whole)
-    return (bool(leaves) <= cost <= _MOST_LATE and len(leaves) <= _MOST_READ_LATE and is_small
-            and all(is_in_memory(leaf) and leaf.meta["val"].dtype in DTYPES for leaf in leaves))
+    whole = over.numel()
+
+    def is_small(one: Node) -> bool:
+        count = one.meta["val"].numel()
+        return (isinstance(count, int) and isinstance(whole, int)
+                and LEAST_SPREAD * count <= whole)
+
+    return (bool(leaves) <= cost <= _MOST_LATE and len(leaves) <= _MOST_READ_LATE
+            and (is_small(node) or all(map(is_small, leaves)))
+            and all((is_in_memory(leaf) or DIGIT in leaf.meta) and leaf.meta["val"].dtype in SMALL
+                    for leaf in leaves))
 
 
 def _has_indices(node: Node) -> bool:

@@ -12,6 +12,7 @@ import torch
 from torch.fx import Graph, Node
 
 from ..rowprogram import reached
+from .conversion import DIGIT, LEAST_SPREAD
 from .domains import DTYPES, INTEGERS, same
 from .fusion import is_in_memory
 from .nodes import NUMBERS, is_computed_in_place, is_reduction, is_view
@@ -27,6 +28,8 @@ def simplify(graph: Graph) -> None:
     _spread_indices(graph)
     _add_up_experts(graph)
     _slice_splits(graph)
+    _view_indices(graph)
+    _compare_digits(graph)
 
 
 def _peel_biases(graph: Graph) -> None:
@@ -109,6 +112,95 @@ def _slice_splits(graph: Graph) -> None:
                 new = new_node(graph, aten.slice.Tensor, (node.args[0], dim, begin, ends[place]))
             part.replace_all_uses_with(new)
         erase_unused(graph, [node, *parts])
+
+
+def _view_indices(graph: Graph) -> None:
+    """Has elements that are taken at all indices of each dimension be a view: a mask of attention
+    takes the numbers of its sequences for rows and for columns so."""
+    for node in graph.find_nodes(op="call_function", target=aten.index.Tensor):
+        source, indices = node.args
+        value, shape = node.meta["val"], node.meta["val"].shape
+        sizes = source.meta["val"].shape
+        dims = [_dim_of_all(index, size, value.dim())
+                for index, size in zip(indices, sizes, strict=False)]
+        if None in dims or dims != sorted(set(dims)) or len(dims) != len(sizes) or (  # type: ignore[type-var]
+                [sizes[dims.index(dim)] if dim in dims else 1 for dim in range(value.dim())]
+                != list(shape)):
+            continue
+        with graph.inserting_before(node), value.fake_mode:
+            new = new_node(graph, aten.reshape.default, (source, list(shape)))
+        node.replace_all_uses_with(new)
+        erase_unused(graph, [node])
+
+
+def _dim_of_all(index: Any, size: Any, rank: int) -> int | None:
+    """The dimension along which an index of a result of some rank has all numbers below a size, in
+    their order; None of another index."""
+    if not isinstance(index, Node):
+        return None
+    value = index.meta["val"]
+    dims = [dim for dim, count in enumerate(value.shape) if not same(count, 1)]
+    while is_view(index) or (index.target is aten.add.Tensor and index.args[1] == 0):
+        index = index.args[0]
+    is_all = index.target is NUMBERS and index.args[0] == size and len(dims) == 1 and (
+        index.kwargs.get("start", 0), index.kwargs.get("step", 1)) == (0, 1)
+    return dims[0] + rank - value.dim() if is_all else None
+
+
+def _compare_digits(graph: Graph) -> None:
+    """Has integers of one tensor that are compared with each other, as the numbers of sequences
+    are where those are packed, be compared by digits that float32 has: each for itself in a
+    region, where it takes many more elements to compare them than there are."""
+    digits: dict[Node, list[Node]] = {}
+    for node in graph.find_nodes(op="call_function", target=aten.eq.Tensor):
+        views: list[list[Node]] = [[], []]
+        bases = []
+        for base, found in zip(node.args, views, strict=True):
+            while isinstance(base, Node) and is_view(base):
+                found.append(base)
+                base = base.args[0]
+            bases.append(base)
+        base, whole = bases[0], node.meta["val"]
+        if not isinstance(base, Node) or bases[1] is not base or not is_in_memory(base):
+            continue
+        value = base.meta["val"]
+        if value.dtype not in INTEGERS or not isinstance(whole.numel(), int) or (
+                LEAST_SPREAD * value.numel() > whole.numel()):
+            continue
+        with graph.inserting_before(node), value.fake_mode:
+            if base not in digits:
+                digits[base] = _digits_of(graph, base)
+            new = None
+            for digit in digits[base]:
+                pair = [digit, digit]
+                for place, found in enumerate(views):
+                    for view in reversed(found):
+                        pair[place] = new_node(
+                            graph, view.target, (pair[place], *view.args[1:]), **view.kwargs)
+                equal = new_node(graph, aten.eq.Tensor, tuple(pair))
+                new = equal if new is None else new_node(
+                    graph, aten.bitwise_and.Tensor, (new, equal))
+        node.replace_all_uses_with(new)
+        erase_unused(graph, [*views[0][::-1], *views[1][::-1], node])
+
+
+def _digits_of(graph: Graph, node: Node) -> list[Node]:
+    """Integers as digits in float32, of 24 bits each but for the last, which has the sign."""
+    result = []
+    bits = node.meta["val"].element_size() * 8
+    for low in range(0, bits, _DIGIT):
+        digit = node if low == 0 else new_node(
+            graph, aten.bitwise_right_shift.Tensor_Scalar, (node, low))
+        if low + _DIGIT < bits:
+            digit = new_node(graph, aten.bitwise_and.Scalar, (digit, (1 << _DIGIT) - 1))
+        digit = new_node(graph, prims.convert_element_type.default, (digit, torch.float32))
+        digit.meta[DIGIT] = True
+        result.append(digit)
+    return result
+
+
+_DIGIT = 24
+"""Bits of a digit that float32 has."""
 
 
 def _add_up_experts(graph: Graph) -> None:
