@@ -210,6 +210,11 @@ private:
   void split(Operation *op);
   void splitAccesses(lane::AccessOpInterface op);
   void splitAccesses(lane::StoreOp op);
+  /// Has lanes that would write the same write some of it each: those that
+  /// differ in the bits `lanes` of a column's number what a lane's own columns
+  /// differ in by the first of the bits `own`.
+  void splitShared(lane::StoreOp op, ArrayRef<int64_t> lanes,
+                   ArrayRef<int64_t> own);
   void splitAccesses(lane::FoldOp op);
   void splitSlices(ImplicitLocOpBuilder &b, lane::FoldOp op);
   Operation *splitTogether(Operation *op, ArrayRef<size_t> runs = {});
@@ -398,7 +403,86 @@ static SmallVector<int64_t> getAccessesAside(lane::StoreOp op) {
   return aside;
 }
 
+/// The bits of a column's number by which lanes differ that write the same, and
+/// as many or more by which what one lane writes differs; none where lanes do
+/// not share.
+static std::pair<SmallVector<int64_t>, SmallVector<int64_t>>
+getSharedBits(lane::StoreOp op) {
+  lane::LayoutType layout = op.getLayout().getType();
+  int64_t columns = layout.getAccessColumns(), length = layout.getRowLength();
+  AffineMap map =
+      cast<MemRefType>(op.getMemory().getType()).getLayout().getAffineMap();
+  if (!op.getMemory().getDefiningOp<lane::ViewOp>() || layout.isAligned() ||
+      map.getNumResults() > 1 || !llvm::isPowerOf2_64(uint64_t(columns)) ||
+      !llvm::isPowerOf2_64(uint64_t(length)) ||
+      length != columns * layout.getAccesses())
+    return {};
+  SmallVector<int64_t> lanes, own;
+  for (int64_t bit = 1; bit < length; bit *= 2) {
+    std::optional<int64_t> step = lane::getStep(map, bit);
+    if (!step)
+      return {};
+    bool isOfLanes = bit >= layout.getWidth() && bit < columns;
+    if (isOfLanes == (*step == 0))
+      (isOfLanes ? lanes : own).push_back(bit);
+  }
+  if (lanes.size() > own.size())
+    return {};
+  return {lanes, own};
+}
+
+void Splitter::splitShared(lane::StoreOp op, ArrayRef<int64_t> lanes,
+                           ArrayRef<int64_t> own) {
+  ImplicitLocOpBuilder at(op.getLoc(), op);
+  lane::LayoutType layout = op.getLayout().getType();
+  int64_t columns = layout.getAccessColumns();
+  auto indices = lane::ColumnIndexOp::create(
+      at, VectorType::get({layout.getWidth()}, at.getI32Type()), op.getLayout(),
+      /*row=*/Value(), at.getI64IntegerAttr(0));
+  Value index = vector::ExtractOp::create(at, indices, 0);
+
+  // The lane has the bit of the column that it writes.
+  auto view = op.getMemory().getDefiningOp<lane::ViewOp>();
+  auto type = cast<MemRefType>(view.getView().getType());
+  AffineMap map = type.getLayout().getAffineMap();
+  AffineExpr column = at.getAffineDimExpr(map.getNumDims() - 1), moved = column;
+  SmallVector<Value> conditions;
+  for (auto [bit, taken] : llvm::zip(lanes, own)) {
+    moved = moved + column.floorDiv(bit) % 2 * taken;
+    Value masked = arith::AndIOp::create(
+        at, index, arith::ConstantIntOp::create(at, bit, /*width=*/32));
+    conditions.push_back(arith::CmpIOp::create(
+        at, arith::CmpIPredicate::ne, masked,
+        arith::ConstantIntOp::create(at, 0, /*width=*/32)));
+  }
+  map = map.replace(column, moved, map.getNumDims(), /*numResultSyms=*/0);
+  Value shared = lane::ViewOp::create(
+      at,
+      MemRefType(MemRefType::Builder(type).setLayout(AffineMapAttr::get(map))),
+      view.getMemory(), view.getFirst());
+
+  auto choose = [&](auto self, int64_t from, size_t bit) -> Value {
+    if (bit == lanes.size())
+      return getAcross(op.getFragment(), {from / columns}, from % columns);
+    Value second = self(self, from + own[bit], bit + 1);
+    return arith::SelectOp::create(at, conditions[bit], second,
+                                   self(self, from, bit + 1));
+  };
+  int64_t others = std::accumulate(own.begin() + lanes.size(), own.end(), 0);
+  for (int64_t first = 0; first < layout.getRowLength(); ++first) {
+    if (first & ~others)
+      continue;
+    lane::StoreOp::create(at, choose(choose, first, 0), shared, op.getRow(),
+                          op.getLayout(), op.getInBounds(),
+                          at.getI64IntegerAttr(first / columns),
+                          at.getI64IntegerAttr(first % columns));
+    ++numSplit;
+  }
+}
+
 void Splitter::splitAccesses(lane::StoreOp op) {
+  if (auto [lanes, own] = getSharedBits(op); !lanes.empty())
+    return splitShared(op, lanes, own);
   SmallVector<int64_t> aside = getAccessesAside(op);
   int64_t others = aside.back();
   if (!others)

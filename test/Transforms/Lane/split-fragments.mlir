@@ -329,3 +329,38 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!layout = !lane.layout<row_length = 64, lanes = 8, groups = 1, width = 4>
+
+// Lanes that have the same number write one of its accesses each, or one of its
+// elements: two lanes have each block of 8, and four each column of 8.
+// CHECK-DAG:     #[[BLOCKS:.*]] = affine_map<(d0, d1) -> (d0 * 8 + d1 floordiv 8 + ((d1 floordiv 4) mod 2) * 4)>
+// CHECK-DAG:     #[[COLUMNS:.*]] = affine_map<(d0, d1) -> (d0 * 128 + ((d1 + (d1 floordiv 8) mod 2 + ((d1 floordiv 16) mod 2) * 2) mod 8) * 16)>
+// CHECK-LABEL: gpu.func @shared
+// CHECK:         %[[X0:.*]] = lane.load %{{.*}} access 0
+// CHECK:         %[[X1:.*]] = lane.load %{{.*}} access 1
+// CHECK:         %[[LANE:.*]] = vector.extract %{{.*}}[0] : i32 from vector<4xi32>
+// CHECK:         %[[BIT:.*]] = arith.andi %[[LANE]], %{{.*}} : i32
+// CHECK:         %[[SECOND:.*]] = arith.cmpi ne, %[[BIT]]
+// CHECK:         %[[VIEW:.*]] = lane.view %{{.*}} to memref<?x64xf32, #[[BLOCKS]]>
+// CHECK:         %[[OWN:.*]] = arith.select %[[SECOND]], %{{.*}}, %{{.*}} : vector<1xf32>
+// CHECK:         lane.store %[[OWN]], %[[VIEW]][%{{.*}}] at %{{.*}} access 0 element 0
+// CHECK-NOT:     lane.store
+// CHECK:         %[[OTHER:.*]] = lane.view %{{.*}} to memref<?x64xf32, #[[COLUMNS]]>
+// CHECK-COUNT-3: arith.select
+// CHECK-NOT:     arith.select
+// CHECK:         lane.store %{{.*}}, %[[OTHER]][%{{.*}}] at %{{.*}} access 0 element 0
+// CHECK-NOT:     lane.store
+gpu.module @m {
+  gpu.func @shared(%a: memref<?x64xf32>, %s: memref<?xf32>, %t: memref<?xf32>, %row: index) {
+    %layout = lane.layout : !layout
+    %blocks = lane.view %s : memref<?xf32> to memref<?x64xf32, affine_map<(d0, d1) -> (d0 * 8 + d1 floordiv 8)>>
+    %columns = lane.view %t : memref<?xf32> to memref<?x64xf32, affine_map<(d0, d1) -> (d0 * 128 + (d1 mod 8) * 16)>>
+    %x = lane.load %a[%row] at %layout : !layout, memref<?x64xf32> -> vector<2x4xf32>
+    lane.store %x, %blocks[%row] at %layout : !layout, vector<2x4xf32>, memref<?x64xf32, affine_map<(d0, d1) -> (d0 * 8 + d1 floordiv 8)>>
+    lane.store %x, %columns[%row] at %layout : !layout, vector<2x4xf32>, memref<?x64xf32, affine_map<(d0, d1) -> (d0 * 128 + (d1 mod 8) * 16)>>
+    gpu.return
+  }
+}

@@ -329,7 +329,8 @@ def SplitFragmentsPass : Pass<"lnbwd-split-fragments", "::mlir::gpu::GPUFuncOp">
     The loop-carried values of a `lane.for_rows`, except its sums, are ordered
     as they are loaded: access by access, over all fragments of one load. Lowers
     `lane.fold` and `lnbwd.block_max`. Where the same elements of several
-    accesses lie side by side in a view, these are stored together. Fails on an
+    accesses lie side by side in a view, these are stored together; where lanes
+    have the same elements of a view, each stores some of them. Fails on an
     operation that needs a whole fragment.
 
     Before:
