@@ -33,6 +33,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from statistics import geometric_mean as mean
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
@@ -62,7 +63,6 @@ GRAPH, INTERLEAVED = results.METHODS[0], results.INTERLEAVED
 COUNTED_CHIPS = chips.MANY
 COUNTED_TYPES, COUNTED_OPS = ("f32", "bf16"), (LAYER_NORM_BWD, LAYER_NORM, RMS_NORM)
 COUNTED_N, COUNTED_ROWS = 1024, 16384
-PREDICTED_CHIP = chips.DEFAULT
 
 # The blocks of operations.py and row_functions.py: whether operations.py drew their shapes, and of
 # which operations they are, all if it says none.
@@ -95,11 +95,6 @@ def where(block: Block) -> str:
     """The line that says where a block's figures are from."""
     machine = block["machine"]
     return f"{machine[0].upper()}{machine[1:]}, {block['date']}: `{block['command']}`"
-
-
-def mean(values: Iterable[float]) -> float:
-    """The geometric mean."""
-    return statistics.geometric_mean(values)
 
 
 def shares_of(rows: Iterable[results.Row], least_bytes: float = results.LARGE_BYTES) -> list[float]:
@@ -353,18 +348,15 @@ def compile_time(block: Block, first_steps: Block | None) -> list[str]:
     return text
 
 
-def amd(counts: Block, predicted: Block) -> list[str]:
+def amd(counts: Block, predicted: Block, float8: Block) -> list[str]:
     """What the simulator says of AMD's chips."""
-    found = {(row["chip"], row["dtype"], row["op"]): row for row in counts["rows"]}
-    cells = []
-    for chip in COUNTED_CHIPS:
-        for dtype in COUNTED_TYPES:
-            line = [f"{chip} {dtype}"]
-            for op in COUNTED_OPS:
-                row = found[chip, dtype, op]
-                line.append(f"{row['bytes']:.2f}; {row['vector']:.1f}")
-            cells.append(line)
-    head = [f"`{op}`" for op in COUNTED_OPS]
+    found = {(row["chip"], row["dtype"], row["op"]): f"{row['bytes']:.2f}; {row['vector']:.1f}"
+             for row in counts["rows"]}
+    cells = [(f"{chip} {dtype}", *(found[chip, dtype, op] for op in COUNTED_OPS))
+             for chip in COUNTED_CHIPS for dtype in COUNTED_TYPES]
+    of_float8 = {(row["name"], row["chip"]): ", ".join(f"{ratio:.2f}" for ratio in row["bytes"])
+                 for row in float8["rows"]}
+    names, chips_of_float8 = map(dict.fromkeys, zip(*of_float8, strict=True))
     times = [(of_type(sizes(row["m"], row["n"]), row["dtype"]), f"{row['us']:.1f}",
               f"{100 * row['share']:.0f}") for row in predicted["rows"]]
     return ["## AMD: counted and predicted", "",
@@ -373,7 +365,14 @@ def amd(counts: Block, predicted: Block) -> list[str]:
             "then vector instructions of a lane for each element. `test/EndToEnd/test_counts.py` "
             "checks upper bounds.",
             "",
-            *table(("chip, type", *head), cells),
+            *table(("chip, type", *(f"`{op}`" for op in COUNTED_OPS)), cells),
+            "The same bytes of functions that write float8 and float4, for "
+            f"{', '.join(sizes(*shape) for shape in float8['shapes'])}. Of their kernels "
+            f"{sum(row['spills'] for row in float8['rows'])} spill. Norms read their weights "
+            "anew for each few rows, from a cache, and in both layouts the rows twice.", "",
+            *table(("of bf16", *chips_of_float8),
+                   ((f"`{name}`", *(of_float8[name, chip] for chip in chips_of_float8))
+                    for name in names)), where(float8), "",
             f"Predicted times of LayerNorm backward on an {predicted['product']}, with M in the "
             f"types and cold caches. The timing model's error is {predicted['error_percent']} % on "
             "kernels to which it was not fitted.", "",
@@ -435,7 +434,8 @@ def page(blocks: dict[str, Block]) -> str:
         (quantized, ("quantized",)),
         (regions, ("regions", "coverage")),
         (steps, ("steps",)), (linear, ("linear", "linear_host")), (host, ("host",)),
-        (compile_time, ("compile_time", "first_steps")), (amd, ("amd_counts", "amd_predicted")),
+        (compile_time, ("compile_time", "first_steps")),
+        (amd, ("amd_counts", "amd_predicted", "amd_float8")),
         (chooser, ("chooser",))]
     for section, names in sections:
         if names[0] in blocks:
@@ -495,9 +495,9 @@ def of_regions(documents: list[Block]) -> Block:
         for row in documents[0]["results"] if "us" in row or row.get("outcome") == "left"]}
 
 
-def of_coverage(documents: list[Block]) -> Block:
-    """Of region_exam.py."""
-    return {"rows": documents[0]["rows"]}
+def of_rows(documents: list[Block]) -> Block:
+    """Of region_exam.py and test/Bench/quantized_cases.py, which write rows."""
+    return {key: documents[0][key] for key in ("shapes", "rows") if key in documents[0]}
 
 
 def of_steps(documents: list[Block]) -> Block:
@@ -546,8 +546,9 @@ def of_compile_time(documents: list[Block]) -> Block:
 
 TAKEN: dict[str, Callable[[list[Block]], Block]] = {
     **dict.fromkeys(OF_OPERATIONS, of_operations), "quantized": of_quantized,
-    "regions": of_regions, "coverage": of_coverage, "steps": of_steps, "host": of_host,
-    "linear": of_linear, "linear_host": of_linear_host, "compile_time": of_compile_time}
+    "regions": of_regions, "coverage": of_rows, "steps": of_steps, "host": of_host,
+    "linear": of_linear, "linear_host": of_linear_host, "compile_time": of_compile_time,
+    "amd_float8": of_rows}
 
 
 def take(name: str, files: list[pathlib.Path]) -> Block:
@@ -595,7 +596,7 @@ def predict(build: pathlib.Path, shape: Shape) -> Block:
     with tempfile.TemporaryDirectory(prefix="lnbwd-dashboard-") as folder:
         kernel = pathlib.Path(folder) / "kernel.hsaco"
         subprocess.run([our_kernels.find_compiler(), "-",
-                        f"--lnbwd-pipeline=chip={PREDICTED_CHIP}", "--emit=hsaco", "-o", kernel],
+                        f"--lnbwd-pipeline=chip={chips.DEFAULT}", "--emit=hsaco", "-o", kernel],
                        input=our_kernels.operation(shape), text=True, check=True,
                        capture_output=True)
         report = runner(build, kernel, "--m", shape.m, "--predict")["prediction"]

@@ -2,12 +2,23 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Functions that write float8 and float4, and their formulas in PyTorch's operations: what
-bench/row_functions.py times and compares, on shapes that are drawn."""
+bench/row_functions.py times and compares, on shapes that are drawn.
+
+    PYTHONPATH=python:bench python test/Bench/quantized_cases.py OUT.json
+
+counts on the simulator what they cost on AMD's chips, for bench/dashboard.py."""
 
 from __future__ import annotations
 
+import datetime
+import itertools
+import math
+import pathlib
 import random
+import re
+import sys
 import types
+import unittest.mock
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +26,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+import lnbwd
+from lnbwd import runtime
 from lnbwd.functional import Quantized
 from lnbwd_bench import results
 from lnbwd_bench.stream import Traffic
@@ -202,3 +215,57 @@ def error(name: str, tensors: Sequence[Tensor], found: Sequence[Tensor]) -> floa
     own = call(name)(FORMULAS, *tensors)
     floats = [pair for pair in zip(found, own, strict=True) if pair[0].dtype == torch.float32]
     return max(*errors, results.error_of(*zip(*floats, strict=True)) if floats else 0.0)
+
+
+COUNTED_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+
+
+def counted_shapes() -> list[Shape]:
+    """Three shapes of 8 to 32 MiB of bfloat16 that are drawn by a seed: the simulator takes seconds
+    for each."""
+    drawn = random.Random(1)
+    shapes = (draw(drawn) for _ in itertools.count())
+    return list(itertools.islice((s for s in shapes if 2 ** 22 <= math.prod(s) <= 2 ** 24), 3))
+
+
+def count(name: str, shape: Shape, chip: str) -> tuple[float, int]:
+    """What a call costs on the simulator: the bytes that lanes access over those of its operands
+    and results, and how many of its kernels spill, by the metadata of their code objects."""
+    codes: list[bytes] = []
+    for_chip = runtime.Program.for_chip
+
+    def take(code: bytes, *others: Any) -> runtime.Program:
+        codes.append(code)
+        return for_chip(code, *others)
+
+    torch.manual_seed(0)
+    tensors = operands(name, shape, torch.device("cpu"))
+    with lnbwd.simulate(chip), unittest.mock.patch.object(runtime.Program, "for_chip", take):
+        device = runtime.Device.open(f"sim:{chip}")
+        device.reset_counters()
+        results = call(name)(lnbwd.functional, *tensors)
+        counters = device.counters()
+    assert counters is not None
+    assert codes, "expected kernels that were not loaded before"
+    moved = counters.global_bytes_read + counters.global_bytes_written
+    # A number from 0 to 127 is a byte of its own in MessagePack.
+    spills = sum(set(re.findall(rb"\.(?:[sv]gpr_spill_count|private_segment_fixed_size)(.)", code,
+                                re.DOTALL)) != {b"\0"} for code in codes)
+    return moved / sum(t.nbytes for t in (*tensors, *results)), spills
+
+
+def main(file: str) -> None:
+    """The counts of all functions and chips."""
+    rows = []
+    for chip, name in itertools.product(COUNTED_CHIPS, CASES):
+        counts = [count(name, shape, chip) for shape in counted_shapes()]
+        rows.append({"name": name, "chip": chip, "spills": sum(spills for _, spills in counts),
+                     "bytes": [round(ratio, 3) for ratio, _ in counts]})
+        print(rows[-1], flush=True)
+    results.write_json({"head": "the simulator", "date": str(datetime.date.today()),
+                        "command": ["quantized_cases.py", "OUT.json"],
+                        "shapes": counted_shapes(), "rows": rows}, pathlib.Path(file))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,28 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Upper bounds on what functions that write float8 and float4 cost on AMD's chips, by the
+simulator's exact counts. A bound that a change crosses is a change to look at, not to raise."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import quantized_cases  # noqa: E402
+
+# Bytes that lanes access over the least. Both layouts are tiles, few or many; norms read their rows
+# twice for them. Of norms along the rows lanes read the weights once for all rows that they have.
+TILES = {"quantize-mxfp8-both": 1.01, "swiglu-mxfp8-both": 1.01, "rms_norm-mxfp8-both": 2.0,
+         "layer_norm_backward-mxfp8-both": 1.5}
+ROWS = {"rms_norm-mxfp4": 1.15}
+
+
+@pytest.mark.parametrize("place, name", [*enumerate(quantized_cases.CASES)])
+def test_counts(build, monkeypatch, place, name):
+    if not (build / "lib" / "liblnbwd-hip-sim.so").exists():
+        pytest.skip("no simulator in the build")
+    monkeypatch.setenv("LNBWD_SIM_CHECK", "0")
+    chip = quantized_cases.COUNTED_CHIPS[place % len(quantized_cases.COUNTED_CHIPS)]
+    ratio, spills = quantized_cases.count(name, (1024 if name in TILES else 25216, 512), chip)
+    assert spills == 0
+    assert ratio <= TILES.get(name, ROWS.get(name, 1.1))
