@@ -229,8 +229,8 @@ def test_freed_memory_is_kept_for_a_while(monkeypatch):
 def faults(shape, groups, writes=True, grid=(4,), numbers=()):
     """What is said of a tensor whose elements these workgroups (0: none) have accessed."""
     import torch
-    from lnbwd_sim.accesses import _Tensor
-    tensor = _Tensor("x", torch.empty(shape), groups.flatten().long(),
+    from lnbwd_sim.pieces import Pieces
+    tensor = Pieces("x", torch.empty(shape), groups.flatten().long(),
                      "written" if writes else "read")
     return [name for name, (text, _) in (
         ("missed", tensor.rows_missed(grid, numbers)), ("crossed", tensor.rows_crossed()),
@@ -451,7 +451,7 @@ def test_planted_faults(fault, most, test, stages, build, tmp_path):
 
 @needs_triton
 def test_use_of_lds():
-    from lnbwd_sim.triton_driver import use_of_lds
+    from lnbwd_sim.ttgir import use_of_lds
     places = """#loc5 = loc("k.py":5:7)
 #loc6 = loc("k.py":6:7)
 #loc7 = loc("q"(#loc5))
@@ -478,7 +478,7 @@ def test_use_of_lds():
 
 @needs_triton
 def test_what_indexes_a_kernel():
-    from lnbwd_sim.triton_driver import is_indexed
+    from lnbwd_sim.ttgir import is_indexed
     text = """  tt.func public @k(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %n: i32) {
     %o = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>
     %v = amdg.buffer_load %x[%o] : !tt.ptr<f32> -> tensor<8xf32>
@@ -509,7 +509,7 @@ def test_what_indexes_a_kernel():
 
 @needs_triton
 def test_facts_of_a_kernel():
-    from lnbwd_sim.triton_driver import Facts
+    from lnbwd_sim.ttgir import Facts
     facts = Facts.of("""  tt.func public @k(%n: i32, %m: i32, %s: i32, %dead: i32) {
     %p = tt.get_program_id y : i32
     %o = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>

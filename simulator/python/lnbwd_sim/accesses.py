@@ -10,8 +10,6 @@ elements in the order of memory. With a wrong stride it is neither.
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -20,13 +18,10 @@ import torch
 
 from .findings import access, relative
 from .library import SEVERAL, Library
+from .pieces import LEAST_BLOCK, Pieces, is_dense, pitches_of, sides_of
 
 _MOST_ELEMENTS = 1 << 22
 """Of a tensor whose elements are looked at one by one."""
-_MOST_GROUPS = 16
-"""Workgroups that are looked at one by one."""
-_LEAST_BLOCK = 8
-"""Elements: a multiple of a smaller power of two is a coincidence."""
 _LEAST_TILE = 4
 """Elements: a smaller constant of a kernel may be one of its options."""
 _MOST_COLORS = 3
@@ -75,32 +70,6 @@ class Launch:
     """No data say which elements it accesses."""
 
 
-def pitches_of(tensor: torch.Tensor) -> list[int]:
-    """Strides that leave padding behind the elements inside of them, the smallest first."""
-    found, extent = [], 1
-    for stride, size in _by_stride(tensor):
-        if stride > extent > 1:
-            found.append(stride)
-        extent += (size - 1) * stride
-    return found
-
-
-def _by_stride(tensor: torch.Tensor) -> list[tuple[int, int]]:
-    """Stride and size of the dimensions of more than one element, the innermost first."""
-    return sorted((stride, size) for stride, size in zip(tensor.stride(), tensor.shape, strict=True)
-                  if size > 1 and stride)
-
-
-def _is_dense(tensor: torch.Tensor) -> bool:
-    """Whether its elements are all those between its first and its last one, each once."""
-    extent = 1
-    for stride, size in _by_stride(tensor):
-        if stride != extent:
-            return False
-        extent *= size
-    return extent == tensor.numel()
-
-
 def _elements(ways: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
     """Of what has been done to each byte of a storage, what to those of a tensor's elements."""
     size, strides = tensor.element_size(), tensor.stride()
@@ -109,218 +78,10 @@ def _elements(ways: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
                            tensor.storage_offset() * size)
 
 
-@dataclass(frozen=True)
-class _Runs:
-    """Elements side by side, in the order of memory: their first ones and those behind the last."""
-
-    begin: torch.Tensor
-    end: torch.Tensor
-
-    @staticmethod
-    def of(values: torch.Tensor) -> _Runs:
-        """Those of one value that is not 0."""
-        edge = torch.zeros(1, dtype=values.dtype)
-        cut = (torch.cat([edge, values]) != torch.cat([values, edge])).nonzero().flatten()
-        inside = values[cut[:-1]] != 0
-        return _Runs(cut[:-1][inside], cut[1:][inside])
-
-    def across(self, pitch: int) -> torch.Tensor:
-        """Which go on in another row of so many elements, but begin or end within one. Two that
-        meet at the end of a row may be every other element of rows that have an odd number of them,
-        or squares of a board."""
-        return (self.begin // pitch != (self.end - 1) // pitch) & (self.end - self.begin > 2) & (
-            (self.begin % pitch != 0) | (self.end % pitch != 0))
-
-
-class _Tensor:
-    """A dense argument and who has accessed its elements, in the order of memory."""
-
-    def __init__(self, name: str, tensor: torch.Tensor, groups: torch.Tensor, verb: str) -> None:
-        self.name, self.tensor, self.groups, self.verb = name, tensor, groups, verb
-        strides = [stride for stride, _ in _by_stride(tensor)]
-        self.shape = [size for _, size in reversed(_by_stride(tensor))]
-        self.pitches = strides[1:]
-        """Distances of its rows, of its matrices, and so on."""
-
-    def index(self, element: int) -> list[int]:
-        """Where an element is in the tensor."""
-        return [element // stride % size if size > 1 else 0 for stride, size in zip(
-            self.tensor.stride(), self.tensor.shape, strict=True)]
-
-    def is_product(self, elements: torch.Tensor) -> bool:
-        """Whether these elements are those of some rows in some columns, and so on."""
-        return _is_product(elements.view(self.shape))[0]
-
-    def is_tile(self, elements: torch.Tensor) -> bool:
-        """Whether they are that, or so where dimensions side by side count as one, of which they
-        have a range: some channels of consecutive pixels."""
-        for kept in itertools.product((False, True), repeat=len(self.shape) - 1):
-            shape, joined = [self.shape[0]], [False]
-            for size, is_kept in zip(self.shape[1:], kept, strict=True):
-                if is_kept:
-                    shape.append(size)
-                    joined.append(False)
-                else:
-                    shape[-1] *= size
-                    joined[-1] = True
-            is_product, sides = _is_product(elements.view(shape))
-            if is_product and all(len(_Runs.of(side.long()).begin) == 1 for side, is_joined
-                                  in zip(sides, joined, strict=True) if is_joined):
-                return True
-        return False
-
-    def rows_missed(self, grid: Sequence[int], numbers: Iterable[int]) -> tuple[str, int]:
-        """Elements that are accessed without regard to where rows end, while others are not
-        accessed at all: in words, and one of them."""
-        done = self.groups != 0
-        if not self.pitches or bool(done.all()) or self.is_product(done):
-            return "", 0
-        runs = _Runs.of(done.long())
-        several = self.groups == SEVERAL
-        overlaps = bool(several.any()) and not bool(several[done].all())
-        inner = 1
-        for pitch in self.pitches:
-            across = runs.across(pitch) & (runs.begin % inner == 0) & (runs.end % inner == 0)
-            for begin, end in zip(runs.begin[across].tolist(), runs.end[across].tolist(),
-                                  strict=True):
-                parts = {begin // inner, end // inner, (end - begin) // inner}
-                if len(runs.begin) == 1 and any(
-                        _is_part(part, grid, numbers, overlaps) for part in parts - {0}):
-                    continue  # A part that is meant.
-                return (f"elements {self.index(begin)} to {self.index(end - 1)} of '{self.name}' "
-                        f"are {self.verb} in one piece, across the end of what has {pitch} "
-                        f"elements, and {int((~done).sum())} others are not "
-                        f"{self.verb}"), begin
-            inner = pitch
-        return "", 0
-
-    def rows_crossed(self) -> tuple[str, int]:
-        """Pieces of a workgroup that are neither a part of each dimension, nor one of all."""
-        if not self.pitches or bool((self.groups == SEVERAL).any()):
-            return "", 0
-        runs = _Runs.of(self.groups)
-        owner = self.groups[runs.begin]
-        owners, back, count = owner.unique(return_inverse=True, return_counts=True)
-        pieces = count[back]
-        pitch = self.pitches[0]
-        wrong = runs.across(pitch) & (pieces > 1)
-        longest = int((runs.end - runs.begin).max()) if len(owner) else 1
-        blocks = self.groups[::longest]
-        if bool((runs.begin % longest == 0).all()) and torch.equal(
-                blocks[len(owners):], blocks[:-len(owners)]):
-            return "", 0  # Of the blocks of all elements, in turn.
-        for group in owner[wrong].unique()[:_MOST_GROUPS].tolist():
-            mine = owner == group
-            # Blocks of the elements of something else may come to whole rows and parts of them, but
-            # most of their pieces begin at the same places of the rows.
-            places = len((runs.begin[mine] % pitch).unique())
-            if places < 3 or (places == 3 and 2 * places < mine.sum()) or \
-                    self.is_tile(self.groups == group):
-                continue
-            k = int((mine & wrong).nonzero()[0])
-            begin, end = int(runs.begin[k]), int(runs.end[k])
-            return (f"workgroup {group - 1} has {self.verb} elements {self.index(begin)} to "
-                    f"{self.index(end - 1)} of '{self.name}', across the end of a row of {pitch}, "
-                    f"and {int(pieces[k]) - 1} other pieces"), begin
-        return "", 0
-
-    def rows_overlap(self) -> tuple[str, int]:
-        """Whole rows of which workgroups share what begins or ends within one."""
-        done, several = self.groups != 0, self.groups == SEVERAL
-        every, shared = _Runs.of(done.long()), _Runs.of(several.long())
-        if not self.pitches or bool(done.all()) or len(every.begin) != 1 or len(shared.begin) != 1:
-            return "", 0
-        begin, end = int(shared.begin[0]), int(shared.end[0])
-        pitch = self.pitches[0]
-        if end - begin <= pitch or (begin % pitch == 0 and end % pitch == 0):
-            return "", 0
-        return (f"elements {self.index(begin)} to {self.index(end - 1)} of '{self.name}', whose "
-                f"rows have {pitch}, are {self.verb} by several workgroups, and "
-                f"{int((~done).sum())} by none"), begin
-
-    def sizes_swapped(self, grid: Sequence[int]) -> tuple[str, int]:
-        """Workgroups whose parts of the tensor would be ranges of two of its dimensions, if these
-        had each other's size, and are not."""
-        number = self.groups - 1
-        if bool((self.groups == SEVERAL).any()) or bool((number < 0).any()):
-            return "", 0
-        where, axes = number, []
-        for size in grid:
-            if size > 1:
-                axes.append(where % size)
-            where = where // size
-        if len(axes) == 1 and bool((number[1:] >= number[:-1]).all()):
-            return "", 0  # Blocks of all elements, in turn.
-        for k in range(len(self.shape) - 1):
-            first, second = self.shape[k:k + 2]
-            before, behind = math.prod(self.shape[:k]), math.prod(self.shape[k + 2:])
-            swapped = [axis.view(before, second, first, behind) for axis in axes]
-            if first == second or all(map(_is_sum, swapped)) <= all(
-                    _is_sum(axis.view(before, first, second, behind)) for axis in axes):
-                continue
-            # Blocks of elements side by side are not by index of any dimension, unless their size
-            # is none of a block.
-            if all(any(bool((axis != axis.narrow(side, 0, 1)).any()) for axis in swapped)
-                   for side in (1, 2)) or (first & (first - 1) and any(
-                       torch.equal(axis[0, :, 0, 0].unique(), torch.arange(second))
-                       for axis in swapped)):
-                return (f"workgroups have {self.verb} '{self.name}' as if of its dimensions of "
-                        f"{first} and {second} elements each had the other's size"), 0
-        return "", 0
-
-    def reread(self) -> tuple[str, int]:
-        """Elements that are no block of indices, and all read by several workgroups, while others
-        are read by none; of a tensor of which an output needs all."""
-        several, done = self.groups == SEVERAL, self.groups != 0
-        if bool(done.all()) or not torch.equal(several, done) or self.is_product(done):
-            return "", 0
-        return (f"{int(done.sum())} elements of '{self.name}' are read, all of them by several "
-                f"workgroups, and {int((~done).sum())} by none, for outputs that have as many "
-                "elements together"), int(done.nonzero()[0])
-
-    def repeated(self) -> tuple[str, int]:
-        """Elements that several workgroups write, while others are left out."""
-        several, done = self.groups == SEVERAL, self.groups != 0
-        if self.verb != "written" or bool(done.all()) or done.sum() < 16 \
-                or 2 * several.sum() < done.sum():
-            return "", 0
-        first = int(several.nonzero()[0])
-        return (f"{int(several.sum())} elements of '{self.name}' are written by several "
-                f"workgroups, the first of them {self.index(first)}, and "
-                f"{int((~done).sum())} by none"), first
-
-
-def _is_sum(values: torch.Tensor) -> bool:
-    """Whether what they are in the two dimensions in the middle is the sum of what each adds."""
-    rows = values - values[:, :1]
-    return bool((rows == rows[:, :, :1]).all())
-
-
-def _is_product(elements: torch.Tensor) -> tuple[bool, list[torch.Tensor]]:
-    """Whether they are those at some indices of each dimension, and these indices."""
-    dimensions = range(elements.dim())
-    sides = [elements.amax([d for d in dimensions if d != k], keepdim=True) if len(dimensions) > 1
-             else elements for k in dimensions]
-    product = torch.ones_like(elements)
-    for side in sides:
-        product &= side
-    return bool((elements == product).all()), [side.flatten() for side in sides]
-
-
-def _is_part(count: int, grid: Sequence[int], numbers: Iterable[int], overlaps: bool) -> bool:
-    """Whether so many elements, or rows, are what a launch with these numbers is meant to do: one
-    of them, one for each workgroup, or whole blocks, unless those of workgroups overlap."""
-    grids = {math.prod(grid), *grid}
-    return count in grids or any(
-        count in (number, *(number * n for n in grids)) or (
-            not overlaps and number >= _LEAST_BLOCK and number & (number - 1) == 0
-            and count % number == 0) for number in numbers)
-
-
 def _short(one: _Seen, launch: Launch, others: Sequence[_Seen], is_for_all: bool = False) -> str:
     """Which dimension of a tensor a kernel knows the size of, but has accessed only the first
     elements of, and no number says that these are meant."""
-    is_product, sides = _is_product(one.done)
+    is_product, sides = sides_of(one.done)
     if not is_product:
         return ""
     sizes = {size for other in others for size in other.tensor.shape}
@@ -346,7 +107,7 @@ def _short(one: _Seen, launch: Launch, others: Sequence[_Seen], is_for_all: bool
             meant = set(launch.numbers) - launch.blocks - launch.axes - outputs
         else:
             meant = sizes | launch.axes | {n for n in launch.numbers if n not in launch.blocks
-                                           or n >= _LEAST_BLOCK}
+                                           or n >= LEAST_BLOCK}
             if not is_for_all and (size not in launch.walked or size <= _MOST_COLORS):
                 meant |= {1}
         if count in meant or (not one.writes and _are_windows(count, size, launch.axes | outputs)):
@@ -365,7 +126,7 @@ def _short(one: _Seen, launch: Launch, others: Sequence[_Seen], is_for_all: bool
 def _combed(one: _Seen, launch: Launch, others: Sequence[_Seen]) -> str:
     """Whether every n-th index of a dimension is read, although all have to be: for as many
     elements as the tensor has, or by a kernel that compares with its size."""
-    is_product, sides = _is_product(one.done)
+    is_product, sides = sides_of(one.done)
     if not is_product or one.writes:
         return ""
     said = launch.axes | set(launch.numbers) | {size for other in others
@@ -399,7 +160,7 @@ def _uneven(one: _Seen, traffic: tuple[int, int], outputs: Iterable[int]) -> str
     else:
         # All lanes that have a value load it: each element may be counted several times. Of a
         # triangle, some are read more often than others, too.
-        is_product, sides = _is_product(one.done)
+        is_product, sides = sides_of(one.done)
         uneven = not written and read % every == 0 and read % distinct != 0 and is_product and \
             not any(_are_windows(int(side.sum()), len(side), outputs) for side in sides)
     if not uneven:
@@ -478,7 +239,7 @@ def judge(library: Library, arguments: Mapping[Any, Sequence[tuple[str, torch.Te
             if not launch.is_regular or tensor.numel() > _MOST_ELEMENTS:
                 continue
             others = [other for other in seen if other.buffer is not buffer]
-            found = _faults(library, one, launch, others) if _is_dense(tensor) else []
+            found = _faults(library, one, launch, others) if is_dense(tensor) else []
             if not found and not one.is_whole:
                 text = _short(one, launch, others, _is_for_all(one, others)) \
                     or _combed(one, launch, others)
@@ -529,11 +290,11 @@ def _by_places(library: Library, one: _Seen, launch: Launch) -> list[_Seen]:
     if one.is_whole:
         whole = any(map(torch.all, places))
         partial = [torch.stack(partial).any(0)] if partial and whole else []
-    elif len(partial) < 2 or _is_product(one.done)[0]:
+    elif len(partial) < 2 or sides_of(one.done)[0]:
         return []
     return [_Seen(one.name, one.tensor, one.buffer, part, False) for part in partial
             if not any(_are_neighbours(int(side.sum()), len(side), launch.blocks)
-                       for side in _is_product(part)[1])]
+                       for side in sides_of(part)[1])]
 
 
 def _are_neighbours(count: int, size: int, blocks: Iterable[int]) -> bool:
@@ -541,7 +302,7 @@ def _are_neighbours(count: int, size: int, blocks: Iterable[int]) -> bool:
     for all, and not as blocks of which the last one is missing."""
     left = size - count
     return left > 0 and (count == 1 or (left <= _MOST_WINDOW and 2 * count > size and not any(
-        block >= _LEAST_BLOCK and count % block == 0 and 4 <= left < block for block in blocks)))
+        block >= LEAST_BLOCK and count % block == 0 and 4 <= left < block for block in blocks)))
 
 
 def _faults(library: Library, one: _Seen, launch: Launch, others: Sequence[_Seen]) -> list[Fault]:
@@ -551,7 +312,7 @@ def _faults(library: Library, one: _Seen, launch: Launch, others: Sequence[_Seen
     if known is None:
         return []
     groups = torch.frombuffer(known, dtype=torch.int32).to(torch.int64) & SEVERAL
-    looked_at = _Tensor(one.name, one.tensor, groups, verb)
+    looked_at = Pieces(one.name, one.tensor, groups, verb)
     for text, element in (looked_at.rows_missed(launch.grid, launch.numbers),
                           looked_at.rows_crossed(), looked_at.rows_overlap(),
                           looked_at.repeated(), looked_at.sizes_swapped(launch.grid),

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from .accesses import pitches_of
+from .pieces import pitches_of
 from .strides import Stride
 from .torch_device import Buffer, Device
 
