@@ -295,6 +295,12 @@ def test_what_accesses_say_of_strides():
     # A block of the diagonal.
     diagonal = torch.where(row // 4 == column // 4, SEVERAL, 0)
     assert faults((12, 10), diagonal, writes=False) == ["reread"]
+    # Blocks of a pattern, of which two meet at the ends of two rows; not if one is by itself.
+    corners = torch.zeros(12, 10, dtype=torch.int64)
+    corners[:4, 8:] = corners[4:8, :2] = 1
+    assert not faults((12, 10), corners)
+    corners[3, 6:] = 1
+    assert faults((12, 10), corners) == ["missed"]
     # A range of columns of rows that are those of two dimensions.
     assert not faults((6, 4, 5), (torch.arange(20) // 16 + 2 * (torch.arange(6)[:, None] // 2) + 1),
                       grid=(2, 3))
@@ -315,9 +321,10 @@ def seen(shape, *indices, writes=False):
 
 def left_out(one, *others, **known):
     """What is said of an argument, beside others."""
-    from lnbwd_sim.accesses import Launch, _combed, _is_for_all, _short
+    from lnbwd_sim.accesses import Launch, _combed, _is_for_all, _late, _short
     launch = Launch(**{name: frozenset(numbers) for name, numbers in known.items()})
-    return _short(one, launch, others, _is_for_all(one, others)) or _combed(one, launch, others)
+    return _short(one, launch, others, _is_for_all(one, others)) or _combed(
+        one, launch, others) or _late(one, launch, others)
 
 
 @needs_triton
@@ -340,9 +347,26 @@ def test_what_is_left_out_of_dimensions():
     assert left_out(seen((30, 8), 1, 8), known=[30], walked=[30])
     assert not left_out(seen((35, 12), 16, 12), known=[35], blocks=[4], axes=[4])
     assert left_out(seen((35, 12), 32, 12), known=[35], blocks=[8], axes=[4])
+    # A grid that is for all of them, by its other dimension; a part of a block that none is for.
+    half = seen((35, 12), 16, 12)
+    assert left_out(half, known=[35], blocks=[8], axes=[2, 5])
+    block = seen((20, 12), 16, 12, writes=True)
+    lost = {"known": [20], "walked": [20], "numbers": [16, 20], "blocks": [16]}
+    assert left_out(block, tiles=[(1, 16)], **lost) and not left_out(block, **lost)
+    assert not left_out(seen((35, 12), 16, 12), tiles=[(1, 16)], known=[35], walked=[35],
+                        numbers=[16, 35], blocks=[16])
+    # The first block, which a loop does not begin at; not if the rest is all that is written.
+    behind = seen((150, 12), range(64, 150), 12)
+    assert "the first 64 are not read" in left_out(behind, walked=[150], late=[64])
+    assert not left_out(behind, walked=[150], late=[32]) and not left_out(behind, late=[64])
+    assert not left_out(behind, seen((150,), range(64, 150), writes=True), walked=[150], late=[64])
     # Windows with a stride, and neighbours.
     windows, output = seen((12, 14), 11, 13), seen((5, 6), 5, 6, writes=True)
     assert not left_out(windows, output, known=[12, 14])
+    # Three taps, 3 apart: as many outputs as there are windows, and fewer.
+    taps = {"known": [50], "numbers": [50, 3]}
+    assert left_out(seen((50,), 42), seen((44,), 44, writes=True), **taps)
+    assert not left_out(seen((50,), 46), seen((40,), 40, writes=True), **taps)
     assert not left_out(seen((12, 20), 11, 20), seen((12, 20), 12, 20, writes=True), axes=[12])
     # As many outputs as parts, of which one is not read; each other index.
     outputs = [seen((10, 4), 10, 4, writes=True) for _ in range(3)]
@@ -524,7 +548,41 @@ def test_facts_of_a_kernel():
 """)
     assert facts.used == {"n", "m", "s"} and facts.bounds == {"n", "m"} and facts.ends == {4}
     assert facts.axes == {1} and facts.is_regular
+    assert not facts.tiles and not facts.late and not facts.idle
     assert not facts.has_atomics and not facts.is_random
+
+
+def test_loops_of_a_kernel():
+    from lnbwd_sim.ttgir import Facts
+    text = """#loc1 = loc("k.py":7:5)
+#loc2 = loc("q"(#loc1))
+  tt.func public @k(%x: !tt.ptr<f32>, %n: i32, %m: i32) {
+    %b = arith.constant 64 : i32
+    %p = tt.get_program_id x : i32
+    %q = arith.muli %p, %b : i32
+    %w = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+    %a = tt.addptr %w, %o : tensor<64x!tt.ptr<f32>>
+    %v = tt.load %a, %c : tensor<64x!tt.ptr<f32>>
+    %d = arith.mulf %v, %v : tensor<64xf32>
+    %r:2 = scf.for %k = %c0_i32 to %n step %c1_i32 iter_args(%s = %z, %t = %z) -> (tensor<64xf32>) {
+      %e = arith.addf %s, %d : tensor<64xf32>
+      %f = arith.mulf %t, %t : tensor<64xf32>
+      scf.yield %e, %f : tensor<64xf32>, tensor<64xf32> loc(#loc3)
+    } loc(#loc2)
+    scf.for %k = %b to %m step %b : i32 {
+    }
+    tt.return
+"""
+    facts = Facts.of(text)
+    assert facts.tiles == {(0, 64)} and facts.late == {64}
+    loop, = facts.idle
+    assert (loop.end, loop.loads, loop.file, loop.line) == ("n", {"x"}, "k.py", 7)
+    # The addend changes, or is no load; the number of the iteration or the sum has another use.
+    for change in (("addf %s, %d", "addf %s, %t"), ("%v = tt.load %a, %c", "%v = tt.splat %a"),
+                   ("mulf %t, %t", "mulf %t, %k"), ("mulf %t, %t", "mulf %t, %s"),
+                   ("mulf %t, %t", "mulf %t, %e"), ("addf %s, %d", "mulf %s, %d"),
+                   ("to %n step", "to %c8_i32 step")):
+        assert not Facts.of(text.replace(*change)).idle, change
 
 
 def test_places_for_faults():

@@ -11,7 +11,7 @@ elements in the order of memory. With a wrong stride it is neither.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
@@ -68,6 +68,12 @@ class Launch:
     """Sizes of the grid in the dimensions whose index the kernel uses."""
     is_regular: bool = False
     """No data say which elements it accesses."""
+    tiles: frozenset[tuple[int, int]] = frozenset()
+    """Sizes of the grid and constants that the index there is multiplied by."""
+    late: frozenset[int] = frozenset()
+    """Constants that a loop begins at and advances by."""
+    idle: Mapping[str, Sequence[tuple[int, dict[str, Any]]]] = field(default_factory=dict)
+    """By arguments: how many times a loop adds what it has loaded from there once, and where."""
 
 
 def _elements(ways: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
@@ -110,9 +116,15 @@ def _short(one: _Seen, launch: Launch, others: Sequence[_Seen], is_for_all: bool
                                            or n >= LEAST_BLOCK}
             if not is_for_all and (size not in launch.walked or size <= _MOST_COLORS):
                 meant |= {1}
-        if count in meant or (not one.writes and _are_windows(count, size, launch.axes | outputs)):
+        is_lost_tail = size in launch.walked and any(
+            count == n * block and size - count < block for n, block in launch.tiles)
+        if (count in meant and not is_lost_tail) or (
+                not one.writes and (_are_windows(count, size, launch.axes | outputs) or (
+                    size not in launch.walked and _have_halo(
+                        count, size, outputs, launch.numbers)))):
             continue
         if any(count == n * block and size - count >= block >= _LEAST_TILE
+               and -(-size // block) not in launch.axes
                for n in launch.axes for block in launch.blocks):
             continue  # The grid is not for all of them.
         why = "a size that the launch has elsewhere, too" if size in elsewhere else \
@@ -120,6 +132,20 @@ def _short(one: _Seen, launch: Launch, others: Sequence[_Seen], is_for_all: bool
             "for outputs that have as many elements together"
         return (f"of the {size} elements of dimension {k}, {why}, only the first {count} are "
                 f"{'written' if one.writes else 'read'}")
+    return ""
+
+
+def _late(one: _Seen, launch: Launch, others: Sequence[_Seen]) -> str:
+    """Which first elements of a dimension a loop leaves out, although all outputs are written."""
+    is_product, sides = sides_of(one.done)
+    if not is_product or one.writes or not all(other.is_whole for other in others if other.writes):
+        return ""
+    for k, side in enumerate(sides):
+        left = int((~side).sum())
+        if left in launch.late and left >= LEAST_BLOCK and len(side) in launch.walked \
+                and bool(side[left:].all()):
+            return (f"of the {len(side)} elements of dimension {k} the first {left} are not read: "
+                    "a loop begins one step late")
     return ""
 
 
@@ -174,6 +200,16 @@ def _are_windows(count: int, size: int, outputs: Iterable[int]) -> bool:
     for one more."""
     return any(step <= count - (n - 1) * step <= _MOST_WINDOW and size - count < step
                for n in outputs for step in range(2, _MOST_STEP + 1))
+
+
+def _have_halo(count: int, size: int, outputs: Iterable[int], numbers: Iterable[int]) -> bool:
+    """Whether so many elements may be those of outputs and some neighbours, because there are fewer
+    outputs than there are windows."""
+    steps = [number for number in {1, *numbers} if 0 < number <= _MOST_WINDOW]
+    is_exact = any((size % n == 0 and size // n <= _MOST_STEP) or any(
+        size in ((n - 1) * step + width, n + (width - 1) * step)
+        for step in steps for width in steps) for n in outputs)
+    return not is_exact and any(0 < count - n < _MOST_WINDOW for n in outputs)
 
 
 @dataclass(frozen=True)
@@ -242,7 +278,7 @@ def judge(library: Library, arguments: Mapping[Any, Sequence[tuple[str, torch.Te
             found = _faults(library, one, launch, others) if is_dense(tensor) else []
             if not found and not one.is_whole:
                 text = _short(one, launch, others, _is_for_all(one, others)) \
-                    or _combed(one, launch, others)
+                    or _combed(one, launch, others) or _late(one, launch, others)
                 if not text and len(arguments[buffer]) == 1:
                     text = _uneven(one, traffic.get(buffer.name, (0, 0)), launch.axes | {
                         size for other in others for size in other.tensor.shape})
@@ -252,6 +288,11 @@ def judge(library: Library, arguments: Mapping[Any, Sequence[tuple[str, torch.Te
                     where = library.access(part.at(part.done.nonzero()[0].tolist()), False)
                     found = [Fault(f"a place in the source does not read '{name}' as another one "
                                    f"does: {text}", where)]
+            found = found or _places_missed(library, one, launch)
+            for times, where in launch.idle.get(name, ()) if not found else ():
+                if times in tensor.shape and times > 1 and not one.writes:
+                    found = [Fault(f"a loop adds {times} times, as often as '{name}' has elements "
+                                   "in a dimension, what it has read of it once", where)]
             faults += found
         for _, tensor in arguments[buffer]:
             _elements(ways, tensor).zero_()
@@ -295,6 +336,24 @@ def _by_places(library: Library, one: _Seen, launch: Launch) -> list[_Seen]:
     return [_Seen(one.name, one.tensor, one.buffer, part, False) for part in partial
             if not any(_are_neighbours(int(side.sum()), len(side), launch.blocks)
                        for side in sides_of(part)[1])]
+
+
+def _places_missed(library: Library, one: _Seen, launch: Launch) -> list[Fault]:
+    """Of a dense tensor: a place in the source that reads less than half of it without regard to
+    where rows end."""
+    if not is_dense(one.tensor) or (sites := _sites(library, one)) is None:
+        return []
+    sites = sites.permute(sorted(range(sites.dim()), key=one.tensor.stride, reverse=True)).flatten()
+    for bit in range(63):
+        place = (sites >> bit & 1).long()
+        if 0 < 2 * int(place.sum()) < len(place):
+            text, element = Pieces(one.name, one.tensor, place, "read").rows_missed(
+                launch.grid, launch.numbers)
+            if text:
+                return [Fault(f"a place in the source does not fit the rows: {text}",
+                              library.access(one.first + element * one.tensor.element_size(),
+                                             False))]
+    return []
 
 
 def _are_neighbours(count: int, size: int, blocks: Iterable[int]) -> bool:

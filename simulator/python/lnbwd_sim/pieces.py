@@ -121,8 +121,14 @@ class Pieces:
         inner = 1
         for pitch in self.pitches:
             across = runs.across(pitch) & (runs.begin % inner == 0) & (runs.end % inner == 0)
+            rows = done.view(-1, pitch)
             for begin, end in zip(runs.begin[across].tolist(), runs.end[across].tolist(),
                                   strict=True):
+                first, last = begin // pitch, (end - 1) // pitch
+                if last == first + 1 and 0 < first < len(rows) - 2 and bool(
+                        (rows[first] == rows[first - 1]).all() and (
+                            rows[last] == rows[last + 1]).all()):
+                    continue  # The corners of two blocks.
                 parts = {begin // inner, end // inner, (end - begin) // inner}
                 if len(runs.begin) == 1 and any(
                         _is_part(part, grid, numbers, overlaps) for part in parts - {0}):

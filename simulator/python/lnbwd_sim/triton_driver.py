@@ -31,7 +31,7 @@ from .layouts import repeat_of
 from .library import Library, library_path
 from .strides import untagged
 from .torch_device import Device
-from .ttgir import UNKNOWN, Facts, use_of_lds
+from .ttgir import UNKNOWN, Facts, IdleLoop, use_of_lds
 
 Report = Callable[[list[dict[str, Any]], str, tuple[int, ...]], None]
 """Takes the findings of a launch (lnbwdSimGetFindingsJson), the text of its error, its grid."""
@@ -107,7 +107,10 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
             walked = frozenset(number for name, number in sizes.items() if name in facts.bounds)
             return Launch(
                 grid, list(numbers.values()), known | blocks | facts.ends, walked | facts.ends,
-                blocks, frozenset(grid[axis] for axis in facts.axes) - {1}, facts.is_regular)
+                blocks, frozenset(grid[axis] for axis in facts.axes) - {1}, facts.is_regular,
+                frozenset((grid[axis], block) for axis, block in facts.tiles), facts.late,
+                {name: [(numbers.get(loop.end, 0), _line(loop)) for loop in facts.idle
+                        if name in loop.loads] for name in self._names})
 
         def __call__(self, grid_x: int, grid_y: int, grid_z: int, stream: Any, function: Any,
                      kernel_metadata: Any, launch_metadata: Any, enter_hook: Any, exit_hook: Any,
@@ -190,6 +193,12 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
     testing.do_bench = testing.do_bench_cudagraph = _run_once
     _patch_run(device)
     _patch_autotuner(rounds)
+
+
+def _line(loop: IdleLoop) -> dict[str, Any]:
+    """Where a loop is, as in lnbwdSimGetFindingsJson."""
+    return {"instruction": "scf.for", "at": f"the loop to '{loop.end}'", "source": [
+        {"file": loop.file, "line": loop.line, "column": 0, "function": ""}]}
 
 
 def _patch_run(device: Device) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Iterator
 
 _ON_BUFFERS = re.compile(r" *(%[\w:]+ = )?(ttg\.(local_(alloc|load|store|dealloc)|memdesc_index)|"
                          r"scf\.(for|yield)) ")
@@ -111,6 +112,85 @@ def is_indexed(ttgir: str) -> bool:
 
 
 @dataclasses.dataclass(frozen=True)
+class IdleLoop:
+    """A loop of which each iteration adds the same, which has been loaded, to a sum."""
+
+    end: str
+    """The argument that is the number of its iterations."""
+    loads: frozenset[str]
+    """The arguments that the addend was loaded from."""
+    file: str
+    line: int
+
+
+_ADDS = re.compile(r" *(%\w+) = arith\.add[fi] (%\S+), (%\S+) :")
+
+
+def _idle_loops(ttgir: str) -> Iterator[IdleLoop]:
+    """Those of a kernel: no value that changes from one iteration to the next one has a part in the
+    addend, and the number of the iteration in nothing."""
+    lines = [line.partition(" loc(")[0] for line in ttgir.splitlines()]
+    arguments = set(re.findall(r"%([\w$.-]+): ", ttgir.partition("tt.func public ")[2]
+                               .partition("\n")[0]))
+    for number, line in enumerate(lines):
+        found = re.match(r"( *)(?:%\S+ = )?scf\.for (%\S+) = %c0_i32 to %(\S+) step %c1_i32 "
+                         r"iter_args\((.*?)\) ->", line)
+        if not found or found[3] not in arguments:
+            continue
+        indent, index, end, carried = found.groups()
+        size = lines[number:].index(indent + "}")
+        body = lines[number + 1:number + size]
+        text = "\n".join(body)
+        if re.search(rf"{re.escape(index)}\b", text):
+            continue
+        made = {name for inner in body for name in re.findall(r"^ *(%\w+)(?::\d+)? = ", inner)}
+        changing = made | set(re.findall(r"(%\w+) = ", carried))
+        for name in re.findall(r"(%\w+) = ", carried):
+            uses = [inner for inner in body if re.search(rf"{name}\b", inner)]
+            adds = _ADDS.match(uses[0]) if len(uses) == 1 else None
+            # The sum goes to the next iteration alone.
+            if adds is None or len({adds[2], adds[3]} - {name}) != 1 or \
+                    len(re.findall(rf"{adds[1]}\b", text)) != 2:
+                continue
+            addend, = {adds[2], adds[3]} - {name}
+            loads = _loaded(addend, lines[:number])
+            if addend not in changing and loads:
+                where = re.search(r'"(.*?)":(\d+):\d+', _location(ttgir, number + size))
+                yield IdleLoop(end, frozenset(loads), *(
+                    (where[1], int(where[2])) if where else ("", 0)))
+
+
+def _loaded(value: str, before: list[str]) -> set[str]:
+    """The arguments that a value was loaded from, in the lines before its use."""
+    values, pointers = {value}, set[str]()
+    for line in reversed(before):
+        name, _, rest = line.strip().partition(" = ")
+        name = name.partition(":")[0]
+        operands = re.findall(r"%[\w$.-]+", rest)
+        if name in pointers:
+            pointers.remove(name)
+            pointers.update(operands[:1])
+        elif name in values:
+            values.remove(name)
+            if "load " in rest:
+                pointers.update(operands[:1])
+            else:
+                values.update(operands)
+    return {pointer[1:] for pointer in pointers}
+
+
+def _location(ttgir: str, number: int) -> str:
+    """What the location at the end of a line is defined as."""
+    name = re.search(r"loc\((#loc\d*)\)$", ttgir.splitlines()[number])
+    while name:
+        known = re.search(rf"^{name[1]} = (loc\(.*\))$", ttgir, re.M)
+        if known is None or '":' in known[1]:
+            return known[1] if known else ""
+        name = re.search(r"(#loc\d*)\)", known[1])
+    return ""
+
+
+@dataclasses.dataclass(frozen=True)
 class Facts:
     """What the TTGIR of a kernel says of it."""
 
@@ -127,6 +207,11 @@ class Facts:
     has_atomics: bool
     is_random: bool
     """Whether it may make random numbers from where an element is."""
+    tiles: frozenset[tuple[int, int]] = frozenset()
+    """Dimensions of the grid and the constants that their index is multiplied by."""
+    late: frozenset[int] = frozenset()
+    """Constants that a loop begins at and advances by."""
+    idle: tuple[IdleLoop, ...] = ()
 
     @staticmethod
     def of(ttgir: str) -> Facts:
@@ -138,8 +223,15 @@ class Facts:
         bounds = {name for name in used if re.search(
             rf"(cmpi|minsi|maxsi|subi|scf\.for) .*%{re.escape(name)}\b", _with_splats(body, name))}
         ends = {int(end) for end in re.findall(r"scf\.for .* to %c(\d+)_i32 ", body)}
+        constants = dict(re.findall(r"%(\S+) = arith\.constant (\d+) : i32", body))
+        tiles = {("xyz".index(axis), int(constants[factor])) for index, axis in re.findall(
+            r"%(\S+) = tt\.get_program_id ([xyz])", body) for factor in re.findall(
+            rf"arith\.muli %{index}, %(\S+) :", body) if factor in constants}
+        late = {int(constants[step]) for step in re.findall(
+            r"scf\.for %\S+ = %(\S+) to %\S+ step %\1 ", body) if step in constants}
         return Facts(not is_indexed(ttgir), frozenset(used), frozenset(bounds), frozenset(ends),
-                     frozenset(axes), "atomic" in body, "mulhiui" in body)
+                     frozenset(axes), "atomic" in body, "mulhiui" in body, frozenset(tiles),
+                     frozenset(late), tuple(_idle_loops(ttgir)))
 
 
 def _with_splats(body: str, name: str) -> str:
