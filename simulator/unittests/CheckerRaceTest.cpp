@@ -401,6 +401,33 @@ TEST_P(CheckerTest, LoopsThatWalkDoNotWait) {
   EXPECT_TRUE(IsTakenForWaiting("", "s_add_u32 s8, s8, s10\ns_mov_b32 s8, s6"));
 }
 
+TEST_P(CheckerTest, LoopsThatStoreDoNotWait) {
+  // A store through a descriptor is one to scratch only if there is any.
+  EXPECT_HIP(hipMemset(B, 0, Bytes));
+  const bool IsGfx9 = isGfx9(Chip);
+  const std::string Flags = IsGfx9 ? "0x27000" : "0x31016fac";
+  const std::string Width =
+      chipNamed(Chip).Generation >= 11 ? "_b32 " : "_dword ";
+  const std::string Rest = Chip == "gfx1201" ? ", null offen" : ", 0 offen";
+  EXPECT_CLEAN(run("s_mov_b32 s12, s4\ns_and_b32 s13, s5, 0xffff\n"
+                   "s_mov_b32 s14, 0x10000\ns_mov_b32 s15, " +
+                       Flags +
+                       "\ns_mov_b32 s16, s6\ns_and_b32 s17, s7, 0xffff\n"
+                       "s_mov_b32 s18, 0x10000\ns_mov_b32 s19, " +
+                       Flags +
+                       "\ns_lshl_b32 s8, s3, 8\nv_mov_b32 v4, s8\n"
+                       "ADDV v4, v4, v1\ns_mov_b32 s10, 4\n"
+                       "round:\nbuffer_load" +
+                       Width + "v2, v4, s[16:19]" + Rest +
+                       "\nWAITV\nADDV v2, v2, v2\nbuffer_store" + Width +
+                       "v2, v4, s[12:15]" + Rest +
+                       "\ns_sub_u32 s10, s10, 1\ns_cmp_lg_u32 s10, 0\n"
+                       "s_cbranch_scc1 round",
+                   4, waveItems()));
+  EXPECT_FALSE(
+      llvm::StringRef(lnbwdSimGetCheckSummary()).contains("other orders"));
+}
+
 TEST_P(CheckerTest, FlagsOfOtherWorkgroups) {
   // Every other workgroup writes its dword and, a while later, its flag; the
   // next one waits for the flag, its first lane's, and reads the dword.

@@ -137,6 +137,8 @@ bool Follower::Slot::operator==(const Slot &O) const {
 /// Scratch, which some chips reach through a descriptor like other memory, and
 /// code without optimisation through flat addresses.
 bool Follower::isOwnMemory(size_t K) const {
+  if (!P.hasScratch())
+    return false;
   const Effects &E = All.List[K];
   return E.Space == MemorySpace::Scratch || E.Space == MemorySpace::Flat ||
          (inst(K).Record->Facts.Memory.Descriptor &&

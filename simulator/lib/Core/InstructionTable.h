@@ -91,14 +91,17 @@ public:
 
   unsigned waveSize() const { return WaveSize; }
   const SimulatedChip &chip() const { return Chip; }
+  /// Whether lanes may have memory of their own.
+  bool hasScratch() const { return HasScratch; }
   llvm::ArrayRef<Inst> instructions() const { return Code; }
   /// What the observers know of the code; made on first use.
   const CodeNotes &
   notes(llvm::function_ref<std::unique_ptr<CodeNotes>()> Make) const;
 
 protected:
-  InstructionTable(const SimulatedChip &Chip, unsigned WaveSize)
-      : Chip(Chip), WaveSize(WaveSize) {}
+  InstructionTable(const SimulatedChip &Chip, unsigned WaveSize,
+                   bool HasScratch)
+      : Chip(Chip), WaveSize(WaveSize), HasScratch(HasScratch) {}
 
   struct Listing {
     std::string Text;
@@ -111,6 +114,7 @@ protected:
   };
   const SimulatedChip &Chip;
   const unsigned WaveSize;
+  const bool HasScratch;
   std::vector<Inst> Code;
   std::vector<Listing> Listings; ///< of the instructions of Code
   std::vector<Index> Ranges;

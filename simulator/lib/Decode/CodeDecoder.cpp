@@ -56,8 +56,10 @@ static std::string asData(uint32_t Word) {
 }
 
 DecodedCode::DecodedCode(const SimulatedChip &Chip, unsigned WaveSize,
-                         ArrayRef<CodeRange> CodeRanges, const ExecTable &Table)
-    : InstructionTable(Chip, WaveSize), Decode(Chip, WaveSize, Table) {
+                         ArrayRef<CodeRange> CodeRanges, const ExecTable &Table,
+                         bool HasScratch)
+    : InstructionTable(Chip, WaveSize, HasScratch),
+      Decode(Chip, WaveSize, Table) {
   // Without one, all code is reported as not valid.
   auto Dis = isa::Disassembler::create(Chip.Chip, WaveSize);
   if (!Dis)

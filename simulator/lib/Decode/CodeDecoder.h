@@ -32,7 +32,8 @@ public:
   /// Decodes all code. Instructions that are not known become ones that stop
   /// the wave that executes them.
   DecodedCode(const SimulatedChip &Chip, unsigned WaveSize,
-              llvm::ArrayRef<CodeRange> Ranges, const ExecTable &Table);
+              llvm::ArrayRef<CodeRange> Ranges, const ExecTable &Table,
+              bool HasScratch = true);
 
 private:
   std::map<unsigned, isa::InstructionDescription> Descriptions; ///< by opcode

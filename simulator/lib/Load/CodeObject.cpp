@@ -15,6 +15,7 @@
 #include "Decode/CodeDecoder.h"
 #include "Execute/HostTables.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Demangle/Demangle.h"
 
 #include <cstdio>
@@ -61,8 +62,11 @@ const InstructionTable &CodeObject::code(unsigned WaveSize) const {
   std::lock_guard<std::mutex> Guard(ProgramLock);
   auto &P = Codes[WaveSize];
   if (!P)
-    P = std::make_unique<DecodedCode>(*Chip, WaveSize, Contents.Code,
-                                      hostExecTable());
+    P = std::make_unique<DecodedCode>(
+        *Chip, WaveSize, Contents.Code, hostExecTable(),
+        llvm::any_of(Contents.Kernels, [](const auto &Entry) {
+          return Entry.second.ScratchSize || Entry.second.DynamicStack;
+        }));
   return *P;
 }
 

@@ -257,11 +257,7 @@ def judge(library: Library, arguments: Mapping[Any, Sequence[tuple[str, torch.Te
             done = _elements(ways, tensor).amax(-1)
             if done.any():
                 writes = bool((done & 2).any())
-                one = _Seen(name, tensor, buffer, done & (2 if writes else 1) != 0, writes)
-                if launch.is_regular and (sites := _sites(library, one)) is not None:
-                    # What is kept for races may lack reads.
-                    one.done.logical_or_(sites != 0)
-                seen.append(one)
+                seen.append(_Seen(name, tensor, buffer, done & (2 if writes else 1) != 0, writes))
     for buffer, ways in ways_of.items():
         gaps = {}
         wheres = {}
