@@ -265,6 +265,8 @@ def test_what_accesses_say_of_strides():
     # A part of all elements is meant if a number of the launch says so, or if it is whole blocks.
     assert not faults((12, 10), (flat < 48) * 1, numbers=[16])
     assert not faults((12, 10), (flat < 47) * 1, numbers=[47])
+    assert not faults((12, 10), ((flat >= 16) & (flat < 48)) * 1, numbers=[16])
+    assert faults((12, 10), ((flat >= 15) & (flat < 47)) * 1, numbers=[16]) == ["missed"]
     assert faults((12, 10), (flat < 47) * 1, numbers=[16]) == ["missed"]
     # Wrong: a pitch that is too short, one that is too long, half of one; by one workgroup.
     assert faults((12, 10), pieces(9, 10)) == ["missed"]
@@ -363,6 +365,20 @@ def test_what_is_left_out_of_dimensions():
     # Windows with a stride, and neighbours.
     windows, output = seen((12, 14), 11, 13), seen((5, 6), 5, 6, writes=True)
     assert not left_out(windows, output, known=[12, 14])
+    # Every other block of a dimension that the kernel walks over.
+    stripes = seen((7, 100), 7, [k for k in range(100) if k // 32 % 2 == 0], writes=True)
+    assert "every other one is written" in left_out(stripes, walked=[100], blocks=[32])
+    assert not left_out(stripes, blocks=[32]) and not left_out(stripes, walked=[100], blocks=[16])
+    # The diagonal of a dimension that an output has as a whole; not of one of which it has none.
+    diagonal, output = seen((3, 7), 0), seen((3, 7, 9), 3, 7, 9, writes=True)
+    diagonal.done.fill_(False)
+    diagonal.done[range(3), range(3)] = True
+    assert "only the first 3 are read" in left_out(diagonal, output, numbers=[7], axes=[3, 7])
+    assert not left_out(diagonal, seen((3, 9), 3, 9, writes=True), known=[7])
+    # Windows that are as many as there is room for, of which fewer are read.
+    frames, output = seen((88,), 52), seen((10, 16), 10, 16, writes=True)
+    assert "as many as the windows" in left_out(frames, output, numbers=[8, 16])
+    assert not left_out(frames, output, numbers=[7, 16])
     # Three taps, 3 apart: as many outputs as there are windows, and fewer.
     taps = {"known": [50], "numbers": [50, 3]}
     assert left_out(seen((50,), 42), seen((44,), 44, writes=True), **taps)
@@ -378,6 +394,51 @@ def test_what_is_left_out_of_dimensions():
     assert not left_out(even)
     # Another shape than a block.
     assert not left_out(seen((2, 2), (0, 1), (0, 1)), known=[2])
+
+
+@needs_triton
+def test_last_elements_that_nothing_accesses():
+    from lnbwd_sim.accesses import Launch, _without_last
+
+    def said(*tensors, shortened=(13,)):
+        return _without_last(tensors, Launch(shortened=frozenset(shortened)))
+
+    x, y = seen((13, 50), 12, 50), seen((13, 50), 12, 50, writes=True)
+    assert "are accessed in none of 'x', 'x'" in said(x, y).text
+    # One has them; the first ones are left out; there is no output; the size is not the kernel's.
+    for others in ([seen((13, 50), 13, 50), y], [x, seen((13, 50), range(1, 13), 50, writes=True)],
+                   [x], [y]):
+        assert not said(*others)
+    assert not said(x, y, shortened=[50])
+
+
+@needs_triton
+def test_places_that_do_not_fit_rows():
+    import torch
+    from lnbwd_sim.accesses import Launch, _places_missed
+
+    class Sites:
+        def __init__(self, *places):
+            self.bits = sum(torch.as_tensor(place).expand(11, 24).long() << k
+                            for k, place in enumerate(places))
+
+        def sites(self, pointer, count, element):
+            return bytearray(self.bits.contiguous().numpy().tobytes())
+
+        def access(self, pointer, writes):
+            return None
+
+    whole = torch.ones(11, 24)
+    flat = torch.arange(11 * 24).view(11, 24)
+    x = seen((11, 24), 11, 24)
+
+    def said(*places):
+        return [fault.text for fault in _places_missed(Sites(*places), x, Launch())]
+
+    # The row before each one, but for its pitch; rows, columns, and neighbours along all elements.
+    assert "does not fit the rows: elements [0, 0] to [1, 8]" in said(whole, flat < 33)[0]
+    assert not said(whole, flat < 48) and not said(whole, torch.arange(24) < 9)
+    assert not said(whole, flat < 263)
 
 
 @needs_triton
@@ -548,7 +609,7 @@ def test_facts_of_a_kernel():
 """)
     assert facts.used == {"n", "m", "s"} and facts.bounds == {"n", "m"} and facts.ends == {4}
     assert facts.axes == {1} and facts.is_regular
-    assert not facts.tiles and not facts.late and not facts.idle
+    assert not facts.tiles and not facts.late and not facts.idle and not facts.shortened
     assert not facts.has_atomics and not facts.is_random
 
 
@@ -573,6 +634,8 @@ def test_loops_of_a_kernel():
     }
     tt.return
 """
+    assert Facts.of(text.replace("to %n step", "to %e step").replace(
+        "    %r:2", "    %e = arith.subi %n, %c1_i32 : i32\n    %r:2")).shortened == {"n"}
     facts = Facts.of(text)
     assert facts.tiles == {(0, 64)} and facts.late == {64}
     loop, = facts.idle

@@ -72,6 +72,8 @@ class Launch:
     """Sizes of the grid and constants that the index there is multiplied by."""
     late: frozenset[int] = frozenset()
     """Constants that a loop begins at and advances by."""
+    shortened: frozenset[int] = frozenset()
+    """Of the numbers those that the kernel subtracts 1 from."""
     idle: Mapping[str, Sequence[tuple[int, dict[str, Any]]]] = field(default_factory=dict)
     """By arguments: how many times a loop adds what it has loaded from there once, and where."""
 
@@ -88,13 +90,12 @@ def _short(one: _Seen, launch: Launch, others: Sequence[_Seen], is_for_all: bool
     """Which dimension of a tensor a kernel knows the size of, but has accessed only the first
     elements of, and no number says that these are meant."""
     is_product, sides = sides_of(one.done)
-    if not is_product:
-        return ""
     sizes = {size for other in others for size in other.tensor.shape}
     whole = [list(other.tensor.shape) for other in others if other.is_whole]
     outputs = {size for other in others if other.is_whole and other.writes
                for size in other.tensor.shape}
     parts = sum(other.writes and other.is_whole for other in others)
+    small = [number for number in launch.numbers if 1 < number <= _MOST_WINDOW]
     own = [len(side) for side in sides if bool(side.all())]
     # Its other dimensions may be what has that size elsewhere.
     elsewhere = {size for shape in (*whole, list(launch.axes)) for size in shape
@@ -103,10 +104,16 @@ def _short(one: _Seen, launch: Launch, others: Sequence[_Seen], is_for_all: bool
         size, count = len(side), int(side.sum())
         if count == size or not bool(side[:count].all()):
             continue
+        if not is_product and (one.writes or size not in outputs):
+            continue  # A triangle, or a band.
+        # As many as windows of that size and step need.
+        are_windows = not one.writes and count not in outputs and any(
+            size == (n - 1) * step + width for n in outputs if n > _MOST_STEP
+            for width in small for step in small if step <= width)
         if count == size - 1 and not (is_for_all and size in (parts, 2)) and not (
-                size in launch.axes and count in launch.axes):
+                size in launch.axes and count in launch.axes) and not are_windows:
             continue  # The last one may be only a neighbour of others.
-        if size not in elsewhere | launch.known and not is_for_all:
+        if size not in elsewhere | launch.known and not is_for_all and not are_windows:
             continue
         if size in elsewhere:
             # Where all of them are needed, the size of another dimension is no reason.
@@ -118,10 +125,12 @@ def _short(one: _Seen, launch: Launch, others: Sequence[_Seen], is_for_all: bool
                 meant |= {1}
         is_lost_tail = size in launch.walked and any(
             count == n * block and size - count < block for n, block in launch.tiles)
-        if (count in meant and not is_lost_tail) or (
-                not one.writes and (_are_windows(count, size, launch.axes | outputs) or (
-                    size not in launch.walked and _have_halo(
-                        count, size, outputs, launch.numbers)))):
+        if count in meant and not is_lost_tail:
+            continue
+        if not one.writes and (
+                _are_windows(count, size, launch.axes | outputs) or (
+                    size not in launch.walked
+                    and _have_halo(count, size, outputs, launch.numbers))):
             continue
         if any(count == n * block and size - count >= block >= _LEAST_TILE
                and -(-size // block) not in launch.axes
@@ -129,6 +138,7 @@ def _short(one: _Seen, launch: Launch, others: Sequence[_Seen], is_for_all: bool
             continue  # The grid is not for all of them.
         why = "a size that the launch has elsewhere, too" if size in elsewhere else \
             "a number that the kernel uses" if size in launch.known else \
+            "as many as the windows of the outputs need" if are_windows else \
             "for outputs that have as many elements together"
         return (f"of the {size} elements of dimension {k}, {why}, only the first {count} are "
                 f"{'written' if one.writes else 'read'}")
@@ -149,11 +159,40 @@ def _late(one: _Seen, launch: Launch, others: Sequence[_Seen]) -> str:
     return ""
 
 
+def _without_last(seen: Sequence[_Seen], launch: Launch) -> Fault | None:
+    """A dimension of which no tensor has its last elements accessed, by a kernel that subtracts 1
+    from its size."""
+    for size in launch.shortened:
+        having = [one for one in seen if size in one.tensor.shape]
+        if not any(one.writes for one in having) or all(one.writes for one in having):
+            continue
+        if all(_lacks_last(one, size) for one in having):
+            names = ", ".join(f"'{one.name}'" for one in having)
+            return Fault(f"of dimensions of {size} elements, a number that the kernel uses, the "
+                         f"last ones are accessed in none of {names}", None, True)
+    return None
+
+
+def _lacks_last(one: _Seen, size: int) -> bool:
+    """Whether only the last elements of a dimension of that size are left out."""
+    is_product, sides = sides_of(one.done)
+    return is_product and any(len(side) == size and not side[-1] and bool(side[:-1].all())
+                              for side in sides)
+
+
 def _combed(one: _Seen, launch: Launch, others: Sequence[_Seen]) -> str:
     """Whether every n-th index of a dimension is read, although all have to be: for as many
     elements as the tensor has, or by a kernel that compares with its size."""
     is_product, sides = sides_of(one.done)
-    if not is_product or one.writes:
+    if not is_product:
+        return ""
+    for k, side in enumerate(sides):
+        for block in launch.blocks:
+            if LEAST_BLOCK <= block < len(side) // 2 and len(side) in launch.walked and \
+                    torch.equal(side, torch.arange(len(side)) // block % 2 == 0):
+                return (f"of the blocks of {block} along the {len(side)} elements of dimension {k} "
+                        f"only every other one is {'written' if one.writes else 'read'}")
+    if one.writes:
         return ""
     said = launch.axes | set(launch.numbers) | {size for other in others
                                                 for size in other.tensor.shape}
@@ -258,6 +297,8 @@ def judge(library: Library, arguments: Mapping[Any, Sequence[tuple[str, torch.Te
             if done.any():
                 writes = bool((done & 2).any())
                 seen.append(_Seen(name, tensor, buffer, done & (2 if writes else 1) != 0, writes))
+    if launch.is_regular and (fault := _without_last(seen, launch)):
+        faults.append(fault)
     for buffer, ways in ways_of.items():
         gaps = {}
         wheres = {}

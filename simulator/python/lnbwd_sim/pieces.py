@@ -129,9 +129,9 @@ class Pieces:
                         (rows[first] == rows[first - 1]).all() and (
                             rows[last] == rows[last + 1]).all()):
                     continue  # The corners of two blocks.
-                parts = {begin // inner, end // inner, (end - begin) // inner}
-                if len(runs.begin) == 1 and any(
-                        _is_part(part, grid, numbers, overlaps) for part in parts - {0}):
+                if len(runs.begin) == 1 and _is_part(
+                        begin // inner, end // inner, len(done) // inner,
+                        [1] if overlaps else grid, () if overlaps else numbers, numbers):
                     continue  # A part that is meant.
                 return (f"elements {self.index(begin)} to {self.index(end - 1)} of '{self.name}' "
                         f"are {self.verb} in one piece, across the end of what has {pitch} "
@@ -253,11 +253,12 @@ def sides_of(elements: torch.Tensor) -> tuple[bool, list[torch.Tensor]]:
     return bool((elements == product).all()), [side.flatten() for side in sides]
 
 
-def _is_part(count: int, grid: Sequence[int], numbers: Iterable[int], overlaps: bool) -> bool:
+def _is_part(begin: int, end: int, size: int, grid: Sequence[int], blocks: Iterable[int],
+             numbers: Iterable[int]) -> bool:
     """Whether so many elements, or rows, are what a launch with these numbers is meant to do: one
-    of them, one for each workgroup, or whole blocks, unless those of workgroups overlap."""
+    of them, one for each workgroup, or whole blocks."""
     grids = {math.prod(grid), *grid}
-    return count in grids or any(
-        count in (number, *(number * n for n in grids)) or (
-            not overlaps and number >= LEAST_BLOCK and number & (number - 1) == 0
-            and count % number == 0) for number in numbers)
+    meant = grids | {number * n for number in numbers for n in {1, *grids}}
+    return not meant.isdisjoint({begin, end, end - begin} - {0}) or any(
+        begin % block == 0 and (end == size or end % block == 0) for block in blocks
+        if block >= LEAST_BLOCK and block & (block - 1) == 0)

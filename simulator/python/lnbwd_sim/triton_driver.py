@@ -109,6 +109,7 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                 grid, list(numbers.values()), known | blocks | facts.ends, walked | facts.ends,
                 blocks, frozenset(grid[axis] for axis in facts.axes) - {1}, facts.is_regular,
                 frozenset((grid[axis], block) for axis, block in facts.tiles), facts.late,
+                frozenset(sizes[name] for name in facts.shortened if name in sizes),
                 {name: [(numbers.get(loop.end, 0), _line(loop)) for loop in facts.idle
                         if name in loop.loads] for name in self._names})
 

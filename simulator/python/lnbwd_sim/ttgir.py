@@ -211,6 +211,8 @@ class Facts:
     """Dimensions of the grid and the constants that their index is multiplied by."""
     late: frozenset[int] = frozenset()
     """Constants that a loop begins at and advances by."""
+    shortened: frozenset[str] = frozenset()
+    """Arguments that it subtracts 1 from."""
     idle: tuple[IdleLoop, ...] = ()
 
     @staticmethod
@@ -222,6 +224,9 @@ class Facts:
         axes = {"xyz".index(axis) for axis in re.findall(r"tt\.get_program_id ([xyz])", body)}
         bounds = {name for name in used if re.search(
             rf"(cmpi|minsi|maxsi|subi|scf\.for) .*%{re.escape(name)}\b", _with_splats(body, name))}
+        shortened = {name for name in used if re.search(
+            rf"arith\.(subi %{re.escape(name)}, %c1_i32|addi %{re.escape(name)}, %c-1_i32) :",
+            body)}
         ends = {int(end) for end in re.findall(r"scf\.for .* to %c(\d+)_i32 ", body)}
         constants = dict(re.findall(r"%(\S+) = arith\.constant (\d+) : i32", body))
         tiles = {("xyz".index(axis), int(constants[factor])) for index, axis in re.findall(
@@ -231,7 +236,7 @@ class Facts:
             r"scf\.for %\S+ = %(\S+) to %\S+ step %\1 ", body) if step in constants}
         return Facts(not is_indexed(ttgir), frozenset(used), frozenset(bounds), frozenset(ends),
                      frozenset(axes), "atomic" in body, "mulhiui" in body, frozenset(tiles),
-                     frozenset(late), tuple(_idle_loops(ttgir)))
+                     frozenset(late), frozenset(shortened), tuple(_idle_loops(ttgir)))
 
 
 def _with_splats(body: str, name: str) -> str:
