@@ -10,7 +10,7 @@ elements in the order of memory. With a wrong stride it is neither.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -357,14 +357,21 @@ def _sites(library: Library, one: _Seen) -> torch.Tensor | None:
         one.done.shape, one.tensor.stride(), one.tensor.storage_offset())
 
 
+def _places(sites: torch.Tensor) -> Iterator[torch.Tensor]:
+    """Which elements each place has read that has read any."""
+    used = sum({1 << bit for word in sites.unique().tolist() for bit in range(63)
+                if word >> bit & 1})
+    return ((sites >> bit & 1).bool() for bit in range(63) if used >> bit & 1)
+
+
 def _by_places(library: Library, one: _Seen, launch: Launch) -> list[_Seen]:
     """What places in the source read of a tensor: together, if they do not read all of it,
     but another one does; one by one, if all of them together read no block of indices."""
     sites = _sites(library, one)
     if sites is None or bool((sites < 0).any()):
         return []  # Bit 63: an instruction that is from nobody knows where.
-    places = [(sites >> bit & 1).bool() for bit in range(63)]
-    partial = [place for place in places if place.any() and not place.all()]
+    places = list(_places(sites))
+    partial = [place for place in places if not place.all()]
     if one.is_whole:
         whole = any(map(torch.all, places))
         partial = [torch.stack(partial).any(0)] if partial and whole else []
@@ -381,10 +388,9 @@ def _places_missed(library: Library, one: _Seen, launch: Launch) -> list[Fault]:
     if not is_dense(one.tensor) or (sites := _sites(library, one)) is None:
         return []
     sites = sites.permute(sorted(range(sites.dim()), key=one.tensor.stride, reverse=True)).flatten()
-    for bit in range(63):
-        place = (sites >> bit & 1).long()
-        if 0 < 2 * int(place.sum()) < len(place):
-            text, element = Pieces(one.name, one.tensor, place, "read").rows_missed(
+    for place in _places(sites):
+        if 2 * int(place.sum()) < len(place):
+            text, element = Pieces(one.name, one.tensor, place.long(), "read").rows_missed(
                 launch.grid, launch.numbers)
             if text:
                 return [Fault(f"a place in the source does not fit the rows: {text}",
