@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -136,6 +137,21 @@ def run_plugin(build, tmp_path, chip, *arguments, **variables):
          "-v", "--amdgpu", chip, *arguments],
         env=environment(build, TRITON_CACHE_DIR=str(tmp_path / "cache"), **variables),
         capture_output=True, text=True, check=False)
+
+
+@needs_triton
+def test_first_example_of_the_readme(build, tmp_path):
+    readme = (PYTHON.parent / "README.md").read_text(encoding="utf-8").partition("## Test a")[2]
+    source, report = readme.split("```python\n")[1].split("\n```")[0], readme.split("```\n")[2]
+    (tmp_path / "test_reverse.py").write_text(source + "\n", encoding="utf-8")
+    run = run_plugin(build, tmp_path, "gfx942", tmp_path / "test_reverse.py")
+    assert run.returncode == 1, run.stdout + run.stderr
+
+    def words(text):
+        return re.sub(r"\S*(?=test_reverse\.py)|0x[0-9a-f]{5,}|\s+", " ", text).split()
+    expected, found = words(report.partition("gfx942 ")[2]), words(run.stdout)
+    assert expected[0] == "races:"
+    assert any(found[k:k + len(expected)] == expected for k in range(len(found))), run.stdout
 
 
 @needs_triton
