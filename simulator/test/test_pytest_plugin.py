@@ -420,7 +420,8 @@ def test_last_elements_that_nothing_accesses():
         return _without_last(tensors, Launch(shortened=frozenset(shortened)))
 
     x, y = seen((13, 50), 12, 50), seen((13, 50), 12, 50, writes=True)
-    assert "are accessed in none of 'x', 'x'" in said(x, y).text
+    text, output = said(x, y)
+    assert "are accessed in none of 'x', 'x'" in text and output is y
     # One has them; the first ones are left out; there is no output; the size is not the kernel's.
     for others in ([seen((13, 50), 13, 50), y], [x, seen((13, 50), range(1, 13), 50, writes=True)],
                    [x], [y]):

@@ -159,17 +159,16 @@ def _late(one: _Seen, launch: Launch, others: Sequence[_Seen]) -> str:
     return ""
 
 
-def _without_last(seen: Sequence[_Seen], launch: Launch) -> Fault | None:
+def _without_last(seen: Sequence[_Seen], launch: Launch) -> tuple[str, _Seen] | None:
     """A dimension of which no tensor has its last elements accessed, by a kernel that subtracts 1
-    from its size."""
+    from its size; and an output."""
     for size in launch.shortened:
         having = [one for one in seen if size in one.tensor.shape]
-        if not any(one.writes for one in having) or all(one.writes for one in having):
-            continue
-        if all(_lacks_last(one, size) for one in having):
+        outputs = [one for one in having if one.writes]
+        if 0 < len(outputs) < len(having) and all(_lacks_last(one, size) for one in having):
             names = ", ".join(f"'{one.name}'" for one in having)
-            return Fault(f"of dimensions of {size} elements, a number that the kernel uses, the "
-                         f"last ones are accessed in none of {names}", None, True)
+            return (f"of dimensions of {size} elements, a number that the kernel uses, the last "
+                    f"ones are accessed in none of {names}"), outputs[0]
     return None
 
 
@@ -297,8 +296,8 @@ def judge(library: Library, arguments: Mapping[Any, Sequence[tuple[str, torch.Te
             if done.any():
                 writes = bool((done & 2).any())
                 seen.append(_Seen(name, tensor, buffer, done & (2 if writes else 1) != 0, writes))
-    if launch.is_regular and (fault := _without_last(seen, launch)):
-        faults.append(fault)
+    if launch.is_regular and (lacking := _without_last(seen, launch)):
+        faults.append(Fault(lacking[0], library.access(lacking[1].first, True), True))
     for buffer, ways in ways_of.items():
         gaps = {}
         wheres = {}
