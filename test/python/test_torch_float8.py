@@ -649,11 +649,31 @@ def test_graphs_have_the_functions(backend):
                            value.reshape(-1).view(torch.uint8))
 
 
-@pytest.mark.full
-def test_the_example_compiles(monkeypatch):
-    """A layer's own autograd.Function, forward and backward in one graph each."""
+@pytest.fixture
+def example(monkeypatch):
     monkeypatch.syspath_prepend(pathlib.Path(__file__).parents[2] / "examples")
-    mlp = importlib.import_module("float8_mlp").MLP.apply
+    return importlib.import_module("float8_mlp")
+
+
+def test_the_example_is_right(example, capsys):
+    assert example.main() == 0, capsys.readouterr().out
+    counts = capsys.readouterr().out.partition("bytes other than the formula's")[2].split("\n")[1:]
+    assert [line.split()[-1] for line in counts if line] == ["0", "0", "0"]
+
+
+def test_the_example_shows_other_bytes(example):
+    x = made(128, 128).bfloat16()
+    with lnbwd.simulate("gfx950"):
+        result = lnbwd.functional.quantize(x, block="mx", columns=True)
+    assert example.different_bytes(result, x) == 0
+    x[5, 7] *= -1
+    assert example.different_bytes(result, x) == 2
+
+
+@pytest.mark.full
+def test_the_example_compiles(example):
+    """A layer's own autograd.Function, forward and backward in one graph each."""
+    mlp = example.MLP.apply
     operands = [made(128, 128).bfloat16(), torch.ones(128),
                 *(made(*shape, seed=1).bfloat16() / 12
                   for shape in ((128, 256), (128, 256), (256, 128)))]
