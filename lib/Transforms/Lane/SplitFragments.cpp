@@ -210,11 +210,6 @@ private:
   void split(Operation *op);
   void splitAccesses(lane::AccessOpInterface op);
   void splitAccesses(lane::StoreOp op);
-  /// Has lanes that would write the same write some of it each: those that
-  /// differ in the bits `lanes` of a column's number what a lane's own columns
-  /// differ in by the first of the bits `own`.
-  void splitShared(lane::StoreOp op, ArrayRef<int64_t> lanes,
-                   ArrayRef<int64_t> own);
   void splitAccesses(lane::FoldOp op);
   void splitSlices(ImplicitLocOpBuilder &b, lane::FoldOp op);
   Operation *splitTogether(Operation *op, ArrayRef<size_t> runs = {});
@@ -431,77 +426,74 @@ getSharedBits(lane::StoreOp op) {
   return {lanes, own};
 }
 
-void Splitter::splitShared(lane::StoreOp op, ArrayRef<int64_t> lanes,
-                           ArrayRef<int64_t> own) {
-  ImplicitLocOpBuilder at(op.getLoc(), op);
-  lane::LayoutType layout = op.getLayout().getType();
-  int64_t columns = layout.getAccessColumns();
+/// Has lanes that would write the same to `op`'s view write some of it each:
+/// the result is a view in which the bits `lanes` of a column's number take the
+/// part of the first of `own`, and whether this lane has each of `lanes`.
+static std::pair<Value, SmallVector<Value>>
+shareView(lane::StoreOp op, ArrayRef<int64_t> lanes, ArrayRef<int64_t> own) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
   auto indices = lane::ColumnIndexOp::create(
-      at, VectorType::get({layout.getWidth()}, at.getI32Type()), op.getLayout(),
-      /*row=*/Value(), at.getI64IntegerAttr(0));
-  Value index = vector::ExtractOp::create(at, indices, 0);
-
-  // The lane has the bit of the column that it writes.
+      b, VectorType::get({op.getLayout().getType().getWidth()}, b.getI32Type()),
+      op.getLayout(), /*row=*/Value(), b.getI64IntegerAttr(0));
+  Value index = vector::ExtractOp::create(b, indices, 0);
   auto view = op.getMemory().getDefiningOp<lane::ViewOp>();
   auto type = cast<MemRefType>(view.getView().getType());
   AffineMap map = type.getLayout().getAffineMap();
-  AffineExpr column = at.getAffineDimExpr(map.getNumDims() - 1), moved = column;
-  SmallVector<Value> conditions;
+  AffineExpr column = b.getAffineDimExpr(map.getNumDims() - 1), moved = column;
+  SmallVector<Value> hasBit;
   for (auto [bit, taken] : llvm::zip(lanes, own)) {
     moved = moved + column.floorDiv(bit) % 2 * taken;
     Value masked = arith::AndIOp::create(
-        at, index, arith::ConstantIntOp::create(at, bit, /*width=*/32));
-    conditions.push_back(arith::CmpIOp::create(
-        at, arith::CmpIPredicate::ne, masked,
-        arith::ConstantIntOp::create(at, 0, /*width=*/32)));
+        b, index, arith::ConstantIntOp::create(b, bit, /*width=*/32));
+    hasBit.push_back(arith::CmpIOp::create(
+        b, arith::CmpIPredicate::ne, masked,
+        arith::ConstantIntOp::create(b, 0, /*width=*/32)));
   }
   map = map.replace(column, moved, map.getNumDims(), /*numResultSyms=*/0);
   Value shared = lane::ViewOp::create(
-      at,
+      b,
       MemRefType(MemRefType::Builder(type).setLayout(AffineMapAttr::get(map))),
       view.getMemory(), view.getFirst());
-
-  auto choose = [&](auto self, int64_t from, size_t bit) -> Value {
-    if (bit == lanes.size())
-      return getAcross(op.getFragment(), {from / columns}, from % columns);
-    Value second = self(self, from + own[bit], bit + 1);
-    return arith::SelectOp::create(at, conditions[bit], second,
-                                   self(self, from, bit + 1));
-  };
-  int64_t others = std::accumulate(own.begin() + lanes.size(), own.end(), 0);
-  for (int64_t first = 0; first < layout.getRowLength(); ++first) {
-    if (first & ~others)
-      continue;
-    lane::StoreOp::create(at, choose(choose, first, 0), shared, op.getRow(),
-                          op.getLayout(), op.getInBounds(),
-                          at.getI64IntegerAttr(first / columns),
-                          at.getI64IntegerAttr(first % columns));
-    ++numSplit;
-  }
+  return {shared, hasBit};
 }
 
 void Splitter::splitAccesses(lane::StoreOp op) {
-  if (auto [lanes, own] = getSharedBits(op); !lanes.empty())
-    return splitShared(op, lanes, own);
-  SmallVector<int64_t> aside = getAccessesAside(op);
-  int64_t others = aside.back();
-  if (!others)
+  SmallVector<int64_t> aside = getAccessesAside(op), lanes, own;
+  if (aside.size() == 1)
+    std::tie(lanes, own) = getSharedBits(op);
+  if (aside.size() == 1 && lanes.empty())
     return splitAccesses(cast<lane::AccessOpInterface>(*op));
+  Value memory = op.getMemory();
+  SmallVector<Value> hasBit;
+  // What a lane writes itself, of what it would share.
+  int64_t others = -1;
+  if (!lanes.empty()) {
+    std::tie(memory, hasBit) = shareView(op, lanes, own);
+    others = std::accumulate(own.begin() + lanes.size(), own.end(), 0);
+  }
   lane::LayoutType layout = op.getLayout().getType();
-  for (int64_t i = 0; i < layout.getAccesses(); ++i) {
-    if (i & others)
-      continue;
-    SmallVector<int64_t> accesses = llvm::to_vector(
-        llvm::map_range(aside, [&](int64_t access) { return access + i; }));
+  int64_t columns = layout.getAccessColumns();
+  auto choose = [&](auto self, int64_t column, size_t bit) -> Value {
+    if (bit < lanes.size()) {
+      Value second = self(self, column + own[bit], bit + 1);
+      return arith::SelectOp::create(b, op.getLoc(), hasBit[bit], second,
+                                     self(self, column, bit + 1));
+    }
+    SmallVector<int64_t> accesses = llvm::to_vector(llvm::map_range(
+        aside, [&](int64_t access) { return access + column / columns; }));
+    return getAcross(op.getFragment(), accesses, column % columns);
+  };
+  for (int64_t i = 0; i < layout.getAccesses(); ++i)
     // Elements of one access lie apart where those of several lie together.
     for (int64_t e = 0; e < layout.getWidth(); ++e) {
-      Value value = getAcross(op.getFragment(), accesses, e);
-      lane::StoreOp::create(b, op.getLoc(), value, op.getMemory(), op.getRow(),
-                            op.getLayout(), op.getInBounds(),
+      int64_t column = i * columns + e;
+      if ((i & aside.back()) || (column & ~others))
+        continue;
+      lane::StoreOp::create(b, op.getLoc(), choose(choose, column, 0), memory,
+                            op.getRow(), op.getLayout(), op.getInBounds(),
                             b.getI64IntegerAttr(i), b.getI64IntegerAttr(e));
       ++numSplit;
     }
-  }
 }
 
 /// Elements first, products by multiply-adds, then the accesses of each slice,
