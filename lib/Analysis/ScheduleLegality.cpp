@@ -155,6 +155,11 @@ void Rules::checkGrid() {
       "expected {0} to be unset: column sums and column tiles need their "
       "columns to stay with a lane; split the program into two passes to {0}",
       field::reload);
+  expect(!schedule.getSumBlock() ||
+             (!op.getAllSums().empty() &&
+              !schedule.takesOneTile(int64_t(op.getFixedWorkgroups()))),
+         "expected {0} 0: no lane adds up column sums of several iterations",
+         field::sumBlock);
   if (!op.hasSplitScalarOuts())
     return;
   OperandRange outs = op.getScalarOuts();
@@ -312,6 +317,9 @@ void Rules::checkOrderOfColumnSums() {
       "order=canonical: expected {4} {0}{1} for rows of {2} columns, got {3}",
       isWhole ? "" : "to be a power of two, at most ", chains, length, groups,
       field::rowGroups);
+  expect(!schedule.getSumBlock(),
+         "order=canonical: expected {0} 0: rows are added up in leaves",
+         field::sumBlock);
   int64_t expected = isTree ? 0 : getLeastLeafRows(length, groups);
   expect(rows == expected,
          "order=canonical: expected {3} {0} for rows of {1} columns, got {2}",

@@ -13,6 +13,7 @@
 #include "lnbwd/Analysis/ScheduleLimits.h"
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
+#include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -54,18 +55,26 @@ int64_t lnbwd::chooseAccessWidth(RowwiseOp op, const ChipInfo &chip) {
   return isWorthIt && canAlignRows(op, chip) ? widest : width;
 }
 
+/// The schedule that `sum_block` was chosen for.
+static ScheduleAttr dropSumBlock(ScheduleAttr schedule) {
+  ScheduleFields fields(schedule);
+  fields.sumBlock = 0;
+  return fields.get(schedule.getContext());
+}
+
 SmallVector<ScheduleAttr> lnbwd::getRejected(RowwiseOp op) {
   auto module = op->getParentOfType<ModuleOp>();
   auto lists =
       module ? module->getAttrOfType<DictionaryAttr>(rejectedSchedulesAttr)
              : DictionaryAttr();
   auto list = lists ? lists.getAs<ArrayAttr>(op.getEntry()) : ArrayAttr();
-  return list ? llvm::to_vector(list.getAsRange<ScheduleAttr>())
-              : SmallVector<ScheduleAttr>();
+  if (!list)
+    return {};
+  return llvm::map_to_vector(list.getAsRange<ScheduleAttr>(), dropSumBlock);
 }
 
 bool lnbwd::isRejected(RowwiseOp op, ScheduleAttr schedule) {
-  return llvm::is_contained(getRejected(op), schedule);
+  return llvm::is_contained(getRejected(op), dropSumBlock(schedule));
 }
 
 int64_t lnbwd::getCoveredColumns(int64_t length, int64_t width) {
@@ -261,11 +270,12 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
     live += moreLiveUnrolled;
   if (op.getRowElementBits() < 32)
     live += chip.model.widenedRows;
-  int64_t perElement32 = int64_t(op.getAllSums().size()) + live;
+  // With `sum_block` each sum has a total.
+  int64_t sums =
+      int64_t(op.getAllSums().size()) * (schedule.getSumBlock() ? 2 : 1);
   resources.registersPerLane =
-      fixedRegisters + perElement32 * elements + packed;
-  resources.leastRegistersPerLane =
-      int64_t(op.getAllSums().size()) * elements + packed;
+      fixedRegisters + (sums + live) * elements + packed;
+  resources.leastRegistersPerLane = sums * elements + packed;
 
   int64_t waves = llvm::divideCeil(schedule.getThreads(), chip.waveSize);
   bool isExchanged = schedule.getThreadsPerRow() > chip.waveSize ||

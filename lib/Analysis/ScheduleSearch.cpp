@@ -16,6 +16,7 @@
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
 #include "lnbwd/Analysis/ScheduleFeatures.h"
+#include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
@@ -112,6 +113,16 @@ static constexpr double busyMicroseconds = 0.5, idleMicroseconds = 1;
 /// addresses of all elements in registers. On an H100 the gradient and the
 /// forward pass of batch norms took 1.3 to 1.9 times as long with a loop.
 static constexpr double addressesTime = 1.35;
+/// Rows that are added up before they are added to a total. A
+/// lane has 30 to 130 rows where there are many: the error of a sum of sums is
+/// least where both have as many terms.
+static constexpr int64_t sumBlockRows = 8;
+/// Registers by which the estimate may fall short where totals are added.
+static constexpr int64_t spareTotalRegisters = 8;
+/// Staged rows side by side from which on totals were measured to cost nothing,
+/// on an H200.
+static constexpr int64_t stagedTotalGroups = 4;
+
 /// `fields` with rows prefetched before the dependency, where kernels of `op`
 /// have them.
 static ScheduleFields addPrefetchBeforeDependency(RowwiseOp op,
@@ -132,6 +143,36 @@ ScheduleAttr lnbwd::prefetchRowsBeforeDependency(RowwiseOp op,
   ScheduleAttr early = addPrefetchBeforeDependency(op, ScheduleFields(schedule))
                            .get(op.getContext());
   return isRejected(op, early) ? schedule : early;
+}
+
+/// Not where rows of 16 bits or the few rows of partial sums need no totals,
+/// where these would cost a workgroup its registers, or where they were
+/// measured to cost time: few staged rows side by side.
+int64_t lnbwd::chooseSumBlock(RowwiseOp op, ScheduleAttr schedule,
+                              const ChipInfo &chip) {
+  bool sumsPartials =
+      schedule.getColumnTile() && !schedule.getRowsPerWorkgroup();
+  if (op.getAllSums().empty() || op.getRowElementBits() < 32 || sumsPartials ||
+      isCanonical(op) ||
+      schedule.takesOneTile(int64_t(op.getFixedWorkgroups())))
+    return 0;
+  // Where few staged rows lie side by side, an iteration is short and the
+  // branch at its end was measured to cost (docs/numerics.md).
+  if (schedule.getStages() && schedule.getRowGroups() < stagedTotalGroups)
+    return 0;
+  ScheduleFields fields(schedule);
+  fields.sumBlock = std::max<int64_t>(1, sumBlockRows / schedule.getUnroll());
+  int64_t registers =
+      getResources(op, fields.get(op.getContext()), chip).registersPerLane;
+  int64_t needed = llvm::alignTo(uint64_t(registers + spareTotalRegisters),
+                                 chip.limits.registerGranule);
+  // With as many workgroups on a compute unit as before.
+  int64_t workgroups =
+      std::max<int64_t>(1, chip.limits.computeUnitsTogether *
+                               schedule.getWorkgroupsPerComputeUnit());
+  return needed <= getRegisterLimit(schedule, chip, workgroups)
+             ? fields.sumBlock
+             : 0;
 }
 
 /// Rows of a group, of which a workgroup has no more; no bound where the rows

@@ -25,4 +25,5 @@ FIELDS: tuple[tuple[str, bool, int, tuple[int, ...], str, int | None], ...] = (
     ("row_splits", False, 0, (), "at least 0", 0),
     ("prefetch_before_dependency", True, 0, (0, 1), "0 or 1", 0),
     ("early_trigger", True, 0, (0, 1), "0 or 1", 0),
+    ("sum_block", False, 0, (), "at least 0", 0),
 )

@@ -110,7 +110,7 @@ func.func @ragged(%x: memref<?x255xbf16>, %o: memref<?x255xbf16>) {
 func.func @staged_sums(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%p[*, n] add : memref<?x1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4,
-                                             rows_per_workgroup = 8, workgroups_per_compute_unit = 1, stages = 2>} {
+                                             rows_per_workgroup = 8, workgroups_per_compute_unit = 1, stages = 2, sum_block = 8>} {
   ^bb0(%xr: vector<1024xf32>):
     lnbwd.yield %xr : vector<1024xf32>
   }

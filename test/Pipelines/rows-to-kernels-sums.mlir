@@ -22,7 +22,7 @@
 // CHECK:         gpu.return
 func.func @partial_sums(%x: memref<?x512xf32>, %p: memref<?x512xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%p[*, n] add : memref<?x512xf32>)
-      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, sum_block = 8>} {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
   }
@@ -42,7 +42,7 @@ func.func @partial_sums(%x: memref<?x512xf32>, %p: memref<?x512xf32>) {
 // CHECK:         gpu.return
 func.func @paired_blocks(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %p: memref<?x512xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x512xf32>) outs(%y[m, n] : memref<?x512xf32>, %p[*, n] add : memref<?x512xf32>)
-      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>} {
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2, sum_block = 4>} {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr, %xr : vector<512xf32>, vector<512xf32>
   }

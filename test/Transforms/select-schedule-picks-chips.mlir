@@ -188,8 +188,8 @@
 
 // PICK-LABEL: func.func @backward_f32_4096x8192(
 // GFX908:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, sum_block = 4>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, sum_block = 4>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1>
@@ -205,9 +205,9 @@
 // SM120:   schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, dependent_launch = true>
 
 // PICK-LABEL: func.func @backward_f32_65536x2048(
-// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2>
-// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>
-// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// GFX908:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1, unroll = 2, sum_block = 4>
+// GFX90A:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2, sum_block = 4>
+// GFX950:  schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, sum_block = 4>
 // GFX1030: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>
 // GFX1102: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 16, prefetch = 1, unroll = 2>
 // GFX1150: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 16, prefetch = 1, unroll = 2>

@@ -117,7 +117,7 @@ func.func @backward_bf16_512x4096(%dy: memref<512x4096xbf16>, %x: memref<512x409
 // CHECK-LABEL: func.func @backward_f32_4096x8192(
 // CHECK: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, workgroups_per_row = 2, prefetch = 1, stages = 2, dependent_launch = true>
 // AMD-LABEL: func.func @backward_f32_4096x8192(
-// AMD: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// AMD: schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2, sum_block = 4>
 func.func @backward_f32_4096x8192(%dy: memref<4096x8192xf32>, %x: memref<4096x8192xf32>, %gamma: memref<8192xf32>,
     %mean: memref<4096xf32>, %rstd: memref<4096xf32>, %dx: memref<4096x8192xf32>, %dgamma: memref<8192xf32>, %dbeta: memref<8192xf32>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<4096x8192xf32>) x(%x : memref<4096x8192xf32>) gamma(%gamma : memref<8192xf32>)
@@ -129,7 +129,7 @@ func.func @backward_f32_4096x8192(%dy: memref<4096x8192xf32>, %x: memref<4096x81
 // CHECK-LABEL: func.func @backward_f32_65536x2048(
 // CHECK: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, dependent_launch = true>
 // AMD-LABEL: func.func @backward_f32_65536x2048(
-// AMD: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 3>
+// AMD: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 3, sum_block = 8>
 func.func @backward_f32_65536x2048(%dy: memref<65536x2048xf32>, %x: memref<65536x2048xf32>, %gamma: memref<2048xf32>,
     %mean: memref<65536xf32>, %rstd: memref<65536xf32>, %dx: memref<65536x2048xf32>, %dgamma: memref<2048xf32>, %dbeta: memref<2048xf32>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<65536x2048xf32>) x(%x : memref<65536x2048xf32>) gamma(%gamma : memref<2048xf32>)

@@ -23,6 +23,10 @@ namespace lnbwd {
 /// started early, where kernels of `op` gain from it.
 ScheduleAttr prefetchRowsBeforeDependency(RowwiseOp op, ScheduleAttr schedule);
 
+/// The `sum_block` of `op` where its schedule is `schedule`, which has none.
+int64_t chooseSumBlock(RowwiseOp op, ScheduleAttr schedule,
+                       const ChipInfo &chip);
+
 /// A schedule and the time that is predicted for it.
 struct RankedSchedule {
   double microseconds;

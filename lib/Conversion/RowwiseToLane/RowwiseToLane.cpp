@@ -44,47 +44,9 @@ using namespace lnbwd;
 /// Phases of a program none of whose row sums waits for another: the sums, and
 /// what needs them.
 static constexpr unsigned phasesOfOneSum = 2;
-/// Rows that are added up before they are added to a total. A
-/// lane has 30 to 130 rows where there are many: the error of a sum of sums is
-/// least where both have as many terms.
-static constexpr int64_t sumBlockRows = 8;
-/// Registers by which the estimate may fall short where totals are added.
-static constexpr int64_t spareTotalRegisters = 8;
-/// Staged rows side by side from which on totals were measured to cost nothing,
-/// on an H200.
-static constexpr int64_t stagedTotalGroups = 4;
 /// Leaves of a tree that a lane loads at once, a power of two, and the levels
 /// above them: for 2^23 leaves of each group.
 static constexpr int64_t leavesAtOnce = 8, treeLevels = 20;
-
-/// Whether a lane adds its column sums to totals after every few iterations of
-/// its row loop, and begins anew, so that their error does not grow with its
-/// number of rows. Not where rows of 16 bits or the few rows of partial sums
-/// need none, where the totals would cost a workgroup its registers, or where
-/// they were measured to cost time: few staged rows side by side.
-static bool hasSumTotals(RowwiseOp op, ScheduleAttr schedule,
-                         const ChipInfo &chip) {
-  bool sumsPartials =
-      schedule.getColumnTile() && !schedule.getRowsPerWorkgroup();
-  if (op.getAllSums().empty() || op.getRowElementBits() < 32 || sumsPartials ||
-      isCanonical(op))
-    return false;
-  // Where few staged rows lie side by side, an iteration is short and the
-  // branch at its end was measured to cost (docs/numerics.md).
-  if (schedule.getStages() && schedule.getRowGroups() < stagedTotalGroups)
-    return false;
-  ScheduleResources resources = getResources(op, schedule, chip);
-  int64_t totals = int64_t(op.getAllSums().size()) * getChunks(op, schedule) *
-                   schedule.getVectorWidth();
-  int64_t needed = llvm::alignTo(
-      uint64_t(resources.registersPerLane + totals + spareTotalRegisters),
-      chip.limits.registerGranule);
-  // With as many workgroups on a compute unit as before.
-  int64_t together = chip.limits.computeUnitsTogether;
-  int64_t workgroups =
-      std::max<int64_t>(1, together * schedule.getWorkgroupsPerComputeUnit());
-  return needed <= getRegisterLimit(schedule, chip, workgroups);
-}
 
 namespace {
 /// Writes the body of one kernel.
@@ -348,8 +310,8 @@ void RowDistributor::writeLoop(Value workgroup, MutableArrayRef<Value> sums) {
   loop.setLateColumns(isOneTile && !schedule.getWorkgroupsPerComputeUnit() &&
                       schedule.getThreadsPerRow() > chip.waveSize);
   setTransfers(loop);
-  if (hasSumTotals(op, schedule, chip) && !loop.getOnce())
-    loop.setSumBlock(std::max<int64_t>(1, sumBlockRows / schedule.getUnroll()));
+  if (int64_t iterations = schedule.getSumBlock())
+    loop.setSumBlock(uint64_t(iterations));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&loop.getBody().front());

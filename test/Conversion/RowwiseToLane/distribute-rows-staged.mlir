@@ -29,30 +29,13 @@ func.func @odd(%x: memref<?x1001xbf16>) {
 
 // -----
 
-// Sums of four staged rows side by side go to totals,
+// Their sums go to totals.
 // CHECK-LABEL: gpu.module @staged_sums_kernels
 // CHECK:         lane.for_rows {{.*}} attributes {stages = 2 : i64, sum_block = 8 : i64}
 func.func @staged_sums(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%p[*, n] add : memref<?x1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4,
-                                             rows_per_workgroup = 8, workgroups_per_compute_unit = 1, stages = 2>} {
-  ^bb0(%xr: vector<1024xf32>):
-    lnbwd.yield %xr : vector<1024xf32>
-  }
-  return
-}
-
-// -----
-
-// those of fewer do not.
-// CHECK-LABEL: gpu.module @few_staged_sums_kernels
-// CHECK:         lane.for_rows
-// CHECK-NOT:     sum_block
-// CHECK:         gpu.return
-func.func @few_staged_sums(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
-  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%p[*, n] add : memref<?x1024xf32>)
-      attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4,
-                                             rows_per_workgroup = 8, workgroups_per_compute_unit = 4, stages = 2>} {
+                                             rows_per_workgroup = 8, workgroups_per_compute_unit = 1, stages = 2, sum_block = 8>} {
   ^bb0(%xr: vector<1024xf32>):
     lnbwd.yield %xr : vector<1024xf32>
   }

@@ -460,7 +460,8 @@ void ForRowsOp::getSuccessorRegions(RegionBranchPoint point,
 LogicalResult ForRowsOp::verify() {
   if (getOnce() && (getEntered() || getSumBlock()))
     return emitOpError("expected once without ")
-           << (getEntered() ? "entered" : "sum_block")
+           << (getEntered() ? getEnteredAttrName() : getSumBlockAttrName())
+                  .getValue()
            << ", which is of loops with several iterations";
   if (bool(getWorkgroup()) != bool(getWorkgroups()))
     return emitOpError("expected both the workgroup and how many there are, "

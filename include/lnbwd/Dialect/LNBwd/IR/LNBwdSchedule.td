@@ -203,6 +203,16 @@ def LNBwd_EarlyTrigger : LNBwd_ScheduleField<"early_trigger", LNBwd_Flag> {
   let vendors = ["nvidia"];
 }
 
+def LNBwd_SumBlock : LNBwd_ScheduleField<"sum_block", LNBwd_AtLeast<0>> {
+  let unit = "iterations";
+  let defaultValue = "0";
+  let text = "iterations of the row loop that a lane sums up before it adds "
+             "the column sums to totals, so that the error of a sum does not "
+             "grow with the rows of a lane: another order of additions, which "
+             "rounds in another way";
+  let defaultText = "0: one sum of all iterations";
+}
+
 } // defset LNBwd_ScheduleFields
 
 #endif // LNBWD_DIALECT_LNBWD_IR_LNBWDSCHEDULE_TD
