@@ -242,42 +242,6 @@ static void normLinearGradient(const RowInputs &in, RowOutputs &out) {
   std::copy(z.begin(), z.end(), out[Role::Dw].begin() + in.outputs);
 }
 
-/// s(z) = 1 / (1 + exp(-z)).
-static double sigmoid(double z) { return 1 / (1 + std::exp(-z)); }
-
-/// What the gate lets through: x * silu(z).
-static Values gate(const RowInputs &in) {
-  Values passed(in.columns);
-  for (int64_t j = 0; j < in.columns; ++j)
-    passed[j] = in[Role::X][j] * (in[Role::Z][j] * sigmoid(in[Role::Z][j]));
-  return passed;
-}
-
-/// RMSNorm of x * silu(z). The gate has roundings of its own, as many as the
-/// norm.
-static void gatedNorm(const RowInputs &in, RowOutputs &out) {
-  normalise(in, gate(in), out);
-  out.raise(Role::Y, 2 * out.terms[Role::Y]);
-}
-
-/// Its gradients: those of the norm, through the product.
-static void gatedNormGradient(const RowInputs &in, RowOutputs &out) {
-  Values xhat = gate(in);
-  double rstd = statisticsOf(in, xhat).rstd;
-  for (double &value : xhat)
-    value *= rstd;
-  NormGradient gradient = differentiate(in, in[Role::Dy], xhat, rstd, out);
-  for (int64_t j = 0; j < in.columns; ++j) {
-    double x = in[Role::X][j], z = in[Role::Z][j], s = sigmoid(z);
-    double slope = s + z * s * (1 - s);
-    out[Role::Dx][j] = gradient.dx[j] * z * s;
-    out[Role::Dz][j] = gradient.dx[j] * x * slope;
-    out.raise(Role::Dx, 2 * gradient.terms[j] * std::abs(z) * s);
-    out.raise(Role::Dz, 2 * gradient.terms[j] * std::abs(x) *
-                            (s + std::abs(z) * s * (1 - s)));
-  }
-}
-
 Formula formulaOf(NamedOperation operation) {
   switch (operation) {
 #define LNBWD_OPERATION_REFERENCE(OPERATION, FORMULA)                          \

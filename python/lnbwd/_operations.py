@@ -51,8 +51,6 @@ _ROLES = (
     ("sum", "row_block", True, "row"),
     ("dx", "row_block", False, "row"),
     ("dresidual", "row_block", True, "row"),
-    ("z", "row_block", False, "row"),
-    ("dz", "row_block", False, "row"),
     ("w", "column", False, "matrix"),
     ("b", "column", False, "output"),
     ("out", "row_block", False, "output"),
@@ -65,8 +63,6 @@ LAYER_NORM = "layer_norm"
 RMS_NORM = "rms_norm"
 LAYER_NORM_BWD = "layer_norm_bwd"
 RMS_NORM_BWD = "rms_norm_bwd"
-GATED_RMS_NORM = "gated_rms_norm"
-GATED_RMS_NORM_BWD = "gated_rms_norm_bwd"
 LAYER_NORM_LINEAR = "layer_norm_linear"
 RMS_NORM_LINEAR = "rms_norm_linear"
 LAYER_NORM_LINEAR_BWD = "layer_norm_linear_bwd"
@@ -83,10 +79,6 @@ _OPERATIONS = (
      "dy x? y? gamma? beta? mean? rstd? dsum?", "dx? dresidual? dgamma? dbeta?"),
     (RMS_NORM_BWD, RMS_NORM, False, "normGradient",
      "dy x? y? gamma? rstd? dsum?", "dx? dresidual? dgamma?"),
-    (GATED_RMS_NORM, GATED_RMS_NORM_BWD, True, "gatedNorm",
-     "x z gamma?", "y? rstd?"),
-    (GATED_RMS_NORM_BWD, GATED_RMS_NORM, False, "gatedNormGradient",
-     "dy x z gamma? rstd?", "dx? dz? dgamma?"),
     (LAYER_NORM_LINEAR, LAYER_NORM_LINEAR_BWD, True, "normLinear",
      "x gamma? beta? w b?", "out? mean? rstd?"),
     (RMS_NORM_LINEAR, RMS_NORM_LINEAR_BWD, True, "normLinear",

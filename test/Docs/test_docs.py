@@ -424,7 +424,7 @@ def test_literals_are_found(tmp_path):
 def test_operations_are_named_in_their_tables_only():
     table = (ROOT / "python/lnbwd/_operations.py").read_text()
     names = set(re.findall(r'"(\w+_norm\w*)"', table))
-    assert {"layer_norm", "gated_rms_norm_bwd"} <= names
+    assert {"layer_norm", "rms_norm_bwd"} <= names
     # Behind more of a name, it is another's: PyTorch's "native_layer_norm". So is what ends in
     # "_eps", an entry of a model's configuration; other endings are ours, "layer_norm_bwd_dx".
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(sorted(names))})(?!_eps\b)")

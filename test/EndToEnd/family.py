@@ -375,12 +375,9 @@ def taken_for(case: Case) -> set:
 
 def cost(case: Case) -> float:
     """What a case takes, roughly: gradients take longer to compile than forward passes, those of
-    single elements of float32 longest, the gated one's longer for waves of 64 lanes, and long rows
-    to simulate."""
+    single elements of float32 longest, and long rows to simulate."""
     single = case.n > 64 and case.n % 2 == 1 and case.dtype == "f32"
-    chip = chips_of_tests.FACTS[case.chip]
-    wide = case.op == "gated_rms_norm_bwd" and chip["waveSize"] == 64
-    return (1 if case.forward else 5 if single else 2) * (1.7 if wide else 1) + case.n / 20000
+    return (1 if case.forward else 5 if single else 2) + case.n / 20000
 
 
 def sampled_cases():

@@ -303,25 +303,3 @@ func.func @row_rank(%rows: memref<?x4x8xf32>) {
   lnbwd.rms_norm x(%rows : memref<?x4x8xf32>) outs y(%rows : memref<?x4x8xf32>) {row_rank = 2 : i64}
   return
 }
-
-// -----
-
-// The gate: one exponential of -|z|, which cannot overflow, gives s and 1 - s.
-// CHECK-LABEL: func @gate(
-// CHECK:         lnbwd.rowwise @gated_rms_norm_bwd domain(m | n)
-// CHECK-SAME:      operand_names = ["dy", "x", "z", "rstd", "dz"]
-// CHECK-NEXT:    ^bb0(%dy: vector<512xf32>, %x: vector<512xf32>, %z: vector<512xf32>, %rstd: f32):
-// CHECK:           %[[SIZE:[a-z0-9_]+]] = math.absf %z
-// CHECK:           %[[MINUS:[a-z0-9_]+]] = arith.negf %[[SIZE]]
-// CHECK:           %[[EXP:[a-z0-9_]+]] = math.exp %[[MINUS]]
-// CHECK-NOT:       math.exp
-// CHECK:           %[[S:[a-z0-9_]+]] = arith.select
-// CHECK:           %[[REST:[a-z0-9_]+]] = arith.select
-// CHECK:           %[[SILU:[a-z0-9_]+]] = arith.mulf %z, %[[S]]
-// CHECK:           vector.fma %[[SILU]], %[[REST]], %[[S]]
-func.func @gate(%dy: memref<?x512xf32>, %x: memref<?x512xf32>, %z: memref<?x512xf32>, %rstd: memref<?xf32>,
-                %dz: memref<?x512xf32>) {
-  lnbwd.gated_rms_norm_bwd dy(%dy : memref<?x512xf32>) x(%x : memref<?x512xf32>) z(%z : memref<?x512xf32>)
-      rstd(%rstd : memref<?xf32>) outs dz(%dz : memref<?x512xf32>)
-  return
-}

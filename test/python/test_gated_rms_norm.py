@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Gated RMSNorm by name and as a function from Python, held against PyTorch's autograd in float64
+"""Gated RMSNorm as a function from Python, held against PyTorch's autograd in float64
 and against the module that Mamba-2 has in transformers."""
 
 import numpy as np
@@ -9,7 +9,6 @@ import pytest
 import torch
 
 import lnbwd
-from lnbwd.operations import GATED_RMS_NORM, GATED_RMS_NORM_BWD
 
 M, N, EPSILON = 5, 96, 1e-5
 
@@ -26,23 +25,6 @@ def inputs() -> dict[str, np.ndarray]:
 def forward(x: torch.Tensor, z: torch.Tensor, gamma: torch.Tensor) -> torch.Tensor:
     u = x * torch.nn.functional.silu(z)
     return torch.nn.functional.rms_norm(u, (N,), gamma, EPSILON)
-
-
-def test_forward_and_gradient_agree_with_autograd():
-    given = inputs()
-    wide = {name: torch.tensor(given[name]).double().requires_grad_()
-            for name in ("x", "z", "gamma")}
-    y = forward(**wide)
-    y.backward(torch.tensor(given["dy"]).double())
-    k = lnbwd.compile(GATED_RMS_NORM, n=N, chip="gfx942", epsilon=EPSILON)
-    outputs = k.run({name: given[name] for name in ("x", "z", "gamma")})
-    gradient = lnbwd.compile(GATED_RMS_NORM_BWD, n=N, chip="gfx942")
-    outputs |= gradient.run({**given, "rstd": outputs["rstd"]})
-    expected = {"y": y, "dx": wide["x"].grad, "dz": wide["z"].grad, "dgamma": wide["gamma"].grad}
-    for name, value in expected.items():
-        value = value.detach().numpy()
-        error = np.abs(outputs[name] - value).max() / np.abs(value).max()
-        assert error <= 1e-6, f"{name}: {error:.2e}"
 
 
 @pytest.mark.parametrize("types", [("float32", "float32"), ("bfloat16", "float32"),

@@ -329,10 +329,6 @@ static void checkOperation(const std::set<std::string> &given,
     refuseIf(info.isForward && given.count(name),
              name + " is for a gradient, and --op " + op +
                  " is a forward pass");
-  refuseIf(!info.isForward && options.statistics == "output" &&
-               !info.hasInput(Role::Y),
-           "--statistics: expected saved or recomputed for " + op +
-               ", which does not read its output, got output");
   const bool hasProduct = info.hasProduct();
   refuseIf(hasProduct && options.statistics != "saved",
            "--statistics: expected saved for " + op +

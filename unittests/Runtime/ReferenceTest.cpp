@@ -265,52 +265,6 @@ TEST(ReferenceTest, RmsNormAgreesWithFiniteDifferences) {
   expectNear(result.sums[Role::Dgamma], dgamma, 1e-6);
 }
 
-// dx, dz and dgamma of gated RMSNorm with recomputed statistics.
-TEST(ReferenceTest, GatedRmsNormAgreesWithFiniteDifferences) {
-  constexpr int64_t kRows = 3, kColumns = 7;
-  Case test(kRows, kColumns, 7);
-  std::vector<float> gate(test.x.rbegin(), test.x.rend());
-  Inputs inputs = test.inputs(NamedOperation::GatedRmsNormBwd);
-  inputs.epsilon = Case::kEpsilon;
-  inputs.arrays[Role::Rstd] = {};
-  inputs.arrays[Role::Z] = {Element::F32, gate.data()};
-  std::vector<double> dx(kRows * kColumns), dz(kRows * kColumns);
-  evaluate(inputs, test.into(Role::Dx, dx));
-  Result result = evaluate(inputs, test.into(Role::Dz, dz));
-  auto lossOf = [&](const std::vector<double> &x, const std::vector<double> &z,
-                    const std::vector<double> &gamma) {
-    double sum = 0;
-    for (int64_t i = 0; i < kRows; ++i) {
-      auto u = [&](int64_t j) {
-        double open = z[i * kColumns + j];
-        return x[i * kColumns + j] * open / (1 + std::exp(-open));
-      };
-      double square = 0;
-      for (int64_t j = 0; j < kColumns; ++j)
-        square += u(j) * u(j) / kColumns;
-      for (int64_t j = 0; j < kColumns; ++j)
-        sum += test.dy[i * kColumns + j] * gamma[j] * u(j) /
-               std::sqrt(square + Case::kEpsilon);
-    }
-    return sum;
-  };
-  std::vector<double> x(test.x.begin(), test.x.end());
-  std::vector<double> z(gate.begin(), gate.end());
-  std::vector<double> gamma(test.gamma.begin(), test.gamma.end());
-  auto differ = [&](const std::vector<double> &at, auto loss) {
-    return finiteDifferences(at, loss);
-  };
-  expectNear(dx,
-             differ(x, [&](const auto &at) { return lossOf(at, z, gamma); }),
-             1e-6);
-  expectNear(dz,
-             differ(z, [&](const auto &at) { return lossOf(x, at, gamma); }),
-             1e-6);
-  expectNear(result.sums[Role::Dgamma],
-             differ(gamma, [&](const auto &at) { return lossOf(x, z, at); }),
-             1e-6);
-}
-
 TEST(ReferenceTest, FromTheOutputIsAsFromTheInput) {
   constexpr int64_t kRows = 4, kColumns = 20;
   Case test(kRows, kColumns, 5);

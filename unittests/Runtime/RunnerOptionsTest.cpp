@@ -159,11 +159,11 @@ TEST(RunnerCompilerTest, RefusesOptionsThatContradict) {
   EXPECT_CONTAINS(unknown, "expected one of layer_norm, rms_norm, ");
   EXPECT_CONTAINS(unknown, ", got 'softmax'");
   EXPECT_CONTAINS(refusal({"--n", "8", "--chip", "c", "--op",
-                           "gated_rms_norm_bwd", "--statistics", "output"}),
-                  "expected saved or recomputed for gated_rms_norm_bwd");
-  EXPECT_CONTAINS(refusal({"--n", "8", "--chip", "c", "--op", "gated_rms_norm",
-                           "--residual", "f32"}),
-                  "--residual: gated_rms_norm has none");
+                           "rms_norm_linear_bwd", "--statistics", "output"}),
+                  "expected saved for rms_norm_linear_bwd");
+  EXPECT_CONTAINS(refusal({"--n", "8", "--chip", "c", "--op",
+                           "rms_norm_linear", "--o", "8", "--residual", "f32"}),
+                  "--residual: rms_norm_linear has none");
   EXPECT_CONTAINS(refusal({"--n", "8", "--chip", "c", "--op", "rms_norm",
                            "--outputs", "mean"}),
                   "--outputs: expected some of y,rstd separated by commas, "

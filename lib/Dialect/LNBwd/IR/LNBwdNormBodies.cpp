@@ -179,40 +179,6 @@ void bodies::normLinear(RowBuilder &b, RowBody &body) {
   body.set(Role::Rstd, statistics.rstd);
 }
 
-namespace {
-/// silu(z) = z * s(z) with s(z) = 1 / (1 + exp(-z)), and what its derivative
-/// wants. The exponential is one of -|z|, which cannot overflow, and 1 - s is
-/// not a difference: both are right to a few roundings for every z.
-struct Gate {
-  Gate(RowBuilder &b, RowBody &body) {
-    Value z = b.widen(body.get(Role::Z));
-    Value one = b.spread(b.constant(1.0));
-    if (body.isTextbook()) {
-      open = b.div(one, b.add(one, b.exp(b.negate(z))));
-      closed = b.add(one, b.negate(open));
-    } else {
-      Value small = b.exp(b.negate(b.abs(z)));
-      Value larger = b.div(one, b.add(one, small));
-      Value smaller = b.mul(small, larger);
-      Value isNegative = b.less(z, b.spread(b.constant(0.0)));
-      open = b.select(isNegative, smaller, larger);
-      closed = b.select(isNegative, larger, smaller);
-    }
-    silu = b.mul(z, open);
-  }
-
-  Value silu;
-  /// s, and 1 - s.
-  Value open, closed;
-};
-} // namespace
-
-void bodies::gatedNorm(RowBuilder &b, RowBody &body) {
-  Value x = b.widen(body.get(Role::X));
-  Value passed = b.mul(x, Gate(b, body).silu);
-  setNormalised(b, body, passed, StatisticsBuilder(b, body).get(passed));
-}
-
 //===----------------------------------------------------------------------===//
 // Gradients
 //===----------------------------------------------------------------------===//
@@ -298,23 +264,4 @@ void bodies::normLinearGradient(RowBuilder &b, RowBody &body) {
   if (body.wants(Role::Dw))
     body.set(Role::Dw, b.outer(dout, applyColumns(b, body, statistics.xhat)));
   body.set(Role::Db, dout);
-}
-
-void bodies::gatedNormGradient(RowBuilder &b, RowBody &body) {
-  Value x = b.widen(body.get(Role::X));
-  Gate gate(b, body);
-  Value passed = b.mul(x, gate.silu);
-  Statistics statistics = StatisticsBuilder(b, body).get(passed);
-  Value dy = b.widen(body.get(Role::Dy));
-  if (body.wants(Role::Dx) || body.wants(Role::Dz)) {
-    Value du = differentiateNorm(b, body, dy, statistics);
-    if (body.wants(Role::Dx))
-      body.set(Role::Dx, b.mul(du, gate.silu));
-    if (body.wants(Role::Dz)) {
-      Value slope = b.fma(gate.silu, gate.closed, gate.open);
-      body.set(Role::Dz, b.mul(b.mul(du, x), slope));
-    }
-  }
-  if (body.wants(Role::Dgamma))
-    body.set(Role::Dgamma, b.mul(dy, statistics.xhat));
 }

@@ -72,8 +72,6 @@ Value RowBuilder::abs(Value value) { return math::AbsFOp::create(b, value); }
 
 Value RowBuilder::rsqrt(Value value) { return math::RsqrtOp::create(b, value); }
 
-Value RowBuilder::exp(Value value) { return math::ExpOp::create(b, value); }
-
 Value RowBuilder::fma(Value x, Value y, Value z) {
   if (!isa<VectorType>(x.getType()))
     return math::FmaOp::create(b, x, y, z);

@@ -1182,14 +1182,6 @@ func.func @f(%c: memref<8xf32>) -> index {
 
 // -----
 
-func.func @gate_of_another_type(%r: memref<?x8xf32>, %z: memref<?x8xbf16>) {
-  // expected-error@+1 {{expected the elements of z to be those of x, 'f32', got 'bf16'}}
-  lnbwd.gated_rms_norm x(%r : memref<?x8xf32>) z(%z : memref<?x8xbf16>) outs y(%r : memref<?x8xf32>)
-  return
-}
-
-// -----
-
 // expected-error@+1 {{expected workgroups_per_row 1 and reload unset where row_splits is set: no row sums are left to share or to wait for}}
 func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, workgroups_per_row = 2, row_splits = 2>} {
   return

@@ -493,27 +493,6 @@ func.func @group_numbers(%x: memref<?x512xf32>, %g: memref<?x512xf32>) -> index 
   return %w : index
 }
 
-// CHECK-LABEL: func @gated_rms_norm(
-// CHECK:         lnbwd.gated_rms_norm x(%{{[^ ]+}} : memref<?x96xbf16>) z(%{{[^ ]+}} : memref<?x96xbf16>)
-// CHECK-SAME:      gamma(%{{[^ ]+}} : memref<96xf32>) outs y(%{{[^ ]+}} : memref<?x96xbf16>) rstd(%{{[^ ]+}} : memref<?xf32>)
-func.func @gated_rms_norm(%x: memref<?x96xbf16>, %z: memref<?x96xbf16>, %gamma: memref<96xf32>,
-                          %y: memref<?x96xbf16>, %rstd: memref<?xf32>) {
-  lnbwd.gated_rms_norm x(%x : memref<?x96xbf16>) z(%z : memref<?x96xbf16>) gamma(%gamma : memref<96xf32>)
-      outs y(%y : memref<?x96xbf16>) rstd(%rstd : memref<?xf32>)
-  return
-}
-
-// CHECK-LABEL: func @gated_rms_norm_bwd(
-// CHECK:         %{{.*}}:2 = lnbwd.gated_rms_norm_bwd dy(%{{[^ ]+}} : tensor<?x96xf32>) x(%{{[^ ]+}} : tensor<?x96xf32>)
-// CHECK-SAME:      z(%{{[^ ]+}} : tensor<?x96xf32>) outs dx(%{{[^ ]+}} : tensor<?x96xf32>) dz(%{{[^ ]+}} : tensor<?x96xf32>)
-// CHECK-SAME:      -> tensor<?x96xf32>, tensor<?x96xf32>
-func.func @gated_rms_norm_bwd(%dy: tensor<?x96xf32>, %x: tensor<?x96xf32>, %z: tensor<?x96xf32>)
-    -> (tensor<?x96xf32>, tensor<?x96xf32>) {
-  %0:2 = lnbwd.gated_rms_norm_bwd dy(%dy : tensor<?x96xf32>) x(%x : tensor<?x96xf32>) z(%z : tensor<?x96xf32>)
-      outs dx(%x : tensor<?x96xf32>) dz(%z : tensor<?x96xf32>) -> tensor<?x96xf32>, tensor<?x96xf32>
-  return %0#0, %0#1 : tensor<?x96xf32>, tensor<?x96xf32>
-}
-
 // A number for each block of 32 elements, and the largest of the block.
 // CHECK-LABEL: func @blocks
 // CHECK:         outs(%{{.*}}[m, n0, n1] : memref<?x16x32xf8E4M3FN>, %{{.*}}[m, n0] : memref<?x16xf8E8M0FNU>)

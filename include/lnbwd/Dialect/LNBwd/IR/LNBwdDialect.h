@@ -48,8 +48,6 @@ void norm(RowBuilder &b, RowBody &body);
 void normGradient(RowBuilder &b, RowBody &body);
 void normLinear(RowBuilder &b, RowBody &body);
 void normLinearGradient(RowBuilder &b, RowBody &body);
-void gatedNorm(RowBuilder &b, RowBody &body);
-void gatedNormGradient(RowBuilder &b, RowBody &body);
 } // namespace bodies
 } // namespace detail
 } // namespace lnbwd

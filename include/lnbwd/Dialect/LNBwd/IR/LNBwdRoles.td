@@ -165,8 +165,6 @@ def LNBwd_Sum : LNBwd_Role<"sum", LNBwd_RowBlock, "x + residual", 1>;
 def LNBwd_Dx : LNBwd_Role<"dx", LNBwd_RowBlock, "gradient of x">;
 def LNBwd_Dresidual
     : LNBwd_Role<"dresidual", LNBwd_RowBlock, "dx in another type", 1>;
-def LNBwd_Z : LNBwd_Role<"z", LNBwd_RowBlock, "gate">;
-def LNBwd_Dz : LNBwd_Role<"dz", LNBwd_RowBlock, "gradient of the gate">;
 def LNBwd_W : LNBwd_Role<"w", LNBwd_Column, "weight of the linear layer", 0,
                          LNBwd_MatrixExtent>;
 def LNBwd_B : LNBwd_Role<"b", LNBwd_Column, "bias of the linear layer", 0,

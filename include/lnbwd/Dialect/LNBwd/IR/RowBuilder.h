@@ -47,7 +47,6 @@ public:
   mlir::Value negate(mlir::Value value);
   mlir::Value abs(mlir::Value value);
   mlir::Value rsqrt(mlir::Value value);
-  mlir::Value exp(mlir::Value value);
   /// x * y + z of rows.
   mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z);
   mlir::Value less(mlir::Value lhs, mlir::Value rhs);
