@@ -4,7 +4,6 @@ Features, probed once:
   ptxas      NVIDIA's assembler, in PATH or in $CUDA_HOME/bin
   gpu-cuda   a device that the CUDA driver can use
   gpu-hip    a device that the HIP runtime can use
-  offload-bundler  clang-offload-bundler, beside LLVM's tools or in PATH
   simulator  the build has the simulator of AMD machine code
   full       --param full (scripts/test.sh --full): tests that take some of many cases take all,
              and run what stands in "%if full %{ ... %}"
@@ -136,13 +135,6 @@ for feature, available in [
     ("ptxas", has_ptxas()),
     ("gpu-cuda", has_device("libcuda.so.1", "cuInit", "cuDeviceGetCount")),
     ("gpu-hip", bool(hip_chip)),
-    (
-        "offload-bundler",
-        bool(
-            shutil.which("clang-offload-bundler", path=config.llvm_tools_dir)
-            or shutil.which("clang-offload-bundler")
-        ),
-    ),
     (
         "simulator",
         os.path.exists(os.path.join(config.lnbwd_libs_dir, "liblnbwd-hip-sim.so")),

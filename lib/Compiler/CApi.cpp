@@ -16,7 +16,6 @@
 #include "lnbwd/Compiler/CompileSource.h"
 #include "lnbwd/Config.h"
 #include "lnbwd/Pipelines/Pipelines.h"
-#include "lnbwd/Target/BundleWriter.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -187,30 +186,6 @@ lnbwd_compiler_status lnbwd_compilation_get(const lnbwd_compilation *result,
 }
 
 void lnbwd_compilation_destroy(lnbwd_compilation *result) { delete result; }
-
-lnbwd_compiler_status lnbwd_bundle(const lnbwd_bundle_entry *entries,
-                                   size_t count, lnbwd_compilation **result) {
-  if ((!entries && count != 0) || !result)
-    return LNBWD_COMPILER_ERROR_ARGUMENT;
-  std::vector<BundleEntry> list;
-  list.reserve(count);
-  for (size_t i = 0; i < count; ++i)
-    list.push_back({orEmpty(entries[i].chip),
-                    StringRef(static_cast<const char *>(entries[i].code),
-                              entries[i].code_size)});
-  auto compilation = std::make_unique<lnbwd_compilation>();
-  llvm::Expected<std::string> bundle = writeOffloadBundle(list);
-  lnbwd_compiler_status status = LNBWD_COMPILER_SUCCESS;
-  if (bundle) {
-    compilation->parts["code"] = std::move(*bundle);
-  } else {
-    compilation->diagnostics =
-        "error: " + llvm::toString(bundle.takeError()) + "\n";
-    status = LNBWD_COMPILER_ERROR_INPUT;
-  }
-  *result = compilation.release();
-  return status;
-}
 
 } // extern "C"
 // NOLINTEND(readability-identifier-naming)

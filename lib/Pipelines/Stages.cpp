@@ -26,6 +26,14 @@ using namespace mlir;
 using namespace lnbwd;
 
 namespace {
+/// A pass of a pipeline.
+struct Stage {
+  /// The pass, with a number where it runs again: "cse", "cse-2".
+  std::string name;
+  /// The pipeline of this pass alone, nested as it is in the whole.
+  std::string pipeline;
+};
+
 /// Reads the text of a pipeline.
 struct StageReader {
   StringRef rest;
@@ -68,7 +76,8 @@ struct StageReader {
 };
 } // namespace
 
-std::vector<Stage> lnbwd::listStages(OpPassManager &pm) {
+/// The passes of `pm` in order. They have to be registered to be parsed again.
+static std::vector<Stage> listStages(OpPassManager &pm) {
   std::string text;
   llvm::raw_string_ostream os(text);
   // Without what the pipeline is run on, which `pm` is.

@@ -15,6 +15,7 @@ import hashlib
 import os
 import pathlib
 import re
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,11 +42,6 @@ class _DifferentiateOptions(ctypes.Structure):
         "wrt", "of", "saved", "source_name")]
 
 
-class _BundleEntry(ctypes.Structure):
-    _fields_ = [("chip", ctypes.c_char_p), ("code", ctypes.c_char_p),
-                ("code_size", ctypes.c_size_t)]
-
-
 _P = ctypes.c_void_p
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "lnbwd_compiler_version": (ctypes.c_char_p, []),
@@ -59,9 +55,11 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "lnbwd_compilation_get": (ctypes.c_int, [_P, ctypes.c_char_p, ctypes.POINTER(_P),
                                              ctypes.POINTER(ctypes.c_size_t)]),
     "lnbwd_compilation_destroy": (None, [_P]),
-    "lnbwd_bundle": (ctypes.c_int, [ctypes.POINTER(_BundleEntry), ctypes.c_size_t,
-                                    ctypes.POINTER(_P)]),
 }
+
+_BUNDLE_MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
+# A loader maps code where it lies in the file.
+_CODE_ALIGNMENT = 4096
 
 _HEAD = 1 << 16
 """The first bytes of a library, in which its notes are."""
@@ -269,6 +267,20 @@ def bundle(entries: Mapping[str, bytes]) -> bytes:
     Raises:
         CompileError: a chip is unknown, or there is none.
     """
-    array = (_BundleEntry * len(entries))(*(
-        _BundleEntry(chip.encode(), code, len(code)) for chip, code in entries.items()))
-    return _call("cannot make a bundle", _library().lnbwd_bundle, array, len(entries))["code"]
+    if not entries:
+        raise CompileError("an offload bundle: expected one chip or more, got none")
+    parts = [("host-x86_64-unknown-linux-gnu-", b"")]
+    for target, code in entries.items():
+        chip, *settings = target.split(":")
+        if chip not in _chips.FACTS:
+            raise CompileError(f"an offload bundle: unknown chip {chip!r}, expected one of: "
+                               + ", ".join(_chips.FACTS))
+        triple = "hip-nvptx64-nvidia-cuda" if _chips.is_nvidia(chip) else "hipv4-amdgcn-amd-amdhsa"
+        parts.append((":".join([f"{triple}--{chip}", *sorted(settings)]), code))
+    position = len(_BUNDLE_MAGIC) + 8 + sum(24 + len(name) for name, _ in parts)
+    table, codes = _BUNDLE_MAGIC + struct.pack("<Q", len(parts)), b""
+    for name, code in parts:
+        codes += bytes(-(position + len(codes)) % _CODE_ALIGNMENT)
+        table += struct.pack("<3Q", position + len(codes), len(code), len(name)) + name.encode()
+        codes += code
+    return table + codes

@@ -13,7 +13,7 @@
 
 // A failure says what was expected and leaves no file.
 
-// FORMAT:      error: unknown emit format 'elf', expected one of: mlir, llvm, isa, hsaco, ptx, cubin, report, report-json, bundle
+// FORMAT:      error: unknown emit format 'elf', expected one of: mlir, llvm, isa, hsaco, ptx, cubin, report, report-json
 // NOT-LOWERED: error: {{.*}}expected one function with kernels to emit as hsaco, got 0: a row program or named operation, lowered for a chip, for example by --lnbwd-pipeline="chip=gfx942"
 // NO-TARGET:   error: {{.*}}expected one target: a module is emitted after it was lowered for a chip, for example by --lnbwd-pipeline="chip=..."
 // CHIP:        error: unknown chip 'gfx1013', expected one of: gfx908, {{.*}}, sm_120

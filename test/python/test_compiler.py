@@ -202,7 +202,6 @@ def test_the_c_interface_refuses_null_and_unknown_sizes(build):
     options = compiler._DifferentiateOptions(4)
     assert library.lnbwd_differentiate(b"x", 1, ctypes.byref(options), ctypes.byref(result)) == 2
     assert library.lnbwd_compilation_get(None, b"code", None, None) == 2
-    assert library.lnbwd_bundle(None, 1, ctypes.byref(result)) == 2
     library.lnbwd_compilation_destroy(None)
 
 

@@ -15,9 +15,7 @@
 #include "lnbwd/Compiler/CompileSource.h"
 #include "lnbwd/Config.h"
 #include "lnbwd/Pipelines/Pipelines.h"
-#include "lnbwd/Pipelines/Stages.h"
 #include "lnbwd/Support/OutputFile.h"
-#include "lnbwd/Target/BundleWriter.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -45,32 +43,14 @@ struct ToolOptions {
                "llvm (LLVM IR after optimisation), isa (assembly of the "
                "target), hsaco (AMD code object), ptx (NVIDIA PTX), cubin "
                "(NVIDIA code object, needs ptxas in PATH or $CUDA_HOME/bin), "
-               "bundle (code for all of "
-               "--chips in clang's offload bundle format), report (what the "
-               "kernels take, execute and move for --rows) or report-json (the "
-               "same as JSON)"),
+               "report (what the kernels take, execute and move for --rows) "
+               "or report-json (the same as JSON)"),
       cl::value_desc("format"), cl::init("mlir"), cl::cat(category)};
   cl::opt<std::string> saveTemps{
       "save-temps",
       cl::desc("Keep the IR after each stage, and the assembly, in this "
                "folder, numbered in order"),
       cl::value_desc("folder"), cl::cat(category)};
-  cl::opt<std::string> startAfter{
-      "start-after",
-      cl::desc("Leave out the passes up to this one: the input is what "
-               "--save-temps kept of it, and the name is the file's, without "
-               "its number (cse, cse-2). The pipeline and its options are "
-               "given as for the whole compilation"),
-      cl::value_desc("pass"), cl::cat(category)};
-  cl::list<std::string> chips{
-      "chips",
-      cl::desc("The chips of --emit=bundle, separated by commas; "
-               "lnbwd-pipeline is run for each of them"),
-      cl::value_desc("chips"), cl::CommaSeparated, cl::cat(category)};
-  cl::opt<std::string> bundleOptions{
-      "bundle-options",
-      cl::desc("The options of lnbwd-pipeline for --emit=bundle, but chip"),
-      cl::value_desc("options"), cl::cat(category)};
   cl::opt<unsigned> maxRegisters{
       "max-registers",
       cl::desc("Vector registers of a lane that kernels may use, at most "
@@ -147,53 +127,6 @@ static LogicalResult compile(StringRef input, StringRef inputName,
   return writeFile(output, *code);
 }
 
-/// Compiles for each of --chips and puts the results into one file.
-static LogicalResult compileBundle(StringRef input, StringRef inputName,
-                                   const Output &output,
-                                   const DialectRegistry &registry,
-                                   const MlirOptMainConfig &config,
-                                   const ToolOptions &options) {
-  // The passes of the command line are for one chip.
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  PassManager given(&context);
-  if (failed(config.setupPassPipeline(given)))
-    return failure();
-  if (!given.empty())
-    return fail("--emit=bundle runs lnbwd-pipeline for each of --chips: leave "
-                "out the passes, and give options by --bundle-options");
-  if (options.chips.empty())
-    return fail("--emit=bundle: expected --chips=CHIP,CHIP,...");
-  std::vector<std::string> codes;
-  for (const std::string &name : options.chips) {
-    llvm::Expected<TargetId> target = parseTargetId(name);
-    if (!target)
-      return fail(llvm::toString(target.takeError()));
-    PipelineOptions pipeline;
-    if (failed(pipeline.parseFromString(options.bundleOptions)))
-      return failure();
-    pipeline.chip = name;
-    CompileRequest request;
-    request.addPasses = [&](PassManager &pm) {
-      buildPipeline(pm, pipeline);
-      return success();
-    };
-    request.format = TargetBackend::get(target->chip->backend).getCodeFormat();
-    FailureOr<std::string> code =
-        compileSource(input, inputName, registry, request, llvm::errs());
-    if (failed(code))
-      return failure();
-    codes.push_back(std::move(*code));
-  }
-  std::vector<BundleEntry> entries;
-  entries.reserve(codes.size());
-  for (size_t i = 0; i < codes.size(); ++i)
-    entries.push_back({options.chips[i], codes[i]});
-  llvm::Expected<std::string> bundle = writeOffloadBundle(entries);
-  if (!bundle)
-    return fail(llvm::toString(bundle.takeError()));
-  return writeFile(output, *bundle);
-}
-
 /// Leaves to --help the options of this tool and a few of mlir-opt's; the
 /// thousand others, most of them LLVM's, are printed by --help-hidden. Returns
 /// the names of our passes, which are options too.
@@ -237,40 +170,11 @@ static std::string describePasses(ArrayRef<StringRef> names) {
   return text;
 }
 
-/// Has `config` leave out the passes up to `stage`.
-static void startAfter(MlirOptMainConfig &config, const std::string &stage) {
-  const MlirOptMainConfig whole = config;
-  config.setPassPipelineSetupFn([whole, stage](PassManager &pm) {
-    PassManager given(pm.getContext(), pm.getOpAnchorName());
-    if (failed(whole.setupPassPipeline(given)))
-      return failure();
-    std::vector<Stage> stages = listStages(given);
-    auto found = llvm::find_if(
-        stages, [&](const Stage &each) { return each.name == stage; });
-    if (found == stages.end()) {
-      auto names = llvm::map_range(
-          stages, [](const Stage &each) -> StringRef { return each.name; });
-      return fail("--start-after: the pipeline has no pass '" + stage +
-                  "', expected one of: " +
-                  (stages.empty() ? "none, there is no pipeline"
-                                  : llvm::join(names, ", ")));
-    }
-    for (const Stage &behind : llvm::make_range(found + 1, stages.end()))
-      if (failed(parsePassPipeline(behind.pipeline, pm)))
-        return failure();
-    return success();
-  });
-}
-
 static LogicalResult run(int argc, char **argv) {
   DialectRegistry registry;
   registerCompilerDialects(registry);
   registerPipelines();
 
-  // LLVM's is about its code generator's own passes, with which a compilation
-  // cannot go on from MLIR.
-  if (cl::Option *other = cl::getRegisteredOptions().lookup("start-after"))
-    other->removeArgument();
   ToolOptions options;
   cl::AddExtraVersionPrinter(
       [](llvm::raw_ostream &os) { os << "lnbwd " LNBWD_VERSION "\n"; });
@@ -299,17 +203,10 @@ static LogicalResult run(int argc, char **argv) {
   const Output output{outputName, isNamed};
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
 
-  if (options.startAfter.getNumOccurrences())
-    startAfter(config, options.startAfter);
-  bool isBundle = options.emit == "bundle";
-  if (!isBundle && !options.chips.empty())
-    return fail("--chips is for --emit=bundle; name the one chip by "
-                "--lnbwd-pipeline=\"chip=...\"");
-  std::optional<EmitFormat> format =
-      isBundle ? EmitFormat::MLIR : parseEmitFormat(options.emit);
+  std::optional<EmitFormat> format = parseEmitFormat(options.emit);
   if (!format)
     return fail("unknown emit format '" + options.emit +
-                "', expected one of: " + listEmitFormats() + ", bundle");
+                "', expected one of: " + listEmitFormats());
   if (options.rows < 0 ||
       (options.rows.getNumOccurrences() && options.rows == 0))
     return fail("expected --rows to be at least 1, got " +
@@ -319,9 +216,6 @@ static LogicalResult run(int argc, char **argv) {
       openInputFile(inputName, &message);
   if (!input)
     return fail(message);
-  if (isBundle)
-    return compileBundle(input->getBuffer(), inputName, output, registry,
-                         config, options);
   // Splitting, diagnostics checking and the like are mlir-opt's business.
   if (options.emit.getNumOccurrences() == 0 && options.saveTemps.empty()) {
     std::string text;

@@ -129,19 +129,6 @@ lnbwd_compilation_get(const lnbwd_compilation *result, const char *part,
 /** Null is allowed. */
 LNBWD_COMPILER_API void lnbwd_compilation_destroy(lnbwd_compilation *result);
 
-/** The code of one chip, for a bundle. */
-typedef struct lnbwd_bundle_entry {
-  const char *chip;
-  const void *code;
-  size_t code_size;
-} lnbwd_bundle_entry;
-
-/** Puts the code of several chips into one file of clang's offload bundle
- *  format, which is the result's "code". */
-LNBWD_COMPILER_API lnbwd_compiler_status
-lnbwd_bundle(const lnbwd_bundle_entry *entries, size_t count,
-             lnbwd_compilation **result);
-
 /* NOLINTEND(readability-identifier-naming,modernize-use-using) */
 
 #ifdef __cplusplus

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What --save-temps keeps after each pass, and --start-after goes on from.
+// What --save-temps keeps after each pass.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,17 +19,6 @@
 #include <vector>
 
 namespace lnbwd {
-
-/// A pass of a pipeline.
-struct Stage {
-  /// The pass, with a number where it runs again: "cse", "cse-2".
-  std::string name;
-  /// The pipeline of this pass alone, nested as it is in the whole.
-  std::string pipeline;
-};
-
-/// The passes of `pm` in order. They have to be registered to be parsed again.
-std::vector<Stage> listStages(mlir::OpPassManager &pm);
 
 /// Writes files into a folder, numbered in the order in which they come.
 class StageWriter {
