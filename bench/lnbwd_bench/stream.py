@@ -8,7 +8,7 @@ For NVIDIA written as PTX text with a launch plan (docs/runtime.md), so that the
 them, the runtime launches them the way it launches ours, and nothing else has a hand in the result.
 Each combines the arrays that it reads with exclusive or, 16 bytes an access, and writes that to all
 others. For AMD, whose driver takes machine code alone, a row program, compiled in several
-schedules; that of two reads and one write is the one of lnbwd-run (stream.mlir).
+schedules.
 """
 
 from __future__ import annotations

@@ -167,11 +167,6 @@ def test_all_streams_assemble_without_spills(traffic, tmp_path):
         assert "0 bytes spill stores, 0 bytes spill loads" in result.stderr
 
 
-def test_the_row_program_of_two_reads_and_a_write_is_the_runners():
-    text = (ROOT / "tools" / "lnbwd-run" / "stream.mlir").read_text()
-    assert text[text.index("func.func"):] == stream.stream_mlir(Traffic(2, 1))
-
-
 @pytest.mark.parametrize("reads,writes", [(0, 1), (1, 0), (7, 1), (6, 3)])
 def test_traffic_that_is_none_is_refused(reads, writes):
     with pytest.raises(ValueError, match=f"got {reads} and {writes}"):

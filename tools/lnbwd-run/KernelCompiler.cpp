@@ -34,11 +34,9 @@ static std::string compilerPath() {
          "lnbwd-opt";
 }
 
-bool hasCompiler() { return access(compilerPath().c_str(), X_OK) == 0; }
-
 static std::string findCompiler() {
   std::string path = compilerPath();
-  if (hasCompiler())
+  if (access(path.c_str(), X_OK) == 0)
     return path;
   throw Failure(BadInput, "the compiler '" + path +
                               "' cannot be run: " + std::strerror(errno) +

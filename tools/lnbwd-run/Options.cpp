@@ -199,10 +199,6 @@ static const std::vector<Option> &runOptions() {
       {"--time-options", "TEXT",
        "of the prediction: product=NAME;caches=warm;PARAMETER=NUMBER;...",
        set(&Options::timeOptions)},
-      {"--stream", "FILE",
-       "with --time on a card: the compiled kernel of two reads and a write to "
-       "compare with (one of this project's)",
-       set(&Options::streamFile)},
       {"--trace", "FILE", "leave a timeline of the prediction for Perfetto",
        set(&Options::traceFile)},
       {"--check", "",
@@ -385,8 +381,6 @@ static void completeOptions(const std::vector<std::string> &positional,
              name + ": expected --time or --predict, too");
   refuseIf(given.count("--shuffle-waves") && options.shuffleSeed == 0,
            "--shuffle-waves: expected a seed of 1 or more, got '0'");
-  refuseIf(given.count("--stream") && !options.time,
-           "--stream: expected --time, too");
   for (const std::string name :
        {"--time", "--verify", "--check", "--shuffle-waves"})
     refuseIf(given.count(name) && options.predict,

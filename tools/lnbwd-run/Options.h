@@ -63,9 +63,6 @@ struct Options {
   bool inPlace = false;
   bool verify = false;
   bool time = false;
-  /// The compiled kernel to measure the memory with; empty: one that is at
-  /// hand.
-  std::string streamFile;
   /// Predict, and execute no more than that needs.
   bool predict = false;
   /// Of the simulator's timing model, and where its timeline goes.
@@ -90,9 +87,6 @@ std::string helpText();
 /// The kernel that the options describe, as MLIR: the text that
 /// lnbwd.operations.mlir writes (docs/adding.md says why there are two).
 std::string kernelMlir(const Options &options);
-
-/// Whether there is an lnbwd-opt to compile with.
-bool hasCompiler();
 
 /// Compiles MLIR by lnbwd-opt for a chip, with a schedule if it is not empty,
 /// and returns the bytes of the compiled file.

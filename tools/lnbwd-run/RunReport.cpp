@@ -92,19 +92,6 @@ static std::string formatTime(const TimeReport &time) {
                 grouped(static_cast<uint64_t>(time.minimalBytes)).c_str(),
                 time.bufferSets,
                 grouped(static_cast<uint64_t>(time.bufferSetBytes)).c_str());
-  if (time.streamGigabytesPerSecond == 0)
-    return text + "stream  not measured: that takes --stream, or lnbwd-opt "
-                  "beside lnbwd-run, and memory\n";
-  text += print("stream  %.1f GB/s (two reads and one write by a kernel): the "
-                "kernel reaches %.1f %%\n",
-                time.streamGigabytesPerSecond,
-                100 * time.gigabytesPerSecond / time.streamGigabytesPerSecond);
-  if (time.sameSizeStreamGigabytesPerSecond != 0)
-    text += print("        %.1f GB/s over arrays of this size: the kernel "
-                  "reaches %.1f %%\n",
-                  time.sameSizeStreamGigabytesPerSecond,
-                  100 * time.gigabytesPerSecond /
-                      time.sameSizeStreamGigabytesPerSecond);
   return text;
 }
 
@@ -179,13 +166,6 @@ static ordered_json timeJson(const TimeReport &time) {
   json["buffer_set_bytes"] = time.bufferSetBytes;
   json["minimal_bytes"] = time.minimalBytes;
   json["gb_per_s"] = time.gigabytesPerSecond;
-  if (time.streamGigabytesPerSecond != 0) {
-    json["stream_gb_per_s"] = time.streamGigabytesPerSecond;
-    json["share_of_stream"] =
-        time.gigabytesPerSecond / time.streamGigabytesPerSecond;
-  }
-  if (time.sameSizeStreamGigabytesPerSecond != 0)
-    json["stream_same_size_gb_per_s"] = time.sameSizeStreamGigabytesPerSecond;
   return json;
 }
 

@@ -169,108 +169,8 @@ static double rate(double bytes, double microseconds) {
   return bytes / microseconds / 1e3;
 }
 
-/// The stream as a row program.
-constexpr const char *kStreamMlir =
-#include "stream.mlir.inc"
-    ;
-
-/// Refuses a program that does not read two arrays and write a third, all of
-/// one size.
-static void checkStream(const lnbwd_program *program, const std::string &chip,
-                        const std::string &file) {
-  auto refuse = [&](const std::string &problem) {
-    throw UsageFailure("--stream: expected a kernel for " + chip +
-                       " that reads two row blocks and writes a third of the "
-                       "same size, got one " +
-                       problem + " in '" + file + "'");
-  };
-  const std::string got = lnbwd_program_chip(program);
-  if (got.substr(0, got.find(':')) != chip.substr(0, chip.find(':')))
-    refuse("for " + got);
-  const size_t count = lnbwd_program_argument_count(program);
-  if (count != 3)
-    refuse("with " + std::to_string(count) + " arguments");
-  size_t first = 0;
-  for (size_t i = 0; i < count; ++i) {
-    lnbwd_argument_info argument;
-    check(lnbwd_program_argument(program, i, &argument));
-    size_t bytes = 0;
-    check(lnbwd_program_argument_size(program, i, 1, 0, &bytes));
-    first = i == 0 ? bytes : first;
-    if (argument.kind != LNBWD_ARGUMENT_ROW_BLOCK || bytes != first ||
-        argument.access != (i < 2 ? LNBWD_ACCESS_READ : LNBWD_ACCESS_WRITE))
-      refuse(std::string("whose argument '") + argument.name +
-             "' is something else");
-  }
-}
-
-ProgramHandle loadStream(const Options &options, const std::string &chip) {
-  if (!options.streamFile.empty()) {
-    auto program = make<ProgramHandle>(lnbwd_program_from_file,
-                                       options.streamFile.c_str());
-    checkStream(program.get(), chip, options.streamFile);
-    return program;
-  }
-  if (!hasCompiler())
-    return nullptr;
-  std::string code = compileMlir(kStreamMlir, chip, "");
-  return make<ProgramHandle>(lnbwd_program_from_memory, code.data(),
-                             code.size(), nullptr);
-}
-
-/// The rates of the stream kernel over arrays larger than any cache, and over
-/// the kernel's own arrays.
-static void measureStream(const lnbwd_device *device,
-                          const lnbwd_program *program, const Problem &problem,
-                          const BufferSets &sets, TimeReport &report) {
-  auto kernel = make<KernelHandle>(lnbwd_kernel_load, device, program);
-  size_t rowBytes = 0;
-  check(lnbwd_program_argument_size(program, 0, 1, 0, &rowBytes));
-
-  // `array` gives the address of array `place` for a launch.
-  auto measureArrays = [&](const std::function<void *(size_t, size_t)> &array,
-                           size_t bytes) {
-    auto rows = static_cast<int64_t>(bytes / rowBytes);
-    Measurement measurement = measure(device, [&](size_t index) {
-      void *arguments[] = {array(index, 0), array(index, 1), array(index, 2)};
-      check(lnbwd_kernel_launch(kernel.get(), arguments, 3, rows, 0, nullptr, 0,
-                                nullptr));
-    });
-    return rate(3.0 * static_cast<double>(rowBytes) * static_cast<double>(rows),
-                measurement.medianMicroseconds);
-  };
-
-  // Three arrays of one size.
-  const Role roles[] = {Role::Dy, Role::X, Role::Dx};
-  const Argument *dx = problem.find(Role::Dx);
-  bool areAlike =
-      std::all_of(std::begin(roles), std::end(roles), [&](Role role) {
-        const Argument *argument = problem.find(role);
-        return dx && argument && argument->bytes == dx->bytes;
-      });
-  if (areAlike && dx->bytes >= rowBytes)
-    report.sameSizeStreamGigabytesPerSecond = measureArrays(
-        [&](size_t index, size_t place) {
-          return sets.arguments(index)[*problem.place(roles[place])];
-        },
-        dx->bytes);
-
-  uint64_t free = 0;
-  check(lnbwd_device_memory(device, &free, nullptr));
-  size_t bytes =
-      std::min<size_t>(size_t(1) << 30, free / 4) / kAlignment * kAlignment;
-  if (bytes < rowBytes)
-    return;
-  DeviceMemory arrays = allocate(device, 3 * bytes);
-  check(lnbwd_memset(device, arrays.get(), 0x3c, 3 * bytes, nullptr));
-  report.streamGigabytesPerSecond = measureArrays(
-      [&](size_t, size_t place) { return arrays.get() + place * bytes; },
-      bytes);
-}
-
 TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
-                       const lnbwd_program *stream, const Problem &problem,
-                       const GuardedLaunch &guarded) {
+                       const Problem &problem, const GuardedLaunch &guarded) {
   lnbwd_device_info info;
   check(lnbwd_device_get_info(device, &info));
   BufferSets sets(device, problem, guarded, info.l2_bytes);
@@ -289,8 +189,6 @@ TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
   report.minimalBytes = problem.minimalBytes();
   report.gigabytesPerSecond =
       rate(report.minimalBytes, report.medianMicroseconds);
-  if (stream)
-    measureStream(device, stream, problem, sets, report);
   return report;
 }
 

@@ -35,23 +35,11 @@ struct TimeReport : Measurement {
   /// Every argument once, over the median time.
   double minimalBytes = 0;
   double gigabytesPerSecond = 0;
-  /// Those of a kernel of two reads and one write over large arrays, and over
-  /// arrays of the kernel's own size; 0 if not measured.
-  double streamGigabytesPerSecond = 0;
-  double sameSizeStreamGigabytesPerSecond = 0;
 };
 
-/// The program that says how fast the memory of a chip is for this kind of
-/// work: it reads two arrays, writes a third, and does nothing else; M counts
-/// rows. It is the file of --stream, or the row program stream.mlir, compiled
-/// where lnbwd-opt is at hand; else null.
-ProgramHandle loadStream(const Options &options, const std::string &chip);
-
-/// Measures launches on a real device. `stream` is the program to compare with,
-/// or null.
+/// Measures launches on a real device.
 TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
-                       const lnbwd_program *stream, const Problem &problem,
-                       const GuardedLaunch &guarded);
+                       const Problem &problem, const GuardedLaunch &guarded);
 
 } // namespace lnbwd::run
 

@@ -147,13 +147,6 @@ static int run(Options options) {
       make<KernelHandle>(lnbwd_kernel_load, device.get(), program.get());
   lnbwd_device_info info;
   check(lnbwd_device_get_info(device.get(), &info));
-  if (!options.streamFile.empty() && info.is_simulated)
-    throw UsageFailure("--stream: expected a device that is measured, got the "
-                       "simulator");
-  // What it takes is there before anything is measured.
-  ProgramHandle stream;
-  if (options.time && !info.is_simulated)
-    stream = loadStream(options, chip);
   // Before the host computes inputs that the device could not hold.
   GuardedLaunch::checkMemory(device.get(), kernel.get(), problem);
   fillProblem(problem, options);
@@ -180,8 +173,7 @@ static int run(Options options) {
       throw UsageFailure("--time-options, --trace: expected the simulator "
                          "(--device sim), which predicts; got a device that "
                          "is measured");
-    report.time =
-        measureTime(device.get(), kernel.get(), stream.get(), problem, guarded);
+    report.time = measureTime(device.get(), kernel.get(), problem, guarded);
   }
 
   std::string text = options.json ? formatJson(report, problem, options)

@@ -66,10 +66,6 @@ def prepare(options) -> int:
     for n, dtype in sorted(wanted):
         file = grid.compile_kernel(build, grid.Kernel(options.chip, dtype, n), out)
         file.rename(out / f"{n}-{dtype}.kernel")
-    subprocess.run([build / "bin" / "lnbwd-opt", ROOT / "tools" / "lnbwd-run" / "stream.mlir",
-                    f"--lnbwd-pipeline=chip={options.chip}",
-                    "--emit=hsaco" if is_amd else "--emit=ptx", "-o", out / "stream.kernel"],
-                   check=True)
     print(f"{out}: ready")
     return 0
 
@@ -97,7 +93,7 @@ def run(options) -> int:
         if code != 0:
             failed.append(name)
         said = [line for line in text.splitlines() if "ERROR SUMMARY" in line or "RACECHECK SUMMARY"
-                in line or line.startswith(("verdict", "stream"))]
+                in line or line.startswith("verdict")]
         print(f"{name}: exit code {code}, {time.monotonic() - start:.1f} s: {'; '.join(said)}",
               flush=True)
         if code != 0:
@@ -105,15 +101,13 @@ def run(options) -> int:
 
     runner = str(HERE / "lnbwd-run")
     if options.only in ("", "large"):
-        stream = HERE / "stream.kernel"
         for name, n, dtype, rows in LARGE:
             m = min(rows, options.most_rows)
             # A part of the rows is only to try this: one of them is timed.
             is_timed = m == rows or name == LARGE[0][0]
-            timing = ["--time", *(["--stream", str(stream)] if stream.exists() else [])]
             step(f"{name} {m} x {n} {dtype}",
                  [runner, str(HERE / f"{n}-{dtype}.kernel"), "--m", str(m),
-                  "--device", options.device, "--verify", *(timing if is_timed else [])])
+                  "--device", options.device, "--verify", *(["--time"] if is_timed else [])])
     if options.only in ("", "sanitizer"):
         sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
