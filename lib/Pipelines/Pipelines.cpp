@@ -74,7 +74,7 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   pm.addNestedPass<func::FuncOp>(createRecordProgramPass());
   if (options.order != "default")
     pm.addPass(createFixOrderPass({options.order}));
-  pm.addPass(createSplitContractionsPass({options.float32Products}));
+  pm.addPass(createSplitContractionsPass());
   pm.addPass(createSplitTwoPassPass({options.chip, options.twoPass}));
   pm.addPass(createSelectSchedulePass({options.chip, options.schedule,
                                        options.reproducible, options.rows,

@@ -132,9 +132,8 @@ static void predict(KernelReport &kernel, const ChipInfo &chip) {
     return;
   // Operations of a compute unit in a clock; 0: not known.
   Type multiplied = kernel.product->multiplied;
-  int64_t rate = multiplied.isTF32()  ? chip.matrix.tf32PerClock
-                 : multiplied.isF32() ? chip.matrix.singlePerClock
-                                      : chip.matrix.halfPerClock;
+  int64_t rate = multiplied.isF32() ? chip.matrix.singlePerClock
+                                    : chip.matrix.halfPerClock;
   if (!rate)
     return;
   double clocks = 2 * kernel.product->multiplyAdds /

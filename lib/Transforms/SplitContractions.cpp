@@ -48,9 +48,8 @@ struct Named {
 
 class ContractionSplitter {
 public:
-  /// `precision`: of products of two matrices of float32.
-  ContractionSplitter(RowwiseOp op, Precision precision)
-      : op(op), b(op), loc(op.getLoc()), precision(precision) {}
+  explicit ContractionSplitter(RowwiseOp op)
+      : op(op), b(op), loc(op.getLoc()) {}
 
   LogicalResult check();
   LogicalResult split();
@@ -90,13 +89,9 @@ private:
   void addProduct(const Named &lhs, const Named &rhs, const Named &out,
                   bool lhsTransposed, bool rhsTransposed) {
     std::string entry = (op.getEntry() + "_matmul_" + Twine(numProducts)).str();
-    auto isF32 = [](const Named &matrix) {
-      return cast<MemRefType>(matrix.buffer.getType()).getElementType().isF32();
-    };
     ProductOp::create(b, loc, entry, lhs.buffer, rhs.buffer, out.buffer,
                       lhsTransposed, rhsTransposed, /*parts=*/1,
-                      b.getStrArrayAttr({lhs.name, rhs.name, out.name}),
-                      isF32(lhs) && isF32(rhs) ? precision : Precision::Exact);
+                      b.getStrArrayAttr({lhs.name, rhs.name, out.name}));
     ++numProducts;
   }
   Named getOperand(unsigned index) {
@@ -111,7 +106,6 @@ private:
   RowwiseOp op;
   OpBuilder b;
   Location loc;
-  Precision precision;
   Value rowCount;
   /// What has been made, by the value that it is.
   llvm::DenseMap<Value, Named> made;
@@ -380,20 +374,13 @@ public:
   using SplitContractionsPassBase::SplitContractionsPassBase;
 
   void runOnOperation() override {
-    std::optional<Precision> precision = symbolizePrecision(float32Products);
-    if (!precision) {
-      emitError(getOptionLoc(&getContext(), "float32-products"))
-          << "expected float32-products to be exact or tf32, got '"
-          << float32Products << "'";
-      return signalPassFailure();
-    }
     SmallVector<RowwiseOp> programs;
     getOperation()->walk([&](RowwiseOp op) {
       if (op.hasContractions())
         programs.push_back(op);
     });
     for (RowwiseOp op : programs) {
-      ContractionSplitter splitter(op, *precision);
+      ContractionSplitter splitter(op);
       if (failed(splitter.check()) || failed(splitter.split()))
         return signalPassFailure();
       numProducts += splitter.countProducts();

@@ -44,12 +44,6 @@ FACTS: dict[str, dict[str, Any]] = {
 """What the description says of each chip."""
 
 
-def has_tf32_products(chip: str) -> bool:
-    """Whether a chip, or a target id with its settings, has matrix instructions that round float32
-    to tf32; of a chip that this version does not know: no."""
-    return bool(FACTS.get(chip.split(":", maxsplit=1)[0], {}).get("hasTF32Products"))
-
-
 def is_nvidia(chip: str) -> bool:
     """Whether a chip is NVIDIA's and not AMD's, by its name: this version need not know it."""
     return chip.startswith("sm_")

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from . import _chips, native, operations, ops, regions_op
+from . import native, operations, ops, regions_op
 from ._arguments import (
     KERNEL_TYPES,
     check_dense,
@@ -85,7 +85,6 @@ class Layer:
         dtype: of x, the weight and the result: "f16", "bf16" or "f32".
         columns: the types of gamma, beta and b, those that are there.
         epsilon: what is added to the variance, or to the mean square.
-        tf32: whether what products multiply may be rounded from float32 to tf32.
     """
 
     norm: str
@@ -94,7 +93,6 @@ class Layer:
     dtype: str
     columns: tuple[tuple[str, str], ...]
     epsilon: float
-    tf32: bool = False
 
     @functools.cached_property
     def statistics(self) -> tuple[str, ...]:
@@ -136,11 +134,9 @@ class Layer:
             hint: the number of rows of calls.
         """
         def make(chip: str, format: str) -> ProgramSpec:
-            is_rounded = self.tf32 and _chips.has_tf32_products(chip)
-            return ProgramSpec(source, chip, "float32-products=tf32" * is_rounded, format,
-                               rows_option(hint, chip))
+            return ProgramSpec(source, chip, "", format, rows_option(hint, chip))
 
-        text = f"{source}// {hint} rows{', tf32' * self.tf32}\n"
+        text = f"{source}// {hint} rows\n"
         is_output = set(written).__contains__
         inputs, outputs = ([self.operand(name) for name in names if is_output(name) == group]
                            for group in (False, True))
@@ -204,11 +200,11 @@ class Gradient:
 
 @functools.lru_cache(_MAX_LAYERS)
 def find_layer(norm: str, k: int, n: int, dtype: torch.dtype,
-               columns: tuple[tuple[str, torch.dtype], ...], epsilon: float, tf32: bool) -> Layer:
+               columns: tuple[tuple[str, torch.dtype], ...], epsilon: float) -> Layer:
     """The layer of these sizes and types, the same object each time."""
     names = native.ELEMENT_NAMES
     return Layer(norm, k, n, names[dtype], tuple((name, names[given]) for name, given in columns),
-                 epsilon, tf32)
+                 epsilon)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -399,23 +395,13 @@ _MOST_KNOWN = 4096
 _is_compiling = torch.compiler.is_compiling
 
 
-def _allows_tf32() -> bool:
-    """What PyTorch's own products follow."""
-    # Where this was set, which PyTorch has since 2.9, the older question is an error.
-    precision = getattr(torch.backends.cuda.matmul, "fp32_precision", None)
-    if precision is None:
-        return torch.get_float32_matmul_precision() != "highest"
-    return bool(precision == "tf32")
-
-
 def _describe(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None, b: Tensor | None,
               norm: str, epsilon: float) -> tuple[Layer, dict[str, Tensor]]:
     """The layer of a call, and its tensors by the names of the operands."""
     columns = {name: dense(t) for name, t in (("gamma", gamma), ("beta", beta), ("b", b))
                if t is not None}
     layer = find_layer(norm, x.shape[1], w.shape[0], x.dtype,
-                       tuple([(name, t.dtype) for name, t in columns.items()]), epsilon,
-                       x.dtype == torch.float32 and _allows_tf32())
+                       tuple([(name, t.dtype) for name, t in columns.items()]), epsilon)
     return layer, {"x": dense(x), "w": dense(w), **columns}
 
 
@@ -534,9 +520,8 @@ def layer_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, ln_weigh
     Its gradient is derived, and keeps x, the weights and two numbers for each row, but not the
     normalised rows. Each pass goes by PyTorch's product with our kernels around it, or of the
     smallest sizes by kernels of ours (:func:`lnbwd.linear.forced`). Products of
-    float32 are exact unless ``torch.set_float32_matmul_precision("high")``, or
-    ``torch.backends.cuda.matmul.allow_tf32``, allows tf32 and the chip has it. PyTorch's
-    operations compute float64, distributed tensors, second derivatives, and what is inside of
+    float32 are exact unless they are PyTorch's and it allows tf32. PyTorch's operations compute
+    float64, distributed tensors, second derivatives, and what is inside of
     torch.compile, torch.func or a dispatch mode.
 
     Args:

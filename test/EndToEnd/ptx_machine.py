@@ -388,11 +388,6 @@ class Workgroup(Barriers, Clusters):
         self.set(operands[0], self.value(operands[1]).astype(kind), mask)
 
     def do_cvt(self, parts, operands, mask):
-        if parts[1:] == ["rna", "tf32", "f32"]:  # To the nearest, ties away from 0.
-            bits = self.value(operands[1]).astype(np.uint32)
-            finite = bits & 0x7F800000 != 0x7F800000
-            self.set(operands[0], np.where(finite, bits + 0x1000, bits) & ~np.uint32(0x1FFF), mask)
-            return
         to, source = parts[-2:]
         if source in ("bf16", "f16"):
             narrow = self.value(operands[1]).astype(np.uint16)
@@ -473,18 +468,14 @@ class Workgroup(Barriers, Clusters):
 
     def do_mma(self, parts, operands, mask):
         assert mask.all()
-        assert parts[3] == ("m16n8k8" if parts[-3] == "tf32" else "m16n8k16")
+        assert parts[3] == "m16n8k16"
         d, a, b, c = (re.findall(r"%\w+|0f\w+", operand) for operand in operands)
         warps = self.threads // WARP
 
         def tile(registers, shape, kind):
             """8 rows of 4 lanes each, a register's elements side by side."""
             bits = np.stack([self.value(r).astype(np.uint32) for r in registers])
-            if kind == "tf32":
-                assert not (bits & 0x1FFF).any(), "not rounded to tf32"
-                values = bits.view(np.float32)
-            else:
-                values = _decode(bits.view(np.uint16), kind)
+            values = _decode(bits.view(np.uint16), kind)
             rows, columns = shape
             values = values.reshape(columns, rows, warps, 8, -1)
             return values.transpose(2, 1, 3, 0, 4).reshape(warps, 8 * rows, -1)

@@ -76,41 +76,6 @@ def test_the_puzzle(chip, way):
         check(arguments, dy, 2e-6)
 
 
-@pytest.fixture
-def allowing_tf32():
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high")
-    yield
-    torch.set_float32_matmul_precision(before)
-
-
-@pytest.mark.parametrize("chip", ["gfx90a", "gfx942"])
-def test_tf32_is_asked_for_as_pytorch_is(chip, allowing_tf32):
-    """Where the chip has it both passes round to it: a factor is off by 2^-11 of itself at most,
-    and some of them go into each number. Elsewhere nothing changes, and nothing does where that is
-    not allowed any more."""
-    arguments, dy = make((130,), 96, 100)
-    results = {}
-    with lnbwd.simulate(chip), linear.forced("kernel"):
-        for precision in ("high", "highest"):
-            torch.set_float32_matmul_precision(precision)
-            y = call(arguments)
-            results[precision] = torch.autograd.grad(y, list(arguments.values()), dy)
-        check(arguments, dy, 2e-6)
-        torch.set_float32_matmul_precision("high")
-        for value in arguments.values():
-            value.grad = None
-        check(arguments, dy, 12 * 2.0 ** -11)
-        if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
-            torch.set_float32_matmul_precision("highest")
-            torch.backends.cuda.matmul.fp32_precision = "tf32"
-            again = torch.autograd.grad(call(arguments), list(arguments.values()), dy)
-            assert all(map(torch.equal, again, results["high"]))
-    differ = [not torch.equal(*pair) for pair in
-              zip(results["high"], results["highest"], strict=True)]
-    assert any(differ) == (chip == "gfx942")
-
-
 @pytest.mark.parametrize(("dtype", "tolerance"), [
     (torch.float32, 2e-6), (torch.bfloat16, 1.6e-2), (torch.float16, 2e-3)])
 def test_types_and_ragged_sizes(dtype, tolerance):

@@ -37,9 +37,7 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
     along the sum is transposed in registers. A wave contracts its part of the
     tiles (`vector.contract`), which `lnbwd-lower-contractions` lowers. Two
     matrices of f16 or of bf16 are multiplied as they are, other types as
-    float32; a product with the precision `tf32` is an error on chips without an
-    instruction for it. Elements out of bounds count as 0, so that any size is
-    correct.
+    float32. Elements out of bounds count as 0, so that any size is correct.
 
     A kernel that adds up the partial sums of an allocation and is the last to
     read it ends with `lane.discard`; the vendor's patterns decide which cache

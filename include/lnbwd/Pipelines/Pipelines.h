@@ -48,14 +48,6 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
                      "where a row does not fit the registers), always or "
                      "never"),
       llvm::cl::init("auto")};
-  Option<std::string> float32Products{
-      *this, "float32-products",
-      llvm::cl::desc("How two matrices of float32 are multiplied: exact "
-                     "(nothing but sums is rounded), or tf32 (factors are "
-                     "rounded to 10 bits of significand after the first), "
-                     "which is an error where the chip has no instruction for "
-                     "it"),
-      llvm::cl::init("exact")};
   Option<bool> reproducible{
       *this, "reproducible",
       llvm::cl::desc("Gradients of columns with the same bits whatever the "

@@ -477,11 +477,9 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
     outer product, a further program over the rows of the matrix adds and rounds
     them.
 
-    With `float32-products` = `tf32` products of two matrices of float32 get
-    that `precision`: their factors may be rounded to 10 bits of significand
-    after the first. Expects memrefs and no schedule. Fails on row blocks that
-    have more than two dimensions, on outer sums that accumulate, and on outputs
-    that are inputs as well.
+    Expects memrefs and no schedule. Fails on row blocks that have more than two
+    dimensions, on outer sums that accumulate, and on outputs that are inputs as
+    well.
 
     Before:
 
@@ -511,11 +509,6 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
     memref.dealloc %p : memref<?x96xf32>
     ```
   }];
-  let options = [
-    Option<"float32Products", "float32-products", "std::string",
-           /*default=*/"\"exact\"",
-           "How two matrices of float32 are multiplied: exact or tf32">,
-  ];
   let statistics = [
     Statistic<"numSplit", "split", "Row programs split">,
     Statistic<"numProducts", "products", "Products taken out">,

@@ -64,14 +64,12 @@ static Value loadVector(IndexBuilder &b, Value buffer, ValueRange position,
 
 /// The type that the elements of both matrices are multiplied as: by an
 /// instruction of `chip` that adds in float32 and rounds nothing else, or as
-/// float32. It is their own where that is the same type of 16 bits, tf32 where
-/// they may be rounded to it, else f32. f16 is multiplied as f32, too, where
-/// instructions of f16 flush subnormal numbers: those of f16 begin at 6e-5,
-/// where gradients are. Those of bf16, below 1e-38, are left to them.
+/// float32. It is their own where that is the same type of 16 bits, else f32.
+/// f16 is multiplied as f32, too, where instructions of f16 flush subnormal
+/// numbers: those of f16 begin at 6e-5, where gradients are. Those of bf16,
+/// below 1e-38, are left to them.
 static Type getMultipliedType(ProductOp op, const ChipInfo &chip) {
   Type lhs = getElement(op.getLhs()), rhs = getElement(op.getRhs());
-  if (op.getPrecision() == Precision::TF32)
-    return FloatTF32Type::get(op.getContext());
   bool isFlushed = lhs.isF16() && chip.matrix.flushesSubnormals;
   bool isNarrow = lhs == rhs && !lhs.isF32() && !isFlushed &&
                   chip.matrixUnit != MatrixUnit::None;
@@ -249,8 +247,8 @@ private:
   /// The buffers that the kernel takes: the matrices, the output, and what else
   /// the epilogue reads.
   SmallVector<Value> buffers;
-  /// What elements are multiplied as, and what a tile has.
-  Type multiplied, element;
+  /// What elements are multiplied as, which a tile has.
+  Type element;
   MatrixWave wave;
   int64_t threads, parts;
   /// How much of the sum a tile of a matrix has.
@@ -266,9 +264,8 @@ ProductKernel::ProductKernel(ProductOp op, RowwiseOp epilogue,
                              gpu::GPUModuleOp module, const ChipInfo &chip)
     : op(op), epilogue(epilogue), sizes(op.getSizes()), module(module),
       b(op.getLoc(), op.getContext()), buffers(op->getOperands()),
-      multiplied(getMultipliedType(op, chip)),
-      element(multiplied.isTF32() ? b.getF32Type() : multiplied),
-      wave(MatrixWave::get(multiplied, chip)), parts(int64_t(op.getParts())) {
+      element(getMultipliedType(op, chip)),
+      wave(MatrixWave::get(element, chip)), parts(int64_t(op.getParts())) {
   step = rowBlocks * blockBytes * 8 / element.getIntOrFloatBitWidth();
   bool hasInstruction = wave.unit != MatrixUnit::None;
   threads = wave.lanes * (hasInstruction ? numWaves : 1);
@@ -359,7 +356,7 @@ Value ProductKernel::contract(OperandTile &tileA, Value waveRow,
   constexpr auto parallel = vector::IteratorType::parallel,
                  reduction = vector::IteratorType::reduction;
   auto type =
-      VectorType::get({waveSize, wave.blocks, step / rowBlocks}, multiplied);
+      VectorType::get({waveSize, wave.blocks, step / rowBlocks}, element);
   for (int64_t block = 0; block < rowBlocks; block += wave.blocks) {
     Value lhs =
         lane::LoadTileOp::create(b, type, tileA.getMemory(), waveRow, block);
@@ -479,7 +476,7 @@ gpu::GPUFuncOp ProductKernel::addKernel() {
   int64_t sum = ShapedType::isDynamic(sizes.depth) ? 0 : sizes.depth;
   auto loop =
       ProductLoopAttr::get(b.getContext(), sum, step, parts,
-                           wave.unit == MatrixUnit::None ? Type() : multiplied);
+                           wave.unit == MatrixUnit::None ? Type() : element);
   kernel->setAttr(kernelInfoAttr,
                   KernelInfoAttr::get(b.getContext(), kernel.getNameAttr(),
                                       sizes.columns, schedule, loop));
@@ -504,26 +501,10 @@ gpu::GPUFuncOp ProductKernel::addKernel() {
   return kernel;
 }
 
-/// Whether there is a kernel of `op` for `chip` that rounds no more than its
-/// precision says, and does round so: of tf32 an instruction.
-static LogicalResult checkPrecision(ProductOp op, const ChipInfo &chip) {
-  if (op.getPrecision() != Precision::TF32 || chip.matrix.hasTF32Products)
-    return success();
-  std::string names;
-  for (const ChipInfo &other : getChips())
-    if (other.matrix.hasTF32Products)
-      names += (names.empty() ? "" : ", ") + other.name.str();
-  return op.emitOpError("cannot have the precision tf32: ")
-         << chip.name
-         << " has no matrix instruction that rounds float32 to it, expected "
-            "one of "
-         << names << "; or leave float32-products=tf32 out";
-}
-
 LogicalResult lnbwd::distributeProduct(ProductOp op, RowwiseOp epilogue,
                                        gpu::GPUModuleOp module,
                                        const ChipInfo &chip) {
-  if (failed(checkPrecision(op, chip)) || failed(recordArgumentRoles(op)))
+  if (failed(recordArgumentRoles(op)))
     return failure();
   for (Value operand : op->getOperands())
     recordAccess(operand, operand == op.getOut() ? "write" : "read");

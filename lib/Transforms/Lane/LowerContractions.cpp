@@ -145,13 +145,10 @@ convertWaveVector(VectorType type, SmallVectorImpl<Type> &results,
   int64_t fragments = type.getDimSize(0) / fragmentSize;
   int64_t elements = getResultElements(wave);
   Type element = type.getElementType();
-  if (type.getRank() == 3) {
+  if (type.getRank() == 3)
     elements = int64_t(getBlocks(wave).size()) * type.getDimSize(2);
-    if (element.isTF32())
-      element = Float32Type::get(type.getContext());
-  } else {
+  else
     fragments *= type.getDimSize(1) / fragmentSize;
-  }
   results.append(size_t(fragments), VectorType::get({elements}, element));
   return success();
 }
@@ -180,9 +177,7 @@ static Value multiplyOnAMD(IndexBuilder &b, const MatrixWave &wave,
     std::swap(lhs, rhs);
   // How much of the sum an instruction multiplies.
   int64_t depth = wave.unit == MatrixUnit::WideMFMA ? 32 : 16;
-  if (element.isTF32())
-    depth = 8;
-  else if (element.isF32())
+  if (element.isF32())
     depth = 4;
   int64_t elements = isReplicated ? depth : depth / wave.blocks;
   constexpr auto size = uint32_t(fragmentSize);
@@ -198,7 +193,7 @@ static Value multiplyOnAMD(IndexBuilder &b, const MatrixWave &wave,
       sum = amdgpu::MFMAOp::create(
           b, sum.getType(), size, size, uint32_t(depth), /*blocks=*/uint32_t(1),
           ofLhs, ofRhs, sum, /*cbsz=*/uint32_t(0), /*abid=*/uint32_t(0),
-          amdgpu::MFMAPermB::none, /*reducePrecision=*/element.isTF32());
+          amdgpu::MFMAPermB::none);
     else
       sum = amdgpu::WMMAOp::create(b, sum.getType(), size, size,
                                    uint32_t(depth), ofLhs, ofRhs, sum);
@@ -206,19 +201,12 @@ static Value multiplyOnAMD(IndexBuilder &b, const MatrixWave &wave,
   return sum;
 }
 
-/// The four registers of a block, as mma.sync has them: of f16 vectors; of tf32
-/// numbers that are rounded already, since what other bits do is not said.
+/// The four registers of a block, as mma.sync has them: of f16 vectors.
 static SmallVector<Value> getRegisters(IndexBuilder &b, Value block,
                                        Type element) {
   SmallVector<Value> registers;
   for (int64_t i = 0; i < 4; ++i) {
-    Value value;
-    if (element.isTF32())
-      value = NVVM::ConvertFloatToTF32Op::create(
-          b, b.getI32Type(), vector::ExtractOp::create(b, block, i),
-          NVVM::FPRoundingMode::RNA);
-    else
-      value = takePart(b, block, i * 2, 2);
+    Value value = takePart(b, block, i * 2, 2);
     if (element.isBF16())
       value = LLVM::BitcastOp::create(b, b.getI32Type(), value);
     registers.push_back(value);
@@ -242,9 +230,8 @@ static Value multiplyByMmaSync(IndexBuilder &b, const MatrixWave & /*wave*/,
   Type f32 = b.getF32Type();
   Type four =
       LLVM::LLVMStructType::getLiteral(b.getContext(), {f32, f32, f32, f32});
-  NVVM::MMATypes type = element.isTF32()  ? NVVM::MMATypes::tf32
-                        : element.isF16() ? NVVM::MMATypes::f16
-                                          : NVVM::MMATypes::bf16;
+  NVVM::MMATypes type =
+      element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
   auto sums = llvm::to_vector_of<Value>(
       vector::ToElementsOp::create(b, sum).getResults());
   for (size_t half : {0, 1})
@@ -253,7 +240,7 @@ static Value multiplyByMmaSync(IndexBuilder &b, const MatrixWave & /*wave*/,
           b, four, {as[0][i], as[1][i], as[0][i + 1], as[1][i + 1]},
           ArrayRef<Value>(bs[half]).slice(i, 2),
           ArrayRef<Value>(sums).slice(half * 4, 4),
-          ArrayRef<int64_t>{16, 8, element.isTF32() ? 8 : 16},
+          ArrayRef<int64_t>{16, 8, 16},
           /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
           std::array<NVVM::MMATypes, 2>{type, type},
           std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,

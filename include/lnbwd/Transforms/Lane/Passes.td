@@ -497,11 +497,10 @@ def LowerContractionsPass
     | NVIDIA | `nvvm.mma.sync` | two neighbours of a row, four times |
     | others; float32 but on CDNA | `math.fma` | one; a wave is 256 work-items |
 
-    Elements of `tf32` are multiplied by the instruction for them. What
-    `vector.transfer_write` would write out of bounds is not stored, and what
-    `vector.transfer_read` reads there may be anything: expects that it goes
-    nowhere else. Elementwise operations are done to each fragment. Fails on
-    other operations with such vectors, and on contractions of other forms.
+    What `vector.transfer_write` would write out of bounds is not stored, and
+    what `vector.transfer_read` reads there may be anything: expects that it
+    goes nowhere else. Elementwise operations are done to each fragment. Fails
+    on other operations with such vectors, and on contractions of other forms.
 
     Before:
 

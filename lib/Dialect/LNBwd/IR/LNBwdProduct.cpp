@@ -51,12 +51,6 @@ LogicalResult ProductOp::verify() {
   auto lhs = cast<MemRefType>(getLhs().getType());
   auto rhs = cast<MemRefType>(getRhs().getType());
   auto out = cast<MemRefType>(getOut().getType());
-  if (getPrecision() == Precision::TF32 &&
-      !(lhs.getElementType().isF32() && rhs.getElementType().isF32()))
-    return emitOpError("expected lhs and rhs of f32 with the precision tf32, "
-                       "got ")
-           << lhs << " and " << rhs
-           << "; other products are exact already: leave precision out";
   ArrayRef<int64_t> result = out.getShape().take_back(2);
   if (getParts() != 1 && !(getLhsTransposed() && out.getElementType().isF32() &&
                            out.getDimSize(0) == int64_t(getParts())))

@@ -84,12 +84,3 @@ func.func @names(%a: memref<?x64xf32>, %b: memref<96x64xf32>, %c: memref<?x96xf3
       attributes {rhs_transposed, operand_names = ["x"]}
   return
 }
-
-// -----
-
-func.func @precision(%a: memref<?x64xbf16>, %b: memref<96x64xf32>, %c: memref<?x96xf32>) {
-  // expected-error@+1 {{expected lhs and rhs of f32 with the precision tf32, got 'memref<?x64xbf16>' and 'memref<96x64xf32>'; other products are exact already: leave precision out}}
-  lnbwd.product @k lhs(%a : memref<?x64xbf16>) rhs(%b : memref<96x64xf32>) outs(%c : memref<?x96xf32>)
-      attributes {rhs_transposed, precision = #lnbwd.precision<tf32>}
-  return
-}

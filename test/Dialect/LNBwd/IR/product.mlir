@@ -18,17 +18,6 @@ func.func @forms(%x: memref<?x64xbf16>, %w: memref<96x64xbf16>, %y: memref<?x96x
   return
 }
 
-// CHECK-LABEL: func @precision(
-// CHECK:         lnbwd.product @rounded {{.*}} attributes {precision = #lnbwd.precision<tf32>, rhs_transposed}
-// CHECK:         lnbwd.product @exact {{.*}} attributes {rhs_transposed}
-func.func @precision(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>) {
-  lnbwd.product @rounded lhs(%x : memref<?x64xf32>) rhs(%w : memref<96x64xf32>) outs(%y : memref<?x96xf32>)
-      attributes {rhs_transposed, precision = #lnbwd.precision<tf32>}
-  lnbwd.product @exact lhs(%x : memref<?x64xf32>) rhs(%w : memref<96x64xf32>) outs(%y : memref<?x96xf32>)
-      attributes {rhs_transposed, precision = #lnbwd.precision<exact>}
-  return
-}
-
 // Sums are rounded to the output's type; parts of them are not.
 // CHECK-LABEL: func @rounded(
 // CHECK:         lnbwd.product @whole {{.*}} outs(%{{.*}} : memref<96x64xbf16>) attributes {lhs_transposed}

@@ -62,21 +62,6 @@ def LNBwd_ScheduleAttr : LNBwd_Attr<"Schedule", "schedule"> {
   }];
 }
 
-def LNBwd_Precision : I32EnumAttr<"Precision",
-    "what products of float32 may round", [
-    // Nothing but sums.
-    I32EnumAttrCase<"Exact", 0, "exact">,
-    // Both factors, to 10 bits of significand after the first.
-    I32EnumAttrCase<"TF32", 1, "tf32">]> {
-  let cppNamespace = "::lnbwd";
-  let genSpecializedAttr = 0;
-}
-
-def LNBwd_PrecisionAttr :
-    EnumAttr<LNBwd_Dialect, LNBwd_Precision, "precision"> {
-  let assemblyFormat = "`<` $value `>`";
-}
-
 def LNBwd_Reduction : I32EnumAttr<"Reduction",
     "how an output combines the rows that its map does not tell apart", [
     // There are none: it has all row dimensions.

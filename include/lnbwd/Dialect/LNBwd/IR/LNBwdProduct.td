@@ -44,11 +44,6 @@ def LNBwd_ProductOp : LNBwd_Op<"product"> {
     `operand_names` names A, B and out in the launch plan, where a matrix is a
     column of all its elements.
 
-    `precision` says what a product of two matrices of f32 may round: `exact`,
-    nothing but the sums, or `tf32`, both factors to 10 bits of significand
-    after the first, which some chips have faster instructions for. On others a
-    product with `tf32` is an error: no other kernel rounds so.
-
     Example:
 
     ```mlir
@@ -63,9 +58,7 @@ def LNBwd_ProductOp : LNBwd_Op<"product"> {
                        UnitAttr:$lhs_transposed,
                        UnitAttr:$rhs_transposed,
                        DefaultValuedAttr<I64Attr, "1">:$parts,
-                       OptionalAttr<StrArrayAttr>:$operand_names,
-                       DefaultValuedAttr<LNBwd_PrecisionAttr,
-                                         "::lnbwd::Precision::Exact">:$precision);
+                       OptionalAttr<StrArrayAttr>:$operand_names);
   let assemblyFormat = [{
     $entry `lhs` `(` $lhs `:` type($lhs) `)` `rhs` `(` $rhs `:` type($rhs) `)`
     `outs` `(` $out `:` type($out) `)` attr-dict-with-keyword

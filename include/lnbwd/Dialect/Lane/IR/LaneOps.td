@@ -587,7 +587,7 @@ def Lane_LoadTileOp : Lane_Op<"load_tile"> {
     the wave holds together. The tile has 8 blocks in a row, and they are
     permuted (`getTilePlace` in `lnbwd/Transforms/Lane/MatrixTiles.h`). `row` is
     a multiple of the number of rows, a power of two, and `block` one of the
-    number of blocks. A vector of tf32 has the elements rounded to that.
+    number of blocks.
 
     Example:
 
