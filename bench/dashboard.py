@@ -44,7 +44,6 @@ import chips  # noqa: E402
 from lnbwd.operations import (  # noqa: E402
     LAYER_NORM,
     LAYER_NORM_BWD,
-    LAYER_NORM_LINEAR,
     RMS_NORM,
     RMS_NORM_BWD,
 )
@@ -314,7 +313,7 @@ def linear(block: Block, host_block: Block | None) -> list[str]:
         cells.append((of_type(sizes(*row["sizes"]), row["dtype"]), row["pass"], f"{us['auto']:.1f}",
                       f"{us['eager']:.1f}", f"{us['compile']:.1f}", f"{best / us['auto']:.2f}"))
     text = ["## LayerNorm with a linear layer", "",
-            f"`lnbwd.{LAYER_NORM_LINEAR}`, the forward pass without gradients, and both passes "
+            f"`lnbwd.{LAYER_NORM}_linear`, the forward pass without gradients, and both passes "
             "with all five gradients, in CUDA graphs, with the implementation that was the "
             "fastest when each shape was first used.", "",
             *table(("M × K → O, bf16", "", "lnbwd, µs", "PyTorch, µs", "torch.compile, µs",

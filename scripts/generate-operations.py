@@ -39,7 +39,6 @@ class Declaration:
         self._records = records
         self.kinds = self._all("LNBwd_OperandKind")
         self.elements = self._all("LNBwd_Element")
-        self.extents = self._all("LNBwd_Extent")
         self.roles = self._all("LNBwd_Role")
         self.operations = self._all("LNBwd_NormOp")
         for operation in self.operations:
@@ -75,12 +74,6 @@ class Declaration:
         kind: Record = self._records[role["kind"]["def"]]
         return kind
 
-    def extent_of(self, role: Record) -> str:
-        """The name of how long a row of a role's operands is."""
-        name: str = self._records[role["extent"]["def"]]["name"]
-        return name
-
-
 def camel(name: str) -> str:
     """The C++ enumerator of a name: "row_block" is RowBlock."""
     return "".join(part.capitalize() for part in name.split("_"))
@@ -96,7 +89,6 @@ def cpp(tables: dict[str, Any]) -> str:
     lines = ["// Made by scripts/generate-operations.py.", "", "#ifdef LNBWD_OPERATION_ENUMS"]
     for name, values in (("OperandKind", [kind[0] for kind in tables["_KINDS"]]),
                          ("ElementUse", dict.fromkeys(e[2] for e in tables["_ELEMENTS"])),
-                         ("Extent", tables["_EXTENTS"]),
                          ("Role", [role[0] for role in roles]),
                          ("NamedOperation", [operation[0] for operation in operations])):
         lines += [f"enum class {name} {{ {', '.join(map(camel, values))} }};",
@@ -114,8 +106,8 @@ def cpp(tables: dict[str, Any]) -> str:
               for name, size, use, _, _, fraction, bias, largest in elements]
     lines += ["};"]
     lines += ["inline constexpr RoleInfo kRoles[] = {"]
-    lines += [f'    {{"{name}", OperandKind::{camel(kind)}, {flag(own)}, '
-              f"Extent::{camel(extent)}}}," for name, kind, own, extent in roles]
+    lines += [f'    {{"{name}", OperandKind::{camel(kind)}, {flag(own)}}},'
+              for name, kind, own in roles]
     lines += ["};"]
     rows = []
     for name, counterpart, is_forward, _, *groups in operations:
@@ -161,11 +153,10 @@ def python(declared: Declaration) -> str:
              *(f"    ({quoted(e)}, {e['bytes']}, \"{declared.use_of(e)}\", \"{e['torch']}\", "
                f"\"{e['numpy']}\", {e['fraction']}, {e['bias']}, 0x{e['largest']:x}),"
                for e in declared.elements), ")",
-             f"_EXTENTS = ({', '.join(quoted(e) for e in declared.extents)})", "",
-             "# Name, kind, whether the element is one of its own, how long a row is.",
+             "",
+             "# Name, kind, whether the element is one of its own.",
              "_ROLES = ("]
-    lines += [f"    ({quoted(r)}, {quoted(declared.kind_of(r))}, {bool(r['hasOwnElement'])}, "
-              f'"{declared.extent_of(r)}"),'
+    lines += [f"    ({quoted(r)}, {quoted(declared.kind_of(r))}, {bool(r['hasOwnElement'])}),"
               for r in declared.roles]
     lines += [")", "", *(f"{o['name'].upper()} = {quoted(o)}" for o in declared.operations)]
     lines += ["", "# Name, counterpart, whether it is a forward pass, lib/Reference's formula, "
@@ -205,8 +196,6 @@ def page(declared: Declaration) -> str:
         kind = declared.kind_of(role)
         element = {"row_block": "f16, bf16 or f32" if role["hasOwnElement"] else "that of x",
                    "column": "that of x, or f32", "row_scalar": "f32"}[kind["name"]]
-        if role["name"] == "w":
-            element = "that of x"
         lines.append(f"| `{role['name']}` | `{role['shape']}` | {element} | {role['text']} |")
     return "\n".join(lines) + "\n"
 

@@ -42,9 +42,7 @@ public:
     // Formulas of several operations write what only some of them have.
     for (size_t i = 0; i < kRoleCount; ++i) {
       auto role = static_cast<Role>(i);
-      out.values[role].resize(getInfo(role).extent == Extent::Matrix
-                                  ? inputs.outputs + inputs.columns
-                                  : inputs.rowLength(role));
+      out.values[role].resize(inputs.rowLength(role));
     }
   }
 
@@ -93,61 +91,12 @@ static double addBefore(ConstArray before, std::vector<double> &sums) {
   return largest;
 }
 
-/// The sum of outer products of rows that all of them left behind, each a row
-/// of `outputs` and one of `columns`: element by element in the rows' order.
-static void sumOuterProducts(const Inputs &inputs,
-                             const std::vector<double> &factors,
-                             std::vector<double> &sums, double &terms,
-                             double &factorRounding) {
-  const int64_t m = inputs.outputs, n = inputs.columns;
-  const Element format = inputs.arrays[Role::X].format;
-  sums.assign(m * n, 0.0);
-  std::vector<double> largestSum(m), largestChange(m);
-  // What rounding the row of `columns` adds to it.
-  std::vector<double> roundings(inputs.rows * n);
-  for (int64_t row = 0; row < inputs.rows && format != Element::F32; ++row)
-    for (int64_t j = 0; j < n; ++j) {
-      double value = factors[row * (m + n) + m + j];
-      roundings[row * n + j] = roundTo(format, value) - value;
-    }
-  forEachPiece(m, [&](unsigned, int64_t, int64_t begin, int64_t end) {
-    std::vector<double> squares(n), changes(n);
-    for (int64_t o = begin; o < end; ++o) {
-      squares.assign(n, 0.0);
-      changes.assign(n, 0.0);
-      for (int64_t row = 0; row < inputs.rows; ++row) {
-        const double *factor = factors.data() + row * (m + n);
-        for (int64_t j = 0; j < n; ++j) {
-          double &sum = sums[o * n + j];
-          sum += factor[o] * factor[m + j];
-          squares[j] += sum * sum;
-          changes[j] += factor[o] * roundings[row * n + j];
-        }
-      }
-      largestSum[o] = largestRoot(squares);
-      for (double change : changes)
-        if (std::isfinite(change))
-          largestChange[o] = std::max(largestChange[o], std::abs(change));
-    }
-  });
-  for (int64_t o = 0; o < m; ++o) {
-    terms = std::max(terms, largestSum[o] / 2);
-    factorRounding = std::max(factorRounding, largestChange[o]);
-  }
-}
-
 Result evaluate(const Inputs &inputs, const RowConsumer &consumer) {
-  std::vector<Role> columns, matrices, others;
+  std::vector<Role> columns, others;
   for (const OperandInfo &operand : getInfo(inputs.operation))
     if (operand.isOutput)
-      (getInfo(operand.role).extent == Extent::Matrix      ? matrices
-       : getInfo(operand.role).kind == OperandKind::Column ? columns
-                                                           : others)
+      (getInfo(operand.role).kind == OperandKind::Column ? columns : others)
           .push_back(operand.role);
-  ByRole<std::vector<double>> factors;
-  const auto factorSize = static_cast<size_t>(inputs.outputs + inputs.columns);
-  for (Role role : matrices)
-    factors[role].resize(static_cast<size_t>(inputs.rows) * factorSize);
 
   std::vector<PartialSums> partials(pieceCount(inputs.rows));
   forEachPiece(inputs.rows,
@@ -166,9 +115,6 @@ Result evaluate(const Inputs &inputs, const RowConsumer &consumer) {
                        partial.sums[role][j] += term;
                        partial.squares[role][j] += term * term;
                      }
-                   for (Role role : matrices)
-                     std::copy(outputs[role].begin(), outputs[role].end(),
-                               factors[role].begin() + row * factorSize);
                    for (Role role : others)
                      partial.terms[role] =
                          std::max(partial.terms[role], outputs.terms[role]);
@@ -181,9 +127,6 @@ Result evaluate(const Inputs &inputs, const RowConsumer &consumer) {
   for (Role role : others)
     for (const PartialSums &partial : partials)
       result.terms[role] = std::max(result.terms[role], partial.terms[role]);
-  for (Role role : matrices)
-    sumOuterProducts(inputs, factors[role], result.sums[role],
-                     result.terms[role], result.factorRounding[role]);
   for (Role role : columns) {
     std::vector<double> &sums = result.sums[role];
     const auto n = static_cast<size_t>(inputs.rowLength(role));

@@ -33,40 +33,29 @@ _ELEMENTS = (
     ("f8E8M0FNU", 1, "float8", "float8_e8m0fnu", "uint8", 0, 127, 0xfe),
     ("i1", 0, "condition", "bool", "bool", 0, 0, 0x0),
 )
-_EXTENTS = ("row", "output", "matrix")
 
-# Name, kind, whether the element is one of its own, how long a row is.
+# Name, kind, whether the element is one of its own.
 _ROLES = (
-    ("dy", "row_block", False, "row"),
-    ("x", "row_block", False, "row"),
-    ("gamma", "column", False, "row"),
-    ("residual", "row_block", True, "row"),
-    ("beta", "column", False, "row"),
-    ("dsum", "row_block", True, "row"),
-    ("dgamma", "column", False, "row"),
-    ("dbeta", "column", False, "row"),
-    ("y", "row_block", False, "row"),
-    ("mean", "row_scalar", False, "row"),
-    ("rstd", "row_scalar", False, "row"),
-    ("sum", "row_block", True, "row"),
-    ("dx", "row_block", False, "row"),
-    ("dresidual", "row_block", True, "row"),
-    ("w", "column", False, "matrix"),
-    ("b", "column", False, "output"),
-    ("out", "row_block", False, "output"),
-    ("dout", "row_block", False, "output"),
-    ("dw", "column", False, "matrix"),
-    ("db", "column", False, "output"),
+    ("dy", "row_block", False),
+    ("x", "row_block", False),
+    ("gamma", "column", False),
+    ("residual", "row_block", True),
+    ("beta", "column", False),
+    ("dsum", "row_block", True),
+    ("dgamma", "column", False),
+    ("dbeta", "column", False),
+    ("y", "row_block", False),
+    ("mean", "row_scalar", False),
+    ("rstd", "row_scalar", False),
+    ("sum", "row_block", True),
+    ("dx", "row_block", False),
+    ("dresidual", "row_block", True),
 )
 
 LAYER_NORM = "layer_norm"
 RMS_NORM = "rms_norm"
 LAYER_NORM_BWD = "layer_norm_bwd"
 RMS_NORM_BWD = "rms_norm_bwd"
-LAYER_NORM_LINEAR = "layer_norm_linear"
-RMS_NORM_LINEAR = "rms_norm_linear"
-LAYER_NORM_LINEAR_BWD = "layer_norm_linear_bwd"
-RMS_NORM_LINEAR_BWD = "rms_norm_linear_bwd"
 
 # Name, counterpart, whether it is a forward pass, lib/Reference's formula, inputs and outputs:
 # those with a question mark may be absent.
@@ -79,12 +68,4 @@ _OPERATIONS = (
      "dy x? y? gamma? beta? mean? rstd? dsum?", "dx? dresidual? dgamma? dbeta?"),
     (RMS_NORM_BWD, RMS_NORM, False, "normGradient",
      "dy x? y? gamma? rstd? dsum?", "dx? dresidual? dgamma?"),
-    (LAYER_NORM_LINEAR, LAYER_NORM_LINEAR_BWD, True, "normLinear",
-     "x gamma? beta? w b?", "out? mean? rstd?"),
-    (RMS_NORM_LINEAR, RMS_NORM_LINEAR_BWD, True, "normLinear",
-     "x gamma? w b?", "out? rstd?"),
-    (LAYER_NORM_LINEAR_BWD, LAYER_NORM_LINEAR, False, "normLinearGradient",
-     "dout x gamma? beta? w mean rstd", "dx? dgamma? dbeta? dw? db?"),
-    (RMS_NORM_LINEAR_BWD, RMS_NORM_LINEAR, False, "normLinearGradient",
-     "dout x gamma? w rstd", "dx? dgamma? dw? db?"),
 )

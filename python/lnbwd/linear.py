@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A norm and the linear layer after it as one operation, whose gradient is derived.
 
-The forward pass is a named operation with a product of matrices; the compiler derives the gradient
-from it. docs/layer-norm-linear.md derives what it finds.
+The forward pass is a norm and a row program with a product of matrices; the compiler derives the
+gradient from both as one program. docs/layer-norm-linear.md derives what it finds.
 
 There are several ways through either pass, which read and keep the same tensors. ``kernel`` has all
 of it computed by kernels of ours; ``torch`` has PyTorch's products, which are the vendor's, with
@@ -41,7 +41,7 @@ from .compiler import Gradient as DerivedGradient
 from .errors import LnbwdError
 from .kernels import derive_gradient
 from .launching import check_device, dense, is_capturing, load_code
-from .operations import LAYER_NORM, OPERATIONS, RMS_NORM, ROLES
+from .operations import LAYER_NORM, RMS_NORM
 from .operators import eager, gradients_by_torch, is_derived, refuse_forward_mode, reshaped
 from .ops import NORMS
 from .regions_op import is_plain
@@ -75,6 +75,71 @@ class _Program(NamedTuple):
     names: Sequence[str]
 
 
+class _Region:
+    """The region of a row program of a layer, whose results are those of out and the statistics
+    that it computes. Its argument of an operand is named like it, "%x_".
+
+    Attributes:
+        results: the values of outputs, by their names.
+    """
+
+    def __init__(self, layer: Layer) -> None:
+        self.layer = layer
+        self.results: dict[str, str] = {}
+        self._lines: list[str] = []
+
+    def add(self, operation: str) -> str:
+        """Writes an operation; gives its result."""
+        name = f"%{len(self._lines)}"
+        self._lines.append(f"    {name} = {operation}\n")
+        return name
+
+    def vector(self, name: str) -> str:
+        """The type of an operand in the region."""
+        row = self.layer.rows["x" if name == "z" else name][1]
+        return f"vector<{'x'.join(map(str, row))}x{self.layer.element(name)}>" if row else "f32"
+
+    def widened(self, name: str) -> str:
+        """An operand's row in float32."""
+        type_ = self.vector(name)
+        wide = type_.rpartition("x")[0] + "xf32>"
+        value = f"%{name}_"
+        return value if type_ == wide else self.add(f"arith.extf {value} : {type_} to {wide}")
+
+    def narrowed(self, value: str, length: int) -> str:
+        """A row in the layer's type."""
+        dtype = self.layer.dtype
+        return value if dtype == "f32" else self.add(
+            f"arith.truncf {value} : vector<{length}xf32> to vector<{length}x{dtype}>")
+
+    def multiply(self, z: str) -> None:
+        """out of the normalised row, which is of the layer's type."""
+        n = self.layer.n
+        out = self.add(f"lnbwd.linear {z}, %w_ : {self.vector('x')}, {self.vector('w')}")
+        if "b" in self.layer.rows:
+            out = self.add(
+                f"arith.addf {out}, {self.widened('b')} fastmath<contract> : vector<{n}xf32>")
+        self.results["out"] = self.narrowed(out, n)
+
+    def write(self, inputs: Sequence[str]) -> str:
+        """The row program of these inputs."""
+        maps = {"x": "m, k", "z": "m, k", "gamma": "k", "beta": "k", "b": "n", "w": "n, k",
+                "out": "m, n", "mean": "m", "rstd": "m"}
+        outputs = [name for name in self.layer.rows if name in self.results]
+
+        def listed(names: Sequence[str]) -> str:
+            return ", ".join(f"%{name}[{maps[name]}] : {self.layer.types[name]}" for name in names)
+
+        names = ", ".join(f'"{name}"' for name in (*inputs, *outputs))
+        arguments = ", ".join(f"%{name}_: {self.vector(name)}" for name in inputs)
+        return (f"  lnbwd.rowwise @{self.layer.norm}_linear domain(m | k, n)\n"
+                f"      ins({listed(inputs)}) outs({listed(outputs)})\n"
+                f"      attributes {{operand_names = [{names}]}} {{\n"
+                f"  ^row({arguments}):\n{''.join(self._lines)}    lnbwd.yield "
+                + ", ".join(self.results[name] for name in outputs) + " : "
+                + ", ".join(map(self.vector, outputs)) + "\n  }\n")
+
+
 @dataclass(frozen=True, eq=False)
 class Layer:
     """What the kernels of a call depend on.
@@ -99,30 +164,92 @@ class Layer:
         """The numbers for each row that the forward pass puts out."""
         return ("mean", "rstd") if self.norm == LAYER_NORM else ("rstd",)
 
-    def _element(self, name: str) -> str:
-        return "f32" if ROLES[name].kind == "row_scalar" else dict(self.columns).get(
+    def element(self, name: str) -> str:
+        """The type of an operand's elements, or of a gradient's."""
+        return "f32" if name in ("mean", "rstd") else dict(self.columns).get(
             name if name in INPUTS else name.removeprefix("d"), self.dtype)
 
     @functools.cached_property
-    def names(self) -> list[str]:
-        """The operands of the forward pass, in order."""
-        absent = {"gamma", "beta", "b"} - set(dict(self.columns))
-        return [o.name for o in OPERATIONS[self.norm + "_linear"].operands if o.name not in absent]
+    def rows(self) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """The operands of the forward pass, in order: what each is to a launch, and the dimensions
+        of a row."""
+        k, n = self.k, self.n
+        columns = {"gamma": (k,), "beta": (k,), "b": (n,), "w": (n, k)}
+        return {"x": ("row_block", (k,)),
+                **{name: ("column", row) for name, row in columns.items()
+                   if name == "w" or name in dict(self.columns)},
+                "out": ("row_block", (n,)),
+                **{name: ("row_scalar", ()) for name in self.statistics}}
+
+    @functools.cached_property
+    def types(self) -> dict[str, str]:
+        """Their types, and that of z, the normalised rows."""
+        types = {name: operations.buffer_type(kind, self.element(name), row)
+                 for name, (kind, row) in self.rows.items()}
+        return {**types, "z": types["x"]}
+
+    def _function(self, body: str) -> str:
+        arguments = ", ".join(f"%{name}: {self.types[name]}" for name in self.rows)
+        return f"func.func @{self.norm}_linear({arguments}) {{\n{body}  return\n}}\n"
 
     @functools.cached_property
     def text(self) -> str:
-        """The forward pass, of out and the statistics, as MLIR."""
-        types = {name: operations.buffer_type(ROLES[name].kind, self._element(name),
-                                              ROLES[name].row(self.k, self.n))
-                 for name in self.names}
-        return operations.mlir(self.norm + "_linear", types,
-                               [f"epsilon = {self.epsilon:.17e} : f64"])
+        """The forward pass, of out and the statistics, as MLIR: the norm, and the product of the
+        rows that it writes."""
+        def listed(names: Iterable[str]) -> str:
+            return " ".join(f"{'y' if name == 'z' else name}(%{name} : {self.types[name]})"
+                            for name in names)
+
+        region = _Region(self)
+        region.multiply("%z_")
+        inputs = [name for name in ("x", "gamma", "beta") if name in self.rows]
+        return self._function(
+            f"  %m = lnbwd.row_count %x : {self.types['x']}\n"
+            f"  %z = memref.alloc(%m) : {self.types['z']}\n"
+            f"  lnbwd.{self.norm} {listed(inputs)} outs {listed(('z', *self.statistics))} "
+            f"{{epsilon = {self.epsilon:.17e} : f64}}\n"
+            + region.write(["z", *(n for n in ("b", "w") if n in self.rows)])
+            + f"  memref.dealloc %z : {self.types['z']}\n")
+
+    @functools.cached_property
+    def formula(self) -> str:
+        """The forward pass as one row program, whose gradient is derived: statistics as textbooks
+        have them."""
+        region, k = _Region(self), self.k
+        row = f"vector<{k}xf32>"
+        over = region.add(f"arith.constant {1 / k:.17e} : f32")
+        epsilon = region.add(f"arith.constant {self.epsilon:.17e} : f32")
+
+        def mean(value: str) -> str:
+            total = region.add(f"vector.reduction <add>, {value} : {row} into f32")
+            return region.add(f"arith.mulf {total}, {over} fastmath<contract> : f32")
+
+        def combine(operation: str, left: str, right: str) -> str:
+            return region.add(f"arith.{operation}f {left}, {right} fastmath<contract> : {row}")
+
+        def spread(number: str) -> str:
+            return region.add(f"vector.broadcast {number} : f32 to {row}")
+
+        z = region.widened("x")
+        if self.norm == LAYER_NORM:
+            region.results["mean"] = mean(z)
+            z = combine("sub", z, spread(region.results["mean"]))
+        square = mean(combine("mul", z, z))
+        moved = region.add(f"arith.addf {square}, {epsilon} fastmath<contract> : f32")
+        region.results["rstd"] = region.add(f"math.rsqrt {moved} : f32")
+        z = combine("mul", z, spread(region.results["rstd"]))
+        if "gamma" in self.rows:
+            z = combine("mul", region.widened("gamma"), z)
+        if "beta" in self.rows:
+            z = combine("add", z, region.widened("beta"))
+        region.multiply(region.narrowed(z, k))
+        return self._function(region.write(
+            [name for name in ("x", "gamma", "beta", "b", "w") if name in self.rows]))
 
     def operand(self, name: str) -> regions_op.Operand:
         """What an operand is to the operator of row programs."""
-        role = ROLES[name]
-        return regions_op.Operand(role.kind, native.TYPES[self._element(name)], 1 if role.kind ==
-                                  "row_scalar" else math.prod(role.row(self.k, self.n)))
+        kind, row = self.rows[name if name in self.rows else name.removeprefix("d")]
+        return regions_op.Operand(kind, native.TYPES[self.element(name)], math.prod(row))
 
     def register(self, source: str, names: Sequence[str], written: Iterable[str],
                  hint: int) -> _Program:
@@ -146,7 +273,7 @@ class Layer:
     @_kept
     def program(self, hint: int) -> _Program:
         """The forward pass by kernels of ours."""
-        return self.register(self.text, self.names, ("out", *self.statistics), hint)
+        return self.register(self.text, list(self.rows), ("out", *self.statistics), hint)
 
     @_kept
     def bias_program(self, hint: int) -> _Program:
@@ -179,7 +306,7 @@ class Gradient:
     @functools.cached_property
     def spec(self) -> GradientSpec:
         """What its text is kept by."""
-        return GradientSpec(self.layer.text, self.wanted, ("out",), self.layer.statistics)
+        return GradientSpec(self.layer.formula, self.wanted, ("out",), self.layer.statistics)
 
     @functools.cached_property
     def derived(self) -> DerivedGradient:

@@ -88,22 +88,14 @@ class Role:
         name: "dgamma".
         kind: one of :data:`KINDS`: "row_block" [M, N], "column" [N] or "row_scalar" [M].
         has_own_element: of a row block: its element may be another than that of x.
-        extent: how long a row is: "row", the N that is normalised; "output", the O after a linear
-            layer; "matrix", O rows of N.
     """
 
     name: str
     kind: str
     has_own_element: bool
-    extent: str
-
-    def row(self, n: int, outputs: int = 0) -> tuple[int, ...]:
-        """The dimensions of a row for a normalised length of ``n`` and a linear layer of
-        ``outputs``; of a matrix, all."""
-        return {"row": (n,), "output": (outputs,), "matrix": (outputs, n)}[self.extent]
 
 
-ROLES = {name: Role(name, kind, own, extent) for name, kind, own, extent in _operations._ROLES}
+ROLES = {role[0]: Role(*role) for role in _operations._ROLES}
 """All roles by name."""
 
 
@@ -153,11 +145,6 @@ class Operation:
     def has(self, name: str) -> bool:
         """Whether it reads or writes such an operand."""
         return any(operand.name == name for operand in self.operands)
-
-    @property
-    def has_product(self) -> bool:
-        """Whether a linear layer follows the norm."""
-        return self.has("w")
 
 
 OPERATIONS = {

@@ -28,13 +28,10 @@ DTYPES = {"f16": 2, "bf16": 2, "f32": 4}
 _DTYPE_NAMES = {"float16": "f16", "half": "f16", "bfloat16": "bf16", "float32": "f32",
                 "float": "f32"}
 
-# A norm with a linear layer has a size more: lnbwd.linear writes programs of them.
-_NORMS = tuple(op for op in OPERATIONS.values() if not op.has_product)
-
-FORWARD_OPS = tuple(op.name for op in _NORMS if op.is_forward)
+FORWARD_OPS = tuple(op.name for op in OPERATIONS.values() if op.is_forward)
 """Forward passes among :data:`OPS`: they have no gradients, and an epsilon."""
 
-OPS = (*(op.name for op in _NORMS if not op.is_forward), *FORWARD_OPS)
+OPS = (*(op.name for op in OPERATIONS.values() if not op.is_forward), *FORWARD_OPS)
 """Operations that :func:`lnbwd.compile` knows by name."""
 
 

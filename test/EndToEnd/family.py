@@ -288,7 +288,7 @@ LaunchError = devices.LaunchError
 LENGTHS = (1, 2, 7, 96, 255, 512, 769, 1024, 1032, 3000, 4096)
 DTYPES = ("f32", "bf16", "f16")
 # Those with a linear layer have a size more: test_linear_operations.py has them.
-OPS = tuple(name for name, op in operations.OPERATIONS.items() if not op.has_product)
+OPS = tuple(operations.OPERATIONS)
 
 
 def cases(chips=AMD_CHIPS):

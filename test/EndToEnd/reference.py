@@ -31,13 +31,13 @@ def _library() -> ctypes.CDLL:
     build = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve()
     library = ctypes.CDLL(str(build / "lib" / "liblnbwd-reference.so"))
     library.lnbwd_reference.argtypes = [
-        ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int,
-        ctypes.c_double, ctypes.c_int, ctypes.POINTER(_FLOATS), ctypes.POINTER(_DOUBLES), _DOUBLES]
+        ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int, ctypes.c_double,
+        ctypes.c_int, ctypes.POINTER(_FLOATS), ctypes.POINTER(_DOUBLES), _DOUBLES]
     return library
 
 
 def evaluate(op: str, inputs: dict[str, np.ndarray], rows: int, columns: int, *,
-             output_columns: int = 0, zero_centred: bool = False, epsilon: float = 1e-5,
+             zero_centred: bool = False, epsilon: float = 1e-5,
              in_float32: bool = True) -> tuple[dict[str, np.ndarray], dict[str, float]]:
     """The outputs of an operation, and the sizes of the terms that they are sums of.
 
@@ -46,15 +46,13 @@ def evaluate(op: str, inputs: dict[str, np.ndarray], rows: int, columns: int, *,
         inputs: by the operands' names, of those that are there; of a column sum what it is added
             to. Values that float32 holds: others are rounded to it.
         rows, columns: M and N.
-        output_columns: O, of an operation with a linear layer.
         zero_centred: whether 1 + gamma stands in the place of gamma.
         epsilon: where statistics are computed.
         in_float32: whether rstd is NaN where the sum of squares is beyond float32's range.
     """
     def shape(role):
         leading = () if role.kind == "column" else (rows,)
-        return leading if role.kind == "row_scalar" else (*leading,
-                                                          *role.row(columns, output_columns))
+        return leading if role.kind == "row_scalar" else (*leading, columns)
 
     with np.errstate(over="ignore", invalid="ignore"):
         held = {name: np.ascontiguousarray(values, dtype=np.float32).reshape(
@@ -71,7 +69,7 @@ def evaluate(op: str, inputs: dict[str, np.ndarray], rows: int, columns: int, *,
 
     terms = (ctypes.c_double * len(ROLES))()
     status = _library().lnbwd_reference(
-        op.encode(), rows, columns, output_columns, zero_centred, epsilon, in_float32,
+        op.encode(), rows, columns, zero_centred, epsilon, in_float32,
         pointers(held, _FLOATS), pointers(outputs, _DOUBLES), terms)
     assert status == 0, op
     return outputs, dict(zip(ROLES, terms, strict=True))

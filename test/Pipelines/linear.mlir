@@ -1,5 +1,5 @@
 // RUN: lnbwd-opt %examples/layer_norm_linear.mlir --lnbwd-gpu-pipeline=chip=gfx942 | FileCheck %s
-// RUN: lnbwd-opt %examples/layer_norm_linear.mlir --lnbwd-differentiate | lnbwd-opt - --lnbwd-gpu-pipeline=chip=gfx942 | FileCheck %s --check-prefix=BWD
+// RUN: lnbwd-opt %examples/layer_norm_linear.mlir --lnbwd-differentiate="saved=mean,rstd" | lnbwd-opt - --lnbwd-gpu-pipeline=chip=gfx942 | FileCheck %s --check-prefix=BWD
 
 // The normalised rows with the statistics, and their product with the bias. A
 // matrix is a column of the plan; rows between kernels have as many as the launch.

@@ -136,10 +136,15 @@ def test_launches_from_several_threads(code):
 
 
 LINEAR = """
-func.func @layer_norm_linear(%x: memref<?x64xbf16>, %w: memref<64x64xbf16>,
-                             %out: memref<?x64xbf16>) {
-  lnbwd.layer_norm_linear x(%x : memref<?x64xbf16>) w(%w : memref<64x64xbf16>)
-      outs out(%out : memref<?x64xbf16>)
+func.func @linear(%x: memref<?x64xbf16>, %w: memref<64x64xbf16>, %out: memref<?x64xbf16>) {
+  lnbwd.rowwise @linear domain(m | k, n) ins(%x[m, k] : memref<?x64xbf16>,
+      %w[n, k] : memref<64x64xbf16>) outs(%out[m, n] : memref<?x64xbf16>)
+      attributes {operand_names = ["x", "w", "out"]} {
+  ^row(%xr: vector<64xbf16>, %wr: vector<64x64xbf16>):
+    %p = lnbwd.linear %xr, %wr : vector<64xbf16>, vector<64x64xbf16>
+    %y = arith.truncf %p : vector<64xf32> to vector<64xbf16>
+    lnbwd.yield %y : vector<64xbf16>
+  }
   return
 }
 """

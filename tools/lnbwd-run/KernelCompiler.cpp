@@ -108,15 +108,12 @@ static std::string runCompiler(const std::vector<std::string> &command,
 
 std::string kernelMlir(const Options &options) {
   const std::string n = std::to_string(options.columns);
-  const std::string o = std::to_string(options.outputColumns);
   auto typeOf = [&](const OperandInfo &operand) -> std::string {
     const RoleInfo &role = getInfo(operand.role);
     if (role.kind == OperandKind::RowScalar)
       return "memref<?xf32>";
     const bool isRowBlock = role.kind == OperandKind::RowBlock;
-    Element element = isRowBlock || operand.role == Role::W
-                          ? options.format
-                          : options.parameterFormat;
+    Element element = isRowBlock ? options.format : options.parameterFormat;
     if (role.hasOwnElement)
       element = *options.residualFormat;
     else if (!isRowBlock && operand.isOutput && options.accumulate)
@@ -124,11 +121,8 @@ std::string kernelMlir(const Options &options) {
     std::string layout;
     if (isRowBlock && options.rowStride != 0)
       layout = ", strided<[" + std::to_string(options.rowStride) + ", 1]>";
-    const std::string length = role.extent == Extent::Row      ? n
-                               : role.extent == Extent::Output ? o
-                                                               : o + "x" + n;
-    return (isRowBlock ? "memref<?x" : "memref<") + length + "x" +
-           getName(element) + layout + ">";
+    return (isRowBlock ? "memref<?x" : "memref<") + n + "x" + getName(element) +
+           layout + ">";
   };
 
   const NamedOperationInfo &info = getInfo(options.operation);

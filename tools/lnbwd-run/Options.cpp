@@ -45,8 +45,7 @@ bool isCompiledIn(const OperandInfo &operand, const Options &options) {
   case Role::Gamma:
     return options.hasGamma;
   case Role::Beta:
-    return options.hasBeta &&
-           (info.isForward || isFromOutput || info.hasProduct());
+    return options.hasBeta && (info.isForward || isFromOutput);
   case Role::Mean:
     return options.statistics == "saved";
   case Role::Rstd:
@@ -227,9 +226,6 @@ static const std::vector<Option> &compileOptions() {
   static const std::vector<Option> options = {
       {"--n", "N", "number of columns, the normalised dimension",
        set(&Options::columns, int64_t(1))},
-      {"--o", "O",
-       "number of outputs of the linear layer, for operations that have one",
-       set(&Options::outputColumns, int64_t(1))},
       {"--op", "OP",
        listNames(operations, " or ") + " (" + getName(Options().operation) +
            ")",
@@ -325,22 +321,6 @@ static void checkOperation(const std::set<std::string> &given,
     refuseIf(info.isForward && given.count(name),
              name + " is for a gradient, and --op " + op +
                  " is a forward pass");
-  const bool hasProduct = info.hasProduct();
-  refuseIf(hasProduct && options.statistics != "saved",
-           "--statistics: expected saved for " + op +
-               ", which takes mean and rstd, got " + options.statistics);
-  for (const std::string name : {"--accumulate", "--row-stride"})
-    refuseIf(hasProduct && given.count(name),
-             name + ": " + op + " cannot do that; leave it out");
-  refuseIf(hasProduct && options.outputColumns == 0,
-           "expected --o, the number of outputs of " + op + ", got none");
-  refuseIf(!hasProduct && given.count("--o"),
-           "--o: " + op + " has no linear layer; leave it out");
-  bool hasResidual = false;
-  for (const OperandInfo &operand : info)
-    hasResidual = hasResidual || getInfo(operand.role).hasOwnElement;
-  refuseIf(options.residualFormat && !hasResidual,
-           "--residual: " + op + " has none; leave it out");
   refuseIf(options.rowStride != 0 && options.rowStride < options.columns,
            "--row-stride: expected at least the " +
                std::to_string(options.columns) + " of --n, got " +

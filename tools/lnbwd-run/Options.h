@@ -27,8 +27,6 @@ struct Options {
   /// The compiled kernel; empty: compile one from the fields below.
   std::string kernelFile;
   int64_t columns = 0;
-  /// The length of rows behind the linear layer, of operations that have one.
-  int64_t outputColumns = 0;
   Element format = Element::F32;
   Element parameterFormat = Element::F32;
   std::string chip;

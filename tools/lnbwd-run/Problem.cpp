@@ -229,9 +229,8 @@ static void checkOperands(const Problem &problem) {
   bool hasEpsilon = problem.operation.epsilon.has_value();
   if (operation.isForward)
     return require(hasEpsilon, "has no epsilon");
-  // Of the column sums, dbeta alone needs dy and nothing else. With a linear
-  // layer all that is needed is always there.
-  if (isOnlyShift || operation.hasProduct())
+  // Of the column sums, dbeta alone needs dy and nothing else.
+  if (isOnlyShift)
     return;
   bool isFromOutput = problem.has(Role::Y);
   require(problem.has(Role::X) != isFromOutput,
@@ -244,8 +243,8 @@ static void checkOperands(const Problem &problem) {
   require(isSaved || hasEpsilon, "has neither 'rstd' nor an epsilon");
 }
 
-/// Finds N, and O where there is a linear layer, and that all operands agree. A
-/// program may have rows of several lengths: N is that of the first ones then.
+/// Finds N, and that all operands agree. A program may have rows of several
+/// lengths: N is that of the first ones then.
 static void describeSizes(Problem &problem) {
   for (const Argument &argument : problem.arguments)
     if (problem.columns == 0 && getInfo(argument.kind).hasColumns)
@@ -255,11 +254,8 @@ static void describeSizes(Problem &problem) {
   const NamedOperationInfo &operation = *problem.operation.info;
   if (const Argument *input = problem.find(Role::X))
     problem.columns = input->rowLength;
-  if (const Argument *weight = problem.find(Role::W))
-    problem.outputs = weight->rowLength / problem.columns;
   reference::Inputs sizes;
   sizes.columns = problem.columns;
-  sizes.outputs = problem.outputs;
   for (const OperandInfo &operand : operation) {
     const Argument *argument = problem.find(operand.role);
     if (argument && argument->rowLength != sizes.rowLength(operand.role))
@@ -570,7 +566,6 @@ reference::Inputs describeReference(const Problem &problem) {
   inputs.operation = problem.operation.info->operation;
   inputs.rows = problem.rows;
   inputs.columns = problem.columns;
-  inputs.outputs = problem.outputs;
   inputs.zeroCentredGamma = problem.operation.zeroCentredGamma;
   inputs.epsilon = problem.operation.epsilon.value_or(0);
   // Of outputs that are only written this is nothing.
@@ -655,9 +650,7 @@ void fillProblem(Problem &problem, const Options &options) {
     fill.place = i;
     fill.tableRows = countTableRows(problem, i);
     fill.gammaCentre = problem.operation.zeroCentredGamma ? 0 : 1;
-    fill.nonFinite = problem.operation.isForward() ? Role::X
-                     : problem.has(Role::Dout)     ? Role::Dout
-                                                   : Role::Dy;
+    fill.nonFinite = problem.operation.isForward() ? Role::X : Role::Dy;
     fillInput(options.init, options.seed, roleOf(problem, i), argument.format,
               argument.countRows(problem), argument.rowLength,
               problem.contents[i].data(), fill);

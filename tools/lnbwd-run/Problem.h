@@ -75,8 +75,6 @@ struct Problem {
   /// Of rows, in programs that have such.
   int64_t groups = 1;
   int64_t columns = 0;
-  /// O, the length of rows behind a linear layer; 0: there is none.
-  int64_t outputs = 0;
   std::vector<Argument> arguments;
   /// Which argument an operand is.
   reference::ByRole<std::optional<size_t>> operands;

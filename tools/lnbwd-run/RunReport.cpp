@@ -201,14 +201,11 @@ static std::string summaryOf(const RunReport &report) {
 
 std::string formatText(const RunReport &report, const Problem &problem,
                        const Options &options) {
-  std::string text = print(
-      "kernel  %s for %s (%s), M = %lld, N = %lld%s, %s\n",
-      report.operation.c_str(), report.chip.c_str(), report.format.c_str(),
-      static_cast<long long>(problem.rows),
-      static_cast<long long>(problem.columns),
-      problem.outputs ? (", O = " + std::to_string(problem.outputs)).c_str()
-                      : "",
-      getName(problem.format()));
+  std::string text =
+      print("kernel  %s for %s (%s), M = %lld, N = %lld, %s\n",
+            report.operation.c_str(), report.chip.c_str(),
+            report.format.c_str(), static_cast<long long>(problem.rows),
+            static_cast<long long>(problem.columns), getName(problem.format()));
   text += print("device  %s, %s, %lld compute units, %s\n", report.device.name,
                 report.device.arch,
                 static_cast<long long>(report.device.compute_units),
@@ -267,8 +264,6 @@ std::string formatJson(const RunReport &report, const Problem &problem,
                     {"simulated", report.device.is_simulated != 0}};
   json["m"] = problem.rows;
   json["n"] = problem.columns;
-  if (problem.outputs)
-    json["o"] = problem.outputs;
   json["type"] = getName(problem.format());
   json["init"] = initName(options.init);
   json["seed"] = options.seed;

@@ -204,10 +204,8 @@ private:
     double allowed =
         tolerance(isSum(argument), argument.format) * total.largestReference;
     if (argument.output)
-      allowed =
-          std::max(allowed,
-                   roundingFloor(argument, expected.terms[*argument.output])) +
-          expected.factorRounding[*argument.output];
+      allowed = std::max(
+          allowed, roundingFloor(argument, expected.terms[*argument.output]));
     allowed += reference::smallestSubnormal(argument.format);
     // An element that is wrong, or else the one that is farthest off.
     const Difference &shown =

@@ -23,13 +23,12 @@ using namespace lnbwd::reference;
 /// Computes an operation on dense arrays. `inputs` has a pointer for each role,
 /// null for what is absent; of a column output it is what the sum is added to.
 /// `outputs` has one for each role, null for what is not wanted, and `terms` a
-/// number for each (Result::terms). `output_columns` is the length of rows
-/// behind a linear layer. Returns 1 if there is no such operation.
+/// number for each (Result::terms). Returns 1 if there is no such operation.
 extern "C" __attribute__((visibility("default"))) int
 lnbwd_reference(const char *operation, int64_t rows, int64_t columns,
-                int64_t output_columns, int zero_centred_gamma, double epsilon,
-                int in_float32, const float *const *inputs,
-                double *const *outputs, double *terms) {
+                int zero_centred_gamma, double epsilon, int in_float32,
+                const float *const *inputs, double *const *outputs,
+                double *terms) {
   std::optional<NamedOperation> known = findOperation(operation);
   if (!known)
     return 1;
@@ -37,7 +36,6 @@ lnbwd_reference(const char *operation, int64_t rows, int64_t columns,
   problem.operation = *known;
   problem.rows = rows;
   problem.columns = columns;
-  problem.outputs = output_columns;
   problem.zeroCentredGamma = zero_centred_gamma != 0;
   problem.epsilon = epsilon;
   problem.inFloat32 = in_float32 != 0;

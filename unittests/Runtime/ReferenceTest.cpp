@@ -359,53 +359,6 @@ TEST(ReferenceTest, SquaresBeyondFloat32MakeNaNOfARow) {
   }
 }
 
-TEST(ReferenceTest, FactorRoundingIsTheLargestChangeOfARoundedFactor) {
-  constexpr int64_t kRows = 100, kColumns = 48, kOutputs = 40;
-  std::mt19937 random(3);
-  std::normal_distribution<float> normal;
-  auto draw = [&](int64_t size) {
-    std::vector<uint16_t> values(size);
-    for (int64_t i = 0; i < size; ++i)
-      storeElement(Element::BF16, values.data(), i, normal(random));
-    return values;
-  };
-  std::vector<uint16_t> x = draw(kRows * kColumns), w(kOutputs * kColumns),
-                        dout = draw(kRows * kOutputs);
-  std::vector<float> gamma(kColumns, 1.5F), beta(kColumns, 0.5F), mean(kRows),
-      rstd(kRows, 1);
-  Inputs inputs;
-  inputs.operation = NamedOperation::LayerNormLinearBwd;
-  inputs.rows = kRows;
-  inputs.columns = kColumns;
-  inputs.outputs = kOutputs;
-  inputs.arrays[Role::X] = {Element::BF16, x.data()};
-  inputs.arrays[Role::W] = {Element::BF16, w.data()};
-  inputs.arrays[Role::Dout] = {Element::BF16, dout.data()};
-  inputs.arrays[Role::Gamma] = {Element::F32, gamma.data()};
-  inputs.arrays[Role::Beta] = {Element::F32, beta.data()};
-  inputs.arrays[Role::Mean] = {Element::F32, mean.data()};
-  inputs.arrays[Role::Rstd] = {Element::F32, rstd.data()};
-  Result result = evaluate(inputs, {});
-  double largestChange = 0;
-  for (int64_t o = 0; o < kOutputs; ++o)
-    for (int64_t j = 0; j < kColumns; ++j) {
-      double sum = 0;
-      for (int64_t i = 0; i < kRows; ++i) {
-        double z = 1.5 * inputs.arrays[Role::X][i * kColumns + j] + 0.5;
-        sum += inputs.arrays[Role::Dout][i * kOutputs + o] *
-               roundTo(Element::BF16, z);
-      }
-      double change = sum - result.sums[Role::Dw][o * kColumns + j];
-      largestChange = std::max(largestChange, std::abs(change));
-    }
-  EXPECT_GT(largestChange, 0.01);
-  EXPECT_NEAR(result.factorRounding[Role::Dw], largestChange, 1e-10);
-  // Of float32 nothing is rounded.
-  std::vector<float> wide(kRows * kColumns);
-  inputs.arrays[Role::X] = {Element::F32, wide.data()};
-  EXPECT_EQ(evaluate(inputs, {}).factorRounding[Role::Dw], 0);
-}
-
 TEST(ReferenceTest, ManyRowsGiveTheSameBitsEveryTime) {
   Case first(1000, 33, 5);
   Case second(1000, 33, 5);

@@ -90,8 +90,6 @@ struct RoleInfo {
   OperandKind kind;
   /// Of a row block: it need not have the element of x.
   bool hasOwnElement;
-  /// How long a row of it is.
-  Extent extent;
 };
 
 /// An operand as one operation has it.
@@ -140,8 +138,6 @@ struct NamedOperationInfo {
   }
   /// Whether the mean is subtracted, so that there is a shift as well.
   constexpr bool hasMean() const { return has(Role::Mean); }
-  /// Whether there is a linear layer after the norm.
-  constexpr bool hasProduct() const { return hasInput(Role::W); }
 };
 
 #define LNBWD_OPERATION_TABLES

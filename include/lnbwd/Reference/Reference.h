@@ -61,8 +61,6 @@ struct Inputs {
   NamedOperation operation = NamedOperation::LayerNorm;
   int64_t rows = 0;
   int64_t columns = 0;
-  /// O, the length of rows after a linear layer, where there is one.
-  int64_t outputs = 0;
   /// 1 + gamma stands in the place of gamma.
   bool zeroCentredGamma = false;
   /// Where statistics are computed.
@@ -71,20 +69,11 @@ struct Inputs {
   /// squares is beyond its range.
   bool inFloat32 = true;
   /// The inputs, and what column sums are added to: row blocks [rows, columns],
-  /// columns [columns], row scalars [rows]; after a linear layer `outputs` in
-  /// the place of `columns`; matrices [outputs, columns].
+  /// columns [columns], row scalars [rows].
   ByRole<ConstArray> arrays;
 
-  /// The elements of a row of an operand; of a matrix, all.
+  /// The elements of a row of an operand.
   int64_t rowLength(Role role) const {
-    switch (getInfo(role).extent) {
-    case Extent::Output:
-      return outputs;
-    case Extent::Matrix:
-      return outputs * columns;
-    case Extent::Row:
-      break;
-    }
     return getInfo(role).kind == OperandKind::RowScalar ? 1 : columns;
   }
 };
@@ -105,9 +94,7 @@ struct RowInputs : Inputs {
 };
 
 /// What a formula writes: one row of each row block, one number of each row
-/// scalar, and of each column sum what this row adds to it. What it adds to a
-/// matrix is the outer product of two rows, which are there one after the
-/// other.
+/// scalar, and of each column sum what this row adds to it.
 struct RowOutputs {
   ByRole<std::vector<double>> values;
   /// Of row blocks and row scalars: how large the terms are that the largest
@@ -137,17 +124,11 @@ using RowConsumer = std::function<void(unsigned worker, int64_t row,
 
 /// What is known once all rows are done.
 struct Result {
-  /// The column sums, with what they are added to, and sums of outer products.
+  /// The column sums, with what they are added to.
   ByRole<std::vector<double>> sums;
   /// Of each output the size of its terms: of a column sum the largest root of
-  /// the sum of squared terms of a column, and what was there before; of a sum
-  /// of outer products, which kernels add up term by term, half the largest
-  /// root of the sum of squared partial sums of an element.
+  /// the sum of squared terms of a column, and what was there before.
   ByRole<double> terms;
-  /// Of a sum of outer products the largest change of an element where the row
-  /// of `columns` is rounded to x's type before it is multiplied. Kernels may
-  /// round it or not (docs/layer-norm-linear.md).
-  ByRole<double> factorRounding;
 };
 
 /// Computes the operation row by row. The sums are taken in an order that

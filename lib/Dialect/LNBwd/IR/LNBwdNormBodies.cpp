@@ -163,22 +163,6 @@ void bodies::norm(RowBuilder &b, RowBody &body) {
   setNormalised(b, body, sum, StatisticsBuilder(b, body).get(sum));
 }
 
-/// The normalised rows and what the linear layer makes of them: they are
-/// rounded as they would be if they were stored in between.
-void bodies::normLinear(RowBuilder &b, RowBody &body) {
-  Statistics statistics =
-      StatisticsBuilder(b, body).get(b.widen(body.get(Role::X)));
-  if (body.wants(Role::Out)) {
-    Value z = applyColumns(b, body, statistics.xhat);
-    Value out = b.linear(b.narrow(z, body.get(Role::X)), body.get(Role::W));
-    if (Value bias = body.get(Role::B))
-      out = b.add(out, b.widen(bias));
-    body.set(Role::Out, out);
-  }
-  body.set(Role::Mean, statistics.mean);
-  body.set(Role::Rstd, statistics.rstd);
-}
-
 //===----------------------------------------------------------------------===//
 // Gradients
 //===----------------------------------------------------------------------===//
@@ -251,17 +235,4 @@ void bodies::normGradient(RowBuilder &b, RowBody &body) {
   else
     statistics = StatisticsBuilder(b, body).get(b.widen(body.get(Role::X)));
   setGradients(b, body, b.widen(body.get(Role::Dy)), statistics);
-}
-
-/// The gradients of a norm and the linear layer after it, as the chain rule
-/// has them.
-void bodies::normLinearGradient(RowBuilder &b, RowBody &body) {
-  Statistics statistics =
-      StatisticsBuilder(b, body).get(b.widen(body.get(Role::X)));
-  Value dout = b.widen(body.get(Role::Dout));
-  Value dz = b.linear(dout, body.get(Role::W), /*transposed=*/true);
-  setGradients(b, body, dz, statistics);
-  if (body.wants(Role::Dw))
-    body.set(Role::Dw, b.outer(dout, applyColumns(b, body, statistics.xhat)));
-  body.set(Role::Db, dout);
 }

@@ -63,8 +63,6 @@ public:
     if (failed(verifyRowBlock(op, inputName, input, rowRank)) ||
         failed(verifyEpsilon(op.getEpsilon())))
       return failure();
-    if (op.getInfo().hasProduct() && failed(verifyProduct()))
-      return failure();
     for (const OperandInfo &operand : op.getInfo())
       if (failed(verifyOperand(operand)))
         return failure();
@@ -85,14 +83,12 @@ private:
     if (!value || (operand.role == inputRole && !operand.isOutput))
       return success();
     auto type = cast<ShapedType>(value.getType());
-    if (role.extent == Extent::Matrix)
-      return verifyMatrix(role.name, type, operand.isOutput);
     switch (role.kind) {
     case OperandKind::RowBlock:
       rowBlocks.push_back(value);
       return verifyRows(role.name, type, role);
     case OperandKind::Column:
-      return verifyColumn(role.name, type, role,
+      return verifyColumn(role.name, type,
                           operand.isOutput && op.getAccumulate());
     case OperandKind::RowScalar:
       return verifyStatistic(role.name, type);
@@ -100,43 +96,6 @@ private:
       break;
     }
     llvm_unreachable("named operations have no groups of rows");
-  }
-  /// The weight of the linear layer, which says how long rows after it are.
-  LogicalResult verifyProduct() {
-    if (rowRank != 1)
-      return op->emitOpError("expected row_rank 1 where a linear layer follows "
-                             "(a row is multiplied by a matrix), got ")
-             << rowRank << "; collapse the dimensions of a row";
-    if (op.getAccumulate())
-      return op->emitOpError("expected no accumulate where a linear layer "
-                             "follows: dw is an outer sum, which does not "
-                             "accumulate; add the gradients up outside");
-    weight = cast<ShapedType>(op.getInput(Role::W).getType());
-    return verifyMatrix(lnbwd::getInfo(Role::W).name, weight,
-                        /*isOutput=*/false);
-  }
-  /// A matrix has a row for each output and a column for each element that is
-  /// normalised.
-  LogicalResult verifyMatrix(StringRef name, ShapedType type, bool isOutput) {
-    if (type.getRank() != 2 || !type.hasStaticShape() ||
-        type.getDimSize(0) == 0)
-      return op->emitOpError("expected ")
-             << name
-             << " to have two static dimensions of at least 1 (a kernel is "
-                "compiled for one size of it), got "
-             << type;
-    int64_t length = input.getShape().back();
-    if (type.getDimSize(1) != length)
-      return op->emitOpError("expected ")
-             << name << " to have " << length
-             << " columns, as many as the normalised rows of " << inputName
-             << " have elements, got " << type;
-    if (type.getDimSize(0) != weight.getDimSize(0))
-      return op->emitOpError("expected ")
-             << name << " to have " << weight.getDimSize(0)
-             << " rows, as many as w, got " << type;
-    return verifyElement(name, type, /*mayBeInput=*/true, /*mayBeF32=*/isOutput,
-                         ", which it is multiplied with");
   }
   /// The element is the input's, or f32, of which `why` says the reason.
   LogicalResult verifyElement(StringRef name, ShapedType type, bool mayBeInput,
@@ -152,36 +111,23 @@ private:
       diag << "those of " << inputName << ", " << ofInput;
     return diag << why << ", got " << element;
   }
-  /// The dimensions of a row of that extent.
-  SmallVector<int64_t> getRowShape(Extent extent) {
-    if (extent == Extent::Output)
-      return {weight.getDimSize(0)};
-    return llvm::to_vector(input.getShape().take_back(size_t(rowRank)));
-  }
   /// Of the input's element or of any.
   LogicalResult verifyRows(StringRef name, ShapedType type,
                            const RoleInfo &role) {
-    SmallVector<int64_t> shape =
-        llvm::to_vector(input.getShape().drop_back(size_t(rowRank)));
-    llvm::append_range(shape, getRowShape(role.extent));
-    std::string why = ("that of " + inputName).str();
-    if (role.extent == Extent::Output)
-      why = ("the leading dimensions of " + inputName + ", and the rows of w")
-                .str();
-    if (failed(verifyShape(op, name, type, shape, rowRank, why)))
+    if (failed(verifyShape(op, name, type, input.getShape(), rowRank,
+                           ("that of " + inputName).str())))
       return failure();
     if (role.hasOwnElement)
       return verifyRowElement(op, name, type);
     return verifyElement(name, type, /*mayBeInput=*/true, /*mayBeF32=*/false);
   }
   LogicalResult verifyColumn(StringRef name, ShapedType type,
-                             const RoleInfo &role, bool accumulates) {
+                             bool accumulates) {
     std::string which =
         rowRank == 1 ? "the last dimension of " : "the dimensions of a row of ";
     which += inputName;
-    if (role.extent == Extent::Output)
-      which = "the rows of w";
-    if (failed(verifyShape(op, name, type, getRowShape(role.extent), rowRank,
+    if (failed(verifyShape(op, name, type,
+                           input.getShape().take_back(size_t(rowRank)), rowRank,
                            which)))
       return failure();
     return verifyElement(name, type, /*mayBeInput=*/!accumulates,
@@ -208,8 +154,6 @@ private:
   Role inputRole;
   StringRef inputName;
   ShapedType input;
-  /// That of the linear layer after the norm, if there is one.
-  ShapedType weight;
   SmallVector<Value> rowBlocks;
 };
 } // namespace

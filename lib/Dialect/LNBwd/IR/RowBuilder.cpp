@@ -92,18 +92,6 @@ Value RowBuilder::clamp(Value row, Value bound) {
   return select(less(row, low), low, row);
 }
 
-Value RowBuilder::linear(Value row, Value matrix, bool transposed) {
-  return LinearOp::create(b, row, matrix, transposed);
-}
-
-Value RowBuilder::outer(Value lhs, Value rhs) {
-  auto getLength = [](Value row) {
-    return cast<VectorType>(row.getType()).getDimSize(0);
-  };
-  auto type = VectorType::get({getLength(lhs), getLength(rhs)}, b.getF32Type());
-  return vector::OuterProductOp::create(b, type, lhs, rhs, Value());
-}
-
 //===----------------------------------------------------------------------===//
 // RowBody
 //===----------------------------------------------------------------------===//
@@ -121,10 +109,9 @@ void RowBody::set(Role output, Value value) {
 
 void RowBody::replace(PatternRewriter &rewriter, NormOpInterface op,
                       bool textbook) {
-  // The domain: of a row block, then that of a row after the linear layer.
+  // The domain is that of a row block.
   auto rowRank = unsigned(op.getRowRank());
   unsigned numRowDims = 0;
-  bool hasLinear = false;
   using Roles = SmallVector<std::pair<Role, ProgramOperands::Place>, 8>;
   for (const OperandInfo &operand : op.getInfo()) {
     const RoleInfo &role = lnbwd::getInfo(operand.role);
@@ -132,7 +119,6 @@ void RowBody::replace(PatternRewriter &rewriter, NormOpInterface op,
                                    : op.getInput(operand.role);
     if (!value)
       continue;
-    hasLinear |= role.extent != Extent::Row;
     if (role.kind == OperandKind::RowBlock)
       numRowDims =
           unsigned(cast<ShapedType>(value.getType()).getRank()) - rowRank;
@@ -142,12 +128,10 @@ void RowBody::replace(PatternRewriter &rewriter, NormOpInterface op,
     const KindInfo &kind = lnbwd::getInfo(role.kind);
     if (kind.hasRows)
       llvm::append_range(dims, llvm::seq<unsigned>(0, numRowDims));
-    if (kind.hasColumns && role.extent != Extent::Row)
-      dims.push_back(numRowDims + rowRank);
-    if (kind.hasColumns && role.extent != Extent::Output)
+    if (kind.hasColumns)
       llvm::append_range(dims, llvm::seq(numRowDims, numRowDims + rowRank));
-    return AffineMap::getMultiDimMapWithTargets(
-        numRowDims + rowRank + hasLinear, dims, op.getContext());
+    return AffineMap::getMultiDimMapWithTargets(numRowDims + rowRank, dims,
+                                                op.getContext());
   };
   ProgramOperands operands(numRowDims);
   Roles inputs, outputs;
@@ -174,7 +158,6 @@ void RowBody::replace(PatternRewriter &rewriter, NormOpInterface op,
     RowBody body(op, textbook);
     for (auto [role, place] : inputs)
       body.arguments[static_cast<size_t>(role)] = operands.getArgument(place);
-    // Of a gradient the first row block may be after the linear layer.
     Value row = body.get(op.getInput(Role::X) ? Role::X : Role::Y);
     body.rowLength = cast<VectorType>(row.getType()).getDimSize(0);
     RowBuilder builder(rewriter, loc, body.rowLength);

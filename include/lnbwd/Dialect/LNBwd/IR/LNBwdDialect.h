@@ -46,8 +46,6 @@ void addNormEffects(NormOpInterface op,
 namespace bodies {
 void norm(RowBuilder &b, RowBody &body);
 void normGradient(RowBuilder &b, RowBody &body);
-void normLinear(RowBuilder &b, RowBody &body);
-void normLinearGradient(RowBuilder &b, RowBody &body);
 } // namespace bodies
 } // namespace detail
 } // namespace lnbwd

@@ -119,27 +119,13 @@ def LNBwd_I1 : LNBwd_Element<"i1", 0, LNBwd_Condition, "bool">;
 // Roles
 //===----------------------------------------------------------------------===//
 
-/// How long a row of an operand is, in the words of `LNBwd_OperandKind`, where
-/// it is N: the normalised row, a row after the linear layer, or a matrix. A
-/// matrix is a column to the kernel's launcher, whose size no launch chooses.
-class LNBwd_Extent<string extentName, string dimensions> {
-  string name = extentName;
-  string length = dimensions;
-}
-def LNBwd_RowExtent : LNBwd_Extent<"row", "N">;
-def LNBwd_OutputExtent : LNBwd_Extent<"output", "O">;
-def LNBwd_MatrixExtent : LNBwd_Extent<"matrix", "O, N">;
-
 /// A row block has the element of x, unless it `hasOwnElement` (f16, bf16 or
-/// f32); a column and a matrix' gradient that of x, or f32; a matrix that of x;
-/// a row scalar f32.
+/// f32); a column that of x, or f32; a row scalar f32.
 class LNBwd_Role<string roleName, LNBwd_OperandKind roleKind, string roleText,
-                 bit roleHasOwnElement = 0,
-                 LNBwd_Extent roleExtent = LNBwd_RowExtent> {
+                 bit roleHasOwnElement = 0> {
   string name = roleName;
   LNBwd_OperandKind kind = roleKind;
-  LNBwd_Extent extent = roleExtent;
-  string shape = !subst("N", roleExtent.length, roleKind.shape);
+  string shape = roleKind.shape;
   /// What the documentation of an operand says, unless that operation has
   /// better words.
   string text = roleText;
@@ -165,18 +151,6 @@ def LNBwd_Sum : LNBwd_Role<"sum", LNBwd_RowBlock, "x + residual", 1>;
 def LNBwd_Dx : LNBwd_Role<"dx", LNBwd_RowBlock, "gradient of x">;
 def LNBwd_Dresidual
     : LNBwd_Role<"dresidual", LNBwd_RowBlock, "dx in another type", 1>;
-def LNBwd_W : LNBwd_Role<"w", LNBwd_Column, "weight of the linear layer", 0,
-                         LNBwd_MatrixExtent>;
-def LNBwd_B : LNBwd_Role<"b", LNBwd_Column, "bias of the linear layer", 0,
-                         LNBwd_OutputExtent>;
-def LNBwd_Out : LNBwd_Role<"out", LNBwd_RowBlock, "output of the linear layer",
-                           0, LNBwd_OutputExtent>;
-def LNBwd_Dout : LNBwd_Role<"dout", LNBwd_RowBlock, "gradient of the output", 0,
-                            LNBwd_OutputExtent>;
-def LNBwd_Dw : LNBwd_Role<"dw", LNBwd_Column, "gradient of the weight", 0,
-                          LNBwd_MatrixExtent>;
-def LNBwd_Db : LNBwd_Role<"db", LNBwd_Column, "gradient of the bias", 0,
-                          LNBwd_OutputExtent>;
 
 //===----------------------------------------------------------------------===//
 // Operands of an operation

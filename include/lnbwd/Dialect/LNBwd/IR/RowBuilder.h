@@ -54,12 +54,6 @@ public:
   /// The row, no element beyond `bound` to either side; a NaN stays one.
   mlir::Value clamp(mlir::Value row, mlir::Value bound);
 
-  /// The matrix, or its transpose, times a row, of float32.
-  mlir::Value linear(mlir::Value row, mlir::Value matrix,
-                     bool transposed = false);
-  /// The matrix of all products of an element of `lhs` and one of `rhs`.
-  mlir::Value outer(mlir::Value lhs, mlir::Value rhs);
-
 protected:
   mlir::ImplicitLocOpBuilder b;
 
