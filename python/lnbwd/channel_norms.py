@@ -21,6 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from . import _chips
 from ._arguments import (
     TYPES,
     check_dense,
@@ -29,7 +30,7 @@ from ._arguments import (
     check_parameter,
     check_whole,
 )
-from .launching import falls_back, is_capturing
+from .launching import falls_back, is_capturing, open_device
 from .native import ELEMENT_NAMES
 from .operators import eager, reshaped, transforms_are_active
 from .regions_op import call_of, is_plain, raw_region, register_row_program, run_rows
@@ -52,12 +53,18 @@ _MOST_OF_CLUSTER, _LEAST_CLUSTERS = {2: 9 << 14, 4: 1 << 17}, 32
 fill a chip."""
 
 
+@functools.cache
+def _has_clusters(device: torch.device) -> bool:
+    """Whether workgroups of the device's chip can share a row."""
+    chip = _chips.FACTS.get(open_device(device).chip.partition(":")[0], {})
+    return bool(chip.get("clusterWorkgroups", 1) > 1)
+
+
 def _is_held(x: Tensor, length: int, most: int) -> bool:
     """Whether one kernel each way takes rows of so many elements; on any chip ``most``."""
     return length <= most or (
         length <= _MOST_OF_CLUSTER[x.element_size()] and x[0, 0].nbytes % 16 == 0
-        and x.numel() >= _LEAST_CLUSTERS * length and x.is_cuda and not torch.version.hip
-        and torch.cuda.get_device_capability(x.device) >= (9, 0))
+        and x.numel() >= _LEAST_CLUSTERS * length and x.is_cuda and _has_clusters(x.device))
 
 
 def _scaled(y: Tensor, weight: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tensor:
