@@ -16,6 +16,7 @@
 #include "lnbwd/Support/OutputFile.h"
 
 #include "mlir/IR/Operation.h"
+#include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
