@@ -148,7 +148,11 @@ ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
   double accesses = std::ceil(columns / (lanes * width));
   double elements = accesses * width;
   double rowWaves = std::ceil(lanes / wave);
-  bool isExchanged = program.rowSums > 0 && (lanes > wave || split > 1);
+  bool isExchanged =
+      program.rowSums > 0 &&
+      countExchangeSlots(schedule.threadsPerRow, schedule.rowGroups,
+                         schedule.lanesAcross, schedule.workgroupsPerRow,
+                         chip.waveSize) > 1;
   bool isShifted =
       schedule.stages &&
       (std::fmod(columns * elementBytes, 16) != 0 ||
@@ -216,7 +220,8 @@ ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
       (loadMicroseconds / inFlight +
        (isExchanged ? exchangeMicroseconds * std::max(1.0, program.phases)
                     : 0));
-  double accessLanes = std::min(lanes, wave) * width * elementBytes / lineBytes;
+  double accessLanes = std::min(schedule.lanesAcross ? groups : lanes, wave) *
+                       width * elementBytes / lineBytes;
   bool isApart = std::fmod(columns * elementBytes, lineBytes) != 0;
 
   // A workgroup that has all rows of its columns leaves no partial sums.

@@ -41,6 +41,7 @@ struct Rules {
         workgroups(schedule.getWorkgroupsPerRow()) {}
 
   void checkLanes();
+  void checkLanesAcross();
   void checkGrid();
   void checkStages();
   void checkSplits();
@@ -120,6 +121,21 @@ void Rules::checkLanes() {
   });
 }
 
+void Rules::checkLanesAcross() {
+  if (!schedule.getLanesAcross())
+    return;
+  expect(
+      mayTakeLanesAcross(op),
+      "expected {0} to be unset: rows of the program do not have their "
+      "neighbours' elements beside theirs in memory, or block maxima or sums "
+      "in the canonical order take lanes along the row",
+      field::lanesAcross);
+  expect(workgroups <= threads,
+         "expected at least as many lanes of a row as workgroups where {0} is "
+         "set: a lane sends to each of {1}, got {2}; raise {3}",
+         field::lanesAcross, workgroups, threads, field::threadsPerRow);
+}
+
 void Rules::checkGrid() {
   int64_t rows = schedule.getRowsPerWorkgroup();
   expect(!rows || rows >= groups,
@@ -129,7 +145,8 @@ void Rules::checkGrid() {
          "expected {3} of at most {0} on {1}, got {2}",
          chip.workgroups.clusterWorkgroups, chip.name, workgroups,
          field::workgroupsPerRow);
-  expect(workgroups == 1 || threads % chip.waveSize == 0,
+  expect(workgroups == 1 || schedule.getLanesAcross() ||
+             threads % chip.waveSize == 0,
          "expected {3} to be a multiple of the wave size of {0}, {1}, where "
          "{4} is above 1, got {2}",
          chip.name, chip.waveSize, threads, field::threadsPerRow,
@@ -352,6 +369,7 @@ std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
                                const ChipInfo &chip) {
   Rules rules(op, schedule, chip);
   rules.checkLanes();
+  rules.checkLanesAcross();
   rules.checkGrid();
   rules.checkStages();
   rules.checkSplits();

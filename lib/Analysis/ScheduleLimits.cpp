@@ -147,6 +147,28 @@ bool lnbwd::hasOddPieces(RowwiseOp op) {
   return isOdd;
 }
 
+bool lnbwd::mayTakeLanesAcross(RowwiseOp op) {
+  if (!op.getTables().empty() || isCanonical(op) ||
+      !op.getBody().getOps<BlockMaxOp>().empty())
+    return false;
+  bool isAnyAcross = false;
+  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
+    for (unsigned i = 0; i < rows.size(); ++i) {
+      SmallVector<RowwiseOp::PlaceTerm> terms =
+          op.getPlace(rows.getBeginOperandIndex() + i).row;
+      bool isAcross = llvm::any_of(terms, [](const auto &term) {
+        return term.divisor == 1 && term.factor == 1 && term.wrap == 0;
+      });
+      // A row that its neighbours have as well.
+      bool isRepeated = llvm::none_of(
+          terms, [](const auto &term) { return term.divisor == 1; });
+      if (terms.empty() || !(isAcross || isRepeated))
+        return false;
+      isAnyAcross |= isAcross;
+    }
+  return isAnyAcross;
+}
+
 int64_t lnbwd::getSharedColumns(int64_t length, int64_t split, int64_t width) {
   if (length % (split * width) == 0)
     return length / split;
@@ -172,6 +194,14 @@ int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule) {
 int64_t lnbwd::getChunks(RowwiseOp op, ScheduleAttr schedule) {
   return llvm::divideCeil(getWorkgroupColumns(op, schedule),
                           schedule.getChunkColumns());
+}
+
+int64_t lnbwd::countExchangeSlots(int64_t lanes, int64_t groups, bool isAcross,
+                                  int64_t peers, int64_t waveSize) {
+  if (!isAcross)
+    return llvm::divideCeil(lanes, waveSize) * peers;
+  int64_t ofWave = std::max<int64_t>(1, waveSize / groups);
+  return llvm::divideCeil(lanes, ofWave) + (peers > 1 ? peers : 0);
 }
 
 int64_t lnbwd::getCombineRadix(RowwiseOp op, ScheduleAttr schedule) {
@@ -277,10 +307,11 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
       fixedRegisters + (sums + live) * elements + packed;
   resources.leastRegistersPerLane = sums * elements + packed;
 
-  int64_t waves = llvm::divideCeil(schedule.getThreads(), chip.waveSize);
-  bool isExchanged = schedule.getThreadsPerRow() > chip.waveSize ||
-                     schedule.getWorkgroupsPerRow() > 1;
-  int64_t slots = waves * schedule.getWorkgroupsPerRow();
+  int64_t slots = countExchangeSlots(
+      schedule.getThreadsPerRow(), schedule.getRowGroups(),
+      schedule.getLanesAcross(), schedule.getWorkgroupsPerRow(), chip.waveSize);
+  bool isExchanged = slots > 1;
+  slots *= schedule.getRowGroups();
   if (isCanonical(op))
     slots = schedule.getRowGroups() *
             countCanonicalSlots(op.getRowLength(),

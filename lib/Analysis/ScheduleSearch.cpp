@@ -37,6 +37,9 @@ using namespace lnbwd;
 static constexpr int64_t narrowBytes = 4;
 /// Columns of a workgroup, at least, where several share a row.
 static constexpr int64_t leastPartColumns = 1024;
+/// The same where lanes go across rows, and bytes of as many rows side by side,
+/// at least: a sector of memory.
+static constexpr int64_t leastPartColumnsAcross = 64, leastBytesAcross = 32;
 /// Columns of a lane, and idle lanes over busy ones, beyond which nothing is
 /// good.
 static constexpr int64_t mostLaneColumns = 64;
@@ -199,16 +202,23 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
                             int64_t mostBytes, int64_t rows, bool isAnyCount,
                             function_ref<void(const ScheduleFields &)> visit) {
   int64_t length = op.getRowLength();
-  int64_t width = std::min(chooseAccessWidth(op, chip),
-                           mostBytes * 8 / op.getRowElementBits());
+  int64_t bits = op.getRowElementBits();
+  int64_t width = std::min(chooseAccessWidth(op, chip), mostBytes * 8 / bits);
+  int64_t leastColumns = leastPartColumns, leastGroups = 1;
+  ScheduleFields fields;
+  if (op.hasRowSums() && mayTakeLanesAcross(op)) {
+    fields.lanesAcross = width = 1;
+    leastColumns = leastPartColumnsAcross;
+    leastGroups = leastBytesAcross * 8 / bits;
+  }
   bool hasSums = !op.getAllSums().empty();
   int64_t mostRows = getMostRows(op);
   for (int64_t split : triedSplits) {
     if (split > chip.workgroups.clusterWorkgroups ||
-        (split > 1 && (!op.hasRowSums() || length / split < leastPartColumns)))
+        (split > 1 && (!op.hasRowSums() || length / split < leastColumns)))
       break;
     int64_t accessesBefore = 0;
-    for (int64_t threads = split > 1 ? chip.waveSize : 1;
+    for (int64_t threads = split > 1 && !fields.lanesAcross ? chip.waveSize : 1;
          threads <= chip.maxThreadsPerWorkgroup;
          threads += threads < chip.waveSize ? threads : chip.waveSize) {
       int64_t columns =
@@ -223,7 +233,6 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
           double(accesses * width * threads * split) >
               double(length) * (1 + mostIdle))
         continue;
-      ScheduleFields fields;
       fields.threadsPerRow = threads;
       fields.vectorWidth = width;
       fields.workgroupsPerRow = split;
@@ -236,6 +245,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
         if (isCanonical(op) && hasSums)
           fields.rowGroups = std::min(fields.rowGroups, getLeafChains(length));
         if (fields.rowGroups == std::exchange(groupsBefore, fields.rowGroups) ||
+            fields.rowGroups < leastGroups ||
             (fields.rowGroups > 1 && !isCanonical(op) &&
              fields.rowGroups > mostRows))
           continue;

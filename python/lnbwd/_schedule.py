@@ -26,4 +26,5 @@ FIELDS: tuple[tuple[str, bool, int, tuple[int, ...], str, int | None], ...] = (
     ("prefetch_before_dependency", True, 0, (0, 1), "0 or 1", 0),
     ("early_trigger", True, 0, (0, 1), "0 or 1", 0),
     ("sum_block", False, 0, (), "at least 0", 0),
+    ("lanes_across", True, 0, (0, 1), "0 or 1", 0),
 )

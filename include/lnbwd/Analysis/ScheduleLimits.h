@@ -57,6 +57,12 @@ int64_t getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule);
 /// with `reload` takes them one after another; all others hold them at once.
 int64_t getChunks(RowwiseOp op, ScheduleAttr schedule);
 
+/// Slots in which `lanes` lanes of a row exchange their sums: one for each wave
+/// of each of `peers` workgroups. Lanes that go across rows of `groups` groups
+/// have one for each part of the row that a wave has, and one for each peer.
+int64_t countExchangeSlots(int64_t lanes, int64_t groups, bool isAcross,
+                           int64_t peers, int64_t waveSize);
+
 /// Bits that the operands' elements of one column take in memory.
 int64_t getColumnBits(mlir::OperandRange operands);
 
@@ -109,6 +115,10 @@ int64_t chooseAccessWidth(RowwiseOp op, const ChipInfo &chip);
 /// Whether rows lie in pieces of an odd number of elements, each of which then
 /// is an access with an address of its own.
 bool hasOddPieces(RowwiseOp op);
+/// Whether lanes of `op` may go across rows: elements of neighbouring rows lie
+/// side by side, as those of the channels of a channels-last image, and nothing
+/// depends on which lane has which column.
+bool mayTakeLanesAcross(RowwiseOp op);
 
 } // namespace lnbwd
 

@@ -57,10 +57,12 @@ static LaneLayout makeGroup(IndexBuilder &b, lane::LayoutType type,
     layout.group = b.index(0);
     return layout;
   }
-  Value lanes = b.index(type.getLanes());
-  layout.lane = arith::RemUIOp::create(b, thread, lanes);
-  layout.group = arith::DivUIOp::create(b, thread, lanes);
-  if (type.getLanes() % chip.waveSize == 0)
+  Value inner = b.index(type.getAcross() ? type.getGroups() : type.getLanes());
+  layout.lane = arith::RemUIOp::create(b, thread, inner);
+  layout.group = arith::DivUIOp::create(b, thread, inner);
+  if (type.getAcross())
+    std::swap(layout.lane, layout.group);
+  if (type.hasWavesOfOneRow(chip.waveSize))
     layout.group = makeUniform(b, layout.group, chip);
   return layout;
 }
@@ -149,7 +151,8 @@ Places::Places(gpu::GPUFuncOp kernel, const ChipInfo &chip) : chip(chip) {
     const LaneLayout *around =
         llvm::find_if(outer, [&](const LaneLayout &layout) {
           return layout.type.getLanes() == type.getLanes() &&
-                 layout.type.getGroups() == type.getGroups();
+                 layout.type.getGroups() == type.getGroups() &&
+                 layout.type.getAcross() == type.getAcross();
         });
     LaneLayout layout =
         makeLayout(op, around != outer.end() ? around : nullptr, chip);

@@ -147,7 +147,9 @@ static void emitSend(IndexBuilder &b, lane::SendToPeersOp op, Value peer) {
 
 static Lowered lowerSendToPeers(IndexBuilder &b, lane::SendToPeersOp op,
                                 const LaneLayout &layout) {
-  Value peer = b.remainder(layout.lane, layout.places->chip.waveSize);
+  Value peer = layout.lane;
+  if (!layout.type.getAcross())
+    peer = b.remainder(peer, layout.places->chip.waveSize);
   Value sends = b.below(peer, b.index(layout.type.getPeers()));
   emitIf(b, sends, [&] { emitSend(b, op, peer); });
   return Values();

@@ -162,7 +162,7 @@ static Lowered lowerLoadScalarPredicated(IndexBuilder &b,
                                          lane::LoadScalarPredicatedOp op,
                                          const LaneLayout &layout) {
   Value group = layout.group;
-  if (layout.type.getLanes() % layout.places->chip.waveSize == 0) {
+  if (layout.type.hasWavesOfOneRow(layout.places->chip.waveSize)) {
     Value laneInWave = b.remainder(layout.lane, layout.places->chip.waveSize);
     Value isFirst = b.isZero(laneInWave);
     group = b.select(isFirst, group, b.index(layout.type.getGroups()));
@@ -175,7 +175,7 @@ static Lowered lowerLoadScalarPredicated(IndexBuilder &b,
 /// From the first lane of the wave where that has but one row.
 static Lowered lowerBroadcastScalar(IndexBuilder &b, lane::BroadcastScalarOp op,
                                     const LaneLayout &layout) {
-  if (op.getLayout().getType().getLanes() % layout.places->chip.waveSize == 0)
+  if (layout.type.hasWavesOfOneRow(layout.places->chip.waveSize))
     return Values{ROCDL::ReadfirstlaneOp::create(b, op.getScalar().getType(),
                                                  op.getScalar())};
   return Values{op.getScalar()};

@@ -180,7 +180,8 @@ lane::LayoutType RowDistributor::getLayoutType() {
   return lane::LayoutType::get(
       op.getContext(), length, schedule.getThreadsPerRow(),
       schedule.getRowGroups(), schedule.getVectorWidth(),
-      columns < covered ? columns : 0, covered > length ? covered : 0);
+      columns < covered ? columns : 0, covered > length ? covered : 0,
+      schedule.getLanesAcross());
 }
 
 void RowDistributor::write() {

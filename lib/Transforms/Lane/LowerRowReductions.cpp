@@ -44,18 +44,19 @@ static SmallVector<Value> reduceOverWaves(IndexBuilder &b, lane::ReduceOp op,
   auto slotType = VectorType::get({count}, b.getF32Type());
   Value mine = vector::FromElementsOp::create(b, slotType, sums);
   Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getLayout());
-  Value number = b.divide(laneOfRow, exchange.chip.waveSize);
+  lane::LayoutType layout = op.getLayout().getType();
+  Value number =
+      b.divide(laneOfRow, layout.getLanesInWave(exchange.chip.waveSize));
+  int64_t distance = exchange.getSlotDistance(op, count);
   llvm::MaybeAlign aligned = exchange.getAlignment(op.getPhase(), count);
   vector::StoreOp::create(b, mine, exchange.memory,
-                          ValueRange{b.add(base, b.multiply(number, count))},
+                          ValueRange{b.add(base, b.multiply(number, distance))},
                           /*nontemporal=*/false, aligned);
   lane::BarrierOp::create(b);
-  SmallVector<Value> slots;
-  for (int64_t i = 0; i < exchange.slots; ++i)
-    slots.push_back(vector::LoadOp::create(b, slotType, exchange.memory,
-                                           ValueRange{b.add(base, i * count)},
-                                           /*nontemporal=*/false, aligned));
-  return lane::combineSlots(b, op, slots);
+  int64_t ofPeers = op.isShared() ? op.getPeers() : 0;
+  return lane::combineSlots(b, op,
+                            lane::loadSlots(b, op, exchange, base,
+                                            exchange.slots - ofPeers, aligned));
 }
 
 /// What replaces `op`: first the elements of a lane's vectors are combined.
@@ -69,10 +70,12 @@ static SmallVector<Value> reduce(IndexBuilder &b, lane::ReduceOp op,
       sum = lane::combineElements(b, lane::isMaximum(op.getKinds(), i), sum);
   int64_t waveSize = exchange.chip.waveSize;
   sums = lane::reduceInWave(b, op, waveSize, sums);
+  lane::LayoutType layout = op.getLayout().getType();
+  if (layout.getLanes() > layout.getLanesInWave(waveSize) &&
+      (layout.getAcross() || !op.isShared()))
+    sums = reduceOverWaves(b, op, exchange, sums);
   if (op.isShared())
-    return lane::reduceOverPeers(b, op, exchange, sums);
-  if (op.getLayout().getType().getLanes() > waveSize)
-    return reduceOverWaves(b, op, exchange, sums);
+    sums = lane::reduceOverPeers(b, op, exchange, sums);
   return sums;
 }
 

@@ -42,7 +42,7 @@ lane::PeerSlots lane::exchangeWithPeers(IndexBuilder &b, ReduceOp op,
   LayoutType layout = op.getLayout().getType();
   auto count = int64_t(numbers.size());
   int64_t waveSize = exchange.chip.waveSize;
-  int64_t waves = layout.getLanes() / waveSize;
+  int64_t waves = layout.getAcross() ? 1 : layout.getLanes() / waveSize;
   Value iteration = getIteration(op);
   Value base = exchange.getSlots(b, op, first);
   auto slotType = VectorType::get({count}, b.getF32Type());
@@ -51,9 +51,11 @@ lane::PeerSlots lane::exchangeWithPeers(IndexBuilder &b, ReduceOp op,
   Value waveOfRow = b.divide(laneOfRow, waveSize);
   Value laneOfWave = b.remainder(laneOfRow, waveSize);
   // The workgroups of a row are neighbours in the grid's second dimension.
-  Value workgroup = b.blockId(gpu::Dimension::y);
-  Value slot = b.add(b.multiply(workgroup, waves), waveOfRow);
-  Value place = b.add(base, b.multiply(slot, count));
+  Value slot = b.blockId(gpu::Dimension::y);
+  if (!layout.getAcross())
+    slot = b.add(b.multiply(slot, waves), waveOfRow);
+  Value place =
+      b.add(base, b.multiply(slot, exchange.getSlotDistance(op, count)));
   Value ofRow = b.remainder(iteration, 2);
   Value phaseOfOp = b.index(int64_t(op.getPhase()));
   Value barrier =
@@ -73,6 +75,16 @@ SmallVector<Value> lane::reduceOverPeers(IndexBuilder &b, ReduceOp op,
                                          ValueRange sums) {
   int64_t waveSize = exchange.chip.waveSize;
   auto count = int64_t(sums.size());
+  // The workgroup has added up its sums before, and sends one for each row.
+  if (op.getLayout().getType().getAcross()) {
+    int64_t ofWaves = exchange.slots - op.getPeers();
+    Value first =
+        exchangeWithPeers(b, op, exchange, sums,
+                          ofWaves * exchange.getSlotDistance(op, count))
+            .base;
+    return combineSlots(b, op,
+                        loadSlots(b, op, exchange, first, op.getPeers()));
+  }
   auto slotType = VectorType::get({count}, b.getF32Type());
   auto [base, laneOfWave] =
       exchangeWithPeers(b, op, exchange, sums, /*first=*/0);

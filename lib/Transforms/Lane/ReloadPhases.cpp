@@ -75,7 +75,7 @@ lane::LayoutType Reloader::getTileType() {
                                layout.getLanes(), layout.getGroups(),
                                layout.getWidth(),
                                columns < layout.getRowLength() ? columns : 0,
-                               /*span=*/0);
+                               /*span=*/0, layout.getAcross());
 }
 
 /// A loop over the columns that carries `initial`; what follows is written into

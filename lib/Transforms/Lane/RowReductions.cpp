@@ -14,6 +14,7 @@
 #include "RowReductions.h"
 
 #include "lnbwd/Analysis/CanonicalOrder.h"
+#include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Transforms/Lane/Utils.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -44,9 +45,24 @@ SmallVector<Value> lane::combineSlots(ImplicitLocOpBuilder &b, ReduceOp op,
   return results;
 }
 
+SmallVector<Value> lane::loadSlots(IndexBuilder &b, ReduceOp op,
+                                   const ExchangeMemory &exchange, Value base,
+                                   int64_t number, llvm::MaybeAlign aligned) {
+  auto count = int64_t(op.getSums().size());
+  auto type = VectorType::get({count}, b.getF32Type());
+  int64_t distance = exchange.getSlotDistance(op, count);
+  SmallVector<Value> slots;
+  for (int64_t i = 0; i < number; ++i)
+    slots.push_back(vector::LoadOp::create(
+        b, type, exchange.memory, ValueRange{b.add(base, i * distance)},
+        /*nontemporal=*/false, aligned));
+  return slots;
+}
+
 SmallVector<Value> lane::reduceInWave(ImplicitLocOpBuilder &b, ReduceOp op,
                                       int64_t waveSize, ValueRange values) {
-  int64_t lanes = std::min(op.getLayout().getType().getLanes(), waveSize);
+  LayoutType layout = op.getLayout().getType();
+  int64_t lanes = std::min(layout.getLanes(), layout.getLanesInWave(waveSize));
   SmallVector<Value> reduced(values);
   if (lanes == 1)
     return reduced;
@@ -58,7 +74,9 @@ SmallVector<Value> lane::reduceInWave(ImplicitLocOpBuilder &b, ReduceOp op,
         b, value,
         isMaximum(op.getKinds(), i) ? gpu::AllReduceOperation::MAXIMUMF
                                     : gpu::AllReduceOperation::ADD,
-        /*uniform=*/false, size, /*clusterStride=*/1);
+        /*uniform=*/false, size,
+        /*clusterStride=*/layout.getAcross() ? uint32_t(layout.getGroups())
+                                             : 1);
   return reduced;
 }
 
@@ -75,8 +93,15 @@ Value lane::ExchangeMemory::getSlots(IndexBuilder &b, ReduceOp op,
   if (op.isShared())
     begin = b.multiply(b.remainder(begin, 2), half);
   Value group = GroupOp::create(b, b.getIndexType(), op.getLayout());
-  Value ofGroup = b.multiply(group, slots * int64_t(op.getSums().size()));
+  auto count = int64_t(op.getSums().size());
+  bool isAcross = op.getLayout().getType().getAcross();
+  Value ofGroup = b.multiply(group, isAcross ? count : slots * count);
   return b.add(b.add(begin, getOffset(op.getPhase()) + first), ofGroup);
+}
+
+int64_t lane::ExchangeMemory::getSlotDistance(ReduceOp op,
+                                              int64_t count) const {
+  return op.getLayout().getType().getAcross() ? groups * count : count;
 }
 
 /// Slots of a group.
@@ -86,7 +111,8 @@ static int64_t countSlots(lane::ReduceOp op, int64_t waveSize) {
     return countCanonicalSlots(layout.getRowLength(),
                                layout.getWorkgroupColumns(), layout.getLanes(),
                                waveSize, op.getPeers());
-  return llvm::divideCeil(layout.getLanes(), waveSize) * op.getPeers();
+  return countExchangeSlots(layout.getLanes(), layout.getGroups(),
+                            layout.getAcross(), op.getPeers(), waveSize);
 }
 
 llvm::MaybeAlign lane::ExchangeMemory::getAlignment(uint64_t phase,
@@ -100,7 +126,7 @@ LogicalResult lane::ExchangeMemory::layOut(gpu::GPUFuncOp kernel) {
   ReduceOp first;
   WalkResult result = kernel.walk([&](ReduceOp op) {
     LayoutType layout = op.getLayout().getType();
-    if (layout.getLanes() <= waveSize && !op.isShared())
+    if (layout.getLanes() <= layout.getLanesInWave(waveSize) && !op.isShared())
       return WalkResult::advance();
     int64_t needed = countSlots(op, waveSize);
     auto phase = size_t(op.getPhase());
@@ -116,7 +142,8 @@ LogicalResult lane::ExchangeMemory::layOut(gpu::GPUFuncOp kernel) {
           << phase;
       return WalkResult::interrupt();
     }
-    if (op.isShared() && layout.getLanes() % waveSize != 0) {
+    if (op.isShared() && !layout.getAcross() &&
+        layout.getLanes() % waveSize != 0) {
       op.emitOpError("expected whole waves where workgroups share a row, got ")
           << layout.getLanes() << " lanes and waves of " << waveSize;
       return WalkResult::interrupt();

@@ -24,7 +24,9 @@ namespace lnbwd::lane {
 
 /// Workgroup memory for the sums of all phases of a kernel, in two halves: of
 /// each phase and group a slot for each wave of the row, in whichever of the
-/// workgroups that share it.
+/// workgroups that share it. Where lanes go across rows, a wave has slots of
+/// several groups, which lie side by side, and each workgroup has one slot more
+/// of its peers' sums.
 struct ExchangeMemory {
   explicit ExchangeMemory(const ChipInfo &chip) : chip(chip) {}
 
@@ -39,6 +41,8 @@ struct ExchangeMemory {
   /// Where the slots of `op` begin that the lane's group has, but for the
   /// `first` numbers of them.
   mlir::Value getSlots(IndexBuilder &b, ReduceOp op, int64_t first = 0) const;
+  /// Numbers from one slot of a group, of `count` numbers, to the next.
+  int64_t getSlotDistance(ReduceOp op, int64_t count) const;
   /// What a slot of `count` numbers is aligned to: it lies at a multiple of
   /// what divides its length, the half's, and where its phase begins.
   llvm::MaybeAlign getAlignment(uint64_t phase, int64_t count) const;
@@ -72,6 +76,13 @@ inline mlir::Value getIteration(ReduceOp op) {
 llvm::SmallVector<mlir::Value> combineSlots(mlir::ImplicitLocOpBuilder &b,
                                             ReduceOp op,
                                             mlir::ValueRange slots);
+
+/// Loads the first `number` slots from `base` on, of as many numbers as `op`
+/// has sums.
+llvm::SmallVector<mlir::Value> loadSlots(IndexBuilder &b, ReduceOp op,
+                                         const ExchangeMemory &exchange,
+                                         mlir::Value base, int64_t number,
+                                         llvm::MaybeAlign aligned = {});
 
 /// Combines each of `values`, one for each sum of `op`, over the lanes of a row
 /// that lie in one wave.

@@ -297,3 +297,27 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!layout = !lane.layout<row_length = 512, lanes = 64, groups = 16, width = 1, across = true>
+
+// Lanes across rows: neighbouring work-items have neighbouring rows, and a wave
+// does not have one row alone.
+// CHECK-LABEL: gpu.func @across(
+// CHECK-SAME:    %[[X:.*]]: memref<512x?xf32>, %[[TILE:.*]]: index)
+// CHECK:         %[[THREAD:.*]] = gpu.thread_id x
+// CHECK-DAG:     %[[GROUP:.*]] = arith.remui %[[THREAD]], %[[GROUPS:.*]] : index
+// CHECK-DAG:     %[[LANE:.*]] = arith.divui %[[THREAD]], %[[GROUPS]] : index
+// CHECK-NOT:     readfirstlane
+// CHECK:         %[[ROW:.*]] = arith.addi %[[TILE]], %[[GROUP]] : index
+// CHECK:         "test.use"(%[[ROW]], %[[LANE]])
+gpu.module @m {
+  gpu.func @across(%x: memref<512x?xf32>, %tile: index) {
+    %layout = lane.layout : !layout
+    %row = lane.row %tile at %layout : !layout
+    %lane = lane.lane %layout : !layout
+    "test.use"(%row, %lane) : (index, index) -> ()
+    gpu.return
+  }
+}

@@ -64,3 +64,31 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!layout = !lane.layout<row_length = 1024, lanes = 16, groups = 16, width = 1, columns = 256, across = true>
+
+// Lanes across rows: the workgroup adds up its eight waves before, and sends one
+// sum for each of its rows to each of four workgroups, all of which read four.
+// CHECK-LABEL: gpu.func @across(
+// CHECK-SAME:    workgroup(%[[MEMORY:.*]] : memref<384xf32, #gpu.address_space<workgroup>>
+// CHECK:         gpu.subgroup_reduce add %{{.*}} cluster(size = 2, stride = 16) : (f32) -> f32
+// CHECK:         lane.barrier
+// CHECK-COUNT-8: vector.load %[[MEMORY]]
+// CHECK:         %[[W:.*]] = gpu.block_id y
+// CHECK:         arith.muli %[[W]], %{{.*}} : index
+// CHECK:         lane.expect_bytes %{{.*}}, 256 :
+// CHECK-NEXT:    lane.send_to_peers
+// CHECK:         lane.await_bytes
+// CHECK-COUNT-4: vector.load %[[MEMORY]]
+// CHECK-NOT:     gpu.subgroup_reduce
+gpu.module @m {
+  gpu.func @across(%x: f32, %i: index) {
+    %layout = lane.layout from %i : !layout
+    %iteration = lane.first_iteration : !lane.iteration
+    %s = lane.reduce [#vector.kind<add>] %x at %layout iteration %iteration phase 0 : !layout, f32 -> f32
+    "test.use"(%s) : (f32) -> ()
+    gpu.return
+  }
+}

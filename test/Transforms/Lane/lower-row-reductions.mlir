@@ -126,3 +126,54 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!layout = !lane.layout<row_length = 1024, lanes = 32, groups = 16, width = 1, across = true>
+
+// Lanes across rows: a wave of 64 has four lanes of each of sixteen rows, 16
+// apart, and a row is in eight waves. Their sums lie [slot][group][number], so
+// that neighbouring lanes read neighbours.
+// CHECK-LABEL: gpu.func @across(
+// CHECK-SAME:    workgroup(%[[MEMORY:.*]] : memref<512xf32, #gpu.address_space<workgroup>>
+// CHECK-DAG:     %[[ONE:.*]] = arith.constant 2 : index
+// CHECK-DAG:     %[[FOUR:.*]] = arith.constant 4 : index
+// CHECK-DAG:     %[[SLOT:.*]] = arith.constant 32 : index
+// CHECK:         gpu.subgroup_reduce add %{{.*}} cluster(size = 4, stride = 16) : (f32) -> f32
+// CHECK:         gpu.subgroup_reduce add %{{.*}} cluster(size = 4, stride = 16) : (f32) -> f32
+// CHECK:         %[[GROUP:.*]] = lane.group
+// CHECK:         arith.muli %[[GROUP]], %[[ONE]] : index
+// CHECK:         %[[LANE:.*]] = lane.lane
+// CHECK:         %[[NUMBER:.*]] = arith.divui %[[LANE]], %[[FOUR]] : index
+// CHECK:         arith.muli %[[NUMBER]], %[[SLOT]] : index
+// CHECK:         vector.store %{{.*}}, %[[MEMORY]]
+// CHECK:         lane.barrier
+// CHECK-COUNT-8: vector.load %[[MEMORY]]
+gpu.module @m {
+  gpu.func @across(%x: f32, %y: f32) {
+    %layout = lane.layout : !layout
+    %iteration = lane.first_iteration : !lane.iteration
+    %s:2 = lane.reduce [#vector.kind<add>, #vector.kind<add>] %x, %y at %layout iteration %iteration phase 0 : !layout, f32, f32 -> f32, f32
+    "test.use"(%s#0, %s#1) : (f32, f32) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 64, lanes = 4, groups = 64, width = 1, across = true>
+
+// Each lane of a row is in another wave.
+// CHECK-LABEL: gpu.func @no_lanes_of_a_wave(
+// CHECK-NOT:     gpu.subgroup_reduce
+// CHECK:         lane.barrier
+// CHECK-COUNT-4: vector.load
+gpu.module @m {
+  gpu.func @no_lanes_of_a_wave(%x: f32) {
+    %layout = lane.layout : !layout
+    %iteration = lane.first_iteration : !lane.iteration
+    %s = lane.reduce [#vector.kind<add>] %x at %layout iteration %iteration phase 0 : !layout, f32 -> f32
+    "test.use"(%s) : (f32) -> ()
+    gpu.return
+  }
+}

@@ -119,6 +119,13 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << field::prefetchBeforeDependency
                        << " is set: rows are brought near while the kernel "
                           "waits, and rows that are read again are too long";
+  if (lanesAcross && (vectorWidth > 1 || rowGroups < 2 ||
+                      !llvm::isPowerOf2_64(rowGroups) || rowSplits))
+    return emitError() << "expected " << field::vectorWidth << " 1, "
+                       << field::rowGroups << " a power of two above 1 and "
+                       << field::rowSplits << " 0 where " << field::lanesAcross
+                       << " is set, got " << vectorWidth << ", " << rowGroups
+                       << " and " << rowSplits;
   if (stages && columnTile)
     return emitError() << "expected " << field::columnTile << " 0 where "
                        << field::stages

@@ -51,7 +51,7 @@ Operation *LaneDialect::materializeConstant(OpBuilder &builder, Attribute value,
 LogicalResult LayoutType::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t rowLength, int64_t lanes,
                                  int64_t groups, int64_t width, int64_t columns,
-                                 int64_t span) {
+                                 int64_t span, bool across) {
   for (auto [name, value] :
        {std::pair<StringLiteral, int64_t>{"row_length", rowLength},
         {"lanes", lanes},
@@ -60,6 +60,10 @@ LogicalResult LayoutType::verify(function_ref<InFlightDiagnostic()> emitError,
     if (value < 1)
       return emitError() << "expected " << name << " to be at least 1, got "
                          << value;
+  if (across && (width != 1 || !llvm::isPowerOf2_64(uint64_t(groups))))
+    return emitError() << "expected width 1 and groups to be a power of two "
+                          "with across, got "
+                       << width << " and " << groups;
   if (!llvm::isPowerOf2_64(uint64_t(width)))
     return emitError() << "expected width to be a power of two, got " << width;
   if (span && (span % width != 0 || span < rowLength + width - 1))

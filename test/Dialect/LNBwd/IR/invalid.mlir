@@ -1182,6 +1182,13 @@ func.func @f(%c: memref<8xf32>) -> index {
 
 // -----
 
+// expected-error@+1 {{expected vector_width 1, row_groups a power of two above 1 and row_splits 0 where lanes_across is set, got 1, 12 and 0}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 12, vector_width = 1, rows_per_workgroup = 12, workgroups_per_compute_unit = 4, lanes_across = true>} {
+  return
+}
+
+// -----
+
 // expected-error@+1 {{expected workgroups_per_row 1 and reload unset where row_splits is set: no row sums are left to share or to wait for}}
 func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, workgroups_per_row = 2, row_splits = 2>} {
   return

@@ -10,6 +10,11 @@ func.func private @f(!lane.layout<row_length = 63, lanes = 32, groups = 1, width
 
 // -----
 
+// expected-error@+1 {{expected width 1 and groups to be a power of two with across, got 4 and 8}}
+func.func private @f(!lane.layout<row_length = 64, lanes = 32, groups = 8, width = 4, across = true>)
+
+// -----
+
 // expected-error@+1 {{expected width to divide row_length, 63, got 2}}
 func.func private @f(!lane.layout<row_length = 63, lanes = 32, groups = 1, width = 2>)
 

@@ -213,6 +213,14 @@ def LNBwd_SumBlock : LNBwd_ScheduleField<"sum_block", LNBwd_AtLeast<0>> {
   let defaultText = "0: one sum of all iterations";
 }
 
+def LNBwd_LanesAcross : LNBwd_ScheduleField<"lanes_across", LNBwd_Flag> {
+  let defaultValue = "0";
+  let text = "neighbouring lanes have neighbouring rows: `row_groups` lanes side "
+             "by side have an element each of as many rows, whose elements lie "
+             "side by side in memory. Only with `vector_width` 1 and `row_groups` "
+             "a power of two above 1";
+}
+
 } // defset LNBwd_ScheduleFields
 
 #endif // LNBWD_DIALECT_LNBWD_IR_LNBWDSCHEDULE_TD

@@ -73,7 +73,9 @@ def Lane_Layout : Lane_Type<"Layout", "layout"> {
     neighbouring ones, fewer where the row ends before; without `columns` it has
     the whole row. `lanes` lanes share a row: consecutive accesses of `width`
     elements belong to consecutive lanes, cyclically. A workgroup processes
-    `groups` rows side by side.
+    `groups` rows side by side. A row has consecutive lanes of the workgroup;
+    with `across`, consecutive lanes belong to consecutive rows, cyclically, and
+    `width` is 1.
 
     The last accesses of a lane may be out of bounds: beyond the columns of its
     workgroup, or beyond the row. Loads then return other elements of the row,
@@ -100,7 +102,8 @@ def Lane_Layout : Lane_Type<"Layout", "layout"> {
     "int64_t":$groups,
     "int64_t":$width,
     OptionalParameter<"int64_t">:$columns,
-    OptionalParameter<"int64_t">:$span
+    OptionalParameter<"int64_t">:$span,
+    DefaultValuedParameter<"bool", "false">:$across
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
@@ -116,6 +119,15 @@ def Lane_Layout : Lane_Type<"Layout", "layout"> {
     }
     /// Columns that the lanes of a row cover with one access each.
     int64_t getAccessColumns() const { return getLanes() * getWidth(); }
+    /// Lanes of a row that one wave has, where the row has enough.
+    int64_t getLanesInWave(int64_t waveSize) const {
+      return getAcross() ? std::max<int64_t>(1, waveSize / getGroups())
+                         : waveSize;
+    }
+    /// Whether all lanes of a wave have the same row.
+    bool hasWavesOfOneRow(int64_t waveSize) const {
+      return !getAcross() && getLanes() % waveSize == 0;
+    }
     /// Accesses that a lane makes to cover its columns.
     int64_t getAccesses() const {
       return (getWorkgroupColumns() + getAccessColumns() - 1) /

@@ -96,7 +96,8 @@ def Lane_SendToPeersOp : Lane_Op<"send_to_peers"> {
     Each wave writes `numbers`, which are the same in all its lanes, to `memory`
     from element `slot` on, in the workgroup memory of each workgroup that
     shares the row, including its own. Element `index` of `barriers` there
-    counts the bytes. Lane p of the wave sends to workgroup p.
+    counts the bytes. Lane p of the wave sends to workgroup p. Where lanes go
+    across rows, lane p of each group sends to workgroup p instead.
 
     Example:
 
