@@ -126,7 +126,7 @@ void Rules::checkLanesAcross() {
     return;
   expect(
       mayTakeLanesAcross(op),
-      "expected {0} to be unset: rows of the program do not have their "
+      "expected {0} to be unset: most rows of the program do not have their "
       "neighbours' elements beside theirs in memory, or block maxima or sums "
       "in the canonical order take lanes along the row",
       field::lanesAcross);

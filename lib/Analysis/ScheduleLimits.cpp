@@ -151,22 +151,20 @@ bool lnbwd::mayTakeLanesAcross(RowwiseOp op) {
   if (!op.getTables().empty() || isCanonical(op) ||
       !op.getBody().getOps<BlockMaxOp>().empty())
     return false;
-  bool isAnyAcross = false;
+  // Rows that neighbours have as well are on no side.
+  int64_t across = 0, along = 0;
   for (OperandRange rows : {op.getRows(), op.getRowOuts()})
     for (unsigned i = 0; i < rows.size(); ++i) {
       SmallVector<RowwiseOp::PlaceTerm> terms =
           op.getPlace(rows.getBeginOperandIndex() + i).row;
-      bool isAcross = llvm::any_of(terms, [](const auto &term) {
-        return term.divisor == 1 && term.factor == 1 && term.wrap == 0;
-      });
-      // A row that its neighbours have as well.
-      bool isRepeated = llvm::none_of(
+      auto *first = llvm::find_if(
           terms, [](const auto &term) { return term.divisor == 1; });
-      if (terms.empty() || !(isAcross || isRepeated))
-        return false;
-      isAnyAcross |= isAcross;
+      if (terms.empty())
+        ++along;
+      else if (first != terms.end())
+        ++(first->factor == 1 ? across : along);
     }
-  return isAnyAcross;
+  return across > along;
 }
 
 int64_t lnbwd::getSharedColumns(int64_t length, int64_t split, int64_t width) {

@@ -13,7 +13,7 @@ func.func @few_lanes(%x: memref<1568x768xf32>, %s: memref<768xf32>) {
 // -----
 
 func.func @together(%x: memref<?x1568xf32>, %s: memref<?xf32>) {
-  // expected-error@+1 {{expected lanes_across to be unset: rows of the program do not have their neighbours' elements beside theirs in memory, or block maxima or sums in the canonical order take lanes along the row}}
+  // expected-error@+1 {{expected lanes_across to be unset: most rows of the program do not have their neighbours' elements beside theirs in memory, or block maxima or sums in the canonical order take lanes along the row}}
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1568xf32>) outs(%s[m] : memref<?xf32>) {
   ^bb0(%xr: vector<1568xf32>):
     %sum = vector.reduction <add>, %xr : vector<1568xf32> into f32

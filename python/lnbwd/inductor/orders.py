@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -174,9 +174,10 @@ def _give_order(node: Node, order: torch.Tensor, wanted: dict[Node, torch.Tensor
 
 
 def _written_after_sums(graph: Graph) -> dict[Node, list[torch.Tensor]]:
-    """What is written alone and follows from sums over rows, as the gradient behind a norm's does,
-    in the order of what they sum: torch.compile computes it in the kernel of the sums. Where sums
-    over other rows follow from those across, as of a pooling, those are its rows."""
+    """What is written alone, or beside others that are, and follows from sums over rows, as the
+    gradient behind a norm's does, in the order of what they sum: torch.compile computes it in the
+    kernel of the sums. Where sums over other rows follow from those across, as of a pooling, those
+    are its rows."""
     result: dict[Node, list[torch.Tensor]] = {}
     follows: dict[Node, set[Node]] = {}
     other_rows: set[Node] = set()
@@ -190,8 +191,8 @@ def _written_after_sums(graph: Graph) -> dict[Node, list[torch.Tensor]]:
             continue
         if summed:
             follows[node] = summed
-    for node, summed in follows.items():
-        if summed & other_rows or not _is_written_only(node):
+    for node, summed in reversed(follows.items()):
+        if summed & other_rows or not _is_written_only(node, result):
             continue
         value = node.meta["val"]
         orders = [order for order in map(_order_of_rows, summed)
@@ -216,11 +217,14 @@ def _takes_memory(node: Node) -> bool:
     return not is_fused(node) or (is_view(node) and not any(map(is_fused, other_users(node))))
 
 
-def _is_written_only(node: Node) -> bool:
-    """Whether a dense tensor is computed that nothing that torch.compile fuses uses."""
+def _is_written_only(node: Node, others: Container[Node] = ()) -> bool:
+    """Whether a dense tensor is computed that nothing that torch.compile fuses uses, but for
+    ``others``, beside which it is written."""
     value = node.meta.get("val")
     return (is_computed_in_place(node) and isinstance(value, torch.Tensor)
-            and memory_order(value) is not None and all(map(_takes_memory, node.users)))
+            and memory_order(value) is not None and all(
+                user in others or _takes_memory(user) for user in node.users)
+            and (is_in_memory(node) or not any(user in others for user in node.users)))
 
 
 def _is_copied_out(node: Node) -> bool:

@@ -6,9 +6,9 @@
 Those over the first and the last dimensions at once, as batch norms of ``[B, C, H, W]`` have them,
 are reductions over the last, which are those of rows, and over the first of what these give, which
 is small. Where the last dimensions are few elements, they are rows of a copy that has them side by
-side, which is not made: a region reads them where they lie. A variance over all rows, as batch
-norms of channels-last images have it, is two sums over all rows: of the differences from the first
-row, and of their squares.
+side, which is not made: a region reads them where they lie. So are the channels of channels-last
+images, if their kernel computes others from the sums. Another variance over all rows is two sums
+over all rows: of the differences from the first row, and of their squares.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def split(graph: Graph) -> list[Split]:
     torch.compile has in memory. What is over rows or columns of a permuted tensor, but not as that
     lies in memory, becomes one of a copy, which a region has no need to make."""
     may_reorder = _may_reorder(graph)
-    followed = set() if may_reorder else _followed(graph)
+    followed = _followed(graph, may_reorder)
     copies: dict[tuple[Any, ...], Node] = {}
     result = []
     for node in list(graph.nodes):
@@ -126,13 +126,13 @@ def _split_of(node: Node, may_reorder: bool, is_followed: bool,
     is_pair = node.target is aten.var_mean.correction
     if node.target not in _SPLITS or value.dtype != torch.float32 or (is_pair and not is_static):
         return None
-    if is_pair and _may_shift(node):
+    if is_pair and not is_followed and _may_shift(node):
         return _shift_variance
     last = _last(value, node.args[1]) if not may_reorder else []
     is_short = bool(last) and product(value.shape[d] for d in last) < _LEAST_ROW
     if is_short and not _is_across(value, node.args[1]):
         return None
-    if is_short or (last and is_followed):
+    if is_short or is_followed:
         first = _summed_first(node)
         return functools.partial(_sum_copy, copies=copies, order=(
             first[len(node.args[1]):] + first[:len(node.args[1])]))  # type: ignore[arg-type]
@@ -312,15 +312,29 @@ an H100, whose shared memory holds two such rows, five of six gradients of batch
 more; with rows of 32,768 and more one of eleven was faster."""
 
 
-def _followed(graph: Graph) -> set[Node]:
+_MOST_BESIDE = 8192
+"""The same of channels-last images: the registers of a cluster hold two such rows of as many
+channels as have a sector of memory."""
+
+
+def _has_short_rows(node: Node, may_reorder: bool) -> bool:
+    """Whether a reduction goes over a channel of all samples that is short enough for a row."""
+    operand: Any = node.args[0]
+    dims: Any = node.args[1]
+    value = operand.meta["val"]
+    if not _is_across(value, dims):
+        return False
+    is_behind = not may_reorder and bool(_last(value, dims))
+    return (is_behind or column_domain(node) is not None) and product(
+        value.shape[d] for d in dims) <= (_MOST_ACROSS if is_behind else _MOST_BESIDE)
+
+
+def _followed(graph: Graph, may_reorder: bool) -> set[Node]:
     """The reductions over whose rows, of a channel of all samples each, torch.compile's kernel goes
     once more, to compute others of as many elements, and those of what these read beside them; if
     rows are short enough for that."""
     reductions = [node for node in graph.nodes if node.target in _SPLITS and len(node.args) > 1
-                  and _last(node.args[0].meta["val"], node.args[1])
-                  and _is_across(node.args[0].meta["val"], node.args[1])
-                  and product(node.args[0].meta["val"].shape[d] for d in node.args[1])
-                  <= _MOST_ACROSS]
+                  and _has_short_rows(node, may_reorder)]
     result = set(filter(_is_followed, reductions))
     read = {node: blocks_read(node.args[0]) for node in reductions}
     return result | {node for node in reductions if any(
