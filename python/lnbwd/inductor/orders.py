@@ -174,10 +174,10 @@ def _give_order(node: Node, order: torch.Tensor, wanted: dict[Node, torch.Tensor
 
 
 def _written_after_sums(graph: Graph) -> dict[Node, list[torch.Tensor]]:
-    """What is written alone, or beside others that are, and follows from sums over rows, as the
-    gradient behind a norm's does, in the order of what they sum: torch.compile computes it in the
-    kernel of the sums. Where sums over other rows follow from those across, as of a pooling, those
-    are its rows."""
+    """What is written alone and follows from sums over rows, as the gradient behind a norm's does,
+    in the order of what they sum: torch.compile computes it in the kernel of the sums. If these are
+    sums across, so is what is written beside it. Where sums over other rows follow from those
+    across, as of a pooling, those are its rows."""
     result: dict[Node, list[torch.Tensor]] = {}
     follows: dict[Node, set[Node]] = {}
     other_rows: set[Node] = set()
@@ -192,7 +192,8 @@ def _written_after_sums(graph: Graph) -> dict[Node, list[torch.Tensor]]:
         if summed:
             follows[node] = summed
     for node, summed in reversed(follows.items()):
-        if summed & other_rows or not _is_written_only(node, result):
+        beside = result if any(ACROSS in rows.meta for rows in summed) else ()
+        if summed & other_rows or not _is_written_only(node, beside):
             continue
         value = node.meta["val"]
         orders = [order for order in map(_order_of_rows, summed)
