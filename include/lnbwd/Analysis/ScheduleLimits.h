@@ -115,9 +115,9 @@ int64_t chooseAccessWidth(RowwiseOp op, const ChipInfo &chip);
 /// Whether rows lie in pieces of an odd number of elements, each of which then
 /// is an access with an address of its own.
 bool hasOddPieces(RowwiseOp op);
-/// Whether lanes of `op` may go across rows: of most rows elements of neighbours
-/// lie side by side, as those of the channels of channels-last images, and
-/// nothing depends on which lane has which column.
+/// Whether lanes of `op` may go across rows: of most rows elements of
+/// neighbours lie side by side, as those of the channels of channels-last
+/// images, and nothing depends on which lane has which column.
 bool mayTakeLanesAcross(RowwiseOp op);
 
 } // namespace lnbwd
