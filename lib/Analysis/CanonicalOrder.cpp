@@ -26,13 +26,14 @@ struct LeafShape {
 };
 } // namespace
 
-/// A chain has 16 or 32 rows, so that its sum is worth being written and read,
-/// and a batch of 4096 rows, or fewer long ones, has chains for all workgroups
-/// of a chip.
+/// A chain has 8 rows, or 16 long or very short ones, so that a batch of 4096
+/// rows, or fewer long ones, has chains for all workgroups of a chip. In a
+/// larger batch they add up leaves before they store them.
 static constexpr LeafShape leafShapes[] = {
     {512, 256, 8},
-    {2048, 128, 8},
-    {16384, 64, 4},
+    {1024, 64, 8},
+    {4096, 64, 4},
+    {8192, 32, 2},
     {std::numeric_limits<int64_t>::max(), 16, 1}};
 
 static const LeafShape &getLeafShape(int64_t rowLength) {
@@ -55,6 +56,11 @@ int64_t lnbwd::getLeafParts(int64_t rowLength, int64_t groups) {
 
 int64_t lnbwd::getLeastLeafRows(int64_t rowLength, int64_t groups) {
   return getLeafParts(rowLength, groups) > 1 ? groups : getLeafRows(rowLength);
+}
+
+int64_t lnbwd::countLeavesTogether(int64_t rowLength,
+                                   int64_t rowsPerWorkgroup) {
+  return std::max<int64_t>(1, rowsPerWorkgroup / getLeafRows(rowLength));
 }
 
 int64_t lnbwd::getSliceColumns(int64_t rowLength) {

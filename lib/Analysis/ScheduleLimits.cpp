@@ -336,6 +336,14 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
       exchange + combine + columns + barrierBytes * schedule.getStages();
   resources.stagingBytes =
       schedule.getStages() * getStageLayout(op, schedule).getStageBytes();
+  // Sums of leaves that wait for their neighbours.
+  if (isCanonical(op) && !op->hasAttr(leavesAttr))
+    (schedule.getStages() ? resources.stagingBytes
+                          : resources.sharedMemoryBytes) +=
+        floatBytes * int64_t(op.getAllSums().size()) * chunks *
+        schedule.getChunkColumns() *
+        int64_t(llvm::Log2_64(uint64_t(countLeavesTogether(
+            op.getRowLength(), schedule.getRowsPerWorkgroup()))));
   return resources;
 }
 

@@ -101,17 +101,22 @@ static constexpr double stepsPerMicrosecond = 1e4;
 static constexpr int64_t independentRows = 4;
 /// Lanes of a tile of rows that nothing sums, and a lane's columns, at least.
 static constexpr int64_t elementwiseThreads = 128, elementwiseColumns = 16;
-/// In the canonical order, times that rows staged so few at once take where
-/// large clusters have a leaf each.
-static constexpr int64_t fewStages = 2;
-static constexpr double fewStagesTime = 1.06;
+/// In the canonical order, compute units of which clusters of so many
+/// workgroups leave one: of the parts of an H100 some have 16, others 18.
+static constexpr int64_t largeCluster = 4, unitsOfLostUnit = 11;
 /// In that order, how many times as long as rows sums of leaves of as many
-/// bytes take, which all come at the end of a leaf.
+/// bytes take.
 static constexpr double leafSumCost = 2;
+/// In that order, columns from which on workgroups may add up leaves: what is
+/// shorter has long leaves, and many lanes without registers for it.
+static constexpr int64_t leastColumnsTogether = 513;
+/// In that order, the power of the share of compute units at work by which
+/// rows take longer: memory is as busy with a few less.
+static constexpr double idleUnitsCost = 0.5;
 /// In that order, microseconds of a compute unit in which workgroups
 /// add up what their groups have of a leaf, before the next one, and others of
 /// a workgroup, in which those beside it go on.
-static constexpr double busyMicroseconds = 0.5, idleMicroseconds = 1;
+static constexpr double busyMicroseconds = 0.1, idleMicroseconds = 0.2;
 /// How many times as long a loop over rows in odd pieces takes, which keeps the
 /// addresses of all elements in registers. On an H100 the gradient and the
 /// forward pass of batch norms took 1.3 to 1.9 times as long with a loop.
@@ -426,6 +431,19 @@ static double getAddedMicroseconds(const ProgramFacts &program,
                 chip.limits.megahertz);
 }
 
+/// Whether workgroups that add up leaves before they store them fit, beside
+/// each other, with what they keep of leaves meanwhile.
+static bool fitsLeaves(RowwiseOp op, const ScheduleFields &fields,
+                       const ChipInfo &chip) {
+  ScheduleAttr schedule = fields.get(op.getContext());
+  ScheduleResources resources = getResources(op, schedule, chip);
+  int64_t bytes = resources.sharedMemoryBytes + resources.stagingBytes +
+                  reservedSharedBytes;
+  return std::max<int64_t>(1, fields.workgroupsPerComputeUnit) * bytes <=
+             chip.limits.computeUnitSharedMemoryBytes &&
+         getObstacle(op, schedule, chip).empty();
+}
+
 /// Gives `fields` the rows of a workgroup in the canonical order. Returns the
 /// microseconds for `rows` rows, predicted without it as `time`: workgroups
 /// have leaves one after another, and sums of leaves are written and read.
@@ -433,33 +451,53 @@ static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
                          const ChipInfo &chip, int64_t rows, double time) {
   int64_t length = op.getRowLength();
   int64_t parts = getLeafParts(length, fields.rowGroups);
-  fields.rowsPerWorkgroup = getLeastLeafRows(length, fields.rowGroups);
   auto leaves = int64_t(llvm::divideCeil(std::max<int64_t>(rows, 1),
                                          uint64_t(getLeafRows(length))));
+  int64_t computeUnits = chip.computeUnits;
+  if (fields.workgroupsPerRow >= largeCluster)
+    computeUnits -= computeUnits / unitsOfLostUnit;
   int64_t atOnce = std::max<int64_t>(
-      1, chip.computeUnits * fields.workgroupsPerComputeUnit /
+      1, computeUnits * fields.workgroupsPerComputeUnit /
              (std::max<int64_t>(1, fields.workgroupsPerRow) * parts));
-  auto each = int64_t(llvm::divideCeil(leaves, uint64_t(atOnce)));
   int64_t rowBytes =
       (getColumnBits(op.getRows()) + getColumnBits(op.getRowOuts())) / 8;
   double sumBytes =
       leafSumCost * 2 * sizeof(float) * double(op.getAllSums().size());
+  fields.rowsPerWorkgroup = getLeastLeafRows(length, fields.rowGroups);
   // The last of the workgroups that share a row may have fewer slices.
   if (fields.workgroupsPerRow > 1)
     time *= double(fields.workgroupsPerRow *
                    getWorkgroupColumns(op, fields.get(op.getContext()))) /
             double(length);
-  time *= double(each * atOnce) / double(leaves) *
-          (1 + sumBytes * double(leaves * parts) /
-                   double(std::max<int64_t>(rows, 1) * rowBytes));
-  // Of large clusters not all find a place at once: some have two leaves, and
-  // fewer compute units need more in flight.
-  if (fields.workgroupsPerRow >= leastLateSplit && each == 1 &&
-      fields.stages == fewStages)
-    time *= fewStagesTime;
-  auto together = double(std::max<int64_t>(1, fields.workgroupsPerComputeUnit));
-  return time +
-         double(each - 1) * (busyMicroseconds + idleMicroseconds / together);
+  double besides =
+      double(std::max<int64_t>(1, fields.workgroupsPerComputeUnit));
+  auto predict = [&](int64_t together) {
+    auto each = int64_t(llvm::alignTo(
+        llvm::divideCeil(leaves, uint64_t(atOnce)), uint64_t(together)));
+    int64_t sums =
+        parts * int64_t(llvm::divideCeil(leaves, uint64_t(together)));
+    return time *
+               std::pow(double(each * atOnce) / double(leaves), idleUnitsCost) *
+               (1 + sumBytes * double(sums) /
+                        double(std::max<int64_t>(rows, 1) * rowBytes)) +
+           double(each - 1) * (busyMicroseconds + idleMicroseconds / besides);
+  };
+  double best = predict(1);
+  if (parts > 1 || op.hasGroups() || hasOwnRows(op) ||
+      length < leastColumnsTogether)
+    return best;
+  ScheduleFields tried = fields;
+  for (int64_t together = 2; together <= leaves; together *= 2) {
+    tried.rowsPerWorkgroup = together * getLeafRows(length);
+    double taken = predict(together);
+    if (!fitsLeaves(op, tried, chip))
+      break;
+    if (taken < best) {
+      best = taken;
+      fields.rowsPerWorkgroup = tried.rowsPerWorkgroup;
+    }
+  }
+  return best;
 }
 
 SmallVector<RankedSchedule>

@@ -96,7 +96,8 @@ static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
   if (isCanonical(op)) {
     // A workgroup has several leaves.
     ScheduleFields fields;
-    fields.rowsPerWorkgroup = getLeafRows(op.getRowLength());
+    fields.rowsPerWorkgroup = std::max(getLeafRows(op.getRowLength()),
+                                       op.getSchedule()->getRowsPerWorkgroup());
     fields.workgroupsPerComputeUnit = 0;
     if (hasOwnRows(op))
       counts.workgroups = arith::ConstantIndexOp::create(

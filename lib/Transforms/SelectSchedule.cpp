@@ -125,7 +125,8 @@ private:
     if (failed(overridden))
       return failure();
     // A leaf of the order bounds the rows side by side.
-    if (!op.getScheduleAttr() && isCanonical(op) && !op.getAllSums().empty()) {
+    if (!op.getScheduleAttr() && !schedule.empty() && isCanonical(op) &&
+        !op.getAllSums().empty()) {
       ScheduleFields fields(*overridden);
       if (!findOverride(schedule, field::rowGroups))
         fields.rowGroups = selected.getRowGroups();

@@ -20,7 +20,7 @@ import ptx_machine
 AMD = ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201")
 CHIPS = (*AMD, "sm_90")
 OPERATIONS = ("layer_norm_bwd", "rms_norm_bwd", "layer_norm", "rms_norm")
-LEAF_ROWS = 128     # of up to 2048 columns
+LEAF_ROWS = 64      # of 513 to 4096 columns
 
 
 @pytest.fixture(scope="session")
@@ -110,11 +110,31 @@ def test_schedules(build, runtime, tmp_path, request, op, dtype, n, rows):
 @pytest.mark.parametrize("chip, n, splits", [
     ("gfx942", 8192, 2), ("gfx1201", 8192, 4), ("sm_90", 4096, 2)])
 def test_row_splits(build, runtime, tmp_path, chip, n, splits):
-    """Rows whose sums are computed apart, by workgroups that have whole slices; of two leaves."""
+    """Rows whose sums are computed apart, by workgroups that have whole slices; of more leaves."""
     case = family.Case("layer_norm_bwd", "gfx942", "bf16", n)
     pipeline = f"schedule=row_splits={splits},dependent_launch=0"
     split = dataclasses.replace(case, chip=chip, pipeline=pipeline)
     assert run(build, runtime, tmp_path, split, 66) == run(build, runtime, tmp_path, case, 66)
+
+
+@pytest.mark.parametrize("chip, n, groups, leaf", [
+    ("gfx942", 1000, 8, 64), ("gfx1201", 96, 8, 256), ("gfx90a", 2048, 4, 64),
+    ("sm_90", 1000, 8, 64)])
+@pytest.mark.parametrize("leaves", [0.1, 3.2, 5, 9.9])
+def test_leaves_together(build, runtime, tmp_path, chip, n, groups, leaf, leaves):
+    """Of leaves that a workgroup adds up before it stores them, the last are not there."""
+    rows = int(leaf * leaves)
+    if chip.startswith("sm"):
+        rows = min(rows, 3 * leaf)
+    case = family.Case("layer_norm_bwd", chip, "bf16", n)
+    starts_early = int(chip.startswith("sm"))
+    results = []
+    for together in (1, 2, 4):
+        pipeline = (f"schedule=row_groups={groups},rows_per_workgroup={together * leaf},"
+                    f"dependent_launch={starts_early}")
+        some = dataclasses.replace(case, pipeline=pipeline)
+        results.append(run(build, runtime, tmp_path, some, rows))
+    assert results[1] == results[0] and results[2] == results[0]
 
 
 @pytest.mark.sample("each", op=("layer_norm_bwd", "rms_norm_bwd"), chip=("gfx942", "gfx1201"),
@@ -215,7 +235,7 @@ def test_order(build, runtime, tmp_path, n, rows):
                    {"x": x.view(np.uint32).ravel()})
     width = next(width for width in (4, 2, 1) if n % width == 0)
     # Of n columns: those of a slice, rows of a leaf, and its chains.
-    slice_columns, leaf, chains = {1000: (1024, 128, 8), 8200: (3072, 64, 4),
+    slice_columns, leaf, chains = {1000: (1024, 64, 8), 8200: (3072, 16, 1),
                                    333: (1024, 256, 8)}[n]
     slices = [halves(halves(x[:, begin:begin + slice_columns].reshape(rows, -1, width)))
               for begin in range(0, n, slice_columns)]

@@ -18,7 +18,7 @@ from lnbwd import CompileError
 from test_order import inputs_of, run
 
 torch = pytest.importorskip("torch")
-N, LEAF = 520, 128
+N, LEAF = 520, 64
 NAMES = ("dgamma", "dbeta")
 
 
@@ -136,7 +136,7 @@ def rank_of(rank, cases, folder, results):
         torch.distributed.destroy_process_group()
 
 
-CASES = ((4 * LEAF,), (LEAF, LEAF, 20), (140, 140), (LEAF,) * 4)
+CASES = ((4 * LEAF,), (LEAF, LEAF, 20), (70, 70), (LEAF,) * 4)
 MORE_CASES = ((2 * LEAF,) * 2, (LEAF,) * 8)
 
 
@@ -173,7 +173,7 @@ def test_ranks(reduced, parts):
     for ways in found:
         for way, result in zip(WAYS, ways, strict=False):
             if parts[0] % LEAF:
-                assert "expected every rank but the last to have 128 * 2^k rows" in result, way
+                assert "expected every rank but the last to have 64 * 2^k rows" in result, way
             else:
                 assert result == [gradient.tobytes() for gradient in expected], way
 
@@ -203,10 +203,10 @@ def test_wrong_use():
         tree.reduce()
     with pytest.raises(TypeError, match="expected a float32 gradient of parameter 0, got none"):
         tree.add(LEAF)
-    for rows in (140, 140):
+    for rows in (70, 70):
         parameter.grad = torch.zeros(N)
         tree.add(rows)
-    with pytest.raises(ValueError, match="expected every micro-batch but the last to have 128"):
+    with pytest.raises(ValueError, match="expected every micro-batch but the last to have 64"):
         tree.reduce()
     with pytest.raises(TypeError, match="rows: expected a number of rows, got 'a'"):
         tree.add("a")
@@ -216,8 +216,8 @@ def test_wrong_use():
         distributed.ddp_hook(both, rows=16)
 
 
-@pytest.mark.parametrize("n, chains", [(48, 8), (512, 8), (520, 8), (2048, 8), (4096, 4),
-                                       (16400, 1)])
+@pytest.mark.parametrize("n, chains", [(48, 8), (512, 8), (520, 8), (2048, 4), (4096, 4),
+                                       (8192, 2), (16400, 1)])
 def test_leaves_are_those_of_the_compiler(build, n, chains):
     from lnbwd import distributed
 
@@ -225,5 +225,6 @@ def test_leaves_are_those_of_the_compiler(build, n, chains):
     options = (f"order=canonical schedule=row_groups={chains},rows_per_workgroup=17,"
                "threads_per_row=64")
     with pytest.raises(CompileError, match=f"expected rows_per_workgroup "
-                       f"{distributed.leaf_rows(n)} for rows of {n} columns, got 17"):
+                       f"{distributed.leaf_rows(n)} times a power of two for rows of {n} columns, "
+                       "got 17"):
         compiling.compile_text(build, family.source(case), case.chip, options)

@@ -28,7 +28,7 @@ func.func @wide(%x: memref<?x4096xf32>, %a: memref<4096xf32>) {
 module attributes {lnbwd.order = "canonical"} {
 func.func @narrow(%x: memref<?x768xf32>, %a: memref<768xf32>) {
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x768xf32>) outs(%a[n] add : memref<768xf32>)
-      attributes {schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 4, rows_per_workgroup = 128,
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 4, rows_per_workgroup = 64,
                                              workgroups_per_compute_unit = 1>} {
   ^bb0(%xr: vector<768xf32>):
     lnbwd.yield %xr : vector<768xf32>

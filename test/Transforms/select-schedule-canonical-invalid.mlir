@@ -68,9 +68,9 @@ func.func @slices(%x: memref<?x8192xbf16>, %y: memref<?xf32>) {
 
 module attributes {lnbwd.order = "canonical"} {
 func.func @leaf(%x: memref<?x1024xf32>, %y: memref<1024xf32>) {
-  // expected-error@+1 {{order=canonical: expected rows_per_workgroup 128 for rows of 1024 columns, got 16}}
+  // expected-error@+1 {{order=canonical: expected rows_per_workgroup 64 times a power of two for rows of 1024 columns, got 96}}
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x1024xf32>) outs(%y[n] add : memref<1024xf32>)
-      attributes {schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 4, rows_per_workgroup = 16, workgroups_per_compute_unit = 0>} {
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 4, rows_per_workgroup = 96, workgroups_per_compute_unit = 0>} {
   ^row(%r: vector<1024xf32>):
     lnbwd.yield %r : vector<1024xf32>
   }

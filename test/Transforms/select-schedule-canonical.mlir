@@ -1,11 +1,10 @@
 // RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90" | FileCheck %s
 
-// In the canonical order sums of leaves cost more than rows of as many bytes:
-// four rows side by side, which leave a quarter as many, are faster here than
-// one row, which the model takes by itself.
+// In the canonical order sums of leaves cost more than rows of as many bytes: a
+// workgroup adds up four leaves of 32 rows before it stores their sum.
 module attributes {lnbwd.order = "canonical"} {
 // CHECK-LABEL: func.func @backward(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4,
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 192, row_groups = 2, vector_width = 8, rows_per_workgroup = 128,
 func.func @backward(%dy: memref<8192x5120xbf16>, %x: memref<8192x5120xbf16>, %gamma: memref<5120xbf16>,
     %mean: memref<8192xf32>, %rstd: memref<8192xf32>, %dx: memref<8192x5120xbf16>, %dgamma: memref<5120xbf16>, %dbeta: memref<5120xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<8192x5120xbf16>) x(%x : memref<8192x5120xbf16>) gamma(%gamma : memref<5120xbf16>)
@@ -17,7 +16,7 @@ func.func @backward(%dy: memref<8192x5120xbf16>, %x: memref<8192x5120xbf16>, %ga
 // The trees say of as many rows of 2048 columns that they do not fit the
 // registers; they do, and take less time than two workgroups of two rows.
 // CHECK-LABEL: func.func @registers(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1,
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 128, workgroups_per_compute_unit = 1,
 func.func @registers(%dy: memref<16384x2048xbf16>, %x: memref<16384x2048xbf16>, %gamma: memref<2048xbf16>,
     %mean: memref<16384xf32>, %rstd: memref<16384xf32>, %dx: memref<16384x2048xbf16>, %dgamma: memref<2048xbf16>, %dbeta: memref<2048xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<16384x2048xbf16>) x(%x : memref<16384x2048xbf16>) gamma(%gamma : memref<2048xbf16>)

@@ -31,6 +31,9 @@ int64_t getLeafChains(int64_t rowLength);
 /// has one.
 int64_t getLeafParts(int64_t rowLength, int64_t groups);
 int64_t getLeastLeafRows(int64_t rowLength, int64_t groups);
+/// Leaves, a power of two, that a workgroup with so many rows at least adds up
+/// before it stores their sum.
+int64_t countLeavesTogether(int64_t rowLength, int64_t rowsPerWorkgroup);
 
 /// Slices of `columns` columns of such a row, which begin with one.
 int64_t countSlices(int64_t rowLength, int64_t columns);

@@ -25,6 +25,8 @@ namespace lnbwd {
 
 /// Bytes of the widest access of one lane.
 constexpr int64_t accessBytes = 16;
+/// Shared memory that the driver takes of each workgroup.
+constexpr int64_t reservedSharedBytes = 1024;
 
 /// What a workgroup of a scheduled row program takes of its compute unit.
 struct ScheduleResources {
@@ -34,7 +36,8 @@ struct ScheduleResources {
   int64_t registersPerLane;
   /// What no allocation can do without: column sums and packed operands.
   int64_t leastRegistersPerLane;
-  /// Shared memory of the kernel's own, and what a launch adds for the stages.
+  /// Shared memory of the kernel's own, and what a launch adds for the stages,
+  /// and, where there are any, for sums of leaves.
   int64_t sharedMemoryBytes;
   int64_t stagingBytes;
 };

@@ -12,6 +12,7 @@
 #include "lnbwd/Transforms/Lane/Utils.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
@@ -79,13 +80,12 @@ static void combine(IndexBuilder &b, const LaneLayout &layout, Value memory,
   llvm::copy(step.getResults(), sums.begin());
 }
 
-/// Memory for what groups give away, of so many numbers. In the canonical order
-/// a kernel adds up groups at several places, all of which share it: a barrier
-/// follows each that does not end the kernel.
-static Value getSumMemory(lane::CombineGroupsOp op, int64_t count) {
-  constexpr StringLiteral name("lane.sums");
+/// Memory for so many numbers of sums. In the canonical order a kernel adds up
+/// groups, and leaves, at several places, which share the memory of `name`: of
+/// groups, a barrier follows each that does not end the kernel.
+static Value getSumMemory(Operation *op, StringRef name, int64_t count) {
   auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
-  Type element = Float32Type::get(op.getContext());
+  Type element = Float32Type::get(op->getContext());
   if (!isCanonical(op))
     return lane::addWorkgroupMemory(kernel, count, element);
   auto memories = kernel.getWorkgroupAttributions();
@@ -94,7 +94,7 @@ static Value getSumMemory(lane::CombineGroupsOp op, int64_t count) {
       return memory;
   Value memory = lane::addWorkgroupMemory(kernel, count, element);
   kernel.setWorkgroupAttributionAttr(unsigned(memories.size()), name,
-                                     UnitAttr::get(op.getContext()));
+                                     UnitAttr::get(op->getContext()));
   return memory;
 }
 
@@ -107,8 +107,8 @@ static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
   auto radix = int64_t(op.getRadix());
   int64_t numSums = int64_t(op.getSums().size()) / accesses;
   int64_t slots = groups - llvm::divideCeil(groups, radix);
-  Value memory =
-      getSumMemory(op, slots * numSums * layout.type.getAccessColumns());
+  Value memory = getSumMemory(op, "lane.sums",
+                              slots * numSums * layout.type.getAccessColumns());
   SmallVector<Value> totals(op.getSums());
   Value column = b.multiply(layout.lane, layout.type.getWidth());
   bool isWritten = false;
@@ -129,6 +129,84 @@ static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
       totals[size_t(s * accesses + c)] = sums[size_t(s)];
   }
   return totals;
+}
+
+/// `sums` of a node of level `level` of the tree of leaves with what waits
+/// there, and so on up to `levels`: where `leaf`, the number of the last leaf,
+/// has ones. Without a neighbour they wait themselves.
+static Values addWaiting(IndexBuilder &b, ValueRange sums, Value leaf,
+                         int64_t level, int64_t levels, Value memory,
+                         function_ref<Value(int64_t, size_t)> getSlot) {
+  if (level == levels)
+    return Values(sums);
+  Value isSecond = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::ne,
+      b.remainder(b.divide(leaf, int64_t(1) << level), 2), b.index(0));
+  auto branch = scf::IfOp::create(b, sums.getTypes(), isSecond,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Values added;
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    Value waiting =
+        emitLoad(b, cast<VectorType>(sum.getType()), memory, getSlot(level, i));
+    added.push_back(arith::AddFOp::create(b, waiting, sum));
+  }
+  scf::YieldOp::create(
+      b, addWaiting(b, added, leaf, level + 1, levels, memory, getSlot));
+  b.setInsertionPointToStart(branch.elseBlock());
+  for (auto [i, sum] : llvm::enumerate(sums))
+    emitStore(b, sum, memory, getSlot(level, i));
+  scf::YieldOp::create(b, sums);
+  return Values(branch.getResults());
+}
+
+/// Memory for so many numbers of sums that wait: behind that of stages, which
+/// the launch asks for, where there are any.
+static Value getWaitingMemory(IndexBuilder &b, lane::AddLeavesOp op,
+                              const LaneLayout &layout, int64_t count) {
+  if (layout.places->stages.empty())
+    return getSumMemory(op, "lane.leaves", count);
+  int64_t offset = 0;
+  for (Value memory : layout.places->stages.begin()->second.memories) {
+    auto type = cast<MemRefType>(memory.getType());
+    offset += type.getNumElements() * type.getElementTypeBitWidth() / 8;
+  }
+  auto space = gpu::AddressSpaceAttr::get(
+      op.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
+  MemRefLayoutAttrInterface identity;
+  auto bytes =
+      MemRefType::get({ShapedType::kDynamic}, b.getI8Type(), identity, space);
+  return memref::ViewOp::create(
+      b, MemRefType::get({count}, b.getF32Type(), identity, space),
+      gpu::DynamicSharedMemoryOp::create(b, bytes), b.index(offset),
+      /*sizes=*/ValueRange());
+}
+
+static Lowered lowerAddLeaves(IndexBuilder &b, lane::AddLeavesOp op,
+                              const LaneLayout &layout) {
+  auto levels = int64_t(op.getLevels()), count = int64_t(op.getSums().size());
+  int64_t columns = layout.type.getAccessColumns();
+  Value memory = getWaitingMemory(b, op, layout, levels * count * columns);
+  Value column = b.multiply(layout.lane, layout.type.getWidth());
+  auto add = [&] {
+    return addWaiting(b, op.getSums(), op.getLeaf(), /*level=*/0, levels,
+                      memory, [&](int64_t level, size_t sum) {
+                        int64_t slot = level * count + int64_t(sum);
+                        return b.add(column, slot * columns);
+                      });
+  };
+  Value isFirstGroup = emitIsFirstGroup(b, layout);
+  if (!isFirstGroup)
+    return add();
+  auto branch = scf::IfOp::create(b, op.getSums().getTypes(), isFirstGroup,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, add());
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, op.getSums());
+  return Values(branch.getResults());
 }
 
 static Lowered lowerStoreSum(IndexBuilder &b, lane::StoreSumOp op,
@@ -155,5 +233,5 @@ static Lowered lowerStoreSum(IndexBuilder &b, lane::StoreSumOp op,
 void lnbwd::populateLaneSumsToGPUPatterns(RewritePatternSet &patterns,
                                           const Places &places) {
   addLanePatterns(patterns, places, /*benefit=*/1, lowerCombineGroups,
-                  lowerStoreSum);
+                  lowerAddLeaves, lowerStoreSum);
 }

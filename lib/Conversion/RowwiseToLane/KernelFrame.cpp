@@ -25,8 +25,6 @@
 using namespace mlir;
 using namespace lnbwd;
 
-/// Shared memory that the driver takes of each workgroup.
-static constexpr int64_t reservedSharedBytes = 1024;
 /// Bytes to a multiple of which the shared memory of a launch is rounded up.
 static constexpr int64_t sharedStepBytes = 16;
 

@@ -66,8 +66,15 @@ private:
   void writeLoop(Value workgroup, MutableArrayRef<Value> sums);
   void writeLeaves(Value workgroup);
   SmallVector<Value> endLeaf(Value tile, Value part, ValueRange sums);
+  void storeLeaf(Value leaf, Value part, ValueRange sums);
   SmallVector<Value> makeZeros();
-  void storeSums(ArrayRef<Value> values, Value row, bool isWhole = false);
+  void allowNext();
+  SmallVector<Value> combineGroups(ValueRange sums);
+  void storeSums(ArrayRef<Value> sums, Value row);
+  int64_t getLeavesTogether() {
+    return countLeavesTogether(op.getRowLength(),
+                               schedule.getRowsPerWorkgroup());
+  }
   void writeTree(MutableArrayRef<Value> sums);
   SmallVector<Value> addToTree(ValueRange levels, ValueRange nodes, Value bits);
   void writePhase(unsigned phase, Value row, MutableArrayRef<Value> sums,
@@ -210,11 +217,8 @@ void RowDistributor::write() {
   // Who waits for split row sums may as well wait where it runs: the
   // workgroups that leave them have but one row each.
   bool allowsFirst = op.hasSplitScalarOuts();
-  bool isToAllow =
-      chip.workgroups.hasDependentLaunch && !schedule.getEarlyTrigger();
-  if (isToAllow && allowsFirst)
-    NVVM::GriddepcontrolOp::create(b,
-                                   NVVM::GridDepActionKind::launch_dependents);
+  if (allowsFirst)
+    allowNext();
 
   Block &body = op.getBody().front();
   size_t numRows = op.getRows().size(), numColumns = op.getAllColumns().size();
@@ -249,11 +253,10 @@ void RowDistributor::write() {
 
   // Whatever follows, the kernel that adds up partial sums or one of another
   // launch, may be brought to the compute units meanwhile.
-  if (isToAllow && !allowsFirst)
-    NVVM::GriddepcontrolOp::create(b,
-                                   NVVM::GridDepActionKind::launch_dependents);
+  if (!allowsFirst && !hasLeaves)
+    allowNext();
   if (!hasLeaves)
-    storeSums(sums, workgroup);
+    storeSums(combineGroups(sums), workgroup);
   if (SmallVector<Value> dead = getDeadRows(); !dead.empty())
     lane::DiscardOp::create(b, dead, kernel.rows, layout);
   gpu::ReturnOp::create(b);
@@ -267,20 +270,27 @@ SmallVector<Value> RowDistributor::makeZeros() {
   return zeros;
 }
 
-/// Stores the sums of all groups, as row `row` of partial ones. If `isWhole`,
-/// the first group has them.
-void RowDistributor::storeSums(ArrayRef<Value> values, Value row,
-                               bool isWhole) {
-  SmallVector<Value> sums(values);
-  if (!sums.empty() && schedule.getRowGroups() > 1 && !isWhole) {
-    auto combined =
-        lane::CombineGroupsOp::create(b, TypeRange(ValueRange(sums)), sums,
-                                      layout, getCombineRadix(op, schedule));
-    sums.assign(combined.result_begin(), combined.result_end());
-  }
+/// Lets the kernel after this one start, where the schedule has not before.
+void RowDistributor::allowNext() {
+  if (chip.workgroups.hasDependentLaunch && !schedule.getEarlyTrigger())
+    NVVM::GriddepcontrolOp::create(b,
+                                   NVVM::GridDepActionKind::launch_dependents);
+}
+
+/// The sums of all groups, which the first of them has.
+SmallVector<Value> RowDistributor::combineGroups(ValueRange sums) {
+  if (sums.empty() || schedule.getRowGroups() == 1)
+    return SmallVector<Value>(sums);
+  auto combined = lane::CombineGroupsOp::create(
+      b, sums.getTypes(), sums, layout, getCombineRadix(op, schedule));
+  return SmallVector<Value>(combined.getTotals());
+}
+
+/// Stores the sums that the first group has, as row `row` of partial ones.
+void RowDistributor::storeSums(ArrayRef<Value> sums, Value row) {
   size_t firstSum = op.getRowOuts().size() + op.getScalarOuts().size();
-  for (auto [i, sum] : llvm::enumerate(sums)) {
-    Value memory = getBuffer(firstSum + i);
+  for (auto [i, value] : llvm::enumerate(sums)) {
+    Value sum = value, memory = getBuffer(firstSum + i);
     bool isPartial = cast<MemRefType>(memory.getType()).getRank() == 2;
     // Rows that do not exist are 0, and so a sum of -0 may be 0.
     if (slices)
@@ -342,6 +352,12 @@ void RowDistributor::writeLeaves(Value workgroup) {
   // As few sets as take no longer: on an H100, clusters that begin when others
   // end took up to a fifth longer.
   Value each = arith::CeilDivUIOp::create(b, leaves, sets);
+  int64_t together = getLeavesTogether();
+  auto roundUp = [&](Value leaf) {
+    Value first = b.add(leaf, together - 1);
+    return b.multiply(b.divide(first, together), together);
+  };
+  each = roundUp(each);
   Value part = b.remainder(workgroup, parts);
   Value firstRow = b.multiply(part, groups);
   Value first = arith::MinUIOp::create(
@@ -381,16 +397,23 @@ void RowDistributor::writeLeaves(Value workgroup) {
     llvm::copy(kept, next.begin());
     lane::YieldOp::create(b, next);
   }
-  // The last leaf, if the last tile of these chains does not exist.
-  Value last = b.subtract(allRows, b.index(chains));
-  Value lastOwn = b.add(last, firstRow);
+  // The last leaf, if the last tile of these chains does not exist, and those
+  // that are not there of the leaves together.
+  Value last = b.add(b.subtract(allRows, b.index(chains)), firstRow);
   Value isOpen =
-      b.both(b.below(first, behind), b.below(kernel.rows, b.add(lastOwn, one)));
-  auto store = scf::IfOp::create(b, isOpen, /*withElseRegion=*/false);
+      b.both(b.below(first, behind), b.below(kernel.rows, b.add(last, one)));
+  auto open = scf::IfOp::create(b, isOpen, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(store.thenBlock());
-  Value stored = b.add(b.multiply(b.divide(last, leafRows), parts), part);
-  storeSums(SmallVector<Value>(loop.getResults().take_front(count)), stored);
+  b.setInsertionPointToStart(open.thenBlock());
+  storeLeaf(b.subtract(behind, one), part, loop.getResults().take_front(count));
+  b.setInsertionPointAfter(open);
+  if (together > 1) {
+    Value all = b.select(b.below(first, behind), roundUp(behind), behind);
+    auto rest = scf::ForOp::create(b, behind, all, one);
+    b.setInsertionPointToStart(rest.getBody());
+    storeLeaf(rest.getInductionVar(), part, makeZeros());
+    b.setInsertionPointAfter(rest);
+  }
   if (parts == 1)
     return;
   // Chains without rows, of a batch of less than one row for each, have no
@@ -398,7 +421,35 @@ void RowDistributor::writeLeaves(Value workgroup) {
   Value next = b.add(workgroup, kernel.workgroups);
   auto others = scf::ForOp::create(b, next, b.index(parts), kernel.workgroups);
   b.setInsertionPointToStart(others.getBody());
-  storeSums(makeZeros(), others.getInductionVar(), /*isWhole=*/true);
+  storeSums(makeZeros(), others.getInductionVar());
+}
+
+/// Adds `sums` of part `part` of leaf `leaf` to those of the leaves before it
+/// and stores what the leaves together have, if it is the last of them.
+void RowDistributor::storeLeaf(Value leaf, Value part, ValueRange sums) {
+  int64_t together = getLeavesTogether();
+  int64_t parts = getLeafParts(op.getRowLength(), schedule.getRowGroups());
+  // As above; whatever follows the first leaf does not take its place.
+  allowNext();
+  SmallVector<Value> totals = combineGroups(sums);
+  Value row = b.add(b.multiply(b.divide(leaf, together), parts), part);
+  if (together == 1) {
+    storeSums(totals, row);
+  } else {
+    auto added =
+        lane::AddLeavesOp::create(b, sums.getTypes(), totals, leaf, layout,
+                                  llvm::Log2_64(uint64_t(together)));
+    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                         b.remainder(leaf, together),
+                                         b.index(together - 1));
+    auto branch = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    storeSums(SmallVector<Value>(added.getTotals()), row);
+  }
+  // What groups have exchanged is overwritten by the next leaf's sums.
+  if (schedule.getRowGroups() > 1)
+    lane::BarrierOp::create(b);
 }
 
 /// Stores `sums` of part `part` of a leaf and begins new ones if the tile that
@@ -413,12 +464,7 @@ SmallVector<Value> RowDistributor::endLeaf(Value tile, Value part,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  int64_t parts = getLeafParts(length, schedule.getRowGroups());
-  Value first = b.multiply(b.divide(tile, leafRows), parts);
-  storeSums(SmallVector<Value>(sums), b.add(first, part));
-  // What groups have exchanged is overwritten by the next leaf's sums.
-  if (schedule.getRowGroups() > 1)
-    lane::BarrierOp::create(b);
+  storeLeaf(b.divide(tile, leafRows), part, sums);
   // Zeros that come of the branch: constants would be selected in every
   // iteration. There are never so many workgroups.
   Value none = arith::ShRUIOp::create(b, kernel.workgroups, b.index(30));

@@ -565,20 +565,25 @@ LogicalResult ReduceOp::verify() {
   return success();
 }
 
-LogicalResult CombineGroupsOp::verify() {
-  LayoutType layout = getLayout().getType();
-  if (getTotals().getTypes() != getSums().getTypes())
-    return emitOpError("expected a total for each of its ")
-           << getSums().size() << " sums, of its type";
-  if (getSums().empty())
+/// That an operation, `sums` to `totals`, has a total for each of its sums.
+template <typename Op> static LogicalResult verifyTotals(Op op) {
+  LayoutType layout = op.getLayout().getType();
+  if (op.getTotals().getTypes() != op.getSums().getTypes())
+    return op.emitOpError("expected a total for each of its ")
+           << op.getSums().size() << " sums, of its type";
+  if (op.getSums().empty())
     return success();
-  bool isSplit = cast<VectorType>(getSums()[0].getType()).getRank() == 1;
+  bool isSplit = cast<VectorType>(op.getSums()[0].getType()).getRank() == 1;
   size_t each = isSplit ? size_t(layout.getAccesses()) : 1;
   return verifyFragmentsOrAccesses(
-      *this, getSums().getTypes(), layout,
-      llvm::divideCeil(getSums().size(), each),
-      [&](size_t) { return Float32Type::get(getContext()); });
+      op, op.getSums().getTypes(), layout,
+      llvm::divideCeil(op.getSums().size(), each),
+      [&](size_t) { return Float32Type::get(op.getContext()); });
 }
+
+LogicalResult CombineGroupsOp::verify() { return verifyTotals(*this); }
+
+LogicalResult AddLeavesOp::verify() { return verifyTotals(*this); }
 
 LogicalResult StoreSumOp::verify() {
   LayoutType layout = getLayout().getType();

@@ -168,6 +168,14 @@ func.func @f(%x: vector<2x2xf32>, %layout: !lane.layout<row_length = 128, lanes 
 
 // -----
 
+func.func @f(%x: vector<2x2xf32>, %leaf: index, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
+  // expected-error@+1 {{expected a total for each of its 1 sums, of its type}}
+  %y = lane.add_leaves %x leaf %leaf at %layout levels 1 : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<4xf32>
+  return
+}
+
+// -----
+
 func.func @f(%x: vector<2x2xf32>, %m: memref<?x128xf32>, %layout: !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>) {
   // expected-error@+1 {{expected a memref of rank 1 whose last dimension is the layout's row_length, 128, got 'memref<?x128xf32>'}}
   lane.store_sum %x, %m at %layout : !lane.layout<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32>, memref<?x128xf32>

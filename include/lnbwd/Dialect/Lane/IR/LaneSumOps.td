@@ -176,6 +176,34 @@ def Lane_CombineGroupsOp : Lane_Op<"combine_groups"> {
   let hasFolder = 1;
 }
 
+def Lane_AddLeavesOp : Lane_Op<"add_leaves"> {
+  let summary = "Add the column sums of neighbouring leaves";
+  let description = [{
+    Is executed for one leaf of the canonical order after the other. What has no
+    neighbour yet waits in workgroup memory. If `leaf`, the number of the leaf,
+    is the last of 2^`levels`, the result is their sum by pairs of neighbours, in
+    the lanes of the first group; all other results are undefined. Split, as
+    those of lane.combine_groups.
+
+    Example:
+
+    ```mlir
+    %a, %b = lane.add_leaves %s, %t leaf %leaf at %layout levels 2
+        : !lane.layout<...>, vector<2x8xf32>, vector<2x8xf32>
+        -> vector<2x8xf32>, vector<2x8xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<VectorOfAnyRankOf<[F32]>>:$sums, Index:$leaf,
+                       Lane_Layout:$layout,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$levels);
+  let results = (outs Variadic<VectorOfAnyRankOf<[F32]>>:$totals);
+  let assemblyFormat = [{
+    $sums `leaf` $leaf `at` $layout `levels` $levels attr-dict `:`
+    type($layout) `,` type($sums) `->` type($totals)
+  }];
+  let hasVerifier = 1;
+}
+
 def Lane_StoreSumOp : Lane_Op<"store_sum", [AccessOpInterface]> {
   let summary = "Store a column sum, once per workgroup";
   let description = [{
