@@ -114,3 +114,42 @@ func.func @half(%x: memref<2387x30596xf16>, %y: memref<2387x30596xf16>, %s: memr
   }
   return
 }
+
+// -----
+
+// Rows too long for a cluster's registers by the estimate are shared where they
+// leave registers.
+// CHECK-LABEL: func.func @long
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 512, {{.*}}workgroups_per_row = 8, dependent_launch = true>
+func.func @long(%x: memref<?x256000xf32>, %s: memref<?xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x256000xf32>)
+      outs(%s[m] : memref<?xf32>) {
+  ^bb0(%row: vector<256000xf32>):
+    %most = vector.reduction <maximumf>, %row : vector<256000xf32> into f32
+    %spread = vector.broadcast %most : f32 to vector<256000xf32>
+    %difference = arith.subf %row, %spread : vector<256000xf32>
+    %exp = math.exp %difference : vector<256000xf32>
+    %sum = vector.reduction <add>, %exp : vector<256000xf32> into f32
+    lnbwd.yield %sum : f32
+  }
+  return
+}
+
+// -----
+
+// Those that leave none are read again for each sum.
+// CHECK-LABEL: func.func @longer
+// CHECK: schedule = #lnbwd.schedule<{{.*}}reload = true>
+func.func @longer(%x: memref<?x300000xf32>, %s: memref<?xf32>) {
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x300000xf32>)
+      outs(%s[m] : memref<?xf32>) {
+  ^bb0(%row: vector<300000xf32>):
+    %most = vector.reduction <maximumf>, %row : vector<300000xf32> into f32
+    %spread = vector.broadcast %most : f32 to vector<300000xf32>
+    %difference = arith.subf %row, %spread : vector<300000xf32>
+    %exp = math.exp %difference : vector<300000xf32>
+    %sum = vector.reduction <add>, %exp : vector<300000xf32> into f32
+    lnbwd.yield %sum : f32
+  }
+  return
+}
