@@ -161,8 +161,12 @@ bool lnbwd::mayTakeLanesAcross(RowwiseOp op) {
           terms, [](const auto &term) { return term.divisor == 1; });
       if (terms.empty())
         ++along;
-      else if (first != terms.end())
-        ++(first->factor == 1 ? across : along);
+      else if (first != terms.end()) {
+        int64_t bytes = first->modulus * op.getRowElementBits() / 8;
+        bool isAcross = first->factor == 1 &&
+                        (first->modulus == 0 || bytes >= leastBytesAcross);
+        ++(isAcross ? across : along);
+      }
     }
   return across > along;
 }

@@ -37,9 +37,8 @@ using namespace lnbwd;
 static constexpr int64_t narrowBytes = 4;
 /// Columns of a workgroup, at least, where several share a row.
 static constexpr int64_t leastPartColumns = 1024;
-/// The same where lanes go across rows, and bytes of as many rows side by side,
-/// at least: a sector of memory.
-static constexpr int64_t leastPartColumnsAcross = 64, leastBytesAcross = 32;
+/// The same where lanes go across rows.
+static constexpr int64_t leastPartColumnsAcross = 64;
 /// Columns of a lane, and idle lanes over busy ones, beyond which nothing is
 /// good.
 static constexpr int64_t mostLaneColumns = 64;

@@ -118,6 +118,9 @@ int64_t chooseAccessWidth(RowwiseOp op, const ChipInfo &chip);
 /// Whether rows lie in pieces of an odd number of elements, each of which then
 /// is an access with an address of its own.
 bool hasOddPieces(RowwiseOp op);
+/// Bytes of neighbouring rows that lie side by side, at least, where lanes go
+/// across: a sector of memory.
+inline constexpr int64_t leastBytesAcross = 32;
 /// Whether lanes of `op` may go across rows: of most rows elements of
 /// neighbours lie side by side, as those of the channels of channels-last
 /// images, and nothing depends on which lane has which column.
