@@ -111,16 +111,6 @@ def test_a_mask_of_indices_is_computed_in_place(device, window, begin):
     assert [operand.kind for operand in region.program.inputs] == ["row"]
 
 
-def test_gates_in_another_order_than_the_rows(device):
-    """Those of tokens for each expert, whose results are added up by expert."""
-    def function(x, gates):
-        by_expert = torch.sigmoid(gates).permute(1, 0).clone(memory_format=torch.contiguous_format)
-        return (x.view(-1, 32).mul(by_expert.view(-1, 1)).view(x.shape).sum(0),)
-
-    check_against_double(function, [image(16, 64, 32).to(device), image(64, 16).to(device)],
-                         tolerance=1e-5)
-
-
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
 def test_a_mask_of_packed_sequences_is_computed_in_place(device, dtype):
     """Rows see what has their sequence's number, all of whose bits count, and is no later."""

@@ -23,7 +23,6 @@ from .domains import (
     SMALL,
     SMALL_SHARE,
     Domain,
-    lies_side_by_side,
     memory_order,
     product,
     repeated_dims,
@@ -357,11 +356,7 @@ class Conversion:
                 stride = stride * count
         with value.fake_mode:
             view = value.as_strided(sizes, strides)
-        place = self.domain.place(view, over, moves)
-        # A copy of the node would not have the view's order.
-        if place is not None and not (place.is_strided or lies_side_by_side(view, over)):
-            raise Unsupported(f"reads {describe(value)} in another order")
-        return self.read_as(node, place)
+        return self.read_as(node, self.domain.place(view, over, moves))
 
     def index(self, dim: int) -> int:
         """The index along a dimension of the row block at hand."""

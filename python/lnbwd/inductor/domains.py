@@ -286,12 +286,6 @@ def is_side_by_side(runs: Sequence[Run]) -> bool:
     return True
 
 
-def lies_side_by_side(value: torch.Tensor, over: torch.Tensor) -> bool:
-    """Whether the elements of a tensor that is spread over a row block or a lead lie side by side,
-    in the order that they have there."""
-    return is_side_by_side(_runs(value, over, {}) or [])
-
-
 def _has_order(value: torch.Tensor, over: torch.Tensor) -> bool:
     """Whether the dimensions of a tensor that is spread over a row block have the order that they
     have in the memory of that."""
