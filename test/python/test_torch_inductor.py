@@ -40,12 +40,13 @@ F32, BF16 = torch.float32, torch.bfloat16
 # Models
 # --------------------------------------------------------------------------------------------------
 
-# Configuration, precision, layers, and how many GELUs with the bias gradient after them there are.
+# Configuration, precision, layers, and how many gradients of a bias are sums alone: behind each
+# GELU, and of the heads that are put side by side.
 # Of one layer all places of a norm are there: after the inputs, and after either branch's sum.
 # In every run each model once, each precision, and one and two layers.
-MODELS = [pytest.param("gpt2-small", "autocast", 2, 2, marks=pytest.mark.full),
-          ("gpt2-small", "bf16", 1, 1), ("vit-large", "autocast", 1, 1),
-          pytest.param("vit-large", "bf16", 2, 2, marks=pytest.mark.full),
+MODELS = [pytest.param("gpt2-small", "autocast", 2, 4, marks=pytest.mark.full),
+          ("gpt2-small", "bf16", 1, 2), ("vit-large", "autocast", 1, 2),
+          pytest.param("vit-large", "bf16", 2, 4, marks=pytest.mark.full),
           pytest.param("llama-1b", "autocast", 1, 0, marks=pytest.mark.full),
           ("llama-1b", "bf16", 2, 0)]
 
@@ -70,8 +71,8 @@ def error(got, want):
                for name in want) / len(want)
 
 
-@pytest.mark.parametrize("name,precision,layers,activations", MODELS)
-def test_models(device, name, precision, layers, activations):
+@pytest.mark.parametrize("name,precision,layers,column_sums", MODELS)
+def test_models(device, name, precision, layers, column_sums):
     """Forward and backward pass of every norm are regions, and the gradients are right."""
     config = small(name, layers)
     dtype = F32 if precision == "autocast" else BF16
@@ -97,7 +98,7 @@ def test_models(device, name, precision, layers, activations):
     # the second may read it, too.
     assert len([d for d in of_width if not d.column_sums]) >= norms - 2
     assert len([d for d in of_width if d.column_sums]) >= norms - 1
-    assert len([d for d in found if d.column_sums and not d.row_sums]) == activations
+    assert len([d for d in found if d.column_sums and not d.row_sums]) == column_sums
 
 
 @pytest.mark.parametrize("name,precision", [

@@ -11,6 +11,7 @@ from captured import check_against_double, run_captured, taken
 from torch import nn
 
 import lnbwd
+from lnbwd.inductor import graph_pass
 from lnbwd.row_evaluation import evaluate
 from lnbwd.row_mlir import mlir
 from lnbwd.rowprogram import Builder, Input, Output, RowProgram
@@ -109,6 +110,21 @@ def test_a_mask_of_indices_is_computed_in_place(device, window, begin):
     check_against_double(function, [x], tolerance=1e-6)
     [region] = taken()
     assert [operand.kind for operand in region.program.inputs] == ["row"]
+
+
+@pytest.mark.parametrize("width", [4, 32])
+def test_gates_in_another_order_than_the_rows(device, width, monkeypatch):
+    """Those of tokens for each expert, whose results are added up by expert."""
+    monkeypatch.setattr(graph_pass, "_is_worth", lambda _: True)
+
+    def function(x, gates):
+        by_expert = torch.sigmoid(gates).permute(1, 0).clone(memory_format=torch.contiguous_format)
+        return (x.view(-1, width).mul(by_expert.view(-1, 1)).view(x.shape).sum(0),)
+
+    check_against_double(function, [image(16, 64, width).to(device), image(64, 16).to(device)],
+                         tolerance=1e-5)
+    [region] = taken()
+    assert [i.is_strided for i in region.program.inputs] == [False, True]
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32])

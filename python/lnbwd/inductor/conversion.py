@@ -23,6 +23,7 @@ from .domains import (
     SMALL,
     SMALL_SHARE,
     Domain,
+    lies_side_by_side,
     memory_order,
     product,
     repeated_dims,
@@ -344,7 +345,22 @@ class Conversion:
         """The value of a node from outside at indices of the row block at hand."""
         value, over = node.meta["val"], self.over
         assert over is not None
-        sizes, strides = [1] * over.dim(), [0] * over.dim()
+        view, moves = self._view_at(value, own)
+        place = self.domain.place(view, over, moves)
+        with value.fake_mode:
+            copy = torch.empty_like(value, memory_format=torch.contiguous_format)
+        if place is not None and place.kind != "row" and not place.is_strided and (
+                not lies_side_by_side(self._view_at(copy, own)[0], over)):
+            # What is no row block may be copied, in the order of its dimensions.
+            place = self.domain.strided_place(view, over, moves)
+        return self.read_as(node, place)
+
+    def _view_at(self, value: torch.Tensor,
+                 own: list[_Index]) -> tuple[torch.Tensor, dict[int, int]]:
+        """A tensor at indices of the row block at hand, as one with the dimensions of that, and by
+        how much its indices are larger."""
+        assert self.over is not None
+        sizes, strides = [1] * self.over.dim(), [0] * self.over.dim()
         moves = {}
         for digits, size, stride in zip(self._digits(own, value.shape), value.shape,
                                         value.stride(), strict=True):
@@ -354,9 +370,8 @@ class Conversion:
                 if dim is not None:
                     sizes[dim], strides[dim], moves[dim] = count, stride, by
                 stride = stride * count
-        with value.fake_mode:
-            view = value.as_strided(sizes, strides)
-        return self.read_as(node, self.domain.place(view, over, moves))
+        with value.fake_mode:  # type: ignore[attr-defined]
+            return value.as_strided(sizes, strides), moves
 
     def index(self, dim: int) -> int:
         """The index along a dimension of the row block at hand."""

@@ -192,14 +192,13 @@ class Domain:
             return None
         if not is_side_by_side(runs):
             has_order = _has_order(value, over)
-            strided = self._strided(value, over, runs, has_order)
+            strided = self._strided(value, over, runs, has_order) if self.role(
+                over) == "row" else None
             # A copy of what is small has the order of its dimensions.
             if strided or value.is_contiguous() or any(len(run) > 3 for run in runs) or (
                     not has_order):
                 return strided
-        if self.role(over) == "lead":
-            repeats = self.repeats(over) or 1
-            runs = [(distance * repeats, *rest) for distance, *rest in runs]
+        runs = self._spread(runs, over)
         (distance, size, *_), others = runs[-1], runs[:-1]
         if not others and same(distance, 1) and same(size, self.rows * self.length):
             element = {**ELEMENTS, **INTEGERS}.get(value.dtype)
@@ -231,6 +230,18 @@ class Domain:
             return None
         return Input("part", dtype, parts)
 
+    def strided_place(self, value: torch.Tensor, over: torch.Tensor,
+                      moves: Mapping[int, int]) -> Input | None:
+        """The same of one that is read where it lies, whatever it is: a copy would have another
+        order."""
+        runs = _runs(value, over, moves)
+        return self._strided(value, over, self._spread(runs, over), False) if runs else None
+
+    def _spread(self, runs: Sequence[Run], over: torch.Tensor) -> list[Run]:
+        """The dimensions of a lead as those of the row block that has them."""
+        repeats = (self.repeats(over) or 1) if self.role(over) == "lead" else 1
+        return [(distance * repeats, *rest) for distance, *rest in runs]
+
     def _strided(self, value: torch.Tensor, over: torch.Tensor, runs: list[Run],
                  has_order: bool) -> Input | None:
         """What a tensor is that is read where it lies, not side by side or not in the order of a
@@ -238,8 +249,9 @@ class Domain:
         row block's elements, and a different one for each of them: that is copied, but not into
         another order."""
         parts: Any = tuple(runs)
-        dtype = (ELEMENTS if value.numel() == over.numel() else DTYPES).get(value.dtype)
-        if (dtype is None or self.role(over) != "row" or not isinstance(self.rows, int)
+        is_block = self.role(over) == "row" and value.numel() == over.numel()
+        dtype = (ELEMENTS if is_block else DTYPES).get(value.dtype)
+        if (dtype is None or not isinstance(self.rows, int)
                 or not all(isinstance(number, int) for part in parts for number in part)):
             return None
         count = math.prod(part[1] for part in parts)
@@ -284,6 +296,12 @@ def is_side_by_side(runs: Sequence[Run]) -> bool:
             return False
         expected = expected * size
     return True
+
+
+def lies_side_by_side(value: torch.Tensor, over: torch.Tensor) -> bool:
+    """Whether the elements of a tensor that is spread over a row block or a lead lie side by side,
+    in the order that they have there."""
+    return is_side_by_side(_runs(value, over, {}) or [])
 
 
 def _has_order(value: torch.Tensor, over: torch.Tensor) -> bool:
