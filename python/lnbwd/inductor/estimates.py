@@ -228,10 +228,12 @@ def _goes_across(program: RowProgram) -> bool:
     """Whether lanes go across rows: neighbours' elements lie side by side of most row blocks, of
     those that are not repeated from row to row."""
     across = along = 0
-    for one in (*program.inputs, *program.outputs):
+    operands: list[Input | Output] = [*program.inputs, *program.outputs]
+    for one in operands:
         rows = [part for part in one.parts if part[0] >= program.length]
         if one.is_row(program.length) and (rows or one.dims.has_rows):
-            is_next = [part[2:3] == (1,) for part in rows if part[0] == program.length]
+            is_next = [part[2:3] == (1,) and part[1] * ELEMENTS[one.dtype].bytes >= LEAST_PIECE
+                       for part in rows if part[0] == program.length]
             across += any(is_next)
             along += not rows or is_next == [False]
     return program.has_row_sums and across > along
