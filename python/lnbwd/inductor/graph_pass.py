@@ -313,18 +313,9 @@ class RegionPass(_Pass):
         copy, regions, splits = copied(graph, regions, splits)
         for region in reversed(regions):
             with contextlib.suppress(Exception):  # It fails again when its turn has come.
-                region.nodes = [node for node in region.nodes if not node._erased]
-                if leads_back(region):
-                    continue
-                convert(region)
+                _, is_measured = self._look_at(region)
                 assert region.program is not None
                 device, text = region.inputs[0].meta["val"].device, region.program.text()
-                if _can_run_on(device):
-                    continue
-                moved = estimate(region)
-                is_measured = not moved.is_sure and self._measurements.may_find(region)
-                if not (is_measured or _is_worth(moved)):
-                    continue
                 if text not in ahead:
                     ahead[text] = pool.submit(load, region.program, device)
                 if is_measured:
@@ -334,6 +325,25 @@ class RegionPass(_Pass):
         concurrent.futures.wait(measured)
         self._measurements.start_rest()
         return ahead
+
+    def _look_at(self, region: Region) -> tuple[Estimate, bool]:
+        """Makes a region's program; gives what it moves, and whether it is timed.
+
+        Raises:
+            Unsupported: it is left; says why.
+        """
+        # What followed from a region that was taken before may be a result of that.
+        region.nodes = [node for node in region.nodes if not node._erased]
+        if leads_back(region):
+            raise Unsupported("a path leaves it and comes back")
+        convert(region)
+        if reason := _can_run_on(region.inputs[0].meta["val"].device):
+            raise Unsupported(reason)
+        moved = estimate(region)
+        is_measured = not moved.is_sure and self._measurements.may_find(region)
+        if not (is_measured or _is_worth(moved)):
+            raise Unsupported(f"it would move {moved}")
+        return moved, is_measured
 
     def _decide(self, graph: Graph, region: Region, splits: Sequence[Split],
                 ahead: Mapping[str, concurrent.futures.Future[None]]) -> Decision:
@@ -362,19 +372,9 @@ class RegionPass(_Pass):
         Raises:
             Unsupported: it is left; says why.
         """
-        # What followed from a region that was taken before may be a result of that.
-        region.nodes = [node for node in region.nodes if not node._erased]
-        if leads_back(region):
-            raise Unsupported("a path leaves it and comes back")
-        convert(region)
+        moved, is_measured = self._look_at(region)
         assert region.program is not None
         device, text = region.inputs[0].meta["val"].device, region.program.text()
-        if reason := _can_run_on(device):
-            raise Unsupported(reason)
-        moved = estimate(region)
-        is_measured = not moved.is_sure and self._measurements.may_find(region)
-        if not (is_measured or _is_worth(moved)):
-            raise Unsupported(f"it would move {moved}")
         if text in ahead:
             ahead[text].result()
         regions_op.load_kernel(register(text), device)

@@ -140,11 +140,12 @@ def _dim_of_all(index: Any, size: Any, rank: int) -> int | None:
         return None
     value = index.meta["val"]
     dims = [dim for dim, count in enumerate(value.shape) if not same(count, 1)]
-    while is_view(index) or (index.target is aten.add.Tensor and index.args[1] == 0):
-        index = index.args[0]
-    is_all = index.target is NUMBERS and index.args[0] == size and len(dims) == 1 and (
-        index.kwargs.get("start", 0), index.kwargs.get("step", 1)) == (0, 1)
+    is_all = len(dims) == 1 and _first_of(index) == (0, size)
     return dims[0] + rank - value.dim() if is_all else None
+
+
+_DIGIT = 24
+"""Bits of a digit that float32 has."""
 
 
 def _compare_digits(graph: Graph) -> None:
@@ -197,10 +198,6 @@ def _digits_of(graph: Graph, node: Node) -> list[Node]:
         digit.meta[DIGIT] = True
         result.append(digit)
     return result
-
-
-_DIGIT = 24
-"""Bits of a digit that float32 has."""
 
 
 def _add_up_experts(graph: Graph) -> None:
@@ -267,8 +264,8 @@ def _taken(graph: Graph, rows: Node, index: Node, old: list[Node]) -> Node:
 
 
 def _first_of(node: Any) -> tuple[int, int] | None:
-    """The first of integers that follow each other along the last dimension, whatever the others
-    are, and how many there are; None of anything else."""
+    """The first of integers that follow each other along the last dimension of more than one
+    element, whatever the others are, and how many there are; None of anything else."""
     if not isinstance(node, Node):
         return None
     if node.target is NUMBERS:
@@ -280,6 +277,6 @@ def _first_of(node: Any) -> tuple[int, int] | None:
         return None if found is None else (found[0] + node.args[1], found[1])
     if is_view(node) and node.target not in (aten.permute.default, aten.as_strided.default):
         found = _first_of(node.args[0])
-        value = node.meta["val"]
-        return found if found is not None and value.dim() and value.shape[-1] == found[1] else None
+        sizes = [size for size in node.meta["val"].shape if not same(size, 1)]
+        return found if found is not None and sizes[-1:] == [found[1]] else None
     return None
