@@ -156,8 +156,8 @@ typedef struct lnbwd_argument_info {
 /** Reads a compiled kernel from memory; the bytes are copied. Everything that
  *  can be checked without a device is: the file's format, the plan, and for AMD
  *  code that the code has the kernels and parameters that the plan names.
- *  `chip` is for offload bundles (one file for several chips, lnbwd-opt
- *  --emit=bundle) and may else be null: the entry is taken for that
+ *  `chip` is for offload bundles (one file for several chips, in clang's
+ *  format) and may else be null: the entry is taken for that
  *  lnbwd_device_info.arch, "gfx942:sramecc+:xnack-" or "sm_90". For an NVIDIA
  *  device without an entry of its own that is the PTX of the latest chip before
  *  it. LNBWD_ERROR_WRONG_CHIP, with the entries there are, if none fits; a
