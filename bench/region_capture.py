@@ -90,6 +90,13 @@ auto *hooks = new (const_cast<at::CUDAHooksInterface *>(&at::detail::getCUDAHook
 """
 
 
+def _convolution_format(operand: torch.Tensor, weight: torch.Tensor, _: Any) -> torch.memory_format:
+    """How cuDNN, which PyTorch without CUDA has not, lays out images."""
+    is_last = any(one.dim() == 4 and one.is_contiguous(memory_format=torch.channels_last)
+                  and not one.is_contiguous() for one in (operand, weight))
+    return torch.channels_last if is_last else torch.contiguous_format
+
+
 def pretend_gpu() -> None:
     """Lets fake tensors be on a GPU, and Inductor ask for what it has, without one."""
     if torch.cuda.is_available():
@@ -111,6 +118,7 @@ def pretend_gpu() -> None:
             setattr(interface, name, staticmethod(lambda *_, value=value: value))
     CudaInterface.is_available = staticmethod(lambda: True)
     torch.cuda.amp.common.amp_definitely_not_available = lambda: False
+    torch._C._conv_determine_backend_memory_format = _convolution_format
     scheduler.has_triton = utils.has_triton = lambda *_: True
 
 
