@@ -403,6 +403,31 @@ def test_compilation_ahead(device, tmp_path, monkeypatch):
     assert all(any(both is one for one in begun) for both in timer.asked)
 
 
+def two_products(x, w):
+    """Of two regions, the second is of four times as many elements."""
+    return centre(x) @ w, centre(x @ w) @ w.T
+
+
+@pytest.mark.parametrize("is_far,is_autotuned,asked", [
+    (False, False, 1), (True, False, 1), (False, True, 2)])
+def test_what_saves_most_is_timed(device, tmp_path, monkeypatch, is_far, is_autotuned, asked):
+    """Compiling what is timed takes a small part of a graph's own compilation; others are taken if
+    their estimate is far from being wrong, and all are timed where the user asks for it."""
+    monkeypatch.setattr(measuring, "_MOST_COMPILED", 0)
+    monkeypatch.setattr(measuring, "_LEAST_COMPILED", 6)
+    monkeypatch.setattr(Estimate, "is_far", is_far)
+    timer = Timer(1.0, 9.0)
+    with torch._inductor.config.patch(max_autotune=is_autotuned):
+        run(two_products, torch.rand(6, 64), torch.rand(64, 256), timer=timer, folder=tmp_path)
+    assert len(timer.asked) == asked
+    decisions = lnbwd.inductor.decisions(clear=True)
+    assert [d.taken for d in decisions].count(True) == (2 if is_far or is_autotuned else 1)
+    left, = [d.reason for d in decisions if not d.taken] or ["others are timed first, and"]
+    assert left.startswith("others are timed first, and")
+    sizes = [both.region.domain.rows * both.region.domain.length for both in timer.asked]
+    assert max(sizes) == 6 * 256
+
+
 @pytest.mark.parametrize("times,is_alone,is_compared", [
     (Times(1.0, None), True, False), (None, True, True), (None, False, False)])
 def test_what_is_as_fast_as_memory_is_not_compared(monkeypatch, times, is_alone, is_compared):

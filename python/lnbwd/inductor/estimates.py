@@ -73,7 +73,8 @@ class Estimate:
     the kernels that torch.compile makes of it; whether ours is the faster of kernels that move the
     same; whether some of what it reads or writes is in memory for its sake alone, so that its
     program does not have all of its cost; what a kernel more than torch.compile has costs, as
-    bytes; and whether that is clear of what else there is to kernels."""
+    bytes; whether that is clear of what else there is to kernels; and how many elements there are,
+    0 if nobody knows."""
 
     ours: float
     theirs: float
@@ -81,6 +82,7 @@ class Estimate:
     is_part: bool
     launch: float = 0.0
     is_clear: bool = False
+    count: int = 0
 
     def __str__(self) -> str:
         return (f"{self.ours:g} bytes an element, torch.compile's kernels {self.theirs:g}"
@@ -97,6 +99,17 @@ class Estimate:
     def is_sure(self) -> bool:
         """Whether a region is taken without measuring anything."""
         return self.is_worth and self.is_clear
+
+    @property
+    def is_far(self) -> bool:
+        """Whether it is so where others are measured first."""
+        return self.is_sure or (
+            self.is_worth and self.theirs >= _LEAST_GAIN * (self.ours + self.launch))
+
+    @property
+    def saved(self) -> float:
+        """The bytes that are saved."""
+        return (self.theirs - self.ours - self.launch) * self.count
 
 
 def estimate(region: Region) -> Estimate:
@@ -215,7 +228,7 @@ def estimate(region: Region) -> Estimate:
     ) and is_ahead
     # Rounded, for the order in which sets give their elements differs.
     return Estimate(round(ours, 6), round(theirs if is_part else theirs + apart_in_rows, 6),
-                    is_ahead, is_part, launch, is_clear)
+                    is_ahead, is_part, launch, is_clear, count or 0)
 
 
 _LONGEST_APART, _MOST_APART = 1024, 384

@@ -309,19 +309,24 @@ class RegionPass(_Pass):
                 regions_op.load_kernel(register(program.text()), device)
 
         ahead: dict[str, concurrent.futures.Future[None]] = {}
-        measured = []
+        measured, found = [], []
         copy, regions, splits = copied(graph, regions, splits)
         for region in reversed(regions):
             with contextlib.suppress(Exception):  # It fails again when its turn has come.
-                _, is_measured = self._look_at(region)
-                assert region.program is not None
-                device, text = region.inputs[0].meta["val"].device, region.program.text()
-                if text not in ahead:
-                    ahead[text] = pool.submit(load, region.program, device)
-                if is_measured:
-                    measured.append(ahead[text])
-                    self._measurements.start(region, splits)
+                moved, is_measured = self._look_at(region)
+                spec = (self._measurements.consider(region, splits, moved.saved)
+                        if is_measured else None)
+                found.append((region, spec, spec is None or moved.is_far))
                 replace(copy, region)
+        chosen = self._measurements.choose(len(copy.nodes))
+        for region, spec, is_worth in found:
+            assert region.program is not None
+            device, text = region.inputs[0].meta["val"].device, region.program.text()
+            if text not in ahead and (is_worth or spec in chosen):
+                ahead[text] = pool.submit(load, region.program, device)
+            if spec in chosen:
+                measured.append(ahead[text])
+        self._measurements.start()
         concurrent.futures.wait(measured)
         self._measurements.start_rest()
         return ahead
@@ -378,7 +383,7 @@ class RegionPass(_Pass):
         if text in ahead:
             ahead[text].result()
         regions_op.load_kernel(register(text), device)
-        times = self._measurements.find(region, splits) if is_measured else None
+        times = self._measurements.find(region, splits, moved) if is_measured else None
         if times is None:
             verb, reason, is_worth = "move", str(moved), _is_worth(moved)
         else:

@@ -40,7 +40,9 @@ from ..errors import LnbwdError
 from ..kernels import kernel_cache
 from ..rowprogram import reached
 from ..spec import MeasurementSpec
+from .conversion import Unsupported
 from .domains import same
+from .estimates import Estimate
 from .fusion import (
     base_of,
     is_alias,
@@ -82,6 +84,12 @@ _MOST_OF_PART, _BORDER = 0.85, 1.0
 """And of a region that is part of what torch.compile fuses, with so many microseconds for a kernel
 more: a copy's borders may be others than those of torch.compile's kernels. On an H100 two of 40
 such regions with smaller gains took 1.6 times as long."""
+
+_MOST_COMPILED, _LEAST_COMPILED = 0.2, 256
+"""Nodes that are compiled for measurements, for each node of a graph, and in any: a model's first
+step may take 1.1 times as long as with torch.compile's kernels. On an H100 that of ResNet-18 took
+more than three times as long with 2.3 for each node, of BERT-base 1.06 to 1.12 times with 0.1 to
+0.2."""
 
 _LEAST_OF_PEAK = 0.8
 """The share of its memory's rate from which on a kernel is not compared with others."""
@@ -203,7 +211,9 @@ class Measurements:
     def __init__(self, timer: Timer | None = None, cache: KernelCache | None = None) -> None:
         self._timer, self._cache = timer, cache
         self._known: dict[MeasurementSpec, Times | None] = {}
+        self._noted: dict[MeasurementSpec, tuple[Neighbourhood, float]] = {}
         self._started: dict[MeasurementSpec, Neighbourhood] = {}
+        self._left = math.inf
 
     def may_find(self, region: Region) -> bool:
         """Whether a region with its program may have times: if its number of rows is known, and
@@ -214,17 +224,36 @@ class Measurements:
         return region.program.rows is not None and not is_batch_invariant() and (
             self._timer is not None or (device.type == "cuda" and tuning.is_on(is_region=True)))
 
-    def start(self, region: Region, splits: Sequence[Split]) -> None:
-        """Has Inductor begin with what :meth:`find` times, if that is not known."""
-        with contextlib.suppress(Exception):  # It fails again when somebody asks for the times.
+    def consider(self, region: Region, splits: Sequence[Split], saved: float
+                 ) -> MeasurementSpec | None:
+        """Notes a region that may be timed, and the bytes that it is expected to save; gives what
+        names its times, None if they are known, or cannot be."""
+        try:
             both, spec = _described(region, splits)
-            if spec not in self._known and spec not in self._started and (
-                    self._load(spec) is None):
-                self._started[spec] = both
-                if self._timer is None:
-                    _ = both.finish_ours
-                    if not both.is_alone:
-                        _ = both.finish_theirs
+        except Exception:  # It fails again when somebody asks for the times.
+            return None
+        if spec in self._known or self._load(spec) is not None:
+            return None
+        noted, before = self._noted.get(spec, (both, 0.0))
+        self._noted[spec] = noted, before + saved
+        return spec
+
+    def choose(self, size: int) -> set[MeasurementSpec]:
+        """Of a graph of ``size`` nodes, what is timed: what is expected to save most, as long as it
+        takes no more than a small part of the graph's own compilation."""
+        self._left = math.inf if torch._inductor.config.max_autotune else max(
+            _LEAST_COMPILED, _MOST_COMPILED * size)
+        self._started = {spec: both for spec, (both, _) in sorted(
+            self._noted.items(), key=lambda item: -item[1][1]) if self._may_compile(both)}
+        return {*self._started}
+
+    def start(self) -> None:
+        """Has Inductor begin with what :meth:`find` times."""
+        for both in self._started.values() if self._timer is None else ():
+            with contextlib.suppress(Exception):  # As in consider().
+                _ = both.finish_ours
+                if not both.is_alone:
+                    _ = both.finish_theirs
 
     def start_rest(self) -> None:
         """Times the regions that are alone, and has Inductor begin with theirs where ours is not
@@ -232,34 +261,51 @@ class Measurements:
         for spec, both in [*self._started.items()] if self._timer is None else ():
             if not both.is_alone:
                 continue
-            with contextlib.suppress(Exception):  # It fails again, as in start().
+            with contextlib.suppress(Exception):
                 times = measure(both, is_compared=False)
                 if times is not None:
                     self._keep(spec, times)
                 else:
                     _ = both.finish_theirs
 
+    def _may_compile(self, both: Neighbourhood) -> bool:
+        """Whether so much may be compiled, which is counted then."""
+        cost = len(both.graph.nodes) * (1 if both.is_alone else 2)
+        if cost > self._left:
+            return False
+        self._left -= cost
+        return True
+
     def stop(self) -> None:
         """Forgets what was begun and is not asked for."""
+        self._noted.clear()
         self._started.clear()
 
-    def find(self, region: Region, splits: Sequence[Split]) -> Times | None:
-        """The times of a region of a graph with some split reductions; None, and a line in the log,
-        if the measurement fails."""
+    def find(self, region: Region, splits: Sequence[Split], moved: Estimate) -> Times | None:
+        """The times of a region of a graph with some split reductions; None if the estimate decides
+        where others are timed first, or, with a line in the log, if the measurement fails.
+
+        Raises:
+            Unsupported: others are timed first, and the estimate is not sure enough.
+        """
         assert region.program is not None
         spec = times = None
+        is_late = False
         try:
             both, spec = _described(region, splits)
             if spec in self._known:
                 return self._known[spec]
             times = self._load(spec)
-            if times is None:
+            is_late = times is None and spec not in self._started and not self._may_compile(both)
+            if times is None and not is_late:
                 times = (self._timer or measure)(self._started.pop(spec, both))
                 if times is not None:
                     self._keep(spec, times)
         except Exception as error:  # Inductor's, too: then the estimate decides.
             log.info("not measured: %s: %s: %s", region.program.name(), type(error).__name__, error)
-        if spec is not None:
+        if is_late and not moved.is_far:
+            raise Unsupported(f"others are timed first, and it would move {moved}")
+        if spec is not None and not is_late:
             self._known[spec] = times
         return times
 
