@@ -23,7 +23,7 @@ import warnings
 
 from ._files import write_whole
 from .errors import CacheWarning
-from .spec import Cached, GradientSpec, KernelSpec
+from .spec import Cached, GradientSpec
 
 __all__ = ["KernelCache", "default_folder"]
 
@@ -152,17 +152,3 @@ class KernelCache:
                           and path.name != GradientSpec.chip)
         except OSError:
             return []
-
-    def entries(self) -> list[tuple[KernelSpec, str, int]]:
-        """All readable kernels that have a :class:`KernelSpec`: it, compiler and size in bytes."""
-        result = []
-        for chip in self.chips():
-            assert self.folder is not None
-            for path in sorted((self.folder / "v1" / chip).glob("*/*.kernel")):
-                try:
-                    header = json.loads(path.read_bytes().partition(b"\n")[0])
-                    result.append((KernelSpec.from_json(header["spec"]), str(header["compiler"]),
-                                   int(header["size"])))
-                except (OSError, ValueError, KeyError, TypeError):
-                    continue
-        return result

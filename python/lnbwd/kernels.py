@@ -119,7 +119,7 @@ def _obtain(spec: Spec | GradientSpec) -> tuple[bytes, compiler.Compiled | None]
             (str(spec).replace("the", "no", 1), "run what needs it elsewhere")
             if isinstance(spec, GradientSpec) else
             (f"no kernel for {spec}",
-             "compile it elsewhere with lnbwd.precompile or python -m lnbwd.precompile"))
+             "compile it elsewhere with lnbwd.precompile"))
         raise LnbwdError(
             f"there is {what}: this installation has no compiler, and the kernel cache "
             f"({kernel_cache().folder or 'switched off'}) does not have it; {remedy}, and copy the "

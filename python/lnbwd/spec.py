@@ -114,7 +114,7 @@ class _Described:
     """What caches keep something by, in words."""
 
     def to_json(self) -> dict[str, object]:
-        """The fields but a source, for people, and for :meth:`KernelSpec.from_json`."""
+        """The fields but a source, for people."""
         fields = dataclasses.asdict(self)  # type: ignore[call-overload]
         return {name: value for name, value in fields.items() if name != "source"}
 
@@ -279,11 +279,6 @@ class KernelSpec(_Described):
         """Names the kernel: 32 hexadecimal digits over everything that decides its code but
         the compiler's version."""
         return _digest(self.mlir(), self.chip, self.pipeline_options(), self.format)
-
-    @staticmethod
-    def from_json(fields: dict[str, object]) -> KernelSpec:
-        """The spec of :meth:`to_json`."""
-        return KernelSpec(**fields)  # type: ignore[arg-type]
 
 
 Spec = KernelSpec | ProgramSpec
