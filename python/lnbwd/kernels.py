@@ -267,22 +267,6 @@ class CompiledKernel:
             return self._codes[self.chips[0]]
         return compiler.bundle(self._codes)
 
-    @property
-    def hsaco(self) -> bytes:
-        """The AMD code object. Raises LnbwdError for another chip."""
-        spec = self._specs[self._one("hsaco")]
-        if spec.format != "hsaco":
-            raise LnbwdError(f"hsaco: the kernel for {spec.chip} is {spec.format}; see code")
-        return self._codes[spec.chip]
-
-    @property
-    def ptx(self) -> str:
-        """The PTX text. Raises LnbwdError for another chip."""
-        chip = self._one("ptx")
-        if not _chips.is_nvidia(chip):
-            raise LnbwdError(f"ptx: the kernel is for {chip}, which is no NVIDIA chip; see hsaco")
-        return self.isa
-
     def _texts(self, what: str) -> compiler.Compiled:
         chip = self._one(what)
         if chip not in self._compiled:
@@ -303,11 +287,6 @@ class CompiledKernel:
     def program(self) -> runtime.Program:
         """The code as the runtime reads it: the plan and the arguments."""
         return runtime.Program.from_bytes(self._codes[self._one("program")])
-
-    @property
-    def report(self) -> Report:
-        """What the kernel costs and what limits it: see :func:`lnbwd.report`."""
-        return report(self)
 
     def save(self, path: str | os.PathLike[str]) -> pathlib.Path:
         """Writes the code to a file, whole or not at all: an hsaco, PTX or cubin, or a bundle if
@@ -525,8 +504,8 @@ class Precompiled:
 
 
 def precompile(requests: Iterable[Spec | GradientSpec | Mapping[str, Any]], *,
-               cache: str | os.PathLike[str] | None = None, jobs: int | None = None,
-               progress: Callable[[Precompiled], None] | None = None) -> list[Precompiled]:
+               cache: str | os.PathLike[str] | None = None,
+               jobs: int | None = None) -> list[Precompiled]:
     """Compiles kernels into the cache on disk, so that later runs find them there, on machines
     without a compiler too (copy the folder, and name it by LNBWD_CACHE_DIR).
 
@@ -535,7 +514,6 @@ def precompile(requests: Iterable[Spec | GradientSpec | Mapping[str, Any]], *,
             ``chips``, or a :class:`KernelSpec` or :class:`lnbwd.spec.ProgramSpec`.
         cache: the cache's folder; None: the usual one.
         jobs: how many are compiled at once, 1 or more; None: as many as there are processors.
-        progress: called after each, in the calling thread.
 
     Returns:
         What was done, in the order of the requests.
@@ -581,10 +559,5 @@ def precompile(requests: Iterable[Spec | GradientSpec | Mapping[str, Any]], *,
                 raise LnbwdError(f"cache: {target.folder} cannot be written")
         return Precompiled(spec, was_cached, len(code), time.perf_counter() - start)
 
-    results = []
     with concurrent.futures.ThreadPoolExecutor(threads) as pool:
-        for done in pool.map(one, specs):  # An error cancels what has not begun.
-            results.append(done)
-            if progress:
-                progress(done)
-    return results
+        return list(pool.map(one, specs))  # An error cancels what has not begun.

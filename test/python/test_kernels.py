@@ -75,7 +75,7 @@ def run_python(text, **environment):
 
 def test_a_kernel_and_its_parts(fresh, tmp_path):
     k = lnbwd.compile("layer_norm_bwd", n=64, dtype="bf16", chip="gfx942")
-    assert k.hsaco == k.code and k.code[:4] == b"\x7fELF"
+    assert k.code[:4] == b"\x7fELF"
     assert "v_pk_fma_f32" in k.isa
     assert "define" in k.llvm
     assert "lnbwd.layer_norm_bwd" in k.mlir
@@ -101,14 +101,9 @@ def test_types_may_be_named_in_several_ways():
     assert (spec.want_dx, spec.want_dweight, spec.bias_dtype) == (True, False, "")
 
 
-def test_parts_that_a_kernel_does_not_have():
+def test_ptx_is_a_text():
     k = lnbwd.compile("layer_norm_bwd", n=64, chip="sm_90", format="ptx")
-    assert ".entry" in k.ptx
-    with pytest.raises(LnbwdError, match="hsaco: the kernel for sm_90 is ptx"):
-        _ = k.hsaco
-    amd = lnbwd.compile("layer_norm_bwd", n=64, chip="gfx942")
-    with pytest.raises(LnbwdError, match="ptx: the kernel is for gfx942"):
-        _ = amd.ptx
+    assert ".entry" in k.isa and k.code.decode().startswith(k.isa[:100])
 
 
 def test_settings_of_the_device_may_follow_the_chip():
@@ -452,10 +447,8 @@ def test_a_process_killed_while_it_writes_leaves_no_entry(tmp_path):
 
 
 def test_precompile(fresh):
-    seen = []
     request = dict(op="layer_norm_bwd", n=64, dtype="bf16", chips=["gfx942", "gfx1100"])
-    done = run_precompile([request, SPEC], progress=seen.append)
-    assert seen == done and [d.was_cached for d in done] == [False] * 3
+    assert [d.was_cached for d in run_precompile([request, SPEC])] == [False] * 3
     assert len(entries(fresh)) == 3
     assert [d.was_cached for d in run_precompile([request, SPEC])] == [True] * 3
     headers = [json.loads(path.read_bytes().partition(b"\n")[0]) for path in entries(fresh)]

@@ -24,7 +24,7 @@ def test_report(chip):
     assert report.seconds >= 0.99 * report.minimal_bytes / (
         lnbwd.compiler.chips()[chip]["gigabytesPerSecond"] * 1e9)
     assert chip in str(report) and "bound by" in repr(report)
-    assert k.report.rows == (1 << 24) // 1024
+    assert lnbwd.report(k).rows == (1 << 24) // 1024
 
 
 @pytest.mark.compiler
