@@ -151,7 +151,8 @@ class _Program(Draft):
         elif block == "mx":
             # The largest's power of two is the largest number's after it is divided.
             element = "f8E8M0FNU"
-            scale = (amax * 2.0 ** (1 - math.frexp(most)[1])).round(element)
+            # What is below 2^-126 would be rounded if it were divided first.
+            scale = amax.round(element) * 2.0 ** (1 - math.frexp(most)[1])
             # A sum with 0, or with NaN where the scale is NaN.
             factor = scale.power_inverse() + (scale - scale)
         elif given is None:

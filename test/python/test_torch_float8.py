@@ -322,7 +322,9 @@ def block_rows(length: int) -> torch.Tensor:
     scales = 2.0 ** torch.randint(-150, 127, (7, length // 32),
                                   generator=torch.Generator().manual_seed(5)).double()
     x = (x.double().unflatten(-1, (-1, 32)) * scales[..., None]).flatten(1).float()
-    for block, value in enumerate((0.0, 1e-42, 3e38, float("nan"), float("inf"), -2.0 ** -126)):
+    # The last is rounded up if it is divided.
+    for block, value in enumerate((0.0, 1e-42, 3e38, float("nan"), float("inf"), -2.0 ** -126,
+                                   2.0 ** -118 * (1 - 2.0 ** -24))):
         x[block, :32] = 0
         x[block, 5] = value
         x[block, 7] = 1e-45

@@ -53,6 +53,9 @@ _SCATTERS = {aten.slice_scatter.default, aten.select_scatter.default}
 WINDOWS = {*_SCATTERS, aten.cat.default, aten.constant_pad_nd.default}
 """Operations that put tensors at some of the indices of a row block."""
 
+POWERS = "lnbwd_powers"
+"""Under this name nodes keep what :mod:`.powers` found that they are."""
+
 LARGEST_EXACT = 2 ** 24
 """Integers are float32 inside. Up to here they are the same, so that one that may be larger can be
 compared with one that is not."""
@@ -84,6 +87,8 @@ class Conversion:
         values: for each converted node, its value; for a variance with its mean, both.
         inputs: the nodes that are read, each with its :class:`Input`, and their values.
         masks: the values that are inputs and conditions.
+        magnitudes: of each node that :mod:`.powers` marked, the value that it is computed of.
+        inverses: for some powers of two, their reciprocals.
         over: the row block that the operands of the node at hand are spread over.
         at: the indices at which the values of the operands of the node at hand are taken, one for
             each of its dimensions: a dimension of ``over``, and by how much the index is larger;
@@ -98,6 +103,8 @@ class Conversion:
         self.values: dict[Node, Any] = {}
         self.inputs: dict[tuple[Node, Input], int] = {}
         self.masks: set[int] = set()
+        self.magnitudes: dict[Node, int] = {}
+        self.inverses: dict[int, int] = {}
         self.over: torch.Tensor | None = None
         self.at: list[_Index] | None = None
         self.is_trial = is_trial
@@ -424,6 +431,8 @@ class Conversion:
 
     def make(self, node: Node) -> Any:
         """The value of a node, made of those of its operands."""
+        if POWERS in node.meta:
+            return HANDLERS[POWERS](self, node)
         if node.target not in HANDLERS:
             raise UnsupportedOperation(f"{node.target} is no operation of row programs")
         value = HANDLERS[node.target](self, node)
@@ -590,7 +599,7 @@ def spread_over(node: Node, domain: Domain) -> torch.Tensor | None:
     it makes something else, or keeps the elements in their order."""
     value = node.meta.get("val")
     is_spread = node.target not in VIEWS or node.target in (aten.expand.default, aten.clone.default)
-    if (node.target in ROW_SUMS or node.target in TABLES or not is_spread
+    if (node.target in ROW_SUMS or node.target in TABLES or not is_spread or POWERS in node.meta
             or domain.role(value) not in ("row", "lead")):
         return None
     return value

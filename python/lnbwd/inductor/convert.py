@@ -23,6 +23,7 @@ from ..rowprogram import COMPARISONS, Input, RowProgram, operands_of
 from .conversion import (
     HANDLERS,
     LARGEST_EXACT,
+    POWERS,
     TABLES,
     WINDOWS,
     Conversion,
@@ -118,6 +119,8 @@ def _product(c: Conversion, node: Node) -> int:
 @converts(aten.div.Tensor, aten.div.Scalar)
 def _quotient(c: Conversion, node: Node) -> int:
     first, second = map(c.number, node.args)
+    if second in c.inverses:
+        return c.builder.add("mul", first, c.inverses[second])
     divisor = c.builder.number(second)
     # Exact for powers of two alone.
     if divisor and math.frexp(abs(divisor))[0] == 0.5:
@@ -552,6 +555,8 @@ def check(node: Node, domain: Domain) -> None:
     """Raises :class:`Unsupported`, with the reason, if :func:`is_supported` does not hold."""
     if node.op != "call_function" or is_constant(node):
         raise Unsupported(f"is a {node.op}")
+    if POWERS in node.meta and domain.role(node.meta["val"]) == "lead":
+        return
     if node.target not in HANDLERS:
         raise UnsupportedOperation(f"{node.target} is no operation of row programs")
     value = node.meta.get("val")

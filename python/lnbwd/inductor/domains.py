@@ -38,6 +38,9 @@ FLOATS = {**DTYPES, **{dtype: ELEMENT_NAMES[dtype] for dtype in FLOAT8}}
 ELEMENTS = {**FLOATS, torch.bool: "i8"}
 """All of row blocks: masks are among them."""
 
+CODES = dict.fromkeys((torch.uint8, torch.float8_e8m0fnu), "f8E8M0FNU")
+"""Those of powers of two, which are written for each block of a row (:mod:`.powers`)."""
+
 INTEGERS = {torch.int64: "i64", torch.int32: "i32"}
 """Those of row scalars that are compared with numbers of columns, and that say what to compare."""
 

@@ -42,6 +42,7 @@ from .estimates import Estimate, estimate
 from .measuring import Measurements, copied
 from .orders import settled
 from .partial_sums import Split, merge, new_node, split
+from .powers import mark_powers
 from .regions import Region, convert, find_regions, leads_back, normalised, without_region
 from .replacing import replace, sort
 from .rewrites import simplify
@@ -277,6 +278,7 @@ class RegionPass(_Pass):
         _register_lowering()
         if _can_run_on_any(graph):
             simplify(graph)
+            mark_powers(graph)
         splits = split(graph)
         try:
             with settled(graph):
