@@ -10,8 +10,10 @@ counts on the simulator what they cost on AMD's chips, for bench/dashboard.py.""
 
 from __future__ import annotations
 
+import ctypes
 import datetime
 import itertools
+import json
 import math
 import pathlib
 import random
@@ -217,6 +219,7 @@ def error(name: str, tensors: Sequence[Tensor], found: Sequence[Tensor]) -> floa
     return max(*errors, results.error_of(*zip(*floats, strict=True)) if floats else 0.0)
 
 
+MODELLED_CHIP = "gfx942"
 COUNTED_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 
 
@@ -254,13 +257,37 @@ def count(name: str, shape: Shape, chip: str) -> tuple[float, int]:
     return moved / sum(t.nbytes for t in (*tensors, *results)), spills
 
 
+def from_memory(name: str, shape: Shape, chip: str) -> float:
+    """The bytes that a call moves to and from memory, by the timing model's caches, over those of
+    its operands and results: what a kernel reads again of a cache counts once."""
+    tensors = operands(name, shape, torch.device("cpu"))
+    with lnbwd.simulate(chip):
+        device = runtime.Device.open(f"sim:{chip}")
+        device.make_current()
+        set_timing = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)(
+            device.symbol("lnbwdSimSetTiming"))
+        get_timing = ctypes.CFUNCTYPE(ctypes.c_char_p)(device.symbol("lnbwdSimGetTimingJson"))
+        assert set_timing(b"") == 0
+        try:
+            results = call(name)(lnbwd.functional, *tensors)
+            launches = json.loads(get_timing())["launches"]
+        finally:
+            set_timing(None)
+    moved = sum(launch["bytes"]["memory"] for launch in launches)
+    return float(moved / sum(t.nbytes for t in (*tensors, *results)))
+
+
 def main(file: str) -> None:
-    """The counts of all functions and chips."""
+    """The counts of all functions and chips, and what the chip of the timing model moves."""
     rows = []
     for chip, name in itertools.product(COUNTED_CHIPS, CASES):
         counts = [count(name, shape, chip) for shape in counted_shapes()]
         rows.append({"name": name, "chip": chip, "spills": sum(spills for _, spills in counts),
                      "bytes": [round(ratio, 3) for ratio, _ in counts]})
+        print(rows[-1], flush=True)
+    for name in CASES:
+        rows.append({"name": name, "chip": "MI300X, memory", "spills": 0, "bytes": [
+            round(from_memory(name, shape, MODELLED_CHIP), 3) for shape in counted_shapes()]})
         print(rows[-1], flush=True)
     results.write_json({"head": "the simulator", "date": str(datetime.date.today()),
                         "command": ["quantized_cases.py", "OUT.json"],

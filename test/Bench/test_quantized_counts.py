@@ -26,3 +26,15 @@ def test_counts(build, monkeypatch, place, name):
     ratio, spills = quantized_cases.count(name, (1024 if name in TILES else 25216, 512), chip)
     assert spills == 0
     assert ratio <= TILES.get(name, ROWS.get(name, 1.1))
+
+
+@pytest.mark.parametrize("name", ["layer_norm-float8-rows", "rms_norm-mxfp4"])
+def test_weights_come_from_a_cache(build, monkeypatch, name):
+    """Of few rows, whose weights lanes read more often than all else."""
+    if not (build / "lib" / "liblnbwd-hip-sim.so").exists():
+        pytest.skip("no simulator in the build")
+    monkeypatch.setenv("LNBWD_SIM_CHECK", "0")
+    shape = (256, 13568)
+    ratio, _ = quantized_cases.count(name, shape, quantized_cases.MODELLED_CHIP)
+    assert ratio > 1.5
+    assert quantized_cases.from_memory(name, shape, quantized_cases.MODELLED_CHIP) <= 1.1
