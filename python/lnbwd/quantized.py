@@ -152,9 +152,10 @@ class _Program(Draft):
             # The largest's power of two is the largest number's after it is divided.
             element = "f8E8M0FNU"
             # What is below 2^-126 would be rounded if it were divided first.
-            scale = amax.round(element) * 2.0 ** (1 - math.frexp(most)[1])
+            power = amax.round(element)
+            scale = power * 2.0 ** (1 - math.frexp(most)[1])
             # A sum with 0, or with NaN where the scale is NaN.
-            factor = scale.power_inverse() + (scale - scale)
+            factor = scale.power_inverse() + (power - power)
         elif given is None:
             factor = most / amax.max(_LEAST)
             scale = 1.0 / factor

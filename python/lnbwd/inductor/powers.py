@@ -139,8 +139,8 @@ def _convert(c: Conversion, node: Node) -> int:
     b, infinity = c.builder, c.builder.constant(math.inf)
     size = b.add("abs", magnitude)
     # What is below 2^-126 would be rounded if it were divided first.
-    power = b.add("round", c.multiply(size, _BELOW if is_above else 1), "f8E8M0FNU")
-    power = c.multiply(power, 2.0 ** (is_above - shift))
+    rounded = b.add("round", c.multiply(size, _BELOW if is_above else 1), "f8E8M0FNU")
+    power = c.multiply(rounded, 2.0 ** (is_above - shift))
     if kind == "code":
         return power if of_infinity == 255 else b.add(
             "select", b.add("eq", size, infinity), b.constant(2.0 ** (of_infinity - 127)), power)
@@ -149,7 +149,7 @@ def _convert(c: Conversion, node: Node) -> int:
     def otherwise(value: int, of_infinity: float, of_nan: float) -> int:
         """A value, or what is of infinity and of a NaN."""
         if math.isnan(of_infinity) and math.isnan(of_nan):
-            return b.add("add", value, b.add("sub", power, power))
+            return b.add("add", value, b.add("sub", rounded, rounded))
         other = b.add("select", b.add("eq", size, infinity), b.constant(of_infinity),
                       b.constant(of_nan))
         return b.add("select", b.add("lt", size, infinity), value, other)
