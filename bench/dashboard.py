@@ -369,7 +369,7 @@ def amd(counts: Block, predicted: Block, float8: Block) -> list[str]:
             f"{', '.join(sizes(*shape) for shape in float8['shapes'])}. Of their kernels "
             f"{sum(row['spills'] for row in float8['rows'])} spill. Norms read their weights "
             "anew for each few rows, from a cache, and in both layouts the rows twice. The last "
-            "column has what reaches memory by the caches of the timing model.", "",
+            "column has what reaches memory by the timing model, partial sums too.", "",
             *table(("of bf16", *chips_of_float8),
                    ((f"`{name}`", *(of_float8[name, chip] for chip in chips_of_float8))
                     for name in names)), where(float8), "",
