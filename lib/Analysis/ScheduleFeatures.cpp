@@ -79,6 +79,7 @@ ProgramFacts ProgramFacts::of(RowwiseOp op, int64_t rows) {
   facts.bytesRead =
       double(getColumnBits(op.getRows()) + getColumnBits(op.getTables())) / 8;
   facts.bytesWritten = double(getColumnBits(op.getRowOuts())) / 8;
+  facts.bytesAcross = double(countBytesAcross(op));
   facts.columnBytes = double(getColumnBits(op.getAllColumns())) / 8;
   if (std::optional<int64_t> count = op.getStaticRowCount())
     rows = std::max<int64_t>(1, *count);
@@ -179,7 +180,8 @@ ScheduleFeatures lnbwd::getFeatures(const ProgramFacts &program,
   double shared = 1024 + double(schedule.stages) * rowBytes;
   if (groups > 1)
     shared += columns *
-              (floatSize * program.sums * groups * 0.75 + program.columnBytes);
+              (floatSize * program.sums * groups * 0.75 + program.columnBytes +
+               (schedule.lanesAcross ? 0 : groups * program.bytesAcross));
   double sharedShare =
       shared / double(chip.limits.computeUnitSharedMemoryBytes);
   double room = std::max(

@@ -171,6 +171,116 @@ bool lnbwd::mayTakeLanesAcross(RowwiseOp op) {
   return across > along;
 }
 
+/// Bytes of neighbours that lie side by side, at most `most` elements of so
+/// many bytes, where a number's place is the sum of `terms`.
+static int64_t getBytesAside(ArrayRef<RowwiseOp::PlaceTerm> terms,
+                             int64_t elementBytes, int64_t most) {
+  for (const RowwiseOp::PlaceTerm &term : terms)
+    if (term.divisor == 1 && term.factor == 1)
+      return elementBytes * (term.modulus ? term.modulus : most);
+  return 0;
+}
+
+/// Bytes of an element of a row block that lies across; 0 of others.
+static int64_t getBytesAcross(RowwiseOp op, unsigned operand) {
+  RowwiseOp::Place place = op.getPlace(operand);
+  // What a row has once for several columns is no matter of accesses.
+  bool isOfColumns = llvm::any_of(place.column, [](const auto &term) {
+    return term.divisor == 1 && term.factor > 0;
+  });
+  auto type = cast<ShapedType>(op->getOperand(operand).getType());
+  int64_t bytes = type.getElementTypeBitWidth() / 8;
+  bool isAcross =
+      isOfColumns && bytes > 0 &&
+      getBytesAside(place.row, bytes, leastBytesAcross) >= leastBytesAcross &&
+      getBytesAside(place.column, bytes, op.getRowLength()) < leastBytesAcross;
+  return isAcross ? bytes : 0;
+}
+
+/// Calls `visit` with each row block that lies across, and the bytes of its
+/// elements.
+static void forEachAcross(RowwiseOp op,
+                          function_ref<void(unsigned, int64_t)> visit) {
+  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
+    for (unsigned i = 0; i < rows.size(); ++i)
+      if (unsigned operand = rows.getBeginOperandIndex() + i;
+          int64_t bytes = getBytesAcross(op, operand))
+        visit(operand, bytes);
+}
+
+/// How lanes access rows that lie across, with elements of so many bytes.
+static RowAccess getAcrossAccess(int64_t bytes, int64_t lanes, int64_t groups,
+                                 const ChipInfo &chip) {
+  int64_t rowsOfWave = std::min(groups, chip.waveSize / lanes);
+  if (rowsOfWave * bytes >= leastBytesAcross)
+    return RowAccess::Aside;
+  return groups * bytes >= leastBytesAcross &&
+                 llvm::isPowerOf2_64(uint64_t(groups))
+             ? RowAccess::Transposed
+             : RowAccess::Apart;
+}
+
+RowAccess lnbwd::getRowAccess(RowwiseOp op, unsigned operand,
+                              ScheduleAttr schedule, const ChipInfo &chip) {
+  int64_t bytes = getBytesAcross(op, operand);
+  if (!bytes || schedule.getLanesAcross() || schedule.getReload())
+    return RowAccess::Aside;
+  return getAcrossAccess(bytes, schedule.getThreadsPerRow(),
+                         schedule.getRowGroups(), chip);
+}
+
+SmallVector<int64_t> lnbwd::getElementBytesAcross(RowwiseOp op) {
+  SmallVector<int64_t> each;
+  forEachAcross(op, [&](unsigned, int64_t bytes) { each.push_back(bytes); });
+  return each;
+}
+
+int64_t lnbwd::countAcross(ArrayRef<int64_t> elementBytes, RowAccess access,
+                           int64_t lanes, int64_t groups,
+                           const ChipInfo &chip) {
+  return llvm::count_if(elementBytes, [&](int64_t bytes) {
+    return getAcrossAccess(bytes, lanes, groups, chip) == access;
+  });
+}
+
+/// The greater of the sums over row blocks that lie across and are read, and
+/// over those that are written, which are in shared memory after them.
+static int64_t sumAcross(RowwiseOp op,
+                         function_ref<int64_t(unsigned, int64_t)> getEach) {
+  int64_t read = 0, written = 0;
+  forEachAcross(op, [&](unsigned operand, int64_t bytes) {
+    (operand < op.getRows().size() ? read : written) += getEach(operand, bytes);
+  });
+  return std::max(read, written);
+}
+
+int64_t lnbwd::countBytesAcross(RowwiseOp op) {
+  return sumAcross(op, [](unsigned, int64_t bytes) { return bytes; });
+}
+
+/// Shared memory of the tiles that are transposed.
+static int64_t countTransposedBytes(RowwiseOp op, ScheduleAttr schedule,
+                                    const ChipInfo &chip) {
+  return sumAcross(op, [&](unsigned operand, int64_t bytes) -> int64_t {
+    if (getRowAccess(op, operand, schedule, chip) != RowAccess::Transposed)
+      return 0;
+    return getTransposedBytes(getWorkgroupColumns(op, schedule),
+                              schedule.getVectorWidth(),
+                              schedule.getRowGroups(), bytes);
+  });
+}
+
+int64_t lnbwd::getTransposedPitch(int64_t columns, int64_t width) {
+  return (llvm::divideCeil(columns, width) | 1) * width;
+}
+
+int64_t lnbwd::getTransposedBytes(int64_t columns, int64_t width, int64_t rows,
+                                  int64_t elementBytes) {
+  return int64_t(llvm::alignTo(
+      uint64_t(rows * getTransposedPitch(columns, width) * elementBytes),
+      accessBytes));
+}
+
 int64_t lnbwd::getSharedColumns(int64_t length, int64_t split, int64_t width) {
   if (length % (split * width) == 0)
     return length / split;
@@ -336,8 +446,9 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
                         ? chunks * schedule.getChunkColumns() *
                               getColumnBits(op.getAllColumns()) / 8
                         : 0;
-  resources.sharedMemoryBytes =
-      exchange + combine + columns + barrierBytes * schedule.getStages();
+  resources.sharedMemoryBytes = exchange + combine + columns +
+                                barrierBytes * schedule.getStages() +
+                                countTransposedBytes(op, schedule, chip);
   resources.stagingBytes =
       schedule.getStages() * getStageLayout(op, schedule).getStageBytes();
   // Sums of leaves that wait for their neighbours.

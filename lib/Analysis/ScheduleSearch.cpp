@@ -322,6 +322,7 @@ static bool haveLearnedTiles(const ChipInfo &chip) {
 static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
                         function_ref<void(const ScheduleFields &)> visit) {
   bool isWritten = !op.getRowOuts().empty();
+  bool hasAcross = !getElementBytesAcross(op).empty();
   // Each group has its workgroups: sums of all of them are partial ones.
   int64_t allRows = op.hasGroups() ? getMostRows(op) : rows;
   bool isWhole =
@@ -360,7 +361,8 @@ static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
             fields.rowsPerWorkgroup = fields.workgroupsPerComputeUnit = 0;
             visit(fields);
           }
-          if (isWritten && !isCanonical(op))
+          // Whole rows of tiles that are transposed are too many at once.
+          if (isWritten && !isCanonical(op) && !hasAcross)
             continue;
           for (int64_t workgroups : triedWorkgroups) {
             if (threads * workgroups > mostComputeUnitThreads)
@@ -509,6 +511,23 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
     return result;
   ProgramFacts program = ProgramFacts::of(op, rows);
   bool isAnyCount = rows <= 0 && !op.getStaticRowCount();
+  SmallVector<int64_t> across = getElementBytesAcross(op);
+  // No sweep has row blocks that lie across: element by element, or transposed
+  // without loads of other rows in flight meanwhile. An iteration over staged
+  // rows has none of those that are transposed, and what it waits for only
+  // other workgroups hide.
+  auto countDoubtsAcross = [&](const ScheduleFields &each) -> int64_t {
+    if (each.lanesAcross)
+      return 0;
+    auto count = [&](RowAccess access) {
+      return countAcross(across, access, each.threadsPerRow, each.rowGroups,
+                         chip);
+    };
+    bool waits = each.stages || (each.workgroupsPerComputeUnit == 1 &&
+                                 !each.prefetch && each.unroll == 1);
+    return count(RowAccess::Apart) +
+           (waits && count(RowAccess::Transposed) > 0);
+  };
   double spilling = std::numeric_limits<double>::infinity();
   for (ScheduleAttr schedule : rejected)
     spilling = std::min(
@@ -569,6 +588,7 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
         times[i] =
             takeLeaves(op, fields[i], chip, int64_t(program.rows), times[i]);
       int64_t doubts = countDoubts(program, fields[i], features[i], chip);
+      doubts += countDoubtsAcross(fields[i]);
       double excess = predictRegisterShare(features[i], chip) - most;
       if (needsRegisters && excess > 0)
         continue;
@@ -660,13 +680,19 @@ static ScheduleFields getTiles(RowwiseOp op, const ChipInfo &chip) {
     fields.rowGroups = 1;
     return fields;
   }
-  fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
   fields.rowGroups = chip.model.workgroupThreads / chip.waveSize;
+  while (countAcross(getElementBytesAcross(op), RowAccess::Apart,
+                     fields.threadsPerRow, fields.rowGroups, chip) > 0) {
+    fields.threadsPerRow /= 2;
+    fields.rowGroups *= 2;
+  }
+  fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
   fields.rowGroups =
       std::min(fields.rowGroups, floorToPowerOf2(getMostRows(op)));
   setRowsOfWorkgroup(fields, 2 * fields.rowGroups, op);
-  fields.workgroupsPerComputeUnit = std::max<int64_t>(
-      1, chip.model.computeUnitThreads / (chip.waveSize * fields.rowGroups));
+  fields.workgroupsPerComputeUnit =
+      std::max<int64_t>(1, chip.model.computeUnitThreads /
+                               (fields.threadsPerRow * fields.rowGroups));
   return fields;
 }
 
@@ -742,9 +768,13 @@ static ScheduleAttr chooseTiles(RowwiseOp op, ScheduleFields tiles,
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
                                    bool allowRejected, int64_t rows) {
   bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
-  if (!hasLeaves && sumsColumns(op) && op.getRowOuts().empty() &&
-      !haveLearnedTiles(chip)) {
-    if (std::optional<ScheduleFields> tiles = getTilesOfAllRows(op, chip, rows))
+  bool isWritten = !op.getRowOuts().empty();
+  if (!hasLeaves && sumsColumns(op) && !haveLearnedTiles(chip) &&
+      (!isWritten || !getElementBytesAcross(op).empty())) {
+    std::optional<ScheduleFields> tiles;
+    if (!isWritten)
+      tiles = getTilesOfAllRows(op, chip, rows);
+    if (tiles)
       if (ScheduleAttr schedule = chooseTiles(op, *tiles, chip, allowRejected))
         return schedule;
     if (op.getRowLength() > chip.waveSize * chooseVectorWidth(op))

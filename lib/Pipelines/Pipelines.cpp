@@ -58,6 +58,7 @@ static void addLaneLevel(OpPassManager &pm, const PipelineOptions &options) {
   kernels.addPass(createPipelineRowsPass({options.chip}));
   kernels.addPass(createPeelLastRowsPass({options.chip}));
   kernels.addPass(createStageRowsPass());
+  kernels.addPass(createLowerLayoutConversionsPass());
   kernels.addPass(createSplitFragmentsPass());
   kernels.addPass(createBlockColumnSumsPass());
   kernels.addPass(createLowerRowReductionsPass({options.chip}));

@@ -53,6 +53,9 @@ struct ProgramFacts {
   /// Operations of the region on each element, and functions among them that
   /// take many instructions.
   double operations, functions;
+  /// Bytes of a column in row blocks that lie across: they are transposed in
+  /// shared memory.
+  double bytesAcross;
 
   /// Of `op`, whose number of rows is `rows` where the types do not say it, and
   /// as many as move 128 MiB where that is 0.

@@ -126,6 +126,31 @@ inline constexpr int64_t leastBytesAcross = 32;
 /// images, and nothing depends on which lane has which column.
 bool mayTakeLanesAcross(RowwiseOp op);
 
+/// How lanes access a row block: `Aside` where those of a wave have elements
+/// that lie side by side. Of one that lies across these are the elements of
+/// neighbouring rows. It is `Transposed` in shared memory where a tile of rows
+/// has a sector of them, but not a wave: lanes go across the rows where they
+/// load or store it, and along them elsewhere. Elements that are `Apart` are
+/// accessed each by itself.
+enum class RowAccess { Aside, Transposed, Apart };
+RowAccess getRowAccess(RowwiseOp op, unsigned operand, ScheduleAttr schedule,
+                       const ChipInfo &chip);
+/// The bytes of an element of each row block that lies across.
+llvm::SmallVector<int64_t> getElementBytesAcross(RowwiseOp op);
+/// How many of these lanes of so many a row and rows a tile access so.
+int64_t countAcross(llvm::ArrayRef<int64_t> elementBytes, RowAccess access,
+                    int64_t lanes, int64_t groups, const ChipInfo &chip);
+/// Bytes of a column of row blocks that lie across that are in shared memory at
+/// once where they are transposed.
+int64_t countBytesAcross(RowwiseOp op);
+/// From one row of a transposed tile in shared memory to the next, in elements:
+/// an odd number of accesses, so that those of neighbouring rows are in
+/// different banks.
+int64_t getTransposedPitch(int64_t columns, int64_t width);
+/// Bytes of such a tile of `rows` rows.
+int64_t getTransposedBytes(int64_t columns, int64_t width, int64_t rows,
+                           int64_t elementBytes);
+
 } // namespace lnbwd
 
 #endif // LNBWD_ANALYSIS_SCHEDULELIMITS_H

@@ -62,7 +62,10 @@ public:
 
 private:
   lane::LayoutType getLayoutType();
-  void writeRow(Value row, MutableArrayRef<Value> sums, Value iteration);
+  void writeRow(lane::RowOp row, MutableArrayRef<Value> sums, Value iteration);
+  void loadRows();
+  void convertRows();
+  void storeRows(unsigned phase);
   void writeLoop(Value workgroup, MutableArrayRef<Value> sums);
   void writeLeaves(Value workgroup);
   SmallVector<Value> endLeaf(Value tile, Value part, ValueRange sums);
@@ -144,6 +147,9 @@ private:
                      user->isBeforeInBlock(op));
            });
   }
+  bool isTransposed(unsigned operand) {
+    return getRowAccess(op, operand, schedule, chip) == RowAccess::Transposed;
+  }
   /// The parts of a row scalar, from the first to the last.
   SmallVector<Value> loadSplits(ArrayRef<Value> parts, Value row) {
     return llvm::map_to_vector(parts, [&](Value part) -> Value {
@@ -171,6 +177,10 @@ private:
   RowPhases phases;
   IndexBuilder b;
   TypedValue<lane::LayoutType> layout;
+  /// The same lanes across the rows, where row blocks are transposed; and by it
+  /// the row at work.
+  TypedValue<lane::LayoutType> acrossLayout;
+  Value acrossRow;
   /// Slices of the workgroup's columns, where the order of sums is canonical.
   IntegerAttr slices;
   /// The row at work; null ahead of the loop.
@@ -199,6 +209,15 @@ void RowDistributor::write() {
     first = b.multiply(gpu::BlockIdOp::create(b, gpu::Dimension::y),
                        layoutType.getColumns());
   layout = lane::LayoutOp::create(b, layoutType, first);
+  if (llvm::any_of(llvm::seq(op->getNumOperands()),
+                   [&](unsigned operand) { return isTransposed(operand); }))
+    acrossLayout = lane::LayoutOp::create(
+        b,
+        lane::LayoutType::get(op.getContext(), layoutType.getRowLength(),
+                              layoutType.getLanes(), layoutType.getGroups(),
+                              layoutType.getWidth(), layoutType.getColumns(),
+                              layoutType.getSpan(), /*across=*/true),
+        first);
   if (isCanonical(op))
     slices = b.getI64IntegerAttr(
         countSlices(op.getRowLength(), layoutType.getWorkgroupColumns()));
@@ -327,7 +346,7 @@ void RowDistributor::writeLoop(Value workgroup, MutableArrayRef<Value> sums) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&loop.getBody().front());
     SmallVector<Value> state(loop.getRegionIterArgs());
-    Value row = lane::RowOp::create(b, loop.getTile(), layout);
+    auto row = lane::RowOp::create(b, loop.getTile(), layout);
     Value iteration = carried.empty() ? Value() : state.back();
     writeRow(row, MutableArrayRef(state).take_front(sums.size()), iteration);
     if (iteration)
@@ -387,7 +406,7 @@ void RowDistributor::writeLeaves(Value workgroup) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&loop.getBody().front());
     SmallVector<Value> next(loop.getRegionIterArgs());
-    Value row = lane::RowOp::create(b, loop.getTile(), layout);
+    auto row = lane::RowOp::create(b, loop.getTile(), layout);
     Value iteration = op.hasRowSums() ? next.back() : Value();
     writeRow(row, MutableArrayRef(next).take_front(count), iteration);
     if (iteration)
@@ -589,19 +608,22 @@ SmallVector<Value> RowDistributor::addToTree(ValueRange levels,
   return SmallVector<Value>(branch.getResults());
 }
 
-void RowDistributor::writeRow(Value row, MutableArrayRef<Value> sums,
-                              Value iteration) {
-  currentRow = row;
+/// Loads the row at work of the row blocks.
+void RowDistributor::loadRows() {
+  // Views apart from rows in memory, which may come through workgroup memory,
+  // and from what lanes across the rows load.
+  enum class Kind { Plain, View, Transposed };
   Block &body = op.getBody().front();
-  size_t numRows = op.getRows().size(), numColumns = op.getAllColumns().size();
-  // Views apart from rows in memory, which may come through workgroup memory.
-  for (bool ofViews : {false, true}) {
+  for (Kind kind : {Kind::Plain, Kind::View, Kind::Transposed}) {
     SmallVector<size_t> loaded;
     SmallVector<Type> types;
     SmallVector<Value> memories;
-    for (size_t i = 0; i < numRows; ++i) {
+    for (size_t i = 0; i < op.getRows().size(); ++i) {
       Value memory = kernel.buffers[i];
-      if (bool(memory.getDefiningOp<lane::ViewOp>()) != ofViews)
+      Kind own = isTransposed(unsigned(i))              ? Kind::Transposed
+                 : memory.getDefiningOp<lane::ViewOp>() ? Kind::View
+                                                        : Kind::Plain;
+      if (own != kind)
         continue;
       loaded.push_back(i);
       types.push_back(
@@ -610,11 +632,69 @@ void RowDistributor::writeRow(Value row, MutableArrayRef<Value> sums,
     }
     if (loaded.empty())
       continue;
-    auto load = lane::LoadOp::create(b, types, memories, row, layout,
-                                     /*access=*/IntegerAttr());
+    bool isAcross = kind == Kind::Transposed;
+    auto load = lane::LoadOp::create(
+        b, types, memories, isAcross ? acrossRow : currentRow,
+        isAcross ? acrossLayout : layout, /*access=*/IntegerAttr());
     for (auto [i, part] : llvm::zip_equal(loaded, load.getFragments()))
       known[body.getArgument(unsigned(i))] = part;
   }
+}
+
+/// Gives the rows that lanes across them have loaded to the lanes of each row.
+void RowDistributor::convertRows() {
+  SmallVector<Value> arguments, loaded;
+  for (size_t i = 0; i < op.getRows().size(); ++i)
+    if (isTransposed(unsigned(i))) {
+      arguments.push_back(op.getBody().getArgument(unsigned(i)));
+      loaded.push_back(known[arguments.back()]);
+    }
+  if (arguments.empty())
+    return;
+  auto converted = lane::ConvertLayoutOp::create(
+      b, ValueRange(loaded).getTypes(), loaded, acrossLayout, layout);
+  for (auto [argument, part] :
+       llvm::zip_equal(arguments, converted.getResults()))
+    known[argument] = part;
+}
+
+/// Stores what `phase` yields of the row at work.
+void RowDistributor::storeRows(unsigned phase) {
+  auto store = [&](Value part, unsigned output, Value row,
+                   TypedValue<lane::LayoutType> by) {
+    lane::StoreOp::create(b, part, getBuffer(output), row, by,
+                          /*inBounds=*/Value(), /*access=*/IntegerAttr(),
+                          /*element=*/IntegerAttr());
+  };
+  OperandRange outs = op.getRowOuts();
+  SmallVector<unsigned> transposed;
+  SmallVector<Value> parts;
+  for (unsigned i = 0; i < outs.size(); ++i) {
+    if (phases.getPhase(op.getYielded(i)) != phase)
+      continue;
+    if (!isTransposed(outs.getBeginOperandIndex() + i)) {
+      store(get(op.getYielded(i)), i, currentRow, layout);
+      continue;
+    }
+    transposed.push_back(i);
+    parts.push_back(get(op.getYielded(i)));
+  }
+  if (transposed.empty())
+    return;
+  auto converted = lane::ConvertLayoutOp::create(
+      b, ValueRange(parts).getTypes(), parts, layout, acrossLayout);
+  for (auto [i, part] : llvm::zip_equal(transposed, converted.getResults()))
+    store(part, i, acrossRow, acrossLayout);
+}
+
+void RowDistributor::writeRow(lane::RowOp row, MutableArrayRef<Value> sums,
+                              Value iteration) {
+  currentRow = row;
+  if (acrossLayout)
+    acrossRow = lane::RowOp::create(b, row.getTile(), acrossLayout);
+  Block &body = op.getBody().front();
+  size_t numRows = op.getRows().size(), numColumns = op.getAllColumns().size();
+  loadRows();
   SmallVector<std::pair<BlockArgument, SmallVector<Value>>> inParts;
   auto loadScalars = [&](function_ref<bool(bool)> wants) {
     for (size_t i = 0; i < op.getScalars().size(); ++i) {
@@ -637,6 +717,7 @@ void RowDistributor::writeRow(Value row, MutableArrayRef<Value> sums,
     loadScalars([](bool) { return true; });
   }
   // After all loads, which may be done ahead.
+  convertRows();
   for (auto &[argument, parts] : inParts)
     known[argument] =
         slices ? lane::combineByPairs(b, /*isMaximum=*/false, parts)
@@ -688,11 +769,7 @@ void RowDistributor::writePhase(unsigned phase, Value row,
     if (phases.getPhase(term) == phase)
       sum = lane::AccumulateOp::create(b, sum, get(term), /*inBounds=*/Value());
   }
-  for (size_t i = 0; i < numRowOuts; ++i)
-    if (phases.getPhase(op.getYielded(i)) == phase)
-      lane::StoreOp::create(b, get(op.getYielded(i)), getBuffer(i), row, layout,
-                            /*inBounds=*/Value(), /*access=*/IntegerAttr(),
-                            /*element=*/IntegerAttr());
+  storeRows(phase);
   if (!rowSums.empty()) {
     SmallVector<Type> types(rowSums.size(), b.getF32Type());
     auto reduce =

@@ -59,6 +59,13 @@ private:
   SmallVector<Value> loadTile(Value tile);
   SmallVector<Value> workOn(Value tile, Value row, ValueRange state,
                             ValueRange loadedAhead);
+  /// This lane's row by `of` in the tile that begins with row `tile`; `row` by
+  /// the layout of the loop.
+  Value getRow(Value tile, Value row, TypedValue<lane::LayoutType> of) {
+    if (of == loop.getLayout())
+      return row;
+    return lane::RowOp::create(b, tile, of);
+  }
   /// What is loaded as it goes from iteration to iteration, and back.
   SmallVector<Value> pack(ValueRange loaded);
   SmallVector<Value> unpack(ValueRange packed);
@@ -111,18 +118,22 @@ void Pipeliner::unroll(int64_t tiles) {
     }
     tile.inBounds = b.below(row, end);
     tile.mapping.map(loop.getTile(), first);
+    auto getOwn = [&](TypedValue<lane::LayoutType> of) {
+      return getRow(first, row, of);
+    };
     // NVIDIA's chips may read the last row once more.
-    tile.mapping.map(loads.getLoaded(),
-                     dropsLoads
-                         ? loadPredicated(first)
-                         : loads.load(b, arith::MinUIOp::create(b, row, last)));
-    lane::mapRow(loop, tile.mapping, row);
+    auto getClamped = [&](TypedValue<lane::LayoutType> of) -> Value {
+      return arith::MinUIOp::create(b, getOwn(of), last);
+    };
+    tile.mapping.map(loads.getLoaded(), dropsLoads ? loadPredicated(first)
+                                                   : loads.load(b, getClamped));
+    lane::mapRow(loop, tile.mapping, getOwn);
   }
   awaitBehindLoads();
   SmallVector<Value> state(unrolled.getRegionIterArgs());
   for (Tile &tile : iteration) {
     tile.mapping.map(ValueRange(loop.getRegionIterArgs()), ValueRange(state));
-    state = lane::writeBody(b, loop, tile.mapping, tile.inBounds);
+    state = lane::writeBody(b, loop, tile.mapping, tile.inBounds, end);
   }
   lane::YieldOp::create(b, state);
   loop.replaceAllUsesWith(unrolled.getResults());
@@ -189,10 +200,11 @@ void Pipeliner::prefetch() {
     next = loadTile(b.add(pipelined.getTile(), step));
     ROCDL::SchedBarrier::create(b, /*mask=*/0);
   } else {
-    Value nextRow = b.add(row, step);
-    Value last = b.subtract(rows, b.index(1));
-    nextRow = arith::MinUIOp::create(b, nextRow, last);
-    next = pack(loads.load(b, nextRow));
+    next = pack(loads.load(b, [&](TypedValue<lane::LayoutType> of) -> Value {
+      Value nextRow = b.add(getRow(pipelined.getTile(), row, of), step);
+      Value last = b.subtract(rows, b.index(1));
+      return arith::MinUIOp::create(b, nextRow, last);
+    }));
   }
   SmallVector<Value> results =
       workOn(pipelined.getTile(), row, state.take_front(numState),
@@ -287,7 +299,10 @@ SmallVector<Value> Pipeliner::loadTile(Value tile) {
   auto guarded = scf::IfOp::create(
       b, inBounds,
       [&](OpBuilder &, Location) {
-        SmallVector<Value> loaded = pack(loads.load(b, row));
+        SmallVector<Value> loaded =
+            pack(loads.load(b, [&](TypedValue<lane::LayoutType> of) {
+              return getRow(tile, row, of);
+            }));
         llvm::append_range(types, TypeRange(ValueRange(loaded)));
         scf::YieldOp::create(b, loaded);
       },
@@ -307,12 +322,14 @@ SmallVector<Value> Pipeliner::workOn(Value tile, Value row, ValueRange state,
   IRMapping mapping;
   mapping.map(loop.getTile(), tile);
   mapping.map(ValueRange(loop.getRegionIterArgs()), state);
-  lane::mapRow(loop, mapping, row);
+  lane::mapRow(loop, mapping, [&](TypedValue<lane::LayoutType> of) {
+    return getRow(tile, row, of);
+  });
   SmallVector<Value> loaded = unpack(loadedAhead);
   if (dropsLoads)
     loads.share(b, loaded);
   mapping.map(loads.getLoaded(), loaded);
-  return lane::writeBody(b, loop, mapping, /*inBounds=*/Value());
+  return lane::writeBody(b, loop, mapping);
 }
 
 /// A part of bytes as whole registers, where it fills such: the code generators

@@ -46,9 +46,10 @@ SmallVector<Value> lane::RowLoads::getLoaded() {
   return loaded;
 }
 
-SmallVector<Value> lane::RowLoads::load(ImplicitLocOpBuilder &b, Value row) {
+SmallVector<Value> lane::RowLoads::load(ImplicitLocOpBuilder &b,
+                                        RowOfLayout getRow) {
   IRMapping mapping;
-  mapRow(loop, mapping, row);
+  mapRow(loop, mapping, getRow);
   for (LoadOp load : rows)
     b.clone(*load, mapping);
   for (LoadScalarOp scalar : scalars)
@@ -89,21 +90,33 @@ void lane::RowLoads::share(ImplicitLocOpBuilder &b,
 // Bodies
 //===----------------------------------------------------------------------===//
 
-void lane::mapRow(ForRowsOp loop, IRMapping &mapping, Value row) {
+void lane::mapRow(ForRowsOp loop, IRMapping &mapping, RowOfLayout getRow) {
   for (auto asked : loop.getBody().getOps<RowOp>())
     if (asked.getTile() == loop.getTile())
-      mapping.map(asked.getRow(), row);
+      mapping.map(asked.getRow(), getRow(asked.getLayout()));
 }
 
 SmallVector<Value> lane::writeBody(ImplicitLocOpBuilder &b, ForRowsOp loop,
-                                   IRMapping &mapping, Value inBounds) {
+                                   IRMapping &mapping, Value inBounds,
+                                   Value end) {
+  // A store by another layout is of another row of the tile.
+  auto isBelowEnd = [&](Operation *predicated) -> Value {
+    auto store = dyn_cast<StoreOp>(predicated);
+    if (!store || store.getLayout() == loop.getLayout())
+      return inBounds;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(store);
+    Value row = RowOp::create(b, mapping.lookupOrDefault(loop.getTile()),
+                              store.getLayout());
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row, end);
+  };
   for (Operation &op : loop.getBody().front().without_terminator()) {
     if (op.getNumResults() && mapping.contains(op.getResult(0)))
       continue;
     Operation *copy = b.clone(op, mapping);
     if (inBounds)
       copy->walk([&](PredicatedOpInterface predicated) {
-        predicated.getInBoundsMutable().assign(inBounds);
+        predicated.getInBoundsMutable().assign(isBelowEnd(predicated));
       });
   }
   SmallVector<Value> yielded;
@@ -158,7 +171,12 @@ static SmallVector<Value> writeLastRows(IndexBuilder &b, lane::ForRowsOp loop,
   IRMapping mapping;
   mapping.map(loop.getTile(), tile);
   mapping.map(ValueRange(loop.getRegionIterArgs()), loop.getResults());
-  lane::mapRow(loop, mapping, row);
+  lane::mapRow(loop, mapping, [&](TypedValue<lane::LayoutType> layout) {
+    if (layout == loop.getLayout())
+      return row;
+    Value other = lane::RowOp::create(b, tile, layout);
+    return arith::MinUIOp::create(b, other, last).getResult();
+  });
   if (lane::canDropLoads(chip)) {
     lane::RowLoads loads(loop);
     Value count = b.subtract(rows, tile);
@@ -166,7 +184,7 @@ static SmallVector<Value> writeLastRows(IndexBuilder &b, lane::ForRowsOp loop,
     loads.share(b, loaded);
     mapping.map(loads.getLoaded(), loaded);
   }
-  return lane::writeBody(b, loop, mapping, inBounds);
+  return lane::writeBody(b, loop, mapping, inBounds, rows);
 }
 
 bool lane::peelLastRows(ForRowsOp loop, const ChipInfo &chip) {

@@ -28,6 +28,10 @@ inline bool canDropLoads(const ChipInfo &chip) {
   return chip.backend == Backend::AMDGPU;
 }
 
+/// The row of this lane by a layout.
+using RowOfLayout =
+    llvm::function_ref<mlir::Value(mlir::TypedValue<LayoutType>)>;
+
 /// The loads in the body of a row loop, and copies of them for other rows. What
 /// a copy gives is in one list: the fragments of rows, then the row scalars.
 class RowLoads {
@@ -39,9 +43,9 @@ public:
 
   /// What the body loads.
   llvm::SmallVector<mlir::Value> getLoaded();
-  /// Loads row `row`, which is in bounds.
+  /// Loads the row that `getRow` gives for a layout, which is in bounds.
   llvm::SmallVector<mlir::Value> load(mlir::ImplicitLocOpBuilder &b,
-                                      mlir::Value row);
+                                      RowOfLayout getRow);
   /// Loads the tile whose first row is `tile`, of which the first `count` rows
   /// exist: loads of the others are dropped. The row scalars are for share().
   llvm::SmallVector<mlir::Value> loadPredicated(mlir::ImplicitLocOpBuilder &b,
@@ -58,17 +62,19 @@ private:
   llvm::SmallVector<LoadScalarOp> scalars;
 };
 
-/// Maps the row that the body of `loop` works on to `row`.
-void mapRow(ForRowsOp loop, mlir::IRMapping &mapping, mlir::Value row);
+/// Maps the row that the body of `loop` works on, by each layout that it asks
+/// for, to the one that `getRow` gives.
+void mapRow(ForRowsOp loop, mlir::IRMapping &mapping, RowOfLayout getRow);
 
 /// Writes a copy of the body of `loop`, but for the operations whose results
 /// are mapped already; the region's arguments have to be. Stores and column
-/// sums keep nothing where `in_bounds`, if given, is false. Returns what the
-/// copy yields.
+/// sums keep nothing where `in_bounds`, if given, is false: this lane's row is
+/// not below `end`. Returns what the copy yields.
 llvm::SmallVector<mlir::Value> writeBody(mlir::ImplicitLocOpBuilder &b,
                                          ForRowsOp loop,
                                          mlir::IRMapping &mapping,
-                                         mlir::Value inBounds);
+                                         mlir::Value inBounds = {},
+                                         mlir::Value end = {});
 
 /// A loop without a body over the whole tiles of the rows of `loop`, by `step`,
 /// with its attributes.

@@ -138,3 +138,33 @@ func.func @f(%x: memref<2x3x16xf32>, %t: memref<16x3xf32>, %g: memref<2x16xf32>,
   }
   return
 }
+
+// -----
+
+// The elements of neighbouring rows lie side by side in x and z: they are
+// loaded and stored by lanes across the rows. The few rows that a wave has do
+// not fill a sector, those of a tile do.
+// CHECK-DAG:   ![[ROWS:.*]] = !lane.layout<row_length = 64, lanes = 16, groups = 8, width = 4>
+// CHECK-DAG:   ![[ACROSS_ROWS:.*]] = !lane.layout<row_length = 64, lanes = 16, groups = 8, width = 4, across = true>
+// CHECK-LABEL: gpu.func @transposed
+// CHECK-DAG:     %[[LAYOUT:.*]] = lane.layout : ![[ROWS]]{{$}}
+// CHECK-DAG:     %[[ACROSS:.*]] = lane.layout : ![[ACROSS_ROWS]]{{$}}
+// CHECK:         lane.for_rows %[[TILE:.*]] = %{{.*}} at %[[LAYOUT]]
+// CHECK:           %[[ROW:.*]] = lane.row %[[TILE]] at %[[LAYOUT]]
+// CHECK:           %[[OTHER:.*]] = lane.row %[[TILE]] at %[[ACROSS]]
+// CHECK:           lane.load %{{.*}}[%[[ROW]]] at %[[LAYOUT]]
+// CHECK:           %[[LOADED:.*]] = lane.load %{{.*}}[%[[OTHER]]] at %[[ACROSS]]
+// CHECK:           lane.convert_layout %[[LOADED]] from %[[ACROSS]] to %[[LAYOUT]]
+// CHECK:           %[[SUM:.*]] = arith.addf
+// CHECK:           %[[BACK:.*]] = lane.convert_layout %[[SUM]] from %[[LAYOUT]] to %[[ACROSS]]
+// CHECK:           lane.store %[[BACK]], %{{.*}}[%[[OTHER]]] at %[[ACROSS]]
+func.func @f(%x: memref<2x64x49xf32>, %y: memref<2x49x64xf32>, %z: memref<2x64x49xf32>) {
+  lnbwd.rowwise @transposed domain(b, m | n) ins(%x[b, n, m] : memref<2x64x49xf32>, %y[b, m, n] : memref<2x49x64xf32>)
+      outs(%z[b, n, m] : memref<2x64x49xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 8, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^row(%xr: vector<64xf32>, %yr: vector<64xf32>):
+    %s = arith.addf %xr, %yr : vector<64xf32>
+    lnbwd.yield %s : vector<64xf32>
+  }
+  return
+}

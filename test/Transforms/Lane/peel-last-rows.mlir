@@ -155,3 +155,46 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!layout = !lane.layout<row_length = 64, lanes = 8, groups = 8, width = 8>
+!across = !lane.layout<row_length = 64, lanes = 8, groups = 8, width = 8, across = true>
+
+// What lanes across the rows load and store is in bounds where their own row
+// is.
+// CHECK-LABEL: gpu.func @across(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: memref<?x64xf32>, %{{[a-z0-9]+}}: index, %[[ROWS:[a-z0-9]+]]: index,
+// CHECK:         %[[LAYOUT:.*]] = lane.layout : !layout
+// CHECK:         %[[ACROSS:.*]] = lane.layout : !layout1
+// CHECK:         lane.for_rows
+// CHECK:         scf.if
+// CHECK:           %[[OWN:.*]] = lane.row %[[FULL:.*]] at %[[LAYOUT]]
+// CHECK:           %[[OTHER:.*]] = lane.row %[[FULL]] at %[[ACROSS]]
+// CHECK:           %[[ROW:.*]] = arith.minui %[[OTHER]], %{{.*}} : index
+// CHECK:           lane.load %[[X]][%[[ROW]]] at %[[ACROSS]]
+// CHECK:           lane.convert_layout
+// CHECK:           %[[STORED:.*]] = lane.row %[[FULL]] at %[[ACROSS]]
+// CHECK:           %[[EXISTS:.*]] = arith.cmpi ult, %[[STORED]], %[[ROWS]] : index
+// CHECK:           lane.store %{{.*}}, %[[X]][%[[ROW]]] at %[[ACROSS]] if %[[EXISTS]]
+// AMD-LABEL:   gpu.func @across(
+// AMD:           %[[LAYOUT:.*]] = lane.layout : !layout1
+// AMD:           lane.for_rows
+// AMD:           scf.if
+// AMD:             lane.load_predicated %{{.*}} at %[[LAYOUT]]
+// AMD:             lane.store %{{.*}} at %[[LAYOUT]] if
+gpu.module @m {
+  gpu.func @across(%x: memref<?x64xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index) {
+    %layout = lane.layout : !layout
+    %across = lane.layout : !across
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
+      %row = lane.row %tile at %layout : !layout
+      %other = lane.row %tile at %across : !across
+      %v = lane.load %x[%other] at %across : !across, memref<?x64xf32> -> vector<1x8xf32>
+      %own = lane.convert_layout %v from %across to %layout : !across, !layout, vector<1x8xf32>
+      %back = lane.convert_layout %own from %layout to %across : !layout, !across, vector<1x8xf32>
+      lane.store %back, %x[%other] at %across : !across, vector<1x8xf32>, memref<?x64xf32>
+    }
+    gpu.return
+  }
+}

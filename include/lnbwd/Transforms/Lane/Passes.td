@@ -411,6 +411,46 @@ def BlockColumnSumsPass
   let statistics = [Statistic<"numBlocked", "blocked", "Row loops blocked">];
 }
 
+def LowerLayoutConversionsPass
+    : Pass<"lnbwd-lower-layout-conversions", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Lower layout conversions to stores and loads of workgroup memory";
+  let description = [{
+    The lanes store the fragments of a `lane.convert_layout` as a tile of rows in
+    workgroup memory, by the one layout, and load theirs by the other. The
+    barrier ahead keeps the tile from being overwritten while it is read. All
+    conversions of a kernel use the same memory. From one row of the tile to the
+    next there is an odd number of accesses, so that lanes that go across the
+    rows access different banks.
+
+    Runs after the passes that copy the body of a loop, which would predicate
+    these stores, and before `lnbwd-split-fragments`.
+
+    Before:
+
+    ```mlir
+    %x = lane.convert_layout %loaded from %across to %layout : ..., vector<1x4xf32>
+    ```
+
+    After, for 16 rows of 32 columns:
+
+    ```mlir
+    lane.barrier
+    %group = lane.group %across : ...
+    lane.store %loaded, %tile[%group] at %tile_across
+        : !lane.layout<row_length = 32, lanes = 8, groups = 16, width = 4, across = true>,
+          vector<1x4xf32>, memref<16x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>>
+    lane.barrier
+    %own = lane.group %layout : ...
+    %x = lane.load %tile[%own] at %tile_layout
+        : !lane.layout<row_length = 32, lanes = 8, groups = 16, width = 4>,
+          memref<16x32xf32, strided<[36, 1]>, #gpu.address_space<workgroup>> -> vector<1x4xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numLowered", "num-lowered", "Layout conversions lowered">,
+  ];
+}
+
 def LowerRowReductionsPass
     : Pass<"lnbwd-lower-row-reductions", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Lower reductions over a row: elements, wave, workgroup, cluster";

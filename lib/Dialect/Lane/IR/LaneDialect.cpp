@@ -60,10 +60,10 @@ LogicalResult LayoutType::verify(function_ref<InFlightDiagnostic()> emitError,
     if (value < 1)
       return emitError() << "expected " << name << " to be at least 1, got "
                          << value;
-  if (across && (width != 1 || !llvm::isPowerOf2_64(uint64_t(groups))))
-    return emitError() << "expected width 1 and groups to be a power of two "
-                          "with across, got "
-                       << width << " and " << groups;
+  if (across && !llvm::isPowerOf2_64(uint64_t(groups)))
+    return emitError()
+           << "expected groups to be a power of two with across, got "
+           << groups;
   if (!llvm::isPowerOf2_64(uint64_t(width)))
     return emitError() << "expected width to be a power of two, got " << width;
   if (span && (span % width != 0 || span < rowLength + width - 1))

@@ -205,6 +205,21 @@ template <typename Op> static LogicalResult verifyLoad(Op op) {
 
 LogicalResult LoadOp::verify() { return verifyLoad(*this); }
 
+LogicalResult ConvertLayoutOp::verify() {
+  LayoutType from = getFrom().getType(), to = getTo().getType();
+  auto turned = LayoutType::get(getContext(), to.getRowLength(), to.getLanes(),
+                                to.getGroups(), to.getWidth(), to.getColumns(),
+                                to.getSpan(), !to.getAcross());
+  if (from != turned)
+    return emitOpError("expected layouts that differ in across alone, got ")
+           << from << " and " << to;
+  for (Type fragment : getFragments().getTypes())
+    if (failed(verifyFragment(*this, fragment, to,
+                              getElementTypeOrSelf(fragment), std::nullopt)))
+      return failure();
+  return success();
+}
+
 LogicalResult GatherOp::verify() { return verifyLoad(*this); }
 
 LogicalResult LoadPredicatedOp::verify() { return verifyLoad(*this); }

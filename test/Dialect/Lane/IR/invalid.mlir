@@ -10,8 +10,28 @@ func.func private @f(!lane.layout<row_length = 63, lanes = 32, groups = 1, width
 
 // -----
 
-// expected-error@+1 {{expected width 1 and groups to be a power of two with across, got 4 and 8}}
-func.func private @f(!lane.layout<row_length = 64, lanes = 32, groups = 8, width = 4, across = true>)
+// expected-error@+1 {{expected groups to be a power of two with across, got 6}}
+func.func private @f(!lane.layout<row_length = 64, lanes = 32, groups = 6, width = 4, across = true>)
+
+// -----
+
+!layout = !lane.layout<row_length = 64, lanes = 8, groups = 8, width = 4>
+!wider = !lane.layout<row_length = 64, lanes = 4, groups = 8, width = 8, across = true>
+func.func @f(%layout: !layout, %wider: !wider, %x: vector<2x8xf32>) {
+  // expected-error@+1 {{expected layouts that differ in across alone, got '!lane.layout<row_length = 64, lanes = 4, groups = 8, width = 8, across = true>' and '!lane.layout<row_length = 64, lanes = 8, groups = 8, width = 4>'}}
+  %y = lane.convert_layout %x from %wider to %layout : !wider, !layout, vector<2x8xf32>
+  return
+}
+
+// -----
+
+!layout = !lane.layout<row_length = 64, lanes = 8, groups = 8, width = 4>
+!across = !lane.layout<row_length = 64, lanes = 8, groups = 8, width = 4, across = true>
+func.func @f(%layout: !layout, %across: !across, %x: vector<4xf32>) {
+  // expected-error@+1 {{expected a fragment of 'vector<2x4xf32>', got 'vector<4xf32>'}}
+  %y = lane.convert_layout %x from %across to %layout : !across, !layout, vector<4xf32>
+  return
+}
 
 // -----
 

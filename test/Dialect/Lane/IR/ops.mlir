@@ -225,3 +225,17 @@ func.func @leaves(%s: vector<2x8xf32>, %leaf: index, %l: !layout) -> vector<2x8x
   %a = lane.add_leaves %s leaf %leaf at %l levels 2 : !layout, vector<2x8xf32> -> vector<2x8xf32>
   return %a : vector<2x8xf32>
 }
+
+// -----
+
+// Fragments of two layouts of the same lanes.
+// CHECK-LABEL: func.func @convert_layout
+// CHECK-SAME:    %[[FROM:.*]]: !layout, %[[TO:.*]]: !layout1
+// CHECK:         lane.convert_layout %{{.*}}, %{{.*}} from %[[FROM]] to %[[TO]] : !layout, !layout1, vector<2x4xf32>, vector<2x4xi8>
+func.func @convert_layout(%from: !lane.layout<row_length = 64, lanes = 8, groups = 8, width = 4, across = true>,
+                          %to: !lane.layout<row_length = 64, lanes = 8, groups = 8, width = 4>, %x: vector<2x4xf32>, %y: vector<2x4xi8>) {
+  %z:2 = lane.convert_layout %x, %y from %from to %to
+      : !lane.layout<row_length = 64, lanes = 8, groups = 8, width = 4, across = true>,
+        !lane.layout<row_length = 64, lanes = 8, groups = 8, width = 4>, vector<2x4xf32>, vector<2x4xi8>
+  return
+}

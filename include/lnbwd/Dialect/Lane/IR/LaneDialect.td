@@ -74,8 +74,7 @@ def Lane_Layout : Lane_Type<"Layout", "layout"> {
     the whole row. `lanes` lanes share a row: consecutive accesses of `width`
     elements belong to consecutive lanes, cyclically. A workgroup processes
     `groups` rows side by side. A row has consecutive lanes of the workgroup;
-    with `across`, consecutive lanes belong to consecutive rows, cyclically, and
-    `width` is 1.
+    with `across`, consecutive lanes belong to consecutive rows, cyclically.
 
     The last accesses of a lane may be out of bounds: beyond the columns of its
     workgroup, or beyond the row. Loads then return other elements of the row,

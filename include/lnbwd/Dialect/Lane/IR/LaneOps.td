@@ -250,6 +250,37 @@ def Lane_LoadOp : Lane_LoadRowOp<"load"> {
   }];
 }
 
+def Lane_ConvertLayoutOp : Lane_Op<"convert_layout", [
+    RangedTypesMatchWith<"results have the types of the fragments",
+    "fragments", "results", "$_self">]> {
+  let summary = "Exchange fragments between the lanes of two layouts";
+  let description = [{
+    The lanes that have `fragments` of a tile of rows by layout `from` get those
+    by layout `to`. The layouts differ in `across` alone. Rows whose neighbours
+    lie beside each other in memory are loaded and stored by the layout that is
+    `across`, so that neighbouring lanes access neighbouring elements, and
+    computed by the other one. `lnbwd-lower-layout-conversions` has the lanes
+    exchange them through workgroup memory.
+
+    Example:
+
+    ```mlir
+    %x = lane.convert_layout %loaded from %across to %layout
+        : !lane.layout<row_length = 768, lanes = 16, groups = 16, width = 8, across = true>,
+          !lane.layout<row_length = 768, lanes = 16, groups = 16, width = 8>,
+          vector<6x8xbf16>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyVectorOfAnyRank>:$fragments, Lane_Layout:$from,
+                       Lane_Layout:$to);
+  let results = (outs Variadic<AnyVectorOfAnyRank>:$results);
+  let assemblyFormat = [{
+    $fragments `from` $from `to` $to attr-dict `:` type($from) `,` type($to) `,`
+    type($fragments)
+  }];
+  let hasVerifier = 1;
+}
+
 def Lane_GatherOp : Lane_LoadRowOp<"gather"> {
   let summary = "Load a lane's fragment of a row of tables";
   let description = [{
