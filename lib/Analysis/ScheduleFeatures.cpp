@@ -79,7 +79,8 @@ ProgramFacts ProgramFacts::of(RowwiseOp op, int64_t rows) {
   facts.bytesRead =
       double(getColumnBits(op.getRows()) + getColumnBits(op.getTables())) / 8;
   facts.bytesWritten = double(getColumnBits(op.getRowOuts())) / 8;
-  facts.bytesAcross = double(countBytesAcross(op));
+  for (const AcrossBlock &block : getAcrossBlocks(op))
+    facts.bytesAcross += double(block.elementBytes);
   facts.columnBytes = double(getColumnBits(op.getAllColumns())) / 8;
   if (std::optional<int64_t> count = op.getStaticRowCount())
     rows = std::max<int64_t>(1, *count);

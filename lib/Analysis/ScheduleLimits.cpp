@@ -197,15 +197,14 @@ static int64_t getBytesAcross(RowwiseOp op, unsigned operand) {
   return isAcross ? bytes : 0;
 }
 
-/// Calls `visit` with each row block that lies across, and the bytes of its
-/// elements.
-static void forEachAcross(RowwiseOp op,
-                          function_ref<void(unsigned, int64_t)> visit) {
+SmallVector<AcrossBlock> lnbwd::getAcrossBlocks(RowwiseOp op) {
+  SmallVector<AcrossBlock> blocks;
   for (OperandRange rows : {op.getRows(), op.getRowOuts()})
     for (unsigned i = 0; i < rows.size(); ++i)
       if (unsigned operand = rows.getBeginOperandIndex() + i;
           int64_t bytes = getBytesAcross(op, operand))
-        visit(operand, bytes);
+        blocks.push_back({operand, bytes});
+  return blocks;
 }
 
 /// How lanes access rows that lie across, with elements of so many bytes.
@@ -229,45 +228,25 @@ RowAccess lnbwd::getRowAccess(RowwiseOp op, unsigned operand,
                          schedule.getRowGroups(), chip);
 }
 
-SmallVector<int64_t> lnbwd::getElementBytesAcross(RowwiseOp op) {
-  SmallVector<int64_t> each;
-  forEachAcross(op, [&](unsigned, int64_t bytes) { each.push_back(bytes); });
-  return each;
-}
-
-int64_t lnbwd::countAcross(ArrayRef<int64_t> elementBytes, RowAccess access,
+int64_t lnbwd::countBlocks(ArrayRef<AcrossBlock> blocks, RowAccess access,
                            int64_t lanes, int64_t groups,
                            const ChipInfo &chip) {
-  return llvm::count_if(elementBytes, [&](int64_t bytes) {
-    return getAcrossAccess(bytes, lanes, groups, chip) == access;
+  return llvm::count_if(blocks, [&](const AcrossBlock &block) {
+    return getAcrossAccess(block.elementBytes, lanes, groups, chip) == access;
   });
 }
 
-/// The greater of the sums over row blocks that lie across and are read, and
-/// over those that are written, which are in shared memory after them.
-static int64_t sumAcross(RowwiseOp op,
-                         function_ref<int64_t(unsigned, int64_t)> getEach) {
-  int64_t read = 0, written = 0;
-  forEachAcross(op, [&](unsigned operand, int64_t bytes) {
-    (operand < op.getRows().size() ? read : written) += getEach(operand, bytes);
-  });
-  return std::max(read, written);
-}
-
-int64_t lnbwd::countBytesAcross(RowwiseOp op) {
-  return sumAcross(op, [](unsigned, int64_t bytes) { return bytes; });
-}
-
-/// Shared memory of the tiles that are transposed.
+/// Shared memory of the tiles that are transposed: of those that are read, or
+/// of those that are written, which are there after them.
 static int64_t countTransposedBytes(RowwiseOp op, ScheduleAttr schedule,
                                     const ChipInfo &chip) {
-  return sumAcross(op, [&](unsigned operand, int64_t bytes) -> int64_t {
-    if (getRowAccess(op, operand, schedule, chip) != RowAccess::Transposed)
-      return 0;
-    return getTransposedBytes(getWorkgroupColumns(op, schedule),
-                              schedule.getVectorWidth(),
-                              schedule.getRowGroups(), bytes);
-  });
+  int64_t read = 0, written = 0;
+  for (auto [operand, elementBytes] : getAcrossBlocks(op))
+    if (getRowAccess(op, operand, schedule, chip) == RowAccess::Transposed)
+      (operand < op.getRows().size() ? read : written) += getTransposedBytes(
+          getWorkgroupColumns(op, schedule), schedule.getVectorWidth(),
+          schedule.getRowGroups(), elementBytes);
+  return std::max(read, written);
 }
 
 int64_t lnbwd::getTransposedPitch(int64_t columns, int64_t width) {

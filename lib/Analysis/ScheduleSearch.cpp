@@ -322,7 +322,7 @@ static bool haveLearnedTiles(const ChipInfo &chip) {
 static void forEachTile(RowwiseOp op, const ChipInfo &chip, int64_t rows,
                         function_ref<void(const ScheduleFields &)> visit) {
   bool isWritten = !op.getRowOuts().empty();
-  bool hasAcross = !getElementBytesAcross(op).empty();
+  bool hasAcross = !getAcrossBlocks(op).empty();
   // Each group has its workgroups: sums of all of them are partial ones.
   int64_t allRows = op.hasGroups() ? getMostRows(op) : rows;
   bool isWhole =
@@ -511,7 +511,7 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
     return result;
   ProgramFacts program = ProgramFacts::of(op, rows);
   bool isAnyCount = rows <= 0 && !op.getStaticRowCount();
-  SmallVector<int64_t> across = getElementBytesAcross(op);
+  SmallVector<AcrossBlock> across = getAcrossBlocks(op);
   // No sweep has row blocks that lie across: element by element, or transposed
   // without loads of other rows in flight meanwhile. An iteration over staged
   // rows has none of those that are transposed, and what it waits for only
@@ -520,7 +520,7 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
     if (each.lanesAcross)
       return 0;
     auto count = [&](RowAccess access) {
-      return countAcross(across, access, each.threadsPerRow, each.rowGroups,
+      return countBlocks(across, access, each.threadsPerRow, each.rowGroups,
                          chip);
     };
     bool waits = each.stages || (each.workgroupsPerComputeUnit == 1 &&
@@ -681,7 +681,7 @@ static ScheduleFields getTiles(RowwiseOp op, const ChipInfo &chip) {
     return fields;
   }
   fields.rowGroups = chip.model.workgroupThreads / chip.waveSize;
-  while (countAcross(getElementBytesAcross(op), RowAccess::Apart,
+  while (countBlocks(getAcrossBlocks(op), RowAccess::Apart,
                      fields.threadsPerRow, fields.rowGroups, chip) > 0) {
     fields.threadsPerRow /= 2;
     fields.rowGroups *= 2;
@@ -770,7 +770,7 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
   bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
   bool isWritten = !op.getRowOuts().empty();
   if (!hasLeaves && sumsColumns(op) && !haveLearnedTiles(chip) &&
-      (!isWritten || !getElementBytesAcross(op).empty())) {
+      (!isWritten || !getAcrossBlocks(op).empty())) {
     std::optional<ScheduleFields> tiles;
     if (!isWritten)
       tiles = getTilesOfAllRows(op, chip, rows);

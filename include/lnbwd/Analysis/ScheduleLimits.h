@@ -135,14 +135,15 @@ bool mayTakeLanesAcross(RowwiseOp op);
 enum class RowAccess { Aside, Transposed, Apart };
 RowAccess getRowAccess(RowwiseOp op, unsigned operand, ScheduleAttr schedule,
                        const ChipInfo &chip);
-/// The bytes of an element of each row block that lies across.
-llvm::SmallVector<int64_t> getElementBytesAcross(RowwiseOp op);
+/// A row block that lies across, and the bytes of its elements.
+struct AcrossBlock {
+  unsigned operand;
+  int64_t elementBytes;
+};
+llvm::SmallVector<AcrossBlock> getAcrossBlocks(RowwiseOp op);
 /// How many of these lanes of so many a row and rows a tile access so.
-int64_t countAcross(llvm::ArrayRef<int64_t> elementBytes, RowAccess access,
+int64_t countBlocks(llvm::ArrayRef<AcrossBlock> blocks, RowAccess access,
                     int64_t lanes, int64_t groups, const ChipInfo &chip);
-/// Bytes of a column of row blocks that lie across that are in shared memory at
-/// once where they are transposed.
-int64_t countBytesAcross(RowwiseOp op);
 /// From one row of a transposed tile in shared memory to the next, in elements:
 /// an odd number of accesses, so that those of neighbouring rows are in
 /// different banks.
