@@ -177,16 +177,23 @@ def test_triton_kernels(chips, build, tmp_path):
     for test in ("right", "stride", "autograd_and_autotuner", "copies", "parts", "pitch[right]",
                  "packed", "lock[locked-16]", "lock[locked-256]", "table[kept]", "outer[right]",
                  "each_row[right]", "cache[right]", "position[right]", "position[longer]",
-                 "interleave[right]", "two_loops[right]"):
+                 "interleave[right]", "two_loops[right]", "filter[none]"):
         assert count(f"::test_{test} PASSED") == len(chips), run.stdout
     for test in ("out_of_bounds", "never_written", "race", "finding_that_is_caught", "gaps",
                  "negative_offset", "stride_of_rows", "stride_to_the_end", "pitch[wrong]",
                  "pitch[other]", "lock[unlocked-16]", "lock[unlocked-256]", "table[freed]",
                  "table[resized]", "outer[wrong]", "each_row[short]", "each_row[half]",
-                 "cache[wrong]", "position[wrong]", "interleave[wrong]", "two_loops[wrong]"):
+                 "cache[wrong]", "position[wrong]", "interleave[wrong]", "two_loops[wrong]",
+                 "filter[index]", "filter[backwards]", "filter[stored]", "filter[value]"):
         assert count(f"::test_{test} FAILED") == len(chips), run.stdout
     for test in SAMPLE:
         assert count(f"{test} PASSED") == len(chips), run.stdout
+    # A comparison that fails is explained, also where no cause is known.
+    value = run.stdout.partition("_ test_filter[value] _")[2].partition("\n____")[0]
+    for text in ("192 of the 192 elements of 'out' are wrong (all), the first of them [0, 0]: ",
+                 "  stored by workgroup 0 at ", "  which has read [3:4, :] of 'x' at ",
+                 "  which has read [0:1] of 'index' at ", "  which has read all of 'w' at "):
+        assert text in value, run.stdout
     logged = json.loads(log.read_text())["runs"]
     assert [of_chip["properties"]["chip"] for of_chip in logged] == list(chips)
     for of_chip in logged:
@@ -218,6 +225,15 @@ def check_reports(results):
     assert "only the first 4 are read" in texts["test_position[wrong]"]
     assert "210 are written, some of them more often" in texts["test_interleave[wrong]"]
     assert "does not read 'x' as another one does" in texts["test_two_loops[wrong]"]
+    assert "'index' is read at another index of dimension 0" in texts["test_filter[index]"]
+    assert "at = tl.load(index" in texts["test_filter[index]"]
+    assert "'w' is read with dimension 0 backwards" in texts["test_filter[backwards]"]
+    assert "192 of 192 wrong elements of 'out' become right" in texts["test_filter[backwards]"]
+    # What is stored in another order may have been read in it, too.
+    for text in ("192 of 192 wrong elements are what others should be: [0, 0] has what [5, 0]",
+                 "; or 'index' is read with dimension 0 backwards", "  with ", "tl.store(out + to"):
+        assert text in texts["test_filter[stored]"]
+    assert "test_filter[value]" not in texts
 
 
 class NoLibrary:

@@ -111,6 +111,27 @@ class Session:
             raise KernelFault("a suppressed finding has stopped the launch, so its results are "
                               "not complete:\n" + stopped[0].describe())
 
+    def explain(self) -> list[str]:
+        """Why the last comparison of the test failed, which is a finding if it is known; empty:
+        none did, or no kernel has computed what it compared."""
+        if self.device is None or self.device.failed is None:
+            return []
+        from .comparisons import explain
+        try:
+            known = explain(self.device.library, self.device.launches, self.device.failed)
+        except RuntimeError as error:  # The test's own error is what has to be shown.
+            return [f"the launch cannot be repeated: {error}"]
+        if known is None:
+            return []
+        if not known.cause:
+            return known.lines
+        found = suppress(parse(
+            {"chip": self.chip, "kernel": known.replay.kernel, "check": "strides", "count": 1,
+             "stops": False, "message": known.cause, **known.where},
+            known.replay.grid, self.test), self.suppressions)
+        self.current.append(found)
+        return [*known.lines, found.describe()]
+
 
 # Several chips: a process for each.
 
@@ -237,6 +258,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         session.test = item.nodeid
         session.current.clear()
         session.fidelity.recent.clear()
+        if session.device is not None:
+            session.device.launches.clear()
+            session.device.failed = None
         if session.rounds is not None:
             session.rounds.index, session.rounds.most = 0, 1
     return (yield)
@@ -272,6 +296,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]
     if report.outcome == "failed" and session.fidelity.recent:
         report.sections.append(("left out by kernels", "\n".join(
             list(dict.fromkeys(session.fidelity.recent))[-_MOST_RECENT:])))
+    if report.outcome == "failed" and not session.current and (lines := session.explain()):
+        report.sections.append(("the comparison that failed", "\n".join(lines)))
     if not session.current:
         return report
     found, session.current = session.current, []

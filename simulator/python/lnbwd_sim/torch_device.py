@@ -7,7 +7,7 @@ A ``TorchFunctionMode`` sees each call of PyTorch in Python. It has tensors that
 the GPU made on the CPU, marks their storages, and answers for marked storages what a GPU would:
 ``tensor.device``, ``is_cuda``, copies between the two. Operators are those of the CPU. Kernels get
 the storages' own addresses; each is a buffer of the simulator with the storage's bounds.
-simulator/README.md says how it looks from a test.
+simulator/docs/pytest-plugin.md says how it looks from a test.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import torch
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from .accesses import Fault, Launch, judge
+from .comparisons import Comparison, Launches
 from .library import Library
 from .strides import Stride, tagged
 
@@ -151,6 +152,9 @@ class Device(TorchFunctionMode):
         """In the order in which they were made."""
         self.strides: dict[str, Stride] = {}
         """Of the arguments of the launch, by name, those that are."""
+        self.launches = Launches()
+        self.failed: Comparison | None = None
+        """The last comparison of the present test that did."""
         self._scratch: str | None = None
         self._names: dict[Buffer, list[str]] = {}
         self._tensors: dict[Buffer, list[tuple[str, torch.Tensor]]] = {}
@@ -294,6 +298,8 @@ class Device(TorchFunctionMode):
             result = func(*args, **kwargs)
         if name in _COPYING and inputs:
             self._copy_gaps(inputs[0], result)
+        if name in _COMPARING and name != "item" and self.launches:
+            self.failed = Comparison.of(name, args, kwargs, result) or self.failed
         if wanted is None and not any(self.buffer(t) is not None for t in inputs):
             return result
         if wanted is False:

@@ -26,6 +26,7 @@ from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.errors import OutOfResources
 
 from .accesses import Fault, Launch
+from .comparisons import replay_of
 from .fidelity import Fidelity
 from .layouts import repeat_of
 from .library import Library, library_path
@@ -140,6 +141,8 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
             repeat = None if known.is_random or known.bounds & device.strides.keys() else repeat_of(
                 device, args, self._constant, {self._names.index(name): stride
                                                for name, stride in device.strides.items()})
+            replay = None if any(map(device.holds_addresses, args)) else replay_of(
+                self._name, grid, self._names, args, self._constant, device.mark, launch)
             with _one_thread() if repeat and known.has_atomics else contextlib.nullcontext():
                 problem = launch(args, enter_hook)
                 found = library.findings() if problem else []
@@ -153,6 +156,8 @@ def activate(library: Library, device: Device, report: Report, rounds: AutotuneR
                     if strict and not faults:
                         faults = [Fault(text, None) for text in gaps]
                     problem = "\n".join(fault.text for fault in faults)
+                    if replay is not None:
+                        device.launches.append(replay)
                     found = [{"chip": library.chip, "kernel": self._name, "check": "strides",
                               "count": 1, "stops": False, "message": fault.text}
                              | ({"where": fault.where} if fault.where else {})

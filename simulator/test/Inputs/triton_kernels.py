@@ -338,3 +338,26 @@ def log_sum_exp(x, y, n, WRONG: tl.constexpr, BLOCK: tl.constexpr):
 def test_two_loops(wrong):
     x, y = torch.rand(7, 100, device="cuda"), torch.empty(7, device="cuda")
     log_sum_exp[(7,)](x, y, 100, wrong, BLOCK=32)
+
+
+@triton.jit
+def filter_rows(x, index, w, out, FAULT: tl.constexpr, N: tl.constexpr):
+    row, o = tl.program_id(0), tl.arange(0, N)
+    at = tl.load(index + (row // 2 if FAULT == "index" else row))
+    total = tl.zeros((N,), tl.float32)
+    for k in range(3):
+        factor = tl.load(w + (2 - k if FAULT == "backwards" else k))
+        total += tl.load(x + at * (N + 2) + o + k) * factor
+    to = 5 - row if FAULT == "stored" else row
+    tl.store(out + to * N + o, total * 1.1 if FAULT == "value" else total)
+
+
+@pytest.mark.parametrize("fault", ["none", "index", "backwards", "stored", "value"])
+def test_filter(fault):
+    torch.manual_seed(0)
+    x, w, out = (torch.rand(*shape, device="cuda") for shape in ((8, 34), (3,), (6, 32)))
+    index = torch.tensor([3, 0, 7, 5, 1, 6], dtype=torch.int32, device="cuda")
+    expected = (x[index.long()].unfold(1, 3, 1) * w).sum(-1)
+    assert not torch.equal(out, expected)
+    filter_rows[(6,)](x, index, w, out, fault, 32)
+    torch.testing.assert_close(out, expected)
