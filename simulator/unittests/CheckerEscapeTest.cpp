@@ -38,6 +38,9 @@ constexpr Escape Escapes[] = {
     {"scalar_without_mask", 1, "a race: "},
     {"fence_as_a_barrier", 1, "a barrier between the two is missing"},
     {"look_back_states_misaligned", 1, "is not aligned to its size"},
+    {"partial_sums_of_two_dimensions", 1, "is outside of every buffer"},
+    {"store_moved_behind_a_bare_barrier", 1,
+     "a barrier between the two is missing"},
 };
 
 class CheckerEscapes : public CheckedKernels<std::string> {

@@ -171,3 +171,25 @@ PAIR(look_back_states_misaligned) {
       (GLOBAL unsigned long *)((GLOBAL char *)flags + (fault ? 4 : 0));
   __scoped_atomic_fetch_add(state + ITEM, 1ul, RELAXED, DEVICE);
 }
+
+/* pytorch #193016: the partial sums of two normalized dimensions, 32 x 8, go to
+   a buffer whose rows have room for the last dimension only. */
+PAIR(partial_sums_of_two_dimensions) {
+  u32 pitch = fault ? 32 * 8 : 8;
+  for (u32 row = 0; row < 512; ++row)
+    if (ITEM < 8)
+      out[row * pitch + ITEM] = data[ITEM] + row;
+}
+
+/* rocm-libraries #10893: a wait and a barrier without fences, and the compiler
+   has moved a store to LDS behind them. */
+PAIR(store_moved_behind_a_bare_barrier) {
+  static SHARED u32 tile[256];
+  u32 value = data[ITEM] + ITEM;
+  if (fault)
+    __builtin_amdgcn_s_barrier();
+  tile[ITEM] = value;
+  if (!fault)
+    barrier();
+  out[ITEM] = tile[ITEM ^ 64];
+}
