@@ -367,7 +367,9 @@ def _forked(work: Callable[[], Any]) -> Any:
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
         with tempfile.TemporaryDirectory() as cache, os.fdopen(writing, "wb") as out:
+            # One thread: it adds up what atomics add in the same order each time.
             os.environ |= {"TRITON_CACHE_DIR": cache, "TRITON_ALWAYS_COMPILE": "1",
+                           "LNBWD_SIM_THREADS": "1",
                            "LNBWD_SIM_MAX_INSTRUCTIONS": str(INSTRUCTIONS)}
             pickle.dump(work(), out)
         os._exit(0)
