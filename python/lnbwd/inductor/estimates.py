@@ -154,7 +154,7 @@ def estimate(region: Region) -> Estimate:
         if operand.is_strided and not goes_across and _is_apart(operand):
             if program.has_row_sums or is_read_twice:
                 apart_in_rows += _SECTOR
-            else:
+            elif not _lies_across(operand, program):
                 ours += _SECTOR
         is_kept = is_in_memory(node, inside)
         if is_kept and is_fused(node) and before is None:
@@ -216,7 +216,7 @@ def estimate(region: Region) -> Estimate:
             output.is_strided and _is_apart(output) for output in program.outputs):
         # Stored one by one: a matter of measurement.
         is_ahead, apart_in_rows = False, 0.0
-        ours += _SECTOR
+        ours += 0 if any(_lies_across(o, program) for o in program.outputs) else _SECTOR
     if not goes_across and _is_slower_across(region):
         is_ahead, apart_in_rows = False, 0.0
     if is_part and not program.has_row_sums:
@@ -245,11 +245,18 @@ def _goes_across(program: RowProgram) -> bool:
     for one in operands:
         rows = [part for part in one.parts if part[0] >= program.length]
         if one.is_row(program.length) and (rows or one.dims.has_rows):
-            is_next = [part[2:3] == (1,) and part[1] * ELEMENTS[one.dtype].bytes >= LEAST_PIECE
-                       for part in rows if part[0] == program.length]
-            across += any(is_next)
-            along += not rows or is_next == [False]
+            is_next = _lies_across(one, program)
+            across += is_next
+            along += not is_next and (not rows or rows[-1][0] == program.length)
     return program.has_row_sums and across > along
+
+
+def _lies_across(operand: Input | Output, program: RowProgram) -> bool:
+    """Whether a sector of neighbours, of a row block, lies side by side in neighbouring rows: then
+    the kernel loads and stores it so, and transposes it in shared memory."""
+    return any(part[0] == program.length and part[2:3] == (1,)
+               and part[1] * ELEMENTS[operand.dtype].bytes >= LEAST_PIECE
+               for part in operand.parts)
 
 
 def _is_slower_across(region: Region) -> bool:
