@@ -107,7 +107,8 @@ void Rules::checkLanes() {
          field::threadsPerRow, field::rowGroups);
   bool isWhole = length % width == 0;
   int64_t bits = op.getRowElementBits();
-  expect(isWhole || (canAlignRows(op, chip) && !schedule.getReload()),
+  expect(isWhole || (canAlignRows(op, chip) && !schedule.getReload() &&
+                     !schedule.getRowSplits()),
          "expected {2} to divide the row length, {0}, got {1}", length, width,
          field::vectorWidth);
   expect(width * bits / 8 <= accessBytes,

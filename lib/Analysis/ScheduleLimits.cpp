@@ -84,8 +84,8 @@ int64_t lnbwd::getCoveredColumns(int64_t length, int64_t width) {
 }
 
 bool lnbwd::canAlignRows(RowwiseOp op, const ChipInfo &chip) {
-  bool hasColumns = op.hasRowSums() || !op.getAllColumns().empty() ||
-                    !op.getAllSums().empty() || !op.getTables().empty() ||
+  bool hasColumns = !op.getAllColumns().empty() || !op.getAllSums().empty() ||
+                    !op.getTables().empty() ||
                     !op.getBody().getOps<BlockMaxOp>().empty();
   auto operands = llvm::seq<unsigned>(0, op->getNumOperands());
   bool isSplit = llvm::any_of(

@@ -734,7 +734,7 @@ static ScheduleAttr chooseReload(RowwiseOp op, const ChipInfo &chip,
        threads /= 2) {
     ScheduleFields fields;
     fields.threadsPerRow = threads;
-    fields.vectorWidth = chooseAccessWidth(op, chip);
+    fields.vectorWidth = chooseVectorWidth(op);
     fields.rowsPerWorkgroup = 2;
     fields.reload = 1;
     fields.dependentLaunch = chip.workgroups.hasDependentLaunch;

@@ -402,8 +402,11 @@ class Workgroup(Barriers, Clusters):
             number = self.value(operands[1]).astype(np.uint32).view(np.float32)
             self.set(operands[0], encode(number, to), mask)
             return
-        source = self.value(operands[1]).astype(UNSIGNED[parts[-1]])
-        self.set(operands[0], source.astype(UNSIGNED[parts[-2]]), mask)
+        number = self.value(operands[1]).astype(UNSIGNED[source])
+        if to == "f32":
+            self.set(operands[0], number.astype(np.float32).view(np.uint32), mask)
+            return
+        self.set(operands[0], number.astype(UNSIGNED[to]), mask)
 
     def do_cvta(self, parts, operands, mask):
         self.set(operands[0], self.value(operands[1]).astype(np.uint64), mask)

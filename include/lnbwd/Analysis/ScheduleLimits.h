@@ -104,8 +104,8 @@ checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
 /// they do not divide it, rows are aligned: accesses begin with the multiple of
 /// `width` before a row, and as many columns are covered wherever that is.
 int64_t getCoveredColumns(int64_t length, int64_t width);
-/// Whether rows of `op` may be aligned on `chip`: all begin alike, and nothing
-/// depends on which lane has which column. Not on AMD's chips, whose loads of
+/// Whether rows of `op` may be aligned on `chip`: all begin alike, and no lane
+/// has the same columns of all rows. Not on AMD's chips, whose loads of
 /// partial accesses branch: by the simulator's clock kernels took up to twice
 /// as long.
 bool canAlignRows(RowwiseOp op, const ChipInfo &chip);

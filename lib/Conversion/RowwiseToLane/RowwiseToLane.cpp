@@ -758,7 +758,8 @@ void RowDistributor::writePhase(unsigned phase, Value row,
       count *= size_t(slices.getInt());
     }
     SmallVector<Type> types(count, type);
-    auto fold = lane::FoldOp::create(b, types, kinds, partials, layout, slices);
+    auto fold = lane::FoldOp::create(b, types, kinds, partials, layout,
+                                     getAlignedRow(), slices);
     partials.assign(fold.result_begin(), fold.result_end());
   }
 

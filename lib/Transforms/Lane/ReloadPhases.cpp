@@ -152,7 +152,8 @@ void Reloader::reloadFold(lane::FoldOp fold) {
   for (auto [i, fragment] : llvm::enumerate(fold.getFragments())) {
     Value term = get(fragment);
     bool isMaximum = lane::isMaximum(fold.getKinds(), i);
-    Value masked = lane::makeTerm(b, tile, /*access=*/0, isMaximum, term);
+    Value masked = lane::makeTerm(b, tile, /*row=*/Value(),
+                                  /*access=*/0, isMaximum, term);
     partials[i] = lane::combinePartials(b, isMaximum, partials[i], masked);
   }
   scf::YieldOp::create(b, partials);

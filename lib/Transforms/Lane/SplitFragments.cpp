@@ -514,10 +514,11 @@ void Splitter::splitSlices(ImplicitLocOpBuilder &b, lane::FoldOp op) {
       if (auto product = found.getDefiningOp<arith::MulFOp>();
           product && !isMaximum)
         combined = lane::makeTerm(
-            b, op.getLayout(), i, isMaximum,
+            b, op.getLayout(), op.getRow(), i, isMaximum,
             lane::combineProducts(b, product.getLhs(), product.getRhs()));
       else
-        combined = lane::makeTerm(b, op.getLayout(), i, isMaximum, found);
+        combined =
+            lane::makeTerm(b, op.getLayout(), op.getRow(), i, isMaximum, found);
       sliced[p * size_t(slices) + size_t(i / each)].push_back(
           lane::combineElements(b, isMaximum, combined));
     }
@@ -535,7 +536,8 @@ void Splitter::splitAccesses(lane::FoldOp op) {
     for (auto [p, fragment] : llvm::enumerate(op.getFragments())) {
       Value found = get(fragment, i);
       bool isMaximum = lane::isMaximum(op.getKinds(), p);
-      Value term = lane::makeTerm(at, op.getLayout(), i, isMaximum, found);
+      Value term =
+          lane::makeTerm(at, op.getLayout(), op.getRow(), i, isMaximum, found);
       Value &partial = partials[p];
       partial =
           partial ? lane::combinePartials(at, isMaximum, partial, term) : term;

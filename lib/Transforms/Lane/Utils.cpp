@@ -30,11 +30,28 @@ Value lane::makeNeutralPartial(ImplicitLocOpBuilder &b, bool isMaximum,
   return arith::ConstantOp::create(b, DenseElementsAttr::get(type, lowest));
 }
 
+/// Whether each element of an access to an aligned row is in it.
+static Value makeInRow(ImplicitLocOpBuilder &b,
+                       TypedValue<lane::LayoutType> layout, Value row,
+                       int64_t access) {
+  lane::LayoutType type = layout.getType();
+  VectorType indices = type.getAccessType(b.getI32Type());
+  Value columns = lane::ColumnIndexOp::create(b, indices, layout, row,
+                                              b.getI64IntegerAttr(access));
+  auto length = DenseElementsAttr::get(indices, int32_t(type.getRowLength()));
+  // Columns before the row are negative, and so no less than its length.
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, columns,
+                               arith::ConstantOp::create(b, length));
+}
+
 Value lane::makeTerm(ImplicitLocOpBuilder &b, TypedValue<LayoutType> layout,
-                     int64_t access, bool isMaximum, Value value) {
-  if (!layout.getType().mayExceed(access))
+                     Value row, int64_t access, bool isMaximum, Value value) {
+  LayoutType type = layout.getType();
+  if (!type.mayExceed(access) && !type.mayBePartial(access))
     return value;
-  Value inBounds = InBoundsOp::create(b, layout, access);
+  Value inBounds = type.isAligned()
+                       ? makeInRow(b, layout, row, access)
+                       : InBoundsOp::create(b, layout, access).getResult();
   return arith::SelectOp::create(
       b, inBounds, value,
       makeNeutralPartial(b, isMaximum, cast<VectorType>(value.getType())));

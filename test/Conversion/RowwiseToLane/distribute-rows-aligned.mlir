@@ -36,3 +36,21 @@ func.func @tiles(%x: memref<?x1022xf16>, %y: memref<?x1022xf16>) {
   }
   return
 }
+
+// -----
+
+// What sums a row says which row it is, too.
+// CHECK:       ![[LAYOUT:.*]] = !lane.layout<row_length = 333, lanes = 32, groups = 2, width = 8, columns = 176, span = 344>
+// CHECK-LABEL: gpu.func @sums
+// CHECK:         %[[ROW:.*]] = lane.row
+// CHECK:         lane.fold [#vector.kind<add>] %{{.*}} at %{{.*}} row %[[ROW]] : ![[LAYOUT]], vector<1x8xf32> -> vector<8xf32>
+func.func @h(%x: memref<?x333xbf16>, %y: memref<?xf32>) {
+  lnbwd.rowwise @sums domain(m | n) ins(%x[m, n] : memref<?x333xbf16>) outs(%y[m] : memref<?xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, workgroups_per_row = 2>} {
+  ^bb0(%xr: vector<333xbf16>):
+    %w = arith.extf %xr : vector<333xbf16> to vector<333xf32>
+    %s = vector.reduction <add>, %w : vector<333xf32> into f32
+    lnbwd.yield %s : f32
+  }
+  return
+}

@@ -59,6 +59,32 @@ gpu.module @m {
 
 // -----
 
+!layout = !lane.layout<row_length = 1001, lanes = 64, groups = 1, width = 4, span = 1004>
+
+// Of aligned rows the first access and the last ones have elements that are not
+// of the row. The columns of those before it are negative.
+// CHECK-LABEL: gpu.func @fold_aligned
+// CHECK-SAME:    , %[[ROW:[a-z0-9]+]]: index)
+// CHECK:         %[[X:.*]] = lane.load %{{.*}} access 0
+// CHECK:         %[[COLUMNS:.*]] = lane.column_index %{{.*}} row %[[ROW]] access 0
+// CHECK:         %[[LENGTH:.*]] = arith.constant dense<1001> : vector<4xi32>
+// CHECK:         %[[IN:.*]] = arith.cmpi ult, %[[COLUMNS]], %[[LENGTH]]
+// CHECK:         arith.select %[[IN]], %[[X]], %{{.*}} : vector<4xi1>, vector<4xf32>
+// CHECK-NOT:     lane.column_index {{.*}} access {{[12]}}
+// CHECK:         lane.column_index %{{.*}} row %[[ROW]] access 3
+// CHECK:         arith.select
+gpu.module @m {
+  gpu.func @fold_aligned(%a: memref<?x1001xf32>, %row: index) {
+    %layout = lane.layout : !layout
+    %x = lane.load %a[%row] at %layout : !layout, memref<?x1001xf32> -> vector<4x4xf32>
+    %s = lane.fold [#vector.kind<maximumf>] %x at %layout row %row : !layout, vector<4x4xf32> -> vector<4xf32>
+    "test.use"(%s) : (vector<4xf32>) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
 !layout = !lane.layout<row_length = 512, lanes = 64, groups = 2, width = 4>
 
 // Sums go through loops and branches, and out, access by access; columns come

@@ -26,10 +26,10 @@ mlir::Value makeNeutralPartial(mlir::ImplicitLocOpBuilder &b, bool isMaximum,
                                mlir::VectorType type);
 
 /// Access `access` at `layout` of what is summed, or what changes nothing where
-/// its columns are out of bounds.
+/// its columns are out of bounds: of aligned rows, those that are not in `row`.
 mlir::Value makeTerm(mlir::ImplicitLocOpBuilder &b,
-                     mlir::TypedValue<LayoutType> layout, int64_t access,
-                     bool isMaximum, mlir::Value value);
+                     mlir::TypedValue<LayoutType> layout, mlir::Value row,
+                     int64_t access, bool isMaximum, mlir::Value value);
 
 mlir::Value combinePartials(mlir::ImplicitLocOpBuilder &b, bool isMaximum,
                             mlir::Value lhs, mlir::Value rhs);

@@ -151,12 +151,20 @@ LogicalResult InBoundsOp::verify() {
          << layout.getAccesses() << ", got " << access;
 }
 
+/// That `op` has a row where its columns depend on it.
+template <typename Op> static LogicalResult verifyAlignedRow(Op op) {
+  bool isAligned = op.getLayout().getType().isAligned();
+  if (bool(op.getRow()) == isAligned)
+    return success();
+  return op.emitOpError(isAligned
+                            ? "expected a row: where aligned rows begin differs"
+                            : "expected no row: columns are those of any");
+}
+
 LogicalResult ColumnIndexOp::verify() {
   LayoutType layout = getLayout().getType();
-  if (bool(getRow()) != layout.isAligned())
-    return emitOpError(layout.isAligned()
-                           ? "expected a row: where aligned rows begin differs"
-                           : "expected no row: columns are those of any");
+  if (failed(verifyAlignedRow(*this)))
+    return failure();
   return verifyFragment(*this, getType(), layout, getType().getElementType(),
                         getAccess());
 }
@@ -532,8 +540,12 @@ LogicalResult ForRowsOp::verifyRegions() {
 LogicalResult FoldOp::verify() {
   LayoutType layout = getLayout().getType();
   Type element = Float32Type::get(getContext());
-  if (layout.isAligned())
-    return emitOpError("expected rows that are not aligned, got ") << layout;
+  if (failed(verifyAlignedRow(*this)))
+    return failure();
+  if (layout.isAligned() && getSlices())
+    return emitOpError("expected rows that are not aligned where they have "
+                       "slices, got ")
+           << layout;
   if (failed(verifyKinds(*this, getKinds(), getFragments().size())))
     return failure();
   size_t each = size_t(getSlices().value_or(1));

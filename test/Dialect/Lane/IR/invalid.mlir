@@ -394,7 +394,15 @@ func.func @f(%layout: !lane.layout<row_length = 64, lanes = 32, groups = 1, widt
 // -----
 
 func.func @f(%layout: !lane.layout<row_length = 63, lanes = 32, groups = 1, width = 4, span = 68>, %v: vector<1x4xf32>) {
-  // expected-error@+1 {{expected rows that are not aligned, got}}
+  // expected-error@+1 {{expected a row: where aligned rows begin differs}}
   %sum = lane.fold [#vector.kind<add>] %v at %layout : !lane.layout<row_length = 63, lanes = 32, groups = 1, width = 4, span = 68>, vector<1x4xf32> -> vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%layout: !lane.layout<row_length = 63, lanes = 32, groups = 1, width = 4, span = 68>, %row: index, %v: vector<1x4xf32>) {
+  // expected-error@+1 {{expected rows that are not aligned where they have slices, got}}
+  %sum = lane.fold [#vector.kind<add>] %v at %layout row %row slices 1 : !lane.layout<row_length = 63, lanes = 32, groups = 1, width = 4, span = 68>, vector<1x4xf32> -> f32
   return
 }

@@ -85,7 +85,7 @@ def Lane_Layout : Lane_Type<"Layout", "layout"> {
     the multiple of `width` at or before its first element. They cover `span`
     columns, wherever the row begins between two multiples. The first and the
     last of them are partial: they also have elements that are not of the row,
-    which a store leaves alone. Nothing sums such rows. `columns` and bounds of
+    which a store leaves alone and `lane.fold` ignores. `columns` and bounds of
     a workgroup count from the multiple.
 
     Example (rows of 1024 elements, two accesses of eight elements a lane):

@@ -52,13 +52,14 @@ def Lane_NextIterationOp : Lane_Op<"next_iteration", [Pure]> {
   let assemblyFormat = "$iteration attr-dict `:` type($iteration)";
 }
 
-def Lane_FoldOp : Lane_Op<"fold", [Pure]> {
+def Lane_FoldOp : Lane_Op<"fold", [Pure, AttrSizedOperandSegments]> {
   let summary = "Combine a lane's accesses elementwise";
   let description = [{
     Combines the in-bounds accesses of each of `fragments` as its entry of
     `kinds` says: a lane's partial row sums and row maxima. One operation for
     all of a phase, so that an access can be consumed before the next one is
-    loaded.
+    loaded. Where rows are aligned, `row` says which of a partial access's
+    elements are of the row.
 
     With `slices`, accesses are not combined elementwise: the order is that of
     docs/batch-invariance.md. Of each fragment there are as many results,
@@ -74,12 +75,13 @@ def Lane_FoldOp : Lane_Op<"fold", [Pure]> {
   }];
   let arguments = (ins Lane_Kinds:$kinds,
                        Variadic<VectorOfAnyRankOf<[F32]>>:$fragments,
-                       Lane_Layout:$layout, OptionalAttr<I64Attr>:$slices);
+                       Lane_Layout:$layout, Optional<Index>:$row,
+                       OptionalAttr<I64Attr>:$slices);
   let results = (outs Variadic<AnyTypeOf<[
       F32, VectorOfAnyRankOf<[F32]>]>>:$partials);
   let assemblyFormat = [{
-    $kinds $fragments `at` $layout (`slices` $slices^)? attr-dict `:` type($layout) `,` type($fragments) `->`
-    type($partials)
+    $kinds $fragments `at` $layout (`row` $row^)? (`slices` $slices^)? attr-dict
+    `:` type($layout) `,` type($fragments) `->` type($partials)
   }];
   let hasVerifier = 1;
 }
