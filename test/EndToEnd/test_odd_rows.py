@@ -121,7 +121,9 @@ def sums_source(n: int, x: str) -> str:
     (1003, "threads_per_row=32,row_groups=2,stages=2,prefetch=1"),
     (333, "threads_per_row=32,row_groups=2,workgroups_per_row=2,stages=0"),
     (3081, "threads_per_row=32,row_groups=1,workgroups_per_row=4,stages=2,prefetch=1"),
-    (2049, "threads_per_row=64,row_groups=1,workgroups_per_row=2,prefetch=1,unroll=2,stages=0")])
+    (2049, "threads_per_row=64,row_groups=1,workgroups_per_row=2,prefetch=1,unroll=2,stages=0"),
+    (1030, "threads_per_row=32,row_groups=1,workgroups_per_row=2,stages=2,prefetch=1"),
+    (1030, "threads_per_row=96,row_groups=2")])
 def test_sums(build, n, schedule):
     fields = f"vector_width=8,rows_per_workgroup=16,workgroups_per_compute_unit=1,{schedule}"
     text = compiling.compile_text(build, sums_source(n, "bf16"), "sm_90",
