@@ -218,6 +218,12 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
     leastGroups = leastBytesAcross * 8 / bits;
   }
   bool hasSums = !op.getAllSums().empty();
+  // Aligned rows that nothing holds together, of which no sweep has any: on an
+  // H100 the gradient of a cross entropy of 283 rows of 11909 bfloat16 took 6.7
+  // us with a workgroup for each, and 9.5 with persistent ones.
+  bool isAlignedAlone = length % chooseAccessWidth(op, chip) != 0 &&
+                        !op.hasRowSums() && !hasSums &&
+                        op.getScalarOuts().empty();
   int64_t mostRows = getMostRows(op);
   for (int64_t split : triedSplits) {
     if (split > chip.workgroups.clusterWorkgroups ||
@@ -268,7 +274,8 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
             fields.dependentLaunch =
                 chip.workgroups.hasDependentLaunch &&
                 (split < leastLateSplit || workgroups == 1 || !hasSums);
-            if (workgroup * workgroups < leastComputeUnitThreads ||
+            if (isAlignedAlone ||
+                workgroup * workgroups < leastComputeUnitThreads ||
                 workgroup * workgroups > mostComputeUnitThreads)
               continue;
             for (int64_t iterations :

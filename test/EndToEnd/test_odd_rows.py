@@ -115,7 +115,7 @@ def sums_source(n: int, x: str) -> str:
 
 # The last workgroup of a row has few columns, or a single access.
 @pytest.mark.parametrize("n, schedule", [
-    (197, ""), (5003, ""),
+    (197, "threads_per_row=32,row_groups=1"), (5003, ""),
     (9, "threads_per_row=2,row_groups=16"),
     (1003, "threads_per_row=32,row_groups=3,prefetch=1"),
     (1003, "threads_per_row=32,row_groups=2,stages=2,prefetch=1"),

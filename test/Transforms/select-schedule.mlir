@@ -38,19 +38,6 @@ func.func @f32_4096(%x: memref<?x4096xf32>, %s: memref<?xf32>) {
 
 // -----
 
-// Rows of odd length are aligned to one element.
-// CHECK-LABEL: func @f32_255(
-// CHECK:         schedule = #lnbwd.schedule<{{.*}}vector_width = 1,
-func.func @f32_255(%x: memref<?x255xf32>, %y: memref<?x255xf32>) {
-  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x255xf32>) outs(%y[m, n] : memref<?x255xf32>) {
-  ^bb0(%xr: vector<255xf32>):
-    lnbwd.yield %xr : vector<255xf32>
-  }
-  return
-}
-
-// -----
-
 // A row that fits no registers is read again where there are no column sums.
 // CHECK-LABEL: func @reload(
 // CHECK:         schedule = #lnbwd.schedule<{{.*}}reload = true>
