@@ -120,3 +120,27 @@ def test_other_exponents_are_left():
                for node in captured.graphs[0].nodes)
     for value, wanted in zip(found, function(x), strict=True):
         assert torch.equal(value.view(torch.uint8), wanted.view(torch.uint8))
+
+
+def by_element(x):
+    """Powers of two of numbers, not of blocks, beside a sum over the row."""
+    amax = x.abs()
+    code, _ = by_inverse(amax.unsqueeze(-1).expand(*x.shape, 32).flatten(-2))
+    exponent = (torch.bitwise_right_shift(amax.view(torch.int32), 23) & 255) - 8
+    exponent = torch.where(amax.isfinite(), exponent.clamp(min=0), 255)
+    return code, exponent.to(torch.uint8), amax.amax(-1, keepdim=True) + amax
+
+
+@pytest.mark.parametrize("function", [
+    by_inverse, by_quotient, by_element, lambda x: by_inverse(x[:, :32] * x[:, 32:64])])
+def test_powers_of_two_of_other_shapes(monkeypatch, function):
+    """Blocks without a norm, which are rows themselves; numbers; rows of one block: right in
+    whatever regions there are."""
+    monkeypatch.setattr(lnbwd.inductor.graph_pass, "_is_worth", lambda _: True)
+    x = rows(24, 256)
+    with lnbwd.simulate("gfx950"):
+        found, _ = run_captured(function, x)
+    for value, wanted in zip(found, function(x), strict=True):
+        is_number = ~(value.float().isnan() & wanted.float().isnan())
+        bits = (torch.uint8, torch.int32)[value.element_size() == 4]
+        assert not ((value.view(bits) != wanted.view(bits)) & is_number).any()

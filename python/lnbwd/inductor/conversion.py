@@ -431,7 +431,7 @@ class Conversion:
 
     def make(self, node: Node) -> Any:
         """The value of a node, made of those of its operands."""
-        if POWERS in node.meta:
+        if is_power(node, self.domain):
             return HANDLERS[POWERS](self, node)
         if node.target not in HANDLERS:
             raise UnsupportedOperation(f"{node.target} is no operation of row programs")
@@ -594,13 +594,18 @@ def _has_rows(parts: Iterable[tuple[int, ...]], domain: Domain) -> bool:
     return any(distance * size > domain.length for distance, size, *_ in parts)
 
 
+def is_power(node: Node, domain: Domain) -> bool:
+    """Whether a node is of a power of two for each block of a row."""
+    return POWERS in node.meta and domain.role(node.meta["val"]) == "lead"
+
+
 def spread_over(node: Node, domain: Domain) -> torch.Tensor | None:
     """The row block, or the lead, that a node makes of operands that are spread over it; None where
     it makes something else, or keeps the elements in their order."""
     value = node.meta.get("val")
     is_spread = node.target not in VIEWS or node.target in (aten.expand.default, aten.clone.default)
-    if (node.target in ROW_SUMS or node.target in TABLES or not is_spread or POWERS in node.meta
-            or domain.role(value) not in ("row", "lead")):
+    if (node.target in ROW_SUMS or node.target in TABLES or not is_spread
+            or is_power(node, domain) or domain.role(value) not in ("row", "lead")):
         return None
     return value
 

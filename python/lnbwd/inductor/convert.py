@@ -23,7 +23,6 @@ from ..rowprogram import COMPARISONS, Input, RowProgram, operands_of
 from .conversion import (
     HANDLERS,
     LARGEST_EXACT,
-    POWERS,
     TABLES,
     WINDOWS,
     Conversion,
@@ -33,6 +32,7 @@ from .conversion import (
     describe,
     from_begin,
     is_misplaced,
+    is_power,
     reads_by_itself,
     spread_over,
 )
@@ -555,7 +555,7 @@ def check(node: Node, domain: Domain) -> None:
     """Raises :class:`Unsupported`, with the reason, if :func:`is_supported` does not hold."""
     if node.op != "call_function" or is_constant(node):
         raise Unsupported(f"is a {node.op}")
-    if POWERS in node.meta and domain.role(node.meta["val"]) == "lead":
+    if is_power(node, domain):
         return
     if node.target not in HANDLERS:
         raise UnsupportedOperation(f"{node.target} is no operation of row programs")

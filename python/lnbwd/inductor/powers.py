@@ -11,6 +11,7 @@ every exponent, and compared with what a row program can compute.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import Graph, Node
 
-from .conversion import POWERS, Conversion, converts
+from .conversion import POWERS, Conversion, Unsupported, converts
 from .domains import CODES, same
 from .nodes import CONSTANTS, is_constant, is_view, sources
 
@@ -74,7 +75,7 @@ def _computed_of(number: Node) -> dict[Node, Tensor]:
     """A node that gives magnitudes, and what is computed of it alone, element by element."""
     values = {number: _magnitudes()}
     for node in number.graph.nodes:
-        read = [source for source in sources(node) if not is_constant(source)]
+        read = [source for source in node.all_input_nodes if not is_constant(source)]
         if not read or not all(one in values for one in read) or not _is_alike(node, number):
             continue
         first: Any = read[0]
@@ -84,7 +85,9 @@ def _computed_of(number: Node) -> dict[Node, Tensor]:
             values[node] = values[first]
         elif torch.Tag.pointwise in getattr(node.target, "tags", ()):
             target: Any = node.target
-            values[node] = target(*(_argument(one, values) for one in node.args), **node.kwargs)
+            arguments = [_argument(one, values) for one in node.args]
+            with contextlib.suppress(RuntimeError):  # Which is a result that nobody knows.
+                values[node] = target(*arguments, **node.kwargs)
     return values
 
 
@@ -128,6 +131,8 @@ def _describe(value: Tensor, magnitudes: Tensor) -> _Power | None:
 @converts(POWERS)
 def _convert(c: Conversion, node: Node) -> int:
     """What a marked node gives; of what only others of these use, the magnitude."""
+    if c.at is not None:
+        raise Unsupported("takes powers of two at other indices")
     source = next(source for source in sources(node) if not is_constant(source))
     magnitude = c.magnitudes.get(source)
     if magnitude is None:

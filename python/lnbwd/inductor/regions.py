@@ -27,6 +27,7 @@ from torch.fx import Graph, Node, map_arg
 from ..rowprogram import INPUT_KINDS, OUTPUT_KINDS, SUM_KINDS, Output, RowProgram, reached
 from ..spec import rows_hint
 from .conversion import (
+    POWERS,
     WINDOWS,
     Conversion,
     Unsupported,
@@ -36,6 +37,7 @@ from .conversion import (
     is_copy,
     is_misplaced,
     is_movable,
+    is_power,
     is_readable,
     put_inside,
     reads_by_itself,
@@ -609,7 +611,7 @@ def convert(region: Region) -> None:
         if role in ("column", "group_column") or value.dtype in INTEGERS or (
                 is_condition and not conversion.follows_from_sum(conversion.values[node])):
             continue
-        if role is None:
+        if role is None or (is_power(node, region.domain) and node.meta[POWERS] is None):
             raise Unsupported(f"{node.name} gives {describe(value)}, which is no part of rows")
         block = 1
         if role == "lead":
