@@ -458,7 +458,8 @@ static bool fitsLeaves(RowwiseOp op, const ScheduleFields &fields,
 /// microseconds for `rows` rows, predicted without it as `time`: workgroups
 /// have leaves one after another, and sums of leaves are written and read.
 static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
-                         const ChipInfo &chip, int64_t rows, double time) {
+                         const ChipInfo &chip, int64_t rows, double time,
+                         const ScheduleFeatures &values) {
   int64_t length = op.getRowLength();
   int64_t parts = getLeafParts(length, fields.rowGroups);
   auto leaves = int64_t(llvm::divideCeil(std::max<int64_t>(rows, 1),
@@ -466,8 +467,11 @@ static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
   int64_t computeUnits = chip.computeUnits;
   if (fields.workgroupsPerRow >= largeCluster)
     computeUnits -= computeUnits / unitsOfLostUnit;
+  auto besides =
+      std::max<int64_t>(1, int64_t(values[size_t(Feature::resident_waves)] /
+                                   values[size_t(Feature::workgroup_waves)]));
   int64_t atOnce = std::max<int64_t>(
-      1, computeUnits * fields.workgroupsPerComputeUnit /
+      1, computeUnits * besides /
              (std::max<int64_t>(1, fields.workgroupsPerRow) * parts));
   int64_t rowBytes =
       (getColumnBits(op.getRows()) + getColumnBits(op.getRowOuts())) / 8;
@@ -479,18 +483,19 @@ static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
     time *= double(fields.workgroupsPerRow *
                    getWorkgroupColumns(op, fields.get(op.getContext()))) /
             double(length);
-  double besides =
-      double(std::max<int64_t>(1, fields.workgroupsPerComputeUnit));
   auto predict = [&](int64_t together) {
     auto each = int64_t(llvm::alignTo(
         llvm::divideCeil(leaves, uint64_t(atOnce)), uint64_t(together)));
+    // A workgroup with one leaf stores one sum, as in the default order.
     int64_t sums =
-        parts * int64_t(llvm::divideCeil(leaves, uint64_t(together)));
+        each > 1 ? parts * int64_t(llvm::divideCeil(leaves, uint64_t(together)))
+                 : 0;
     return time *
                std::pow(double(each * atOnce) / double(leaves), idleUnitsCost) *
                (1 + sumBytes * double(sums) /
                         double(std::max<int64_t>(rows, 1) * rowBytes)) +
-           double(each - 1) * (busyMicroseconds + idleMicroseconds / besides);
+           double(each - 1) *
+               (busyMicroseconds + idleMicroseconds / double(besides));
   };
   double best = predict(1);
   if (parts > 1 || op.hasGroups() || hasOwnRows(op) ||
@@ -592,8 +597,8 @@ lnbwd::rankSchedules(RowwiseOp op, const ChipInfo &chip, int64_t count,
       if (keepsAddresses && fields[i].workgroupsPerComputeUnit)
         times[i] *= addressesTime;
       if (hasLeaves)
-        times[i] =
-            takeLeaves(op, fields[i], chip, int64_t(program.rows), times[i]);
+        times[i] = takeLeaves(op, fields[i], chip, int64_t(program.rows),
+                              times[i], features[i]);
       int64_t doubts = countDoubts(program, fields[i], features[i], chip);
       doubts += countDoubtsAcross(fields[i]);
       double excess = predictRegisterShare(features[i], chip) - most;
