@@ -413,8 +413,7 @@ def two_products(x, w):
 def test_what_saves_most_is_timed(device, tmp_path, monkeypatch, is_far, is_autotuned, asked):
     """Compiling what is timed takes a small part of a graph's own compilation; others are taken if
     their estimate is far from being wrong, and all are timed where the user asks for it."""
-    monkeypatch.setattr(measuring, "_MOST_COMPILED", 0)
-    monkeypatch.setattr(measuring, "_LEAST_COMPILED", 6)
+    monkeypatch.setattr(measuring, "_MOST_OF_SMALL_GRAPH", 6)
     monkeypatch.setattr(Estimate, "is_far", is_far)
     timer = Timer(1.0, 9.0)
     with torch._inductor.config.patch(max_autotune=is_autotuned):

@@ -384,8 +384,8 @@ class RegionPass(_Pass):
         device, text = region.inputs[0].meta["val"].device, region.program.text()
         if text in ahead:
             ahead[text].result()
-        regions_op.load_kernel(register(text), device)
         times = self._measurements.find(region, splits, moved) if is_measured else None
+        regions_op.load_kernel(register(text), device)
         if times is None:
             verb, reason, is_worth = "move", str(moved), _is_worth(moved)
         else:

@@ -85,11 +85,15 @@ _MOST_OF_PART, _BORDER = 0.85, 1.0
 more: a copy's borders may be others than those of torch.compile's kernels. On an H100 two of 40
 such regions with smaller gains took 1.6 times as long."""
 
-_MOST_COMPILED, _LEAST_COMPILED = 0.2, 256
-"""Nodes that are compiled for measurements, for each node of a graph, and in any: a model's first
-step may take 1.1 times as long as with torch.compile's kernels. On an H100 that of ResNet-18 took
-more than three times as long with 2.3 for each node, of BERT-base 1.06 to 1.12 times with 0.1 to
-0.2."""
+_MOST_COMPILED = 0.15
+"""Nodes that are compiled for measurements, for each node of a graph: a model's first step may take
+1.1 times as long as with torch.compile's kernels. On an H100 that of BERT-base took 1.06 to 1.12
+times as long with 0.1 to 0.2, on an H200 that of ResNet-18, whose layers differ, 1.7 times with
+0.3, and more than three times with 2.3."""
+
+_SMALL_GRAPH, _MOST_OF_SMALL_GRAPH = 256, 512
+"""A graph of at most so many nodes is compiled in so little time that this is no matter: for it, so
+many nodes are compiled for measurements."""
 
 _LEAST_OF_PEAK = 0.8
 """The share of its memory's rate from which on a kernel is not compared with others."""
@@ -241,8 +245,10 @@ class Measurements:
     def choose(self, size: int) -> set[MeasurementSpec]:
         """Of a graph of ``size`` nodes, what is timed: what is expected to save most, as long as it
         takes no more than a small part of the graph's own compilation."""
-        self._left = math.inf if torch._inductor.config.max_autotune else max(
-            _LEAST_COMPILED, _MOST_COMPILED * size)
+        if torch._inductor.config.max_autotune:
+            self._left = math.inf
+        else:
+            self._left = _MOST_OF_SMALL_GRAPH if size <= _SMALL_GRAPH else _MOST_COMPILED * size
         self._started = {spec: both for spec, (both, _) in sorted(
             self._noted.items(), key=lambda item: -item[1][1]) if self._may_compile(both)}
         return {*self._started}
