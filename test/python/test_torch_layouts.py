@@ -402,23 +402,6 @@ def test_rows_outside_of_a_table_are_its_last(device):
     torch.testing.assert_close(got, want + want.sum(-1, keepdim=True))
 
 
-@pytest.mark.parametrize("count", [4, 8])
-def test_rows_of_experts(device, count):
-    """Rows of several experts, scaled and put back in the order of their tokens, are read where
-    they lie by the norm of their sums."""
-    def function(rows, scales, order, stream):
-        added = (rows * scales[order].unsqueeze(-1))[order].view(-1, count, 16).sum(1)
-        return norm(added + stream)
-
-    order = torch.randperm(5 * count, generator=torch.Generator().manual_seed(1)).to(device)
-    order[3] -= 5 * count
-    arguments = [normal(5 * count, 16).to(device), normal(5 * count, seed=1).to(device), order,
-                 normal(5, 16, seed=2).to(device)]
-    check_against_double(function, arguments, tolerance=1e-5)
-    assert len(taken()) == 1 and not reasons()
-    assert [i.kind for i in taken()[0].program.inputs].count("scalar") == 2 * count
-
-
 def test_sums_of_rows_of_a_table_alone_are_left(device):
     """What is neither read nor written as rows does not say how many there are."""
     def function(index, table):

@@ -11,11 +11,10 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
-from ..rowprogram import reached
 from .conversion import DIGIT, LEAST_SPREAD
-from .domains import DTYPES, INTEGERS, same
+from .domains import INTEGERS, same
 from .fusion import is_in_memory
-from .nodes import NUMBERS, is_computed_in_place, is_reduction, is_view
+from .nodes import NUMBERS, is_view
 from .partial_sums import erase_unused, new_node
 
 aten, prims = torch.ops.aten, torch.ops.prims
@@ -26,7 +25,6 @@ def simplify(graph: Graph) -> None:
     _peel_biases(graph)
     _slice_tables(graph)
     _spread_indices(graph)
-    _add_up_experts(graph)
     _slice_splits(graph)
     _view_indices(graph)
     _compare_digits(graph)
@@ -198,69 +196,6 @@ def _digits_of(graph: Graph, node: Node) -> list[Node]:
         digit.meta[DIGIT] = True
         result.append(digit)
     return result
-
-
-def _add_up_experts(graph: Graph) -> None:
-    """Has every few rows that an index takes and a sum adds up, as those of a token's experts, be
-    rows of a table for each of the few, where rows are summed that follow from them: torch.compile
-    adds so few up in the kernel that uses the sum."""
-    for total in graph.find_nodes(op="call_function", target=aten.sum.dim_IntList):
-        view = total.args[0]
-        node = view.args[0] if is_view(view) else view
-        if node.target is not aten.index.Tensor or len(node.args[1]) != 1:
-            continue
-        rows, [index] = node.args
-        value, shape = rows.meta["val"], view.meta["val"].shape
-        if value.dtype not in DTYPES or index.meta["val"].dtype not in INTEGERS or not (
-                all(isinstance(size, int) for size in (*value.shape, *shape))):
-            continue
-        if (len(shape), value.dim(), index.meta["val"].dim()) != (3, 2, 1) or (
-                shape[2] != value.shape[1] or total.args[1:] not in (([1],), ([1], False))
-                or shape[1] > torch._inductor.config.unroll_reductions_threshold):
-            continue
-        follows = reached(total.users, lambda one: one.users if is_view(
-            one) or is_computed_in_place(one) else ())
-        if not any(map(is_reduction, follows)):
-            continue
-        old, new = [total, view, node], None
-        with graph.inserting_before(total), value.fake_mode:
-            # A negative one counts from the end.
-            places = new_node(graph, aten.remainder.Scalar, (index, value.shape[0]))
-            places = new_node(graph, aten.reshape.default, (places, [-1, shape[1], 1]))
-            places = new_node(graph, aten.permute.default, (places, [1, 0, 2]))
-            places = new_node(graph, aten.clone.default, (places,),
-                              memory_format=torch.contiguous_format)
-            for place in range(shape[1]):
-                taken = _taken(graph, rows, new_node(
-                    graph, aten.select.int, (places, 0, place)), old)
-                taken = new_node(graph, prims.convert_element_type.default, (taken, torch.float32))
-                new = taken if new is None else new_node(graph, aten.add.Tensor, (new, taken))
-            new = new_node(graph, prims.convert_element_type.default, (
-                new, total.meta["val"].dtype))
-        total.replace_all_uses_with(new)
-        erase_unused(graph, list(dict.fromkeys(old))[::-1])
-
-
-def _taken(graph: Graph, rows: Node, index: Node, old: list[Node]) -> Node:
-    """The rows of a node that a column of indices says. What is computed in place for them alone is
-    computed of its operands' rows, and put to the ``old`` nodes."""
-    if not is_computed_in_place(rows) or len(rows.users) > 1 or is_in_memory(rows) or (
-            torch.Tag.pointwise not in getattr(rows.target, "tags", ())):
-        taken = new_node(graph, aten.embedding.default, (rows, index))
-        return new_node(graph, aten.squeeze.dim, (taken, 1))
-    old.append(rows)
-    arguments: list[Any] = []
-    count = rows.meta["val"].shape[0]
-    for argument in rows.args:
-        value = argument.meta["val"] if isinstance(argument, Node) else None
-        if value is None or value.dim() < 2 or same(value.shape[0], 1):
-            arguments.append(argument)
-        elif same(value.shape[1], 1):
-            numbers = new_node(graph, aten.reshape.default, (argument, [count]))
-            arguments.append(new_node(graph, aten.index.Tensor, (numbers, [index])))
-        else:
-            arguments.append(_taken(graph, argument, index, old))  # type: ignore[arg-type]
-    return new_node(graph, rows.target, tuple(arguments), **rows.kwargs)
 
 
 def _first_of(node: Any) -> tuple[int, int] | None:
