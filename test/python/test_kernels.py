@@ -121,7 +121,7 @@ def test_several_chips_give_a_bundle(tmp_path):
     path = k.save(tmp_path / "k.bundle")
     with pytest.raises(LnbwdError, match="isa: the kernel is compiled for gfx942, gfx1100, sm_90"):
         _ = k.isa
-    assert k.for_chip("gfx1100").hsaco[:4] == b"\x7fELF"
+    assert k.for_chip("gfx1100").code[:4] == b"\x7fELF"
     with pytest.raises(LnbwdError, match="chip: expected one of gfx942"):
         k.for_chip("gfx950")
     assert lnbwd.runtime.Program.for_chip(path.read_bytes(), "gfx1100").chip == "gfx1100"

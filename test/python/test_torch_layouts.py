@@ -257,11 +257,12 @@ STORED = {
 
 @pytest.mark.parametrize("name", STORED)
 def test_rows_stored_in_another_order(device, monkeypatch, name):
-    """Where rows are written as they were is a matter of measurement: the estimate leaves them."""
+    """Where rows are written as they were is a matter of measurement: the estimate leaves them, but
+    for those that torch.compile's kernels read again."""
     function, arguments = STORED[name]
     arguments = [a.to(device) for a in arguments]
     check_against_double(function, arguments, tolerance=1e-5)
-    assert not taken()
+    assert len(taken()) == (name == "twice")
     monkeypatch.setattr(estimates.Estimate, "is_worth", property(lambda self: True))
     lnbwd.inductor.decisions(clear=True)
     check_against_double(function, arguments, tolerance=1e-5)
@@ -320,8 +321,8 @@ def test_rows_of_what_each_sample_has(device, monkeypatch):
 
 
 def test_columns_that_lie_apart(device):
-    """Neighbours of a row that are far from each other are loaded one by one. Where nothing but
-    all rows is summed, torch.compile is faster."""
+    """Neighbours of a row that are far from each other are loaded with those of other rows, or one
+    by one. Where nothing but all rows is summed, torch.compile is faster than that."""
     x = normal(2, 16, 40).to(device)
     check_against_double(lambda x: norm(x.transpose(1, 2).contiguous()), [x], tolerance=1e-5)
     region, = taken()
@@ -331,9 +332,10 @@ def test_columns_that_lie_apart(device):
         rows = x.transpose(1, 2).reshape(80, 16)
         return rows, rows.sum(0)
 
-    lnbwd.inductor.decisions(clear=True)
-    check_against_double(bias, [x], tolerance=1e-5)
-    assert not taken()
+    for operand, count in ((x, 1), (normal(20, 16, 4).to(device), 0)):
+        lnbwd.inductor.decisions(clear=True)
+        check_against_double(bias, [operand], tolerance=1e-5)
+        assert len(taken()) == count
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
