@@ -341,9 +341,10 @@ class _Explainer:
             return near, torch.isclose(known[near], values, rtol=1e-5, atol=1e-9)
 
         near, same = places(values)
-        others = ((values + values.roll(1)) / 2).to(dtype).double()
+        distinct = values.unique()
+        between = ((distinct + distinct.roll(1)) / 2).to(dtype).double()
         if len(known) < 2 or 2 * same.sum() < len(values) or \
-                10 * places(others)[1].sum() > len(values) or \
+                10 * places(between)[1].sum() > len(between) or \
                 len(values[same].unique()) < _LEAST_RIGHT or bool((known == known.round()).all()):
             return ""  # So they are by chance, too.
         at = wrong.nonzero()[same].tolist()
