@@ -212,11 +212,11 @@ def estimate(region: Region) -> Estimate:
             launch = _LAUNCH / count
     if program.has_row_sums and program.length > _LONG_ROW and ours > _MOST_OF_LONG_ROWS:
         is_ahead = False
-    if not any(ACROSS in node.meta for node in inside) and any(
-            output.is_strided and _is_apart(output) for output in program.outputs):
-        # Stored one by one: a matter of measurement.
+    apart = [output for output in program.outputs if output.is_strided and _is_apart(output)]
+    if apart and not any(ACROSS in node.meta for node in inside):
+        # Stored one by one, or transposed: a matter of measurement.
         is_ahead, apart_in_rows = False, 0.0
-        ours += 0 if any(_lies_across(o, program) for o in program.outputs) else _SECTOR
+        ours += _SECTOR * (not all(_lies_across(output, program) for output in apart))
     if not goes_across and _is_slower_across(region):
         is_ahead, apart_in_rows = False, 0.0
     if is_part and not program.has_row_sums:
