@@ -38,6 +38,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 import region_exam  # noqa: E402
 from lnbwd import tuning  # noqa: E402
+from lnbwd._files import write_whole  # noqa: E402
 from lnbwd.inductor import measuring  # noqa: E402
 from lnbwd_bench import processes, results  # noqa: E402
 
@@ -150,13 +151,19 @@ def main() -> int:
             functools.partial(prepare, options.patterns)):
         row["model"] = patterns[row["place"]]["model"]
         rows.append(row)
+        rows.sort(key=lambda row: row["place"])
+        if options.out:
+            write_whole(options.out, json.dumps({
+                "date": datetime.date.today().isoformat(),
+                "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
+                "machine": {"name": torch.cuda.get_device_name(), "torch": torch.__version__},
+                "results": rows}, indent=1) + "\n")
         what = f"FAILED: {row['failure']}" if "failure" in row else ""
         if "us" in row:
             theirs, ours = row["us"]["torch"], row["us"]["lnbwd"]
             what = f"{row['outcome']:5} {theirs:9.2f} {ours:9.2f} us  {theirs / ours:6.3f}"
         if what:
             print(f"{row['place']:4} {row['model']:40.40} {what}", flush=True)
-    rows.sort(key=lambda row: row["place"])
     for outcome in ("whole", "part"):
         ratios = sorted(row["us"]["torch"] / row["us"]["lnbwd"] for row in rows
                         if "us" in row and row["outcome"] == outcome)
@@ -165,12 +172,6 @@ def main() -> int:
                   f"{statistics.geometric_mean(ratios):.3f}, least {ratios[0]:.3f}, "
                   f"{sum(r < 0.98 for r in ratios)} below 0.98, {sum(r < 0.9 for r in ratios)} "
                   "below 0.9")
-    if options.out:
-        options.out.write_text(json.dumps({
-            "date": datetime.date.today().isoformat(),
-            "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
-            "machine": {"name": torch.cuda.get_device_name(), "torch": torch.__version__},
-            "results": rows}, indent=1) + "\n")
     wrong = [f"WRONG: {row['place']} {row['model']}: {fault}" for row in rows
              for fault in (*row.get("wrong", ()), *filter(None, [row.get("failure")]))]
     print("\n".join(wrong) or "all results are right")
