@@ -66,10 +66,12 @@ int64_t lnbwd::countLeavesTogether(int64_t rowLength,
 int64_t lnbwd::getSliceColumns(int64_t rowLength) {
   // Workgroups that share a row have whole slices, and lanes have an access to
   // each, or a power of two of them.
-  uint64_t unit = rowLength <= 8192 ? 512 : 1024;
-  if (rowLength > 16384)
-    return rowLength > 32768 ? 8192 : 4096;
   uint64_t slices = rowLength <= 2048 ? 1 : rowLength <= 4096 ? 2 : 4;
+  uint64_t unit = rowLength > 8192 && rowLength <= 16384 ? 1024 : 512;
+  if (rowLength > 32768)
+    slices = llvm::PowerOf2Ceil(llvm::divideCeil(uint64_t(rowLength), 8192));
+  else if (rowLength > 16384)
+    return 4096;
   return int64_t(llvm::alignTo(llvm::divideCeil(rowLength, slices), unit));
 }
 

@@ -228,15 +228,16 @@ SUMS = """func.func @sums(%x: memref<?x{n}xf32> {{lnbwd.name = "x"}},
 }}"""
 
 
-@pytest.mark.parametrize("n, rows", [(1000, 300), (8200, 70), (333, 33)])
-def test_order(build, runtime, tmp_path, n, rows):
+@pytest.mark.parametrize("chip, n, rows", [
+    ("gfx942", 1000, 300), ("gfx942", 8200, 70), ("gfx942", 333, 33), ("sm_90", 33352, 3)])
+def test_order(build, runtime, tmp_path, chip, n, rows):
     x = np.random.default_rng(n).standard_normal((rows, n), np.float32)
-    found = launch(build, runtime, tmp_path, "gfx942", SUMS.format(n=n), "", rows,
+    found = launch(build, runtime, tmp_path, chip, SUMS.format(n=n), "", rows,
                    {"x": x.view(np.uint32).ravel()})
     width = next(width for width in (4, 2, 1) if n % width == 0)
     # Of n columns: those of a slice, rows of a leaf, and its chains.
     slice_columns, leaf, chains = {1000: (1024, 64, 8), 8200: (3072, 16, 1),
-                                   333: (1024, 256, 8)}[n]
+                                   333: (1024, 256, 8), 33352: (4608, 16, 1)}[n]
     slices = [halves(halves(x[:, begin:begin + slice_columns].reshape(rows, -1, width)))
               for begin in range(0, n, slice_columns)]
     assert pairs(slices).tobytes() == found["row"]
