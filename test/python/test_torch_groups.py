@@ -57,6 +57,20 @@ def test_a_number_for_each_sample(device):
     assert [i.kind for i in region.program.inputs] == ["row", "group_column", "group_scalar"]
 
 
+def test_a_number_for_each_sample_expanded_to_columns(device):
+    """As in ConvNeXt V2, whose normalisation has the mean of a sample's channels."""
+    def function(x, total, shift):
+        y = x * (shift + total.expand(6, 1, 64) / 64)
+        return y - y.mean(-1, keepdim=True), y.sum((0, 1))
+
+    generator = torch.Generator().manual_seed(0)
+    check_against_double(function, [
+        torch.randn(shape, generator=generator).to(device)
+        for shape in ((6, 4, 64), (6, 1, 1), (6, 1, 64))])
+    region, = taken()
+    assert [i.kind for i in region.program.inputs] == ["row", "group_column", "group_column"]
+
+
 def test_a_number_for_each_group_of_channels(device):
     """The gradient of a group norm sums over the pixels of a channel what has the mean and the
     deviation of a group of channels, of a sample each."""

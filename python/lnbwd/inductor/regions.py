@@ -315,8 +315,9 @@ def _is_readable(node: Node, domain: Domain, over: torch.Tensor | None = None) -
         role = place.kind
         if role in ("lead", "part"):
             return value.is_contiguous() and value.dtype in DTYPES
-    # What is expanded is no row block, but spread over one.
-    is_apart = role == "lead" or (role == "row" and over is None and repeated_dims(value))
+    # What is expanded is no row block and no column, but spread over one.
+    is_apart = role == "lead" or (
+        over is None and role in ("row", "column", "group_column") and repeated_dims(value))
     return not is_apart and ((is_readable(value, role) or role == "group_column")
             and (value.dtype in (ELEMENTS if role == "row" else SMALL)
                  or (role == "scalar" and value.dtype in INTEGERS)))
