@@ -555,9 +555,11 @@ def from_begin(node: Node, dim: int, start: Any) -> int:
 def is_copy(node: Node, domain: Domain, inside: Container[Node]) -> bool:
     """Whether a node copies what is in no memory and has no other use, and can be computed in the
     copy's order."""
-    source: Any = node.args[0] if node.args else None
+    if node.target is not aten.clone.default:
+        return False
+    source: Any = node.args[0]
     over = spread_over(node, domain)
-    if node.target is not aten.clone.default or over is None or is_in_memory(source):
+    if over is None or is_in_memory(source):
         return False
     made = reached([source], lambda one: [n for n in sources(one) if n not in inside
                                           and not is_in_memory(n)])

@@ -15,6 +15,7 @@ program, a row of equal neighbours.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import operator
@@ -132,6 +133,21 @@ class Domain:
         is one for all rows, or None."""
         if not isinstance(value, torch.Tensor):
             return None
+        key = (value.shape, value.stride(), value.dtype in INTEGERS)
+        try:
+            role = self._roles.get(key, "")
+        except TypeError:  # Symbols cannot be looked up.
+            return self._role(value)
+        if role == "":
+            role = self._roles[key] = self._role(value)
+        return role
+
+    @functools.cached_property
+    def _roles(self) -> dict[Any, str | None]:
+        """What is known already."""
+        return {}
+
+    def _role(self, value: torch.Tensor) -> str | None:
         if value.dim() == 0:
             return "number"
         count = value.numel()

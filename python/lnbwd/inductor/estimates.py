@@ -301,13 +301,12 @@ def _after_column_sums(region: Region) -> set[Node]:
     """The region's sums over all rows, and what torch.compile computes in later kernels: what
     follows from these, and sums of what follows from the region."""
     inside = set(region.nodes) - region.outside
-    follows, late = set(region.nodes), set(region.column_sums)
-    for other in region.nodes[0].graph.nodes:
-        if other not in inside and any(source in follows for source in other.all_input_nodes):
-            follows.add(other)
-            if is_reduction(other) or any(source in late for source in other.all_input_nodes):
-                late.add(other)
-    return late
+
+    def following(node: Node) -> list[Node]:
+        return [user for user in node.users if user not in inside]
+
+    follows = reached((user for node in region.nodes for user in following(node)), following)
+    return reached({*region.column_sums, *filter(is_reduction, follows)}, following)
 
 
 def _is_spread_behind(region: Region, node: Node, late: set[Node]) -> bool:

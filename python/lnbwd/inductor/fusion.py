@@ -22,7 +22,7 @@ from torch._inductor import inductor_prims, lowering
 from torch.fx import Node
 
 from ..rowprogram import reached
-from .nodes import is_constant, is_reduction, is_view, sources
+from .nodes import VIEWS, is_constant, is_reduction, sources
 
 aten = torch.ops.aten
 
@@ -36,6 +36,8 @@ it is not computed there."""
 _OTHER_VIEWS = {aten.permute.default, aten.transpose.int, aten.t.default, aten.slice.Tensor,
                 aten.select.int, aten.as_strided.default}
 """Views that change the order of elements, or leave some out."""
+
+_ALIASES = _OTHER_VIEWS | VIEWS
 
 _SEEDS = {inductor_prims.seeds, inductor_prims.lookup_seed}
 
@@ -56,7 +58,7 @@ def is_alias(node: Node) -> bool:
         value, source = (n.meta.get("val") for n in (node, node.args[0]))  # type: ignore[union-attr]
         return (isinstance(value, torch.Tensor) and isinstance(source, torch.Tensor)
                 and value.stride() == source.stride())
-    return node.target in _OTHER_VIEWS or is_view(node)
+    return node.target in _ALIASES
 
 
 def takes_part(nodes: Collection[Node], count: Any) -> bool:
@@ -87,14 +89,15 @@ def _is_fused(node: Node) -> bool:
         # What splits a tensor gives views.
         return _is_fused(source) and not is_reduction(source) and not any(
             one.alias_info for one in source.target._schema.returns)
-    return node.target not in _SEEDS and not is_scatter(node) and _is_lowered_to_loops(node.target)
+    return _is_lowered_to_loops(node.target)
 
 
 @functools.cache
 def _is_lowered_to_loops(target: Any) -> bool:
     lowered = lowering.lowerings.get(target)
     return (isinstance(target, torch._ops.OpOverload) and lowered is not None
-            and target not in lowering.fallbacks
+            and target not in lowering.fallbacks and target not in _SEEDS
+            and target.overloadpacket not in _SCATTERS
             and inspect.unwrap(lowered).__module__ == lowering.__name__)
 
 
@@ -146,8 +149,8 @@ def _is_read_again(node: Node) -> bool:
             map(_is_fused, other_users(current))))
 
     found = made_of(node, is_made)
-    if found is None:
-        return True
+    if found is None or len(found[1]) <= _MOST_READS:
+        return found is None
     reads = {leaf: {leaf} for leaf in found[1]}
     for current in sorted(found[0]):
         read = set().union(*(reads.get(source, ()) for source in sources(current)))
@@ -160,14 +163,10 @@ def separated(inside: Collection[Node],
               following: Callable[[Node], Iterable[Node]]) -> set[Node]:
     """The nodes that follow from some others, or that those follow from, by way of a kernel that is
     not torch.compile's: what it cannot fuse with them."""
-    def onward(place: tuple[Node, bool]) -> list[tuple[Node, bool]]:
-        node, is_beyond = place
-        is_beyond = is_beyond or not (_is_fused(node) or is_alias(node))
-        return [(other, is_beyond) for other in following(node)]
-
-    places = reached([(other, False) for node in inside for other in following(node)
-                      if other not in inside], onward)
-    return {node for node, is_beyond in places if is_beyond}
+    near = reached([other for node in inside for other in following(node) if other not in inside],
+                   lambda node: following(node) if _is_fused(node) or is_alias(node) else ())
+    return reached([other for node in near if not (_is_fused(node) or is_alias(node))
+                    for other in following(node)], following)
 
 
 def is_in_memory(node: Node, inside: Collection[Node] = (),

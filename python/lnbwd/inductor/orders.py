@@ -264,6 +264,9 @@ def _wanted_by(user: Node, node: Node, wanted: dict[Node, torch.Tensor]) -> torc
     order = wanted.get(user, user.meta.get("val"))
     if not isinstance(order, torch.Tensor) or memory_order(order) is None:
         return None
+    if is_computed_in_place(user) and order.shape == value.shape and (
+            order.stride() == value.stride()):
+        return value  # type: ignore[no-any-return]
     with order.fake_mode:  # type: ignore[attr-defined]
         if user.target is aten.permute.default:
             dims: Any = [d % value.dim() for d in user.args[1]]  # type: ignore[union-attr]

@@ -504,9 +504,10 @@ def leads_back(region: Region) -> bool:
     """Whether a path leaves the region and comes back. A sum over all rows is known only when the
     kernel has ended, so whatever follows from it is outside."""
     inside = set(region.nodes)
+    last = max(inside)
     after = reached((user for node in region.nodes for user in node.users
                      if user not in inside or node in region.column_sums),
-                    lambda node: () if node in inside else node.users)
+                    lambda node: () if node in inside or node > last else node.users)
     return not inside.isdisjoint(after)
 
 
