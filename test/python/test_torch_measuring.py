@@ -427,6 +427,22 @@ def test_what_saves_most_is_timed(device, tmp_path, monkeypatch, is_far, is_auto
     assert max(sizes) == 6 * 256
 
 
+@pytest.mark.parametrize("least,asked", [(1.0, 1), (2.1, 0)])
+def test_what_cannot_pay_is_not_timed(device, tmp_path, monkeypatch, least, asked):
+    """In a large graph equal regions are timed together, if they move enough bytes."""
+    def function(x, w):
+        return centre(centre(x) @ w) @ w
+
+    monkeypatch.setattr(measuring, "_SMALL_GRAPH", 0)
+    monkeypatch.setattr(measuring, "_MOST_COMPILED", 9.0)
+    monkeypatch.setattr(measuring, "_LEAST_GAIN", least * measuring._GAIN * 6 * 64 * 8)
+    monkeypatch.setattr(Estimate, "is_far", False)
+    timer = Timer(1.0, 9.0)
+    run(function, torch.rand(6, 64), torch.rand(64, 64), timer=timer, folder=tmp_path)
+    assert len(timer.asked) == asked and len(taken()) == 2 * asked
+    assert all(reason.startswith("it is too small to be timed") for reason in reasons())
+
+
 @pytest.mark.parametrize("times,is_alone,is_compared", [
     (Times(1.0, None), True, False), (None, True, True), (None, False, False)])
 def test_what_is_as_fast_as_memory_is_not_compared(monkeypatch, times, is_alone, is_compared):

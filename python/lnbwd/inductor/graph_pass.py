@@ -350,6 +350,10 @@ class RegionPass(_Pass):
         is_measured = not moved.is_sure and self._measurements.may_find(region)
         if not (is_measured or _is_worth(moved)):
             raise Unsupported(f"it would move {moved}")
+        if is_measured and not self._measurements.may_pay(region, moved):
+            if not moved.is_far:
+                raise Unsupported(f"it is too small to be timed, and would move {moved}")
+            is_measured = False
         return moved, is_measured
 
     def _decide(self, graph: Graph, region: Region, splits: Sequence[Split],

@@ -95,6 +95,11 @@ _SMALL_GRAPH, _MOST_OF_SMALL_GRAPH = 256, 512
 """A graph of at most so many nodes is compiled in so little time that this is no matter: for it, so
 many nodes are compiled for measurements."""
 
+_LEAST_GAIN, _GAIN = 28e6, 0.1
+"""In a larger graph, equal regions are only timed if they may save so many bytes, and of those that
+they move such a part: what an H100 moves in 10 microseconds, which in 100,000 steps are the second
+that it takes to compile a neighbourhood twice."""
+
 _LEAST_OF_PEAK = 0.8
 """The share of its memory's rate from which on a kernel is not compared with others."""
 
@@ -227,6 +232,14 @@ class Measurements:
         device = region.inputs[0].meta["val"].device
         return region.program.rows is not None and not is_batch_invariant() and (
             self._timer is not None or (device.type == "cuda" and tuning.is_on(is_region=True)))
+
+    @staticmethod
+    def may_pay(region: Region, moved: Estimate) -> bool:
+        """Whether a region that may have times is worth measuring: in a large graph, no small one
+        and none of layers that all differ."""
+        return (torch._inductor.config.max_autotune
+                or len(region.nodes[0].graph.nodes) <= _SMALL_GRAPH
+                or region.alike * max(moved.saved, _GAIN * moved.ours * moved.count) >= _LEAST_GAIN)
 
     def consider(self, region: Region, splits: Sequence[Split], saved: float
                  ) -> MeasurementSpec | None:

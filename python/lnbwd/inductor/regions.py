@@ -97,6 +97,7 @@ class Region:
         unfused: what follows from the region by way of kernels that are not torch.compile's.
         outside: its nodes that others compute as well, of what it writes or reads.
         tails: views and conversions of sums over all rows, which become outputs themselves.
+        alike: how many regions of its graph have the same operations over as many rows.
     """
 
     domain: Domain
@@ -110,6 +111,7 @@ class Region:
     shared: list[Node] = field(default_factory=list)
     unfused: set[Node] = field(default_factory=set)
     outside: set[Node] = field(default_factory=set)
+    alike: int = 1
 
     def describe(self) -> str:
         """What it is, in a few words."""
@@ -133,6 +135,9 @@ def find_regions(graph: Graph, left: Iterable[Node] = ()) -> list[Region]:
             if region.row_sums or region.column_sums:
                 regions.append(region)
                 taken.update(region.nodes)
+    shapes = [(str(region.domain), *(node.target for node in region.nodes)) for region in regions]
+    for region, shape in zip(regions, shapes, strict=True):
+        region.alike = shapes.count(shape)
     return sorted(regions, key=lambda region: order[region.nodes[0]])
 
 
