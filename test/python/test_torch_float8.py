@@ -15,7 +15,7 @@ from cases import diagonal
 
 import lnbwd
 import lnbwd.inductor
-from lnbwd import compiler, native, quantized
+from lnbwd import compiler, native, quantized, tuning
 from lnbwd.row_evaluation import evaluate
 from lnbwd.row_mlir import mlir
 from lnbwd.rowprogram import Input, RowProgram
@@ -519,6 +519,22 @@ def test_gated_units_are_quantised(chip, name, options):
     for found, wanted in zip((backward, backward.up),
                              gradient_of_gated(dy, gate, up, activation), strict=True):
         check_quantized(found, wanted, torch.float8_e5m2, factor)
+
+
+def test_schedules_are_searched_for(monkeypatch):
+    """As those of norms: where it is asked for."""
+    asked = []
+
+    def tuned(spec, device, rows, groups=None, is_region=True):
+        asked.append((rows, is_region))
+        return spec.schedule
+
+    monkeypatch.setattr(tuning, "tuned", tuned)
+    with lnbwd.simulate("gfx942"):
+        lnbwd.functional.quantize(made(7, 1056))
+        lnbwd.functional.quantize(made(128, 1056), block="mx", columns=True)
+    tiles = 128 * 1056 // (32 * 32)
+    assert asked == [(64, False), (tiles, False)]
 
 
 @pytest.mark.parametrize("is_swizzled", [False, True])
