@@ -240,7 +240,8 @@ class _Program(Draft):
     def made(self, rows: int, *, is_known: bool = False) -> _Made:
         """The program, registered, for so many rows or for any."""
         program, names = self.finish(rows if is_known else None, None if is_known else rows)
-        return register_row_program(program).text, program, tuple(names)
+        text = register_row_program(program, is_tuned=True, is_region=False).text
+        return text, program, tuple(names)
 
 
 @functools.lru_cache(1024)

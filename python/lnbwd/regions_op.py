@@ -199,9 +199,10 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
     return program
 
 
-def register_row_program(program: RowProgram, is_tuned: bool = False) -> RegionProgram:
+def register_row_program(program: RowProgram, is_tuned: bool = False,
+                         is_region: bool = True) -> RegionProgram:
     """Registers a row program under its own text, from which another process can make it again;
-    with ``is_tuned`` its schedule is searched for (:mod:`lnbwd.tuning`)."""
+    with ``is_tuned`` its schedule is searched for; ``is_region`` as :func:`.tuned`."""
     expected = program.expected_rows
     rows = (program.rows or expected) if is_tuned else None
     is_tuned = rows is not None and (program.groups is not None or not program.has_groups)
@@ -215,7 +216,7 @@ def register_row_program(program: RowProgram, is_tuned: bool = False) -> RegionP
         program.text(), [operand(i, program.length) for i in program.inputs],
         [operand(o, program.length) for o in program.outputs],
         make_kernel_from_mlir(mlir(for_any), rows=expected, tuned_for=(
-            rows, program.groups) if rows is not None and is_tuned else None),
+            rows, program.groups) if rows is not None and is_tuned else None, is_region=is_region),
         functools.partial(evaluate, program), stand_ins if expected else None, rows=program.rows,
         groups=program.groups)
 
@@ -244,24 +245,24 @@ def find_program(text: str) -> RegionProgram:
     return program
 
 
-def make_kernel_from_mlir(source: str, pipeline_options: str = "",
-                          rows: int | None = None,
-                          tuned_for: tuple[int, int | None] | None = None) -> MakeKernel:
+def make_kernel_from_mlir(source: str, rows: int | None = None,
+                          tuned_for: tuple[int, int | None] | None = None,
+                          is_region: bool = True) -> MakeKernel:
     """A ``make_kernel`` that compiles MLIR text, with the caches that all kernels have.
 
     Args:
         source: a module with one function of lnbwd operations, whose arguments are the program's.
-        pipeline_options: options of lnbwd-pipeline beside ``chip``.
         rows: the number of rows that the schedule is chosen for, where the types leave it open;
             None: a usual one. Numbers that are near one another share a kernel
             (:func:`lnbwd.spec.rows_hint`), which is right for any number.
         tuned_for: M and B that a schedule is searched for (:mod:`lnbwd.tuning`); None: no search.
+        is_region: as of :func:`.tuned`.
     """
     def make(chip: str, format: str) -> ProgramSpec:
-        return ProgramSpec(source, chip, pipeline_options, format,
-                           0 if rows is None else rows_option(rows, chip))
+        return ProgramSpec(source, chip, format=format,
+                           rows=0 if rows is None else rows_option(rows, chip))
 
-    return make_kernel_from_spec(make, tuned_for)
+    return make_kernel_from_spec(make, tuned_for, is_region)
 
 
 def make_kernel_from_spec(make: Callable[[str, str], Spec],
