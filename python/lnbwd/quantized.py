@@ -589,9 +589,7 @@ def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float =
                        seed: Tensor | None = None) -> Quantized:
     """RMSNorm of ``input + residual`` over the last dimension, quantised to float8.
 
-    The norm is computed in float32 and rounded once, to float8. Its values are multiplied by
-    ``factor``, or row by row by ``most / max(amax, 1e-12)``, amax being the row's largest magnitude
-    and most the largest number of ``dtype``.
+    The norm is computed in float32 and rounded once. docs/float8.md has the formulas of scales.
 
     Args:
         input: ``[..., N]``, float16, bfloat16 or float32.
@@ -603,10 +601,9 @@ def rms_norm_quantized(input: Tensor, weight: Tensor | None = None, eps: float =
         factor: for all rows, a tensor of one float32 (``[]``), as delayed scaling has it; None: one
             for each row or block. With "nv" what blocks' scales are for: 2688 over the tensor's
             largest magnitude is best.
-        block: 128: a factor for each 128 elements, by the same formula; "mx": for each 32 elements
-            a scale that is a power of two (``torch.float8_e8m0fnu``), the largest one of amax over
-            that of most, as the OCP's MX formats have it (mxfp8, mxfp4); "nv": of float4, for each
-            16 elements a scale of ``torch.float8_e4m3fn``, amax / 6 times the factor (nvfp4).
+        block: 128: a factor for each 128 elements; "mx": for each 32 elements a scale that is a
+            power of two (``torch.float8_e8m0fnu``; mxfp8, mxfp4); "nv": of float4, for each 16
+            elements a scale of ``torch.float8_e4m3fn`` (nvfp4).
         columns: whether the values are also quantised in blocks of rows, with a block alone: as of
             :func:`quantize_columns`.
         swizzled: whether scales of "mx" or "nv" are in the order of cuBLASLt and CUTLASS, tiles of
