@@ -36,12 +36,11 @@ from torch.fx import Graph, GraphModule, Node  # noqa: E402
 import lnbwd  # noqa: E402
 import lnbwd.inductor  # noqa: E402
 from lnbwd import regions_op  # noqa: E402
-from lnbwd.inductor import conversion, fusion, graph_pass, nodes  # noqa: E402
+from lnbwd.inductor import conversion, graph_pass, surroundings  # noqa: E402
 from lnbwd_bench import results  # noqa: E402
 
 OUTCOMES = ("whole", "part", "left")
 _REGION = torch.ops.lnbwd._region.default
-_SMALL = 16
 
 
 def graph_of(pattern: dict[str, Any], device: str = "cpu") -> GraphModule:
@@ -77,20 +76,6 @@ def graph_of(pattern: dict[str, Any], device: str = "cpu") -> GraphModule:
     return GraphModule(torch.nn.Module(), graph)
 
 
-def _size(node: Node) -> int:
-    """The elements of the largest tensor that a node reads or makes."""
-    tensors = [node.meta.get("val"), *(s.meta.get("val") for s in node.all_input_nodes)]
-    return max((t.numel() for t in tensors if isinstance(t, torch.Tensor)), default=0)
-
-
-def _computes(node: Node) -> bool:
-    return (node.op == "call_function" and node.target not in (
-                # Not torch.compile's to fuse: what it reads or gives names it among its origins.
-                _REGION, operator.getitem, *nodes.CONVOLUTIONS)
-            and not fusion.is_alias(node) and not nodes.is_constant(node)
-            and not nodes.is_seed(node))
-
-
 def _in_general(reason: str) -> str:
     """A reason without names, types and numbers."""
     reason = re.sub(r"\b(?:u?int\d+|float\d+|bfloat16|bool) \[[^]]*\]", "a tensor", reason)
@@ -113,12 +98,12 @@ def examine(pattern: dict[str, Any], device: str = "cpu") -> tuple[str, set[str]
     """Whether a pattern is taken whole, in part or left, and what is in the way."""
     with FakeTensorMode():
         graph = graph_of(pattern, device).graph
-        largest = max(map(_size, graph.nodes))
+        largest = max(map(surroundings.size_of, graph.nodes))
         lnbwd.inductor.decisions(clear=True)
         lnbwd.inductor.pass_()(graph)
         graph.eliminate_dead_code()  # As Inductor does.
     made = lnbwd.inductor.decisions(clear=True)
-    rest = [n for n in graph.nodes if _computes(n) and _SMALL * _size(n) > largest]
+    rest = surroundings.computed(graph.nodes, largest)
     count = sum(n.target is _REGION for n in graph.nodes)
     if count == 1 and not rest:
         return "whole", set()

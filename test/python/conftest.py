@@ -101,6 +101,14 @@ def fresh_regions(monkeypatch):
     torch._dynamo.reset()
 
 
+@pytest.fixture
+def always_taken(monkeypatch):
+    """Regions are taken that the estimate would leave: a card's times decide."""
+    from lnbwd.inductor import graph_pass
+
+    monkeypatch.setattr(graph_pass, "_is_worth", lambda _: True)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def record_kernels():
     """With LNBWD_TEST_RECORD, the kernels that tests ask for are written into that file. They run

@@ -145,6 +145,7 @@ class Scale(nn.Module):
         return x * self.scale
 
 
+@pytest.mark.usefixtures("always_taken")
 @pytest.mark.parametrize("memory_format", [torch.contiguous_format, LAST])
 def test_batch_norm(device, memory_format):
     """Forward and backward, with PyTorch's running statistics."""
@@ -227,6 +228,7 @@ def test_lanes_across_channels(device, dtype, shape):
     assert region.row_sums == 2 and region.program.length == shape[0] * shape[2] * shape[3]
 
 
+@pytest.mark.usefixtures("always_taken")
 @pytest.mark.parametrize("shape", [(3, 16, 6, 8), (3, 48, 6, 8)])
 def test_sums_of_contiguous_images(device, shape):
     """Each channel of a sample is a row; the samples are summed by Inductor."""
@@ -291,6 +293,7 @@ def test_what_follows_from_sums_of_few_pixels_is_in_their_kernel(device, formats
     assert [o.kind for o in region.program.outputs] == ["row", "scalar", "scalar"]
 
 
+@pytest.mark.usefixtures("always_taken")
 @pytest.mark.parametrize("most", [96, 60])
 def test_what_follows_from_sums_of_more_pixels_is_in_their_kernel(device, most, monkeypatch):
     """If a channel of all samples is short enough; else they are sums of samples."""
@@ -322,6 +325,7 @@ def test_a_batch_norm_of_few_pixels(device, monkeypatch):
     assert len(region.program.inputs) == 1
 
 
+@pytest.mark.usefixtures("always_taken")
 def test_a_pooling_behind_sums_of_few_pixels(device, monkeypatch):
     """Its rows are those of what is behind a batch norm."""
     monkeypatch.setattr(partial_sums, "_LEAST_ROW", 128)
@@ -347,6 +351,7 @@ def test_sums_of_few_pixels_that_are_no_faster_are_left(device, monkeypatch):
     assert not any(n.target is torch.ops.aten.clone.default for n in captured.graphs[0].nodes)
 
 
+@pytest.mark.usefixtures("always_taken")
 def test_what_follows_from_sums_over_all_rows_is_another_region(device, monkeypatch):
     """Of the same rows, if they are too many for a row of a channel: the gradient of a batch norm,
     with nothing between that no region has."""

@@ -41,11 +41,11 @@ F32, BF16 = torch.float32, torch.bfloat16
 # --------------------------------------------------------------------------------------------------
 
 # Configuration, precision, layers, and how many gradients of a bias are sums alone: behind each
-# GELU, and of the heads that are put side by side.
+# GELU, of the heads that are put side by side, and of patches in float32.
 # Of one layer all places of a norm are there: after the inputs, and after either branch's sum.
 # In every run each model once, each precision, and one and two layers.
 MODELS = [pytest.param("gpt2-small", "autocast", 2, 4, marks=pytest.mark.full),
-          ("gpt2-small", "bf16", 1, 2), ("vit-large", "autocast", 1, 2),
+          ("gpt2-small", "bf16", 1, 2), ("vit-large", "autocast", 1, 3),
           pytest.param("vit-large", "bf16", 2, 4, marks=pytest.mark.full),
           pytest.param("llama-1b", "autocast", 1, 0, marks=pytest.mark.full),
           ("llama-1b", "bf16", 2, 0)]
@@ -447,7 +447,8 @@ def test_what_inductor_computes_in_place_is_left(device):
     got, _ = run_captured(function, x, 2 * torch.arange(64, device=device).view(64, 1))
     assert (got.float() - (x - x.diag()[:, None])).abs().max() < 0.05
     assert not taken()
-    assert reasons() == ["it would move 8.125 bytes an element, torch.compile's kernels 6.125"]
+    [reason] = reasons()
+    assert reason.endswith(", as a part of what those fuse")
 
 
 def test_without_a_place_to_run(monkeypatch):

@@ -148,7 +148,7 @@ def gpt2_with_dropout(device):
 
 
 @pytest.mark.parametrize("precision", ["autocast", "float32"])
-def test_gpt2_with_dropout(device, precision):
+def test_gpt2_with_dropout(device, precision, always_taken):
     """The same masks are drawn with our regions and without. A norm behind a dropout is a region,
     which draws the mask, and so is its gradient, which reads the masks around it."""
     model, batch = gpt2_with_dropout(device)
@@ -191,7 +191,7 @@ def test_random_numbers_are_compared_outside(device):
     assert sorted(i.dtype for i in decision.program.inputs) == ["f32", "i8"]
     assert not any(o.dtype == "i8" for o in decision.program.outputs)
     # It would be read, where torch.compile has it at hand.
-    assert decision.reason == "it would move 13 bytes an element, torch.compile's kernels 12"
+    assert decision.reason.endswith(", as a part of what those fuse")
     assert 0 < mask.sum() < mask.numel()
     assert any("gt" in str(n.target) for n in captured.graphs[0].nodes)
 

@@ -61,6 +61,11 @@ SMALL_SHARE = 4
 """What has at most this part of a row block's elements is small."""
 
 
+def hint(number: Number) -> int | None:
+    """A number, or what a symbol was when the graph was made."""
+    return number if isinstance(number, int) else number.node.hint
+
+
 def same(first: Number, second: Number) -> bool:
     """Whether two numbers, of which some depend on dynamic shapes, are always equal."""
     if isinstance(first, int) and isinstance(second, int):

@@ -7,17 +7,15 @@ One kernel reads each row block once and writes each once. torch.compile's kerne
 sums go over the row; sums over all rows it makes in kernels of their own, which read again what
 those sums are made of.
 
-A region has neighbours, and they count: what stands at its border need not be in memory for
-torch.compile, which computes elementwise operations where they are used. What the region reads of
-such a neighbour is written for it alone, and what it writes for one is read for its sake alone.
+A region that is part of what torch.compile fuses is left: what it reads of a neighbour, or writes
+for one, need not be in memory for torch.compile. Only times can tell what such a region is worth.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch.fx import Node
@@ -25,14 +23,12 @@ from torch.fx import Node
 from ..operations import ELEMENTS
 from ..rowprogram import SUM_KINDS, SUMS, Input, Output, RowProgram, operands_of, reached
 from .conversion import is_readable
-from .domains import LEAST_PIECE, LEAST_REPEATS, Domain, product, repeated_dims, same
-from .fusion import base_of, blocks_read, is_fused, is_in_memory, other_users, separated, takes_part
+from .domains import LEAST_PIECE, LEAST_REPEATS, Domain, hint, product, repeated_dims, same
+from .fusion import base_of, blocks_read, is_fused, is_in_memory, other_users, takes_part
 from .nodes import is_reduction, sources
-from .partial_sums import ACROSS
+from .partial_sums import ACROSS, Split
 from .regions import Region
-
-_MOST_OF_SMALL = 16
-"""What has at most this part of a row block's elements does not count."""
+from .surroundings import MOST_OF_SMALL, surroundings
 
 _SECTOR = 9
 """What it costs to load an element by itself, from a cache of a GPU, as bytes of memory: on an H100
@@ -71,10 +67,9 @@ so many times as much."""
 class Estimate:
     """Bytes that are moved for each element of a row block: by the region as one kernel, and by
     the kernels that torch.compile makes of it; whether ours is the faster of kernels that move the
-    same; whether some of what it reads or writes is in memory for its sake alone, so that its
-    program does not have all of its cost; what a kernel more than torch.compile has costs, as
-    bytes; whether that is clear of what else there is to kernels; and how many elements there are,
-    0 if nobody knows."""
+    same; whether torch.compile fuses the region with what is around it; what a kernel more than
+    torch.compile has costs, as bytes; whether that is clear of what else there is to kernels; and
+    how many elements there are, 0 if nobody knows."""
 
     ours: float
     theirs: float
@@ -86,14 +81,16 @@ class Estimate:
 
     def __str__(self) -> str:
         return (f"{self.ours:g} bytes an element, torch.compile's kernels {self.theirs:g}"
-                + ", with a kernel more" * bool(self.launch))
+                + ", with a kernel more" * bool(self.launch)
+                + ", as a part of what those fuse" * self.is_part)
 
     @property
     def is_worth(self) -> bool:
-        """Whether the region is taken: if it moves less, and where ours is the faster kernel and no
-        fusion of torch.compile's is cut, if it moves as much."""
+        """Whether the region is taken without times: if it cuts no fusion of torch.compile's and
+        moves less, or where ours is the faster kernel, as much."""
         ours = self.ours + self.launch
-        return ours <= self.theirs if self.is_ahead and not self.is_part else ours < self.theirs
+        return not self.is_part and (
+            ours <= self.theirs if self.is_ahead else ours < self.theirs)
 
     @property
     def is_sure(self) -> bool:
@@ -112,22 +109,16 @@ class Estimate:
         return (self.theirs - self.ours - self.launch) * self.count
 
 
-def estimate(region: Region) -> Estimate:
-    """What a region, with its program, moves."""
+def estimate(region: Region, splits: Sequence[Split] = ()) -> Estimate:
+    """What a region, with its program, moves, in a graph with some split reductions."""
     program = region.program
     assert program is not None
     inside = set(region.nodes)
     sums = [o.value for o in program.outputs if o.kind in SUM_KINDS]
     is_read_twice = len(sums) > 1 and any(o.kind == "row" for o in program.outputs)
-    before: set[Node] | None = None
-    # What torch.compile reads for each input, and what is read to make those that it makes where it
-    # uses them.
-    reads: dict[int, set[Node]] = {}
-    made: set[Node] = set()
+    reads: dict[int, Node] = {}
     ours = theirs_across = apart_in_rows = 0.0
-    is_part = False
     has_helper = False
-    late = _after_column_sums(region)
     goes_across = _goes_across(program)
     for place, (node, operand) in enumerate(zip(region.inputs, program.inputs, strict=True)):
         value = node.meta["val"]
@@ -137,12 +128,12 @@ def estimate(region: Region) -> Estimate:
                 not is_readable(value, operand.kind)):
             # Copied, while torch.compile's kernel reads it as it lies.
             has_helper = True
-            if _MOST_OF_SMALL * share <= 1:
+            if MOST_OF_SMALL * share <= 1:
                 continue
             ours += 3 * _bytes([node], region.domain)
             theirs_across += _bytes([node], region.domain) + _SECTOR * _is_scattered(value)
             continue
-        if is_spread and _MOST_OF_SMALL * share <= 1:
+        if is_spread and MOST_OF_SMALL * share <= 1:
             # What is small is written by another kernel, where torch.compile computes it in place.
             has_helper |= not is_in_memory(node, inside) or value.dtype == torch.bool
             continue
@@ -156,19 +147,8 @@ def estimate(region: Region) -> Estimate:
                 apart_in_rows += _SECTOR
             elif not _lies_across(operand, program):
                 ours += _SECTOR
-        is_kept = is_in_memory(node, inside)
-        if is_kept and is_fused(node) and before is None:
-            before = separated(inside, lambda node: node.all_input_nodes)
-        if is_kept and (not is_fused(node) or (before is not None and node in before)):
-            reads[place] = {node}
-            continue
-        # The kernel that makes it could have been the region's.
-        reads[place] = blocks_read(node, inside)
-        made |= reads[place]
-        ours += 0 if is_kept else size
-        is_part = True
-    ours += _bytes(made, region.domain)
-    read = set().union(*reads.values())
+        reads[place] = node
+    read = {*reads.values()}
     if not any(output.kind == "row" for output in program.outputs):
         read -= _read_beside(region)
     theirs = theirs_across + _bytes(read, region.domain)
@@ -181,34 +161,21 @@ def estimate(region: Region) -> Estimate:
             if any(is_in_memory(node, inside, region.unfused) for node in nodes):
                 theirs += size
                 written[output.value] = size
-                if any(_is_spread_behind(region, node, late) for node in nodes):
-                    # Read again, by a kernel that could be the region's.
-                    ours += size
-                    is_part = True
-            else:  # Written for a neighbour that computes on, which reads it.
-                ours += size
-                is_part = True
-        elif output.kind == "scalar":
-            is_part |= any(_is_spread_behind(region, node, late) for node in nodes)
-            # Of short rows it is no little: written, and read by what computes on.
-            if program.length < _MOST_OF_SMALL:
-                size = ELEMENTS[output.dtype].bytes / program.length
-                is_kept = any(is_in_memory(node, inside, region.unfused) for node in nodes)
-                ours += size if is_kept else 2 * size
-                theirs += size if is_kept else 0
+        elif output.kind == "scalar" and program.length < MOST_OF_SMALL:
+            # Of short rows it is no little.
+            ours += ELEMENTS[output.dtype].bytes / program.length
+            theirs += ELEMENTS[output.dtype].bytes / program.length
     if sums and (program.has_row_sums or any(o.kind == "row" for o in program.outputs)):
         theirs += _read_again(program, sums, {
-            place: _bytes(nodes, region.domain) for place, nodes in reads.items()}, written)
-    count = _hint(region.domain.rows * region.domain.length)
+            place: _bytes([node], region.domain) for place, node in reads.items()}, written)
+    count = hint(region.domain.rows * region.domain.length)
     # What other kernels read anyway costs torch.compile nothing.
     is_ahead, launch = theirs > 0, 0.0
     if count is not None:
         moved = theirs * count
         is_ahead &= not has_helper or moved >= _LEAST_BESIDE_HELPER * _LAUNCH
         is_ahead &= not takes_part(inside, count)
-        # Of sums over rows and over all rows, torch.compile makes two kernels itself.
-        if (is_part and not (sums and program.has_row_sums)) or (
-                moved < _LEAST_FOLLOWED * _LAUNCH and _is_followed(region)):
+        if moved < _LEAST_FOLLOWED * _LAUNCH and _is_followed(region):
             launch = _LAUNCH / count
     if program.has_row_sums and program.length > _LONG_ROW and ours > _MOST_OF_LONG_ROWS:
         is_ahead = False
@@ -219,16 +186,15 @@ def estimate(region: Region) -> Estimate:
         ours += _SECTOR * (not all(_lies_across(output, program) for output in apart))
     if not goes_across and _is_slower_across(region):
         is_ahead, apart_in_rows = False, 0.0
-    if is_part and not program.has_row_sums:
-        ours += apart_in_rows
+    is_part = not surroundings(region, splits).is_empty
     is_strided = any(i.is_strided for i in program.inputs) or any(
         o.is_strided for o in program.outputs)
     is_clear = program.has_row_sums and not (is_part or is_strided) and count is not None and (
         theirs * count <= _MOST_OF_CLOSE or theirs >= _LEAST_GAIN * (ours + launch)
     ) and is_ahead
     # Rounded, for the order in which sets give their elements differs.
-    return Estimate(round(ours, 6), round(theirs if is_part else theirs + apart_in_rows, 6),
-                    is_ahead, is_part, launch, is_clear, count or 0)
+    return Estimate(round(ours, 6), round(theirs + apart_in_rows, 6), is_ahead, is_part, launch,
+                    is_clear, count or 0)
 
 
 _LONGEST_APART, _MOST_APART = 1024, 384
@@ -267,7 +233,7 @@ def _is_slower_across(region: Region) -> bool:
     where channels-last images are read beside one sum."""
     program = region.program
     assert program is not None
-    rows = _hint(region.domain.rows) or 0
+    rows = hint(region.domain.rows) or 0
     is_apart = program.has_row_sums and any(i.is_strided and _is_apart(i) for i in program.inputs)
     if not any(ACROSS in node.meta for node in region.nodes):
         return is_apart and program.length > _LONGEST_APART
@@ -295,35 +261,6 @@ def _is_scattered(value: torch.Tensor) -> bool:
     torch.compile's kernel loads each by itself."""
     *others, last = (n for n, size in zip(value.stride(), value.shape, strict=True) if size != 1)
     return others[-1:] != [1] and last * value.element_size() >= LEAST_PIECE
-
-
-def _after_column_sums(region: Region) -> set[Node]:
-    """The region's sums over all rows, and what torch.compile computes in later kernels: what
-    follows from these, and sums of what follows from the region."""
-    inside = set(region.nodes) - region.outside
-
-    def following(node: Node) -> list[Node]:
-        return [user for user in node.users if user not in inside]
-
-    follows = reached((user for node in region.nodes for user in following(node)), following)
-    return reached({*region.column_sums, *filter(is_reduction, follows)}, following)
-
-
-def _is_spread_behind(region: Region, node: Node, late: set[Node]) -> bool:
-    """Whether torch.compile computes row blocks of a row block, or of a number for each row, in the
-    kernel that makes it, while behind the region they are a kernel of their own, which reads row
-    blocks again; what is ``late`` it computes in others."""
-    inside = set(region.nodes) - region.outside
-    count = region.domain.rows * region.domain.length
-    spread = reached([node], lambda one: [
-        user for user in other_users(one, inside)
-        if user not in region.unfused and user not in late and is_fused(user)
-        and isinstance(user.meta["val"], torch.Tensor)
-        and same(user.meta["val"].numel(), count)])
-    # What only later kernels use, torch.compile computes in those.
-    return any(is_in_memory(user) or any(is_reduction(other) and other not in region.unfused
-                                         for other in other_users(user))
-               for user in spread if user is not node)
 
 
 def _is_followed(region: Region) -> bool:
@@ -361,13 +298,8 @@ def _share(value: torch.Tensor, domain: Domain) -> float:
     knows. What is repeated is in a cache."""
     repeated = repeated_dims(value)
     own = product(size for dim, size in enumerate(value.shape) if dim not in repeated)
-    count, whole = (_hint(number) for number in (own, domain.rows * domain.length))
+    count, whole = (hint(number) for number in (own, domain.rows * domain.length))
     return min(1.0, count / whole) if count is not None and whole else 1.0
-
-
-def _hint(number: Any) -> int | None:
-    """A number, or what a symbol was when the graph was made."""
-    return number if isinstance(number, int) else number.node.hint
 
 
 def _read_again(program: RowProgram, values: list[int], reads: Mapping[int, float],

@@ -315,7 +315,7 @@ class RegionPass(_Pass):
         copy, regions, splits = copied(graph, regions, splits)
         for region in reversed(regions):
             with contextlib.suppress(Exception):  # It fails again when its turn has come.
-                moved, is_measured = self._look_at(region)
+                moved, is_measured = self._look_at(region, splits)
                 spec = (self._measurements.consider(region, splits, moved.saved)
                         if is_measured else None)
                 found.append((region, spec, spec is None or moved.is_far))
@@ -333,7 +333,7 @@ class RegionPass(_Pass):
         self._measurements.start_rest()
         return ahead
 
-    def _look_at(self, region: Region) -> tuple[Estimate, bool]:
+    def _look_at(self, region: Region, splits: Sequence[Split]) -> tuple[Estimate, bool]:
         """Makes a region's program; gives what it moves, and whether it is timed.
 
         Raises:
@@ -346,7 +346,7 @@ class RegionPass(_Pass):
         convert(region)
         if reason := _can_run_on(region.inputs[0].meta["val"].device):
             raise Unsupported(reason)
-        moved = estimate(region)
+        moved = estimate(region, splits)
         is_measured = not moved.is_sure and self._measurements.may_find(region)
         if not (is_measured or _is_worth(moved)):
             raise Unsupported(f"it would move {moved}")
@@ -383,7 +383,7 @@ class RegionPass(_Pass):
         Raises:
             Unsupported: it is left; says why.
         """
-        moved, is_measured = self._look_at(region)
+        moved, is_measured = self._look_at(region, splits)
         assert region.program is not None
         device, text = region.inputs[0].meta["val"].device, region.program.text()
         if text in ahead:
@@ -393,9 +393,7 @@ class RegionPass(_Pass):
         if times is None:
             verb, reason, is_worth = "move", str(moved), _is_worth(moved)
         else:
-            verb, reason = "take", str(times)
-            is_worth = times.is_worth(is_part=True) or (
-                times.is_worth(is_part=False) and not moved.is_part)
+            verb, reason, is_worth = "take", str(times), times.is_worth(moved.is_part)
         if not is_worth:
             raise Unsupported(f"it would {verb} {reason}")
         replace(graph, region)

@@ -43,29 +43,17 @@ from ..spec import MeasurementSpec
 from .conversion import Unsupported
 from .domains import same
 from .estimates import Estimate
-from .fusion import (
-    base_of,
-    is_alias,
-    is_fused,
-    is_in_memory,
-    is_scatter,
-    made_in_place,
-    separated,
-    takes_part,
-)
-from .nodes import CONVOLUTIONS, STORED, is_constant, is_reduction, sources
+from .fusion import is_alias, is_in_memory, made_in_place, takes_part
+from .nodes import STORED, is_constant
 from .partial_sums import Split, merge
 from .random_inputs import elements, has_index_of_numbers, random_inputs
 from .regions import Region
 from .replacing import replace, sort
-
-aten = torch.ops.aten
+from .surroundings import is_made, surroundings
 
 _REGION = torch.ops.lnbwd._region.default
 
 log = logging.getLogger("lnbwd.regions")
-
-_PRODUCTS = (aten.mm.default, aten.addmm.default)
 
 _MOST_NODES = 512
 """Of a neighbourhood that is timed."""
@@ -366,35 +354,15 @@ def neighbourhood(region: Region, splits: Sequence[Split]) -> Neighbourhood:
     Raises:
         LnbwdError: it cannot be timed by itself; says why.
     """
-    split = [one for one in splits if one.partial in region.nodes]
-    inside = {*region.nodes, *region.shared, *region.tails, *(n for one in split for n in one.made)}
-    apart = separated(inside, lambda node: node.all_input_nodes)
-    before = _computed_before(region, inside, apart)
-    outputs = [node for _, nodes in region.outputs for node in nodes]
-    outputs += [node for one in split for _, node, _ in one.results]
-    barred = inside | before | apart | region.unfused
+    around = surroundings(region, splits)
+    inside, before, barred = around.inside, around.before, around.barred
     count = region.domain.rows * region.domain.length
-
-    def is_made(node: Node) -> bool:
-        return is_alias(node) or is_fused(node) or is_reduction(node)
-
-    def following(node: Node) -> Iterable[Node]:
-        if isinstance(node.meta["val"], tuple):
-            return node.users  # Of a reduction or convolution.
-        is_end = node not in inside and not is_alias(node) and (
-            is_reduction(node) or node.target in CONVOLUTIONS or is_in_memory(node, inside))
-        # Rows are padded in place for a product.
-        is_padded = node.target is aten.constant_pad_nd.default
-        return [user for user in node.users if user not in barred and (
-            user.target in CONVOLUTIONS or is_scatter(user) or (not is_end and is_made(user))
-            or (is_padded and user.target in _PRODUCTS))]
-
     # Kernels for what reads the same rows may be one with the region's.
     read = {node for one in inside | before for node in one.all_input_nodes if isinstance(
         node.meta.get("val"), Tensor) and same(node.meta["val"].numel(), count)}
     beside = {user for node in read - inside - before for user in node.users
               if user not in barred and is_made(user)}
-    behind = reached([*outputs, *beside], following)
+    behind = around.behind | reached(beside, around.following)
     whole = inside | before | behind
     # What those compute in place of others.
     for one in {source for node in behind for source in node.all_input_nodes} - whole - barred:
@@ -405,33 +373,8 @@ def neighbourhood(region: Region, splits: Sequence[Split]) -> Neighbourhood:
     results = sorted(node for node in whole if isinstance(
         node.meta.get("val"), Tensor) and any(user not in whole for user in node.users) and (
         node in behind or (node in before and not is_alias(node) and is_in_memory(node, inside))))
-    return Neighbourhood(*_extracted(region, split, whole, results),
-                         all(map(is_alias, before | behind - {*outputs})))
-
-
-def _computed_before(region: Region, inside: set[Node], apart: set[Node]) -> set[Node]:
-    """What torch.compile may compute in the region's kernels in front of it: elementwise
-    operations, and reductions of or to as many elements with those before them. Convolutions as
-    well, whose layout is Inductor's choice. Not what leads to it only by way of other kernels."""
-    count = region.domain.rows * region.domain.length
-    result: set[Node] = set()
-    # Of random numbers, the region reads the seed.
-    stack = [(node, True) for one in inside for node in one.all_input_nodes if node not in inside]
-    while stack:
-        node, is_first = stack.pop()
-        if base_of(node) in apart and is_in_memory(node, inside):
-            continue
-        made, read = made_in_place(node, inside) or (set(), set())
-        result |= made
-        for leaf in read:
-            whole: Any = leaf.args[0] if leaf.target is operator.getitem else leaf
-            if whole.target in CONVOLUTIONS:
-                result |= {leaf, whole}
-            elif is_first and is_reduction(whole) and any(
-                    same(one.meta["val"].numel(), count) for one in (leaf, whole.args[0])):
-                result |= {leaf, whole}
-                stack += [(source, False) for source in sources(whole)]
-    return result - inside
+    return Neighbourhood(*_extracted(region, around.splits, whole, results),
+                         all(map(is_alias, before | behind - {*around.outputs})))
 
 
 def _extracted(region: Region, splits: Sequence[Split], whole: set[Node],
