@@ -4,10 +4,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Takes out of models what torch.compile fuses around reductions: patterns for region_exam.py.
 
-Models of transformers (two layers, otherwise as published) and of timm are compiled on fake tensors
-of a GPU, as far as the fused nodes of Inductor's scheduler: no GPU is needed, and no kernel is made
-(PyTorch without CUDA needs a C++ compiler). Each fused node with a reduction is a pattern; those
-that differ in shapes alone are taken once, and none is taken that --known has.
+Models of transformers (two layers, otherwise as published) and of timm (two of equal layers that
+follow each other) are compiled on fake tensors of a GPU, as far as the fused nodes of Inductor's
+scheduler: no GPU is needed, and no kernel is made (PyTorch without CUDA needs a C++ compiler). Each
+fused node with a reduction is a pattern; those that differ in shapes alone are taken once, and none
+is taken that --known has.
 
   region_capture.py [--draw N] [--seed S] [--models NAME ...] [--known FILE ...] [--out FILE]
 
@@ -257,12 +258,23 @@ def capture(name: str, mode: str, model: torch.nn.Module, *arguments: Any, **opt
     return backend.patterns
 
 
+def shorten(model: torch.nn.Module) -> None:
+    """Leaves out all but two of equal layers that follow each other."""
+    for layers in [*model.modules()]:
+        if isinstance(layers, (torch.nn.Sequential, torch.nn.ModuleList)):
+            texts = [*map(str, layers)]
+            for place in range(len(texts) - 1, 1, -1):
+                if texts[place] == texts[place - 1] == texts[place - 2]:
+                    del layers[place]
+
+
 def capture_published(name: str, mode: str) -> list[Pattern]:
     """The patterns of a class of transformers or a model of timm."""
     with torch.device("meta"):
         if not name[0].isupper():
             import timm
             model = timm.create_model(name)
+            shorten(model)
             return capture(name, mode, model,
                            torch.empty(_IMAGES, *model.default_cfg["input_size"]))
         import transformers
