@@ -10,7 +10,12 @@ Kernels are written once and by renaming, and shared.
 
 import gc
 import os
+import pathlib
+import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "simulator" / "scripts"))
+pytest_plugins = ["sampled_tests"]
 
 os.environ.setdefault("LNBWD_SIM_CHECK", "all")
 _folders = []  # Those that are removed when this process ends.
@@ -35,17 +40,6 @@ for _name in ("COMPILED", "CACHE"):
         _folders.append(_folder)
 
 
-def pytest_addoption(parser):
-    parser.addoption("--full", action="store_true",
-                     help="run all cases of the tests instead of a sample")
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "full: runs with --full alone")
-    if config.getoption("--full"):
-        os.environ["LNBWD_TEST_FULL"] = "1"  # For the numbers of examples that are drawn.
-
-
 def pytest_collection_finish(session):
     # What has been imported stays: Python need not look through all of PyTorch for garbage again
     # and again, nor at what is new after each 700 objects: a tenth of a test of torch.compile.
@@ -55,10 +49,3 @@ def pytest_collection_finish(session):
 
 def pytest_unconfigure(config):
     gc.unfreeze()  # Else nanobind says behind pytest's last line that all this stays.
-
-
-def pytest_collection_modifyitems(config, items):
-    if not config.getoption("--full"):
-        left_out = [item for item in items if item.get_closest_marker("full")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("full")]

@@ -14,6 +14,7 @@ ROOT = SIMULATOR.parent
 sys.path[:0] = [str(SIMULATOR / folder) for folder in ("bench", "scripts", "python")]
 BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve()
 os.environ.setdefault("LNBWD_SIM_CHECK", "all")
+pytest_plugins = ["sampled_tests"]
 
 
 @pytest.fixture(scope="session")
