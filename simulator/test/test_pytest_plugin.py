@@ -340,6 +340,16 @@ def test_what_accesses_say_of_strides():
                       grid=(2, 3))
 
 
+@needs_triton
+def test_rows_side_by_side():
+    import torch
+    from lnbwd_sim.layouts import _has_joined
+    x = torch.empty(2, 6, 35)
+    assert _has_joined([torch.empty(2, 3, 70)], x, 35)
+    for other in (x, torch.empty(2, 35, 6), torch.empty(4, 70), torch.empty(35, 12)):
+        assert not _has_joined([other], x, 35), other.shape
+
+
 class Storage:
     pointer, size, name = 0, 0, "x"
 
@@ -401,6 +411,9 @@ def test_what_is_left_out_of_dimensions():
     stripes = seen((7, 100), 7, [k for k in range(100) if k // 32 % 2 == 0], writes=True)
     assert "every other one is written" in left_out(stripes, walked=[100], blocks=[32])
     assert not left_out(stripes, blocks=[32]) and not left_out(stripes, walked=[100], blocks=[16])
+    # Half of the columns: a table of cosines has them twice.
+    assert not left_out(seen((9, 24), 9, 12), axes=[24])
+    assert left_out(seen((24, 9), 12, 9), axes=[24])
     # The diagonal of a dimension that an output has as a whole; not of one of which it has none.
     diagonal, output = seen((3, 7), 0), seen((3, 7, 9), 3, 7, 9, writes=True)
     diagonal.done.fill_(False)

@@ -106,6 +106,8 @@ def _short(one: _Seen, launch: Launch, others: Sequence[_Seen], is_for_all: bool
             continue
         if not is_product and (one.writes or size not in outputs):
             continue  # A triangle, or a band.
+        if 2 * count == size and one.tensor.stride(k) == 1 and not one.writes and not is_for_all:
+            continue  # Cosines of angles, which some tables have twice.
         # As many as windows of that size and step need.
         are_windows = not one.writes and count not in outputs and any(
             size == (n - 1) * step + width for n in outputs if n > _MOST_STEP

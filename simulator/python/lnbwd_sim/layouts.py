@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from .pieces import pitches_of
+from .pieces import is_dense, pitches_of
 from .strides import Stride
 from .torch_device import Buffer, Device
 
@@ -164,6 +164,14 @@ def _has_pitch(parts: Sequence[torch.Tensor], pitch: int) -> bool:
             and all(_has_rows(part, pitch) for part in parts))
 
 
+def _has_joined(parts: Sequence[torch.Tensor], tensor: torch.Tensor, pitch: int) -> bool:
+    """Whether an argument may have the rows of a tensor side by side in a dimension: the kernel may
+    take their pitch for it, too, but they cannot be further apart there."""
+    return any(part.numel() == tensor.numel() and is_dense(part) and any(
+        pitch % stride == size * stride % pitch == 0 and stride < pitch < size * stride
+        for stride, size in zip(part.stride(), part.shape, strict=True)) for part in parts)
+
+
 def _by_tags(views: Mapping[Buffer, Sequence[torch.Tensor]], strides: Mapping[int, Stride]
              ) -> _Choice | None:
     """By arguments that are known to be strides: of each storage the smallest one."""
@@ -171,7 +179,9 @@ def _by_tags(views: Mapping[Buffer, Sequence[torch.Tensor]], strides: Mapping[in
         return None
     pitches: dict[Buffer, int] = {}
     for stride in sorted(strides.values()):
-        if stride > 1 and stride.owner in views and _has_pitch(views[stride.owner], stride):
+        if stride > 1 and stride.owner in views and _has_pitch(views[stride.owner], stride) \
+                and not any(_has_joined(parts, views[stride.owner][0], stride)
+                            for parts in views.values()):
             pitches.setdefault(stride.owner, int(stride))
     numbers = {k: stride.owner for k, stride in strides.items() if stride.owner in pitches}
     if not pitches or any(_wider(int(strides[k]), pitches[owner]) >= 1 << 31
