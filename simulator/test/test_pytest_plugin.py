@@ -184,7 +184,8 @@ def test_triton_kernels(chips, build, tmp_path):
                  "pitch[other]", "lock[unlocked-16]", "lock[unlocked-256]", "table[freed]",
                  "table[resized]", "outer[wrong]", "each_row[short]", "each_row[half]",
                  "cache[wrong]", "position[wrong]", "interleave[wrong]", "two_loops[wrong]",
-                 "filter[index]", "filter[backwards]", "filter[stored]", "filter[value]"):
+                 "filter[index]", "filter[backwards]", "filter[stored]", "filter[late]",
+                 "filter[value]"):
         assert count(f"::test_{test} FAILED") == len(chips), run.stdout
     for test in SAMPLE:
         assert count(f"{test} PASSED") == len(chips), run.stdout
@@ -233,7 +234,23 @@ def check_reports(results):
     for text in ("192 of 192 wrong elements are what others should be: [0, 0] has what [5, 0]",
                  "; or 'index' is read with dimension 0 backwards", "  with ", "tl.store(out + to"):
         assert text in texts["test_filter[stored]"]
+    assert "with 'range(0, 3, 1)' for 'range(1 if FAULT == 'late' else 0, 3, 1)' all 192 " \
+        "elements of 'out' are right" in texts["test_filter[late]"]
     assert "test_filter[value]" not in texts
+
+
+@needs_triton
+def test_edits_of_a_kernel():
+    import ast
+
+    from lnbwd_sim.repairs import _edits
+    tree = ast.parse("def k(x, y, n, m):\n    x += row * (n + 1)\n    y += row\n"
+                     "    for i in range(m, n, m):\n        s += tl.load(x + i, i <= n)\n")
+    edits = [(ast.unparse(old), ast.unparse(new))
+             for old, new in _edits(list(ast.walk(tree)), {"x", "y", "n", "m"})]
+    for edit in (("range(m, n, m)", "range(0, n, m)"), ("i <= n", "i < n"),
+                 ("row * (n + 1)", "row * n"), ("row", "row * n"), ("i", "i * n")):
+        assert edit in edits, edits
 
 
 class NoLibrary:

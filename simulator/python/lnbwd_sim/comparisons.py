@@ -23,6 +23,7 @@ import torch
 from .findings import access, relative
 from .library import SEVERAL, Library
 from .pieces import sides_of
+from .repairs import Call, Repair, repairs_of
 
 _MOST_BYTES = 16 << 20
 """Of all storages of a launch that is kept."""
@@ -78,8 +79,8 @@ class Replay:
 
     def __init__(self, kernel: str, grid: tuple[int, ...], names: Sequence[str],
                  args: Sequence[Any], mark: Callable[[torch.Tensor], None],
-                 launch: Callable[[Sequence[Any]], str]) -> None:
-        self.kernel, self.grid, self.names = kernel, grid, names
+                 launch: Callable[[Sequence[Any]], str], call: Call | None) -> None:
+        self.kernel, self.grid, self.names, self.call = kernel, grid, names, call
         self._mark, self._launch = mark, launch
         self._bytes: dict[int, torch.Tensor] = {}
         """By the address of a storage."""
@@ -102,9 +103,10 @@ class Replay:
         return {arg for arg in self._args if type(arg) is int and arg > 0} | {
             size for view in self._views.values() for size in view[3]}
 
-    def run(self, edit: Callable[[dict[int, torch.Tensor]], None] | None = None
-            ) -> dict[int, torch.Tensor]:
-        """Repeats it. The tensors afterwards, by the argument; empty: it had findings."""
+    def run(self, edit: Callable[[dict[int, torch.Tensor]], None] | None = None,
+            launch: Callable[[Sequence[Any]], str] | None = None) -> dict[int, torch.Tensor]:
+        """Repeats it, or launches another kernel. The tensors afterwards, by the argument; empty:
+        it had findings."""
         with torch._C.DisableTorchFunction():
             copies = {pointer: bytes_.clone() for pointer, bytes_ in self._bytes.items()}
             tensors = {k: torch.empty(0, dtype=dtype).set_(
@@ -114,13 +116,14 @@ class Replay:
                 edit(tensors)
             for tensor in tensors.values():
                 self._mark(tensor)
-        problem = self._launch([tensors.get(k, arg) for k, arg in enumerate(self._args)])
+        problem = (launch or self._launch)([
+            tensors.get(k, arg) for k, arg in enumerate(self._args)])
         return {} if problem else tensors
 
 
 def replay_of(kernel: str, grid: tuple[int, ...], names: Sequence[str], args: Sequence[Any],
               constant: Sequence[bool], mark: Callable[[torch.Tensor], None],
-              launch: Callable[[Sequence[Any]], str]) -> Replay | None:
+              launch: Callable[[Sequence[Any]], str], call: Call | None = None) -> Replay | None:
     """How to repeat a launch, before it; None: its arguments are too large, or of other kinds."""
     with torch._C.DisableTorchFunction():
         if not all(is_constant or arg is None or isinstance(arg, (int, float)) or (
@@ -130,7 +133,7 @@ def replay_of(kernel: str, grid: tuple[int, ...], names: Sequence[str], args: Se
         sizes = {arg.untyped_storage().data_ptr(): arg.untyped_storage().nbytes()
                  for arg in args if isinstance(arg, torch.Tensor)}
     return None if sum(sizes.values()) > _MOST_BYTES else \
-        Replay(kernel, grid, names, args, mark, launch)
+        Replay(kernel, grid, names, args, mark, launch, call)
 
 
 class Launches(collections.deque[Replay]):
@@ -329,6 +332,21 @@ class _Explainer:
                 return best
         return None
 
+    def repair(self, wrong: torch.Tensor) -> Repair | None:
+        """The first edit of the source with which all elements are right, of several."""
+        if self.replay.call is None or len(self.expected[wrong].unique()) < 2:
+            return None
+        for repair in repairs_of(self.replay.call):
+            self.left -= 1
+            after = self.replay.run(launch=partial(
+                repair.launch, grid=self.replay.grid)) if self.left >= 0 else {}
+            with torch._C.DisableTorchFunction():
+                if after and bool(self.comparison.agrees(
+                        after[self.argument].double().reshape(self.expected.shape),
+                        self.expected).all()):
+                    return repair
+        return None
+
     def moved(self, found: torch.Tensor, wrong: torch.Tensor, dtype: torch.dtype) -> str:
         """Wrong elements that are right at another place."""
         order = self.expected.flatten().argsort()
@@ -383,6 +401,11 @@ class _Explainer:
                       f"{guess.text}: where elements are moved accordingly, {right} of "
                       f"{int(wrong.sum())} wrong elements of '{names[self.argument]}' become right")
             places.insert(0, loads[ks[0]][1] if ks[0] in loads else None)
+        elif not cause and (repair := self.repair(wrong)):
+            cause = (f"with {repair.text} all {wrong.numel()} elements of "
+                     f"'{names[self.argument]}' are right")
+            places.append({"instruction": repair.text, "at": self.replay.kernel, "source": [
+                {"file": repair.file, "line": repair.line, "column": 0, "function": ""}]})
         known = dict(zip(("where", "other"), filter(None, places), strict=False))
         return Explanation(self.replay, lines, cause, known)
 

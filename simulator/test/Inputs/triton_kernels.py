@@ -345,14 +345,14 @@ def filter_rows(x, index, w, out, FAULT: tl.constexpr, N: tl.constexpr):
     row, o = tl.program_id(0), tl.arange(0, N)
     at = tl.load(index + (row // 2 if FAULT == "index" else row))
     total = tl.zeros((N,), tl.float32)
-    for k in range(3):
+    for k in range(1 if FAULT == "late" else 0, 3, 1):
         factor = tl.load(w + (2 - k if FAULT == "backwards" else k))
         total += tl.load(x + at * (N + 2) + o + k) * factor
     to = 5 - row if FAULT == "stored" else row
     tl.store(out + to * N + o, total * 1.1 if FAULT == "value" else total)
 
 
-@pytest.mark.parametrize("fault", ["none", "index", "backwards", "stored", "value"])
+@pytest.mark.parametrize("fault", ["none", "index", "backwards", "stored", "late", "value"])
 def test_filter(fault):
     torch.manual_seed(0)
     x, w, out = (torch.rand(*shape, device="cuda") for shape in ((8, 34), (3,), (6, 32)))
