@@ -504,6 +504,14 @@ class _DeviceGuard:
         pass
 
 
+class _Graph:
+    """``torch.cuda.CUDAGraph``, which others have in annotations."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError("the simulated device captures no graphs of PyTorch's; "
+                                  "call the kernels directly")
+
+
 class _Generator(torch.Generator):
     """Random numbers for the device are the CPU's."""
 
@@ -532,10 +540,6 @@ def _cuda_functions(library: Library) -> dict[str, Any]:
     def stream(*args: Any, **kwargs: Any) -> Stream:
         return args[0] if args and isinstance(args[0], Stream) else Stream()
 
-    def no_graph(*args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError("the simulated device captures no graphs of PyTorch's; "
-                                  "call the kernels directly")
-
     functions: dict[str, Any] = dict.fromkeys(
         ("synchronize", "empty_cache", "ipc_collect", "init", "_lazy_init", "_lazy_call",
          "set_stream", "reset_peak_memory_stats", "reset_max_memory_allocated",
@@ -559,7 +563,7 @@ def _cuda_functions(library: Library) -> dict[str, Any]:
         "get_rng_state": lambda device=None: torch.get_rng_state(),
         "set_rng_state": lambda state, device=None: torch.set_rng_state(state),
         "Stream": Stream, "ExternalStream": Stream, "Event": _event_class(library),
-        "device": _DeviceGuard, "device_of": _DeviceGuard, "CUDAGraph": no_graph,
+        "device": _DeviceGuard, "device_of": _DeviceGuard, "CUDAGraph": _Graph,
     }
     return functions
 
