@@ -11,6 +11,7 @@ places are drawn for each chip. Each is planted alone, and its test runs again u
 
   check       a check reports it
   test        no check does; the test's own comparison fails
+  unread      what the test compares is the same, bit by bit; only other memory is not
   equivalent  nothing can: the reason is given
   missed      none of these
 
@@ -27,7 +28,7 @@ from __future__ import annotations
 import argparse
 import ast
 import collections
-import contextlib
+import ctypes
 import dataclasses
 import functools
 import hashlib
@@ -250,9 +251,17 @@ class Run:
     texts: dict[tuple[str, str], list[str]] = dataclasses.field(default_factory=dict)
     """By stage and kernel; of the source there is one text."""
     digests: list[str] = dataclasses.field(default_factory=list)
+    compared: list[str] = dataclasses.field(default_factory=list)
     warps: dict[str, int] = dataclasses.field(default_factory=dict)
     planted: bool = False
     compiled: bool = True
+
+
+def _digest_of(tensor: Any) -> str:
+    """Of its storage."""
+    storage = tensor.untyped_storage()
+    data = ctypes.string_at(storage.data_ptr(), storage.nbytes()) if storage.nbytes() else b""
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 class Planter:
@@ -334,6 +343,14 @@ class Planter:
                 function._unsafe_update_src(text)
 
         JITFunction.__init__ = made
+        of = torch_device.Comparison.of
+
+        def compared(name: str, args: Any, kwargs: Any, result: Any) -> Any:
+            self.run.compared += [_digest_of(arg) for arg in args
+                                  if hasattr(arg, "untyped_storage")]
+            return of(name, args, kwargs, result)
+
+        setattr(torch_device.Comparison, "of", staticmethod(compared))  # noqa: B010
         describe = torch_device.Device.describe_launch
         memory: list[Any] = []
 
@@ -347,12 +364,7 @@ class Planter:
         self._last = lambda: self._digest(memory)
 
     def _digest(self, memory: list[Any]) -> None:
-        import ctypes
-        for value in memory:
-            with contextlib.suppress(Exception):
-                storage = value.untyped_storage()
-                data = ctypes.string_at(storage.data_ptr(), storage.nbytes())
-                self.run.digests.append(hashlib.sha256(data).hexdigest()[:16])
+        self.run.digests += map(_digest_of, memory)
         memory.clear()
 
     @pytest.hookimpl(trylast=True)
@@ -449,7 +461,7 @@ def judge(chip: str, test: str, site: Site, good: Run) -> tuple[str, str]:
     run = run_test(chip, test, site)
     if not run.planted:
         return "not planted", "not compiled again"
-    if not run.compiled:
+    if not run.compiled or "CompilationError" in run.detail:
         return "not planted", run.detail[-120:]
     if run.checks:
         return "check", ", ".join(run.checks)
@@ -479,6 +491,8 @@ def judge(chip: str, test: str, site: Site, good: Run) -> tuple[str, str]:
         without = " without the barrier"
         run = run_test(chip, test, site)
     if run.digests != good.digests:
+        if run.compared and run.compared == good.compared and not without:
+            return "unread", "other memory"
         return "missed", "other results" + without
     if site.fault in VALUES:
         return "equivalent", "the same results"
@@ -581,7 +595,7 @@ def main() -> int:
                       f"{site.line + 1}: {site.text[:90]}: {why}", flush=True)
             if options.json:
                 options.json.write_text(json.dumps(entries, indent=1))
-    columns = ("check", "test", "missed", "equivalent", "not planted")
+    columns = ("check", "test", "missed", "unread", "equivalent", "not planted")
     print(f"{'':28}" + "".join(f"{name:>12}" for name in columns))
     for (stage, fault), counts in sorted(table.items()):
         print(f"{stage + ', ' + fault:28}" + "".join(f"{counts[name]:>12}" for name in columns))
