@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 
 using namespace lnbwd::sim;
 
@@ -23,6 +24,9 @@ using namespace lnbwd::sim;
 /// place.
 constexpr unsigned MostCases = 32;
 constexpr float TimesTheChange = 16, Least = 0x1p-21f;
+/// By how much, in relation, two may differ that rounding up does not change,
+/// as if both were rounded up already: a difference of products nearly cancels.
+constexpr float MostUnmoved = 0x1p-10f;
 
 static float floatOf(uint32_t Bits) {
   float Value;
@@ -39,6 +43,10 @@ bool RoundingJudge::Case::differsInRounding() const {
   return IsThere &&
          std::fabs(X - Y) <= TimesTheChange * Change +
                                  Least * std::max(std::fabs(X), std::fabs(Y));
+}
+
+bool RoundingJudge::Case::isUnmoved() const {
+  return IsThere && UpX == X && UpY == Y && difference() <= MostUnmoved;
 }
 
 bool RoundingJudge::accepts(const Place &At, uint32_t X, uint32_t Y) {
@@ -76,14 +84,20 @@ bool RoundingJudge::accepts(const Place &At, uint32_t X, uint32_t Y) {
 }
 
 bool RoundingJudge::judge() {
+  std::map<uint16_t, int> Balance;
   std::set<uint16_t> Bad;
   for (const Case &C : Cases)
     if (C.differsInRounding())
-      Good.insert(C.At.Instruction);
+      ++Balance[C.At.Instruction];
+    else if (C.isUnmoved())
+      --Balance[C.At.Instruction];
     else
       Bad.insert(C.At.Instruction);
-  for (uint16_t Instruction : Bad)
-    Good.erase(Instruction);
+  for (const auto &[Instruction, Count] : Balance)
+    if (Count <= 0)
+      Bad.insert(Instruction);
+    else if (!Bad.count(Instruction))
+      Good.insert(Instruction);
   TheStage = Stage::Judged;
   return Bad.empty();
 }

@@ -44,8 +44,9 @@ public:
   bool wantsAll() const { return TheStage == Stage::Compares; }
   /// The launch is executed again, and rounds up.
   void expectOthers() { TheStage = Stage::Compares; }
-  /// Whether all cases are results of arithmetic that differ in rounding. From
-  /// now on the instructions of the others are not accepted.
+  /// Whether all cases are results of arithmetic that differ in rounding; those
+  /// that do not move say nothing, if others of their instruction do. From now
+  /// on the instructions of the others are not accepted.
   bool judge();
 
 private:
@@ -57,6 +58,7 @@ private:
     bool IsThere = false;     ///< also when rounded up
     float difference() const; ///< of X and Y, relative
     bool differsInRounding() const;
+    bool isUnmoved() const;
   };
   Stage TheStage = Stage::Gathers;
   std::mutex Lock; ///< of what follows
