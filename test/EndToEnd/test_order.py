@@ -172,6 +172,23 @@ def test_rows_behind(build, runtime, tmp_path):
     assert (found["dgamma"], found["dbeta"]) == (expected["dgamma"], expected["dbeta"])
 
 
+@pytest.mark.parametrize("chip, lanes", [("gfx942", 64), ("sm_90", 32)])
+def test_incomplete_leaves(build, runtime, tmp_path, chip, lanes):
+    """Of a leaf with rows for some of the tiles of an iteration. Without dx, columns are summed in
+    tiles."""
+    n, rows = 1024, LEAF_ROWS + 2
+    case = family.Case("layer_norm_bwd", chip, "f32", n)
+    inputs = inputs_of(case, rows)
+    expected = run(build, runtime, tmp_path, case, rows, inputs)
+    del expected["dx"]
+    for unroll in (1, 8):
+        pipeline = (f"schedule=threads_per_row={lanes},column_tile={4 * lanes},row_groups=1,"
+                    f"rows_per_workgroup=1,prefetch=0,stages=0,unroll={unroll}")
+        sums = dataclasses.replace(case, outputs=("dgamma", "dbeta"), pipeline=pipeline)
+        needed = {name: inputs[name] for name, _, _, is_output in sums.arguments() if not is_output}
+        assert run(build, runtime, tmp_path, sums, rows, needed) == expected
+
+
 @pytest.mark.parametrize("n, rows", [(1000, 300), (4093, 65), (96, 1200)])
 def test_errors(build, runtime, tmp_path, n, rows):
     """Of the sums over rows, against float64, as the root of the mean square: how much larger than

@@ -479,6 +479,9 @@ SmallVector<Value> RowDistributor::endLeaf(Value tile, Value part,
   Value behind = b.index(leafRows - getLeafChains(length));
   Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
                                        b.remainder(tile, leafRows), behind);
+  // Of several tiles in an iteration the last may not exist.
+  if (schedule.getUnroll() > 1)
+    isLast = b.both(isLast, b.below(tile, kernel.rows));
   auto branch = scf::IfOp::create(b, sums.getTypes(), isLast,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
