@@ -105,12 +105,9 @@ static constexpr int64_t elementwiseThreads = 128, elementwiseColumns = 16;
 /// In the canonical order, compute units of which clusters of so many
 /// workgroups leave one: of the parts of an H100 some have 16, others 18.
 static constexpr int64_t largeCluster = 4, unitsOfLostUnit = 11;
-/// In that order, how many times as long as rows sums of leaves of as many
-/// bytes take.
+/// In that order, how many times as long as rows sums of leaves of as
+/// many bytes take.
 static constexpr double leafSumCost = 2;
-/// In that order, columns from which on workgroups may add up leaves: what is
-/// shorter has long leaves, and many lanes without registers for it.
-static constexpr int64_t leastColumnsTogether = 513;
 /// In that order, the power of the share of compute units at work by which
 /// rows take longer: memory is as busy with a few less.
 static constexpr double idleUnitsCost = 0.5;
@@ -474,12 +471,12 @@ static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
   int64_t parts = getLeafParts(length, fields.rowGroups);
   auto leaves = int64_t(llvm::divideCeil(std::max<int64_t>(rows, 1),
                                          uint64_t(getLeafRows(length))));
-  int64_t computeUnits = chip.computeUnits;
-  if (fields.workgroupsPerRow >= largeCluster)
-    computeUnits -= computeUnits / unitsOfLostUnit;
   auto besides =
       std::max<int64_t>(1, int64_t(values[size_t(Feature::resident_waves)] /
                                    values[size_t(Feature::workgroup_waves)]));
+  int64_t computeUnits = chip.computeUnits;
+  if (fields.workgroupsPerRow >= largeCluster)
+    computeUnits -= computeUnits / unitsOfLostUnit;
   int64_t atOnce = std::max<int64_t>(
       1, computeUnits * besides /
              (std::max<int64_t>(1, fields.workgroupsPerRow) * parts));
@@ -488,41 +485,41 @@ static double takeLeaves(RowwiseOp op, ScheduleFields &fields,
   double sumBytes =
       leafSumCost * 2 * sizeof(float) * double(op.getAllSums().size());
   fields.rowsPerWorkgroup = getLeastLeafRows(length, fields.rowGroups);
-  // The last of the workgroups that share a row may have fewer slices.
-  if (fields.workgroupsPerRow > 1)
-    time *= double(fields.workgroupsPerRow *
-                   getWorkgroupColumns(op, fields.get(op.getContext()))) /
-            double(length);
-  auto predict = [&](int64_t together) {
+  auto predict = [&](int64_t together, double share) {
+    double some = share * double(leaves);
     auto each = int64_t(llvm::alignTo(
-        llvm::divideCeil(leaves, uint64_t(atOnce)), uint64_t(together)));
+        uint64_t(std::ceil(some / double(atOnce))), uint64_t(together)));
     // A workgroup with one leaf stores one sum, as in the default order.
-    int64_t sums =
-        each > 1 ? parts * int64_t(llvm::divideCeil(leaves, uint64_t(together)))
-                 : 0;
-    return time *
-               std::pow(double(each * atOnce) / double(leaves), idleUnitsCost) *
-               (1 + sumBytes * double(sums) /
-                        double(std::max<int64_t>(rows, 1) * rowBytes)) +
+    double sums = each > 1 ? double(parts) / double(together) : 0;
+    return time * std::pow(double(each * atOnce) / some, idleUnitsCost) *
+               (1 + sumBytes * sums / double(getLeafRows(length) * rowBytes)) +
            double(each - 1) *
                (busyMicroseconds + idleMicroseconds / double(besides));
   };
-  double best = predict(1);
-  if (parts > 1 || op.hasGroups() || hasOwnRows(op) ||
-      length < leastColumnsTogether)
-    return best;
+  // The number of rows is a hint, unless the types have it: some rows more may
+  // leave half of the workgroups that add up many leaves without any.
+  auto predictHint = [&](int64_t together) {
+    double exact = predict(together, 1);
+    return op.getStaticRowCount() ? exact
+                                  : (4 * exact + predict(together, 0.875) +
+                                     predict(together, 1.25)) /
+                                        6;
+  };
+  double best = predictHint(1), taken = predict(1, 1);
+  if (parts > 1 || op.hasGroups() || hasOwnRows(op))
+    return taken;
   ScheduleFields tried = fields;
   for (int64_t together = 2; together <= leaves; together *= 2) {
     tried.rowsPerWorkgroup = together * getLeafRows(length);
-    double taken = predict(together);
     if (!fitsLeaves(op, tried, chip))
       break;
-    if (taken < best) {
-      best = taken;
+    if (double each = predictHint(together); each < best) {
+      best = each;
+      taken = predict(together, 1);
       fields.rowsPerWorkgroup = tried.rowsPerWorkgroup;
     }
   }
-  return best;
+  return taken;
 }
 
 SmallVector<RankedSchedule>
