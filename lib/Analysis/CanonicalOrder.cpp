@@ -63,15 +63,22 @@ int64_t lnbwd::countLeavesTogether(int64_t rowLength,
   return std::max<int64_t>(1, rowsPerWorkgroup / getLeafRows(rowLength));
 }
 
+int64_t lnbwd::countWaitingLevels(int64_t rowLength, int64_t rowsPerWorkgroup) {
+  constexpr int64_t levelsOfAll = 20;
+  return rowsPerWorkgroup
+             ? int64_t(llvm::Log2_64(
+                   uint64_t(countLeavesTogether(rowLength, rowsPerWorkgroup))))
+             : levelsOfAll;
+}
+
 int64_t lnbwd::getSliceColumns(int64_t rowLength) {
   // Workgroups that share a row have whole slices, and lanes have an access to
-  // each, or a power of two of them.
-  uint64_t slices = rowLength <= 2048 ? 1 : rowLength <= 4096 ? 2 : 4;
-  uint64_t unit = rowLength > 8192 && rowLength <= 16384 ? 1024 : 512;
-  if (rowLength > 32768)
-    slices = llvm::PowerOf2Ceil(llvm::divideCeil(uint64_t(rowLength), 8192));
-  else if (rowLength > 16384)
-    return 4096;
+  // each, or a power of two of them: whole waves, of a workgroup that exists.
+  constexpr int64_t unit = 512, mostColumns = 4096;
+  auto slices = int64_t(
+      llvm::PowerOf2Ceil(llvm::divideCeil(uint64_t(rowLength), mostColumns)));
+  if (rowLength > 2048)
+    slices = std::max<int64_t>(2, slices);
   return int64_t(llvm::alignTo(llvm::divideCeil(rowLength, slices), unit));
 }
 

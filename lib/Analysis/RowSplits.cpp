@@ -28,31 +28,36 @@
 using namespace mlir;
 using namespace lnbwd;
 
-namespace {
-/// Accesses of a lane to its part of a split, and work-items of a workgroup
-/// that go with them.
-struct SplitShape {
-  int64_t accesses, least, most;
-};
-} // namespace
-
-/// In the order in which they are tried: four accesses of 16 bytes to each row
-/// block keep enough in flight, and few waves have little to exchange.
-static constexpr SplitShape splitShapes[] = {
-    {4, 128, 512}, {2, 128, 512}, {1, 1, 512}};
+/// Accesses of a lane to its part of a split, in the order in which they are
+/// tried, and work-items of a workgroup with several: four accesses of 16 bytes
+/// to each row block keep enough in flight, and few waves have little to
+/// exchange.
+static constexpr int64_t splitAccesses[] = {4, 2, 1};
+static constexpr int64_t leastSplitThreads = 128, mostSplitThreads = 512;
 
 ScheduleAttr lnbwd::getSplitSchedule(RowwiseOp op, int64_t splits,
                                      const ChipInfo &chip) {
   int64_t width = chooseVectorWidth(op), length = op.getRowLength();
-  for (SplitShape shape : splitShapes) {
-    uint64_t columns = llvm::divideCeil(uint64_t(length), uint64_t(splits));
-    auto threads = int64_t(llvm::alignTo(
-        llvm::divideCeil(columns, uint64_t(shape.accesses * width)),
-        uint64_t(chip.waveSize)));
-    int64_t tile = threads * shape.accesses * width;
-    if (threads < shape.least ||
-        threads > std::min(shape.most, chip.maxThreadsPerWorkgroup) ||
-        int64_t(llvm::divideCeil(length, tile)) != splits)
+  // In the canonical order a split has a power of two of whole slices, of which
+  // each lane has one access, or of a power of two of lanes each has several.
+  uint64_t slice = isCanonical(op) ? getSliceColumns(length) : 1;
+  uint64_t columns = llvm::alignTo(
+      llvm::divideCeil(uint64_t(length), uint64_t(splits)), slice);
+  if (isCanonical(op) && !llvm::isPowerOf2_64(columns / slice))
+    return {};
+  for (int64_t accesses : splitAccesses) {
+    auto threads = int64_t(
+        llvm::alignTo(llvm::divideCeil(columns, uint64_t(accesses * width)),
+                      uint64_t(chip.waveSize)));
+    int64_t tile = threads * accesses * width;
+    if ((accesses > 1 &&
+         (threads < leastSplitThreads || threads > mostSplitThreads)) ||
+        threads > chip.maxThreadsPerWorkgroup ||
+        int64_t(llvm::divideCeil(length, tile)) != splits ||
+        (isCanonical(op) &&
+         (uint64_t(tile) != columns || slice % uint64_t(threads * width) ||
+          (slice > uint64_t(threads * width) &&
+           !llvm::isPowerOf2_64(uint64_t(threads))))))
       continue;
     ScheduleFields fields;
     fields.threadsPerRow = threads;
@@ -155,19 +160,26 @@ ScheduleAttr lnbwd::chooseSplitSchedule(RowwiseOp op, int64_t splits,
   fields.rowGroups = std::min(
       mostGroups,
       int64_t(llvm::bit_ceil(uint64_t(llvm::divideCeil(rows, fields.unroll)))));
-  bool hasLeaves = isCanonical(op) && !op.getAllSums().empty();
-  if (hasLeaves)
+  // As many leaves side by side as there are.
+  if (isCanonical(op) && !op.getAllSums().empty()) {
+    int64_t length = op.getRowLength(), chains = getLeafChains(length);
+    auto leaves = int64_t(llvm::bit_ceil(
+        llvm::divideCeil(uint64_t(rows), uint64_t(getLeafRows(length)))));
     fields.rowGroups =
-        std::min(fields.rowGroups, getLeafChains(op.getRowLength()));
+        std::max(chains, std::min(fields.rowGroups, chains * leaves));
+    while (
+        getResources(op, fields.get(op.getContext()), chip).sharedMemoryBytes >
+        chip.sharedMemoryBytes) {
+      fields.threadsPerRow /= 2;
+      fields.columnTile /= 2;
+    }
+  }
   fields.workgroupsPerComputeUnit = 1;
   fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
   // All rows of its columns are one workgroup's, whose sums are whole.
   bool hasSums = !op.getAllSums().empty();
   while (true) {
-    fields.rowsPerWorkgroup =
-        hasLeaves ? getLeastLeafRows(op.getRowLength(), fields.rowGroups)
-        : hasSums ? 0
-                  : fields.unroll * fields.rowGroups;
+    fields.rowsPerWorkgroup = hasSums ? 0 : fields.unroll * fields.rowGroups;
     if (fields.unroll == 1 || !isRestRejected(op, fields))
       return fields.get(op.getContext());
     fields.unroll /= 2;

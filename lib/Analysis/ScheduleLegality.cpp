@@ -287,14 +287,6 @@ void Rules::checkLaunch() {
 
 void Rules::checkOrderOfRowSums() {
   int64_t slice = getSliceColumns(length);
-  if (int64_t splits = schedule.getRowSplits()) {
-    int64_t tile = getSplitSchedule(op, splits, chip).getColumnTile();
-    expect(tile % slice == 0 && llvm::isPowerOf2_64(uint64_t(tile / slice)),
-           "order=canonical: expected {2} of whole slices of {0} columns, a "
-           "power of two, got splits of {1}",
-           slice, tile, field::rowSplits);
-    return;
-  }
   int64_t widest = chooseVectorWidth(op);
   bool isSliced = length > slice;
   bool hasManyAccesses =
@@ -325,6 +317,15 @@ void Rules::checkOrderOfColumnSums() {
   int64_t chains = getLeafChains(length), rows = schedule.getRowsPerWorkgroup();
   // Numbers of partial sums that no launch counts.
   bool isWhole = op.hasGroups() || hasOwnRows(op);
+  // A workgroup that has all rows of its columns has several leaves at once.
+  if (!isTree && !isWhole && !rows && schedule.getColumnTile()) {
+    expect(groups % chains == 0 && llvm::isPowerOf2_64(uint64_t(groups)),
+           "order=canonical: expected {0} to be {1} times a power of two where "
+           "a workgroup has all rows of {2} columns, got {3}",
+           field::rowGroups, chains, length, groups);
+    rows = getLeafRows(length);
+    groups = chains;
+  }
   expect(isTree || !op.hasGroups() || op.getColumnSums().empty(),
          "order=canonical: expected no column sums beside groups of rows: "
          "their tree would depend on the number of groups");
@@ -383,7 +384,7 @@ std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
   rules.checkLaunch();
   if (!rules.obstacle.empty())
     return rules.obstacle;
-  if (isCanonical(op) && op.hasRowSums())
+  if (isCanonical(op) && keepsRowSums(op, schedule))
     rules.checkOrderOfRowSums();
   if (isCanonical(op) && !op.getAllSums().empty())
     rules.checkOrderOfColumnSums();

@@ -306,10 +306,13 @@ int64_t lnbwd::countExchangeSlots(int64_t lanes, int64_t groups, bool isAcross,
 
 int64_t lnbwd::getCombineRadix(RowwiseOp op, ScheduleAttr schedule) {
   int64_t groups = schedule.getRowGroups();
+  // Neighbouring groups have neighbouring chains and leaves.
+  if (isCanonical(op))
+    return int64_t(llvm::PowerOf2Ceil(uint64_t(std::max<int64_t>(2, groups))));
   int64_t slotBytes =
       floatBytes * int64_t(op.getAllSums().size()) * schedule.getChunkColumns();
   int64_t radix = combineRadix;
-  while (radix > 2 && !isCanonical(op) &&
+  while (radix > 2 &&
          (groups - llvm::divideCeil(groups, radix)) * slotBytes > combineBytes)
     radix /= 2;
   return radix;
@@ -440,13 +443,12 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   resources.stagingBytes =
       schedule.getStages() * getStageLayout(op, schedule).getStageBytes();
   // Sums of leaves that wait for their neighbours.
-  if (isCanonical(op) && !op->hasAttr(leavesAttr))
+  if (isCanonical(op))
     (schedule.getStages() ? resources.stagingBytes
                           : resources.sharedMemoryBytes) +=
         floatBytes * int64_t(op.getAllSums().size()) * chunks *
         schedule.getChunkColumns() *
-        int64_t(llvm::Log2_64(uint64_t(countLeavesTogether(
-            op.getRowLength(), schedule.getRowsPerWorkgroup()))));
+        countWaitingLevels(op.getRowLength(), schedule.getRowsPerWorkgroup());
   return resources;
 }
 

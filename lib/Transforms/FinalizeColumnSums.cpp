@@ -196,15 +196,17 @@ static ScheduleAttr chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
     int64_t columns =
         llvm::divideCeil(op.getRowLength() * groupsOfRows,
                          uint64_t(leavesWorkgroups * chip.computeUnits));
-    // Tiles are for few rows.
-    if (summed.getColumnTile())
-      columns = leavesThreads;
-    fields.threadsPerRow = fields.columnTile =
-        std::clamp(int64_t(llvm::PowerOf2Ceil(uint64_t(columns))),
-                   leavesColumns, leavesThreads);
+    columns = std::clamp(int64_t(llvm::PowerOf2Ceil(uint64_t(columns))),
+                         leavesColumns, leavesThreads);
     fields.vectorWidth = 1;
-    fields.rowGroups = leavesThreads / fields.threadsPerRow;
     fields.dependentLaunch = chip.workgroups.hasDependentLaunch;
+    // As many as have workgroup memory for what waits.
+    do {
+      fields.threadsPerRow = fields.columnTile = columns;
+      fields.rowGroups = leavesThreads / columns;
+      columns /= 2;
+    } while (columns >= leavesColumns &&
+             !getObstacle(op, fields.get(op.getContext()), chip).empty());
     return fields.get(op.getContext());
   }
   // Those of the chip's usual number of compute units.

@@ -130,7 +130,7 @@ private:
       ScheduleFields fields(*overridden);
       if (!findOverride(schedule, field::rowGroups))
         fields.rowGroups = selected.getRowGroups();
-      if (!findOverride(schedule, field::rowsPerWorkgroup))
+      if (!findOverride(schedule, field::rowsPerWorkgroup) && !fields.rowSplits)
         fields.rowsPerWorkgroup =
             getLeastLeafRows(op.getRowLength(), fields.rowGroups);
       overridden = fields.get(op.getContext());

@@ -107,14 +107,19 @@ def test_schedules(build, runtime, tmp_path, request, op, dtype, n, rows):
         assert found == first, key
 
 
-@pytest.mark.parametrize("chip, n, splits", [
-    ("gfx942", 8192, 2), ("gfx1201", 8192, 4), ("sm_90", 4096, 2)])
-def test_row_splits(build, runtime, tmp_path, chip, n, splits):
-    """Rows whose sums are computed apart, by workgroups that have whole slices; of more leaves."""
+@pytest.mark.parametrize("chip, n, splits, groups", [
+    ("gfx942", 8192, 2, 2), ("gfx1201", 8192, 2, 4), ("gfx942", 12288, 4, 8),
+    ("gfx1201", 4680, 2, 8), ("sm_90", 4096, 2, 8)])
+def test_row_splits(build, runtime, tmp_path, chip, n, splits, groups):
+    """Rows whose sums are computed apart, by workgroups that have whole slices; then those that
+    have all rows of their columns, leaves side by side or one after another."""
     case = family.Case("layer_norm_bwd", "gfx942", "bf16", n)
-    pipeline = f"schedule=row_splits={splits},dependent_launch=0"
-    split = dataclasses.replace(case, chip=chip, pipeline=pipeline)
-    assert run(build, runtime, tmp_path, split, 66) == run(build, runtime, tmp_path, case, 66)
+    expected = run(build, runtime, tmp_path, case, 67)
+    for unroll in (1, 4):
+        pipeline = (f"schedule=row_splits={splits},row_groups={groups},unroll={unroll},"
+                    "dependent_launch=0")
+        split = dataclasses.replace(case, chip=chip, pipeline=pipeline)
+        assert run(build, runtime, tmp_path, split, 67) == expected
 
 
 @pytest.mark.parametrize("chip, n, groups, leaf", [
@@ -253,8 +258,8 @@ def test_order(build, runtime, tmp_path, chip, n, rows):
                    {"x": x.view(np.uint32).ravel()})
     width = next(width for width in (4, 2, 1) if n % width == 0)
     # Of n columns: those of a slice, rows of a leaf, and its chains.
-    slice_columns, leaf, chains = {1000: (1024, 64, 8), 8200: (3072, 16, 1),
-                                   333: (1024, 256, 8), 33352: (4608, 16, 1)}[n]
+    slice_columns, leaf, chains = {1000: (1024, 64, 8), 8200: (2560, 16, 1),
+                                   333: (1024, 256, 8), 33352: (2560, 16, 1)}[n]
     slices = [halves(halves(x[:, begin:begin + slice_columns].reshape(rows, -1, width)))
               for begin in range(0, n, slice_columns)]
     assert pairs(slices).tobytes() == found["row"]

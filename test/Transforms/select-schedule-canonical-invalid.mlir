@@ -52,7 +52,7 @@ func.func @lanes(%x: memref<?x1024xf32>, %y: memref<?x1024xf32>) {
 
 module attributes {lnbwd.order = "canonical"} {
 func.func @slices(%x: memref<?x8192xbf16>, %y: memref<?xf32>) {
-  // expected-error@+1 {{order=canonical: expected threads_per_row to divide the 256 accesses of a slice, got 1024}}
+  // expected-error@+1 {{order=canonical: expected threads_per_row to divide the 512 accesses of a slice, got 1024}}
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8192xbf16>) outs(%y[m] : memref<?xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 1>} {
   ^row(%r: vector<8192xbf16>):
@@ -95,8 +95,22 @@ func.func @chains(%x: memref<?x1024xf32>, %y: memref<1024xf32>) {
 // -----
 
 module attributes {lnbwd.order = "canonical"} {
+func.func @leaves_side_by_side(%x: memref<?x4096xf32>, %y: memref<4096xf32>) {
+  // expected-error@+1 {{order=canonical: expected row_groups to be 4 times a power of two where a workgroup has all rows of 4096 columns, got 12}}
+  lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x4096xf32>) outs(%y[n] add : memref<4096xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 12, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 128>} {
+  ^row(%r: vector<4096xf32>):
+    lnbwd.yield %r : vector<4096xf32>
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {lnbwd.order = "canonical"} {
 func.func @splits(%x: memref<?x8192xf32>, %y: memref<?xf32>) {
-  // expected-error@+1 {{order=canonical: expected row_splits of whole slices of 2048 columns, a power of two, got splits of 1024}}
+  // expected-error@+1 {{expected splits of a row length of 8192 that a workgroup can hold and that all have some of its columns, got row_splits 8; try another number of them}}
   lnbwd.rowwise @k domain(m | n) ins(%x[m, n] : memref<?x8192xf32>) outs(%y[m] : memref<?xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 1, column_tile = 128, row_splits = 8>} {
   ^row(%r: vector<8192xf32>):

@@ -34,6 +34,9 @@ int64_t getLeastLeafRows(int64_t rowLength, int64_t groups);
 /// Leaves, a power of two, that a workgroup with so many rows at least adds up
 /// before it stores their sum.
 int64_t countLeavesTogether(int64_t rowLength, int64_t rowsPerWorkgroup);
+/// Levels of the tree over them, where sums wait for their neighbours: enough
+/// for any batch where a workgroup has all rows, which 0 says.
+int64_t countWaitingLevels(int64_t rowLength, int64_t rowsPerWorkgroup);
 
 /// Slices of `columns` columns of such a row, which begin with one.
 int64_t countSlices(int64_t rowLength, int64_t columns);

@@ -47,12 +47,14 @@ static Value makeUniform(IndexBuilder &b, Value group, const ChipInfo &chip) {
   return arith::IndexCastOp::create(b, b.getIndexType(), narrow);
 }
 
-/// Which lane of which group this is, as numbers.
+/// Which lane of which group this is, as numbers. A workgroup of `threads` may
+/// have several times the layout's groups.
 static LaneLayout makeGroup(IndexBuilder &b, lane::LayoutType type,
-                            const ChipInfo &chip) {
+                            int64_t threads, const ChipInfo &chip) {
   LaneLayout layout{type, {}, {}, {}, {}};
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-  if (type.getGroups() == 1) {
+  bool isRepeated = threads >= 2 * type.getLanes() * type.getGroups();
+  if (type.getGroups() == 1 && !isRepeated) {
     layout.lane = thread;
     layout.group = b.index(0);
     return layout;
@@ -64,19 +66,21 @@ static LaneLayout makeGroup(IndexBuilder &b, lane::LayoutType type,
     std::swap(layout.lane, layout.group);
   if (type.hasWavesOfOneRow(chip.waveSize))
     layout.group = makeUniform(b, layout.group, chip);
+  if (isRepeated)
+    layout.group = b.remainder(layout.group, type.getGroups());
   return layout;
 }
 
 /// A layout whose lanes are those of `around`, if that is given.
 static LaneLayout makeLayout(lane::LayoutOp op, const LaneLayout *around,
-                             const ChipInfo &chip) {
+                             int64_t threads, const ChipInfo &chip) {
   IndexBuilder b(op.getLoc(), op);
   lane::LayoutType type = op.getLayout().getType();
   LaneLayout layout{type, {}, {}, {}, {}};
   if (around)
     layout = {type, around->lane, around->group, {}, {}};
   else
-    layout = makeGroup(b, type, chip);
+    layout = makeGroup(b, type, threads, chip);
   layout.first = op.getFirst();
   Value column = layout.lane;
   if (type.getWidth() != 1)
@@ -146,6 +150,8 @@ static Stages makeStages(lane::StagesOp op, gpu::GPUFuncOp kernel) {
 Places::Places(gpu::GPUFuncOp kernel, const ChipInfo &chip) : chip(chip) {
   // Places within loops have the lanes and groups of the kernel's own.
   SmallVector<LaneLayout> outer;
+  auto blockSize = kernel.getKnownBlockSize();
+  int64_t threads = blockSize ? blockSize->front() : 0;
   kernel.walk<WalkOrder::PreOrder>([&](lane::LayoutOp op) {
     lane::LayoutType type = op.getLayout().getType();
     const LaneLayout *around =
@@ -155,7 +161,7 @@ Places::Places(gpu::GPUFuncOp kernel, const ChipInfo &chip) : chip(chip) {
                  layout.type.getAcross() == type.getAcross();
         });
     LaneLayout layout =
-        makeLayout(op, around != outer.end() ? around : nullptr, chip);
+        makeLayout(op, around != outer.end() ? around : nullptr, threads, chip);
     if (op->getParentOp() == kernel)
       outer.push_back(layout);
     layouts[op.getLayout()] = std::move(layout);

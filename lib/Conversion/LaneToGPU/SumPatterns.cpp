@@ -131,34 +131,57 @@ static Lowered lowerCombineGroups(IndexBuilder &b, lane::CombineGroupsOp op,
   return totals;
 }
 
-/// `sums` of a node of level `level` of the tree of leaves with what waits
-/// there, and so on up to `levels`: where `leaf`, the number of the last leaf,
-/// has ones. Without a neighbour they wait themselves.
+/// `sums` of leaf `leaf` with what waits at the levels of its last ones in
+/// binary: it is the neighbour of the lower sums. At the next of `levels`,
+/// whose places are `distance` apart from `place` on, they wait themselves. In
+/// the end
+/// (`isLast`), after `leaf` leaves, nothing does.
 static Values addWaiting(IndexBuilder &b, ValueRange sums, Value leaf,
-                         int64_t level, int64_t levels, Value memory,
-                         function_ref<Value(int64_t, size_t)> getSlot) {
-  if (level == levels)
-    return Values(sums);
-  Value isSecond = arith::CmpIOp::create(
-      b, arith::CmpIPredicate::ne,
-      b.remainder(b.divide(leaf, int64_t(1) << level), 2), b.index(0));
-  auto branch = scf::IfOp::create(b, sums.getTypes(), isSecond,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  Values added;
-  for (auto [i, sum] : llvm::enumerate(sums)) {
-    Value waiting =
-        emitLoad(b, cast<VectorType>(sum.getType()), memory, getSlot(level, i));
-    added.push_back(arith::AddFOp::create(b, waiting, sum));
-  }
-  scf::YieldOp::create(
-      b, addWaiting(b, added, leaf, level + 1, levels, memory, getSlot));
-  b.setInsertionPointToStart(branch.elseBlock());
-  for (auto [i, sum] : llvm::enumerate(sums))
-    emitStore(b, sum, memory, getSlot(level, i));
-  scf::YieldOp::create(b, sums);
-  return Values(branch.getResults());
+                         int64_t levels, bool isLast, Value memory, Value place,
+                         int64_t distance) {
+  auto getSlot = [&](Value first, size_t sum) {
+    return b.add(first, int64_t(sum) * distance / int64_t(sums.size()));
+  };
+  auto isOne = [&](Value bits) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                 b.remainder(bits, 2), b.index(0));
+  };
+  Values initial{isLast ? leaf : b.remainder(leaf, int64_t(1) << levels),
+                 place};
+  llvm::append_range(initial, sums);
+  auto loop = scf::WhileOp::create(
+      b, TypeRange(ValueRange(initial)), initial,
+      [&](OpBuilder &, Location, ValueRange state) {
+        Value more = isLast ? b.below(b.index(0), state[0]) : isOne(state[0]);
+        scf::ConditionOp::create(b, more, state);
+      },
+      [&](OpBuilder &, Location, ValueRange state) {
+        Values next{b.divide(state[0], 2), b.add(state[1], distance)};
+        ValueRange before = state.drop_front(2);
+        auto branch = scf::IfOp::create(
+            b, isOne(state[0]),
+            [&](OpBuilder &, Location) {
+              Values added;
+              for (auto [i, sum] : llvm::enumerate(before))
+                added.push_back(arith::AddFOp::create(
+                    b,
+                    emitLoad(b, cast<VectorType>(sum.getType()), memory,
+                             getSlot(state[1], i)),
+                    sum));
+              scf::YieldOp::create(b, added);
+            },
+            [&](OpBuilder &, Location) { scf::YieldOp::create(b, before); });
+        llvm::append_range(next, branch.getResults());
+        scf::YieldOp::create(b, next);
+      });
+  Values totals(loop.getResults().drop_front(2));
+  Value free = loop.getResult(1);
+  if (!isLast)
+    emitIf(b, b.below(free, b.add(place, levels * distance)), [&] {
+      for (auto [i, total] : llvm::enumerate(totals))
+        emitStore(b, total, memory, getSlot(free, i));
+    });
+  return totals;
 }
 
 /// Memory for so many numbers of sums that wait: behind that of stages, which
@@ -167,11 +190,9 @@ static Value getWaitingMemory(IndexBuilder &b, lane::AddLeavesOp op,
                               const LaneLayout &layout, int64_t count) {
   if (layout.places->stages.empty())
     return getSumMemory(op, "lane.leaves", count);
-  int64_t offset = 0;
-  for (Value memory : layout.places->stages.begin()->second.memories) {
-    auto type = cast<MemRefType>(memory.getType());
-    offset += type.getNumElements() * type.getElementTypeBitWidth() / 8;
-  }
+  const Stages &stages = layout.places->stages.begin()->second;
+  auto type = cast<MemRefType>(stages.memories.front().getType());
+  int64_t offset = type.getDimSize(0) * stages.stageLayout.getStageBytes();
   auto space = gpu::AddressSpaceAttr::get(
       op.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
   MemRefLayoutAttrInterface identity;
@@ -190,11 +211,8 @@ static Lowered lowerAddLeaves(IndexBuilder &b, lane::AddLeavesOp op,
   Value memory = getWaitingMemory(b, op, layout, levels * count * columns);
   Value column = b.multiply(layout.lane, layout.type.getWidth());
   auto add = [&] {
-    return addWaiting(b, op.getSums(), op.getLeaf(), /*level=*/0, levels,
-                      memory, [&](int64_t level, size_t sum) {
-                        int64_t slot = level * count + int64_t(sum);
-                        return b.add(column, slot * columns);
-                      });
+    return addWaiting(b, op.getSums(), op.getLeaf(), levels, op.getLast(),
+                      memory, column, count * columns);
   };
   Value isFirstGroup = emitIsFirstGroup(b, layout);
   if (!isFirstGroup)

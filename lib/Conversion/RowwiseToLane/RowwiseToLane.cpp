@@ -44,9 +44,8 @@ using namespace lnbwd;
 /// Phases of a program none of whose row sums waits for another: the sums, and
 /// what needs them.
 static constexpr unsigned phasesOfOneSum = 2;
-/// Leaves of a tree that a lane loads at once, a power of two, and the levels
-/// above them: for 2^23 leaves of each group.
-static constexpr int64_t leavesAtOnce = 8, treeLevels = 20;
+/// Leaves of a tree that a lane loads at once, a power of two.
+static constexpr int64_t leavesAtOnce = 8;
 
 namespace {
 /// Writes the body of one kernel.
@@ -66,6 +65,7 @@ private:
   void loadRows();
   void convertRows();
   void storeRows(unsigned phase);
+  SmallVector<Value> writeIteration(lane::ForRowsOp loop);
   void writeLoop(Value workgroup, MutableArrayRef<Value> sums);
   void writeLeaves(Value workgroup);
   SmallVector<Value> endLeaf(Value tile, Value part, ValueRange sums);
@@ -78,8 +78,10 @@ private:
     return countLeavesTogether(op.getRowLength(),
                                schedule.getRowsPerWorkgroup());
   }
+  void addAllLeaves(MutableArrayRef<Value> sums, int64_t rows,
+                    function_ref<SmallVector<Value>(Value)> write);
   void writeTree(MutableArrayRef<Value> sums);
-  SmallVector<Value> addToTree(ValueRange levels, ValueRange nodes, Value bits);
+  void writeAllLeaves(MutableArrayRef<Value> sums);
   void writePhase(unsigned phase, Value row, MutableArrayRef<Value> sums,
                   Value iteration);
   /// Whether vectors are widened once, ahead of the loop, for the rows of the
@@ -262,9 +264,13 @@ void RowDistributor::write() {
       if (isWidenedColumn(&bodyOp))
         get(bodyOp.getResult(0));
   SmallVector<Value> sums = makeZeros();
-  bool hasLeaves = slices && !sums.empty() && !op->hasAttr(leavesAttr);
-  if (op->hasAttr(leavesAttr))
+  bool isTree = op->hasAttr(leavesAttr), isOrdered = slices && !sums.empty();
+  bool hasAllLeaves = isOrdered && !schedule.getRowsPerWorkgroup();
+  bool hasLeaves = isOrdered && !hasAllLeaves;
+  if (isTree)
     writeTree(sums);
+  else if (hasAllLeaves)
+    writeAllLeaves(sums);
   else if (hasLeaves)
     writeLeaves(workgroup);
   else
@@ -274,7 +280,9 @@ void RowDistributor::write() {
   // launch, may be brought to the compute units meanwhile.
   if (!allowsFirst && !hasLeaves)
     allowNext();
-  if (!hasLeaves)
+  if (hasAllLeaves)
+    storeSums(sums, workgroup);
+  else if (!hasLeaves)
     storeSums(combineGroups(sums), workgroup);
   if (SmallVector<Value> dead = getDeadRows(); !dead.empty())
     lane::DiscardOp::create(b, dead, kernel.rows, layout);
@@ -320,6 +328,20 @@ void RowDistributor::storeSums(ArrayRef<Value> sums, Value row) {
   }
 }
 
+/// Writes the body of `loop`, but for its end. Returns its state: the sums and
+/// the iteration, where there are row sums.
+SmallVector<Value> RowDistributor::writeIteration(lane::ForRowsOp loop) {
+  b.setInsertionPointToStart(&loop.getBody().front());
+  SmallVector<Value> state(loop.getRegionIterArgs());
+  auto row = lane::RowOp::create(b, loop.getTile(), layout);
+  Value iteration = op.hasRowSums() ? state.back() : Value();
+  writeRow(row, MutableArrayRef(state).take_front(op.getAllSums().size()),
+           iteration);
+  if (iteration)
+    state.back() = lane::NextIterationOp::create(b, iteration);
+  return state;
+}
+
 /// Adds the terms of the workgroup's rows to `sums`, and writes what else a row
 /// has.
 void RowDistributor::writeLoop(Value workgroup, MutableArrayRef<Value> sums) {
@@ -344,14 +366,7 @@ void RowDistributor::writeLoop(Value workgroup, MutableArrayRef<Value> sums) {
     loop.setSumBlock(uint64_t(iterations));
   {
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&loop.getBody().front());
-    SmallVector<Value> state(loop.getRegionIterArgs());
-    auto row = lane::RowOp::create(b, loop.getTile(), layout);
-    Value iteration = carried.empty() ? Value() : state.back();
-    writeRow(row, MutableArrayRef(state).take_front(sums.size()), iteration);
-    if (iteration)
-      state.back() = lane::NextIterationOp::create(b, iteration);
-    lane::YieldOp::create(b, state);
+    lane::YieldOp::create(b, writeIteration(loop));
   }
   llvm::copy(loop.getResults().take_front(sums.size()), sums.begin());
 }
@@ -404,13 +419,7 @@ void RowDistributor::writeLeaves(Value workgroup) {
   setTransfers(loop);
   {
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&loop.getBody().front());
-    SmallVector<Value> next(loop.getRegionIterArgs());
-    auto row = lane::RowOp::create(b, loop.getTile(), layout);
-    Value iteration = op.hasRowSums() ? next.back() : Value();
-    writeRow(row, MutableArrayRef(next).take_front(count), iteration);
-    if (iteration)
-      next.back() = lane::NextIterationOp::create(b, iteration);
+    SmallVector<Value> next = writeIteration(loop);
     SmallVector<Value> kept =
         endLeaf(loop.getTile(), part, ArrayRef(next).take_front(count));
     llvm::copy(kept, next.begin());
@@ -457,7 +466,8 @@ void RowDistributor::storeLeaf(Value leaf, Value part, ValueRange sums) {
   } else {
     auto added =
         lane::AddLeavesOp::create(b, sums.getTypes(), totals, leaf, layout,
-                                  llvm::Log2_64(uint64_t(together)));
+                                  llvm::Log2_64(uint64_t(together)),
+                                  /*last=*/false);
     Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                          b.remainder(leaf, together),
                                          b.index(together - 1));
@@ -505,110 +515,101 @@ SmallVector<Value> RowDistributor::endLeaf(Value tile, Value part,
   return SmallVector<Value>(branch.getResults());
 }
 
-/// The sums of a binary tree with the rows as leaves, pairs of neighbours
-/// first. A group has as many neighbouring rows as all others, a power of two.
-/// Rows that do not exist are 0.
-void RowDistributor::writeTree(MutableArrayRef<Value> sums) {
-  int64_t groups = schedule.getRowGroups();
-  Value one = b.index(1), two = b.index(2);
-  Value last = b.subtract(arith::MaxUIOp::create(b, kernel.rows, one), one);
-  // The smallest power of two, from the rows of an iteration on, of which
-  // `groups` times as many are all rows.
-  auto rows = scf::WhileOp::create(b, TypeRange(b.getIndexType()),
-                                   ValueRange{b.index(leavesAtOnce)});
-  {
-    OpBuilder::InsertionGuard guard(b);
-    Block *before =
-        b.createBlock(&rows.getBefore(), {}, b.getIndexType(), b.getLoc());
-    Value all = b.multiply(before->getArgument(0), groups);
-    scf::ConditionOp::create(b, b.below(all, kernel.rows),
-                             before->getArguments());
-    Block *after =
-        b.createBlock(&rows.getAfter(), {}, b.getIndexType(), b.getLoc());
-    scf::YieldOp::create(b, ValueRange{b.multiply(after->getArgument(0), two)});
-  }
-  Value perGroup = rows.getResult(0);
-  // lane.combine_groups adds up to `radix` groups in one step, each so many
-  // after the one before.
-  Value group = lane::GroupOp::create(b, b.getIndexType(), layout);
-  int64_t radix = getCombineRadix(op, schedule);
-  if (int64_t owners = llvm::divideCeil(groups, radix); owners > 1) {
-    Value low = b.divide(group, owners);
-    Value high = b.remainder(group, owners);
-    group = b.add(b.multiply(high, radix), low);
-  }
-  Value firstRow = b.multiply(group, perGroup);
-
-  // Nodes that wait for their right neighbours, by levels.
-  SmallVector<Value> levels;
-  for (int64_t level = 0; level < treeLevels; ++level)
-    llvm::append_range(levels, sums);
-  SmallVector<Value> zeros(sums);
-  auto loop = scf::ForOp::create(b, b.index(0), perGroup, b.index(leavesAtOnce),
-                                 levels);
+/// Gives `sums` those of a binary tree over the leaves, pairs of neighbours
+/// first, where a workgroup has all of them: so many rows at once, whose leaves
+/// are a power of two that groups have side by side. `write` gives the sums of
+/// each group.
+void RowDistributor::addAllLeaves(
+    MutableArrayRef<Value> sums, int64_t rows,
+    function_ref<SmallVector<Value>(Value)> write) {
+  Value one = b.index(1);
+  int64_t levels =
+      countWaitingLevels(op.getRowLength(), /*rowsPerWorkgroup=*/0);
+  Value count = arith::MaxUIOp::create(
+      b, arith::CeilDivUIOp::create(b, kernel.rows, b.index(rows)), one);
+  auto loop = scf::ForOp::create(b, b.index(0), count, one);
+  TypeRange types{ValueRange(sums)};
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    SmallVector<SmallVector<Value>> leaves(sums.size());
-    SmallVector<Type> types(sums.size(), sums.front().getType());
+    Value number = loop.getInductionVar();
+    SmallVector<Value> totals = combineGroups(write(number));
+    lane::AddLeavesOp::create(b, types, totals, number, layout, levels,
+                              /*last=*/false);
+    // What groups have exchanged is overwritten by the next leaves' sums.
+    if (schedule.getRowGroups() > 1)
+      lane::BarrierOp::create(b);
+  }
+  auto all = lane::AddLeavesOp::create(b, types, sums, count, layout, levels,
+                                       /*last=*/true);
+  llvm::copy(all.getTotals(), sums.begin());
+}
+
+/// The same where rows are leaves. Rows that do not exist are 0.
+void RowDistributor::writeTree(MutableArrayRef<Value> sums) {
+  int64_t groups = schedule.getRowGroups();
+  Value last = b.subtract(arith::MaxUIOp::create(b, kernel.rows, b.index(1)),
+                          b.index(1));
+  Value group = lane::GroupOp::create(b, b.getIndexType(), layout);
+  SmallVector<Value> zeros(sums);
+  addAllLeaves(sums, groups * leavesAtOnce, [&](Value number) {
+    Value first =
+        b.multiply(b.add(b.multiply(number, groups), group), leavesAtOnce);
+    SmallVector<SmallVector<Value>> leaves(zeros.size());
+    SmallVector<Type> types(zeros.size(), zeros.front().getType());
     for (int64_t i = 0; i < leavesAtOnce; ++i) {
-      Value number = b.add(loop.getInductionVar(), b.index(i));
-      Value row = b.add(firstRow, number);
+      Value row = b.add(first, i);
       Value isRow =
           arith::CmpIOp::create(b, arith::CmpIPredicate::ule, row, last);
-      Value loaded = arith::MinUIOp::create(b, row, last);
       auto load = lane::LoadOp::create(
-          b, types, ArrayRef(kernel.buffers).take_front(sums.size()), loaded,
-          layout, /*access=*/IntegerAttr());
+          b, types, ArrayRef(kernel.buffers).take_front(zeros.size()),
+          arith::MinUIOp::create(b, row, last), layout,
+          /*access=*/IntegerAttr());
       for (auto [leaf, value, zero] :
            llvm::zip_equal(leaves, load.getFragments(), zeros))
         leaf.push_back(b.select(isRow, value, zero));
     }
-    SmallVector<Value> nodes;
-    for (SmallVector<Value> &leaf : leaves)
-      nodes.push_back(lane::combineByPairs(b, /*isMaximum=*/false, leaf));
-    Value bits = b.divide(loop.getInductionVar(), leavesAtOnce);
-    scf::YieldOp::create(b, addToTree(loop.getRegionIterArgs(), nodes, bits));
-  }
-  // One level has all of it, and the others have 0.
-  for (auto [i, sum] : llvm::enumerate(sums)) {
-    SmallVector<Value> ofLevels;
-    for (size_t level = i; level < levels.size(); level += sums.size())
-      ofLevels.push_back(loop.getResult(unsigned(level)));
-    sum = lane::combineByPairs(b, /*isMaximum=*/false, ofLevels);
-  }
+    return llvm::map_to_vector(leaves, [&](const SmallVector<Value> &leaf) {
+      return lane::combineByPairs(b, /*isMaximum=*/false, leaf);
+    });
+  });
 }
 
-/// `nodes`, of the lowest of `levels`, added to what waits there and so on, as
-/// long as there is something: where `bits`, the number of nodes before, has
-/// ones. The levels after it.
-SmallVector<Value> RowDistributor::addToTree(ValueRange levels,
-                                             ValueRange nodes, Value bits) {
-  size_t count = nodes.size();
-  SmallVector<Value> sums;
-  for (auto [waiting, node] : llvm::zip(levels, nodes))
-    sums.push_back(arith::AddFOp::create(b, waiting, node));
-  // There are never so many.
-  if (levels.size() == count)
-    return sums;
-  Value isWaiting = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
-                                          b.remainder(bits, 2), b.index(0));
-  auto branch = scf::IfOp::create(b, levels.getTypes(), isWaiting,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  SmallVector<Value> taken;
-  for (Value node : nodes)
-    taken.push_back(
-        arith::ConstantOp::create(b, b.getZeroAttr(node.getType())));
-  Value rest = b.divide(bits, 2);
-  llvm::append_range(taken, addToTree(levels.drop_front(count), sums, rest));
-  scf::YieldOp::create(b, taken);
-  b.setInsertionPointToStart(branch.elseBlock());
-  SmallVector<Value> kept(nodes);
-  llvm::append_range(kept, levels.drop_front(count));
-  scf::YieldOp::create(b, kept);
-  return SmallVector<Value>(branch.getResults());
+/// The same where each group has a chain of a leaf.
+void RowDistributor::writeAllLeaves(MutableArrayRef<Value> sums) {
+  int64_t leafRows = getLeafRows(op.getRowLength());
+  int64_t chains = getLeafChains(op.getRowLength());
+  int64_t together = schedule.getRowGroups() / chains;
+  TypedValue<lane::LayoutType> all = layout, ofLeaf = layout;
+  lane::LayoutType type = all.getType();
+  Value leafOfGroup =
+      b.divide(lane::GroupOp::create(b, b.getIndexType(), all), chains);
+  if (together > 1)
+    ofLeaf = lane::LayoutOp::create(
+        b,
+        lane::LayoutType::get(op.getContext(), type.getRowLength(),
+                              type.getLanes(), chains, type.getWidth(),
+                              type.getColumns(), type.getSpan(),
+                              /*across=*/false),
+        all.getDefiningOp<lane::LayoutOp>().getFirst());
+  SmallVector<Value> zeros(sums);
+  addAllLeaves(sums, leafRows * together, [&](Value number) {
+    Value leaf = b.add(b.multiply(number, together), leafOfGroup);
+    Value begin =
+        arith::MinUIOp::create(b, b.multiply(leaf, leafRows), kernel.rows);
+    Value end = arith::MinUIOp::create(b, b.add(begin, leafRows), kernel.rows);
+    Value one = b.index(1);
+    Value noRows = b.select(b.below(begin, end), b.index(0), one);
+    layout = ofLeaf;
+    auto loop =
+        lane::ForRowsOp::create(b, begin, end, b.index(chains), layout, noRows,
+                                one, zeros, /*carried=*/ValueRange());
+    setTransfers(loop);
+    OpBuilder::InsertionGuard guard(b);
+    lane::YieldOp::create(b, writeIteration(loop));
+    layout = all;
+    return SmallVector<Value>(loop.getResults());
+  });
 }
 
 /// Loads the row at work of the row blocks.

@@ -2,25 +2,29 @@
 
 !layout = !lane.layout<row_length = 256, lanes = 64, groups = 4, width = 4>
 
-// Two leaves: the first group has what waits, at the same place for both. What
-// is added last is the number at hand, which comes of the later leaf.
-// CHECK-LABEL: gpu.func @pair
+// The first group has what waits, level by level: as long as the number of the
+// leaf has ones, it is the left neighbour of the number at hand. This waits at
+// the next level, if there is one.
+// CHECK-LABEL: gpu.func @levels
 // CHECK-SAME:    %[[S:.*]]: vector<4xf32>, %[[LEAF:.*]]: index
-// CHECK-SAME:    workgroup(%[[WAITING:.*]] : memref<256xf32, #gpu.address_space<workgroup>>
+// CHECK-SAME:    workgroup(%[[WAITING:.*]] : memref<512xf32, #gpu.address_space<workgroup>>
 // CHECK:         %[[TOTAL:.*]] = scf.if
-// CHECK:           %[[ODD:.*]] = arith.remui %[[LEAF]], %{{.*}}
-// CHECK:           %[[IS_ODD:.*]] = arith.cmpi ne, %[[ODD]]
-// CHECK:           scf.if %[[IS_ODD]]
-// CHECK:             %[[BEFORE:.*]] = vector.load %[[WAITING]][%[[PLACE:.*]]]
-// CHECK:             %[[ADDED:.*]] = arith.addf %[[BEFORE]], %[[S]]
-// CHECK:             scf.yield %[[ADDED]]
-// CHECK:           } else {
-// CHECK:             vector.store %[[S]], %[[WAITING]][%[[PLACE]]]
+// CHECK:           %[[BITS:.*]] = arith.remui %[[LEAF]], %c4
+// CHECK:           %[[END:.*]]:3 = scf.while (%[[REST:.*]] = %[[BITS]], %{{.*}} = %[[PLACE:.*]], %{{.*}} = %[[S]])
+// CHECK:             %[[ODD:.*]] = arith.remui %[[REST]], %c2
+// CHECK:             %[[IS_ODD:.*]] = arith.cmpi ne, %[[ODD]], %c0
+// CHECK:             scf.condition(%[[IS_ODD]])
+// CHECK:           ^bb0(%{{.*}}: index, %[[AT:.*]]: index, %[[SUM:.*]]: vector<4xf32>):
+// CHECK:             %[[BEFORE:.*]] = vector.load %[[WAITING]][%[[AT]]]
+// CHECK:             arith.addf %[[BEFORE]], %[[SUM]]
+// CHECK:           %[[BEHIND:.*]] = arith.addi %[[PLACE]], %c512
+// CHECK:           arith.cmpi ult, %[[END]]#1, %[[BEHIND]]
+// CHECK:           vector.store %[[END]]#2, %[[WAITING]][%[[END]]#1]
 // CHECK:         vector.store %[[TOTAL]]
 gpu.module @m {
-  gpu.func @pair(%s: vector<4xf32>, %leaf: index, %o: memref<256xf32>) {
+  gpu.func @levels(%s: vector<4xf32>, %leaf: index, %o: memref<256xf32>) {
     %layout = lane.layout : !layout
-    %total = lane.add_leaves %s leaf %leaf at %layout levels 1 : !layout, vector<4xf32> -> vector<4xf32>
+    %total = lane.add_leaves %s leaf %leaf at %layout levels 2 : !layout, vector<4xf32> -> vector<4xf32>
     lane.store_sum %total, %o at %layout access 0 : !layout, vector<4xf32>, memref<256xf32>
     gpu.return
   }
@@ -30,21 +34,44 @@ gpu.module @m {
 
 !layout = !lane.layout<row_length = 256, lanes = 64, groups = 1, width = 4>
 
-// Four: each level has a place, and what is complete at one goes to the next.
-// CHECK-LABEL: gpu.func @levels
-// CHECK-SAME:    workgroup(%[[WAITING:.*]] : memref<512xf32, #gpu.address_space<workgroup>>
-// CHECK:         scf.if
-// CHECK:           %[[PAIR:.*]] = arith.addf
+// In the end nothing waits: all ones of the number of leaves are added up.
+// CHECK-LABEL: gpu.func @last
+// CHECK:         %[[END:.*]]:3 = scf.while (%[[REST:.*]] = %{{.*}}, %{{.*}} = %{{.*}}, %{{.*}} = %{{.*}})
+// CHECK:           %[[MORE:.*]] = arith.cmpi ugt, %[[REST]], %c0
+// CHECK:           scf.condition(%[[MORE]])
+// CHECK:         ^bb0(%{{.*}}: index, %[[AT:.*]]: index, %[[SUM:.*]]: vector<4xf32>):
 // CHECK:           scf.if
-// CHECK:             %[[OTHER:.*]] = vector.load %[[WAITING]]
-// CHECK:             arith.addf %[[OTHER]], %[[PAIR]]
-// CHECK:           } else {
-// CHECK:             vector.store %[[PAIR]], %[[WAITING]]
+// CHECK:             %[[BEFORE:.*]] = vector.load %{{.*}}[%[[AT]]]
+// CHECK:             arith.addf %[[BEFORE]], %[[SUM]]
+// CHECK:         vector.store %[[END]]#2
 gpu.module @m {
-  gpu.func @levels(%s: vector<4xf32>, %leaf: index, %o: memref<256xf32>) {
+  gpu.func @last(%s: vector<4xf32>, %leaves: index, %o: memref<256xf32>) {
     %layout = lane.layout : !layout
-    %total = lane.add_leaves %s leaf %leaf at %layout levels 2 : !layout, vector<4xf32> -> vector<4xf32>
+    %total = lane.add_leaves %s leaf %leaves at %layout levels 2 last : !layout, vector<4xf32> -> vector<4xf32>
     lane.store_sum %total, %o at %layout access 0 : !layout, vector<4xf32>, memref<256xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!all = !lane.layout<row_length = 256, lanes = 64, groups = 4, width = 4>
+!leaf = !lane.layout<row_length = 256, lanes = 64, groups = 2, width = 4>
+
+// A workgroup that has a layout's groups several times has as many rows.
+// CHECK-LABEL: gpu.func @side_by_side
+// CHECK:         %[[GROUP:.*]] = arith.index_cast %{{.*}} : i32 to index
+// CHECK:         %[[SAME:.*]] = arith.index_cast %{{.*}} : i32 to index
+// CHECK:         %[[OF_LEAF:.*]] = arith.remui %[[SAME]], %c2
+// CHECK:         %[[ROW:.*]] = arith.addi %{{.*}}, %[[OF_LEAF]]
+// CHECK:         memref.store %[[ROW]], %{{.*}}[%[[GROUP]]]
+gpu.module @m {
+  gpu.func @side_by_side(%tile: index, %o: memref<?xindex>) attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %all = lane.layout : !all
+    %leaf = lane.layout : !leaf
+    %group = lane.group %all : !all
+    %row = lane.row %tile at %leaf : !leaf
+    memref.store %row, %o[%group] : memref<?xindex>
     gpu.return
   }
 }

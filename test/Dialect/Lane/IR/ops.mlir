@@ -221,9 +221,11 @@ func.func @gather(%a: memref<50x1000xbf16>, %b: memref<50x1000xf32>, %row: index
 
 // CHECK-LABEL: func.func @leaves
 // CHECK:         lane.add_leaves %{{.*}} leaf %{{.*}} at %{{.*}} levels 2 : !{{.*}}, vector<2x8xf32> -> vector<2x8xf32>
+// CHECK:         lane.add_leaves %{{.*}} leaf %{{.*}} at %{{.*}} levels 2 last : !{{.*}}, vector<2x8xf32> -> vector<2x8xf32>
 func.func @leaves(%s: vector<2x8xf32>, %leaf: index, %l: !layout) -> vector<2x8xf32> {
   %a = lane.add_leaves %s leaf %leaf at %l levels 2 : !layout, vector<2x8xf32> -> vector<2x8xf32>
-  return %a : vector<2x8xf32>
+  %b = lane.add_leaves %a leaf %leaf at %l levels 2 last : !layout, vector<2x8xf32> -> vector<2x8xf32>
+  return %b : vector<2x8xf32>
 }
 
 // -----

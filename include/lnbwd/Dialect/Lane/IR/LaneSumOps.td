@@ -184,8 +184,10 @@ def Lane_AddLeavesOp : Lane_Op<"add_leaves"> {
     Is executed for one leaf of the canonical order after the other. What has no
     neighbour yet waits in workgroup memory. If `leaf`, the number of the leaf,
     is the last of 2^`levels`, the result is their sum by pairs of neighbours, in
-    the lanes of the first group; all other results are undefined. Split, as
-    those of lane.combine_groups.
+    the lanes of the first group; all other results are undefined. With `last`
+    all leaves have been added, `leaf` is how many they are, and the result is
+    the sum of what waits and of `sums`, which are 0. Split, as those of
+    lane.combine_groups.
 
     Example:
 
@@ -197,10 +199,12 @@ def Lane_AddLeavesOp : Lane_Op<"add_leaves"> {
   }];
   let arguments = (ins Variadic<VectorOfAnyRankOf<[F32]>>:$sums, Index:$leaf,
                        Lane_Layout:$layout,
-                       ConfinedAttr<I64Attr, [IntPositive]>:$levels);
+                       ConfinedAttr<I64Attr, [IntPositive]>:$levels,
+                       UnitAttr:$last);
   let results = (outs Variadic<VectorOfAnyRankOf<[F32]>>:$totals);
   let assemblyFormat = [{
-    $sums `leaf` $leaf `at` $layout `levels` $levels attr-dict `:`
+    $sums `leaf` $leaf `at` $layout `levels` $levels (`last` $last^)?
+    attr-dict `:`
     type($layout) `,` type($sums) `->` type($totals)
   }];
   let hasVerifier = 1;
