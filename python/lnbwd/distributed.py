@@ -219,6 +219,9 @@ def ddp_hook(parameters: Iterable[torch.nn.Parameter], rows: int, row_length: in
         def finish(_: torch.futures.Future[list[torch.Tensor]]) -> torch.Tensor:
             total = _add_pairs(gathered) + 0.0
             buffer.div_(world)
+            # This runs on a stream of its own, and the backward pass goes on.
+            for node in gathered if buffer.is_cuda else ():
+                node.record_stream(torch.cuda.current_stream(buffer.device))
             for gradient, sums in zip(ours, total.split([g.numel() for g in ours]), strict=True):
                 gradient.copy_(sums.div(world).view_as(gradient))
             return buffer
