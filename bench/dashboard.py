@@ -216,24 +216,24 @@ def row_functions(block: Block) -> list[str]:
             "How many times faster the functions of `lnbwd.functional` are than the best of "
             "PyTorch, torch.compile and Liger, on shapes that are drawn by a seed. The first input "
             "has 2 to 400 MB and takes turns among the types; cross entropy has bf16 and 50,257 or "
-            "drawn classes. Liger's cross entropy computes its gradient in the forward pass, so "
-            "that it is compared in both passes together alone.", "",
+            "drawn classes. Liger's, which has its gradient in the forward pass, only in both.", "",
             *table(("function", "shapes", "forward: mean", "least", "backward: mean", "least",
                     "both: mean", "least"), cells), where(block), ""]
 
 
 def quantized(block: Block) -> list[str]:
     """The functions that write float8 and float4."""
+    by_hand = " and ".join(f"{mean(row['by_hand']):.2f} (least {min(row['by_hand']):.2f})"
+                           for row in block["rows"] if row["by_hand"])
     return ["## Float8 and float4", "",
-            "The functions of [float8.md](float8.md) beside their formulas by torch.compile or "
-            "PyTorch, whichever is faster, and a stream of as many bytes. Shapes of bf16 are drawn "
-            "by a seed. `both`: both layouts, with swizzled scales. Gradients have the residual's "
-            "added. TransformerEngine, torchao, Quack and vLLM were not installed.", "",
-            *table(("function", "shapes", "times faster: mean", "least", "of the stream: mean",
-                    "least"),
+            "The functions of [float8.md](float8.md) on drawn shapes of bf16, beside PyTorch and "
+            "torch.compile, and a stream of as many bytes (large: from 100 MB on). `both`: both "
+            "layouts. Kernels by hand (Liger's RMSNorm, torchao 0.18.0's layouts; PyTorch's "
+            f"gradient, quantised by torch.compile) take {by_hand} times as long.", "",
+            *table(("function", "shapes", "times faster", "least", "of a stream", "least", "large"),
                    ((f"`{row['name']}`", str(len(row["gains"])), *mean_and_least(row["gains"]),
-                     *mean_and_least(row["shares"])) for row in block["rows"])),
-            where(block), ""]
+                     *mean_and_least(row["shares"]), mean_and_least(row["large"])[0])
+                    for row in block["rows"])), where(block), ""]
 
 
 def regions(block: Block, coverage: Block | None) -> list[str]:
@@ -483,9 +483,11 @@ def of_quantized(documents: list[Block]) -> Block:
     rows: dict[str, list[Block]] = {}
     for row in (row for document in documents for row in document["results"]):
         rows.setdefault(row["name"].removesuffix(", forward"), []).append(row)
-    return {"rows": [{"name": name, "gains": [round(gain, 3) for gain in gains_of(mine)],
-                      "shares": [round(share, 3) for share in shares_of(mine, 0)]}
-                     for name, mine in rows.items()]}
+    return {"rows": [{"name": name, **{
+        key: [round(value, 3) for value in values] for key, values in (
+            ("gains", gains_of(mine)), ("shares", shares_of(mine, 0)), ("large", shares_of(mine)),
+            ("by_hand", gains_of({**row, "timed": ["ours", "liger"]} for row in mine
+                                 if "liger" in row["timed"])))}} for name, mine in rows.items()]}
 
 
 def of_regions(documents: list[Block]) -> Block:

@@ -8,8 +8,6 @@ Shapes are drawn by a seed. Results and gradients are compared with float64: the
 some of lnbwd's are wrong. Timed are CUDA graphs of calls on rotating buffers
 (lnbwd_bench/timing.py): the forward pass as in training, and the backward pass. Processes compile
 side by side; one at a time has the GPU.
-
-bench/dashboard.py reads the files.
 """
 
 from __future__ import annotations
