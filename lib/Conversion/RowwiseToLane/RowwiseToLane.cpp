@@ -102,6 +102,10 @@ private:
     loop.setReload(schedule.getReload());
     if (int64_t stages = schedule.getStages())
       loop.setStages(uint64_t(stages));
+    loop.setPrefetch(schedule.getPrefetch());
+    loop.setPrefetchBeforeDependency(schedule.getPrefetchBeforeDependency());
+    if (int64_t tiles = schedule.getUnroll(); tiles > 1)
+      loop.setUnroll(uint64_t(tiles));
   }
   /// Whether an operation of the region widens a vector of columns.
   bool isWidenedColumn(Operation *bodyOp) {

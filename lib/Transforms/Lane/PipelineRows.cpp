@@ -14,7 +14,6 @@
 
 #include "RowLoops.h"
 
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Lane/IndexBuilder.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
@@ -372,22 +371,20 @@ public:
     FailureOr<const ChipInfo *> found = getChipOption(kernel, chip);
     if (failed(found))
       return signalPassFailure();
-    auto info = kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
-    if (!info || (info.getSchedule().getUnroll() == 1 &&
-                  !info.getSchedule().getPrefetch()))
-      return;
     SmallVector<lane::ForRowsOp> loops;
-    kernel.walk([&](lane::ForRowsOp loop) { loops.push_back(loop); });
+    kernel.walk([&](lane::ForRowsOp loop) {
+      if (loop.getPrefetch() || loop.getUnroll())
+        loops.push_back(loop);
+    });
     for (lane::ForRowsOp loop : loops) {
-      if (failed(pipeline(loop, info.getSchedule(), **found)))
+      if (failed(pipeline(loop, **found)))
         return signalPassFailure();
       ++numPipelined;
     }
   }
 
 private:
-  LogicalResult pipeline(lane::ForRowsOp loop, ScheduleAttr schedule,
-                         const ChipInfo &chip);
+  LogicalResult pipeline(lane::ForRowsOp loop, const ChipInfo &chip);
 };
 } // namespace
 
@@ -415,7 +412,6 @@ static LogicalResult checkLoads(lane::ForRowsOp loop) {
 }
 
 LogicalResult PipelineRows::pipeline(lane::ForRowsOp loop,
-                                     ScheduleAttr schedule,
                                      const ChipInfo &chip) {
   if (loop.getWhole())
     return loop.emitOpError("expected tiles that may be partial; run "
@@ -424,17 +420,17 @@ LogicalResult PipelineRows::pipeline(lane::ForRowsOp loop,
     return failure();
   // Rows that are staged are in flight without registers.
   lane::RowLoads loads(loop, /*withRows=*/!loop.getStages());
-  if (schedule.getPrefetch()) {
+  if (loop.getPrefetch()) {
     if (loads.isEmpty())
       return success();
     // All that a row needs is loaded an iteration ahead.
     if (NVVM::GriddepcontrolOp await = findAwait(loop))
       await->moveBefore(loop);
     Pipeliner pipeliner(loop, loads, chip);
-    if (schedule.getUnroll() == 1)
-      pipeliner.prefetch();
-    else
+    if (loop.getUnroll())
       pipeliner.prefetchPaired();
+    else
+      pipeliner.prefetch();
     return success();
   }
   WalkResult result = loop.walk([&](lane::ReduceOp reduce) {
@@ -444,6 +440,6 @@ LogicalResult PipelineRows::pipeline(lane::ForRowsOp loop,
   });
   if (result.wasInterrupted())
     return failure();
-  Pipeliner(loop, loads, chip).unroll(schedule.getUnroll());
+  Pipeliner(loop, loads, chip).unroll(int64_t(*loop.getUnroll()));
   return success();
 }

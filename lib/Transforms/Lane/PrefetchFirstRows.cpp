@@ -12,7 +12,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 
@@ -33,12 +32,13 @@ using namespace lnbwd;
 
 /// The tiles of rows that a workgroup has in flight before its first iteration
 /// is done.
-static int64_t countFirstTiles(lane::ForRowsOp loop, ScheduleAttr schedule) {
+static uint64_t countFirstTiles(lane::ForRowsOp loop) {
   if (loop.getOnce())
     return 1;
   if (loop.getStages())
-    return int64_t(*loop.getStages());
-  return std::max(schedule.getUnroll(), schedule.getPrefetch() + 1);
+    return *loop.getStages();
+  return std::max<uint64_t>(loop.getUnroll().value_or(1),
+                            loop.getPrefetch() ? 2 : 1);
 }
 
 /// The operation after which the loads of `loop` see what the preceding kernel
@@ -54,7 +54,7 @@ static NVVM::GriddepcontrolOp getAwaitBefore(lane::ForRowsOp loop) {
 
 /// Prefetches the first tiles of `loop` before `await`.
 static LogicalResult prefetch(IRRewriter &rewriter, lane::ForRowsOp loop,
-                              NVVM::GriddepcontrolOp await, int64_t count) {
+                              NVVM::GriddepcontrolOp await) {
   llvm::SetVector<Value> memories;
   for (auto load : loop.getBody().getOps<lane::LoadOp>()) {
     auto row = load.getRow().getDefiningOp<lane::RowOp>();
@@ -78,7 +78,7 @@ static LogicalResult prefetch(IRRewriter &rewriter, lane::ForRowsOp loop,
                             "before nvvm.griddepcontrol wait");
   ImplicitLocOpBuilder b(loop.getLoc(), await);
   Value tile = loop.getBegin();
-  for (int64_t i = 0; i < count; ++i) {
+  for (uint64_t i = 0, count = countFirstTiles(loop); i < count; ++i) {
     if (i)
       tile = arith::AddIOp::create(b, tile, loop.getStep());
     lane::PrefetchRowsOp::create(b, memories.getArrayRef(), tile, loop.getEnd(),
@@ -94,12 +94,11 @@ public:
   using PrefetchFirstRowsPassBase::PrefetchFirstRowsPassBase;
 
   void runOnOperation() override {
-    gpu::GPUFuncOp kernel = getOperation();
-    auto info = kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
-    if (!info || !info.getSchedule().getPrefetchBeforeDependency())
-      return;
     SmallVector<lane::ForRowsOp> loops;
-    kernel.walk([&](lane::ForRowsOp loop) { loops.push_back(loop); });
+    getOperation().walk([&](lane::ForRowsOp loop) {
+      if (loop.getPrefetchBeforeDependency())
+        loops.push_back(loop);
+    });
     IRRewriter rewriter(&getContext());
     for (lane::ForRowsOp loop : loops) {
       if (loop.getWhole()) {
@@ -111,9 +110,9 @@ public:
       NVVM::GriddepcontrolOp await = getAwaitBefore(loop);
       if (!await)
         continue;
-      if (failed(prefetch(rewriter, loop, await,
-                          countFirstTiles(loop, info.getSchedule()))))
+      if (failed(prefetch(rewriter, loop, await)))
         return signalPassFailure();
+      loop.setPrefetchBeforeDependency(false);
       ++numPrefetched;
     }
   }

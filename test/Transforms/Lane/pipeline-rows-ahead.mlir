@@ -59,11 +59,10 @@
 // CHECK:           lane.store %[[T]], %[[X]][%[[CLAMPED]]] at %[[LAYOUT]] if %[[EXISTS]]
 // CHECK:         {{^ *[}]$}}
 gpu.module @m {
-  gpu.func @ahead(%x: memref<?x512xf32>, %s: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 512, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1>>} {
+  gpu.func @ahead(%x: memref<?x512xf32>, %s: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index) kernel {
     %layout = lane.layout : !layout
     %zero = arith.constant dense<0.0> : vector<2x4xf32>
-    %sum = lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws sums(%a = %zero) : !layout, vector<2x4xf32> {
+    %sum = lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws sums(%a = %zero) attributes {prefetch} : !layout, vector<2x4xf32> {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x512xf32> -> vector<2x4xf32>
       %n = lane.load_scalar %s[%row] : memref<?xf32>
@@ -96,10 +95,9 @@ gpu.module @m {
 // CHECK-NOT:     scf.if
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @bytes(%x: memref<?x512xi8>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 512, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1>>} {
+  gpu.func @bytes(%x: memref<?x512xi8>, %begin: index, %rows: index, %step: index, %w: index, %ws: index) kernel {
     %layout = lane.layout : !layout
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {prefetch} : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x512xi8> -> vector<2x4xi8>
       lane.store %v, %x[%row] at %layout : !layout, vector<2x4xi8>, memref<?x512xi8>
@@ -117,10 +115,9 @@ gpu.module @m {
 // CHECK-NOT:     vector.bitcast
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @few_bytes(%x: memref<?x510xi8>, %begin: index, %rows: index, %step: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 510, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 2, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1>>} {
+  gpu.func @few_bytes(%x: memref<?x510xi8>, %begin: index, %rows: index, %step: index) kernel {
     %layout = lane.layout : !layout
-    lane.for_rows %tile = %begin to %rows step %step at %layout : !layout {
+    lane.for_rows %tile = %begin to %rows step %step at %layout attributes {prefetch} : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x510xi8> -> vector<1x2xi8>
       lane.store %v, %x[%row] at %layout : !layout, vector<1x2xi8>, memref<?x510xi8>

@@ -19,10 +19,9 @@
 // CHECK-NOT:       nvvm.griddepcontrol wait
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @tiles(%x: memref<?x256xf32>, %s: memref<?xf32>, %p: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, unroll = 2, dependent_launch = true>>} {
+  gpu.func @tiles(%x: memref<?x256xf32>, %s: memref<?xf32>, %p: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index) kernel {
     %layout = lane.layout : !layout
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {unroll = 2} : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
       %n = lane.load_scalar %s[%row] : memref<?xf32>
@@ -49,10 +48,9 @@ gpu.module @m {
 // CHECK-NOT:     nvvm.griddepcontrol wait
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @ahead(%x: memref<?x256xf32>, %p: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1, dependent_launch = true>>} {
+  gpu.func @ahead(%x: memref<?x256xf32>, %p: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index) kernel {
     %layout = lane.layout : !layout
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {prefetch} : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
       nvvm.griddepcontrol wait

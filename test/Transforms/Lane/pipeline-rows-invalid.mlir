@@ -6,10 +6,9 @@
 !layout = !lane.layout<row_length = 256, lanes = 64, groups = 1, width = 4>
 
 gpu.module @m {
-  gpu.func @row_sum(%i: index, %x: f32, %iteration: !lane.iteration)
-      attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, unroll = 2>>} {
+  gpu.func @row_sum(%i: index, %x: f32, %iteration: !lane.iteration) {
     %layout = lane.layout : !layout
-    lane.for_rows %tile = %i to %i step %i at %layout : !layout {
+    lane.for_rows %tile = %i to %i step %i at %layout attributes {unroll = 2} : !layout {
       // expected-error@+1 {{cannot be in a loop that loads several tiles before it works on the first: expected no row sums}}
       %s = lane.reduce [#vector.kind<add>] %x at %layout iteration %iteration phase 0 : !layout, f32 -> f32
     }
@@ -22,11 +21,10 @@ gpu.module @m {
 !layout = !lane.layout<row_length = 256, lanes = 64, groups = 1, width = 4>
 
 gpu.module @m {
-  gpu.func @peeled(%i: index)
-      attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, unroll = 2>>} {
+  gpu.func @peeled(%i: index) {
     %layout = lane.layout : !layout
     // expected-error@+1 {{expected tiles that may be partial; run lnbwd-pipeline-rows before lnbwd-peel-last-rows}}
-    lane.for_rows %tile = %i to %i step %i at %layout attributes {whole} : !layout {
+    lane.for_rows %tile = %i to %i step %i at %layout attributes {unroll = 2, whole} : !layout {
     }
     gpu.return
   }
@@ -37,10 +35,9 @@ gpu.module @m {
 !layout = !lane.layout<row_length = 256, lanes = 64, groups = 1, width = 4>
 
 gpu.module @m {
-  gpu.func @other_row(%x: memref<?x256xf32>, %i: index)
-      attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1>>} {
+  gpu.func @other_row(%x: memref<?x256xf32>, %i: index) {
     %layout = lane.layout : !layout
-    lane.for_rows %tile = %i to %i step %i at %layout : !layout {
+    lane.for_rows %tile = %i to %i step %i at %layout attributes {prefetch} : !layout {
       // expected-error@+1 {{expected to load the row that lane.row gives for the tile of its loop}}
       %v = lane.load %x[%tile] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
     }
@@ -53,10 +50,9 @@ gpu.module @m {
 !layout = !lane.layout<row_length = 256, lanes = 64, groups = 1, width = 4>
 
 gpu.module @m {
-  gpu.func @conditional(%x: memref<?xf32>, %i: index, %c: i1)
-      attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, unroll = 2>>} {
+  gpu.func @conditional(%x: memref<?xf32>, %i: index, %c: i1) {
     %layout = lane.layout : !layout
-    lane.for_rows %tile = %i to %i step %i at %layout : !layout {
+    lane.for_rows %tile = %i to %i step %i at %layout attributes {unroll = 2} : !layout {
       %row = lane.row %tile at %layout : !layout
       scf.if %c {
         // expected-error@+1 {{cannot be loaded ahead: expected it in the body of its loop itself}}

@@ -51,11 +51,10 @@
 // CHECK-NEXT:    {{^ *[}]$}}
 // CHECK-NEXT:    lane.store_sum %[[IF]]
 gpu.module @m {
-  gpu.func @pairs(%x: memref<?x256xf32>, %begin: index, %rows: index, %step: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>>} {
+  gpu.func @pairs(%x: memref<?x256xf32>, %begin: index, %rows: index, %step: index) kernel {
     %layout = lane.layout : !layout
     %zero = arith.constant dense<0.0> : vector<1x4xf32>
-    %sum = lane.for_rows %tile = %begin to %rows step %step at %layout sums(%a = %zero) : !layout, vector<1x4xf32> {
+    %sum = lane.for_rows %tile = %begin to %rows step %step at %layout sums(%a = %zero) attributes {prefetch, unroll = 2} : !layout, vector<1x4xf32> {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
       %b = lane.accumulate %a, %v : vector<1x4xf32>
@@ -80,10 +79,9 @@ gpu.module @m {
 // CHECK:         scf.if
 // CHECK:         {{^ *[}]$}}
 gpu.module @m {
-  gpu.func @no_sums(%x: memref<?x256xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>>} {
+  gpu.func @no_sums(%x: memref<?x256xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index) kernel {
     %layout = lane.layout : !layout
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {prefetch, unroll = 2} : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
       lane.store %v, %x[%row] at %layout : !layout, vector<1x4xf32>, memref<?x256xf32>

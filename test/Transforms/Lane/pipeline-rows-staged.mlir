@@ -1,6 +1,5 @@
 // RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-pipeline-rows{chip=sm_90})))' --split-input-file | FileCheck %s
 
-#info = #lnbwd.kernel_info<entry = "k", row_length = 255, schedule = <threads_per_row = 32, row_groups = 1, vector_width = 1, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>>
 !layout = !lane.layout<row_length = 255, lanes = 32, groups = 1, width = 1>
 
 // Of rows that are staged the scalars alone are loaded ahead. The last row stays
@@ -16,9 +15,9 @@
 // CHECK:           lane.load %
 // CHECK:           lane.load_scalar
 gpu.module @m {
-  gpu.func @scalars(%begin: index, %rows: index, %step: index, %w: index, %ws: index, %xs: memref<?x255xf32>, %ms: memref<?xf32>) attributes {lnbwd.kernel_info = #info} {
+  gpu.func @scalars(%begin: index, %rows: index, %step: index, %w: index, %ws: index, %xs: memref<?x255xf32>, %ms: memref<?xf32>) {
     %layout = lane.layout : !layout
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {last_row_apart, stages = 2} : !layout {
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {last_row_apart, prefetch, stages = 2} : !layout {
       %row = lane.row %tile at %layout : !layout
       %x = lane.load %xs[%row] at %layout : !layout, memref<?x255xf32> -> vector<8x1xf32>
       %m = lane.load_scalar %ms[%row] : memref<?xf32>
@@ -30,16 +29,15 @@ gpu.module @m {
 
 // -----
 
-#info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 1, prefetch = 1>>
 !layout = !lane.layout<row_length = 256, lanes = 32, groups = 2, width = 8>
 
 // Without scalars there is nothing to load ahead.
 // CHECK-LABEL: gpu.func @rows_alone(
-// CHECK:         lane.for_rows {{.*}} for %{{.*}} of %{{.*}} attributes {stages = 2 : i64} : !layout {
+// CHECK:         lane.for_rows {{.*}} for %{{.*}} of %{{.*}} attributes {prefetch, stages = 2 : i64} : !layout {
 gpu.module @m {
-  gpu.func @rows_alone(%begin: index, %rows: index, %step: index, %w: index, %ws: index, %xs: memref<?x256xf32>) attributes {lnbwd.kernel_info = #info} {
+  gpu.func @rows_alone(%begin: index, %rows: index, %step: index, %w: index, %ws: index, %xs: memref<?x256xf32>) {
     %layout = lane.layout : !layout
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {stages = 2} : !layout {
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {prefetch, stages = 2} : !layout {
       %row = lane.row %tile at %layout : !layout
       %x = lane.load %xs[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x8xf32>
       lane.store %x, %xs[%row] at %layout : !layout, vector<1x8xf32>, memref<?x256xf32>

@@ -36,11 +36,10 @@
 // CHECK-NEXT:      lane.yield %[[B]]
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @tiles(%x: memref<?x256xf32>, %s: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, unroll = 2>>} {
+  gpu.func @tiles(%x: memref<?x256xf32>, %s: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index) kernel {
     %layout = lane.layout : !layout
     %zero = arith.constant dense<0.0> : vector<1x4xf32>
-    %sum = lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws sums(%a = %zero) : !layout, vector<1x4xf32> {
+    %sum = lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws sums(%a = %zero) attributes {unroll = 2} : !layout, vector<1x4xf32> {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
       %n = lane.load_scalar %s[%row] : memref<?xf32>
@@ -56,12 +55,11 @@ gpu.module @m {
 
 !layout = !lane.layout<row_length = 256, lanes = 64, groups = 4, width = 4>
 
-// A schedule that unrolls nothing.
+// A loop that is not unrolled.
 // CHECK-LABEL: gpu.func @plain
 // CHECK:         lane.for_rows %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} at %{{.*}} for %{{.*}} of
 gpu.module @m {
-  gpu.func @plain(%begin: index, %rows: index, %step: index, %w: index, %ws: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>>} {
+  gpu.func @plain(%begin: index, %rows: index, %step: index, %w: index, %ws: index) kernel {
     %layout = lane.layout : !layout
     lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
     }

@@ -19,8 +19,7 @@
 // CHECK-NEXT:    lane.for_rows %{{.*}} = %[[BEGIN]] to %[[ROWS]] step %[[STEP]] at %[[LAYOUT]]
 // CHECK:           lane.load %[[X]], %[[Y]], %[[X]][
 gpu.module @m {
-  gpu.func @staged(%x: memref<?x256xf32>, %y: memref<?x256xbf16>, %g: memref<256xf32>, %rows: index, %ws: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1, dependent_launch = true, prefetch_before_dependency = true>>} {
+  gpu.func @staged(%x: memref<?x256xf32>, %y: memref<?x256xbf16>, %g: memref<256xf32>, %rows: index, %ws: index) kernel {
     %w = gpu.block_id x
     %layout = lane.layout : !layout
     nvvm.griddepcontrol wait
@@ -28,7 +27,7 @@ gpu.module @m {
     %c4 = arith.constant 4 : index
     %begin = arith.muli %w, %c4 : index
     %step = arith.muli %ws, %c4 : index
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {stages = 3} : !layout {
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {prefetch, prefetch_before_dependency, stages = 3} : !layout {
       %row = lane.row %tile at %layout : !layout
       %v:3 = lane.load %x, %y, %x[%row] at %layout : !layout, memref<?x256xf32>, memref<?x256xbf16>, memref<?x256xf32> -> vector<1x4xf32>, vector<1x4xbf16>, vector<1x4xf32>
       lane.store %v#0, %x[%row] at %layout : !layout, vector<1x4xf32>, memref<?x256xf32>
@@ -49,11 +48,10 @@ gpu.module @m {
 // CHECK:         nvvm.griddepcontrol wait
 // CHECK-NOT:     lane.prefetch_rows
 gpu.module @m {
-  gpu.func @loaded_ahead(%x: memref<?x256xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1, dependent_launch = true, prefetch_before_dependency = true>>} {
+  gpu.func @loaded_ahead(%x: memref<?x256xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index) kernel {
     %layout = lane.layout : !layout
     nvvm.griddepcontrol wait
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {prefetch, prefetch_before_dependency} : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
       lane.store %v, %x[%row] at %layout : !layout, vector<1x4xf32>, memref<?x256xf32>
@@ -73,11 +71,10 @@ gpu.module @m {
 // CHECK-NOT:     lane.prefetch_rows
 // CHECK:         nvvm.griddepcontrol wait
 gpu.module @m {
-  gpu.func @several_a_turn(%x: memref<?x256xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, unroll = 4, dependent_launch = true, prefetch_before_dependency = true>>} {
+  gpu.func @several_a_turn(%x: memref<?x256xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index) kernel {
     %layout = lane.layout : !layout
     nvvm.griddepcontrol wait
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {prefetch_before_dependency, unroll = 4} : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
       lane.store %v, %x[%row] at %layout : !layout, vector<1x4xf32>, memref<?x256xf32>
@@ -97,11 +94,10 @@ gpu.module @m {
 // CHECK-NEXT:    nvvm.griddepcontrol wait
 // CHECK-NOT:     lane.prefetch_rows
 gpu.module @m {
-  gpu.func @once(%x: memref<?x256xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 0, dependent_launch = true, prefetch_before_dependency = true>>} {
+  gpu.func @once(%x: memref<?x256xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index) kernel {
     %layout = lane.layout : !layout
     nvvm.griddepcontrol wait
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {once} : !layout {
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {once, prefetch_before_dependency} : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
       lane.store %v, %x[%row] at %layout : !layout, vector<1x4xf32>, memref<?x256xf32>
@@ -121,10 +117,9 @@ gpu.module @m {
 // CHECK-LABEL: gpu.func @late(
 // CHECK-NOT:     lane.prefetch_rows
 gpu.module @m {
-  gpu.func @waits_within(%x: memref<?x256xf32>, %p: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, dependent_launch = true, prefetch_before_dependency = true>>} {
+  gpu.func @waits_within(%x: memref<?x256xf32>, %p: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index) kernel {
     %layout = lane.layout : !layout
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {prefetch_before_dependency} : !layout {
       %row = lane.row %tile at %layout : !layout
       %v = lane.load %x[%row] at %layout : !layout, memref<?x256xf32> -> vector<1x4xf32>
       nvvm.griddepcontrol wait
@@ -135,9 +130,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // Of a schedule without the field.
-  gpu.func @late(%x: memref<?x256xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index)
-      kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, dependent_launch = true>>} {
+  // A loop without the attribute.
+  gpu.func @late(%x: memref<?x256xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index) kernel {
     %layout = lane.layout : !layout
     nvvm.griddepcontrol wait
     lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : !layout {

@@ -109,19 +109,18 @@ def PrefetchFirstRowsPass
     : Pass<"lnbwd-prefetch-first-rows", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Prefetch the first rows before the grid dependency wait";
   let description = [{
-    Implements `prefetch_before_dependency` of the schedule in the kernel's
-    `lnbwd.kernel_info`. Such a kernel may start before the preceding one has
-    ended, and cannot load anything before `nvvm.griddepcontrol wait`, since
-    the preceding kernel may still write it. Prefetches to the L2 cache, where
-    all writes of the chip meet, are allowed at any time: of the tiles that a
-    workgroup has in flight before the end of its first iteration, which are
-    `stages` tiles of rows, or one more than `prefetch`, or `unroll`. Their
-    addresses are computed before the wait as well.
+    Implements `prefetch_before_dependency` of a `lane.for_rows`. Its kernel may
+    start before the preceding one has ended, and cannot load anything before
+    `nvvm.griddepcontrol wait`, since the preceding kernel may still write it.
+    Prefetches to the L2 cache, where all writes of the chip meet, are allowed at
+    any time: of the tiles that a workgroup has in flight before the end of its
+    first iteration, which are `stages` tiles of rows, or two with `prefetch`, or
+    `unroll`. Their addresses are computed before the wait as well.
 
-    Kernels of other schedules are left alone, and so are loops that wait within
-    an iteration, which load their rows before the wait. Fails on loops of full
-    tiles, on a load of anything but the row of the loop's tile, and where the
-    loop's bounds depend on a load after the wait.
+    Other loops are left alone, and so are those that wait within an iteration,
+    which load their rows before the wait. Fails on loops of full tiles, on a
+    load of anything but the row of the loop's tile, and where the loop's bounds
+    depend on a load after the wait.
 
     Before:
 
@@ -131,14 +130,15 @@ def PrefetchFirstRowsPass
     %gamma = lane.load_columns %gammas at %layout : ... -> vector<2x8xbf16>
     %begin = arith.muli %workgroup, %c8 : index
     %step = arith.muli %workgroups, %c8 : index
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %workgroup of %workgroups : ... {
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %workgroup of %workgroups
+        attributes {prefetch_before_dependency, stages = 2} : ... {
       %row = lane.row %tile at %layout : !layout
       %x = lane.load %xs[%row] at %layout : ... -> vector<2x8xbf16>
       ...
     }
     ```
 
-    After, for `stages = 2`:
+    After:
 
     ```mlir
     %layout = lane.layout : !layout
@@ -149,7 +149,8 @@ def PrefetchFirstRowsPass
     lane.prefetch_rows %xs from %second below %rows at %layout : !layout, memref<?x1024xbf16>
     nvvm.griddepcontrol wait
     %gamma = lane.load_columns %gammas at %layout : ... -> vector<2x8xbf16>
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %workgroup of %workgroups : ... {
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %workgroup of %workgroups
+        attributes {stages = 2} : ... {
       %row = lane.row %tile at %layout : !layout
       %x = lane.load %xs[%row] at %layout : ... -> vector<2x8xbf16>
       ...
@@ -165,8 +166,8 @@ def PipelineRowsPass
     : Pass<"lnbwd-pipeline-rows", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Keep loads of several tiles of rows in flight";
   let description = [{
-    Implements `prefetch` and `unroll` of the schedule in the kernel's
-    `lnbwd.kernel_info`; a kernel of a schedule with neither is left alone.
+    Implements `prefetch` and `unroll` of a `lane.for_rows`; a loop with neither
+    is left alone.
 
     - `prefetch`: an iteration loads the tile of the next one, and passes it on as
       loop-carried values. Of staged rows, only the row scalars are prefetched.
@@ -188,14 +189,14 @@ def PipelineRowsPass
     Before:
 
     ```mlir
-    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws : ... {
+    lane.for_rows %tile = %begin to %rows step %step at %layout for %w of %ws attributes {prefetch} : ... {
       %row = lane.row %tile at %layout : !layout
       %x = lane.load %xs[%row] at %layout : ... -> vector<1x8xf32>
       lane.store %x, %ys[%row] at %layout : ...
     }
     ```
 
-    After, for an AMD chip and `prefetch = 1`, where a workgroup has one group:
+    After, for an AMD chip, where a workgroup has one group:
 
     ```mlir
     %any = arith.cmpi ult, %begin, %rows : index

@@ -531,9 +531,12 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     With `last_row_apart`, the last row is in no full tile, since accesses to a
     full tile may reach into the row that follows. With `late_columns`, columns
     are to be loaded where a row first needs them; with `reload`, rows again in
-    each phase; with `stages = n`, rows through n stages in workgroup memory.
-    `carried` are other loop-carried values. The region's other arguments, the operands of its
-    `lane.yield` and the results are the sums and then the carried values.
+    each phase; with `stages = n`, rows through n stages in workgroup memory;
+    with `prefetch`, a tile ahead; with `unroll = n`, n tiles an iteration; with
+    `prefetch_before_dependency`, the first tiles to a cache while the kernel
+    waits for the one before. `carried` are other loop-carried values. The
+    region's other arguments, the operands of its `lane.yield` and the results
+    are the sums and then the carried values.
 
     Example:
 
@@ -553,7 +556,9 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     UnitAttr:$whole, UnitAttr:$entered, UnitAttr:$once,
     OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$sum_block,
     UnitAttr:$last_row_apart, UnitAttr:$late_columns, UnitAttr:$reload,
-    OptionalAttr<ConfinedAttr<I64Attr, [IntMinValue<2>]>>:$stages);
+    OptionalAttr<ConfinedAttr<I64Attr, [IntMinValue<2>]>>:$stages,
+    UnitAttr:$prefetch, UnitAttr:$prefetch_before_dependency,
+    OptionalAttr<ConfinedAttr<I64Attr, [IntMinValue<2>]>>:$unroll);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let skipDefaultBuilders = 1;
