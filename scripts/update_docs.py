@@ -122,8 +122,8 @@ def one_pass_limits(tools: Tools) -> str:
             for n in lengths:
                 spec = KernelSpec(LAYER_NORM_BWD, n, dtype, "any", dtype, dtype)
                 functions.append(spec.mlir().replace(f"@{spec.op}", f"@f_{dtype}_{n}", 1))
-        output = tools.opt("-", "--lnbwd-lower-to-rowwise", f"--lnbwd-split-two-pass=chip={chip}",
-                           stdin="".join(functions))
+        output = tools.opt("-", f"--lnbwd-set-chip=chip={chip}", "--lnbwd-lower-to-rowwise",
+                           "--lnbwd-split-two-pass", stdin="".join(functions))
         whole = dict.fromkeys(dtypes, 0)
         for part in output.split("func.func @f_")[1:]:
             dtype, n = re.match(r"(\w+)_(\d+)\(", part).groups()

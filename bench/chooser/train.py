@@ -55,8 +55,8 @@ def features_of(opt: str, chip: str, problem: dict[str, Any]) -> tuple[str, np.n
         file.write("\n".join(problem["schedules"]))
         file.flush()
         text = subprocess.run(
-            [opt, f"--lnbwd-print-schedule-features=chip={problem.get('chip', chip)} "
-             f"rows={problem['rows']} schedules={file.name}", "-o", "/dev/null"],
+            [opt, f"--lnbwd-set-chip=chip={problem.get('chip', chip)}", "-o", "/dev/null",
+             f"--lnbwd-print-schedule-features=rows={problem['rows']} schedules={file.name}"],
             input=problem["program"], capture_output=True, text=True, check=True).stdout
     names, *lines = text.splitlines()
     return names.partition(",")[2], np.array([line.split(",") for line in lines], dtype=np.float32)

@@ -516,12 +516,9 @@ public:
   using AttachLaunchPlanPassBase::AttachLaunchPlanPassBase;
 
   void runOnOperation() override {
-    llvm::Expected<TargetId> target = parseTargetId(chip);
-    if (!target) {
-      emitError(getOptionLoc(&getContext(), "chip"),
-                llvm::toString(target.takeError()));
+    FailureOr<TargetId> target = getTarget(getOperation());
+    if (failed(target))
       return signalPassFailure();
-    }
     const TargetBackend &backend = TargetBackend::get(target->chip->backend);
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       gpu::GPUModuleOp module;

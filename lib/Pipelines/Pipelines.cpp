@@ -48,26 +48,27 @@ static void addBufferization(OpPassManager &pm) {
 }
 
 /// Row programs to kernels, one decision of the schedule after another.
-static void addLaneLevel(OpPassManager &pm, const PipelineOptions &options) {
-  pm.addPass(createDistributeRowsPass({options.chip}));
+static void addLaneLevel(OpPassManager &pm) {
+  pm.addPass(createDistributeRowsPass());
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
-  kernels.addPass(createLowerContractionsPass({options.chip}));
+  kernels.addPass(createLowerContractionsPass());
   kernels.addPass(createReloadPhasesPass());
   kernels.addPass(createSinkColumnsPass());
   kernels.addPass(createPrefetchFirstRowsPass());
-  kernels.addPass(createPipelineRowsPass({options.chip}));
-  kernels.addPass(createPeelLastRowsPass({options.chip}));
+  kernels.addPass(createPipelineRowsPass());
+  kernels.addPass(createPeelLastRowsPass());
   kernels.addPass(createStageRowsPass());
   kernels.addPass(createLowerLayoutConversionsPass());
   kernels.addPass(createSplitFragmentsPass());
   kernels.addPass(createBlockColumnSumsPass());
-  kernels.addPass(createLowerRowReductionsPass({options.chip}));
+  kernels.addPass(createLowerRowReductionsPass());
   kernels.addPass(createHoistCopiesPass());
-  kernels.addPass(createLaneToGPUPass({options.chip}));
+  kernels.addPass(createLaneToGPUPass());
 }
 
 void lnbwd::buildGPUPipeline(OpPassManager &pm,
                              const PipelineOptions &options) {
+  pm.addPass(createSetChipPass({options.chip}));
   pm.addPass(createLowerToRowwisePass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
@@ -76,16 +77,15 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   if (options.order != "default")
     pm.addPass(createFixOrderPass({options.order}));
   pm.addPass(createSplitContractionsPass());
-  pm.addPass(createSplitTwoPassPass({options.chip, options.twoPass}));
-  pm.addPass(createSelectSchedulePass({options.chip, options.schedule,
-                                       options.reproducible, options.rows,
-                                       options.candidates}));
-  pm.addPass(createSplitRowSumsPass({options.chip}));
-  pm.addPass(createFinalizeColumnSumsPass({options.chip}));
-  addLaneLevel(pm, options);
+  pm.addPass(createSplitTwoPassPass({options.twoPass}));
+  pm.addPass(createSelectSchedulePass({options.schedule, options.reproducible,
+                                       options.rows, options.candidates}));
+  pm.addPass(createSplitRowSumsPass());
+  pm.addPass(createFinalizeColumnSumsPass());
+  addLaneLevel(pm);
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  pm.addPass(createAttachLaunchPlanPass({options.chip}));
+  pm.addPass(createAttachLaunchPlanPass());
 }
 
 void lnbwd::buildPipeline(OpPassManager &pm, const PipelineOptions &options) {
@@ -94,8 +94,8 @@ void lnbwd::buildPipeline(OpPassManager &pm, const PipelineOptions &options) {
   llvm::Expected<TargetId> target = parseTargetId(options.chip);
   if (!target)
     return llvm::consumeError(target.takeError());
-  pm.addPass(createLowerSubgroupReducePass({options.chip}));
-  pm.addPass(createExpandMathPass({options.chip}));
+  pm.addPass(createLowerSubgroupReducePass());
+  pm.addPass(createExpandMathPass());
   TargetBackend::get(target->chip->backend)
       .addLowering(pm, *target->chip, target->getFeatures());
   if (options.debugInfo)

@@ -13,10 +13,10 @@
 
 #include "BackendSupport.h"
 
+#include "lnbwd/Target/PassOptions.h"
+
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -50,13 +50,7 @@ FailureOr<const ChipInfo *> TargetBackend::getChip(gpu::GPUModuleOp module) {
     return module.emitOpError("expected one target: a module is emitted after "
                               "it was lowered for a chip, for example by "
                               "--lnbwd-pipeline=\"chip=...\"");
-  Attribute target = targets[0];
-  StringRef chip;
-  if (auto rocdl = dyn_cast<ROCDL::ROCDLTargetAttr>(target))
-    chip = rocdl.getChip();
-  else if (auto nvvm = dyn_cast<NVVM::NVVMTargetAttr>(target))
-    chip = nvvm.getChip();
-  return lookupChip(chip, [&] { return module.emitOpError(); });
+  return lnbwd::getChip(module);
 }
 
 namespace {

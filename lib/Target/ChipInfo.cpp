@@ -85,12 +85,12 @@ llvm::Expected<TargetId> lnbwd::parseTargetId(llvm::StringRef text) {
   return result;
 }
 
-mlir::FailureOr<const ChipInfo *>
-lnbwd::lookupChip(llvm::StringRef targetId,
-                  llvm::function_ref<mlir::InFlightDiagnostic()> emitError) {
+mlir::FailureOr<TargetId>
+lnbwd::lookupTarget(llvm::StringRef targetId,
+                    llvm::function_ref<mlir::InFlightDiagnostic()> emitError) {
   llvm::Expected<TargetId> target = parseTargetId(targetId);
   if (target)
-    return target->chip;
+    return *target;
   return emitError() << llvm::toString(target.takeError());
 }
 

@@ -1,4 +1,4 @@
-//===- PassOptions.cpp - Options that many passes have --------------------===//
+//===- PassOptions.cpp - What many passes ask for -------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Target/PassOptions.h"
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
 #include "mlir/IR/Operation.h"
 
@@ -29,11 +31,21 @@ StringRef lnbwd::getOption(Location location) {
   return text.consume_front(optionPrefix) ? text : "";
 }
 
-FailureOr<const ChipInfo *> lnbwd::getChipOption(Operation *root,
-                                                 StringRef chip) {
-  return lookupChip(chip, [&] {
-    return emitError(getOptionLoc(root->getContext(), "chip"));
-  });
+FailureOr<TargetId> lnbwd::getTarget(Operation *op) {
+  StringAttr chip;
+  for (Operation *at = op; at && !chip; at = at->getParentOp())
+    chip = at->getAttrOfType<StringAttr>(chipAttr);
+  if (!chip)
+    return op->emitError("expected a module with ")
+           << chipAttr << "; run lnbwd-set-chip before";
+  return lookupTarget(chip, [&] { return op->emitError(); });
+}
+
+FailureOr<const ChipInfo *> lnbwd::getChip(Operation *op) {
+  FailureOr<TargetId> target = getTarget(op);
+  if (failed(target))
+    return failure();
+  return target->chip;
 }
 
 LogicalResult lnbwd::checkCountOption(Operation *root, StringRef name,

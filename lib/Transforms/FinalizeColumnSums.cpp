@@ -296,7 +296,7 @@ public:
   using FinalizeColumnSumsPassBase::FinalizeColumnSumsPassBase;
 
   void runOnOperation() override {
-    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
+    FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found))
       return signalPassFailure();
     FailureOr<SmallVector<RowwiseOp>> programs =

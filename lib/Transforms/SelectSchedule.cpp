@@ -45,7 +45,7 @@ public:
   using SelectSchedulePassBase::SelectSchedulePassBase;
 
   void runOnOperation() override {
-    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
+    FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found) ||
         failed(checkCountOption(getOperation(), "rows", rows)) ||
         failed(checkCountOption(getOperation(), "candidates", candidates)))
@@ -160,7 +160,7 @@ public:
   using PrintScheduleFeaturesPassBase::PrintScheduleFeaturesPassBase;
 
   void runOnOperation() override {
-    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
+    FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found) || failed(checkCountOption(getOperation(), "rows", rows)))
       return signalPassFailure();
     auto buffer = llvm::MemoryBuffer::getFile(schedules, /*IsText=*/true);

@@ -38,7 +38,7 @@ public:
   using SplitRowSumsPassBase::SplitRowSumsPassBase;
 
   void runOnOperation() override {
-    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
+    FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found))
       return signalPassFailure();
     FailureOr<SmallVector<RowwiseOp>> programs =

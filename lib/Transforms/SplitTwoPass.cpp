@@ -69,7 +69,7 @@ public:
       return;
     const ChipInfo *info = nullptr;
     if (mode == "auto") {
-      FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
+      FailureOr<const ChipInfo *> found = getChip(getOperation());
       if (failed(found))
         return signalPassFailure();
       info = *found;

@@ -52,7 +52,8 @@ def test_the_compiler_has_the_same_fields_in_the_same_order():
       return
     }"""
     result = subprocess.run(
-        [BUILD / "bin" / "lnbwd-opt", "-", "--lnbwd-select-schedule=chip=sm_90 schedule=?=0"],
+        [BUILD / "bin" / "lnbwd-opt", "-", "--lnbwd-set-chip=chip=sm_90",
+         "--lnbwd-select-schedule=schedule=?=0"],
         input=source, text=True, capture_output=True, check=False)
     listed = re.search(r"unknown schedule field '\?', expected one of: (.*)", result.stderr)
     assert listed and listed[1].split(", ") == list(schedule.FIELDS)

@@ -165,6 +165,6 @@ def test_clusters(build, element, channels, length, schedule, is_gradient):
 @pytest.mark.parametrize("element", ["f32", "bf16"])
 def test_are_chosen(build, chip, element):
     norm = Norm(True, 768, 1568, element)
-    text = compiling.run_passes(build, norm.text, "--lnbwd-lower-to-rowwise",
-                                f"--lnbwd-select-schedule=chip={chip}")
+    text = compiling.run_passes(build, norm.text, f"--lnbwd-set-chip=chip={chip}",
+                                "--lnbwd-lower-to-rowwise", "--lnbwd-select-schedule")
     assert "lanes_across = true" in text

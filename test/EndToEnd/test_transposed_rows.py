@@ -161,6 +161,6 @@ def test_on_nvidia(build, images, pixels, length, element, schedule):
 @pytest.mark.parametrize("element, least", [("f32", 32), ("bf16", 16)])
 def test_are_chosen(build, chip, element, least):
     program = Images(32, 196, 384, element, has_row_sums=False)
-    text = compiling.run_passes(build, program.text, "--lnbwd-lower-to-rowwise",
-                                f"--lnbwd-select-schedule=chip={chip}")
+    text = compiling.run_passes(build, program.text, f"--lnbwd-set-chip=chip={chip}",
+                                "--lnbwd-lower-to-rowwise", "--lnbwd-select-schedule")
     assert int(text.split("row_groups = ")[1].split(",")[0]) >= least

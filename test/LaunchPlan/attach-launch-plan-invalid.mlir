@@ -1,7 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-attach-launch-plan=chip=gfx942 --split-input-file --verify-diagnostics
-// RUN: not lnbwd-opt %s --lnbwd-attach-launch-plan=chip=gfx --split-input-file 2>&1 | FileCheck %s
-
-// CHECK: error: loc("option chip"): unknown chip 'gfx', expected one of: gfx908, {{.*}}, sm_120
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-attach-launch-plan --split-input-file --verify-diagnostics
 
 // What a launcher would not do must not be lost in silence.
 module attributes {gpu.container_module} {

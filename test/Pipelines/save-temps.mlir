@@ -2,18 +2,19 @@
 // RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx942 --emit=hsaco --save-temps=%t/stages -o %t.hsaco
 // RUN: ls %t/stages | FileCheck %s
 // RUN: FileCheck %s --check-prefix=INPUT --input-file=%t/stages/01-input.mlir
-// RUN: FileCheck %s --check-prefix=PROGRAM --input-file=%t/stages/02-lnbwd-lower-to-rowwise.mlir
+// RUN: FileCheck %s --check-prefix=PROGRAM --input-file=%t/stages/03-lnbwd-lower-to-rowwise.mlir
 
 // A pass of a kernel leaves the whole module, as if it had run on all kernels
 // before the next: a stage is what the next pass takes.
-// RUN: lnbwd-opt %t/stages/10-lnbwd-distribute-rows.mlir --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-pipeline-rows{chip=gfx942})))' -o %t.pipelined.mlir
-// RUN: diff %t.pipelined.mlir %t/stages/11-lnbwd-pipeline-rows.mlir
-// RUN: lnbwd-opt %t/stages/11-lnbwd-pipeline-rows.mlir --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-split-fragments)))' -o %t.split.mlir
-// RUN: diff %t.split.mlir %t/stages/12-lnbwd-split-fragments.mlir
+// RUN: lnbwd-opt %t/stages/11-lnbwd-distribute-rows.mlir --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-pipeline-rows)))' -o %t.pipelined.mlir
+// RUN: diff %t.pipelined.mlir %t/stages/12-lnbwd-pipeline-rows.mlir
+// RUN: lnbwd-opt %t/stages/12-lnbwd-pipeline-rows.mlir --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-split-fragments)))' -o %t.split.mlir
+// RUN: diff %t.split.mlir %t/stages/13-lnbwd-split-fragments.mlir
 
 // The stages, numbered in order; a pass that changes nothing leaves none.
 // CHECK:     01-input.mlir
-// CHECK:     02-lnbwd-lower-to-rowwise.mlir
+// CHECK:     02-lnbwd-set-chip.mlir
+// CHECK:     03-lnbwd-lower-to-rowwise.mlir
 // CHECK:     one-shot-bufferize.mlir
 // CHECK-NOT: lnbwd-split-two-pass.mlir
 // CHECK:     lnbwd-select-schedule.mlir

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-finalize-column-sums=chip=sm_90 --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-finalize-column-sums --split-input-file | FileCheck %s
 
 // What brings its rows near early needs time for that: the kernel that adds up
 // the partial sums, which is before it in the next call, lets it start.

@@ -1,7 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-finalize-column-sums=chip=gfx942 --split-input-file --verify-diagnostics
-// RUN: not lnbwd-opt %s --lnbwd-finalize-column-sums=chip=gfx1 2>&1 | FileCheck %s
-
-// CHECK: error: loc("option chip"): unknown chip 'gfx1', expected one of: gfx908, {{.*}}, sm_120
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-finalize-column-sums --split-input-file --verify-diagnostics
 
 func.func @no_schedule(%x: memref<?x512xf32>, %a: memref<512xf32>) {
   // expected-error@+1 {{expected memrefs and a schedule; run bufferization and lnbwd-select-schedule before}}

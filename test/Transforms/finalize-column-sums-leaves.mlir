@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-finalize-column-sums=chip=sm_90 --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-finalize-column-sums --split-input-file | FileCheck %s
 
 // The kernel that adds up the leaves of the canonical order has as many columns
 // in a workgroup as leave two workgroups to each of 132 compute units, and the

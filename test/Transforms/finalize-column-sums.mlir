@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-finalize-column-sums=chip=gfx942 --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-finalize-column-sums --split-input-file | FileCheck %s
 
 // Each workgroup gets a row of float32 partial sums, and a second program adds
 // them in one workgroup for each few columns.

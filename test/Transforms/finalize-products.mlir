@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-finalize-column-sums=chip=gfx942 --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-finalize-column-sums --split-input-file | FileCheck %s
 
 // 144 tiles are few for 304 compute units: eight parts of the sum over the rows,
 // which are the rows of a program that adds them in their order and rounds.

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-print-schedule-features="chip=sm_90 rows=8192 schedules=%S/Inputs/features-of-schedules.txt" -o %t | FileCheck %s --check-prefix=TREES-WERE-TRAINED-ON
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_90 --lnbwd-print-schedule-features="rows=8192 schedules=%S/Inputs/features-of-schedules.txt" -o %t | FileCheck %s --check-prefix=TREES-WERE-TRAINED-ON
 
 // What the files of trees (lib/Analysis/ScheduleTrees.*.trees) were trained on. Where a line here
 // changes, the trees see other numbers than they have learned from: run bench/chooser/train.py on

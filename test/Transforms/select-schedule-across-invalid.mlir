@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=lanes_across=1,threads_per_row=4,row_groups=16,vector_width=1,workgroups_per_row=8,stages=0" --verify-diagnostics --split-input-file
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=lanes_across=1,threads_per_row=4,row_groups=16,vector_width=1,workgroups_per_row=8,stages=0 --verify-diagnostics --split-input-file
 
 func.func @few_lanes(%x: memref<1568x768xf32>, %s: memref<768xf32>) {
   // expected-error@+1 {{expected at least as many lanes of a row as workgroups where lanes_across is set: a lane sends to each of 8, got 4; raise threads_per_row}}

@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=sm_90 --split-input-file | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=gfx942 --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule --split-input-file | FileCheck %s
 
 // The channels of a channels-last image, whose elements lie side by side: as
 // many neighbours as have a sector of memory, at least.

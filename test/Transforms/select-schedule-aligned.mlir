@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=sm_90 | FileCheck %s --check-prefixes=CHECK,NVIDIA
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=gfx942 | FileCheck %s --check-prefixes=CHECK,AMD
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule | FileCheck %s --check-prefixes=CHECK,NVIDIA
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule | FileCheck %s --check-prefixes=CHECK,AMD
 
 // Rows of which only elements begin alike are aligned on NVIDIA's chips, so that
 // accesses are of full width.

@@ -1,7 +1,7 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 candidates=3" -o /dev/null 2>&1 | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=gfx1100 candidates=3" -o /dev/null 2>&1 | FileCheck %s --check-prefix=AMD
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 rows=8192" | FileCheck %s --check-prefix=HINT
-// RUN: sed 's/<?x/<8192x/g' %s | lnbwd-opt --lnbwd-select-schedule=chip=sm_90 | FileCheck %s --check-prefix=HINT
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=candidates=3 -o /dev/null 2>&1 | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx1100 --lnbwd-select-schedule=candidates=3 -o /dev/null 2>&1 | FileCheck %s --check-prefix=AMD
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=rows=8192 | FileCheck %s --check-prefix=HINT
+// RUN: sed 's/<?x/<8192x/g' %s | lnbwd-opt --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule | FileCheck %s --check-prefix=HINT
 
 // The best schedules by the learned model, with the times that it predicts; and
 // the choice for any number of rows, of which 8192 are expected, is that for

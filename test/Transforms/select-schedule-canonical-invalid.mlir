@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s -split-input-file -verify-diagnostics --lnbwd-select-schedule="chip=sm_90"
+// RUN: lnbwd-opt %s -split-input-file -verify-diagnostics --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule
 
 // What the order of sums of a module does not allow.
 

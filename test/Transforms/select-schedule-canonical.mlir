@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90" | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule | FileCheck %s
 
 // In the canonical order sums of leaves cost more than rows of as many bytes: a
 // workgroup adds up four leaves of 32 rows before it stores their sum.

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=workgroups_per_row=8,threads_per_row=32,vector_width=4" --verify-diagnostics
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=workgroups_per_row=8,threads_per_row=32,vector_width=4 --verify-diagnostics
 
 // A workgroup's part begins where a copy can: of 40 columns five workgroups have
 // eight each, and three none.

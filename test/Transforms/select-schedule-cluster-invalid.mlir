@@ -1,8 +1,8 @@
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=workgroups_per_row=2,threads_per_row=64" 2>&1 | FileCheck %s --check-prefix=AMD
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=workgroups_per_row=16,threads_per_row=64" 2>&1 | FileCheck %s --check-prefix=CHIP
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=workgroups_per_row=2,threads_per_row=16" 2>&1 | FileCheck %s --check-prefix=WAVE
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=workgroups_per_row=4,threads_per_row=64,vector_width=1,stages=2" 2>&1 | FileCheck %s --check-prefix=ALIGNED
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=unroll=4,prefetch=0,stages=0" 2>&1 | FileCheck %s --check-prefix=UNROLL
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=schedule=workgroups_per_row=2,threads_per_row=64 2>&1 | FileCheck %s --check-prefix=AMD
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=workgroups_per_row=16,threads_per_row=64 2>&1 | FileCheck %s --check-prefix=CHIP
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=workgroups_per_row=2,threads_per_row=16 2>&1 | FileCheck %s --check-prefix=WAVE
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=workgroups_per_row=4,threads_per_row=64,vector_width=1,stages=2 2>&1 | FileCheck %s --check-prefix=ALIGNED
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=unroll=4,prefetch=0,stages=0 2>&1 | FileCheck %s --check-prefix=UNROLL
 
 // AMD:     error: {{.*}}expected workgroups_per_row of at most 1 on gfx942, got 2
 // CHIP:    error: {{.*}}expected workgroups_per_row of at most 8 on sm_90, got 16

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=gfx942 --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule --split-input-file | FileCheck %s
 
 // What is no epilogue has a kernel and a schedule of its own.
 // CHECK-LABEL: func @row_sum(

@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=gfx942 --split-input-file | FileCheck %s --check-prefix=CHOSEN
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=gfx942 --lnbwd-distribute-rows=chip=gfx942 --canonicalize \
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule --split-input-file | FileCheck %s --check-prefix=CHOSEN
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule --lnbwd-distribute-rows --canonicalize \
 // RUN:     --split-input-file | FileCheck %s
 
 // An epilogue has no schedule. The product's kernel does what it does: the

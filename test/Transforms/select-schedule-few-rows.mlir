@@ -1,8 +1,8 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule='chip=sm_90 rows=100' | FileCheck %s --check-prefix=FEW
-// RUN: lnbwd-opt %s --lnbwd-select-schedule='chip=sm_90 rows=100000' | FileCheck %s --check-prefix=MANY
-// RUN: lnbwd-opt %s --lnbwd-select-schedule='chip=gfx942 rows=100' | FileCheck %s --check-prefix=FEW
-// RUN: sed 's/?x4096/100x4096/' %s | lnbwd-opt --lnbwd-select-schedule='chip=sm_90' | FileCheck %s --check-prefix=FEW
-// RUN: sed 's/?x4096/100000x4096/' %s | lnbwd-opt --lnbwd-select-schedule='chip=sm_90 rows=100' | FileCheck %s --check-prefix=MANY
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=rows=100 | FileCheck %s --check-prefix=FEW
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=rows=100000 | FileCheck %s --check-prefix=MANY
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=rows=100 | FileCheck %s --check-prefix=FEW
+// RUN: sed 's/?x4096/100x4096/' %s | lnbwd-opt --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule | FileCheck %s --check-prefix=FEW
+// RUN: sed 's/?x4096/100000x4096/' %s | lnbwd-opt --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=rows=100 | FileCheck %s --check-prefix=MANY
 // RUN: lnbwd-opt %s --lnbwd-pipeline='chip=sm_90 rows=100' --emit=ptx -o - | FileCheck %s --check-prefix=KERNEL
 
 // Sums of few rows: a workgroup takes all rows of its columns, and nothing is

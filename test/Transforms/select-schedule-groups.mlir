@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=sm_90 --split-input-file | FileCheck %s
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=stages=2,row_groups=2,threads_per_row=32,prefetch=1" --split-input-file 2>&1 \
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule --split-input-file | FileCheck %s
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=stages=2,row_groups=2,threads_per_row=32,prefetch=1 --split-input-file 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=STAGED
 
 // A bulk copy begins at a multiple of 16 bytes, and the groups of rows that are

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=gfx942 --split-input-file --verify-diagnostics
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule --split-input-file --verify-diagnostics
 
 // Every limit that a schedule can exceed, by its message.
 

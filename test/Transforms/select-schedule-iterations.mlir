@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule=chip=gfx942 | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=gfx942 rows=8192" | FileCheck %s --check-prefix=HINT
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=rows=8192 | FileCheck %s --check-prefix=HINT
 
 // Where the number of rows is known, gfx942's picks are for that number (docs/schedules.md). Rows that do
 // not come out even for 304 compute units do for fewer: 256 workgroups have 32 each, as 8 iterations of two

@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=gfx942 --split-input-file --verify-diagnostics
-// RUN: lnbwd-opt %s --lnbwd-split-two-pass=chip=gfx942 --split-input-file --verify-diagnostics
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule --split-input-file --verify-diagnostics
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-split-two-pass --split-input-file --verify-diagnostics
 
 func.func @linear(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>) {
   // expected-error@+1 {{cannot be scheduled: expected a row program without matrices and outer sums, got the matrix 'w'; run lnbwd-split-contractions before}}

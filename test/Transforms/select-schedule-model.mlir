@@ -1,16 +1,16 @@
-// RUN: env LNBWD_MODEL=%S/Inputs/narrow-rows.trees lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 rows=8192" | FileCheck %s
-// RUN: env LNBWD_MODEL=%S/Inputs/narrow-rows.trees lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 rows=8192" | FileCheck %s --check-prefix=FAMILY-WITHOUT-ONE
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 rows=8192" | FileCheck %s --check-prefix=FAMILY-WITHOUT-ONE
-// RUN: env LNBWD_MODEL=%t.none not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90" 2>&1 | FileCheck %s --check-prefix=NO-FILE
-// RUN: env LNBWD_MODEL=%s not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90" 2>&1 | FileCheck %s --check-prefix=NO-TREES
+// RUN: env LNBWD_MODEL=%S/Inputs/narrow-rows.trees lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=rows=8192 | FileCheck %s
+// RUN: env LNBWD_MODEL=%S/Inputs/narrow-rows.trees lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=rows=8192 | FileCheck %s --check-prefix=FAMILY-WITHOUT-ONE
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=rows=8192 | FileCheck %s --check-prefix=FAMILY-WITHOUT-ONE
+// RUN: env LNBWD_MODEL=%t.none not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule 2>&1 | FileCheck %s --check-prefix=NO-FILE
+// RUN: env LNBWD_MODEL=%s not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule 2>&1 | FileCheck %s --check-prefix=NO-TREES
 // RUN: sed 's/,rounds,/,turns,/' %S/Inputs/narrow-rows.trees > %t.stale
-// RUN: env LNBWD_MODEL=%t.stale not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90" 2>&1 | FileCheck %s --check-prefix=NO-TREES
+// RUN: env LNBWD_MODEL=%t.stale not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule 2>&1 | FileCheck %s --check-prefix=NO-TREES
 // RUN: sed 's/,-1e-1,2 /,0.0,9 /' %S/Inputs/narrow-rows.trees > %t.far
-// RUN: env LNBWD_MODEL=%t.far not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90" 2>&1 | FileCheck %s --check-prefix=NO-NODES
+// RUN: env LNBWD_MODEL=%t.far not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule 2>&1 | FileCheck %s --check-prefix=NO-NODES
 // RUN: sed 's/^12,/254,/' %S/Inputs/narrow-rows.trees > %t.feature
-// RUN: env LNBWD_MODEL=%t.feature not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90" 2>&1 | FileCheck %s --check-prefix=NO-NODES
+// RUN: env LNBWD_MODEL=%t.feature not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule 2>&1 | FileCheck %s --check-prefix=NO-NODES
 // RUN: sed 's/0.5/0,5/' %S/Inputs/narrow-rows.trees > %t.comma
-// RUN: env LNBWD_MODEL=%t.comma not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90" 2>&1 | FileCheck %s --check-prefix=NO-NODES
+// RUN: env LNBWD_MODEL=%t.comma not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule 2>&1 | FileCheck %s --check-prefix=NO-NODES
 
 // CHECK: schedule = #lnbwd.schedule<threads_per_row = 16,
 // FAMILY-WITHOUT-ONE: schedule = #lnbwd.schedule<threads_per_row = 128,

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule='chip=sm_90' | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule | FileCheck %s
 // RUN: lnbwd-opt %s --lnbwd-pipeline='chip=sm_90' --emit=ptx -o - | FileCheck %s --check-prefix=KERNEL
 
 // 64 workgroups have 8 columns each: a sector of every row.

@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=sm_90 | FileCheck %s
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=stages=2,prefetch=1,workgroups_per_compute_unit=4" 2>&1 \
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule | FileCheck %s
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=stages=2,prefetch=1,workgroups_per_compute_unit=4 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=STAGES
 
 // The channels of a batch, in pieces of 169 elements: each element has an

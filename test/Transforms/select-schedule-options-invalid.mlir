@@ -1,18 +1,16 @@
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule=chip=mi300 2>&1 | FileCheck %s --check-prefix=CHIP
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule 2>&1 | FileCheck %s --check-prefix=NO-CHIP
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=warps=4" 2>&1 | FileCheck %s --check-prefix=FIELD
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=row_groups=four" 2>&1 | FileCheck %s --check-prefix=NUMBER
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=row_groups" 2>&1 | FileCheck %s --check-prefix=NO-NUMBER
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=row_groups=99999999999999999999" 2>&1 | FileCheck %s --check-prefix=HUGE
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=row_groups=2,unroll=1,row_groups=4" 2>&1 | FileCheck %s --check-prefix=TWICE
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=threads_per_row=0" 2>&1 | FileCheck %s --check-prefix=ATTRIBUTE
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=reload=2" 2>&1 | FileCheck %s --check-prefix=RELOAD
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=threads_per_row=2048" 2>&1 | FileCheck %s --check-prefix=LIMIT
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx1100 schedule=threads_per_row=48" 2>&1 | FileCheck %s --check-prefix=WAVE
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 candidates=-1" 2>&1 | FileCheck %s --check-prefix=COUNT
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=schedule=warps=4 2>&1 | FileCheck %s --check-prefix=FIELD
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=schedule=row_groups=four 2>&1 | FileCheck %s --check-prefix=NUMBER
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=schedule=row_groups 2>&1 | FileCheck %s --check-prefix=NO-NUMBER
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=schedule=row_groups=99999999999999999999 2>&1 | FileCheck %s --check-prefix=HUGE
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=schedule=row_groups=2,unroll=1,row_groups=4 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=schedule=threads_per_row=0 2>&1 | FileCheck %s --check-prefix=ATTRIBUTE
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=schedule=reload=2 2>&1 | FileCheck %s --check-prefix=RELOAD
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=schedule=threads_per_row=2048 2>&1 | FileCheck %s --check-prefix=LIMIT
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=gfx1100 --lnbwd-select-schedule=schedule=threads_per_row=48 2>&1 | FileCheck %s --check-prefix=WAVE
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=candidates=-1 2>&1 | FileCheck %s --check-prefix=COUNT
 
-// CHIP:      error: loc("option chip"): unknown chip 'mi300', expected one of: gfx908, {{.*}}, sm_120
-// NO-CHIP:   error: loc("option chip"): expected the option chip, one of: gfx908, {{.*}}, sm_120
+// NO-CHIP:   error: expected a module with lnbwd.chip; run lnbwd-set-chip before
 // FIELD:     error: {{.*}} unknown schedule field 'warps', expected one of: threads_per_row, row_groups, vector_width, rows_per_workgroup, workgroups_per_compute_unit, workgroups_per_row, column_tile, prefetch
 // NUMBER:    error: {{.*}} expected schedule field 'row_groups' to be a whole number, got 'four'
 // NO-NUMBER: error: {{.*}} expected schedule field 'row_groups' to be a whole number, got ''

@@ -1,19 +1,19 @@
-// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-split-two-pass="chip=gfx908" --lnbwd-select-schedule="chip=gfx908" | FileCheck %s --check-prefixes=PICK,GFX908
-// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-split-two-pass="chip=gfx90a" --lnbwd-select-schedule="chip=gfx90a" | FileCheck %s --check-prefixes=PICK,GFX90A
-// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-split-two-pass="chip=gfx950" --lnbwd-select-schedule="chip=gfx950" | FileCheck %s --check-prefixes=PICK,GFX950
-// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-split-two-pass="chip=gfx1030" --lnbwd-select-schedule="chip=gfx1030" | FileCheck %s --check-prefixes=PICK,GFX1030
-// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-split-two-pass="chip=gfx1102" --lnbwd-select-schedule="chip=gfx1102" | FileCheck %s --check-prefixes=PICK,GFX1102
-// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-split-two-pass="chip=gfx1150" --lnbwd-select-schedule="chip=gfx1150" | FileCheck %s --check-prefixes=PICK,GFX1150
-// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-split-two-pass="chip=gfx1100" --lnbwd-select-schedule="chip=gfx1100" | FileCheck %s --check-prefixes=PICK,GFX1100
-// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-split-two-pass="chip=gfx1101" --lnbwd-select-schedule="chip=gfx1101" | FileCheck %s --check-prefixes=PICK,GFX1101
-// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-split-two-pass="chip=gfx1151" --lnbwd-select-schedule="chip=gfx1151" | FileCheck %s --check-prefixes=PICK,GFX1151
-// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-split-two-pass="chip=gfx1200" --lnbwd-select-schedule="chip=gfx1200" | FileCheck %s --check-prefixes=PICK,GFX1200
-// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-split-two-pass="chip=gfx1201" --lnbwd-select-schedule="chip=gfx1201" | FileCheck %s --check-prefixes=PICK,GFX1201
-// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-split-two-pass="chip=sm_80" --lnbwd-select-schedule="chip=sm_80" | FileCheck %s --check-prefixes=PICK,SM80
-// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-split-two-pass="chip=sm_86" --lnbwd-select-schedule="chip=sm_86" | FileCheck %s --check-prefixes=PICK,SM86
-// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-split-two-pass="chip=sm_89" --lnbwd-select-schedule="chip=sm_89" | FileCheck %s --check-prefixes=PICK,SM89
-// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-split-two-pass="chip=sm_100" --lnbwd-select-schedule="chip=sm_100" | FileCheck %s --check-prefixes=PICK,SM100
-// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-split-two-pass="chip=sm_120" --lnbwd-select-schedule="chip=sm_120" | FileCheck %s --check-prefixes=PICK,SM120
+// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=gfx908 --lnbwd-split-two-pass --lnbwd-select-schedule | FileCheck %s --check-prefixes=PICK,GFX908
+// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=gfx90a --lnbwd-split-two-pass --lnbwd-select-schedule | FileCheck %s --check-prefixes=PICK,GFX90A
+// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=gfx950 --lnbwd-split-two-pass --lnbwd-select-schedule | FileCheck %s --check-prefixes=PICK,GFX950
+// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=gfx1030 --lnbwd-split-two-pass --lnbwd-select-schedule | FileCheck %s --check-prefixes=PICK,GFX1030
+// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=gfx1102 --lnbwd-split-two-pass --lnbwd-select-schedule | FileCheck %s --check-prefixes=PICK,GFX1102
+// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=gfx1150 --lnbwd-split-two-pass --lnbwd-select-schedule | FileCheck %s --check-prefixes=PICK,GFX1150
+// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=gfx1100 --lnbwd-split-two-pass --lnbwd-select-schedule | FileCheck %s --check-prefixes=PICK,GFX1100
+// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=gfx1101 --lnbwd-split-two-pass --lnbwd-select-schedule | FileCheck %s --check-prefixes=PICK,GFX1101
+// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=gfx1151 --lnbwd-split-two-pass --lnbwd-select-schedule | FileCheck %s --check-prefixes=PICK,GFX1151
+// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=gfx1200 --lnbwd-split-two-pass --lnbwd-select-schedule | FileCheck %s --check-prefixes=PICK,GFX1200
+// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=gfx1201 --lnbwd-split-two-pass --lnbwd-select-schedule | FileCheck %s --check-prefixes=PICK,GFX1201
+// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_80 --lnbwd-split-two-pass --lnbwd-select-schedule | FileCheck %s --check-prefixes=PICK,SM80
+// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_86 --lnbwd-split-two-pass --lnbwd-select-schedule | FileCheck %s --check-prefixes=PICK,SM86
+// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_89 --lnbwd-split-two-pass --lnbwd-select-schedule | FileCheck %s --check-prefixes=PICK,SM89
+// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_100 --lnbwd-split-two-pass --lnbwd-select-schedule | FileCheck %s --check-prefixes=PICK,SM100
+// RUN: lnbwd-opt %S/select-schedule-picks.mlir --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_120 --lnbwd-split-two-pass --lnbwd-select-schedule | FileCheck %s --check-prefixes=PICK,SM120
 
 // What the trees pick by themselves on the chips that were not trained for, for the programs
 // of select-schedule-picks.mlir, which says what a changed line asks for. Chips that pick the same

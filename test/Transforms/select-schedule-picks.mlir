@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90" | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-split-two-pass="chip=gfx942" --lnbwd-select-schedule="chip=gfx942" | FileCheck %s --check-prefix=AMD
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=gfx942 --lnbwd-split-two-pass --lnbwd-select-schedule | FileCheck %s --check-prefix=AMD
 
 // What the models pick by themselves on sm_90 and, with rows that are too long for one pass split
 // into two, on gfx942. Another pick is another speed: measure, or count, before you change a line

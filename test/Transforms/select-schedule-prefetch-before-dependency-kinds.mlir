@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90" --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule --split-input-file | FileCheck %s
 
 // With column sums, the kernel that adds them up follows, which gains nothing.
 // CHECK-LABEL: func.func @sums(

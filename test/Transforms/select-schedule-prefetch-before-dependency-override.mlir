@@ -1,6 +1,6 @@
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90 schedule=threads_per_row=32,row_groups=4,rows_per_workgroup=4,workgroups_per_compute_unit=0" | FileCheck %s --check-prefix=APART
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90 schedule=threads_per_row=32,row_groups=4,workgroups_per_compute_unit=4" | FileCheck %s --check-prefix=STAY
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90 schedule=threads_per_row=32,row_groups=4,workgroups_per_compute_unit=4,early_trigger=1" | FileCheck %s --check-prefix=SAID
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=threads_per_row=32,row_groups=4,rows_per_workgroup=4,workgroups_per_compute_unit=0 | FileCheck %s --check-prefix=APART
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=threads_per_row=32,row_groups=4,workgroups_per_compute_unit=4 | FileCheck %s --check-prefix=STAY
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=threads_per_row=32,row_groups=4,workgroups_per_compute_unit=4,early_trigger=1 | FileCheck %s --check-prefix=SAID
 
 // Where single fields are set by hand, whether rows come early goes by the schedule that this makes, as it does
 // for one that the model chose.

@@ -1,10 +1,10 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90" --split-input-file | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=dependent_launch=0" --split-input-file | FileCheck %s --check-prefix=LATE
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=reload=1,stages=0,column_tile=0" --split-input-file 2>/dev/null | FileCheck %s --check-prefix=RELOAD
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=workgroups_per_row=2,column_tile=0,unroll=1" --split-input-file | FileCheck %s --check-prefix=SPLIT
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=prefetch_before_dependency=1,early_trigger=1,workgroups_per_row=2,column_tile=0,unroll=1" --split-input-file | FileCheck %s --check-prefix=SAID
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=prefetch_before_dependency=0" --split-input-file | FileCheck %s --check-prefix=NEXT
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_80" --split-input-file | FileCheck %s --check-prefix=OLD
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=dependent_launch=0 --split-input-file | FileCheck %s --check-prefix=LATE
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=reload=1,stages=0,column_tile=0 --split-input-file 2>/dev/null | FileCheck %s --check-prefix=RELOAD
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=workgroups_per_row=2,column_tile=0,unroll=1 --split-input-file | FileCheck %s --check-prefix=SPLIT
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=prefetch_before_dependency=1,early_trigger=1,workgroups_per_row=2,column_tile=0,unroll=1 --split-input-file | FileCheck %s --check-prefix=SAID
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=prefetch_before_dependency=0 --split-input-file | FileCheck %s --check-prefix=NEXT
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_80 --lnbwd-select-schedule --split-input-file | FileCheck %s --check-prefix=OLD
 
 // A forward pass brings its rows near early and lets the next kernel start. Where a field is set by hand, the
 // rule is asked about the schedule that this makes, and where either field is, it is not asked.

@@ -1,8 +1,8 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=gfx942 > %t.first
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule > %t.first
 // RUN: FileCheck %s --check-prefix=FIRST < %t.first
 // RUN: sed -n "s/.*schedule = \(#lnbwd.schedule<[^>]*>\).*/s|{k = ..}|{k = [\1]}|/p" %t.first > %t.sed
 // RUN: sed -f %t.sed %s > %t.mlir
-// RUN: lnbwd-opt %t.mlir --lnbwd-select-schedule=chip=gfx942 | FileCheck %s --check-prefix=SECOND
+// RUN: lnbwd-opt %t.mlir --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule | FileCheck %s --check-prefix=SECOND
 
 // A schedule that has made a kernel spill is not chosen again for the program of that name.
 

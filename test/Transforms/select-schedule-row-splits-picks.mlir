@@ -1,7 +1,7 @@
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90 rows=64" --split-input-file | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90 rows=210" --split-input-file | FileCheck %s --check-prefix=MORE
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90 rows=512" --split-input-file | FileCheck %s --check-prefix=MANY
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=gfx942 rows=64" --split-input-file | FileCheck %s --check-prefix=AMD
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=rows=64 --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=rows=210 --split-input-file | FileCheck %s --check-prefix=MORE
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=rows=512 --split-input-file | FileCheck %s --check-prefix=MANY
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=rows=64 --split-input-file | FileCheck %s --check-prefix=AMD
 
 // Few rows whose inputs are a few megabytes are shared through memory on sm_90,
 // where that was measured; the table's entry for this length, which stands for any

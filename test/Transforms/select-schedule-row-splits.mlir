@@ -1,8 +1,8 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 rows=64 schedule=row_splits=4" | FileCheck %s --check-prefix=CUDA
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 rows=64 schedule=row_splits=4" | FileCheck %s --check-prefix=AMD
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 rows=3 schedule=row_splits=8,threads_per_row=16,column_tile=128" | FileCheck %s --check-prefix=FEW
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 rows=64 schedule=row_splits=4,workgroups_per_row=8,column_tile=0" 2>&1 | FileCheck %s --check-prefix=CLUSTER
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 rows=64 schedule=row_splits=1" 2>&1 | FileCheck %s --check-prefix=LONG
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule="rows=64 schedule=row_splits=4" | FileCheck %s --check-prefix=CUDA
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule="rows=64 schedule=row_splits=4" | FileCheck %s --check-prefix=AMD
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule="rows=3 schedule=row_splits=8,threads_per_row=16,column_tile=128" | FileCheck %s --check-prefix=FEW
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule="rows=64 schedule=row_splits=4,workgroups_per_row=8,column_tile=0" 2>&1 | FileCheck %s --check-prefix=CLUSTER
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule="rows=64 schedule=row_splits=1" 2>&1 | FileCheck %s --check-prefix=LONG
 
 // The other fields of a schedule with splits are of its own: tiles of a wave's
 // accesses, of which those of a compute unit have 512 work-items, several rows

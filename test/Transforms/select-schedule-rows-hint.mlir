@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90 rows=8192" | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=rows=8192 | FileCheck %s
 
 // One schedule for 8192 rows of 4096 elements, whether the types say the number,
 // in whatever dimensions, or the option; rows=8192 says nothing where the types

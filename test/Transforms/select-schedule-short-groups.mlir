@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=sm_90 | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=gfx942 | FileCheck %s --check-prefix=AMD
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule | FileCheck %s --check-prefix=AMD
 // RUN: lnbwd-opt %s --lnbwd-pipeline=chip=sm_90 | FileCheck %s --check-prefix=KERNEL
 
 // A workgroup has all rows of a short group, of a tile of columns: there are no partial sums, and no kernel that adds

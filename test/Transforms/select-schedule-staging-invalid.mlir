@@ -1,10 +1,10 @@
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=stages=2" 2>&1 | FileCheck %s --check-prefix=AMD
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_80 schedule=stages=2" 2>&1 | FileCheck %s --check-prefix=SM80
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=dependent_launch=1" 2>&1 | FileCheck %s --check-prefix=EARLY
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_80 schedule=early_trigger=1" 2>&1 | FileCheck %s --check-prefix=NEXT
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=prefetch_before_dependency=1" 2>&1 | FileCheck %s --check-prefix=ROWS
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=stages=2,unroll=2,prefetch=1" 2>&1 | FileCheck %s --check-prefix=UNROLL
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=stages=16,row_groups=16,threads_per_row=64" 2>&1 | FileCheck %s --check-prefix=MEMORY
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=schedule=stages=2 2>&1 | FileCheck %s --check-prefix=AMD
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=sm_80 --lnbwd-select-schedule=schedule=stages=2 2>&1 | FileCheck %s --check-prefix=SM80
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=schedule=dependent_launch=1 2>&1 | FileCheck %s --check-prefix=EARLY
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=sm_80 --lnbwd-select-schedule=schedule=early_trigger=1 2>&1 | FileCheck %s --check-prefix=NEXT
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=schedule=prefetch_before_dependency=1 2>&1 | FileCheck %s --check-prefix=ROWS
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=stages=2,unroll=2,prefetch=1 2>&1 | FileCheck %s --check-prefix=UNROLL
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=stages=16,row_groups=16,threads_per_row=64 2>&1 | FileCheck %s --check-prefix=MEMORY
 
 // Bulk copies and early starts are for the chips that have them, and within
 // their limits.

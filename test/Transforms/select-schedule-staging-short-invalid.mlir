@@ -1,4 +1,4 @@
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=stages=2,row_groups=1,threads_per_row=4" 2>&1 | FileCheck %s
+// RUN: not lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=stages=2,row_groups=1,threads_per_row=4 2>&1 | FileCheck %s
 
 // A copy that begins before its row ends within the next one, which has to be
 // long enough.

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s -split-input-file -verify-diagnostics --lnbwd-select-schedule="chip=gfx942"
+// RUN: lnbwd-opt %s -split-input-file -verify-diagnostics --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule
 
 // Totals where there is nothing that they could have.
 

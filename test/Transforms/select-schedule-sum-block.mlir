@@ -1,9 +1,9 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=threads_per_row=64,row_groups=1,vector_width=4,workgroups_per_compute_unit=4,prefetch=0,unroll=1" | FileCheck %s --check-prefixes=CHECK,SINGLE
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=threads_per_row=64,row_groups=1,vector_width=4,workgroups_per_compute_unit=4,prefetch=1,unroll=2" | FileCheck %s --check-prefixes=CHECK,PAIRED
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=threads_per_row=128,row_groups=4,vector_width=4,workgroups_per_compute_unit=1,stages=2" | FileCheck %s --check-prefixes=CHECK,SINGLE
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=threads_per_row=128,row_groups=1,vector_width=4,workgroups_per_compute_unit=4,stages=2" | FileCheck %s --check-prefixes=CHECK,NONE
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=sum_block=3" | FileCheck %s --check-prefix=THREE
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=sum_block=0" | FileCheck %s --implicit-check-not=sum_block
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=schedule=threads_per_row=64,row_groups=1,vector_width=4,workgroups_per_compute_unit=4,prefetch=0,unroll=1 | FileCheck %s --check-prefixes=CHECK,SINGLE
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=schedule=threads_per_row=64,row_groups=1,vector_width=4,workgroups_per_compute_unit=4,prefetch=1,unroll=2 | FileCheck %s --check-prefixes=CHECK,PAIRED
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=threads_per_row=128,row_groups=4,vector_width=4,workgroups_per_compute_unit=1,stages=2 | FileCheck %s --check-prefixes=CHECK,SINGLE
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule=schedule=threads_per_row=128,row_groups=1,vector_width=4,workgroups_per_compute_unit=4,stages=2 | FileCheck %s --check-prefixes=CHECK,NONE
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=schedule=sum_block=3 | FileCheck %s --check-prefix=THREE
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule=schedule=sum_block=0 | FileCheck %s --implicit-check-not=sum_block
 
 // Sums of rows of 32 bits go to totals after eight rows; not so those of a few
 // staged rows side by side, and what somebody says otherwise.

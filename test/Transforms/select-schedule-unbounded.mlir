@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90" | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule | FileCheck %s
 
 // A workgroup for each tile of rows is tried beside persistent ones, and taken
 // where it costs less: where a compute unit has much on the way at once.

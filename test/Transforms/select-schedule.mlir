@@ -1,10 +1,10 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=gfx942 --split-input-file | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=gfx90a --split-input-file | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=gfx950 --split-input-file | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=gfx1100 --split-input-file | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=gfx1201 --split-input-file | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=sm_80 --split-input-file | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=sm_90 --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-select-schedule --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx90a --lnbwd-select-schedule --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx950 --lnbwd-select-schedule --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx1100 --lnbwd-select-schedule --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx1201 --lnbwd-select-schedule --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_80 --lnbwd-select-schedule --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-select-schedule --split-input-file | FileCheck %s
 
 // What holds on all chips, however the model is tuned. bf16 rows of a length
 // that 8 divides move in 16-byte accesses.

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-split-row-sums=chip=sm_90 | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-split-row-sums | FileCheck %s
 
 // Rows come early for the first sums alone, which read them first; the last
 // kernel lets the next one start.

@@ -1,7 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-split-row-sums=chip=gfx942 --split-input-file --verify-diagnostics
-// RUN: not lnbwd-opt %s --lnbwd-split-row-sums=chip=gfx1 2>&1 | FileCheck %s
-
-// CHECK: error: loc("option chip"): unknown chip 'gfx1', expected one of: gfx908, {{.*}}, sm_120
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-split-row-sums --split-input-file --verify-diagnostics
 
 func.func @tensors(%x: tensor<?x2048xf32>, %y: tensor<?x2048xf32>) -> tensor<?x2048xf32> {
   // expected-error@+1 {{expected memrefs; run bufferization before}}

@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --lnbwd-split-row-sums=chip=gfx942 --split-input-file | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-split-row-sums=chip=gfx942 --split-input-file | lnbwd-opt --lnbwd-split-row-sums=chip=gfx942 --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-split-row-sums --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-split-row-sums --split-input-file | lnbwd-opt --lnbwd-set-chip=chip=gfx942 --lnbwd-split-row-sums --split-input-file | FileCheck %s
 
 // The sums come first, in parts, with the inputs that they need; what is left
 // reads the parts and keeps the other fields, column sums and fixed workgroups.

@@ -1,12 +1,10 @@
 // RUN: split-file %s %t
 // RUN: not lnbwd-opt %t/program.mlir --lnbwd-split-two-pass=mode=sometimes 2>&1 | FileCheck %s --check-prefix=MODE
-// RUN: not lnbwd-opt %t/program.mlir --lnbwd-split-two-pass=chip=gfx906 2>&1 | FileCheck %s --check-prefix=CHIP
 // RUN: not lnbwd-opt %t/program.mlir --lnbwd-split-two-pass 2>&1 | FileCheck %s --check-prefix=NO-CHIP
 // RUN: lnbwd-opt %t/in-place.mlir --lnbwd-split-two-pass=mode=always --verify-diagnostics
 
 // MODE:    error: loc("option two-pass (mode)"): expected two-pass (mode) to be auto, always or never, got 'sometimes'
-// CHIP:    error: loc("option chip"): unknown chip 'gfx906', expected one of: gfx908, {{.*}}, sm_120
-// NO-CHIP: error: loc("option chip"): expected the option chip, one of: gfx908, {{.*}}, sm_120
+// NO-CHIP: error: expected a module with lnbwd.chip; run lnbwd-set-chip before
 
 //--- program.mlir
 func.func @f() {

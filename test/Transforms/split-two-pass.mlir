@@ -1,6 +1,6 @@
 // RUN: lnbwd-opt %s --lnbwd-split-two-pass=mode=always --split-input-file | FileCheck %s --check-prefixes=CHECK,ALWAYS
 // RUN: lnbwd-opt %s --lnbwd-split-two-pass=mode=never --split-input-file | FileCheck %s --check-prefixes=CHECK,NEVER
-// RUN: lnbwd-opt %s --lnbwd-split-two-pass=chip=gfx942 --split-input-file | FileCheck %s --check-prefixes=CHECK,AUTO
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-split-two-pass --split-input-file | FileCheck %s --check-prefixes=CHECK,AUTO
 
 // Each half reads what it needs.
 // CHECK-LABEL: func @short_rows(

@@ -51,12 +51,13 @@ def test_the_compiler_ranks_for_every_chip(chip):
     """Each can be compiled."""
     shape = Shape(8192, 1024)
     ranked = schedule.ranked(tune.compile_to_rows(
-        shape, "layer_norm_bwd", f"--lnbwd-select-schedule=chip={chip} candidates=30").stderr)
+        shape, "layer_norm_bwd", f"--lnbwd-set-chip=chip={chip}",
+        "--lnbwd-select-schedule=candidates=30").stderr)
     assert len(set(ranked)) == 30
     for text in ranked[::10]:
         chosen, = schedule.of_programs(tune.compile_to_rows(
-            shape, "layer_norm_bwd", f"--lnbwd-select-schedule=chip={chip} "
-            f"schedule={tune.overrides(text)}").stdout)
+            shape, "layer_norm_bwd", f"--lnbwd-set-chip=chip={chip}",
+            f"--lnbwd-select-schedule=schedule={tune.overrides(text)}").stdout)
         assert tune.overrides(chosen) == tune.overrides(text)
 
 
@@ -102,7 +103,8 @@ def test_a_sweep_by_predicted_times_is_what_trees_learn_from(tmp_path):
         schedules = tmp_path / "schedules.txt"
         schedules.write_text("\n".join(problem["schedules"]))
         features = subprocess.run(
-            [tune.find_compiler(), f"--lnbwd-print-schedule-features=chip=gfx942 "
+            [tune.find_compiler(), "--lnbwd-set-chip=chip=gfx942",
+             "--lnbwd-print-schedule-features="
              f"rows={problem['rows']} schedules={schedules}", "-o", os.devnull],
             input=problem["program"], capture_output=True, text=True, check=True).stdout
         assert len(set(features.splitlines())) == 1 + len(problem["us"])
@@ -125,8 +127,9 @@ def test_one_command_sweeps_and_makes_trees(tmp_path):
     assert result.returncode == 0 and result.stdout.count("the best of 3") == 2, result.stderr
     assert " of 3 row programs: predicted by" in trees.read_text()
     chosen, = schedule.of_programs(subprocess.run(
-        [tune.find_compiler(), "-", "--lnbwd-select-schedule=chip=gfx942"], text=True, check=True,
-        input=tune.compile_to_rows(Shape(24, 256), "rms_norm").stdout, capture_output=True,
+        [tune.find_compiler(), "-", "--lnbwd-set-chip=chip=gfx942", "--lnbwd-select-schedule"],
+        text=True, check=True, capture_output=True,
+        input=tune.compile_to_rows(Shape(24, 256), "rms_norm").stdout,
         env={**os.environ, "LNBWD_MODEL": str(trees)}).stdout)
     assert schedule.parse_printed(chosen)["threads_per_row"] > 0
 

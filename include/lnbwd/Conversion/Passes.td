@@ -13,7 +13,6 @@
 #ifndef LNBWD_CONVERSION_PASSES_TD
 #define LNBWD_CONVERSION_PASSES_TD
 
-include "lnbwd/Target/PassOptions.td"
 include "mlir/Pass/PassBase.td"
 
 def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
@@ -98,7 +97,6 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let options = [ChipOption];
   let dependentDialects = [
     "::lnbwd::lane::LaneDialect", "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
@@ -139,7 +137,6 @@ def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> 
     }
     ```
   }];
-  let options = [ChipOption];
   let dependentDialects = [
     "::mlir::amdgpu::AMDGPUDialect", "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
@@ -164,7 +161,6 @@ def LowerSubgroupReducePass : Pass<"lnbwd-lower-subgroup-reduce"> {
     After, on a chip with 32 lanes to a wave and no DPP: five `gpu.shuffle xor`,
     each followed by an `arith.addf`.
   }];
-  let options = [ChipOption];
   let dependentDialects = [
     "::mlir::amdgpu::AMDGPUDialect", "::mlir::arith::ArithDialect",
     "::mlir::gpu::GPUDialect", "::mlir::ROCDL::ROCDLDialect",
@@ -217,7 +213,6 @@ def ExpandMathPass : Pass<"lnbwd-expand-math"> {
     %r = arith.mulf %a, %0 : f32
     ```
   }];
-  let options = [ChipOption];
   let dependentDialects = [
     "::mlir::amdgpu::AMDGPUDialect", "::mlir::arith::ArithDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",

@@ -13,7 +13,6 @@
 #ifndef LNBWD_LAUNCHPLAN_PASSES_TD
 #define LNBWD_LAUNCHPLAN_PASSES_TD
 
-include "lnbwd/Target/PassOptions.td"
 include "mlir/Pass/PassBase.td"
 
 def RecordProgramPass
@@ -85,7 +84,6 @@ def AttachLaunchPlanPass
     }
     ```
   }];
-  let options = [ChipOption];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
   let statistics = [Statistic<"numPlans", "plans", "Launch plans attached">];
 }

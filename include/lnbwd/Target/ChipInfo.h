@@ -84,10 +84,10 @@ struct TargetId {
 /// says what was expected: the known chips for an unknown one.
 llvm::Expected<TargetId> parseTargetId(llvm::StringRef text);
 
-/// The chip of a target id; where it is none, the error of parseTargetId.
-mlir::FailureOr<const ChipInfo *>
-lookupChip(llvm::StringRef targetId,
-           llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+/// The same; where it is none, `emitError` has the message.
+mlir::FailureOr<TargetId>
+lookupTarget(llvm::StringRef targetId,
+             llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
 /// The names of all chips, separated by ", ".
 std::string listChips();

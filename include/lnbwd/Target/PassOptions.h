@@ -1,4 +1,4 @@
-//===- PassOptions.h - Options that many passes have ------------*- C++ -*-===//
+//===- PassOptions.h - What many passes ask for -----------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What passes check of the options of PassOptions.td, and of those that say
-// when. What is wrong is an error at the operation that the pass is run on.
+// The chip that a module is for, and what passes check of options that count
+// something or say when. What is wrong is an error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,9 +27,9 @@ mlir::Location getOptionLoc(mlir::MLIRContext *context, llvm::StringRef option);
 /// The name of the option if `location` is one of getOptionLoc's, else empty.
 llvm::StringRef getOption(mlir::Location location);
 
-/// The chip that the option `chip` names.
-mlir::FailureOr<const ChipInfo *> getChipOption(mlir::Operation *root,
-                                                llvm::StringRef chip);
+/// What the attribute `lnbwd.chip` says of the module that `op` is or is in.
+mlir::FailureOr<TargetId> getTarget(mlir::Operation *op);
+mlir::FailureOr<const ChipInfo *> getChip(mlir::Operation *op);
 
 /// Whether the option `name`, which counts something, is not negative.
 mlir::LogicalResult checkCountOption(mlir::Operation *root,

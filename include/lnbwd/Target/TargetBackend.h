@@ -67,11 +67,10 @@ public:
   virtual ~TargetBackend();
 
   static const TargetBackend &get(Backend backend);
-  /// The backend that a GPU module was lowered for, from its target attribute.
-  /// An error if it has none, or one that is not in the chip table.
+  /// The backend that a GPU module was lowered for. An error if it was not.
   static mlir::FailureOr<const TargetBackend *>
   get(mlir::gpu::GPUModuleOp module);
-  /// The chip of that attribute, or the same error.
+  /// Its chip, or the same error.
   static mlir::FailureOr<const ChipInfo *>
   getChip(mlir::gpu::GPUModuleOp module);
 

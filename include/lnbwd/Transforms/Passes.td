@@ -15,7 +15,6 @@
 #ifndef LNBWD_TRANSFORMS_PASSES_TD
 #define LNBWD_TRANSFORMS_PASSES_TD
 
-include "lnbwd/Target/PassOptions.td"
 include "mlir/Pass/PassBase.td"
 
 def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
@@ -227,6 +226,31 @@ def DropArgumentResultsPass
   let statistics = [Statistic<"numDropped", "dropped", "Results dropped">];
 }
 
+def SetChipPass : Pass<"lnbwd-set-chip", "::mlir::ModuleOp"> {
+  let summary = "Say which chip a module is compiled for";
+  let description = [{
+    Sets the attribute `lnbwd.chip` of the module, which all later passes go by.
+    A module that is for another chip is an error.
+
+    Before:
+
+    ```mlir
+    module {...}
+    ```
+
+    After, for `chip=NAME`:
+
+    ```mlir
+    module attributes {lnbwd.chip = "NAME"} {...}
+    ```
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "",
+           "Chip to compile for; an unknown name is an error that lists the "
+           "known ones">,
+  ];
+}
+
 def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
   let summary = "Split a row program into its row outputs and its column sums";
   let description = [{
@@ -242,7 +266,7 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
     block stays as it is.
 
     `mode`: `auto` splits only the programs that no schedule can run whole on
-    `chip`; `always` splits every program that has both kinds of output, or
+    the chip; `always` splits every program that has both kinds of output, or
     column sums that need row sums; `never` leaves all as they are.
 
     Before:
@@ -262,7 +286,6 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
     ```
   }];
   let options = [
-    ChipOption,
     Option<"mode", "mode", "std::string", "\"auto\"",
            "When to split: auto, always or never">,
   ];
@@ -272,7 +295,8 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
 def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
   let summary = "Choose the schedule of each row program";
   let description = [{
-    Gives each `lnbwd.rowwise` that has none a `#lnbwd.schedule` for `chip`.
+    Gives each `lnbwd.rowwise` that has none a `#lnbwd.schedule` for the
+    module's chip.
     `schedule` overrides single fields of the choice, `field=value` separated by
     commas; `prefetch_before_dependency` and `early_trigger`, where it sets
     neither, follow from the others. A schedule that the module's attribute
@@ -301,7 +325,6 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
     ```
   }];
   let options = [
-    ChipOption,
     Option<"schedule", "schedule", "std::string", "",
            "Fields to set by hand, e.g. threads_per_row=64,row_groups=4; the "
            "fields are those of #lnbwd.schedule">,
@@ -331,7 +354,6 @@ def PrintScheduleFeaturesPass : Pass<"lnbwd-print-schedule-features"> {
     features of `ScheduleFeatures.def`. The operations stay as they are.
   }];
   let options = [
-    ChipOption,
     Option<"schedules", "schedules", "std::string", "",
            "A file with a schedule a line, as threads_per_row=64,row_groups=4">,
     Option<"rows", "rows", "int64_t", "0",
@@ -397,7 +419,6 @@ def SplitRowSumsPass : Pass<"lnbwd-split-row-sums"> {
     memref.dealloc %sums : memref<?x8xf32>
     ```
   }];
-  let options = [ChipOption];
   let statistics = [
     Statistic<"numSplit", "split", "Row programs split">,
     Statistic<"numPrograms", "programs", "Programs of row sums created">,
@@ -452,7 +473,6 @@ def FinalizeColumnSumsPass : Pass<"lnbwd-finalize-column-sums"> {
     memref.dealloc %p : memref<?x512xf32>
     ```
   }];
-  let options = [ChipOption];
   let statistics = [
     Statistic<"numFinalized", "finalized",
               "Row programs and products given partial sums">,

@@ -570,7 +570,7 @@ static void unroll(PhiloxOp op, SmallVectorImpl<Operation *> &elements) {
 }
 
 void ExpandMath::runOnOperation() {
-  FailureOr<const ChipInfo *> info = getChipOption(getOperation(), chip);
+  FailureOr<const ChipInfo *> info = getChip(getOperation());
   if (failed(info))
     return signalPassFailure();
   const HardwareFunctions &hardware = getHardwareFunctions((*info)->backend);

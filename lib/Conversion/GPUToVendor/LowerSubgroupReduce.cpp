@@ -88,7 +88,7 @@ public:
   using LowerSubgroupReducePassBase::LowerSubgroupReducePassBase;
 
   void runOnOperation() override {
-    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
+    FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found))
       return signalPassFailure();
     const ChipInfo &info = **found;

@@ -873,7 +873,7 @@ public:
   using DistributeRowsPassBase::DistributeRowsPassBase;
 
   void runOnOperation() override {
-    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
+    FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found))
       return signalPassFailure();
     FailureOr<unsigned> kernels = distributePrograms(

@@ -497,7 +497,7 @@ public:
 
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
-    FailureOr<const ChipInfo *> found = getChipOption(kernel, chip);
+    FailureOr<const ChipInfo *> found = getChip(kernel);
     if (failed(found))
       return signalPassFailure();
     // All of a kernel are of matrices of the same types.

@@ -125,7 +125,7 @@ public:
 
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
-    FailureOr<const ChipInfo *> found = getChipOption(kernel, chip);
+    FailureOr<const ChipInfo *> found = getChip(kernel);
     if (failed(found))
       return signalPassFailure();
     lane::ExchangeMemory exchange(**found);

@@ -233,7 +233,7 @@ public:
   using PeelLastRowsPassBase::PeelLastRowsPassBase;
 
   void runOnOperation() override {
-    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
+    FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found))
       return signalPassFailure();
     SmallVector<lane::ForRowsOp> loops;

@@ -1,8 +1,8 @@
-// RUN: lnbwd-opt %s --lnbwd-expand-math=chip=gfx950 | FileCheck %s --check-prefixes=CHECK,CLAMPED
-// RUN: lnbwd-opt %s --lnbwd-expand-math=chip=gfx942 | FileCheck %s --check-prefixes=CHECK,INTEGER
-// RUN: lnbwd-opt %s --lnbwd-expand-math=chip=gfx1100 | FileCheck %s --check-prefixes=CHECK,INTEGER
-// RUN: lnbwd-opt %s --lnbwd-expand-math=chip=sm_80 | FileCheck %s --check-prefixes=CHECK,INTEGER
-// RUN: lnbwd-opt %s --lnbwd-expand-math=chip=sm_89 | FileCheck %s --check-prefixes=CHECK,PAIRS
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx950 --lnbwd-expand-math | FileCheck %s --check-prefixes=CHECK,CLAMPED
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-expand-math | FileCheck %s --check-prefixes=CHECK,INTEGER
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx1100 --lnbwd-expand-math | FileCheck %s --check-prefixes=CHECK,INTEGER
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_80 --lnbwd-expand-math | FileCheck %s --check-prefixes=CHECK,INTEGER
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_89 --lnbwd-expand-math | FileCheck %s --check-prefixes=CHECK,PAIRS
 
 // What is too large becomes the largest number ahead of AMD's instructions, and
 // in NVIDIA's.

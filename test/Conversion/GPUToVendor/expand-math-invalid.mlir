@@ -1,7 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-expand-math=chip=gfx942 --split-input-file --verify-diagnostics
-// RUN: not lnbwd-opt %s --lnbwd-expand-math=chip=gfx9 2>&1 | FileCheck %s
-
-// CHECK: unknown chip 'gfx9', expected one of: gfx908,
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-expand-math --split-input-file --verify-diagnostics
 
 func.func @power(%v: f32) -> f32 {
   // expected-error@+1 {{'math.powf' op expected an exponent that is a finite constant, the same for all elements; write x^y as exp(y log x)}}

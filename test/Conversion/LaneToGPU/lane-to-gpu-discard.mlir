@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=sm_90},cse,canonicalize)))' | FileCheck %s
-// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=gfx942},cse,canonicalize)))' | FileCheck %s --check-prefix=AMD
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(lnbwd-set-chip{chip=sm_90},gpu.module(gpu.func(lnbwd-convert-lane-to-gpu,cse,canonicalize)))' | FileCheck %s
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(lnbwd-set-chip{chip=gfx942},gpu.module(gpu.func(lnbwd-convert-lane-to-gpu,cse,canonicalize)))' | FileCheck %s --check-prefix=AMD
 
 // AMD-NOT: discard
 

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=sm_90},cse,canonicalize)))' | FileCheck %s
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(lnbwd-set-chip{chip=sm_90},gpu.module(gpu.func(lnbwd-convert-lane-to-gpu,cse,canonicalize)))' | FileCheck %s
 
 gpu.module @m {
   // A tile is one block of memory, which one lane asks for: four rows, or as

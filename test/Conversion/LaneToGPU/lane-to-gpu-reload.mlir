@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=gfx942})))' | FileCheck %s
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(lnbwd-set-chip{chip=gfx942},gpu.module(gpu.func(lnbwd-convert-lane-to-gpu)))' | FileCheck %s
 
 !layout = !lane.layout<row_length = 512, lanes = 64, groups = 4, width = 4>
 !tile = !lane.layout<row_length = 512, lanes = 64, groups = 4, width = 4, columns = 256>

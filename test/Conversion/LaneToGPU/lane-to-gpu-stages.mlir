@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=sm_90})),canonicalize,cse)' --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(lnbwd-set-chip{chip=sm_90},gpu.module(gpu.func(lnbwd-convert-lane-to-gpu)),canonicalize,cse)' --split-input-file | FileCheck %s
 
 !layout = !lane.layout<row_length = 256, lanes = 32, groups = 4, width = 8>
 !stages = !lane.stages<2 of f32, bf16>

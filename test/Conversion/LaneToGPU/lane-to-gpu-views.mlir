@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --split-input-file --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-split-fragments,lnbwd-convert-lane-to-gpu{chip=sm_90}),canonicalize,cse))' | FileCheck %s
+// RUN: lnbwd-opt %s --split-input-file --pass-pipeline='builtin.module(lnbwd-set-chip{chip=sm_90},gpu.module(gpu.func(lnbwd-split-fragments,lnbwd-convert-lane-to-gpu),canonicalize,cse))' | FileCheck %s
 
 !layout = !lane.layout<row_length = 128, lanes = 32, groups = 1, width = 4>
 !memory = memref<?x128xf32, #gpu.address_space<global>>

@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=gfx942})),canonicalize,cse)' --split-input-file --allow-unregistered-dialect | FileCheck %s --check-prefixes=CHECK,AMD
-// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=sm_80})),canonicalize,cse)' --split-input-file --allow-unregistered-dialect | FileCheck %s --check-prefixes=CHECK,NVIDIA
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(lnbwd-set-chip{chip=gfx942},gpu.module(gpu.func(lnbwd-convert-lane-to-gpu)),canonicalize,cse)' --split-input-file --allow-unregistered-dialect | FileCheck %s --check-prefixes=CHECK,AMD
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(lnbwd-set-chip{chip=sm_80},gpu.module(gpu.func(lnbwd-convert-lane-to-gpu)),canonicalize,cse)' --split-input-file --allow-unregistered-dialect | FileCheck %s --check-prefixes=CHECK,NVIDIA
 
 !layout = !lane.layout<row_length = 512, lanes = 64, groups = 1, width = 4>
 

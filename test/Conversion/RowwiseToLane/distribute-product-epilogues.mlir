@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --canonicalize | FileCheck %s --check-prefixes=CHECK,WAVE
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-distribute-rows --canonicalize | FileCheck %s --check-prefixes=CHECK,WAVE
 // RUN: lnbwd-opt %s --lnbwd-gpu-pipeline=chip=gfx942 | FileCheck %s --check-prefixes=CHECK,LANE
 // RUN: lnbwd-opt %s --lnbwd-gpu-pipeline=chip=gfx1030 | FileCheck %s --check-prefix=PLAIN
 // RUN: lnbwd-opt %s --lnbwd-gpu-pipeline=chip=sm_80 | FileCheck %s --check-prefix=CUDA

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --split-input-file --verify-diagnostics
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-distribute-rows --split-input-file --verify-diagnostics
 
 func.func @branch(%c: i1, %x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>) {
   scf.if %c {

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx1030 --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx1030 --lnbwd-distribute-rows --split-input-file | FileCheck %s
 
 // A tile for each 64 rows, which a launch chooses, and 64 columns, which are known.
 // CHECK:       gpu.module @linear_kernels

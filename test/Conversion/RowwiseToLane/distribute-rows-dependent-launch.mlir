@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --canonicalize --cse | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-distribute-rows --canonicalize --cse | FileCheck %s
 
 // A staged one asks for so much shared memory that a compute unit takes no more
 // of its workgroups than the schedule says, here four, wherever there is room

@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --canonicalize --split-input-file | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --canonicalize --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-distribute-rows --canonicalize --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-distribute-rows --canonicalize --split-input-file | FileCheck %s
 
 // Memory of the function's own, which nothing reads after the kernel that adds
 // up its rows. What becomes of it is the vendor's.

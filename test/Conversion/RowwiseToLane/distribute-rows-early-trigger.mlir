@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-distribute-rows --split-input-file | FileCheck %s
 
 // The next kernel may start before this one has waited: once, and not again
 // after the rows.

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --canonicalize --cse | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-distribute-rows --canonicalize --cse | FileCheck %s
 
 // The kernel of a program with groups sees the rows and the workgroups of one
 // group, which the grid's third dimension says: all buffers begin there, group

@@ -1,8 +1,8 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-distribute-rows --canonicalize --cse --split-input-file | FileCheck %s
 
 // A kernel takes bare pointers, each typed as the first row of its buffer, then
 // the row count and the workgroup count; the function launches it.
-// CHECK:       module attributes {gpu.container_module}
+// CHECK:       module attributes {gpu.container_module, lnbwd.chip = "{{.*}}"}
 // CHECK-LABEL:   gpu.module @frame_kernels
 // CHECK:           gpu.func @k(
 // CHECK-SAME:        %{{[a-z0-9]+}}: memref<1x512xf32, #gpu.address_space<global>>, %{{[a-z0-9]+}}: memref<512xf32, #gpu.address_space<global>> {llvm.noalias, llvm.readonly},

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --canonicalize --cse | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-distribute-rows --canonicalize --cse | FileCheck %s
 
 // A row of the table, whatever the index is; before the row sum's terms.
 // CHECK-LABEL: gpu.func @k(

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-distribute-rows | FileCheck %s
 
 // Workgroups that share a row: each is at its columns, which begin where the
 // grid's second dimension says, and the chip starts them together.

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --canonicalize --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-distribute-rows --canonicalize --split-input-file | FileCheck %s
 
 // A kernel that reads split row sums and may start early loads all else of a
 // row before it waits for the kernel that writes those.

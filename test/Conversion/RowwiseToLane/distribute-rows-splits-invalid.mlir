@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --split-input-file --verify-diagnostics
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-distribute-rows --split-input-file --verify-diagnostics
 
 func.func @argument(%x: memref<?x512xf32>, %s: memref<?x2xf32>) {
   // expected-error@+1 {{expected the split row scalar 'sum' to be a memref.alloc in the function: a launch plan has no arguments of this kind}}

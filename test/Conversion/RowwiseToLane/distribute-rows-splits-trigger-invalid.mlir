@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --verify-diagnostics
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-distribute-rows --verify-diagnostics
 
 // The kernel after one that writes split row sums loads rows ahead of its
 // wait: all that writes them has to have ended when it starts.

@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --canonicalize | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --canonicalize | FileCheck %s --check-prefix=EARLY
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-distribute-rows --canonicalize | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-distribute-rows --canonicalize | FileCheck %s --check-prefix=EARLY
 
 // Each workgroup reduces over its own columns, and writes the part that is its
 // tile's; whoever reads adds up all parts, in order, after the loads of a row.

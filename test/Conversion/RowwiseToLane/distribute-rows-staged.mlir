@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-distribute-rows --split-input-file | FileCheck %s
 
 // What is staged is the plainest loop as well, but that its last row has to
 // stay apart where copies reach into the row after.

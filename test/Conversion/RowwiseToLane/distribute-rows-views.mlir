@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-distribute-rows --canonicalize --cse --split-input-file | FileCheck %s
 
 // Weights of the channels of each group: the row says the group, the column the
 // channel.

@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --split-input-file | FileCheck %s --check-prefixes=CHECK,NVIDIA
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --split-input-file | FileCheck %s --check-prefixes=CHECK,AMD
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=sm_90 --lnbwd-distribute-rows --split-input-file | FileCheck %s --check-prefixes=CHECK,NVIDIA
+// RUN: lnbwd-opt %s --lnbwd-set-chip=chip=gfx942 --lnbwd-distribute-rows --split-input-file | FileCheck %s --check-prefixes=CHECK,AMD
 
 // Where rows may be left that do not fill a tile and a sum waits for another,
 // vectors are widened ahead of the loop, for those rows as well; rows are not.

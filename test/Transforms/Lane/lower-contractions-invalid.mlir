@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-lower-contractions{chip=gfx942})))' --verify-diagnostics
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(lnbwd-set-chip{chip=gfx942},gpu.module(gpu.func(lnbwd-lower-contractions)))' --verify-diagnostics
 
 #lhs = affine_map<(i, j, k, l) -> (i, k, l)>
 #rhs = affine_map<(i, j, k, l) -> (j, k, l)>

@@ -1,5 +1,5 @@
 // DEFINE: %{chip} = gfx942
-// DEFINE: %{lower} = lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-lower-contractions{chip=%{chip}})),canonicalize)'
+// DEFINE: %{lower} = lnbwd-opt %s --pass-pipeline='builtin.module(lnbwd-set-chip{chip=%{chip}},gpu.module(gpu.func(lnbwd-lower-contractions)),canonicalize)'
 // RUN: %{lower} | FileCheck %s --check-prefixes=CHECK,MFMA
 // REDEFINE: %{chip} = gfx950
 // RUN: %{lower} | FileCheck %s --check-prefixes=CHECK,WIDE

@@ -1,7 +1,4 @@
-// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-lower-row-reductions{chip=gfx942})))' --verify-diagnostics
-// RUN: not lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-lower-row-reductions{chip=gfx000})))' 2>&1 | FileCheck %s
-
-// CHECK: error: loc("option chip"): unknown chip 'gfx000', expected one of: gfx908
+// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(lnbwd-set-chip{chip=gfx942},gpu.module(gpu.func(lnbwd-lower-row-reductions)))' --verify-diagnostics
 
 !layout = !lane.layout<row_length = 1024, lanes = 256, groups = 1, width = 4>
 

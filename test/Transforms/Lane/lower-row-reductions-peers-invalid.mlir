@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-lower-row-reductions{chip=sm_90})))' --verify-diagnostics --split-input-file
+// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(lnbwd-set-chip{chip=sm_90},gpu.module(gpu.func(lnbwd-lower-row-reductions)))' --verify-diagnostics --split-input-file
 
 !layout = !lane.layout<row_length = 256, lanes = 16, groups = 1, width = 8, columns = 128>
 

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-lower-row-reductions{chip=sm_90})),canonicalize)' --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(lnbwd-set-chip{chip=sm_90},gpu.module(gpu.func(lnbwd-lower-row-reductions)),canonicalize)' --split-input-file | FileCheck %s
 
 !layout = !lane.layout<row_length = 8192, lanes = 64, groups = 2, width = 8, columns = 1024>
 

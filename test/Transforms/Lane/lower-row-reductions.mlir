@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-lower-row-reductions{chip=gfx942})),canonicalize)' --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(lnbwd-set-chip{chip=gfx942},gpu.module(gpu.func(lnbwd-lower-row-reductions)),canonicalize)' --split-input-file | FileCheck %s
 
 // The elements of a lane by halves, then the lanes of a wave; no memory, so
 // that an iteration is nothing.

@@ -1,5 +1,5 @@
-// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-pipeline-rows{chip=gfx942})))' --split-input-file | FileCheck %s --check-prefixes=CHECK,AMD
-// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-pipeline-rows{chip=sm_80})))' --split-input-file | FileCheck %s --check-prefixes=CHECK,NVIDIA
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(lnbwd-set-chip{chip=gfx942},gpu.module(gpu.func(lnbwd-pipeline-rows)))' --split-input-file | FileCheck %s --check-prefixes=CHECK,AMD
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(lnbwd-set-chip{chip=sm_80},gpu.module(gpu.func(lnbwd-pipeline-rows)))' --split-input-file | FileCheck %s --check-prefixes=CHECK,NVIDIA
 
 !layout = !lane.layout<row_length = 512, lanes = 64, groups = 4, width = 4>
 

@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-pipeline-rows{chip=sm_90})))' --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(lnbwd-set-chip{chip=sm_90},gpu.module(gpu.func(lnbwd-pipeline-rows)))' --split-input-file | FileCheck %s
 
 !layout = !lane.layout<row_length = 256, lanes = 64, groups = 4, width = 4>
 

@@ -1,7 +1,4 @@
-// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-pipeline-rows{chip=gfx942})))' --split-input-file --verify-diagnostics
-// RUN: not lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-pipeline-rows{chip=gfx000})))' --split-input-file 2>&1 | FileCheck %s
-
-// CHECK: error: loc("option chip"): unknown chip 'gfx000', expected one of: gfx908
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(lnbwd-set-chip{chip=gfx942},gpu.module(gpu.func(lnbwd-pipeline-rows)))' --split-input-file --verify-diagnostics
 
 !layout = !lane.layout<row_length = 256, lanes = 64, groups = 1, width = 4>
 

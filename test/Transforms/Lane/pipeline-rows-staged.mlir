@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-pipeline-rows{chip=sm_90})))' --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(lnbwd-set-chip{chip=sm_90},gpu.module(gpu.func(lnbwd-pipeline-rows)))' --split-input-file | FileCheck %s
 
 !layout = !lane.layout<row_length = 255, lanes = 32, groups = 1, width = 1>
 

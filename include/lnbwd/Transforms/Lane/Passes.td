@@ -13,7 +13,6 @@
 #ifndef LNBWD_TRANSFORMS_LANE_PASSES_TD
 #define LNBWD_TRANSFORMS_LANE_PASSES_TD
 
-include "lnbwd/Target/PassOptions.td"
 include "mlir/Pass/PassBase.td"
 
 def ReloadPhasesPass
@@ -216,7 +215,6 @@ def PipelineRowsPass
     }
     ```
   }];
-  let options = [ChipOption];
   let dependentDialects = ["::mlir::ROCDL::ROCDLDialect"];
   let statistics = [Statistic<"numPipelined", "pipelined", "Row loops pipelined">];
 }
@@ -264,7 +262,6 @@ def PeelLastRowsPass
     }
     ```
   }];
-  let options = [ChipOption];
   let dependentDialects = ["::mlir::ROCDL::ROCDLDialect"];
   let statistics = [Statistic<"numPeeled", "peeled", "Row loops peeled">];
 }
@@ -510,7 +507,6 @@ def LowerRowReductionsPass
     %s = gpu.subgroup_reduce add %a3 : (f32) -> f32
     ```
   }];
-  let options = [ChipOption];
   let dependentDialects = [
     "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
   let statistics = [
@@ -568,7 +564,6 @@ def LowerContractionsPass
     }
     ```
   }];
-  let options = [ChipOption];
   let dependentDialects = [
     "::mlir::amdgpu::AMDGPUDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::NVVM::NVVMDialect"];

@@ -139,6 +139,7 @@ static const OperationAttribute operationAttributes[] = {
      "<...>>"},
     {rejectedSchedulesAttr, is<ModuleOp>, "a module", isRejectedSchedules,
      "a dictionary of arrays of #lnbwd.schedule<...>"},
+    {chipAttr, is<ModuleOp>, "a module", isName, "a chip, a string"},
     {leavesAttr, is<RowwiseOp>, "a row program", isCount,
      "a number of at least 1"},
     {orderAttr, is<ModuleOp>, "a module", isOrder, "\"canonical\""},

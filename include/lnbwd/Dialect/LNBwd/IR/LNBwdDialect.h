@@ -88,6 +88,9 @@ inline constexpr llvm::StringLiteral programAttr = "lnbwd.program";
 /// ScheduleAttr, by the programs' entries.
 inline constexpr llvm::StringLiteral rejectedSchedulesAttr =
     "lnbwd.rejected_schedules";
+/// The attribute of a module with the chip that it is compiled for, a target
+/// id.
+inline constexpr llvm::StringLiteral chipAttr = "lnbwd.chip";
 /// The attribute of a module whose results have the same bits for every
 /// schedule, chip and cut of the batch: "canonical" (docs/batch-invariance.md).
 inline constexpr llvm::StringLiteral orderAttr = "lnbwd.order";
