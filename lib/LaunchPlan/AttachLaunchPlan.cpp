@@ -512,9 +512,6 @@ static void addPlanSymbol(gpu::GPUModuleOp module, StringRef plan,
 namespace {
 class AttachLaunchPlan
     : public lnbwd::impl::AttachLaunchPlanPassBase<AttachLaunchPlan> {
-public:
-  using AttachLaunchPlanPassBase::AttachLaunchPlanPassBase;
-
   void runOnOperation() override {
     FailureOr<TargetId> target = getTarget(getOperation());
     if (failed(target))

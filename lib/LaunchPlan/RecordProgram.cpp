@@ -226,9 +226,6 @@ void Recorder::add(Operation &op) {
 
 namespace {
 class RecordProgram : public lnbwd::impl::RecordProgramPassBase<RecordProgram> {
-public:
-  using RecordProgramPassBase::RecordProgramPassBase;
-
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (function.isDeclaration() || function->hasAttr(operationAttr) ||

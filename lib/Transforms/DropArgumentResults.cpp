@@ -45,7 +45,6 @@ static llvm::BitVector findArgumentResults(func::FuncOp function) {
 namespace {
 class DropArgumentResults
     : public lnbwd::impl::DropArgumentResultsPassBase<DropArgumentResults> {
-public:
   void runOnOperation() override {
     ModuleOp module = getOperation();
     for (auto function : module.getOps<func::FuncOp>()) {

@@ -292,9 +292,6 @@ static RowwiseOp splitProduct(IRRewriter &rewriter, ProductOp op,
 namespace {
 class FinalizeColumnSums
     : public lnbwd::impl::FinalizeColumnSumsPassBase<FinalizeColumnSums> {
-public:
-  using FinalizeColumnSumsPassBase::FinalizeColumnSumsPassBase;
-
   void runOnOperation() override {
     FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found))

@@ -708,7 +708,6 @@ void RowSimplifier::normalize(RowwiseOp op) const {
 namespace {
 class SimplifyRowAlgebra
     : public lnbwd::impl::SimplifyRowAlgebraPassBase<SimplifyRowAlgebra> {
-public:
   void runOnOperation() override {
     RowSimplifier simplifier(&getContext());
     SmallVector<RowwiseOp> programs;

@@ -370,9 +370,6 @@ LogicalResult ContractionSplitter::split() {
 namespace {
 class SplitContractions
     : public lnbwd::impl::SplitContractionsPassBase<SplitContractions> {
-public:
-  using SplitContractionsPassBase::SplitContractionsPassBase;
-
   void runOnOperation() override {
     SmallVector<RowwiseOp> programs;
     getOperation()->walk([&](RowwiseOp op) {

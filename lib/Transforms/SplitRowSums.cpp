@@ -34,9 +34,6 @@ using namespace lnbwd;
 
 namespace {
 class SplitRowSums : public lnbwd::impl::SplitRowSumsPassBase<SplitRowSums> {
-public:
-  using SplitRowSumsPassBase::SplitRowSumsPassBase;
-
   void runOnOperation() override {
     FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found))
@@ -62,7 +59,6 @@ public:
       signalPassFailure();
   }
 
-private:
   void split(IRRewriter &rewriter, RowwiseOp op, const ChipInfo &info) {
     ScheduleFields fields(*op.getSchedule());
     int64_t splits = std::exchange(fields.rowSplits, 0);

@@ -265,11 +265,7 @@ private:
 };
 
 class ExpandMath : public lnbwd::impl::ExpandMathPassBase<ExpandMath> {
-public:
-  using ExpandMathPassBase::ExpandMathPassBase;
   void runOnOperation() override;
-
-private:
   template <typename Builder>
   Value expand(Operation *op, const HardwareFunctions &hardware);
 

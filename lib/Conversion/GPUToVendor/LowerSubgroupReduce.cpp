@@ -84,9 +84,6 @@ struct MoveToAllRows : OpRewritePattern<amdgpu::DPPOp> {
 
 class LowerSubgroupReduce
     : public lnbwd::impl::LowerSubgroupReducePassBase<LowerSubgroupReduce> {
-public:
-  using LowerSubgroupReducePassBase::LowerSubgroupReducePassBase;
-
   void runOnOperation() override {
     FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found))

@@ -66,9 +66,6 @@ static LogicalResult checkConvertible(Operation *op, const ChipInfo &chip) {
 
 namespace {
 class LaneToGPU : public lnbwd::impl::LaneToGPUPassBase<LaneToGPU> {
-public:
-  using LaneToGPUPassBase::LaneToGPUPassBase;
-
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
     FailureOr<const ChipInfo *> found = getChip(kernel);
@@ -101,7 +98,6 @@ public:
     });
   }
 
-private:
   static RewritePatternSet makePatterns(MLIRContext *context,
                                         const Places &places) {
     const ChipInfo &info = places.chip;

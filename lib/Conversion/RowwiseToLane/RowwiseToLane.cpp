@@ -869,9 +869,6 @@ Value RowDistributor::get(Value value) {
 namespace {
 class DistributeRows
     : public lnbwd::impl::DistributeRowsPassBase<DistributeRows> {
-public:
-  using DistributeRowsPassBase::DistributeRowsPassBase;
-
   void runOnOperation() override {
     FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found))

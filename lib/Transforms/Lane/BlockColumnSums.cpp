@@ -131,16 +131,9 @@ static void blockInIterations(lane::ForRowsOp loop, lane::AwaitStageOp wait,
 namespace {
 class BlockColumnSums
     : public lnbwd::impl::BlockColumnSumsPassBase<BlockColumnSums> {
-public:
-  using BlockColumnSumsPassBase::BlockColumnSumsPassBase;
-
   void runOnOperation() override {
-    SmallVector<lane::ForRowsOp> loops;
-    getOperation()->walk([&](lane::ForRowsOp loop) {
-      if (loop.getSumBlock())
-        loops.push_back(loop);
-    });
-    for (lane::ForRowsOp loop : loops) {
+    for (lane::ForRowsOp loop :
+         lane::collectLoops(getOperation(), &lane::ForRowsOp::getSumBlock)) {
       if (!loop.getWhole()) {
         loop.emitOpError(
             "expected full tiles; run lnbwd-peel-last-rows before");

@@ -49,9 +49,6 @@ static Operation *getFirstSynchronization(lane::StartCopiesOp copies,
 
 namespace {
 class HoistCopies : public lnbwd::impl::HoistCopiesPassBase<HoistCopies> {
-public:
-  using HoistCopiesPassBase::HoistCopiesPassBase;
-
   void runOnOperation() override {
     SmallVector<lane::StartCopiesOp> all;
     getOperation()->walk([&](lane::StartCopiesOp copies) {

@@ -492,9 +492,6 @@ struct SplitElementwise : ConversionPattern {
 
 class LowerContractions
     : public lnbwd::impl::LowerContractionsPassBase<LowerContractions> {
-public:
-  using LowerContractionsPassBase::LowerContractionsPassBase;
-
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
     FailureOr<const ChipInfo *> found = getChip(kernel);

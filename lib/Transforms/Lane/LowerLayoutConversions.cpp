@@ -102,9 +102,6 @@ namespace {
 class LowerLayoutConversions
     : public lnbwd::impl::LowerLayoutConversionsPassBase<
           LowerLayoutConversions> {
-public:
-  using LowerLayoutConversionsPassBase::LowerLayoutConversionsPassBase;
-
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
     SmallVector<lane::ConvertLayoutOp> all;

@@ -120,9 +120,6 @@ static void lowerIterations(gpu::GPUFuncOp kernel,
 namespace {
 class LowerRowReductions
     : public lnbwd::impl::LowerRowReductionsPassBase<LowerRowReductions> {
-public:
-  using LowerRowReductionsPassBase::LowerRowReductionsPassBase;
-
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
     FailureOr<const ChipInfo *> found = getChip(kernel);

@@ -363,27 +363,21 @@ SmallVector<Value> Pipeliner::unpack(ValueRange packed) {
 
 namespace {
 class PipelineRows : public lnbwd::impl::PipelineRowsPassBase<PipelineRows> {
-public:
-  using PipelineRowsPassBase::PipelineRowsPassBase;
-
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
     FailureOr<const ChipInfo *> found = getChip(kernel);
     if (failed(found))
       return signalPassFailure();
-    SmallVector<lane::ForRowsOp> loops;
-    kernel.walk([&](lane::ForRowsOp loop) {
-      if (loop.getPrefetch() || loop.getUnroll())
-        loops.push_back(loop);
-    });
-    for (lane::ForRowsOp loop : loops) {
+    for (lane::ForRowsOp loop :
+         lane::collectLoops(kernel, [](lane::ForRowsOp loop) {
+           return loop.getPrefetch() || loop.getUnroll();
+         })) {
       if (failed(pipeline(loop, **found)))
         return signalPassFailure();
       ++numPipelined;
     }
   }
 
-private:
   LogicalResult pipeline(lane::ForRowsOp loop, const ChipInfo &chip);
 };
 } // namespace

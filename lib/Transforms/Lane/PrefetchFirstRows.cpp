@@ -12,13 +12,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "RowLoops.h"
+
 #include "lnbwd/Transforms/Lane/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -90,17 +90,10 @@ static LogicalResult prefetch(IRRewriter &rewriter, lane::ForRowsOp loop,
 namespace {
 class PrefetchFirstRows
     : public lnbwd::impl::PrefetchFirstRowsPassBase<PrefetchFirstRows> {
-public:
-  using PrefetchFirstRowsPassBase::PrefetchFirstRowsPassBase;
-
   void runOnOperation() override {
-    SmallVector<lane::ForRowsOp> loops;
-    getOperation().walk([&](lane::ForRowsOp loop) {
-      if (loop.getPrefetchBeforeDependency())
-        loops.push_back(loop);
-    });
     IRRewriter rewriter(&getContext());
-    for (lane::ForRowsOp loop : loops) {
+    for (lane::ForRowsOp loop : lane::collectLoops(
+             getOperation(), &lane::ForRowsOp::getPrefetchBeforeDependency)) {
       if (loop.getWhole()) {
         loop.emitOpError("expected tiles that may be partial; run "
                          "lnbwd-prefetch-first-rows before "

@@ -12,7 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "RowLoops.h"
+
 #include "lnbwd/Transforms/Lane/IndexBuilder.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 #include "lnbwd/Transforms/Lane/Utils.h"
@@ -20,7 +21,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/TypeUtilities.h"
 
 #include <utility>
@@ -225,16 +225,9 @@ LogicalResult Reloader::run() {
 
 namespace {
 class ReloadPhases : public lnbwd::impl::ReloadPhasesPassBase<ReloadPhases> {
-public:
-  using ReloadPhasesPassBase::ReloadPhasesPassBase;
-
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
-    SmallVector<lane::ForRowsOp> loops;
-    kernel.walk([&](lane::ForRowsOp loop) {
-      if (loop.getReload())
-        loops.push_back(loop);
-    });
+    auto loops = lane::collectLoops(kernel, &lane::ForRowsOp::getReload);
     if (loops.empty())
       return;
     for (lane::ForRowsOp loop : loops) {

@@ -229,9 +229,6 @@ bool lane::peelLastRows(ForRowsOp loop, const ChipInfo &chip) {
 
 namespace {
 class PeelLastRows : public lnbwd::impl::PeelLastRowsPassBase<PeelLastRows> {
-public:
-  using PeelLastRowsPassBase::PeelLastRowsPassBase;
-
   void runOnOperation() override {
     FailureOr<const ChipInfo *> found = getChip(getOperation());
     if (failed(found))

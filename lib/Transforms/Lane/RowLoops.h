@@ -19,6 +19,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+#include <functional>
+
 namespace lnbwd::lane {
 
 /// Whether loads of rows that do not exist can be dropped without a branch, so
@@ -26,6 +28,18 @@ namespace lnbwd::lane {
 /// it, whose descriptor has the bounds.
 inline bool canDropLoads(const ChipInfo &chip) {
   return chip.backend == Backend::AMDGPU;
+}
+
+/// The row loops of `kernel` for which `isWanted`.
+template <typename Predicate>
+llvm::SmallVector<ForRowsOp> collectLoops(mlir::Operation *kernel,
+                                          Predicate isWanted) {
+  llvm::SmallVector<ForRowsOp> loops;
+  kernel->walk([&](ForRowsOp loop) {
+    if (std::invoke(isWanted, loop))
+      loops.push_back(loop);
+  });
+  return loops;
 }
 
 /// The row of this lane by a layout.

@@ -85,9 +85,6 @@ static unsigned sinkInto(lane::ForRowsOp loop, lane::LoadColumnsOp load) {
 
 namespace {
 class SinkColumns : public lnbwd::impl::SinkColumnsPassBase<SinkColumns> {
-public:
-  using SinkColumnsPassBase::SinkColumnsPassBase;
-
   void runOnOperation() override {
     Region &body = getOperation().getBody();
     for (auto loop : body.getOps<lane::ForRowsOp>())

@@ -665,9 +665,6 @@ static LogicalResult sinkBroadcasts(gpu::GPUFuncOp kernel) {
 namespace {
 class SplitFragments
     : public lnbwd::impl::SplitFragmentsPassBase<SplitFragments> {
-public:
-  using SplitFragmentsPassBase::SplitFragmentsPassBase;
-
   void runOnOperation() override {
     Splitter splitter(&getContext());
     splitter.splitBlock(getOperation().getBody().front());

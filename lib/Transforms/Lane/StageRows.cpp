@@ -192,16 +192,9 @@ static FailureOr<lane::LoadOp> getLoad(lane::ForRowsOp loop) {
 
 namespace {
 class StageRows : public lnbwd::impl::StageRowsPassBase<StageRows> {
-public:
-  using StageRowsPassBase::StageRowsPassBase;
-
   void runOnOperation() override {
-    SmallVector<lane::ForRowsOp> loops;
-    getOperation().walk([&](lane::ForRowsOp loop) {
-      if (loop.getStages())
-        loops.push_back(loop);
-    });
-    for (lane::ForRowsOp loop : loops) {
+    for (lane::ForRowsOp loop :
+         lane::collectLoops(getOperation(), &lane::ForRowsOp::getStages)) {
       FailureOr<lane::LoadOp> load = getLoad(loop);
       if (failed(load))
         return signalPassFailure();
